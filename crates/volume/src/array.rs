@@ -1,0 +1,175 @@
+//! One volume, or several striped as RAID 0: what an export or a simulation drives.
+
+use alloc::vec::Vec;
+
+use rand_core::Rng;
+
+use crate::{Durability, Grant, Instance, Io, Limits, LimitsError, Modification, Nanos, Op, Stats, Volume};
+
+/// Members that cannot be striped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ArrayError {
+    /// An array of nothing.
+    #[error("an array needs at least one volume")]
+    NoMembers,
+    /// A chunk that is no multiple of 4 KiB.
+    #[error("the RAID 0 chunk is {0} bytes; it must be a multiple of 4096")]
+    Chunk(u64),
+    /// One member's limits are wrong.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
+}
+
+/// Volumes striped as RAID 0; with one member, that volume.
+#[derive(Debug, Clone)]
+pub struct Array {
+    members: Vec<Volume>,
+    chunk_bytes: u64,
+    /// Bytes of each member that whole stripes use.
+    member_bytes: u64,
+}
+
+impl Array {
+    /// A single volume.
+    ///
+    /// # Errors
+    /// Where the limits contradict themselves.
+    pub fn single(limits: Limits, now: Nanos) -> Result<Self, ArrayError> {
+        Self::striped([limits].into(), 4096, now)
+    }
+
+    /// Volumes striped with a chunk in bytes. As with Linux md RAID 0 of equal members, every
+    /// member gives the size of the smallest one, rounded down to whole chunks.
+    ///
+    /// # Errors
+    /// No members, a chunk that is no multiple of 4 KiB, or limits that contradict themselves.
+    pub fn striped(members: Vec<Limits>, chunk_bytes: u64, now: Nanos) -> Result<Self, ArrayError> {
+        if chunk_bytes == 0 || !chunk_bytes.is_multiple_of(4096) {
+            return Err(ArrayError::Chunk(chunk_bytes));
+        }
+        let smallest = members.iter().map(|limits| limits.size_bytes).min().ok_or(ArrayError::NoMembers)?;
+        let members: Vec<_> =
+            members.into_iter().map(|limits| Volume::new(limits, now)).collect::<Result<_, _>>()?;
+        let member_bytes = if members.len() == 1 { smallest } else { smallest / chunk_bytes * chunk_bytes };
+        Ok(Self { members, chunk_bytes, member_bytes })
+    }
+
+    /// Usable size in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.member_bytes * self.members.len() as u64
+    }
+
+    /// The members, in stripe order.
+    #[must_use]
+    pub fn members(&self) -> &[Volume] {
+        &self.members
+    }
+
+    /// What a power cut leaves: the weakest of the members' promises.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        let all = self.members.iter().map(|member| member.limits().durability);
+        all.reduce(|a, b| Durability {
+            atomic_unit: a.atomic_unit.min(b.atomic_unit),
+            volatile_cache_bytes: a.volatile_cache_bytes.max(b.volatile_cache_bytes),
+        })
+        .expect("an array has at least one member")
+    }
+
+    /// Submits an I/O at `now`. It completes when its last part does.
+    pub fn submit(
+        &mut self,
+        io: Io,
+        now: Nanos,
+        rng: &mut impl Rng,
+        mut instance: Option<&mut Instance>,
+    ) -> Grant {
+        if let [single] = &mut self.members[..] {
+            return single.submit(io, now, rng, instance);
+        }
+        let mut whole = Grant { completes: now, unthrottled: now, operations: 0, bytes: 0 };
+        let mut add = |part: Grant| {
+            whole = Grant {
+                completes: whole.completes.max(part.completes),
+                unthrottled: whole.unthrottled.max(part.unthrottled),
+                operations: whole.operations + part.operations,
+                bytes: whole.bytes + part.bytes,
+            }
+        };
+        if io.op == Op::Flush {
+            for member in &mut self.members {
+                add(member.submit(io, now, rng, instance.as_deref_mut()));
+            }
+            return whole;
+        }
+        let end = io.offset + u64::from(io.len);
+        let mut next = io.offset;
+        while next < end {
+            let (member, offset, len) = self.place(next, end);
+            let part = Io { op: io.op, offset, len };
+            add(self.members[member].submit(part, now, rng, instance.as_deref_mut()));
+            next += u64::from(len);
+        }
+        whole
+    }
+
+    /// The member, its offset and the length of the part of `start..end` in one chunk.
+    fn place(&self, start: u64, end: u64) -> (usize, u64, u32) {
+        let chunk = start / self.chunk_bytes;
+        let within = start % self.chunk_bytes;
+        let width = self.members.len() as u64;
+        let len = (end - start).min(self.chunk_bytes - within);
+        let member = usize::try_from(chunk % width).expect("a member's number fits in memory");
+        let len = u32::try_from(len).expect("a part is no longer than its I/O");
+        (member, chunk / width * self.chunk_bytes + within, len)
+    }
+
+    /// Counts everything that has completed by `now`.
+    pub fn advance(&mut self, now: Nanos) {
+        for member in &mut self.members {
+            member.advance(now);
+        }
+    }
+
+    /// The counters of all members together at `now`. In an array an I/O that spans members counts
+    /// once on each.
+    pub fn stats(&mut self, now: Nanos) -> Stats {
+        let all = self.members.iter_mut().map(|member| member.stats(now));
+        all.reduce(|a, b| a.combined(&b)).expect("an array has at least one member")
+    }
+
+    /// The lowest share of burst credits among the members, 0 to 1; none without credits.
+    #[must_use]
+    pub fn credit_share(&self, now: Nanos) -> Option<f64> {
+        self.members.iter().filter_map(|member| member.credit_share(now)).reduce(f64::min)
+    }
+
+    /// Sets every member's credits to a share (0 to 1) of their capacity.
+    pub fn set_credit_share(&mut self, share: f64, now: Nanos) {
+        for member in &mut self.members {
+            member.set_credit_share(share, now);
+        }
+    }
+
+    /// Begins a modification of every member; the sizes follow when it is optimizing.
+    ///
+    /// # Errors
+    /// Where the target limits contradict themselves; nothing has changed then.
+    pub fn modify(
+        &mut self,
+        target: &Limits,
+        started: Nanos,
+        optimizing: Nanos,
+        completes: Nanos,
+    ) -> Result<(), LimitsError> {
+        target.check()?;
+        for member in &mut self.members {
+            let source = member.limits().clone();
+            member.modify(Modification { source, target: target.clone(), started, optimizing, completes });
+        }
+        let whole = if self.members.len() == 1 { 1 } else { self.chunk_bytes };
+        self.member_bytes = target.size_bytes / whole * whole;
+        Ok(())
+    }
+}

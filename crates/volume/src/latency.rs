@@ -1,0 +1,137 @@
+//! Service times: how long an I/O takes when nothing throttles it.
+
+use alloc::vec::Vec;
+use rand_core::Rng;
+
+use crate::Nanos;
+
+/// A latency distribution given by some of its quantiles, interpolated between them.
+///
+/// Quantiles are what fio prints and what published measurements give, so an entry can be read off
+/// a result. Everything is an integer: a seed gives the same run on every machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Vec<(u32, u64)>", into = "Vec<(u32, u64)>")
+)]
+pub struct QuantileCurve {
+    /// (parts per million, latency in ns), both rising, from 0 to 1,000,000.
+    points: Vec<(u32, u64)>,
+}
+
+/// Quantiles that are no distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QuantileError {
+    /// The first point is not the minimum, or the last not the maximum.
+    #[error("the quantiles must start at 0 ppm and end at 1000000 ppm")]
+    Ends,
+    /// A quantile or a latency is below the one before it.
+    #[error("quantiles and latencies must rise; the point at {0} ppm does not")]
+    NotRising(u32),
+}
+
+const PPM: u32 = 1_000_000;
+
+impl QuantileCurve {
+    /// A curve through (parts per million, latency in ns) points.
+    ///
+    /// # Errors
+    /// Where the points do not run from 0 to 1,000,000 ppm, or do not rise.
+    pub fn new(points: Vec<(u32, u64)>) -> Result<Self, QuantileError> {
+        match (points.first(), points.last()) {
+            (Some(first), Some(last)) if points.len() > 1 && first.0 == 0 && last.0 == PPM => {}
+            _ => return Err(QuantileError::Ends),
+        }
+        match points.windows(2).find(|w| w[1].0 <= w[0].0 || w[1].1 < w[0].1) {
+            Some(w) => Err(QuantileError::NotRising(w[1].0)),
+            None => Ok(Self { points }),
+        }
+    }
+
+    /// A latency that never varies.
+    #[must_use]
+    pub fn constant(latency: Nanos) -> Self {
+        Self { points: alloc::vec![(0, latency.0), (PPM, latency.0)] }
+    }
+
+    /// The latency at a quantile in parts per million (0 is the minimum; above 1,000,000 counts as
+    /// the maximum).
+    #[must_use]
+    pub fn quantile(&self, ppm: u32) -> Nanos {
+        self.at(u64::from(ppm.min(PPM)) << 32)
+    }
+
+    /// The shortest latency of the distribution.
+    #[must_use]
+    pub fn minimum(&self) -> Nanos {
+        Nanos(self.points[0].1)
+    }
+
+    /// Draws a latency.
+    pub fn draw(&self, rng: &mut impl Rng) -> Nanos {
+        self.at(u64::from(rng.next_u32()) * u64::from(PPM))
+    }
+
+    /// `position` is parts per million with 32 fractional bits.
+    fn at(&self, position: u64) -> Nanos {
+        let upper = self.points.partition_point(|&(ppm, _)| u64::from(ppm) << 32 <= position);
+        let (Some(&(low_ppm, low)), Some(&(high_ppm, high))) =
+            (self.points.get(upper.wrapping_sub(1)), self.points.get(upper))
+        else {
+            return Nanos(self.points[self.points.len() - 1].1);
+        };
+        let into = u128::from(position - (u64::from(low_ppm) << 32));
+        let width = u128::from(high_ppm - low_ppm) << 32;
+        let rise = u128::from(high - low) * into / width;
+        Nanos(low + u64::try_from(rise).unwrap_or(u64::MAX))
+    }
+}
+
+impl TryFrom<Vec<(u32, u64)>> for QuantileCurve {
+    type Error = QuantileError;
+    fn try_from(points: Vec<(u32, u64)>) -> Result<Self, QuantileError> {
+        Self::new(points)
+    }
+}
+
+impl From<QuantileCurve> for Vec<(u32, u64)> {
+    fn from(curve: QuantileCurve) -> Self {
+        curve.points
+    }
+}
+
+/// Service times of a volume, by operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct ServiceTimes {
+    /// A read that does not continue the one before it.
+    pub read: QuantileCurve,
+    /// A write that does not continue the one before it.
+    pub write: QuantileCurve,
+    /// A read or write that continues its stream, where that is faster (no seek); none: no
+    /// difference.
+    pub sequential: Option<QuantileCurve>,
+    /// A flush. EBS has no volatile cache: zero.
+    pub flush: QuantileCurve,
+    /// Transfer time added for every byte, in picoseconds (5,000 ps/byte is 200 MB/s).
+    pub transfer_ps_per_byte: u32,
+    /// How many I/Os are served at the same time; more wait in a queue. None: all of them.
+    pub parallelism: Option<u16>,
+}
+
+impl ServiceTimes {
+    /// No time at all: for the `ideal` volume and for tests of the limits alone.
+    #[must_use]
+    pub fn instant() -> Self {
+        let zero = QuantileCurve::constant(Nanos::ZERO);
+        Self {
+            read: zero.clone(),
+            write: zero.clone(),
+            sequential: None,
+            flush: zero,
+            transfer_ps_per_byte: 0,
+            parallelism: None,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! What a volume may do, as data. The catalogue fills it in; the physics only reads it.
+
+use crate::{Durability, RateLimit, ServiceTimes};
+
+/// How sequential small I/O is merged before it is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+pub enum Merge {
+    /// Every I/O counts by itself.
+    Never,
+    /// An I/O that continues one which is still in flight joins its unit (SSD volumes: requests
+    /// can only be merged while both wait).
+    InFlight,
+    /// An I/O that continues the last one of its stream joins its unit, however long ago that
+    /// was (HDD volumes: the head is still there).
+    Contiguous,
+}
+
+/// How I/O is turned into the operations and bytes that the limits count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Accounting {
+    /// Largest I/O that counts as one operation, in bytes (EBS: 256 KiB on SSD, 1 MiB on HDD).
+    pub unit_bytes: u32,
+    /// When a contiguous I/O joins the unit before it.
+    pub merge: Merge,
+    /// Whether a unit costs `unit_bytes` of throughput however little of it is used (st1, sc1).
+    pub whole_units: bool,
+}
+
+/// Everything that the physics needs to know of a volume.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Limits {
+    /// Size of the volume in bytes.
+    pub size_bytes: u64,
+    /// Operations a second, counted as `accounting` says; none: unlimited.
+    pub iops: Option<RateLimit>,
+    /// Bytes a second; none: unlimited.
+    pub throughput: Option<RateLimit>,
+    /// Bytes a second that hold instead while the credits of `iops` are used up (gp2 between 170
+    /// and 334 GiB); none: no such rule.
+    pub throughput_without_credits: Option<u64>,
+    /// How I/O is counted.
+    pub accounting: Accounting,
+    /// How long an I/O takes when nothing throttles it.
+    pub service: ServiceTimes,
+    /// What survives a power cut.
+    pub durability: Durability,
+}
+
+/// Limits that contradict themselves.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LimitsError {
+    /// A rate of zero would never complete anything.
+    #[error("a rate limit of zero would never complete an I/O")]
+    ZeroRate,
+    /// A ceiling below the rate that it is the ceiling of.
+    #[error("the burst ceiling is below the sustained rate")]
+    CeilingBelowRate,
+    /// A unit of no bytes cannot be counted.
+    #[error("the accounting unit is zero bytes")]
+    ZeroUnit,
+    /// The volume has no bytes.
+    #[error("the volume is empty")]
+    ZeroSize,
+    /// Service times with no station to serve them.
+    #[error("the service parallelism is zero")]
+    ZeroParallelism,
+}
+
+impl Limits {
+    /// Checks what a catalogue entry or an override file may have got wrong.
+    ///
+    /// # Errors
+    /// The first contradiction found.
+    pub fn check(&self) -> Result<(), LimitsError> {
+        for rate in self.iops.iter().chain(&self.throughput) {
+            rate.check()?;
+        }
+        if self.throughput_without_credits == Some(0) {
+            return Err(LimitsError::ZeroRate);
+        }
+        if self.accounting.unit_bytes == 0 {
+            return Err(LimitsError::ZeroUnit);
+        }
+        if self.size_bytes == 0 {
+            return Err(LimitsError::ZeroSize);
+        }
+        if self.service.parallelism == Some(0) {
+            return Err(LimitsError::ZeroParallelism);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! What a volume counts: everything that CloudWatch and the NVMe statistics page report.
+
+use crate::{Nanos, Op};
+
+/// Completed operations of one kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct OpStats {
+    /// Operations as the guest submitted them (CloudWatch `VolumeReadOps`, `VolumeWriteOps`).
+    pub ops: u64,
+    /// Bytes moved (`VolumeReadBytes`, `VolumeWriteBytes`).
+    pub bytes: u64,
+    /// Sum of latencies (`VolumeTotalReadTime`, `VolumeTotalWriteTime`).
+    pub time: Nanos,
+}
+
+/// Latencies in the 28 bins of the EBS NVMe statistics page: 0-1 us, then powers of two up to
+/// 2^26 us and everything above.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct LatencyHistogram {
+    /// Completed operations by bin.
+    pub bins: [u64; Self::BINS],
+}
+
+impl LatencyHistogram {
+    /// Number of bins.
+    pub const BINS: usize = 28;
+
+    /// Bounds of a bin in microseconds, from inclusive to exclusive; the last one is open.
+    #[must_use]
+    pub const fn bounds_us(bin: usize) -> (u64, Option<u64>) {
+        let low = if bin == 0 { 0 } else { 1 << (bin - 1) };
+        (low, if bin + 1 < Self::BINS { Some(1 << bin) } else { None })
+    }
+
+    const fn record(&mut self, latency: Nanos) {
+        let us = latency.as_us();
+        let bin = (u64::BITS - us.leading_zeros()) as usize;
+        self.bins[if bin < Self::BINS { bin } else { Self::BINS - 1 }] += 1;
+    }
+}
+
+/// Counters of a volume at one moment. They only grow, except for `queue`; the difference of two
+/// is what happened between them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Stats {
+    /// The moment that the counters are true for.
+    pub at: Nanos,
+    /// Completed reads.
+    pub read: OpStats,
+    /// Completed writes.
+    pub write: OpStats,
+    /// Completed flushes.
+    pub flush_ops: u64,
+    /// Completed discards.
+    pub discard_ops: u64,
+    /// Operations as the limits count them, after splitting and merging
+    /// (`VolumeConsumedReadWriteOps`).
+    pub consumed_ops: u64,
+    /// Reads and writes that wait to complete (gauge, `VolumeQueueLength`).
+    pub queue: u64,
+    /// Integral of the queue length over time: its difference over a span, divided by the span, is
+    /// the mean queue length.
+    pub queue_time: Nanos,
+    /// Time without any I/O in flight (`VolumeIdleTime`).
+    pub idle_time: Nanos,
+    /// Time in which I/O waited for the volume's IOPS limit.
+    pub volume_iops_exceeded: Nanos,
+    /// Time in which I/O waited for the volume's throughput limit.
+    pub volume_throughput_exceeded: Nanos,
+    /// Time in which I/O waited for the instance's IOPS limit.
+    pub instance_iops_exceeded: Nanos,
+    /// Time in which I/O waited for the instance's throughput limit.
+    pub instance_throughput_exceeded: Nanos,
+    /// Latencies of completed reads.
+    pub read_latency: LatencyHistogram,
+    /// Latencies of completed writes.
+    pub write_latency: LatencyHistogram,
+    /// Share of burst credits left, 0 to 1 (gauge, `BurstBalance`); none without credits.
+    pub credit_share: Option<f64>,
+}
+
+impl Stats {
+    pub(crate) fn completed(&mut self, op: Op, bytes: u32, latency: Nanos) {
+        let (count, histogram) = match op {
+            Op::Read => (&mut self.read, &mut self.read_latency),
+            Op::Write => (&mut self.write, &mut self.write_latency),
+            Op::Flush => {
+                self.flush_ops += 1;
+                return;
+            }
+            Op::Discard => {
+                self.discard_ops += 1;
+                return;
+            }
+        };
+        count.ops += 1;
+        count.bytes += u64::from(bytes);
+        count.time += latency;
+        histogram.record(latency);
+    }
+
+    /// Adds another volume's counters, for an array. The gauge `credit_share` keeps the lower of
+    /// the two, since the emptiest member decides what a stripe can do; `idle_time` likewise.
+    #[must_use]
+    pub fn combined(&self, other: &Self) -> Self {
+        let ops = |a: OpStats, b: OpStats| OpStats {
+            ops: a.ops + b.ops,
+            bytes: a.bytes + b.bytes,
+            time: a.time + b.time,
+        };
+        let bins = |a: LatencyHistogram, b: LatencyHistogram| LatencyHistogram {
+            bins: core::array::from_fn(|i| a.bins[i] + b.bins[i]),
+        };
+        Self {
+            at: self.at.max(other.at),
+            read: ops(self.read, other.read),
+            write: ops(self.write, other.write),
+            flush_ops: self.flush_ops + other.flush_ops,
+            discard_ops: self.discard_ops + other.discard_ops,
+            consumed_ops: self.consumed_ops + other.consumed_ops,
+            queue: self.queue + other.queue,
+            queue_time: self.queue_time + other.queue_time,
+            idle_time: self.idle_time.min(other.idle_time),
+            volume_iops_exceeded: self.volume_iops_exceeded.max(other.volume_iops_exceeded),
+            volume_throughput_exceeded: self.volume_throughput_exceeded.max(other.volume_throughput_exceeded),
+            instance_iops_exceeded: self.instance_iops_exceeded.max(other.instance_iops_exceeded),
+            instance_throughput_exceeded: self
+                .instance_throughput_exceeded
+                .max(other.instance_throughput_exceeded),
+            read_latency: bins(self.read_latency, other.read_latency),
+            write_latency: bins(self.write_latency, other.write_latency),
+            credit_share: match (self.credit_share, other.credit_share) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            },
+        }
+    }
+}
+
+/// One period of a volume as CloudWatch would publish it (namespace `AWS/EBS`; EBS user guide,
+/// `using_cloudwatch_ebs`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "PascalCase"))]
+pub struct MinuteMetrics {
+    /// Reads completed.
+    pub volume_read_ops: u64,
+    /// Writes completed.
+    pub volume_write_ops: u64,
+    /// Bytes read.
+    pub volume_read_bytes: u64,
+    /// Bytes written.
+    pub volume_write_bytes: u64,
+    /// Sum of read latencies in seconds.
+    pub volume_total_read_time: f64,
+    /// Sum of write latencies in seconds.
+    pub volume_total_write_time: f64,
+    /// Seconds without any I/O.
+    pub volume_idle_time: f64,
+    /// Mean number of reads and writes that waited to complete.
+    pub volume_queue_length: f64,
+    /// Percent of credits left at the end; none without credits.
+    pub burst_balance: Option<f64>,
+    /// Operations in capacity units.
+    pub volume_consumed_read_write_ops: u64,
+    /// Mean read latency in ms; 0 without reads.
+    pub volume_avg_read_latency: f64,
+    /// Mean write latency in ms; 0 without writes.
+    pub volume_avg_write_latency: f64,
+    /// Mean IOPS driven.
+    #[cfg_attr(feature = "serde", serde(rename = "VolumeAvgIOPS"))]
+    pub volume_avg_iops: f64,
+    /// Mean throughput driven in KiB/s.
+    pub volume_avg_throughput: f64,
+    /// 1 where I/O waited for the volume's IOPS limit for a second or more of the period.
+    #[cfg_attr(feature = "serde", serde(rename = "VolumeIOPSExceededCheck"))]
+    pub volume_iops_exceeded_check: u8,
+    /// 1 where I/O waited for the volume's throughput limit for a second or more of the period.
+    pub volume_throughput_exceeded_check: u8,
+    /// 1 where I/O was in flight for the whole period and none completed.
+    #[cfg_attr(feature = "serde", serde(rename = "VolumeStalledIOCheck"))]
+    pub volume_stalled_io_check: u8,
+    /// 1 where I/O waited for the instance's IOPS limit for a second or more of the period.
+    #[cfg_attr(feature = "serde", serde(rename = "InstanceEBSIOPSExceededCheck"))]
+    pub instance_ebs_iops_exceeded_check: u8,
+    /// 1 where I/O waited for the instance's throughput limit for a second or more of the period.
+    #[cfg_attr(feature = "serde", serde(rename = "InstanceEBSThroughputExceededCheck"))]
+    pub instance_ebs_throughput_exceeded_check: u8,
+}
+
+impl MinuteMetrics {
+    /// The metrics of the span between two moments of the same volume's counters.
+    ///
+    /// AWS sets an exceeded check where "any second within the minute consistently exceeds" the
+    /// limit, without saying what consistently means; here it is a second's worth of waiting.
+    #[must_use]
+    pub fn between(earlier: &Stats, later: &Stats) -> Self {
+        let span = later.at.since(earlier.at).as_secs_f64().max(1e-9);
+        let reads = later.read.ops - earlier.read.ops;
+        let writes = later.write.ops - earlier.write.ops;
+        let bytes = (later.read.bytes - earlier.read.bytes) + (later.write.bytes - earlier.write.bytes);
+        let read_time = later.read.time.since(earlier.read.time).as_secs_f64();
+        let write_time = later.write.time.since(earlier.write.time).as_secs_f64();
+        let idle_time = later.idle_time.since(earlier.idle_time);
+        let mean_ms = |time: f64, ops: u64| if ops == 0 { 0.0 } else { time / ops as f64 * 1e3 };
+        let check = |before: Nanos, after: Nanos| u8::from(after.since(before) >= Nanos::SECOND);
+        Self {
+            volume_read_ops: reads,
+            volume_write_ops: writes,
+            volume_read_bytes: later.read.bytes - earlier.read.bytes,
+            volume_write_bytes: later.write.bytes - earlier.write.bytes,
+            volume_total_read_time: read_time,
+            volume_total_write_time: write_time,
+            volume_idle_time: idle_time.as_secs_f64(),
+            volume_queue_length: later.queue_time.since(earlier.queue_time).as_secs_f64() / span,
+            burst_balance: later.credit_share.map(|share| share * 100.0),
+            volume_consumed_read_write_ops: later.consumed_ops - earlier.consumed_ops,
+            volume_avg_read_latency: mean_ms(read_time, reads),
+            volume_avg_write_latency: mean_ms(write_time, writes),
+            volume_avg_iops: (reads + writes) as f64 / span,
+            volume_avg_throughput: bytes as f64 / 1024.0 / span,
+            volume_iops_exceeded_check: check(earlier.volume_iops_exceeded, later.volume_iops_exceeded),
+            volume_throughput_exceeded_check: check(
+                earlier.volume_throughput_exceeded,
+                later.volume_throughput_exceeded,
+            ),
+            volume_stalled_io_check: u8::from(
+                reads + writes == 0 && later.queue > 0 && idle_time == Nanos::ZERO,
+            ),
+            instance_ebs_iops_exceeded_check: check(
+                earlier.instance_iops_exceeded,
+                later.instance_iops_exceeded,
+            ),
+            instance_ebs_throughput_exceeded_check: check(
+                earlier.instance_throughput_exceeded,
+                later.instance_throughput_exceeded,
+            ),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Time and sizes: the units that every interface of the volume uses.
+
+use alloc::{format, string::String};
+use core::{fmt, ops};
+
+/// Bytes in one KiB.
+pub const KIB: u64 = 1 << 10;
+/// Bytes in one MiB.
+pub const MIB: u64 = 1 << 20;
+/// Bytes in one GiB. Volume sizes that AWS prints as "GB" are GiB.
+pub const GIB: u64 = 1 << 30;
+/// Bytes in one TiB.
+pub const TIB: u64 = 1 << 40;
+
+/// A point in a volume's time, or a span of it, in nanoseconds.
+///
+/// The zero point is whatever the owner of the clock says it is. 2^64 ns are 584 years, so sums of
+/// a run's times do not overflow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// The zero point.
+    pub const ZERO: Self = Self(0);
+    /// One second.
+    pub const SECOND: Self = Self(1_000_000_000);
+
+    /// A span of whole microseconds.
+    #[must_use]
+    pub const fn from_us(us: u64) -> Self {
+        Self(us * 1_000)
+    }
+
+    /// A span of whole milliseconds.
+    #[must_use]
+    pub const fn from_ms(ms: u64) -> Self {
+        Self(ms * 1_000_000)
+    }
+
+    /// A span of whole seconds.
+    #[must_use]
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s * 1_000_000_000)
+    }
+
+    /// The span in whole microseconds, rounded down.
+    #[must_use]
+    pub const fn as_us(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// The span in seconds, for people.
+    #[must_use]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The span from `earlier` to `self`; zero where `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl ops::Add for Nanos {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl ops::AddAssign for Nanos {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ns @ 0..1_000 => write!(f, "{ns} ns"),
+            ns @ 1_000..1_000_000 => write!(f, "{:.1} us", ns as f64 / 1e3),
+            ns @ 1_000_000..1_000_000_000 => write!(f, "{:.2} ms", ns as f64 / 1e6),
+            ns => write!(f, "{:.2} s", ns as f64 / 1e9),
+        }
+    }
+}
+
+/// A text that is not a size.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a size: give a whole number with TiB, GiB, MiB, KiB or B, like 100GiB")]
+pub struct SizeError(String);
+
+/// Reads a size: `100GiB`, `16k`, `4096`. One letter means the binary unit, as fio reads it; a bare
+/// number is bytes. The decimal units (`GB`) are refused, since AWS and disks disagree on them.
+///
+/// # Errors
+/// Where the text is no whole number with a known unit, or exceeds 2^64 bytes.
+pub fn parse_size(text: &str) -> Result<u64, SizeError> {
+    let bad = || SizeError(text.into());
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..split].parse().map_err(|_| bad())?;
+    let unit = match text[split..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => KIB,
+        "m" | "mib" => MIB,
+        "g" | "gib" => GIB,
+        "t" | "tib" => TIB,
+        _ => return Err(bad()),
+    };
+    number.checked_mul(unit).ok_or_else(bad)
+}
+
+/// Prints a size in the largest binary unit that divides it: `100GiB`, `1536MiB`, `17B`.
+#[must_use]
+pub fn format_size(bytes: u64) -> String {
+    [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")]
+        .iter()
+        .find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit))
+        .map_or_else(|| format!("{bytes}B"), |(unit, name)| format!("{}{name}", bytes / unit))
+}

@@ -1,0 +1,353 @@
+//! The volume itself: one state machine for live, virtual and shadow use.
+
+use alloc::{boxed::Box, collections::BinaryHeap, vec, vec::Vec};
+use core::cmp::Reverse;
+
+use rand_core::Rng;
+
+use crate::{
+    BurstBucket, Instance, Limits, LimitsError, Modification, ModificationPhase, Nanos, RateLimit, Stats,
+    account::{Accountant, Charge},
+};
+
+/// What an I/O does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+pub enum Op {
+    /// Reads bytes.
+    Read,
+    /// Writes bytes (or zeroes).
+    Write,
+    /// Makes answered writes durable, where a volatile cache could lose them.
+    Flush,
+    /// Gives space back.
+    Discard,
+}
+
+/// One I/O as the guest submits it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Io {
+    /// What it does.
+    pub op: Op,
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes; ignored for a flush.
+    pub len: u32,
+}
+
+/// The volume's answer to a submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// When the I/O completes.
+    pub completes: Nanos,
+    /// When it would have completed without any limit; the difference is throttling.
+    pub unthrottled: Nanos,
+    /// Operations that it cost, after splitting and merging.
+    pub operations: u64,
+    /// Bytes that it cost.
+    pub bytes: u64,
+}
+
+/// A union of spans of waiting, fed in the order of their ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct OverLimit {
+    total: Nanos,
+    until: Nanos,
+}
+
+impl OverLimit {
+    fn add(&mut self, from: Nanos, to: Nanos) {
+        self.total += to.since(from.max(self.until));
+        self.until = self.until.max(to);
+    }
+
+    /// The part of the total that lies before `now`. Exact where the waiting is one span at `now`,
+    /// which it is while the limit is exceeded.
+    fn at(&self, now: Nanos) -> Nanos {
+        Nanos(self.total.0.saturating_sub(self.until.since(now).0))
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct OverLimits {
+    volume_iops: OverLimit,
+    volume_throughput: OverLimit,
+    instance_iops: OverLimit,
+    instance_throughput: OverLimit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct InFlight {
+    completes: Nanos,
+    submitted: Nanos,
+    op: Op,
+    len: u32,
+}
+
+/// A block volume: its limits, its credits, its queue and its counters.
+///
+/// Time given to it must not run backwards; an earlier `now` counts as the latest one seen.
+#[derive(Debug, Clone)]
+pub struct Volume {
+    limits: Limits,
+    iops: Option<BurstBucket>,
+    throughput: Option<BurstBucket>,
+    accountant: Accountant,
+    /// When each service station is free; empty where all I/O is served at once.
+    stations: Vec<Nanos>,
+    in_flight: BinaryHeap<Reverse<InFlight>>,
+    /// Reads and writes in flight, and the sum of the times that they were submitted at.
+    queue: u64,
+    queue_submitted_sum: u128,
+    idle_since: Nanos,
+    now: Nanos,
+    over: OverLimits,
+    stats: Stats,
+    modification: Option<Box<Modification>>,
+    applied_phase: Option<ModificationPhase>,
+}
+
+impl Volume {
+    /// A fresh volume with full credits whose life begins at `now`.
+    ///
+    /// # Errors
+    /// Where the limits contradict themselves.
+    pub fn new(limits: Limits, now: Nanos) -> Result<Self, LimitsError> {
+        limits.check()?;
+        Ok(Self {
+            iops: limits.iops.map(BurstBucket::new),
+            throughput: limits.throughput.map(BurstBucket::new),
+            accountant: Accountant::new(limits.accounting),
+            stations: vec![Nanos::ZERO; limits.service.parallelism.map_or(0, usize::from)],
+            limits,
+            in_flight: BinaryHeap::new(),
+            queue: 0,
+            queue_submitted_sum: 0,
+            idle_since: now,
+            now,
+            over: OverLimits::default(),
+            stats: Stats { at: now, ..Stats::default() },
+            modification: None,
+            applied_phase: None,
+        })
+    }
+
+    /// The limits in force.
+    #[must_use]
+    pub const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Submits an I/O at `now`, on `instance` where the volume is attached to one.
+    ///
+    /// A read or write completes when it has been served and every limit covers it, whichever is
+    /// last: a throttled volume releases answers at its rate and hides its service times behind
+    /// the queue. A flush waits for no limit; a discard costs nothing.
+    pub fn submit(
+        &mut self,
+        io: Io,
+        now: Nanos,
+        rng: &mut impl Rng,
+        instance: Option<&mut Instance>,
+    ) -> Grant {
+        self.advance(now);
+        let now = self.now;
+        let grant = match io.op {
+            Op::Read | Op::Write => self.submit_data(io, now, rng, instance),
+            Op::Flush => free(now + self.limits.service.flush.draw(rng)),
+            Op::Discard => free(now),
+        };
+        self.in_flight.push(Reverse(InFlight {
+            completes: grant.completes,
+            submitted: now,
+            op: io.op,
+            len: io.len,
+        }));
+        grant
+    }
+
+    fn submit_data(
+        &mut self,
+        io: Io,
+        now: Nanos,
+        rng: &mut impl Rng,
+        instance: Option<&mut Instance>,
+    ) -> Grant {
+        let charge = self.accountant.charge(io, now);
+        let unthrottled = self.serve(io, charge, now, rng);
+        let completes = self.throttle(charge, now, unthrottled, instance);
+        self.accountant.completes(completes);
+        self.stats.consumed_ops += charge.operations;
+        if self.queue == 0 {
+            self.stats.idle_time += now.since(self.idle_since);
+        }
+        self.queue += 1;
+        self.queue_submitted_sum += u128::from(now.0);
+        Grant { completes, unthrottled, operations: charge.operations, bytes: charge.bytes }
+    }
+
+    /// When the I/O has been served, limits apart.
+    fn serve(&mut self, io: Io, charge: Charge, now: Nanos, rng: &mut impl Rng) -> Nanos {
+        let service = &self.limits.service;
+        let curve = match (&service.sequential, io.op) {
+            (Some(sequential), _) if charge.sequential => sequential,
+            (_, Op::Read) => &service.read,
+            _ => &service.write,
+        };
+        let transfer = u64::from(io.len) * u64::from(service.transfer_ps_per_byte) / 1_000;
+        let time = curve.draw(rng) + Nanos(transfer);
+        match self.stations.iter_mut().min() {
+            Some(station) => {
+                *station = now.max(*station) + time;
+                *station
+            }
+            None => now + time,
+        }
+    }
+
+    /// When every limit covers the I/O.
+    fn throttle(
+        &mut self,
+        charge: Charge,
+        now: Nanos,
+        served: Nanos,
+        instance: Option<&mut Instance>,
+    ) -> Nanos {
+        if let (Some(slow), Some(iops), Some(throughput)) =
+            (self.limits.throughput_without_credits, &self.iops, &mut self.throughput)
+        {
+            let fast = self.limits.throughput.unwrap_or(RateLimit::flat(slow));
+            let wanted = if iops.is_exhausted(now) { RateLimit::flat(slow) } else { fast };
+            if *throughput.limit() != wanted {
+                throughput.change(wanted, now);
+            }
+        }
+        let mut completes = served;
+        let mut wait = |slot: Nanos, over: &mut OverLimit| {
+            if slot > served {
+                over.add(served, slot);
+            }
+            completes = completes.max(slot);
+        };
+        if let Some(iops) = &mut self.iops {
+            wait(iops.take(charge.operations, now), &mut self.over.volume_iops);
+        }
+        if let Some(throughput) = &mut self.throughput {
+            wait(throughput.take(charge.bytes, now), &mut self.over.volume_throughput);
+        }
+        if let Some(instance) = instance {
+            let slots = instance.take(charge.operations, charge.bytes, now);
+            wait(slots.iops, &mut self.over.instance_iops);
+            wait(slots.throughput, &mut self.over.instance_throughput);
+        }
+        completes
+    }
+
+    /// Counts everything that has completed by `now`.
+    pub fn advance(&mut self, now: Nanos) {
+        while let Some(Reverse(done)) = self.in_flight.peek().copied() {
+            if done.completes > now {
+                break;
+            }
+            self.in_flight.pop();
+            self.stats.completed(done.op, done.len, done.completes.since(done.submitted));
+            if matches!(done.op, Op::Read | Op::Write) {
+                self.queue -= 1;
+                self.queue_submitted_sum -= u128::from(done.submitted.0);
+                self.idle_since = done.completes;
+            }
+        }
+        self.now = self.now.max(now);
+        self.apply_modification();
+    }
+
+    /// The next completion, where anything is in flight.
+    #[must_use]
+    pub fn next_completion(&self) -> Option<Nanos> {
+        self.in_flight.peek().map(|Reverse(next)| next.completes)
+    }
+
+    /// The counters at `now`.
+    pub fn stats(&mut self, now: Nanos) -> Stats {
+        self.advance(now);
+        let now = self.now;
+        let waiting = u128::from(now.0) * u128::from(self.queue) - self.queue_submitted_sum;
+        let done = self.stats.read.time + self.stats.write.time;
+        Stats {
+            at: now,
+            queue: self.queue,
+            queue_time: done + Nanos(u64::try_from(waiting).unwrap_or(u64::MAX)),
+            idle_time: self.stats.idle_time
+                + if self.queue == 0 { now.since(self.idle_since) } else { Nanos::ZERO },
+            volume_iops_exceeded: self.over.volume_iops.at(now),
+            volume_throughput_exceeded: self.over.volume_throughput.at(now),
+            instance_iops_exceeded: self.over.instance_iops.at(now),
+            instance_throughput_exceeded: self.over.instance_throughput.at(now),
+            credit_share: self.credit_share(now),
+            ..self.stats
+        }
+    }
+
+    /// Share of the burst credits left, 0 to 1: gp2's I/O credits, st1's and sc1's throughput
+    /// credits; none for types without credits.
+    #[must_use]
+    pub fn credit_share(&self, now: Nanos) -> Option<f64> {
+        self.credit_bucket().and_then(|bucket| bucket.credit_share(now))
+    }
+
+    /// Sets the burst credits to a share (0 to 1) of their capacity. No effect without credits.
+    pub fn set_credit_share(&mut self, share: f64, now: Nanos) {
+        for bucket in self.iops.iter_mut().chain(&mut self.throughput) {
+            bucket.set_credit_share(share, now);
+        }
+    }
+
+    fn credit_bucket(&self) -> Option<&BurstBucket> {
+        [&self.iops, &self.throughput].into_iter().flatten().find(|bucket| bucket.limit().credits > 0)
+    }
+
+    /// Begins a modification at its `started` time. The rules for when one is allowed are the
+    /// control plane's.
+    pub fn modify(&mut self, modification: Modification) {
+        self.advance(modification.started);
+        self.modification = Some(Box::new(modification));
+        self.applied_phase = None;
+        self.apply_modification();
+    }
+
+    /// The latest modification and its phase at `now`.
+    #[must_use]
+    pub fn modification(&self, now: Nanos) -> Option<(&Modification, ModificationPhase)> {
+        self.modification.as_deref().map(|modification| (modification, modification.phase(now)))
+    }
+
+    fn apply_modification(&mut self) {
+        let Some(modification) = &self.modification else { return };
+        let phase = modification.phase(self.now);
+        if self.applied_phase == Some(phase) {
+            return;
+        }
+        let limits = modification.limits(phase);
+        self.applied_phase = Some(phase);
+        self.set_limits(limits);
+    }
+
+    fn set_limits(&mut self, limits: Limits) {
+        let now = self.now;
+        let change =
+            |bucket: &mut Option<BurstBucket>, limit: Option<RateLimit>| match (bucket.as_mut(), limit) {
+                (Some(old), Some(limit)) => old.change(limit, now),
+                (_, limit) => *bucket = limit.map(BurstBucket::new),
+            };
+        change(&mut self.iops, limits.iops);
+        change(&mut self.throughput, limits.throughput);
+        self.accountant.set_rules(limits.accounting);
+        self.stations.resize(limits.service.parallelism.map_or(0, usize::from), now);
+        self.limits = limits;
+    }
+}
+
+/// A grant that costs nothing.
+const fn free(completes: Nanos) -> Grant {
+    Grant { completes, unthrottled: completes, operations: 0, bytes: 0 }
+}

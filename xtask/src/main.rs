@@ -1,0 +1,2 @@
+//! Developer jobs.
+fn main() {}
