@@ -1,0 +1,33 @@
+//! The command line, as a table: names, arguments and help.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::simulate;
+
+/// A faithful local EBS for people who run MySQL or MariaDB on block storage.
+#[derive(Debug, Parser)]
+#[command(name = "ebbtide", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    /// Where volumes and state live [default: /var/lib/ebbtide for root, else
+    /// ~/.local/share/ebbtide]
+    #[arg(long, global = true, env = "EBBTIDE_HOME", value_name = "DIR", hide_env_values = true)]
+    pub(crate) home: Option<PathBuf>,
+    /// Print one JSON object instead of text (schemas: docs/json/)
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 clean; 1 done, and a violation or finding is reported; 2 usage; \
+    3 environment (no FUSE, no server, no permission); 4 an invariant of our own broke.";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a volume alone, in virtual time
+    Simulate(simulate::Args),
+}

@@ -1,0 +1,138 @@
+//! How the program ends: the exit codes, and the one place that prints an error.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+
+/// The exit codes, which scripts rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Done, and nothing to report.
+    Clean = 0,
+    /// Done, and a violation or a finding is reported.
+    Finding = 1,
+    /// The request itself is wrong.
+    Usage = 2,
+    /// The environment does not allow it: no FUSE, no server, no permission, no space.
+    Environment = 3,
+    /// An invariant of our own broke.
+    Invariant = 4,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// An error that knows how the program ends because of it.
+///
+/// Return it as it is, or attach it as anyhow context over the error that it explains. The
+/// outermost one of a chain decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Refusal {
+    /// The exit code.
+    pub(crate) exit: Exit,
+    /// What is wrong, naming the value.
+    pub(crate) message: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+}
+
+#[allow(dead_code, reason = "the commands that use the rest are being added")]
+impl Refusal {
+    /// The request is wrong (exit code 2).
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, message: message.into(), hint: None }
+    }
+
+    /// The environment does not allow it (exit code 3).
+    pub(crate) fn environment(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Environment, message: message.into(), hint: None }
+    }
+
+    /// An invariant of our own broke (exit code 4).
+    pub(crate) fn invariant(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Invariant, message: message.into(), hint: None }
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// An error as it is printed and as it travels over the control socket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// The exit code.
+    pub(crate) exit: Exit,
+    /// The messages of the chain, outermost first.
+    pub(crate) chain: Vec<String>,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+}
+
+impl Report {
+    /// Classifies an error chain. Without a [`Refusal`] in it, an I/O error is the environment's
+    /// fault and everything else is ours.
+    pub(crate) fn of(error: &anyhow::Error) -> Self {
+        if let Some(remote) = error.downcast_ref::<Self>() {
+            return remote.clone();
+        }
+        let mut chain: Vec<String> = error.chain().map(ToString::to_string).collect();
+        chain.dedup();
+        let refusal = error
+            .downcast_ref::<Refusal>()
+            .or_else(|| error.chain().find_map(|cause| cause.downcast_ref::<Refusal>()));
+        let exit = match refusal {
+            Some(refusal) => refusal.exit,
+            None if error.chain().any(|cause| cause.is::<std::io::Error>()) => Exit::Environment,
+            None => Exit::Invariant,
+        };
+        Self { exit, chain, hint: refusal.and_then(|refusal| refusal.hint.clone()) }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.chain.join(": "))
+    }
+}
+
+impl std::error::Error for Report {}
+
+/// Prints an error, once, and names the exit code.
+pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
+    let report = Report::of(error);
+    if json {
+        let text = serde_json::to_string(&serde_json::json!({ "error": report }));
+        println!("{}", text.expect("a report is plain data"));
+    }
+    eprintln!("error: {report}");
+    if let Some(hint) = &report.hint {
+        eprintln!("hint: {hint}");
+    }
+    report.exit.into()
+}
+
+/// Prints clap's own message; asking for help or the version is no error.
+pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
+    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
+    // A closed pipe (`ebbtide --help | head -1`) is the reader's choice.
+    let _ = error.print();
+    exit.into()
+}
