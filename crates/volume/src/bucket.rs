@@ -130,12 +130,6 @@ impl BurstBucket {
         Some(credits.level_at(now).max(0) as f64 / credits.capacity as f64)
     }
 
-    /// Whether credits exist and less than one unit of them is left.
-    #[must_use]
-    pub fn is_exhausted(&self, now: Nanos) -> bool {
-        self.credits.as_ref().is_some_and(|credits| credits.level_at(now) < NANO)
-    }
-
     /// Sets the credits to a share (clamped to 0..=1) of their capacity. No effect without credits.
     pub fn set_credit_share(&mut self, share: f64, now: Nanos) {
         if let Some(credits) = &mut self.credits {

@@ -38,9 +38,6 @@ pub struct Limits {
     pub iops: Option<RateLimit>,
     /// Bytes a second; none: unlimited.
     pub throughput: Option<RateLimit>,
-    /// Bytes a second that hold instead while the credits of `iops` are used up (gp2 between 170
-    /// and 334 GiB); none: no such rule.
-    pub throughput_without_credits: Option<u64>,
     /// How I/O is counted.
     pub accounting: Accounting,
     /// How long an I/O takes when nothing throttles it.
@@ -77,9 +74,6 @@ impl Limits {
     pub fn check(&self) -> Result<(), LimitsError> {
         for rate in self.iops.iter().chain(&self.throughput) {
             rate.check()?;
-        }
-        if self.throughput_without_credits == Some(0) {
-            return Err(LimitsError::ZeroRate);
         }
         if self.accounting.unit_bytes == 0 {
             return Err(LimitsError::ZeroUnit);

@@ -61,7 +61,6 @@ impl Modification {
         Limits {
             iops: between(self.source.iops, self.target.iops, percent),
             throughput: between(self.source.throughput, self.target.throughput, percent),
-            throughput_without_credits: None,
             ..self.target.clone()
         }
     }

@@ -213,15 +213,6 @@ impl Volume {
         served: Nanos,
         instance: Option<&mut Instance>,
     ) -> Nanos {
-        if let (Some(slow), Some(iops), Some(throughput)) =
-            (self.limits.throughput_without_credits, &self.iops, &mut self.throughput)
-        {
-            let fast = self.limits.throughput.unwrap_or(RateLimit::flat(slow));
-            let wanted = if iops.is_exhausted(now) { RateLimit::flat(slow) } else { fast };
-            if *throughput.limit() != wanted {
-                throughput.change(wanted, now);
-            }
-        }
         let mut completes = served;
         let mut wait = |slot: Nanos, over: &mut OverLimit| {
             if slot > served {
