@@ -1,1 +1,27 @@
-//! Under construction.
+//! The vendor's numbers: what a gp3 or an r5.large may do, with source and date.
+//!
+//! This is the only crate that contains them. They are data files under `data/`, built in; a user's
+//! own file can override them. A [`Spec`] is the text that names a volume everywhere;
+//! [`Catalog::resolve`] turns it into the [`ebbtide_volume::Limits`] that the physics runs on, or
+//! refuses it in the words that AWS would use.
+#![forbid(unsafe_code)]
+
+mod asof;
+mod spec;
+
+mod catalog;
+mod instance;
+mod resolve;
+
+pub mod calibrate;
+pub mod modify;
+
+mod error;
+mod nearest;
+
+pub use asof::{AsOf, AsOfError};
+pub use catalog::{Catalog, TypeInfo};
+pub use error::{CatalogError, ModifyRejection, Rejection};
+pub use instance::InstanceType;
+pub use resolve::{Figures, Provenance, Resolved};
+pub use spec::{CreditShare, Raid0, Spec, SpecError, VolumeSpec};
