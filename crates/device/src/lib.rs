@@ -1,1 +1,7 @@
-//! Under construction.
+//! Live volumes: the engine that holds I/O until the model says it completes, the block store
+//! behind it, and the exports to the kernel and to NBD clients.
+
+pub mod clock;
+pub mod engine;
+pub mod faults;
+pub mod request;
