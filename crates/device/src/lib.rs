@@ -5,3 +5,4 @@ pub mod clock;
 pub mod engine;
 pub mod faults;
 pub mod request;
+pub mod store;
