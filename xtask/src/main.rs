@@ -1,2 +1,31 @@
-//! Developer jobs.
-fn main() {}
+//! Developer jobs: `cargo xtask tidy` checks the rules of the repository, `cargo xtask tally` counts
+//! the tests in a log of cargo's.
+#![forbid(unsafe_code)]
+
+mod repo;
+mod source;
+mod tally;
+mod tidy;
+
+use std::{env, io, process::ExitCode};
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "usage: cargo xtask tidy | cargo xtask tally < LOG";
+
+fn main() -> Result<ExitCode> {
+    let args: Vec<String> = env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tidy"] => tidy::run(),
+        ["tally"] => {
+            let tally = tally::Tally::of(&io::read_to_string(io::stdin())?);
+            println!("{} {} {}", tally.passed, tally.failed, tally.skipped);
+            Ok(ExitCode::SUCCESS)
+        }
+        ["help" | "--help"] => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => bail!("{USAGE}"),
+    }
+}

@@ -1,0 +1,178 @@
+//! Rules for Markdown: links that lead somewhere, no line numbers of sources, no lost decision.
+
+use std::collections::BTreeSet;
+
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+
+use super::{Findings, line_of};
+use crate::repo::Repo;
+
+const DECISIONS: &str = "docs/decisions/";
+
+/// A link of a document, and the line that it stands in.
+struct Link {
+    target: String,
+    line: usize,
+}
+
+/// Checks every document.
+pub(super) fn check(repo: &Repo, findings: &mut Findings) {
+    for (path, text) in repo.texts(".md") {
+        for link in links(text) {
+            if let Err(why) = resolve(repo, path, &link.target) {
+                findings.add(path, link.line, format!("the link to {} is dead: {why}", link.target));
+            }
+        }
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| cites_a_line(line)) {
+            findings.add(path, number + 1, format!("cites a line of a source, which moves: {}", line.trim()));
+        }
+    }
+    check_decisions(repo, findings);
+}
+
+/// A decision that the list does not name will not be found again.
+fn check_decisions(repo: &Repo, findings: &mut Findings) {
+    let list = format!("{DECISIONS}README.md");
+    let listed: BTreeSet<_> =
+        repo.text(&list).map(links).unwrap_or_default().into_iter().map(|link| link.target).collect();
+    for (path, _) in repo.texts(".md").filter(|(path, _)| path.starts_with(DECISIONS) && *path != list) {
+        if !listed.contains(&path[DECISIONS.len()..]) {
+            findings.add(path, 0, format!("{list} does not link this decision"));
+        }
+    }
+}
+
+fn links(text: &str) -> Vec<Link> {
+    Parser::new(text)
+        .into_offset_iter()
+        .filter_map(|(event, range)| match event {
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                Some(Link { target: dest_url.into_string(), line: line_of(text, range.start) })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn resolve(repo: &Repo, from: &str, target: &str) -> Result<(), String> {
+    if target.contains("://") || target.starts_with("mailto:") {
+        return Ok(());
+    }
+    let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let path = if file.is_empty() { from.to_owned() } else { join(from, file)? };
+    if !repo.has(&path) {
+        return Err(format!("there is no {path}"));
+    }
+    match repo.text(&path) {
+        Some(text) if !anchor.is_empty() && path.ends_with(".md") && !anchors(text).contains(anchor) => {
+            Err(format!("{path} has no heading for #{anchor}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The path that a document at `from` means by `relative`.
+fn join(from: &str, relative: &str) -> Result<String, String> {
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in relative.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop().ok_or("it leads out of the repository")?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Ok(parts.join("/"))
+}
+
+/// The anchors of all headings, made as GitHub makes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    let mut heading: Option<String> = None;
+    for event in Parser::new(text) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+            Event::Text(text) | Event::Code(text) => {
+                if let Some(heading) = &mut heading {
+                    heading.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                let name = slug(&heading.take().unwrap_or_default());
+                let again = (1..).map(|n| format!("{name}-{n}")).find(|other| !anchors.contains(other));
+                let name = if anchors.contains(&name) { again.unwrap_or(name) } else { name };
+                anchors.insert(name);
+            }
+            _ => {}
+        }
+    }
+    anchors
+}
+
+fn slug(heading: &str) -> String {
+    heading
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+        .map(|c| if c == ' ' { '-' } else { c })
+        .collect()
+}
+
+/// Whether a text says `file.rs:12` or `file.rs#L12`.
+fn cites_a_line(line: &str) -> bool {
+    [".rs:", ".rs#L", ".sh:", ".toml:"].iter().any(|mark| {
+        line.match_indices(mark)
+            .any(|(at, mark)| line[at + mark.len()..].starts_with(|c: char| c.is_ascii_digit()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found<const N: usize>(files: [(&str, &str); N]) -> Vec<String> {
+        let mut findings = Findings::default();
+        check(&Repo::from(files), &mut findings);
+        findings.0.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_dead_link_is_caught() {
+        let files = |link: &str| {
+            let text = format!("Text.\n\nSee [it]({link}).\n");
+            found([("docs/a.md", text.as_str()), ("docs/b.md", "# B c\n"), ("src/main.rs", "")])
+        };
+        assert_eq!(files("b.md"), Vec::<String>::new());
+        assert_eq!(files("../src"), Vec::<String>::new());
+        assert_eq!(files("https://example.com/b.md"), Vec::<String>::new());
+        assert!(files("c.md")[0].starts_with("docs/a.md:3: the link to c.md is dead: there is no docs/c.md"));
+        assert!(files("../../b.md")[0].contains("out of the repository"));
+    }
+
+    #[test]
+    fn a_dead_anchor_is_caught() {
+        let files = |anchor: &str| {
+            found([("a.md", &format!("# One, `two` & 3\n\n# Same\n\n# Same\n\n[x](#{anchor})"))])
+        };
+        assert_eq!(files("one-two--3"), Vec::<String>::new());
+        assert_eq!(files("same-1"), Vec::<String>::new());
+        assert!(files("same-2")[0].contains("no heading for #same-2"));
+    }
+
+    #[test]
+    fn a_cited_line_number_is_caught() {
+        assert_eq!(found([("a.md", "see `volume.rs`: it holds 3")]), Vec::<String>::new());
+        assert!(found([("a.md", "see src/volume.rs:33")])[0].contains("a.md:1: cites a line"));
+        assert!(found([("a.md", "see src/volume.rs#L33")])[0].contains("cites a line"));
+    }
+
+    #[test]
+    fn a_decision_that_is_not_listed_is_caught() {
+        let list =
+            |text: &str| found([("docs/decisions/README.md", text), ("docs/decisions/0001-a.md", "# A")]);
+        assert_eq!(list("[A](0001-a.md)"), Vec::<String>::new());
+        assert!(list("A")[0].contains("does not link this decision"));
+    }
+}

@@ -1,0 +1,70 @@
+//! The data of the rules: the shape of `xtask/tidy.toml`.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// All of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rules {
+    /// What each crate of the workspace may do.
+    pub(super) crates: BTreeMap<String, Crate>,
+    /// Outside crates that only these of ours may depend on.
+    pub(super) only: BTreeMap<String, Vec<String>>,
+    pub(super) pure: Pure,
+    pub(super) sizes: Sizes,
+}
+
+/// One crate of ours.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Crate {
+    /// Crates of ours that it may depend on.
+    pub(super) edges: Vec<String>,
+    /// More that its tests may depend on.
+    #[serde(default)]
+    pub(super) tests: Vec<String>,
+    /// Whether it may contain `unsafe`.
+    #[serde(default)]
+    pub(super) unsafe_code: bool,
+}
+
+/// Crates without clock, files, threads and network.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Pure {
+    pub(super) crates: Vec<String>,
+    /// Paths, whole or from some `::` on.
+    pub(super) banned: Vec<String>,
+    #[serde(default)]
+    pub(super) exceptions: Vec<Impurity>,
+}
+
+/// A banned path that one file may name.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Impurity {
+    pub(super) file: String,
+    pub(super) path: String,
+    pub(super) reason: String,
+}
+
+/// How long things may be, in lines.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sizes {
+    pub(super) file_lines: usize,
+    pub(super) function_lines: usize,
+    #[serde(default)]
+    pub(super) exceptions: Vec<Ratchet>,
+}
+
+/// A file that is longer: it may shrink, not grow.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ratchet {
+    pub(super) file: String,
+    pub(super) lines: usize,
+    pub(super) reason: String,
+}
