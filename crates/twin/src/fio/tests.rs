@@ -1,0 +1,1 @@
+//! What fio's words mean.
