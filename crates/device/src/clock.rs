@@ -13,6 +13,10 @@ use rustix::time::{ClockId, clock_gettime};
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The present time. Never runs backwards.
     fn now(&self) -> Nanos;
+
+    /// The `CLOCK_MONOTONIC` reading at a time of this clock, for absolute sleeps; none for a clock
+    /// that no thread can sleep on.
+    fn to_monotonic(&self, at: Nanos) -> Option<Nanos>;
 }
 
 /// The time of this machine: `CLOCK_MONOTONIC`, moved once to the Unix epoch.
@@ -33,11 +37,6 @@ impl MonotonicClock {
         let wall = Nanos(u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX));
         Self { epoch: wall.since(monotonic()) }
     }
-
-    /// The `CLOCK_MONOTONIC` reading at a time of this clock, for absolute sleeps.
-    pub(crate) const fn to_monotonic(self, at: Nanos) -> Nanos {
-        at.since(self.epoch)
-    }
 }
 
 impl Default for MonotonicClock {
@@ -49,6 +48,10 @@ impl Default for MonotonicClock {
 impl Clock for MonotonicClock {
     fn now(&self) -> Nanos {
         self.epoch + monotonic()
+    }
+
+    fn to_monotonic(&self, at: Nanos) -> Option<Nanos> {
+        Some(at.since(self.epoch))
     }
 }
 
@@ -85,5 +88,9 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Nanos {
         Nanos(self.0.load(Ordering::Relaxed))
+    }
+
+    fn to_monotonic(&self, _at: Nanos) -> Option<Nanos> {
+        None
     }
 }

@@ -4,5 +4,7 @@
 pub mod clock;
 pub mod engine;
 pub mod faults;
+mod pacer;
 pub mod request;
 pub mod store;
+pub mod sys;

@@ -1,0 +1,526 @@
+//! The engine's inner part: one lock around the model and the requests in flight, and one gate that
+//! lets a power cut or a snapshot see every write either before or after it happened.
+
+use std::{
+    cmp::Ordering as Order,
+    collections::{BinaryHeap, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use ebbtide_volume::{Array, Instance, Io, Nanos, Stats};
+use parking_lot::{Mutex, RwLock};
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::{BUFFER_BYTES, Done, EARLY_BYTES, EngineError, LiveOptions, MAX_DATA_BYTES, overlay::Overlay};
+use crate::{
+    clock::Clock,
+    faults::Faults,
+    pacer::{Alarm, Lateness},
+    request::{Buffer, BufferPool, Command, IoError, Reply, Request},
+    store::BlockStore,
+};
+
+/// Requests in flight that need no allocation: what a loop device and some NBD connections queue.
+const QUEUE_CAPACITY: usize = 1024;
+
+/// A request in flight.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(super) due: Nanos,
+    pub(super) arrived: Nanos,
+    pub(super) sequence: u64,
+    pub(super) command: Command,
+    pub(super) offset: u64,
+    pub(super) len: u32,
+    pub(super) fua: bool,
+    /// What a write brings or a read takes home.
+    pub(super) data: Option<Buffer>,
+    /// What is already known about its end.
+    pub(super) fate: Done,
+    pub(super) reply: Reply,
+}
+
+impl Pending {
+    fn key(&self) -> (Nanos, u64) {
+        (self.due, self.sequence)
+    }
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl Eq for Pending {}
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Pending {
+    /// The greatest is the one that is due first, as the heap wants it.
+    fn cmp(&self, other: &Self) -> Order {
+        other.key().cmp(&self.key())
+    }
+}
+
+/// What a pacer's thread does next.
+pub(crate) enum Step {
+    /// Complete a request.
+    Perform(Pending),
+    /// Sleep until someone needs a second pair of hands.
+    Follow(u32),
+    /// Sleep until the next completion time.
+    Lead(u32, Nanos),
+    /// The volume has stopped.
+    End,
+}
+
+/// Whom to wake after the lock is released.
+enum Wake {
+    Nobody,
+    Leader,
+    Follower,
+}
+
+/// Everything that changes with each request.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(super) array: Array,
+    rng: Xoshiro256PlusPlus,
+    pub(super) faults: Faults,
+    queue: BinaryHeap<Pending>,
+    /// What arrived during a stall; the model has not seen it.
+    held_back: VecDeque<Pending>,
+    stalled_since: Option<Nanos>,
+    sequence: u64,
+    leading: bool,
+    following: usize,
+    ended: bool,
+}
+
+impl State {
+    pub(super) fn in_flight(&self) -> usize {
+        self.queue.len() + self.held_back.len()
+    }
+
+    pub(super) fn next_due(&self) -> Option<Nanos> {
+        self.queue.peek().map(|next| next.due).filter(|_| self.stalled_since.is_none())
+    }
+
+    /// Everything in flight, in the order of submission.
+    pub(super) fn in_order(&self) -> Vec<&Pending> {
+        let mut all: Vec<_> = self.queue.iter().chain(&self.held_back).collect();
+        all.sort_unstable_by_key(|pending| pending.sequence);
+        all
+    }
+
+    pub(super) fn take_all(&mut self) -> Vec<Pending> {
+        let mut all: Vec<_> = self.queue.drain().chain(self.held_back.drain(..)).collect();
+        all.sort_unstable_by_key(|pending| pending.sequence);
+        all
+    }
+
+    /// Charges the request to the model: when it is due, and how an injected fault ends it.
+    fn charge(&mut self, request: &mut Pending, now: Nanos, instance: Option<&Mutex<Instance>>) {
+        let io = Io { op: request.command.op(), offset: request.offset, len: request.len };
+        let grant = match instance {
+            Some(shared) => self.array.submit(io, now, &mut self.rng, Some(&mut shared.lock())),
+            None => self.array.submit(io, now, &mut self.rng, None),
+        };
+        let added = self.faults.added_ns(request.command);
+        request.due = grant.completes + Nanos(added);
+        if let Some(error) = self.faults.error(request.command, request.offset, request.len, &mut self.rng) {
+            request.fate = Err(error);
+        }
+    }
+
+    fn enqueue(&mut self, pending: Pending) -> Wake {
+        let first = self.queue.peek().is_none_or(|next| pending.due < next.due);
+        self.queue.push(pending);
+        match first {
+            true if self.leading => Wake::Leader,
+            true if self.following > 0 => Wake::Follower,
+            _ => Wake::Nobody,
+        }
+    }
+
+    fn pop_due(&mut self, now: Nanos) -> Option<Pending> {
+        self.next_due().filter(|due| *due <= now)?;
+        self.queue.pop()
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+}
+
+/// A live volume without its threads.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(super) name: String,
+    pub(super) store: Arc<BlockStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+    instance: Option<Arc<Mutex<Instance>>>,
+    pub(super) block_bytes: u32,
+    pub(super) pool: Arc<BufferPool>,
+    pub(super) state: Mutex<State>,
+    /// Held shared while a request changes the store, alone while a power cut or a snapshot looks.
+    pub(super) gate: RwLock<()>,
+    pub(super) overlay: Overlay,
+    /// Changes only while the gate is held alone.
+    live: AtomicBool,
+    ignore_flush: AtomicBool,
+    pub(super) array_bytes: AtomicU64,
+    pub(super) host_errors: AtomicU64,
+    pub(crate) leader: Alarm,
+    pub(crate) followers: Alarm,
+    pub(crate) lateness: Lateness,
+}
+
+impl Core {
+    pub(super) fn new(options: LiveOptions) -> Self {
+        let volatile = options.array.durability().volatile_cache_bytes;
+        Self {
+            name: options.name,
+            store: options.store,
+            clock: options.clock,
+            instance: options.instance,
+            block_bytes: options.block_bytes,
+            pool: BufferPool::new(BUFFER_BYTES),
+            gate: RwLock::new(()),
+            overlay: Overlay::new(volatile),
+            live: AtomicBool::new(true),
+            ignore_flush: AtomicBool::new(false),
+            array_bytes: AtomicU64::new(options.array.size_bytes()),
+            host_errors: AtomicU64::new(0),
+            leader: Alarm::default(),
+            followers: Alarm::default(),
+            lateness: Lateness::new(),
+            state: Mutex::new(State {
+                array: options.array,
+                rng: Xoshiro256PlusPlus::seed_from_u64(options.seed),
+                faults: Faults::default(),
+                queue: BinaryHeap::with_capacity(QUEUE_CAPACITY),
+                held_back: VecDeque::new(),
+                stalled_since: None,
+                sequence: 0,
+                leading: false,
+                following: 0,
+                ended: false,
+            }),
+        }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.live.load(Ordering::Acquire)
+    }
+
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.store.size_bytes().min(self.array_bytes.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn submit(&self, request: Request) {
+        let Request { command, offset, len, fua, data, reply } = request;
+        if let Err(error) = self.check(command, offset, len, data.as_deref()) {
+            return reply.send(Err(error));
+        }
+        let arrived = self.clock.now();
+        let mut pending = Pending {
+            due: arrived,
+            arrived,
+            sequence: 0,
+            command,
+            offset,
+            len,
+            fua,
+            data,
+            fate: Ok(()),
+            reply,
+        };
+        if command == Command::Read && self.is_live() {
+            let mut buffer = self.pool.take(usize::try_from(len).expect("a request fits in memory"));
+            pending.fate = self.note(self.overlay.read(&self.store, &mut buffer, offset));
+            pending.data = Some(buffer);
+        }
+        let mut state = self.state.lock();
+        if !self.is_live() {
+            drop(state);
+            return pending.reply.send(Err(IoError::PowerLost));
+        }
+        pending.sequence = state.next_sequence();
+        if state.stalled_since.is_some() {
+            state.held_back.push_back(pending);
+            return;
+        }
+        state.charge(&mut pending, arrived, self.instance.as_deref());
+        if pending.due <= arrived {
+            drop(state);
+            return self.perform(pending);
+        }
+        let wake = state.enqueue(pending);
+        drop(state);
+        self.wake(&wake);
+    }
+
+    /// As [`Core::submit`] for a write; the data are copied only if the write has to wait.
+    pub(super) fn submit_write(&self, offset: u64, data: &[u8], reply: Reply) {
+        let Ok(len) = u32::try_from(data.len()) else { return reply.send(Err(IoError::OutOfRange)) };
+        let command = Command::Write;
+        if let Err(error) = self.check(command, offset, len, Some(data)) {
+            return reply.send(Err(error));
+        }
+        let arrived = self.clock.now();
+        let mut pending = Pending {
+            due: arrived,
+            arrived,
+            sequence: 0,
+            command,
+            offset,
+            len,
+            fua: false,
+            data: None,
+            fate: Ok(()),
+            reply,
+        };
+        let mut state = self.state.lock();
+        let charged = self.is_live() && state.stalled_since.is_none();
+        if charged {
+            pending.sequence = state.next_sequence();
+            state.charge(&mut pending, arrived, self.instance.as_deref());
+        }
+        drop(state);
+        if charged && pending.due <= arrived {
+            let done = pending.fate.and_then(|()| self.apply(command, offset, len, false, Some(data)));
+            return pending.reply.send(done.map(|()| None));
+        }
+        let mut buffer = self.pool.take(data.len());
+        buffer.copy_from_slice(data);
+        pending.data = Some(buffer);
+        self.hold(pending, charged);
+    }
+
+    /// Puts a write in flight whose data had to be copied first.
+    fn hold(&self, mut pending: Pending, charged: bool) {
+        let mut state = self.state.lock();
+        if !self.is_live() {
+            drop(state);
+            return pending.reply.send(Err(IoError::PowerLost));
+        }
+        if !charged {
+            pending.sequence = state.next_sequence();
+            if state.stalled_since.is_some() {
+                state.held_back.push_back(pending);
+                return;
+            }
+            let arrived = pending.arrived;
+            state.charge(&mut pending, arrived, self.instance.as_deref());
+        }
+        let wake = state.enqueue(pending);
+        drop(state);
+        self.wake(&wake);
+    }
+
+    fn check(&self, command: Command, offset: u64, len: u32, data: Option<&[u8]>) -> Done {
+        if command == Command::Flush {
+            return Ok(());
+        }
+        let block = u64::from(self.block_bytes);
+        if !offset.is_multiple_of(block) || !u64::from(len).is_multiple_of(block) {
+            return Err(IoError::Misaligned);
+        }
+        let carries_data = matches!(command, Command::Read | Command::Write);
+        let end = offset.checked_add(u64::from(len)).ok_or(IoError::OutOfRange)?;
+        if end > self.size_bytes() || (carries_data && len > MAX_DATA_BYTES) {
+            return Err(IoError::OutOfRange);
+        }
+        if command == Command::Write && data.is_none_or(|data| u32::try_from(data.len()) != Ok(len)) {
+            return Err(IoError::Misaligned);
+        }
+        Ok(())
+    }
+
+    fn wake(&self, wake: &Wake) {
+        match wake {
+            Wake::Nobody => {}
+            Wake::Leader => self.leader.ring(),
+            Wake::Follower => self.followers.ring(),
+        }
+    }
+
+    /// Completes a request that is due: changes the store, answers, and notes how late it was.
+    pub(crate) fn perform(&self, pending: Pending) {
+        let Pending { command, offset, len, fua, mut data, .. } = pending;
+        let done = pending.fate.and_then(|()| self.apply(command, offset, len, fua, data.as_deref()));
+        if command != Command::Read {
+            data = None;
+        }
+        pending.reply.send(done.map(|()| data));
+        if pending.due > pending.arrived {
+            self.lateness.record(self.clock.now().since(pending.due));
+        }
+    }
+
+    fn apply(&self, command: Command, offset: u64, len: u32, fua: bool, data: Option<&[u8]>) -> Done {
+        let _open = self.gate.read();
+        if !self.is_live() {
+            return Err(IoError::PowerLost);
+        }
+        let (store, overlay) = (&*self.store, &self.overlay);
+        let done = match command {
+            Command::Read => return Ok(()),
+            Command::Write => {
+                let data = data.expect("a checked write has data");
+                if fua {
+                    overlay.write_through(store, data, offset).and_then(|()| store.sync())
+                } else {
+                    overlay.write(store, data, offset)
+                }
+            }
+            Command::WriteZeroes | Command::Discard => {
+                let zeroed = overlay.write_zeroes(store, offset, u64::from(len));
+                if fua { zeroed.and_then(|()| store.sync()) } else { zeroed }
+            }
+            Command::Flush if self.ignore_flush.load(Ordering::Relaxed) => Ok(()),
+            Command::Flush => overlay.flush(store).and_then(|()| store.sync()),
+        };
+        self.note(done)
+    }
+
+    /// Turns an error of the host into one for the guest, and says so.
+    fn note(&self, done: std::io::Result<()>) -> Done {
+        done.map_err(|error| {
+            let earlier = self.host_errors.fetch_add(1, Ordering::Relaxed);
+            if (earlier + 1).is_power_of_two() {
+                tracing::error!(volume = %self.name, errors = earlier + 1, %error, "the host failed a request");
+            }
+            IoError::from(&error)
+        })
+    }
+
+    pub(crate) fn next_step(&self) -> Step {
+        let mut state = self.state.lock();
+        if state.ended {
+            return Step::End;
+        }
+        if let Some(pending) = state.pop_due(self.clock.now()) {
+            let relay = !state.leading && state.following > 0 && state.next_due().is_some();
+            drop(state);
+            if relay {
+                self.followers.ring();
+            }
+            return Step::Perform(pending);
+        }
+        match state.next_due() {
+            Some(due) if !state.leading => {
+                state.leading = true;
+                Step::Lead(self.leader.listen(), due)
+            }
+            _ => {
+                state.following += 1;
+                Step::Follow(self.followers.listen())
+            }
+        }
+    }
+
+    pub(crate) fn stop_leading(&self) {
+        self.state.lock().leading = false;
+    }
+
+    pub(crate) fn stop_following(&self) {
+        self.state.lock().following -= 1;
+    }
+
+    pub(super) fn run_due(&self) {
+        loop {
+            let due = self.state.lock().pop_due(self.clock.now());
+            match due {
+                Some(pending) => self.perform(pending),
+                None => return,
+            }
+        }
+    }
+
+    pub(super) fn stats(&self) -> Stats {
+        let mut state = self.state.lock();
+        let now = self.clock.now();
+        let Some(since) = state.stalled_since else { return state.array.stats(now) };
+        let mut stats = state.array.stats(since);
+        let late = u64::try_from(state.held_back.len()).expect("a queue's length fits in 64 bits");
+        stats.queue += late;
+        stats.queue_time += Nanos(now.since(since).0.saturating_mul(stats.queue));
+        stats.at = now;
+        stats
+    }
+
+    pub(super) fn set_faults(&self, faults: Faults) -> Result<(), EngineError> {
+        self.ignore_flush.store(faults.ignore_flush, Ordering::Relaxed);
+        let written = if faults.answer_early {
+            self.overlay.hold_back(EARLY_BYTES);
+            Ok(())
+        } else {
+            self.overlay.let_go(&self.store)
+        };
+        let mut state = self.state.lock();
+        let now = self.clock.now();
+        let stalled = faults.stalled;
+        state.faults = faults;
+        match (state.stalled_since, stalled) {
+            (None, true) => state.stalled_since = Some(now),
+            (Some(_), false) => self.resume(&mut state, now),
+            _ => {}
+        }
+        drop(state);
+        self.leader.ring_all();
+        self.followers.ring_all();
+        written.map_err(|source| EngineError::Io { action: "write out what was answered early", source })
+    }
+
+    /// Ends a stall: what was due during it is due now, what arrived during it arrives now.
+    fn resume(&self, state: &mut State, now: Nanos) {
+        state.stalled_since = None;
+        let mut queue = std::mem::take(&mut state.queue).into_vec();
+        for pending in &mut queue {
+            pending.due = pending.due.max(now);
+        }
+        state.queue = queue.into();
+        for mut pending in std::mem::take(&mut state.held_back) {
+            pending.arrived = now;
+            state.charge(&mut pending, now, self.instance.as_deref());
+            state.queue.push(pending);
+        }
+    }
+
+    /// Waits until no request is changing the store.
+    pub(super) fn settle(&self) {
+        drop(self.gate.write());
+    }
+
+    /// Takes the volume's power. The caller holds the gate alone, and answers what it gets back.
+    pub(super) fn go_dark(&self) -> Vec<Pending> {
+        let mut state = self.state.lock();
+        self.live.store(false, Ordering::Release);
+        state.take_all()
+    }
+
+    pub(super) fn stop(&self) -> Result<(), EngineError> {
+        let alone = self.gate.write();
+        let was_live = self.is_live();
+        let rest = self.go_dark();
+        let written =
+            if was_live { self.overlay.flush(&self.store).and_then(|()| self.store.sync()) } else { Ok(()) };
+        drop(alone);
+        for pending in rest {
+            pending.reply.send(Err(IoError::PowerLost));
+        }
+        self.state.lock().ended = true;
+        self.leader.ring_all();
+        self.followers.ring_all();
+        written.map_err(|source| EngineError::Io { action: "write out the volume's cache", source })
+    }
+}

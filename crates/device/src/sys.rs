@@ -1,0 +1,118 @@
+//! What threads of the data path ask of the kernel: scheduling, timer slack, locked memory, and the
+//! promise that writing out dirty pages may depend on them.
+
+use std::{fmt, num::NonZeroU64, sync::Once};
+
+use rustix::{
+    mm::MlockAllFlags,
+    process::{Resource, configure_io_flusher_behavior, getrlimit, setpriority_process},
+    thread::set_current_timer_slack,
+};
+
+/// Real-time priority of the pacers: above everything that only hands them work.
+const PACER_PRIORITY: i32 = 3;
+/// Real-time priority of the threads that take requests from the kernel or from a socket. They must
+/// be real-time too, since they share the model's lock with the pacers.
+const EXPORT_PRIORITY: i32 = 2;
+/// What a thread gets where real-time scheduling is not allowed.
+const NICE: i32 = -20;
+
+/// A thread's part in the data path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Sleeps until completion times and answers.
+    Pacer,
+    /// Receives requests from the kernel or a socket and submits them.
+    Export,
+}
+
+/// How the kernel schedules a thread of the data path.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheduling {
+    /// `SCHED_FIFO`: preempts every ordinary process at once.
+    RealTime,
+    /// `SCHED_OTHER` with nice -20, where real-time was refused.
+    Nice,
+    /// Like everyone else: both were refused, and busy neighbours delay answers.
+    #[default]
+    Ordinary,
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RealTime => "real-time",
+            Self::Nice => "nice -20",
+            Self::Ordinary => "ordinary",
+        })
+    }
+}
+
+/// Makes the calling thread one of the data path, as far as it is permitted, and says how it is
+/// scheduled. Threads that it spawns afterwards inherit all of it.
+pub fn enter_data_path(role: Role) -> Scheduling {
+    lock_memory();
+    // Refused without CAP_SYS_RESOURCE. Then memory pressure may make this thread wait for the very
+    // writes that it is to answer; nothing better can be done from here.
+    let _ = configure_io_flusher_behavior(true);
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let priority = match role {
+        Role::Pacer => PACER_PRIORITY,
+        Role::Export => EXPORT_PRIORITY,
+    };
+    if set_fifo(priority) {
+        Scheduling::RealTime
+    } else if setpriority_process(None, NICE).is_ok() {
+        Scheduling::Nice
+    } else {
+        Scheduling::Ordinary
+    }
+}
+
+fn set_fifo(priority: i32) -> bool {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the kernel reads one sched_param, which outlives the call; thread 0 is the caller.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+}
+
+/// Keeps this process in memory, so that no answer waits for a page to be read back.
+fn lock_memory() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // With a limit in force, a lock on future memory would make later allocations fail.
+        if rustix::process::geteuid().is_root() || getrlimit(Resource::Memlock).current.is_none() {
+            let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;
+            if let Err(error) = rustix::mm::mlockall(flags) {
+                tracing::debug!(%error, "memory is not locked");
+            }
+        }
+    });
+}
+
+/// Raises the calling thread to the pacers' priority while it holds what they wait for.
+#[derive(Debug)]
+pub(crate) struct Boost {
+    before: Option<(i32, libc::sched_param)>,
+}
+
+impl Boost {
+    pub(crate) fn new() -> Self {
+        let mut parameters = libc::sched_param { sched_priority: 0 };
+        // SAFETY: no memory is involved; thread 0 is the caller.
+        let policy = unsafe { libc::sched_getscheduler(0) };
+        // SAFETY: the kernel writes one sched_param, which outlives the call.
+        let known = unsafe { libc::sched_getparam(0, &raw mut parameters) } == 0;
+        let before = (policy >= 0 && known && set_fifo(PACER_PRIORITY)).then_some((policy, parameters));
+        Self { before }
+    }
+}
+
+impl Drop for Boost {
+    fn drop(&mut self) {
+        if let Some((policy, parameters)) = self.before {
+            // SAFETY: the kernel reads one sched_param, which outlives the call.
+            let _ = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+        }
+    }
+}
