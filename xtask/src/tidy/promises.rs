@@ -50,8 +50,8 @@ pub(super) fn check(repo: &Repo, sources: &Sources, findings: &mut Findings) {
 fn exists(repo: &Repo, tests: &BTreeSet<&str>, name: &str) -> bool {
     match name.strip_prefix("./dev bench ") {
         Some(bench) => {
-            let bench = bench.split(' ').next().unwrap_or_default();
-            repo.has(&format!("scripts/bench/{bench}.sh"))
+            let named = |row: &str| row.split_once(" |").is_some_and(|(name, _)| name.trim() == bench);
+            repo.text("dev").unwrap_or_default().lines().any(named)
         }
         None => tests.contains(name.rsplit("::").next().unwrap_or(name)),
     }
@@ -98,7 +98,10 @@ mod tests {
 
     fn found(evidence: &str) -> Vec<String> {
         let text = format!("# P\n\n| It | Shown by |\n|---|---|\n| `never_a_test` holds | {evidence} |\n");
-        let repo = Repo::from([("SPECIFICATION.md", text.as_str()), ("scripts/bench/pacer.sh", "")]);
+        let repo = Repo::from([
+            ("SPECIFICATION.md", text.as_str()),
+            ("dev", "B='\npacer  | ebbtide | live | - | x\n'"),
+        ]);
         let source = Source::parse("#[test]\nfn it_holds() {}", true).unwrap();
         let mut findings = Findings::default();
         check(&repo, &Sources::from([("a.rs".into(), source)]), &mut findings);
