@@ -85,11 +85,11 @@ impl Faults {
         rng: &mut impl Rng,
     ) -> Option<IoError> {
         let end = offset + u64::from(len);
-        let mut fails = |errors: &Errors| {
+        let fails = |errors: &Errors| {
             errors.affected.includes(command)
                 && errors.range.as_ref().is_none_or(|range| offset < range.end && range.start < end)
-                && u64::from(rng.next_u32()) * 1_000_000 >> 32 < u64::from(errors.per_million)
+                && (u64::from(rng.next_u32()) * 1_000_000) >> 32 < u64::from(errors.per_million)
         };
-        self.errors.iter().any(|errors| fails(errors)).then_some(IoError::Io)
+        self.errors.iter().any(fails).then_some(IoError::Io)
     }
 }

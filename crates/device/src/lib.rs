@@ -4,6 +4,8 @@
 pub mod clock;
 pub mod engine;
 pub mod faults;
+pub mod fuse;
+pub mod loopdev;
 mod pacer;
 pub mod request;
 pub mod store;

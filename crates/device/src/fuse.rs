@@ -1,0 +1,400 @@
+//! The FUSE export: a live volume as one file, made for a loop device with direct I/O on top.
+
+use std::{
+    ffi::OsStr,
+    io,
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, UNIX_EPOCH},
+};
+
+use fuser::{
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation,
+    INodeNo, InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Session, WriteFlags,
+};
+use parking_lot::Mutex;
+
+use crate::{
+    engine::LiveVolume,
+    request::{Answer, Command, IoError, Outcome, Reply, Request},
+    sys::{Role, enter_data_path},
+};
+
+/// Name of the one file in the mounted directory.
+pub const FILE_NAME: &str = "volume";
+/// What the source of our mounts begins with; the volume's name follows.
+const SOURCE: &str = "ebbtide:";
+
+const FILE: INodeNo = INodeNo(2);
+/// Threads that read requests. An I/O that the model lets pass at once is done on them, so there are
+/// more than two; eight were slower than four on two cores.
+const THREADS: usize = 4;
+/// Largest request, in bytes: what the kernel's default page limit for FUSE allows.
+const MAX_WRITE: u32 = 1 << 20;
+/// Requests that the kernel keeps at us at the same time: well above a loop device's 128, so that it
+/// is never the kernel's own bound that shapes the queue.
+const MAX_BACKGROUND: u16 = 512;
+/// A size that changes (a volume can grow) must be seen at the next look.
+const TTL: Duration = Duration::ZERO;
+/// Longest piece of a discard: a request's length has 32 bits, and a piece stays aligned.
+const PIECE: u64 = 1 << 30;
+
+/// An export that could not be made or ended.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FuseError {
+    /// The kernel has no FUSE.
+    #[error(
+        "this kernel offers no /dev/fuse: load the module (modprobe fuse), or attach through NBD instead"
+    )]
+    Unavailable(#[source] io::Error),
+    /// Not allowed to mount.
+    #[error("not permitted to mount on {}: run as root, or attach through NBD instead", dir.display())]
+    NotPermitted {
+        /// The directory.
+        dir: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Anything else.
+    #[error("cannot {action} {}", dir.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// The directory.
+        dir: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// A mounted export. Dropping it unmounts.
+#[derive(Debug)]
+pub struct FuseExport {
+    dir: PathBuf,
+    session: Option<BackgroundSession>,
+}
+
+impl FuseExport {
+    /// Mounts `volume` on the existing directory `dir`, as the file [`FILE_NAME`] in it.
+    ///
+    /// # Errors
+    /// Where the kernel has no FUSE, or does not let us mount.
+    pub fn mount(volume: Arc<LiveVolume>, dir: &Path) -> Result<Self, FuseError> {
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName(format!("{SOURCE}{}", volume.name())),
+            MountOption::NoDev,
+            MountOption::NoSuid,
+            MountOption::NoExec,
+            MountOption::NoAtime,
+        ];
+        config.n_threads = Some(THREADS);
+        config.clone_fd = true;
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::PermissionDenied => FuseError::NotPermitted { dir: dir.to_owned(), source },
+            io::ErrorKind::NotFound if !Path::new("/dev/fuse").exists() => FuseError::Unavailable(source),
+            _ => FuseError::Io { action: "mount a FUSE file system on", dir: dir.to_owned(), source },
+        };
+        let session = Session::new(VolumeFile { volume }, dir, &config).map_err(failed)?;
+        // fuser's threads inherit from the one that spawns them what the data path needs.
+        let spawner = std::thread::Builder::new().name("fuse-spawn".to_owned()).spawn(move || {
+            enter_data_path(Role::Export);
+            session.spawn()
+        });
+        let session = spawner
+            .map_err(failed)?
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that starts the session panicked")))
+            .map_err(failed)?;
+        Ok(Self { dir: dir.to_owned(), session: Some(session) })
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The file that is the volume.
+    #[must_use]
+    pub fn file(&self) -> PathBuf {
+        self.dir.join(FILE_NAME)
+    }
+
+    /// Unmounts and waits until the last request is done. Whoever has the file open (a loop device)
+    /// must let go of it before.
+    ///
+    /// # Errors
+    /// Where the kernel does not unmount, most likely because the file is in use.
+    pub fn unmount(mut self) -> Result<(), FuseError> {
+        self.session.take().map_or(Ok(()), |session| {
+            session.umount_and_join().map_err(|source| FuseError::Io {
+                action: "unmount",
+                dir: self.dir.clone(),
+                source,
+            })
+        })
+    }
+}
+
+/// A mount of ours that `/proc/self/mountinfo` shows, alive or left behind by a killed process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mounted {
+    /// The directory.
+    pub dir: PathBuf,
+    /// The volume's name.
+    pub volume: String,
+}
+
+/// All mounts of ours, of any process.
+///
+/// # Errors
+/// Where `/proc` cannot be read.
+pub fn mounts() -> io::Result<Vec<Mounted>> {
+    let table = std::fs::read_to_string("/proc/self/mountinfo")?;
+    // proc(5): the fifth field is the directory; after the separator come type and source.
+    let parse = |line: &str| {
+        let (before, after) = line.split_once(" - ")?;
+        let mut after = after.split(' ');
+        let volume = (after.next()? == "fuse").then(|| after.next()?.strip_prefix(SOURCE))??;
+        Some(Mounted {
+            dir: unescape(before.split(' ').nth(4)?),
+            volume: unescape(volume).to_str()?.to_owned(),
+        })
+    };
+    Ok(table.lines().filter_map(parse).collect())
+}
+
+/// Unmounts what a killed process left behind. Its file may still be open; the mount then vanishes
+/// from the tree at once and for good with the last user.
+///
+/// # Errors
+/// What the kernel says.
+pub fn unmount_leftover(dir: &Path) -> Result<(), FuseError> {
+    rustix::mount::unmount(dir, rustix::mount::UnmountFlags::DETACH).map_err(|error| FuseError::Io {
+        action: "unmount",
+        dir: dir.to_owned(),
+        source: error.into(),
+    })
+}
+
+/// Undoes the octal escapes of space, tab, newline and backslash in `/proc/self/mountinfo`.
+fn unescape(field: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = (*first == b'\\').then(|| tail.get(..3)).flatten();
+        let code = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = &tail[if code.is_some() { 3 } else { 0 }..];
+    }
+    PathBuf::from(std::ffi::OsString::from_vec(bytes))
+}
+
+/// The file system: a root directory and one file.
+#[derive(Debug)]
+struct VolumeFile {
+    volume: Arc<LiveVolume>,
+}
+
+impl VolumeFile {
+    fn attr(&self, ino: INodeNo) -> FileAttr {
+        let is_root = ino == INodeNo::ROOT;
+        let size = if is_root { 0 } else { self.volume.size_bytes() };
+        FileAttr {
+            ino,
+            size,
+            blocks: size / 512,
+            atime: UNIX_EPOCH,
+            mtime: UNIX_EPOCH,
+            ctime: UNIX_EPOCH,
+            crtime: UNIX_EPOCH,
+            kind: if is_root { FileType::Directory } else { FileType::RegularFile },
+            perm: if is_root { 0o700 } else { 0o600 },
+            nlink: 1,
+            uid: rustix::process::getuid().as_raw(),
+            gid: rustix::process::getgid().as_raw(),
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+
+    fn submit(&self, command: Command, offset: u64, len: u32, reply: Reply) {
+        self.volume.submit(Request { command, offset, len, fua: false, data: None, reply });
+    }
+}
+
+impl Filesystem for VolumeFile {
+    fn init(&mut self, _request: &fuser::Request, config: &mut KernelConfig) -> io::Result<()> {
+        // Without it the kernel waits for each direct I/O before it sends the next.
+        config
+            .add_capabilities(InitFlags::FUSE_ASYNC_DIO)
+            .map_err(|_| io::Error::other("this kernel's FUSE has no asynchronous direct I/O"))?;
+        let refused = |nearest| io::Error::other(format!("FUSE setting refused; nearest allowed {nearest}"));
+        config.set_max_write(MAX_WRITE).map_err(refused)?;
+        let refused = |nearest| io::Error::other(format!("FUSE setting refused; nearest allowed {nearest}"));
+        config.set_max_background(MAX_BACKGROUND).map_err(refused)?;
+        config.set_congestion_threshold(MAX_BACKGROUND).map_err(refused)?;
+        Ok(())
+    }
+
+    fn lookup(&self, _request: &fuser::Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        if parent == INodeNo::ROOT && name == FILE_NAME {
+            reply.entry(&TTL, &self.attr(FILE), Generation(0));
+        } else {
+            reply.error(Errno::ENOENT);
+        }
+    }
+
+    fn getattr(&self, _request: &fuser::Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&TTL, &self.attr(ino));
+    }
+
+    fn readdir(
+        &self,
+        _request: &fuser::Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        let entries = [
+            (INodeNo::ROOT, FileType::Directory, "."),
+            (INodeNo::ROOT, FileType::Directory, ".."),
+            (FILE, FileType::RegularFile, FILE_NAME),
+        ];
+        let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+        for (next, (ino, kind, name)) in (1..).zip(entries).skip(skip) {
+            if reply.add(ino, next, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+
+    fn open(&self, _request: &fuser::Request, _ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        let flags = FopenFlags::FOPEN_DIRECT_IO
+            | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES
+            | FopenFlags::FOPEN_NOFLUSH;
+        reply.opened(FileHandle(0), flags);
+    }
+
+    fn read(
+        &self,
+        _request: &fuser::Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let rest = self.volume.size_bytes().saturating_sub(offset);
+        let len = u32::try_from(rest).unwrap_or(u32::MAX).min(size);
+        if len == 0 {
+            return reply.data(&[]);
+        }
+        self.submit(Command::Read, offset, len, Reply::fuse_read(reply));
+    }
+
+    fn write(
+        &self,
+        _request: &fuser::Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _write_flags: WriteFlags,
+        _flags: OpenFlags,
+        _owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let Ok(len) = u32::try_from(data.len()) else { return reply.error(Errno::EINVAL) };
+        self.volume.submit_write(offset, data, Reply::fuse_write(reply, len));
+    }
+
+    fn fsync(
+        &self,
+        _request: &fuser::Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        _data_only: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.submit(Command::Flush, 0, 0, Reply::fuse_empty(reply));
+    }
+
+    fn fallocate(
+        &self,
+        _request: &fuser::Request,
+        _ino: INodeNo,
+        _fh: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        // The loop driver sends a write-zeroes that may unmap as a hole, and so does this.
+        let command = if mode & libc::FALLOC_FL_PUNCH_HOLE != 0 {
+            Command::Discard
+        } else if mode & libc::FALLOC_FL_ZERO_RANGE != 0 {
+            Command::WriteZeroes
+        } else {
+            return reply.error(Errno::EOPNOTSUPP);
+        };
+        if length <= PIECE {
+            let len = u32::try_from(length).expect("a piece is below 4 GiB");
+            return self.submit(command, offset, len, Reply::fuse_empty(reply));
+        }
+        let whole = Pieces::new(reply, length.div_ceil(PIECE));
+        let mut done = 0;
+        while done < length {
+            let len = u32::try_from((length - done).min(PIECE)).expect("a piece is below 4 GiB");
+            self.submit(command, offset + done, len, Reply::shared(whole.clone(), 0));
+            done += u64::from(len);
+        }
+    }
+
+    fn statfs(&self, _request: &fuser::Request, _ino: INodeNo, reply: ReplyStatfs) {
+        reply.statfs(self.volume.size_bytes() / 4096, 0, 0, 2, 0, 4096, 255, 4096);
+    }
+}
+
+/// A request that was cut in pieces; answered when the last of them is.
+struct Pieces {
+    left: AtomicU32,
+    failed: Mutex<Option<IoError>>,
+    reply: Mutex<Option<ReplyEmpty>>,
+}
+
+impl Pieces {
+    fn new(reply: ReplyEmpty, count: u64) -> Arc<Self> {
+        Arc::new(Self {
+            left: AtomicU32::new(u32::try_from(count).expect("a volume has fewer pieces")),
+            failed: Mutex::new(None),
+            reply: Mutex::new(Some(reply)),
+        })
+    }
+}
+
+impl Answer for Pieces {
+    fn answer(&self, _cookie: u64, outcome: Outcome) {
+        if let Err(error) = outcome {
+            self.failed.lock().get_or_insert(error);
+        }
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1
+            && let Some(reply) = self.reply.lock().take()
+        {
+            let failed = self.failed.lock().take();
+            Reply::fuse_empty(reply).send(failed.map_or(Ok(None), Err));
+        }
+    }
+}
