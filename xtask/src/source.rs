@@ -1,5 +1,7 @@
 //! What the rules want to know about a Rust file, found in one walk of its syntax tree.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::{
     Attribute, Block, ImplItemFn, Item, ItemFn, ItemMacro, ItemMod, Path, Signature, TraitItemFn, UseTree,
@@ -31,13 +33,16 @@ pub(crate) struct Source {
     pub(crate) forbids_unsafe: bool,
     /// All functions, those of tests too.
     pub(crate) functions: Vec<Function>,
-    /// Names of the functions that are tests, also those inside a macro such as `proptest!`.
+    /// Names of the functions that are tests, also those inside a macro such as `proptest!`, and those
+    /// that test code hands to a macro, which makes tests of them.
     pub(crate) tests: Vec<String>,
     /// Paths outside tests.
     pub(crate) named: Vec<Named>,
     /// Lines of modules that exist for tests only.
     pub(crate) test_lines: usize,
     inside_test: usize,
+    test_functions: Vec<String>,
+    macro_words: BTreeSet<String>,
 }
 
 impl Source {
@@ -51,6 +56,8 @@ impl Source {
             ..Self::default()
         };
         source.visit_file(&file);
+        source.test_functions.retain(|name| source.macro_words.contains(name));
+        source.tests.append(&mut source.test_functions);
         if only_tests {
             source.test_lines = text.lines().count();
         }
@@ -62,6 +69,9 @@ impl Source {
         if let Some(block) = block {
             let lines = block.brace_token.span.close().end().line + 1 - line;
             self.functions.push(Function { name: signature.ident.to_string(), line, lines });
+        }
+        if self.inside_test > 0 && !is_test(attributes) {
+            self.test_functions.push(signature.ident.to_string());
         }
         if is_test(attributes) {
             self.tests.push(signature.ident.to_string());
@@ -91,7 +101,7 @@ impl Source {
         self.inside_test -= test;
     }
 
-    /// Functions that the tokens of a macro's call define.
+    /// Functions that the tokens of a macro's call define or name.
     fn tests_in(&mut self, tokens: TokenStream) {
         let mut after_fn = false;
         for token in tokens {
@@ -100,7 +110,10 @@ impl Source {
                     self.tests.push(ident.to_string());
                     after_fn = false;
                 }
-                TokenTree::Ident(ident) => after_fn = ident == "fn",
+                TokenTree::Ident(ident) => {
+                    after_fn = ident == "fn";
+                    self.macro_words.insert(ident.to_string());
+                }
                 TokenTree::Group(group) => self.tests_in(group.stream()),
                 _ => {}
             }
@@ -188,6 +201,9 @@ mod tests {
         #[test]
         fn it_always_holds(x in 0..3) { assert!(x < 3); }
     }
+    fn it_holds_in_two_worlds(world: World) {}
+    fn helper() {}
+    in_two_worlds! { it_holds_in_two_worlds }
 }
 ";
 
@@ -196,11 +212,14 @@ mod tests {
         let source = Source::parse(FILE, false).unwrap();
         assert!(source.has_module_doc);
         let functions: Vec<_> = source.functions.iter().map(|f| (f.name.as_str(), f.line, f.lines)).collect();
-        assert_eq!(functions, [("long", 4, 3), ("it_holds", 12, 1)]);
-        assert_eq!(source.tests, ["it_holds", "it_always_holds"]);
+        assert_eq!(
+            functions,
+            [("long", 4, 3), ("it_holds", 12, 1), ("it_holds_in_two_worlds", 17, 1), ("helper", 18, 1)]
+        );
+        assert_eq!(source.tests, ["it_holds", "it_always_holds", "it_holds_in_two_worlds"]);
         let named: Vec<_> =
             source.named.iter().map(|n| n.path.as_str()).filter(|n| n.starts_with("std")).collect();
         assert_eq!(named, ["std::fs", "std::thread::self", "std::thread::sleep", "std::process::exit"]);
-        assert_eq!(source.test_lines, 10);
+        assert_eq!(source.test_lines, 13);
     }
 }
