@@ -6,6 +6,7 @@ pub mod engine;
 pub mod faults;
 pub mod fuse;
 pub mod loopdev;
+pub mod nbd;
 mod pacer;
 pub mod request;
 pub mod store;

@@ -1,0 +1,312 @@
+//! Listening, and the life of a server.
+
+use std::{
+    collections::HashMap,
+    fs, io,
+    net::TcpListener,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::{
+            fs::{FileTypeExt, MetadataExt, PermissionsExt},
+            net::{UnixListener, UnixStream},
+        },
+    },
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{Builder, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex};
+use rustix::net::sockopt;
+
+use super::{NbdAddress, NbdError, NbdOptions, connection, wire::MAX_STRING};
+use crate::engine::LiveVolume;
+
+/// Bytes of replies that the kernel holds for a client: a queue of 32 replies of 16 KiB, so that
+/// they rarely wait for the client to read.
+const SEND_BUFFER: usize = 1 << 20;
+
+/// How long to wait before the next accept where the process is out of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Offers a live volume to NBD clients for as long as it lives.
+#[derive(Debug)]
+pub struct NbdServer {
+    address: NbdAddress,
+    hub: Arc<Hub>,
+    /// The socket's file, with the device and inode by which it is known to be still ours.
+    file: Option<(PathBuf, u64, u64)>,
+    acceptor: Option<JoinHandle<()>>,
+    listener: Arc<Listener>,
+}
+
+/// What the connections of a server share.
+#[derive(Debug)]
+pub(super) struct Hub {
+    pub(super) volume: Arc<LiveVolume>,
+    pub(super) options: NbdOptions,
+    stopping: AtomicBool,
+    /// The sockets, by number of connection, to wake their threads through.
+    open: Mutex<HashMap<u64, OwnedFd>>,
+    closed: Condvar,
+}
+
+impl Hub {
+    pub(super) fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    fn shut_all(&self, how: rustix::net::Shutdown) {
+        for socket in self.open.lock().values() {
+            // Fails only where the client was faster.
+            let _ = rustix::net::shutdown(socket, how);
+        }
+    }
+
+    /// Waits until no connection is open; `false` at the deadline.
+    fn wait_until_closed(&self, deadline: Instant) -> bool {
+        let mut open = self.open.lock();
+        while !open.is_empty() {
+            if self.closed.wait_until(&mut open, deadline).timed_out() {
+                return open.is_empty();
+            }
+        }
+        true
+    }
+}
+
+#[derive(Debug)]
+enum Listener {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    fn accept(&self) -> io::Result<OwnedFd> {
+        match self {
+            Self::Unix(listener) => Ok(listener.accept()?.0.into()),
+            Self::Tcp(listener) => {
+                let stream = listener.accept()?.0;
+                stream.set_nodelay(true)?;
+                Ok(stream.into())
+            }
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(listener) => listener.as_fd(),
+            Self::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+impl NbdServer {
+    /// Listens on `address` and serves `volume` from threads of its own.
+    ///
+    /// A socket file that nobody listens on any more is replaced.
+    ///
+    /// # Errors
+    /// [`NbdError`] says why it cannot listen there, and what to do.
+    pub fn listen(
+        volume: Arc<LiveVolume>,
+        address: &NbdAddress,
+        options: NbdOptions,
+    ) -> Result<Self, NbdError> {
+        if options.export.len() > MAX_STRING {
+            return Err(NbdError::ExportName { length: options.export.len(), max: MAX_STRING });
+        }
+        let (listener, address, file) = match address {
+            NbdAddress::Unix(path) => {
+                let listener = listen_unix(path, options.socket_mode)?;
+                let file = fs::symlink_metadata(path).ok().map(|meta| (path.clone(), meta.dev(), meta.ino()));
+                (Listener::Unix(listener), address.clone(), file)
+            }
+            NbdAddress::Tcp { host, port } => {
+                let (listener, port) = listen_tcp(host, *port, options.beyond_loopback)?;
+                (Listener::Tcp(listener), NbdAddress::Tcp { host: host.clone(), port }, None)
+            }
+        };
+        let hub = Arc::new(Hub {
+            volume,
+            options,
+            stopping: AtomicBool::new(false),
+            open: Mutex::default(),
+            closed: Condvar::new(),
+        });
+        let listener = Arc::new(listener);
+        let acceptor = {
+            let (listener, hub) = (Arc::clone(&listener), Arc::clone(&hub));
+            Builder::new()
+                .name("nbd-accept".into())
+                .spawn(move || accept(&listener, &hub))
+                .map_err(|source| NbdError::Listen { address: address.clone(), source })?
+        };
+        Ok(Self { address, hub, file, acceptor: Some(acceptor), listener })
+    }
+
+    /// Where it listens; the port is the real one where port 0 was asked for.
+    #[must_use]
+    pub const fn address(&self) -> &NbdAddress {
+        &self.address
+    }
+
+    /// The URI at which clients find the volume.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        self.address.uri(&self.hub.options.export)
+    }
+
+    /// Clients connected now, those included that still negotiate.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.hub.open.lock().len()
+    }
+
+    /// Stops listening, lets what is in flight be answered, closes the connections and removes the
+    /// socket's file. Requests that arrive meanwhile get "shutting down". A client that does not
+    /// take its replies in [`NbdOptions::stop_timeout`] loses them.
+    pub fn stop(mut self) {
+        self.shut();
+    }
+
+    fn shut(&mut self) {
+        let Some(acceptor) = self.acceptor.take() else { return };
+        self.hub.stopping.store(true, Ordering::Relaxed);
+        if let Some((path, device, inode)) = &self.file
+            && fs::symlink_metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == (*device, *inode))
+        {
+            // Removed by someone else in between: as good.
+            let _ = fs::remove_file(path);
+        }
+        // Wakes the accept; it cannot fail on a socket that listens.
+        let _ = rustix::net::shutdown(self.listener.fd(), rustix::net::Shutdown::Both);
+        let _ = acceptor.join();
+        let deadline = Instant::now() + self.hub.options.stop_timeout;
+        self.hub.shut_all(rustix::net::Shutdown::Read);
+        if !self.hub.wait_until_closed(deadline) {
+            let open = self.connections();
+            tracing::warn!(address = %self.address, open, "closing connections with requests in flight");
+            self.hub.shut_all(rustix::net::Shutdown::Both);
+            // A volume that stalls may still owe answers; their threads end with the last one.
+            self.hub.wait_until_closed(Instant::now() + Duration::from_millis(500));
+        }
+    }
+}
+
+impl Drop for NbdServer {
+    fn drop(&mut self) {
+        self.shut();
+    }
+}
+
+fn accept(listener: &Listener, hub: &Arc<Hub>) {
+    for number in 0.. {
+        let socket = match listener.accept() {
+            _ if hub.stopping() => return,
+            Ok(socket) => socket,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept an NBD connection");
+                std::thread::sleep(ACCEPT_PAUSE);
+                continue;
+            }
+        };
+        if hub.open.lock().len() >= hub.options.max_connections {
+            tracing::warn!(
+                max = hub.options.max_connections,
+                "an NBD connection beyond the bound was closed"
+            );
+            continue;
+        }
+        if let Err(error) = start(number, socket, hub) {
+            tracing::warn!(%error, "cannot serve an NBD connection");
+        }
+    }
+}
+
+/// Serves one connection from a thread of its own.
+fn start(number: u64, socket: OwnedFd, hub: &Arc<Hub>) -> io::Result<()> {
+    // A smaller buffer costs speed alone.
+    let _ = sockopt::set_socket_send_buffer_size(&socket, SEND_BUFFER);
+    hub.open.lock().insert(number, socket.try_clone()?);
+    let entry = Entry { number, hub: Arc::clone(hub) };
+    Builder::new().name(format!("nbd-{number}")).spawn(move || {
+        if let Err(error) = connection::serve(socket, &entry.hub) {
+            tracing::debug!(number = entry.number, %error, "an NBD connection ended early");
+        }
+    })?;
+    Ok(())
+}
+
+/// A connection's place in the hub, given up however its thread ends.
+struct Entry {
+    number: u64,
+    hub: Arc<Hub>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let Some(socket) = self.hub.open.lock().remove(&self.number) {
+            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+        }
+        self.hub.closed.notify_all();
+    }
+}
+
+fn listen_unix(path: &Path, mode: u32) -> Result<UnixListener, NbdError> {
+    let address = || NbdAddress::Unix(path.to_owned());
+    let length = path.as_os_str().len();
+    if length > super::address::SOCKET_PATH_MAX {
+        let max = super::address::SOCKET_PATH_MAX;
+        return Err(NbdError::PathTooLong { path: path.to_owned(), length, max });
+    }
+    let listener = match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            remove_stale(path)?;
+            UnixListener::bind(path)
+        }
+        other => other,
+    }
+    .map_err(|source| failed(address(), source))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        .map_err(|source| failed(address(), source))?;
+    Ok(listener)
+}
+
+/// Removes a socket file on which nobody listens.
+fn remove_stale(path: &Path) -> Result<(), NbdError> {
+    let address = || NbdAddress::Unix(path.to_owned());
+    if !fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket()) {
+        return Err(NbdError::NotASocket { path: path.to_owned() });
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(|source| failed(address(), source))
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(failed(address(), error)),
+        _ => Err(NbdError::InUse { address: address() }),
+    }
+}
+
+fn listen_tcp(host: &str, port: u16, beyond_loopback: bool) -> Result<(TcpListener, u16), NbdError> {
+    let failed = |source| failed(NbdAddress::Tcp { host: host.to_owned(), port }, source);
+    let addresses = NbdAddress::resolve(host, port).map_err(failed)?;
+    if let Some(address) = addresses.iter().find(|address| !beyond_loopback && !address.ip().is_loopback()) {
+        return Err(NbdError::BeyondLoopback { host: host.to_owned(), address: *address });
+    }
+    let listener = TcpListener::bind(&addresses[..]).map_err(failed)?;
+    let port = listener.local_addr().map_err(failed)?.port();
+    Ok((listener, port))
+}
+
+fn failed(address: NbdAddress, source: io::Error) -> NbdError {
+    match source.kind() {
+        io::ErrorKind::AddrInUse => NbdError::InUse { address },
+        io::ErrorKind::PermissionDenied => NbdError::Permission { address, source },
+        _ => NbdError::Listen { address, source },
+    }
+}
