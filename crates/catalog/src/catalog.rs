@@ -1,14 +1,48 @@
 //! The catalogue: what is built in, and what a user overrides.
 
-use std::path::Path;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::LazyLock,
+};
 
-use crate::{CatalogError, InstanceType, Provenance, Resolved, Spec};
+use ebbtide_volume::Accounting;
+use jiff::civil::Date;
+use serde::de::DeserializeOwned;
+
+use crate::{
+    CatalogError, InstanceType, Provenance,
+    data::{
+        AccountingEntry, ArrayRules, Class, InstanceRow, IopsRule, ModificationRules, Period, ServiceEntry,
+        StoreRow, ThroughputRule, TornWritePrevention, TypeEntry, TypesFile,
+    },
+    nearest::closest,
+    overrides,
+};
+
+const TYPES: &str = include_str!("../data/volume-types.toml");
+const SERVICE_TIMES: &str = include_str!("../data/service-times.toml");
+const INSTANCES: &str = include_str!("../data/instances.csv");
+const INSTANCE_STORE: &str = include_str!("../data/instance-store.csv");
+const CORRECTIONS: &str = include_str!("../data/overrides.toml");
+
+/// What the instance table is: it has no column for it, since all rows come from one dump.
+const INSTANCES_SOURCE: (&str, &str) = ("AWS DescribeInstanceTypes, as kept in getmoto/moto", "2026-08-02");
+/// What the instance-store table is.
+const STORE_SOURCE: (&str, Date) =
+    ("AWS EC2 instance-type guide, storage optimized instances", jiff::civil::date(2026, 8, 22));
 
 /// All volume and instance types.
 #[derive(Debug, Clone)]
 pub struct Catalog {
+    types: Vec<TypeEntry>,
+    infos: Vec<TypeInfo>,
+    services: BTreeMap<String, ServiceEntry>,
+    accounting: BTreeMap<String, AccountingEntry>,
+    pub(crate) torn_write_prevention: TornWritePrevention,
+    pub(crate) array: ArrayRules,
+    pub(crate) modification: ModificationRules,
     instances: Vec<InstanceType>,
-    types: Vec<TypeInfo>,
 }
 
 /// A volume type, for listings.
@@ -20,33 +54,51 @@ pub struct TypeInfo {
     pub summary: String,
     /// First day on which it could be created, where it was ever launched.
     pub launched: Option<String>,
+    /// Days on which its limits changed.
+    pub periods: Vec<String>,
     /// Keys that a spec may give for it.
     pub keys: Vec<&'static str>,
-    /// Where its present figures come from.
+    /// Where its present limits come from.
     pub provenance: Provenance,
+    /// Where its present service times come from.
+    pub service_provenance: Provenance,
 }
+
+/// The data as tables, before they are read as types: what overrides are laid over.
+#[derive(Debug, Clone)]
+pub(crate) struct Tables {
+    pub(crate) types: Vec<toml::Table>,
+    pub(crate) services: BTreeMap<String, toml::Table>,
+    pub(crate) instances: Vec<(InstanceRow, Provenance)>,
+}
+
+static BUILTIN: LazyLock<Catalog> = LazyLock::new(|| {
+    load(None).expect("the built-in data agree with themselves, as the tests of this crate prove")
+});
 
 impl Catalog {
     /// The built-in catalogue.
     #[must_use]
     pub fn builtin() -> Self {
-        Self { instances: Vec::new(), types: Vec::new() }
+        BUILTIN.clone()
     }
 
     /// The built-in catalogue with a user's overrides; a file that does not exist is an error.
     ///
     /// # Errors
     /// A file that cannot be read, does not parse, or leads to contradictory figures.
-    pub fn with_overrides(_path: &Path) -> Result<Self, CatalogError> {
-        unimplemented!("the signature is published first")
+    pub fn with_overrides(path: &Path) -> Result<Self, CatalogError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| CatalogError::Unreadable { path: path.into(), reason: error.to_string() })?;
+        load(Some((&path.display().to_string(), &text)))
     }
 
-    /// The limits that a spec describes.
+    /// The built-in catalogue with overrides given as text; `place` names them in errors.
     ///
     /// # Errors
-    /// What AWS would refuse, in its words; a type that did not exist on the day asked for.
-    pub fn resolve(&self, _spec: &Spec) -> Result<Resolved, CatalogError> {
-        unimplemented!("the signature is published first")
+    /// A text that does not parse, or leads to contradictory figures.
+    pub fn with_overrides_text(place: &str, text: &str) -> Result<Self, CatalogError> {
+        load(Some((place, text)))
     }
 
     /// An instance type.
@@ -54,11 +106,12 @@ impl Catalog {
     /// # Errors
     /// Where the catalogue does not know it.
     pub fn instance(&self, name: &str) -> Result<InstanceType, CatalogError> {
-        self.instances
-            .iter()
-            .find(|instance| instance.name == name)
-            .cloned()
-            .ok_or_else(|| CatalogError::UnknownInstance { name: name.into(), nearest: None })
+        let wanted = name.trim().to_ascii_lowercase();
+        let wanted = wanted.strip_prefix("db.").unwrap_or(&wanted);
+        self.instances.iter().find(|instance| instance.name == wanted).cloned().ok_or_else(|| {
+            let names = self.instances.iter().map(|instance| instance.name.as_str());
+            CatalogError::UnknownInstance { name: name.into(), nearest: closest(wanted, names) }
+        })
     }
 
     /// All instance types, in the order of the table.
@@ -67,9 +120,281 @@ impl Catalog {
         &self.instances
     }
 
+    /// The rules that belong to no single type, each in one line with its source.
+    #[must_use]
+    pub fn rules(&self) -> Vec<(String, Provenance)> {
+        let from = |source: &str, date: Date| Provenance {
+            source: source.to_owned(),
+            date: date.to_string(),
+            overridden: None,
+        };
+        let (twp, array, modify) = (&self.torn_write_prevention, &self.array, &self.modification);
+        let mut rules = vec![
+            (
+                format!("EBS keeps aligned 16 KiB writes whole since {}", twp.since),
+                from(&twp.source, twp.date),
+            ),
+            (format!("RAID 0 chunk {} KiB", array.default_chunk_kib), from(&array.source, array.date)),
+            (
+                format!(
+                    "{} modifications in 24 h since {} ({} h apart before), optimizing {} h per TiB",
+                    modify.per_day, modify.since, modify.wait_before_h, modify.optimizing_h_per_tib
+                ),
+                from(&modify.source, modify.date),
+            ),
+        ];
+        rules.extend(self.accounting.iter().map(|(name, entry)| {
+            let unit = entry.rules().unit_bytes >> 10;
+            (format!("{name}: an operation is at most {unit} KiB"), from(&entry.source, entry.date))
+        }));
+        rules
+    }
+
     /// All volume types.
     #[must_use]
     pub fn types(&self) -> &[TypeInfo] {
-        &self.types
+        &self.infos
     }
+
+    pub(crate) fn entry(&self, kind: &str) -> Option<&TypeEntry> {
+        self.types.iter().find(|entry| entry.name == kind)
+    }
+
+    pub(crate) fn service(&self, entry: &TypeEntry, period: &Period) -> &ServiceEntry {
+        let name = period.service.as_ref().unwrap_or(&entry.service);
+        self.services.get(name).expect("a type's service times were found when it was loaded")
+    }
+
+    pub(crate) fn accounting(&self, entry: &TypeEntry) -> Accounting {
+        let accounting = self.accounting.get(&entry.accounting);
+        accounting.expect("a type's accounting was found when it was loaded").rules()
+    }
+}
+
+fn load(user: Option<(&str, &str)>) -> Result<Catalog, CatalogError> {
+    let file: TypesFile = parse("volume-types.toml", TYPES)?;
+    let services = parse("service-times.toml", SERVICE_TIMES)?;
+    let instances = rows("instances.csv", INSTANCES)?;
+    let (source, date) = INSTANCES_SOURCE;
+    let provenance = Provenance { source: source.into(), date: date.into(), overridden: None };
+    let mut tables = Tables {
+        types: file.r#type.clone(),
+        services,
+        instances: instances.into_iter().map(|row| (row, provenance.clone())).collect(),
+    };
+    overrides::apply(&mut tables, "overrides.toml", CORRECTIONS)?;
+    if let Some((place, text)) = user {
+        overrides::apply(&mut tables, place, text)?;
+    }
+    build(file, tables)
+}
+
+fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
+    let mut types: Vec<TypeEntry> = Vec::new();
+    for table in tables.types {
+        let name = table.get("name").and_then(toml::Value::as_str).unwrap_or("a type").to_owned();
+        types.push(table.try_into().map_err(|error| data(&name, error))?);
+    }
+    let mut services = BTreeMap::new();
+    for (name, table) in tables.services {
+        let entry: ServiceEntry = table.try_into().map_err(|error| data(&name, error))?;
+        services.insert(name, entry);
+    }
+    add_instance_store(&mut types, &mut services)?;
+    let instances = tables.instances.iter().map(|(row, provenance)| {
+        InstanceType::from_row(row, provenance.clone()).map_err(|error| data("instances", error))
+    });
+    let mut catalog = Catalog {
+        instances: instances.collect::<Result<_, _>>()?,
+        accounting: file.accounting,
+        types,
+        infos: Vec::new(),
+        services,
+        torn_write_prevention: file.torn_write_prevention,
+        array: file.array,
+        modification: file.modification,
+    };
+    check(&catalog)?;
+    catalog.infos = catalog.types.iter().map(|entry| info(&catalog, entry)).collect();
+    Ok(catalog)
+}
+
+/// One type for each published instance-store class, after the pattern of the shape in the data.
+fn add_instance_store(
+    types: &mut Vec<TypeEntry>,
+    services: &mut BTreeMap<String, ServiceEntry>,
+) -> Result<(), CatalogError> {
+    let shape = services.get("instance-store").cloned();
+    let shape = shape.ok_or_else(|| data("service-times.toml", "instance-store is missing"))?;
+    for row in rows::<StoreRow>("instance-store.csv", INSTANCE_STORE)? {
+        let name = format!("instance-store:{}", row.name);
+        if row.write_iops == 0 || row.write_iops > row.read_iops || row.disks == 0 {
+            return Err(data(&name, "no disks, no write IOPS, or more of them than read IOPS"));
+        }
+        services.insert(name.clone(), row.service(&shape));
+        types.push(store_type(name, &row));
+    }
+    Ok(())
+}
+
+fn store_type(name: String, row: &StoreRow) -> TypeEntry {
+    let period = Period {
+        from: jiff::civil::date(2000, 1, 1),
+        size_gib: None,
+        default_size_gib: None,
+        default_size_bytes: Some(row.disks * row.disk_gb * 1_000_000_000 / 4096 * 4096),
+        iops: None,
+        throughput: Some(ThroughputRule::Fixed { mib_s: row.throughput_mib_s() }),
+        service: None,
+        volatile_cache_mib: 0,
+        max_atomic_kib: Some(row.max_atomic_kib),
+        atomic_by_default: true,
+        together: None,
+        nominal_iops: Some(row.read_iops),
+        source: STORE_SOURCE.0.into(),
+        date: STORE_SOURCE.1,
+    };
+    TypeEntry {
+        service: name.clone(),
+        name,
+        summary: format!(
+            "All {} disk(s) of one {} together: {} read / {} write IOPS at 4 KiB",
+            row.disks, row.name, row.read_iops, row.write_iops
+        ),
+        class: Class::InstanceStore,
+        accounting: "device".into(),
+        launched: None,
+        period: vec![period],
+        overridden: None,
+    }
+}
+
+/// Refuses data that look thin or contradict themselves.
+fn check(catalog: &Catalog) -> Result<(), CatalogError> {
+    let mut names = BTreeSet::new();
+    for entry in &catalog.types {
+        if !names.insert(&entry.name) {
+            return Err(data(&entry.name, "is there twice"));
+        }
+        check_type(catalog, entry).map_err(|reason| data(&entry.name, reason))?;
+    }
+    let mut names = BTreeSet::new();
+    match catalog.instances.iter().find(|instance| !names.insert(&instance.name)) {
+        Some(instance) => Err(data(&instance.name, "is there twice")),
+        None => Ok(()),
+    }
+}
+
+fn check_type(catalog: &Catalog, entry: &TypeEntry) -> Result<(), String> {
+    let first = entry.period.first().ok_or("has no period")?;
+    if entry.launched.is_some_and(|launched| launched > first.from) {
+        return Err("has figures from before its launch".into());
+    }
+    if entry.period.windows(2).any(|pair| pair[0].from >= pair[1].from) {
+        return Err("has periods out of order".into());
+    }
+    if !catalog.accounting.contains_key(&entry.accounting) {
+        return Err(format!("has unknown accounting '{}'", entry.accounting));
+    }
+    entry.period.iter().try_for_each(|period| {
+        let service = period.service.as_ref().unwrap_or(&entry.service);
+        let times = catalog.services.get(service).ok_or(format!("has no service times '{service}'"))?;
+        times.times()?;
+        check_period(entry, period).map_err(|reason| format!("period from {}: {reason}", period.from))
+    })
+}
+
+fn check_period(entry: &TypeEntry, period: &Period) -> Result<(), String> {
+    let rising = |what: &str, values: &[u64]| {
+        let rises = values.windows(2).all(|pair| pair[0] <= pair[1]) && values[0] > 0;
+        if rises { Ok(()) } else { Err(format!("{what} do not rise from above zero: {values:?}")) }
+    };
+    if period.source.trim().is_empty() {
+        return Err("has no source".into());
+    }
+    let sized = match entry.class {
+        Class::Ebs => period.size_gib.is_some(),
+        _ => period.default_size_gib.is_some() || period.default_size_bytes.is_some(),
+    };
+    if !sized {
+        return Err("has no sizes".into());
+    }
+    if let Some([min, max]) = period.size_gib {
+        rising("sizes", &[min, max])?;
+    }
+    match period.iops {
+        Some(IopsRule::BySize { min, max, burst, .. }) => {
+            rising("IOPS", &[min, max])?;
+            rising("IOPS and burst", &[min, burst])?;
+        }
+        Some(IopsRule::Provisioned { min, max, default, .. }) => {
+            rising("IOPS", &[min, default.unwrap_or(min), max])?;
+        }
+        Some(IopsRule::Fixed { iops }) => rising("IOPS", &[iops])?,
+        None => {}
+    }
+    match period.throughput {
+        Some(ThroughputRule::BySize { mib_s, max_mib_s, .. }) => rising("MiB/s", &[mib_s, max_mib_s]),
+        Some(ThroughputRule::Step { small_mib_s, large_mib_s, .. }) => {
+            rising("MiB/s", &[small_mib_s, large_mib_s])
+        }
+        Some(ThroughputRule::Provisioned { min, max, default, .. }) => rising("MiB/s", &[min, default, max]),
+        Some(ThroughputRule::PerIops { max_mib_s, above_max_mib_s, .. }) => {
+            rising("MiB/s", &[max_mib_s, above_max_mib_s.unwrap_or(max_mib_s)])
+        }
+        Some(ThroughputRule::PerTib { base_mib_s, base_max_mib_s, burst_mib_s, burst_max_mib_s }) => {
+            rising("base MiB/s", &[base_mib_s, base_max_mib_s, burst_max_mib_s])?;
+            rising("burst MiB/s", &[base_mib_s, burst_mib_s])
+        }
+        Some(ThroughputRule::Fixed { mib_s }) => rising("MiB/s", &[mib_s]),
+        None => Ok(()),
+    }
+}
+
+fn info(catalog: &Catalog, entry: &TypeEntry) -> TypeInfo {
+    let period = entry.period.last().expect("a type has a period, as was checked");
+    let service = catalog.service(entry, period);
+    let mut keys = vec!["size"];
+    if matches!(period.iops, Some(IopsRule::Provisioned { .. })) {
+        keys.push("iops");
+    }
+    if matches!(period.throughput, Some(ThroughputRule::Provisioned { .. })) {
+        keys.push("throughput");
+    }
+    if matches!(period.iops, Some(IopsRule::BySize { .. }))
+        || matches!(period.throughput, Some(ThroughputRule::PerTib { .. }))
+    {
+        keys.push("credits");
+    }
+    if entry.class == Class::Ebs || period.max_atomic_kib.is_some_and(|kib| kib > 4) {
+        keys.push("twp");
+    }
+    let provenance = |source: &str, date: Date| Provenance {
+        source: source.to_owned(),
+        date: date.to_string(),
+        overridden: entry.overridden.clone(),
+    };
+    TypeInfo {
+        name: entry.name.clone(),
+        summary: entry.summary.clone(),
+        launched: entry.launched.map(|day| day.to_string()),
+        periods: entry.period.iter().map(|period| period.from.to_string()).collect(),
+        keys,
+        provenance: provenance(&period.source, period.date),
+        service_provenance: provenance(&service.source, service.date),
+    }
+}
+
+fn parse<T: DeserializeOwned>(place: &str, text: &str) -> Result<T, CatalogError> {
+    toml::from_str(text).map_err(|error| data(place, error))
+}
+
+fn rows<T: DeserializeOwned>(place: &str, text: &str) -> Result<Vec<T>, CatalogError> {
+    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
+    reader.deserialize().collect::<Result<_, _>>().map_err(|error| data(place, error))
+}
+
+/// An error in the data at a place.
+pub(crate) fn data(place: &str, reason: impl ToString) -> CatalogError {
+    CatalogError::Data { place: place.into(), reason: reason.to_string().trim_end().to_owned() }
 }

@@ -15,14 +15,14 @@ pub enum CatalogError {
     #[error(transparent)]
     Modify(#[from] ModifyRejection),
     /// A type that did not exist on the day asked for.
-    #[error("{kind} did not exist on {day}: {launch}")]
+    #[error("{kind} cannot be had as of {day}: {reason}")]
     NotThen {
         /// The type.
         kind: String,
         /// The day asked for.
         day: String,
-        /// When it was launched, or since when it is gone.
-        launch: String,
+        /// When it was launched, and from when on its limits are known.
+        reason: String,
     },
     /// An instance type that the catalogue does not know.
     #[error(
@@ -43,7 +43,17 @@ pub enum CatalogError {
         /// The setting.
         key: &'static str,
         /// Why it has none.
-        why: &'static str,
+        why: String,
+    },
+    /// More than the disks of an instance hold.
+    #[error("{kind} has {max}; {size} do not fit")]
+    DisksTooSmall {
+        /// The type.
+        kind: String,
+        /// The size asked for, as text.
+        size: String,
+        /// The size of all disks, as text.
+        max: String,
     },
     /// A RAID 0 whose chunk does not fit its members.
     #[error("a chunk of {chunk} is larger than the members of {member}")]
@@ -209,7 +219,7 @@ pub enum Rejection {
 #[non_exhaustive]
 pub enum ModifyRejection {
     /// Another modification is not completed.
-    #[error("The volume is currently in modification state {state} and cannot be modified again.")]
+    #[error("The volume cannot be modified in modification state {state}")]
     InProgress {
         /// `MODIFYING` or `OPTIMIZING`.
         state: &'static str,
@@ -244,7 +254,7 @@ pub enum ModifyRejection {
         /// The size asked for in GiB.
         to_gib: u64,
     },
-    /// Something other than an EBS volume on either side, or a different array.
+    /// Something other than an EBS volume on either side.
     #[error("Volume of type {from} cannot be modified to {to}.")]
     TypeChange {
         /// The present type.
@@ -252,6 +262,17 @@ pub enum ModifyRejection {
         /// The type asked for.
         to: String,
     },
+    /// Other members than the array has.
+    #[error("The array has {from} and cannot be striped anew as {to}.")]
+    Restripe {
+        /// The present members and chunk.
+        from: String,
+        /// Those asked for.
+        to: String,
+    },
+    /// A setting that only a new volume has.
+    #[error("The parameter {0} cannot be modified; it belongs to the creation of a volume.")]
+    CreationOnly(&'static str),
     /// A target equal to what the volume is.
     #[error("The volume already has the requested size, type, iops and throughput.")]
     NothingToDo,
@@ -266,7 +287,9 @@ impl CatalogError {
             Self::Modify(rejection) => Some(rejection.aws_code()),
             Self::UnknownInstance { .. } => Some("InvalidParameterValue"),
             Self::NotThen { .. } => Some("UnknownVolumeType"),
-            Self::NoSuchSetting { .. } | Self::ChunkTooLarge { .. } => Some("InvalidParameterCombination"),
+            Self::NoSuchSetting { .. } | Self::ChunkTooLarge { .. } | Self::DisksTooSmall { .. } => {
+                Some("InvalidParameterCombination")
+            }
             Self::Unreadable { .. } | Self::Data { .. } => None,
         }
     }
@@ -285,6 +308,7 @@ impl CatalogError {
             ),
             Self::ChunkTooLarge { .. } => Some("Give a smaller chunk or larger volumes.".into()),
             Self::NoSuchSetting { .. } => Some("Leave it out.".into()),
+            Self::DisksTooSmall { .. } => Some("Give a smaller size, or none for all of it.".into()),
             Self::Unreadable { .. } => Some("Check the path and its permissions.".into()),
             Self::Data { .. } => Some("Correct the entry, or remove it to use the built-in figures.".into()),
         }
@@ -367,7 +391,10 @@ impl ModifyRejection {
         match self {
             Self::InProgress { .. } => "IncorrectModificationState",
             Self::RateExceeded { .. } | Self::TooSoon { .. } => "VolumeModificationRateExceeded",
-            Self::Shrinks { .. } | Self::TypeChange { .. } | Self::NothingToDo => "InvalidParameterValue",
+            Self::CreationOnly(_) => "InvalidParameterCombination",
+            Self::Shrinks { .. } | Self::TypeChange { .. } | Self::Restripe { .. } | Self::NothingToDo => {
+                "InvalidParameterValue"
+            }
         }
     }
 
@@ -381,6 +408,8 @@ impl ModifyRejection {
             Self::TypeChange { .. } => {
                 "Only EBS volumes can be modified, each into another EBS type; create a new volume.".into()
             }
+            Self::Restripe { .. } => "Give the members' new volume alone, without raid0(...).".into(),
+            Self::CreationOnly(key) => format!("Leave {key} out."),
             Self::NothingToDo => "Give a larger size, or another type, iops or throughput.".into(),
         })
     }

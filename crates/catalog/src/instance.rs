@@ -1,7 +1,16 @@
 //! EC2 instance types and their EBS limits.
 
-use ebbtide_volume::InstanceLimits;
+use ebbtide_volume::{InstanceLimits, RateLimit};
 use serde::Serialize;
+
+use crate::data::{InstanceRow, Slots, YesNo};
+
+/// Seconds that an instance's maximum holds on full credits (EC2 user guide, `ebs-optimized`: 30
+/// minutes at least once in 24 hours; that the bucket is exactly that is inferred).
+const BURST_S: u64 = 30 * 60;
+
+/// Bytes a second in one megabit a second.
+const BYTES_PER_MBPS: u64 = 1_000_000 / 8;
 
 /// An EC2 instance type.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +39,8 @@ pub struct InstanceType {
     pub store_disk_gb: u64,
     /// The limits, for [`ebbtide_volume::Instance`].
     pub limits: InstanceLimits,
+    /// Where the figures come from.
+    pub provenance: crate::Provenance,
 }
 
 impl InstanceType {
@@ -38,4 +49,59 @@ impl InstanceType {
     pub const fn bursts(&self) -> bool {
         self.maximum_mbps > self.baseline_mbps || self.maximum_iops > self.baseline_iops
     }
+
+    pub(crate) fn from_row(row: &InstanceRow, provenance: crate::Provenance) -> Result<Self, String> {
+        contradiction(row).map_or(Ok(()), Err)?;
+        let rate = |rate: u64, ceiling: u64| RateLimit {
+            rate,
+            ceiling,
+            allowance: 0,
+            credits: (ceiling - rate) * BURST_S,
+        };
+        Ok(Self {
+            name: row.name.clone(),
+            vcpus: row.vcpus,
+            memory_gib: row.memory_gib,
+            baseline_mbps: row.baseline_mbps,
+            maximum_mbps: row.maximum_mbps,
+            baseline_iops: row.baseline_iops,
+            maximum_iops: row.maximum_iops,
+            ebs_slots: row.ebs_slots,
+            slots_shared: row.slots == Slots::Shared,
+            store_disks: row.store_disks,
+            store_disk_gb: row.store_disk_gb,
+            limits: InstanceLimits {
+                iops: rate(row.baseline_iops, row.maximum_iops),
+                throughput: rate(row.baseline_mbps * BYTES_PER_MBPS, row.maximum_mbps * BYTES_PER_MBPS),
+            },
+            provenance,
+        })
+    }
+}
+
+/// What is wrong with a row, where anything is.
+fn contradiction(row: &InstanceRow) -> Option<String> {
+    let bad = |what: &str| Some(format!("{}: {what}", row.name));
+    if row.vcpus == 0 || row.memory_gib <= 0.0 || row.ebs_slots == 0 {
+        return bad("no CPU, no memory or no EBS slot");
+    }
+    if row.baseline_mbps == 0 || row.baseline_iops == 0 {
+        return bad("a baseline of zero");
+    }
+    if row.baseline_mbps > row.maximum_mbps || row.baseline_iops > row.maximum_iops {
+        return bad("a baseline above its maximum");
+    }
+    let bursts = row.baseline_mbps < row.maximum_mbps || row.baseline_iops < row.maximum_iops;
+    if bursts != (row.bursts == YesNo::Yes) {
+        return bad("'bursts' disagrees with baseline and maximum");
+    }
+    // AWS rounds either figure on its own; they agree to 0.2 % in all rows.
+    let agree = |mbps: u64, mb_s: f64| (mbps as f64 / 8.0 - mb_s).abs() <= mb_s * 0.002 + 0.01;
+    if !agree(row.baseline_mbps, row.baseline_mb_s) || !agree(row.maximum_mbps, row.maximum_mb_s) {
+        return bad("Mb/s divided by 8 is not MB/s");
+    }
+    if (row.store_disks == 0) != (row.store_disk_gb == 0) {
+        return bad("disks without a size or a size without disks");
+    }
+    None
 }

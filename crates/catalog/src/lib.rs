@@ -10,14 +10,20 @@ mod asof;
 mod spec;
 
 mod catalog;
+mod data;
+mod describe;
 mod instance;
+mod overrides;
 mod resolve;
+mod rules;
+mod service;
 
 pub mod calibrate;
 pub mod modify;
 
 mod error;
 mod nearest;
+mod numbers;
 
 pub use asof::{AsOf, AsOfError};
 pub use catalog::{Catalog, TypeInfo};

@@ -1,0 +1,254 @@
+//! The shape of the data files. What the fields mean is described in `docs/catalog.md`.
+
+use std::collections::BTreeMap;
+
+use ebbtide_volume::{Accounting, Merge};
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+/// `data/volume-types.toml`. Types stay tables here, so that overrides can be laid over them.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TypesFile {
+    pub(crate) accounting: BTreeMap<String, AccountingEntry>,
+    pub(crate) torn_write_prevention: TornWritePrevention,
+    pub(crate) array: ArrayRules,
+    pub(crate) modification: ModificationRules,
+    pub(crate) r#type: Vec<toml::Table>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AccountingEntry {
+    unit_kib: u32,
+    merge: Merge,
+    whole_units: bool,
+    pub(crate) source: String,
+    pub(crate) date: Date,
+}
+
+impl AccountingEntry {
+    pub(crate) const fn rules(&self) -> Accounting {
+        Accounting { unit_bytes: self.unit_kib << 10, merge: self.merge, whole_units: self.whole_units }
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TornWritePrevention {
+    pub(crate) since: Date,
+    pub(crate) source: String,
+    pub(crate) date: Date,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ArrayRules {
+    pub(crate) default_chunk_kib: u64,
+    pub(crate) source: String,
+    pub(crate) date: Date,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModificationRules {
+    /// From this day on `per_day`, before it `wait_before_h`.
+    pub(crate) since: Date,
+    pub(crate) per_day: usize,
+    pub(crate) wait_before_h: i64,
+    pub(crate) optimizing_h_per_tib: f64,
+    pub(crate) iops_on_type_change: u64,
+    pub(crate) modifying_s: u64,
+    pub(crate) optimizing_min_s: u64,
+    pub(crate) source: String,
+    pub(crate) date: Date,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Class {
+    /// An EBS volume: whole GiB, a size that must be given, torn-write prevention on by default.
+    Ebs,
+    /// All disks of an instance together.
+    InstanceStore,
+    /// A disk of one's own, or none at all (`ideal`).
+    Device,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TypeEntry {
+    pub(crate) name: String,
+    pub(crate) summary: String,
+    pub(crate) class: Class,
+    pub(crate) accounting: String,
+    /// Service times of periods that name none of their own.
+    pub(crate) service: String,
+    /// First day of an EBS type; a device has none.
+    pub(crate) launched: Option<Date>,
+    pub(crate) period: Vec<Period>,
+    /// Why an override replaced or added it.
+    pub(crate) overridden: Option<String>,
+}
+
+/// What a type may do from `from` until the next period.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Period {
+    pub(crate) from: Date,
+    /// Smallest and largest size; devices have none.
+    pub(crate) size_gib: Option<[u64; 2]>,
+    /// Size where the spec gives none; EBS types have none.
+    pub(crate) default_size_gib: Option<u64>,
+    /// Size where the spec gives none, for disks that are no whole GiB.
+    pub(crate) default_size_bytes: Option<u64>,
+    pub(crate) iops: Option<IopsRule>,
+    pub(crate) throughput: Option<ThroughputRule>,
+    pub(crate) service: Option<String>,
+    #[serde(default)]
+    pub(crate) volatile_cache_mib: u64,
+    /// Largest aligned write that power loss may leave whole; EBS has it by date instead.
+    pub(crate) max_atomic_kib: Option<u64>,
+    /// Whether writes of `max_atomic_kib` are kept whole unless the spec says otherwise.
+    #[serde(default)]
+    pub(crate) atomic_by_default: bool,
+    /// AWS's sentence where it names all limits of a type in one.
+    pub(crate) together: Option<String>,
+    /// Published IOPS that the service times give, where no limit does.
+    pub(crate) nominal_iops: Option<u64>,
+    pub(crate) source: String,
+    pub(crate) date: Date,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(tag = "rule", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum IopsRule {
+    /// gp2: so many per GiB between `min` and `max`, and `burst` while credits last.
+    BySize { per_gib: u64, min: u64, max: u64, burst: u64, credits: u64 },
+    /// The user gives them. `any_size` are exempt from `per_gib`; no default means required.
+    Provisioned {
+        min: u64,
+        max: u64,
+        default: Option<u64>,
+        per_gib: u64,
+        #[serde(default)]
+        any_size: u64,
+        allowance_s: f64,
+    },
+    /// A device's own.
+    Fixed { iops: u64 },
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(tag = "rule", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum ThroughputRule {
+    /// gp2 until 2018: rises with the size from `mib_s` to `max_mib_s`.
+    BySize { mib_s: u64, rising_mib_s_per_gib: f64, max_mib_s: u64 },
+    /// gp2: up to `small_gib`, and above.
+    Step { small_gib: u64, small_mib_s: u64, large_mib_s: u64 },
+    /// gp3: the user gives it.
+    Provisioned { min: u64, max: u64, default: u64, per_iops: f64, allowance_s: f64 },
+    /// io1 and io2: so much per provisioned IOPS; other figures above `above_iops`.
+    PerIops {
+        kib_per_iops: f64,
+        max_mib_s: u64,
+        above_iops: Option<u64>,
+        above_kib_per_iops: Option<f64>,
+        above_max_mib_s: Option<u64>,
+    },
+    /// st1 and sc1: base and burst by size, with 1 TiB of credits per TiB.
+    PerTib { base_mib_s: u64, base_max_mib_s: u64, burst_mib_s: u64, burst_max_mib_s: u64 },
+    /// A device's own.
+    Fixed { mib_s: u64 },
+}
+
+/// One entry of `data/service-times.toml`: (percent, microseconds) points.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServiceEntry {
+    pub(crate) read: Vec<(f64, f64)>,
+    pub(crate) write: Vec<(f64, f64)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sequential: Option<Vec<(f64, f64)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) flush: Option<Vec<(f64, f64)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) transfer_mib_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parallelism: Option<u16>,
+    pub(crate) source: String,
+    pub(crate) date: Date,
+}
+
+/// One row of `data/instances.csv`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InstanceRow {
+    pub(crate) name: String,
+    pub(crate) vcpus: u32,
+    pub(crate) memory_gib: f64,
+    pub(crate) baseline_mbps: u64,
+    pub(crate) maximum_mbps: u64,
+    pub(crate) baseline_mb_s: f64,
+    pub(crate) maximum_mb_s: f64,
+    pub(crate) baseline_iops: u64,
+    pub(crate) maximum_iops: u64,
+    pub(crate) bursts: YesNo,
+    pub(crate) ebs_slots: u32,
+    pub(crate) slots: Slots,
+    pub(crate) store_disks: u32,
+    pub(crate) store_disk_gb: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum YesNo {
+    Yes,
+    No,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Slots {
+    Shared,
+    Dedicated,
+}
+
+/// One row of `data/instance-store.csv`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoreRow {
+    pub(crate) name: String,
+    pub(crate) read_iops: u64,
+    pub(crate) write_iops: u64,
+    pub(crate) disks: u64,
+    pub(crate) disk_gb: u64,
+    pub(crate) max_atomic_kib: u64,
+}
+
+/// An overrides file.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OverridesFile {
+    #[serde(default)]
+    pub(crate) r#override: Vec<OverrideEntry>,
+}
+
+/// One override: of a volume type or of an instance type.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OverrideEntry {
+    pub(crate) r#type: Option<String>,
+    pub(crate) instance: Option<String>,
+    /// The type or instance that a new one begins as a copy of.
+    pub(crate) like: Option<String>,
+    pub(crate) reason: String,
+    pub(crate) source: String,
+    pub(crate) date: Date,
+    /// Fields to replace: of the newest period, or of the instance.
+    #[serde(default)]
+    pub(crate) set: toml::Table,
+    /// Service times to replace.
+    #[serde(default)]
+    pub(crate) service: toml::Table,
+}

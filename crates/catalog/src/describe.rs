@@ -1,0 +1,56 @@
+//! One line of what a volume is.
+
+use ebbtide_volume::format_size;
+
+use crate::{Figures, Raid0, Spec};
+
+/// Like `gp2, 100GiB, 300 IOPS (3000 for 33 min 20 s on full credits, refilled in 5 h), 128 MiB/s`.
+pub(crate) fn line(spec: &Spec, figures: &Figures) -> String {
+    let volume = &spec.volume;
+    let mut parts = vec![match volume.as_of {
+        Some(as_of) => format!("{} as of {as_of}", volume.kind),
+        None => volume.kind.clone(),
+    }];
+    parts.extend(volume.size_bytes.map(format_size));
+    parts.extend(figures.iops.map(|iops| match figures.burst_iops {
+        Some(burst) => format!("{iops} IOPS ({burst}{})", lasting(figures)),
+        None => format!("{iops} IOPS"),
+    }));
+    parts.extend(figures.throughput_mib_s.map(|rate| match figures.burst_throughput_mib_s {
+        Some(burst) => format!("{rate} MiB/s ({burst}{})", lasting(figures)),
+        None => format!("{rate} MiB/s"),
+    }));
+    if figures.iops.is_none() && figures.throughput_mib_s.is_none() {
+        parts.push("no limits".into());
+    }
+    let one = parts.join(", ");
+    match spec.raid0 {
+        Some(Raid0 { members, chunk_bytes: Some(chunk) }) => {
+            format!("RAID 0 of {members}, chunk {}, each: {one}", format_size(chunk))
+        }
+        Some(Raid0 { members, .. }) => format!("RAID 0 of {members}, each: {one}"),
+        None => one,
+    }
+}
+
+fn lasting(figures: &Figures) -> String {
+    match (figures.burst_seconds, figures.refill_seconds) {
+        (Some(burst), Some(refill)) => {
+            format!(" for {} on full credits, refilled in {}", span(burst), span(refill))
+        }
+        _ => String::new(),
+    }
+}
+
+/// A span of seconds in its two largest units.
+fn span(seconds: f64) -> String {
+    let seconds = crate::numbers::whole(seconds);
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes, rest) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, 0) => format!("{m} min"),
+        (0, m, s) => format!("{m} min {s} s"),
+        (h, 0, _) => format!("{h} h"),
+        (h, m, _) => format!("{h} h {m} min"),
+    }
+}

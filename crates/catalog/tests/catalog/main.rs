@@ -1,0 +1,14 @@
+//! The catalogue against the published tables and texts.
+#![allow(clippy::unwrap_used)] // a test may fail where it stands
+
+mod calibrate;
+mod data;
+mod dates;
+mod formulas;
+mod instances;
+mod modify;
+mod overrides;
+mod rejections;
+mod service;
+mod spec;
+mod support;
