@@ -137,11 +137,20 @@ struct Latency {
     bins: BTreeMap<String, u64>,
 }
 
-/// Reads service times off a fio result (`--output-format=json` or `json+`) of one job.
+/// Reads service times off a fio result (`--output-format=json` or `json+`) of one job, for a type
+/// of the built-in catalogue.
 ///
 /// # Errors
 /// No fio result, too little in it, or one whose latencies are a throttle's.
-pub fn fit(catalog: &Catalog, fio_json: &str, options: &FitOptions) -> Result<Fitted, CalibrateError> {
+pub fn fit(fio_json: &str, options: &FitOptions) -> Result<Fitted, CalibrateError> {
+    fit_type(&Catalog::builtin(), fio_json, options)
+}
+
+/// As [`fit`], for a type of any catalogue.
+///
+/// # Errors
+/// See [`fit`].
+pub fn fit_type(catalog: &Catalog, fio_json: &str, options: &FitOptions) -> Result<Fitted, CalibrateError> {
     let fio: Fio =
         serde_json::from_str(fio_json).map_err(|error| CalibrateError::NotFio(error.to_string()))?;
     let [job] = &fio.jobs[..] else { return Err(CalibrateError::Jobs(fio.jobs.len())) };

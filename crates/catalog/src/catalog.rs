@@ -56,6 +56,12 @@ pub struct TypeInfo {
     pub launched: Option<String>,
     /// Days on which its limits changed.
     pub periods: Vec<String>,
+    /// Whether an EC2 instance can boot from it (EBS user guide, `ebs-volume-types`).
+    pub boot: bool,
+    /// Whether several instances can attach it at once.
+    pub multi_attach: bool,
+    /// Share of volumes that fail in a year, in percent, as AWS states it; none: not stated.
+    pub annual_failure_percent: Option<String>,
     /// Keys that a spec may give for it.
     pub keys: Vec<&'static str>,
     /// Where its present limits come from.
@@ -264,6 +270,9 @@ fn store_type(name: String, row: &StoreRow) -> TypeEntry {
         class: Class::InstanceStore,
         accounting: "device".into(),
         launched: None,
+        boot: false,
+        multi_attach: false,
+        annual_failure_percent: None,
         period: vec![period],
         overridden: None,
     }
@@ -379,6 +388,9 @@ fn info(catalog: &Catalog, entry: &TypeEntry) -> TypeInfo {
         summary: entry.summary.clone(),
         launched: entry.launched.map(|day| day.to_string()),
         periods: entry.period.iter().map(|period| period.from.to_string()).collect(),
+        boot: entry.boot,
+        multi_attach: entry.multi_attach,
+        annual_failure_percent: entry.annual_failure_percent.clone(),
         keys,
         provenance: provenance(&period.source, period.date),
         service_provenance: provenance(&service.source, service.date),

@@ -86,6 +86,12 @@ pub(crate) struct TypeEntry {
     pub(crate) service: String,
     /// First day of an EBS type; a device has none.
     pub(crate) launched: Option<Date>,
+    /// Whether an instance can boot from it, and whether several can attach it at once.
+    #[serde(default)]
+    pub(crate) boot: bool,
+    #[serde(default)]
+    pub(crate) multi_attach: bool,
+    pub(crate) annual_failure_percent: Option<String>,
     pub(crate) period: Vec<Period>,
     /// Why an override replaced or added it.
     pub(crate) overridden: Option<String>,

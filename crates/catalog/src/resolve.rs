@@ -98,9 +98,13 @@ impl Catalog {
             overridden: entry.overridden.clone(),
         };
         let spec = Spec { volume, raid0 };
+        let members = vec![limits; usize::from(spec.members())];
+        let chunk_bytes = raid0.and_then(|raid0| raid0.chunk_bytes).unwrap_or(4 * KIB);
+        Array::striped(members.clone(), chunk_bytes, Nanos::ZERO)
+            .map_err(|error| data(&spec.to_string(), error))?;
         Ok(Resolved {
-            members: vec![limits; usize::from(spec.members())],
-            chunk_bytes: raid0.and_then(|raid0| raid0.chunk_bytes).unwrap_or(4 * KIB),
+            members,
+            chunk_bytes,
             credit_share: spec.volume.credits.map(crate::CreditShare::share),
             description: describe::line(&spec, &figures),
             figures,
@@ -170,7 +174,6 @@ impl Catalog {
                 volatile_cache_bytes: period.volatile_cache_mib * MIB,
             },
         };
-        limits.check().map_err(|error| data(&entry.name, error))?;
         let spec = VolumeSpec {
             kind: spec.kind.clone(),
             as_of: spec.as_of,

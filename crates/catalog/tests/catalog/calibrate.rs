@@ -27,7 +27,7 @@ fn options() -> FitOptions {
 
 #[test]
 fn a_fitted_entry_is_an_override_that_reads_back() {
-    let fitted = fit(&Catalog::builtin(), DEPTH_1, &options()).unwrap();
+    let fitted = fit(DEPTH_1, &options()).unwrap();
     let catalog = Catalog::with_overrides_text("fitted", &fitted.toml).unwrap();
     let mine = catalog.resolve(&spec("my-gp3:size=100GiB")).unwrap();
     let service = &mine.members[0].service;
@@ -51,7 +51,7 @@ fn a_fitted_entry_is_an_override_that_reads_back() {
 
 #[test]
 fn an_io_of_the_measured_size_takes_as_long_as_measured() {
-    let fitted = fit(&Catalog::builtin(), DEPTH_1, &options()).unwrap();
+    let fitted = fit(DEPTH_1, &options()).unwrap();
     let json: serde_json::Value = serde_json::from_str(DEPTH_1).unwrap();
     for (direction, points) in [("read", fitted.read.unwrap()), ("write", fitted.write.unwrap())] {
         let latency = &json["jobs"][0][direction]["clat_ns"];
@@ -73,11 +73,11 @@ fn an_io_of_the_measured_size_takes_as_long_as_measured() {
 #[test]
 fn the_whole_histogram_gives_what_the_percentiles_give() {
     let mut json: serde_json::Value = serde_json::from_str(DEPTH_1).unwrap();
-    let with_bins = fit(&Catalog::builtin(), DEPTH_1, &options()).unwrap();
+    let with_bins = fit(DEPTH_1, &options()).unwrap();
     for part in ["read", "write"] {
         json["jobs"][0][part]["clat_ns"].as_object_mut().unwrap().remove("bins").expect("json+ has bins");
     }
-    let without = fit(&Catalog::builtin(), &json.to_string(), &options()).unwrap();
+    let without = fit(&json.to_string(), &options()).unwrap();
     for (bins, percentiles) in [(with_bins.read, without.read), (with_bins.write, without.write)] {
         let (bins, percentiles) = (bins.unwrap(), percentiles.unwrap());
         for (percent, us) in bins {
@@ -92,7 +92,7 @@ fn the_whole_histogram_gives_what_the_percentiles_give() {
 
 #[test]
 fn a_throttled_run_is_refused_without_knowing_the_limit() {
-    let error = fit(&Catalog::builtin(), THROTTLED, &options()).unwrap_err();
+    let error = fit(THROTTLED, &options()).unwrap_err();
     assert!(matches!(error, CalibrateError::Throttled { .. }), "{error}");
     assert!(error.to_string().contains("of depth 32 / 3059 IOPS = 10461 us"), "{error}");
     assert!(error.to_string().contains("iodepth=1"), "{error}");
@@ -100,7 +100,7 @@ fn a_throttled_run_is_refused_without_knowing_the_limit() {
 
 #[test]
 fn a_run_at_some_depth_passes_with_a_warning() {
-    let fitted = fit(&Catalog::builtin(), DEPTH_4, &options()).unwrap();
+    let fitted = fit(DEPTH_4, &options()).unwrap();
     assert_eq!((fitted.write, fitted.flush), (None, None));
     assert!(fitted.warnings.iter().any(|warning| warning.contains("depth 4")), "{:?}", fitted.warnings);
 }
@@ -115,15 +115,15 @@ fn a_run_at_a_known_limit_is_refused() {
     let at =
         |iops_limit, throughput_limit_mib_s| FitOptions { iops_limit, throughput_limit_mib_s, ..options() };
     for refused in [at(Some(iops), None), at(None, Some(mib_s))] {
-        let error = fit(&Catalog::builtin(), DEPTH_1, &refused).unwrap_err();
+        let error = fit(DEPTH_1, &refused).unwrap_err();
         assert!(matches!(error, CalibrateError::Throttled { .. }), "{error}");
     }
-    fit(&Catalog::builtin(), DEPTH_1, &at(Some(iops * 11 / 10), Some(mib_s * 11 / 10))).unwrap();
+    fit(DEPTH_1, &at(Some(iops * 11 / 10), Some(mib_s * 11 / 10))).unwrap();
 }
 
 #[test]
 fn warnings_say_what_the_run_cannot_show() {
-    let warnings = fit(&Catalog::builtin(), DEPTH_1, &options()).unwrap().warnings;
+    let warnings = fit(DEPTH_1, &options()).unwrap().warnings;
     assert!(
         warnings.iter().any(|warning| warning.contains("flushes went through a file system")),
         "{warnings:?}"
@@ -133,26 +133,25 @@ fn warnings_say_what_the_run_cannot_show() {
         "{warnings:?}"
     );
     let buffered = DEPTH_1.replace("\"direct\":\"1\"", "\"direct\":\"0\"");
-    let warnings = fit(&Catalog::builtin(), &buffered, &options()).unwrap().warnings;
+    let warnings = fit(&buffered, &options()).unwrap().warnings;
     assert!(warnings.iter().any(|warning| warning.contains("page cache")), "{warnings:?}");
 }
 
 #[test]
 fn what_is_no_usable_result_is_refused() {
-    let catalog = Catalog::builtin();
-    let not_fio = fit(&catalog, "{}", &options()).unwrap_err();
+    let not_fio = fit("{}", &options()).unwrap_err();
     assert!(not_fio.to_string().contains("--output-format=json"), "{not_fio}");
     let mut json: serde_json::Value = serde_json::from_str(DEPTH_1).unwrap();
     let job = json["jobs"][0].clone();
     json["jobs"].as_array_mut().unwrap().push(job);
-    assert_eq!(fit(&catalog, &json.to_string(), &options()), Err(CalibrateError::Jobs(2)));
+    assert_eq!(fit(&json.to_string(), &options()), Err(CalibrateError::Jobs(2)));
     let mut json: serde_json::Value = serde_json::from_str(DEPTH_1).unwrap();
     for part in ["read", "write"] {
         json["jobs"][0][part]["total_ios"] = 99.into();
     }
-    assert_eq!(fit(&catalog, &json.to_string(), &options()), Err(CalibrateError::TooFew(99, 99)));
+    assert_eq!(fit(&json.to_string(), &options()), Err(CalibrateError::TooFew(99, 99)));
     let unknown = FitOptions { kind: "gp9".into(), ..options() };
-    assert_eq!(fit(&catalog, DEPTH_1, &unknown), Err(CalibrateError::UnknownType("gp9".into())));
+    assert_eq!(fit(DEPTH_1, &unknown), Err(CalibrateError::UnknownType("gp9".into())));
     let undated = FitOptions { date: "yesterday".into(), ..options() };
-    assert!(matches!(fit(&catalog, DEPTH_1, &undated), Err(CalibrateError::Entry(_))));
+    assert!(matches!(fit(DEPTH_1, &undated), Err(CalibrateError::Entry(_))));
 }

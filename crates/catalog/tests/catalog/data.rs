@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_catalog::Catalog;
+use ebbtide_catalog::{Catalog, TypeInfo};
 
 #[test]
 fn every_type_is_there() {
@@ -56,6 +56,17 @@ fn listings_name_the_keys_of_each_type() {
     assert_eq!(keys("st1"), ["size", "credits", "twp"]);
     assert_eq!(keys("sata-ssd"), ["size"]);
     assert_eq!(keys("nvme"), ["size", "twp"]);
+}
+
+#[test]
+fn listings_say_what_boots_and_what_several_instances_share() {
+    let catalog = Catalog::builtin();
+    let named = |wanted: fn(&TypeInfo) -> bool| -> Vec<_> {
+        catalog.types().iter().filter(|info| wanted(info)).map(|info| &info.name[..]).collect()
+    };
+    assert_eq!(named(|info| info.boot), ["gp2", "gp3", "io1", "io2", "standard"]);
+    assert_eq!(named(|info| info.multi_attach), ["io1", "io2"]);
+    assert_eq!(named(|info| info.annual_failure_percent.as_deref() == Some("0.001")), ["io2"]);
 }
 
 #[test]

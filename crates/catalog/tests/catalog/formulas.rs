@@ -1,7 +1,8 @@
 //! Limits by size and provisioning, row for row as AWS's tables give them.
 
-use ebbtide_catalog::Catalog;
+use ebbtide_catalog::{Catalog, Raid0, Spec};
 use ebbtide_volume::{AtomicUnit, Merge, Nanos};
+use proptest::prelude::*;
 
 use crate::support::{MIB, resolve, spec};
 
@@ -204,4 +205,51 @@ fn descriptions_name_size_limits_and_burst() {
         resolve("raid0(2x gp3@2021:size=250GiB)").description,
         "RAID 0 of 2, chunk 512KiB, each: gp3 as of 2021, 250GiB, 3000 IOPS, 125 MiB/s"
     );
+}
+
+#[test]
+fn an_array_that_no_text_could_ask_for_is_refused() {
+    let Spec { volume, .. } = spec("nvme");
+    for raid0 in [Raid0 { members: 0, chunk_bytes: None }, Raid0 { members: 2, chunk_bytes: Some(1_000) }] {
+        let refused = Catalog::builtin().resolve(&Spec { volume: volume.clone(), raid0: Some(raid0) });
+        assert!(refused.is_err(), "{raid0:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_gp3_is_accepted_exactly_where_its_rules_allow_it(
+        gib in prop_oneof![0..200_u64, 0..70_000_u64],
+        iops in prop_oneof![2_900..3_100_u64, 0..90_000_u64],
+        mib_s in prop_oneof![100..800_u64, 0..2_200_u64],
+    ) {
+        prop_assume!(gib > 0);
+        let allowed = gib <= 65_536
+            && (3_000..=80_000).contains(&iops)
+            && (iops == 3_000 || iops <= 500 * gib)
+            && (125..=2_000).contains(&mib_s)
+            && 4 * mib_s <= iops;
+        let text = format!("gp3:size={gib}GiB,iops={iops},throughput={mib_s}");
+        let resolved = Catalog::builtin().resolve(&spec(&text));
+        prop_assert_eq!(resolved.is_ok(), allowed, "{}: {:?}", text, resolved.map(|r| r.description));
+    }
+
+    #[test]
+    fn whatever_resolves_makes_volumes_and_resolves_to_itself(
+        kind in 0..32_usize,
+        gib in 1..20_000_u64,
+        iops in proptest::option::of(100..20_000_u64),
+        members in 1..5_u16,
+        day in prop_oneof![Just(""), Just("@2016-06-01"), Just("@2019"), Just("@2021"), Just("@2026")],
+    ) {
+        let catalog = Catalog::builtin();
+        let name = &catalog.types()[kind].name;
+        let iops = iops.map(|iops| format!(",iops={iops}")).unwrap_or_default();
+        let text = format!("raid0({members}x {name}{day}:size={gib}GiB{iops})");
+        if let Ok(resolved) = catalog.resolve(&spec(&text)) {
+            prop_assert_eq!(resolved.array(Nanos::ZERO).members().len(), usize::from(members));
+            prop_assert!(resolved.size_bytes() > 0);
+            prop_assert_eq!(catalog.resolve(&spec(&resolved.spec.to_string())).unwrap(), resolved);
+        }
+    }
 }

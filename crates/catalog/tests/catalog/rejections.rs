@@ -7,117 +7,115 @@ use crate::support::{refused, resolve};
 const IO2: &str =
     "io2 volumes configured with greater than 64 TiB or 256K IOPS or 1000:1 IOPS:GB ratio are not supported.";
 
+/// (spec, AWS's code, AWS's words)
+const REFUSALS: &[(&str, &str, &str)] = &[
+    ("gp3", "MissingParameter", "The request must contain the parameter size/snapshot"),
+    ("gp4:size=1GiB", "UnknownVolumeType", "Unsupported volume type 'gp4' for volume creation."),
+    (
+        "io1:size=100GiB",
+        "InvalidParameterCombination",
+        "The parameter iops must be specified for io1 volumes.",
+    ),
+    (
+        "io2:size=100GiB",
+        "InvalidParameterCombination",
+        "The parameter iops must be specified for io2 volumes.",
+    ),
+    (
+        "gp2:size=100GiB,iops=300",
+        "InvalidParameterCombination",
+        "The parameter iops is not supported for gp2 volumes.",
+    ),
+    (
+        "st1:size=500GiB,iops=300",
+        "InvalidParameterCombination",
+        "The parameter iops is not supported for st1 volumes.",
+    ),
+    (
+        "io1:size=100GiB,iops=100,throughput=500",
+        "InvalidParameterCombination",
+        "The throughput parameter is not supported for io1 volumes.",
+    ),
+    (
+        "gp2:size=16385GiB",
+        "InvalidParameterValue",
+        "Volume of 16385GiB is too large for volume type gp2; maximum is 16384GiB",
+    ),
+    (
+        "gp3:size=65537GiB",
+        "InvalidParameterValue",
+        "Volume of 65537GiB is too large for volume type gp3; maximum is 65536GiB",
+    ),
+    (
+        "standard:size=1025GiB",
+        "InvalidParameterValue",
+        "Volume of 1025GiB is too large for volume type standard; maximum is 1024GiB",
+    ),
+    (
+        "st1:size=124GiB",
+        "InvalidParameterValue",
+        "The volume size is invalid for st1 volumes: 124 GiB. st1 volumes must be at least 125 GiB in size. \
+         Please specify a volume size above the minimum limit.",
+    ),
+    (
+        "io1:size=3GiB,iops=100",
+        "InvalidParameterValue",
+        "The volume size is invalid for io1 volumes: 3 GiB. io1 volumes must be at least 4 GiB in size. \
+         Please specify a volume size above the minimum limit.",
+    ),
+    (
+        "gp3:size=500GiB,iops=80001",
+        "InvalidParameterValue",
+        "Volume iops of 80001 is too high; maximum is 80000.",
+    ),
+    (
+        "io1:size=2TiB,iops=64001",
+        "InvalidParameterValue",
+        "Volume iops of 64001 is too high; maximum is 64000.",
+    ),
+    ("io1:size=4GiB,iops=99", "InvalidParameterValue", "Volume iops of 99 is too low; minimum is 100."),
+    ("gp3:size=4GiB,iops=2999", "InvalidParameterValue", "Volume iops of 2999 is too low; minimum is 3000."),
+    (
+        "io1:size=100GiB,iops=5001",
+        "InvalidParameterValue",
+        "Iops to volume size ratio of 50.010000 is too high; maximum is 50",
+    ),
+    (
+        "gp3:size=1GiB,iops=3001",
+        "InvalidParameterValue",
+        "Iops to volume size ratio of 3001.000000 is too high; maximum is 500",
+    ),
+    (
+        "gp3:size=500GiB,iops=16000,throughput=2001",
+        "InvalidParameterValue",
+        "Volume throughput of 2001 is too high; maximum is 2000.",
+    ),
+    (
+        "gp3:size=500GiB,throughput=124",
+        "InvalidParameterValue",
+        "Volume throughput of 124 is too low; minimum is 125.",
+    ),
+    (
+        "gp3:size=500GiB,throughput=1000",
+        "InvalidParameterValue",
+        "Throughput (MiBps) to iops ratio of 0.333333 is too high; maximum is 0.250000 MiBps per iops",
+    ),
+    ("io2:size=65537GiB,iops=100", "InvalidParameterValue", IO2),
+    ("io2:size=500GiB,iops=256001", "InvalidParameterValue", IO2),
+    ("io2:size=4GiB,iops=4001", "InvalidParameterValue", IO2),
+    (
+        "io2@2022:size=4GiB,iops=2001",
+        "InvalidParameterValue",
+        "Iops to volume size ratio of 500.250000 is too high; maximum is 500",
+    ),
+];
+
 #[test]
 fn refusals_use_the_words_and_codes_of_aws() {
-    let rows = [
-        ("gp3", "MissingParameter", "The request must contain the parameter size/snapshot"),
-        ("gp4:size=1GiB", "UnknownVolumeType", "Unsupported volume type 'gp4' for volume creation."),
-        (
-            "io1:size=100GiB",
-            "InvalidParameterCombination",
-            "The parameter iops must be specified for io1 volumes.",
-        ),
-        (
-            "io2:size=100GiB",
-            "InvalidParameterCombination",
-            "The parameter iops must be specified for io2 volumes.",
-        ),
-        (
-            "gp2:size=100GiB,iops=300",
-            "InvalidParameterCombination",
-            "The parameter iops is not supported for gp2 volumes.",
-        ),
-        (
-            "st1:size=500GiB,iops=300",
-            "InvalidParameterCombination",
-            "The parameter iops is not supported for st1 volumes.",
-        ),
-        (
-            "io1:size=100GiB,iops=100,throughput=500",
-            "InvalidParameterCombination",
-            "The throughput parameter is not supported for io1 volumes.",
-        ),
-        (
-            "gp2:size=16385GiB",
-            "InvalidParameterValue",
-            "Volume of 16385GiB is too large for volume type gp2; maximum is 16384GiB",
-        ),
-        (
-            "gp3:size=65537GiB",
-            "InvalidParameterValue",
-            "Volume of 65537GiB is too large for volume type gp3; maximum is 65536GiB",
-        ),
-        (
-            "standard:size=1025GiB",
-            "InvalidParameterValue",
-            "Volume of 1025GiB is too large for volume type standard; maximum is 1024GiB",
-        ),
-        (
-            "st1:size=124GiB",
-            "InvalidParameterValue",
-            "The volume size is invalid for st1 volumes: 124 GiB. st1 volumes must be at least 125 GiB in size. \
-             Please specify a volume size above the minimum limit.",
-        ),
-        (
-            "io1:size=3GiB,iops=100",
-            "InvalidParameterValue",
-            "The volume size is invalid for io1 volumes: 3 GiB. io1 volumes must be at least 4 GiB in size. \
-             Please specify a volume size above the minimum limit.",
-        ),
-        (
-            "gp3:size=500GiB,iops=80001",
-            "InvalidParameterValue",
-            "Volume iops of 80001 is too high; maximum is 80000.",
-        ),
-        (
-            "io1:size=2TiB,iops=64001",
-            "InvalidParameterValue",
-            "Volume iops of 64001 is too high; maximum is 64000.",
-        ),
-        ("io1:size=4GiB,iops=99", "InvalidParameterValue", "Volume iops of 99 is too low; minimum is 100."),
-        (
-            "gp3:size=4GiB,iops=2999",
-            "InvalidParameterValue",
-            "Volume iops of 2999 is too low; minimum is 3000.",
-        ),
-        (
-            "io1:size=100GiB,iops=5001",
-            "InvalidParameterValue",
-            "Iops to volume size ratio of 50.010000 is too high; maximum is 50",
-        ),
-        (
-            "gp3:size=1GiB,iops=3001",
-            "InvalidParameterValue",
-            "Iops to volume size ratio of 3001.000000 is too high; maximum is 500",
-        ),
-        (
-            "gp3:size=500GiB,iops=16000,throughput=2001",
-            "InvalidParameterValue",
-            "Volume throughput of 2001 is too high; maximum is 2000.",
-        ),
-        (
-            "gp3:size=500GiB,throughput=124",
-            "InvalidParameterValue",
-            "Volume throughput of 124 is too low; minimum is 125.",
-        ),
-        (
-            "gp3:size=500GiB,throughput=1000",
-            "InvalidParameterValue",
-            "Throughput (MiBps) to iops ratio of 0.333333 is too high; maximum is 0.250000 MiBps per iops",
-        ),
-        ("io2:size=65537GiB,iops=100", "InvalidParameterValue", IO2),
-        ("io2:size=500GiB,iops=256001", "InvalidParameterValue", IO2),
-        ("io2:size=4GiB,iops=4001", "InvalidParameterValue", IO2),
-        (
-            "io2@2022:size=4GiB,iops=2001",
-            "InvalidParameterValue",
-            "Iops to volume size ratio of 500.250000 is too high; maximum is 500",
-        ),
-    ];
-    for (text, code, message) in rows {
+    for (text, code, message) in REFUSALS {
         let error = refused(text);
-        assert_eq!(error.to_string(), message, "{text}");
-        assert_eq!(error.aws_code(), Some(code), "{text}");
+        assert_eq!(error.to_string(), *message, "{text}");
+        assert_eq!(error.aws_code(), Some(*code), "{text}");
         assert!(error.hint().is_some_and(|hint| !hint.is_empty()), "{text} has no hint");
     }
 }
