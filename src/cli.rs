@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::serve::ServeArgs;
 use crate::simulate;
+use crate::snapshot::SnapshotCommand;
+use crate::volume::args::VolumeCommand;
 
 /// A faithful local EBS for people who run MySQL or MariaDB on block storage.
 #[derive(Debug, Parser)]
@@ -28,6 +31,14 @@ const EXIT_CODES: &str = "Exit codes: 0 clean; 1 done, and a violation or findin
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Live volumes: create, attach, change, break, look at, delete
+    #[command(subcommand)]
+    Volume(VolumeCommand),
+    /// Point-in-time copies of volumes
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
+    /// Host volumes and take control on a socket
+    Serve(ServeArgs),
     /// Run a volume alone, in virtual time
     Simulate(simulate::Args),
 }

@@ -43,7 +43,6 @@ pub(crate) struct Refusal {
     pub(crate) hint: Option<String>,
 }
 
-#[allow(dead_code, reason = "the commands that use the rest are being added")]
 impl Refusal {
     /// The request is wrong (exit code 2).
     pub(crate) fn usage(message: impl Into<String>) -> Self {

@@ -2,8 +2,14 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod control;
 mod exit;
+mod home;
+mod serve;
 mod simulate;
+mod snapshot;
+mod text;
+mod volume;
 
 use std::process::ExitCode;
 
@@ -25,6 +31,9 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
+        Command::Volume(command) => volume::run(command, &home::open(cli)?, cli.json),
+        Command::Snapshot(command) => snapshot::run(command, &home::open(cli)?, cli.json),
+        Command::Serve(args) => serve::run(args, &home::open(cli)?, cli.json),
         Command::Simulate(args) => simulate::run(args, cli.json),
     }
 }

@@ -5,6 +5,7 @@ pub mod clock;
 pub mod engine;
 pub mod faults;
 pub mod fuse;
+pub mod host;
 pub mod loopdev;
 pub mod nbd;
 mod pacer;

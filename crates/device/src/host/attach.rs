@@ -1,0 +1,373 @@
+//! Attaching and detaching: what is made, in which order, and how it is taken apart again.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ebbtide_volume::{Array, InstanceLimits};
+
+use super::attachment::{Attachment, AttachmentInfo};
+use super::block::{self, BlockExport};
+use super::filesystem::{self, Content, FsType};
+use super::home::Home;
+use super::record::Record;
+use super::recover::mounts_of_loop;
+use super::{Host, HostError, Progress, holders, mounts};
+use crate::engine::{LiveOptions, LiveVolume};
+use crate::nbd::{NbdAddress, NbdOptions, NbdServer};
+use crate::store::{BlockStore, ExtentKind, Store};
+
+/// How long what is in flight may take to complete after the exports are closed. Nobody waits for
+/// the answers any more; only a deeply throttled queue takes longer, and what is left of it then
+/// has not happened.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// What to attach, and how.
+#[derive(Debug)]
+pub struct AttachRequest {
+    /// The volume's name in the store.
+    pub volume: String,
+    /// Its physics, with its credits and modification as they are by now.
+    pub array: Array,
+    /// Seed of its draws.
+    pub seed: u64,
+    /// Logical block size in bytes, 512 or 4096.
+    pub block_bytes: u32,
+    /// The instance whose limits hold too.
+    pub instance: Option<InstanceRequest>,
+    /// How the outside sees it.
+    pub export: Export,
+    /// In which figures it exceeds what the host can carry; it is marked with them.
+    pub host_too_slow: Vec<String>,
+}
+
+/// How the outside sees a volume.
+#[derive(Debug, Clone)]
+pub enum Export {
+    /// As a block device, through FUSE and a loop device.
+    Block {
+        /// A file system to mount from it.
+        mount: Option<MountRequest>,
+    },
+    /// Through NBD.
+    Nbd(NbdAddress),
+}
+
+/// A file system to mount; it is made first on a blank volume.
+#[derive(Debug, Clone)]
+pub struct MountRequest {
+    /// Where; made where it is missing.
+    pub dir: PathBuf,
+    /// Which.
+    pub fs: FsType,
+    /// Whether other content may be destroyed for it.
+    pub destroy: bool,
+}
+
+/// An instance to attach to.
+#[derive(Debug, Clone)]
+pub struct InstanceRequest {
+    /// Which one: volumes with the same identifier share it.
+    pub id: String,
+    /// Its type, like `r5.large`.
+    pub kind: String,
+    /// Its limits.
+    pub limits: InstanceLimits,
+    /// How many volumes it takes.
+    pub slots: u32,
+}
+
+/// What an attachment made outside of the block store, newest last; taken apart in reverse.
+#[derive(Debug)]
+pub(super) struct Parts {
+    home: Home,
+    record: Record,
+    nbd: Option<NbdServer>,
+    block: Option<BlockExport>,
+    mounted: bool,
+}
+
+impl Host {
+    /// Attaches a volume.
+    ///
+    /// # Errors
+    /// A volume that does not exist or is not free; an environment without block devices; a mount
+    /// directory in use; content that a file system would destroy. Nothing is left attached then.
+    pub fn attach(
+        &self,
+        request: AttachRequest,
+        progress: Progress<'_>,
+    ) -> Result<Arc<Attachment>, HostError> {
+        let reserved = self.shared.reserve(&request.volume, "being attached")?;
+        let store = self.store().open_volume(&request.volume)?;
+        if let Export::Block { mount } = &request.export {
+            block::require()?;
+            mount.as_ref().map_or(Ok(()), |mount| check_mount_dir(&mount.dir))?;
+        }
+        let instance = request.instance.as_ref().map(|wanted| self.instances.lock().join(wanted));
+        let live = LiveVolume::start(LiveOptions {
+            instance: instance.transpose()?,
+            block_bytes: request.block_bytes,
+            ..LiveOptions::new(&request.volume, request.array, store, request.seed)
+        })?;
+        let mut info = AttachmentInfo {
+            instance: request.instance.map(|instance| instance.id),
+            host_too_slow: request.host_too_slow,
+            ..AttachmentInfo::nowhere(&request.volume, self.now())
+        };
+        let mut parts = Parts::new(self.home().clone(), &request.volume);
+        if let Err(error) = parts.make(&request.export, &live, self.store(), &mut info, progress) {
+            if let Err(stuck) = parts.take_apart(&live, true, progress) {
+                tracing::error!(volume = request.volume, %stuck, "a failed attachment is not cleared");
+            }
+            return Err(error);
+        }
+        tracing::info!(volume = request.volume, "attached {}", info.place());
+        let attachment = Arc::new(Attachment::new(info, live, parts));
+        reserved.attach(attachment.clone());
+        Ok(attachment)
+    }
+
+    /// Detaches a volume: unmounts it, completes what is in flight, saves its credits. With `force`
+    /// also where files are open or I/O is stalled; what was not written then is lost.
+    ///
+    /// # Errors
+    /// [`HostError::InUse`] and [`HostError::Stalled`] without `force`; the volume stays attached.
+    pub fn detach(&self, volume: &str, force: bool, progress: Progress<'_>) -> Result<(), HostError> {
+        let (reserved, attachment) = self.shared.reserve_attached(volume, "being detached")?;
+        if attachment.is_stalled() && !force {
+            return Err(HostError::Stalled { volume: volume.to_owned() });
+        }
+        attachment.parts.lock().take_apart(attachment.live(), force, progress)?;
+        self.shared.save_credits(&attachment);
+        reserved.release();
+        Ok(())
+    }
+}
+
+impl Parts {
+    pub(super) fn new(home: Home, volume: &str) -> Self {
+        let record = Record::nothing(volume);
+        Self { home, record, nbd: None, block: None, mounted: false }
+    }
+
+    /// Writes down what is about to be made.
+    fn save_record(&self) -> Result<(), HostError> {
+        self.record.save(&self.home).map_err(HostError::io("record the attachment"))
+    }
+
+    /// Makes what the export needs, and says in `info` where it is.
+    pub(super) fn make(
+        &mut self,
+        export: &Export,
+        live: &Arc<LiveVolume>,
+        store: &Store,
+        info: &mut AttachmentInfo,
+        progress: Progress<'_>,
+    ) -> Result<(), HostError> {
+        match export {
+            Export::Nbd(address) => {
+                if let NbdAddress::Unix(path) = address {
+                    self.record.nbd_socket = Some(path.clone());
+                }
+                self.save_record()?;
+                let names = store.clone();
+                let options = NbdOptions {
+                    description: format!("Ebbtide volume {}", live.name()),
+                    rotational: block::is_rotational(live),
+                    snapshots: Arc::new(move || {
+                        names.snapshots().into_iter().map(|snapshot| snapshot.name).collect()
+                    }),
+                    ..NbdOptions::new(live.name())
+                };
+                let server = NbdServer::listen(live.clone(), address, options)?;
+                info.uri = Some(server.uri());
+                self.nbd = Some(server);
+                Ok(())
+            }
+            Export::Block { mount } => {
+                let (dir, file) = block::paths(&self.home, live.name());
+                self.record.fuse_dir = Some(dir.clone());
+                self.record.backing_file = Some(file);
+                self.save_record()?;
+                let block = self.block.insert(BlockExport::make(live, &dir)?);
+                let device = block.device().to_owned();
+                info.device = Some(device.clone());
+                match mount {
+                    Some(mount) => self.mount(mount, &device, live.store(), info, progress),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn mount(
+        &mut self,
+        mount: &MountRequest,
+        device: &Path,
+        store: &BlockStore,
+        info: &mut AttachmentInfo,
+        progress: Progress<'_>,
+    ) -> Result<(), HostError> {
+        if must_make(mount, device, store, &info.volume)? {
+            let fs = mount.fs;
+            progress(&format!("making {fs}"));
+            filesystem::make(fs, device, &|past| progress(&waiting(&format!("making {fs}"), past)))?;
+            info.made_fs = true;
+        }
+        let created = !mount.dir.exists();
+        self.record.made_mount_dir = created;
+        self.record.mount_dir = Some(mount.dir.clone());
+        self.save_record()?;
+        let action = || format!("create {}", mount.dir.display());
+        std::fs::create_dir_all(&mount.dir).map_err(HostError::io(action()))?;
+        progress(&format!("mounting {}", mount.dir.display()));
+        filesystem::mount(mount.fs, device, &mount.dir)?;
+        self.mounted = true;
+        info.mount = Some(mount.dir.clone());
+        info.fs = Some(mount.fs);
+        Ok(())
+    }
+
+    /// Gives the block device the volume's present size.
+    pub(super) fn grow(&self) -> Result<(), HostError> {
+        self.block.as_ref().map_or(Ok(()), BlockExport::grow)
+    }
+
+    /// Takes everything apart. Where it fails, what is left can be taken apart later.
+    pub(super) fn take_apart(
+        &mut self,
+        live: &LiveVolume,
+        force: bool,
+        progress: Progress<'_>,
+    ) -> Result<(), HostError> {
+        if force && live.faults().stalled {
+            // Nothing stalled will ever complete: it fails now, so that nobody waits for it below.
+            live.stop()?;
+        }
+        self.release_device(live.name(), force, progress)?;
+        if let Some(block) = &mut self.block {
+            block.take_apart(force)?;
+            self.block = None;
+        }
+        if let Some(nbd) = self.nbd.take() {
+            nbd.stop();
+        }
+        progress("completing what is in flight");
+        if !live.drain(DRAIN) {
+            tracing::warn!(volume = live.name(), "requests in flight are dropped");
+        }
+        live.stop()?;
+        self.forget()
+    }
+
+    /// Unmounts what is mounted from the block device and makes sure that nobody has it open.
+    fn release_device(&mut self, volume: &str, force: bool, progress: Progress<'_>) -> Result<(), HostError> {
+        let Some(block) = &self.block else { return Ok(()) };
+        let device = block.device();
+        let in_use = |at: &Path, holders: &[holders::Holder]| HostError::InUse {
+            volume: volume.to_owned(),
+            at: at.to_owned(),
+            holders: holders::name(holders),
+        };
+        let mounted = mounts_of_loop(device).map_err(HostError::io("list the mounts"))?;
+        let ours = |dir: &Path| self.mounted && self.record.mount_dir.as_deref() == Some(dir);
+        if let Some(foreign) = mounted.iter().find(|dir| !ours(dir))
+            && !force
+        {
+            return Err(HostError::InUse {
+                volume: volume.to_owned(),
+                at: device.to_owned(),
+                holders: format!("mounted on {}", foreign.display()),
+            });
+        }
+        for dir in &mounted {
+            let action = format!("unmounting {}", dir.display());
+            progress(&action);
+            match filesystem::unmount(dir, false, &|past| progress(&waiting(&action, past))) {
+                Err(error) if error.is_busy() && !force => {
+                    return Err(in_use(dir, &holders::of_directory(dir)));
+                }
+                Err(error) if force => {
+                    tracing::warn!(volume, %error, "detaching the mount while it is in use");
+                    let _ = filesystem::sync(dir, &|past| progress(&waiting("writing back", past)));
+                    filesystem::unmount(dir, true, &|_| ())?;
+                }
+                other => other?,
+            }
+        }
+        self.mounted = false;
+        let holders = holders::of_device(device);
+        if !holders.is_empty() && !force {
+            return Err(in_use(device, &holders));
+        }
+        // What was written through the device's own page cache goes out now, in a child process:
+        // closing the device here would write it too, with a thread that must not wait for itself.
+        let action = format!("writing back {}", device.display());
+        let synced = filesystem::sync_device(device, &|past| progress(&waiting(&action, past)));
+        if let Err(error) = synced {
+            tracing::warn!(volume, %error, "not everything could be written back");
+        }
+        Ok(())
+    }
+
+    /// Removes the record and the directories made, once nothing of the attachment is left.
+    fn forget(&mut self) -> Result<(), HostError> {
+        if let Some(dir) = &self.record.fuse_dir {
+            let _ = std::fs::remove_dir(dir);
+        }
+        if let (Some(dir), true) = (&self.record.mount_dir, self.record.made_mount_dir) {
+            // Only an empty one goes: there may be something of the user's below the mount.
+            let _ = std::fs::remove_dir(dir);
+        }
+        match Record::remove(&self.home, &self.record.volume) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(HostError::io("forget the attachment")(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn waiting(action: &str, past: Duration) -> String {
+    format!("{action}, at the volume's own pace, for {} s so far", past.as_secs())
+}
+
+/// Whether a file system has to be made: not where the wanted one is there already.
+fn must_make(
+    mount: &MountRequest,
+    device: &Path,
+    store: &BlockStore,
+    volume: &str,
+) -> Result<bool, HostError> {
+    let extents = store.extents(0, store.size_bytes());
+    if extents.iter().all(|extent| extent.kind == ExtentKind::Hole) {
+        return Ok(true);
+    }
+    let content = match filesystem::probe(device)? {
+        Content::Known(fs) if fs == mount.fs.name() => return Ok(false),
+        Content::Known(other) => format!("'{other}'"),
+        Content::Unknown => "data that are no file system".to_owned(),
+    };
+    if mount.destroy {
+        tracing::warn!(volume, "{content} is destroyed for {}", mount.fs);
+        return Ok(true);
+    }
+    Err(HostError::NotBlank { volume: volume.to_owned(), content, fs: mount.fs.to_string() })
+}
+
+fn check_mount_dir(dir: &Path) -> Result<(), HostError> {
+    let refuse = |why: &str| Err(HostError::MountDir { dir: dir.to_owned(), why: why.to_owned() });
+    if !dir.is_absolute() {
+        return refuse("the path is not absolute");
+    }
+    if mounts::is_mount_point(dir).map_err(HostError::io("list the mounts"))? {
+        return refuse("something is mounted there");
+    }
+    match std::fs::read_dir(dir).map(Iterator::count) {
+        Ok(0) => Ok(()),
+        Ok(_) => refuse("it is not empty"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => refuse(&error.to_string()),
+    }
+}

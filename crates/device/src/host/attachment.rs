@@ -1,0 +1,163 @@
+//! One attached volume.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ebbtide_volume::{MinuteMetrics, Nanos, Stats};
+use parking_lot::Mutex;
+use serde::Serialize;
+
+use super::HostError;
+use super::attach::Parts;
+use super::filesystem::FsType;
+use crate::engine::LiveVolume;
+use crate::faults::Faults;
+
+/// The span that CloudWatch's metrics cover.
+const MINUTE: Nanos = Nanos::from_secs(60);
+
+/// Where a volume is attached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AttachmentInfo {
+    /// The volume.
+    pub volume: String,
+    /// The block device; none for NBD.
+    pub device: Option<PathBuf>,
+    /// The NBD URI; none for a block device.
+    pub uri: Option<String>,
+    /// Where it is mounted.
+    pub mount: Option<PathBuf>,
+    /// What is mounted there.
+    pub fs: Option<FsType>,
+    /// Whether the file system was made by this attachment.
+    pub made_fs: bool,
+    /// The instance whose limits hold too, as its identifier.
+    pub instance: Option<String>,
+    /// Since when.
+    pub since: Nanos,
+    /// In which figures the volume exceeds what the host can carry.
+    pub host_too_slow: Vec<String>,
+}
+
+impl AttachmentInfo {
+    /// A volume that nothing has been made for yet.
+    pub(super) fn nowhere(volume: &str, since: Nanos) -> Self {
+        Self {
+            volume: volume.to_owned(),
+            device: None,
+            uri: None,
+            mount: None,
+            fs: None,
+            made_fs: false,
+            instance: None,
+            since,
+            host_too_slow: Vec::new(),
+        }
+    }
+
+    /// Where, for people: `as /dev/loop0 on /mnt/db`.
+    #[must_use]
+    pub fn place(&self) -> impl fmt::Display {
+        let at = match (&self.device, &self.uri) {
+            (Some(device), _) => format!("as {}", device.display()),
+            (None, Some(uri)) => format!("at {uri}"),
+            (None, None) => "nowhere".to_owned(),
+        };
+        match &self.mount {
+            Some(dir) => format!("{at} on {}", dir.display()),
+            None => at,
+        }
+    }
+}
+
+/// An attached volume and everything that was made for it.
+#[derive(Debug)]
+pub struct Attachment {
+    info: AttachmentInfo,
+    live: Arc<LiveVolume>,
+    /// What detaching takes apart.
+    pub(super) parts: Mutex<Parts>,
+    /// Counters of the last minute, a sample a second, oldest first.
+    samples: Mutex<VecDeque<Stats>>,
+    host_errors_logged: AtomicU64,
+}
+
+impl Attachment {
+    pub(super) fn new(info: AttachmentInfo, live: Arc<LiveVolume>, parts: Parts) -> Self {
+        let samples = VecDeque::from([live.stats()]);
+        Self {
+            info,
+            live,
+            parts: Mutex::new(parts),
+            samples: Mutex::new(samples),
+            host_errors_logged: AtomicU64::new(0),
+        }
+    }
+
+    /// Where it is attached.
+    #[must_use]
+    pub const fn info(&self) -> &AttachmentInfo {
+        &self.info
+    }
+
+    /// The volume itself.
+    #[must_use]
+    pub const fn live(&self) -> &Arc<LiveVolume> {
+        &self.live
+    }
+
+    /// The last minute as CloudWatch would publish it, and the span that it really covers: less
+    /// than a minute while the attachment is young.
+    #[must_use]
+    pub fn minute(&self) -> (Nanos, MinuteMetrics) {
+        let latest = self.live.stats();
+        let samples = self.samples.lock();
+        let earliest = samples.front().copied().unwrap_or(latest);
+        (latest.at.since(earliest.at), MinuteMetrics::between(&earliest, &latest))
+    }
+
+    /// Takes a sample of the counters, forgets those older than a minute, and logs what the host
+    /// did wrong since the last time.
+    pub(super) fn sample(&self) {
+        let latest = self.live.stats();
+        let mut samples = self.samples.lock();
+        samples.push_back(latest);
+        while samples.front().is_some_and(|oldest| latest.at.since(oldest.at) > MINUTE) {
+            samples.pop_front();
+        }
+        drop(samples);
+        let errors = self.live.host_errors();
+        let logged = self.host_errors_logged.swap(errors, Ordering::Relaxed);
+        if errors > logged {
+            tracing::error!(
+                volume = self.live.name(),
+                failed = errors - logged,
+                "the host's disk is full or broken: requests failed with an I/O error"
+            );
+        }
+    }
+
+    /// Whether a fault stalls its I/O.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.live.faults().stalled
+    }
+
+    /// Lets stalled I/O go on.
+    pub(super) fn end_stall(&self) {
+        let faults = Faults { stalled: false, ..self.live.faults() };
+        if let Err(error) = self.live.set_faults(faults) {
+            tracing::warn!(volume = self.live.name(), %error, "ending a stall");
+        }
+    }
+
+    /// Gives the block device the volume's present size.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn grow(&self) -> Result<(), HostError> {
+        self.parts.lock().grow()
+    }
+}

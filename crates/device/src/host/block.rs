@@ -1,0 +1,103 @@
+//! The block device: a FUSE file system with one file, and a loop device on that file.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ebbtide_volume::Merge;
+use rustix::mount::{UnmountFlags, unmount};
+
+use super::HostError;
+use super::home::Home;
+use crate::engine::LiveVolume;
+use crate::fuse::{self, FuseExport};
+use crate::loopdev::{LoopDevice, LoopError, LoopOptions};
+
+/// A volume as a block device.
+#[derive(Debug)]
+pub(super) struct BlockExport {
+    path: PathBuf,
+    device: Option<LoopDevice>,
+    fuse: Option<FuseExport>,
+}
+
+/// The directory of a volume's FUSE file system, and the file in it.
+pub(super) fn paths(home: &Home, volume: &str) -> (PathBuf, PathBuf) {
+    let dir = home.run_dir().join(volume);
+    let file = dir.join(fuse::FILE_NAME);
+    (dir, file)
+}
+
+/// Checks that block devices can be made here at all.
+///
+/// # Errors
+/// [`HostError::NoBlockDevice`], naming everything that is missing.
+pub(super) fn require() -> Result<(), HostError> {
+    let mut missing = Vec::new();
+    if !rustix::process::geteuid().is_root() {
+        missing.push("the server does not run as root".to_owned());
+    }
+    for (device, module) in [("/dev/fuse", "fuse"), ("/dev/loop-control", "loop")] {
+        if let Err(error) = OpenOptions::new().read(true).write(true).open(device) {
+            missing.push(format!("{device} ({error}; 'modprobe {module}' loads it)"));
+        }
+    }
+    if missing.is_empty() { Ok(()) } else { Err(HostError::NoBlockDevice { missing: missing.join("; ") }) }
+}
+
+impl BlockExport {
+    /// Makes the block device of a volume; `dir` is made for its FUSE file system.
+    pub(super) fn make(live: &Arc<LiveVolume>, dir: &Path) -> Result<Self, HostError> {
+        std::fs::create_dir_all(dir).map_err(HostError::io(format!("create {}", dir.display())))?;
+        let options = LoopOptions {
+            block_bytes: live.block_bytes(),
+            rotational: is_rotational(live),
+            ..LoopOptions::default()
+        };
+        let fuse = FuseExport::mount(live.clone(), dir)?;
+        let device = LoopDevice::attach(&fuse.file(), &options)?;
+        Ok(Self { path: device.path().to_owned(), device: Some(device), fuse: Some(fuse) })
+    }
+
+    /// The device, like `/dev/loop0`.
+    pub(super) fn device(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the device the volume's present size.
+    pub(super) fn grow(&self) -> Result<(), HostError> {
+        self.device.as_ref().map_or(Ok(()), |device| Ok(device.refresh_size()?))
+    }
+
+    /// Takes the device away, then its file system. With `force` also while someone has it open:
+    /// the kernel then frees both with the last user.
+    pub(super) fn take_apart(&mut self, force: bool) -> Result<(), HostError> {
+        if let Some(device) = self.device.take() {
+            match device.detach() {
+                Err(LoopError::Busy(device)) if force => {
+                    tracing::warn!(device = %device.display(), "still open; it goes with its last user");
+                }
+                detached => detached?,
+            }
+        }
+        if let Some(fuse) = self.fuse.take() {
+            if force {
+                // FORCE ends whatever still waits for an answer, so that the end of the session's
+                // threads does not depend on those who have the device open.
+                let _ = unmount(fuse.dir(), UnmountFlags::FORCE | UnmountFlags::DETACH);
+            }
+            match fuse.unmount() {
+                Err(error) if force => tracing::warn!(%error, "the FUSE file system was detached"),
+                unmounted => unmounted?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the volume seeks: its model merges I/O that continues at the head's position.
+pub(super) fn is_rotational(live: &LiveVolume) -> bool {
+    live.inspect(|array, _| {
+        array.members().iter().any(|member| member.limits().accounting.merge == Merge::Contiguous)
+    })
+}

@@ -1,0 +1,261 @@
+//! File systems on an attached volume: what is there, making one, mounting, unmounting.
+//!
+//! All of it runs in child processes. This process answers the device's I/O: were one of its own
+//! threads to wait inside the kernel for such I/O while the process is killed, nobody could ever
+//! answer it, and the thread would keep the FUSE connection open for ever.
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+/// A file system that can be made and mounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FsType {
+    /// XFS
+    Xfs,
+    /// ext4
+    Ext4,
+}
+
+impl FsType {
+    /// As mount(8) and blkid(8) call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Xfs => "xfs",
+            Self::Ext4 => "ext4",
+        }
+    }
+
+    /// The Debian package with its tools.
+    const fn package(self) -> &'static str {
+        match self {
+            Self::Xfs => "xfsprogs",
+            Self::Ext4 => "e2fsprogs",
+        }
+    }
+
+    /// Options for mounting. Reads must not turn into writes. XFS must accept a copy (a snapshot, a
+    /// crash image) beside its original, which has the same UUID. ext4 must not initialise its
+    /// inode tables in the background, which would be I/O that nobody asked for.
+    const fn mount_options(self) -> &'static str {
+        match self {
+            Self::Xfs => "noatime,nouuid",
+            Self::Ext4 => "noatime,noinit_itable",
+        }
+    }
+}
+
+impl fmt::Display for FsType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A tool that is missing or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// It is not installed.
+    #[error("{tool} is not installed; it comes with the package {package}")]
+    Missing {
+        /// The program.
+        tool: &'static str,
+        /// Where it comes from.
+        package: &'static str,
+    },
+    /// It could not be run.
+    #[error("cannot run {tool}")]
+    Run {
+        /// The program.
+        tool: &'static str,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// It ran and failed.
+    #[error("{tool} failed: {said}")]
+    Failed {
+        /// The program.
+        tool: &'static str,
+        /// What it said.
+        said: String,
+    },
+}
+
+impl ToolError {
+    /// Whether umount found files in use.
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(self, Self::Failed { tool: "umount", said } if said.contains("busy"))
+    }
+}
+
+/// What blkid recognises on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Nothing that it knows.
+    Unknown,
+    /// A file system or another signature, by its name.
+    Known(String),
+}
+
+/// Looks for signatures on a device.
+pub(super) fn probe(device: &Path) -> Result<Content, ToolError> {
+    let mut command = Command::new("blkid");
+    command.args(["--probe", "--output", "export"]).arg(device);
+    let output = run_for_output("blkid", "util-linux", command)?;
+    // blkid(8): 2 means nothing found, 8 an ambivalent result (several signatures).
+    match output.code {
+        Some(0) => {
+            let value = |key: &str| output.text.lines().find_map(|line| line.strip_prefix(key));
+            let known = value("TYPE=").or_else(|| value("PTTYPE=")).unwrap_or("an unnamed signature");
+            Ok(Content::Known(known.to_owned()))
+        }
+        Some(2) => Ok(Content::Unknown),
+        Some(8) => Ok(Content::Known("several contradicting signatures".into())),
+        _ => Err(ToolError::Failed { tool: "blkid", said: output.said }),
+    }
+}
+
+/// Makes a file system over whatever is there.
+pub(super) fn make(fs: FsType, device: &Path, waiting: &dyn Fn(Duration)) -> Result<(), ToolError> {
+    let (tool, arguments): (_, &[&str]) = match fs {
+        FsType::Xfs => ("mkfs.xfs", &["-f", "-q"]),
+        // Tables that a mount with noinit_itable leaves alone read as zeroes on a new volume.
+        FsType::Ext4 => ("mkfs.ext4", &["-F", "-q", "-E", "lazy_itable_init=1"]),
+    };
+    let mut command = Command::new(tool);
+    command.args(arguments).arg(device);
+    run(tool, fs.package(), command, waiting)
+}
+
+/// Mounts a device.
+pub(super) fn mount(fs: FsType, device: &Path, dir: &Path) -> Result<(), ToolError> {
+    let mut command = Command::new("mount");
+    command.args(["-t", fs.name(), "-o", fs.mount_options()]).arg(device).arg(dir);
+    run("mount", "mount", command, &|_| ())
+}
+
+/// Unmounts a directory; everything written to it is on the volume then. `lazy` detaches it even
+/// while files in it are open.
+pub(super) fn unmount(dir: &Path, lazy: bool, waiting: &dyn Fn(Duration)) -> Result<(), ToolError> {
+    let mut command = Command::new("umount");
+    if lazy {
+        command.arg("--lazy");
+    }
+    command.arg(dir);
+    run("umount", "mount", command, waiting)
+}
+
+/// Writes back what a mounted file system has in memory.
+pub(super) fn sync(dir: &Path, waiting: &dyn Fn(Duration)) -> Result<(), ToolError> {
+    let mut command = Command::new("sync");
+    command.arg("--file-system").arg(dir);
+    run("sync", "coreutils", command, waiting)
+}
+
+/// Writes back what a block device has in its page cache.
+pub(super) fn sync_device(device: &Path, waiting: &dyn Fn(Duration)) -> Result<(), ToolError> {
+    let mut command = Command::new("sync");
+    command.arg(device);
+    run("sync", "coreutils", command, waiting)
+}
+
+struct Output {
+    code: Option<i32>,
+    text: String,
+    said: String,
+}
+
+fn spawn_error(tool: &'static str, package: &'static str) -> impl FnOnce(std::io::Error) -> ToolError {
+    move |source| match source.kind() {
+        std::io::ErrorKind::NotFound => ToolError::Missing { tool, package },
+        _ => ToolError::Run { tool, source },
+    }
+}
+
+fn prepare(command: &mut Command) -> &mut Command {
+    // Messages are recognised by their words.
+    command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())
+}
+
+fn run_for_output(
+    tool: &'static str,
+    package: &'static str,
+    mut command: Command,
+) -> Result<Output, ToolError> {
+    let output = prepare(&mut command).output().map_err(spawn_error(tool, package))?;
+    Ok(Output {
+        code: output.status.code(),
+        text: String::from_utf8_lossy(&output.stdout).into_owned(),
+        said: first_line(&output.stderr),
+    })
+}
+
+/// Runs a tool to its end. `waiting` hears about every second how long it has been running.
+fn run(
+    tool: &'static str,
+    package: &'static str,
+    mut command: Command,
+    waiting: &dyn Fn(Duration),
+) -> Result<(), ToolError> {
+    let mut child =
+        prepare(&mut command).stdout(Stdio::null()).spawn().map_err(spawn_error(tool, package))?;
+    let mut stderr = child.stderr.take().expect("standard error is piped");
+    let reader = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        let _ = stderr.read_to_end(&mut said);
+        said
+    });
+    let started = Instant::now();
+    let mut told = Duration::ZERO;
+    let mut pause = Duration::from_millis(1);
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(|source| ToolError::Run { tool, source })? {
+            break status;
+        }
+        if started.elapsed() >= told + Duration::from_secs(1) {
+            told = started.elapsed();
+            waiting(told);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+    };
+    let said = reader.join().unwrap_or_default();
+    if status.success() {
+        return Ok(());
+    }
+    Err(ToolError::Failed { tool, said: first_line(&said) })
+}
+
+fn first_line(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    first.unwrap_or("it gave no reason").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_is_missing_names_its_package_and_one_that_fails_says_why() {
+        let error = run("mkfs.none", "nonefsprogs", Command::new("mkfs.none"), &|_| ()).unwrap_err();
+        assert_eq!(error.to_string(), "mkfs.none is not installed; it comes with the package nonefsprogs");
+        let error = unmount(Path::new("/nowhere-at-all"), false, &|_| ()).unwrap_err();
+        assert!(error.to_string().contains("/nowhere-at-all"), "{error}");
+        assert!(!error.is_busy());
+    }
+
+    #[test]
+    fn blkid_tells_an_empty_file_from_one_with_a_file_system() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(64 << 20).unwrap();
+        assert_eq!(probe(file.path()).unwrap(), Content::Unknown);
+        make(FsType::Ext4, file.path(), &|_| ()).unwrap();
+        assert_eq!(probe(file.path()).unwrap(), Content::Known("ext4".into()));
+    }
+}

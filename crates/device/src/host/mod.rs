@@ -1,0 +1,338 @@
+//! The host of live volumes: one home, its block store, and what is attached to the outside.
+//!
+//! A [`Host`] holds the home's lock for its whole life. What it mounts, attaches or listens on is
+//! recorded before it is made, so that [`clear_leftovers`] finds it after the process was killed.
+
+mod attach;
+mod attachment;
+mod block;
+mod calibrate;
+mod error;
+mod filesystem;
+mod holders;
+mod home;
+mod instances;
+mod keeper;
+mod mounts;
+mod record;
+mod recover;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ebbtide_volume::{Array, Nanos};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::clock::{Clock as _, MonotonicClock};
+use crate::store::{Store, StoreOptions};
+
+pub use attach::{AttachRequest, Export, InstanceRequest, MountRequest};
+pub use attachment::{Attachment, AttachmentInfo};
+pub use calibrate::{Calibration, Figures};
+pub use error::HostError;
+pub use filesystem::{FsType, ToolError};
+pub use holders::Holder;
+pub use home::{Home, HomeError, HomeLock};
+pub use recover::{Leftover, clear_leftovers};
+
+use instances::Instances;
+use keeper::Keeper;
+
+/// Says what is being done or waited for.
+pub type Progress<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// How a host runs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HostOptions {
+    /// Whether flushes reach the host's disk. Without it answered writes survive the death of this
+    /// process, but not the host's own crash.
+    pub host_sync: bool,
+}
+
+/// Burst credits at a moment. They refill from there by the wall clock, attached or not.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SavedCredits {
+    /// Share of the capacity, 0 to 1.
+    pub share: f64,
+    /// When, in nanoseconds since 1970.
+    pub at: Nanos,
+}
+
+/// Where the host keeps [`SavedCredits`] in a volume's metadata. Everything else in there belongs
+/// to whoever created the volume.
+const CREDITS: &str = "credits";
+
+impl SavedCredits {
+    /// The credits of a volume's model now; none where it has none.
+    #[must_use]
+    pub fn of(array: &Array, now: Nanos) -> Option<Self> {
+        array.credit_share(now).map(|share| Self { share, at: now })
+    }
+
+    /// Reads them from a volume's metadata.
+    #[must_use]
+    pub fn read(meta: &Value) -> Option<Self> {
+        Self::deserialize(&meta[CREDITS]).ok()
+    }
+
+    /// Writes them, or their absence, into a volume's metadata.
+    pub fn write(credits: Option<Self>, meta: &mut Value) {
+        meta[CREDITS] = serde_json::to_value(credits).expect("two numbers are plain data");
+    }
+}
+
+/// What a volume is doing, as its name's owner.
+#[derive(Debug)]
+enum Slot {
+    Busy(&'static str),
+    Attached(Arc<Attachment>),
+}
+
+/// Where a volume stands.
+#[derive(Debug, Clone)]
+pub enum Status {
+    /// Neither attached nor on its way.
+    Free,
+    /// Being attached or detached.
+    Busy(&'static str),
+    /// Attached.
+    Attached(Arc<Attachment>),
+}
+
+/// The attached volumes of a home, shared with the thread that keeps their credits.
+#[derive(Debug)]
+struct Shared {
+    store: Store,
+    slots: Mutex<BTreeMap<String, Slot>>,
+    /// Serialises reading and replacing a volume's metadata.
+    meta: Mutex<()>,
+}
+
+/// A served home.
+#[derive(Debug)]
+pub struct Host {
+    shared: Arc<Shared>,
+    instances: Mutex<Instances>,
+    keeper: Mutex<Option<Keeper>>,
+    clock: MonotonicClock,
+    lock: HomeLock,
+}
+
+impl Host {
+    /// Opens the block store of a locked home. Call [`clear_leftovers`] before.
+    ///
+    /// # Errors
+    /// Where the store is damaged or the host refuses it.
+    pub fn open(lock: HomeLock, options: HostOptions) -> Result<Self, HostError> {
+        let store = Store::open(&lock.home().store_dir(), StoreOptions { host_sync: options.host_sync })?;
+        let shared = Arc::new(Shared { store, slots: Mutex::default(), meta: Mutex::default() });
+        let keeper = Keeper::start(shared.clone()).map_err(HostError::io("start a thread"))?;
+        Ok(Self {
+            shared,
+            instances: Mutex::default(),
+            keeper: Mutex::new(Some(keeper)),
+            clock: MonotonicClock::new(),
+            lock,
+        })
+    }
+
+    /// The home.
+    #[must_use]
+    pub const fn home(&self) -> &Home {
+        self.lock.home()
+    }
+
+    /// The block store.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// The time that volumes run by: nanoseconds since 1970.
+    #[must_use]
+    pub fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    /// Changes a volume's metadata.
+    ///
+    /// # Errors
+    /// Where there is no such volume or the store cannot write.
+    pub fn update_meta(&self, volume: &str, change: impl FnOnce(&mut Value)) -> Result<(), HostError> {
+        self.shared.update_meta(volume, change)
+    }
+
+    /// Where a volume stands.
+    #[must_use]
+    pub fn status(&self, volume: &str) -> Status {
+        match self.shared.slots.lock().get(volume) {
+            None => Status::Free,
+            Some(Slot::Busy(why)) => Status::Busy(why),
+            Some(Slot::Attached(attachment)) => Status::Attached(attachment.clone()),
+        }
+    }
+
+    /// The attachment of a volume.
+    ///
+    /// # Errors
+    /// [`HostError::NotAttached`] where it has none, [`HostError::NotFree`] where it is on its way.
+    pub fn attached(&self, volume: &str) -> Result<Arc<Attachment>, HostError> {
+        let volume = volume.to_owned();
+        match self.status(&volume) {
+            Status::Attached(attachment) => Ok(attachment),
+            Status::Busy(why) => Err(HostError::NotFree { volume, state: why.to_owned() }),
+            Status::Free => {
+                self.store().volume(&volume)?;
+                Err(HostError::NotAttached { volume })
+            }
+        }
+    }
+
+    /// Keeps a detached volume from being attached while `work` is done on it.
+    ///
+    /// # Errors
+    /// [`HostError::NotFree`] where it is attached or on its way.
+    pub fn while_free<T>(
+        &self,
+        volume: &str,
+        doing: &'static str,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, HostError> {
+        let _reserved = self.shared.reserve(volume, doing)?;
+        Ok(work())
+    }
+
+    /// Detaches everything: writes back what is mounted, saves the credits, closes the store's
+    /// volumes. What cannot be detached in order is detached by force, and the log says so.
+    pub fn stop(&self) {
+        loop {
+            let next = self.shared.slots.lock().iter().find_map(|(name, slot)| match slot {
+                Slot::Attached(_) => Some((name.clone(), true)),
+                Slot::Busy(_) => None,
+            });
+            let busy = self.shared.slots.lock().values().any(|slot| matches!(slot, Slot::Busy(_)));
+            match next {
+                Some((name, _)) => self.stop_one(&name),
+                None if busy => std::thread::sleep(std::time::Duration::from_millis(20)),
+                None => break,
+            }
+        }
+        drop(self.keeper.lock().take());
+    }
+
+    fn stop_one(&self, name: &str) {
+        if let Status::Attached(attachment) = self.status(name) {
+            attachment.end_stall();
+        }
+        let progress = |text: &str| tracing::info!(volume = name, "{text}");
+        match self.detach(name, false, &progress) {
+            Ok(()) => tracing::info!(volume = name, "detached"),
+            Err(error) => {
+                tracing::warn!(volume = name, %error, "detaching by force");
+                if let Err(error) = self.detach(name, true, &progress) {
+                    tracing::error!(volume = name, %error, "not detached; the next command clears it");
+                    self.shared.slots.lock().remove(name);
+                }
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn update_meta(&self, volume: &str, change: impl FnOnce(&mut Value)) -> Result<(), HostError> {
+        let _alone = self.meta.lock();
+        let mut meta = self.store.volume(volume)?.meta;
+        change(&mut meta);
+        Ok(self.store.set_meta(volume, meta)?)
+    }
+
+    /// Takes a free volume's name for as long as the answer lives.
+    fn reserve(&self, volume: &str, doing: &'static str) -> Result<Reserved<'_>, HostError> {
+        let mut slots = self.slots.lock();
+        let state = match slots.get(volume) {
+            None => {
+                slots.insert(volume.to_owned(), Slot::Busy(doing));
+                return Ok(Reserved { shared: self, volume: volume.to_owned(), becomes: None });
+            }
+            Some(Slot::Busy(why)) => (*why).to_owned(),
+            Some(Slot::Attached(attachment)) => format!("attached {}", attachment.info().place()),
+        };
+        Err(HostError::NotFree { volume: volume.to_owned(), state })
+    }
+
+    /// Takes an attached volume's name for as long as the answer lives; it is attached again after
+    /// that, unless it was [released](Reserved::release).
+    fn reserve_attached(
+        &self,
+        volume: &str,
+        doing: &'static str,
+    ) -> Result<(Reserved<'_>, Arc<Attachment>), HostError> {
+        let mut slots = self.slots.lock();
+        let attachment = match slots.get(volume) {
+            None => None,
+            Some(Slot::Busy(why)) => {
+                return Err(HostError::NotFree { volume: volume.to_owned(), state: (*why).to_owned() });
+            }
+            Some(Slot::Attached(attachment)) => Some(attachment.clone()),
+        };
+        let Some(attachment) = attachment else {
+            drop(slots);
+            self.store.volume(volume)?;
+            return Err(HostError::NotAttached { volume: volume.to_owned() });
+        };
+        slots.insert(volume.to_owned(), Slot::Busy(doing));
+        let becomes = Some(attachment.clone());
+        Ok((Reserved { shared: self, volume: volume.to_owned(), becomes }, attachment))
+    }
+
+    fn attachments(&self) -> Vec<Arc<Attachment>> {
+        let slots = self.slots.lock();
+        let attached = slots.values().filter_map(|slot| match slot {
+            Slot::Attached(attachment) => Some(attachment.clone()),
+            Slot::Busy(_) => None,
+        });
+        attached.collect()
+    }
+
+    /// Saves the credits of an attached volume as they are now.
+    fn save_credits(&self, attachment: &Attachment) {
+        let credits = attachment.live().inspect(SavedCredits::of);
+        let volume = attachment.live().name();
+        let saved = self.update_meta(volume, |meta| SavedCredits::write(credits, meta));
+        if let Err(error) = saved {
+            tracing::warn!(volume, %error, "the burst credits could not be saved");
+        }
+    }
+}
+
+/// A volume's name, taken until this is dropped.
+#[derive(Debug)]
+struct Reserved<'a> {
+    shared: &'a Shared,
+    volume: String,
+    becomes: Option<Arc<Attachment>>,
+}
+
+impl Reserved<'_> {
+    /// The volume is attached from now on.
+    fn attach(mut self, attachment: Arc<Attachment>) {
+        self.becomes = Some(attachment);
+    }
+
+    /// The volume is free from now on.
+    fn release(mut self) {
+        self.becomes = None;
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        let mut slots = self.shared.slots.lock();
+        match self.becomes.take() {
+            Some(attachment) => slots.insert(self.volume.clone(), Slot::Attached(attachment)),
+            None => slots.remove(&self.volume),
+        };
+    }
+}

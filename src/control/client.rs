@@ -1,0 +1,170 @@
+//! The client's side of the control socket.
+
+use std::io::{BufRead as _, BufReader, ErrorKind, IsTerminal as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use ebbtide_device::host::{self, Home, HomeError};
+
+use super::{Envelope, Reply, Request, VERSION};
+use crate::exit::{Exit, Refusal};
+
+/// How long a server that holds the home may take until it listens: it may be clearing what its
+/// predecessor left, or opening a large store.
+const STARTING: Duration = Duration::from_secs(20);
+
+/// The server's answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// How this process is to end.
+    pub(crate) exit: Exit,
+    /// The result.
+    pub(crate) value: serde_json::Value,
+}
+
+/// Sends a request to the server of `home` and shows its progress.
+///
+/// # Errors
+/// The server's own refusal; no server (exit code 3), after clearing what a dead one left.
+pub(crate) fn ask(home: &Home, request: &Request) -> anyhow::Result<Answer> {
+    let stream = connect(home)?;
+    let terminal = std::io::stderr().is_terminal();
+    exchange(stream, request, &mut |text| show_progress(terminal, text))
+}
+
+/// As [`ask`], without waiting, clearing or printing: for `serve` itself.
+///
+/// # Errors
+/// As [`ask`].
+pub(crate) fn ask_quietly(home: &Home, request: &Request) -> anyhow::Result<Answer> {
+    let stream = UnixStream::connect(home.socket()).context("no server answers")?;
+    exchange(stream, request, &mut |_| ())
+}
+
+/// One status line on a terminal; nothing elsewhere, so that scripts see results alone.
+fn show_progress(terminal: bool, text: &str) {
+    if terminal {
+        eprint!("\r\x1b[K{text}");
+    }
+}
+
+fn exchange(
+    mut stream: UnixStream,
+    request: &Request,
+    progress: &mut dyn FnMut(&str),
+) -> anyhow::Result<Answer> {
+    let request = serde_json::to_value(request).map_err(|error| Refusal::usage(error.to_string()))?;
+    let mut line = serde_json::to_vec(&Envelope { v: VERSION, request })?;
+    line.push(b'\n');
+    stream.write_all(&line).context("cannot send the request")?;
+    let mut waited = false;
+    for line in BufReader::new(stream).lines() {
+        let line = line.context("the server's answer broke off")?;
+        match serde_json::from_str(&line).context("the server's answer is not understood")? {
+            Reply::Progress(text) => {
+                waited = true;
+                progress(&text);
+            }
+            Reply::Done { exit, value } => {
+                if waited {
+                    progress("");
+                }
+                return Ok(Answer { exit, value });
+            }
+            Reply::Failed(report) => {
+                if waited {
+                    progress("");
+                }
+                return Err(report.into());
+            }
+        }
+    }
+    Err(Refusal::environment("the server ended before it answered")
+        .hint("see its log, then repeat the command: it clears what the server left")
+        .into())
+}
+
+fn connect(home: &Home) -> anyhow::Result<UnixStream> {
+    let give_up = Instant::now() + STARTING;
+    loop {
+        match UnixStream::connect(home.socket()) {
+            Ok(stream) => return Ok(stream),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
+            Err(error) => {
+                return Err(anyhow::Error::new(error)
+                    .context(format!("cannot reach the server at {}", home.socket().display())));
+            }
+        }
+        match home.lock() {
+            Ok(lock) => {
+                clear(&lock)?;
+                return Err(not_running(home).into());
+            }
+            Err(HomeError::Served { .. }) if Instant::now() < give_up => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => {
+                let refusal = Refusal::environment("the server of this home does not listen");
+                return Err(anyhow::Error::new(error).context(refusal));
+            }
+        }
+    }
+}
+
+/// Clears what a dead server left, and says so.
+pub(crate) fn clear(lock: &host::HomeLock) -> anyhow::Result<()> {
+    let cleared = host::clear_leftovers(lock).map_err(|error| {
+        let refusal = Refusal::environment("cannot clear what a killed server left behind")
+            .hint("run the command again as root, or as the user who ran the server");
+        anyhow::Error::new(error).context(refusal)
+    })?;
+    for left in cleared {
+        eprintln!("cleared: {left}");
+    }
+    Ok(())
+}
+
+fn not_running(home: &Home) -> Refusal {
+    let root = home.root().display();
+    Refusal::environment(format!("'ebbtide serve' is not running for {root}")).hint(format!(
+        "start it with 'ebbtide serve --home {root} --detach', or under systemd with \
+         'systemd-run --unit=ebbtide ebbtide serve --home {root}'"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Report;
+
+    #[test]
+    fn an_answer_follows_its_progress_and_a_refusal_keeps_its_exit_code() {
+        let (client, server) = UnixStream::pair().unwrap();
+        let mut server = server;
+        let lines = [
+            Reply::Progress("mkfs".into()),
+            Reply::Failed(Report { exit: Exit::Usage, chain: vec!["no".into()], hint: None }),
+        ];
+        for line in &lines {
+            writeln!(server, "{}", serde_json::to_string(line).unwrap()).unwrap();
+        }
+        let mut seen = Vec::new();
+        let error = exchange(client, &Request::Ping, &mut |text| seen.push(text.to_owned())).unwrap_err();
+        assert_eq!(seen, ["mkfs", ""]);
+        assert_eq!(Report::of(&error).exit, Exit::Usage);
+    }
+
+    #[test]
+    fn a_server_that_dies_in_between_is_an_environment_error() {
+        let (client, server) = UnixStream::pair().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut line = String::new();
+            BufReader::new(server).read_line(&mut line).unwrap();
+            line
+        });
+        let error = exchange(client, &Request::VolumeList, &mut |_| ()).unwrap_err();
+        assert_eq!(Report::of(&error).exit, Exit::Environment);
+        assert_eq!(reader.join().unwrap(), "{\"v\":1,\"request\":\"volume-list\"}\n");
+    }
+}

@@ -1,0 +1,232 @@
+//! `ebbtide serve`: hosts the volumes of a home and takes control on its socket.
+
+mod calibration;
+mod meta;
+mod service;
+mod show;
+mod snapshots;
+mod volumes;
+
+use std::fs::OpenOptions;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use clap::Args;
+use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::control::{self, Listener, Request};
+use crate::exit::{Exit, Refusal};
+use crate::text;
+use service::Service;
+
+pub(crate) use service::catalog;
+
+/// How long a detached server may take until it answers: it opens the store first.
+const START: Duration = Duration::from_secs(30);
+
+/// `serve`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  ebbtide serve &\n  ebbtide serve --home /srv/ebb --detach\n  \
+    ebbtide serve --home /srv/ebb --stop\n\nSIGTERM and SIGINT unmount, detach and save everything first.")]
+pub(crate) struct ServeArgs {
+    /// Return once the server answers, and leave it running; its log goes to serve.log in the home
+    #[arg(long, conflicts_with = "stop")]
+    detach: bool,
+    /// Stop the server of this home and wait until it has ended
+    #[arg(long)]
+    stop: bool,
+    /// Let flushes reach the host's disk, so that answered writes survive the host's own crash
+    #[arg(long, conflicts_with = "stop")]
+    host_sync: bool,
+    /// This process is the one that stays behind after --detach.
+    #[arg(long, hide = true)]
+    background: bool,
+}
+
+/// Runs `serve` in one of its forms.
+///
+/// # Errors
+/// Another server of this home, or an environment that does not let it start.
+pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
+    if args.stop {
+        return stop(home, json);
+    }
+    if args.detach {
+        return detach(args, home, json);
+    }
+    if args.background {
+        // It fails only where this process leads a session already, which is what is wanted.
+        let _ = rustix::process::setsid();
+    }
+    log_to_stderr();
+    serve(lock(home)?, args)
+}
+
+fn lock(home: &Home) -> anyhow::Result<HomeLock> {
+    home.lock().map_err(|error| {
+        let hint = match &error {
+            HomeError::Served { .. } => "stop it with 'ebbtide serve --stop', or choose another --home",
+            HomeError::Io { .. } => "choose another --home, or run as its owner",
+        };
+        let refusal = Refusal::environment("cannot serve this home").hint(hint);
+        anyhow::Error::new(error).context(refusal)
+    })
+}
+
+fn log_to_stderr() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("EBBTIDE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+        .init();
+}
+
+/// Serves until a signal or a request to stop arrives.
+fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
+    let home = lock.home().clone();
+    control::clear(&lock)?;
+    let options = HostOptions { host_sync: args.host_sync };
+    let host = Host::open(lock, options).map_err(service::refuse_host)?;
+    let (stop, stopped) = mpsc::channel();
+    let service = Arc::new(Service::new(host, home.clone(), stop.clone()));
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
+    let listener = Listener::bind(&home.socket())?;
+    tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
+    std::thread::scope(|scope| {
+        let handle = signals.handle();
+        scope.spawn(|| {
+            for signal in signals.forever() {
+                let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+                // The receiver is gone only while the server ends anyway.
+                let _ = stop.send(name.to_owned());
+            }
+        });
+        let accepting = scope.spawn(|| accept(&listener, &service));
+        let why = stopped.recv().unwrap_or_default();
+        tracing::info!("stopping on {why}");
+        service.stop();
+        // A connection wakes the acceptor, which then sees that the server stops.
+        let _ = std::os::unix::net::UnixStream::connect(home.socket());
+        let _ = accepting.join();
+        handle.close();
+    });
+    tracing::info!("stopped");
+    Ok(Exit::Clean)
+}
+
+fn accept(listener: &Listener, service: &Arc<Service>) {
+    loop {
+        let client = listener.accept();
+        if service.is_stopping() {
+            return;
+        }
+        match client {
+            Ok(client) => {
+                let service = service.clone();
+                std::thread::spawn(move || {
+                    control::serve_client(&client, |request, progress| service.handle(request, progress));
+                });
+            }
+            Err(error) => {
+                tracing::warn!("cannot accept a client: {error}");
+                // Out of file descriptors, most likely: others must close theirs first.
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+    }
+}
+
+/// Starts a server in the background and returns once it answers.
+fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
+    drop(lock(home)?);
+    let log = home.log_file();
+    let out = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&log)
+        .with_context(|| format!("cannot write {}", log.display()))?;
+    let from = out.metadata()?.len();
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = Command::new(program);
+    command.args(["serve", "--background", "--home"]).arg(home.root());
+    if args.host_sync {
+        command.arg("--host-sync");
+    }
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(out.try_clone()?)
+        .stderr(out)
+        .current_dir("/")
+        .process_group(0)
+        .spawn()
+        .context("cannot start the server")?;
+    let give_up = Instant::now() + START;
+    while control::ask_quietly(home, &Request::Ping).is_err() {
+        if let Some(status) = child.try_wait()? {
+            let code = status.code().unwrap_or_default();
+            let exit = if code == 4 { Refusal::invariant } else { Refusal::environment };
+            let last = last_lines(&log, from);
+            return Err(exit(format!("the server ended at once: {last}"))
+                .hint(format!("its log is {}", log.display()))
+                .into());
+        }
+        if Instant::now() > give_up {
+            return Err(Refusal::environment("the server does not answer")
+                .hint(format!("its log is {}; 'ebbtide serve --stop' ends it", log.display()))
+                .into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (pid, socket) = (child.id(), home.socket());
+    if json {
+        text::print_json(
+            &serde_json::json!({ "pid": pid, "home": home.root(), "socket": socket, "log": log }),
+        );
+    } else {
+        text::line(&format!("serving {} as process {pid}", home.root().display()));
+    }
+    Ok(Exit::Clean)
+}
+
+/// What the log says since `from`, its errors above all.
+fn last_lines(log: &std::path::Path, from: u64) -> String {
+    let read = || -> std::io::Result<Vec<String>> {
+        let mut file = std::fs::File::open(log)?;
+        std::io::Seek::seek(&mut file, std::io::SeekFrom::Start(from))?;
+        BufReader::new(file).lines().collect()
+    };
+    let lines = read().unwrap_or_default();
+    let errors: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("error: ")).collect();
+    match errors.last() {
+        Some(error) => (*error).to_owned(),
+        None => lines.last().cloned().unwrap_or_else(|| "it left no message".to_owned()),
+    }
+}
+
+fn stop(home: &Home, json: bool) -> anyhow::Result<Exit> {
+    control::ask(home, &Request::Stop)?;
+    // Detaching writes back what the guest has dirty at the volume's own pace, so that there is no
+    // bound on how long it takes; the log says what it waits for.
+    let lock = loop {
+        match home.lock() {
+            Ok(lock) => break lock,
+            Err(HomeError::Served { .. }) => std::thread::sleep(Duration::from_millis(20)),
+            Err(error) => return Err(error.into()),
+        }
+    };
+    control::clear(&lock)?;
+    if json {
+        text::print_json(&serde_json::json!({ "stopped": home.root() }));
+    } else {
+        text::line(&format!("stopped serving {}", home.root().display()));
+    }
+    Ok(Exit::Clean)
+}

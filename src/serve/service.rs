@@ -1,0 +1,174 @@
+//! The server's state, and the dispatch of requests to what handles them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ebbtide_catalog::{Catalog, CatalogError, Resolved, Spec};
+use ebbtide_device::host::{Home, Host, HostError};
+use ebbtide_device::store::StoreError;
+use serde_json::Value;
+
+use crate::control::{Answer, Progress, Request};
+use crate::exit::{Exit, Refusal};
+
+/// Everything that a request may need.
+#[derive(Debug)]
+pub(super) struct Service {
+    /// The volumes.
+    pub(super) host: Host,
+    home: Home,
+    stop: mpsc::Sender<String>,
+    stopping: AtomicBool,
+}
+
+impl Service {
+    /// A service that sends the reason through `stop` when a client asks it to end.
+    pub(super) const fn new(host: Host, home: Home, stop: mpsc::Sender<String>) -> Self {
+        Self { host, home, stop, stopping: AtomicBool::new(false) }
+    }
+
+    /// Refuses requests from now on, and detaches everything.
+    pub(super) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.host.stop();
+    }
+
+    /// Whether [`Self::stop`] was called.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Carries out one request.
+    pub(super) fn handle(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
+        if self.is_stopping() {
+            return Err(Refusal::environment("the server is stopping")
+                .hint("wait until it has ended, then start it again")
+                .into());
+        }
+        let clean = |value| Answer { exit: Exit::Clean, value };
+        match request {
+            Request::Ping => Ok(clean(Value::from(env!("CARGO_PKG_VERSION")))),
+            Request::Stop => {
+                // The receiver is gone only while the server ends anyway.
+                let _ = self.stop.send("a request to stop".into());
+                Ok(clean(Value::Null))
+            }
+            Request::VolumeCreate(args) => self.create(&args).map(clean),
+            Request::VolumeAttach(args) => self.attach(&args, progress).map(clean),
+            Request::VolumeDetach(args) => self.detach(&args, progress).map(clean),
+            Request::VolumeModify(args) => self.modify(&args).map(clean),
+            Request::VolumeList => self.list().map(clean),
+            Request::VolumeShow(args) => self.show(&args.name).map(clean),
+            Request::VolumeDelete(args) => self.delete(&args.name).map(clean),
+            Request::VolumeFault(args) => self.fault(&args).map(clean),
+            Request::VolumeCrashImage(args) => self.crash_image(&args).map(clean),
+            Request::Calibrate { quick } => self.calibrate(quick, progress).map(clean),
+            Request::SnapshotCreate(args) => self.snapshot(&args).map(clean),
+            Request::SnapshotList => self.snapshots().map(clean),
+            Request::SnapshotDelete(args) => self.delete_snapshot(&args.name).map(clean),
+        }
+    }
+
+    /// The catalogue with this home's overrides. It is read anew for each request, so that a
+    /// calibration counts at once.
+    pub(super) fn catalog(&self) -> anyhow::Result<Catalog> {
+        catalog(&self.home)
+    }
+
+    /// What a spec's text means.
+    pub(super) fn resolve(&self, text: &str) -> anyhow::Result<Resolved> {
+        let spec = parse(text)?;
+        self.catalog()?.resolve(&spec).map_err(refuse_catalog)
+    }
+}
+
+/// The built-in catalogue, with a home's overrides where it has any.
+pub(crate) fn catalog(home: &Home) -> anyhow::Result<Catalog> {
+    let overrides = home.overrides_file();
+    if !overrides.exists() {
+        return Ok(Catalog::builtin());
+    }
+    Catalog::with_overrides(&overrides).map_err(|error| {
+        let refusal = Refusal::environment("this home's catalogue overrides cannot be used")
+            .hint(format!("mend or remove {}", overrides.display()));
+        anyhow::Error::new(error).context(refusal)
+    })
+}
+
+/// Reads a spec.
+pub(super) fn parse(text: &str) -> anyhow::Result<Spec> {
+    Spec::parse(text).map_err(|error| Refusal::usage(error.to_string()).into())
+}
+
+/// Seconds since 1970.
+pub(super) fn unix_now_s() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// The catalogue's refusals are the user's request being wrong; they keep AWS's words.
+pub(super) fn refuse_catalog(error: CatalogError) -> anyhow::Error {
+    let refusal = Refusal::usage(error.to_string());
+    match error.hint() {
+        Some(hint) => refusal.hint(hint).into(),
+        None => refusal.into(),
+    }
+}
+
+/// The store's refusals.
+pub(super) fn refuse_store(error: StoreError) -> anyhow::Error {
+    use StoreError as E;
+    let message = error.to_string();
+    match error {
+        E::NotFound { kind, .. } => {
+            Refusal::usage(message).hint(format!("'ebbtide {kind} list' shows what there is")).into()
+        }
+        E::Exists { .. } | E::Busy { .. } | E::Name { .. } | E::Size { .. } | E::NotAncestor { .. } => {
+            Refusal::usage(message).into()
+        }
+        E::Damaged(_) => {
+            Refusal::environment(message).hint("'ebbtide volume check' lists every damage").into()
+        }
+        E::Io { .. } if error.is_full() => {
+            let refusal = Refusal::environment("the host's disk is full")
+                .hint("free space on the disk that holds the home; nothing already answered is lost");
+            anyhow::Error::new(error).context(refusal)
+        }
+        _ => anyhow::Error::new(error).context(Refusal::environment("the block store cannot be used")),
+    }
+}
+
+/// The host's refusals.
+pub(super) fn refuse_host(error: HostError) -> anyhow::Error {
+    use HostError as E;
+    let message = error.to_string();
+    match error {
+        E::Store(error) => refuse_store(error),
+        E::NotFree { .. } => {
+            Refusal::usage(message).hint("'ebbtide volume detach' makes it available").into()
+        }
+        E::NotAttached { volume } => {
+            Refusal::usage(message).hint(format!("'ebbtide volume attach {volume}' attaches it")).into()
+        }
+        E::NoSlot { .. } => Refusal::usage(message).hint("detach another one first").into(),
+        E::OtherInstance { .. } => Refusal::usage(message).hint("give another ID after the type").into(),
+        E::NoBlockDevice { .. } => Refusal::environment(message)
+            .hint(
+                "run 'ebbtide serve' as root with /dev/fuse and /dev/loop-control there, or use \
+                 --nbd unix:PATH, which needs neither",
+            )
+            .into(),
+        E::MountDir { .. } => Refusal::usage(message).hint("choose an empty directory").into(),
+        E::NotBlank { .. } => Refusal::usage(message)
+            .hint("give --execute to destroy it, or attach without --mount to look at it")
+            .into(),
+        E::InUse { .. } => Refusal::environment(message)
+            .hint("end what uses it, or give --force: what was not written is then lost")
+            .into(),
+        E::Stalled { volume } => Refusal::usage(message)
+            .hint(format!("'ebbtide volume fault {volume} stall=off' lets it go on; --force drops it"))
+            .into(),
+        other => anyhow::Error::new(other).context(Refusal::environment("the host does not allow it")),
+    }
+}

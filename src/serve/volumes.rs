@@ -1,0 +1,265 @@
+//! The server's part of `ebbtide volume`: create, attach, detach, modify, delete, break.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ebbtide_catalog::modify::{self, ModificationRecord};
+use ebbtide_device::host::{
+    AttachRequest, Export, FsType, InstanceRequest, MountRequest, SavedCredits, Status,
+};
+use ebbtide_device::nbd::NbdAddress;
+use ebbtide_device::store::{StoreError, VolumeInfo};
+use ebbtide_volume::{Array, Nanos};
+use serde_json::{Value, json};
+
+use super::meta::Meta;
+use super::service::{Service, parse, refuse_catalog, refuse_host, refuse_store, unix_now_s};
+use crate::control::Progress;
+use crate::exit::Refusal;
+use crate::volume::args::{AttachArgs, CrashImageArgs, CreateArgs, DetachArgs, Fs, ModifyArgs, Optimizing};
+
+impl Service {
+    /// `volume create`
+    pub(super) fn create(&self, args: &CreateArgs) -> anyhow::Result<Value> {
+        if ![512, 4096].contains(&args.block_size) {
+            let given = args.block_size;
+            return Err(Refusal::usage(format!("a block size of {given} is not possible"))
+                .hint("give --block-size 512 or 4096")
+                .into());
+        }
+        let resolved = self.resolve(&args.spec)?;
+        let now = self.host.now();
+        let array = resolved.array(now);
+        let meta = Meta {
+            spec: resolved.spec.to_string(),
+            block_size: args.block_size,
+            seed: args.seed.unwrap_or_else(fresh_seed),
+            modified_from: None,
+            modifications: Vec::new(),
+        };
+        let mut whole = meta.fresh();
+        SavedCredits::write(SavedCredits::of(&array, now), &mut whole);
+        let (store, size) = (self.host.store(), array.size_bytes());
+        let created = match &args.snapshot {
+            None => store.create_volume(&args.name, size, whole),
+            Some(snapshot) => {
+                self.require_room(snapshot, size)?;
+                store.create_from_snapshot(&args.name, snapshot, size, whole)
+            }
+        };
+        created.map_err(refuse_store)?;
+        tracing::info!(volume = args.name, spec = meta.spec, "created");
+        self.show(&args.name)
+    }
+
+    /// A volume is at least as large as the snapshot that it begins as.
+    fn require_room(&self, snapshot: &str, size: u64) -> anyhow::Result<()> {
+        let snapshots = self.host.store().snapshots();
+        let found = snapshots.iter().find(|found| found.name == snapshot).ok_or_else(|| {
+            refuse_store(StoreError::NotFound { kind: "snapshot", name: snapshot.to_owned() })
+        })?;
+        if size < found.size_bytes {
+            let (have, need) = (crate::text::size(size), crate::text::size(found.size_bytes));
+            return Err(Refusal::usage(format!(
+                "the volume would have {have}, the snapshot '{snapshot}' needs {need}"
+            ))
+            .hint(format!("give it size={need} or more"))
+            .into());
+        }
+        Ok(())
+    }
+
+    /// `volume attach`
+    pub(super) fn attach(&self, args: &AttachArgs, progress: Progress<'_>) -> anyhow::Result<Value> {
+        let info = self.host.store().volume(&args.name).map_err(refuse_store)?;
+        if let Status::Attached(_) | Status::Busy(_) = self.host.status(&args.name) {
+            // The host refuses it in its own words, before anything is measured.
+            self.host.while_free(&args.name, "being looked at", || ()).map_err(refuse_host)?;
+        }
+        let meta = read_meta(&info)?;
+        let array = self.array_of(&info, &meta)?;
+        let export = export_of(args)?;
+        let instance = args.instance.as_deref().map(|text| self.instance_of(text)).transpose()?;
+        let host_too_slow = self.compare_with_host(&array, instance.as_ref(), &export, progress)?;
+        if !host_too_slow.is_empty() && !args.over_limit {
+            return Err(Refusal::environment(format!(
+                "volume '{}' is faster than this host: {}",
+                args.name,
+                host_too_slow.join("; ")
+            ))
+            .hint(
+                "--over-limit attaches it all the same and marks it; 'ebbtide volume calibrate' \
+                 measures the host again",
+            )
+            .into());
+        }
+        let request = AttachRequest {
+            volume: args.name.clone(),
+            array,
+            seed: meta.seed,
+            block_bytes: meta.block_size,
+            instance,
+            export,
+            host_too_slow,
+        };
+        self.host.attach(request, progress).map_err(refuse_host)?;
+        self.show(&args.name)
+    }
+
+    /// An instance by `TYPE[/ID]`. Without an identifier, all volumes that name the type share one.
+    fn instance_of(&self, text: &str) -> anyhow::Result<InstanceRequest> {
+        let kind = text.split('/').next().unwrap_or(text);
+        let found = self.catalog()?.instance(kind).map_err(refuse_catalog)?;
+        Ok(InstanceRequest {
+            id: text.to_owned(),
+            kind: found.name,
+            limits: found.limits,
+            slots: found.ebs_slots,
+        })
+    }
+
+    /// A volume's model as it is now: its credits and modification go on by the wall clock while
+    /// it is detached.
+    pub(super) fn array_of(&self, info: &VolumeInfo, meta: &Meta) -> anyhow::Result<Array> {
+        let now = self.host.now();
+        let credits = SavedCredits::read(&info.meta);
+        // A clock that was set back must not make credits of the future.
+        let from = credits.map_or(now, |credits| credits.at.min(now));
+        let under_way = meta.under_way(from);
+        let first = under_way.map_or(meta.spec.as_str(), |(source, _)| source);
+        let mut array = self.resolve(first)?.array(from);
+        if let Some(credits) = credits {
+            array.set_credit_share(credits.share, from);
+        }
+        if let Some((_, record)) = under_way {
+            let target = self.resolve(&meta.spec)?;
+            let at = |unix_s: i64| Nanos::from_secs(u64::try_from(unix_s).unwrap_or(0));
+            array
+                .modify(
+                    &target.members[0],
+                    at(record.started_unix_s),
+                    at(record.optimizing_unix_s),
+                    at(record.completes_unix_s),
+                )
+                .context(Refusal::invariant("the stored modification contradicts itself"))?;
+        }
+        array.advance(now);
+        Ok(array)
+    }
+
+    /// `volume detach`
+    pub(super) fn detach(&self, args: &DetachArgs, progress: Progress<'_>) -> anyhow::Result<Value> {
+        self.host.detach(&args.name, args.force, progress).map_err(refuse_host)?;
+        tracing::info!(volume = args.name, force = args.force, "detached");
+        self.show(&args.name)
+    }
+
+    /// `volume delete`
+    pub(super) fn delete(&self, name: &str) -> anyhow::Result<Value> {
+        self.host.store().volume(name).map_err(refuse_store)?;
+        let delete = || self.host.store().delete_volume(name);
+        self.host.while_free(name, "being deleted", delete).map_err(refuse_host)?.map_err(refuse_store)?;
+        tracing::info!(volume = name, "deleted");
+        Ok(json!({ "deleted": name }))
+    }
+
+    /// `volume modify`
+    pub(super) fn modify(&self, args: &ModifyArgs) -> anyhow::Result<Value> {
+        let info = self.host.store().volume(&args.name).map_err(refuse_store)?;
+        let mut meta = read_meta(&info)?;
+        let (from, to) = (parse(&meta.spec)?, parse(&args.spec)?);
+        let now_s = unix_now_s();
+        let plan = modify::check_modify(&self.catalog()?, &from, &to, &meta.modifications, now_s)
+            .map_err(refuse_catalog)?;
+        let record = match args.optimizing {
+            Some(Optimizing::Aws) => plan.record(now_s),
+            Some(Optimizing::For(span)) => at_once(now_s, span),
+            None => at_once(now_s, Duration::ZERO),
+        };
+        let (old, size) = (std::mem::replace(&mut meta.spec, plan.target.spec.to_string()), info.size_bytes);
+        meta.modified_from = Some(old);
+        meta.modifications.push(record);
+        let target_size = plan.target.size_bytes();
+        if target_size > size {
+            self.host.store().resize_volume(&args.name, target_size).map_err(refuse_store)?;
+        }
+        // Written before the live volume changes: a kill in between leaves the new volume, which
+        // is what the next attachment then finds.
+        self.host.update_meta(&args.name, |whole| meta.write(whole)).map_err(refuse_host)?;
+        if let Status::Attached(attachment) = self.host.status(&args.name) {
+            let at = |unix_s: i64| Nanos::from_secs(u64::try_from(unix_s).unwrap_or(0));
+            attachment
+                .live()
+                .modify(&plan.target.members[0], at(record.optimizing_unix_s), at(record.completes_unix_s))
+                .context(Refusal::invariant("the catalogue's limits contradict themselves"))?;
+            attachment.grow().map_err(refuse_host)?;
+        }
+        tracing::info!(volume = args.name, spec = meta.spec, "modified");
+        self.show(&args.name)
+    }
+
+    /// `volume crash-image`
+    pub(super) fn crash_image(&self, args: &CrashImageArgs) -> anyhow::Result<Value> {
+        let attachment = self.host.attached(&args.name).map_err(refuse_host)?;
+        let info = self.host.store().volume(&args.name).map_err(refuse_store)?;
+        let mut whole = info.meta;
+        SavedCredits::write(attachment.live().inspect(SavedCredits::of), &mut whole);
+        let seed = args.seed.unwrap_or_else(fresh_seed);
+        let report = attachment
+            .live()
+            .crash_image(self.host.store(), &args.image, seed, whole)
+            .map_err(|error| refuse_host(error.into()))?;
+        tracing::info!(volume = args.name, image = args.image, seed, "crash image taken");
+        Ok(json!({ "volume": args.name, "image": args.image, "seed": seed, "report": report }))
+    }
+}
+
+impl Meta {
+    /// The latest modification, where it was still under way at a time, and what the volume was
+    /// before it.
+    fn under_way(&self, at: Nanos) -> Option<(&str, ModificationRecord)> {
+        let record = *self.modifications.last()?;
+        let at_s = i64::try_from(at.0 / Nanos::SECOND.0).unwrap_or(i64::MAX);
+        let source = self.modified_from.as_deref()?;
+        (record.completes_unix_s > at_s).then_some((source, record))
+    }
+}
+
+/// What the control plane keeps with a volume.
+pub(super) fn read_meta(info: &VolumeInfo) -> anyhow::Result<Meta> {
+    Meta::read(&info.meta).map_err(|error| {
+        let refusal = Refusal::environment(format!("volume '{}' was made by another program", info.name));
+        anyhow::Error::new(error).context(refusal)
+    })
+}
+
+/// A modification whose size is there at once and whose performance follows over a span.
+fn at_once(now_s: i64, span: Duration) -> ModificationRecord {
+    ModificationRecord {
+        started_unix_s: now_s,
+        optimizing_unix_s: now_s,
+        completes_unix_s: now_s.saturating_add_unsigned(span.as_secs()),
+    }
+}
+
+fn export_of(args: &AttachArgs) -> anyhow::Result<Export> {
+    if let Some(address) = &args.nbd {
+        let address = NbdAddress::parse(address).map_err(|error| Refusal::usage(error.to_string()))?;
+        return Ok(Export::Nbd(address));
+    }
+    let mount = args.mount.as_ref().zip(args.fs).map(|(dir, fs)| MountRequest {
+        dir: dir.clone(),
+        fs: match fs {
+            Fs::Xfs => FsType::Xfs,
+            Fs::Ext4 => FsType::Ext4,
+        },
+        destroy: args.execute,
+    });
+    Ok(Export::Block { mount })
+}
+
+/// A seed that nobody chose. It is stored and shown, so that the run can be repeated.
+pub(super) fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
+}

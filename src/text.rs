@@ -1,0 +1,102 @@
+//! Text for people: tables, sizes, times; and JSON for programs.
+
+use ebbtide_volume::{GIB, KIB, MIB, TIB, format_size};
+use std::io::Write as _;
+use std::time::Duration;
+
+/// A table with left-aligned columns.
+#[derive(Debug)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these column heads.
+    pub(crate) fn new(heads: &[&str]) -> Self {
+        Self { rows: vec![heads.iter().map(ToString::to_string).collect()] }
+    }
+
+    /// Adds a row, as wide as the heads.
+    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
+        debug_assert_eq!(N, self.rows[0].len(), "a row has a cell for each head");
+        self.rows.push(cells.into());
+    }
+
+    /// Prints the table, or `empty` where it has no rows.
+    pub(crate) fn print(&self, empty: &str) {
+        if self.rows.len() == 1 {
+            return line(empty);
+        }
+        for text in self.lines() {
+            line(&text);
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
+        let widths: Vec<_> = (0..self.rows[0].len()).map(|column| width(column).unwrap_or(0)).collect();
+        let pad = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+        self.rows.iter().map(pad).collect()
+    }
+}
+
+/// Prints one line. A reader that has gone away (`| head -1`) is no error.
+pub(crate) fn line(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Prints one JSON value.
+pub(crate) fn print_json(value: &serde_json::Value) {
+    line(&serde_json::to_string_pretty(value).expect("a JSON value can always be written"));
+}
+
+/// A size for people: exact where a unit divides it, rounded otherwise.
+pub(crate) fn size(bytes: u64) -> String {
+    let exact = format_size(bytes);
+    if exact.len() <= 8 {
+        return exact;
+    }
+    let (unit, name) = [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")]
+        .into_iter()
+        .find(|(unit, _)| bytes >= *unit)
+        .unwrap_or((1, "B"));
+    format!("{:.1}{name}", bytes as f64 / unit as f64)
+}
+
+/// A time span with its unit: `2ms`, `90s`, `1h 30m`.
+///
+/// # Errors
+/// What is wrong with the text.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let span: jiff::SignedDuration =
+        text.parse().map_err(|_| format!("'{text}' is no duration: write it like 500us, 2ms, 90s or 10m"))?;
+    Duration::try_from(span).map_err(|_| format!("'{text}' is negative"))
+}
+
+/// A time in seconds since 1970 as RFC 3339 in UTC.
+pub(crate) fn timestamp(unix_s: i64) -> String {
+    jiff::Timestamp::from_second(unix_s).map_or_else(|_| unix_s.to_string(), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up_and_lines_end_without_blanks() {
+        let mut table = Table::new(&["NAME", "SIZE"]);
+        table.row(["database".into(), "1GiB".into()]);
+        assert_eq!(table.lines(), ["NAME      SIZE", "database  1GiB"]);
+    }
+
+    #[test]
+    fn sizes_are_exact_or_rounded_and_times_are_utc() {
+        assert_eq!(size(100 * GIB), "100GiB");
+        assert_eq!(size(1_234_567_168), "1.1GiB");
+        assert_eq!(size(0), "0B");
+        assert_eq!(timestamp(0), "1970-01-01T00:00:00Z");
+    }
+}

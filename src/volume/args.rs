@@ -1,0 +1,216 @@
+//! The arguments of `ebbtide volume`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use super::fault::FaultSetting;
+use crate::text;
+
+/// Live volumes: create, attach, change, break, look at, delete.
+#[derive(Debug, Subcommand)]
+pub(crate) enum VolumeCommand {
+    /// Create a volume; it is empty, or holds a snapshot's content
+    #[command(after_help = "Example: ebbtide volume create db gp3:size=500GiB,iops=6000,throughput=250")]
+    Create(CreateArgs),
+    /// Attach a volume as a block device, or through NBD, and print where
+    #[command(after_help = "Examples:\n  ebbtide volume attach db\n  \
+        ebbtide volume attach db --mount /mnt/db --fs xfs\n  \
+        ebbtide volume attach db --nbd unix:/tmp/db.sock        (needs no root)\n  \
+        ebbtide volume attach db --instance r5.large/web1")]
+    Attach(AttachArgs),
+    /// Detach a volume: unmount it, drain it, keep its credits
+    #[command(after_help = "Example: ebbtide volume detach db")]
+    Detach(DetachArgs),
+    /// Change type, size, IOPS or throughput, attached or not
+    #[command(after_help = "Example: ebbtide volume modify db gp3:size=1TiB,iops=12000 --optimizing 10m")]
+    Modify(ModifyArgs),
+    /// List the volumes
+    #[command(after_help = "Example: ebbtide volume list --json")]
+    List,
+    /// Show one volume: limits, credits, counters, pacing, faults, attachment
+    #[command(after_help = "Example: ebbtide volume show db")]
+    Show(NameArgs),
+    /// Delete a detached volume and its data
+    #[command(after_help = "Example: ebbtide volume delete db")]
+    Delete(NameArgs),
+    /// Check the stored data; exit code 1 where something is damaged
+    #[command(after_help = "Example: ebbtide volume check db")]
+    Check(CheckArgs),
+    /// Break an attached volume on command, and mend it
+    #[command(after_help = FAULT_HELP)]
+    Fault(FaultArgs),
+    /// Create a volume with what a power cut of another one would leave now
+    #[command(after_help = "Example: ebbtide volume crash-image db db-after-cut --seed 7")]
+    CrashImage(CrashImageArgs),
+    /// Measure what this host can carry, or fit service times from a real volume's fio result
+    #[command(after_help = "Examples:\n  ebbtide volume calibrate\n  \
+        ebbtide volume calibrate --fio result.json --type gp3")]
+    Calibrate(CalibrateArgs),
+}
+
+const FAULT_HELP: &str = "Settings, any number at once:
+  latency=2ms            add 2 ms to every I/O; latency=read:2ms or write:2ms to one kind; 0ms ends it
+  errors=100ppm          fail that share of the I/O, drawn from the volume's seed; 0ppm ends it
+  error-range=1GiB+4KiB  fail every I/O that touches this range (OFFSET+LENGTH); off ends it
+  stall=on|off           stop completing I/O, as AWS FIS does; off lets it go on
+  power-cut[=SEED]       stop answering for good; the content is what the power cut left
+  answer-early=on|off    answer writes before they are stored (to see a crash test catch it)
+  ignore-flush=on|off    answer flushes without flushing
+  clear                  end every fault above except a power cut, which a detach ends
+Without settings, prints the faults in force.
+
+Examples:
+  ebbtide volume fault db latency=write:5ms errors=100ppm
+  ebbtide volume fault db clear";
+
+/// One volume by its name.
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+pub(crate) struct NameArgs {
+    /// The volume
+    pub(crate) name: String,
+}
+
+/// `volume create`
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+pub(crate) struct CreateArgs {
+    /// Name of the new volume: letters, digits, '-', '_' and '.'
+    pub(crate) name: String,
+    /// What it is: gp3:size=500GiB,iops=6000,throughput=250 | gp2:size=100GiB,credits=2% |
+    /// raid0(2x gp3:size=250GiB) | ideal:size=10GiB | ...
+    pub(crate) spec: String,
+    /// Start with the content of this snapshot
+    #[arg(long, value_name = "SNAPSHOT")]
+    pub(crate) snapshot: Option<String>,
+    /// Logical block size in bytes: 512 or 4096
+    #[arg(long, value_name = "BYTES", default_value_t = 512)]
+    pub(crate) block_size: u32,
+    /// Seed of its service times, errors and power cuts [default: drawn]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+}
+
+/// File systems that attach can make and mount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Fs {
+    /// XFS
+    Xfs,
+    /// ext4
+    Ext4,
+}
+
+/// `volume attach`
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+pub(crate) struct AttachArgs {
+    /// The volume
+    pub(crate) name: String,
+    /// Mount it here; a blank volume gets a file system first
+    #[arg(long, value_name = "DIR", requires = "fs")]
+    pub(crate) mount: Option<PathBuf>,
+    /// File system for --mount; one of this type that is already there is kept
+    #[arg(long, value_name = "FS", requires = "mount")]
+    pub(crate) fs: Option<Fs>,
+    /// Export through NBD instead of a block device: unix:PATH or tcp:HOST:PORT
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "mount")]
+    pub(crate) nbd: Option<String>,
+    /// EC2 instance whose own limits hold too; volumes with the same TYPE/ID share them
+    #[arg(long, value_name = "TYPE[/ID]")]
+    pub(crate) instance: Option<String>,
+    /// Let mkfs destroy what is on the volume
+    #[arg(long, requires = "mount")]
+    pub(crate) execute: bool,
+    /// Attach even where the volume is faster than this host can carry; it is marked as such
+    #[arg(long)]
+    pub(crate) over_limit: bool,
+}
+
+/// `volume detach`
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+pub(crate) struct DetachArgs {
+    /// The volume
+    pub(crate) name: String,
+    /// Detach although files are open or I/O is stalled; what was not written is lost
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// `volume modify`
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+pub(crate) struct ModifyArgs {
+    /// The volume
+    pub(crate) name: String,
+    /// What it becomes; a setting that is left out keeps its value
+    pub(crate) spec: String,
+    /// How long it performs between old and new: a duration, or 'aws' for as long as AWS takes
+    /// [default: no time at all]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) optimizing: Option<Optimizing>,
+}
+
+/// How long a modification takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Optimizing {
+    /// As long as on AWS.
+    Aws,
+    /// This long; the new size is there at once.
+    For(Duration),
+}
+
+impl FromStr for Optimizing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "aws" => Ok(Self::Aws),
+            other => text::parse_duration(other).map(Self::For),
+        }
+    }
+}
+
+/// `volume check`
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CheckArgs {
+    /// The volume [default: everything that is stored]
+    pub(crate) name: Option<String>,
+}
+
+/// `volume fault`
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+pub(crate) struct FaultArgs {
+    /// The volume
+    pub(crate) name: String,
+    /// What to break or mend
+    #[arg(value_name = "SETTING")]
+    pub(crate) settings: Vec<FaultSetting>,
+}
+
+/// `volume crash-image`
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+pub(crate) struct CrashImageArgs {
+    /// The attached volume
+    pub(crate) name: String,
+    /// Name of the new volume
+    pub(crate) image: String,
+    /// Decides which writes in flight survive [default: drawn, and printed]
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+}
+
+/// `volume calibrate`
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CalibrateArgs {
+    /// Fit service times from this fio result (JSON) of a real volume instead
+    #[arg(long, value_name = "RESULT.json", requires = "kind")]
+    pub(crate) fio: Option<PathBuf>,
+    /// The volume type that the fio result was measured on
+    #[arg(long = "type", value_name = "TYPE", requires = "fio")]
+    pub(crate) kind: Option<String>,
+    /// Measure for about 3 seconds instead of 20
+    #[arg(long, conflicts_with = "fio")]
+    pub(crate) quick: bool,
+}

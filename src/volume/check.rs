@@ -1,0 +1,77 @@
+//! `ebbtide volume check`: reads the metadata of a store that nobody serves.
+
+use ebbtide_device::host::{Home, HomeError};
+use ebbtide_device::store::{self, CheckReport, StoreError};
+use serde_json::json;
+
+use super::args::CheckArgs;
+use crate::control;
+use crate::exit::{Exit, Refusal};
+use crate::text;
+
+/// Checks one volume, or everything.
+///
+/// # Errors
+/// A home that is being served, or a store that cannot be read at all.
+pub(crate) fn run(args: &CheckArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
+    let lock = home.lock().map_err(|error| match error {
+        HomeError::Served { .. } => anyhow::Error::new(error).context(
+            Refusal::environment("only a store that nobody serves can be checked")
+                .hint("run 'ebbtide serve --stop' first"),
+        ),
+        HomeError::Io { .. } => error.into(),
+    })?;
+    control::clear(&lock)?;
+    let dir = home.store_dir();
+    if !dir.exists() {
+        return Err(Refusal::usage(format!("there is no store in {}", home.root().display()))
+            .hint("'ebbtide volume create' makes one; --home names another place")
+            .into());
+    }
+    let report = store::check(&dir, args.name.as_deref()).map_err(|error| match error {
+        StoreError::NotFound { .. } => Refusal::usage(error.to_string()).into(),
+        other => anyhow::Error::new(other).context(Refusal::environment("the store cannot be checked")),
+    })?;
+    if json {
+        text::print_json(&as_json(&report));
+    } else {
+        print(&report);
+    }
+    Ok(if report.is_clean() { Exit::Clean } else { Exit::Finding })
+}
+
+fn as_json(report: &CheckReport) -> serde_json::Value {
+    let damages: Vec<_> = report
+        .damages
+        .iter()
+        .map(|damage| json!({ "file": damage.file, "offset": damage.offset, "what": damage.what }))
+        .collect();
+    json!({
+        "clean": report.is_clean(),
+        "volumes": report.volumes,
+        "snapshots": report.snapshots,
+        "layers": report.layers,
+        "records": report.records,
+        "blocks": report.blocks,
+        "damages": damages,
+        "notes": report.notes,
+    })
+}
+
+fn print(report: &CheckReport) {
+    text::line(&format!(
+        "checked {} volumes, {} snapshots, {} layers: {} journal records, {} of data",
+        report.volumes,
+        report.snapshots,
+        report.layers,
+        report.records,
+        text::size(report.blocks * store::BLOCK_BYTES),
+    ));
+    for note in &report.notes {
+        text::line(&format!("note: {note}"));
+    }
+    for damage in &report.damages {
+        text::line(&format!("damage: {damage}"));
+    }
+    text::line(if report.is_clean() { "clean" } else { "damaged" });
+}

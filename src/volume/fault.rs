@@ -1,0 +1,226 @@
+//! The words of `ebbtide volume fault`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use ebbtide_volume::{Op, format_size, parse_size};
+use serde::{Deserialize, Serialize};
+
+use crate::text;
+
+/// One thing to break or to mend.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) enum FaultSetting {
+    /// Time added to reads, to writes, or to both where `op` is none.
+    Latency {
+        /// Which kind of I/O.
+        op: Option<Op>,
+        /// The time added.
+        added: Duration,
+    },
+    /// Share of the I/O that fails, in parts per million.
+    Errors {
+        /// 0 to 1,000,000.
+        ppm: u32,
+    },
+    /// A range in which every I/O fails; none ends it.
+    ErrorRange(Option<(u64, u64)>),
+    /// I/O no longer completes.
+    Stall(bool),
+    /// The power goes, with the seed that decides what survives.
+    PowerCut(Option<u64>),
+    /// Writes are answered before they are stored.
+    AnswerEarly(bool),
+    /// Flushes are answered without flushing.
+    IgnoreFlush(bool),
+    /// Every fault except a power cut ends.
+    Clear,
+}
+
+/// A word that is no fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FaultError {
+    /// No fault has this name.
+    #[error(
+        "'{0}' is no fault: use latency=, errors=, error-range=, stall=, power-cut, answer-early=, \
+         ignore-flush= or clear"
+    )]
+    Unknown(String),
+    /// The fault exists, its value is wrong.
+    #[error("'{value}' is no value for {fault}: {expected}")]
+    Value {
+        /// The fault.
+        fault: &'static str,
+        /// What was given.
+        value: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+}
+
+impl FromStr for FaultSetting {
+    type Err = FaultError;
+
+    fn from_str(text: &str) -> Result<Self, FaultError> {
+        let (fault, value) = match text.split_once('=') {
+            Some((fault, value)) => (fault, Some(value)),
+            None => (text, None),
+        };
+        let given = value.unwrap_or_default();
+        match (fault, value) {
+            ("clear", None) => Ok(Self::Clear),
+            ("power-cut", None) => Ok(Self::PowerCut(None)),
+            ("power-cut", Some(seed)) => match seed.parse() {
+                Ok(seed) => Ok(Self::PowerCut(Some(seed))),
+                Err(_) => wrong("power-cut", given, "give the seed as a whole number, or none"),
+            },
+            ("latency", _) => latency(given),
+            ("errors", _) => errors(given),
+            ("error-range", _) => error_range(given),
+            ("stall", _) => Ok(Self::Stall(switch("stall", given)?)),
+            ("answer-early", _) => Ok(Self::AnswerEarly(switch("answer-early", given)?)),
+            ("ignore-flush", _) => Ok(Self::IgnoreFlush(switch("ignore-flush", given)?)),
+            _ => Err(FaultError::Unknown(text.into())),
+        }
+    }
+}
+
+fn wrong<T>(fault: &'static str, value: &str, expected: &'static str) -> Result<T, FaultError> {
+    Err(FaultError::Value { fault, value: value.into(), expected })
+}
+
+fn switch(fault: &'static str, value: &str) -> Result<bool, FaultError> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => wrong(fault, value, "say on or off"),
+    }
+}
+
+fn latency(value: &str) -> Result<FaultSetting, FaultError> {
+    let (op, time) = match value.split_once(':') {
+        Some(("read", time)) => (Some(Op::Read), time),
+        Some(("write", time)) => (Some(Op::Write), time),
+        Some(_) => return wrong("latency", value, "only read: or write: may precede the time"),
+        None => (None, value),
+    };
+    match text::parse_duration(time) {
+        Ok(added) if added <= MOST_LATENCY => Ok(FaultSetting::Latency { op, added }),
+        _ => wrong("latency", value, "give a time up to 1h with its unit, like 2ms or read:500us"),
+    }
+}
+
+/// More than this is a stall.
+const MOST_LATENCY: Duration = Duration::from_secs(3_600);
+
+fn errors(value: &str) -> Result<FaultSetting, FaultError> {
+    match value.strip_suffix("ppm").map(str::parse) {
+        Some(Ok(ppm @ 0..=1_000_000)) => Ok(FaultSetting::Errors { ppm }),
+        _ => wrong("errors", value, "give parts per million from 0ppm to 1000000ppm"),
+    }
+}
+
+fn error_range(value: &str) -> Result<FaultSetting, FaultError> {
+    if value == "off" {
+        return Ok(FaultSetting::ErrorRange(None));
+    }
+    let range = value
+        .split_once('+')
+        .and_then(|(offset, len)| Some((parse_size(offset).ok()?, parse_size(len).ok()?)))
+        .filter(|&(offset, len)| len > 0 && offset.checked_add(len).is_some());
+    match range {
+        Some(range) => Ok(FaultSetting::ErrorRange(Some(range))),
+        None => wrong("error-range", value, "give OFFSET+LENGTH, like 1GiB+4KiB, or off"),
+    }
+}
+
+impl fmt::Display for FaultSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on_off = |on: bool| if on { "on" } else { "off" };
+        match self {
+            Self::Latency { op, added } => {
+                let kind = match op {
+                    Some(Op::Read) => "read:",
+                    Some(Op::Write) => "write:",
+                    _ => "",
+                };
+                write!(f, "latency={kind}{}ns", added.as_nanos())
+            }
+            Self::Errors { ppm } => write!(f, "errors={ppm}ppm"),
+            Self::ErrorRange(None) => f.write_str("error-range=off"),
+            Self::ErrorRange(Some((offset, len))) => {
+                write!(f, "error-range={}+{}", format_size(*offset), format_size(*len))
+            }
+            Self::Stall(on) => write!(f, "stall={}", on_off(*on)),
+            Self::PowerCut(None) => f.write_str("power-cut"),
+            Self::PowerCut(Some(seed)) => write!(f, "power-cut={seed}"),
+            Self::AnswerEarly(on) => write!(f, "answer-early={}", on_off(*on)),
+            Self::IgnoreFlush(on) => write!(f, "ignore-flush={}", on_off(*on)),
+            Self::Clear => f.write_str("clear"),
+        }
+    }
+}
+
+impl TryFrom<String> for FaultSetting {
+    type Error = FaultError;
+
+    fn try_from(text: String) -> Result<Self, FaultError> {
+        text.parse()
+    }
+}
+
+impl From<FaultSetting> for String {
+    fn from(setting: FaultSetting) -> Self {
+        setting.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_word_reads_back_as_it_was_printed() {
+        for text in [
+            "latency=2ms",
+            "latency=read:500us",
+            "latency=write:0ms",
+            "errors=100ppm",
+            "errors=0ppm",
+            "error-range=1GiB+4KiB",
+            "error-range=off",
+            "stall=on",
+            "stall=off",
+            "power-cut",
+            "power-cut=7",
+            "answer-early=on",
+            "ignore-flush=off",
+            "clear",
+        ] {
+            let setting: FaultSetting = text.parse().unwrap();
+            assert_eq!(setting.to_string().parse(), Ok(setting), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_word_is_refused_with_what_it_takes() {
+        for (text, part) in [
+            ("latency", "like 2ms"),
+            ("latency=2", "like 2ms"),
+            ("latency=2h", "up to 1h"),
+            ("latency=trim:2ms", "only read: or write:"),
+            ("errors=5", "parts per million"),
+            ("errors=1000001ppm", "1000000ppm"),
+            ("error-range=4096", "OFFSET+LENGTH"),
+            ("error-range=0+0", "OFFSET+LENGTH"),
+            ("stall", "on or off"),
+            ("power-cut=x", "whole number"),
+            ("explode", "is no fault"),
+        ] {
+            let error = text.parse::<FaultSetting>().unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

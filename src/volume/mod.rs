@@ -1,0 +1,98 @@
+//! `ebbtide volume`: the client's side.
+
+pub(crate) mod args;
+mod calibrate;
+mod check;
+pub(crate) mod fault;
+mod print;
+pub(crate) mod view;
+
+use std::path::{Path, PathBuf};
+
+use ebbtide_device::host::Home;
+use ebbtide_device::nbd::NbdAddress;
+
+use crate::control::{self, Request};
+use crate::exit::{Exit, Refusal};
+use crate::text;
+use args::{AttachArgs, VolumeCommand};
+
+/// Runs a volume command.
+///
+/// # Errors
+/// What the server refuses; no server.
+pub(crate) fn run(command: &VolumeCommand, home: &Home, json: bool) -> anyhow::Result<Exit> {
+    let request = match command {
+        VolumeCommand::Check(args) => return check::run(args, home, json),
+        VolumeCommand::Calibrate(args) => return calibrate::run(args, home, json),
+        VolumeCommand::Create(args) => Request::VolumeCreate(args.clone()),
+        VolumeCommand::Attach(args) => Request::VolumeAttach(absolute(args)?),
+        VolumeCommand::Detach(args) => Request::VolumeDetach(args.clone()),
+        VolumeCommand::Modify(args) => Request::VolumeModify(args.clone()),
+        VolumeCommand::List => Request::VolumeList,
+        VolumeCommand::Show(args) => Request::VolumeShow(args.clone()),
+        VolumeCommand::Delete(args) => Request::VolumeDelete(args.clone()),
+        VolumeCommand::Fault(args) => Request::VolumeFault(args.clone()),
+        VolumeCommand::CrashImage(args) => Request::VolumeCrashImage(args.clone()),
+    };
+    let answer = control::ask(home, &request)?;
+    if json {
+        text::print_json(&answer.value);
+    } else {
+        print::answer(command, answer.value)?;
+    }
+    Ok(answer.exit)
+}
+
+/// Paths are relative to where the user is, and the server is elsewhere.
+fn absolute(args: &AttachArgs) -> anyhow::Result<AttachArgs> {
+    let mut args = args.clone();
+    args.mount = args.mount.as_deref().map(absolute_path).transpose()?;
+    if let Some(text) = &args.nbd {
+        let address = NbdAddress::parse(text).map_err(|error| Refusal::usage(error.to_string()))?;
+        if let NbdAddress::Unix(path) = address {
+            let path = absolute_path(&path)?;
+            let path = path.to_str().ok_or_else(|| Refusal::usage("the socket's path is not UTF-8"))?;
+            args.nbd = Some(format!("unix:{path}"));
+        }
+    }
+    Ok(args)
+}
+
+/// Absolute, and without symbolic links as far as it exists, as the kernel lists mounts.
+fn absolute_path(path: &Path) -> anyhow::Result<PathBuf> {
+    if path.as_os_str().is_empty() {
+        return Err(Refusal::usage("a path is empty").into());
+    }
+    let path = std::path::absolute(path)?;
+    let mut missing = Vec::new();
+    let mut known = path.as_path();
+    loop {
+        if let Ok(known) = known.canonicalize() {
+            return Ok(missing.iter().rev().fold(known, |path, name| path.join(name)));
+        }
+        match (known.parent(), known.file_name()) {
+            (Some(parent), Some(name)) => {
+                missing.push(name.to_owned());
+                known = parent;
+            }
+            _ => return Ok(path),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_made_absolute_even_where_it_does_not_exist_yet() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink(&real, real.join("link")).unwrap();
+        let path = absolute_path(&real.join("link/a/b")).unwrap();
+        assert_eq!(path, real.join("a/b"));
+        assert!(absolute_path(Path::new("some/where")).unwrap().is_absolute());
+        absolute_path(Path::new("")).unwrap_err();
+    }
+}

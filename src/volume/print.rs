@@ -1,0 +1,188 @@
+//! What the volume commands print for people.
+
+use ebbtide_volume::Nanos;
+use serde_json::Value;
+
+use super::args::VolumeCommand;
+use super::view::{LiveView, VolumeDetail, VolumeView};
+use crate::text::{self, Table};
+
+/// Prints the server's answer to a command.
+///
+/// # Errors
+/// Where the answer has another shape than this program expects.
+pub(super) fn answer(command: &VolumeCommand, value: Value) -> anyhow::Result<()> {
+    match command {
+        VolumeCommand::List => list(&serde_json::from_value::<Vec<VolumeView>>(value)?),
+        VolumeCommand::Show(_) => show(&serde_json::from_value(value)?),
+        VolumeCommand::Create(_) => {
+            let VolumeDetail { volume, .. } = serde_json::from_value(value)?;
+            text::line(&format!("created volume {}: {}", volume.name, volume.description));
+        }
+        VolumeCommand::Modify(_) => {
+            let VolumeDetail { volume, .. } = serde_json::from_value(value)?;
+            text::line(&format!("volume {} becomes {}", volume.name, volume.description));
+        }
+        VolumeCommand::Attach(_) => attached(&serde_json::from_value::<VolumeDetail>(value)?.volume),
+        VolumeCommand::Detach(args) => text::line(&format!("detached volume {}", args.name)),
+        VolumeCommand::Delete(args) => text::line(&format!("deleted volume {}", args.name)),
+        VolumeCommand::Fault(args) => fault(&args.name, &value),
+        VolumeCommand::CrashImage(_) => crash_image(&value),
+        VolumeCommand::Check(_) | VolumeCommand::Calibrate(_) => {}
+    }
+    Ok(())
+}
+
+/// The device or the URI alone on standard output, so that scripts can take it as it is.
+fn attached(volume: &VolumeView) {
+    let Some(at) = &volume.attachment else { return };
+    text::line(at.device.as_deref().or(at.uri.as_deref()).unwrap_or_default());
+    if let (Some(dir), Some(fs)) = (&at.mount, &at.fs) {
+        let made = if at.made_fs { "new" } else { "existing" };
+        eprintln!("mounted the {made} {fs} file system on {dir}");
+    }
+    for figure in &volume.host_too_slow {
+        eprintln!("warning: this host is too slow for the volume: {figure}");
+    }
+}
+
+fn list(volumes: &[VolumeView]) {
+    let mut table = Table::new(&["NAME", "STATE", "SIZE", "DATA", "CREDITS", "ATTACHED", "SPEC"]);
+    for volume in volumes {
+        table.row([
+            volume.name.clone(),
+            volume.state.name().to_owned(),
+            text::size(volume.size_bytes),
+            text::size(volume.data_bytes),
+            percent(volume.credit_pct),
+            place(volume),
+            volume.spec.clone(),
+        ]);
+    }
+    table.print("no volumes");
+}
+
+fn place(volume: &VolumeView) -> String {
+    let Some(at) = &volume.attachment else { return "-".to_owned() };
+    let mark = if volume.host_too_slow.is_empty() { "" } else { " (host too slow)" };
+    let at = at.mount.as_deref().or(at.device.as_deref()).or(at.uri.as_deref());
+    format!("{}{mark}", at.unwrap_or("-"))
+}
+
+fn percent(credits: Option<f64>) -> String {
+    credits.map_or_else(|| "-".to_owned(), |credits| format!("{credits:.1}%"))
+}
+
+fn show(detail: &VolumeDetail) {
+    let volume = &detail.volume;
+    let row = |name: &str, value: &str| text::line(&format!("{name:<12}{value}"));
+    row("name", &volume.name);
+    row("spec", &volume.spec);
+    row("is", &volume.description);
+    row("state", volume.state.name());
+    if let Some(damage) = &volume.damage {
+        row("damage", damage);
+    }
+    let (data, shared) = (text::size(volume.data_bytes), text::size(volume.shared_bytes));
+    let size = text::size(volume.size_bytes);
+    let own = text::size(volume.allocated_bytes);
+    row("size", &format!("{size}, {data} written; on the host {own} of its own and {shared} shared"));
+    row("blocks", &format!("{} bytes; seed {}; created {}", volume.block_size, volume.seed, volume.created));
+    if let Some(origin) = volume.from_snapshot.as_ref().or(volume.from_volume.as_ref()) {
+        row("made from", origin);
+    }
+    if volume.credit_pct.is_some() {
+        row("credits", &percent(volume.credit_pct));
+    }
+    if let Some(change) = &volume.modification {
+        let (state, done, from) = (&change.state, change.progress_pct, &change.source);
+        row("modified", &format!("{state} {done}%, from {from}, until {}", change.completes));
+    }
+    if let Some(at) = &volume.attachment {
+        let place = at.device.as_deref().or(at.uri.as_deref()).unwrap_or_default();
+        let mount = at.mount.as_ref().map(|dir| format!(" on {dir}")).unwrap_or_default();
+        let instance = at.instance.as_ref().map(|id| format!(", instance {id}")).unwrap_or_default();
+        row("attached", &format!("{place}{mount}{instance}, since {}", at.since));
+    }
+    for figure in &volume.host_too_slow {
+        row("host", &format!("too slow: {figure}"));
+    }
+    if let Some(live) = &detail.live {
+        show_live(live, &row);
+    }
+}
+
+fn show_live(live: &LiveView, row: &dyn Fn(&str, &str)) {
+    let (stats, minute) = (&live.stats, &live.minute);
+    row(
+        "since then",
+        &format!(
+            "{} reads of {}, {} writes of {}, {} flushes, {} discards",
+            stats.read.ops,
+            text::size(stats.read.bytes),
+            stats.write.ops,
+            text::size(stats.write.bytes),
+            stats.flush_ops,
+            stats.discard_ops
+        ),
+    );
+    row(
+        "last minute",
+        &format!(
+            "{:.0} IOPS, {:.1} MiB/s, read {:.2} ms, write {:.2} ms, queue {:.1} (over {:.0} s)",
+            minute.volume_avg_iops,
+            minute.volume_avg_throughput / 1024.0,
+            minute.volume_avg_read_latency,
+            minute.volume_avg_write_latency,
+            minute.volume_queue_length,
+            live.minute_seconds
+        ),
+    );
+    let late = |ns: u64| Nanos(ns).to_string();
+    let pacing = &live.pacing;
+    row(
+        "pacing",
+        &format!(
+            "answers late by {} (median), {} (p99.9), {} (most); {} of them, scheduled {}",
+            late(pacing.p50_ns),
+            late(pacing.p999_ns),
+            late(pacing.max_ns),
+            pacing.count,
+            pacing.scheduling
+        ),
+    );
+    if live.host_errors > 0 {
+        row("host", &format!("{} requests failed: its disk is full or broken", live.host_errors));
+    }
+    if live.power_lost {
+        row("power", "lost; detach and attach it again");
+    }
+    let faults = serde_json::to_value(&live.faults).unwrap_or_default();
+    if live.faults != ebbtide_device::faults::Faults::default() {
+        row("faults", &faults.to_string());
+    }
+}
+
+fn fault(name: &str, value: &Value) {
+    text::line(&format!("volume {name}: {}", value["faults"]));
+    let cut = &value["power_cut"];
+    if !cut.is_null() {
+        text::line(&format!(
+            "power cut with seed {}: {} writes were in flight, {} of their units are new and {} old",
+            cut["seed"], cut["writes_in_flight"], cut["units_new"], cut["units_old"]
+        ));
+    }
+}
+
+fn crash_image(value: &Value) {
+    let cut = &value["report"]["cut"];
+    text::line(&format!(
+        "created {} as a power cut with seed {} would leave {} now: {} writes in flight, {} units new, {} old",
+        value["image"].as_str().unwrap_or_default(),
+        value["seed"],
+        value["volume"].as_str().unwrap_or_default(),
+        cut["writes_in_flight"],
+        cut["units_new"],
+        cut["units_old"],
+    ));
+}
