@@ -13,7 +13,6 @@ use serde_json::json;
 use super::args::CalibrateArgs;
 use crate::control::{self, Request};
 use crate::exit::{Exit, Refusal};
-use crate::serve;
 use crate::text::{self, Table};
 
 /// Runs the command.
@@ -75,7 +74,7 @@ fn from_fio(file: &Path, kind: &str, home: &Home, json: bool) -> anyhow::Result<
         iops_limit: None,
         throughput_limit_mib_s: None,
     };
-    let fitted = fit(&serve::catalog(home)?, &result, &options).map_err(|error| {
+    let fitted = fit(&result, &options).map_err(|error| {
         anyhow::Error::new(error)
             .context(Refusal::usage(format!("{} gives no service times", file.display())))
     })?;
