@@ -21,79 +21,99 @@ pub(crate) struct Charge {
     pub(crate) sequential: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Stream {
-    op: Op,
-    next_offset: u64,
-    /// Bytes of the last unit that are used; the unit is full at `unit_bytes`.
-    used: u64,
-    /// When the I/O that last extended the stream completes.
-    in_flight_until: Nanos,
-    last_use: u64,
-}
+/// A key that no stream has.
+const NO_STREAM: u64 = u64::MAX;
 
 /// Follows the streams of one volume.
 #[derive(Debug, Clone)]
 pub(crate) struct Accountant {
     rules: Accounting,
-    streams: [Option<Stream>; STREAMS],
-    uses: u64,
+    /// Where each stream goes on, with its operation: see [`key`].
+    next: [u64; STREAMS],
+    /// Bytes of each stream's last unit that are used.
+    used: [u64; STREAMS],
+    /// When the I/O that last extended each stream completes.
+    in_flight_until: [Nanos; STREAMS],
+    /// Streams that went on since the hand last passed them: they get a second chance.
+    continued: [bool; STREAMS],
+    hand: usize,
+    current: usize,
+}
+
+/// A place and an operation in one word. Offsets are below 2^63, since sizes are.
+const fn key(offset: u64, op: Op) -> u64 {
+    offset << 1 | matches!(op, Op::Write) as u64
 }
 
 impl Accountant {
-    pub(crate) fn new(rules: Accounting) -> Self {
-        Self { rules, streams: [None; STREAMS], uses: 0 }
+    pub(crate) const fn new(rules: Accounting) -> Self {
+        Self {
+            rules,
+            next: [NO_STREAM; STREAMS],
+            used: [0; STREAMS],
+            in_flight_until: [Nanos::ZERO; STREAMS],
+            continued: [false; STREAMS],
+            hand: 0,
+            current: 0,
+        }
     }
 
-    pub(crate) fn set_rules(&mut self, rules: Accounting) {
+    pub(crate) const fn set_rules(&mut self, rules: Accounting) {
         self.rules = rules;
     }
 
     /// Charges an I/O submitted at `now`. [`Self::completes`] must follow with its completion time.
+    #[inline]
     pub(crate) fn charge(&mut self, io: Io, now: Nanos) -> Charge {
-        self.uses += 1;
         let unit = u64::from(self.rules.unit_bytes);
         let len = u64::from(io.len);
-        let slot = self.slot_for(io);
-        let continued =
-            self.streams[slot].filter(|stream| stream.op == io.op && stream.next_offset == io.offset);
-        let joins = continued.is_some_and(|stream| match self.rules.merge {
-            Merge::Never => false,
-            Merge::InFlight => now < stream.in_flight_until,
-            Merge::Contiguous => true,
-        });
-        let room = continued.filter(|_| joins).map_or(0, |stream| unit - stream.used);
+        let wanted = key(io.offset, io.op);
+        let found = (0..STREAMS).fold(STREAMS, |found, n| if self.next[n] == wanted { n } else { found });
+        let sequential = found < STREAMS;
+        let (slot, room) = if sequential {
+            self.continued[found] = true;
+            (found, if self.joins(found, now) { unit - self.used[found] } else { 0 })
+        } else {
+            (self.give_up_one(), 0)
+        };
         let fresh = len.saturating_sub(room);
-        let operations = fresh.div_ceil(unit);
-        let used = if operations == 0 { unit - room + len } else { fresh - (operations - 1) * unit };
-        self.streams[slot] = Some(Stream {
-            op: io.op,
-            next_offset: io.offset + len,
-            used,
-            in_flight_until: continued.map_or(Nanos::ZERO, |stream| stream.in_flight_until),
-            last_use: self.uses,
-        });
+        let operations = match fresh {
+            0 => 0,
+            _ if fresh <= unit => 1,
+            _ => fresh.div_ceil(unit),
+        };
+        self.used[slot] = if operations == 0 { unit - room + len } else { fresh - (operations - 1) * unit };
+        self.next[slot] = key(io.offset + len, io.op);
+        self.current = slot;
         let bytes = if self.rules.whole_units { operations * unit } else { len };
-        Charge { operations, bytes, sequential: continued.is_some() }
+        Charge { operations, bytes, sequential }
     }
 
-    /// Notes when the I/O that was charged last completes.
-    pub(crate) fn completes(&mut self, at: Nanos) {
-        let uses = self.uses;
-        if let Some(stream) = self.streams.iter_mut().flatten().find(|s| s.last_use == uses) {
-            stream.in_flight_until = stream.in_flight_until.max(at);
+    fn joins(&self, stream: usize, now: Nanos) -> bool {
+        match self.rules.merge {
+            Merge::Never => false,
+            Merge::InFlight => now < self.in_flight_until[stream],
+            Merge::Contiguous => true,
         }
     }
 
-    /// The stream that the I/O continues, or the one to give up for it.
-    fn slot_for(&self, io: Io) -> usize {
-        let continued = self
-            .streams
-            .iter()
-            .position(|stream| stream.is_some_and(|s| s.op == io.op && s.next_offset == io.offset));
-        continued.unwrap_or_else(|| {
-            let oldest = self.streams.iter().enumerate().min_by_key(|(_, s)| s.map_or(0, |s| s.last_use));
-            oldest.map_or(0, |(slot, _)| slot)
-        })
+    /// Notes when the I/O that was charged last completes.
+    #[inline]
+    pub(crate) fn completes(&mut self, at: Nanos) {
+        let until = &mut self.in_flight_until[self.current];
+        *until = (*until).max(at);
+    }
+
+    /// Frees a slot: of a stream that has not gone on for a while.
+    #[inline]
+    fn give_up_one(&mut self) -> usize {
+        while self.continued[self.hand] {
+            self.continued[self.hand] = false;
+            self.hand = (self.hand + 1) % STREAMS;
+        }
+        let slot = self.hand;
+        self.hand = (slot + 1) % STREAMS;
+        self.in_flight_until[slot] = Nanos::ZERO;
+        slot
     }
 }

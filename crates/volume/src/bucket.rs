@@ -24,6 +24,12 @@ impl RateLimit {
         Self { rate, ceiling: rate, allowance: 0, credits: 0 }
     }
 
+    /// Whether credits change anything: there are some, and a ceiling to spend them on.
+    #[must_use]
+    pub const fn has_credits(&self) -> bool {
+        self.credits > 0 && self.ceiling > self.rate
+    }
+
     /// Checks the rate against itself.
     ///
     /// # Errors
@@ -37,53 +43,97 @@ impl RateLimit {
     }
 }
 
-/// Tokens in billionths of a unit, so that a nanosecond of any whole rate is a whole number.
-type NanoUnits = i128;
-const NANO: NanoUnits = 1_000_000_000;
-
-/// One token bucket. The level may be negative: that is the backlog which later I/O waits behind.
+/// One token bucket, kept as the time at which its level was, or will be, zero.
+///
+/// The level in units is `(now - empty_at) * rate`, at most the capacity; a time in the future is a
+/// backlog that later I/O waits behind. Fractions of a nanosecond are carried exactly, so no rounding
+/// adds up over a run.
 #[derive(Debug, Clone)]
 struct Bucket {
     rate: u64,
-    capacity: NanoUnits,
-    level: NanoUnits,
-    at: Nanos,
+    /// Time that an empty bucket takes to fill, in nanoseconds.
+    fill_ns: i64,
+    empty_at: i64,
+    /// Numerator over `rate` of the nanosecond that `empty_at` leaves out.
+    fraction: u64,
+    /// The last cost and what it is in nanoseconds and `rate`-ths of one: most I/Os cost the same.
+    cost: Cost,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    units: u64,
+    ns: i64,
+    fraction: u64,
+}
+
+impl Cost {
+    fn of(units: u64, rate: u64) -> Self {
+        let scaled = u128::from(units) * u128::from(NS_PER_SECOND);
+        let ns = i64::try_from(scaled / u128::from(rate)).unwrap_or(i64::MAX / 2);
+        let fraction = u64::try_from(scaled % u128::from(rate)).expect("a remainder is below its divisor");
+        Self { units, ns, fraction }
+    }
+}
+
+const NS_PER_SECOND: u64 = 1_000_000_000;
+
 impl Bucket {
-    fn full(rate: u64, capacity_units: u64) -> Self {
-        let capacity = NanoUnits::from(capacity_units) * NANO;
-        Self { rate, capacity, level: capacity, at: Nanos::ZERO }
-    }
-
-    fn level_at(&self, now: Nanos) -> NanoUnits {
-        let earned = NanoUnits::from(self.rate) * NanoUnits::from(now.since(self.at).0);
-        (self.level + earned).min(self.capacity)
-    }
-
-    fn advance(&mut self, now: Nanos) {
-        self.level = self.level_at(now);
-        self.at = self.at.max(now);
+    fn full(rate: u64, capacity_units: u64, now: Nanos) -> Self {
+        let fill_ns = Cost::of(capacity_units, rate).ns;
+        let empty_at = now.0.cast_signed() - fill_ns;
+        Self { rate, fill_ns, empty_at, fraction: 0, cost: Cost::of(1, rate) }
     }
 
     /// Takes `units` and says from when on they are covered: `now`, or later by the backlog.
+    #[inline]
     fn take(&mut self, units: u64, now: Nanos) -> Nanos {
-        self.advance(now);
-        self.level -= NanoUnits::from(units) * NANO;
-        self.covered_at(now)
+        self.spill(now);
+        if units != self.cost.units {
+            self.cost = Cost::of(units, self.rate);
+        }
+        self.empty_at += self.cost.ns;
+        self.fraction += self.cost.fraction;
+        if self.fraction >= self.rate {
+            self.fraction -= self.rate;
+            self.empty_at += 1;
+        }
+        let covered = self.empty_at + i64::from(self.fraction > 0);
+        now.max(Nanos(covered.max(0).cast_unsigned()))
     }
 
-    fn covered_at(&self, now: Nanos) -> Nanos {
-        let debt = (-self.level).max(0);
-        let wait = (debt + NanoUnits::from(self.rate) - 1) / NanoUnits::from(self.rate);
-        now + Nanos(u64::try_from(wait).unwrap_or(u64::MAX))
+    /// What is earned beyond the capacity is lost.
+    #[inline]
+    fn spill(&mut self, now: Nanos) {
+        let full = now.0.cast_signed() - self.fill_ns;
+        if self.empty_at < full {
+            self.empty_at = full;
+            self.fraction = 0;
+        }
     }
 
-    fn set_rate(&mut self, rate: u64, capacity_units: u64, now: Nanos) {
-        self.advance(now);
-        self.rate = rate;
-        self.capacity = NanoUnits::from(capacity_units) * NANO;
-        self.level = self.level.min(self.capacity);
+    /// The level as the time that it takes to earn it; negative for a backlog.
+    fn level_ns(&self, now: Nanos) -> i64 {
+        now.0.cast_signed().saturating_sub(self.empty_at).min(self.fill_ns)
+    }
+
+    fn share(&self, now: Nanos) -> f64 {
+        self.level_ns(now).max(0) as f64 / self.fill_ns as f64
+    }
+
+    fn set_share(&mut self, share: f64, now: Nanos) {
+        #[expect(clippy::cast_possible_truncation, reason = "a share of a time that fits")]
+        let level = (self.fill_ns as f64 * share.clamp(0.0, 1.0)) as i64;
+        self.empty_at = now.0.cast_signed() - level;
+        self.fraction = 0;
+    }
+
+    /// Changes rate and capacity, and keeps the number of units.
+    fn change(&mut self, rate: u64, capacity_units: u64, now: Nanos) {
+        let units_scaled = i128::from(self.level_ns(now)) * i128::from(self.rate);
+        let level = i64::try_from(units_scaled / i128::from(rate)).unwrap_or(i64::MAX / 2);
+        *self = Self::full(rate, capacity_units, now);
+        self.empty_at = now.0.cast_signed() - level.min(self.fill_ns);
     }
 }
 
@@ -100,12 +150,12 @@ pub struct BurstBucket {
 }
 
 impl BurstBucket {
-    /// A bucket that starts with its allowance and its credits full.
+    /// A bucket whose allowance and credits are full, whenever its use begins.
     #[must_use]
     pub fn new(limit: RateLimit) -> Self {
-        let credits = (limit.credits > 0 && limit.ceiling > limit.rate)
-            .then(|| Bucket::full(limit.rate, limit.credits));
-        Self { limit, ceiling: Bucket::full(limit.ceiling, limit.allowance), credits }
+        let full = |rate, units| Bucket::full(rate, units, Nanos::ZERO);
+        let credits = limit.has_credits().then(|| full(limit.rate, limit.credits));
+        Self { limit, ceiling: full(limit.ceiling, limit.allowance), credits }
     }
 
     /// The limit in force.
@@ -115,6 +165,7 @@ impl BurstBucket {
     }
 
     /// Takes `units` and says from when on the limit covers them (`now` when it does at once).
+    #[inline]
     pub fn take(&mut self, units: u64, now: Nanos) -> Nanos {
         let slot = self.ceiling.take(units, now);
         match &mut self.credits {
@@ -126,36 +177,27 @@ impl BurstBucket {
     /// Share of the credits that is left, 0 to 1; none where the limit has no credits.
     #[must_use]
     pub fn credit_share(&self, now: Nanos) -> Option<f64> {
-        let credits = self.credits.as_ref()?;
-        Some(credits.level_at(now).max(0) as f64 / credits.capacity as f64)
+        self.credits.as_ref().map(|credits| credits.share(now))
     }
 
     /// Sets the credits to a share (clamped to 0..=1) of their capacity. No effect without credits.
     pub fn set_credit_share(&mut self, share: f64, now: Nanos) {
         if let Some(credits) = &mut self.credits {
-            credits.advance(now);
-            #[expect(clippy::cast_possible_truncation, reason = "a share of a capacity below 2^94")]
-            let level = (credits.capacity as f64 * share.clamp(0.0, 1.0)) as NanoUnits;
-            credits.level = level;
+            credits.set_share(share, now);
         }
     }
 
     /// Replaces the limit at `now`. Credits keep their number where both limits have them, cut to
     /// the new capacity, and start full where only the new one does; a backlog is kept.
     pub fn change(&mut self, limit: RateLimit, now: Nanos) {
-        self.ceiling.set_rate(limit.ceiling, limit.allowance, now);
-        let has_credits = limit.credits > 0 && limit.ceiling > limit.rate;
-        self.credits = match (self.credits.take(), has_credits) {
+        self.ceiling.change(limit.ceiling, limit.allowance, now);
+        self.credits = match (self.credits.take(), limit.has_credits()) {
             (_, false) => None,
             (Some(mut credits), true) => {
-                credits.set_rate(limit.rate, limit.credits, now);
+                credits.change(limit.rate, limit.credits, now);
                 Some(credits)
             }
-            (None, true) => {
-                let mut credits = Bucket::full(limit.rate, limit.credits);
-                credits.at = now;
-                Some(credits)
-            }
+            (None, true) => Some(Bucket::full(limit.rate, limit.credits, now)),
         };
         self.limit = limit;
     }

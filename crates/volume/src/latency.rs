@@ -1,6 +1,8 @@
 //! Service times: how long an I/O takes when nothing throttles it.
 
-use alloc::vec::Vec;
+use alloc::{sync::Arc, vec::Vec};
+use core::fmt;
+
 use rand_core::Rng;
 
 use crate::Nanos;
@@ -9,7 +11,7 @@ use crate::Nanos;
 ///
 /// Quantiles are what fio prints and what published measurements give, so an entry can be read off
 /// a result. Everything is an integer: a seed gives the same run on every machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
@@ -18,7 +20,19 @@ use crate::Nanos;
 pub struct QuantileCurve {
     /// (parts per million, latency in ns), both rising, from 0 to 1,000,000.
     points: Vec<(u32, u64)>,
+    /// The curve cut into equal shares of probability, for drawing without a search.
+    table: Arc<[Step]>,
 }
+
+/// A share of the curve: the latency at its beginning, and by how much it rises to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Step {
+    from: u64,
+    rise: u64,
+}
+
+/// Steps of the table's first level; its last step, the tail, is cut again into as many.
+const STEPS: u32 = 256;
 
 /// Quantiles that are no distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -26,12 +40,17 @@ pub enum QuantileError {
     /// The first point is not the minimum, or the last not the maximum.
     #[error("the quantiles must start at 0 ppm and end at 1000000 ppm")]
     Ends,
+    /// A latency over five minutes: the unit must be wrong.
+    #[error("a latency of {0} ns is over five minutes")]
+    TooLong(u64),
     /// A quantile or a latency is below the one before it.
     #[error("quantiles and latencies must rise; the point at {0} ppm does not")]
     NotRising(u32),
 }
 
 const PPM: u32 = 1_000_000;
+/// Longest latency of a curve; draws multiply it by 2^24, which must fit.
+const LONGEST_NS: u64 = 300_000_000_000;
 
 impl QuantileCurve {
     /// A curve through (parts per million, latency in ns) points.
@@ -43,23 +62,39 @@ impl QuantileCurve {
             (Some(first), Some(last)) if points.len() > 1 && first.0 == 0 && last.0 == PPM => {}
             _ => return Err(QuantileError::Ends),
         }
+        if let Some(&(_, longest)) = points.last().filter(|(_, longest)| *longest > LONGEST_NS) {
+            return Err(QuantileError::TooLong(longest));
+        }
         match points.windows(2).find(|w| w[1].0 <= w[0].0 || w[1].1 < w[0].1) {
             Some(w) => Err(QuantileError::NotRising(w[1].0)),
-            None => Ok(Self { points }),
+            None => Ok(Self::tabulate(points)),
         }
+    }
+
+    fn tabulate(points: Vec<(u32, u64)>) -> Self {
+        let ends = |low: u64, width: u64| {
+            let from = interpolate(&points, low).0;
+            Step { from, rise: interpolate(&points, low + width).0 - from }
+        };
+        let width = FULL / u64::from(STEPS);
+        let body = (0..u64::from(STEPS - 1)).map(|n| ends(n * width, width));
+        let tail = FULL - width;
+        let narrow = width / u64::from(STEPS);
+        let table = body.chain((0..u64::from(STEPS)).map(|n| ends(tail + n * narrow, narrow))).collect();
+        Self { points, table }
     }
 
     /// A latency that never varies.
     #[must_use]
     pub fn constant(latency: Nanos) -> Self {
-        Self { points: alloc::vec![(0, latency.0), (PPM, latency.0)] }
+        Self::tabulate(alloc::vec![(0, latency.0), (PPM, latency.0)])
     }
 
     /// The latency at a quantile in parts per million (0 is the minimum; above 1,000,000 counts as
     /// the maximum).
     #[must_use]
     pub fn quantile(&self, ppm: u32) -> Nanos {
-        self.at(u64::from(ppm.min(PPM)) << 32)
+        interpolate(&self.points, u64::from(ppm.min(PPM)) << FRACTION_BITS)
     }
 
     /// The shortest latency of the distribution.
@@ -68,24 +103,43 @@ impl QuantileCurve {
         Nanos(self.points[0].1)
     }
 
-    /// Draws a latency.
+    /// Draws a latency. Within a 256th of the probability (a 65,536th in the tail) the curve counts
+    /// as straight.
+    #[inline]
     pub fn draw(&self, rng: &mut impl Rng) -> Nanos {
-        self.at(u64::from(rng.next_u32()) * u64::from(PPM))
-    }
-
-    /// `position` is parts per million with 32 fractional bits.
-    fn at(&self, position: u64) -> Nanos {
-        let upper = self.points.partition_point(|&(ppm, _)| u64::from(ppm) << 32 <= position);
-        let (Some(&(low_ppm, low)), Some(&(high_ppm, high))) =
-            (self.points.get(upper.wrapping_sub(1)), self.points.get(upper))
-        else {
-            return Nanos(self.points[self.points.len() - 1].1);
+        let draw = rng.next_u32();
+        let step = draw >> 24;
+        let (step, into, bits) = if step < STEPS - 1 {
+            (step, draw & 0x00FF_FFFF, 24)
+        } else {
+            (STEPS - 1 + (draw >> 16 & 0xFF), draw & 0xFFFF, 16)
         };
-        let into = u128::from(position - (u64::from(low_ppm) << 32));
-        let width = u128::from(high_ppm - low_ppm) << 32;
-        let rise = u128::from(high - low) * into / width;
-        Nanos(low + u64::try_from(rise).unwrap_or(u64::MAX))
+        let Step { from, rise } = self.table[step as usize];
+        Nanos(from + ((rise * u64::from(into)) >> bits))
     }
+}
+
+impl fmt::Debug for QuantileCurve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuantileCurve").field("points", &self.points).finish_non_exhaustive()
+    }
+}
+
+/// Probabilities are parts per million with this many fractional bits.
+const FRACTION_BITS: u32 = 32;
+const FULL: u64 = (PPM as u64) << FRACTION_BITS;
+
+fn interpolate(points: &[(u32, u64)], position: u64) -> Nanos {
+    let upper = points.partition_point(|&(ppm, _)| u64::from(ppm) << FRACTION_BITS <= position);
+    let (Some(&(low_ppm, low)), Some(&(high_ppm, high))) =
+        (points.get(upper.wrapping_sub(1)), points.get(upper))
+    else {
+        return Nanos(points[points.len() - 1].1);
+    };
+    let into = u128::from(position - (u64::from(low_ppm) << FRACTION_BITS));
+    let width = u128::from(high_ppm - low_ppm) << FRACTION_BITS;
+    let rise = u128::from(high - low) * into / width;
+    Nanos(low + u64::try_from(rise).unwrap_or(u64::MAX))
 }
 
 impl TryFrom<Vec<(u32, u64)>> for QuantileCurve {

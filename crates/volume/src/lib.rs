@@ -16,6 +16,7 @@ mod account;
 mod array;
 mod bucket;
 mod durability;
+mod in_flight;
 mod instance;
 mod latency;
 mod limits;

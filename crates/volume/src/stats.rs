@@ -34,6 +34,7 @@ impl LatencyHistogram {
         (low, if bin + 1 < Self::BINS { Some(1 << bin) } else { None })
     }
 
+    #[inline]
     const fn record(&mut self, latency: Nanos) {
         let us = latency.as_us();
         let bin = (u64::BITS - us.leading_zeros()) as usize;
@@ -83,6 +84,7 @@ pub struct Stats {
 }
 
 impl Stats {
+    #[inline]
     pub(crate) fn completed(&mut self, op: Op, bytes: u32, latency: Nanos) {
         let (count, histogram) = match op {
             Op::Read => (&mut self.read, &mut self.read_latency),

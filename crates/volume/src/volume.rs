@@ -1,13 +1,13 @@
 //! The volume itself: one state machine for live, virtual and shadow use.
 
-use alloc::{boxed::Box, collections::BinaryHeap, vec, vec::Vec};
-use core::cmp::Reverse;
+use alloc::{boxed::Box, vec, vec::Vec};
 
 use rand_core::Rng;
 
 use crate::{
     BurstBucket, Instance, Limits, LimitsError, Modification, ModificationPhase, Nanos, RateLimit, Stats,
     account::{Accountant, Charge},
+    in_flight::{InFlight, InFlightQueue},
 };
 
 /// What an I/O does.
@@ -56,6 +56,7 @@ struct OverLimit {
 }
 
 impl OverLimit {
+    #[inline]
     fn add(&mut self, from: Nanos, to: Nanos) {
         self.total += to.since(from.max(self.until));
         self.until = self.until.max(to);
@@ -76,14 +77,6 @@ struct OverLimits {
     instance_throughput: OverLimit,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct InFlight {
-    completes: Nanos,
-    submitted: Nanos,
-    op: Op,
-    len: u32,
-}
-
 /// A block volume: its limits, its credits, its queue and its counters.
 ///
 /// Time given to it must not run backwards; an earlier `now` counts as the latest one seen.
@@ -95,10 +88,11 @@ pub struct Volume {
     accountant: Accountant,
     /// When each service station is free; empty where all I/O is served at once.
     stations: Vec<Nanos>,
-    in_flight: BinaryHeap<Reverse<InFlight>>,
-    /// Reads and writes in flight, and the sum of the times that they were submitted at.
+    in_flight: InFlightQueue,
+    /// Reads and writes in flight.
     queue: u64,
-    queue_submitted_sum: u128,
+    /// Sum of the times that they were submitted at, modulo 2^64: only differences are taken.
+    queue_submitted_sum: u64,
     idle_since: Nanos,
     now: Nanos,
     over: OverLimits,
@@ -120,7 +114,7 @@ impl Volume {
             accountant: Accountant::new(limits.accounting),
             stations: vec![Nanos::ZERO; limits.service.parallelism.map_or(0, usize::from)],
             limits,
-            in_flight: BinaryHeap::new(),
+            in_flight: InFlightQueue::default(),
             queue: 0,
             queue_submitted_sum: 0,
             idle_since: now,
@@ -157,15 +151,16 @@ impl Volume {
             Op::Flush => free(now + self.limits.service.flush.draw(rng)),
             Op::Discard => free(now),
         };
-        self.in_flight.push(Reverse(InFlight {
+        self.in_flight.insert(InFlight {
             completes: grant.completes,
             submitted: now,
             op: io.op,
             len: io.len,
-        }));
+        });
         grant
     }
 
+    #[inline]
     fn submit_data(
         &mut self,
         io: Io,
@@ -182,11 +177,12 @@ impl Volume {
             self.stats.idle_time += now.since(self.idle_since);
         }
         self.queue += 1;
-        self.queue_submitted_sum += u128::from(now.0);
+        self.queue_submitted_sum = self.queue_submitted_sum.wrapping_add(now.0);
         Grant { completes, unthrottled, operations: charge.operations, bytes: charge.bytes }
     }
 
     /// When the I/O has been served, limits apart.
+    #[inline]
     fn serve(&mut self, io: Io, charge: Charge, now: Nanos, rng: &mut impl Rng) -> Nanos {
         let service = &self.limits.service;
         let curve = match (&service.sequential, io.op) {
@@ -206,6 +202,7 @@ impl Volume {
     }
 
     /// When every limit covers the I/O.
+    #[inline]
     fn throttle(
         &mut self,
         charge: Charge,
@@ -235,39 +232,38 @@ impl Volume {
     }
 
     /// Counts everything that has completed by `now`.
+    #[inline]
     pub fn advance(&mut self, now: Nanos) {
-        while let Some(Reverse(done)) = self.in_flight.peek().copied() {
-            if done.completes > now {
-                break;
-            }
-            self.in_flight.pop();
+        while let Some(done) = self.in_flight.pop_completed(now) {
             self.stats.completed(done.op, done.len, done.completes.since(done.submitted));
             if matches!(done.op, Op::Read | Op::Write) {
                 self.queue -= 1;
-                self.queue_submitted_sum -= u128::from(done.submitted.0);
+                self.queue_submitted_sum = self.queue_submitted_sum.wrapping_sub(done.submitted.0);
                 self.idle_since = done.completes;
             }
         }
         self.now = self.now.max(now);
-        self.apply_modification();
+        if self.modification.is_some() {
+            self.apply_modification();
+        }
     }
 
     /// The next completion, where anything is in flight.
     #[must_use]
     pub fn next_completion(&self) -> Option<Nanos> {
-        self.in_flight.peek().map(|Reverse(next)| next.completes)
+        self.in_flight.next_completion()
     }
 
     /// The counters at `now`.
     pub fn stats(&mut self, now: Nanos) -> Stats {
         self.advance(now);
         let now = self.now;
-        let waiting = u128::from(now.0) * u128::from(self.queue) - self.queue_submitted_sum;
+        let waiting = now.0.wrapping_mul(self.queue).wrapping_sub(self.queue_submitted_sum);
         let done = self.stats.read.time + self.stats.write.time;
         Stats {
             at: now,
             queue: self.queue,
-            queue_time: done + Nanos(u64::try_from(waiting).unwrap_or(u64::MAX)),
+            queue_time: done + Nanos(waiting),
             idle_time: self.stats.idle_time
                 + if self.queue == 0 { now.since(self.idle_since) } else { Nanos::ZERO },
             volume_iops_exceeded: self.over.volume_iops.at(now),
