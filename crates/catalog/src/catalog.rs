@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use crate::{
     CatalogError, InstanceType, Provenance,
     data::{
-        AccountingEntry, ArrayRules, Class, InstanceRow, IopsRule, ModificationRules, Period, ServiceEntry,
-        StoreRow, ThroughputRule, TornWritePrevention, TypeEntry, TypesFile,
+        AccountingEntry, ArrayRules, Class, InstanceRow, InstanceRules, IopsRule, ModificationRules, Period,
+        ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention, TypeEntry, TypesFile,
     },
     nearest::closest,
     overrides,
@@ -26,12 +26,6 @@ const INSTANCES: &str = include_str!("../data/instances.csv");
 const INSTANCE_STORE: &str = include_str!("../data/instance-store.csv");
 const CORRECTIONS: &str = include_str!("../data/overrides.toml");
 
-/// What the instance table is: it has no column for it, since all rows come from one dump.
-const INSTANCES_SOURCE: (&str, &str) = ("AWS DescribeInstanceTypes, as kept in getmoto/moto", "2026-08-02");
-/// What the instance-store table is.
-const STORE_SOURCE: (&str, Date) =
-    ("AWS EC2 instance-type guide, storage optimized instances", jiff::civil::date(2026, 8, 22));
-
 /// All volume and instance types.
 #[derive(Debug, Clone)]
 pub struct Catalog {
@@ -42,6 +36,8 @@ pub struct Catalog {
     pub(crate) torn_write_prevention: TornWritePrevention,
     pub(crate) array: ArrayRules,
     pub(crate) modification: ModificationRules,
+    instance: InstanceRules,
+    instance_store: StoreRules,
     instances: Vec<InstanceType>,
 }
 
@@ -135,10 +131,19 @@ impl Catalog {
             overridden: None,
         };
         let (twp, array, modify) = (&self.torn_write_prevention, &self.array, &self.modification);
+        let (instance, store) = (&self.instance, &self.instance_store);
         let mut rules = vec![
             (
                 format!("EBS keeps aligned 16 KiB writes whole since {}", twp.since),
                 from(&twp.source, twp.date),
+            ),
+            (
+                format!("an instance holds its maximum for {} s on full credits", instance.burst_s),
+                from(&instance.source, instance.date),
+            ),
+            (
+                format!("an instance store moves {} times its 4 KiB reads", store.throughput_per_read),
+                from(&store.source, store.date),
             ),
             (format!("RAID 0 chunk {} KiB", array.default_chunk_kib), from(&array.source, array.date)),
             (
@@ -181,8 +186,8 @@ fn load(user: Option<(&str, &str)>) -> Result<Catalog, CatalogError> {
     let file: TypesFile = parse("volume-types.toml", TYPES)?;
     let services = parse("service-times.toml", SERVICE_TIMES)?;
     let instances = rows("instances.csv", INSTANCES)?;
-    let (source, date) = INSTANCES_SOURCE;
-    let provenance = Provenance { source: source.into(), date: date.into(), overridden: None };
+    let (source, date) = table_source("instances.csv", INSTANCES)?;
+    let provenance = Provenance { source, date: date.to_string(), overridden: None };
     let mut tables = Tables {
         types: file.r#type.clone(),
         services,
@@ -206,9 +211,10 @@ fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
         let entry: ServiceEntry = table.try_into().map_err(|error| data(&name, error))?;
         services.insert(name, entry);
     }
-    add_instance_store(&mut types, &mut services)?;
+    add_instance_store(&mut types, &mut services, &file.instance_store)?;
     let instances = tables.instances.iter().map(|(row, provenance)| {
-        InstanceType::from_row(row, provenance.clone()).map_err(|error| data("instances", error))
+        InstanceType::from_row(row, &file.instance, provenance.clone())
+            .map_err(|error| data("instances", error))
     });
     let mut catalog = Catalog {
         instances: instances.collect::<Result<_, _>>()?,
@@ -219,6 +225,8 @@ fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
         torn_write_prevention: file.torn_write_prevention,
         array: file.array,
         modification: file.modification,
+        instance: file.instance,
+        instance_store: file.instance_store,
     };
     check(&catalog)?;
     catalog.infos = catalog.types.iter().map(|entry| info(&catalog, entry)).collect();
@@ -229,7 +237,9 @@ fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
 fn add_instance_store(
     types: &mut Vec<TypeEntry>,
     services: &mut BTreeMap<String, ServiceEntry>,
+    rules: &StoreRules,
 ) -> Result<(), CatalogError> {
+    let (source, date) = table_source("instance-store.csv", INSTANCE_STORE)?;
     let shape = services.get("instance-store").cloned();
     let shape = shape.ok_or_else(|| data("service-times.toml", "instance-store is missing"))?;
     for row in rows::<StoreRow>("instance-store.csv", INSTANCE_STORE)? {
@@ -237,28 +247,28 @@ fn add_instance_store(
         if row.write_iops == 0 || row.write_iops > row.read_iops || row.disks == 0 {
             return Err(data(&name, "no disks, no write IOPS, or more of them than read IOPS"));
         }
-        services.insert(name.clone(), row.service(&shape));
-        types.push(store_type(name, &row));
+        services.insert(name.clone(), row.service(&shape, rules));
+        types.push(store_type(name, &row, rules, source.clone(), date));
     }
     Ok(())
 }
 
-fn store_type(name: String, row: &StoreRow) -> TypeEntry {
+fn store_type(name: String, row: &StoreRow, rules: &StoreRules, source: String, date: Date) -> TypeEntry {
     let period = Period {
         from: jiff::civil::date(2000, 1, 1),
         size_gib: None,
         default_size_gib: None,
         default_size_bytes: Some(row.disks * row.disk_gb * 1_000_000_000 / 4096 * 4096),
         iops: None,
-        throughput: Some(ThroughputRule::Fixed { mib_s: row.throughput_mib_s() }),
+        throughput: Some(ThroughputRule::Fixed { mib_s: row.throughput_mib_s(rules) }),
         service: None,
         volatile_cache_mib: 0,
         max_atomic_kib: Some(row.max_atomic_kib),
         atomic_by_default: true,
         together: None,
         nominal_iops: Some(row.read_iops),
-        source: STORE_SOURCE.0.into(),
-        date: STORE_SOURCE.1,
+        source,
+        date,
     };
     TypeEntry {
         service: name.clone(),
@@ -404,6 +414,16 @@ fn parse<T: DeserializeOwned>(place: &str, text: &str) -> Result<T, CatalogError
 fn rows<T: DeserializeOwned>(place: &str, text: &str) -> Result<Vec<T>, CatalogError> {
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
     reader.deserialize().collect::<Result<_, _>>().map_err(|error| data(place, error))
+}
+
+/// The source and date that the comments at the head of a table give for all its rows.
+fn table_source(place: &str, text: &str) -> Result<(String, Date), CatalogError> {
+    let given = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
+        line.map(str::trim).ok_or_else(|| data(place, format!("has no line '# {key}'")))
+    };
+    let date = given("date:")?.parse().map_err(|error| data(place, error))?;
+    Ok((given("source:")?.to_owned(), date))
 }
 
 /// An error in the data at a place.

@@ -12,6 +12,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct TypesFile {
     pub(crate) accounting: BTreeMap<String, AccountingEntry>,
     pub(crate) torn_write_prevention: TornWritePrevention,
+    pub(crate) instance: InstanceRules,
+    pub(crate) instance_store: StoreRules,
     pub(crate) array: ArrayRules,
     pub(crate) modification: ModificationRules,
     pub(crate) r#type: Vec<toml::Table>,
@@ -43,6 +45,25 @@ pub(crate) struct TornWritePrevention {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub(crate) struct InstanceRules {
+    /// Seconds that an instance's maximum holds on full credits.
+    pub(crate) burst_s: u64,
+    pub(crate) source: String,
+    pub(crate) date: Date,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StoreRules {
+    /// Size of the I/Os that IOPS are published for.
+    pub(crate) io_kib: u64,
+    pub(crate) throughput_per_read: f64,
+    pub(crate) source: String,
+    pub(crate) date: Date,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ArrayRules {
     pub(crate) default_chunk_kib: u64,
     pub(crate) source: String,
@@ -58,10 +79,18 @@ pub(crate) struct ModificationRules {
     pub(crate) wait_before_h: i64,
     pub(crate) optimizing_h_per_tib: f64,
     pub(crate) iops_on_type_change: u64,
+    pub(crate) keeps_performance: TypeChange,
     pub(crate) modifying_s: u64,
     pub(crate) optimizing_min_s: u64,
     pub(crate) source: String,
     pub(crate) date: Date,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TypeChange {
+    pub(crate) from: String,
+    pub(crate) to: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -3,11 +3,7 @@
 use ebbtide_volume::{InstanceLimits, RateLimit};
 use serde::Serialize;
 
-use crate::data::{InstanceRow, Slots, YesNo};
-
-/// Seconds that an instance's maximum holds on full credits (EC2 user guide, `ebs-optimized`: 30
-/// minutes at least once in 24 hours; that the bucket is exactly that is inferred).
-const BURST_S: u64 = 30 * 60;
+use crate::data::{InstanceRow, InstanceRules, Slots, YesNo};
 
 /// Bytes a second in one megabit a second.
 const BYTES_PER_MBPS: u64 = 1_000_000 / 8;
@@ -50,13 +46,17 @@ impl InstanceType {
         self.maximum_mbps > self.baseline_mbps || self.maximum_iops > self.baseline_iops
     }
 
-    pub(crate) fn from_row(row: &InstanceRow, provenance: crate::Provenance) -> Result<Self, String> {
+    pub(crate) fn from_row(
+        row: &InstanceRow,
+        rules: &InstanceRules,
+        provenance: crate::Provenance,
+    ) -> Result<Self, String> {
         contradiction(row).map_or(Ok(()), Err)?;
         let rate = |rate: u64, ceiling: u64| RateLimit {
             rate,
             ceiling,
             allowance: 0,
-            credits: (ceiling - rate) * BURST_S,
+            credits: (ceiling - rate) * rules.burst_s,
         };
         Ok(Self {
             name: row.name.clone(),

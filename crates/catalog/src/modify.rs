@@ -142,27 +142,28 @@ fn chosen_twp(catalog: &Catalog, volume: &VolumeSpec) -> Result<Option<bool>, Ca
     Ok(if default.spec.volume.twp == volume.twp { None } else { volume.twp })
 }
 
-/// IOPS and throughput that a change of the type leaves out: from gp2 to gp3 what the gp2 had,
-/// at least gp3's own (EBS user guide, `ebs-modify-volume`); otherwise the API's defaults.
+/// IOPS and throughput that a change of the type leaves out: from gp2 to gp3 what the gp2 had and
+/// at least gp3's own; otherwise the API's defaults.
 fn with_type_defaults(
     catalog: &Catalog,
     source: &Resolved,
     volume: VolumeSpec,
 ) -> Result<VolumeSpec, CatalogError> {
     let (_, period) = catalog.find(&volume)?;
-    let from_gp2 = source.spec.volume.kind == "gp2" && volume.kind == "gp3";
+    let keeps = &catalog.modification.keeps_performance;
+    let keeps = source.spec.volume.kind == keeps.from && volume.kind == keeps.to;
     let figures = &source.figures;
     let iops = match period.iops {
         Some(IopsRule::Provisioned { default, .. }) => {
             let default = default.unwrap_or(catalog.modification.iops_on_type_change);
-            let equivalent = figures.iops.filter(|_| from_gp2).unwrap_or(0);
+            let equivalent = figures.iops.filter(|_| keeps).unwrap_or(0);
             volume.iops.or(Some(default.max(equivalent)))
         }
         _ => volume.iops,
     };
     let throughput_mib_s = match period.throughput {
         Some(ThroughputRule::Provisioned { default, .. }) => {
-            let equivalent = figures.throughput_mib_s.filter(|_| from_gp2).map_or(0, whole);
+            let equivalent = figures.throughput_mib_s.filter(|_| keeps).map_or(0, whole);
             volume.throughput_mib_s.or(Some(default.max(equivalent)))
         }
         _ => volume.throughput_mib_s,

@@ -3,20 +3,12 @@
 use ebbtide_volume::{MIB, QuantileCurve, ServiceTimes};
 
 use crate::{
-    data::{ServiceEntry, StoreRow},
+    data::{ServiceEntry, StoreRow, StoreRules},
     numbers::{whole, whole_u16, whole_u32},
 };
 
 /// Points of a curve: (percent of I/Os, microseconds).
 pub(crate) type Points = Vec<(f64, f64)>;
-
-/// Size of the I/Os that instance-store IOPS are published for.
-const STORE_IO_BYTES: f64 = 4096.0;
-
-/// Throughput of instance-store disks per byte of 4 KiB random reads. Assumed: the families publish
-/// sequential rates of 1.2 (i3: 16 GB/s at 3.3 M IOPS) to 2 times (i3en: 16 GB/s at 2 M) that.
-const STORE_THROUGHPUT_FACTOR: u64 = 3;
-const STORE_THROUGHPUT_DIVISOR: u64 = 2;
 
 /// A curve through the points.
 pub(crate) fn curve(points: &[(f64, f64)]) -> Result<QuantileCurve, String> {
@@ -55,9 +47,9 @@ impl ServiceEntry {
 impl StoreRow {
     /// As many stations as keep the shape's own read latency, and curves scaled so that all
     /// stations together give the published IOPS.
-    pub(crate) fn service(&self, shape: &ServiceEntry) -> ServiceEntry {
-        let transfer_us =
-            shape.transfer_mib_s.map_or(0.0, |m| STORE_IO_BYTES / (m as f64 * MIB as f64) * 1e6);
+    pub(crate) fn service(&self, shape: &ServiceEntry, rules: &StoreRules) -> ServiceEntry {
+        let io_mib = rules.io_kib as f64 / 1024.0;
+        let transfer_us = shape.transfer_mib_s.map_or(0.0, |mib_s| io_mib / mib_s as f64 * 1e6);
         let stations = whole_u16(self.read_iops as f64 * (mean_us(&shape.read) + transfer_us) / 1e6).max(1);
         let scaled = |points: &Points, iops: u64| {
             let mean = f64::from(stations) * 1e6 / iops as f64 - transfer_us;
@@ -72,8 +64,9 @@ impl StoreRow {
         }
     }
 
-    /// The assumed throughput in MiB/s, rounded up.
-    pub(crate) fn throughput_mib_s(&self) -> u64 {
-        (self.read_iops * 4096 * STORE_THROUGHPUT_FACTOR / STORE_THROUGHPUT_DIVISOR).div_ceil(MIB)
+    /// The assumed throughput in MiB/s.
+    pub(crate) fn throughput_mib_s(&self, rules: &StoreRules) -> u64 {
+        let reads_mib_s = self.read_iops as f64 * rules.io_kib as f64 / 1024.0;
+        whole(reads_mib_s * rules.throughput_per_read)
     }
 }

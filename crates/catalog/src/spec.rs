@@ -13,7 +13,7 @@ use crate::{
 /// The keys that a spec may give, in the order in which they are printed.
 const KEYS: [&str; 5] = ["size", "iops", "throughput", "credits", "twp"];
 
-/// Most volumes in one array: the most that any EC2 instance attaches.
+/// Most volumes in one array: more than any EC2 instance attaches is a slip of the finger.
 const MAX_MEMBERS: u16 = 128;
 
 /// A volume or a RAID 0 of equal volumes, as text says it.
