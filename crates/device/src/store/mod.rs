@@ -5,33 +5,30 @@
 //! layer decides. Taking a snapshot puts an empty layer on top, whatever the volume holds. `docs/store-format.md` has the
 //! files, `docs/decisions/block-store.md` the reasons.
 
+mod check;
 mod error;
+mod files;
+mod home;
 mod info;
+mod journal;
+mod layer;
+mod manifest;
+mod maps;
+mod reclaim;
 mod registry;
+mod usage;
 mod volume;
 
-use std::path::Path;
-
+pub use check::check;
 pub use error::{Damage, StoreError};
 pub use info::{CheckReport, Extent, ExtentKind, SnapshotInfo, StoreOptions, VolumeInfo};
 pub use registry::Store;
 pub use volume::BlockStore;
+
+use manifest::LayerId;
 
 /// Size of a block, the unit of copy-on-write, bytes.
 pub const BLOCK_BYTES: u64 = 4096;
 
 /// Largest volume, bytes: 64 TiB, the largest that EBS offers.
 pub const MAX_VOLUME_BYTES: u64 = 64 << 40;
-
-/// Reads all metadata of a store that no process has open, changes nothing, and lists every damage.
-///
-/// With `volume`, only what that volume needs is looked at.
-///
-/// # Errors
-///
-/// [`StoreError::Locked`] while the store is open, [`StoreError::NotFound`] for an unknown volume, [`StoreError::Io`]
-/// where the host does not let it read. Damage is no error here; it is in the report.
-pub fn check(dir: &Path, volume: Option<&str>) -> Result<CheckReport, StoreError> {
-    let _ = (dir, volume);
-    unimplemented!("arrives with the store's files")
-}

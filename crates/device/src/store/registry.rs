@@ -1,27 +1,165 @@
 //! The store as a whole: which volumes and snapshots there are.
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::Value;
 
-use super::{BlockStore, SnapshotInfo, StoreError, StoreOptions, VolumeInfo};
+use super::check::load_layer;
+use super::home::{LAYERS, create, lock, remove_orphans};
+use super::layer::{Chain, Frozen, Top, remove_files};
+use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry, sync_dir};
+use super::reclaim::Job;
+use super::usage::Usage;
+use super::volume::Core;
+use super::{
+    BLOCK_BYTES, BlockStore, Damage, MAX_VOLUME_BYTES, SnapshotInfo, StoreError, StoreOptions, VolumeInfo,
+};
 
 /// A directory of volumes and snapshots, held by one process at a time. A clone is another handle to the same store.
 #[derive(Debug, Clone)]
-pub struct Store {}
+pub struct Store {
+    keeper: Arc<Keeper>,
+}
 
-#[allow(unused_variables, clippy::missing_errors_doc)]
+/// Ends the background work with the last handle.
+#[derive(Debug)]
+struct Keeper {
+    inner: Arc<Inner>,
+    worker: Option<JoinHandle<()>>,
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.inner.stop.store(true, Ordering::SeqCst);
+        drop(self.inner.state.lock()); // the worker either waits by now or sees the flag
+        self.inner.changed.notify_all();
+        if let Some(worker) = self.worker.take() {
+            drop(worker.join());
+        }
+    }
+}
+
+/// What the handles and the background work share.
+#[derive(Debug)]
+pub(super) struct Inner {
+    dir: PathBuf,
+    pub(super) layers_dir: PathBuf,
+    pub(super) options: StoreOptions,
+    pub(super) state: Mutex<State>,
+    pub(super) changed: Condvar,
+    pub(super) stop: AtomicBool,
+    _lock: File,
+}
+
+/// What changes under the store's lock, which no read and no write of a volume ever takes.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) manifest: Manifest,
+    /// Every layer except those that open volumes write to.
+    pub(super) layers: BTreeMap<LayerId, Result<Frozen, Damage>>,
+    pub(super) open: BTreeMap<String, Arc<Core>>,
+    /// Whether the manifest may not be on the host's disk yet.
+    pub(super) manifest_unsynced: bool,
+    /// Jobs that failed, not to be tried again before something changes.
+    pub(super) given_up: BTreeSet<Job>,
+    /// Layers frozen by the background work since something changed.
+    pub(super) rounds: u32,
+    /// Whether a job runs.
+    pub(super) working: bool,
+    /// Callers that wait for the background work.
+    pub(super) waiting: usize,
+}
+
 impl Store {
     /// Opens the store in `dir`, or creates it where the directory is missing or empty, and locks it to this process.
+    ///
+    /// Files that a killed process left without a name in the manifest are removed, torn journal tails cut off. A damaged
+    /// layer does not keep the rest from being used: [`Self::open_volume`] refuses the volumes that need it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Locked`], [`StoreError::Foreign`], [`StoreError::Damaged`] for the manifest, [`StoreError::Io`].
     pub fn open(dir: &Path, options: StoreOptions) -> Result<Self, StoreError> {
-        unimplemented!()
+        let layers_dir = dir.join(LAYERS);
+        fs::create_dir_all(dir).map_err(StoreError::io("create", dir))?;
+        let lock = lock(dir, true)?;
+        let manifest = match Manifest::load(dir)? {
+            Some(manifest) => manifest,
+            None => create(dir, &layers_dir)?,
+        };
+        remove_orphans(&layers_dir, &manifest)?;
+        let mut layers = BTreeMap::new();
+        for (id, entry) in &manifest.layers {
+            let has_parent = entry.parent.is_some();
+            let loaded = match load_layer(&layers_dir, *id, has_parent)? {
+                scan if scan.damages.is_empty() => {
+                    Ok(Frozen::adopt(&layers_dir, *id, scan, has_parent, options.host_sync)?)
+                }
+                mut scan => Err(scan.damages.swap_remove(0)),
+            };
+            layers.insert(*id, loaded);
+        }
+        let state = State {
+            manifest,
+            layers,
+            open: BTreeMap::new(),
+            manifest_unsynced: false,
+            given_up: BTreeSet::new(),
+            rounds: 0,
+            working: false,
+            waiting: 0,
+        };
+        let inner = Arc::new(Inner {
+            dir: dir.to_owned(),
+            layers_dir,
+            options,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            stop: AtomicBool::new(false),
+            _lock: lock,
+        });
+        let for_worker = Arc::clone(&inner);
+        let worker = std::thread::Builder::new()
+            .name("store-reclaim".to_owned())
+            .spawn(move || for_worker.work())
+            .map_err(StoreError::io("start a thread for", dir))?;
+        Ok(Self { keeper: Arc::new(Keeper { inner, worker: Some(worker) }) })
     }
+
     /// Creates an empty volume.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Size`] (1 block to 64 TiB, whole blocks of 4 KiB),
+    /// [`StoreError::Io`].
     pub fn create_volume(&self, name: &str, size_bytes: u64, meta: Value) -> Result<(), StoreError> {
-        unimplemented!()
+        let volume = |top| VolumeEntry {
+            size_bytes,
+            meta,
+            created_unix_s: now_unix_s(),
+            from_snapshot: None,
+            from_volume: None,
+            top,
+        };
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        state.may_create_volume(name)?;
+        check_size(size_bytes)?;
+        inner.add_volume(&mut state, name, None, volume)
     }
-    /// Creates a volume that begins as `snapshot`, at least as large.
+
+    /// Creates a volume that begins as `snapshot` and is at least as large.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::create_volume`], and [`StoreError::NotFound`] and [`StoreError::Damaged`] of the snapshot.
     pub fn create_from_snapshot(
         &self,
         name: &str,
@@ -29,50 +167,456 @@ impl Store {
         size_bytes: u64,
         meta: Value,
     ) -> Result<(), StoreError> {
-        unimplemented!()
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        state.may_create_volume(name)?;
+        let source = state.snapshot(snapshot)?.clone();
+        check_size(size_bytes)?;
+        check_not_below(size_bytes, source.size_bytes, "the snapshot")?;
+        state.refuse_damaged(source.layer)?;
+        inner.add_volume(&mut state, name, Some(source.layer), |top| VolumeEntry {
+            size_bytes,
+            meta,
+            created_unix_s: now_unix_s(),
+            from_snapshot: Some(snapshot.to_owned()),
+            from_volume: Some(source.from_volume),
+            top,
+        })
     }
-    /// Creates `name` as `source` is at this moment. `source` may be open and under load.
+
+    /// Creates `name` as `source` is at this moment. `source` may be open and under load, which goes on.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::create_volume`], and [`StoreError::NotFound`] and [`StoreError::Damaged`] of the source.
     pub fn clone_volume(&self, source: &str, name: &str, meta: Value) -> Result<(), StoreError> {
-        unimplemented!()
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        state.may_create_volume(name)?;
+        let size_bytes = state.volume(source)?.size_bytes;
+        let layer = inner.point_in_time(&mut state, source, |_, _| ())?;
+        inner.add_volume(&mut state, name, Some(layer), |top| VolumeEntry {
+            size_bytes,
+            meta,
+            created_unix_s: now_unix_s(),
+            from_snapshot: None,
+            from_volume: Some(source.to_owned()),
+            top,
+        })
     }
-    /// Grows a volume. An open one has its new size at once.
+
+    /// Grows a volume; an open one has its new size at once.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`]; [`StoreError::Size`] for a size below the present one or outside what is possible;
+    /// [`StoreError::Io`].
     pub fn resize_volume(&self, name: &str, size_bytes: u64) -> Result<(), StoreError> {
-        unimplemented!()
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        check_size(size_bytes)?;
+        check_not_below(size_bytes, state.volume(name)?.size_bytes, "the volume")?;
+        let mut next = state.manifest.clone();
+        if let Some(volume) = next.volumes.get_mut(name) {
+            volume.size_bytes = size_bytes;
+        }
+        inner.commit(&mut state, next)?;
+        if let Some(core) = state.open.get(name) {
+            core.size_bytes.store(size_bytes, Ordering::Release);
+        }
+        Ok(())
     }
+
     /// Replaces what is kept with the volume.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Io`].
     pub fn set_meta(&self, name: &str, meta: Value) -> Result<(), StoreError> {
-        unimplemented!()
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        state.volume(name)?;
+        let mut next = state.manifest.clone();
+        if let Some(volume) = next.volumes.get_mut(name) {
+            volume.meta = meta;
+        }
+        inner.commit(&mut state, next)
     }
-    /// Deletes a volume that is not open.
+
+    /// Deletes a volume that is not open. Its snapshots and clones stay.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Busy`], [`StoreError::Io`].
     pub fn delete_volume(&self, name: &str) -> Result<(), StoreError> {
-        unimplemented!()
+        let inner = self.inner();
+        let state = inner.state.lock();
+        state.volume(name)?;
+        if state.open.contains_key(name) {
+            return Err(StoreError::Busy { name: name.to_owned() });
+        }
+        let mut next = state.manifest.clone();
+        next.volumes.remove(name);
+        inner.commit_and_drop_layers(state, next)
     }
+
     /// All volumes, by name.
     pub fn volumes(&self) -> Vec<VolumeInfo> {
-        unimplemented!()
+        let names: Vec<String> = self.inner().state.lock().manifest.volumes.keys().cloned().collect();
+        names.iter().filter_map(|name| self.volume(name).ok()).collect()
     }
+
     /// One volume.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`].
     pub fn volume(&self, name: &str) -> Result<VolumeInfo, StoreError> {
-        unimplemented!()
+        let state = self.inner().state.lock();
+        let volume = state.volume(name)?.clone();
+        let open = state.open.contains_key(name);
+        let usage = Usage::gather(state, volume.top);
+        Ok(VolumeInfo {
+            name: name.to_owned(),
+            size_bytes: volume.size_bytes,
+            meta: volume.meta,
+            created_unix_s: volume.created_unix_s,
+            from_snapshot: volume.from_snapshot,
+            from_volume: volume.from_volume,
+            allocated_bytes: usage.allocated(true),
+            shared_bytes: usage.allocated(false),
+            data_blocks: usage.data_blocks(),
+            layers: usage.layers,
+            open,
+            damage: usage.damage,
+        })
     }
-    /// Takes a point-in-time snapshot; the volume may be open and under load.
+
+    /// Takes a point-in-time snapshot of a volume, which may be open and under load. Every write that was answered before
+    /// the call is in it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::NotFound`], [`StoreError::Damaged`],
+    /// [`StoreError::Io`]. The volume goes on as it was.
     pub fn snapshot(&self, volume: &str, snapshot: &str, meta: Value) -> Result<(), StoreError> {
-        unimplemented!()
+        check_name(snapshot)?;
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        if state.manifest.snapshots.contains_key(snapshot) {
+            return Err(StoreError::Exists { kind: "snapshot", name: snapshot.to_owned() });
+        }
+        let size_bytes = state.volume(volume)?.size_bytes;
+        let entry = |layer| SnapshotEntry {
+            size_bytes,
+            meta,
+            created_unix_s: now_unix_s(),
+            from_volume: volume.to_owned(),
+            layer,
+        };
+        inner.point_in_time(&mut state, volume, |manifest, layer| {
+            manifest.snapshots.insert(snapshot.to_owned(), entry(layer));
+        })?;
+        Ok(())
     }
-    /// Deletes a snapshot, in any order.
+
+    /// Deletes a snapshot; the order does not matter. Volumes made from it stay.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Io`].
     pub fn delete_snapshot(&self, name: &str) -> Result<(), StoreError> {
-        unimplemented!()
+        let inner = self.inner();
+        let state = inner.state.lock();
+        state.snapshot(name)?;
+        let mut next = state.manifest.clone();
+        next.snapshots.remove(name);
+        inner.commit_and_drop_layers(state, next)
     }
+
     /// All snapshots, by name.
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
-        unimplemented!()
+        let entries = self.inner().state.lock().manifest.snapshots.clone();
+        let info = |(name, entry): (String, SnapshotEntry)| {
+            let state = self.inner().state.lock();
+            let layer = state.manifest.snapshots.get(&name)?.layer; // a merge may have moved it
+            let usage = Usage::gather(state, layer);
+            Some(SnapshotInfo {
+                name,
+                size_bytes: entry.size_bytes,
+                meta: entry.meta,
+                created_unix_s: entry.created_unix_s,
+                from_volume: entry.from_volume,
+                allocated_bytes: usage.allocated(true),
+                data_blocks: usage.data_blocks(),
+                layers: usage.layers,
+                damage: usage.damage,
+            })
+        };
+        entries.into_iter().filter_map(info).collect()
     }
-    /// Opens a volume for reading and writing; closed when the last handle is dropped.
+
+    /// Opens a volume for reading and writing. It is closed when the last handle is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Busy`], [`StoreError::Damaged`], [`StoreError::Io`].
     pub fn open_volume(&self, name: &str) -> Result<Arc<BlockStore>, StoreError> {
-        unimplemented!()
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        let (top, size_bytes) = state.volume(name).map(|v| (v.top, v.size_bytes))?;
+        if state.open.contains_key(name) {
+            return Err(StoreError::Busy { name: name.to_owned() });
+        }
+        let mut below = state.frozen_chain(top)?;
+        below.iter().try_for_each(|frozen| frozen.layer.files.open_existing())?;
+        let frozen = below.remove(0);
+        state.layers.remove(&top);
+        let chain = Chain { top: Arc::new(Top::thaw(frozen)), below };
+        let core = Arc::new(Core::new(chain, size_bytes, inner.options.host_sync));
+        state.open.insert(name.to_owned(), Arc::clone(&core));
+        drop(state);
+        Ok(Arc::new(BlockStore::new(name, core, self.clone())))
     }
+
     /// Waits until the background work (layers merged, journals rewritten) has nothing left to do.
     pub fn settle(&self) {
-        unimplemented!()
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        state.waiting += 1;
+        inner.changed.notify_all();
+        while state.working || inner.next_job(&state).is_some() {
+            inner.changed.wait(&mut state);
+        }
+        state.waiting -= 1;
     }
+
+    pub(super) fn close_volume(&self, name: &str) {
+        let inner = self.inner();
+        let core = inner.state.lock().open.get(name).cloned();
+        let core = core.expect("only the handle that is dropped closes the volume");
+        let top = Arc::clone(&core.chain.load().top);
+        let unsealed = top.layer.journal.lock().is_unsealed();
+        if unsealed && let Err(e) = top.layer.rewrite_journal(|| top.maps()) {
+            tracing::warn!(volume = name, error = %e, "kept the journal as it is");
+        }
+        let mut state = inner.state.lock();
+        state.open.remove(name);
+        let top = core.chain.load().top.freeze();
+        top.layer.journal.lock().close_file();
+        state.layers.insert(top.layer.id, Ok(top));
+        state.rounds = 0;
+        inner.something_changed(&mut state);
+    }
+
+    /// The chain of an open volume, and how many of its layers lie above `snapshot`.
+    pub(super) fn chain_since(
+        &self,
+        volume: &str,
+        core: &Core,
+        snapshot: &str,
+    ) -> Result<(Arc<Chain>, usize), StoreError> {
+        let state = self.inner().state.lock();
+        let layer = state.snapshot(snapshot)?.layer;
+        let chain = core.chain.load_full();
+        let below = chain.below.iter().position(|frozen| frozen.layer.id == layer);
+        let not_ancestor =
+            || StoreError::NotAncestor { volume: volume.to_owned(), snapshot: snapshot.to_owned() };
+        below.map(|at| (chain, at + 1)).ok_or_else(not_ancestor)
+    }
+
+    fn inner(&self) -> &Inner {
+        &self.keeper.inner
+    }
+}
+
+impl Inner {
+    /// Makes `next` the manifest.
+    pub(super) fn commit(&self, state: &mut State, next: Manifest) -> Result<(), StoreError> {
+        let durable = self.options.host_sync;
+        if durable {
+            sync_dir(&self.layers_dir)?; // no manifest on disk names a file that is not
+        }
+        next.save(&self.dir, durable)?;
+        state.manifest = next;
+        state.manifest_unsynced = true;
+        if durable {
+            // The new manifest is in place either way; where this fails, the background work tries again.
+            state.manifest_unsynced = sync_dir(&self.dir).is_err();
+        }
+        self.something_changed(state);
+        Ok(())
+    }
+
+    /// Puts the manifest on the host's disk.
+    pub(super) fn sync_manifest(&self) -> Result<(), StoreError> {
+        super::manifest::sync_manifest(&self.dir)
+    }
+
+    /// Puts an empty layer on a volume; `change` gets the layer that is frozen by that.
+    pub(super) fn put_layer_on_top(
+        &self,
+        state: &mut State,
+        volume: &str,
+        change: impl FnOnce(&mut Manifest, LayerId),
+    ) -> Result<LayerId, StoreError> {
+        let mut next = state.manifest.clone();
+        let old = state.volume(volume)?.top;
+        let top = next.add_layer(Some(old));
+        if let Some(entry) = next.volumes.get_mut(volume) {
+            entry.top = top;
+        }
+        change(&mut next, old);
+        let empty = Frozen::create(&self.layers_dir, top, true, self.options.host_sync)?;
+        // First the manifest, then the writes: none may be answered in a layer that a crash would make an orphan.
+        self.commit(state, next).inspect_err(|_| remove_files(&self.layers_dir, top))?;
+        match state.open.get(volume) {
+            Some(core) => {
+                let frozen = core.freeze(empty);
+                state.layers.insert(old, Ok(frozen));
+            }
+            None => {
+                state.layers.insert(top, Ok(empty));
+            }
+        }
+        Ok(old)
+    }
+
+    /// Gives a frozen layer that is the volume as it is now.
+    fn point_in_time(
+        &self,
+        state: &mut State,
+        volume: &str,
+        change: impl FnOnce(&mut Manifest, LayerId),
+    ) -> Result<LayerId, StoreError> {
+        let top = state.volume(volume)?.top;
+        state.refuse_damaged(top)?;
+        // With nothing written since the last one, that one is this one.
+        if let (true, Some(parent)) = (state.top_is_empty(volume, top), state.manifest.parent(top)) {
+            let mut next = state.manifest.clone();
+            change(&mut next, parent);
+            self.commit(state, next)?;
+            return Ok(parent);
+        }
+        self.put_layer_on_top(state, volume, change)
+    }
+
+    fn add_volume(
+        &self,
+        state: &mut State,
+        name: &str,
+        parent: Option<LayerId>,
+        volume: impl FnOnce(LayerId) -> VolumeEntry,
+    ) -> Result<(), StoreError> {
+        let mut next = state.manifest.clone();
+        let top = next.add_layer(parent);
+        next.volumes.insert(name.to_owned(), volume(top));
+        let empty = Frozen::create(&self.layers_dir, top, parent.is_some(), self.options.host_sync)?;
+        empty.layer.journal.lock().close_file();
+        self.commit(state, next).inspect_err(|_| remove_files(&self.layers_dir, top))?;
+        state.layers.insert(top, Ok(empty));
+        Ok(())
+    }
+
+    /// Commits, and removes the files of layers that nothing needs any more.
+    pub(super) fn commit_and_drop_layers(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        mut next: Manifest,
+    ) -> Result<(), StoreError> {
+        let gone = next.drop_unreachable();
+        self.commit(&mut state, next)?;
+        state.rounds = 0;
+        let gone: Vec<_> = gone.into_iter().map(|id| (id, state.layers.remove(&id))).collect();
+        drop(state);
+        for (id, layer) in gone {
+            match layer {
+                Some(Ok(frozen)) => frozen.layer.remove(),
+                _ => remove_files(&self.layers_dir, id),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the background work look again.
+    fn something_changed(&self, state: &mut State) {
+        state.given_up.clear();
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    pub(super) fn volume(&self, name: &str) -> Result<&VolumeEntry, StoreError> {
+        let not_found = || StoreError::NotFound { kind: "volume", name: name.to_owned() };
+        self.manifest.volumes.get(name).ok_or_else(not_found)
+    }
+
+    fn snapshot(&self, name: &str) -> Result<&SnapshotEntry, StoreError> {
+        let not_found = || StoreError::NotFound { kind: "snapshot", name: name.to_owned() };
+        self.manifest.snapshots.get(name).ok_or_else(not_found)
+    }
+
+    fn may_create_volume(&self, name: &str) -> Result<(), StoreError> {
+        check_name(name)?;
+        if self.manifest.volumes.contains_key(name) {
+            return Err(StoreError::Exists { kind: "volume", name: name.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// A layer as it is now, whether it is written to or not.
+    pub(super) fn layer(&self, id: LayerId) -> Result<Frozen, Damage> {
+        if let Some(layer) = self.layers.get(&id) {
+            return layer.clone();
+        }
+        let core = self.manifest.volume_on(id).and_then(|name| self.open.get(name));
+        Ok(core.expect("a layer is loaded, or an open volume writes to it").chain.load().top.freeze())
+    }
+
+    fn top_is_empty(&self, volume: &str, top: LayerId) -> bool {
+        match self.open.get(volume) {
+            Some(core) => core.chain.load().top.is_empty(),
+            None => self.layers.get(&top).is_some_and(|l| l.as_ref().is_ok_and(|top| top.maps.is_empty())),
+        }
+    }
+
+    fn refuse_damaged(&self, top: LayerId) -> Result<(), StoreError> {
+        let damage = self.manifest.chain(top).into_iter().find_map(|id| self.layers.get(&id)?.as_ref().err());
+        damage.map_or(Ok(()), |damage| Err(damage.clone().into()))
+    }
+
+    /// A layer and all below it, nearest first, as they are now.
+    fn frozen_chain(&self, top: LayerId) -> Result<Vec<Frozen>, StoreError> {
+        let layers: Result<_, Damage> =
+            self.manifest.chain(top).into_iter().map(|id| self.layer(id)).collect();
+        Ok(layers?)
+    }
+}
+
+fn check_name(name: &str) -> Result<(), StoreError> {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let valid = name.len() <= 63
+        && name.bytes().next().is_some_and(plain)
+        && name.bytes().all(|b| plain(b) || b"._-".contains(&b));
+    if valid { Ok(()) } else { Err(StoreError::Name { name: name.to_owned() }) }
+}
+
+fn check_size(size_bytes: u64) -> Result<(), StoreError> {
+    if (BLOCK_BYTES..=MAX_VOLUME_BYTES).contains(&size_bytes) && size_bytes.is_multiple_of(BLOCK_BYTES) {
+        return Ok(());
+    }
+    let rule =
+        format!("give a multiple of {BLOCK_BYTES} bytes, at least one, at most {MAX_VOLUME_BYTES} (64 TiB)");
+    Err(StoreError::Size { size_bytes, rule })
+}
+
+fn check_not_below(size_bytes: u64, least: u64, of: &str) -> Result<(), StoreError> {
+    if size_bytes >= least {
+        return Ok(());
+    }
+    Err(StoreError::Size { size_bytes, rule: format!("{of} has {least} bytes, and a volume only grows") })
+}
+
+fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }

@@ -1,0 +1,110 @@
+//! The full check of a store, and the reading of one layer that opening shares with it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::files::data_path;
+use super::home::{LAYERS, lock, orphans};
+use super::journal::{Scan, journal_path, scan};
+use super::manifest::{LayerId, Manifest};
+use super::maps::SEGMENTS;
+use super::{BLOCK_BYTES, CheckReport, Damage, StoreError};
+
+/// Reads all metadata of a store that no process has open, changes nothing, and lists every damage.
+///
+/// With `volume`, only what that volume needs is looked at. The bytes of data have no checksums: of the data files it is
+/// checked that they are long enough for every block that the journals put there.
+///
+/// # Errors
+///
+/// [`StoreError::Locked`] while the store is open, [`StoreError::NotFound`] for an unknown volume,
+/// [`StoreError::Foreign`] for the store of a later version, [`StoreError::Io`] where there is no store or the host does
+/// not let it read. Damage is no error here; it is in the report.
+pub fn check(dir: &Path, volume: Option<&str>) -> Result<CheckReport, StoreError> {
+    let _lock = lock(dir, false)?;
+    let mut report = CheckReport::default();
+    let manifest = match Manifest::load(dir) {
+        Ok(Some(manifest)) => manifest,
+        Ok(None) => {
+            let file = dir.join(super::manifest::MANIFEST);
+            report.damages.push(Damage { file, offset: 0, what: "the file is missing".to_owned() });
+            return Ok(report);
+        }
+        Err(StoreError::Damaged(damage)) => {
+            report.damages.push(damage);
+            return Ok(report);
+        }
+        Err(e) => return Err(e),
+    };
+    let layers_dir = dir.join(LAYERS);
+    let layers: BTreeSet<LayerId> = match volume {
+        Some(name) => {
+            let not_found = || StoreError::NotFound { kind: "volume", name: name.to_owned() };
+            let entry = manifest.volumes.get(name).ok_or_else(not_found)?;
+            report.volumes = 1;
+            manifest.chain(entry.top).into_iter().collect()
+        }
+        None => {
+            report.volumes = manifest.volumes.len();
+            report.snapshots = manifest.snapshots.len();
+            for path in orphans(&layers_dir, &manifest)? {
+                report.notes.push(format!("{} is left over; the next open removes it", path.display()));
+            }
+            manifest.layers.keys().copied().collect()
+        }
+    };
+    for id in layers {
+        check_layer(&layers_dir, &manifest, id, &mut report)?;
+    }
+    Ok(report)
+}
+
+fn check_layer(
+    dir: &Path,
+    manifest: &Manifest,
+    id: LayerId,
+    report: &mut CheckReport,
+) -> Result<(), StoreError> {
+    let mut scan = load_layer(dir, id, manifest.parent(id).is_some())?;
+    report.layers += 1;
+    report.records += scan.records;
+    report.blocks += scan.maps.data_blocks();
+    if let Some(torn) = &scan.torn {
+        let (file, bytes, offset) = (journal_path(dir, id), torn.bytes, torn.offset);
+        let note = format!(
+            "{} ends in a torn record ({bytes} bytes at {offset}), which the next open cuts off",
+            file.display()
+        );
+        report.notes.push(note);
+    }
+    if let (Some(name), Some(last)) = (manifest.volume_on(id), scan.maps.last_data()) {
+        let size = manifest.volumes.get(name).map_or(0, |v| v.size_bytes);
+        if (last + 1) * BLOCK_BYTES > size {
+            let what = format!("block {last} lies beyond the {size} bytes of volume {name}");
+            scan.damages.push(Damage { file: journal_path(dir, id), offset: 0, what });
+        }
+    }
+    report.damages.append(&mut scan.damages);
+    Ok(())
+}
+
+/// Reads the journal of a layer and compares it with the data files.
+pub(super) fn load_layer(dir: &Path, id: LayerId, has_parent: bool) -> Result<Scan, StoreError> {
+    let mut scan = scan(dir, id, has_parent)?;
+    for segment in 0..SEGMENTS {
+        let Some(last) = scan.maps.last_data_in_segment(segment) else { continue };
+        let file = data_path(dir, id, segment);
+        let what = match file.metadata() {
+            Ok(meta) if meta.len() < (last + 1) * BLOCK_BYTES => {
+                Some((meta.len(), "the file ends before a block it has to hold"))
+            }
+            Ok(_) => None,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Some((0, "the file is missing")),
+            Err(e) => return Err(StoreError::io("examine", file)(e)),
+        };
+        if let Some((offset, what)) = what {
+            scan.damages.push(Damage { file, offset, what: what.to_owned() });
+        }
+    }
+    Ok(scan)
+}

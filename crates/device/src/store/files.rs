@@ -1,0 +1,174 @@
+//! The data of a layer: sparse files in which a block lies at its own offset.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+
+use super::maps::{SEGMENT_BYTES, SEGMENTS};
+use super::{LayerId, StoreError};
+
+/// The data files of one layer, one per 8 TiB, created when they are first written to.
+#[derive(Debug)]
+pub(super) struct Files {
+    dir: PathBuf,
+    id: LayerId,
+    segments: [OnceLock<File>; SEGMENTS],
+    /// Whether the layer is removed, so that no file of it may be created any more.
+    opening: Mutex<bool>,
+    unsynced: AtomicBool,
+    created: AtomicBool,
+}
+
+impl Files {
+    pub(super) fn new(dir: &Path, id: LayerId) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            id,
+            segments: Default::default(),
+            opening: Mutex::new(false),
+            // After a restart nobody knows what reached the disk.
+            unsynced: AtomicBool::new(true),
+            created: AtomicBool::new(true),
+        }
+    }
+
+    /// Opens every file that exists, so that readers keep what they need even when the layer is removed meanwhile.
+    pub(super) fn open_existing(&self) -> Result<(), StoreError> {
+        for segment in 0..SEGMENTS {
+            let path = data_path(&self.dir, self.id, segment);
+            match OpenOptions::new().read(true).write(true).open(&path) {
+                Ok(file) => drop(self.segments[segment].set(file)),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(StoreError::io("open", path)(e)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills `buf`. The range must be data: a file that ends inside it is damaged.
+    pub(super) fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
+        for_each_segment(offset, buf.len(), |segment, at, range| {
+            let file = self.segments[segment].get().ok_or_else(|| self.missing(segment))?;
+            file.read_exact_at(&mut buf[range], at)
+                .map_err(|e| if e.kind() == io::ErrorKind::UnexpectedEof { self.missing(segment) } else { e })
+        })
+    }
+
+    /// Writes `buf`, creating the file where it is missing.
+    pub(super) fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        self.mark_unsynced();
+        for_each_segment(offset, buf.len(), |segment, at, range| {
+            self.segment(segment)?.write_all_at(&buf[range], at)
+        })
+    }
+
+    /// Gives the host space of a range back; the range reads as zeroes. A file system that cannot leaves it as it is.
+    pub(super) fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        let len = usize::try_from(len).map_err(io::Error::other)?;
+        let punched = for_each_segment(offset, len, |segment, at, range| {
+            let Some(file) = self.segments[segment].get() else { return Ok(()) };
+            let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            let len = u64::try_from(range.len()).map_err(io::Error::other)?;
+            loop {
+                match fallocate(file, mode, at, len) {
+                    Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+                    Err(Errno::INTR) => {}
+                    Err(e) => return Err(e.into()),
+                }
+            }
+        });
+        self.mark_unsynced();
+        punched
+    }
+
+    /// Puts what was written on the host's disk. Not to be called twice at a time.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        if !self.unsynced.swap(false, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let new_names = self.created.swap(false, Ordering::SeqCst);
+        let mut all = self.segments.iter().filter_map(OnceLock::get).try_for_each(File::sync_data);
+        if new_names && all.is_ok() {
+            all = File::open(&self.dir).and_then(|dir| dir.sync_all());
+        }
+        if all.is_err() {
+            self.created.fetch_or(new_names, Ordering::SeqCst);
+            self.unsynced.store(true, Ordering::SeqCst);
+        }
+        all
+    }
+
+    /// Host space, bytes.
+    pub(super) fn allocated_bytes(&self) -> u64 {
+        let blocks =
+            |segment| data_path(&self.dir, self.id, segment).metadata().map_or(0, |m| m.blocks() * 512);
+        (0..SEGMENTS).map(blocks).sum()
+    }
+
+    /// Lets no more files be created.
+    pub(super) fn retire(&self) {
+        *self.opening.lock() = true;
+    }
+
+    fn segment(&self, segment: usize) -> io::Result<&File> {
+        if let Some(file) = self.segments[segment].get() {
+            return Ok(file);
+        }
+        let retired = self.opening.lock();
+        if *retired {
+            return Err(self.missing(segment));
+        }
+        if self.segments[segment].get().is_none() {
+            let path = data_path(&self.dir, self.id, segment);
+            let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+            self.created.store(true, Ordering::SeqCst);
+            drop(self.segments[segment].set(file));
+        }
+        Ok(self.segments[segment].get().expect("set above, and never unset"))
+    }
+
+    /// To be called after the write: a sync between the two would take the mark and miss the bytes.
+    fn mark_unsynced(&self) {
+        // Only the first write after a sync touches the shared cache line for writing.
+        if !self.unsynced.load(Ordering::SeqCst) {
+            self.unsynced.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn missing(&self, segment: usize) -> io::Error {
+        let path = data_path(&self.dir, self.id, segment);
+        io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!("{} ends before a block it has to hold", path.display()),
+        )
+    }
+}
+
+/// Path of one data file.
+pub(super) fn data_path(dir: &Path, id: LayerId, segment: usize) -> PathBuf {
+    dir.join(if segment == 0 { format!("{id}.data") } else { format!("{id}.data{segment}") })
+}
+
+fn for_each_segment(
+    offset: u64,
+    len: usize,
+    mut io: impl FnMut(usize, u64, std::ops::Range<usize>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut done = 0;
+    while done < len {
+        let at = offset + u64::try_from(done).map_err(io::Error::other)?;
+        let inside = at % SEGMENT_BYTES;
+        let room = usize::try_from(SEGMENT_BYTES - inside).unwrap_or(usize::MAX);
+        let end = len.min(done.saturating_add(room));
+        io(usize::try_from(at / SEGMENT_BYTES).map_err(io::Error::other)?, inside, done..end)?;
+        done = end;
+    }
+    Ok(())
+}

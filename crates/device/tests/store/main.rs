@@ -1,0 +1,4 @@
+//! The block store on real files: what it promises, and what it does when the host, the disk or the process fails.
+
+#![allow(clippy::unwrap_used)] // in a test a failed step is a failed test
+mod model;
