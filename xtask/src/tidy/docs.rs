@@ -1,4 +1,5 @@
-//! Rules for Markdown: links that lead somewhere, no line numbers of sources, no lost decision.
+//! Rules for Markdown: links and paths that lead somewhere, no line numbers of sources, no lost
+//! decision, no crate that the map leaves out.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +9,9 @@ use super::{Findings, line_of};
 use crate::repo::Repo;
 
 const DECISIONS: &str = "docs/decisions/";
+const MAP: &str = "ARCHITECTURE.md";
+/// What a text in backticks begins with where it means a path from the root.
+const FOLDERS: [&str; 8] = ["benches/", "crates/", "docs/", "scripts/", "src/", "tests/", "xtask/", ".ci/"];
 
 /// A link of a document, and the line that it stands in.
 struct Link {
@@ -26,8 +30,44 @@ pub(super) fn check(repo: &Repo, findings: &mut Findings) {
         for (number, line) in text.lines().enumerate().filter(|(_, line)| cites_a_line(line)) {
             findings.add(path, number + 1, format!("cites a line of a source, which moves: {}", line.trim()));
         }
+        check_paths(repo, path, text.lines().map(str::to_owned), findings);
+    }
+    for (path, text) in repo.texts(".rs") {
+        let comments = text.lines().map(|line| if line.trim_start().starts_with("//") { line } else { "" });
+        check_paths(repo, path, comments.map(str::to_owned), findings);
     }
     check_decisions(repo, findings);
+    check_map(repo, findings);
+}
+
+/// Paths in backticks must exist, where they begin at the root or beside the source file.
+fn check_paths(repo: &Repo, path: &str, lines: impl Iterator<Item = String>, findings: &mut Findings) {
+    for (number, line) in lines.enumerate() {
+        for quoted in line.split('`').skip(1).step_by(2) {
+            let is_path = FOLDERS.iter().any(|folder| quoted.starts_with(folder))
+                && quoted.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
+            let here = crate_of(path).map(|folder| format!("{folder}{quoted}"));
+            let exists = |path: &str| repo.has(path.trim_end_matches('/'));
+            if is_path && !exists(quoted) && !here.as_deref().is_some_and(exists) {
+                findings.add(path, number + 1, format!("names `{quoted}`, which does not exist"));
+            }
+        }
+    }
+}
+
+/// The folder of the crate that a source file lies in, with its `/`.
+fn crate_of(path: &str) -> Option<&str> {
+    let inside = path.strip_prefix("crates/")?;
+    Some(&path[..path.len() - inside.len() + inside.find('/')? + 1])
+}
+
+/// A part that the map leaves out will not be found.
+fn check_map(repo: &Repo, findings: &mut Findings) {
+    let Some(map) = repo.text(MAP) else { return };
+    let manifests = repo.texts("/Cargo.toml").filter_map(|(path, _)| path.strip_suffix("/Cargo.toml"));
+    for folder in manifests.filter(|folder| !map.contains(&format!("`{folder}`"))) {
+        findings.add(MAP, 0, format!("the map leaves out `{folder}`"));
+    }
 }
 
 /// A decision that the list does not name will not be found again.
@@ -166,6 +206,26 @@ mod tests {
         assert_eq!(found([("a.md", "see `volume.rs`: it holds 3")]), Vec::<String>::new());
         assert!(found([("a.md", "see src/volume.rs:33")])[0].contains("a.md:1: cites a line"));
         assert!(found([("a.md", "see src/volume.rs#L33")])[0].contains("cites a line"));
+    }
+
+    #[test]
+    fn a_path_that_does_not_exist_is_caught() {
+        let files = |path: &str| {
+            let source = format!("//! See `{path}`.\nconst X: &str = \"`src/none.rs`\";");
+            found([("crates/a/src/b.rs", source.as_str()), ("docs/x.md", "")])
+        };
+        for path in ["docs/x.md", "docs/", "src/b.rs", "src/b", "target/x", "docs/{x}"] {
+            let expected = usize::from(path == "src/b");
+            assert_eq!(files(path).len(), expected, "{path}");
+        }
+        assert!(found([("a.md", "one\n`src/lib.rs`")])[0].starts_with("a.md:2: names `src/lib.rs`"));
+    }
+
+    #[test]
+    fn a_crate_that_the_map_leaves_out_is_caught() {
+        let map = |text: &str| found([("ARCHITECTURE.md", text), ("crates/a/Cargo.toml", "")]);
+        assert_eq!(map("| `crates/a` | is |"), Vec::<String>::new());
+        assert!(map("| crates |")[0].contains("the map leaves out `crates/a`"));
     }
 
     #[test]
