@@ -196,12 +196,14 @@ impl Connection {
 
     fn handle(self: &Arc<Self>, header: RequestHeader, input: &mut Input) -> io::Result<()> {
         if let Err(refusal) = self.judge(&header) {
-            self.refuse(&header, &refusal);
             if header.payload() > MAX_SKIPPED_PAYLOAD {
                 return Err(invalid(format!("a write of {} bytes", header.payload())));
             }
+            // First all of the payload: a client may not expect a reply while it still sends.
             self.uncork();
-            return input.skip(usize_of(header.payload()), None);
+            input.skip(usize_of(header.payload()), None)?;
+            self.refuse(&header, &refusal);
+            return Ok(());
         }
         match header.command {
             Command::Flush => {

@@ -1,0 +1,159 @@
+//! Listening, refusing to listen, and stopping.
+
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt, net::UnixListener},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use ebbtide_device::{
+    faults::Faults,
+    nbd::{NbdAddress, NbdError, NbdOptions, NbdServer},
+};
+
+use crate::{
+    Served,
+    raw::{Client, READ, WRITE},
+};
+
+fn listen(served: &Served, address: &str) -> Result<NbdServer, NbdError> {
+    let address = NbdAddress::parse(address)?;
+    NbdServer::listen(Arc::clone(&served.volume), &address, NbdOptions::new("other"))
+}
+
+fn unix(served: &Served, name: &str) -> String {
+    format!("unix:{}", served.path(name).display())
+}
+
+#[test]
+fn a_socket_is_for_its_owner_and_goes_when_the_server_stops() {
+    let served = Served::new(8, 0);
+    let path = served.path("vol.sock");
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    served.server.stop();
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_socket_that_another_server_put_there_meanwhile_stays() {
+    let served = Served::new(8, 0);
+    let path = served.path("vol.sock");
+    fs::remove_file(&path).unwrap();
+    let _other = UnixListener::bind(&path).unwrap();
+    served.server.stop();
+    assert!(path.exists());
+}
+
+#[test]
+fn a_stale_socket_is_replaced_and_a_living_one_is_not() {
+    let served = Served::new(8, 0);
+    assert!(matches!(listen(&served, &unix(&served, "vol.sock")), Err(NbdError::InUse { .. })));
+    drop(UnixListener::bind(served.path("stale")).unwrap());
+    let server = listen(&served, &unix(&served, "stale")).unwrap();
+    drop(Client::at(&served.path("stale")));
+    server.stop();
+}
+
+#[test]
+fn a_file_in_the_way_is_left_alone() {
+    let served = Served::new(8, 0);
+    fs::write(served.path("data"), "precious").unwrap();
+    let error = listen(&served, &unix(&served, "data")).unwrap_err();
+    assert!(matches!(error, NbdError::NotASocket { .. }), "{error}");
+    assert_eq!(fs::read(served.path("data")).unwrap(), b"precious");
+}
+
+#[test]
+fn a_missing_directory_and_a_taken_port_are_named() {
+    let served = Served::new(8, 0);
+    let error = listen(&served, &unix(&served, "no/where")).unwrap_err();
+    assert!(matches!(error, NbdError::Listen { .. }) && error.to_string().contains("no/where"), "{error}");
+    let server = listen(&served, "tcp:127.0.0.1:0").unwrap();
+    let error = listen(&served, &server.address().to_string()).unwrap_err();
+    assert!(matches!(error, NbdError::InUse { .. }), "{error}");
+}
+
+#[test]
+fn tcp_beyond_the_loopback_needs_to_be_allowed() {
+    let served = Served::new(8, 0);
+    for host in ["0.0.0.0", "[::]"] {
+        let error = listen(&served, &format!("tcp:{host}:0")).unwrap_err();
+        assert!(matches!(error, NbdError::BeyondLoopback { .. }), "{error}");
+    }
+    let mut options = NbdOptions::new("other");
+    options.beyond_loopback = true;
+    let address = NbdAddress::parse("tcp:0.0.0.0:0").unwrap();
+    NbdServer::listen(Arc::clone(&served.volume), &address, options).unwrap().stop();
+}
+
+#[test]
+fn connections_beyond_the_bound_are_closed_and_count_again_once_others_end() {
+    let served = Served::with(8, 0, |options| options.max_connections = 2);
+    let first = Client::ready(&served, false);
+    let _second = Client::ready(&served, false);
+    assert_eq!(served.server.connections(), 2);
+    let third = std::os::unix::net::UnixStream::connect(served.path("vol.sock")).unwrap();
+    third.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    assert_eq!(std::io::Read::read(&mut &third, &mut [0; 18]).unwrap_or(0), 0);
+    drop(first);
+    let start = Instant::now();
+    while served.server.connections() > 1 {
+        assert!(start.elapsed() < Duration::from_secs(10));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(Client::ready(&served, false));
+}
+
+#[test]
+fn a_client_that_does_not_negotiate_in_time_is_dropped() {
+    let served = Served::with(8, 0, |options| options.handshake_timeout = Duration::from_millis(200));
+    let mut silent = Client::connect(&served);
+    let mut dripping = Client::connect(&served);
+    let done = Client::ready(&served, false);
+    dripping.send(&[0, 0]);
+    assert!(silent.is_closed() && dripping.is_closed());
+    std::thread::sleep(Duration::from_millis(250));
+    let mut done = done;
+    done.request(READ, 0, 1, 0, 512);
+    assert_eq!(done.simple_reply(), (0, 1));
+}
+
+#[test]
+fn stopping_answers_what_is_in_flight_and_closes() {
+    let served = Served::new(8, 50_000);
+    let mut client = Client::ready(&served, false);
+    for cookie in 0..4 {
+        client.request(READ, 0, cookie, 0, 4096);
+    }
+    while served.volume.in_flight() < 4 {
+        std::thread::yield_now();
+    }
+    let Served { server, .. } = served;
+    let start = Instant::now();
+    let stopping = std::thread::spawn(move || server.stop());
+    for cookie in 0..4 {
+        assert_eq!(client.simple_reply(), (0, cookie));
+        client.skip(4096);
+    }
+    assert!(client.is_closed());
+    stopping.join().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+}
+
+#[test]
+fn stopping_does_not_wait_for_ever_for_a_volume_that_stalls() {
+    let served = Served::with(8, 0, |options| options.stop_timeout = Duration::from_millis(100));
+    served.volume.set_faults(Faults { stalled: true, ..Faults::default() }).unwrap();
+    let mut client = Client::ready(&served, false);
+    client.request(WRITE, 0, 1, 0, 512);
+    client.send(&[1; 512]);
+    while served.volume.in_flight() < 1 {
+        std::thread::yield_now();
+    }
+    let Served { server, volume, .. } = served;
+    let start = Instant::now();
+    server.stop();
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    volume.set_faults(Faults::default()).unwrap();
+}
