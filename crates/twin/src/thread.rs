@@ -225,7 +225,8 @@ impl Thread {
         Step::Issue(Io { op, offset, len })
     }
 
-    /// A flush when it is due; while it runs the clone submits nothing else.
+    /// A flush when it is due. It takes a place of the depth, as fio's does, so that at depth 1 it
+    /// follows its write; while it runs the clone submits nothing else.
     fn flush_or_wait(&mut self) -> Option<Step> {
         let flush = self.flush.as_mut()?;
         if flush.in_flight {
@@ -233,6 +234,9 @@ impl Thread {
         }
         if flush.writes < flush.every {
             return None;
+        }
+        if self.in_flight >= self.depth {
+            return Some(Step::Blocked);
         }
         flush.writes = 0;
         flush.in_flight = true;

@@ -1,0 +1,5 @@
+//! Jobs on volumes in virtual time, against the formulas that AWS publishes.
+
+mod formulas;
+mod jobs;
+mod support;
