@@ -5,6 +5,7 @@ mod cli;
 mod control;
 mod exit;
 mod home;
+mod report;
 mod serve;
 mod simulate;
 mod snapshot;

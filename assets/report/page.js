@@ -52,8 +52,16 @@
     3600, 7200, 10800, 14400, 21600, 43200, 86400, 172800, 604800, 2592000,
   ];
 
-  // Vertical lines at the moments that change the picture.
+  // Vertical lines at the moments that change the picture, with their names above the plot.
+  const LABEL_LINE = 15;
+
+  // How many lines of labels stand above a plot, so that neighbours do not overlap.
+  function labelLines(list) {
+    return Math.min(list.length, 3);
+  }
+
   function marks(list) {
+    const lines = labelLines(list);
     return {
       hooks: {
         draw: (plot) => {
@@ -62,19 +70,20 @@
           ctx.save();
           ctx.strokeStyle = ctx.fillStyle = color("mark");
           ctx.lineWidth = ratio;
-          ctx.setLineDash([4 * ratio, 4 * ratio]);
           ctx.font = 12 * ratio + "px " + color("font");
           list.forEach((mark, index) => {
             const x = plot.valToPos(mark.x, "x", true);
             if (x < bbox.left - 1 || x > bbox.left + bbox.width + 1) return;
+            const above = (lines - 1 - (index % lines)) * LABEL_LINE;
+            ctx.setLineDash([4 * ratio, 4 * ratio]);
             ctx.beginPath();
-            ctx.moveTo(x, bbox.top);
+            ctx.moveTo(x, bbox.top - above * ratio);
             ctx.lineTo(x, bbox.top + bbox.height);
             ctx.stroke();
-            const width = ctx.measureText(mark.label).width + 8 * ratio;
-            const left = x + width > bbox.left + bbox.width;
-            ctx.textAlign = left ? "right" : "left";
-            ctx.fillText(mark.label, x + (left ? -6 : 6) * ratio, bbox.top + (12 + (index % 3) * 15) * ratio);
+            const width = ctx.measureText(mark.label).width;
+            const overflows = x + width > bbox.left + bbox.width;
+            ctx.textAlign = overflows ? "right" : "left";
+            ctx.fillText(mark.label, x + (overflows ? 2 : -2) * ratio, bbox.top - (above + 5) * ratio);
           });
           ctx.restore();
         },
@@ -102,11 +111,12 @@
     const whole = chart.scale === "log" ? (value) => Math.abs(Math.log10(value) % 1) < 1e-6 : () => true;
     return {
       width,
-      height: chart.scale === "log" ? 240 : 190,
+      height: (chart.scale === "log" ? 230 : 180) + labelLines(chart.marks) * LABEL_LINE,
+      padding: [8 + labelLines(chart.marks) * LABEL_LINE, 12, 0, 0],
       cursor: { sync: { key: section.heading }, points: { size: 6 }, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: yScale(chart) },
       axes: [
-        { ...axis, space: 70, incrs: TIME_STEPS, values: (_, ticks) => ticks.map(duration) },
+        { ...axis, size: 30, space: 70, incrs: TIME_STEPS, values: (_, ticks) => ticks.map(duration) },
         { ...axis, size: 66, values: (_, ticks) => ticks.map((tick) => (tick === null || !whole(tick) ? "" : format(tick))) },
       ],
       series: [{ label: section.x_label, value: (_, value) => (value === null ? "" : duration(value)) }].concat(
@@ -119,6 +129,7 @@
           value: (_, value) => (value === null ? "\u2013" : format(value)),
         }))
       ),
+      legend: { markers: { width: 2, dash: (plot, index) => (plot.series[index].dash ? "dashed" : "solid") } },
       plugins: [marks(chart.marks)],
     };
   }

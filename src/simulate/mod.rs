@@ -1,20 +1,88 @@
-//! `ebbtide simulate`: a volume alone, in virtual time.
+//! `ebbtide simulate`: fio's jobs on volumes, in virtual time.
+//!
+//! [`plan`] reads the arguments, [`run`](mod@run) drives the volumes, [`words`] judges what came
+//! out, and [`text`], [`json`] and [`page`] show it.
 
-use crate::exit::Exit;
+mod figures;
+mod json;
+mod page;
+mod plan;
+mod progress;
+mod run;
+mod text;
+mod words;
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use crate::exit::{Exit, Refusal};
+use plan::Plan;
 
 /// What to simulate.
 #[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The volume, as text: gp3:size=500GiB,iops=6000
-    #[arg(long, value_name = "SPEC")]
-    pub(crate) volume: String,
+    /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared: each gets the same jobs
+    #[arg(long, value_name = "SPEC", required = true)]
+    volume: Vec<String>,
+    /// A job in fio's words, or the path of a fio job file. Several run at the same time
+    #[arg(long, value_name = "WORDS|FILE", required = true)]
+    job: Vec<String>,
+    /// Length of an interval: 100ms, 1s, 5m. Given, the table shows every one of them [default: 1s,
+    /// longer where the run exceeds a day; the table condenses them]
+    #[arg(long, value_name = "TIME")]
+    interval: Option<String>,
+    /// Attach to an EC2 instance of this type, with its own EBS limits; each volume to one of its
+    /// own
+    #[arg(long, value_name = "TYPE")]
+    instance: Option<String>,
+    /// Attach all volumes to one instance, so that they share its limits
+    #[arg(long, requires = "instance")]
+    together: bool,
+    /// Decides every draw; the same seed gives the same run
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// Write a page with charts, which opens offline
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
+
+const EXAMPLES: &str = "Examples:
+  ebbtide simulate --volume gp2:size=100GiB --job rw=randread,bs=16k,iodepth=64,runtime=3h
+  ebbtide simulate --volume gp2:size=100GiB --volume gp3:size=100GiB --job oltp.fio --html oltp.html
+  ebbtide simulate --volume gp3:size=1TiB,iops=16000 --instance r5.large \\
+      --job rw=randrw,rwmixread=70,bs=16k,rate_iops=4000,2000,runtime=2h --json
+
+Words and schema: docs/simulate.md, docs/json/simulate.md";
 
 /// Runs the simulation and prints its table, or one JSON object where `json` is set.
 ///
 /// # Errors
-/// A wrong volume or job: a [`crate::exit::Refusal`] with [`Exit::Usage`].
+/// A wrong volume or job: a [`Refusal`] with [`Exit::Usage`].
 pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<Exit> {
-    let _ = (&args.volume, json);
-    Err(crate::exit::Refusal::invariant("simulate is not built yet").into())
+    let plan = Plan::read(args)?;
+    if !json {
+        print(&text::heading(&plan))?;
+    }
+    let runs = run::all(&plan)?;
+    if let Some(path) = &args.html {
+        std::fs::write(path, page::report(&plan, &runs).to_html())
+            .with_context(|| Refusal::environment(format!("cannot write {}", path.display())))?;
+    }
+    if json {
+        print(&json::text(&plan, &runs))?;
+    } else {
+        print(&text::body(&plan, &runs, args.html.as_deref()))?;
+    }
+    Ok(Exit::Clean)
+}
+
+/// Prints to standard output. A reader who has seen enough (`| head`) is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to standard output"),
+    }
 }

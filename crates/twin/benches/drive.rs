@@ -2,6 +2,7 @@
 //!
 //! An argument gives the millions of I/Os for each case (default 10).
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use ebbtide_twin::{Interval, Observer, Percentiles, Setup, fio, simulate};
@@ -13,7 +14,9 @@ use ebbtide_volume::{
 struct Ignore;
 
 impl Observer for Ignore {
-    fn interval(&mut self, _: usize, _: &Interval, _: &Percentiles) {}
+    fn interval(&mut self, _: usize, _: &Interval, _: &Percentiles) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
 
 fn gp3() -> Limits {

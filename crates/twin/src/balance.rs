@@ -59,6 +59,11 @@ impl Balances {
         }
     }
 
+    /// Whether any of them has ended and is not back.
+    pub(crate) fn any_ended(&self) -> bool {
+        self.ended.contains(&true)
+    }
+
     pub(crate) fn into_changes(self) -> Vec<BalanceChange> {
         self.changes
     }

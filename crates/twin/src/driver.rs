@@ -94,6 +94,12 @@ pub enum SimulateError {
         /// The largest block.
         block: String,
     },
+    /// The observer gave the run up.
+    #[error("given up at {at}")]
+    GivenUp {
+        /// Where it was.
+        at: String,
+    },
     /// Virtual time stands still.
     #[error(
         "virtual time stands still at {at}: this volume answers at once and has no limits, so that a closed loop \
@@ -118,12 +124,15 @@ enum Event {
 ///
 /// # Errors
 /// See [`SimulateError`].
+///
+/// # Panics
+/// Where the interval is zero.
 pub fn simulate(setup: Setup<'_>, observer: &mut impl Observer) -> Result<Outcome, SimulateError> {
     assert!(setup.interval > Nanos::ZERO, "an interval has a length");
     let mut run = Run::new(setup)?;
     run.start_phase(0, Nanos::ZERO);
     run.drive(observer)?;
-    Ok(run.finish(observer))
+    run.finish(observer)
 }
 
 struct Run<'a> {
@@ -214,23 +223,21 @@ impl<'a> Run<'a> {
         while self.running > 0 {
             let next = self.events.next_time().expect("a clone that runs has an event to come");
             if let Some(deadline) = self.deadline.filter(|&deadline| next > deadline) {
-                self.pass_time(deadline, observer);
-                return Ok(());
+                return self.pass_time(deadline, observer);
             }
-            self.pass_time(next, observer);
+            self.pass_time(next, observer)?;
             if let Some((_, event)) = self.events.pop() {
                 self.handle(event)?;
             }
         }
         let ends = self.ends.max(self.now);
-        self.pass_time(ends, observer);
-        Ok(())
+        self.pass_time(ends, observer)
     }
 
     /// Moves the clock, ending the intervals that lie wholly before.
-    fn pass_time(&mut self, to: Nanos, observer: &mut impl Observer) {
+    fn pass_time(&mut self, to: Nanos, observer: &mut impl Observer) -> Result<(), SimulateError> {
         if to == self.now {
-            return;
+            return Ok(());
         }
         while self.next_tick.min(self.next_interval) < to {
             let at = self.next_tick.min(self.next_interval);
@@ -239,12 +246,13 @@ impl<'a> Run<'a> {
                 self.next_tick += BALANCE_TICK;
             }
             if at == self.next_interval {
-                self.end_intervals(at, observer);
+                self.end_intervals(at, observer)?;
                 self.next_interval += self.interval;
             }
         }
         self.now = to;
         self.issued_now = 0;
+        Ok(())
     }
 
     fn look_at_balances(&mut self, at: Nanos) {
@@ -253,10 +261,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn end_intervals(&mut self, at: Nanos, observer: &mut impl Observer) {
+    fn end_intervals(&mut self, at: Nanos, observer: &mut impl Observer) -> Result<(), SimulateError> {
         for (number, lane) in self.volumes.iter_mut().enumerate() {
-            lane.sampler.end_interval(number, &mut lane.volume, self.instance.as_ref(), at, observer);
+            let (volume, instance) = (&mut lane.volume, self.instance.as_ref());
+            let ended = lane.balances.any_ended();
+            if lane.sampler.end_interval(number, volume, instance, ended, at, observer).is_break() {
+                return Err(SimulateError::GivenUp { at: at.to_string() });
+            }
         }
+        Ok(())
     }
 
     fn handle(&mut self, event: Event) -> Result<(), SimulateError> {
@@ -331,10 +344,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn finish(mut self, observer: &mut impl Observer) -> Outcome {
+    fn finish(mut self, observer: &mut impl Observer) -> Result<Outcome, SimulateError> {
         let end = self.now;
         self.look_at_balances(end);
-        self.end_intervals(end, observer);
+        self.end_intervals(end, observer)?;
         let volumes = self.volumes.into_iter().map(|mut lane| {
             let stats = lane.volume.stats(end);
             VolumeOutcome {
@@ -344,7 +357,7 @@ impl<'a> Run<'a> {
                 stats,
             }
         });
-        Outcome { duration: end, volumes: volumes.collect() }
+        Ok(Outcome { duration: end, volumes: volumes.collect() })
     }
 }
 

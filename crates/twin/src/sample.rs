@@ -1,5 +1,7 @@
 //! What a run measures: intervals of virtual time, and totals.
 
+use std::ops::ControlFlow;
+
 use ebbtide_volume::{Array, Instance, Nanos, Op, Stats};
 use hdrhistogram::Histogram;
 
@@ -76,6 +78,8 @@ pub struct Interval {
     pub instance_iops_exceeded: f64,
     /// The same for the instance's throughput limit.
     pub instance_throughput_exceeded: f64,
+    /// Whether some burst credits, the volume's or the instance's, have ended and are not back.
+    pub credits_ended: bool,
     /// Share of the volume's burst credits left at the end; none without credits.
     pub credit_share: Option<f64>,
     /// Share of the instance's I/O credits left at the end; none without.
@@ -97,6 +101,18 @@ impl Interval {
         per_second(self.reads + self.writes, self.span())
     }
 
+    /// Reads a second that completed.
+    #[must_use]
+    pub fn read_iops(&self) -> f64 {
+        per_second(self.reads, self.span())
+    }
+
+    /// Writes a second that completed.
+    #[must_use]
+    pub fn write_iops(&self) -> f64 {
+        per_second(self.writes, self.span())
+    }
+
     /// Bytes a second that completed.
     #[must_use]
     pub fn bytes_per_second(&self) -> f64 {
@@ -104,15 +120,15 @@ impl Interval {
     }
 }
 
-pub(crate) fn per_second(count: u64, span: Nanos) -> f64 {
+fn per_second(count: u64, span: Nanos) -> f64 {
     if span == Nanos::ZERO { 0.0 } else { count as f64 / span.as_secs_f64() }
 }
 
 /// Receives a run's intervals as virtual time passes.
 pub trait Observer {
     /// An interval of a volume (its number in the run) has ended; `latencies` are those of its
-    /// reads and writes.
-    fn interval(&mut self, volume: usize, interval: &Interval, latencies: &Percentiles);
+    /// reads and writes. A break gives the run up.
+    fn interval(&mut self, volume: usize, interval: &Interval, latencies: &Percentiles) -> ControlFlow<()>;
 }
 
 /// Reads, or writes, of a whole run.
@@ -269,20 +285,22 @@ impl Sampler {
         number: usize,
         volume: &mut Array,
         instance: Option<&Instance>,
+        credits_ended: bool,
         now: Nanos,
         observer: &mut impl Observer,
-    ) {
+    ) -> ControlFlow<()> {
         if now <= self.start {
-            return;
+            return ControlFlow::Continue(());
         }
         self.queue_moves(now);
         let stats = volume.stats(now);
-        let interval = self.interval(&stats, instance, now);
-        observer.interval(number, &interval, &self.latencies);
+        let interval = Interval { credits_ended, ..self.interval(&stats, instance, now) };
+        observer.interval(number, &interval, &self.latencies)?;
         self.latencies.clear();
         self.counts = Counts::default();
         self.start = now;
         self.before = stats;
+        ControlFlow::Continue(())
     }
 
     fn interval(&self, stats: &Stats, instance: Option<&Instance>, now: Nanos) -> Interval {
@@ -310,6 +328,7 @@ impl Sampler {
                 stats.instance_throughput_exceeded,
                 before.instance_throughput_exceeded,
             ),
+            credits_ended: false,
             credit_share: stats.credit_share,
             instance_io_share: instance.and_then(|instance| instance.io_balance(now)),
             instance_byte_share: instance.and_then(|instance| instance.byte_balance(now)),

@@ -7,12 +7,17 @@
 mod values;
 mod words;
 
+use ebbtide_volume::Nanos;
+
 use crate::job::{Access, BlockSizes, Direction, Distribution, Job, Rate, Workload};
 use words::Draft;
 
 /// In-flight bound of a paced job without `iodepth`: an open loop, bounded so that an overloaded
 /// volume cannot take all memory.
 pub const OPEN_LOOP_DEPTH: u32 = 4096;
+
+/// The name of a job given inline without one.
+pub const UNNAMED: &str = "job";
 
 /// Words that cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,13 +81,22 @@ impl FioError {
 /// # Errors
 /// An unknown or unsupported word, or a value outside its range.
 pub fn parse_words(text: &str) -> Result<Workload, FioError> {
-    let mut draft = Draft::new("job");
+    let mut draft = Draft::new(UNNAMED);
     for (word, value) in pieces(text) {
         draft.set(&word, &value)?;
     }
     let mut notes = Vec::new();
     let job = draft.finish(0, &mut notes)?;
     Ok(Workload { jobs: vec![job], notes })
+}
+
+/// Reads a span of time as fio's words do: `90`, `90s`, `5m`, `3h`, `500ms`; `word` names it in the
+/// error.
+///
+/// # Errors
+/// A text that is no span, or one above ten years.
+pub fn parse_time(word: &str, text: &str) -> Result<Nanos, FioError> {
+    values::time(word, text, Nanos::SECOND.0)
 }
 
 /// Splits inline words, giving pieces that continue a list back to the word before.

@@ -161,3 +161,11 @@ fn an_error_in_a_job_file_names_its_line() {
     assert_eq!(error("[a\n"), "line 1: '[a' is neither a [section] nor word=value");
     assert!(error("[global]\nbs=4k\n").contains("no job section"));
 }
+
+#[test]
+fn every_word_is_documented() {
+    let documented = include_str!("../../../../docs/simulate.md");
+    let missing: Vec<_> =
+        words::accepted().filter(|word| !documented.contains(&format!("`{word}`"))).collect();
+    assert!(missing.is_empty(), "docs/simulate.md does not list {missing:?}");
+}

@@ -418,11 +418,15 @@ fn check(job: &mut Job) -> Result<(), FioError> {
     Ok(())
 }
 
-/// The known word that is spelled most like this one.
-fn nearest(word: &str) -> &'static str {
+/// Every word that is accepted, with an effect or without.
+pub(super) fn accepted() -> impl Iterator<Item = &'static str> {
     let supported = SUPPORTED.iter().flat_map(|(names, _)| names.iter());
     let ignored = IGNORED.iter().flat_map(|(names, _)| names.iter());
+    supported.chain(ignored).copied()
+}
+
+/// The known word that is spelled most like this one.
+fn nearest(word: &str) -> &'static str {
     let lower = word.to_ascii_lowercase();
-    let known = supported.chain(ignored);
-    known.min_by_key(|known| strsim::damerau_levenshtein(&lower, known)).copied().unwrap_or("rw")
+    accepted().min_by_key(|known| strsim::damerau_levenshtein(&lower, known)).unwrap_or("rw")
 }

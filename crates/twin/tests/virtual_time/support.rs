@@ -1,5 +1,7 @@
 //! Volumes as the formulas describe them, and a run that keeps its intervals.
 
+use std::ops::ControlFlow;
+
 use ebbtide_twin::{Interval, Observer, Outcome, Percentiles, Setup, SimulateError, fio, simulate};
 use ebbtide_volume::{
     Accounting, Array, AtomicUnit, Durability, GIB, Instance, Limits, MIB, Merge, Nanos, QuantileCurve,
@@ -13,12 +15,13 @@ pub(crate) const SEED: u64 = 42;
 pub(crate) struct Kept(pub(crate) Vec<Vec<Interval>>);
 
 impl Observer for Kept {
-    fn interval(&mut self, volume: usize, interval: &Interval, latencies: &Percentiles) {
+    fn interval(&mut self, volume: usize, interval: &Interval, latencies: &Percentiles) -> ControlFlow<()> {
         if self.0.len() <= volume {
             self.0.resize(volume + 1, Vec::new());
         }
         assert_eq!(latencies.count(), interval.reads + interval.writes);
         self.0[volume].push(*interval);
+        ControlFlow::Continue(())
     }
 }
 

@@ -1,0 +1,119 @@
+//! Figures as people read them.
+
+use ebbtide_volume::{MIB, Nanos};
+
+/// A whole number with commas: `1,999`.
+pub(super) fn whole(value: f64) -> String {
+    let digits = format!("{:.0}", value.max(0.0));
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A rate: whole from 100 on, with one decimal below.
+pub(super) fn rate(value: f64) -> String {
+    if value >= 99.95 { whole(value) } else { format!("{value:.1}") }
+}
+
+/// A latency with three digits; a dash without one.
+pub(super) fn latency(latency: Option<Nanos>) -> String {
+    let Some(Nanos(ns)) = latency else { return "-".into() };
+    let us = ns as f64 / 1e3;
+    let three = |value: f64| match value {
+        _ if value >= 99.95 => format!("{value:.0}"),
+        _ if value >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    };
+    match us {
+        _ if us >= 999_500.0 => format!("{} s", three(us / 1e6)),
+        _ if us >= 999.5 => format!("{} ms", three(us / 1e3)),
+        _ => format!("{us:.0} us"),
+    }
+}
+
+/// A span in its largest units: `33m20s`, `1h05m`, `500ms`.
+pub(super) fn span(span: Nanos) -> String {
+    let ms = span.0 / 1_000_000;
+    if ms < 1_000 {
+        return if ms == 0 { "0s".into() } else { format!("{ms}ms") };
+    }
+    let s = ms / 1_000;
+    let mut text = String::new();
+    for (count, unit) in [(s / 86_400, 'd'), (s % 86_400 / 3_600, 'h'), (s % 3_600 / 60, 'm')] {
+        if count > 0 {
+            text += &if text.is_empty() { format!("{count}{unit}") } else { format!("{count:02}{unit}") };
+        }
+    }
+    match (s % 60, ms % 1_000) {
+        (0, 0) => text,
+        (s, 0) if text.is_empty() => format!("{s}s"),
+        (s, 0) => format!("{text}{s:02}s"),
+        (s, ms) => format!("{text}{s}.{}s", format!("{ms:03}").trim_end_matches('0')),
+    }
+}
+
+/// Seconds with commas and the span beside them where it reads better: `2,000 s (33m20s)`.
+pub(super) fn seconds(at: Nanos) -> String {
+    let text = format!("{} s", whole(at.as_secs_f64()));
+    if at < Nanos::from_secs(120) {
+        text
+    } else {
+        format!("{text} ({})", span(Nanos(at.0 / 1_000_000_000 * 1_000_000_000)))
+    }
+}
+
+/// A share (0 to 1) as a percentage; a dash without one.
+pub(super) fn percent(share: Option<f64>) -> String {
+    match share {
+        None => "-".into(),
+        Some(share) if share > 0.0 && share < 0.0995 => format!("{:.1}%", share * 100.0),
+        Some(share) => format!("{:.0}%", share * 100.0),
+    }
+}
+
+/// Bytes in MiB.
+pub(super) fn mib(bytes: f64) -> f64 {
+    bytes / MIB as f64
+}
+
+/// A value with its last digits dropped, so that a machine's output stays short: three decimals.
+pub(super) fn short(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}
+
+/// Microseconds, to the nanosecond.
+pub(super) fn us(latency: Nanos) -> f64 {
+    latency.0 as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_read_well() {
+        assert_eq!(whole(1_999_000.4), "1,999,000");
+        assert_eq!((rate(300.0), rate(46.875)), ("300".into(), "46.9".into()));
+        assert_eq!(latency(Some(Nanos::from_us(700))), "700 us");
+        assert_eq!(latency(Some(Nanos::from_us(21_333))), "21.3 ms");
+        assert_eq!(latency(Some(Nanos::from_us(1_365_000))), "1.36 s");
+        assert_eq!(latency(None), "-");
+        assert_eq!(span(Nanos::from_secs(2_000)), "33m20s");
+        assert_eq!(span(Nanos::from_ms(90_500)), "1m30.5s");
+        assert_eq!(
+            (span(Nanos::from_secs(3_900)), span(Nanos::from_ms(20))),
+            ("1h05m".into(), "20ms".into())
+        );
+        assert_eq!(percent(Some(0.0999)), "10%");
+        assert_eq!(seconds(Nanos::from_secs(2_000)), "2,000 s (33m20s)");
+        assert_eq!(
+            (percent(Some(0.0)), percent(Some(0.021)), percent(None)),
+            ("0%".into(), "2.1%".into(), "-".into())
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! The report as a page with charts.
+
+use ebbtide_twin::Interval;
+
+use super::figures::{mib, percent, short, span, us, whole};
+use super::plan::Plan;
+use super::run::Run;
+use super::{text, words};
+use crate::report::{Chart, Fact, Format, Mark, Report, Scale, Section, Series, Table};
+
+/// A figure of an interval; none where it has none.
+type Figure = fn(&Interval) -> Option<f64>;
+
+/// The page of all runs: every chart has a line for every volume.
+pub(super) fn report(plan: &Plan, runs: &[Run]) -> Report {
+    let specs: Vec<&str> = plan.volumes.iter().map(|volume| volume.spec.as_str()).collect();
+    Report {
+        title: specs.join(" beside "),
+        subtitle: format!("Simulated in virtual time: {}", plan.job),
+        findings: findings(plan, runs),
+        facts: facts(plan, runs),
+        sections: vec![over_time(plan, runs)],
+        notes: plan.workload.notes.clone(),
+        command: plan.command.clone(),
+        footer: format!(
+            "ebbtide {}. Every figure comes from the model alone; no clock, no disk.",
+            env!("CARGO_PKG_VERSION")
+        ),
+    }
+}
+
+fn findings(plan: &Plan, runs: &[Run]) -> Vec<String> {
+    let of_run = |(volume, run): (&super::plan::Planned, &Run)| {
+        let verdict = words::verdict(plan, run).join(" ");
+        if runs.len() > 1 { format!("{}: {verdict}", volume.spec) } else { verdict }
+    };
+    plan.volumes.iter().zip(runs).map(of_run).collect()
+}
+
+fn facts(plan: &Plan, runs: &[Run]) -> Vec<Fact> {
+    let mut facts: Vec<Fact> =
+        plan.volumes.iter().map(|volume| Fact::new("Volume", volume.resolved.description.as_str())).collect();
+    if let Some(instance) = &plan.instance {
+        let shared = if plan.together { ", shared by all volumes" } else { "" };
+        facts.push(Fact::new(
+            "Instance",
+            format!(
+                "{}: {} to {} IOPS, {} to {} Mb/s{shared}",
+                instance.name,
+                whole(instance.baseline_iops as f64),
+                whole(instance.maximum_iops as f64),
+                whole(instance.baseline_mbps as f64),
+                whole(instance.maximum_mbps as f64)
+            ),
+        ));
+    }
+    facts.push(Fact::new("Job", plan.job.as_str()));
+    let duration = runs.iter().map(|run| run.duration).max().unwrap_or_default();
+    facts.push(Fact::new(
+        "Virtual time",
+        format!("{}, in intervals of {}", span(duration), span(plan.interval)),
+    ));
+    facts.push(Fact::new("Seed", plan.seed.to_string()));
+    facts
+}
+
+fn over_time(plan: &Plan, runs: &[Run]) -> Section {
+    let longest = runs.iter().map(|run| run.intervals.as_slice()).max_by_key(|intervals| intervals.len());
+    let x = longest.unwrap_or_default().iter().map(|interval| short(interval.end.as_secs_f64())).collect();
+    let section = Charts { plan, runs };
+    let mut charts = vec![
+        section.chart("Operations", "IOPS", Scale::Linear, Format::Number, &[("", |i| Some(i.iops()))]),
+        section.chart(
+            "Throughput",
+            "MiB/s",
+            Scale::Linear,
+            Format::Number,
+            &[("", |i| Some(mib(i.bytes_per_second())))],
+        ),
+        section.chart(
+            "Latency",
+            "logarithmic",
+            Scale::Log,
+            Format::Microseconds,
+            &[("p50", |i| i.p50.map(us)), ("p99", |i| i.p99.map(us))],
+        ),
+        section.chart(
+            "Queue",
+            "I/Os in flight, mean",
+            Scale::Linear,
+            Format::Number,
+            &[("", |i| Some(i.queue))],
+        ),
+    ];
+    let shares: [(&str, Figure); 3] = [
+        ("Burst credits of the volume", |i| i.credit_share.map(|share| share * 100.0)),
+        ("I/O credits of the instance", |i| i.instance_io_share.map(|share| share * 100.0)),
+        ("Byte credits of the instance", |i| i.instance_byte_share.map(|share| share * 100.0)),
+    ];
+    for (title, share) in shares {
+        let chart = section.chart(title, "% left", Scale::Percent, Format::Percent, &[("", share)]);
+        if chart.series.iter().any(|series| series.values.iter().any(Option::is_some)) {
+            charts.push(chart);
+        }
+    }
+    Section {
+        heading: "Over time".into(),
+        lead: Some(
+            "The charts share their time axis. Drag across one to zoom in, double-click to zoom out.".into(),
+        ),
+        x_label: "time".into(),
+        x,
+        charts,
+        table: Some(totals(plan, runs)),
+    }
+}
+
+struct Charts<'a> {
+    plan: &'a Plan,
+    runs: &'a [Run],
+}
+
+impl Charts<'_> {
+    /// One line for every volume and figure; figures after the first are dashed.
+    fn chart(
+        &self,
+        title: &str,
+        unit: &str,
+        scale: Scale,
+        format: Format,
+        figures: &[(&str, Figure)],
+    ) -> Chart {
+        let length = self.runs.iter().map(|run| run.intervals.len()).max().unwrap_or(0);
+        let mut series = Vec::new();
+        for (color, (volume, run)) in self.plan.volumes.iter().zip(self.runs).enumerate() {
+            for (number, (name, figure)) in figures.iter().enumerate() {
+                let mut values: Vec<Option<f64>> =
+                    run.intervals.iter().map(|interval| figure(interval).map(short)).collect();
+                values.resize(length, None);
+                if values.iter().all(Option::is_none) {
+                    continue;
+                }
+                let label = match (self.runs.len(), *name) {
+                    (1, "") => title.to_owned(),
+                    (1, name) => name.to_owned(),
+                    (_, "") => volume.spec.clone(),
+                    (_, name) => format!("{} {name}", volume.spec),
+                };
+                series.push(Series { label, color, dashed: number > 0, values });
+            }
+        }
+        Chart { title: title.into(), unit: unit.into(), scale, format, series, marks: self.marks() }
+    }
+
+    fn marks(&self) -> Vec<Mark> {
+        let mut marks = Vec::new();
+        for (volume, run) in self.plan.volumes.iter().zip(self.runs) {
+            for change in words::changes(run) {
+                let label = match self.runs.len() {
+                    1 => change.label,
+                    _ => format!("{}: {}", volume.resolved.spec.volume.kind, change.label),
+                };
+                marks.push(Mark { x: change.at.as_secs_f64(), label });
+            }
+        }
+        marks
+    }
+}
+
+fn totals(plan: &Plan, runs: &[Run]) -> Table {
+    let columns =
+        ["Volume", "IOPS", "MiB/s", "p50", "p99", "p99.9", "Credits left", "Credits ended", "Throttled"];
+    let rows = plan.volumes.iter().zip(runs).map(|(volume, run)| {
+        let all = run.totals.all();
+        let throttled = all.throttled_ns as f64 / (all.latency_ns as f64).max(1.0);
+        let mut row = vec![volume.spec.clone()];
+        row.extend(text::comparison(run));
+        row.push(percent(Some(throttled)));
+        row
+    });
+    Table { columns: columns.map(str::to_owned).to_vec(), rows: rows.collect() }
+}

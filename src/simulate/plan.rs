@@ -1,0 +1,241 @@
+//! From arguments to what will be run, refusing what cannot.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
+use ebbtide_twin::fio::{self, FioError};
+use ebbtide_twin::{Job, Workload};
+use ebbtide_volume::{Nanos, Op};
+
+use super::Args;
+use crate::exit::Refusal;
+
+/// Intervals that one run keeps at most: the limit of what a page or a JSON reader takes well.
+pub(super) const MOST_INTERVALS: u64 = 1_000_000;
+/// Intervals that a run without `--interval` aims to stay below: a day of seconds.
+const DEFAULT_INTERVALS: u64 = 86_400;
+/// Lengths of intervals and of table rows, in seconds, that people count in.
+pub(super) const STEPS_S: [u64; 19] = [
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200, 86_400, 604_800,
+];
+
+/// What will be run.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) volumes: Vec<Planned>,
+    pub(super) workload: Workload,
+    /// The jobs as they were given.
+    pub(super) job: String,
+    pub(super) instance: Option<InstanceType>,
+    /// Whether all volumes share one instance.
+    pub(super) together: bool,
+    pub(super) seed: u64,
+    pub(super) interval: Nanos,
+    /// Whether the user named the interval, and wants to see every one.
+    pub(super) interval_given: bool,
+    /// When the run ends at the latest, where runtimes say so.
+    pub(super) ends: Option<Nanos>,
+    /// The command line that makes this run again.
+    pub(super) command: String,
+}
+
+/// One volume.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// Its spec as it was given.
+    pub(super) spec: String,
+    pub(super) resolved: Resolved,
+}
+
+impl Plan {
+    pub(super) fn read(args: &Args) -> anyhow::Result<Self> {
+        let catalog = Catalog::builtin();
+        let volumes = args.volume.iter().map(|spec| planned(&catalog, spec)).collect::<Result<_, _>>()?;
+        let instance = args.instance.as_deref().map(|name| instance(&catalog, name)).transpose()?;
+        let workload = workload(&args.job)?;
+        let ends = latest_end(&workload.jobs);
+        let mut plan = Self {
+            volumes,
+            workload,
+            job: args.job.join(" + "),
+            instance,
+            together: args.together,
+            seed: args.seed,
+            interval: Nanos::SECOND,
+            interval_given: args.interval.is_some(),
+            ends,
+            command: command(args),
+        };
+        plan.interval = match &args.interval {
+            Some(text) => plan.given_interval(text)?,
+            None => plan.default_interval(),
+        };
+        Ok(plan)
+    }
+
+    fn given_interval(&self, text: &str) -> anyhow::Result<Nanos> {
+        let interval = fio::parse_time("--interval", text).map_err(usage)?;
+        let shortest = Nanos(self.ends.map_or(0, |ends| ends.0 / MOST_INTERVALS).max(1_000_000));
+        if interval < shortest {
+            let message = format!(
+                "--interval {text} is too short: expected at least {shortest}, since a run keeps at most \
+                 {MOST_INTERVALS} intervals of 1 ms or more"
+            );
+            return Err(Refusal::usage(message).hint("give a longer --interval or a shorter runtime").into());
+        }
+        Ok(interval)
+    }
+
+    /// A second, or more where the run would have more than a day of them.
+    fn default_interval(&self) -> Nanos {
+        let seconds = self.ends.unwrap_or_else(|| self.estimated_end()).0 / 1_000_000_000;
+        let fits = |step: &&u64| seconds / **step <= DEFAULT_INTERVALS;
+        Nanos::from_secs(STEPS_S.iter().find(fits).copied().unwrap_or(STEPS_S[STEPS_S.len() - 1]))
+    }
+
+    /// How long jobs that end by their amount take at the slowest volume's sustained limits. Only
+    /// the length of intervals hangs on it.
+    fn estimated_end(&self) -> Nanos {
+        let bytes = self.volumes.iter().map(|volume| self.bytes_on(volume)).max().unwrap_or(0);
+        let block = self.workload.jobs.iter().map(|job| job.block_sizes[0].smallest()).min().unwrap_or(4096);
+        let members = self.volumes.iter().flat_map(|volume| &volume.resolved.members);
+        let seconds = members.map(|limits| {
+            let by_iops = limits.iops.map_or(0, |limit| bytes / u64::from(block) / limit.rate);
+            let by_bytes = limits.throughput.map_or(0, |limit| bytes / limit.rate);
+            by_iops.max(by_bytes)
+        });
+        Nanos(seconds.max().unwrap_or(0).saturating_mul(1_000_000_000))
+    }
+
+    fn bytes_on(&self, volume: &Planned) -> u64 {
+        let size = volume.resolved.size_bytes();
+        let of_job = |job: &Job| {
+            let once = job.size.map_or(size, |extent| extent.bytes_of(size)).saturating_mul(job.loops);
+            job.amount.unwrap_or(once).saturating_mul(u64::from(job.clones))
+        };
+        self.workload.jobs.iter().map(of_job).fold(0, u64::saturating_add)
+    }
+
+    /// Whether any job reads, and whether any writes.
+    pub(super) fn does(&self, op: Op) -> bool {
+        self.workload.jobs.iter().any(|job| job.does(op))
+    }
+}
+
+/// The words of a library's error, as a wrong request.
+fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
+    Refusal::usage(error.to_string()).into()
+}
+
+fn planned(catalog: &Catalog, text: &str) -> anyhow::Result<Planned> {
+    let refuse = |error: &dyn std::error::Error| {
+        Refusal::usage(format!("--volume {text}: {error}")).hint(
+            "a volume is TYPE:KEY=VALUE,... such as gp3:size=500GiB,iops=6000 or raid0(2x gp2:size=100GiB)",
+        )
+    };
+    let spec = Spec::parse(text).map_err(|error| refuse(&error))?;
+    let resolved = catalog.resolve(&spec).map_err(|error| refuse(&error))?;
+    Ok(Planned { spec: text.into(), resolved })
+}
+
+fn instance(catalog: &Catalog, name: &str) -> anyhow::Result<InstanceType> {
+    catalog.instance(name).map_err(|error| Refusal::usage(format!("--instance {name}: {error}")).into())
+}
+
+/// Reads every `--job`. Jobs of several run at the same time; a file's phases count from its start.
+fn workload(jobs: &[String]) -> anyhow::Result<Workload> {
+    let mut all = Workload { jobs: Vec::new(), notes: Vec::new() };
+    for (text, number) in jobs.iter().zip(1..) {
+        let mut read = one_workload(text)?;
+        if let ([job], true) = (&mut read.jobs[..], jobs.len() > 1)
+            && job.name == fio::UNNAMED
+        {
+            job.name = format!("job {number}");
+        }
+        all.jobs.append(&mut read.jobs);
+        for note in read.notes {
+            if !all.notes.contains(&note) {
+                all.notes.push(note);
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn one_workload(text: &str) -> anyhow::Result<Workload> {
+    let path = Path::new(text);
+    if path.is_file() {
+        let file = std::fs::read_to_string(path)
+            .with_context(|| Refusal::environment(format!("cannot read the job file {text}")))?;
+        return fio::parse_file(&file)
+            .map_err(|error| Refusal::usage(format!("{text}: {error}")).hint(FIO_HINT).into());
+    }
+    if !text.contains('=') && (text.ends_with(".fio") || text.contains('/')) {
+        let message = format!("--job {text}: there is no such file");
+        return Err(Refusal::usage(message).hint(FIO_HINT).into());
+    }
+    fio::parse_words(text)
+        .map_err(|error: FioError| Refusal::usage(format!("--job: {error}")).hint(FIO_HINT).into())
+}
+
+const FIO_HINT: &str = "give fio's words, such as rw=randread,bs=16k,iodepth=64,runtime=3h, or a job file; docs/simulate.md lists them";
+
+/// The end of the last phase, where every job has a runtime.
+fn latest_end(jobs: &[Job]) -> Option<Nanos> {
+    let phases = jobs.iter().map(|job| job.phase).max().unwrap_or(0);
+    let mut ends = Nanos::ZERO;
+    for phase in 0..=phases {
+        let in_phase = jobs.iter().filter(|job| job.phase == phase);
+        let spans = in_phase.map(|job| job.runtime.map(|runtime| job.start_delay + runtime));
+        ends += spans.collect::<Option<Vec<_>>>()?.into_iter().max().unwrap_or(Nanos::ZERO);
+    }
+    Some(ends)
+}
+
+/// The command line that makes this run again, quoted for a shell.
+fn command(args: &Args) -> String {
+    let mut words = vec!["ebbtide simulate".to_owned()];
+    let mut option = |name: &str, value: &str| words.push(format!("--{name} {}", quoted(value)));
+    args.volume.iter().for_each(|spec| option("volume", spec));
+    args.job.iter().for_each(|job| option("job", job));
+    args.interval.iter().for_each(|interval| option("interval", interval));
+    args.instance.iter().for_each(|name| option("instance", name));
+    option("seed", &args.seed.to_string());
+    args.html.iter().for_each(|path| option("html", &path.display().to_string()));
+    if args.together {
+        words.push("--together".into());
+    }
+    words.join(" ")
+}
+
+/// A word as a POSIX shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%@+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_quoted_where_a_shell_would_split_it() {
+        assert_eq!(quoted("gp3:size=100GiB,iops=3000"), "gp3:size=100GiB,iops=3000");
+        assert_eq!(quoted("raid0(2x gp3:size=1GiB)"), "'raid0(2x gp3:size=1GiB)'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+
+    #[test]
+    fn the_end_is_known_only_where_every_job_has_a_runtime() {
+        let jobs = |text: &str| fio::parse_file(text).unwrap().jobs;
+        let ends =
+            latest_end(&jobs("[a]\nruntime=60\nstartdelay=5\n[b]\nruntime=30\n[c]\nstonewall\nruntime=10\n"));
+        assert_eq!(ends, Some(Nanos::from_secs(75)));
+        assert_eq!(latest_end(&jobs("[a]\nruntime=60\n[b]\nsize=1g\n")), None);
+    }
+}

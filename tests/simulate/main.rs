@@ -1,0 +1,6 @@
+//! `ebbtide simulate` as a user runs it: what it prints, its JSON, its page, and what it refuses.
+
+mod output;
+mod page;
+mod refusals;
+mod support;

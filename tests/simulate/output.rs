@@ -1,0 +1,180 @@
+//! Tables and JSON.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::support::{assert_near, json, text};
+
+const GP2: &str = "gp2:size=100GiB";
+const CLIFF: &str = "rw=randread,bs=16k,iodepth=64,runtime=45m";
+
+#[test]
+fn the_gp2_cliff_is_in_the_table_and_in_words() {
+    let text = text(&["--volume", GP2, "--job", CLIFF]);
+    assert!(text.starts_with("seed 1\n"), "the seed comes first: {text}");
+    let rows: Vec<&str> = text.lines().collect();
+    assert!(
+        text.contains("-- credits ended after 2,000 s (33m20s); from then on 300 IOPS, 4.7 MiB/s"),
+        "{text}"
+    );
+    assert!(text.contains("Credits ended after 2,000 s"), "{text}");
+    assert!(text.contains("Held back by the volume's IOPS limit"), "{text}");
+    assert!(rows.len() < 60, "condensed: {} lines", rows.len());
+    let cliff = rows.iter().position(|row| row.contains("-- credits ended")).unwrap();
+    assert!(rows[cliff - 1].contains("33m20s") && rows[cliff - 1].contains("3,000"), "{}", rows[cliff - 1]);
+    assert!(rows[cliff + 1].contains(" 300 "), "{}", rows[cliff + 1]);
+}
+
+#[test]
+fn an_interval_that_is_given_shows_every_row() {
+    let text = text(&[
+        "--volume",
+        "gp3:size=100GiB",
+        "--job",
+        "rw=randread,iodepth=32,runtime=60",
+        "--interval",
+        "1s",
+    ]);
+    let rows = text.lines().filter(|line| line.contains("MiB/s") || line.ends_with('%')).count();
+    assert!(rows >= 60, "{rows} rows: {text}");
+}
+
+#[test]
+fn the_json_of_a_gp2_follows_the_formula() {
+    let run = json(&["--volume", GP2, "--job", CLIFF, "--seed", "7"]);
+    assert_eq!((run["volume"].as_str(), run["job"].as_str()), (Some(GP2), Some(CLIFF)));
+    assert_eq!(run["seed"], 7);
+    let intervals = run["intervals"].as_array().unwrap();
+    assert_eq!(intervals.len(), 2_700);
+    assert_eq!((intervals[0]["t_s"].as_f64(), intervals[2_699]["t_s"].as_f64()), (Some(1.0), Some(2_700.0)));
+    assert_near("burst", &intervals[1_000]["iops"], 3_000.0, 0.001);
+    assert_near("baseline", &intervals[2_500]["iops"], 300.0, 0.001);
+    assert_near("credits", &intervals[999]["credit_pct"], 50.0, 0.001);
+    assert_near("end", &run["changes"][0]["t_s"], 2_000.0, 0.001);
+    assert_near("p50", &intervals[2_500]["p50_us"], 64.0 / 300.0 * 1e6, 0.002);
+    assert_near("I/Os", &run["totals"]["ios"], 6_000_000.0 + 700.0 * 300.0, 0.001);
+}
+
+#[test]
+fn gp3_has_no_credits_and_keeps_both_caps() {
+    for (block, iops) in [("16k", 3_000.0), ("64k", 2_000.0)] {
+        let job = format!("rw=randwrite,bs={block},iodepth=32,runtime=60");
+        let run = json(&["--volume", "gp3:size=500GiB", "--job", &job]);
+        let interval = &run["intervals"][30];
+        assert_eq!(interval["credit_pct"], Value::Null);
+        assert_near("IOPS", &interval["iops"], iops, 0.001);
+        assert_eq!(run["totals"]["read"], Value::Null);
+    }
+}
+
+/// The keys of an object that the documentation must name, those inside it apart.
+fn keys(value: &Value) -> BTreeSet<&str> {
+    value.as_object().unwrap_or_else(|| panic!("{value} is no object")).keys().map(String::as_str).collect()
+}
+
+/// The names in the first column of the tables under a heading of the documentation.
+fn documented<'a>(document: &'a str, heading: &str) -> BTreeSet<&'a str> {
+    let (_, after) = document.split_once(heading).unwrap_or_else(|| panic!("no {heading}"));
+    let section = after.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    cells.flat_map(|cell| cell.split(',')).map(|name| name.trim().trim_matches('`')).collect()
+}
+
+#[test]
+fn the_json_has_the_documented_fields_and_no_others() {
+    let document = include_str!("../../docs/json/simulate.md");
+    let run = json(&["--volume", "gp2:size=1GiB,credits=0%", "--job", "rw=randrw,runtime=3"]);
+    assert_eq!(keys(&run), documented(document, "\n## A run\n"));
+    let figures = documented(document, "\nFigures:\n");
+    assert_eq!(keys(&run["totals"]), documented(document, "\n## `totals`\n"));
+    assert_eq!(keys(&run["totals"]["read"]), figures);
+    assert_eq!(keys(&run["jobs"][0]), documented(document, "\n## `jobs`\n"));
+    assert_eq!(keys(&run["jobs"][0]["write"]), figures);
+    assert_eq!(keys(&run["changes"][0]), documented(document, "\n## `changes`\n"));
+    assert_eq!(keys(&run["intervals"][0]), documented(document, "\n## `intervals`\n"));
+}
+
+#[test]
+fn the_same_command_prints_the_same_and_another_seed_does_not() {
+    let arguments =
+        ["--volume", "gp3:size=100GiB", "--job", "rw=randrw,bs=4k,iodepth=2,runtime=10", "--json"];
+    let first = text(&arguments);
+    assert_eq!(first, text(&arguments));
+    assert_ne!(first, text(&[&arguments[..], &["--seed", "2"]].concat()));
+}
+
+#[test]
+fn the_command_in_the_json_makes_the_same_run() {
+    let run = json(&["--volume", "raid0(2x gp3:size=10GiB)", "--job", "rw=randread,iodepth=4,runtime=2"]);
+    let command = run["command"].as_str().unwrap();
+    assert!(command.contains("--volume 'raid0(2x gp3:size=10GiB)'"), "{command}");
+    let program = env!("CARGO_BIN_EXE_ebbtide");
+    let line = command.replacen("ebbtide", program, 1) + " --json";
+    let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+    let again: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(again, run);
+}
+
+#[test]
+fn volumes_stand_side_by_side_with_the_same_requests() {
+    let arguments =
+        ["--volume", GP2, "--volume", "gp3:size=100GiB", "--job", "rw=randread,rate_iops=1000,runtime=20"];
+    let both = json(&arguments);
+    let runs = both["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 2);
+    for run in runs {
+        assert_near("I/Os", &run["totals"]["ios"], 20_000.0, 0.001);
+    }
+    assert_eq!((&runs[0]["volume"], &runs[1]["volume"]), (&GP2.into(), &"gp3:size=100GiB".into()));
+    let text = text(&arguments);
+    assert!(text.contains("== side by side"), "{text}");
+}
+
+#[test]
+fn volumes_on_one_instance_share_its_limits_and_alone_they_do_not() {
+    let base = [
+        "--volume",
+        "gp3:size=100GiB,iops=16000,throughput=1000",
+        "--volume",
+        "gp3:size=100GiB,iops=16000",
+        "--instance",
+        "m5.4xlarge",
+        "--job",
+        "rw=randread,bs=4k,iodepth=256,runtime=20",
+    ];
+    let sum = |json: &Value| -> f64 {
+        let runs = json["runs"].as_array().unwrap();
+        runs.iter().map(|run| run["intervals"][15]["iops"].as_f64().unwrap()).sum()
+    };
+    let alone = json(&base);
+    let together = json(&[&base[..], &["--together"]].concat());
+    assert!((sum(&alone) - 32_000.0).abs() < 100.0, "{}", sum(&alone));
+    assert!((sum(&together) - 18_750.0).abs() < 100.0, "m5.4xlarge gives 18,750: {}", sum(&together));
+    assert_eq!(together["runs"][0]["instance_shared"], true);
+}
+
+#[test]
+fn a_job_file_runs_its_jobs_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("oltp.fio");
+    let words = "[global]\nruntime=20\ngroup_reporting\n[pages]\nrw=randrw\nbs=16k\niodepth=16\n\
+                 [redo]\nrw=write\nbs=4k\nfdatasync=1\n";
+    std::fs::write(&path, words).unwrap();
+    let run = json(&["--volume", "gp3:size=100GiB", "--job", path.to_str().unwrap()]);
+    let jobs = run["jobs"].as_array().unwrap();
+    assert_eq!((jobs[0]["name"].as_str(), jobs[1]["name"].as_str()), (Some("pages"), Some("redo")));
+    assert!(jobs[1]["flushes"].as_u64() > Some(100) && jobs[1]["read"] == Value::Null);
+    assert!(run["notes"][0].as_str().unwrap().starts_with("group_reporting"));
+}
+
+#[test]
+fn a_load_that_asks_for_too_much_is_told_so() {
+    let text =
+        text(&["--volume", "gp3:size=100GiB", "--job", "rw=randread,bs=16k,rate_iops=4000,runtime=60"]);
+    assert!(text.contains("asked for 4,000 IOPS of reads and got 3,0"), "{text}");
+    let fine =
+        self::text(&["--volume", "gp3:size=100GiB", "--job", "rw=randread,bs=16k,rate_iops=400,runtime=60"]);
+    assert!(!fine.contains("asked for") && fine.contains("No limit held it back"), "{fine}");
+}
