@@ -65,6 +65,20 @@ fn overrides_are_read_from_a_file_and_say_so() {
 }
 
 #[test]
+fn overrides_of_one_type_add_up() {
+    let entry = |part: &str, us: u32| {
+        format!(
+            "[[override]]\ntype = \"gp3\"\nreason = \"r\"\nsource = \"s\"\ndate = \"2026-11-20\"\n\
+             service = {{ {part} = [[0, {us}], [100, {us}]] }}\n"
+        )
+    };
+    let text = entry("read", 100) + &entry("write", 200) + &entry("read", 300);
+    let catalog = Catalog::with_overrides_text("user.toml", &text).unwrap();
+    let service = catalog.resolve(&spec("gp3:size=1GiB")).unwrap().members.remove(0).service;
+    assert_eq!((service.read.minimum().as_us(), service.write.minimum().as_us()), (300, 200));
+}
+
+#[test]
 fn a_bad_override_is_refused_with_its_place() {
     let entry = |body: &str| format!("[[override]]\n{body}\nsource = \"s\"\ndate = \"2026-11-20\"\n");
     for (text, part) in [
