@@ -10,6 +10,10 @@ use super::{Damage, StoreError};
 /// Name of the directory of layers.
 pub(super) const LAYERS: &str = "layers";
 const LOCK: &str = "lock";
+/// Space kept back so that a deletion can write the manifest on a full disk, and its size, bytes: that of a manifest of
+/// hundreds of volumes.
+const SPARE: &str = "spare";
+const SPARE_BYTES: u64 = 256 << 10;
 
 /// Locks the store in `dir`. With `take`, this process writes its number there.
 pub(super) fn lock(dir: &Path, take: bool) -> Result<File, StoreError> {
@@ -43,6 +47,25 @@ pub(super) fn lock(dir: &Path, take: bool) -> Result<File, StoreError> {
     Ok(file)
 }
 
+/// Takes the spare space, where it is missing and the disk has much more.
+pub(super) fn keep_spare(dir: &Path) {
+    let path = dir.join(SPARE);
+    let there = path.metadata().is_ok_and(|m| m.len() == SPARE_BYTES);
+    let has_room = || rustix::fs::statvfs(dir).is_ok_and(|s| s.f_bavail * s.f_frsize > 8 * SPARE_BYTES);
+    if there || !has_room() {
+        return;
+    }
+    let bytes = vec![0xFF; usize::try_from(SPARE_BYTES).expect("small")];
+    if fs::write(&path, bytes).is_err() {
+        drop(fs::remove_file(&path)); // as small as it got, it would be in the way
+    }
+}
+
+/// Gives the spare space back to the disk; false where there is none.
+pub(super) fn release_spare(dir: &Path) -> bool {
+    fs::remove_file(dir.join(SPARE)).is_ok()
+}
+
 /// Makes a store in a directory that has none, provided that nothing is lost by that.
 pub(super) fn create(dir: &Path, layers_dir: &Path) -> Result<Manifest, StoreError> {
     for entry in fs::read_dir(dir).map_err(StoreError::io("list", dir))? {
@@ -53,7 +76,7 @@ pub(super) fn create(dir: &Path, layers_dir: &Path) -> Result<Manifest, StoreErr
                 let what = "the file is missing, while there are layers".to_owned();
                 return Err(Damage { file: dir.join(MANIFEST), offset: 0, what }.into());
             }
-        } else if name != LOCK && name != "manifest.new" {
+        } else if name != LOCK && name != SPARE && name != "manifest.new" {
             let what = format!("it holds '{}'; give an empty directory", name.to_string_lossy());
             return Err(StoreError::Foreign { dir: dir.to_owned(), what });
         }

@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::Value;
 
 use super::check::load_layer;
-use super::home::{LAYERS, create, lock, remove_orphans};
+use super::home::{LAYERS, create, keep_spare, lock, release_spare, remove_orphans};
 use super::layer::{Chain, Frozen, Top, remove_files};
 use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry, sync_dir};
 use super::reclaim::Job;
@@ -95,6 +95,7 @@ impl Store {
             None => create(dir, &layers_dir)?,
         };
         remove_orphans(&layers_dir, &manifest)?;
+        keep_spare(dir);
         let mut layers = BTreeMap::new();
         for (id, entry) in &manifest.layers {
             let has_parent = entry.parent.is_some();
@@ -243,7 +244,7 @@ impl Store {
         inner.commit(&mut state, next)
     }
 
-    /// Deletes a volume that is not open. Its snapshots and clones stay.
+    /// Deletes a volume that is not open. Its snapshots and clones stay. A full host disk does not prevent it.
     ///
     /// # Errors
     ///
@@ -320,7 +321,7 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes a snapshot; the order does not matter. Volumes made from it stay.
+    /// Deletes a snapshot; the order does not matter. Volumes made from it stay. A full host disk does not prevent it.
     ///
     /// # Errors
     ///
@@ -525,7 +526,11 @@ impl Inner {
         mut next: Manifest,
     ) -> Result<(), StoreError> {
         let gone = next.drop_unreachable();
-        self.commit(&mut state, next)?;
+        let mut committed = self.commit(&mut state, next.clone());
+        if committed.as_ref().is_err_and(StoreError::is_full) && release_spare(&self.dir) {
+            committed = self.commit(&mut state, next);
+        }
+        committed?;
         state.rounds = 0;
         let gone: Vec<_> = gone.into_iter().map(|id| (id, state.layers.remove(&id))).collect();
         drop(state);
@@ -535,6 +540,7 @@ impl Inner {
                 _ => remove_files(&self.layers_dir, id),
             }
         }
+        keep_spare(&self.dir);
         Ok(())
     }
 

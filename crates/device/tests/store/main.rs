@@ -1,4 +1,12 @@
 //! The block store on real files: what it promises, and what it does when the host, the disk or the process fails.
 
 #![allow(clippy::unwrap_used)] // in a test a failed step is a failed test
+
+mod damage;
+mod full_disk;
+mod kill;
+mod layers;
+mod memory;
 mod model;
+mod names;
+mod support;
