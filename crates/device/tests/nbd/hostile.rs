@@ -156,8 +156,10 @@ fn a_client_that_does_not_read_holds_only_memory_of_its_own() {
         client.request(WRITE, 0, 1, 0, 4 << 20);
         client.send(&pattern(4 << 20, 1));
         assert_eq!(client.simple_reply(), (0, 1));
-        let mut deaf: Vec<_> = (0..6).map(|_| Client::ready(&served, true)).collect();
-        for (client, len) in deaf.iter_mut().zip([1 << 20, 256 << 10, 64 << 10, 16 << 10, 4 << 20, 512]) {
+        // Together the long ones could hold more than all the buffers that a volume has.
+        let lengths = [[1 << 20; 6].as_slice(), &[4 << 20, 256 << 10, 64 << 10, 16 << 10, 512]].concat();
+        let mut deaf: Vec<_> = lengths.iter().map(|_| Client::ready(&served, true)).collect();
+        for (client, len) in deaf.iter_mut().zip(lengths) {
             // Sends until the server takes no more; nothing is ever read.
             client.stream.set_nonblocking(true).unwrap();
             let mut message = [0; 28];
