@@ -1,4 +1,4 @@
-//! Commands that the README mentions exist: those of `./dev` and those of the program.
+//! Commands that the documents mention exist: those of `./dev` and those of the program.
 
 use std::{
     collections::BTreeMap,
@@ -42,32 +42,39 @@ impl Programs {
     }
 }
 
-/// Checks the commands in README.md; those of the program only where it has been built.
+/// A command that a document mentions.
+struct Mention<'a> {
+    document: &'a str,
+    line: usize,
+    command: String,
+}
+
+/// Checks the commands in all documents; those of the program only where it has been built.
 pub(super) fn check(repo: &Repo, programs: &Programs, findings: &mut Findings) {
-    let Some(text) = repo.text("README.md") else { return };
-    let commands = commands(text);
+    let mentions: Vec<_> = repo.texts(".md").flat_map(|(document, text)| mentions(document, text)).collect();
     let dev = repo.text("dev").unwrap_or_default();
-    for (line, command) in &commands {
+    for Mention { document, line, command } in &mentions {
         if let Some(name) = command.strip_prefix("./dev ").and_then(|rest| rest.split_whitespace().next())
+            && name != "COMMAND"
             && !dev.contains(&format!("\ncmd_{name}() {{"))
         {
-            findings.add("README.md", *line, format!("./dev has no command `{name}`"));
+            findings.add(document, *line, format!("./dev has no command `{name}`"));
         }
     }
     if programs.ebbtide.is_none() {
-        eprintln!("note: the commands of ebbtide in README.md were not checked, because it is not built");
+        eprintln!("note: the commands of ebbtide in documents were not checked, because it is not built");
         return;
     }
-    check_program(&commands, &|words| programs.help(words), findings);
+    check_program(&mentions, &|words| programs.help(words), findings);
 }
 
-fn check_program(commands: &[(usize, String)], help: &Help<'_>, findings: &mut Findings) {
+fn check_program(mentions: &[Mention<'_>], help: &Help<'_>, findings: &mut Findings) {
     let mut known = BTreeMap::new();
-    for (line, command) in commands {
+    for Mention { document, line, command } in mentions {
         let Some(arguments) = arguments_of_ebbtide(command) else { continue };
         let words: Vec<&str> = arguments.split_whitespace().collect();
         if let Err(what) = check_words(&words, help, &mut known) {
-            findings.add("README.md", *line, format!("`{command}`: {what}"));
+            findings.add(document, *line, format!("`{command}`: {what}"));
         }
     }
 }
@@ -125,9 +132,9 @@ fn subcommands(help: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The lines of all code blocks and the code in running text, with their line numbers.
-fn commands(text: &str) -> Vec<(usize, String)> {
-    let mut commands = Vec::new();
+/// The lines of all code blocks and the code in running text.
+fn mentions<'a>(document: &'a str, text: &str) -> Vec<Mention<'a>> {
+    let mut mentions = Vec::new();
     let mut in_block = false;
     for (event, range) in Parser::new(text).into_offset_iter() {
         let line = line_of(text, range.start);
@@ -136,14 +143,17 @@ fn commands(text: &str) -> Vec<(usize, String)> {
             Event::End(TagEnd::CodeBlock) => in_block = false,
             Event::Text(block) if in_block => {
                 let block = block.replace("\\\n", " ");
-                let lines = block.lines().map(|command| command.trim_start_matches(['$', ' ']));
-                commands.extend(lines.enumerate().map(|(n, command)| (line + n, command.to_owned())));
+                mentions.extend(block.lines().enumerate().map(|(number, command)| Mention {
+                    document,
+                    line: line + number,
+                    command: command.trim_start_matches(['$', ' ']).to_owned(),
+                }));
             }
-            Event::Code(code) => commands.push((line, code.into_string())),
+            Event::Code(code) => mentions.push(Mention { document, line, command: code.into_string() }),
             _ => {}
         }
     }
-    commands
+    mentions
 }
 
 #[cfg(test)]
@@ -165,7 +175,7 @@ mod tests {
     fn found(command: &str) -> Vec<String> {
         let mut findings = Findings::default();
         let text = format!("# R\n\n```sh\n{command}\n```\n");
-        check_program(&commands(&text), &help, &mut findings);
+        check_program(&mentions("README.md", &text), &help, &mut findings);
         findings.0.iter().map(ToString::to_string).collect()
     }
 
