@@ -11,7 +11,8 @@ use crate::repo::Repo;
 const DECISIONS: &str = "docs/decisions/";
 const MAP: &str = "ARCHITECTURE.md";
 /// What a text in backticks begins with where it means a path from the root.
-const FOLDERS: [&str; 8] = ["benches/", "crates/", "docs/", "scripts/", "src/", "tests/", "xtask/", ".ci/"];
+const FOLDERS: [&str; 9] =
+    ["assets/", "benches/", "crates/", "docs/", "scripts/", "src/", "tests/", "xtask/", ".ci/"];
 
 /// A link of a document, and the line that it stands in.
 struct Link {
