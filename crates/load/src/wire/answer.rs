@@ -1,0 +1,265 @@
+//! Reading answers out of whatever bytes have come in, without copying rows.
+
+use std::ops::ControlFlow;
+
+/// How a statement ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// A result set with so many rows.
+    Rows(u64),
+    /// No result set; so many rows were changed.
+    Done {
+        /// The server's count of changed rows.
+        affected: u64,
+    },
+    /// The server refused.
+    Refused(Refusal),
+}
+
+/// A server error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) code: u16,
+    pub(crate) state: String,
+    pub(crate) message: String,
+}
+
+/// The server sent something that has no place here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed(pub(crate) &'static str);
+
+/// Which parts of an answer were agreed on when the connection was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    /// Result sets end with an OK packet, and none stands between columns and rows.
+    pub(crate) deprecate_eof: bool,
+    /// MariaDB: repeated executions leave the columns out.
+    pub(crate) cache_metadata: bool,
+}
+
+/// Follows one answer through its packets.
+#[derive(Debug, Clone)]
+pub(crate) struct AnswerReader {
+    dialect: Dialect,
+    state: State,
+    rows: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    First,
+    Columns(u64),
+    AfterColumns,
+    Rows,
+}
+
+const OK: u8 = 0x00;
+const LOCAL_INFILE: u8 = 0xFB;
+const EOF: u8 = 0xFE;
+const ERR: u8 = 0xFF;
+
+impl AnswerReader {
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self { dialect, state: State::First, rows: 0 }
+    }
+
+    /// Takes in all whole packets at the front of `bytes`; answers with how many bytes they were, and
+    /// with the answer once it is complete. The rest must be given again, with more behind it.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Option<Answer>), Malformed> {
+        let mut at = 0;
+        while let Some((payload, end)) = packet_at(bytes, at)? {
+            at = end;
+            if let ControlFlow::Break(answer) = self.packet(payload)? {
+                self.state = State::First;
+                self.rows = 0;
+                return Ok((at, Some(answer)));
+            }
+        }
+        Ok((at, None))
+    }
+
+    /// Rows come first: they are most of the packets.
+    #[inline]
+    fn packet(&mut self, payload: &[u8]) -> Result<ControlFlow<Answer>, Malformed> {
+        let first = *payload.first().ok_or(Malformed("an empty packet"))?;
+        match self.state {
+            State::Rows => match first {
+                EOF if self.ends_rows(payload) => Ok(ControlFlow::Break(Answer::Rows(self.rows))),
+                ERR => Ok(ControlFlow::Break(Answer::Refused(refusal(payload)?))),
+                _ => {
+                    self.rows += 1;
+                    Ok(ControlFlow::Continue(()))
+                }
+            },
+            State::Columns(left) => {
+                self.state = match left {
+                    1 if self.dialect.deprecate_eof => State::Rows,
+                    1 => State::AfterColumns,
+                    _ => State::Columns(left - 1),
+                };
+                Ok(ControlFlow::Continue(()))
+            }
+            State::AfterColumns => {
+                self.state = State::Rows;
+                Ok(ControlFlow::Continue(()))
+            }
+            State::First => self.first(first, payload),
+        }
+    }
+
+    fn ends_rows(&self, payload: &[u8]) -> bool {
+        // Without the dialect, a longer packet that starts with 0xFE is a row with a huge value.
+        self.dialect.deprecate_eof || payload.len() < 9
+    }
+
+    fn first(&mut self, first: u8, payload: &[u8]) -> Result<ControlFlow<Answer>, Malformed> {
+        match first {
+            OK => {
+                let (affected, _) = length_encoded(&payload[1..]).ok_or(Malformed("a short OK packet"))?;
+                Ok(ControlFlow::Break(Answer::Done { affected }))
+            }
+            ERR => Ok(ControlFlow::Break(Answer::Refused(refusal(payload)?))),
+            LOCAL_INFILE => Err(Malformed("a request for a local file")),
+            _ => {
+                let (columns, read) = length_encoded(payload).ok_or(Malformed("a short column count"))?;
+                let left_out = self.dialect.cache_metadata && payload.get(read) == Some(&0);
+                self.state = match (left_out, self.dialect.deprecate_eof) {
+                    (true, true) => State::Rows,
+                    (true, false) => State::AfterColumns,
+                    (false, _) => State::Columns(columns),
+                };
+                Ok(ControlFlow::Continue(()))
+            }
+        }
+    }
+}
+
+/// The payload of the packet at `at` and where it ends, if all of it is there.
+#[inline]
+pub(crate) fn packet_at(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
+    let Some(&[a, b, c, _sequence]) = bytes.get(at..at + 4) else { return Ok(None) };
+    let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+    if length == super::command::MAX_PAYLOAD {
+        return Err(Malformed("a packet of 16 MiB"));
+    }
+    let end = at + 4 + length;
+    Ok(bytes.get(at + 4..end).map(|payload| (payload, end)))
+}
+
+/// Reads an ERR packet.
+pub(crate) fn refusal(payload: &[u8]) -> Result<Refusal, Malformed> {
+    let [_, low, high, rest @ ..] = payload else { return Err(Malformed("a short ERR packet")) };
+    let code = u16::from_le_bytes([*low, *high]);
+    let (state, message) = match rest {
+        [b'#', a, b, c, d, e, message @ ..] => {
+            (String::from_utf8_lossy(&[*a, *b, *c, *d, *e]).into(), message)
+        }
+        message => ("HY000".into(), message),
+    };
+    Ok(Refusal { code, state, message: String::from_utf8_lossy(message).into() })
+}
+
+/// A length-encoded integer and how many bytes it took. None where bytes are missing or it is NULL.
+#[inline]
+pub(crate) fn length_encoded(bytes: &[u8]) -> Option<(u64, usize)> {
+    let wide = |n: usize| {
+        let mut word = [0; 8];
+        word[..n].copy_from_slice(bytes.get(1..=n)?);
+        Some((u64::from_le_bytes(word), n + 1))
+    };
+    match *bytes.first()? {
+        small @ 0..=0xFA => Some((small.into(), 1)),
+        0xFC => wide(2),
+        0xFD => wide(3),
+        0xFE => wide(8),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::command::packet;
+
+    const NEW: Dialect = Dialect { deprecate_eof: true, cache_metadata: true };
+    const OLD: Dialect = Dialect { deprecate_eof: false, cache_metadata: false };
+
+    fn stream(payloads: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (at, payload) in payloads.iter().enumerate() {
+            packet(&mut out, u8::try_from(at).unwrap(), |out| out.extend_from_slice(payload));
+        }
+        out
+    }
+
+    fn rows(dialect: Dialect) -> Vec<u8> {
+        match (dialect.cache_metadata, dialect.deprecate_eof) {
+            (true, true) => stream(&[&[1, 0], b"\0\0row one", b"\0\0row two", &[EOF, 0, 0, 2, 0, 0, 0]]),
+            _ => stream(&[
+                &[1],
+                b"column",
+                &[EOF, 0, 0, 2, 0],
+                b"\0\0row one",
+                b"\0\0row two",
+                &[EOF, 0, 0, 2, 0],
+            ]),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_answer_is_the_same_however_it_is_cut(cuts in proptest::collection::vec(1_usize..7, 1..40)) {
+            for dialect in [NEW, OLD] {
+                let bytes = rows(dialect);
+                let mut reader = AnswerReader::new(dialect);
+                let (mut held, mut given, mut answer) = (Vec::new(), 0, None);
+                let mut cuts = cuts.iter().cycle();
+                while given < bytes.len() {
+                    let more = (*cuts.next().unwrap()).min(bytes.len() - given);
+                    held.extend_from_slice(&bytes[given..given + more]);
+                    given += more;
+                    let (used, got) = reader.feed(&held).unwrap();
+                    held.drain(..used);
+                    prop_assert!(answer.is_none() || got.is_none());
+                    answer = answer.or(got);
+                }
+                prop_assert_eq!(answer, Some(Answer::Rows(2)));
+                prop_assert!(held.is_empty());
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = AnswerReader::new(NEW).feed(&bytes);
+            let _ = AnswerReader::new(OLD).feed(&bytes);
+        }
+    }
+
+    #[test]
+    fn an_error_in_the_middle_of_the_rows_ends_the_answer() {
+        let mut err = vec![ERR, 0xBD, 0x04, b'#'];
+        err.extend_from_slice(b"40001Deadlock found");
+        let bytes = stream(&[&[1, 0], b"\0\0row", &err]);
+        let (used, answer) = AnswerReader::new(NEW).feed(&bytes).unwrap();
+        assert_eq!(used, bytes.len());
+        let Some(Answer::Refused(refusal)) = answer else { panic!("{answer:?}") };
+        assert_eq!((refusal.code, refusal.state.as_str()), (1213, "40001"));
+        assert_eq!(refusal.message, "Deadlock found");
+    }
+
+    #[test]
+    fn a_write_says_how_many_rows_it_changed() {
+        let bytes = stream(&[&[OK, 0xFC, 0x10, 0x27, 0, 2, 0, 0, 0]]);
+        let (_, answer) = AnswerReader::new(OLD).feed(&bytes).unwrap();
+        assert_eq!(answer, Some(Answer::Done { affected: 10_000 }));
+    }
+
+    #[test]
+    fn columns_that_are_sent_are_skipped_in_the_cached_dialect_too() {
+        let bytes = stream(&[&[2, 1], b"one", b"two", b"\0\0row", &[EOF, 0, 0, 2, 0, 0, 0]]);
+        let (_, answer) = AnswerReader::new(NEW).feed(&bytes).unwrap();
+        assert_eq!(answer, Some(Answer::Rows(1)));
+    }
+}

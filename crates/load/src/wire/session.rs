@@ -1,0 +1,297 @@
+//! One connection, spoken to blocking: for setting up, loading rows, and asking small questions.
+
+use std::io::{Read as _, Write as _};
+use std::time::Duration;
+
+use super::answer::{Answer, AnswerReader, Dialect, Refusal, length_encoded, packet_at};
+use super::command;
+use super::handshake;
+use super::transport::Transport;
+use crate::error::LoadError;
+use crate::options::{Endpoint, Target};
+
+/// How long a server may take to let us in.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Statements asked to be prepared before the first answer is read.
+const PREPARE_WINDOW: usize = 64;
+/// How much of a statement an error message shows.
+const SHOWN: usize = 120;
+
+/// Whole packets in and out of a transport.
+#[derive(Debug)]
+pub(super) struct Packets {
+    transport: Transport,
+    held: Vec<u8>,
+    at: usize,
+    sequence: u8,
+}
+
+impl Packets {
+    fn new(transport: Transport) -> Self {
+        Self { transport, held: Vec::new(), at: 0, sequence: 0 }
+    }
+
+    pub(super) fn transport(&mut self) -> &mut Transport {
+        &mut self.transport
+    }
+
+    /// The next packet's payload.
+    pub(super) fn read(&mut self, during: &'static str) -> Result<Vec<u8>, LoadError> {
+        loop {
+            match packet_at(&self.held, self.at) {
+                Err(malformed) => return Err(LoadError::Protocol(malformed.0.into())),
+                Ok(Some((payload, end))) => {
+                    let payload = payload.to_vec();
+                    self.sequence = self.held[self.at + 3].wrapping_add(1);
+                    self.at = end;
+                    return Ok(payload);
+                }
+                Ok(None) => self.more(during)?,
+            }
+        }
+    }
+
+    fn more(&mut self, during: &'static str) -> Result<(), LoadError> {
+        self.held.drain(..self.at);
+        self.at = 0;
+        let mut chunk = [0; 16 * 1024];
+        let read = self.transport.read(&mut chunk).map_err(LoadError::broken(during))?;
+        if read == 0 {
+            let closed = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the server closed it");
+            return Err(LoadError::Broken { during, source: closed });
+        }
+        self.held.extend_from_slice(&chunk[..read]);
+        Ok(())
+    }
+
+    /// Sends one packet of the login's conversation.
+    pub(super) fn write(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), LoadError> {
+        let mut out = Vec::new();
+        command::packet(&mut out, self.sequence, fill);
+        self.sequence = self.sequence.wrapping_add(1);
+        self.send(&out)
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
+        self.transport
+            .write_all(bytes)
+            .and_then(|()| self.transport.flush())
+            .map_err(LoadError::broken("sending a statement"))
+    }
+}
+
+/// A logged-in connection.
+#[derive(Debug)]
+pub struct Session {
+    packets: Packets,
+    dialect: Dialect,
+    version: String,
+}
+
+impl Session {
+    /// Connects, logs in and chooses the target's database.
+    ///
+    /// # Errors
+    /// Everything from no server to a wrong password and a missing database (1049).
+    pub fn open(target: &Target, endpoint: &Endpoint) -> Result<Self, LoadError> {
+        let mut session = Self::open_without_database(target, endpoint)?;
+        session.use_database(&target.database)?;
+        Ok(session)
+    }
+
+    /// Connects and logs in, without a database.
+    ///
+    /// # Errors
+    /// Everything from no server to a wrong password.
+    pub fn open_without_database(target: &Target, endpoint: &Endpoint) -> Result<Self, LoadError> {
+        let transport = Transport::connect(endpoint)?;
+        transport.set_read_timeout(Some(LOGIN_TIMEOUT)).map_err(LoadError::broken("setting a timeout"))?;
+        let mut packets = Packets::new(transport);
+        let agreed = handshake::log_in(&mut packets, target, endpoint)?;
+        packets.transport.set_read_timeout(None).map_err(LoadError::broken("setting a timeout"))?;
+        Ok(Self { packets, dialect: agreed.dialect, version: agreed.version })
+    }
+
+    /// Chooses a database.
+    ///
+    /// # Errors
+    /// The server's, 1049 where there is none of that name.
+    pub fn use_database(&mut self, name: &str) -> Result<(), LoadError> {
+        self.execute(&format!("USE {}", quoted(name))).map(drop)
+    }
+
+    /// The server's version, in its own words.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Whether the connection is encrypted.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.packets.transport.is_encrypted()
+    }
+
+    /// Executes a statement; answers with the number of changed (or returned) rows.
+    ///
+    /// # Errors
+    /// The server's, or a broken connection.
+    pub fn execute(&mut self, sql: &str) -> Result<u64, LoadError> {
+        self.send_query(sql.as_bytes())?;
+        self.finish_query().map_err(|error| error.for_statement(sql))
+    }
+
+    /// Sends a statement without waiting for its answer.
+    pub(crate) fn send_query(&mut self, sql: &[u8]) -> Result<(), LoadError> {
+        let mut out = Vec::with_capacity(sql.len() + 5);
+        command::query(&mut out, |out| out.extend_from_slice(sql));
+        self.packets.send(&out)
+    }
+
+    /// Waits for the answer to the statement sent longest ago.
+    pub(crate) fn finish_query(&mut self) -> Result<u64, LoadError> {
+        match self.answer()? {
+            Answer::Done { affected } => Ok(affected),
+            Answer::Rows(rows) => Ok(rows),
+            Answer::Refused(refusal) => Err(server_error(refusal, None)),
+        }
+    }
+
+    fn answer(&mut self) -> Result<Answer, LoadError> {
+        // Columns are left out of repeated prepared executions only.
+        let mut reader = AnswerReader::new(self.dialect);
+        loop {
+            let held = &self.packets.held[self.packets.at..];
+            let (used, answer) = reader.feed(held).map_err(|error| LoadError::Protocol(error.0.into()))?;
+            self.packets.at += used;
+            if let Some(answer) = answer {
+                return Ok(answer);
+            }
+            self.packets.more("waiting for an answer")?;
+        }
+    }
+
+    /// Executes a query and answers with its rows, as text.
+    ///
+    /// # Errors
+    /// The server's, or a broken connection.
+    pub fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, LoadError> {
+        self.send_query(sql.as_bytes())?;
+        let first = self.packets.read("waiting for an answer")?;
+        let columns = match first.first() {
+            Some(0x00) => return Ok(Vec::new()),
+            Some(0xFF) => return Err(self.refused(&first).for_statement(sql)),
+            _ => length_encoded(&first).ok_or_else(|| LoadError::Protocol("a short column count".into()))?.0,
+        };
+        for _ in 0..columns + u64::from(!self.dialect.deprecate_eof) {
+            self.packets.read("reading columns")?;
+        }
+        let mut rows = Vec::new();
+        loop {
+            let packet = self.packets.read("reading rows")?;
+            match packet.first() {
+                Some(0xFE) if self.dialect.deprecate_eof || packet.len() < 9 => return Ok(rows),
+                Some(0xFF) => return Err(self.refused(&packet).for_statement(sql)),
+                _ => rows.push(text_row(&packet)?),
+            }
+        }
+    }
+
+    /// The first column of the first row.
+    ///
+    /// # Errors
+    /// The server's, or a broken connection.
+    pub fn value(&mut self, sql: &str) -> Result<Option<String>, LoadError> {
+        Ok(self.rows(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
+    }
+
+    fn refused(&self, packet: &[u8]) -> LoadError {
+        match super::answer::refusal(packet) {
+            Ok(refusal) => server_error(refusal, None),
+            Err(malformed) => LoadError::Protocol(malformed.0.into()),
+        }
+    }
+
+    /// Prepares statements and answers with their ids. Asks for many before it waits.
+    pub(crate) fn prepare(&mut self, texts: &[String]) -> Result<Vec<u32>, LoadError> {
+        let mut ids = Vec::with_capacity(texts.len());
+        for window in texts.chunks(PREPARE_WINDOW) {
+            let mut out = Vec::new();
+            for text in window {
+                command::prepare(&mut out, text);
+            }
+            self.packets.send(&out)?;
+            for text in window {
+                ids.push(self.prepared().map_err(|error| error.for_statement(text))?);
+            }
+        }
+        Ok(ids)
+    }
+
+    fn prepared(&mut self) -> Result<u32, LoadError> {
+        let packet = self.packets.read("preparing statements")?;
+        let [0, a, b, c, d, columns_low, columns_high, params_low, params_high, ..] = packet[..] else {
+            return Err(self.refused(&packet));
+        };
+        let eof = usize::from(!self.dialect.deprecate_eof);
+        for count in
+            [u16::from_le_bytes([params_low, params_high]), u16::from_le_bytes([columns_low, columns_high])]
+        {
+            let packets = if count == 0 { 0 } else { usize::from(count) + eof };
+            for _ in 0..packets {
+                self.packets.read("preparing statements")?;
+            }
+        }
+        Ok(u32::from_le_bytes([a, b, c, d]))
+    }
+
+    /// Hands the connection to an event loop. Nothing of an answer may be outstanding.
+    pub(crate) fn into_transport(self) -> (Transport, Dialect) {
+        debug_assert_eq!(self.packets.at, self.packets.held.len(), "an answer was left unread");
+        (self.packets.transport, self.dialect)
+    }
+}
+
+impl LoadError {
+    fn for_statement(self, sql: &str) -> Self {
+        match self {
+            Self::Server { code, state, message, .. } => {
+                let mut shown: String = sql.chars().take(SHOWN).collect();
+                if shown.len() < sql.len() {
+                    shown.push_str("...");
+                }
+                Self::Server { code, state, message, statement: Some(shown) }
+            }
+            other => other,
+        }
+    }
+}
+
+pub(crate) fn server_error(refusal: Refusal, statement: Option<String>) -> LoadError {
+    LoadError::Server { code: refusal.code, state: refusal.state, message: refusal.message, statement }
+}
+
+/// An identifier in backticks.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+fn text_row(packet: &[u8]) -> Result<Vec<Option<String>>, LoadError> {
+    let short = || LoadError::Protocol("a short row".into());
+    let mut row = Vec::new();
+    let mut rest = packet;
+    while let Some(&first) = rest.first() {
+        if first == 0xFB {
+            row.push(None);
+            rest = &rest[1..];
+            continue;
+        }
+        let (length, used) = length_encoded(rest).ok_or_else(short)?;
+        let end =
+            usize::try_from(length).ok().and_then(|length| used.checked_add(length)).ok_or_else(short)?;
+        let value = rest.get(used..end).ok_or_else(short)?;
+        row.push(Some(String::from_utf8_lossy(value).into_owned()));
+        rest = &rest[end..];
+    }
+    Ok(row)
+}

@@ -1,0 +1,10 @@
+//! The load against real servers.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests count as tests")]
+
+mod support;
+
+mod compatibility;
+mod ledger;
+mod open_loop;
+mod workloads;

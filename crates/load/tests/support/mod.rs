@@ -1,0 +1,207 @@
+//! A MariaDB of the test's own: its own data directory, socket and port, run without privileges.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use ebbtide_load::{
+    Cancel, Distribution, Endpoint, PrepareOptions, RunOptions, RunReport, Schema, Session, Target, prepare,
+};
+
+/// Servers share the machine badly: one test with a server at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A running server; ends with the value.
+pub(crate) struct Server {
+    child: Child,
+    dir: tempfile::TempDir,
+    pub(crate) port: u16,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Server {
+    /// Starts one, or says what is missing and answers with none.
+    pub(crate) fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// The same with settings.
+    pub(crate) fn start_with(settings: &[&str]) -> Option<Self> {
+        let (Some(install), Some(mariadbd)) = (find("mariadb-install-db"), find("mariadbd")) else {
+            println!("SKIPPED: mariadbd and mariadb-install-db (apt install mariadb-server)");
+            return None;
+        };
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let dir = tempfile::Builder::new().prefix("ebbtide-load-").tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let data = dir.path().join("data");
+        copy_template(&install, &data);
+        let log = || File::options().create(true).append(true).open(dir.path().join("log")).unwrap();
+        let port = free_port();
+        let child = Command::new(mariadbd)
+            .arg("--no-defaults")
+            .args(account())
+            .arg(format!("--datadir={}", data.display()))
+            .arg(format!("--socket={}", data.join("s").display()))
+            .arg(format!("--port={port}"))
+            .args(["--bind-address=127.0.0.1", "--max-connections=600", "--innodb-flush-log-at-trx-commit=2"])
+            .args(settings)
+            .stdin(Stdio::null())
+            .stdout(log())
+            .stderr(log())
+            .spawn()
+            .unwrap();
+        let mut server = Self { child, dir, port, _turn: turn };
+        server.wait_until_ready();
+        Some(server)
+    }
+
+    fn wait_until_ready(&mut self) {
+        let began = Instant::now();
+        let mut target = self.target();
+        "mysql".clone_into(&mut target.database);
+        loop {
+            match Session::open(&target, &target.endpoints[0]) {
+                Ok(mut session) => {
+                    session.execute("CREATE DATABASE sbtest").unwrap();
+                    return;
+                }
+                Err(error) => {
+                    let gone = self.child.try_wait().unwrap().is_some();
+                    let late = began.elapsed() > Duration::from_secs(60);
+                    assert!(!gone && !late, "{error}\n{}", self.log());
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+            }
+        }
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.dir.path().join("data/s")
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    /// The administrator through the Unix socket.
+    pub(crate) fn target(&self) -> Target {
+        Target {
+            endpoints: vec![Endpoint::Unix(self.socket())],
+            user: "root".into(),
+            password: String::new(),
+            database: "sbtest".into(),
+            tls: None,
+        }
+    }
+
+    pub(crate) fn session(&self) -> Session {
+        let target = self.target();
+        Session::open(&target, &target.endpoints[0]).unwrap()
+    }
+
+    /// Loads the tables of a run.
+    pub(crate) fn prepare(&self, options: &RunOptions) {
+        let options = PrepareOptions {
+            workload: Some(options.workload),
+            schema: options.schema.clone(),
+            distribution: Distribution::default(),
+            seed: 1,
+            threads: options.connections.min(4),
+        };
+        prepare(&self.target(), &options, &Cancel::default(), &mut |_| {}).unwrap();
+    }
+
+    pub(crate) fn run(&self, options: &RunOptions) -> RunReport {
+        ebbtide_load::run(&self.target(), options, &Cancel::default(), &mut |_| {}).unwrap()
+    }
+
+    /// A file next to the data.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Stops the server's process where it stands, or lets it go on.
+    pub(crate) fn signal(&self, signal: &str) {
+        signal_process(self.pid(), signal);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.signal("CONT");
+        self.signal("TERM");
+        let began = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            if began.elapsed() > Duration::from_secs(20) {
+                self.child.kill().unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+pub(crate) fn signal_process(pid: u32, signal: &str) {
+    let sent = Command::new("kill").arg(format!("-{signal}")).arg(pid.to_string()).status().unwrap();
+    let _ = sent.success();
+}
+
+/// A small schema.
+pub(crate) fn schema(tables: u32, table_size: u32) -> Schema {
+    Schema { tables, table_size, ..Schema::default() }
+}
+
+/// A program on the path, or where servers are installed.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let extra = [PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")];
+    std::env::split_paths(&path).chain(extra).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// mariadbd refuses to run as root.
+fn account() -> Vec<String> {
+    if is_root() { vec!["--user=mysql".into()] } else { Vec::new() }
+}
+
+/// Installing takes seconds, copying does not: one installation serves all tests, kept with the build.
+fn copy_template(install: &Path, data: &Path) {
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mariadb-template");
+    if !kept.exists() {
+        let fresh = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        give_to_server(fresh.path());
+        let installed = Command::new(install)
+            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
+            .args(account())
+            .arg(format!("--datadir={}", fresh.path().display()))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+        // Another process may have been faster; then its installation serves.
+        let _ = fs::rename(fresh.keep(), &kept);
+    }
+    let copied = Command::new("cp").arg("-a").arg(&kept).arg(data).status().unwrap();
+    assert!(copied.success());
+}
+
+fn give_to_server(dir: &Path) {
+    if is_root() {
+        let done = Command::new("chown").arg("mysql").arg(dir).status().unwrap();
+        assert!(done.success());
+    }
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
