@@ -1,5 +1,7 @@
 //! Live volumes as the kernel sees them: FUSE, a loop device, a real clock and fio.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests too")]
+
 #[allow(dead_code, reason = "the benches use the rest")]
 mod support;
 
