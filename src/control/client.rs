@@ -30,7 +30,47 @@ pub(crate) struct Answer {
 pub(crate) fn ask(home: &Home, request: &Request) -> anyhow::Result<Answer> {
     let stream = connect(home)?;
     let terminal = std::io::stderr().is_terminal();
-    exchange(stream, request, &mut |text| show_progress(terminal, text))
+    let answer = exchange(stream, request, &mut |text| show_progress(terminal, text));
+    match answer {
+        Err(Broken::Off) => {
+            clear_after_death(home)?;
+            Err(Refusal::environment("the server ended before it answered")
+                .hint(format!("see its log, then {}", how_to_start(home)))
+                .into())
+        }
+        Err(Broken::Refused(error)) => Err(error),
+        Ok(answer) => Ok(answer),
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+enum Broken {
+    /// The connection ended too early: the server was killed, most likely.
+    Off,
+    /// The server said no, or something that is not understood.
+    Refused(anyhow::Error),
+}
+
+impl From<anyhow::Error> for Broken {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// Waits until a server that has hung up is gone, and clears what it left.
+fn clear_after_death(home: &Home) -> anyhow::Result<()> {
+    let give_up = Instant::now() + STARTING;
+    loop {
+        match home.lock() {
+            Ok(lock) => return clear(&lock),
+            Err(HomeError::Served { .. }) if Instant::now() < give_up => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            // It lives, and only this connection was lost.
+            Err(_) => return Ok(()),
+        }
+    }
 }
 
 /// As [`ask`], without waiting, clearing or printing: for `serve` itself.
@@ -39,7 +79,10 @@ pub(crate) fn ask(home: &Home, request: &Request) -> anyhow::Result<Answer> {
 /// As [`ask`].
 pub(crate) fn ask_quietly(home: &Home, request: &Request) -> anyhow::Result<Answer> {
     let stream = UnixStream::connect(home.socket()).context("no server answers")?;
-    exchange(stream, request, &mut |_| ())
+    exchange(stream, request, &mut |_| ()).map_err(|broken| match broken {
+        Broken::Off => Refusal::environment("the server ended before it answered").into(),
+        Broken::Refused(error) => error,
+    })
 }
 
 /// One status line on a terminal; nothing elsewhere, so that scripts see results alone.
@@ -53,14 +96,15 @@ fn exchange(
     mut stream: UnixStream,
     request: &Request,
     progress: &mut dyn FnMut(&str),
-) -> anyhow::Result<Answer> {
-    let request = serde_json::to_value(request).map_err(|error| Refusal::usage(error.to_string()))?;
-    let mut line = serde_json::to_vec(&Envelope { v: VERSION, request })?;
+) -> Result<Answer, Broken> {
+    let request = serde_json::to_value(request).context(Refusal::usage("a path is not UTF-8"))?;
+    let envelope = Envelope { v: VERSION, request };
+    let mut line = serde_json::to_vec(&envelope).expect("a request is plain data");
     line.push(b'\n');
-    stream.write_all(&line).context("cannot send the request")?;
+    stream.write_all(&line).map_err(|_| Broken::Off)?;
     let mut waited = false;
     for line in BufReader::new(stream).lines() {
-        let line = line.context("the server's answer broke off")?;
+        let line = line.map_err(|_| Broken::Off)?;
         match serde_json::from_str(&line).context("the server's answer is not understood")? {
             Reply::Progress(text) => {
                 waited = true;
@@ -76,13 +120,11 @@ fn exchange(
                 if waited {
                     progress("");
                 }
-                return Err(report.into());
+                return Err(Broken::Refused(report.into()));
             }
         }
     }
-    Err(Refusal::environment("the server ended before it answered")
-        .hint("see its log, then repeat the command: it clears what the server left")
-        .into())
+    Err(Broken::Off)
 }
 
 fn connect(home: &Home) -> anyhow::Result<UnixStream> {
@@ -127,10 +169,15 @@ pub(crate) fn clear(lock: &host::HomeLock) -> anyhow::Result<()> {
 
 fn not_running(home: &Home) -> Refusal {
     let root = home.root().display();
-    Refusal::environment(format!("'ebbtide serve' is not running for {root}")).hint(format!(
+    Refusal::environment(format!("'ebbtide serve' is not running for {root}")).hint(how_to_start(home))
+}
+
+fn how_to_start(home: &Home) -> String {
+    let root = home.root().display();
+    format!(
         "start it with 'ebbtide serve --home {root} --detach', or under systemd with \
          'systemd-run --unit=ebbtide ebbtide serve --home {root}'"
-    ))
+    )
 }
 
 #[cfg(test)]
@@ -150,21 +197,22 @@ mod tests {
             writeln!(server, "{}", serde_json::to_string(line).unwrap()).unwrap();
         }
         let mut seen = Vec::new();
-        let error = exchange(client, &Request::Ping, &mut |text| seen.push(text.to_owned())).unwrap_err();
+        let broken = exchange(client, &Request::Ping, &mut |text| seen.push(text.to_owned()));
+        let Err(Broken::Refused(error)) = broken else { panic!("{broken:?}") };
         assert_eq!(seen, ["mkfs", ""]);
         assert_eq!(Report::of(&error).exit, Exit::Usage);
     }
 
     #[test]
-    fn a_server_that_dies_in_between_is_an_environment_error() {
+    fn a_server_that_dies_in_between_is_told_from_one_that_refuses() {
         let (client, server) = UnixStream::pair().unwrap();
         let reader = std::thread::spawn(move || {
             let mut line = String::new();
             BufReader::new(server).read_line(&mut line).unwrap();
             line
         });
-        let error = exchange(client, &Request::VolumeList, &mut |_| ()).unwrap_err();
-        assert_eq!(Report::of(&error).exit, Exit::Environment);
+        let broken = exchange(client, &Request::VolumeList, &mut |_| ());
+        assert!(matches!(broken, Err(Broken::Off)), "{broken:?}");
         assert_eq!(reader.join().unwrap(), "{\"v\":1,\"request\":\"volume-list\"}\n");
     }
 }

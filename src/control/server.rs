@@ -15,6 +15,9 @@ use crate::exit::{Exit, Refusal, Report};
 /// Longest request line; a spec and a few paths are far below it.
 const MAX_REQUEST: u64 = 64 << 10;
 
+/// How long a client may take to send its request; a server that stops waits for it.
+const REQUEST_TIME: Duration = Duration::from_secs(2);
+
 /// Says what is being done; lines go to the client while it waits.
 pub(crate) type Progress<'a> = &'a (dyn Fn(&str) + Sync);
 
@@ -91,7 +94,7 @@ pub(crate) fn serve_client(
 }
 
 fn read_request(stream: &UnixStream) -> anyhow::Result<Request> {
-    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.set_read_timeout(Some(REQUEST_TIME))?;
     let mut line = String::new();
     BufReader::new(stream.take(MAX_REQUEST)).read_line(&mut line).context("no request arrived")?;
     let envelope: Envelope =

@@ -30,6 +30,14 @@ impl Service {
                 self.host.calibrate(true, progress).map_err(refuse_host)?
             }
         };
+        let exceeded = calibration.exceeded_by(array, instance, through_nbd);
+        if exceeded.is_empty() || !calibration.quick {
+            return Ok(exceeded);
+        }
+        // A moment in which the machine was busy must not refuse a volume.
+        tracing::info!("a short calibration is no reason to refuse: measuring for about 20 seconds");
+        progress("a short calibration is no reason to refuse: measuring for about 20 seconds");
+        let calibration = self.host.calibrate(false, progress).map_err(refuse_host)?;
         Ok(calibration.exceeded_by(array, instance, through_nbd))
     }
 

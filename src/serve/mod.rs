@@ -11,7 +11,8 @@ use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -94,33 +95,42 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let options = HostOptions { host_sync: args.host_sync };
     let host = Host::open(lock, options).map_err(service::refuse_host)?;
     let (stop, stopped) = mpsc::channel();
-    let service = Arc::new(Service::new(host, home.clone(), stop.clone()));
+    let service = Service::new(host, home.clone());
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     let listener = Listener::bind(&home.socket())?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {
         let handle = signals.handle();
-        scope.spawn(|| {
+        let stop = &stop;
+        scope.spawn(move || {
             for signal in signals.forever() {
                 let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
                 // The receiver is gone only while the server ends anyway.
-                let _ = stop.send(name.to_owned());
+                let _ = stop.send(name);
             }
         });
-        let accepting = scope.spawn(|| accept(&listener, &service));
+        scope.spawn(|| accept(scope, &listener, &service, stop));
         let why = stopped.recv().unwrap_or_default();
         tracing::info!("stopping on {why}");
         service.stop();
-        // A connection wakes the acceptor, which then sees that the server stops.
+        // A connection wakes the acceptor, which then sees that the server stops. The scope ends
+        // when every client has its answer.
         let _ = std::os::unix::net::UnixStream::connect(home.socket());
-        let _ = accepting.join();
         handle.close();
     });
     tracing::info!("stopped");
     Ok(Exit::Clean)
 }
 
-fn accept(listener: &Listener, service: &Arc<Service>) {
+/// Why the server is to stop.
+type Reason = &'static str;
+
+fn accept<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    listener: &Listener,
+    service: &'scope Service,
+    stop: &'scope mpsc::Sender<Reason>,
+) {
     loop {
         let client = listener.accept();
         if service.is_stopping() {
@@ -128,9 +138,11 @@ fn accept(listener: &Listener, service: &Arc<Service>) {
         }
         match client {
             Ok(client) => {
-                let service = service.clone();
-                std::thread::spawn(move || {
+                scope.spawn(move || {
                     control::serve_client(&client, |request, progress| service.handle(request, progress));
+                    if service.is_asked_to_stop() {
+                        let _ = stop.send("a request to stop");
+                    }
                 });
             }
             Err(error) => {

@@ -1,7 +1,6 @@
 //! The server's state, and the dispatch of requests to what handles them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ebbtide_catalog::{Catalog, CatalogError, Resolved, Spec};
@@ -18,14 +17,14 @@ pub(super) struct Service {
     /// The volumes.
     pub(super) host: Host,
     home: Home,
-    stop: mpsc::Sender<String>,
+    asked_to_stop: AtomicBool,
     stopping: AtomicBool,
 }
 
 impl Service {
-    /// A service that sends the reason through `stop` when a client asks it to end.
-    pub(super) const fn new(host: Host, home: Home, stop: mpsc::Sender<String>) -> Self {
-        Self { host, home, stop, stopping: AtomicBool::new(false) }
+    /// A service for a host's volumes.
+    pub(super) const fn new(host: Host, home: Home) -> Self {
+        Self { host, home, asked_to_stop: AtomicBool::new(false), stopping: AtomicBool::new(false) }
     }
 
     /// Refuses requests from now on, and detaches everything.
@@ -39,6 +38,11 @@ impl Service {
         self.stopping.load(Ordering::Relaxed)
     }
 
+    /// Whether a client has asked the server to end. It does so after the answer has been sent.
+    pub(super) fn is_asked_to_stop(&self) -> bool {
+        self.asked_to_stop.load(Ordering::Relaxed)
+    }
+
     /// Carries out one request.
     pub(super) fn handle(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
         if self.is_stopping() {
@@ -50,8 +54,7 @@ impl Service {
         match request {
             Request::Ping => Ok(clean(Value::from(env!("CARGO_PKG_VERSION")))),
             Request::Stop => {
-                // The receiver is gone only while the server ends anyway.
-                let _ = self.stop.send("a request to stop".into());
+                self.asked_to_stop.store(true, Ordering::Relaxed);
                 Ok(clean(Value::Null))
             }
             Request::VolumeCreate(args) => self.create(&args).map(clean),

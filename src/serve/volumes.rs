@@ -258,8 +258,9 @@ fn export_of(args: &AttachArgs) -> anyhow::Result<Export> {
     Ok(Export::Block { mount })
 }
 
-/// A seed that nobody chose. It is stored and shown, so that the run can be repeated.
+/// A seed that nobody chose. It is stored and shown, so that the run can be repeated; 32 bits are
+/// short enough to type, and exact in every JSON reader.
 pub(super) fn fresh_seed() -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
+    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 32
 }

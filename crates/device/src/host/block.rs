@@ -72,26 +72,25 @@ impl BlockExport {
     /// Takes the device away, then its file system. With `force` also while someone has it open:
     /// the kernel then frees both with the last user.
     pub(super) fn take_apart(&mut self, force: bool) -> Result<(), HostError> {
+        let mut in_use = false;
         if let Some(device) = self.device.take() {
             match device.detach() {
                 Err(LoopError::Busy(device)) if force => {
+                    in_use = true;
                     tracing::warn!(device = %device.display(), "still open; it goes with its last user");
                 }
                 detached => detached?,
             }
         }
-        if let Some(fuse) = self.fuse.take() {
-            if force {
-                // FORCE ends whatever still waits for an answer, so that the end of the session's
-                // threads does not depend on those who have the device open.
-                let _ = unmount(fuse.dir(), UnmountFlags::FORCE | UnmountFlags::DETACH);
-            }
-            match fuse.unmount() {
-                Err(error) if force => tracing::warn!(%error, "the FUSE file system was detached"),
-                unmounted => unmounted?,
-            }
+        let Some(fuse) = self.fuse.take() else { return Ok(()) };
+        if in_use {
+            // FORCE ends whatever still waits for an answer, so that the end of the session's
+            // threads does not depend on those who have the device open.
+            let _ = unmount(fuse.dir(), UnmountFlags::FORCE | UnmountFlags::DETACH);
+            let _ = fuse.unmount();
+            return Ok(());
         }
-        Ok(())
+        Ok(fuse.unmount()?)
     }
 }
 

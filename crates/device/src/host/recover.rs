@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{UnmountFlags, unmount};
 
 use super::holders;
-use super::home::{Home, HomeLock};
+use super::home::HomeLock;
 use super::mounts;
 use super::record::Record;
 use crate::loopdev::{self, LoopError};
@@ -74,13 +74,14 @@ pub fn clear_leftovers(lock: &HomeLock) -> io::Result<Vec<Leftover>> {
         clear(&record, &mut cleared)?;
         Record::remove(home, &record.volume)?;
     }
-    remove_scratch(home)?;
+    // Worth nothing after their server's end, and not worth telling.
+    missing_is_fine(std::fs::remove_file(home.socket()))?;
+    missing_is_fine(std::fs::remove_dir_all(home.scratch_dir()))?;
     Ok(cleared)
 }
 
-/// A calibration's own store has no value after its end.
-fn remove_scratch(home: &Home) -> io::Result<()> {
-    match std::fs::remove_dir_all(home.scratch_dir()) {
+fn missing_is_fine(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
@@ -144,6 +145,7 @@ fn detach_mount(dir: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::home::Home;
     use super::*;
 
     #[test]

@@ -22,6 +22,7 @@ use crate::engine::{LiveOptions, LiveVolume, PacingReport};
 use crate::nbd::NbdAddress;
 use crate::request::{Command, Reply, Request};
 use crate::store::{BlockStore, Store, StoreOptions};
+use crate::sys::{Role, enter_data_path};
 
 /// Name of what a calibration attaches. No volume can have it, since it begins with a dot.
 pub(super) const NAME: &str = ".calibration";
@@ -137,8 +138,18 @@ impl Bench {
         })
     }
 
-    /// How late a throttled volume answers, 32 requests deep.
+    /// How late a throttled volume answers, 32 requests deep. The thread that submits is one of the
+    /// data path, as those of the exports are.
     fn pacing(&self) -> Result<PacingReport, HostError> {
+        let submit = || {
+            enter_data_path(Role::Export);
+            self.paced()
+        };
+        let paced = std::thread::scope(|scope| scope.spawn(submit).join());
+        paced.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    fn paced(&self) -> Result<PacingReport, HostError> {
         let live = self.live(Some(RateLimit::flat(PACED_IOPS)))?;
         let (answered, answers) = mpsc::channel();
         let submit = |page: u64| {

@@ -1,0 +1,106 @@
+//! Every wrong request: its exit code and what the program says about it.
+
+use std::process::Command;
+
+use crate::harness::{EBBTIDE, Home, Ran};
+
+#[test]
+fn a_request_outside_of_the_limits_is_refused_in_the_words_of_aws() {
+    let home = Home::served();
+    for (spec, text) in [
+        ("gp3:size=100GiB,iops=80001", "80001"),
+        ("gp3:size=1GiB,iops=3001", "ratio"),
+        ("gp3:size=100GiB,throughput=3000", "throughput"),
+        ("io1:size=100GiB,iops=99", "99"),
+        ("gp2:size=100GiB,iops=3000", "iops"),
+        ("st1:size=1GiB", "st1"),
+        ("gp9:size=1GiB", "gp9"),
+        ("gp3", "size"),
+        ("gp3:size=1GB", "1GB"),
+    ] {
+        home.run(&["volume", "create", "db", spec]).refused(2, &[text, "error: "]);
+    }
+    assert_eq!(home.say("volume list").ok().line(), "no volumes");
+}
+
+#[test]
+fn wrong_names_and_missing_things_are_named() {
+    let home = Home::served();
+    home.say("volume create db gp3:size=1GiB").ok();
+    for (words, texts) in [
+        ("volume create db gp3:size=1GiB", &["'db' exists already"][..]),
+        ("volume create ../db gp3:size=1GiB", &["'../db' is not a valid name"]),
+        ("volume create .calibration gp3:size=1GiB", &["is not a valid name"]),
+        ("volume create other gp3:size=1GiB --block-size 1000", &["1000", "512 or 4096"]),
+        ("volume create other gp3:size=1GiB --snapshot none", &["no snapshot 'none'", "snapshot list"]),
+        ("volume show none", &["no volume 'none'", "hint: 'ebbtide volume list'"]),
+        ("volume attach none --nbd unix:/tmp/none.sock", &["no volume 'none'"]),
+        ("volume attach db --instance r9.large --nbd unix:/tmp/none.sock", &["r9.large"]),
+        ("volume attach db --nbd /tmp/none.sock", &["unix:PATH or tcp:HOST:PORT"]),
+        ("volume detach db", &["'db' is not attached", "ebbtide volume attach db"]),
+        ("volume detach none", &["no volume 'none'"]),
+        ("volume delete none", &["no volume 'none'"]),
+        ("volume modify none gp3:iops=4000", &["no volume 'none'"]),
+        ("volume fault none clear", &["no volume 'none'"]),
+        ("volume fault db clear", &["'db' is not attached"]),
+        ("volume fault db explode", &["'explode' is no fault"]),
+        ("volume crash-image db image", &["'db' is not attached"]),
+        ("snapshot create s --volume none", &["no volume 'none'"]),
+        ("snapshot delete none", &["no snapshot 'none'"]),
+        ("volume attach db --mount /tmp/x", &["--fs"]),
+        ("volume attach db --execute", &["--mount"]),
+        ("volume calibrate --fio /nowhere.json --type gp3", &["/nowhere.json"]),
+    ] {
+        home.say(words).refused(2, texts);
+    }
+}
+
+#[test]
+fn a_refusal_is_json_too_where_json_is_asked_for() {
+    let home = Home::served();
+    let error = home.say("volume show none --json").refused(2, &[]).json();
+    assert_eq!(error["error"]["exit"], "usage");
+    assert!(error["error"]["chain"][0].as_str().unwrap().contains("'none'"), "{error}");
+}
+
+#[test]
+fn without_a_server_a_command_says_how_to_start_one() {
+    let home = Home::new();
+    let refused = home.say("volume list").refused(3, &["is not running", "serve --home", "systemd"]);
+    assert!(refused.stderr.contains(home.root().to_str().unwrap()));
+    home.say("snapshot list").refused(3, &["is not running"]);
+    home.say("serve --stop").refused(3, &["is not running"]);
+}
+
+#[test]
+fn a_home_that_cannot_be_used_is_an_environment_error() {
+    let output = Command::new(EBBTIDE).args(["volume", "list", "--home", "/proc/nobody"]).output();
+    Ran::of(output.unwrap()).refused(3, &["/proc/nobody", "EBBTIDE_HOME"]);
+}
+
+#[test]
+fn every_command_explains_itself_with_an_example() {
+    let commands = [
+        "serve",
+        "snapshot create",
+        "snapshot list",
+        "snapshot delete",
+        "volume create",
+        "volume attach",
+        "volume detach",
+        "volume modify",
+        "volume list",
+        "volume show",
+        "volume delete",
+        "volume check",
+        "volume fault",
+        "volume crash-image",
+        "volume calibrate",
+    ];
+    for command in commands {
+        let output = Command::new(EBBTIDE).args(command.split(' ')).arg("--help").output().unwrap();
+        let help = Ran::of(output).ok().stdout;
+        assert!(help.contains("Example"), "{command}: {help}");
+        assert!(help.contains(&format!("ebbtide {command}")), "{command}: {help}");
+    }
+}

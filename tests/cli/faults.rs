@@ -1,0 +1,125 @@
+//! Faults on command, seen through the block device.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::harness::{Home, Need, can};
+
+/// A page at an address that direct I/O accepts.
+#[repr(align(4096))]
+struct Page([u8; 4096]);
+
+/// `O_DIRECT`, so that every read and write reaches the volume.
+fn direct(device: &str) -> File {
+    const O_DIRECT: i32 = 0o40000;
+    OpenOptions::new().read(true).write(true).custom_flags(O_DIRECT).open(device).unwrap()
+}
+
+fn read(device: &File, offset: u64) -> std::io::Result<Duration> {
+    let mut page = Page([0; 4096]);
+    let started = Instant::now();
+    device.read_exact_at(&mut page.0, offset)?;
+    Ok(started.elapsed())
+}
+
+fn write(device: &File, offset: u64, byte: u8) -> std::io::Result<Duration> {
+    let started = Instant::now();
+    device.write_all_at(&Page([byte; 4096]).0, offset)?;
+    Ok(started.elapsed())
+}
+
+#[test]
+fn added_latency_errors_and_error_ranges_reach_the_guest() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::served();
+    home.say("volume create db gp3:size=1GiB").ok();
+    let attached = home.say("volume attach db").ok();
+    let device = direct(attached.line());
+    home.say("volume fault db latency=write:200ms").ok();
+    assert!(write(&device, 0, 1).unwrap() >= Duration::from_millis(200));
+    assert!(read(&device, 0).unwrap() < Duration::from_millis(150));
+    home.say("volume fault db latency=150ms").ok();
+    assert!(read(&device, 0).unwrap() >= Duration::from_millis(150));
+    let spent = write(&device, 0, 1).unwrap();
+    assert!((Duration::from_millis(150)..Duration::from_millis(300)).contains(&spent), "{spent:?}");
+    let shown = home.say("volume fault db latency=0ms errors=1000000ppm --json").ok().json();
+    assert_eq!(shown["faults"]["latency"], serde_json::json!([]));
+    read(&device, 0).unwrap_err();
+    write(&device, 0, 1).unwrap_err();
+    home.say("volume fault db errors=0ppm error-range=1MiB+4KiB").ok();
+    read(&device, 0).unwrap();
+    read(&device, 1 << 20).unwrap_err();
+    read(&device, (1 << 20) + 4096).unwrap();
+    assert!(home.say("volume show db").ok().stdout.contains("faults"));
+    home.say("volume fault db clear").ok();
+    read(&device, 1 << 20).unwrap();
+}
+
+#[test]
+fn stalled_io_waits_until_the_stall_ends_and_detaching_says_so() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::served();
+    home.say("volume create db gp3:size=1GiB").ok();
+    let attached = home.say("volume attach db").ok();
+    let device = direct(attached.line());
+    home.say("volume fault db stall=on").ok();
+    let (done, finished) = mpsc::channel();
+    let reader = std::thread::spawn(move || done.send(read(&device, 0).is_ok()).unwrap());
+    finished.recv_timeout(Duration::from_millis(700)).unwrap_err();
+    home.say("volume detach db").refused(2, &["is stalled", "stall=off"]);
+    home.say("volume fault db stall=off").ok();
+    assert!(finished.recv_timeout(Duration::from_secs(10)).unwrap());
+    reader.join().unwrap();
+    home.say("volume detach db").ok();
+}
+
+#[test]
+fn a_stalled_volume_is_detached_by_force_and_a_stop_ends_the_stall() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::served();
+    home.say("volume create db gp3:size=1GiB").ok();
+    for forced in [true, false] {
+        let attached = home.say("volume attach db").ok();
+        let device = direct(attached.line());
+        home.say("volume fault db stall=on").ok();
+        let reader = std::thread::spawn(move || read(&device, 0).is_ok());
+        std::thread::sleep(Duration::from_millis(100));
+        if forced {
+            home.say("volume detach db --force").ok();
+            assert!(!reader.join().unwrap(), "what was stalled has failed");
+        } else {
+            home.say("serve --stop").ok();
+            reader.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_stops_the_volume_and_keeps_what_it_answered() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::served();
+    home.say("volume create db gp3:size=1GiB").ok();
+    let attached = home.say("volume attach db").ok();
+    let device = direct(attached.line());
+    write(&device, 8192, 0xab).unwrap();
+    let cut = home.say("volume fault db power-cut=7 --json").ok().json();
+    assert_eq!((&cut["power_lost"], &cut["power_cut"]["seed"]), (&true.into(), &7.into()));
+    read(&device, 8192).unwrap_err();
+    drop(device);
+    assert_eq!(home.show("db")["live"]["power_lost"], true);
+    home.say("volume detach db").ok();
+    let attached = home.say("volume attach db").ok();
+    let mut page = Page([0; 4096]);
+    direct(attached.line()).read_exact_at(&mut page.0, 8192).unwrap();
+    assert_eq!(page.0, [0xab; 4096]);
+}

@@ -1,0 +1,11 @@
+//! The real program in homes of its own: commands, exit codes, block devices, NBD, recovery.
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test panics where something is missing")]
+
+mod attach;
+mod bad_input;
+mod faults;
+mod harness;
+mod nbd;
+mod recovery;
+mod serve;
+mod volumes;
