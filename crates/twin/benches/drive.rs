@@ -1,11 +1,17 @@
-//! How many I/Os a second of real time the simulator drives. Run with `cargo bench -p ebbtide-twin`.
+//! How many I/Os a second of one core's time the simulator drives, and that a day at 3,000 IOPS stays within
+//! 20 s and takes no more memory than an hour. Run with `cargo bench -p ebbtide-twin`.
 //!
-//! An argument gives the millions of I/Os for each case (default 10).
+//! Times are processor time where the system tells it, since other programs on the machine are no fault of
+//! the simulator.
+//!
+//! An argument gives the millions of I/Os of each case (default 10). Without `--bench`, as when tests run it,
+//! everything is done in a thousandth.
 
+use std::fs;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use ebbtide_twin::{Interval, Observer, Percentiles, Setup, fio, simulate};
+use ebbtide_twin::{Interval, Observer, Percentiles, Setup, Workload, fio, simulate};
 use ebbtide_volume::{
     Accounting, Array, AtomicUnit, Durability, GIB, KIB, Limits, MIB, Merge, Nanos, QuantileCurve, RateLimit,
     ServiceTimes,
@@ -42,33 +48,86 @@ fn gp3() -> Limits {
     }
 }
 
+/// Seconds of one core that a day of virtual time may take.
+const DAY_LIMIT_S: f64 = 20.0;
+/// Growth of memory from an hour to a day that counts as none, in KiB: the allocator's own.
+const GROWTH_KIB: u64 = 1024;
+
 fn main() {
-    let millions = std::env::args().filter_map(|arg| arg.parse().ok()).next().unwrap_or(10_u64);
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let whole = arguments.iter().any(|argument| argument == "--bench");
+    let millions = arguments.iter().filter_map(|arg| arg.parse().ok()).next().unwrap_or(10_u64);
+    let ios = millions * if whole { 1_000_000 } else { 1_000 };
     let unthrottled = Limits { iops: None, throughput: None, ..gp3() };
     let cases = [
         ("gp3 at its cap, depth 64", gp3(), "rw=randread,bs=16k,iodepth=64"),
-        ("gp3 at its cap, depth 1024, mixed", gp3(), "rw=randrw,bs=4k,iodepth=32,numjobs=32"),
+        ("gp3 at its cap, 32 clones, mixed", gp3(), "rw=randrw,bs=4k,iodepth=32,numjobs=32"),
         ("gp3 below its cap, depth 1", gp3(), "rw=randread,bs=16k"),
         ("gp3 below its cap, open loop", gp3(), "rw=randread,bs=16k,rate_iops=2000"),
         ("no limits, depth 64", unthrottled, "rw=randread,bs=16k,iodepth=64"),
     ];
     for (name, limits, words) in cases {
-        let workload = fio::parse_words(words).expect("the words are fio's");
-        let mut workload = workload;
+        let mut workload = fio::parse_words(words).expect("the words are fio's");
         let clones = u64::from(workload.jobs[0].clones);
         workload.jobs[0].amount = Some(u64::MAX);
-        workload.jobs[0].max_ios = Some(millions * 1_000_000 / clones);
-        let volumes = vec![Array::single(limits, Nanos::ZERO).expect("the limits are sound")];
-        let setup = Setup { volumes, instance: None, workload: &workload, seed: 1, interval: Nanos::SECOND };
-        let began = Instant::now();
-        let outcome = simulate(setup, &mut Ignore).expect("the workload runs");
-        let took = began.elapsed().as_secs_f64();
-        let ios = outcome.volumes[0].totals().all().ios as f64;
-        println!(
-            "{name:36} {:6.2} million I/Os a second ({:.2} s for {:.0} s of virtual time)",
-            ios / took / 1e6,
-            took,
-            outcome.duration.as_secs_f64()
-        );
+        workload.jobs[0].max_ios = Some(ios / clones);
+        run(name, limits, &workload);
     }
+    let (hour, day) = if whole { (3_600, 86_400) } else { (4, 86) };
+    let of_time = |seconds: u64| {
+        let words = format!("rw=randread,bs=16k,iodepth=64,runtime={seconds}");
+        fio::parse_words(&words).expect("the words are fio's")
+    };
+    run("an hour at 3,000 IOPS", gp3(), &of_time(hour));
+    let before = peak_kib();
+    let took = run("a day at 3,000 IOPS", gp3(), &of_time(day));
+    let grown = peak_kib().saturating_sub(before);
+    println!(
+        "a day took {took:.2} s of one core, of at most {DAY_LIMIT_S} s, and {grown} KiB more memory than an hour"
+    );
+    assert!(took < DAY_LIMIT_S, "a day at 3,000 IOPS must stay below {DAY_LIMIT_S} s");
+    assert!(grown <= GROWTH_KIB, "memory must not grow with simulated time");
+}
+
+/// Runs one case and prints its speed; the seconds that it took.
+fn run(name: &str, limits: Limits, workload: &Workload) -> f64 {
+    let volumes = vec![Array::single(limits, Nanos::ZERO).expect("the limits are sound")];
+    let setup = Setup { volumes, instance: None, workload, seed: 1, interval: Nanos::SECOND };
+    let began = Time::now();
+    let outcome = simulate(setup, &mut Ignore).expect("the workload runs");
+    let took = began.seconds();
+    let ios = outcome.volumes[0].totals().all().ios as f64;
+    let virtual_s = outcome.duration.as_secs_f64();
+    println!("{name:34} {:6.2} million I/Os a second ({took:.2} s for {virtual_s:.0} s)", ios / took / 1e6);
+    took
+}
+
+/// A moment, in real time and in this thread's processor time.
+struct Time {
+    real: Instant,
+    processor_ns: Option<u64>,
+}
+
+impl Time {
+    fn now() -> Self {
+        let schedule = fs::read_to_string("/proc/thread-self/schedstat").ok();
+        let processor_ns = schedule.and_then(|text| text.split(' ').next()?.parse().ok());
+        Self { real: Instant::now(), processor_ns }
+    }
+
+    /// Seconds of processor time since then, or of real time where the system does not tell.
+    fn seconds(&self) -> f64 {
+        let now = Self::now();
+        match (now.processor_ns, self.processor_ns) {
+            (Some(now), Some(then)) => (now - then) as f64 / 1e9,
+            _ => self.real.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+/// The most memory that this process has held, where the system tells.
+fn peak_kib() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
