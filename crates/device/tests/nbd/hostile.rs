@@ -217,7 +217,8 @@ fn a_client_that_closes_its_half_still_gets_its_answers() {
 
 #[test]
 fn clients_that_vanish_with_requests_in_flight_leave_nothing_behind() {
-    let served = Served::new(64, 5_000);
+    // Each stays open until its last answer, so that many are open at once.
+    let served = Served::with(64, 5_000, |options| options.max_connections = 64);
     for round in 0..20 {
         let mut client = Client::ready(&served, round % 2 == 0);
         for cookie in 0..50 {

@@ -132,10 +132,15 @@ fn stopping_answers_what_is_in_flight_and_closes() {
     let Served { server, .. } = served;
     let start = Instant::now();
     let stopping = std::thread::spawn(move || server.stop());
-    for cookie in 0..4 {
-        assert_eq!(client.simple_reply(), (0, cookie));
+    let mut answered = Vec::new();
+    for _ in 0..4 {
+        let (error, cookie) = client.simple_reply();
+        assert_eq!(error, 0);
+        answered.push(cookie);
         client.skip(4096);
     }
+    answered.sort_unstable();
+    assert_eq!(answered, [0, 1, 2, 3]);
     assert!(client.is_closed());
     stopping.join().unwrap();
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());

@@ -1,0 +1,45 @@
+//! What a live volume costs and how exactly it keeps time, measured through its block device.
+//!
+//! `cargo bench -p ebbtide-device --bench live -- overhead|cap|pacing [SECONDS]`
+//!
+//! The figures mean something on a machine that does nothing else.
+
+mod hogs;
+mod overhead;
+#[path = "../../tests/live/support.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "it is the tests' own, and they use the rest")]
+mod support;
+mod timing;
+
+use std::process::ExitCode;
+
+const MIB: u64 = 1 << 20;
+
+fn main() -> ExitCode {
+    // cargo passes --bench as well.
+    let words: Vec<_> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
+    let seconds = |default| words.iter().find_map(|word| word.parse::<u32>().ok()).unwrap_or(default);
+    let wanted =
+        |name| words.iter().all(|word| word.parse::<u32>().is_ok()) || words.iter().any(|w| w == name);
+    if let Some(missing) = support::missing(&["fio"]) {
+        println!("SKIPPED: {missing} is missing");
+        return ExitCode::SUCCESS;
+    }
+    let mut kept = true;
+    if wanted("overhead") {
+        kept &= overhead::run(seconds(4));
+    }
+    if wanted("cap") {
+        kept &= timing::cap(seconds(31));
+    }
+    if wanted("pacing") {
+        kept &= timing::pacing(seconds(10));
+    }
+    if kept { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints a figure beside its promise, and whether it keeps it.
+fn judge(what: &str, figure: f64, unit: &str, kept: bool, promise: &str) -> bool {
+    println!("{what:40} {figure:>12.3} {unit:5} {promise:34} {}", if kept { "kept" } else { "MISSED" });
+    kept
+}
