@@ -182,6 +182,15 @@ struct Counters<'a> {
 
 const REGION: u64 = 1500;
 
+/// Ends the writers also where the test fails, which would wait for them for ever.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Counters<'_> {
     fn write(&self, writer: usize) {
         let mut count = 0;
@@ -228,6 +237,7 @@ fn snapshots_and_clones_under_load_are_points_in_time_and_take_milliseconds() {
     let mut taken = Vec::new();
     std::thread::scope(|scope| {
         let counters = &counters;
+        let _stop = StopAtEnd(&counters.stop);
         (0..2).for_each(|writer| drop(scope.spawn(move || counters.write(writer))));
         for i in 0..12 {
             std::thread::sleep(Duration::from_millis(30));
@@ -244,7 +254,6 @@ fn snapshots_and_clones_under_load_are_points_in_time_and_take_milliseconds() {
                 (0..6).step_by(2).for_each(|i| store.delete_snapshot(&format!("s{i}")).unwrap());
             }
         }
-        counters.stop.store(true, Ordering::Relaxed);
     });
     let times: Vec<_> = taken.iter().map(|(_, _, took)| *took).collect();
     println!("snapshots and clones under load took {times:?}");
@@ -279,6 +288,7 @@ fn merges_of_a_volume_under_load_lose_nothing_and_end_with_one_layer() {
     };
     std::thread::scope(|scope| {
         let counters = &counters;
+        let _stop = StopAtEnd(&counters.stop);
         (0..2).for_each(|writer| drop(scope.spawn(move || counters.write(writer))));
         for i in 0..60 {
             store.snapshot("v", &format!("s{i}"), Value::Null).unwrap();
@@ -294,7 +304,6 @@ fn merges_of_a_volume_under_load_lose_nothing_and_end_with_one_layer() {
                 assert!(seen >= answered - back, "block of count {} holds {seen}", answered - back);
             }
         }
-        counters.stop.store(true, Ordering::Relaxed);
     });
     let reached = counters.answered.each_ref().map(|a| a.load(Ordering::SeqCst));
     println!("{reached:?} writes, the longest {} us", counters.longest_us.load(Ordering::Relaxed));
@@ -346,4 +355,36 @@ fn the_journal_of_a_volume_that_is_written_and_discarded_for_long_stays_short() 
     drop((volume, store));
     assert_clean(dir.path());
     assert_eq!(first_word(&open(dir.path()).open_volume("v").unwrap(), 3), 11);
+}
+
+#[test]
+fn writers_of_neighbouring_sectors_do_not_undo_each_other_when_a_block_is_brought_up() {
+    let (_dir, store) = store_with_volume(GIB);
+    let volume = store.open_volume("v").unwrap();
+    for round in 1..=8_u8 {
+        volume.write_at(&vec![0xFF; 256 * 4096], 0).unwrap();
+        // From here on the first write of each sector finds its block in the layer below.
+        store.snapshot("v", &format!("s{round}"), Value::Null).unwrap();
+        let barrier = std::sync::Barrier::new(4);
+        std::thread::scope(|scope| {
+            for thread in 0..4_u8 {
+                let (volume, barrier) = (&volume, &barrier);
+                scope.spawn(move || {
+                    barrier.wait();
+                    for block in 0..256 {
+                        for sector in [thread, thread + 4] {
+                            let offset = block * BLOCK + u64::from(sector) * 512;
+                            volume.write_at(&[round * 8 + sector; 512], offset).unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        let mut bytes = vec![0; 256 * 4096];
+        volume.read_at(&mut bytes, 0).unwrap();
+        for (at, sector) in bytes.chunks(512).enumerate() {
+            let expected = round * 8 + u8::try_from(at % 8).unwrap();
+            assert!(sector.iter().all(|b| *b == expected), "round {round}, sector {at}: {}", sector[0]);
+        }
+    }
 }
