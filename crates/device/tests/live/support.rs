@@ -138,7 +138,13 @@ pub(crate) struct Measured {
 /// Runs a fio job of direct I/O on a device; panics with fio's words where it fails.
 pub(crate) fn fio(device: &Path, arguments: &[&str]) -> Measured {
     let output = Command::new("fio")
-        .args(["--name=job", "--direct=1", "--ioengine=libaio", "--output-format=json"])
+        .args([
+            "--name=job",
+            "--direct=1",
+            "--ioengine=libaio",
+            "--output-format=json",
+            "--verify_state_save=0",
+        ])
         .arg(format!("--filename={}", device.display()))
         .args(arguments)
         .output()
