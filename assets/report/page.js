@@ -83,7 +83,7 @@
             const width = ctx.measureText(mark.label).width;
             const overflows = x + width > bbox.left + bbox.width;
             ctx.textAlign = overflows ? "right" : "left";
-            ctx.fillText(mark.label, x + (overflows ? 2 : -2) * ratio, bbox.top - (above + 5) * ratio);
+            ctx.fillText(mark.label, x + (overflows ? 2 : -2) * ratio, bbox.top - (above + 6) * ratio);
           });
           ctx.restore();
         },
@@ -180,7 +180,11 @@
       root.append(element("h2", {}, "Notes"),
         element("ul", { class: "notes" }, ...report.notes.map((note) => element("li", {}, note))));
     }
-    root.append(element("h2", {}, "Run it again"), command(report.command), element("footer", {}, report.footer));
+    root.append(element("h2", {}, "Run it again"), command(report.command));
+    for (const listing of report.listings) {
+      root.append(element("p", { class: "lead" }, listing.label), command(listing.value));
+    }
+    root.append(element("footer", {}, report.footer));
     charts.forEach(draw);
   }
 

@@ -28,6 +28,8 @@ pub(crate) struct Report {
     pub(crate) sections: Vec<Section>,
     /// Remarks at the end.
     pub(crate) notes: Vec<String>,
+    /// Texts that the command reads, under their names.
+    pub(crate) listings: Vec<Fact>,
     /// The command that makes this report again.
     pub(crate) command: String,
     /// The last line.
@@ -191,6 +193,7 @@ mod tests {
             facts: vec![Fact::new("spec", title)],
             sections: Vec::new(),
             notes: Vec::new(),
+            listings: Vec::new(),
             command: format!("ebbtide simulate --volume '{title}'"),
             footer: String::new(),
         }

@@ -21,6 +21,7 @@ pub(super) fn report(plan: &Plan, runs: &[Run]) -> Report {
         facts: facts(plan, runs),
         sections: vec![over_time(plan, runs)],
         notes: plan.workload.notes.clone(),
+        listings: plan.job_files.iter().map(|(path, text)| Fact::new(path.as_str(), text.as_str())).collect(),
         command: plan.command.clone(),
         footer: format!(
             "ebbtide {}. Every figure comes from the model alone; no clock, no disk.",
@@ -30,11 +31,13 @@ pub(super) fn report(plan: &Plan, runs: &[Run]) -> Report {
 }
 
 fn findings(plan: &Plan, runs: &[Run]) -> Vec<String> {
-    let of_run = |(volume, run): (&super::plan::Planned, &Run)| {
-        let verdict = words::verdict(plan, run).join(" ");
-        if runs.len() > 1 { format!("{}: {verdict}", volume.spec) } else { verdict }
-    };
-    plan.volumes.iter().zip(runs).map(of_run).collect()
+    if let [only] = runs {
+        return words::verdict(plan, only);
+    }
+    let verdicts = plan.volumes.iter().zip(runs);
+    verdicts
+        .map(|(volume, run)| format!("{}: {}", volume.spec, words::verdict(plan, run).join(" ")))
+        .collect()
 }
 
 fn facts(plan: &Plan, runs: &[Run]) -> Vec<Fact> {

@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub(super) workload: Workload,
     /// The jobs as they were given.
     pub(super) job: String,
+    /// Job files among them, with their texts.
+    pub(super) job_files: Vec<(String, String)>,
     pub(super) instance: Option<InstanceType>,
     /// Whether all volumes share one instance.
     pub(super) together: bool,
@@ -53,12 +55,13 @@ impl Plan {
         let catalog = Catalog::builtin();
         let volumes = args.volume.iter().map(|spec| planned(&catalog, spec)).collect::<Result<_, _>>()?;
         let instance = args.instance.as_deref().map(|name| instance(&catalog, name)).transpose()?;
-        let workload = workload(&args.job)?;
+        let (workload, job_files) = workload(&args.job)?;
         let ends = latest_end(&workload.jobs);
         let mut plan = Self {
             volumes,
             workload,
             job: args.job.join(" + "),
+            job_files,
             instance,
             together: args.together,
             seed: args.seed,
@@ -144,10 +147,11 @@ fn instance(catalog: &Catalog, name: &str) -> anyhow::Result<InstanceType> {
 }
 
 /// Reads every `--job`. Jobs of several run at the same time; a file's phases count from its start.
-fn workload(jobs: &[String]) -> anyhow::Result<Workload> {
+fn workload(jobs: &[String]) -> anyhow::Result<(Workload, Vec<(String, String)>)> {
+    let mut files = Vec::new();
     let mut all = Workload { jobs: Vec::new(), notes: Vec::new() };
     for (text, number) in jobs.iter().zip(1..) {
-        let mut read = one_workload(text)?;
+        let mut read = one_workload(text, &mut files)?;
         if let ([job], true) = (&mut read.jobs[..], jobs.len() > 1)
             && job.name == fio::UNNAMED
         {
@@ -160,16 +164,18 @@ fn workload(jobs: &[String]) -> anyhow::Result<Workload> {
             }
         }
     }
-    Ok(all)
+    Ok((all, files))
 }
 
-fn one_workload(text: &str) -> anyhow::Result<Workload> {
+fn one_workload(text: &str, files: &mut Vec<(String, String)>) -> anyhow::Result<Workload> {
     let path = Path::new(text);
     if path.is_file() {
         let file = std::fs::read_to_string(path)
             .with_context(|| Refusal::environment(format!("cannot read the job file {text}")))?;
-        return fio::parse_file(&file)
-            .map_err(|error| Refusal::usage(format!("{text}: {error}")).hint(FIO_HINT).into());
+        let read = fio::parse_file(&file)
+            .map_err(|error| Refusal::usage(format!("{text}: {error}")).hint(FIO_HINT))?;
+        files.push((text.into(), file));
+        return Ok(read);
     }
     if !text.contains('=') && (text.ends_with(".fio") || text.contains('/')) {
         let message = format!("--job {text}: there is no such file");

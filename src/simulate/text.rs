@@ -98,15 +98,15 @@ fn over_time(plan: &Plan, run: &Run, text: &mut String) {
     }
 }
 
-/// Prints rows that were held back: the last one, and how many it stands for.
+/// Prints rows that were held back: of many the last, and how many it stands for.
 fn flush(same: &mut Vec<String>, text: &mut String) {
-    if same.len() > 1 {
+    if same.len() > 2 {
         let _ = writeln!(text, "{:>10}  ({} rows alike)", "...", same.len() - 1);
+        same.drain(..same.len() - 1);
     }
-    if let Some(last) = same.pop() {
-        let _ = writeln!(text, "{last}");
+    for line in same.drain(..) {
+        let _ = writeln!(text, "{line}");
     }
-    same.clear();
 }
 
 fn columns(plan: &Plan, run: &Run) -> Vec<Column> {

@@ -202,8 +202,6 @@ impl<'a> Run<'a> {
 
     fn start_phase(&mut self, phase: u32, at: Nanos) {
         self.phase = phase;
-        let last = self.workload.jobs.iter().all(|job| job.phase <= phase);
-        let mut deadline = Some(Nanos::ZERO);
         for (number, thread) in self.threads.iter_mut().enumerate() {
             let job = &self.workload.jobs[thread.place.job];
             if job.phase != phase {
@@ -214,9 +212,17 @@ impl<'a> Run<'a> {
             thread.wakes = Some(start);
             self.events.push(start, Event::Wake { thread: number });
             self.running += 1;
-            deadline = deadline.filter(|_| thread.has_runtime()).map(|latest| latest.max(thread.ends));
         }
-        self.deadline = deadline.filter(|_| last);
+        self.set_deadline();
+    }
+
+    /// In the last phase nothing happens after the latest end of the clones that still run.
+    fn set_deadline(&mut self) {
+        let last = self.workload.jobs.iter().all(|job| job.phase <= self.phase);
+        let running = self.threads.iter().filter(|thread| thread.running);
+        let latest = running.map(|thread| thread.ends).max();
+        self.deadline =
+            latest.filter(|&latest| last && latest < Nanos(u64::MAX)).map(|latest| latest.max(self.now));
     }
 
     fn drive(&mut self, observer: &mut impl Observer) -> Result<(), SimulateError> {
@@ -330,12 +336,14 @@ impl<'a> Run<'a> {
     }
 
     fn ended(&mut self, number: usize) {
-        let thread = &self.threads[number];
+        let thread = &mut self.threads[number];
+        thread.running = false;
         if thread.ended_by_time {
             self.ends = self.ends.max(thread.ends);
         }
         self.running -= 1;
         if self.running > 0 {
+            self.set_deadline();
             return;
         }
         let later = self.workload.jobs.iter().map(|job| job.phase).filter(|&phase| phase > self.phase);

@@ -44,6 +44,8 @@ pub(crate) struct Thread {
     ios_left: u64,
     runtime: Option<Nanos>,
     started: Nanos,
+    /// Whether its phase has begun and it has not ended.
+    pub(crate) running: bool,
     /// When it stops issuing; `Nanos(u64::MAX)` without a runtime.
     pub(crate) ends: Nanos,
     /// Whether its runtime, not its amount, ended it.
@@ -126,6 +128,7 @@ impl Thread {
             ios_left: job.max_ios.unwrap_or(u64::MAX),
             runtime: job.runtime,
             started: Nanos::ZERO,
+            running: false,
             ends: Nanos(u64::MAX),
             ended_by_time: false,
             think: (job.think_time > Nanos::ZERO).then_some(Think {
@@ -153,15 +156,11 @@ impl Thread {
     /// Sets the start; it ends a runtime later.
     pub(crate) fn start(&mut self, at: Nanos) {
         self.started = at;
+        self.running = true;
         self.ends = self.runtime.map_or(Nanos(u64::MAX), |runtime| at + runtime);
         for pace in self.pace.iter_mut().flatten().flatten() {
             pace.next = at;
         }
-    }
-
-    /// Whether a runtime bounds it.
-    pub(crate) const fn has_runtime(&self) -> bool {
-        self.runtime.is_some()
     }
 
     pub(crate) const fn in_flight(&self) -> u32 {

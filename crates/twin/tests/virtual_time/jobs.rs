@@ -108,6 +108,19 @@ fn jobs_of_a_file_run_together_and_a_stonewall_waits() {
 }
 
 #[test]
+fn a_run_ends_with_its_last_job_and_not_with_what_another_might_have_lasted() {
+    println!("seed {SEED}");
+    let text = "[global]\nruntime=20\n[overload]\nrw=randread\nrate_iops=4000\n\
+                [short]\nstartdelay=1\nrw=read\nbs=1m\nsize=1m\n";
+    let workload = fio::parse_file(text).unwrap();
+    let volumes = vec![array(gp3())];
+    let setup = Setup { volumes, instance: None, workload: &workload, seed: SEED, interval: Nanos::SECOND };
+    let outcome = simulate(setup, &mut Kept::default()).unwrap();
+    assert_eq!(outcome.duration, Nanos::from_secs(20));
+    assert!(outcome.volumes[0].in_flight > 3_000, "the backlog is left");
+}
+
+#[test]
 fn every_clone_has_its_own_depth_and_place() {
     let (outcome, intervals) =
         run(gp3(), "rw=read,bs=16k,iodepth=4,numjobs=8,offset_increment=10g,size=1g,runtime=5");
