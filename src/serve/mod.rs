@@ -67,8 +67,21 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<E
     serve(lock(home)?, args)
 }
 
+/// How long a command that clears what a killed server left may hold the home.
+const CLEARING: Duration = Duration::from_secs(20);
+
+/// Takes the home, after a command that is clearing it, but not from a server that answers.
 fn lock(home: &Home) -> anyhow::Result<HomeLock> {
-    home.lock().map_err(|error| {
+    let give_up = Instant::now() + CLEARING;
+    let lock = loop {
+        match home.lock() {
+            Err(HomeError::Served { .. }) if !is_served(home) && Instant::now() < give_up => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            other => break other,
+        }
+    };
+    lock.map_err(|error| {
         let hint = match &error {
             HomeError::Served { .. } => "stop it with 'ebbtide serve --stop', or choose another --home",
             HomeError::Io { .. } => "choose another --home, or run as its owner",
@@ -76,6 +89,10 @@ fn lock(home: &Home) -> anyhow::Result<HomeLock> {
         let refusal = Refusal::environment("cannot serve this home").hint(hint);
         anyhow::Error::new(error).context(refusal)
     })
+}
+
+fn is_served(home: &Home) -> bool {
+    std::os::unix::net::UnixStream::connect(home.socket()).is_ok()
 }
 
 fn log_to_stderr() {

@@ -1,0 +1,110 @@
+//! The demonstration's report.
+
+use crate::{
+    AFTER, BEFORE, JOB, Run, SECONDS, after_label, before_label,
+    fio::{Second, Series},
+    report::{Chart, Fact, Format, Mark, Report, Scale, Section, Series as Line, Table},
+};
+
+/// What the runs say, in sentences.
+pub(crate) fn findings(runs: &[Run]) -> Vec<String> {
+    runs.iter().map(finding).collect()
+}
+
+fn finding(run: &Run) -> String {
+    let ms = |(from, to): (usize, usize)| run.live.mean(from, to, |second| second.p50_us) / 1e3;
+    let iops = |(from, to): (usize, usize)| run.live.iops(from, to);
+    match run.cliff {
+        Some(at) => format!(
+            "{} ran at {:.0} IOPS and {:.1} ms until its credits ended after {at} s; from then on at {:.0} IOPS \
+             and {:.0} ms. Nothing failed: the volume only answered later.",
+            run.name,
+            iops(BEFORE),
+            ms(BEFORE),
+            iops(AFTER),
+            ms(AFTER)
+        ),
+        None => format!("{} ran at {:.0} IOPS and {:.1} ms throughout.", run.name, iops(AFTER), ms(AFTER)),
+    }
+}
+
+/// The page.
+pub(crate) fn page(runs: &[Run]) -> Report {
+    Report {
+        title: "The gp2 cliff".into(),
+        subtitle: format!("fio, {JOB}, {SECONDS} s, on two live volumes at the same time"),
+        findings: findings(runs),
+        facts: runs.iter().map(|run| Fact::new(run.name, run.spec)).collect(),
+        sections: vec![section(runs)],
+        notes: vec![
+            "Solid lines were measured by fio on the block devices of this machine; dashed lines are the same \
+             volumes and the same job in virtual time."
+                .into(),
+            "The gp2 volume begins with 1.5% of its burst credits (81,000 of 5.4 million), so that the cliff \
+             comes after half a minute instead of after half an hour."
+                .into(),
+        ],
+        listings: Vec::new(),
+        command: "./dev demo".into(),
+        footer: format!("ebbtide {}", env!("CARGO_PKG_VERSION")),
+    }
+}
+
+fn section(runs: &[Run]) -> Section {
+    let marks: Vec<_> = runs
+        .iter()
+        .filter_map(|run| {
+            Some(Mark { x: run.cliff? as f64, label: format!("{} has no credits left", run.name) })
+        })
+        .collect();
+    let chart = |title: &str, unit: &str, scale, format, of: fn(&Second) -> f64| Chart {
+        title: title.into(),
+        unit: unit.into(),
+        scale,
+        format,
+        series: runs.iter().enumerate().flat_map(|(color, run)| lines(run, color, of)).collect(),
+        marks: marks.clone(),
+    };
+    Section {
+        heading: "Before and after".into(),
+        lead: Some("Each point is one second.".into()),
+        x_label: "time".into(),
+        x: (1..=SECONDS).map(|second| second as f64).collect(),
+        charts: vec![
+            chart("Operations", "IOPS", Scale::Linear, Format::Number, |second| second.ios),
+            chart("Median latency", "log scale", Scale::Log, Format::Microseconds, |second| second.p50_us),
+            chart(
+                "99th percentile of the latency",
+                "log scale",
+                Scale::Log,
+                Format::Microseconds,
+                |second| second.p99_us,
+            ),
+        ],
+        table: Some(Table {
+            columns: ["volume", &before_label(), "p50, p99", &after_label(), "p50, p99"]
+                .map(str::to_owned)
+                .to_vec(),
+            rows: runs.iter().map(row).collect(),
+        }),
+    }
+}
+
+fn lines(run: &Run, color: usize, of: fn(&Second) -> f64) -> [Line; 2] {
+    let line = |what: &str, dashed, series: &Series| Line {
+        label: format!("{} {what}", run.name),
+        color,
+        dashed,
+        values: (0..SECONDS).map(|second| series.0.get(second).map(of)).collect(),
+    };
+    [line("live", false, &run.live), line("model", true, &run.model)]
+}
+
+fn row(run: &Run) -> Vec<String> {
+    let cells = |(from, to): (usize, usize)| {
+        let ms = |of: fn(&Second) -> f64| run.live.mean(from, to, of) / 1e3;
+        let latency = format!("{:.1} ms, {:.1} ms", ms(|second| second.p50_us), ms(|second| second.p99_us));
+        [format!("{:.0} IOPS", run.live.iops(from, to)), latency]
+    };
+    [vec![run.name.to_owned()], cells(BEFORE).to_vec(), cells(AFTER).to_vec()].concat()
+}

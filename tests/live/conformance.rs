@@ -1,0 +1,241 @@
+//! One body of expectations for two worlds: the model in virtual time, and the live device through
+//! fio. Each case is a volume, a job in fio's words, and what the documents say must come out.
+
+use std::{fs, process::Command, thread, time::Duration};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{
+    fio::{Second, Series, by_second},
+    host::{Host, ebbtide, skipped},
+};
+
+/// A world in which volumes can be driven.
+trait World {
+    /// How far a mean rate may be from the formula, as a share.
+    const TOLERANCE: f64;
+
+    /// Runs one job on every volume at the same time, all on `instance` where one is named.
+    fn run(&self, volumes: &[&str], instance: Option<&str>, job: &str) -> Vec<Series>;
+
+    /// By how many percent of the bucket the credits rise in some idle seconds.
+    fn credits_earned(&self, volume: &str, seconds: u64) -> f64;
+
+    fn one(&self, volume: &str, job: &str) -> Series {
+        self.run(&[volume], None, job).remove(0)
+    }
+
+    #[track_caller]
+    fn expect(&self, what: &str, got: f64, wanted: f64) {
+        let error = (got / wanted - 1.0).abs();
+        assert!(error <= Self::TOLERANCE, "{what}: {got:.2}, not {wanted:.2}: {:.3}% off", error * 100.0);
+    }
+}
+
+/// `ebbtide simulate`.
+struct Model;
+
+impl Model {
+    fn simulate(volumes: &[&str], instance: Option<&str>, job: &str) -> Vec<Value> {
+        let mut command = ebbtide();
+        command.args(["--json", "simulate", "--interval", "1s", "--seed", "1", "--job", job]);
+        for volume in volumes {
+            command.args(["--volume", volume]);
+        }
+        if let Some(instance) = instance {
+            command.args(["--together", "--instance", instance]);
+        }
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+        let result: Value = serde_json::from_str(&text).unwrap();
+        match result["runs"].as_array() {
+            Some(runs) => runs.clone(),
+            None => vec![result],
+        }
+    }
+}
+
+impl World for Model {
+    const TOLERANCE: f64 = 0.001;
+
+    fn run(&self, volumes: &[&str], instance: Option<&str>, job: &str) -> Vec<Series> {
+        let second = |interval: &Value| Second {
+            ios: interval["iops"].as_f64().unwrap(),
+            mib: interval["mib_s"].as_f64().unwrap(),
+            p50_us: interval["p50_us"].as_f64().unwrap_or(0.0),
+            p99_us: interval["p99_us"].as_f64().unwrap_or(0.0),
+        };
+        let series = |run: &Value| Series(run["intervals"].as_array().unwrap().iter().map(second).collect());
+        Self::simulate(volumes, instance, job).iter().map(series).collect()
+    }
+
+    fn credits_earned(&self, volume: &str, seconds: u64) -> f64 {
+        // One read at the end is the least that a job can do.
+        let job = format!("rw=randread,bs=4k,rate_iops=1,runtime={seconds}s,time_based=1");
+        let run = &Self::simulate(&[volume], None, &job)[0];
+        let intervals = run["intervals"].as_array().unwrap();
+        let percent = |interval: &Value| interval["credit_pct"].as_f64().unwrap();
+        let (first, last) = (percent(&intervals[0]), percent(&intervals[intervals.len() - 1]));
+        (last - first) / (seconds - 1) as f64 * seconds as f64
+    }
+}
+
+/// A live block device under fio.
+struct Live;
+
+impl World for Live {
+    const TOLERANCE: f64 = 0.01;
+
+    fn run(&self, volumes: &[&str], instance: Option<&str>, job: &str) -> Vec<Series> {
+        let host = Host::start();
+        let logs = TempDir::with_prefix("ebbtide-fio-").unwrap();
+        let mut fio = Command::new("fio");
+        fio.current_dir(logs.path());
+        fio.args(["--direct=1", "--ioengine=libaio", "--time_based", "--norandommap", "--randrepeat=0"]);
+        fio.args(["--output=fio.txt"]).args(job.split(',').map(|word| format!("--{word}")));
+        let instance: Vec<_> = instance.iter().flat_map(|name| ["--instance", name]).collect();
+        for (number, spec) in volumes.iter().enumerate() {
+            let device = host.attached(&format!("volume{number}"), spec, &instance);
+            fio.arg(format!("--name=volume{number}")).arg(format!("--filename={}", device.display()));
+            fio.arg(format!("--write_lat_log=volume{number}"));
+        }
+        let output = fio.output().unwrap();
+        assert!(output.status.success(), "fio: {}", String::from_utf8_lossy(&output.stderr));
+        let read = |number: usize| {
+            fs::read_to_string(logs.path().join(format!("volume{number}_clat.{}.log", number + 1))).unwrap()
+        };
+        (0..volumes.len()).map(|number| by_second(&read(number))).collect()
+    }
+
+    fn credits_earned(&self, volume: &str, seconds: u64) -> f64 {
+        let host = Host::start();
+        host.attached("idle", volume, &[]);
+        let percent = || {
+            let show = host.json(&["volume", "show", "idle"]);
+            show["credit_pct"].as_f64().unwrap_or_else(|| panic!("no credit_pct in {show}"))
+        };
+        let before = percent();
+        thread::sleep(Duration::from_secs(seconds));
+        percent() - before
+    }
+}
+
+fn iops_caps_hold<W: World>(world: &W) {
+    let caps = [
+        ("gp3:size=100GiB", 3_000.0),
+        ("gp3:size=100GiB,iops=5000", 5_000.0),
+        ("gp2:size=2000GiB", 6_000.0),
+        ("io1:size=100GiB,iops=2000", 2_000.0),
+        ("io2:size=100GiB,iops=4000", 4_000.0),
+    ];
+    for (volume, cap) in caps {
+        let series = world.one(volume, "rw=randread,bs=16k,iodepth=32,runtime=8");
+        world.expect(volume, series.iops(2, 8), cap);
+        let little_us = 32.0 / cap * 1e6;
+        let p50_us = series.mean(2, 8, |second| second.p50_us);
+        assert!((p50_us / little_us - 1.0).abs() < 0.02, "{volume}: p50 {p50_us:.0} us, not {little_us:.0}");
+    }
+}
+
+fn throughput_caps_hold<W: World>(world: &W) {
+    let caps = [
+        ("gp3:size=100GiB", 125.0),
+        ("gp2:size=100GiB", 128.0),
+        ("gp3:size=100GiB,iops=4000,throughput=250", 250.0),
+        ("io1:size=100GiB,iops=400", 100.0),
+    ];
+    for (volume, cap) in caps {
+        let series = world.one(volume, "rw=randread,bs=256k,iodepth=16,runtime=8");
+        world.expect(volume, series.mib_s(2, 8), cap);
+    }
+}
+
+fn the_knee_lies_between_the_caps<W: World>(world: &W) {
+    // 125 MiB/s over 3,000 IOPS is 42.7 KiB.
+    for (kib, iops) in [(32, 3_000.0), (40, 3_000.0), (48, 2_666.7), (64, 2_000.0)] {
+        let job = format!("rw=randwrite,bs={kib}k,iodepth=32,runtime=6");
+        let series = world.one("gp3:size=100GiB", &job);
+        world.expect(&format!("{kib} KiB"), series.iops(2, 6), iops);
+    }
+}
+
+fn a_gp2_burst_ends_when_the_formula_says<W: World>(world: &W) {
+    // 27,000 credits drain at 2,700 a second: ten seconds, and a little for the idle time before.
+    let series = world.one("gp2:size=100GiB,credits=0.5%", "rw=randread,bs=16k,iodepth=32,runtime=20");
+    world.expect("the burst", series.iops(1, 9), 3_000.0);
+    world.expect("after it", series.iops(13, 20), 300.0);
+    let before = series.mean(2, 9, |second| second.p50_us);
+    let after = series.mean(14, 20, |second| second.p50_us);
+    assert!((after / before - 10.0).abs() < 0.5, "latency rises tenfold, from {before:.0} to {after:.0} us");
+}
+
+fn credits_come_back_at_the_baseline<W: World>(world: &W) {
+    // 300 a second of 5.4 million.
+    let earned = world.credits_earned("gp2:size=100GiB,credits=1%", 6);
+    let wanted = 6.0 * 300.0 / 5.4e6 * 100.0;
+    assert!((earned / wanted - 1.0).abs() < 0.03, "{earned:.5}% earned in 6 s, not {wanted:.5}%");
+}
+
+fn an_st1_spends_throughput_credit<W: World>(world: &W) {
+    // 5 TiB: 200 MiB/s base, 500 MiB/s burst; 0.06% of 5 TiB is 3,146 MiB of credit, or 10.5 s.
+    let series = world.one("st1:size=5TiB,credits=0.06%", "rw=read,bs=1m,iodepth=8,runtime=24");
+    world.expect("the burst", series.mib_s(1, 10), 500.0);
+    world.expect("after it", series.mib_s(12, 24), 200.0);
+}
+
+fn small_random_io_costs_an_hdd_a_mebibyte<W: World>(world: &W) {
+    let series = world.one("st1:size=1TiB", "rw=randread,bs=16k,iodepth=8,runtime=6");
+    world.expect("16 KiB random on st1", series.iops(2, 6), 250.0);
+}
+
+fn large_io_is_split_and_sequential_io_merged<W: World>(world: &W) {
+    let split = world.one("io1:size=100GiB,iops=400", "rw=randread,bs=1m,iodepth=8,runtime=8");
+    world.expect("1 MiB random, four operations each", split.iops(2, 8), 100.0);
+    let merged = world.one("gp3:size=100GiB", "rw=read,bs=16k,iodepth=64,runtime=6");
+    world.expect("16 KiB sequential is bound by bytes", merged.mib_s(2, 6), 125.0);
+}
+
+fn two_volumes_share_their_instance<W: World>(world: &W) {
+    // i3.large sustains 3,000 IOPS.
+    let both = world.run(&["gp3:size=100GiB"; 2], Some("i3.large"), "rw=randread,bs=4k,iodepth=32,runtime=8");
+    world.expect("both together", both[0].iops(3, 8) + both[1].iops(3, 8), 3_000.0);
+}
+
+fn a_stripe_adds_its_members<W: World>(world: &W) {
+    let series = world.one("raid0(2x gp3:size=50GiB)", "rw=randread,bs=16k,iodepth=128,runtime=8");
+    // Random I/O leaves one member without work now and then, so a little is lost.
+    let iops = series.iops(3, 8);
+    assert!((5_850.0..6_010.0).contains(&iops), "two members: {iops:.0} IOPS");
+}
+
+/// Every case in both worlds.
+macro_rules! in_both_worlds {
+    ($($case:ident),* $(,)?) => {
+        mod in_virtual_time {
+            $(#[test] fn $case() { super::$case(&super::Model); })*
+        }
+        mod on_a_live_device {
+            $(#[test] fn $case() {
+                if !super::skipped() {
+                    let _alone = crate::host::alone();
+                    super::$case(&super::Live);
+                }
+            })*
+        }
+    };
+}
+
+in_both_worlds!(
+    iops_caps_hold,
+    throughput_caps_hold,
+    the_knee_lies_between_the_caps,
+    a_gp2_burst_ends_when_the_formula_says,
+    credits_come_back_at_the_baseline,
+    an_st1_spends_throughput_credit,
+    small_random_io_costs_an_hdd_a_mebibyte,
+    large_io_is_split_and_sequential_io_merged,
+    two_volumes_share_their_instance,
+    a_stripe_adds_its_members,
+);

@@ -1,0 +1,14 @@
+//! Live volumes under a real kernel: conformance with the model, and what kills and power cuts leave.
+//!
+//! These tests need root, FUSE and loop devices; without them they say what is missing and count as
+//! skipped.
+#![allow(clippy::unwrap_used)] // a test may fail where it stands
+
+mod conformance;
+mod durability;
+mod ledger;
+
+#[path = "../support/fio.rs"]
+mod fio;
+#[path = "../support/host.rs"]
+mod host;
