@@ -1,6 +1,6 @@
 //! Which home a command works on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ebbtide_device::host::Home;
 
@@ -12,11 +12,26 @@ use crate::exit::Refusal;
 /// # Errors
 /// Where it cannot be made or read.
 pub(crate) fn open(cli: &Cli) -> anyhow::Result<Home> {
-    let path = match &cli.home {
-        Some(path) => path.clone(),
-        None => default()?,
-    };
-    Home::open(&path).map_err(|error| {
+    at(&path(cli)?)
+}
+
+/// The home, where it is there already: for commands that only read it.
+///
+/// # Errors
+/// Where it is there and cannot be used.
+pub(crate) fn existing(cli: &Cli) -> anyhow::Result<Option<Home>> {
+    match path(cli) {
+        Ok(path) if path.is_dir() => at(&path).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn path(cli: &Cli) -> anyhow::Result<PathBuf> {
+    cli.home.clone().map_or_else(default, Ok)
+}
+
+fn at(path: &Path) -> anyhow::Result<Home> {
+    Home::open(path).map_err(|error| {
         let refusal = Refusal::environment("this home cannot be used")
             .hint("name a directory that you may write with --home or EBBTIDE_HOME");
         anyhow::Error::new(error).context(refusal)

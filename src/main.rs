@@ -35,6 +35,6 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Volume(command) => volume::run(command, &home::open(cli)?, cli.json),
         Command::Snapshot(command) => snapshot::run(command, &home::open(cli)?, cli.json),
         Command::Serve(args) => serve::run(args, &home::open(cli)?, cli.json),
-        Command::Simulate(args) => simulate::run(args, cli.json),
+        Command::Simulate(args) => simulate::run(args, home::existing(cli)?.as_ref(), cli.json),
     }
 }

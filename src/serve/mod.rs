@@ -7,6 +7,8 @@ mod show;
 mod snapshots;
 mod volumes;
 
+pub(crate) use service::catalog;
+
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;

@@ -16,8 +16,11 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use ebbtide_catalog::Catalog;
+use ebbtide_device::host::Home;
 
 use crate::exit::{Exit, Refusal};
+use crate::serve;
 use plan::Plan;
 
 /// What to simulate.
@@ -57,12 +60,13 @@ const EXAMPLES: &str = "Examples:
 
 Words and schema: docs/simulate.md, docs/json/simulate.md";
 
-/// Runs the simulation and prints its table, or one JSON object where `json` is set.
+/// Runs the simulation and prints its table, or one JSON object where `json` is set. The catalogue
+/// is that of the home, where there is one: a simulated volume is the one that would be hosted.
 ///
 /// # Errors
 /// A wrong volume or job: a [`Refusal`] with [`Exit::Usage`].
-pub(crate) fn run(args: &Args, json: bool) -> anyhow::Result<Exit> {
-    let plan = Plan::read(args)?;
+pub(crate) fn run(args: &Args, home: Option<&Home>, json: bool) -> anyhow::Result<Exit> {
+    let plan = Plan::read(args, &home.map_or_else(|| Ok(Catalog::builtin()), serve::catalog)?)?;
     if !json {
         print(&text::heading(&plan))?;
     }

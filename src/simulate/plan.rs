@@ -51,11 +51,12 @@ pub(super) struct Planned {
 }
 
 impl Plan {
-    pub(super) fn read(args: &Args) -> anyhow::Result<Self> {
-        let catalog = Catalog::builtin();
-        let volumes = args.volume.iter().map(|spec| planned(&catalog, spec)).collect::<Result<_, _>>()?;
-        let instance = args.instance.as_deref().map(|name| instance(&catalog, name)).transpose()?;
-        let (workload, job_files) = workload(&args.job)?;
+    pub(super) fn read(args: &Args, catalog: &Catalog) -> anyhow::Result<Self> {
+        let volumes: Vec<Planned> =
+            args.volume.iter().map(|spec| planned(catalog, spec)).collect::<Result<_, _>>()?;
+        let instance = args.instance.as_deref().map(|name| instance(catalog, name)).transpose()?;
+        let (mut workload, job_files) = workload(&args.job)?;
+        workload.notes.extend(volumes.iter().filter_map(overridden));
         let ends = latest_end(&workload.jobs);
         let mut plan = Self {
             volumes,
@@ -140,6 +141,12 @@ fn planned(catalog: &Catalog, text: &str) -> anyhow::Result<Planned> {
     let spec = Spec::parse(text).map_err(|error| refuse(&error))?;
     let resolved = catalog.resolve(&spec).map_err(|error| refuse(&error))?;
     Ok(Planned { spec: text.into(), resolved })
+}
+
+/// A note on a volume whose figures are not the built-in ones.
+fn overridden(volume: &Planned) -> Option<String> {
+    let reason = volume.resolved.provenance.overridden.as_ref()?;
+    Some(format!("{} has figures of this home's own: {reason}", volume.spec))
 }
 
 fn instance(catalog: &Catalog, name: &str) -> anyhow::Result<InstanceType> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::support::{assert_near, json, text};
+use crate::support::{assert_near, json, simulate_with_overrides, text};
 
 const GP2: &str = "gp2:size=100GiB";
 const CLIFF: &str = "rw=randread,bs=16k,iodepth=64,runtime=45m";
@@ -112,7 +112,8 @@ fn the_command_in_the_json_makes_the_same_run() {
     assert!(command.contains("--volume 'raid0(2x gp3:size=10GiB)'"), "{command}");
     let program = env!("CARGO_BIN_EXE_ebbtide");
     let line = command.replacen("ebbtide", program, 1) + " --json";
-    let output = std::process::Command::new("sh").args(["-c", &line]).output().unwrap();
+    let mut shell = std::process::Command::new("sh");
+    let output = shell.env("EBBTIDE_HOME", "/nonexistent/home").args(["-c", &line]).output().unwrap();
     let again: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(again, run);
 }
@@ -177,4 +178,17 @@ fn a_load_that_asks_for_too_much_is_told_so() {
     let fine =
         self::text(&["--volume", "gp3:size=100GiB", "--job", "rw=randread,bs=16k,rate_iops=400,runtime=60"]);
     assert!(!fine.contains("asked for") && fine.contains("No limit held it back"), "{fine}");
+}
+
+#[test]
+fn the_overrides_of_the_home_hold_here_too_and_are_told() {
+    let overrides = "[[override]]\ntype = \"gp3\"\nreason = \"a slower region\"\nsource = \"fio\"\n\
+                     date = \"2026-11-20\"\n[override.service]\nread = [[0, 2000], [100, 2000]]\n";
+    let arguments = ["--volume", "gp3:size=100GiB", "--job", "rw=randread,runtime=10"];
+    let output = simulate_with_overrides(overrides, &arguments);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("gp3:size=100GiB has figures of this home's own: a slower region"), "{text}");
+    assert!(text.contains("p50 2.0"), "2 ms of service and the transfer: {text}");
+    let broken = simulate_with_overrides("[[override]]\ntype = 3\n", &arguments);
+    assert_eq!(broken.status.code(), Some(3), "{}", String::from_utf8_lossy(&broken.stderr));
 }

@@ -7,10 +7,19 @@ use serde_json::Value;
 /// Runs `ebbtide simulate` with these arguments.
 pub(crate) fn simulate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ebbtide"))
+        .env("EBBTIDE_HOME", "/nonexistent/home")
         .arg("simulate")
         .args(arguments)
         .output()
         .expect("the program that was just built runs")
+}
+
+/// Runs it with a home of these catalogue overrides.
+pub(crate) fn simulate_with_overrides(overrides: &str, arguments: &[&str]) -> Output {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    std::fs::write(home.path().join("catalog.toml"), overrides).expect("the overrides can be written");
+    let home = home.path().to_str().expect("a temporary path is text");
+    simulate(&[&["--home", home], arguments].concat())
 }
 
 /// What it prints, where it must succeed.
