@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::load::LoadCommand;
 use crate::serve::ServeArgs;
 use crate::simulate;
 use crate::snapshot::SnapshotCommand;
@@ -39,6 +40,9 @@ pub(crate) enum Command {
     Snapshot(SnapshotCommand),
     /// Host volumes and take control on a socket
     Serve(ServeArgs),
+    /// sysbench's OLTP workloads against any MySQL or MariaDB server
+    #[command(subcommand)]
+    Load(LoadCommand),
     /// Run a volume alone, in virtual time
     Simulate(simulate::Args),
 }

@@ -5,6 +5,7 @@ mod cli;
 mod control;
 mod exit;
 mod home;
+mod load;
 mod report;
 mod serve;
 mod simulate;
@@ -35,6 +36,7 @@ fn run(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Volume(command) => volume::run(command, &home::open(cli)?, cli.json),
         Command::Snapshot(command) => snapshot::run(command, &home::open(cli)?, cli.json),
         Command::Serve(args) => serve::run(args, &home::open(cli)?, cli.json),
+        Command::Load(command) => load::run(command, cli.json),
         Command::Simulate(args) => simulate::run(args, home::existing(cli)?.as_ref(), cli.json),
     }
 }

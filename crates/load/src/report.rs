@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::latency::{Bucket, Latency};
+use crate::latency::{self, Bucket, Latency, Nanos};
 use crate::options::RunOptions;
 
 /// The server that was measured.
@@ -115,6 +115,22 @@ pub struct Sample {
     pub backlog: u64,
     /// Transactions in progress at its end.
     pub in_flight: u64,
+    /// Only while a sample is being told; the report keeps none.
+    #[serde(skip)]
+    pub(crate) histogram: Option<Box<Nanos>>,
+}
+
+impl Sample {
+    /// A percentile of the response times of several samples together, us. Takes samples as they are
+    /// told: those of a finished report have given their histograms up, and answer 0.
+    #[must_use]
+    pub fn percentile_of(samples: &[Self], percentile: f64) -> f64 {
+        let mut all = latency::fine();
+        for histogram in samples.iter().filter_map(|sample| sample.histogram.as_deref()) {
+            latency::merge(&mut all, histogram);
+        }
+        latency::percentile_us(&all, percentile)
+    }
 }
 
 /// Open loop: what became of the arrivals.

@@ -81,9 +81,11 @@ impl<'a> Collector<'a> {
                 // Gauges are not sums over time.
                 (self.total.backlog, self.total.in_flight) = (0, 0);
             }
-            let sample = self.sample(tick, warmup, &interval);
+            let mut sample = self.sample(tick, warmup, &interval);
             if sample.length_s >= SHORTEST_SAMPLE_S {
+                sample.histogram = Some(Box::new(interval.response));
                 on_sample(&sample);
+                sample.histogram = None;
                 self.samples.push(sample);
             }
         }
@@ -109,6 +111,7 @@ impl<'a> Collector<'a> {
             shed: interval.arrivals.shed,
             backlog: interval.backlog,
             in_flight: interval.in_flight,
+            histogram: None,
         }
     }
 

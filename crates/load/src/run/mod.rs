@@ -28,6 +28,13 @@ use worker::{Message, Worker};
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
+impl From<Arc<AtomicBool>> for Cancel {
+    /// A run that ends when the flag is set, as a signal handler does.
+    fn from(flag: Arc<AtomicBool>) -> Self {
+        Self(flag)
+    }
+}
+
 impl Cancel {
     /// Asks for the end: no transaction is started any more, and those in flight get a second.
     pub fn cancel(&self) {

@@ -1,0 +1,191 @@
+//! `ebbtide load`: sysbench's OLTP workloads against any MySQL or MariaDB server.
+//!
+//! [`args`] is the command line in sysbench's words, [`text`] prints sysbench's summary and ours.
+
+mod args;
+mod text;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context as _;
+use ebbtide_load::{Cancel, Ended, LoadError, RunReport, Sample};
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::exit::{Exit, Refusal};
+use crate::text::{line, print_json};
+pub(crate) use args::LoadCommand;
+use args::{CleanupArgs, PrepareArgs, RunArgs};
+
+/// Carries a load command out.
+///
+/// # Errors
+/// Wrong options (exit code 2), and a server that is away or refuses (exit code 3).
+pub(crate) fn run(command: &LoadCommand, json: bool) -> anyhow::Result<Exit> {
+    match command {
+        LoadCommand::Prepare(args) => prepare(args, json),
+        LoadCommand::Run(args) => run_workload(args, json),
+        LoadCommand::Cleanup(args) => cleanup(args, json),
+    }
+}
+
+/// Ends a run at the first signal, and the program at the second.
+fn cancel_on_signals() -> anyhow::Result<Cancel> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        let die = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));
+        die.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
+            .context("cannot watch for signals")?;
+    }
+    Ok(Cancel::from(flag))
+}
+
+/// A load error with its exit code and what to do.
+fn refuse(error: LoadError) -> anyhow::Error {
+    let message = error.to_string();
+    let refusal = match &error {
+        LoadError::Options(_) => Refusal::usage(message),
+        _ => Refusal::environment(message),
+    };
+    let refusal = match error.hint() {
+        Some(hint) => refusal.hint(hint),
+        None => refusal,
+    };
+    refusal.into()
+}
+
+fn prepare(args: &PrepareArgs, json: bool) -> anyhow::Result<Exit> {
+    let options = args.options()?;
+    let target = args.server.target();
+    let cancel = cancel_on_signals()?;
+    if !json {
+        line(&text::prepare_header(&target, &options));
+    }
+    let mut status = Status::new();
+    let done = ebbtide_load::prepare(&target, &options, &cancel, &mut |progress| {
+        status.show(&text::progress(progress));
+    });
+    drop(status);
+    let done = done.map_err(refuse)?;
+    if json {
+        let seed = options.seed;
+        print_json(&json!({ "prepared": done, "seed": seed }));
+    } else {
+        line(&text::prepared(&done));
+    }
+    if done.cancelled {
+        let message = "cancelled: the tables are not complete";
+        return Err(Refusal::environment(message)
+            .hint("drop them with `ebbtide load cleanup --execute`")
+            .into());
+    }
+    Ok(Exit::Clean)
+}
+
+fn cleanup(args: &CleanupArgs, json: bool) -> anyhow::Result<Exit> {
+    let target = args.server.target();
+    let names = if args.execute {
+        ebbtide_load::cleanup(&target, args.tables).map_err(refuse)?
+    } else {
+        ebbtide_load::tables_present(&target, args.tables).map_err(refuse)?
+    };
+    if json {
+        print_json(&json!({ "database": target.database, "tables": names, "dropped": args.execute }));
+        return Ok(Exit::Clean);
+    }
+    let list = if names.is_empty() { "no tables of ours".to_owned() } else { names.join(", ") };
+    line(&match (names.is_empty(), args.execute) {
+        (true, _) => format!("{}: {list}", target.database),
+        (false, true) => format!("dropped from {}: {list}", target.database),
+        (false, false) => format!("would drop from {}: {list}\nadd --execute to drop them", target.database),
+    });
+    Ok(Exit::Clean)
+}
+
+fn run_workload(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
+    let options = args.options()?;
+    let target = args.server.target();
+    let cancel = cancel_on_signals()?;
+    if !json {
+        line(&text::run_header(&target, &options, args.report_interval));
+    }
+    let mut live =
+        Live { every: args.report_interval, json, pending: Vec::new(), status: Status::new(), args };
+    let report = ebbtide_load::run(&target, &options, &cancel, &mut |sample| live.take(sample));
+    drop(live);
+    let report = report.map_err(refuse)?;
+    if json {
+        print_json(&serde_json::to_value(&report).context("a report is plain data")?);
+    } else {
+        line(&text::summary(&report, args.histogram));
+    }
+    verdict(&report)
+}
+
+/// What the report means for the exit code.
+fn verdict(report: &RunReport) -> anyhow::Result<Exit> {
+    if let Ended::Failed { code, message, statement } = &report.ended {
+        let message = format!("the run ended early, at {statement}: server error {code}: {message}");
+        let hint = "--mysql-ignore-errors=CODE,... restarts transactions after these codes; 2013 reconnects";
+        return Err(Refusal::environment(message).hint(hint).into());
+    }
+    Ok(if report.generator.disqualified.is_some() { Exit::Finding } else { Exit::Clean })
+}
+
+/// Shows a run while it lasts: sysbench's lines where asked for, else one line on a terminal.
+struct Live<'a> {
+    every: u32,
+    json: bool,
+    pending: Vec<Sample>,
+    status: Status,
+    args: &'a RunArgs,
+}
+
+impl Live<'_> {
+    fn take(&mut self, sample: &Sample) {
+        if self.every == 0 || self.json {
+            self.status.show(&text::live(sample, self.args.time));
+            return;
+        }
+        self.pending.push(sample.clone());
+        if self.pending.len() >= usize::try_from(self.every).expect("a u32 fits") {
+            line(&text::interval(
+                &self.pending,
+                self.args.threads,
+                self.args.percentile,
+                self.args.rate > 0.0,
+            ));
+            self.pending.clear();
+        }
+    }
+}
+
+/// One line on a terminal that is written over; silent where standard error is no terminal.
+struct Status {
+    terminal: bool,
+    shown: bool,
+}
+
+impl Status {
+    fn new() -> Self {
+        Self { terminal: std::io::stderr().is_terminal(), shown: false }
+    }
+
+    fn show(&mut self, text: &str) {
+        if self.terminal {
+            self.shown = true;
+            // A terminal that is gone is no reason to stop.
+            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
+        }
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        if self.shown {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
