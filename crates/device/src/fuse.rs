@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use crate::{
     engine::LiveVolume,
     request::{Answer, Command, IoError, Outcome, Reply, Request},
-    sys::{Role, enter_data_path},
+    sys::{Role, Scheduling, enter_data_path},
 };
 
 /// Name of the one file in the mounted directory.
@@ -73,6 +73,11 @@ pub enum FuseError {
     },
 }
 
+thread_local! {
+    /// Set on the first use in each of fuser's threads, which are not ours to start.
+    static ENTERED: Scheduling = enter_data_path(Role::Export);
+}
+
 /// A mounted export. Dropping it unmounts.
 #[derive(Debug)]
 pub struct FuseExport {
@@ -102,16 +107,7 @@ impl FuseExport {
             _ => FuseError::Io { action: "mount a FUSE file system on", dir: dir.to_owned(), source },
         };
         let session = Session::new(VolumeFile { volume }, dir, &config).map_err(failed)?;
-        // fuser's threads inherit from the one that spawns them what the data path needs.
-        let spawner = std::thread::Builder::new().name("fuse-spawn".to_owned()).spawn(move || {
-            enter_data_path(Role::Export);
-            session.spawn()
-        });
-        let session = spawner
-            .map_err(failed)?
-            .join()
-            .unwrap_or_else(|_| Err(io::Error::other("the thread that starts the session panicked")))
-            .map_err(failed)?;
+        let session = session.spawn().map_err(failed)?;
         Ok(Self { dir: dir.to_owned(), session: Some(session) })
     }
 
@@ -297,6 +293,7 @@ impl Filesystem for VolumeFile {
         _owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        ENTERED.with(|_| ());
         let rest = self.volume.size_bytes().saturating_sub(offset);
         let len = u32::try_from(rest).unwrap_or(u32::MAX).min(size);
         if len == 0 {
@@ -317,6 +314,7 @@ impl Filesystem for VolumeFile {
         _owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        ENTERED.with(|_| ());
         let Ok(len) = u32::try_from(data.len()) else { return reply.error(Errno::EINVAL) };
         self.volume.submit_write(offset, data, Reply::fuse_write(reply, len));
     }

@@ -135,7 +135,7 @@ fn run(core: &Core) {
     *core.lateness.scheduling.lock() = enter_data_path(Role::Pacer);
     loop {
         match core.next_step() {
-            Step::Perform(pending) => core.perform(pending),
+            Step::Perform(pending) => core.perform_due(pending),
             Step::Follow(listened) => {
                 core.followers.sleep(listened, None);
                 core.stop_following();

@@ -1,8 +1,9 @@
 //! What threads of the data path ask of the kernel: scheduling, timer slack, locked memory, and the
 //! promise that writing out dirty pages may depend on them.
 
-use std::{fmt, num::NonZeroU64, sync::Once};
+use std::{cell::Cell, fmt, num::NonZeroU64, sync::Once};
 
+use ebbtide_volume::Nanos;
 use rustix::{
     mm::MlockAllFlags,
     process::{Resource, configure_io_flusher_behavior, getrlimit, setpriority_process},
@@ -57,17 +58,64 @@ pub fn enter_data_path(role: Role) -> Scheduling {
     // writes that it is to answer; nothing better can be done from here.
     let _ = configure_io_flusher_behavior(true);
     let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let favoured = setpriority_process(None, NICE).is_ok();
     let priority = match role {
         Role::Pacer => PACER_PRIORITY,
         Role::Export => EXPORT_PRIORITY,
     };
     if set_fifo(priority) {
+        if role == Role::Export {
+            PULSE.set(Some(Pulse { calm: CALM, last: Nanos::ZERO }));
+        }
         Scheduling::RealTime
-    } else if setpriority_process(None, NICE).is_ok() {
+    } else if favoured {
         Scheduling::Nice
     } else {
         Scheduling::Ordinary
     }
+}
+
+/// A thread that gets requests faster than this has more to do than real-time scheduling is good for.
+const BUSY_GAP: Nanos = Nanos::from_us(100);
+/// Requests in a row that change how a thread is scheduled.
+const CALM: u8 = 64;
+
+/// What a real-time thread of an export has been doing lately.
+#[derive(Debug, Clone, Copy)]
+struct Pulse {
+    /// Between 0 (ordinary scheduling) and [`CALM`] (real-time).
+    calm: u8,
+    last: Nanos,
+}
+
+thread_local! {
+    /// None for threads that are not real-time exports.
+    static PULSE: Cell<Option<Pulse>> = const { Cell::new(None) };
+}
+
+/// Tells the calling thread that it has submitted a request at `now`, and whether it has to wait for
+/// its time.
+///
+/// Real-time threads answer at once, whatever else keeps the cores busy, and never sit on a lock that
+/// a pacer waits for. But they preempt the kernel's worker after every single request that it hands
+/// over, which costs a saturated volume a third of its IOPS (measured: 92,000 instead of 131,000 reads
+/// a second). So a thread whose requests come fast and pass at once is ordinary until that ends.
+pub(crate) fn note_submission(now: Nanos, held: bool) {
+    let Some(before) = PULSE.get() else { return };
+    let busy = !held && now.since(before.last) < BUSY_GAP;
+    let calm = if busy { before.calm.saturating_sub(1) } else { (before.calm + 1).min(CALM) };
+    PULSE.set(Some(Pulse { calm, last: now }));
+    match calm {
+        0 if before.calm > 0 => _ = set_ordinary(),
+        CALM if before.calm < CALM => _ = set_fifo(EXPORT_PRIORITY),
+        _ => {}
+    }
+}
+
+fn set_ordinary() -> bool {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the kernel reads one sched_param, which outlives the call; thread 0 is the caller.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) == 0 }
 }
 
 fn set_fifo(priority: i32) -> bool {

@@ -36,8 +36,7 @@ enum Promise {
 }
 
 pub(crate) fn run(seconds: u32) -> bool {
-    let ours = Attached::new(ideal(SIZE));
-    fill(&ours.path());
+    let ours = Attached::filled(ideal(SIZE));
     let peer = missing(&["nbdkit", "nbdfuse", "losetup"]).is_none().then(Pipeline::new);
     if let Some(peer) = &peer {
         fill(&peer.device);

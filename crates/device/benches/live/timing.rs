@@ -12,7 +12,7 @@ use crate::{
     support::{Attached, capped, fio, slow},
 };
 
-const SIZE: u64 = 1024 * MIB;
+const SIZE: u64 = 256 * MIB;
 const CAP: u64 = 3_000;
 const DEPTH: u64 = 32;
 /// The first second is left out: fio starts in the middle of it.
@@ -77,7 +77,7 @@ pub(crate) fn pacing(seconds: u32) -> bool {
     ];
     let mut kept = true;
     for (name, limits, depth) in volumes {
-        let attached = Attached::new(limits);
+        let attached = Attached::filled(limits);
         for direction in ["--rw=randread", "--rw=randwrite"] {
             attached.volume.reset_pacing();
             let measured = fio(&attached.path(), &[direction, "--bs=16k", depth, "--time_based", &runtime]);

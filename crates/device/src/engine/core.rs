@@ -22,6 +22,7 @@ use crate::{
     pacer::{Alarm, Lateness},
     request::{Buffer, BufferPool, Command, IoError, Reply, Request},
     store::BlockStore,
+    sys::note_submission,
 };
 
 /// Requests in flight that need no allocation: what a loop device and some NBD connections queue.
@@ -259,13 +260,16 @@ impl Core {
             return;
         }
         state.charge(&mut pending, arrived, self.instance.as_deref());
-        if pending.due <= arrived {
+        // Another thread may have submitted in between: then the model's present is a little later.
+        if pending.due <= arrived || pending.due <= self.clock.now() {
             drop(state);
-            return self.perform(pending);
+            self.perform(pending);
+            return note_submission(arrived, false);
         }
         let wake = state.enqueue(pending);
         drop(state);
         self.wake(&wake);
+        note_submission(arrived, true);
     }
 
     /// As [`Core::submit`] for a write; the data are copied only if the write has to wait.
@@ -295,14 +299,16 @@ impl Core {
             state.charge(&mut pending, arrived, self.instance.as_deref());
         }
         drop(state);
-        if charged && pending.due <= arrived {
+        if charged && (pending.due <= arrived || pending.due <= self.clock.now()) {
             let done = pending.fate.and_then(|()| self.apply(command, offset, len, false, Some(data)));
-            return pending.reply.send(done.map(|()| None));
+            pending.reply.send(done.map(|()| None));
+            return note_submission(arrived, false);
         }
         let mut buffer = self.pool.take(data.len());
         buffer.copy_from_slice(data);
         pending.data = Some(buffer);
         self.hold(pending, charged);
+        note_submission(arrived, true);
     }
 
     /// Puts a write in flight whose data had to be copied first.
@@ -353,17 +359,21 @@ impl Core {
         }
     }
 
-    /// Completes a request that is due: changes the store, answers, and notes how late it was.
-    pub(crate) fn perform(&self, pending: Pending) {
+    /// Completes a request that is due: changes the store and answers.
+    fn perform(&self, pending: Pending) {
         let Pending { command, offset, len, fua, mut data, .. } = pending;
         let done = pending.fate.and_then(|()| self.apply(command, offset, len, fua, data.as_deref()));
         if command != Command::Read {
             data = None;
         }
         pending.reply.send(done.map(|()| data));
-        if pending.due > pending.arrived {
-            self.lateness.record(self.clock.now().since(pending.due));
-        }
+    }
+
+    /// As [`Core::perform`], for a request that has waited; notes how late it was answered.
+    pub(crate) fn perform_due(&self, pending: Pending) {
+        let due = pending.due;
+        self.perform(pending);
+        self.lateness.record(self.clock.now().since(due));
     }
 
     fn apply(&self, command: Command, offset: u64, len: u32, fua: bool, data: Option<&[u8]>) -> Done {
@@ -440,7 +450,7 @@ impl Core {
         loop {
             let due = self.state.lock().pop_due(self.clock.now());
             match due {
-                Some(pending) => self.perform(pending),
+                Some(pending) => self.perform_due(pending),
                 None => return,
             }
         }

@@ -72,6 +72,19 @@ impl Attached {
         Self::over(dir, store, NAME, limits)
     }
 
+    /// A volume whose every block has been written, past its limits.
+    pub(crate) fn filled(limits: Limits) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+        store.create_volume(NAME, limits.size_bytes, Value::Null).unwrap();
+        let data = store.open_volume(NAME).unwrap();
+        for offset in (0..limits.size_bytes).step_by(1 << 20) {
+            data.write_at(&vec![0xA5; 1 << 20], offset).unwrap();
+        }
+        drop(data);
+        Self::over(dir, store, NAME, limits)
+    }
+
     /// Attaches a volume that a store already has.
     pub(crate) fn over(dir: TempDir, store: Store, name: &str, limits: Limits) -> Self {
         let volume = start(&store, name, limits);
