@@ -375,5 +375,6 @@ fn an_absolute_sleep_does_not_end_early() {
         volume.submit(Request { command: Verb::Read, offset: 0, len: 512, fua: false, data: None, reply });
         assert!(receiver.recv().unwrap() - began >= Duration::from_micros(700));
     }
+    volume.stop().unwrap();
     assert_eq!(volume.pacing().count, 200);
 }
