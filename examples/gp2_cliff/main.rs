@@ -43,6 +43,8 @@ struct Run {
     model: Series,
     /// When the burst ended on the live volume, in seconds.
     cliff: Option<usize>,
+    /// How late the host answered against the model.
+    lateness: String,
 }
 
 fn main() -> ExitCode {
@@ -58,9 +60,9 @@ fn main() -> ExitCode {
     let runs: Vec<_> = VOLUMES
         .iter()
         .zip(live)
-        .map(|(&(name, spec), live)| {
+        .map(|(&(name, spec), (live, lateness))| {
             let cliff = cliff(&live);
-            Run { name, spec, live, model: predict(spec), cliff }
+            Run { name, spec, live, model: predict(spec), cliff, lateness }
         })
         .collect();
     print(&runs);
@@ -71,7 +73,7 @@ fn main() -> ExitCode {
 }
 
 /// Attaches both volumes and runs fio on both at the same time.
-fn measure() -> Vec<Series> {
+fn measure() -> Vec<(Series, String)> {
     println!("starting a host, and attaching two volumes as block devices ...");
     let host = Host::start();
     let logs = tempfile::TempDir::with_prefix("ebbtide-demo-").expect("a temporary directory");
@@ -97,9 +99,15 @@ fn measure() -> Vec<Series> {
     eprint!("\r\x1b[K");
     let read = |(number, (name, _)): (usize, (&str, &str))| {
         let log = logs.path().join(format!("{name}_clat.{}.log", number + 1));
-        by_second(&fs::read_to_string(log).expect("fio wrote its log"))
+        let series = by_second(&fs::read_to_string(log).expect("fio wrote its log"));
+        (series, lateness(&host.json(&["volume", "show", name])["live"]["pacing"]))
     };
     VOLUMES.into_iter().enumerate().map(read).collect()
+}
+
+fn lateness(pacing: &Value) -> String {
+    let us = |field: &str| pacing[field].as_f64().unwrap_or(f64::NAN) / 1e3;
+    format!("median {:.0} us, p99 {:.0} us, p99.9 {:.0} us", us("p50_ns"), us("p99_ns"), us("p999_ns"))
 }
 
 fn show_progress(host: &Host, elapsed: Duration) {
@@ -148,6 +156,9 @@ fn print(runs: &[Run]) {
             };
             println!("{:<5} {world:<8} {:>24} {:>24}", run.name, cell(BEFORE), cell(AFTER));
         }
+    }
+    for run in runs {
+        println!("{:<5} answered late against the model: {}", run.name, run.lateness);
     }
     println!("\nIOPS, one bar for two seconds, a full bar is 3,000:");
     for run in runs {

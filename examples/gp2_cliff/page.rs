@@ -34,7 +34,7 @@ pub(crate) fn page(runs: &[Run]) -> Report {
         title: "The gp2 cliff".into(),
         subtitle: format!("fio, {JOB}, {SECONDS} s, on two live volumes at the same time"),
         findings: findings(runs),
-        facts: runs.iter().map(|run| Fact::new(run.name, run.spec)).collect(),
+        facts: runs.iter().flat_map(facts).collect(),
         sections: vec![section(runs)],
         notes: vec![
             "Solid lines were measured by fio on the block devices of this machine; dashed lines are the same \
@@ -48,6 +48,10 @@ pub(crate) fn page(runs: &[Run]) -> Report {
         command: "./dev demo".into(),
         footer: format!("ebbtide {}", env!("CARGO_PKG_VERSION")),
     }
+}
+
+fn facts(run: &Run) -> [Fact; 2] {
+    [Fact::new(run.name, run.spec), Fact::new(format!("{} answers, late by", run.name), &run.lateness)]
 }
 
 fn section(runs: &[Run]) -> Section {
