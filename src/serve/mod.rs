@@ -7,8 +7,6 @@ mod show;
 mod snapshots;
 mod volumes;
 
-pub(crate) use service::catalog;
-
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -27,6 +25,8 @@ use crate::control::{self, Listener, Request};
 use crate::exit::{Exit, Refusal};
 use crate::text;
 use service::Service;
+
+pub(crate) use service::{catalog, resolve};
 
 /// How long a detached server may take until it answers: it opens the store first.
 const START: Duration = Duration::from_secs(30);

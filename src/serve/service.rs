@@ -81,8 +81,7 @@ impl Service {
 
     /// What a spec's text means.
     pub(super) fn resolve(&self, text: &str) -> anyhow::Result<Resolved> {
-        let spec = parse(text)?;
-        self.catalog()?.resolve(&spec).map_err(refuse_catalog)
+        resolve(&self.home, text)
     }
 }
 
@@ -97,6 +96,12 @@ pub(crate) fn catalog(home: &Home) -> anyhow::Result<Catalog> {
             .hint(format!("mend or remove {}", overrides.display()));
         anyhow::Error::new(error).context(refusal)
     })
+}
+
+/// What a spec's text means in a home.
+pub(crate) fn resolve(home: &Home, text: &str) -> anyhow::Result<Resolved> {
+    let spec = parse(text)?;
+    catalog(home)?.resolve(&spec).map_err(refuse_catalog)
 }
 
 /// Reads a spec.

@@ -53,7 +53,7 @@ pub(crate) enum VolumeCommand {
 }
 
 const FAULT_HELP: &str = "Settings, any number at once:
-  latency=2ms            add 2 ms to every I/O; latency=read:2ms or write:2ms to one kind; 0ms ends it
+  latency=2ms            add 2 ms to every I/O; read:2ms or write:2ms to one kind; 0ms ends it
   errors=100ppm          fail that share of the I/O, drawn from the volume's seed; 0ppm ends it
   error-range=1GiB+4KiB  fail every I/O that touches this range (OFFSET+LENGTH); off ends it
   stall=on|off           stop completing I/O, as AWS FIS does; off lets it go on

@@ -14,7 +14,7 @@ use ebbtide_device::nbd::NbdAddress;
 
 use crate::control::{self, Request};
 use crate::exit::{Exit, Refusal};
-use crate::text;
+use crate::{serve, text};
 use args::{AttachArgs, VolumeCommand};
 
 /// Runs a volume command.
@@ -25,7 +25,11 @@ pub(crate) fn run(command: &VolumeCommand, home: &Home, json: bool) -> anyhow::R
     let request = match command {
         VolumeCommand::Check(args) => return check::run(args, home, json),
         VolumeCommand::Calibrate(args) => return calibrate::run(args, home, json),
-        VolumeCommand::Create(args) => Request::VolumeCreate(args.clone()),
+        VolumeCommand::Create(args) => {
+            // A wrong spec is wrong whether or not a server runs.
+            serve::resolve(home, &args.spec)?;
+            Request::VolumeCreate(args.clone())
+        }
         VolumeCommand::Attach(args) => Request::VolumeAttach(absolute(args)?),
         VolumeCommand::Detach(args) => Request::VolumeDetach(args.clone()),
         VolumeCommand::Modify(args) => Request::VolumeModify(args.clone()),

@@ -69,6 +69,8 @@ fn without_a_server_a_command_says_how_to_start_one() {
     let refused = home.say("volume list").refused(3, &["is not running", "serve --home", "systemd"]);
     assert!(refused.stderr.contains(home.root().to_str().unwrap()));
     home.say("snapshot list").refused(3, &["is not running"]);
+    home.say("volume create db gp3:size=1GiB").refused(3, &["is not running"]);
+    home.say("volume create db gp3:size=1GiB,iops=9000").refused(2, &["ratio"]);
     home.say("serve --stop").refused(3, &["is not running"]);
 }
 

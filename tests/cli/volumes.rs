@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::Home;
+use crate::harness::{Home, Need, can, tool};
 
 #[test]
 fn a_volume_is_created_listed_shown_and_deleted() {
@@ -94,28 +94,54 @@ fn the_check_of_a_stopped_store_is_clean_and_that_of_a_damaged_one_is_not() {
     let clean = home.say("volume check --json").ok().json();
     assert_eq!((&clean["clean"], &clean["volumes"]), (&true.into(), &1.into()));
     home.say("volume check nobody").refused(2, &["nobody"]);
-    let store = home.root().join("store");
-    let (_, victim) = files(&store).into_iter().max().expect("a store has files");
-    let mut bytes = std::fs::read(&victim).unwrap();
-    bytes.iter_mut().for_each(|byte| *byte = !*byte);
-    std::fs::write(&victim, bytes).unwrap();
-    let damaged = home.say("volume check");
-    assert!([1, 3].contains(&damaged.code), "{} {}", damaged.code, damaged.stderr);
-    let all = damaged.stdout + &damaged.stderr;
-    assert!(all.contains(victim.file_name().unwrap().to_str().unwrap()), "{all}");
+    let manifest = home.root().join("store/manifest");
+    let mut bytes = std::fs::read(&manifest).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] = !bytes[middle];
+    std::fs::write(&manifest, bytes).unwrap();
+    let damaged = home.say("volume check --json");
+    assert_eq!(damaged.code, 1, "{} {}", damaged.stdout, damaged.stderr);
+    let damaged = damaged.json();
+    assert_eq!(damaged["clean"], false);
+    assert_eq!(damaged["damages"][0]["file"], manifest.to_str().unwrap());
+    home.say("serve --detach").refused(3, &["manifest is damaged at byte"]);
 }
 
-/// All files below a directory with their sizes, lock files excepted.
-fn files(dir: &std::path::Path) -> Vec<(u64, std::path::PathBuf)> {
-    let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
-    entries
-        .flat_map(|entry| {
-            let meta = entry.metadata().unwrap();
-            let path = entry.path();
-            if meta.is_dir() { files(&path) } else { vec![(meta.len(), path)] }
-        })
-        .filter(|(_, path)| {
-            !path.to_str().unwrap().contains("lock") && !path.to_str().unwrap().contains("data")
-        })
-        .collect()
+#[test]
+fn service_times_are_fitted_from_a_fio_result_and_kept_beside_earlier_ones() {
+    if !can(&[Need::Tool("fio")]) {
+        return;
+    }
+    let home = Home::new();
+    let (file, result) = (home.beside("file"), home.beside("result.json"));
+    let output = |name: &str, path: &std::path::Path| format!("--{name}={}", path.display());
+    tool(
+        "fio",
+        &[
+            "--name=probe",
+            "--rw=randread",
+            "--bs=16k",
+            "--size=16m",
+            "--runtime=1",
+            "--time_based",
+            "--output-format=json",
+            &output("filename", &file),
+            &output("output", &result),
+        ],
+    );
+    for kind in ["gp3", "io1"] {
+        let arguments = ["volume", "calibrate", "--fio", result.to_str().unwrap(), "--type", kind, "--json"];
+        let fitted = home.run(&arguments).ok().json();
+        assert!(fitted["read"].as_array().unwrap().len() > 3, "{fitted}");
+        assert_eq!(fitted["write"], Value::Null);
+        assert!(fitted["warnings"][0].as_str().unwrap().contains("direct=1"), "{fitted}");
+    }
+    let overrides = std::fs::read_to_string(home.root().join("catalog.toml")).unwrap();
+    assert!(overrides.contains("\"gp3\"") && overrides.contains("\"io1\""), "{overrides}");
+    home.serve();
+    home.say("volume create db gp3:size=1GiB").ok();
+    let kind = ["volume", "calibrate", "--fio", result.to_str().unwrap(), "--type", "gp9"];
+    home.run(&kind).refused(2, &["gp9"]);
+    std::fs::write(home.root().join("catalog.toml"), "nonsense").unwrap();
+    home.say("volume create other gp3:size=1GiB").refused(3, &["catalog.toml"]);
 }
