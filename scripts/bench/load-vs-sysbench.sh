@@ -3,6 +3,7 @@
 #
 # usage: scripts/bench/load-vs-sysbench.sh [EBBTIDE]
 # Settings by environment: SECONDS_EACH=8 REPEATS=3 CONNECTIONS="1 16 64 256"
+#   ISOLATE=1 (root; see scripts/bench/load-server.sh)
 #   WORKLOADS="oltp_point_select oltp_read_only oltp_read_write oltp_write_only" TABLES=4 ROWS=100000 TRANSPORT=socket|tcp
 #
 # Prints for each cell the medians of both and ours / theirs: transactions a second, CPU per query of the client
@@ -46,7 +47,7 @@ one() {
         command=("$EBBTIDE" load run "$workload" "${common[@]}" --threads="$connections" --time="$SECONDS_EACH")
     fi
     # 1 is a run with a finding, such as a generator that was late: its figures stand.
-    /usr/bin/time -f 'USE %U %S %M' -o "$BENCH_DIR/use" "${command[@]}" >"$BENCH_DIR/out" 2>"$BENCH_DIR/err" ||
+    (isolated /usr/bin/time -q -f 'USE %U %S %M' -o "$BENCH_DIR/use" "${command[@]}") >"$BENCH_DIR/out" 2>"$BENCH_DIR/err" ||
         [ $? = 1 ] || { cat "$BENCH_DIR/out" "$BENCH_DIR/err" >&2; exit 1; }
     awk -v tool="$tool" -v workload="$workload" -v connections="$connections" '
         /transactions:/ { gsub(/[(]/, ""); tps = $3 }
@@ -56,17 +57,24 @@ one() {
     ' "$BENCH_DIR/out" "$BENCH_DIR/use" >>"$results"
 }
 
+breathe() {
+    if [ "${ISOLATE:-0}" = 1 ]; then sleep "$SECONDS_EACH"; fi
+}
+
 for repeat in $(seq "$REPEATS"); do
     for workload in $WORKLOADS; do
         for connections in $CONNECTIONS; do
             # The one that went first goes second next time.
             if [ $((repeat % 2)) = 1 ]; then
                 one ebbtide "$workload" "$connections"
+                breathe
                 one sysbench "$workload" "$connections"
             else
                 one sysbench "$workload" "$connections"
+                breathe
                 one ebbtide "$workload" "$connections"
             fi
+            breathe
         done
     done
 done

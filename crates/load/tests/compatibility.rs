@@ -175,6 +175,32 @@ fn passwords_of_every_kind_open_the_door_over_tcp() {
 }
 
 #[test]
+fn a_mysql_server_lets_every_kind_of_account_in_and_runs_what_it_cannot_prepare_as_text() {
+    let Some(server) = Server::start_mysql() else { return };
+    server.prepare(&options(Workload::ReadWrite));
+    let mut session = server.session();
+    let mut target = server.target();
+    target.endpoints = vec![Endpoint::Tcp { host: "127.0.0.1".into(), port: server.port }];
+    "pa ss".clone_into(&mut target.password);
+    for plugin in ["caching_sha2_password", "sha256_password", "mysql_native_password"] {
+        let account = format!("CREATE USER {plugin}@'127.0.0.1' IDENTIFIED WITH {plugin} BY 'pa ss'");
+        if let Err(error) = session.execute(&account) {
+            println!("SKIPPED: {plugin} ({error})");
+            continue;
+        }
+        session.execute(&format!("GRANT ALL ON sbtest.* TO {plugin}@'127.0.0.1'")).unwrap();
+        plugin.clone_into(&mut target.user);
+        // The second login finds the password in the server's cache, which is another exchange.
+        for _ in 0..2 {
+            let cancel = ebbtide_load::Cancel::default();
+            let report =
+                ebbtide_load::run(&target, &options(Workload::ReadWrite), &cancel, &mut |_| {}).unwrap();
+            assert!(report.totals.events > 5, "{plugin}: {:?}", report.ended);
+        }
+    }
+}
+
+#[test]
 fn an_encrypted_run_does_the_same_work() {
     let Some(openssl) = find("openssl") else {
         println!("SKIPPED: openssl (apt install openssl)");

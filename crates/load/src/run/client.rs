@@ -29,7 +29,8 @@ pub(super) struct Link {
     pub(super) unsent: Vec<u8>,
     /// The kernel is asked to tell when the socket takes more.
     pub(super) wants_room: bool,
-    slots: Vec<Slot>,
+    /// None: sent as text.
+    slots: Vec<Option<Slot>>,
 }
 
 impl Link {
@@ -38,7 +39,8 @@ impl Link {
         let endpoints = &shared.target.endpoints;
         let at = usize::try_from(id).expect("a u32 fits") % endpoints.len();
         let mut session = Session::open(shared.target, &endpoints[at])?;
-        let slots = session.prepare(&shared.texts)?.into_iter().map(|id| Slot { id, bound: false }).collect();
+        let ids = session.prepare(&shared.texts)?;
+        let slots = ids.into_iter().map(|id| Some(Slot { id: id?, bound: false })).collect();
         let version = session.version().to_owned();
         let (transport, dialect) = session.into_transport();
         let reader = AnswerReader::new(dialect);
@@ -137,9 +139,8 @@ impl Client {
         let Some(next) = self.cursor.next(&shared.plan, &mut draw) else { return false };
         self.stmt = next.stmt;
         let link = self.link.as_mut().expect("a busy client has a link");
-        match shared.plan.slot(&next) {
+        match shared.plan.slot(&next).and_then(|slot| link.slots[slot].as_mut()) {
             Some(slot) => {
-                let slot = &mut link.slots[slot];
                 command::execute(out, slot.id, !slot.bound, next.params.as_slice(), &mut self.random);
                 slot.bound = true;
             }

@@ -113,8 +113,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Reads what has come for a client. `wait`: the receive may block, for this is the only client.
-    pub(super) fn readable(&mut self, at: usize, wait: bool) -> Result<(), LoadError> {
+    /// Reads what has come for a client.
+    pub(super) fn readable(&mut self, at: usize) -> Result<(), LoadError> {
         loop {
             let Some(link) = &mut self.clients[at].link else { return Ok(()) };
             let held = link.held.len();
@@ -122,7 +122,7 @@ impl Worker<'_> {
                 self.scratch.resize(2 * self.scratch.len(), 0);
             }
             self.scratch[..held].copy_from_slice(&link.held);
-            let (read, more) = match link.transport.receive(&mut self.scratch[held..], wait) {
+            let (read, more) = match link.transport.receive(&mut self.scratch[held..]) {
                 Ok(Received::Nothing) => return Ok(()),
                 Ok(Received::All(read)) => (read, false),
                 Ok(Received::Some(read)) => (read, true),

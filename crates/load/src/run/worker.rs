@@ -1,7 +1,7 @@
 //! The event loop: one thread, many connections, one statement in flight on each.
 //!
 //! A statement costs one send and one receive; a wait for the kernel is shared by all answers that
-//! have come in meanwhile. A loop with a single connection waits in the receive itself.
+//! have come in meanwhile.
 
 use std::collections::VecDeque;
 use std::sync::mpsc;
@@ -185,12 +185,6 @@ impl<'a> Worker<'a> {
 
     /// Waits once, and handles what has come.
     fn turn(&mut self, now: u64) -> Result<(), LoadError> {
-        if self.waits_in_receive() {
-            self.batch = u64::MAX;
-            self.readable(0, true)?;
-            self.end_seconds(self.now());
-            return Ok(());
-        }
         let limit = self.set_alarm(now)?;
         self.kernel.wait(limit)?;
         self.batch = self.now();
@@ -207,7 +201,7 @@ impl<'a> Worker<'a> {
                 Woken::Connector => self.reconnected()?,
                 Woken::Client(client) => {
                     self.writable(client)?;
-                    self.readable(client, false)?;
+                    self.readable(client)?;
                 }
             }
         }
@@ -215,16 +209,6 @@ impl<'a> Worker<'a> {
             self.take_arrivals(self.now())?;
         }
         Ok(())
-    }
-
-    /// One connection in a closed loop: the receive is the wait, one system call less.
-    fn waits_in_receive(&self) -> bool {
-        let [client] = &self.clients[..] else { return false };
-        let link = client.link.as_ref();
-        self.schedule.is_none()
-            && client.state == State::Busy
-            && self.give_up == u64::MAX
-            && link.is_some_and(|link| !link.wants_room && !link.transport.is_encrypted())
     }
 
     /// Arranges for the next thing that happens by the clock; answers with how long to sleep at most.
@@ -384,12 +368,6 @@ fn connect(shared: &Shared<'_>, index: u32) -> Result<(Vec<Client>, String), Loa
             client.set_bulk_id(last_bulk_id(shared, id)?);
         }
         clients.push(client);
-    }
-    // A single connection that waits in the receive must notice the clock now and then.
-    if let [client] = &clients[..] {
-        let link = client.link.as_ref().expect("a new client has a link");
-        let nap = std::time::Duration::from_nanos(NAP);
-        link.transport.set_read_timeout(Some(nap)).map_err(LoadError::broken("setting a timeout"))?;
     }
     Ok((clients, version))
 }

@@ -12,6 +12,8 @@ use crate::options::{Endpoint, Target};
 
 /// How long a server may take to let us in.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// The server's code for a statement that has no prepared form (ER_UNSUPPORTED_PS).
+const UNSUPPORTED_PREPARED: u16 = 1295;
 /// Statements asked to be prepared before the first answer is read.
 const PREPARE_WINDOW: usize = 64;
 /// How much of a statement an error message shows.
@@ -212,8 +214,9 @@ impl Session {
         }
     }
 
-    /// Prepares statements and answers with their ids. Asks for many before it waits.
-    pub(crate) fn prepare(&mut self, texts: &[String]) -> Result<Vec<u32>, LoadError> {
+    /// Prepares statements and answers with their ids; none for what the server cannot prepare, such as
+    /// BEGIN on MySQL. Asks for many before it waits.
+    pub(crate) fn prepare(&mut self, texts: &[String]) -> Result<Vec<Option<u32>>, LoadError> {
         let mut ids = Vec::with_capacity(texts.len());
         for window in texts.chunks(PREPARE_WINDOW) {
             let mut out = Vec::new();
@@ -222,7 +225,11 @@ impl Session {
             }
             self.packets.send(&out)?;
             for text in window {
-                ids.push(self.prepared().map_err(|error| error.for_statement(text))?);
+                match self.prepared() {
+                    Ok(id) => ids.push(Some(id)),
+                    Err(error) if error.code() == Some(UNSUPPORTED_PREPARED) => ids.push(None),
+                    Err(error) => return Err(error.for_statement(text)),
+                }
             }
         }
         Ok(ids)

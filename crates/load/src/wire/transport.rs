@@ -120,14 +120,13 @@ impl Transport {
         Ok(true)
     }
 
-    /// Receives what is there; waits for it only where `wait` is set and the connection is plain.
-    pub(crate) fn receive(&mut self, buffer: &mut [u8], wait: bool) -> io::Result<Received> {
+    /// Receives what is there.
+    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
         if self.tls.is_some() {
             return self.receive_encrypted(buffer);
         }
-        let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         let room = buffer.len();
-        Ok(match nonblocking(rustix::net::recv(&self.socket, buffer, flags))? {
+        Ok(match nonblocking(rustix::net::recv(&self.socket, buffer, RecvFlags::DONTWAIT))? {
             None => Received::Nothing,
             Some((_, 0)) => Received::Closed,
             Some((_, read)) if read < room => Received::All(read),

@@ -59,6 +59,47 @@ impl Server {
         Some(server)
     }
 
+    /// Starts the MySQL whose `mysqld` the environment names, or says that it names none.
+    pub(crate) fn start_mysql() -> Option<Self> {
+        let Some(mysqld) = std::env::var_os("EBBTIDE_TEST_MYSQLD").map(PathBuf::from) else {
+            println!("SKIPPED: a MySQL server (EBBTIDE_TEST_MYSQLD=/path/to/bin/mysqld)");
+            return None;
+        };
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let dir = tempfile::Builder::new().prefix("ebbtide-load-").tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let data = dir.path().join("data");
+        fs::create_dir(&data).unwrap();
+        give_to_server(&data);
+        let base = mysqld.parent().and_then(Path::parent).unwrap();
+        let command = || {
+            let mut command = Command::new(&mysqld);
+            let log = || File::options().create(true).append(true).open(dir.path().join("log")).unwrap();
+            command.arg("--no-defaults").args(account()).arg(format!("--basedir={}", base.display()));
+            command
+                .arg(format!("--datadir={}", data.display()))
+                .stdin(Stdio::null())
+                .stdout(log())
+                .stderr(log());
+            command
+        };
+        assert!(
+            command().arg("--initialize-insecure").status().unwrap().success(),
+            "{}",
+            dir.path().display()
+        );
+        let port = free_port();
+        let child = command()
+            .arg(format!("--socket={}", data.join("s").display()))
+            .args([format!("--port={port}"), format!("--pid-file={}", data.join("pid").display())])
+            .args(["--bind-address=127.0.0.1", "--mysqlx=0"])
+            .spawn()
+            .unwrap();
+        let mut server = Self { child, dir, port, _turn: turn };
+        server.wait_until_ready();
+        Some(server)
+    }
+
     fn wait_until_ready(&mut self) {
         let began = Instant::now();
         let mut target = self.target();
