@@ -1,14 +1,21 @@
 //! One body of expectations for two worlds: the model in virtual time, and the live device through
 //! fio. Each case is a volume, a job in fio's words, and what the documents say must come out.
 
-use std::{fs, process::Command, thread, time::Duration};
+use std::{
+    cell::Cell,
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    process::Command,
+    thread,
+    time::Duration,
+};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::{
     fio::{Second, Series, by_second},
-    host::{Host, ebbtide, skipped},
+    host::{Host, alone, ebbtide, skipped},
 };
 
 /// A world in which volumes can be driven.
@@ -83,7 +90,36 @@ impl World for Model {
 }
 
 /// A live block device under fio.
-struct Live;
+#[derive(Default)]
+struct Live {
+    /// The worst 99th percentile of how late the host answered, in nanoseconds.
+    late_ns: Cell<u64>,
+}
+
+impl Live {
+    fn note_lateness(&self, show: &Value) {
+        let late = show["live"]["pacing"]["p99_ns"].as_u64().unwrap();
+        self.late_ns.set(self.late_ns.get().max(late));
+    }
+
+    /// Runs a case. What a busy host spoils is tried again, and in the end not judged: rates and
+    /// latencies of a host that answers milliseconds late say nothing about the volume.
+    fn judge(case: fn(&Self)) {
+        const ATTEMPTS: u32 = 3;
+        const BUSY_NS: u64 = 2_000_000;
+        let _alone = alone();
+        for attempt in 1..=ATTEMPTS {
+            let live = Self::default();
+            let Err(failure) = catch_unwind(AssertUnwindSafe(|| case(&live))) else { return };
+            let late_ns = live.late_ns.get();
+            println!("attempt {attempt}: the host answered late by {late_ns} ns at the 99th percentile");
+            if late_ns < BUSY_NS {
+                resume_unwind(failure);
+            }
+        }
+        println!("SKIPPED: a host with time to spare is missing");
+    }
+}
 
 impl World for Live {
     const TOLERANCE: f64 = 0.01;
@@ -103,6 +139,9 @@ impl World for Live {
         }
         let output = fio.output().unwrap();
         assert!(output.status.success(), "fio: {}", String::from_utf8_lossy(&output.stderr));
+        for number in 0..volumes.len() {
+            self.note_lateness(&host.json(&["volume", "show", &format!("volume{number}")]));
+        }
         let read = |number: usize| {
             fs::read_to_string(logs.path().join(format!("volume{number}_clat.{}.log", number + 1))).unwrap()
         };
@@ -219,8 +258,7 @@ macro_rules! in_both_worlds {
         mod on_a_live_device {
             $(#[test] fn $case() {
                 if !super::skipped() {
-                    let _alone = crate::host::alone();
-                    super::$case(&super::Live);
+                    super::Live::judge(super::$case);
                 }
             })*
         }
