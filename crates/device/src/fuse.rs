@@ -22,7 +22,10 @@ use parking_lot::Mutex;
 use crate::{
     engine::LiveVolume,
     request::{Answer, Command, IoError, Outcome, Reply, Request},
-    sys::{Role, Scheduling, enter_data_path},
+    sys::{
+        Role, Scheduling, enter_data_path,
+        reclaim::{self, Hazard},
+    },
 };
 
 /// Name of the one file in the mounted directory.
@@ -61,6 +64,19 @@ pub enum FuseError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// This process would hang together with the guest as soon as its memory is used up.
+    #[error(
+        "memory is limited to {limit_bytes} bytes in {}, and without CAP_SYS_RESOURCE the kernel would make this \
+         process wait there for writes that it is to answer itself: run it with that capability or outside of \
+         that control group, or attach through NBD instead",
+        group.display()
+    )]
+    WouldHang {
+        /// The control group with the limit.
+        group: PathBuf,
+        /// The limit, bytes.
+        limit_bytes: u64,
+    },
     /// Anything else.
     #[error("cannot {action} {}", dir.display())]
     Io {
@@ -89,8 +105,11 @@ impl FuseExport {
     /// Mounts `volume` on the existing directory `dir`, as the file [`FILE_NAME`] in it.
     ///
     /// # Errors
-    /// Where the kernel has no FUSE, or does not let us mount.
+    /// Where the kernel has no FUSE, does not let us mount, or could make us wait for ourselves.
     pub fn mount(volume: Arc<LiveVolume>, dir: &Path) -> Result<Self, FuseError> {
+        if let Some(Hazard { group, limit_bytes }) = reclaim::hazard() {
+            return Err(FuseError::WouldHang { group, limit_bytes });
+        }
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName(format!("{SOURCE}{}", volume.name())),

@@ -1,6 +1,8 @@
 //! What threads of the data path ask of the kernel: scheduling, timer slack, locked memory, and the
 //! promise that writing out dirty pages may depend on them.
 
+pub(crate) mod reclaim;
+
 use std::{cell::Cell, fmt, num::NonZeroU64, sync::Once};
 
 use ebbtide_volume::Nanos;
@@ -54,8 +56,7 @@ impl fmt::Display for Scheduling {
 /// scheduled. Threads that it spawns afterwards inherit all of it.
 pub fn enter_data_path(role: Role) -> Scheduling {
     lock_memory();
-    // Refused without CAP_SYS_RESOURCE. Then memory pressure may make this thread wait for the very
-    // writes that it is to answer; nothing better can be done from here.
+    // Refused without CAP_SYS_RESOURCE: what that means is looked at before a mount, in `reclaim`.
     let _ = configure_io_flusher_behavior(true);
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let favoured = setpriority_process(None, NICE).is_ok();

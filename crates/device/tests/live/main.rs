@@ -152,6 +152,35 @@ fn what_a_killed_process_leaves_is_found_and_cleared() {
 }
 
 #[test]
+fn a_memory_limit_that_would_hang_the_guest_is_refused() {
+    needs!();
+    const VICTIM: &str = "EBBTIDE_TEST_LIMITED";
+    let group = Path::new("/sys/fs/cgroup/memory/ebbtide-test");
+    if std::env::var_os(VICTIM).is_some() {
+        std::fs::write(group.join("cgroup.procs"), std::process::id().to_string()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+        store.create_volume(NAME, 16 * MIB, Value::Null).unwrap();
+        println!("{}", FuseExport::mount(start(&store, NAME, ideal(16 * MIB)), dir.path()).unwrap_err());
+        return;
+    }
+    if rustix::process::is_io_flusher().is_ok() || !group.with_file_name("memory.limit_in_bytes").exists() {
+        println!("SKIPPED: a process without CAP_SYS_RESOURCE in a version 1 memory group is missing");
+        return;
+    }
+    std::fs::create_dir(group).unwrap();
+    std::fs::write(group.join("memory.limit_in_bytes"), "536870912").unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_memory_limit_that_would_hang_the_guest_is_refused", "--nocapture"])
+        .env(VICTIM, "1")
+        .output()
+        .unwrap();
+    std::fs::remove_dir(group).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("limited to 536870912 bytes in /sys/fs/cgroup/memory/ebbtide-test"), "{output:?}");
+}
+
+#[test]
 fn a_discarded_range_reads_as_zeroes_and_gives_its_space_back() {
     needs!("fio", "blkdiscard");
     let attached = Attached::new(ideal(64 * MIB));
