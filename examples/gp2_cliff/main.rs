@@ -132,7 +132,6 @@ fn predict(spec: &str) -> Series {
     let number = |interval: &Value, field: &str| interval[field].as_f64().unwrap_or(0.0);
     let second = |interval: &Value| Second {
         ios: number(interval, "iops"),
-        mib: number(interval, "mib_s"),
         p50_us: number(interval, "p50_us"),
         p99_us: number(interval, "p99_us"),
     };

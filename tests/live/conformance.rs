@@ -22,6 +22,8 @@ use crate::{
 trait World {
     /// How far a mean rate may be from the formula, as a share.
     const TOLERANCE: f64;
+    /// How far a median latency may be from the formula, as a share.
+    const LATENCY_TOLERANCE: f64;
 
     /// Runs one job on every volume at the same time, all on `instance` where one is named.
     fn run(&self, volumes: &[&str], instance: Option<&str>, job: &str) -> Vec<Series>;
@@ -33,10 +35,19 @@ trait World {
         self.run(&[volume], None, job).remove(0)
     }
 
+    /// Compares operations a second; a window may cut an operation at each end.
     #[track_caller]
-    fn expect(&self, what: &str, got: f64, wanted: f64) {
-        let error = (got / wanted - 1.0).abs();
-        assert!(error <= Self::TOLERANCE, "{what}: {got:.2}, not {wanted:.2}: {:.3}% off", error * 100.0);
+    fn expect(&self, what: &str, series: &Series, (from, to): (usize, usize), wanted: f64) {
+        let got = series.iops(from, to);
+        let allowed = wanted * Self::TOLERANCE + 2.0 / (to - from) as f64;
+        assert!((got - wanted).abs() <= allowed, "{what}: {got:.2} a second, not {wanted:.2}");
+    }
+
+    #[track_caller]
+    fn expect_median(&self, what: &str, series: &Series, (from, to): (usize, usize), wanted_us: f64) {
+        let got = series.mean(from, to, |second| second.p50_us);
+        let error = (got / wanted_us - 1.0).abs();
+        assert!(error <= Self::LATENCY_TOLERANCE, "{what}: a median of {got:.0} us, not {wanted_us:.0}");
     }
 }
 
@@ -66,11 +77,11 @@ impl Model {
 
 impl World for Model {
     const TOLERANCE: f64 = 0.001;
+    const LATENCY_TOLERANCE: f64 = 0.01;
 
     fn run(&self, volumes: &[&str], instance: Option<&str>, job: &str) -> Vec<Series> {
         let second = |interval: &Value| Second {
             ios: interval["iops"].as_f64().unwrap(),
-            mib: interval["mib_s"].as_f64().unwrap(),
             p50_us: interval["p50_us"].as_f64().unwrap_or(0.0),
             p99_us: interval["p99_us"].as_f64().unwrap_or(0.0),
         };
@@ -102,18 +113,21 @@ impl Live {
         self.late_ns.set(self.late_ns.get().max(late));
     }
 
-    /// Runs a case. What a busy host spoils is tried again, and in the end not judged: rates and
-    /// latencies of a host that answers milliseconds late say nothing about the volume.
+    /// Runs a case. What a busy host spoils is tried again, and in the end not judged: where the host
+    /// answers milliseconds late, or fio has to wait for a core, rates and latencies say nothing
+    /// about the volume.
     fn judge(case: fn(&Self)) {
         const ATTEMPTS: u32 = 3;
-        const BUSY_NS: u64 = 2_000_000;
+        const LATE_NS: u64 = 2_000_000;
+        /// Processes that want a core; fio and the host are two, and there may be as many cores.
+        const CROWDED: f64 = 3.5;
         let _alone = alone();
         for attempt in 1..=ATTEMPTS {
             let live = Self::default();
             let Err(failure) = catch_unwind(AssertUnwindSafe(|| case(&live))) else { return };
-            let late_ns = live.late_ns.get();
-            println!("attempt {attempt}: the host answered late by {late_ns} ns at the 99th percentile");
-            if late_ns < BUSY_NS {
+            let (late_ns, load) = (live.late_ns.get(), load_average());
+            println!("attempt {attempt}: answers late by {late_ns} ns at the 99th percentile, load {load}");
+            if attempt == ATTEMPTS && late_ns < LATE_NS && load < CROWDED {
                 resume_unwind(failure);
             }
         }
@@ -121,8 +135,15 @@ impl Live {
     }
 }
 
+/// Processes that wanted a core, on average over the last minute.
+fn load_average() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap();
+    text.split_whitespace().next().unwrap().parse().unwrap()
+}
+
 impl World for Live {
     const TOLERANCE: f64 = 0.01;
+    const LATENCY_TOLERANCE: f64 = 0.05;
 
     fn run(&self, volumes: &[&str], instance: Option<&str>, job: &str) -> Vec<Series> {
         let host = Host::start();
@@ -171,10 +192,8 @@ fn iops_caps_hold<W: World>(world: &W) {
     ];
     for (volume, cap) in caps {
         let series = world.one(volume, "rw=randread,bs=16k,iodepth=32,runtime=8");
-        world.expect(volume, series.iops(2, 8), cap);
-        let little_us = 32.0 / cap * 1e6;
-        let p50_us = series.mean(2, 8, |second| second.p50_us);
-        assert!((p50_us / little_us - 1.0).abs() < 0.02, "{volume}: p50 {p50_us:.0} us, not {little_us:.0}");
+        world.expect(volume, &series, (2, 8), cap);
+        world.expect_median(volume, &series, (2, 8), 32.0 / cap * 1e6);
     }
 }
 
@@ -185,9 +204,9 @@ fn throughput_caps_hold<W: World>(world: &W) {
         ("gp3:size=100GiB,iops=4000,throughput=250", 250.0),
         ("io1:size=100GiB,iops=400", 100.0),
     ];
-    for (volume, cap) in caps {
+    for (volume, mib_s) in caps {
         let series = world.one(volume, "rw=randread,bs=256k,iodepth=16,runtime=8");
-        world.expect(volume, series.mib_s(2, 8), cap);
+        world.expect(volume, &series, (2, 8), mib_s * 4.0);
     }
 }
 
@@ -196,18 +215,17 @@ fn the_knee_lies_between_the_caps<W: World>(world: &W) {
     for (kib, iops) in [(32, 3_000.0), (40, 3_000.0), (48, 2_666.7), (64, 2_000.0)] {
         let job = format!("rw=randwrite,bs={kib}k,iodepth=32,runtime=6");
         let series = world.one("gp3:size=100GiB", &job);
-        world.expect(&format!("{kib} KiB"), series.iops(2, 6), iops);
+        world.expect(&format!("{kib} KiB"), &series, (2, 6), iops);
     }
 }
 
 fn a_gp2_burst_ends_when_the_formula_says<W: World>(world: &W) {
     // 27,000 credits drain at 2,700 a second: ten seconds, and a little for the idle time before.
     let series = world.one("gp2:size=100GiB,credits=0.5%", "rw=randread,bs=16k,iodepth=32,runtime=20");
-    world.expect("the burst", series.iops(1, 9), 3_000.0);
-    world.expect("after it", series.iops(13, 20), 300.0);
-    let before = series.mean(2, 9, |second| second.p50_us);
-    let after = series.mean(14, 20, |second| second.p50_us);
-    assert!((after / before - 10.0).abs() < 0.5, "latency rises tenfold, from {before:.0} to {after:.0} us");
+    world.expect("the burst", &series, (1, 9), 3_000.0);
+    world.expect("after it", &series, (13, 20), 300.0);
+    world.expect_median("the burst", &series, (2, 9), 32.0 / 3_000.0 * 1e6);
+    world.expect_median("after it", &series, (14, 20), 32.0 / 300.0 * 1e6);
 }
 
 fn credits_come_back_at_the_baseline<W: World>(world: &W) {
@@ -218,28 +236,29 @@ fn credits_come_back_at_the_baseline<W: World>(world: &W) {
 }
 
 fn an_st1_spends_throughput_credit<W: World>(world: &W) {
-    // 5 TiB: 200 MiB/s base, 500 MiB/s burst; 0.06% of 5 TiB is 3,146 MiB of credit, or 10.5 s.
-    let series = world.one("st1:size=5TiB,credits=0.06%", "rw=read,bs=1m,iodepth=8,runtime=24");
-    world.expect("the burst", series.mib_s(1, 10), 500.0);
-    world.expect("after it", series.mib_s(12, 24), 200.0);
+    // 1 TiB: 40 MiB/s base, 250 MiB/s burst; 0.2% of 1 TiB is 2,097 MiB of credit, or ten seconds.
+    let series = world.one("st1:size=1TiB,credits=0.2%", "rw=read,bs=1m,iodepth=8,runtime=24");
+    world.expect("the burst", &series, (1, 9), 250.0);
+    world.expect("after it", &series, (12, 24), 40.0);
 }
 
 fn small_random_io_costs_an_hdd_a_mebibyte<W: World>(world: &W) {
     let series = world.one("st1:size=1TiB", "rw=randread,bs=16k,iodepth=8,runtime=6");
-    world.expect("16 KiB random on st1", series.iops(2, 6), 250.0);
+    world.expect("16 KiB random on st1", &series, (2, 6), 250.0);
 }
 
 fn large_io_is_split_and_sequential_io_merged<W: World>(world: &W) {
     let split = world.one("io1:size=100GiB,iops=400", "rw=randread,bs=1m,iodepth=8,runtime=8");
-    world.expect("1 MiB random, four operations each", split.iops(2, 8), 100.0);
+    world.expect("1 MiB random, four operations each", &split, (2, 8), 100.0);
     let merged = world.one("gp3:size=100GiB", "rw=read,bs=16k,iodepth=64,runtime=6");
-    world.expect("16 KiB sequential is bound by bytes", merged.mib_s(2, 6), 125.0);
+    world.expect("16 KiB sequential is bound by bytes", &merged, (2, 6), 125.0 * 64.0);
 }
 
 fn two_volumes_share_their_instance<W: World>(world: &W) {
     // i3.large sustains 3,000 IOPS.
     let both = world.run(&["gp3:size=100GiB"; 2], Some("i3.large"), "rw=randread,bs=4k,iodepth=32,runtime=8");
-    world.expect("both together", both[0].iops(3, 8) + both[1].iops(3, 8), 3_000.0);
+    let sum = both[0].iops(3, 8) + both[1].iops(3, 8);
+    assert!((sum / 3_000.0 - 1.0).abs() <= W::TOLERANCE, "both together: {sum:.0} IOPS, not 3,000");
 }
 
 fn a_stripe_adds_its_members<W: World>(world: &W) {

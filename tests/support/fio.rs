@@ -5,7 +5,6 @@
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Second {
     pub(crate) ios: f64,
-    pub(crate) mib: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
 }
@@ -23,29 +22,24 @@ impl Series {
     pub(crate) fn iops(&self, from: usize, to: usize) -> f64 {
         self.mean(from, to, |second| second.ios)
     }
-
-    pub(crate) fn mib_s(&self, from: usize, to: usize) -> f64 {
-        self.mean(from, to, |second| second.mib)
-    }
 }
 
 /// Reads fio's latency log: time (ms), latency (ns), direction, block size (bytes), ...
 pub(crate) fn by_second(log: &str) -> Series {
-    let mut latencies: Vec<(Vec<f64>, f64)> = Vec::new();
+    let mut seconds: Vec<Vec<f64>> = Vec::new();
     for line in log.lines() {
-        let fields: Vec<u64> = line.split(',').map(|field| field.trim().parse().unwrap()).collect();
-        let second = usize::try_from(fields[0] / 1_000).unwrap();
-        if latencies.len() <= second {
-            latencies.resize(second + 1, (Vec::new(), 0.0));
+        let mut fields = line.split(',').map(|field| field.trim().parse::<u64>().unwrap());
+        let second = usize::try_from(fields.next().unwrap() / 1_000).unwrap();
+        if seconds.len() <= second {
+            seconds.resize(second + 1, Vec::new());
         }
-        latencies[second].0.push(fields[1] as f64 / 1e3);
-        latencies[second].1 += fields[3] as f64 / f64::from(1 << 20);
+        seconds[second].push(fields.next().unwrap() as f64 / 1e3);
     }
-    let second = |(mut latencies, mib): (Vec<f64>, f64)| {
+    let second = |mut latencies: Vec<f64>| {
         latencies.sort_by(f64::total_cmp);
         let percentile =
             |percent: usize| latencies.get(latencies.len() * percent / 100).copied().unwrap_or(0.0);
-        Second { ios: latencies.len() as f64, mib, p50_us: percentile(50), p99_us: percentile(99) }
+        Second { ios: latencies.len() as f64, p50_us: percentile(50), p99_us: percentile(99) }
     };
-    Series(latencies.into_iter().map(second).collect())
+    Series(seconds.into_iter().map(second).collect())
 }
