@@ -35,6 +35,9 @@ const SECONDS: usize = 60;
 const BEFORE: (usize, usize) = (3, 28);
 const AFTER: (usize, usize) = (34, 60);
 
+/// How far the live rate may be from the model's before the run says nothing about the volume.
+const AGREEMENT: f64 = 0.05;
+
 /// One volume's hour of truth: what fio measured and what the model said.
 struct Run {
     name: &'static str,
@@ -54,7 +57,12 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(3);
     }
-    let out = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| "target/demo".into()));
+    let out = std::env::args().nth(1).unwrap_or_else(|| "target/demo".into());
+    if out.starts_with('-') {
+        eprintln!("usage: ./dev demo [DIRECTORY FOR THE REPORT]");
+        return ExitCode::from(2);
+    }
+    let out = PathBuf::from(out);
     fs::create_dir_all(&out).expect("the report's directory can be made");
     let live = measure();
     let runs: Vec<_> = VOLUMES
@@ -69,7 +77,16 @@ fn main() -> ExitCode {
     let file = out.join("gp2-cliff.html");
     fs::write(&file, page::page(&runs).to_html()).expect("the report can be written");
     println!("\nreport: {}", fs::canonicalize(&file).unwrap_or(file).display());
-    ExitCode::SUCCESS
+    ExitCode::from(u8::from(!runs.iter().all(Run::agrees)))
+}
+
+impl Run {
+    /// Whether the live volume did what the model says, in both spans.
+    fn agrees(&self) -> bool {
+        [BEFORE, AFTER].iter().all(|&(from, to)| {
+            (self.live.iops(from, to) / self.model.iops(from, to) - 1.0).abs() <= AGREEMENT
+        })
+    }
 }
 
 /// Attaches both volumes and runs fio on both at the same time.

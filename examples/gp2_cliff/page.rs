@@ -14,6 +14,18 @@ pub(crate) fn findings(runs: &[Run]) -> Vec<String> {
 fn finding(run: &Run) -> String {
     let ms = |(from, to): (usize, usize)| run.live.mean(from, to, |second| second.p50_us) / 1e3;
     let iops = |(from, to): (usize, usize)| run.live.iops(from, to);
+    if !run.agrees() {
+        return format!(
+            "{} did not do here what the model says ({:.0} and {:.0} IOPS against {:.0} and {:.0}): this host was too \
+             busy to carry it, and answered late by {}. Run it again on a quiet machine.",
+            run.name,
+            iops(BEFORE),
+            iops(AFTER),
+            run.model.iops(BEFORE.0, BEFORE.1),
+            run.model.iops(AFTER.0, AFTER.1),
+            run.lateness
+        );
+    }
     match run.cliff {
         Some(at) => format!(
             "{} ran at {:.0} IOPS and {:.1} ms until its credits ended after {at} s; from then on at {:.0} IOPS \
