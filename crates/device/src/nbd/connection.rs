@@ -409,10 +409,15 @@ impl Connection {
         if head.len() + body.len() <= CORK_BYTES / 2 {
             return self.send(&head, &body, cost);
         }
+        self.uncork_own();
+        self.output.send_buffer(head, body, cost);
+    }
+
+    /// Lets the corked replies go where the calling thread is the one that corks.
+    pub(super) fn uncork_own(&self) {
         if thread::current().id() == self.reader {
             self.uncork();
         }
-        self.output.send_buffer(head, body, cost);
     }
 
     /// Lets the corked replies go. On the reader's thread only.
@@ -476,9 +481,82 @@ fn invalid(what: String) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::{io::Read as _, os::unix::net::UnixStream, time::Duration};
+
+    use ebbtide_volume::{
+        Accounting, Array, AtomicUnit, Durability, Limits, Merge, Nanos, RateLimit, ServiceTimes,
+    };
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{
+        clock::ManualClock,
+        engine::{LiveOptions, LiveVolume},
+        nbd::{NbdOptions, wire::chunk},
+        store::{Store, StoreOptions},
+    };
+
+    const SIZE: u64 = 4 << 20;
+
+    /// A volume that lets its first read of a second pass and holds the next one back.
+    fn one_read_a_second(dir: &std::path::Path, clock: &Arc<ManualClock>) -> Arc<LiveVolume> {
+        let store = Store::open(dir, StoreOptions::default()).unwrap();
+        store.create_volume("vol", SIZE, serde_json::Value::Null).unwrap();
+        let limits = Limits {
+            size_bytes: SIZE,
+            iops: Some(RateLimit { allowance: 1, ..RateLimit::flat(1) }),
+            throughput: None,
+            accounting: Accounting { unit_bytes: 4 << 20, merge: Merge::Never, whole_units: false },
+            service: ServiceTimes::instant(),
+            durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
+        };
+        let array = Array::single(limits, Nanos::from_secs(1_780_000_000)).unwrap();
+        let mut options = LiveOptions::new("vol", array, store.open_volume("vol").unwrap(), 7);
+        options.clock = Arc::<ManualClock>::clone(clock);
+        LiveVolume::start(options).unwrap()
+    }
+
+    /// Kind and flags of every chunk in a stream of structured replies.
+    fn chunks(mut bytes: &[u8]) -> Vec<(u16, u16)> {
+        let mut found = Vec::new();
+        while !bytes.is_empty() {
+            let short = |at: usize| u16::from_be_bytes(bytes[at..at + 2].try_into().unwrap());
+            let len = u32::from_be_bytes(bytes[16..20].try_into().unwrap());
+            found.push((short(6), short(4)));
+            bytes = &bytes[20 + usize_of(len)..];
+        }
+        found
+    }
+
+    #[test]
+    fn the_end_of_a_reply_does_not_overtake_a_chunk_that_waits_on_the_readers_thread() {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::new(Nanos::from_secs(1_780_000_000)));
+        let volume = one_read_a_second(dir.path(), &clock);
+        let (client, server) = UnixStream::pair().unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let socket = OwnedFd::from(server);
+        let mut input = Input::new(socket.try_clone().unwrap(), usize_of(DATA_PIECE));
+        let connection = Arc::new(Connection {
+            hub: Arc::new(Hub::new(Arc::clone(&volume), NbdOptions::new("vol"))),
+            output: Output::new(socket, Cost { requests: 16, bytes: 8 << 20 }),
+            session: Session { structured: true, contexts: Vec::new() },
+            bounds: Bounds { size: SIZE, block: 512, structured: true, contexts: false },
+            reader: thread::current().id(),
+            cork: Mutex::new(Cork { bytes: Vec::new(), cost: Cost::NONE }),
+        });
+        // Two pieces of zeroes, each a chunk that is short enough to be corked.
+        let header = RequestHeader { flags: 0, command: Command::Read, cookie: 9, offset: 0, len: 2 << 20 };
+        connection.handle(header, &mut input).unwrap();
+        assert_eq!(volume.in_flight(), 1, "the first piece passes and the second waits");
+        clock.advance(Nanos::from_secs(10));
+        thread::scope(|scope| scope.spawn(|| volume.run_due()).join().unwrap());
+        connection.uncork();
+        connection.output.shut(std::net::Shutdown::Write);
+        let mut bytes = Vec::new();
+        (&client).read_to_end(&mut bytes).unwrap();
+        assert_eq!(chunks(&bytes), [(chunk::OFFSET_HOLE, 0), (chunk::OFFSET_HOLE, 0), (chunk::NONE, 1)]);
+    }
 
     #[test]
     fn a_short_request_stays_whole_whatever_its_alignment() {

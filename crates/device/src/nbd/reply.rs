@@ -142,6 +142,8 @@ impl Piece {
     /// Ends the reply of a read in pieces once all of them have been sent.
     fn close_chunks(self) {
         let Some(whole) = self.whole else { return };
+        // The piece that ends the reply may finish on another thread, and must not overtake this one.
+        self.connection.uncork_own();
         if whole.finish_one() {
             let mut out = Vec::with_capacity(20);
             chunk_head(&mut out, self.request.cookie, chunk::NONE, true, 0);

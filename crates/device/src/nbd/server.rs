@@ -56,6 +56,11 @@ pub(super) struct Hub {
 }
 
 impl Hub {
+    pub(super) fn new(volume: Arc<LiveVolume>, options: NbdOptions) -> Self {
+        let stopping = AtomicBool::new(false);
+        Self { volume, options, stopping, open: Mutex::default(), closed: Condvar::new() }
+    }
+
     pub(super) fn stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
@@ -131,13 +136,7 @@ impl NbdServer {
                 (Listener::Tcp(listener), NbdAddress::Tcp { host: host.clone(), port }, None)
             }
         };
-        let hub = Arc::new(Hub {
-            volume,
-            options,
-            stopping: AtomicBool::new(false),
-            open: Mutex::default(),
-            closed: Condvar::new(),
-        });
+        let hub = Arc::new(Hub::new(volume, options));
         let listener = Arc::new(listener);
         let acceptor = {
             let (listener, hub) = (Arc::clone(&listener), Arc::clone(&hub));
