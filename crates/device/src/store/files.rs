@@ -68,8 +68,7 @@ impl Files {
 
     /// Writes `buf`, creating the file where it is missing.
     pub(super) fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
-        self.mark_unsynced();
-        for_each_segment(offset, buf.len(), |segment, at, range| {
+        let written = for_each_segment(offset, buf.len(), |segment, at, range| {
             let file = self.segment(segment)?;
             let (mut rest, mut at) = (&buf[range], at);
             while !rest.is_empty() {
@@ -79,7 +78,9 @@ impl Files {
                 at += u64::try_from(piece).map_err(io::Error::other)?;
             }
             Ok(())
-        })
+        });
+        self.mark_unsynced();
+        written
     }
 
     /// Gives the host space of a range back; the range reads as zeroes. A file system that cannot leaves it as it is.
@@ -184,4 +185,32 @@ fn for_each_segment(
         done = end;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_a_sync_overtook_is_synced_by_the_next_one() {
+        const BYTES: u64 = 64 << 20;
+        let dir = tempfile::tempdir().unwrap();
+        let path = data_path(dir.path(), LayerId(1), 0);
+        let data = vec![1; usize::try_from(BYTES).unwrap()];
+        let overtaken = (0..20).any(|_| {
+            let files = Files::new(dir.path(), LayerId(1));
+            let overtaken = std::thread::scope(|scope| {
+                let writer = scope.spawn(|| files.write_at(&data, 0));
+                while !writer.is_finished() && path.metadata().map_or(0, |meta| meta.len()) < 64 << 10 {}
+                let early = path.metadata().unwrap().len() < BYTES / 2;
+                files.sync().unwrap();
+                writer.join().unwrap().unwrap();
+                early
+            });
+            assert!(!overtaken || files.unsynced.load(Ordering::SeqCst), "the next sync would do nothing");
+            std::fs::remove_file(&path).unwrap();
+            overtaken
+        });
+        assert!(overtaken, "no sync began during a write");
+    }
 }

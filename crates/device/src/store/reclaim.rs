@@ -15,6 +15,7 @@ use super::maps::Kind;
 use super::registry::{Inner, State};
 use super::volume::Core;
 use super::{BLOCK_BYTES, StoreError};
+use crate::sys::own_writes_may_wait_for_us;
 
 /// Blocks copied in one step: the most that is held in memory, 1 MiB.
 const STEP_BLOCKS: u64 = 256;
@@ -56,6 +57,8 @@ pub(super) enum Job {
 impl Inner {
     /// The worker's life.
     pub(super) fn work(&self) {
+        // It stops a volume's writes for moments, and some of them may be the kernel's, for memory.
+        own_writes_may_wait_for_us();
         let mut state = self.state.lock();
         while !self.stop.load(Ordering::SeqCst) {
             let Some(job) = self.next_job(&state) else {
