@@ -470,12 +470,16 @@ impl Core {
 
     pub(super) fn set_faults(&self, faults: Faults) -> Result<(), EngineError> {
         self.ignore_flush.store(faults.ignore_flush, Ordering::Relaxed);
+        // Between two requests: a write that goes past the cache must not meet one that fills a page of
+        // it with what the store has of the same block.
+        let alone = self.gate.write();
         let written = if faults.answer_early {
             self.overlay.hold_back(EARLY_BYTES);
             Ok(())
         } else {
             self.overlay.let_go(&self.store)
         };
+        drop(alone);
         let mut state = self.state.lock();
         let now = self.clock.now();
         let stalled = faults.stalled;
