@@ -122,8 +122,17 @@ impl LiveVolume {
         let paused = core.clock.now().since(began);
         drop(boost);
         cloned?;
-        let target = store.open_volume(image)?;
-        put_all(&target, &cached, &pieces)?;
+        let put = store
+            .open_volume(image)
+            .map_err(EngineError::from)
+            .and_then(|target| put_all(&target, &cached, &pieces));
+        if let Err(error) = put {
+            // Without all that the report would count, it is not the image that was asked for.
+            if let Err(stays) = store.delete_volume(image) {
+                tracing::warn!(image, error = %stays, "an unfinished crash image stays behind");
+            }
+            return Err(error);
+        }
         Ok(CrashReport { cut, paused })
     }
 
