@@ -1,6 +1,6 @@
 //! The server's part of `ebbtide snapshot`.
 
-use ebbtide_device::host::Status;
+use ebbtide_device::host::{HostError, Status};
 use ebbtide_device::store::{BLOCK_BYTES, SnapshotInfo};
 use serde_json::Value;
 
@@ -21,8 +21,11 @@ impl Service {
                 .live()
                 .snapshot(store, &args.name, volume.meta)
                 .map_err(|error| refuse_host(error.into()))?,
-            Status::Free | Status::Busy(_) => {
-                store.snapshot(&args.volume, &args.name, volume.meta).map_err(refuse_store)?;
+            Status::Free => store.snapshot(&args.volume, &args.name, volume.meta).map_err(refuse_store)?,
+            // Its cache may hold what the store does not have yet.
+            Status::Busy(why) => {
+                let (volume, state) = (args.volume.clone(), why.to_owned());
+                return Err(refuse_host(HostError::NotFree { volume, state }));
             }
         }
         tracing::info!(snapshot = args.name, volume = args.volume, "snapshot taken");

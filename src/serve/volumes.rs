@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ebbtide_catalog::modify::{self, ModificationRecord};
 use ebbtide_device::host::{
-    AttachRequest, Export, FsType, InstanceRequest, MountRequest, SavedCredits, Status,
+    AttachRequest, Attachment, Export, FsType, InstanceRequest, MountRequest, SavedCredits, Status,
 };
 use ebbtide_device::nbd::NbdAddress;
 use ebbtide_device::store::{StoreError, VolumeInfo};
@@ -165,6 +165,12 @@ impl Service {
 
     /// `volume modify`
     pub(super) fn modify(&self, args: &ModifyArgs) -> anyhow::Result<Value> {
+        let change = |attachment: Option<&Attachment>| self.modify_alone(args, attachment);
+        self.host.while_alone(&args.name, "being modified", change).map_err(refuse_host)??;
+        self.show(&args.name)
+    }
+
+    fn modify_alone(&self, args: &ModifyArgs, attachment: Option<&Attachment>) -> anyhow::Result<()> {
         let info = self.host.store().volume(&args.name).map_err(refuse_store)?;
         let mut meta = read_meta(&info)?;
         let (from, to) = (parse(&meta.spec)?, parse(&args.spec)?);
@@ -186,7 +192,7 @@ impl Service {
         // Written before the live volume changes: a kill in between leaves the new volume, which
         // is what the next attachment then finds.
         self.host.update_meta(&args.name, |whole| meta.write(whole)).map_err(refuse_host)?;
-        if let Status::Attached(attachment) = self.host.status(&args.name) {
+        if let Some(attachment) = attachment {
             let at = |unix_s: i64| Nanos::from_secs(u64::try_from(unix_s).unwrap_or(0));
             attachment
                 .live()
@@ -195,7 +201,7 @@ impl Service {
             attachment.grow().map_err(refuse_host)?;
         }
         tracing::info!(volume = args.name, spec = meta.spec, "modified");
-        self.show(&args.name)
+        Ok(())
     }
 
     /// `volume crash-image`

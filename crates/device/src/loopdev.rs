@@ -234,8 +234,8 @@ impl LoopDevice {
     ///
     /// # Errors
     /// [`LoopError::Busy`] while it is mounted or open. The kernel will then detach it as soon as
-    /// the last user lets go.
-    pub fn detach(mut self) -> Result<(), LoopError> {
+    /// the last user lets go; calling this again waits for that.
+    pub fn detach(&mut self) -> Result<(), LoopError> {
         self.detach_within(Duration::from_secs(5))
     }
 

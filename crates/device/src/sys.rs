@@ -56,8 +56,7 @@ impl fmt::Display for Scheduling {
 /// scheduled. Threads that it spawns afterwards inherit all of it.
 pub fn enter_data_path(role: Role) -> Scheduling {
     lock_memory();
-    // Refused without CAP_SYS_RESOURCE: what that means is looked at before a mount, in `reclaim`.
-    let _ = configure_io_flusher_behavior(true);
+    own_writes_may_wait_for_us();
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let favoured = setpriority_process(None, NICE).is_ok();
     let priority = match role {
@@ -74,6 +73,13 @@ pub fn enter_data_path(role: Role) -> Scheduling {
     } else {
         Scheduling::Ordinary
     }
+}
+
+/// Keeps memory pressure from making the calling thread wait for the very writes that need it: those
+/// that it is to answer, or that wait for what it holds.
+pub(crate) fn own_writes_may_wait_for_us() {
+    // Refused without CAP_SYS_RESOURCE: what that means is looked at before a mount, in `reclaim`.
+    let _ = configure_io_flusher_behavior(true);
 }
 
 /// A thread that gets requests faster than this has more to do than real-time scheduling is good for.
@@ -147,6 +153,7 @@ pub(crate) struct Boost {
 
 impl Boost {
     pub(crate) fn new() -> Self {
+        own_writes_may_wait_for_us();
         let mut parameters = libc::sched_param { sched_priority: 0 };
         // SAFETY: no memory is involved; thread 0 is the caller.
         let policy = unsafe { libc::sched_getscheduler(0) };

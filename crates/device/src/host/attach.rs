@@ -140,7 +140,7 @@ impl Host {
         }
         attachment.parts.lock().take_apart(attachment.live(), force, progress)?;
         self.shared.save_credits(&attachment);
-        reserved.release();
+        reserved.release(attachment);
         Ok(())
     }
 }

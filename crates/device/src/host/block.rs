@@ -73,14 +73,16 @@ impl BlockExport {
     /// the kernel then frees both with the last user.
     pub(super) fn take_apart(&mut self, force: bool) -> Result<(), HostError> {
         let mut in_use = false;
-        if let Some(device) = self.device.take() {
+        if let Some(device) = &mut self.device {
             match device.detach() {
                 Err(LoopError::Busy(device)) if force => {
                     in_use = true;
                     tracing::warn!(device = %device.display(), "still open; it goes with its last user");
                 }
+                // What is still in use stays ours, for the next attempt.
                 detached => detached?,
             }
+            self.device = None;
         }
         let Some(fuse) = self.fuse.take() else { return Ok(()) };
         if in_use {

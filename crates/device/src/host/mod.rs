@@ -16,9 +16,12 @@ mod keeper;
 mod mounts;
 mod record;
 mod recover;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ebbtide_volume::{Array, Nanos};
 use parking_lot::Mutex;
@@ -42,6 +45,9 @@ use keeper::Keeper;
 
 /// Says what is being done or waited for.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// How long a detached volume may be looked at: its counters, its credits.
+const LOOKING: Duration = Duration::from_secs(5);
 
 /// How a host runs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -101,11 +107,19 @@ pub enum Status {
     Attached(Arc<Attachment>),
 }
 
+/// Who has which volume's name.
+#[derive(Debug, Default)]
+struct Slots {
+    by_name: BTreeMap<String, Slot>,
+    /// Whether the host stops, so that nothing may be attached any more.
+    closed: bool,
+}
+
 /// The attached volumes of a home, shared with the thread that keeps their credits.
 #[derive(Debug)]
 struct Shared {
     store: Store,
-    slots: Mutex<BTreeMap<String, Slot>>,
+    slots: Mutex<Slots>,
     /// Serialises reading and replacing a volume's metadata.
     meta: Mutex<()>,
 }
@@ -167,7 +181,7 @@ impl Host {
     /// Where a volume stands.
     #[must_use]
     pub fn status(&self, volume: &str) -> Status {
-        match self.shared.slots.lock().get(volume) {
+        match self.shared.slots.lock().by_name.get(volume) {
             None => Status::Free,
             Some(Slot::Busy(why)) => Status::Busy(why),
             Some(Slot::Attached(attachment)) => Status::Attached(attachment.clone()),
@@ -204,18 +218,34 @@ impl Host {
         Ok(work())
     }
 
-    /// Detaches everything: writes back what is mounted, saves the credits, closes the store's
+    /// Keeps others from attaching, detaching or deleting a volume while `work` is done on it, which
+    /// is given the attachment where there is one.
+    ///
+    /// # Errors
+    /// [`HostError::NotFree`] where the volume is on its way.
+    pub fn while_alone<T>(
+        &self,
+        volume: &str,
+        doing: &'static str,
+        work: impl FnOnce(Option<&Attachment>) -> T,
+    ) -> Result<T, HostError> {
+        let (_reserved, attachment) = self.shared.reserve_any(volume, doing)?;
+        Ok(work(attachment.as_deref()))
+    }
+
+    /// Detaches everything and attaches nothing any more: writes back what is mounted, saves the credits, closes the store's
     /// volumes. What cannot be detached in order is detached by force, and the log says so.
     pub fn stop(&self) {
+        self.shared.slots.lock().closed = true;
         loop {
-            let next = self.shared.slots.lock().iter().find_map(|(name, slot)| match slot {
-                Slot::Attached(_) => Some((name.clone(), true)),
+            let next = self.shared.slots.lock().by_name.iter().find_map(|(name, slot)| match slot {
+                Slot::Attached(_) => Some(name.clone()),
                 Slot::Busy(_) => None,
             });
-            let busy = self.shared.slots.lock().values().any(|slot| matches!(slot, Slot::Busy(_)));
+            let busy = self.shared.slots.lock().by_name.values().any(|slot| matches!(slot, Slot::Busy(_)));
             match next {
-                Some((name, _)) => self.stop_one(&name),
-                None if busy => std::thread::sleep(std::time::Duration::from_millis(20)),
+                Some(name) => self.stop_one(&name),
+                None if busy => std::thread::sleep(Duration::from_millis(20)),
                 None => break,
             }
         }
@@ -233,7 +263,7 @@ impl Host {
                 tracing::warn!(volume = name, %error, "detaching by force");
                 if let Err(error) = self.detach(name, true, &progress) {
                     tracing::error!(volume = name, %error, "not detached; the next command clears it");
-                    self.shared.slots.lock().remove(name);
+                    self.shared.slots.lock().by_name.remove(name);
                 }
             }
         }
@@ -250,16 +280,13 @@ impl Shared {
 
     /// Takes a free volume's name for as long as the answer lives.
     fn reserve(&self, volume: &str, doing: &'static str) -> Result<Reserved<'_>, HostError> {
-        let mut slots = self.slots.lock();
-        let state = match slots.get(volume) {
-            None => {
-                slots.insert(volume.to_owned(), Slot::Busy(doing));
-                return Ok(Reserved { shared: self, volume: volume.to_owned(), becomes: None });
+        match self.reserve_any(volume, doing)? {
+            (reserved, None) => Ok(reserved),
+            (_, Some(attachment)) => {
+                let state = format!("attached {}", attachment.info().place());
+                Err(HostError::NotFree { volume: volume.to_owned(), state })
             }
-            Some(Slot::Busy(why)) => (*why).to_owned(),
-            Some(Slot::Attached(attachment)) => format!("attached {}", attachment.info().place()),
-        };
-        Err(HostError::NotFree { volume: volume.to_owned(), state })
+        }
     }
 
     /// Takes an attached volume's name for as long as the answer lives; it is attached again after
@@ -269,27 +296,38 @@ impl Shared {
         volume: &str,
         doing: &'static str,
     ) -> Result<(Reserved<'_>, Arc<Attachment>), HostError> {
-        let mut slots = self.slots.lock();
-        let attachment = match slots.get(volume) {
-            None => None,
-            Some(Slot::Busy(why)) => {
-                return Err(HostError::NotFree { volume: volume.to_owned(), state: (*why).to_owned() });
+        match self.reserve_any(volume, doing)? {
+            (reserved, Some(attachment)) => Ok((reserved, attachment)),
+            (_, None) => {
+                self.store.volume(volume)?;
+                Err(HostError::NotAttached { volume: volume.to_owned() })
             }
+        }
+    }
+
+    /// Takes a volume's name for as long as the answer lives; then it is what it was before.
+    fn reserve_any(
+        &self,
+        volume: &str,
+        doing: &'static str,
+    ) -> Result<(Reserved<'_>, Option<Arc<Attachment>>), HostError> {
+        let not_free =
+            |state: &str| HostError::NotFree { volume: volume.to_owned(), state: state.to_owned() };
+        let mut slots = self.slots.lock();
+        let attachment = match slots.by_name.get(volume) {
+            None if slots.closed => return Err(not_free("not to be had: the server is stopping")),
+            None => None,
+            Some(Slot::Busy(why)) => return Err(not_free(why)),
             Some(Slot::Attached(attachment)) => Some(attachment.clone()),
         };
-        let Some(attachment) = attachment else {
-            drop(slots);
-            self.store.volume(volume)?;
-            return Err(HostError::NotAttached { volume: volume.to_owned() });
-        };
-        slots.insert(volume.to_owned(), Slot::Busy(doing));
-        let becomes = Some(attachment.clone());
+        slots.by_name.insert(volume.to_owned(), Slot::Busy(doing));
+        let becomes = attachment.clone();
         Ok((Reserved { shared: self, volume: volume.to_owned(), becomes }, attachment))
     }
 
     fn attachments(&self) -> Vec<Arc<Attachment>> {
         let slots = self.slots.lock();
-        let attached = slots.values().filter_map(|slot| match slot {
+        let attached = slots.by_name.values().filter_map(|slot| match slot {
             Slot::Attached(attachment) => Some(attachment.clone()),
             Slot::Busy(_) => None,
         });
@@ -321,9 +359,16 @@ impl Reserved<'_> {
         self.becomes = Some(attachment);
     }
 
-    /// The volume is free from now on.
-    fn release(mut self) {
+    /// The volume is free from now on: once those who still look at it have looked, since its files
+    /// in the store are closed with the last of them.
+    fn release(mut self, attachment: Arc<Attachment>) {
         self.becomes = None;
+        let looking = Arc::downgrade(attachment.live());
+        drop(attachment);
+        let give_up = Instant::now() + LOOKING;
+        while looking.strong_count() > 0 && Instant::now() < give_up {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -331,8 +376,8 @@ impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         let mut slots = self.shared.slots.lock();
         match self.becomes.take() {
-            Some(attachment) => slots.insert(self.volume.clone(), Slot::Attached(attachment)),
-            None => slots.remove(&self.volume),
+            Some(attachment) => slots.by_name.insert(self.volume.clone(), Slot::Attached(attachment)),
+            None => slots.by_name.remove(&self.volume),
         };
     }
 }

@@ -84,7 +84,7 @@ fn the_device_presents_itself_as_asked() {
     std::fs::create_dir(&mount).unwrap();
     let export = FuseExport::mount(volume, &mount).unwrap();
     let options = LoopOptions { block_bytes: 4096, rotational: true, max_sectors_kb: 128 };
-    let device = LoopDevice::attach(&export.file(), &options).unwrap();
+    let mut device = LoopDevice::attach(&export.file(), &options).unwrap();
     let number = device.path().to_str().unwrap().strip_prefix("/dev/loop").unwrap().to_owned();
     let attribute = |name: &str| {
         std::fs::read_to_string(format!("/sys/block/loop{number}/{name}")).unwrap().trim().to_owned()
@@ -108,7 +108,7 @@ fn a_device_in_use_is_not_torn_away() {
     needs!();
     let mut attached = Attached::new(ideal(16 * MIB));
     let open = File::open(attached.path()).unwrap();
-    let device = attached.take_device();
+    let mut device = attached.take_device();
     let path = device.path().to_owned();
     let error = device.detach().unwrap_err();
     assert!(matches!(&error, LoopError::Busy(busy) if *busy == path), "{error}");

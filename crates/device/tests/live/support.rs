@@ -120,7 +120,7 @@ impl Attached {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        if let Some(device) = self.device.take() {
+        if let Some(mut device) = self.device.take() {
             let _ = device.detach();
         }
         if let Some(export) = self.export.take() {

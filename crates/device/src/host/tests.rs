@@ -1,0 +1,114 @@
+//! A host whose volumes are wanted by several at once.
+
+use std::fs::File;
+
+use ebbtide_volume::{Accounting, AtomicUnit, Durability, Limits, Merge, ServiceTimes};
+
+use super::*;
+use crate::{fuse, loopdev, nbd::NbdAddress};
+
+const SIZE: u64 = 4 << 20;
+
+struct Rig {
+    host: Host,
+    dir: tempfile::TempDir,
+}
+
+impl Rig {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        let host = Host::open(home.lock().unwrap(), HostOptions::default()).unwrap();
+        host.store().create_volume("vol", SIZE, serde_json::json!({})).unwrap();
+        Self { host, dir }
+    }
+
+    fn attach(&self, export: Export) -> Result<Arc<Attachment>, HostError> {
+        let limits = Limits {
+            size_bytes: SIZE,
+            iops: None,
+            throughput: None,
+            accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::Never, whole_units: false },
+            service: ServiceTimes::instant(),
+            durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
+        };
+        let request = AttachRequest {
+            volume: "vol".into(),
+            array: Array::single(limits, self.host.now()).unwrap(),
+            seed: 1,
+            block_bytes: 512,
+            instance: None,
+            export,
+            host_too_slow: Vec::new(),
+        };
+        self.host.attach(request, &|_| ())
+    }
+
+    fn nbd(&self) -> Export {
+        Export::Nbd(NbdAddress::Unix(self.dir.path().join("vol.sock")))
+    }
+}
+
+#[test]
+fn a_detached_volume_is_free_however_long_someone_looked_at_it() {
+    let rig = Rig::new();
+    let attachment = rig.attach(rig.nbd()).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(attachment);
+        });
+        rig.host.detach("vol", false, &|_| ()).unwrap();
+        rig.host.store().delete_volume("vol").unwrap();
+    });
+}
+
+#[test]
+fn a_volume_is_changed_by_one_command_at_a_time() {
+    let rig = Rig::new();
+    let refused = |error: HostError| assert!(matches!(error, HostError::NotFree { .. }), "{error}");
+    for attached in [false, true] {
+        if attached {
+            rig.attach(rig.nbd()).unwrap();
+        }
+        let work = |attachment: Option<&Attachment>| {
+            assert_eq!(attachment.is_some(), attached);
+            refused(rig.host.while_alone("vol", "being modified", |_| ()).unwrap_err());
+            refused(rig.attach(rig.nbd()).map(drop).unwrap_err());
+            refused(rig.host.detach("vol", true, &|_| ()).unwrap_err());
+        };
+        rig.host.while_alone("vol", "being modified", work).unwrap();
+    }
+    assert!(matches!(rig.host.status("vol"), Status::Attached(_)), "as before");
+}
+
+#[test]
+fn a_stopped_host_attaches_nothing() {
+    let rig = Rig::new();
+    rig.host.stop();
+    let refused = rig.attach(rig.nbd()).map(drop).unwrap_err();
+    assert!(refused.to_string().contains("stopping"), "{refused}");
+}
+
+#[test]
+fn a_device_that_could_not_be_detached_is_detached_by_a_later_attempt() {
+    if let Err(missing) = block::require() {
+        println!("SKIPPED: {missing}");
+        return;
+    }
+    let rig = Rig::new();
+    let attachment = rig.attach(Export::Block { mount: None }).unwrap();
+    let device = attachment.info().device.clone().unwrap();
+    drop(attachment);
+    // Held by this process, as the kernel itself may hold it: not seen among the open files of others.
+    let open = File::open(&device).unwrap();
+    for _ in 0..2 {
+        let error = rig.host.detach("vol", false, &|_| ()).unwrap_err();
+        assert!(error.to_string().contains("in use"), "{error}");
+    }
+    drop(open);
+    rig.host.detach("vol", false, &|_| ()).unwrap();
+    let home = rig.host.home().root();
+    assert!(loopdev::list().iter().all(|used| !used.backing.starts_with(home)));
+    assert!(fuse::mounts().unwrap().iter().all(|mounted| !mounted.dir.starts_with(home)));
+}
