@@ -13,8 +13,8 @@ use ebbtide_device::{
 };
 
 use crate::{
-    Served,
-    raw::{Client, READ, WRITE},
+    MIB, Served, limits,
+    raw::{Client, FLUSH, READ, WRITE},
 };
 
 fn listen(served: &Served, address: &str) -> Result<NbdServer, NbdError> {
@@ -161,4 +161,24 @@ fn stopping_does_not_wait_for_ever_for_a_volume_that_stalls() {
     server.stop();
     assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
     volume.set_faults(Faults::default()).unwrap();
+}
+
+#[test]
+fn a_flush_on_one_connection_covers_what_was_answered_on_another() {
+    let mut cached = limits(8 * MIB, 0);
+    cached.durability.volatile_cache_bytes = MIB;
+    let served = Served::over(cached, |_| {});
+    let [mut writer, mut flusher] = [(); 2].map(|()| Client::ready(&served, false));
+    writer.request(WRITE, 0, 1, 0, 4096);
+    writer.send(&[7; 4096]);
+    assert_eq!(writer.simple_reply(), (0, 1));
+    let stored = || {
+        let mut bytes = [0; 4096];
+        served.volume.store().read_at(&mut bytes, 0).unwrap();
+        bytes[0]
+    };
+    assert_eq!(stored(), 0, "it is in the volatile cache");
+    flusher.request(FLUSH, 0, 2, 0, 0);
+    assert_eq!(flusher.simple_reply(), (0, 2));
+    assert_eq!(stored(), 7);
 }

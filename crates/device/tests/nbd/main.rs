@@ -35,10 +35,14 @@ impl Served {
     }
 
     fn with(mib: u64, service_us: u64, adjust: impl FnOnce(&mut NbdOptions)) -> Self {
+        Self::over(limits(mib * MIB, service_us), adjust)
+    }
+
+    fn over(limits: Limits, adjust: impl FnOnce(&mut NbdOptions)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
-        store.create_volume("vol", mib * MIB, serde_json::Value::Null).unwrap();
-        let array = Array::single(limits(mib * MIB, service_us), Nanos::ZERO).unwrap();
+        store.create_volume("vol", limits.size_bytes, serde_json::Value::Null).unwrap();
+        let array = Array::single(limits, Nanos::ZERO).unwrap();
         let blocks = store.open_volume("vol").unwrap();
         let volume = LiveVolume::start(LiveOptions::new("vol", array, blocks, 7)).unwrap();
         let mut options = NbdOptions::new("vol");

@@ -12,6 +12,7 @@ use crate::Served;
 pub(crate) const READ: u16 = 0;
 pub(crate) const WRITE: u16 = 1;
 pub(crate) const DISCONNECT: u16 = 2;
+pub(crate) const FLUSH: u16 = 3;
 
 pub(crate) struct Client {
     pub(crate) stream: UnixStream,

@@ -98,6 +98,10 @@ fn changing_a_limit_keeps_the_credits_that_there_are() {
     bucket.set_credit_share(0.5, T0);
     bucket.change(RateLimit { rate: 600, ..before }, T0);
     assert_within(bucket.credit_share(T0).unwrap(), 0.5, 1e-9);
+    bucket.change(RateLimit { credits: 1_000_000, ..before }, T0);
+    assert_within(bucket.credit_share(T0).unwrap(), 1.0, 1e-9);
+    bucket.change(RateLimit { credits: 4_000_000, ..before }, T0);
+    assert_within(bucket.credit_share(T0).unwrap(), 0.25, 1e-9);
     bucket.change(RateLimit::flat(3_000), T0);
     assert_eq!(bucket.credit_share(T0), None);
 }
