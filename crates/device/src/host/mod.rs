@@ -273,9 +273,13 @@ impl Host {
 impl Shared {
     fn update_meta(&self, volume: &str, change: impl FnOnce(&mut Value)) -> Result<(), HostError> {
         let _alone = self.meta.lock();
-        let mut meta = self.store.volume(volume)?.meta;
+        let before = self.store.meta(volume)?;
+        let mut meta = before.clone();
         change(&mut meta);
-        Ok(self.store.set_meta(volume, meta)?)
+        if meta != before {
+            self.store.set_meta(volume, meta)?;
+        }
+        Ok(())
     }
 
     /// Takes a free volume's name for as long as the answer lives.

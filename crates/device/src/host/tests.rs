@@ -83,6 +83,19 @@ fn a_volume_is_changed_by_one_command_at_a_time() {
 }
 
 #[test]
+fn a_volume_without_credits_is_not_written_down_again_and_again() {
+    use std::os::unix::fs::MetadataExt as _;
+    let rig = Rig::new();
+    let attachment = rig.attach(rig.nbd()).unwrap();
+    let manifest = rig.host.home().store_dir().join("manifest");
+    let file = || manifest.metadata().unwrap().ino();
+    rig.host.shared.save_credits(&attachment);
+    let first = file();
+    rig.host.shared.save_credits(&attachment);
+    assert_eq!(file(), first, "a commit replaces the file");
+}
+
+#[test]
 fn a_stopped_host_attaches_nothing() {
     let rig = Rig::new();
     rig.host.stop();

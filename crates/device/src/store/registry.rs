@@ -228,6 +228,15 @@ impl Store {
         Ok(())
     }
 
+    /// What is kept with the volume, without counting what it takes as [`Self::volume`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`].
+    pub fn meta(&self, name: &str) -> Result<Value, StoreError> {
+        Ok(self.inner().state.lock().volume(name)?.meta.clone())
+    }
+
     /// Replaces what is kept with the volume.
     ///
     /// # Errors
