@@ -4,7 +4,9 @@ use alloc::vec::Vec;
 
 use rand_core::Rng;
 
-use crate::{Durability, Grant, Instance, Io, Limits, LimitsError, Modification, Nanos, Op, Stats, Volume};
+use crate::{
+    AtomicUnit, Durability, Grant, Instance, Io, Limits, LimitsError, Modification, Nanos, Op, Stats, Volume,
+};
 
 /// Members that cannot be striped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -66,15 +68,20 @@ impl Array {
         &self.members
     }
 
-    /// What a power cut leaves: the weakest of the members' promises.
+    /// What a power cut leaves: the weakest of the members' promises, with the caches of all. A unit
+    /// that the chunks do not keep on one member is not kept whole either.
     #[must_use]
     pub fn durability(&self) -> Durability {
         let all = self.members.iter().map(|member| member.limits().durability);
-        all.reduce(|a, b| Durability {
-            atomic_unit: a.atomic_unit.min(b.atomic_unit),
-            volatile_cache_bytes: a.volatile_cache_bytes.max(b.volatile_cache_bytes),
-        })
-        .expect("an array has at least one member")
+        let weakest = all
+            .reduce(|a, b| Durability {
+                atomic_unit: a.atomic_unit.min(b.atomic_unit),
+                volatile_cache_bytes: a.volatile_cache_bytes + b.volatile_cache_bytes,
+            })
+            .expect("an array has at least one member");
+        let splits = self.members.len() > 1 && !self.chunk_bytes.is_multiple_of(weakest.atomic_unit.bytes());
+        // A chunk is a multiple of 4 KiB.
+        if splits { Durability { atomic_unit: AtomicUnit::FourKib, ..weakest } } else { weakest }
     }
 
     /// Submits an I/O at `now`. It completes when its last part does.

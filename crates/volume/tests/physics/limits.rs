@@ -173,3 +173,24 @@ fn a_big_gp2_has_no_burst_and_keeps_its_credits() {
     assert_within(rate(&done, 1, 30), 6_000.0, 0.001);
     assert_eq!(volume.credit_share(Nanos::from_secs(30)), None);
 }
+
+#[test]
+fn a_stripe_keeps_units_whole_that_its_chunks_do_not_split() {
+    let mut member = unlimited();
+    member.durability.volatile_cache_bytes = MIB;
+    let stripe = |members: usize, chunk_kib: u64| {
+        let all = vec![member.clone(); members];
+        Array::striped(all, chunk_kib << 10, T0).unwrap().durability()
+    };
+    for (members, chunk_kib, unit) in
+        [(1, 4, 16), (2, 4, 4), (2, 8, 4), (2, 20, 4), (2, 16, 16), (2, 512, 16)]
+    {
+        let durability = stripe(members, chunk_kib);
+        assert_eq!(
+            durability.atomic_unit.bytes(),
+            unit << 10,
+            "{members} members, chunks of {chunk_kib} KiB"
+        );
+        assert_eq!(durability.volatile_cache_bytes, MIB * members as u64, "each has its own cache");
+    }
+}
