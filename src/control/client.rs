@@ -73,16 +73,11 @@ fn clear_after_death(home: &Home) -> anyhow::Result<()> {
     }
 }
 
-/// As [`ask`], without waiting, clearing or printing: for `serve` itself.
-///
-/// # Errors
-/// As [`ask`].
-pub(crate) fn ask_quietly(home: &Home, request: &Request) -> anyhow::Result<Answer> {
-    let stream = UnixStream::connect(home.socket()).context("no server answers")?;
-    exchange(stream, request, &mut |_| ()).map_err(|broken| match broken {
-        Broken::Off => Refusal::environment("the server ended before it answered").into(),
-        Broken::Refused(error) => error,
-    })
+/// Whether a server answers within `patience`. That there is a socket says less: one that was killed
+/// has it until its last thread is gone.
+pub(crate) fn answers(home: &Home, patience: Duration) -> bool {
+    let Ok(stream) = UnixStream::connect(home.socket()) else { return false };
+    stream.set_read_timeout(Some(patience)).is_ok() && exchange(stream, &Request::Ping, &mut |_| ()).is_ok()
 }
 
 /// One status line on a terminal; nothing elsewhere, so that scripts see results alone.

@@ -69,6 +69,9 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<E
     serve(lock(home)?, args)
 }
 
+/// How long a server may take to say that it is there.
+const ANSWER: Duration = Duration::from_secs(5);
+
 /// How long a command that clears what a killed server left may hold the home.
 const CLEARING: Duration = Duration::from_secs(20);
 
@@ -77,7 +80,7 @@ fn lock(home: &Home) -> anyhow::Result<HomeLock> {
     let give_up = Instant::now() + CLEARING;
     let lock = loop {
         match home.lock() {
-            Err(HomeError::Served { .. }) if !is_served(home) && Instant::now() < give_up => {
+            Err(HomeError::Served { .. }) if !control::answers(home, ANSWER) && Instant::now() < give_up => {
                 std::thread::sleep(Duration::from_millis(20));
             }
             other => break other,
@@ -91,10 +94,6 @@ fn lock(home: &Home) -> anyhow::Result<HomeLock> {
         let refusal = Refusal::environment("cannot serve this home").hint(hint);
         anyhow::Error::new(error).context(refusal)
     })
-}
-
-fn is_served(home: &Home) -> bool {
-    std::os::unix::net::UnixStream::connect(home.socket()).is_ok()
 }
 
 fn log_to_stderr() {
@@ -198,7 +197,7 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
         .spawn()
         .context("cannot start the server")?;
     let give_up = Instant::now() + START;
-    while control::ask_quietly(home, &Request::Ping).is_err() {
+    while !control::answers(home, ANSWER) {
         if let Some(status) = child.try_wait()? {
             let code = status.code().unwrap_or_default();
             let exit = if code == 4 { Refusal::invariant } else { Refusal::environment };
@@ -258,4 +257,24 @@ fn stop(home: &Home, json: bool) -> anyhow::Result<Exit> {
         text::line(&format!("stopped serving {}", home.root().display()));
     }
     Ok(Exit::Clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_was_killed_and_is_not_quite_gone_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let dying = home.lock().unwrap();
+        let socket = std::os::unix::net::UnixListener::bind(home.socket()).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(300));
+                drop((socket, dying));
+            });
+            lock(&home).unwrap();
+        });
+    }
 }
