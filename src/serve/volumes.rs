@@ -95,6 +95,7 @@ impl Service {
         }
         let request = AttachRequest {
             volume: args.name.clone(),
+            meta: info.meta,
             array,
             seed: meta.seed,
             block_bytes: meta.block_size,

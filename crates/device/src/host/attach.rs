@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ebbtide_volume::{Array, InstanceLimits};
+use serde_json::Value;
 
 use super::attachment::{Attachment, AttachmentInfo};
 use super::block::{self, BlockExport};
@@ -27,6 +28,9 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub struct AttachRequest {
     /// The volume's name in the store.
     pub volume: String,
+    /// Its metadata, from which all of this follows. Where they are others by now, nothing is
+    /// attached: another command came in between.
+    pub meta: Value,
     /// Its physics, with its credits and modification as they are by now.
     pub array: Array,
     /// Seed of its draws.
@@ -99,6 +103,10 @@ impl Host {
         progress: Progress<'_>,
     ) -> Result<Arc<Attachment>, HostError> {
         let reserved = self.shared.reserve(&request.volume, "being attached")?;
+        if self.store().meta(&request.volume)? != request.meta {
+            let (volume, state) = (request.volume, "being changed by another command".to_owned());
+            return Err(HostError::NotFree { volume, state });
+        }
         let store = self.store().open_volume(&request.volume)?;
         if let Export::Block { mount } = &request.export {
             block::require()?;

@@ -24,6 +24,10 @@ impl Rig {
     }
 
     fn attach(&self, export: Export) -> Result<Arc<Attachment>, HostError> {
+        self.attach_as_known(self.host.store().meta("vol").unwrap(), export)
+    }
+
+    fn attach_as_known(&self, meta: Value, export: Export) -> Result<Arc<Attachment>, HostError> {
         let limits = Limits {
             size_bytes: SIZE,
             iops: None,
@@ -34,6 +38,7 @@ impl Rig {
         };
         let request = AttachRequest {
             volume: "vol".into(),
+            meta,
             array: Array::single(limits, self.host.now()).unwrap(),
             seed: 1,
             block_bytes: 512,
@@ -93,6 +98,16 @@ fn a_volume_without_credits_is_not_written_down_again_and_again() {
     let first = file();
     rig.host.shared.save_credits(&attachment);
     assert_eq!(file(), first, "a commit replaces the file");
+}
+
+#[test]
+fn a_volume_that_was_changed_since_it_was_looked_at_is_not_attached() {
+    let rig = Rig::new();
+    let before = rig.host.store().meta("vol").unwrap();
+    rig.host.update_meta("vol", |meta| meta["spec"] = "gp3:size=8GiB".into()).unwrap();
+    let refused = rig.attach_as_known(before, rig.nbd()).map(drop).unwrap_err();
+    assert!(matches!(&refused, HostError::NotFree { .. }), "{refused}");
+    rig.attach(rig.nbd()).unwrap();
 }
 
 #[test]
