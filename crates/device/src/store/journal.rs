@@ -19,6 +19,9 @@ pub(super) const HEADER_BYTES: u64 = 40;
 /// Length of a record, bytes.
 pub(super) const RECORD_BYTES: u64 = 20;
 
+/// What a disk writes whole at least, bytes.
+const SECTOR_BYTES: u64 = 512;
+
 const MAGIC: &[u8; 8] = b"EBBJRNL1";
 const RECORD: usize = 20;
 const HEADER: usize = 40;
@@ -302,13 +305,13 @@ impl Scanner<'_> {
             };
             let may_be_torn = index >= self.scan.sealed;
             let is_last = index + 1 == whole && rest == 0;
-            let is_zero = record.iter().all(|b| *b == 0);
-            if may_be_torn && (is_last || (is_zero && only_zeroes(input)?)) {
+            let is_blank = never_written(at, &record);
+            if may_be_torn && (is_last || (is_blank && only_zeroes(input)?)) {
                 self.scan.torn = Some(Torn { offset: at, bytes: self.len - at });
                 return Ok(());
             }
             self.damage(at, what);
-            if may_be_torn && is_zero {
+            if may_be_torn && is_blank {
                 return Ok(()); // the search for the end of the zeroes has used up the input
             }
         }
@@ -422,6 +425,13 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
+/// Whether a record is zeroes, or is from a sector's beginning on: a disk that lost its power wrote what was before that.
+fn never_written(at: u64, record: &[u8; RECORD]) -> bool {
+    let before = SECTOR_BYTES - at % SECTOR_BYTES;
+    let written = usize::try_from(before).ok().filter(|before| *before < RECORD).unwrap_or(0);
+    record.iter().all(|b| *b == 0) || (written > 0 && record[written..].iter().all(|b| *b == 0))
+}
+
 fn only_zeroes(input: &mut impl Read) -> io::Result<bool> {
     let mut buf = [0; 8192];
     let mut zero = true;
@@ -461,5 +471,27 @@ mod tests {
         journal.append(&[(8..9, Kind::Data)]).unwrap();
         maps.set(8..9, Kind::Data, false);
         assert_eq!(scan(dir.path(), id, false).unwrap().maps, maps);
+    }
+
+    #[test]
+    fn a_record_that_the_hosts_power_cut_at_a_sector_is_a_torn_tail() {
+        let dir = tempfile::tempdir().unwrap();
+        let id = LayerId(7);
+        let mut journal = Journal::create(dir.path(), id, false).unwrap();
+        let mut kept = Maps::default();
+        for block in 0..30 {
+            journal.append(&[(block * 2..block * 2 + 1, Kind::Data)]).unwrap();
+            if block < 23 {
+                kept.set(block * 2..block * 2 + 1, Kind::Data, false);
+            }
+        }
+        // Record 23 lies across the first 512 bytes' end. What follows never reached the disk.
+        let file = OpenOptions::new().write(true).open(journal_path(dir.path(), id)).unwrap();
+        file.set_len(512).unwrap();
+        file.set_len(4096).unwrap();
+        let scan = scan(dir.path(), id, false).unwrap();
+        assert_eq!(scan.damages, []);
+        assert_eq!(scan.torn, Some(Torn { offset: 500, bytes: 3596 }));
+        assert_eq!(scan.maps.data_blocks(), kept.data_blocks());
     }
 }
