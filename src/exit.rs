@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text;
+
 /// The exit codes, which scripts rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -118,8 +120,8 @@ impl std::error::Error for Report {}
 pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     let report = Report::of(error);
     if json {
-        let text = serde_json::to_string(&serde_json::json!({ "error": report }));
-        println!("{}", text.expect("a report is plain data"));
+        let line = serde_json::to_string(&serde_json::json!({ "error": report }));
+        text::line(&line.expect("a report is plain data"));
     }
     eprintln!("error: {report}");
     if let Some(hint) = &report.hint {
@@ -130,8 +132,16 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
 
 /// Prints clap's own message; asking for help or the version is no error.
 pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
-    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Clean };
-    // A closed pipe (`ebbtide --help | head -1`) is the reader's choice.
-    let _ = error.print();
-    exit.into()
+    if error.use_stderr() {
+        // Where even standard error is closed, there is nobody to tell.
+        let _ = error.print();
+        return Exit::Usage.into();
+    }
+    match error.print() {
+        // A closed pipe (`ebbtide --help | head -1`) is the reader's choice.
+        Err(lost) if lost.kind() != std::io::ErrorKind::BrokenPipe => {
+            report(&anyhow::Error::new(lost).context("cannot write to standard output"), false)
+        }
+        _ => Exit::Clean.into(),
+    }
 }

@@ -26,7 +26,10 @@ fn main() -> ExitCode {
         Err(error) => return exit::report_usage(&error),
     };
     match run(&cli) {
-        Ok(exit) => exit.into(),
+        Ok(exit) => match text::lost() {
+            None => exit.into(),
+            Some(error) => exit::report(error, cli.json),
+        },
         Err(error) => exit::report(&error, cli.json),
     }
 }

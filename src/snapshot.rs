@@ -55,7 +55,7 @@ pub(crate) fn run(command: &SnapshotCommand, home: &Home, json: bool) -> anyhow:
     } else if matches!(command, SnapshotCommand::List) {
         list(&serde_json::from_value::<Vec<SnapshotView>>(answer.value)?);
     } else {
-        println!("{done}");
+        text::line(&done);
     }
     Ok(answer.exit)
 }

@@ -1,8 +1,11 @@
 //! Text for people: tables, sizes, times; and JSON for programs.
 
 use ebbtide_volume::{GIB, KIB, MIB, TIB, format_size};
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::sync::OnceLock;
 use std::time::Duration;
+
+use anyhow::Context as _;
 
 /// A table with left-aligned columns.
 #[derive(Debug)]
@@ -43,9 +46,33 @@ impl Table {
     }
 }
 
-/// Prints one line. A reader that has gone away (`| head -1`) is no error.
+/// Prints text as it is. A reader that has gone away (`| head -1`) is no error.
+///
+/// # Errors
+/// Standard output takes no more: its disk is full, most likely.
+pub(crate) fn write(text: &str) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to standard output"),
+    }
+}
+
+/// The first failure of [`line()`], kept until the program ends.
+static LOST: OnceLock<anyhow::Error> = OnceLock::new();
+
+/// Prints one line. What could not be printed is known to [`lost`], as the error flag of a C
+/// stream would have it: a command whose work is done half must not end over its output.
 pub(crate) fn line(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
+    if let Err(error) = write(&format!("{text}\n")) {
+        // A later failure says nothing new.
+        let _ = LOST.set(error);
+    }
+}
+
+/// Why lines of this program were lost, if they were.
+pub(crate) fn lost() -> Option<&'static anyhow::Error> {
+    LOST.get()
 }
 
 /// Prints one JSON value.

@@ -12,7 +12,6 @@ mod run;
 mod text;
 mod words;
 
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::Context as _;
@@ -21,6 +20,7 @@ use ebbtide_device::host::Home;
 
 use crate::exit::{Exit, Refusal};
 use crate::serve;
+use crate::text as output;
 use plan::Plan;
 
 /// What to simulate.
@@ -68,7 +68,7 @@ Words and schema: docs/simulate.md, docs/json/simulate.md";
 pub(crate) fn run(args: &Args, home: Option<&Home>, json: bool) -> anyhow::Result<Exit> {
     let plan = Plan::read(args, &home.map_or_else(|| Ok(Catalog::builtin()), serve::catalog)?)?;
     if !json {
-        print(&text::heading(&plan))?;
+        output::write(&text::heading(&plan))?;
     }
     let runs = run::all(&plan)?;
     if let Some(path) = &args.html {
@@ -76,17 +76,9 @@ pub(crate) fn run(args: &Args, home: Option<&Home>, json: bool) -> anyhow::Resul
             .with_context(|| Refusal::environment(format!("cannot write {}", path.display())))?;
     }
     if json {
-        print(&json::text(&plan, &runs))?;
+        output::write(&json::text(&plan, &runs))?;
     } else {
-        print(&text::body(&plan, &runs, args.html.as_deref()))?;
+        output::write(&text::body(&plan, &runs, args.html.as_deref()))?;
     }
     Ok(Exit::Clean)
-}
-
-/// Prints to standard output. A reader who has seen enough (`| head`) is no error.
-fn print(text: &str) -> anyhow::Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result.context("cannot write to standard output"),
-    }
 }

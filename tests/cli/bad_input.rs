@@ -106,3 +106,23 @@ fn every_command_explains_itself_with_an_example() {
         assert!(help.contains(&format!("ebbtide {command}")), "{command}: {help}");
     }
 }
+
+#[test]
+fn output_that_cannot_be_written_is_an_error_and_a_reader_that_left_is_none() {
+    let home = Home::served();
+    home.say("volume create db gp3:size=1GiB").ok();
+    for words in [
+        "volume list",
+        "volume list --json",
+        "volume show db",
+        "snapshot list",
+        "snapshot create monday --volume db",
+        "volume list --help",
+    ] {
+        home.say_into_a_full_disk(words).refused(3, &["standard output", "No space left"]);
+    }
+    assert_eq!(home.say("snapshot list --json").ok().json()[0]["name"], "monday", "it was done all the same");
+    for words in ["volume list", "volume show db --json", "snapshot list", "volume list --help"] {
+        assert_eq!(home.say_into_a_closed_pipe(words).ok().stderr, "", "{words}");
+    }
+}

@@ -94,6 +94,21 @@ impl Home {
         Ran::of(self.command(arguments).output().unwrap())
     }
 
+    /// As [`Self::say`], with standard output on a disk that is full.
+    pub(crate) fn say_into_a_full_disk(&self, words: &str) -> Ran {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = self.command(&words.split_whitespace().collect::<Vec<_>>());
+        Ran::of(command.stdout(full).output().unwrap())
+    }
+
+    /// As [`Self::say`], with standard output a pipe that nobody reads.
+    pub(crate) fn say_into_a_closed_pipe(&self, words: &str) -> Ran {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = self.command(&words.split_whitespace().collect::<Vec<_>>());
+        Ran::of(command.stdout(writer).output().unwrap())
+    }
+
     /// Words separated by blanks, for commands without any inside them.
     pub(crate) fn say(&self, words: &str) -> Ran {
         self.run(&words.split_whitespace().collect::<Vec<_>>())
