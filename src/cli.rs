@@ -18,7 +18,7 @@ pub(crate) struct Cli {
     /// ~/.local/share/ebbtide]
     #[arg(long, global = true, env = "EBBTIDE_HOME", value_name = "DIR", hide_env_values = true)]
     pub(crate) home: Option<PathBuf>,
-    /// Print one JSON object instead of text (schemas: docs/json/)
+    /// Print one JSON value instead of text (schemas: docs/json/)
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// What to do.

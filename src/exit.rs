@@ -120,8 +120,7 @@ impl std::error::Error for Report {}
 pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     let report = Report::of(error);
     if json {
-        let line = serde_json::to_string(&serde_json::json!({ "error": report }));
-        text::line(&line.expect("a report is plain data"));
+        print_json(&report);
     }
     eprintln!("error: {report}");
     if let Some(hint) = &report.hint {
@@ -130,9 +129,18 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     report.exit.into()
 }
 
-/// Prints clap's own message; asking for help or the version is no error.
-pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
+fn print_json(report: &Report) {
+    let line = serde_json::to_string(&serde_json::json!({ "error": report }));
+    text::line(&line.expect("a report is plain data"));
+}
+
+/// Prints clap's own message, and as JSON too where `json` is set; asking for help or the version
+/// is no error.
+pub(crate) fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
     if error.use_stderr() {
+        if json {
+            print_json(&usage(error));
+        }
         // Where even standard error is closed, there is nobody to tell.
         let _ = error.print();
         return Exit::Usage.into();
@@ -140,8 +148,24 @@ pub(crate) fn report_usage(error: &clap::Error) -> ExitCode {
     match error.print() {
         // A closed pipe (`ebbtide --help | head -1`) is the reader's choice.
         Err(lost) if lost.kind() != std::io::ErrorKind::BrokenPipe => {
-            report(&anyhow::Error::new(lost).context("cannot write to standard output"), false)
+            report(&anyhow::Error::new(lost).context("cannot write to standard output"), json)
         }
         _ => Exit::Clean.into(),
     }
+}
+
+/// Clap's message in the shape of every other error: its first paragraph is what is wrong.
+fn usage(error: &clap::Error) -> Report {
+    use clap::error::ErrorKind;
+    let text = error.to_string();
+    let mut paragraphs = text.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let (what, hint) = match error.kind() {
+        // Clap answers with the whole help.
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            ("a command is missing".to_owned(), "try '--help'".to_owned())
+        }
+        _ => (paragraphs.next().unwrap_or_default(), paragraphs.collect::<Vec<_>>().join("\n")),
+    };
+    let what = what.strip_prefix("error: ").unwrap_or(&what).to_owned();
+    Report { exit: Exit::Usage, chain: vec![what], hint: Some(hint) }
 }

@@ -23,7 +23,7 @@ use crate::exit::Exit;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit::report_usage(&error),
+        Err(error) => return exit::report_usage(&error, std::env::args_os().any(|word| word == "--json")),
     };
     match run(&cli) {
         Ok(exit) => match text::lost() {

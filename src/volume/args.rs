@@ -37,7 +37,8 @@ pub(crate) enum VolumeCommand {
     /// Delete a detached volume and its data
     #[command(after_help = "Example: ebbtide volume delete db")]
     Delete(NameArgs),
-    /// Check the stored data; exit code 1 where something is damaged
+    /// Check the store's metadata: manifest, journals, sizes of data files. Data carry no checksums
+    /// and are not read. Exit code 1 where something is damaged
     #[command(after_help = "Example: ebbtide volume check db")]
     Check(CheckArgs),
     /// Break an attached volume on command, and mend it

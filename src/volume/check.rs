@@ -1,4 +1,5 @@
-//! `ebbtide volume check`: reads the metadata of a store that nobody serves.
+//! `ebbtide volume check`: reads the metadata of a store that nobody serves. What the data files
+//! hold is not looked at, for there is nothing to compare it to.
 
 use ebbtide_device::host::{Home, HomeError};
 use ebbtide_device::store::{self, CheckReport, StoreError};
@@ -73,5 +74,6 @@ fn print(report: &CheckReport) {
     for damage in &report.damages {
         text::line(&format!("damage: {damage}"));
     }
-    text::line(if report.is_clean() { "clean" } else { "damaged" });
+    let found = if report.is_clean() { "metadata clean" } else { "metadata damaged" };
+    text::line(&format!("{found}; data carry no checksums"));
 }

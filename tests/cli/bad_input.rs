@@ -61,6 +61,21 @@ fn a_refusal_is_json_too_where_json_is_asked_for() {
     let error = home.say("volume show none --json").refused(2, &[]).json();
     assert_eq!(error["error"]["exit"], "usage");
     assert!(error["error"]["chain"][0].as_str().unwrap().contains("'none'"), "{error}");
+    for (words, what) in [
+        ("volume show --json", "<NAME>"),
+        ("--json volume lst", "'lst'"),
+        ("volume list --json --no-such", "'--no-such'"),
+        ("volume create db gp3:size=1GiB --json --seed x", "'x'"),
+        ("volume --json", "requires a subcommand"),
+        ("--json volume", "a command is missing"),
+    ] {
+        let refused = home.say(words).refused(2, &[]);
+        let error = &refused.json()["error"];
+        assert_eq!(error["exit"], "usage", "{words}");
+        assert!(error["chain"][0].as_str().unwrap().contains(what), "{words}: {error}");
+        assert!(error["hint"].as_str().unwrap().contains("--help"), "{words}: {error}");
+        assert!(!refused.stderr.is_empty(), "{words}: people read it on standard error");
+    }
 }
 
 #[test]

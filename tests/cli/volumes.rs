@@ -93,6 +93,8 @@ fn the_check_of_a_stopped_store_is_clean_and_that_of_a_damaged_one_is_not() {
     home.say("serve --stop").ok();
     let clean = home.say("volume check --json").ok().json();
     assert_eq!((&clean["clean"], &clean["volumes"]), (&true.into(), &1.into()));
+    let text = home.say("volume check").ok();
+    assert!(text.stdout.ends_with("\nmetadata clean; data carry no checksums\n"), "{}", text.stdout);
     home.say("volume check nobody").refused(2, &["nobody"]);
     let manifest = home.root().join("store/manifest");
     let mut bytes = std::fs::read(&manifest).unwrap();
