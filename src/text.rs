@@ -103,6 +103,15 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from(span).map_err(|_| format!("'{text}' is negative"))
 }
 
+/// A span of seconds for people, with one decimal below one second.
+pub(crate) fn seconds(span: f64) -> String {
+    match span {
+        0.95.. => format!("{span:.0} s"),
+        0.05.. => format!("{span:.1} s"),
+        _ => "less than 0.1 s".to_owned(),
+    }
+}
+
 /// A time in seconds since 1970 as RFC 3339 in UTC.
 pub(crate) fn timestamp(unix_s: i64) -> String {
     jiff::Timestamp::from_second(unix_s).map_or_else(|_| unix_s.to_string(), |time| time.to_string())
@@ -125,5 +134,11 @@ mod tests {
         assert_eq!(size(1_234_567_168), "1.1GiB");
         assert_eq!(size(0), "0B");
         assert_eq!(timestamp(0), "1970-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn a_span_below_a_second_is_never_told_as_none() {
+        let told = [0.01, 0.05, 0.44, 0.949, 0.95, 59.6].map(seconds);
+        assert_eq!(told, ["less than 0.1 s", "0.1 s", "0.4 s", "0.9 s", "1 s", "60 s"]);
     }
 }

@@ -3,12 +3,13 @@
 use ebbtide_device::faults::{AddedLatency, Affected, Errors, Faults};
 use ebbtide_device::host::{Attachment, SavedCredits, Status};
 use ebbtide_device::store::{BLOCK_BYTES, VolumeInfo};
-use ebbtide_volume::{Nanos, Op};
+use ebbtide_volume::{Nanos, Op, format_size};
 use serde_json::{Value, json};
 
 use super::meta::Meta;
 use super::service::{Service, refuse_host, refuse_store, unix_now_s};
 use super::volumes::fresh_seed;
+use crate::exit::Refusal;
 use crate::text;
 use crate::volume::args::FaultArgs;
 use crate::volume::fault::FaultSetting;
@@ -79,11 +80,15 @@ impl Service {
     pub(super) fn fault(&self, args: &FaultArgs) -> anyhow::Result<Value> {
         let attachment = self.host.attached(&args.name).map_err(refuse_host)?;
         let live = attachment.live();
+        let size = self.host.store().volume(&args.name).map_err(refuse_store)?.size_bytes;
         let mut faults = live.faults();
         let mut cut = None;
         for setting in &args.settings {
             match setting {
                 FaultSetting::PowerCut(seed) => cut = Some(seed.unwrap_or_else(fresh_seed)),
+                FaultSetting::ErrorRange(Some((offset, len))) if offset + len > size => {
+                    return Err(beyond(&args.name, setting, size));
+                }
                 other => apply(&mut faults, other),
             }
         }
@@ -103,6 +108,14 @@ impl Service {
             "power_cut": report,
         }))
     }
+}
+
+/// Refuses a range that the volume has not, or not whole.
+fn beyond(name: &str, setting: &FaultSetting, size: u64) -> anyhow::Error {
+    let size = format_size(size);
+    Refusal::usage(format!("'{setting}' ends beyond volume '{name}', which has {size}"))
+        .hint(format!("give OFFSET+LENGTH up to {size} together"))
+        .into()
 }
 
 /// Changes the faults in force as one word says.
@@ -168,6 +181,7 @@ fn attachment_view(attachment: &Attachment) -> AttachmentView {
         made_fs: info.made_fs,
         instance: info.instance.clone(),
         since: text::timestamp(unix_s(info.since)),
+        power_lost: !attachment.live().is_live(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use ebbtide_device::faults::{Affected, Faults};
 use ebbtide_volume::{Op, format_size, parse_size};
 use serde::{Deserialize, Serialize};
 
@@ -136,6 +137,44 @@ fn error_range(value: &str) -> Result<FaultSetting, FaultError> {
     }
 }
 
+/// The faults in force, in the words that make them; none of them is `no faults`.
+pub(super) fn words(faults: &Faults) -> String {
+    let mut all: Vec<FaultSetting> = Vec::new();
+    all.extend(faults.latency.iter().map(|latency| FaultSetting::Latency {
+        op: match latency.affected {
+            Affected::Reads => Some(Op::Read),
+            Affected::Writes => Some(Op::Write),
+            Affected::All => None,
+        },
+        added: Duration::from_micros(latency.us.into()),
+    }));
+    all.extend(faults.errors.iter().map(|errors| match &errors.range {
+        Some(range) => FaultSetting::ErrorRange(Some((range.start, range.end - range.start))),
+        None => FaultSetting::Errors { ppm: errors.per_million },
+    }));
+    let switches = [
+        (faults.stalled, FaultSetting::Stall(true)),
+        (faults.answer_early, FaultSetting::AnswerEarly(true)),
+        (faults.ignore_flush, FaultSetting::IgnoreFlush(true)),
+    ];
+    all.extend(switches.into_iter().filter_map(|(on, setting)| on.then_some(setting)));
+    if all.is_empty() {
+        return "no faults".to_owned();
+    }
+    all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// A time in the largest unit that divides it, as [`text::parse_duration`] reads it.
+fn time(span: Duration) -> String {
+    [(60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")]
+        .into_iter()
+        .find(|(unit, _)| !span.is_zero() && span.as_nanos().is_multiple_of(*unit))
+        .map_or_else(
+            || format!("{}ns", span.as_nanos()),
+            |(unit, name)| format!("{}{name}", span.as_nanos() / unit),
+        )
+}
+
 impl fmt::Display for FaultSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let on_off = |on: bool| if on { "on" } else { "off" };
@@ -146,7 +185,7 @@ impl fmt::Display for FaultSetting {
                     Some(Op::Write) => "write:",
                     _ => "",
                 };
-                write!(f, "latency={kind}{}ns", added.as_nanos())
+                write!(f, "latency={kind}{}", time(*added))
             }
             Self::Errors { ppm } => write!(f, "errors={ppm}ppm"),
             Self::ErrorRange(None) => f.write_str("error-range=off"),
@@ -187,6 +226,9 @@ mod tests {
             "latency=2ms",
             "latency=read:500us",
             "latency=write:0ms",
+            "latency=90s",
+            "latency=2m",
+            "latency=read:1500ns",
             "errors=100ppm",
             "errors=0ppm",
             "error-range=1GiB+4KiB",
@@ -201,6 +243,34 @@ mod tests {
         ] {
             let setting: FaultSetting = text.parse().unwrap();
             assert_eq!(setting.to_string().parse(), Ok(setting), "{text}");
+        }
+    }
+
+    #[test]
+    fn faults_in_force_are_told_in_the_words_that_make_them() {
+        use ebbtide_device::faults::{AddedLatency, Errors};
+        let mut faults = Faults::default();
+        assert_eq!(words(&faults), "no faults");
+        faults.latency = vec![
+            AddedLatency { affected: Affected::All, us: 500 },
+            AddedLatency { affected: Affected::Writes, us: 5_000 },
+        ];
+        faults.errors = vec![
+            Errors { affected: Affected::All, per_million: 100, range: None },
+            Errors {
+                affected: Affected::All,
+                per_million: 1_000_000,
+                range: Some(1 << 30..(1 << 30) + 4096),
+            },
+        ];
+        (faults.stalled, faults.answer_early, faults.ignore_flush) = (true, true, true);
+        assert_eq!(
+            words(&faults),
+            "latency=500us latency=write:5ms errors=100ppm error-range=1GiB+4KiB stall=on answer-early=on \
+             ignore-flush=on"
+        );
+        for word in words(&faults).split(' ') {
+            assert_eq!(word.parse::<FaultSetting>().unwrap().to_string(), word);
         }
     }
 

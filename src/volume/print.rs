@@ -1,9 +1,11 @@
 //! What the volume commands print for people.
 
+use ebbtide_device::faults::Faults;
 use ebbtide_volume::Nanos;
 use serde_json::Value;
 
 use super::args::VolumeCommand;
+use super::fault;
 use super::view::{LiveView, VolumeDetail, VolumeView};
 use crate::text::{self, Table};
 
@@ -26,7 +28,7 @@ pub(super) fn answer(command: &VolumeCommand, value: Value) -> anyhow::Result<()
         VolumeCommand::Attach(_) => attached(&serde_json::from_value::<VolumeDetail>(value)?.volume),
         VolumeCommand::Detach(args) => text::line(&format!("detached volume {}", args.name)),
         VolumeCommand::Delete(args) => text::line(&format!("deleted volume {}", args.name)),
-        VolumeCommand::Fault(args) => fault(&args.name, &value),
+        VolumeCommand::Fault(args) => faults(&args.name, &value)?,
         VolumeCommand::CrashImage(_) => crash_image(&value),
         VolumeCommand::Check(_) | VolumeCommand::Calibrate(_) => {}
     }
@@ -51,7 +53,7 @@ fn list(volumes: &[VolumeView]) {
     for volume in volumes {
         table.row([
             volume.name.clone(),
-            volume.state.name().to_owned(),
+            state(volume).to_owned(),
             text::size(volume.size_bytes),
             text::size(volume.data_bytes),
             percent(volume.credit_pct),
@@ -60,6 +62,14 @@ fn list(volumes: &[VolumeView]) {
         ]);
     }
     table.print("no volumes");
+}
+
+/// The state in one word or two. A volume without power is attached and answers nothing.
+fn state(volume: &VolumeView) -> &'static str {
+    match &volume.attachment {
+        Some(at) if at.power_lost => "power lost",
+        _ => volume.state.name(),
+    }
 }
 
 fn place(volume: &VolumeView) -> String {
@@ -79,7 +89,7 @@ fn show(detail: &VolumeDetail) {
     row("name", &volume.name);
     row("spec", &volume.spec);
     row("is", &volume.description);
-    row("state", volume.state.name());
+    row("state", state(volume));
     if let Some(damage) = &volume.damage {
         row("damage", damage);
     }
@@ -129,13 +139,13 @@ fn show_live(live: &LiveView, row: &dyn Fn(&str, &str)) {
     row(
         "last minute",
         &format!(
-            "{:.0} IOPS, {:.1} MiB/s, read {:.2} ms, write {:.2} ms, queue {:.1} (over {:.0} s)",
+            "{:.0} IOPS, {:.1} MiB/s, read {:.2} ms, write {:.2} ms, queue {:.1} (over {})",
             minute.volume_avg_iops,
             minute.volume_avg_throughput / 1024.0,
             minute.volume_avg_read_latency,
             minute.volume_avg_write_latency,
             minute.volume_queue_length,
-            live.minute_seconds
+            text::seconds(live.minute_seconds)
         ),
     );
     let late = |ns: u64| Nanos(ns).to_string();
@@ -157,14 +167,15 @@ fn show_live(live: &LiveView, row: &dyn Fn(&str, &str)) {
     if live.power_lost {
         row("power", "lost; detach and attach it again");
     }
-    let faults = serde_json::to_value(&live.faults).unwrap_or_default();
-    if live.faults != ebbtide_device::faults::Faults::default() {
-        row("faults", &faults.to_string());
+    if live.faults != Faults::default() {
+        row("faults", &fault::words(&live.faults));
     }
 }
 
-fn fault(name: &str, value: &Value) {
-    text::line(&format!("volume {name}: {}", value["faults"]));
+fn faults(name: &str, value: &Value) -> anyhow::Result<()> {
+    let in_force: Faults = serde_json::from_value(value["faults"].clone())?;
+    let power = if value["power_lost"] == true { "; power is lost" } else { "" };
+    text::line(&format!("volume {name}: {}{power}", fault::words(&in_force)));
     let cut = &value["power_cut"];
     if !cut.is_null() {
         text::line(&format!(
@@ -172,6 +183,7 @@ fn fault(name: &str, value: &Value) {
             cut["seed"], cut["writes_in_flight"], cut["units_new"], cut["units_old"]
         ));
     }
+    Ok(())
 }
 
 fn crash_image(value: &Value) {

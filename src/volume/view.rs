@@ -110,6 +110,8 @@ pub(crate) struct AttachmentView {
     pub(crate) instance: Option<String>,
     /// Since when, RFC 3339.
     pub(crate) since: String,
+    /// Whether a power cut has ended it: it answers nothing until it is detached and attached.
+    pub(crate) power_lost: bool,
 }
 
 /// A volume, as `volume show` prints it.

@@ -67,7 +67,6 @@ fn a_refusal_is_json_too_where_json_is_asked_for() {
         ("volume list --json --no-such", "'--no-such'"),
         ("volume create db gp3:size=1GiB --json --seed x", "'x'"),
         ("volume --json", "requires a subcommand"),
-        ("--json volume", "a command is missing"),
     ] {
         let refused = home.say(words).refused(2, &[]);
         let error = &refused.json()["error"];
@@ -76,6 +75,8 @@ fn a_refusal_is_json_too_where_json_is_asked_for() {
         assert!(error["hint"].as_str().unwrap().contains("--help"), "{words}: {error}");
         assert!(!refused.stderr.is_empty(), "{words}: people read it on standard error");
     }
+    let output = Command::new(EBBTIDE).args(["--json", "volume"]).output().unwrap();
+    assert_eq!(Ran::of(output).refused(2, &[]).json()["error"]["chain"][0], "a command is missing");
 }
 
 #[test]

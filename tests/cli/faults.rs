@@ -39,7 +39,10 @@ fn added_latency_errors_and_error_ranges_reach_the_guest() {
     home.say("volume create db gp3:size=1GiB").ok();
     let attached = home.say("volume attach db").ok();
     let device = direct(attached.line());
-    home.say("volume fault db latency=write:200ms").ok();
+    assert_eq!(home.say("volume fault db").ok().line(), "volume db: no faults");
+    let told = home.say("volume fault db latency=write:200ms").ok();
+    assert_eq!(told.line(), "volume db: latency=write:200ms");
+    home.say("volume fault db error-range=1GiB+4KiB").refused(2, &["error-range=1GiB+4KiB", "has 1GiB"]);
     assert!(write(&device, 0, 1).unwrap() >= Duration::from_millis(200));
     assert!(read(&device, 0).unwrap() < Duration::from_millis(150));
     home.say("volume fault db latency=150ms").ok();
@@ -54,7 +57,8 @@ fn added_latency_errors_and_error_ranges_reach_the_guest() {
     read(&device, 0).unwrap();
     read(&device, 1 << 20).unwrap_err();
     read(&device, (1 << 20) + 4096).unwrap();
-    assert!(home.say("volume show db").ok().stdout.contains("faults"));
+    let shown = home.say("volume show db").ok().stdout;
+    assert!(shown.contains("\nfaults      error-range=1MiB+4KiB\n"), "{shown}");
     home.say("volume fault db clear").ok();
     read(&device, 1 << 20).unwrap();
 }
@@ -116,7 +120,14 @@ fn a_power_cut_stops_the_volume_and_keeps_what_it_answered() {
     assert_eq!((&cut["power_lost"], &cut["power_cut"]["seed"]), (&true.into(), &7.into()));
     read(&device, 8192).unwrap_err();
     drop(device);
-    assert_eq!(home.show("db")["live"]["power_lost"], true);
+    let shown = home.show("db");
+    assert_eq!(
+        (&shown["live"]["power_lost"], &shown["attachment"]["power_lost"]),
+        (&true.into(), &true.into())
+    );
+    assert_eq!(home.say("volume fault db").ok().line(), "volume db: no faults; power is lost");
+    let table = home.say("volume list").ok().stdout;
+    assert!(table.contains("power lost") && !table.contains("in-use"), "{table}");
     home.say("volume detach db").ok();
     let attached = home.say("volume attach db").ok();
     let mut page = Page([0; 4096]);
