@@ -81,6 +81,8 @@ pub struct Stats {
     pub write_latency: LatencyHistogram,
     /// Share of burst credits left, 0 to 1 (gauge, `BurstBalance`); none without credits.
     pub credit_share: Option<f64>,
+    /// Operations a second that hold for ever (gauge); none where they are not limited.
+    pub iops_rate: Option<u64>,
 }
 
 impl Stats {
@@ -138,6 +140,7 @@ impl Stats {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
             },
+            iops_rate: self.iops_rate.zip(other.iops_rate).map(|(a, b)| a + b),
         }
     }
 }
@@ -167,6 +170,9 @@ pub struct MinuteMetrics {
     pub burst_balance: Option<f64>,
     /// Operations in capacity units.
     pub volume_consumed_read_write_ops: u64,
+    /// Operations in capacity units as a percentage of the sustained rate; none without one. AWS
+    /// publishes it for io1 and io2 alone.
+    pub volume_throughput_percentage: Option<f64>,
     /// Mean read latency in ms; 0 without reads.
     pub volume_avg_read_latency: f64,
     /// Mean write latency in ms; 0 without writes.
@@ -203,6 +209,7 @@ impl MinuteMetrics {
         let reads = later.read.ops - earlier.read.ops;
         let writes = later.write.ops - earlier.write.ops;
         let bytes = (later.read.bytes - earlier.read.bytes) + (later.write.bytes - earlier.write.bytes);
+        let consumed = later.consumed_ops - earlier.consumed_ops;
         let read_time = later.read.time.since(earlier.read.time).as_secs_f64();
         let write_time = later.write.time.since(earlier.write.time).as_secs_f64();
         let idle_time = later.idle_time.since(earlier.idle_time);
@@ -218,7 +225,10 @@ impl MinuteMetrics {
             volume_idle_time: idle_time.as_secs_f64(),
             volume_queue_length: later.queue_time.since(earlier.queue_time).as_secs_f64() / span,
             burst_balance: later.credit_share.map(|share| share * 100.0),
-            volume_consumed_read_write_ops: later.consumed_ops - earlier.consumed_ops,
+            volume_consumed_read_write_ops: consumed,
+            volume_throughput_percentage: later
+                .iops_rate
+                .map(|rate| consumed as f64 / span / rate as f64 * 100.0),
             volume_avg_read_latency: mean_ms(read_time, reads),
             volume_avg_write_latency: mean_ms(write_time, writes),
             volume_avg_iops: (reads + writes) as f64 / span,

@@ -271,6 +271,7 @@ impl Volume {
             instance_iops_exceeded: self.over.instance_iops.at(now),
             instance_throughput_exceeded: self.over.instance_throughput.at(now),
             credit_share: self.credit_share(now),
+            iops_rate: self.limits.iops.map(|limit| limit.rate),
             ..self.stats
         }
     }

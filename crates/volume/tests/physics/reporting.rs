@@ -22,6 +22,8 @@ fn a_minute_at_the_cap_reads_as_cloudwatch_would_show_it() {
     assert_within(metrics.volume_queue_length, 32.0, 0.002);
     assert_within(metrics.volume_avg_write_latency, 32.0 / 3.0, 0.01);
     assert_within(metrics.burst_balance.unwrap(), 100.0 * (1.0 - 60.0 * 2_700.0 / 5.4e6), 0.001);
+    // The baseline of 100 GiB is 300: a burst delivers ten times that.
+    assert_within(metrics.volume_throughput_percentage.unwrap(), 1_000.0, 0.002);
     assert_eq!((metrics.volume_read_ops, metrics.volume_avg_read_latency), (0, 0.0));
     assert_eq!((metrics.volume_iops_exceeded_check, metrics.volume_throughput_exceeded_check), (1, 0));
     assert!(metrics.volume_idle_time < 0.001);
