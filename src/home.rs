@@ -5,29 +5,56 @@ use std::path::{Path, PathBuf};
 use ebbtide_device::host::Home;
 
 use crate::cli::Cli;
+use crate::control;
 use crate::exit::Refusal;
 
-/// Opens the home that the user named, or the default one.
-///
-/// # Errors
-/// Where it cannot be made or read.
-pub(crate) fn open(cli: &Cli) -> anyhow::Result<Home> {
-    at(&path(cli)?)
-}
+/// Where the user's home is, whether it is there yet or not: only a command that has something to
+/// put into it makes it.
+#[derive(Debug)]
+pub(crate) struct Place(PathBuf);
 
-/// The home, where it is there already: for commands that only read it.
-///
-/// # Errors
-/// Where it is there and cannot be used.
-pub(crate) fn existing(cli: &Cli) -> anyhow::Result<Option<Home>> {
-    match path(cli) {
-        Ok(path) if path.is_dir() => at(&path).map(Some),
-        _ => Ok(None),
+impl Place {
+    /// The home that the user named, or the default one.
+    ///
+    /// # Errors
+    /// Where none is named and there is nowhere to put one.
+    pub(crate) fn of(cli: &Cli) -> anyhow::Result<Self> {
+        cli.home.clone().map_or_else(default, Ok).map(Self)
     }
-}
 
-fn path(cli: &Cli) -> anyhow::Result<PathBuf> {
-    cli.home.clone().map_or_else(default, Ok)
+    /// Its path, as the user gave it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Opens the home, and makes it where it is missing.
+    ///
+    /// # Errors
+    /// Where it cannot be made or read.
+    pub(crate) fn made(&self) -> anyhow::Result<Home> {
+        at(&self.0)
+    }
+
+    /// The home, where it is there already: for commands that only read it.
+    ///
+    /// # Errors
+    /// Where it is there and cannot be used.
+    pub(crate) fn existing(&self) -> anyhow::Result<Option<Home>> {
+        if self.0.is_dir() { self.made().map(Some) } else { Ok(None) }
+    }
+
+    /// The home, for commands that its server carries out.
+    ///
+    /// # Errors
+    /// Where it is missing, so that no server can hold it.
+    pub(crate) fn served(&self) -> anyhow::Result<Home> {
+        self.existing()?.ok_or_else(|| {
+            let path = std::path::absolute(&self.0).unwrap_or_else(|_| self.0.clone());
+            let refusal = control::not_running(&path);
+            let hint = refusal.hint.clone().unwrap_or_default();
+            refusal.hint(format!("{hint}; --home or EBBTIDE_HOME names another home")).into()
+        })
+    }
 }
 
 fn at(path: &Path) -> anyhow::Result<Home> {

@@ -19,6 +19,7 @@ use clap::Parser as _;
 
 use crate::cli::{Cli, Command};
 use crate::exit::Exit;
+use crate::home::Place;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -36,10 +37,15 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
-        Command::Volume(command) => volume::run(command, &home::open(cli)?, cli.json),
-        Command::Snapshot(command) => snapshot::run(command, &home::open(cli)?, cli.json),
-        Command::Serve(args) => serve::run(args, &home::open(cli)?, cli.json),
+        Command::Volume(command) => volume::run(command, &Place::of(cli)?, cli.json),
+        Command::Snapshot(command) => snapshot::run(command, &Place::of(cli)?.served()?, cli.json),
+        Command::Serve(args) if args.stop => serve::run(args, &Place::of(cli)?.served()?, cli.json),
+        Command::Serve(args) => serve::run(args, &Place::of(cli)?.made()?, cli.json),
         Command::Load(command) => load::run(command, cli.json),
-        Command::Simulate(args) => simulate::run(args, home::existing(cli)?.as_ref(), cli.json),
+        Command::Simulate(args) => {
+            // Without a place for a home there are no overrides to read.
+            let home = Place::of(cli).map_or(Ok(None), |place| place.existing())?;
+            simulate::run(args, home.as_ref(), cli.json)
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, ErrorKind, IsTerminal as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -35,7 +36,7 @@ pub(crate) fn ask(home: &Home, request: &Request) -> anyhow::Result<Answer> {
         Err(Broken::Off) => {
             clear_after_death(home)?;
             Err(Refusal::environment("the server ended before it answered")
-                .hint(format!("see its log, then {}", how_to_start(home)))
+                .hint(format!("see its log, then {}", how_to_start(home.root())))
                 .into())
         }
         Err(Broken::Refused(error)) => Err(error),
@@ -136,7 +137,7 @@ fn connect(home: &Home) -> anyhow::Result<UnixStream> {
         match home.lock() {
             Ok(lock) => {
                 clear(&lock)?;
-                return Err(not_running(home).into());
+                return Err(not_running(home.root()).into());
             }
             Err(HomeError::Served { .. }) if Instant::now() < give_up => {
                 std::thread::sleep(Duration::from_millis(20));
@@ -162,13 +163,14 @@ pub(crate) fn clear(lock: &host::HomeLock) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn not_running(home: &Home) -> Refusal {
-    let root = home.root().display();
-    Refusal::environment(format!("'ebbtide serve' is not running for {root}")).hint(how_to_start(home))
+/// The refusal of a command whose server is missing.
+pub(crate) fn not_running(root: &Path) -> Refusal {
+    let hint = how_to_start(root);
+    Refusal::environment(format!("'ebbtide serve' is not running for {}", root.display())).hint(hint)
 }
 
-fn how_to_start(home: &Home) -> String {
-    let root = home.root().display();
+fn how_to_start(root: &Path) -> String {
+    let root = root.display();
     format!(
         "start it with 'ebbtide serve --home {root} --detach', or under systemd with \
          'systemd-run --unit=ebbtide ebbtide serve --home {root}'"

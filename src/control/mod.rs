@@ -15,7 +15,7 @@ use crate::volume::args::{
     AttachArgs, CrashImageArgs, CreateArgs, DetachArgs, FaultArgs, ModifyArgs, NameArgs,
 };
 
-pub(crate) use client::{Answer, answers, ask, clear};
+pub(crate) use client::{Answer, answers, ask, clear, not_running};
 pub(crate) use server::{Listener, Progress, serve_client};
 
 /// Version of the protocol. Both sides must speak the same one, since both come from one build.

@@ -41,7 +41,7 @@ pub(crate) struct ServeArgs {
     detach: bool,
     /// Stop the server of this home and wait until it has ended
     #[arg(long)]
-    stop: bool,
+    pub(crate) stop: bool,
     /// Let flushes reach the host's disk, so that answered writes survive the host's own crash
     #[arg(long, conflicts_with = "stop")]
     host_sync: bool,

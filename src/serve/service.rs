@@ -81,7 +81,7 @@ impl Service {
 
     /// What a spec's text means.
     pub(super) fn resolve(&self, text: &str) -> anyhow::Result<Resolved> {
-        resolve(&self.home, text)
+        resolve(Some(&self.home), text)
     }
 }
 
@@ -98,10 +98,10 @@ pub(crate) fn catalog(home: &Home) -> anyhow::Result<Catalog> {
     })
 }
 
-/// What a spec's text means in a home.
-pub(crate) fn resolve(home: &Home, text: &str) -> anyhow::Result<Resolved> {
+/// What a spec's text means in a home, or where there is none.
+pub(crate) fn resolve(home: Option<&Home>, text: &str) -> anyhow::Result<Resolved> {
     let spec = parse(text)?;
-    catalog(home)?.resolve(&spec).map_err(refuse_catalog)
+    home.map_or_else(|| Ok(Catalog::builtin()), catalog)?.resolve(&spec).map_err(refuse_catalog)
 }
 
 /// Reads a spec.

@@ -72,8 +72,10 @@ pub(crate) fn run(args: &Args, home: Option<&Home>, json: bool) -> anyhow::Resul
     }
     let runs = run::all(&plan)?;
     if let Some(path) = &args.html {
-        std::fs::write(path, page::report(&plan, &runs).to_html())
-            .with_context(|| Refusal::environment(format!("cannot write {}", path.display())))?;
+        std::fs::write(path, page::report(&plan, &runs).to_html()).with_context(|| {
+            Refusal::environment(format!("cannot write {}", path.display()))
+                .hint("give --html a file in a directory that is there and that you may write")
+        })?;
     }
     if json {
         output::write(&json::text(&plan, &runs))?;

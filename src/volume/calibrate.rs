@@ -6,24 +6,25 @@ use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_catalog::calibrate::{FitOptions, Fitted, fit};
 use ebbtide_device::engine::PacingReport;
-use ebbtide_device::host::{Calibration, Figures, Home};
+use ebbtide_device::host::{Calibration, Figures};
 use ebbtide_volume::Nanos;
 use serde_json::json;
 
 use super::args::CalibrateArgs;
 use crate::control::{self, Request};
 use crate::exit::{Exit, Refusal};
+use crate::home::Place;
 use crate::text::{self, Table};
 
 /// Runs the command.
 ///
 /// # Errors
 /// No server; a fio result that gives no service times.
-pub(crate) fn run(args: &CalibrateArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CalibrateArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     if let (Some(file), Some(kind)) = (&args.fio, &args.kind) {
-        return from_fio(file, kind, home, json);
+        return from_fio(file, kind, place, json);
     }
-    let answer = control::ask(home, &Request::Calibrate { quick: args.quick })?;
+    let answer = control::ask(&place.served()?, &Request::Calibrate { quick: args.quick })?;
     if json {
         text::print_json(&answer.value);
     } else {
@@ -61,7 +62,7 @@ fn print(calibration: &Calibration) {
 }
 
 /// Fits service times and puts them into the home's catalogue overrides.
-fn from_fio(file: &Path, kind: &str, home: &Home, json: bool) -> anyhow::Result<Exit> {
+fn from_fio(file: &Path, kind: &str, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let result = std::fs::read_to_string(file).map_err(|error| {
         anyhow::Error::new(error).context(Refusal::usage(format!("cannot read {}", file.display())))
     })?;
@@ -78,7 +79,7 @@ fn from_fio(file: &Path, kind: &str, home: &Home, json: bool) -> anyhow::Result<
         anyhow::Error::new(error)
             .context(Refusal::usage(format!("{} gives no service times", file.display())))
     })?;
-    let overrides = home.overrides_file();
+    let overrides = place.made()?.overrides_file();
     add_override(&overrides, &fitted.toml)?;
     if json {
         text::print_json(&json!({

@@ -1,20 +1,22 @@
 //! `ebbtide volume check`: reads the metadata of a store that nobody serves. What the data files
 //! hold is not looked at, for there is nothing to compare it to.
 
-use ebbtide_device::host::{Home, HomeError};
+use ebbtide_device::host::HomeError;
 use ebbtide_device::store::{self, CheckReport, StoreError};
 use serde_json::json;
 
 use super::args::CheckArgs;
 use crate::control;
 use crate::exit::{Exit, Refusal};
+use crate::home::Place;
 use crate::text;
 
 /// Checks one volume, or everything.
 ///
 /// # Errors
 /// A home that is being served, or a store that cannot be read at all.
-pub(crate) fn run(args: &CheckArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CheckArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+    let Some(home) = place.existing()? else { return Err(no_store(place).into()) };
     let lock = home.lock().map_err(|error| match error {
         HomeError::Served { .. } => anyhow::Error::new(error).context(
             Refusal::environment("only a store that nobody serves can be checked")
@@ -25,9 +27,7 @@ pub(crate) fn run(args: &CheckArgs, home: &Home, json: bool) -> anyhow::Result<E
     control::clear(&lock)?;
     let dir = home.store_dir();
     if !dir.exists() {
-        return Err(Refusal::usage(format!("there is no store in {}", home.root().display()))
-            .hint("'ebbtide volume create' makes one; --home names another place")
-            .into());
+        return Err(no_store(place).into());
     }
     let report = store::check(&dir, args.name.as_deref()).map_err(|error| match error {
         StoreError::NotFound { .. } => Refusal::usage(error.to_string()).into(),
@@ -39,6 +39,11 @@ pub(crate) fn run(args: &CheckArgs, home: &Home, json: bool) -> anyhow::Result<E
         print(&report);
     }
     Ok(if report.is_clean() { Exit::Clean } else { Exit::Finding })
+}
+
+fn no_store(place: &Place) -> Refusal {
+    Refusal::usage(format!("there is no store in {}", place.path().display()))
+        .hint("'ebbtide volume create' makes one; --home names another place")
 }
 
 fn as_json(report: &CheckReport) -> serde_json::Value {

@@ -9,11 +9,11 @@ pub(crate) mod view;
 
 use std::path::{Path, PathBuf};
 
-use ebbtide_device::host::Home;
 use ebbtide_device::nbd::NbdAddress;
 
 use crate::control::{self, Request};
 use crate::exit::{Exit, Refusal};
+use crate::home::Place;
 use crate::{serve, text};
 use args::{AttachArgs, VolumeCommand};
 
@@ -21,13 +21,13 @@ use args::{AttachArgs, VolumeCommand};
 ///
 /// # Errors
 /// What the server refuses; no server.
-pub(crate) fn run(command: &VolumeCommand, home: &Home, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &VolumeCommand, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let request = match command {
-        VolumeCommand::Check(args) => return check::run(args, home, json),
-        VolumeCommand::Calibrate(args) => return calibrate::run(args, home, json),
+        VolumeCommand::Check(args) => return check::run(args, place, json),
+        VolumeCommand::Calibrate(args) => return calibrate::run(args, place, json),
         VolumeCommand::Create(args) => {
             // A wrong spec is wrong whether or not a server runs.
-            serve::resolve(home, &args.spec)?;
+            serve::resolve(place.existing()?.as_ref(), &args.spec)?;
             Request::VolumeCreate(args.clone())
         }
         VolumeCommand::Attach(args) => Request::VolumeAttach(absolute(args)?),
@@ -39,7 +39,7 @@ pub(crate) fn run(command: &VolumeCommand, home: &Home, json: bool) -> anyhow::R
         VolumeCommand::Fault(args) => Request::VolumeFault(args.clone()),
         VolumeCommand::CrashImage(args) => Request::VolumeCrashImage(args.clone()),
     };
-    let answer = control::ask(home, &request)?;
+    let answer = control::ask(&place.served()?, &request)?;
     if json {
         text::print_json(&answer.value);
     } else {

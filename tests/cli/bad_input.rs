@@ -92,8 +92,30 @@ fn without_a_server_a_command_says_how_to_start_one() {
 
 #[test]
 fn a_home_that_cannot_be_used_is_an_environment_error() {
-    let output = Command::new(EBBTIDE).args(["volume", "list", "--home", "/proc/nobody"]).output();
-    Ran::of(output.unwrap()).refused(3, &["/proc/nobody", "EBBTIDE_HOME"]);
+    for words in [&["volume", "list"][..], &["serve"], &["serve", "--stop"]] {
+        let output = Command::new(EBBTIDE).args(words).args(["--home", "/proc/nobody"]).output();
+        Ran::of(output.unwrap()).refused(3, &["/proc/nobody", "EBBTIDE_HOME"]);
+    }
+}
+
+#[test]
+fn a_command_that_puts_nothing_into_a_home_makes_none() {
+    let dir = tempfile::tempdir().unwrap();
+    for (words, code, text) in [
+        ("volume list", 3, "is not running"),
+        ("volume show db", 3, "is not running"),
+        ("volume create db gp3:size=1GiB", 3, "is not running"),
+        ("volume create db gp9:size=1GiB", 2, "gp9"),
+        ("volume calibrate", 3, "is not running"),
+        ("volume check", 2, "no store in rel"),
+        ("snapshot list", 3, "is not running"),
+        ("serve --stop", 3, "is not running"),
+    ] {
+        let mut command = Command::new(EBBTIDE);
+        command.args(words.split(' ')).env("EBBTIDE_HOME", "rel").current_dir(&dir);
+        Ran::of(command.output().unwrap()).refused(code, &[text, "rel"][..1 + usize::from(code == 3)]);
+        assert!(!dir.path().join("rel").exists(), "{words}");
+    }
 }
 
 #[test]

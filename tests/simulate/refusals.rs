@@ -44,4 +44,5 @@ fn a_page_that_cannot_be_written_is_the_environments_fault() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{error}");
     assert!(error.contains("/no/such/folder/a.html"), "{error}");
+    assert!(error.contains("\nhint: give --html a file in a directory that is there"), "{error}");
 }

@@ -17,8 +17,8 @@ pub(crate) fn line(spec: &Spec, figures: &Figures) -> String {
         None => format!("{iops} IOPS"),
     }));
     parts.extend(figures.throughput_mib_s.map(|rate| match figures.burst_throughput_mib_s {
-        Some(burst) => format!("{rate} MiB/s ({burst}{})", lasting(figures)),
-        None => format!("{rate} MiB/s"),
+        Some(burst) => format!("{} MiB/s ({}{})", rounded(rate), rounded(burst), lasting(figures)),
+        None => format!("{} MiB/s", rounded(rate)),
     }));
     if figures.iops.is_none() && figures.throughput_mib_s.is_none() {
         parts.push("no limits".into());
@@ -40,6 +40,12 @@ fn lasting(figures: &Figures) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// To two decimals at most; a rate below that keeps its own digits.
+fn rounded(rate: f64) -> f64 {
+    let rounded = (rate * 100.0).round() / 100.0;
+    if rounded > 0.0 { rounded } else { rate }
 }
 
 /// A span of seconds in its two largest units.

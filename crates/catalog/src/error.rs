@@ -378,7 +378,7 @@ impl Rejection {
             ),
             Self::Together { cause, .. } => {
                 let hint = cause.hint().unwrap_or_default();
-                format!("{cause} {hint}")
+                format!("{}. {hint}", cause.to_string().trim_end_matches('.'))
             }
         })
     }

@@ -247,11 +247,13 @@ fn once<T>(key: &'static str, slot: &mut Option<T>, value: T) -> Result<(), Spec
 fn parse_volume_size(value: &str) -> Result<u64, SpecError> {
     let bad = |expected| SpecError::Value { key: "size", value: value.into(), expected };
     if value.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(bad("a size needs its unit, like 500GiB"));
+        return Err(bad("a size is a whole number with its unit, like 500GiB"));
     }
     match parse_size(value) {
         Ok(bytes) if bytes > 0 && bytes.is_multiple_of(4 * KIB) => Ok(bytes),
-        _ => Err(bad("a multiple of 4KiB in TiB, GiB, MiB or KiB, like 500GiB")),
+        _ => Err(bad(
+            "a whole number of TiB, GiB, MiB or KiB from 4KiB to 16777215TiB, a multiple of 4KiB, like 500GiB",
+        )),
     }
 }
 

@@ -91,7 +91,9 @@ impl fmt::Display for Nanos {
 
 /// A text that is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a size: give a whole number with TiB, GiB, MiB, KiB or B, like 100GiB")]
+#[error(
+    "'{0}' is not a size: give a whole number with TiB, GiB, MiB, KiB or B, below 16777216TiB, like 100GiB"
+)]
 pub struct SizeError(String);
 
 /// Reads a size: `100GiB`, `16k`, `4096`. One letter means the binary unit, as fio reads it; a bare

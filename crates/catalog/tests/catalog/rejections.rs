@@ -157,6 +157,11 @@ fn hints_say_what_would_be_accepted() {
         hint("io2:size=500GiB,iops=256001"),
         "Volume iops of 256001 is too high; maximum is 256000. Give at most iops=256000."
     );
+    assert_eq!(
+        hint("io2:size=4GiB,iops=4001"),
+        "Iops to volume size ratio of 1000.250000 is too high; maximum is 1000. Give at most iops=4000 for 4 GiB, \
+         or at least size=5GiB for 4001 IOPS."
+    );
     for (text, iops) in
         [("io1:size=101GiB,iops=5001", 5_001), ("gp3:size=500GiB,iops=4000,throughput=1000", 4_000)]
     {
