@@ -17,6 +17,8 @@ fn a_request_outside_of_the_limits_is_refused_in_the_words_of_aws() {
         ("gp9:size=1GiB", "gp9"),
         ("gp3", "size"),
         ("gp3:size=1GB", "1GB"),
+        ("gp3:size=1.5GiB", "a whole number"),
+        ("raid0(16x ideal:size=16777215TiB)", "to 65536TiB"),
     ] {
         home.run(&["volume", "create", "db", spec]).refused(2, &[text, "error: "]);
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use ebbtide_volume::{KIB, MIB, format_size, parse_size};
+use ebbtide_volume::{KIB, MIB, TIB, format_size, parse_size};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -244,15 +244,19 @@ fn once<T>(key: &'static str, slot: &mut Option<T>, value: T) -> Result<(), Spec
     }
 }
 
+/// The largest size of one volume, in bytes: a thousand times AWS's largest, and little enough that
+/// [`MAX_MEMBERS`] of them are counted in 64 bits.
+const MAX_VOLUME_BYTES: u64 = 65_536 * TIB;
+
 fn parse_volume_size(value: &str) -> Result<u64, SpecError> {
     let bad = |expected| SpecError::Value { key: "size", value: value.into(), expected };
     if value.bytes().all(|b| b.is_ascii_digit()) {
         return Err(bad("a size is a whole number with its unit, like 500GiB"));
     }
     match parse_size(value) {
-        Ok(bytes) if bytes > 0 && bytes.is_multiple_of(4 * KIB) => Ok(bytes),
+        Ok(bytes @ 1..=MAX_VOLUME_BYTES) if bytes.is_multiple_of(4 * KIB) => Ok(bytes),
         _ => Err(bad(
-            "a whole number of TiB, GiB, MiB or KiB from 4KiB to 16777215TiB, a multiple of 4KiB, like 500GiB",
+            "a whole number of TiB, GiB, MiB or KiB from 4KiB to 65536TiB, a multiple of 4KiB, like 500GiB",
         )),
     }
 }
