@@ -19,7 +19,7 @@ pub(crate) use client::{Answer, answers, ask, clear, not_running};
 pub(crate) use server::{Listener, Progress, serve_client};
 
 /// Version of the protocol. Both sides must speak the same one, since both come from one build.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// A request with the protocol version of who sends it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,7 +38,10 @@ pub(crate) enum Request {
     /// Is anyone there?
     Ping,
     /// Detach everything and end.
-    Stop,
+    Stop {
+        /// Also where volumes are in use.
+        force: bool,
+    },
     /// `volume create`
     VolumeCreate(CreateArgs),
     /// `volume attach`

@@ -34,14 +34,18 @@ const START: Duration = Duration::from_secs(30);
 /// `serve`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  ebbtide serve &\n  ebbtide serve --home /srv/ebb --detach\n  \
-    ebbtide serve --home /srv/ebb --stop\n\nSIGTERM and SIGINT unmount, detach and save everything first.")]
+    ebbtide serve --home /srv/ebb --stop\n  ebbtide serve --home /srv/ebb --stop --force\n\n\
+    SIGTERM and SIGINT unmount, detach and save everything first, by force where a volume is in use.")]
 pub(crate) struct ServeArgs {
     /// Return once the server answers, and leave it running; its log goes to serve.log in the home
     #[arg(long, conflicts_with = "stop")]
     detach: bool,
-    /// Stop the server of this home and wait until it has ended
+    /// Stop the server of this home and wait until it has ended; refused while a volume is in use
     #[arg(long)]
     pub(crate) stop: bool,
+    /// Stop although files are open or I/O is stalled; what was not written is lost
+    #[arg(long, requires = "stop")]
+    force: bool,
     /// Let flushes reach the host's disk, so that answered writes survive the host's own crash
     #[arg(long, conflicts_with = "stop")]
     host_sync: bool,
@@ -56,7 +60,7 @@ pub(crate) struct ServeArgs {
 /// Another server of this home, or an environment that does not let it start.
 pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     if args.stop {
-        return stop(home, json);
+        return stop(home, args.force, json);
     }
     if args.detach {
         return detach(args, home, json);
@@ -130,7 +134,7 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
         scope.spawn(|| accept(scope, &listener, &service, stop));
         let why = stopped.recv().unwrap_or_default();
         tracing::info!("stopping on {why}");
-        service.stop();
+        service.end();
         // A connection wakes the acceptor, which then sees that the server stops. The scope ends
         // when every client has its answer.
         let _ = std::os::unix::net::UnixStream::connect(home.socket());
@@ -151,7 +155,7 @@ fn accept<'scope>(
 ) {
     loop {
         let client = listener.accept();
-        if service.is_stopping() {
+        if service.is_ending() {
             return;
         }
         match client {
@@ -239,10 +243,9 @@ fn last_lines(log: &std::path::Path, from: u64) -> String {
     }
 }
 
-fn stop(home: &Home, json: bool) -> anyhow::Result<Exit> {
-    control::ask(home, &Request::Stop)?;
-    // Detaching writes back what the guest has dirty at the volume's own pace, so that there is no
-    // bound on how long it takes; the log says what it waits for.
+fn stop(home: &Home, force: bool, json: bool) -> anyhow::Result<Exit> {
+    let answer = control::ask(home, &Request::Stop { force })?;
+    // Everything is detached by now; the process ends when its clients have their answers.
     let lock = loop {
         match home.lock() {
             Ok(lock) => break lock,
@@ -252,11 +255,18 @@ fn stop(home: &Home, json: bool) -> anyhow::Result<Exit> {
     };
     control::clear(&lock)?;
     if json {
-        text::print_json(&serde_json::json!({ "stopped": home.root() }));
+        text::print_json(&answer.value);
     } else {
         text::line(&format!("stopped serving {}", home.root().display()));
     }
-    Ok(Exit::Clean)
+    for detached in answer.value["detached"].as_array().into_iter().flatten() {
+        let volume = detached["volume"].as_str().unwrap_or_default();
+        if let Some(why) = detached["forced"].as_str() {
+            eprintln!("warning: volume '{volume}' was detached by force: {why}");
+        }
+        crate::volume::warn_of_loss(volume, detached);
+    }
+    Ok(answer.exit)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! The server's state, and the dispatch of requests to what handles them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ebbtide_catalog::{Catalog, CatalogError, Resolved, Spec};
-use ebbtide_device::host::{Home, Host, HostError};
+use ebbtide_device::host::{Detached, Home, Host, HostError};
 use ebbtide_device::store::StoreError;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::control::{Answer, Progress, Request};
 use crate::exit::{Exit, Refusal};
@@ -19,23 +20,60 @@ pub(super) struct Service {
     home: Home,
     asked_to_stop: AtomicBool,
     stopping: AtomicBool,
+    ending: AtomicBool,
+    /// Serialises a stop by a client and one by a signal.
+    stop: Mutex<()>,
 }
 
 impl Service {
     /// A service for a host's volumes.
     pub(super) const fn new(host: Host, home: Home) -> Self {
-        Self { host, home, asked_to_stop: AtomicBool::new(false), stopping: AtomicBool::new(false) }
+        Self {
+            host,
+            home,
+            asked_to_stop: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            stop: Mutex::new(()),
+        }
     }
 
-    /// Refuses requests from now on, and detaches everything.
-    pub(super) fn stop(&self) {
+    /// Refuses requests from now on and detaches everything, by force where it must: the process
+    /// ends after that.
+    pub(super) fn end(&self) {
+        // Nothing is kept in it that a panic could have left half done.
+        let _alone = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
         self.stopping.store(true, Ordering::Relaxed);
-        self.host.stop();
+        self.host.stop(&|_| ());
+        self.ending.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`Self::stop`] was called.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+    /// Whether [`Self::end`] has done its work.
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
+    }
+
+    /// `serve --stop`: detaches everything, after which the server ends. Where it is refused, the
+    /// server goes on.
+    fn stop(&self, force: bool, progress: Progress<'_>) -> anyhow::Result<Answer> {
+        let _alone = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
+        self.stopping.store(true, Ordering::Relaxed);
+        let detached = if force {
+            Ok(self.host.stop(progress))
+        } else {
+            match self.host.in_use() {
+                none if none.is_empty() => self.host.stop_in_order(progress).map_err(|error| vec![error]),
+                in_use => Err(in_use),
+            }
+        };
+        let detached = detached.map_err(|in_use| {
+            self.stopping.store(false, Ordering::Relaxed);
+            refuse_stop(&in_use)
+        })?;
+        self.asked_to_stop.store(true, Ordering::Relaxed);
+        let lossless = detached.iter().all(is_lossless);
+        let exit = if lossless { Exit::Clean } else { Exit::Finding };
+        Ok(Answer { exit, value: json!({ "stopped": self.home.root(), "detached": detached }) })
     }
 
     /// Whether a client has asked the server to end. It does so after the answer has been sent.
@@ -45,7 +83,7 @@ impl Service {
 
     /// Carries out one request.
     pub(super) fn handle(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
-        if self.is_stopping() {
+        if self.stopping.load(Ordering::Relaxed) {
             return Err(Refusal::environment("the server is stopping")
                 .hint("wait until it has ended, then start it again")
                 .into());
@@ -53,13 +91,10 @@ impl Service {
         let clean = |value| Answer { exit: Exit::Clean, value };
         match request {
             Request::Ping => Ok(clean(Value::from(env!("CARGO_PKG_VERSION")))),
-            Request::Stop => {
-                self.asked_to_stop.store(true, Ordering::Relaxed);
-                Ok(clean(Value::Null))
-            }
+            Request::Stop { force } => self.stop(force, progress),
             Request::VolumeCreate(args) => self.create(&args).map(clean),
             Request::VolumeAttach(args) => self.attach(&args, progress).map(clean),
-            Request::VolumeDetach(args) => self.detach(&args, progress).map(clean),
+            Request::VolumeDetach(args) => self.detach(&args, progress),
             Request::VolumeModify(args) => self.modify(&args).map(clean),
             Request::VolumeList => self.list().map(clean),
             Request::VolumeShow(args) => self.show(&args.name).map(clean),
@@ -113,6 +148,27 @@ pub(super) fn parse(text: &str) -> anyhow::Result<Spec> {
 pub(super) fn unix_now_s() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Whether everything that the guest wrote is on the volume, as far as the host knows.
+pub(super) const fn is_lossless(detached: &Detached) -> bool {
+    detached.lost.is_empty() && detached.host_errors == 0
+}
+
+/// Why the server is not stopped while volumes are in use.
+fn refuse_stop(in_use: &[HostError]) -> anyhow::Error {
+    let texts: Vec<_> = in_use.iter().map(ToString::to_string).collect();
+    let volume = in_use.iter().find_map(|error| match error {
+        HostError::InUse { volume, .. } | HostError::Stalled { volume } => Some(volume.as_str()),
+        _ => None,
+    });
+    Refusal::usage(format!("the server goes on: {}", texts.join("; ")))
+        .hint(format!(
+            "end what uses it, or give 'ebbtide volume detach {} --force' or 'ebbtide serve --stop --force': \
+             what was not written is then lost",
+            volume.unwrap_or("NAME")
+        ))
+        .into()
 }
 
 /// The catalogue's refusals are the user's request being wrong; they keep AWS's words.

@@ -13,9 +13,9 @@ use ebbtide_volume::{Array, Nanos};
 use serde_json::{Value, json};
 
 use super::meta::Meta;
-use super::service::{Service, parse, refuse_catalog, refuse_host, refuse_store, unix_now_s};
-use crate::control::Progress;
-use crate::exit::Refusal;
+use super::service::{Service, is_lossless, parse, refuse_catalog, refuse_host, refuse_store, unix_now_s};
+use crate::control::{Answer, Progress};
+use crate::exit::{Exit, Refusal};
 use crate::volume::args::{AttachArgs, CrashImageArgs, CreateArgs, DetachArgs, Fs, ModifyArgs, Optimizing};
 
 impl Service {
@@ -149,10 +149,15 @@ impl Service {
     }
 
     /// `volume detach`
-    pub(super) fn detach(&self, args: &DetachArgs, progress: Progress<'_>) -> anyhow::Result<Value> {
-        self.host.detach(&args.name, args.force, progress).map_err(refuse_host)?;
+    pub(super) fn detach(&self, args: &DetachArgs, progress: Progress<'_>) -> anyhow::Result<Answer> {
+        let detached = self.host.detach(&args.name, args.force, progress).map_err(refuse_host)?;
         tracing::info!(volume = args.name, force = args.force, "detached");
-        self.show(&args.name)
+        let mut value = self.show(&args.name)?;
+        value["lost"] = serde_json::to_value(&detached.lost)?;
+        value["host_errors"] = detached.host_errors.into();
+        value["power_cut"] = detached.power_cut.into();
+        let exit = if is_lossless(&detached) { Exit::Clean } else { Exit::Finding };
+        Ok(Answer { exit, value })
     }
 
     /// `volume delete`

@@ -17,6 +17,8 @@ use crate::home::Place;
 use crate::{serve, text};
 use args::{AttachArgs, VolumeCommand};
 
+pub(crate) use print::warn_of_loss;
+
 /// Runs a volume command.
 ///
 /// # Errors
@@ -40,6 +42,9 @@ pub(crate) fn run(command: &VolumeCommand, place: &Place, json: bool) -> anyhow:
         VolumeCommand::CrashImage(args) => Request::VolumeCrashImage(args.clone()),
     };
     let answer = control::ask(&place.served()?, &request)?;
+    if let VolumeCommand::Detach(args) = command {
+        warn_of_loss(&args.name, &answer.value);
+    }
     if json {
         text::print_json(&answer.value);
     } else {

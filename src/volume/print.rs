@@ -186,6 +186,28 @@ fn faults(name: &str, value: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Says on standard error what a detachment could not write back, and why.
+pub(crate) fn warn_of_loss(volume: &str, detached: &Value) {
+    let lost = detached["lost"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let host_errors = detached["host_errors"].as_u64().unwrap_or_default();
+    let cut = detached["power_cut"].as_bool().unwrap_or_default();
+    if !lost.is_empty() {
+        let why = if cut { ": its power was cut, so that this is expected" } else { "" };
+        eprintln!("warning: not everything could be written back to volume '{volume}'{why}");
+    } else if cut {
+        eprintln!("the power of volume '{volume}' was cut; nothing was waiting to be written back");
+    }
+    for text in lost.iter().filter_map(Value::as_str) {
+        eprintln!("warning: volume '{volume}': {text}");
+    }
+    if host_errors > 0 {
+        eprintln!(
+            "warning: {host_errors} requests of volume '{volume}' failed because the host's disk is full or broken; \
+             what they were to write is lost unless it was written again"
+        );
+    }
+}
+
 fn crash_image(value: &Value) {
     let cut = &value["report"]["cut"];
     text::line(&format!(

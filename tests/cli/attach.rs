@@ -252,11 +252,17 @@ fn a_full_disk_of_the_host_is_an_error_of_the_guest_and_shows() {
         assert!(!write("count=64").success(), "more than the host's disk was written");
         let live = home.show("db")["live"].clone();
         assert!(live["host_errors"].as_u64().unwrap() > 0, "{live}");
+        let host_errors = live["host_errors"].clone();
         std::thread::sleep(std::time::Duration::from_millis(1_500));
         assert!(home.log().contains("disk is full"), "{}", home.log());
         let mut first = [0; 4096];
         std::fs::File::open(device.line()).unwrap().read_exact(&mut first).unwrap();
         assert_ne!(first, [0; 4096], "what was answered before is still there");
+        let detached = home
+            .say("volume detach db --json")
+            .refused(1, &["requests of volume 'db' failed", "disk is full"]);
+        assert_eq!(detached.json()["host_errors"], host_errors, "{}", detached.stdout);
+        assert_eq!(home.show("db")["state"], "available");
         home.say("serve --stop").ok();
     });
     tool("umount", &["--lazy", small.to_str().unwrap()]);

@@ -84,7 +84,7 @@ fn stalled_io_waits_until_the_stall_ends_and_detaching_says_so() {
 }
 
 #[test]
-fn a_stalled_volume_is_detached_by_force_and_a_stop_ends_the_stall() {
+fn a_stalled_volume_is_detached_by_force_and_a_forced_stop_ends_the_stall() {
     if !can(&[Need::BlockDevices]) {
         return;
     }
@@ -100,7 +100,8 @@ fn a_stalled_volume_is_detached_by_force_and_a_stop_ends_the_stall() {
             home.say("volume detach db --force").ok();
             assert!(!reader.join().unwrap(), "what was stalled has failed");
         } else {
-            home.say("serve --stop").ok();
+            let stopped = home.say("serve --stop --force").ok();
+            assert!(stopped.stderr.contains("the stall was ended"), "{}", stopped.stderr);
             reader.join().unwrap();
         }
     }
@@ -128,9 +129,29 @@ fn a_power_cut_stops_the_volume_and_keeps_what_it_answered() {
     assert_eq!(home.say("volume fault db").ok().line(), "volume db: no faults; power is lost");
     let table = home.say("volume list").ok().stdout;
     assert!(table.contains("power lost") && !table.contains("in-use"), "{table}");
-    home.say("volume detach db").ok();
+    let detached = home.say("volume detach db --json").ok();
+    assert_eq!(detached.json()["power_cut"], true);
+    assert!(detached.stderr.contains("power of volume 'db' was cut"), "{}", detached.stderr);
     let attached = home.say("volume attach db").ok();
     let mut page = Page([0; 4096]);
     direct(attached.line()).read_exact_at(&mut page.0, 8192).unwrap();
     assert_eq!(page.0, [0xab; 4096]);
+}
+
+#[test]
+fn what_a_power_cut_kept_from_being_written_back_is_reported_by_the_detachment() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::served();
+    home.say("volume create db gp3:size=1GiB").ok();
+    let dir = home.beside("mnt");
+    home.run(&["volume", "attach", "db", "--mount", dir.to_str().unwrap(), "--fs", "ext4"]).ok();
+    std::fs::write(dir.join("cached"), [1; 8192]).unwrap();
+    home.say("volume fault db power-cut=7").ok();
+    let detached = home
+        .say("volume detach db --json")
+        .refused(1, &["not everything could be written back", "power was cut"]);
+    assert!(!detached.json()["lost"].as_array().unwrap().is_empty(), "{}", detached.stdout);
+    assert_eq!(home.show("db")["state"], "available");
 }

@@ -2,7 +2,9 @@
 
 use std::process::Command;
 
-use crate::harness::{Home, kill_9};
+use serde_json::Value;
+
+use crate::harness::{Home, Need, calibration, can, kill_9, left_of};
 
 #[test]
 fn a_home_has_one_server_at_a_time() {
@@ -68,4 +70,58 @@ fn credits_refill_by_the_clock_and_survive_a_kill() {
     let after = share(&home);
     // 300 credits a second into 5.4 million: 0.0056 % a second.
     assert!((attached + 0.03..2.3).contains(&after), "{attached} {after}");
+}
+
+#[test]
+fn a_stop_is_refused_while_files_are_open_and_touches_nothing_until_it_is_forced() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::served();
+    let dir = home.beside("mnt");
+    home.say("volume create other gp3:size=1GiB").ok();
+    home.say("volume attach other").ok();
+    home.say("volume create db gp3:size=1GiB").ok();
+    home.run(&["volume", "attach", "db", "--mount", dir.to_str().unwrap(), "--fs", "ext4"]).ok();
+    let mut holder = Command::new("sleep").arg("60").current_dir(&dir).spawn().unwrap();
+    let named = format!("sleep (process {})", holder.id());
+    let hints = ["volume detach db --force", "serve --stop --force"];
+    home.say("serve --stop").refused(2, &["'db'", &named, hints[0], hints[1]]);
+    assert_eq!(home.show("db")["state"], "in-use");
+    assert_eq!(home.show("other")["state"], "in-use", "nothing is torn down before the check");
+    let stopped = home.say("serve --stop --force --json");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let stopped = stopped.ok();
+    let detached = stopped.json()["detached"].clone();
+    assert!(detached[0]["forced"].as_str().unwrap().contains(&named), "{detached}");
+    assert_eq!((&detached[1]["volume"], &detached[1]["forced"]), (&"other".into(), &Value::Null));
+    assert!(stopped.stderr.contains("'db' was detached by force"), "{}", stopped.stderr);
+    assert_eq!(left_of(&home.root()), Vec::<String>::new());
+}
+
+#[test]
+fn a_stop_is_refused_while_a_device_is_open_and_a_signal_forces_it() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::new();
+    std::fs::create_dir_all(home.root()).unwrap();
+    std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
+    let pid = home.serve();
+    home.say("volume create db gp3:size=1GiB").ok();
+    let device = home.say("volume attach db").ok();
+    let open = std::fs::File::open(device.line()).unwrap();
+    home.say("serve --stop").refused(2, &["'db' is in use at", device.line(), "serve --stop --force"]);
+    drop(open);
+    home.say("volume fault db stall=on").ok();
+    home.say("serve --stop").refused(2, &["'db' is stalled", "serve --stop --force"]);
+    home.say("volume fault db stall=off").ok();
+    let open = std::fs::File::open(device.line()).unwrap();
+    assert!(Command::new("kill").args(["-TERM", &pid.to_string()]).status().unwrap().success());
+    while home.root().join("control.sock").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    drop(open);
+    assert!(home.log().contains("detaching by force"), "{}", home.log());
 }

@@ -179,6 +179,8 @@ pub(crate) struct Core {
     ignore_flush: AtomicBool,
     pub(super) array_bytes: AtomicU64,
     pub(super) host_errors: AtomicU64,
+    /// Writes that came, or were still waiting, when the volume had ended.
+    pub(super) refused_writes: AtomicU64,
     pub(crate) leader: Alarm,
     pub(crate) followers: Alarm,
     pub(crate) lateness: Lateness,
@@ -200,6 +202,7 @@ impl Core {
             ignore_flush: AtomicBool::new(false),
             array_bytes: AtomicU64::new(options.array.size_bytes()),
             host_errors: AtomicU64::new(0),
+            refused_writes: AtomicU64::new(0),
             leader: Alarm::default(),
             followers: Alarm::default(),
             lateness: Lateness::new(),
@@ -252,7 +255,7 @@ impl Core {
         let mut state = self.state.lock();
         if !self.is_live() {
             drop(state);
-            return pending.reply.send(Err(IoError::PowerLost));
+            return self.refuse(pending);
         }
         pending.sequence = state.next_sequence();
         if state.stalled_since.is_some() {
@@ -316,7 +319,7 @@ impl Core {
         let mut state = self.state.lock();
         if !self.is_live() {
             drop(state);
-            return pending.reply.send(Err(IoError::PowerLost));
+            return self.refuse(pending);
         }
         if !charged {
             pending.sequence = state.next_sequence();
@@ -376,9 +379,22 @@ impl Core {
         self.lateness.record(self.clock.now().since(due));
     }
 
+    /// Answers that the volume has ended.
+    fn refuse(&self, pending: Pending) {
+        self.note_refused(pending.command);
+        pending.reply.send(Err(IoError::PowerLost));
+    }
+
+    fn note_refused(&self, command: Command) {
+        if matches!(command, Command::Write | Command::WriteZeroes) {
+            self.refused_writes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     fn apply(&self, command: Command, offset: u64, len: u32, fua: bool, data: Option<&[u8]>) -> Done {
         let _open = self.gate.read();
         if !self.is_live() {
+            self.note_refused(command);
             return Err(IoError::PowerLost);
         }
         let (store, overlay) = (&*self.store, &self.overlay);
@@ -530,7 +546,7 @@ impl Core {
             if was_live { self.overlay.flush(&self.store).and_then(|()| self.store.sync()) } else { Ok(()) };
         drop(alone);
         for pending in rest {
-            pending.reply.send(Err(IoError::PowerLost));
+            self.refuse(pending);
         }
         self.state.lock().ended = true;
         self.leader.ring_all();

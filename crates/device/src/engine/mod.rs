@@ -217,6 +217,12 @@ impl LiveVolume {
         self.core.host_errors.load(Ordering::Relaxed)
     }
 
+    /// Writes that were refused because the volume had ended, by a power cut or a stop, so far.
+    #[must_use]
+    pub fn refused_writes(&self) -> u64 {
+        self.core.refused_writes.load(Ordering::Relaxed)
+    }
+
     /// Switches faults on and off. What waited for a stall to end is then due at once.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ebbtide_volume::{Array, InstanceLimits};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::attachment::{Attachment, AttachmentInfo};
@@ -81,6 +82,21 @@ pub struct InstanceRequest {
     pub slots: u32,
 }
 
+/// How a volume was detached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Detached {
+    /// The volume.
+    pub volume: String,
+    /// Why it had to be detached by force, where a stop of the host did so.
+    pub forced: Option<String>,
+    /// What could not be written back, as texts; empty where everything is on the volume.
+    pub lost: Vec<String>,
+    /// Requests that failed during the attachment because the host's disk is full or broken.
+    pub host_errors: u64,
+    /// Whether a power cut had ended the volume, so that nothing could be written any more.
+    pub power_cut: bool,
+}
+
 /// What an attachment made outside of the block store, newest last; taken apart in reverse.
 #[derive(Debug)]
 pub(super) struct Parts {
@@ -137,19 +153,29 @@ impl Host {
     }
 
     /// Detaches a volume: unmounts it, completes what is in flight, saves its credits. With `force`
-    /// also where files are open or I/O is stalled; what was not written then is lost.
+    /// also where files are open or I/O is stalled; what was not written then is lost. The answer
+    /// says what could not be written back.
     ///
     /// # Errors
     /// [`HostError::InUse`] and [`HostError::Stalled`] without `force`; the volume stays attached.
-    pub fn detach(&self, volume: &str, force: bool, progress: Progress<'_>) -> Result<(), HostError> {
+    pub fn detach(&self, volume: &str, force: bool, progress: Progress<'_>) -> Result<Detached, HostError> {
         let (reserved, attachment) = self.shared.reserve_attached(volume, "being detached")?;
         if attachment.is_stalled() && !force {
             return Err(HostError::Stalled { volume: volume.to_owned() });
         }
-        attachment.parts.lock().take_apart(attachment.live(), force, progress)?;
+        let live = attachment.live();
+        let power_cut = !live.is_live();
+        let lost = attachment.parts.lock().take_apart(live, force, progress)?;
         self.shared.save_credits(&attachment);
+        let detached = Detached {
+            volume: volume.to_owned(),
+            forced: None,
+            lost,
+            host_errors: live.host_errors(),
+            power_cut,
+        };
         reserved.release(attachment);
-        Ok(())
+        Ok(detached)
     }
 }
 
@@ -242,18 +268,32 @@ impl Parts {
         self.block.as_ref().map_or(Ok(()), BlockExport::grow)
     }
 
-    /// Takes everything apart. Where it fails, what is left can be taken apart later.
+    /// Takes everything apart and answers what could not be written back. Where it fails, what is
+    /// left can be taken apart later.
     pub(super) fn take_apart(
         &mut self,
         live: &LiveVolume,
         force: bool,
         progress: Progress<'_>,
-    ) -> Result<(), HostError> {
+    ) -> Result<Vec<String>, HostError> {
+        let mut lost = Vec::new();
+        let refused = live.refused_writes();
+        let stop = |lost: &mut Vec<String>| {
+            if let Err(error) = live.stop() {
+                note_loss(lost, live.name(), "ending the volume", &error);
+            }
+        };
         if force && live.faults().stalled {
             // Nothing stalled will ever complete: it fails now, so that nobody waits for it below.
-            live.stop()?;
+            stop(&mut lost);
         }
-        self.release_device(live.name(), force, progress)?;
+        let ended = !live.is_live();
+        let mut unwritten = Vec::new();
+        self.release_device(live.name(), force, &mut unwritten, progress)?;
+        // A volume that has ended refuses even a flush with nothing to write.
+        if !ended || live.refused_writes() > refused {
+            lost.append(&mut unwritten);
+        }
         if let Some(block) = &mut self.block {
             block.take_apart(force)?;
             self.block = None;
@@ -265,40 +305,69 @@ impl Parts {
         if !live.drain(DRAIN) {
             tracing::warn!(volume = live.name(), "requests in flight are dropped");
         }
-        live.stop()?;
-        self.forget()
+        stop(&mut lost);
+        self.forget()?;
+        Ok(lost)
     }
 
-    /// Unmounts what is mounted from the block device and makes sure that nobody has it open.
-    fn release_device(&mut self, volume: &str, force: bool, progress: Progress<'_>) -> Result<(), HostError> {
+    /// Checks that nobody uses what was made, without touching any of it.
+    pub(super) fn require_unused(&self, volume: &str) -> Result<(), HostError> {
         let Some(block) = &self.block else { return Ok(()) };
         let device = block.device();
-        let in_use = |at: &Path, holders: &[holders::Holder]| HostError::InUse {
-            volume: volume.to_owned(),
-            at: at.to_owned(),
-            holders: holders::name(holders),
-        };
-        let mounted = mounts_of_loop(device).map_err(HostError::io("list the mounts"))?;
+        let mounted = self.require_own_mounts(volume, device)?;
+        let users = mounted.iter().map(|dir| (dir.as_path(), holders::of_directory(dir)));
+        let users = users.chain([(device, holders::of_device(device))]);
+        match users.into_iter().find(|(_, holders)| !holders.is_empty()) {
+            Some((at, holders)) => Err(in_use(volume, at, &holders)),
+            None => Ok(()),
+        }
+    }
+
+    /// Where the device is mounted.
+    fn mounts(&self, device: &Path) -> Result<Vec<PathBuf>, HostError> {
+        mounts_of_loop(device).map_err(HostError::io("list the mounts"))
+    }
+
+    /// Where the device is mounted, unless somebody else has mounted it.
+    fn require_own_mounts(&self, volume: &str, device: &Path) -> Result<Vec<PathBuf>, HostError> {
+        let mounted = self.mounts(device)?;
         let ours = |dir: &Path| self.mounted && self.record.mount_dir.as_deref() == Some(dir);
-        if let Some(foreign) = mounted.iter().find(|dir| !ours(dir))
-            && !force
-        {
-            return Err(HostError::InUse {
+        match mounted.iter().find(|dir| !ours(dir)) {
+            Some(foreign) => Err(HostError::InUse {
                 volume: volume.to_owned(),
                 at: device.to_owned(),
                 holders: format!("mounted on {}", foreign.display()),
-            });
+            }),
+            None => Ok(mounted),
         }
+    }
+
+    /// Unmounts what is mounted from the block device and makes sure that nobody has it open.
+    fn release_device(
+        &mut self,
+        volume: &str,
+        force: bool,
+        lost: &mut Vec<String>,
+        progress: Progress<'_>,
+    ) -> Result<(), HostError> {
+        let Some(block) = &self.block else { return Ok(()) };
+        let device = block.device();
+        let mounted = if force { self.mounts(device)? } else { self.require_own_mounts(volume, device)? };
         for dir in &mounted {
+            // Unmounting alone does not say what could not be written.
+            let action = format!("writing back {}", dir.display());
+            progress(&action);
+            if let Err(error) = filesystem::sync(dir, &|past| progress(&waiting(&action, past))) {
+                note_loss(lost, volume, &action, &error);
+            }
             let action = format!("unmounting {}", dir.display());
             progress(&action);
             match filesystem::unmount(dir, false, &|past| progress(&waiting(&action, past))) {
                 Err(error) if error.is_busy() && !force => {
-                    return Err(in_use(dir, &holders::of_directory(dir)));
+                    return Err(in_use(volume, dir, &holders::of_directory(dir)));
                 }
                 Err(error) if force => {
                     tracing::warn!(volume, %error, "detaching the mount while it is in use");
-                    let _ = filesystem::sync(dir, &|past| progress(&waiting("writing back", past)));
                     filesystem::unmount(dir, true, &|_| ())?;
                 }
                 other => other?,
@@ -307,14 +376,14 @@ impl Parts {
         self.mounted = false;
         let holders = holders::of_device(device);
         if !holders.is_empty() && !force {
-            return Err(in_use(device, &holders));
+            return Err(in_use(volume, device, &holders));
         }
         // What was written through the device's own page cache goes out now, in a child process:
         // closing the device here would write it too, with a thread that must not wait for itself.
         let action = format!("writing back {}", device.display());
         let synced = filesystem::sync_device(device, &|past| progress(&waiting(&action, past)));
         if let Err(error) = synced {
-            tracing::warn!(volume, %error, "not everything could be written back");
+            note_loss(lost, volume, &action, &error);
         }
         Ok(())
     }
@@ -335,6 +404,17 @@ impl Parts {
             _ => Ok(()),
         }
     }
+}
+
+fn in_use(volume: &str, at: &Path, holders: &[holders::Holder]) -> HostError {
+    HostError::InUse { volume: volume.to_owned(), at: at.to_owned(), holders: holders::name(holders) }
+}
+
+/// Keeps, and logs, that something could not be written back.
+fn note_loss(lost: &mut Vec<String>, volume: &str, action: &str, error: &dyn std::error::Error) {
+    tracing::warn!(volume, %error, "not everything could be written back");
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    lost.push(causes.fold(format!("{action}: {error}"), |text, cause| format!("{text}: {cause}")));
 }
 
 fn waiting(action: &str, past: Duration) -> String {

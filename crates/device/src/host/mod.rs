@@ -31,7 +31,7 @@ use serde_json::Value;
 use crate::clock::{Clock as _, MonotonicClock};
 use crate::store::{Store, StoreOptions};
 
-pub use attach::{AttachRequest, Export, InstanceRequest, MountRequest};
+pub use attach::{AttachRequest, Detached, Export, InstanceRequest, MountRequest};
 pub use attachment::{Attachment, AttachmentInfo};
 pub use calibrate::{Calibration, Figures};
 pub use error::HostError;
@@ -233,10 +233,45 @@ impl Host {
         Ok(work(attachment.as_deref()))
     }
 
-    /// Detaches everything and attaches nothing any more: writes back what is mounted, saves the credits, closes the store's
-    /// volumes. What cannot be detached in order is detached by force, and the log says so.
-    pub fn stop(&self) {
+    /// Why attached volumes cannot be detached in order, one refusal for each that is in use;
+    /// nothing is touched.
+    #[must_use]
+    pub fn in_use(&self) -> Vec<HostError> {
+        let attachments = self.shared.attachments();
+        let refusals = attachments.iter().filter_map(|attachment| {
+            let volume = attachment.live().name();
+            if attachment.is_stalled() {
+                return Some(HostError::Stalled { volume: volume.to_owned() });
+            }
+            attachment.parts.lock().require_unused(volume).err()
+        });
+        refusals.collect()
+    }
+
+    /// Detaches everything in order and attaches nothing any more: writes back what is mounted, saves the credits, closes the
+    /// store's volumes. Ask [`Self::in_use`] before.
+    ///
+    /// # Errors
+    /// Where a volume has come into use meanwhile: it and those after it stay attached.
+    pub fn stop_in_order(&self, progress: Progress<'_>) -> Result<Vec<Detached>, HostError> {
+        let stopped = self.stop_each(|name| self.detach(name, false, progress).map(Some));
+        self.shared.slots.lock().closed = stopped.is_ok();
+        stopped
+    }
+
+    /// Detaches everything: as [`Self::stop_in_order`], but what cannot be detached in order is
+    /// detached by force, which the log and the answer say.
+    pub fn stop(&self, progress: Progress<'_>) -> Vec<Detached> {
+        let detached = self.stop_each(|name| Ok(self.stop_one(name, progress)));
+        detached.expect("detaching by force is never refused")
+    }
+
+    fn stop_each(
+        &self,
+        detach: impl Fn(&str) -> Result<Option<Detached>, HostError>,
+    ) -> Result<Vec<Detached>, HostError> {
         self.shared.slots.lock().closed = true;
+        let mut all = Vec::new();
         loop {
             let next = self.shared.slots.lock().by_name.iter().find_map(|(name, slot)| match slot {
                 Slot::Attached(_) => Some(name.clone()),
@@ -244,27 +279,43 @@ impl Host {
             });
             let busy = self.shared.slots.lock().by_name.values().any(|slot| matches!(slot, Slot::Busy(_)));
             match next {
-                Some(name) => self.stop_one(&name),
+                Some(name) => all.extend(detach(&name)?),
                 None if busy => std::thread::sleep(Duration::from_millis(20)),
                 None => break,
             }
         }
         drop(self.keeper.lock().take());
+        Ok(all)
     }
 
-    fn stop_one(&self, name: &str) {
-        if let Status::Attached(attachment) = self.status(name) {
+    fn stop_one(&self, name: &str, progress: Progress<'_>) -> Option<Detached> {
+        let mut forced = Vec::new();
+        if let Status::Attached(attachment) = self.status(name)
+            && attachment.is_stalled()
+        {
+            tracing::warn!(volume = name, "ending its stall");
             attachment.end_stall();
+            forced.push("its I/O was stalled: the stall was ended".to_owned());
         }
-        let progress = |text: &str| tracing::info!(volume = name, "{text}");
-        match self.detach(name, false, &progress) {
-            Ok(()) => tracing::info!(volume = name, "detached"),
+        let progress = |text: &str| {
+            tracing::info!(volume = name, "{text}");
+            progress(text);
+        };
+        let detached = self.detach(name, false, &progress).or_else(|error| {
+            tracing::warn!(volume = name, %error, "detaching by force");
+            forced.push(error.to_string());
+            self.detach(name, true, &progress)
+        });
+        match detached {
+            Ok(detached) => {
+                tracing::info!(volume = name, "detached");
+                let forced = (!forced.is_empty()).then(|| forced.join("; "));
+                Some(Detached { forced, ..detached })
+            }
             Err(error) => {
-                tracing::warn!(volume = name, %error, "detaching by force");
-                if let Err(error) = self.detach(name, true, &progress) {
-                    tracing::error!(volume = name, %error, "not detached; the next command clears it");
-                    self.shared.slots.lock().by_name.remove(name);
-                }
+                tracing::error!(volume = name, %error, "not detached; the next command clears it");
+                self.shared.slots.lock().by_name.remove(name);
+                None
             }
         }
     }

@@ -113,7 +113,7 @@ fn a_volume_that_was_changed_since_it_was_looked_at_is_not_attached() {
 #[test]
 fn a_stopped_host_attaches_nothing() {
     let rig = Rig::new();
-    rig.host.stop();
+    rig.host.stop(&|_| ());
     let refused = rig.attach(rig.nbd()).map(drop).unwrap_err();
     assert!(refused.to_string().contains("stopping"), "{refused}");
 }
