@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ebbtide_catalog::{Catalog, CatalogError, Resolved, Spec};
+use ebbtide_device::engine::EngineError;
 use ebbtide_device::host::{Detached, Home, Host, HostError};
+use ebbtide_device::nbd::NbdError;
 use ebbtide_device::store::StoreError;
 use serde_json::{Value, json};
 
@@ -233,6 +235,43 @@ pub(super) fn refuse_host(error: HostError) -> anyhow::Error {
         E::Stalled { volume } => Refusal::usage(message)
             .hint(format!("'ebbtide volume fault {volume} stall=off' lets it go on; --force drops it"))
             .into(),
-        other => anyhow::Error::new(other).context(Refusal::environment("the host does not allow it")),
+        E::Engine(error) => refuse_engine(error),
+        E::Nbd(error) => refuse_nbd(error),
+        E::NoSpace { .. } => Refusal::environment(message)
+            .hint("free space on the disk that holds the home, or choose another --home")
+            .into(),
+        E::Home(_) | E::Fuse(_) | E::Loop(_) | E::Tool(_) | E::Io { .. } => not_allowed(error),
+        other => not_allowed(other),
+    }
+}
+
+fn not_allowed(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
+    anyhow::Error::new(error).context(Refusal::environment("the host does not allow it"))
+}
+
+/// The engine's refusals.
+fn refuse_engine(error: EngineError) -> anyhow::Error {
+    use EngineError as E;
+    match error {
+        E::Store(error) => refuse_store(error),
+        // Both were checked when the volume was created.
+        E::BlockBytes(_) | E::StoreTooSmall { .. } => {
+            anyhow::Error::new(error).context(Refusal::invariant("the stored volume contradicts itself"))
+        }
+        other => not_allowed(other),
+    }
+}
+
+/// The NBD server's refusals: an address that cannot be used is the request being wrong.
+fn refuse_nbd(error: NbdError) -> anyhow::Error {
+    use NbdError as E;
+    match error {
+        E::Address { .. }
+        | E::PathTooLong { .. }
+        | E::ExportName { .. }
+        | E::InUse { .. }
+        | E::NotASocket { .. }
+        | E::BeyondLoopback { .. } => Refusal::usage(error.to_string()).into(),
+        other => not_allowed(other),
     }
 }

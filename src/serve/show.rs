@@ -72,6 +72,7 @@ impl Service {
             modification: meta.as_ref().and_then(modification_view),
             attachment: attachment.map(|attachment| attachment_view(attachment)),
             host_too_slow: attachment.map(|at| at.info().host_too_slow.clone()).unwrap_or_default(),
+            not_calibrated: attachment.and_then(|at| at.info().not_calibrated.clone()),
             damage: info.damage.as_ref().map(ToString::to_string),
         }
     }

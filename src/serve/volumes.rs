@@ -80,7 +80,8 @@ impl Service {
         let array = self.array_of(&info, &meta)?;
         let export = export_of(args)?;
         let instance = args.instance.as_deref().map(|text| self.instance_of(text)).transpose()?;
-        let host_too_slow = self.compare_with_host(&array, instance.as_ref(), &export, progress)?;
+        let compared = self.compare_with_host(&array, instance.as_ref(), &export, progress);
+        let host_too_slow = compared.exceeded;
         if !host_too_slow.is_empty() && !args.over_limit {
             return Err(Refusal::environment(format!(
                 "volume '{}' is faster than this host: {}",
@@ -102,6 +103,7 @@ impl Service {
             instance,
             export,
             host_too_slow,
+            not_calibrated: compared.not_calibrated,
         };
         self.host.attach(request, progress).map_err(refuse_host)?;
         self.show(&args.name)

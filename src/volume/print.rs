@@ -46,6 +46,12 @@ fn attached(volume: &VolumeView) {
     for figure in &volume.host_too_slow {
         eprintln!("warning: this host is too slow for the volume: {figure}");
     }
+    if let Some(why) = &volume.not_calibrated {
+        eprintln!(
+            "warning: it is not known whether this host can carry the volume: calibrating failed: {why}"
+        );
+        eprintln!("hint: mend that, then 'ebbtide volume calibrate', and attach the volume again");
+    }
 }
 
 fn list(volumes: &[VolumeView]) {
@@ -74,7 +80,11 @@ fn state(volume: &VolumeView) -> &'static str {
 
 fn place(volume: &VolumeView) -> String {
     let Some(at) = &volume.attachment else { return "-".to_owned() };
-    let mark = if volume.host_too_slow.is_empty() { "" } else { " (host too slow)" };
+    let mark = match (&volume.not_calibrated, volume.host_too_slow.is_empty()) {
+        (Some(_), _) => " (host not calibrated)",
+        (None, false) => " (host too slow)",
+        (None, true) => "",
+    };
     let at = at.mount.as_deref().or(at.device.as_deref()).or(at.uri.as_deref());
     format!("{}{mark}", at.unwrap_or("-"))
 }
@@ -116,6 +126,9 @@ fn show(detail: &VolumeDetail) {
     }
     for figure in &volume.host_too_slow {
         row("host", &format!("too slow: {figure}"));
+    }
+    if let Some(why) = &volume.not_calibrated {
+        row("host", &format!("not calibrated: {why}"));
     }
     if let Some(live) = &detail.live {
         show_live(live, &row);

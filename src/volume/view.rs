@@ -44,6 +44,8 @@ pub(crate) struct VolumeView {
     pub(crate) attachment: Option<AttachmentView>,
     /// In which figures the volume exceeds what the host can carry; empty where it does not.
     pub(crate) host_too_slow: Vec<String>,
+    /// Why it is not known whether the host can carry it; null where it is known, or detached.
+    pub(crate) not_calibrated: Option<String>,
     /// What is damaged in the store.
     pub(crate) damage: Option<String>,
 }

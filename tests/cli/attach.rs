@@ -270,3 +270,30 @@ fn a_full_disk_of_the_host_is_an_error_of_the_guest_and_shows() {
         std::panic::resume_unwind(panic);
     }
 }
+
+#[test]
+fn a_calibration_without_room_leaves_nothing_and_does_not_keep_a_volume_from_being_attached() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::new();
+    let small = home.beside("home");
+    std::fs::create_dir(&small).unwrap();
+    tool("mount", &["-t", "tmpfs", "-o", "size=24m", "none", small.to_str().unwrap()]);
+    let tried = std::panic::catch_unwind(|| {
+        home.serve();
+        home.say("volume create db gp3:size=1GiB").ok();
+        home.say("volume calibrate --quick").refused(3, &["needs 80 MiB", "hint: "]);
+        assert!(!small.join("calibration.store").exists());
+        let attached = home.say("volume attach db").ok();
+        assert!(attached.stderr.contains("calibrating failed"), "{}", attached.stderr);
+        assert!(!small.join("calibration.store").exists());
+        assert!(home.show("db")["not_calibrated"].as_str().unwrap().contains("needs 80 MiB"));
+        assert!(home.say("volume list").ok().stdout.contains("host not calibrated"));
+        home.say("serve --stop").ok();
+    });
+    tool("umount", &["--lazy", small.to_str().unwrap()]);
+    if let Err(panic) = tried {
+        std::panic::resume_unwind(panic);
+    }
+}

@@ -166,3 +166,24 @@ fn output_that_cannot_be_written_is_an_error_and_a_reader_that_left_is_none() {
         assert_eq!(home.say_into_a_closed_pipe(words).ok().stderr, "", "{words}");
     }
 }
+
+#[test]
+fn a_name_or_a_path_that_is_taken_is_an_error_of_usage_everywhere() {
+    let home = Home::served();
+    home.say("volume create maria gp3:size=1GiB").ok();
+    home.say("volume create db gp3:size=1GiB").ok();
+    home.say("volume create db gp3:size=1GiB").refused(2, &["'db' exists already"]);
+    let ordinary = home.beside("ordinary");
+    std::fs::write(&ordinary, "not a socket").unwrap();
+    let nbd = |path: &std::path::Path| format!("unix:{}", path.display());
+    home.run(&["volume", "attach", "maria", "--nbd", &nbd(&ordinary)])
+        .refused(2, &[ordinary.to_str().unwrap(), "is not a socket"]);
+    assert_eq!(std::fs::read_to_string(&ordinary).unwrap(), "not a socket");
+    let socket = nbd(&home.beside("maria.sock"));
+    home.run(&["volume", "attach", "maria", "--nbd", &socket]).ok();
+    home.run(&["volume", "attach", "db", "--nbd", &socket]).refused(2, &["is in use by another server"]);
+    home.say("volume crash-image maria db").refused(2, &["'db' exists already"]);
+    home.say("volume crash-image maria Not/A/Name").refused(2, &["is not a valid name"]);
+    home.say("snapshot create monday --volume maria").ok();
+    home.say("snapshot create monday --volume maria").refused(2, &["'monday' exists already"]);
+}

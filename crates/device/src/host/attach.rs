@@ -44,6 +44,8 @@ pub struct AttachRequest {
     pub export: Export,
     /// In which figures it exceeds what the host can carry; it is marked with them.
     pub host_too_slow: Vec<String>,
+    /// Why it is not known whether the host can carry it; none where it is known.
+    pub not_calibrated: Option<String>,
 }
 
 /// How the outside sees a volume.
@@ -137,6 +139,7 @@ impl Host {
         let mut info = AttachmentInfo {
             instance: request.instance.map(|instance| instance.id),
             host_too_slow: request.host_too_slow,
+            not_calibrated: request.not_calibrated,
             ..AttachmentInfo::nowhere(&request.volume, self.now())
         };
         let mut parts = Parts::new(self.home().clone(), &request.volume);

@@ -40,6 +40,8 @@ pub struct AttachmentInfo {
     pub since: Nanos,
     /// In which figures the volume exceeds what the host can carry.
     pub host_too_slow: Vec<String>,
+    /// Why it is not known whether the host can carry the volume; none where it is known.
+    pub not_calibrated: Option<String>,
 }
 
 impl AttachmentInfo {
@@ -55,6 +57,7 @@ impl AttachmentInfo {
             instance: None,
             since,
             host_too_slow: Vec::new(),
+            not_calibrated: None,
         }
     }
 

@@ -106,6 +106,21 @@ pub enum HostError {
         /// The volume.
         volume: String,
     },
+    /// The host's disk has too little room for a calibration.
+    #[error(
+        "calibrating needs {} MiB on the disk that holds {}, and {} MiB are free",
+        needed >> 20,
+        dir.display(),
+        free >> 20
+    )]
+    NoSpace {
+        /// The home.
+        dir: PathBuf,
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that it takes.
+        needed: u64,
+    },
     /// The kernel or the host's file system refused.
     #[error("cannot {action}")]
     Io {

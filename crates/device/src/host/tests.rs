@@ -45,6 +45,7 @@ impl Rig {
             instance: None,
             export,
             host_too_slow: Vec::new(),
+            not_calibrated: None,
         };
         self.host.attach(request, &|_| ())
     }

@@ -30,6 +30,9 @@ pub(super) const NAME: &str = ".calibration";
 const VOLUME: &str = "calibration";
 /// Size of its volume: it stays in the host's page cache, since the path is measured, not the disk.
 const SIZE: u64 = 64 * MIB;
+/// Host space that a calibration needs: its volume, what its writes take until the space of those
+/// before them is free again, and the store's own files.
+const SPACE: u64 = SIZE + SIZE / 4;
 /// InnoDB's page.
 const PAGE: u32 = 16 << 10;
 /// The largest I/O that EBS counts as one.
@@ -60,9 +63,22 @@ pub(super) fn remove_scratch(home: &Home) -> Result<(), HostError> {
     }
 }
 
+/// Checks that the host's disk has room for a calibration. Where it does not say, it is tried.
+fn require_space(home: &Home) -> Result<(), HostError> {
+    match rustix::fs::statvfs(home.root()) {
+        Ok(disk) if disk.f_bavail.saturating_mul(disk.f_frsize) < SPACE => Err(HostError::NoSpace {
+            dir: home.root().to_owned(),
+            free: disk.f_bavail.saturating_mul(disk.f_frsize),
+            needed: SPACE,
+        }),
+        _ => Ok(()),
+    }
+}
+
 impl Bench {
     pub(super) fn new(home: &Home, quick: bool) -> Result<Self, HostError> {
         remove_scratch(home)?;
+        require_space(home)?;
         let store = Store::open(&home.scratch_dir(), StoreOptions::default())?;
         store.create_volume(VOLUME, SIZE, serde_json::Value::Null)?;
         let data = store.open_volume(VOLUME)?;

@@ -141,12 +141,15 @@ impl Host {
     /// Measures what this host carries and keeps the result in the home.
     ///
     /// # Errors
-    /// Where the measurement cannot be made; the former calibration stays.
+    /// Where the measurement cannot be made, [`HostError::NoSpace`] above all; the former calibration
+    /// stays, and nothing else does.
     pub fn calibrate(&self, quick: bool, progress: Progress<'_>) -> Result<Calibration, HostError> {
         let _reserved = self.shared.reserve(measure::NAME, "calibrating")?;
-        let measured = measure::Bench::new(self.home(), quick)?.run(progress);
-        measure::remove_scratch(self.home())?;
+        // The bench is gone, and its store closed, before that is removed.
+        let measured = measure::Bench::new(self.home(), quick).and_then(|bench| bench.run(progress));
+        let removed = measure::remove_scratch(self.home());
         let (block, nbd, pacing_idle, pacing_loaded) = measured?;
+        removed?;
         let calibration = Calibration {
             measured_unix_s: self.now().0 / 1_000_000_000,
             kernel: kernel(),
