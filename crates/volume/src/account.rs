@@ -25,19 +25,25 @@ pub(crate) struct Charge {
 const NO_STREAM: u64 = u64::MAX;
 
 /// Follows the streams of one volume.
+///
+/// A kernel with several queues lets the requests of one stream overtake each other by a little, so a
+/// stream grows at both ends, and two that meet become one; what was paid for both is given back.
 #[derive(Debug, Clone)]
 pub(crate) struct Accountant {
     rules: Accounting,
-    /// Where each stream goes on, with its operation: see [`key`].
+    /// Where each stream begins and goes on, with its operation: see [`key`].
+    begin: [u64; STREAMS],
     next: [u64; STREAMS],
-    /// Bytes of each stream's last unit that are used.
-    used: [u64; STREAMS],
+    /// Bytes of each stream's units that are paid for and not used yet.
+    room: [u64; STREAMS],
     /// When the I/O that last extended each stream completes.
     in_flight_until: [Nanos; STREAMS],
     /// Streams that went on since the hand last passed them: they get a second chance.
     continued: [bool; STREAMS],
     hand: usize,
     current: usize,
+    /// Units that were paid for both of two streams that then met; the next ones are free.
+    overpaid: u64,
 }
 
 /// A place and an operation in one word. Offsets are below 2^63, since sizes are.
@@ -45,16 +51,25 @@ const fn key(offset: u64, op: Op) -> u64 {
     offset << 1 | matches!(op, Op::Write) as u64
 }
 
+/// The stream with this key, without branches: this is on the path of every I/O.
+#[inline]
+fn find(keys: &[u64; STREAMS], wanted: u64) -> Option<usize> {
+    let found = (0..STREAMS).fold(STREAMS, |found, n| if keys[n] == wanted { n } else { found });
+    (found < STREAMS).then_some(found)
+}
+
 impl Accountant {
     pub(crate) const fn new(rules: Accounting) -> Self {
         Self {
             rules,
+            begin: [NO_STREAM; STREAMS],
             next: [NO_STREAM; STREAMS],
-            used: [0; STREAMS],
+            room: [0; STREAMS],
             in_flight_until: [Nanos::ZERO; STREAMS],
             continued: [false; STREAMS],
             hand: 0,
             current: 0,
+            overpaid: 0,
         }
     }
 
@@ -67,24 +82,34 @@ impl Accountant {
     pub(crate) fn charge(&mut self, io: Io, now: Nanos) -> Charge {
         let unit = u64::from(self.rules.unit_bytes);
         let len = u64::from(io.len);
-        let wanted = key(io.offset, io.op);
-        let found = (0..STREAMS).fold(STREAMS, |found, n| if self.next[n] == wanted { n } else { found });
-        let sequential = found < STREAMS;
-        let (slot, room) = if sequential {
-            self.continued[found] = true;
-            (found, if self.joins(found, now) { unit - self.used[found] } else { 0 })
+        let (from, to) = (key(io.offset, io.op), key(io.offset + len, io.op));
+        let (slot, sequential) = if let Some(stream) = find(&self.next, from) {
+            self.next[stream] = to;
+            (stream, true)
+        } else if let Some(stream) = find(&self.begin, to) {
+            self.begin[stream] = from;
+            (stream, true)
         } else {
-            (self.give_up_one(), 0)
+            (self.begin_stream(from, to), false)
         };
-        let fresh = len.saturating_sub(room);
+        self.current = slot;
+        if sequential {
+            self.continued[slot] = true;
+            if !self.joins(slot, now) {
+                self.room[slot] = 0;
+            }
+            self.absorb(slot);
+        }
+        let fresh = len.saturating_sub(self.room[slot]);
         let operations = match fresh {
             0 => 0,
             _ if fresh <= unit => 1,
             _ => fresh.div_ceil(unit),
         };
-        self.used[slot] = if operations == 0 { unit - room + len } else { fresh - (operations - 1) * unit };
-        self.next[slot] = key(io.offset + len, io.op);
-        self.current = slot;
+        self.room[slot] = self.room[slot] + operations * unit - len;
+        let paid_before = operations.min(self.overpaid);
+        self.overpaid -= paid_before;
+        let operations = operations - paid_before;
         let bytes = if self.rules.whole_units { operations * unit } else { len };
         Charge { operations, bytes, sequential }
     }
@@ -97,6 +122,22 @@ impl Accountant {
         }
     }
 
+    /// Takes over the stream that begins where this one now ends.
+    fn absorb(&mut self, slot: usize) {
+        let Some(other) = find(&self.begin, self.next[slot]).filter(|&other| other != slot) else { return };
+        self.next[slot] = self.next[other];
+        if self.rules.merge != Merge::Never {
+            let unit = u64::from(self.rules.unit_bytes);
+            let room = self.room[slot] + self.room[other];
+            self.room[slot] = room % unit;
+            self.overpaid += room / unit;
+        }
+        self.in_flight_until[slot] = self.in_flight_until[slot].max(self.in_flight_until[other]);
+        self.begin[other] = NO_STREAM;
+        self.next[other] = NO_STREAM;
+        self.continued[other] = false;
+    }
+
     /// Notes when the I/O that was charged last completes.
     #[inline]
     pub(crate) fn completes(&mut self, at: Nanos) {
@@ -104,16 +145,17 @@ impl Accountant {
         *until = (*until).max(at);
     }
 
-    /// Frees a slot: of a stream that has not gone on for a while.
+    /// Gives a slot to a new stream: that of one that has not gone on for a while.
     #[inline]
-    fn give_up_one(&mut self) -> usize {
+    fn begin_stream(&mut self, begin: u64, next: u64) -> usize {
         while self.continued[self.hand] {
             self.continued[self.hand] = false;
             self.hand = (self.hand + 1) % STREAMS;
         }
         let slot = self.hand;
         self.hand = (slot + 1) % STREAMS;
-        self.in_flight_until[slot] = Nanos::ZERO;
+        (self.begin[slot], self.next[slot]) = (begin, next);
+        (self.room[slot], self.in_flight_until[slot]) = (0, Nanos::ZERO);
         slot
     }
 }

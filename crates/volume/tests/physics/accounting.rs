@@ -80,3 +80,25 @@ fn a_read_does_not_merge_with_a_write_beside_it() {
     let second = volume.submit(Io { op: Op::Read, offset: 4096, len: 4096 }, T0, &mut rng, None);
     assert_eq!((first.operations, second.operations), (1, 1));
 }
+
+#[test]
+fn requests_of_a_stream_that_overtake_each_other_cost_no_more() {
+    // A 16 MiB scan in requests of 256 KiB, each swapped with one up to three places later.
+    let mut order: Vec<u64> = (0..64).collect();
+    for n in (0..60).step_by(3) {
+        order.swap(usize::try_from(n).unwrap(), usize::try_from(n + 1 + n % 3).unwrap());
+    }
+    let scan: Vec<_> = order.iter().map(|&n| ((n * 256) << 10, 256 << 10)).collect();
+    let mut hdd = Array::single(st1(1), T0).unwrap();
+    let cost: u64 = operations(&mut hdd, &scan).iter().sum();
+    assert!((16..=18).contains(&cost), "16 MiB of a scan cost {cost} operations of 1 MiB");
+    assert_eq!(operations(&mut ssd(), &scan).iter().sum::<u64>(), 64, "256 KiB are a whole unit on SSD");
+}
+
+#[test]
+fn streams_that_meet_become_one_and_nothing_is_paid_twice() {
+    let mut hdd = Array::single(st1(1), T0).unwrap();
+    // The second quarter of a MiB comes first, the first closes the gap, and the rest is paid for.
+    let kib = |n: u32| (u64::from(n) << 10, 256 << 10);
+    assert_eq!(operations(&mut hdd, &[kib(256), kib(0), kib(512), kib(768), kib(1024)]), [1, 0, 0, 0, 1]);
+}

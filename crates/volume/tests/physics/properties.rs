@@ -62,8 +62,8 @@ fn never_more_than_allowed(granted: &[(Nanos, u64)], rate: u64, saved: u64) -> R
         let mut sum = 0_u128;
         for &(at, units) in &granted[first..] {
             sum += u128::from(units);
-            let span = u128::from(at.since(granted[first].0).0);
-            // The first I/O of the window was earned before it.
+            let span = u128::from(at.since(granted[first].0).0) + 1;
+            // The first I/O of the window was earned before it, and times are whole nanoseconds.
             let earned =
                 u128::from(rate) * span / 1_000_000_000 + u128::from(saved) + u128::from(granted[first].1);
             prop_assert!(sum <= earned + 1, "{sum} units in {span} ns at {rate}/s with {saved} saved");
