@@ -98,7 +98,7 @@ impl Accountant {
             if !self.joins(slot, now) {
                 self.room[slot] = 0;
             }
-            self.absorb(slot);
+            self.absorb(slot, now);
         }
         let fresh = len.saturating_sub(self.room[slot]);
         let operations = match fresh {
@@ -123,10 +123,10 @@ impl Accountant {
     }
 
     /// Takes over the stream that begins where this one now ends.
-    fn absorb(&mut self, slot: usize) {
+    fn absorb(&mut self, slot: usize, now: Nanos) {
         let Some(other) = find(&self.begin, self.next[slot]).filter(|&other| other != slot) else { return };
         self.next[slot] = self.next[other];
-        if self.rules.merge != Merge::Never {
+        if self.joins(other, now) {
             let unit = u64::from(self.rules.unit_bytes);
             let room = self.room[slot] + self.room[other];
             self.room[slot] = room % unit;

@@ -102,3 +102,15 @@ fn streams_that_meet_become_one_and_nothing_is_paid_twice() {
     let kib = |n: u32| (u64::from(n) << 10, 256 << 10);
     assert_eq!(operations(&mut hdd, &[kib(256), kib(0), kib(512), kib(768), kib(1024)]), [1, 0, 0, 0, 1]);
 }
+
+#[test]
+fn an_ssd_gives_nothing_back_for_what_had_completed_before_the_streams_met() {
+    let mut volume = ssd();
+    let mut rng = rng(6);
+    let mut now = T0;
+    for offset in [4096, 12288, 0, 8192, 1 << 30] {
+        let grant = volume.submit(Io { op: Op::Write, offset, len: 4096 }, now, &mut rng, None);
+        assert_eq!(grant.operations, 1, "the write at {offset} is alone in flight");
+        now = grant.completes;
+    }
+}
