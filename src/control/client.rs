@@ -210,6 +210,6 @@ mod tests {
         });
         let broken = exchange(client, &Request::VolumeList, &mut |_| ());
         assert!(matches!(broken, Err(Broken::Off)), "{broken:?}");
-        assert_eq!(reader.join().unwrap(), "{\"v\":1,\"request\":\"volume-list\"}\n");
+        assert_eq!(reader.join().unwrap(), format!("{{\"v\":{VERSION},\"request\":\"volume-list\"}}\n"));
     }
 }

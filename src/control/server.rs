@@ -131,16 +131,20 @@ mod tests {
 
     #[test]
     fn a_request_of_another_version_is_refused_for_its_version() {
-        let Reply::Failed(report) = answer_to("{\"v\":2,\"request\":{\"dance\":1}}\n") else {
-            panic!("it was accepted")
-        };
+        let dance =
+            |version: u32| match answer_to(&format!("{{\"v\":{version},\"request\":{{\"dance\":1}}}}\n")) {
+                Reply::Failed(report) => report,
+                other => panic!("it was accepted: {other:?}"),
+            };
+        let report = dance(VERSION + 1);
         assert_eq!(report.exit, Exit::Usage);
-        assert!(report.chain[0].contains("version 2"), "{report}");
-        let Reply::Failed(report) = answer_to("{\"v\":1,\"request\":{\"dance\":1}}\n") else {
-            panic!("it was accepted")
-        };
+        assert!(report.chain[0].contains(&format!("client version {}", VERSION + 1)), "{report}");
+        let report = dance(VERSION);
         assert!(report.chain[0].contains("dance"), "{report}");
         assert!(matches!(answer_to("hello\n"), Reply::Failed(_)));
-        assert!(matches!(answer_to("{\"v\":1,\"request\":\"ping\"}\n"), Reply::Done { .. }));
+        assert!(matches!(
+            answer_to(&format!("{{\"v\":{VERSION},\"request\":\"ping\"}}\n")),
+            Reply::Done { .. }
+        ));
     }
 }
