@@ -46,6 +46,12 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// A request that has just come and that the model has not seen.
+    fn arriving(request: Request, arrived: Nanos) -> Self {
+        let Request { command, offset, len, fua, data, reply } = request;
+        Self { due: arrived, arrived, sequence: 0, command, offset, len, fua, data, fate: Ok(()), reply }
+    }
+
     fn key(&self) -> (Nanos, u64) {
         (self.due, self.sequence)
     }
@@ -230,23 +236,12 @@ impl Core {
     }
 
     pub(super) fn submit(&self, request: Request) {
-        let Request { command, offset, len, fua, data, reply } = request;
-        if let Err(error) = self.check(command, offset, len, data.as_deref()) {
-            return reply.send(Err(error));
+        let Request { command, offset, len, .. } = request;
+        if let Err(error) = self.check(command, offset, len, request.data.as_deref()) {
+            return request.reply.send(Err(error));
         }
         let arrived = self.clock.now();
-        let mut pending = Pending {
-            due: arrived,
-            arrived,
-            sequence: 0,
-            command,
-            offset,
-            len,
-            fua,
-            data,
-            fate: Ok(()),
-            reply,
-        };
+        let mut pending = Pending::arriving(request, arrived);
         if command == Command::Read && self.is_live() {
             let mut buffer = self.pool.take(usize::try_from(len).expect("a request fits in memory"));
             pending.fate = self.note(self.overlay.read(&self.store, &mut buffer, offset));
@@ -283,18 +278,8 @@ impl Core {
             return reply.send(Err(error));
         }
         let arrived = self.clock.now();
-        let mut pending = Pending {
-            due: arrived,
-            arrived,
-            sequence: 0,
-            command,
-            offset,
-            len,
-            fua: false,
-            data: None,
-            fate: Ok(()),
-            reply,
-        };
+        let request = Request { command, offset, len, fua: false, data: None, reply };
+        let mut pending = Pending::arriving(request, arrived);
         let mut state = self.state.lock();
         let charged = self.is_live() && state.stalled_since.is_none();
         if charged {
