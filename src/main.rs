@@ -6,7 +6,6 @@ mod control;
 mod exit;
 mod home;
 mod load;
-mod report;
 mod serve;
 mod simulate;
 mod snapshot;

@@ -7,9 +7,6 @@ mod fio;
 #[path = "../../tests/support/host.rs"]
 mod host;
 mod page;
-#[path = "../../src/report/mod.rs"]
-#[allow(dead_code, reason = "a report may hold more than this one shows")]
-mod report;
 
 use std::{
     fs,

@@ -1,9 +1,10 @@
 //! The demonstration's report.
 
+use ebbtide_report::{Chart, Fact, Format, Mark, Report, Scale, Section, Series as Line, Table};
+
 use crate::{
     AFTER, BEFORE, JOB, Run, SECONDS, after_label, before_label,
     fio::{Second, Series},
-    report::{Chart, Fact, Format, Mark, Report, Scale, Section, Series as Line, Table},
 };
 
 /// What the runs say, in sentences.

@@ -6,7 +6,7 @@ use super::figures::{mib, percent, short, span, us, whole};
 use super::plan::Plan;
 use super::run::Run;
 use super::{text, words};
-use crate::report::{Chart, Fact, Format, Mark, Report, Scale, Section, Series, Table};
+use ebbtide_report::{Chart, Fact, Format, Mark, Report, Scale, Section, Series, Table};
 
 /// A figure of an interval; none where it has none.
 type Figure = fn(&Interval) -> Option<f64>;

@@ -4,92 +4,94 @@
 //! styles, script and chart library (`assets/report`, `assets/uplot`). Every text enters the page
 //! as a text node, so no value can become markup.
 
+#![forbid(unsafe_code)]
+
 use serde::Serialize;
 
-const PAGE: &str = include_str!("../../assets/report/page.html");
-const STYLES: &str = include_str!("../../assets/report/page.css");
-const SCRIPT: &str = include_str!("../../assets/report/page.js");
-const LIBRARY: &str = include_str!("../../assets/uplot/uPlot.iife.min.js");
-const LIBRARY_STYLES: &str = include_str!("../../assets/uplot/uPlot.min.css");
-const LIBRARY_LICENCE: &str = include_str!("../../assets/uplot/LICENSE");
+const PAGE: &str = include_str!("../assets/report/page.html");
+const STYLES: &str = include_str!("../assets/report/page.css");
+const SCRIPT: &str = include_str!("../assets/report/page.js");
+const LIBRARY: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
+const LIBRARY_STYLES: &str = include_str!("../assets/uplot/uPlot.min.css");
+const LIBRARY_LICENCE: &str = include_str!("../assets/uplot/LICENSE");
 
 /// A whole page.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Report {
+pub struct Report {
     /// The heading and the window's title.
-    pub(crate) title: String,
+    pub title: String,
     /// One line under the heading.
-    pub(crate) subtitle: String,
+    pub subtitle: String,
     /// What the reader should know first, one sentence each.
-    pub(crate) findings: Vec<String>,
+    pub findings: Vec<String>,
     /// Labels and values, in two columns.
-    pub(crate) facts: Vec<Fact>,
+    pub facts: Vec<Fact>,
     /// Charts and tables.
-    pub(crate) sections: Vec<Section>,
+    pub sections: Vec<Section>,
     /// Remarks at the end.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// Texts that the command reads, under their names.
-    pub(crate) listings: Vec<Fact>,
+    pub listings: Vec<Fact>,
     /// The command that makes this report again.
-    pub(crate) command: String,
+    pub command: String,
     /// The last line.
-    pub(crate) footer: String,
+    pub footer: String,
 }
 
 /// A label and its value.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Fact {
+pub struct Fact {
     /// What it is.
-    pub(crate) label: String,
+    pub label: String,
     /// The value with its unit.
-    pub(crate) value: String,
+    pub value: String,
 }
 
 impl Fact {
     /// A label and its value.
-    pub(crate) fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
         Self { label: label.into(), value: value.into() }
     }
 }
 
 /// Charts over one common time axis, and a table.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Section {
+pub struct Section {
     /// Its heading.
-    pub(crate) heading: String,
+    pub heading: String,
     /// A sentence on how to read it.
-    pub(crate) lead: Option<String>,
+    pub lead: Option<String>,
     /// What the axis counts, for the legend.
-    pub(crate) x_label: String,
+    pub x_label: String,
     /// The axis, in seconds, rising.
-    pub(crate) x: Vec<f64>,
+    pub x: Vec<f64>,
     /// The charts; their cursors move together.
-    pub(crate) charts: Vec<Chart>,
+    pub charts: Vec<Chart>,
     /// A table under them.
-    pub(crate) table: Option<Table>,
+    pub table: Option<Table>,
 }
 
 /// One chart.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Chart {
+pub struct Chart {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// The unit and, where needed, the kind of axis, for people.
-    pub(crate) unit: String,
+    pub unit: String,
     /// How the values are spread over the axis.
-    pub(crate) scale: Scale,
+    pub scale: Scale,
     /// How values are written.
-    pub(crate) format: Format,
+    pub format: Format,
     /// The lines.
-    pub(crate) series: Vec<Series>,
+    pub series: Vec<Series>,
     /// Moments to point out.
-    pub(crate) marks: Vec<Mark>,
+    pub marks: Vec<Mark>,
 }
 
 /// How values are spread over an axis.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Scale {
+pub enum Scale {
     /// From zero.
     Linear,
     /// By powers of ten.
@@ -101,7 +103,7 @@ pub(crate) enum Scale {
 /// How values are written.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Format {
+pub enum Format {
     /// A plain number.
     Number,
     /// A time given in microseconds.
@@ -112,38 +114,38 @@ pub(crate) enum Format {
 
 /// One line of a chart.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Series {
+pub struct Series {
     /// Its name in the legend.
-    pub(crate) label: String,
+    pub label: String,
     /// The number of its colour; lines that belong together share it.
-    pub(crate) color: usize,
+    pub color: usize,
     /// Whether it is dashed, to tell it from another line of its colour.
-    pub(crate) dashed: bool,
+    pub dashed: bool,
     /// A value for every point of the section's axis; none leaves a gap.
-    pub(crate) values: Vec<Option<f64>>,
+    pub values: Vec<Option<f64>>,
 }
 
 /// A moment to point out.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Mark {
+pub struct Mark {
     /// When, in the unit of the axis.
-    pub(crate) x: f64,
+    pub x: f64,
     /// What happened.
-    pub(crate) label: String,
+    pub label: String,
 }
 
 /// A table of ready texts.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Table {
+pub struct Table {
     /// The headings, with units.
-    pub(crate) columns: Vec<String>,
+    pub columns: Vec<String>,
     /// The rows, as wide as the headings.
-    pub(crate) rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
 }
 
 impl Report {
     /// The page.
-    pub(crate) fn to_html(&self) -> String {
+    pub fn to_html(&self) -> String {
         let data = serde_json::to_string(self).expect("a report is plain data with finite numbers");
         let styles = format!("{LIBRARY_STYLES}\n{STYLES}");
         fill(PAGE, |name| match name {

@@ -1,0 +1,148 @@
+//! An experiment as it is run: every default filled in, every arm spelt out.
+
+use std::collections::BTreeMap;
+
+use ebbtide_load::{Arrival, Distribution, Mix, Workload};
+use ebbtide_mysql::Settings;
+use serde::{Deserialize, Serialize};
+
+/// A whole experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// Its name, as the command line takes it.
+    pub name: String,
+    /// Its heading.
+    pub title: String,
+    /// What it asks, in a sentence or two.
+    pub question: String,
+    /// Where the comparison comes from; empty where it is the user's own.
+    pub source: String,
+    /// At which scale it stands to its source, and what that changes; empty where it has none.
+    pub scale: String,
+    /// The rows that every arm starts from.
+    pub data: DataPlan,
+    /// How trials run.
+    pub trial: TrialPlan,
+    /// How every trial comes to its working state.
+    pub warmup: WarmupPlan,
+    /// The arms, in the order of the file.
+    pub arms: Vec<Arm>,
+    /// Which arms are held against which, in the order of the report.
+    pub comparisons: Vec<Comparison>,
+    /// Seed of the order, the load and the volumes' draws.
+    pub seed: u64,
+}
+
+/// The rows that every arm starts from: sysbench's tables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataPlan {
+    /// Number of tables.
+    pub tables: u32,
+    /// Rows per table.
+    pub rows: u32,
+}
+
+/// How trials run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialPlan {
+    /// Trials of each arm.
+    pub repeats: u32,
+    /// Time measured in each trial, s; what the detection of warm-up cuts off comes out of it.
+    pub measure_s: u32,
+}
+
+/// How every trial comes to its working state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WarmupPlan {
+    /// Whether all tables are read through once, on a volume without limits.
+    pub read_tables: bool,
+    /// How long the load runs on a volume without limits, s: fills the redo log and the dirty pages.
+    pub unthrottled_s: u32,
+    /// How long the load runs on the real limits before measuring, s.
+    pub settle_s: u32,
+}
+
+/// What a volume holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The data directory, and everything that has no volume of its own.
+    Data,
+    /// The redo log.
+    Redo,
+    /// The binary log.
+    Binlog,
+    /// The undo tablespaces.
+    Undo,
+    /// Temporary tables and files.
+    Tmp,
+}
+
+/// One combination of volumes, settings and load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// Its name: the options of the axes, joined by ` / `.
+    pub name: String,
+    /// Which option of each axis it is, in the order of the axes.
+    pub options: Vec<(String, String)>,
+    /// The volumes, as volume specs; [`Role::Data`] is always there.
+    pub volumes: BTreeMap<Role, String>,
+    /// The server's settings.
+    pub settings: Settings,
+    /// The machine.
+    pub instance: InstancePlan,
+    /// The load.
+    pub load: LoadPlan,
+    /// A batch job beside the load.
+    pub batch: Option<Batch>,
+}
+
+/// The machine that the server runs on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstancePlan {
+    /// Memory of the server and its page cache, bytes.
+    pub memory_bytes: u64,
+    /// The EC2 instance type whose EBS limits hold, such as `r5.large`.
+    pub kind: Option<String>,
+    /// The file system, `xfs` or `ext4`.
+    pub fs: String,
+}
+
+/// The load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadPlan {
+    /// What is run.
+    pub workload: Workload,
+    /// Connections.
+    pub connections: u32,
+    /// When transactions start.
+    pub arrival: Arrival,
+    /// How rows are chosen.
+    pub distribution: Distribution,
+    /// How many statements of each kind.
+    pub mix: Mix,
+}
+
+/// A batch job beside the load: one connection that repeats a statement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// When it joins, in seconds of the measurement.
+    pub start_s: u32,
+    /// When it leaves; none: stays to the end.
+    pub end_s: Option<u32>,
+    /// Connections that run it.
+    pub connections: u32,
+    /// The statement; `{table}` becomes each table in turn.
+    pub sql: String,
+}
+
+/// Which arms are held against which: those that differ in one axis alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The axis.
+    pub axis: String,
+    /// The arm to compare, as an index into [`Experiment::arms`].
+    pub arm: usize,
+    /// The arm that it is held against.
+    pub baseline: usize,
+}

@@ -1,0 +1,224 @@
+//! What a run leaves behind: plain data, from which everything else is computed.
+
+use std::collections::BTreeMap;
+
+use ebbtide_load::RunReport;
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{Experiment, Role};
+
+/// A whole run of an experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// When it began, ns since 1970.
+    pub started_ns: u64,
+    /// The command that runs it again.
+    pub command: String,
+    /// This program's version.
+    pub ebbtide: String,
+    /// What was asked.
+    pub experiment: Experiment,
+    /// The machine.
+    pub host: HostFacts,
+    /// The server.
+    pub server: ServerFacts,
+    /// The trials, in the order in which they ran.
+    pub trials: Vec<Trial>,
+}
+
+/// The machine that everything ran on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Processors.
+    pub cpus: u32,
+    /// What the processor calls itself.
+    pub cpu_model: String,
+    /// Memory, bytes.
+    pub memory_bytes: u64,
+    /// The kernel's release.
+    pub kernel: String,
+    /// What the host's disk carries through a live volume; labels and values with their units.
+    pub calibration: Vec<(String, String)>,
+    /// Load average over a minute when the run began.
+    pub load_before: f64,
+}
+
+/// The server that was measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerFacts {
+    /// The program.
+    pub path: String,
+    /// `mariadb`, `mysql` or `percona`.
+    pub flavour: String,
+    /// Version in the program's own words.
+    pub version: String,
+    /// The option lines that each arm's server was started with, by arm name.
+    pub options: BTreeMap<String, Vec<String>>,
+}
+
+/// One timed run of an arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The arm's name.
+    pub arm: String,
+    /// Which repeat of the arm, from 0.
+    pub repeat: u32,
+    /// When it began, ns since 1970.
+    pub started_ns: u64,
+    /// How long all of it took, s.
+    pub took_s: f64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the load measured; none where it never ran. Its own samples are left out: [`Self::seconds`]
+    /// has them.
+    pub load: Option<RunReport>,
+    /// The measured seconds, settling not included.
+    pub seconds: Vec<Second>,
+    /// What should be known about it, such as a host that was busy.
+    pub notes: Vec<String>,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "is")]
+pub enum Outcome {
+    /// Measured.
+    Measured,
+    /// Measured, and not to be believed: the generator or the host could not keep up.
+    Disqualified {
+        /// Why.
+        why: String,
+    },
+    /// It did not come to a measurement.
+    Failed {
+        /// Why.
+        why: String,
+        /// The end of the server's log.
+        log: Vec<String>,
+    },
+}
+
+/// One second of a trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// The end of the second, s since the start of the measurement.
+    pub t_s: f64,
+    /// The load.
+    pub load: LoadSecond,
+    /// The volumes.
+    pub volumes: BTreeMap<Role, VolumeSecond>,
+    /// The server; none where it could not be asked.
+    pub server: Option<ServerSecond>,
+    /// The machine.
+    pub host: HostSecond,
+}
+
+/// The load in a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadSecond {
+    /// Transactions a second.
+    pub tps: f64,
+    /// Statements a second.
+    pub qps: f64,
+    /// Median response time, us.
+    pub p50_us: f64,
+    /// 95th percentile, us.
+    pub p95_us: f64,
+    /// 99th percentile, us.
+    pub p99_us: f64,
+    /// Largest, us.
+    pub max_us: f64,
+    /// Errors.
+    pub errors: u64,
+}
+
+/// A volume in a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct VolumeSecond {
+    /// Completed reads a second, as the guest submitted them.
+    pub read_iops: f64,
+    /// Completed writes a second, as the guest submitted them.
+    pub write_iops: f64,
+    /// Operations a second as the limits count them.
+    pub consumed_iops: f64,
+    /// MiB/s read.
+    pub read_mib: f64,
+    /// MiB/s written.
+    pub write_mib: f64,
+    /// Mean latency of the reads, us; 0 without any.
+    pub read_us: f64,
+    /// Mean latency of the writes, us; 0 without any.
+    pub write_us: f64,
+    /// Mean queue length.
+    pub queue: f64,
+    /// Flushes a second.
+    pub flushes: f64,
+    /// Burst credits left, share of 0 to 1; none for types without.
+    pub credits: Option<f64>,
+    /// Share of the second in which I/O waited for a limit: the volume's IOPS or throughput, or the
+    /// instance's, whichever was longest; 0 to 1.
+    pub limited: f64,
+}
+
+/// A server in a second: differences of its status over the second, gauges at its end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ServerSecond {
+    /// Checkpoint age, bytes.
+    pub checkpoint_age: f64,
+    /// The most that the checkpoint age may become, bytes; 0 where the server does not tell.
+    pub checkpoint_age_max: f64,
+    /// Dirty pages in the buffer pool.
+    pub dirty_pages: f64,
+    /// Pages of the buffer pool with data.
+    pub data_pages: f64,
+    /// Page reads from the device a second: misses.
+    pub page_reads: f64,
+    /// Page requests a second.
+    pub page_requests: f64,
+    /// Pages written a second.
+    pub page_writes: f64,
+    /// Pages flushed by the LRU list a second.
+    pub lru_flushed: f64,
+    /// Pages flushed for the checkpoint or the dirty share (flush list) a second.
+    pub list_flushed: f64,
+    /// Waits for a free page a second.
+    pub wait_free: f64,
+    /// Redo bytes written a second.
+    pub redo_bytes: f64,
+    /// Redo syncs a second.
+    pub redo_syncs: f64,
+    /// Data file syncs a second.
+    pub data_syncs: f64,
+    /// Waits of the log buffer a second.
+    pub log_waits: f64,
+    /// Doublewrite pages a second.
+    pub doublewrite_pages: f64,
+    /// Binary log bytes a second.
+    pub binlog_bytes: f64,
+    /// Row lock waits a second.
+    pub row_lock_waits: f64,
+    /// Threads running.
+    pub threads_running: f64,
+    /// Share of the second in which a thread waited for the redo log's file I/O, from
+    /// `performance_schema`; none where it is off.
+    pub redo_wait: Option<f64>,
+}
+
+/// The machine in a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostSecond {
+    /// Processors that the server kept busy.
+    pub server_cpus: f64,
+    /// Processors that this program's load kept busy.
+    pub load_cpus: f64,
+    /// Processors that all of the machine kept busy.
+    pub busy_cpus: f64,
+    /// Processors' worth of time that the hypervisor took away.
+    pub steal_cpus: f64,
+    /// Memory of the server's cgroup, page cache included, bytes.
+    pub memory_bytes: f64,
+    /// How much later than the model the volumes answered, 99th percentile so far, us.
+    pub pacing_p99_us: f64,
+    /// What sampling itself took, processors.
+    pub sampler_cpus: f64,
+}

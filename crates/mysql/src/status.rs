@@ -1,0 +1,1 @@
+//! What a server reports about itself, once a second.
