@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 
 use ebbtide_load::RunReport;
+/// The server in a second: differences of its status over the second, gauges at its end; none where the
+/// server does not tell.
+pub use ebbtide_mysql::status::Rates as ServerSecond;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Experiment, Role};
@@ -158,50 +161,6 @@ pub struct VolumeSecond {
     /// Share of the second in which I/O waited for a limit: the volume's IOPS or throughput, or the
     /// instance's, whichever was longest; 0 to 1.
     pub limited: f64,
-}
-
-/// A server in a second: differences of its status over the second, gauges at its end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct ServerSecond {
-    /// Checkpoint age, bytes.
-    pub checkpoint_age: f64,
-    /// The most that the checkpoint age may become, bytes; 0 where the server does not tell.
-    pub checkpoint_age_max: f64,
-    /// Dirty pages in the buffer pool.
-    pub dirty_pages: f64,
-    /// Pages of the buffer pool with data.
-    pub data_pages: f64,
-    /// Page reads from the device a second: misses.
-    pub page_reads: f64,
-    /// Page requests a second.
-    pub page_requests: f64,
-    /// Pages written a second.
-    pub page_writes: f64,
-    /// Pages flushed by the LRU list a second.
-    pub lru_flushed: f64,
-    /// Pages flushed for the checkpoint or the dirty share (flush list) a second.
-    pub list_flushed: f64,
-    /// Waits for a free page a second.
-    pub wait_free: f64,
-    /// Redo bytes written a second.
-    pub redo_bytes: f64,
-    /// Redo syncs a second.
-    pub redo_syncs: f64,
-    /// Data file syncs a second.
-    pub data_syncs: f64,
-    /// Waits of the log buffer a second.
-    pub log_waits: f64,
-    /// Doublewrite pages a second.
-    pub doublewrite_pages: f64,
-    /// Binary log bytes a second.
-    pub binlog_bytes: f64,
-    /// Row lock waits a second.
-    pub row_lock_waits: f64,
-    /// Threads running.
-    pub threads_running: f64,
-    /// Share of the second in which a thread waited for the redo log's file I/O, from
-    /// `performance_schema`; none where it is off.
-    pub redo_wait: Option<f64>,
 }
 
 /// The machine in a second.

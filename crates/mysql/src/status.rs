@@ -1,1 +1,0 @@
-//! What a server reports about itself, once a second.
