@@ -7,3 +7,4 @@
 
 pub mod experiment;
 pub mod record;
+pub mod run;

@@ -1,0 +1,189 @@
+//! Why a run did not begin or did not come to its end.
+
+use std::io;
+use std::path::PathBuf;
+
+use ebbtide_catalog::CatalogError;
+use ebbtide_device::host::{HomeError, HostError};
+use ebbtide_device::store::StoreError;
+use ebbtide_load::LoadError;
+use ebbtide_mysql::ServerError;
+
+/// A run that did not begin, or ended early. A trial that fails is none: it is recorded as failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Another run has the lab's home.
+    #[error("another run is under way in {}, as process {pid}", home.display())]
+    Busy {
+        /// The lab's home.
+        home: PathBuf,
+        /// The process.
+        pid: String,
+    },
+    /// The home.
+    #[error(transparent)]
+    Home(HomeError),
+    /// The host of the volumes.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A volume's spec or an instance type.
+    #[error("{what}: {source}")]
+    Catalog {
+        /// Which arm and volume.
+        what: String,
+        /// What the catalogue says.
+        source: CatalogError,
+    },
+    /// The host cannot carry what the experiment asks for.
+    #[error("this host is slower than the experiment's volumes: {}", .0.join("; "))]
+    HostTooSlow(
+        /// Each volume with the figures, named by its arm and role.
+        Vec<String>,
+    ),
+    /// The disk that holds the home has too little room.
+    #[error(
+        "the run needs about {} MiB on the disk that holds {}, and {} MiB are free",
+        needed >> 20,
+        dir.display(),
+        free >> 20
+    )]
+    NoSpace {
+        /// The lab's home.
+        dir: PathBuf,
+        /// Bytes that it takes.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+    /// The machine has too little memory.
+    #[error(
+        "arm '{arm}' gives its server {} MiB, and this machine has {} MiB available",
+        needed >> 20,
+        available >> 20
+    )]
+    NoMemory {
+        /// The arm.
+        arm: String,
+        /// Bytes that it takes.
+        needed: u64,
+        /// Bytes that are there.
+        available: u64,
+    },
+    /// The data would not fit on an arm's volume.
+    #[error(
+        "the {role} volume of arm '{arm}' has {} MiB, and the prepared one has {} MiB",
+        volume >> 20,
+        needed >> 20
+    )]
+    VolumeTooSmall {
+        /// The arm.
+        arm: String,
+        /// What the volume holds.
+        role: &'static str,
+        /// Its size, bytes.
+        volume: u64,
+        /// What is needed, bytes.
+        needed: u64,
+    },
+    /// The data could not be made.
+    #[error("the data could not be prepared")]
+    Prepare(#[source] Box<StageError>),
+    /// Where the results go cannot be used.
+    #[error("the results cannot be kept in {}: {why}", dir.display())]
+    Results {
+        /// The directory.
+        dir: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// The user ended it. What was measured is in the results.
+    #[error("cancelled after {done} of {of} trials")]
+    Cancelled {
+        /// Trials in the results.
+        done: usize,
+        /// Trials altogether.
+        of: usize,
+    },
+    /// The operating system refused.
+    #[error("cannot {action}")]
+    Io {
+        /// What was tried.
+        action: String,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl RunError {
+    pub(super) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let action = action.into();
+        move |source| Self::Io { action, source }
+    }
+
+    /// What to do about it, where that is known.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Busy { .. } => "wait for its end, or name another home with --home",
+            Self::HostTooSlow(_) => {
+                "choose smaller volumes; --over-limit runs all the same and marks the results"
+            }
+            Self::NoSpace { .. } => {
+                "free space there, take fewer rows, delete prepared data that nothing needs, or name another home"
+            }
+            Self::NoMemory { .. } => "give the instance less memory with --set",
+            Self::VolumeTooSmall { .. } => "give the volume a larger size",
+            Self::Cancelled { .. } => "--resume goes on with the trials that are missing",
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// Whether the machine is the reason, rather than the request.
+    #[must_use]
+    pub fn is_environment(&self) -> bool {
+        !matches!(self, Self::Catalog { .. } | Self::VolumeTooSmall { .. } | Self::Cancelled { .. })
+    }
+}
+
+/// Why a server could not be brought to work on its volumes, or its load did not run. During the
+/// preparation it ends the run; in a trial it fails the trial.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StageError {
+    /// The volumes.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The block store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The server.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The load, or a statement of ours.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The file system on a volume ran full.
+    #[error("volume full: the {role} volume has {} MiB and no room left", size >> 20)]
+    VolumeFull {
+        /// What it holds.
+        role: &'static str,
+        /// Bytes of its file system.
+        size: u64,
+    },
+    /// The disk of the host ran full, or broke: a fault of the machine, not of the arm.
+    #[error("{0}")]
+    HostFailed(String),
+    /// The user ended the run.
+    #[error("cancelled")]
+    Cancelled,
+    /// The operating system refused.
+    #[error("cannot {action}")]
+    Io {
+        /// What was tried.
+        action: String,
+        /// Why not.
+        source: io::Error,
+    },
+}
