@@ -4,10 +4,18 @@
 
 mod binary;
 mod error;
+mod initialize;
+mod layout;
+mod plan;
+mod server;
 
 pub mod settings;
 pub mod status;
 
 pub use binary::{Binary, Flavour, Version};
-pub use error::ServerError;
+pub use error::{Cause, ServerError};
+pub use initialize::initialize;
+pub use layout::Layout;
+pub use plan::{START_TIMEOUT, ServerPlan};
+pub use server::{IoUse, MemoryUse, Server, clear_leftovers};
 pub use settings::{SettingError, Settings};

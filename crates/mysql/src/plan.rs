@@ -1,0 +1,50 @@
+//! What is to be brought up.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::binary::Binary;
+use crate::layout::Layout;
+use crate::settings::Settings;
+
+/// How long a server may take to become ready, unless the plan says otherwise.
+pub const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A server to be brought up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerPlan {
+    /// The program.
+    pub binary: Binary,
+    /// Its directories.
+    pub layout: Layout,
+    /// Its settings.
+    pub settings: Settings,
+    /// Memory of the server and its page cache, bytes; none: not bounded.
+    pub memory_bytes: Option<u64>,
+    /// Whether it is an error that memory cannot be bounded here; otherwise it is a note.
+    pub require_memory: bool,
+    /// Options file, log, socket and process id; made where it is missing. Outside of the volumes, and
+    /// short: a socket's path has at most 107 bytes.
+    pub work_dir: PathBuf,
+    /// Whether it also listens on a free TCP port of 127.0.0.1.
+    pub tcp: bool,
+    /// How long it may take to become ready. Recovery on a slow volume takes long.
+    pub start_timeout: Duration,
+}
+
+impl ServerPlan {
+    /// A server with its defaults, on the socket alone, without a bound on memory.
+    #[must_use]
+    pub fn new(binary: Binary, layout: Layout, work_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            binary,
+            layout,
+            settings: Settings::default(),
+            memory_bytes: None,
+            require_memory: true,
+            work_dir: work_dir.into(),
+            tcp: false,
+            start_timeout: START_TIMEOUT,
+        }
+    }
+}
