@@ -106,6 +106,25 @@ pub struct InstancePlan {
     pub kind: Option<String>,
     /// The file system, `xfs` or `ext4`.
     pub fs: String,
+    /// By which every volume's size, IOPS, throughput and credits, and the instance's EBS limits, are
+    /// divided: 8 makes an eighth of the machine that is named. Latencies stay. 1 to 1000.
+    pub divided_by: u32,
+    /// Whether the volumes say that they are rotating disks. MariaDB writes neighbouring pages
+    /// together only on those, whatever `flush_neighbors` says; MySQL 5.7 did so on all.
+    pub rotational: bool,
+}
+
+impl Default for InstancePlan {
+    /// 2 GiB, no EC2 type, XFS, the volumes as they are named.
+    fn default() -> Self {
+        Self {
+            memory_bytes: 2 * ebbtide_volume::GIB,
+            kind: None,
+            fs: "xfs".to_owned(),
+            divided_by: 1,
+            rotational: false,
+        }
+    }
 }
 
 /// The load.

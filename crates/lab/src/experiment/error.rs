@@ -1,0 +1,49 @@
+//! What can be wrong with an experiment, before anything runs.
+
+/// An experiment that cannot be run as it is written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// Neither a shipped experiment nor a file.
+    #[error(
+        "there is no experiment '{name}'{}; the experiments are {known}; a file of your own needs a '/' or ends in .toml",
+        did_you_mean(nearest.as_deref())
+    )]
+    Unknown {
+        /// The name given.
+        name: String,
+        /// The shipped one that is most like it.
+        nearest: Option<String>,
+        /// All of them.
+        known: String,
+    },
+    /// A file that cannot be read.
+    #[error("cannot read the experiment {path}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Something in the file or on the command line.
+    #[error("{place}: {message}")]
+    Wrong {
+        /// Where: a file's line, or an option of the command line.
+        place: String,
+        /// What is wrong, and what would be right.
+        message: String,
+    },
+    /// Something that the whole of an arm, a server or the catalogue does not allow.
+    #[error("arm '{arm}': {message}")]
+    Arm {
+        /// The arm.
+        arm: String,
+        /// What is wrong, and what would be right.
+        message: String,
+    },
+}
+
+/// The part of a message that names the suggestion.
+pub(crate) fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(" (did you mean '{name}'?)")).unwrap_or_default()
+}
