@@ -7,4 +7,7 @@
 
 pub mod experiment;
 pub mod record;
+pub mod results;
 pub mod run;
+pub mod stats;
+pub mod summary;

@@ -129,6 +129,8 @@ pub struct LoadSecond {
     pub p95_us: f64,
     /// 99th percentile, us.
     pub p99_us: f64,
+    /// 99.9th percentile, us.
+    pub p99_9_us: f64,
     /// Largest, us.
     pub max_us: f64,
     /// Errors.
@@ -161,6 +163,21 @@ pub struct VolumeSecond {
     /// Share of the second in which I/O waited for a limit: the volume's IOPS or throughput, or the
     /// instance's, whichever was longest; 0 to 1.
     pub limited: f64,
+    /// The same, limit by limit.
+    pub limits: LimitShares,
+}
+
+/// Shares of a second (0 to 1) in which I/O waited for each limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LimitShares {
+    /// The volume's IOPS.
+    pub volume_iops: f64,
+    /// The volume's throughput.
+    pub volume_throughput: f64,
+    /// The instance's IOPS.
+    pub instance_iops: f64,
+    /// The instance's throughput.
+    pub instance_throughput: f64,
 }
 
 /// The machine in a second.
