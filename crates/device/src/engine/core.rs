@@ -10,12 +10,14 @@ use std::{
     },
 };
 
-use ebbtide_volume::{Array, Instance, Io, Nanos, Stats};
+use ebbtide_volume::{Io, Nanos, Stats};
 use parking_lot::{Mutex, RwLock};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::{BUFFER_BYTES, Done, EARLY_BYTES, EngineError, LiveOptions, MAX_DATA_BYTES, overlay::Overlay};
+use super::{
+    BUFFER_BYTES, Done, EARLY_BYTES, EngineError, LiveOptions, MAX_DATA_BYTES, model::Model, overlay::Overlay,
+};
 use crate::{
     clock::Clock,
     faults::Faults,
@@ -97,7 +99,7 @@ enum Wake {
 /// Everything that changes with each request.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(super) array: Array,
+    pub(super) model: Model,
     rng: Xoshiro256PlusPlus,
     pub(super) faults: Faults,
     queue: BinaryHeap<Pending>,
@@ -133,12 +135,9 @@ impl State {
     }
 
     /// Charges the request to the model: when it is due, and how an injected fault ends it.
-    fn charge(&mut self, request: &mut Pending, now: Nanos, instance: Option<&Mutex<Instance>>) {
+    fn charge(&mut self, request: &mut Pending, now: Nanos) {
         let io = Io { op: request.command.op(), offset: request.offset, len: request.len };
-        let grant = match instance {
-            Some(shared) => self.array.submit(io, now, &mut self.rng, Some(&mut shared.lock())),
-            None => self.array.submit(io, now, &mut self.rng, None),
-        };
+        let grant = self.model.submit(io, now, &mut self.rng);
         let added = self.faults.added_ns(request.command);
         request.due = grant.completes + Nanos(added);
         if let Some(error) = self.faults.error(request.command, request.offset, request.len, &mut self.rng) {
@@ -173,7 +172,6 @@ pub(crate) struct Core {
     pub(super) name: String,
     pub(super) store: Arc<BlockStore>,
     pub(crate) clock: Arc<dyn Clock>,
-    instance: Option<Arc<Mutex<Instance>>>,
     pub(super) block_bytes: u32,
     pub(super) pool: Arc<BufferPool>,
     pub(super) state: Mutex<State>,
@@ -199,7 +197,6 @@ impl Core {
             name: options.name,
             store: options.store,
             clock: options.clock,
-            instance: options.instance,
             block_bytes: options.block_bytes,
             pool: BufferPool::new(BUFFER_BYTES),
             gate: RwLock::new(()),
@@ -213,7 +210,7 @@ impl Core {
             followers: Alarm::default(),
             lateness: Lateness::new(),
             state: Mutex::new(State {
-                array: options.array,
+                model: Model::new(options.array, options.instance),
                 rng: Xoshiro256PlusPlus::seed_from_u64(options.seed),
                 faults: Faults::default(),
                 queue: BinaryHeap::with_capacity(QUEUE_CAPACITY),
@@ -257,7 +254,7 @@ impl Core {
             state.held_back.push_back(pending);
             return;
         }
-        state.charge(&mut pending, arrived, self.instance.as_deref());
+        state.charge(&mut pending, arrived);
         // Another thread may have submitted in between: then the model's present is a little later.
         if pending.due <= arrived || pending.due <= self.clock.now() {
             drop(state);
@@ -284,7 +281,7 @@ impl Core {
         let charged = self.is_live() && state.stalled_since.is_none();
         if charged {
             pending.sequence = state.next_sequence();
-            state.charge(&mut pending, arrived, self.instance.as_deref());
+            state.charge(&mut pending, arrived);
         }
         drop(state);
         if charged && (pending.due <= arrived || pending.due <= self.clock.now()) {
@@ -313,7 +310,7 @@ impl Core {
                 return;
             }
             let arrived = pending.arrived;
-            state.charge(&mut pending, arrived, self.instance.as_deref());
+            state.charge(&mut pending, arrived);
         }
         let wake = state.enqueue(pending);
         drop(state);
@@ -460,8 +457,8 @@ impl Core {
     pub(super) fn stats(&self) -> Stats {
         let mut state = self.state.lock();
         let now = self.clock.now();
-        let Some(since) = state.stalled_since else { return state.array.stats(now) };
-        let mut stats = state.array.stats(since);
+        let Some(since) = state.stalled_since else { return state.model.stats(now) };
+        let mut stats = state.model.stats(since);
         let late = u64::try_from(state.held_back.len()).expect("a queue's length fits in 64 bits");
         stats.queue += late;
         stats.queue_time += Nanos(now.since(since).0.saturating_mul(stats.queue));
@@ -506,7 +503,7 @@ impl Core {
         state.queue = queue.into();
         for mut pending in std::mem::take(&mut state.held_back) {
             pending.arrived = now;
-            state.charge(&mut pending, now, self.instance.as_deref());
+            state.charge(&mut pending, now);
             state.queue.push(pending);
         }
     }

@@ -8,6 +8,7 @@
 
 pub(crate) mod core;
 mod cut;
+mod model;
 mod overlay;
 #[cfg(test)]
 mod tests;
@@ -57,6 +58,14 @@ pub enum EngineError {
         volume: u64,
         /// Bytes of the store.
         store: u64,
+    },
+    /// The model that is to take over is one of another volume.
+    #[error("the model of {volume} cannot be replaced: {why}")]
+    OtherVolume {
+        /// The volume.
+        volume: String,
+        /// In what the two differ.
+        why: String,
     },
     /// The host refused a thread.
     #[error("cannot start the pacer's threads")]
@@ -197,7 +206,7 @@ impl LiveVolume {
     /// Looks at the model, with the present time. The volume does nothing meanwhile: be quick.
     pub fn inspect<T>(&self, look: impl FnOnce(&Array, Nanos) -> T) -> T {
         let state = self.core.state.lock();
-        look(&state.array, self.core.clock.now())
+        look(&state.model.array, self.core.clock.now())
     }
 
     /// How late the answers were, since the start or the last [`LiveVolume::reset_pacing`].
@@ -247,7 +256,7 @@ impl LiveVolume {
     pub fn set_credit_share(&self, share: f64) {
         let mut state = self.core.state.lock();
         let now = self.core.clock.now();
-        state.array.set_credit_share(share, now);
+        state.model.array.set_credit_share(share, now);
     }
 
     /// Begins a modification now; `target` holds for each member of an array. The size follows as
@@ -258,8 +267,37 @@ impl LiveVolume {
     pub fn modify(&self, target: &Limits, optimizing: Nanos, completes: Nanos) -> Result<(), LimitsError> {
         let mut state = self.core.state.lock();
         let now = self.core.clock.now();
-        state.array.modify(target, now, optimizing, completes)?;
-        self.core.array_bytes.store(state.array.size_bytes(), Ordering::Relaxed);
+        state.model.array.modify(target, now, optimizing, completes)?;
+        self.core.array_bytes.store(state.model.array.size_bytes(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Charges every request from now on to another model and another instance, such as from one
+    /// without limits to a real one once the guest is in its working state. What is in flight
+    /// completes as the old model decided. The credits are the new model's; the counters go on from
+    /// where they are, and their gauges are the new model's.
+    ///
+    /// # Errors
+    /// [`EngineError::OtherVolume`] where size or durability would change: the guest has relied on them.
+    pub fn replace_model(
+        &self,
+        array: Array,
+        instance: Option<Arc<Mutex<Instance>>>,
+    ) -> Result<(), EngineError> {
+        let mut state = self.core.state.lock();
+        let old = &state.model.array;
+        let why = if old.size_bytes() != array.size_bytes() {
+            Some(format!("it has {} bytes, the new one {}", old.size_bytes(), array.size_bytes()))
+        } else if old.durability() != array.durability() {
+            Some(format!("it promises {:?}, the new one {:?}", old.durability(), array.durability()))
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            return Err(EngineError::OtherVolume { volume: self.core.name.clone(), why });
+        }
+        let now = self.core.clock.now();
+        state.model.replace(array, instance, now);
         Ok(())
     }
 

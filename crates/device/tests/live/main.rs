@@ -407,3 +407,19 @@ fn an_absolute_sleep_does_not_end_early() {
     volume.stop().unwrap();
     assert_eq!(volume.pacing().count, 200);
 }
+
+#[test]
+fn physics_that_are_switched_on_under_load_hold_from_then_on() {
+    needs!("fio");
+    let attached = Attached::new(ideal(64 * MIB));
+    let words = ["--rw=randwrite", "--bs=16k", "--iodepth=16", "--time_based", "--runtime=1"];
+    let free = fio(&attached.path(), &words);
+    assert!(free.iops > 2_010.0, "{free:?}");
+    let before = attached.volume.stats();
+    let array = Array::single(capped(64 * MIB, 2_000), attached.volume.now()).unwrap();
+    attached.volume.replace_model(array, None).unwrap();
+    let held = fio(&attached.path(), &words);
+    assert!(held.iops < 2_050.0, "{held:?}");
+    let after = attached.volume.stats();
+    assert!(after.write.ops > before.write.ops, "{after:?}");
+}

@@ -3,6 +3,7 @@
 mod faults;
 mod images;
 mod ledger;
+mod models;
 mod requests;
 mod volatile;
 
