@@ -268,6 +268,7 @@ fn export_of(args: &AttachArgs) -> anyhow::Result<Export> {
             Fs::Ext4 => FsType::Ext4,
         },
         destroy: args.execute,
+        grow: false,
     });
     Ok(Export::Block { mount })
 }

@@ -198,11 +198,18 @@ impl LoopDevice {
     }
 
     fn tune(&self, options: &LoopOptions) -> Result<(), LoopError> {
-        let rotational = if options.rotational { "1" } else { "0" };
         self.set_attribute("queue/scheduler", "none")?;
-        self.set_attribute("queue/rotational", rotational)?;
+        self.set_rotational(options.rotational)?;
         self.set_attribute("queue/add_random", "0")?;
         self.set_attribute("queue/max_sectors_kb", &options.max_sectors_kb.to_string())
+    }
+
+    /// Has the device say that it has a spinning disk, or none.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn set_rotational(&self, rotational: bool) -> Result<(), LoopError> {
+        self.set_attribute("queue/rotational", if rotational { "1" } else { "0" })
     }
 
     /// The block device.

@@ -69,6 +69,8 @@ pub struct MountRequest {
     pub fs: FsType,
     /// Whether other content may be destroyed for it.
     pub destroy: bool,
+    /// Whether one that is there already is grown to the size of the volume.
+    pub grow: bool,
 }
 
 /// An instance to attach to.
@@ -252,6 +254,11 @@ impl Parts {
             filesystem::make(fs, device, &|past| progress(&waiting(&format!("making {fs}"), past)))?;
             info.made_fs = true;
         }
+        let waiting_growth = |past| progress(&waiting(&format!("growing {}", mount.fs), past));
+        let grow = mount.grow && !info.made_fs;
+        if grow {
+            filesystem::grow_before_mount(mount.fs, device, &waiting_growth)?;
+        }
         let created = !mount.dir.exists();
         self.record.made_mount_dir = created;
         self.record.mount_dir = Some(mount.dir.clone());
@@ -261,6 +268,9 @@ impl Parts {
         progress(&format!("mounting {}", mount.dir.display()));
         filesystem::mount(mount.fs, device, &mount.dir)?;
         self.mounted = true;
+        if grow {
+            filesystem::grow_mounted(mount.fs, &mount.dir, &waiting_growth)?;
+        }
         info.mount = Some(mount.dir.clone());
         info.fs = Some(mount.fs);
         Ok(())
@@ -269,6 +279,11 @@ impl Parts {
     /// Gives the block device the volume's present size.
     pub(super) fn grow(&self) -> Result<(), HostError> {
         self.block.as_ref().map_or(Ok(()), BlockExport::grow)
+    }
+
+    /// Has the block device say that it has a spinning disk, or none.
+    pub(super) fn set_rotational(&self, rotational: bool) -> Result<(), HostError> {
+        self.block.as_ref().map_or(Ok(()), |block| block.set_rotational(rotational))
     }
 
     /// Takes everything apart and answers what could not be written back. Where it fails, what is

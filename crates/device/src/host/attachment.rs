@@ -163,4 +163,13 @@ impl Attachment {
     pub fn grow(&self) -> Result<(), HostError> {
         self.parts.lock().grow()
     }
+
+    /// Has the block device say that it has a spinning disk, or none; without it, the model decides.
+    /// Servers and file systems look at it when they start.
+    ///
+    /// # Errors
+    /// Where the kernel refuses.
+    pub fn set_rotational(&self, rotational: bool) -> Result<(), HostError> {
+        self.parts.lock().set_rotational(rotational)
+    }
 }

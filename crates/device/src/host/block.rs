@@ -69,6 +69,11 @@ impl BlockExport {
         self.device.as_ref().map_or(Ok(()), |device| Ok(device.refresh_size()?))
     }
 
+    /// Has the device say that it has a spinning disk, or none.
+    pub(super) fn set_rotational(&self, rotational: bool) -> Result<(), HostError> {
+        self.device.as_ref().map_or(Ok(()), |device| Ok(device.set_rotational(rotational)?))
+    }
+
     /// Takes the device away, then its file system. With `force` also while someone has it open:
     /// the kernel then frees both with the last user.
     pub(super) fn take_apart(&mut self, force: bool) -> Result<(), HostError> {

@@ -132,6 +132,34 @@ pub(super) fn make(fs: FsType, device: &Path, waiting: &dyn Fn(Duration)) -> Res
     run(tool, fs.package(), command, waiting)
 }
 
+/// Grows ext4 to the size of its device, before it is mounted: while it is, that takes
+/// CAP_SYS_RESOURCE, which root in a container may lack.
+pub(super) fn grow_before_mount(
+    fs: FsType,
+    device: &Path,
+    waiting: &dyn Fn(Duration),
+) -> Result<(), ToolError> {
+    if fs != FsType::Ext4 {
+        return Ok(());
+    }
+    let mut check = Command::new("e2fsck");
+    check.args(["-f", "-p"]).arg(device);
+    run("e2fsck", fs.package(), check, waiting)?;
+    let mut grow = Command::new("resize2fs");
+    grow.arg(device);
+    run("resize2fs", fs.package(), grow, waiting)
+}
+
+/// Grows XFS to the size of its device, which it can do while it is mounted alone.
+pub(super) fn grow_mounted(fs: FsType, dir: &Path, waiting: &dyn Fn(Duration)) -> Result<(), ToolError> {
+    if fs != FsType::Xfs {
+        return Ok(());
+    }
+    let mut grow = Command::new("xfs_growfs");
+    grow.arg(dir);
+    run("xfs_growfs", fs.package(), grow, waiting)
+}
+
 /// Mounts a device.
 pub(super) fn mount(fs: FsType, device: &Path, dir: &Path) -> Result<(), ToolError> {
     let mut command = Command::new("mount");
@@ -228,7 +256,19 @@ fn run(
     if status.success() {
         return Ok(());
     }
-    Err(ToolError::Failed { tool, said: first_line(&said) })
+    // The tools of ext4 introduce themselves first.
+    let said = String::from_utf8_lossy(&said)
+        .lines()
+        .filter(|line| !is_banner(tool, line))
+        .collect::<Vec<_>>()
+        .join("\n");
+    Err(ToolError::Failed { tool, said: first_line(said.as_bytes()) })
+}
+
+/// Whether a line is a tool's name and version, such as `resize2fs 1.47.0 (5-Feb-2023)`.
+fn is_banner(tool: &str, line: &str) -> bool {
+    let version = line.strip_prefix(tool).and_then(|rest| rest.strip_prefix(' '));
+    version.is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 fn first_line(said: &[u8]) -> String {
@@ -248,6 +288,15 @@ mod tests {
         let error = unmount(Path::new("/nowhere-at-all"), false, &|_| ()).unwrap_err();
         assert!(error.to_string().contains("/nowhere-at-all"), "{error}");
         assert!(!error.is_busy());
+    }
+
+    #[test]
+    fn the_introduction_of_a_tool_is_not_its_error() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = grow_before_mount(FsType::Ext4, file.path(), &|_| ()).unwrap_err().to_string();
+        assert!(!error.contains("1."), "{error}");
+        assert!(is_banner("resize2fs", "resize2fs 1.47.0 (5-Feb-2023)"));
+        assert!(!is_banner("resize2fs", "resize2fs: Permission denied to resize filesystem"));
     }
 
     #[test]

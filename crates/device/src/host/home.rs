@@ -35,6 +35,16 @@ fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> HomeE
     move |source| HomeError::Io { action, path, source }
 }
 
+/// Bytes that are free in the file system of a directory, for those without privileges. Only the
+/// file system's own count is read: nothing waits for its device.
+///
+/// # Errors
+/// Where there is no such directory or the host does not say.
+pub fn free_bytes(dir: &Path) -> std::io::Result<u64> {
+    let disk = rustix::fs::statvfs(dir)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// A directory that holds volumes and state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
@@ -103,6 +113,14 @@ impl Home {
     #[must_use]
     pub fn log_file(&self) -> PathBuf {
         self.root.join("serve.log")
+    }
+
+    /// Bytes that are free on the disk that holds the home, for those without privileges.
+    ///
+    /// # Errors
+    /// Where the host does not say.
+    pub fn free_bytes(&self) -> Result<u64, HomeError> {
+        free_bytes(&self.root).map_err(io("ask for the free space of", &self.root))
     }
 
     fn lock_file(&self) -> PathBuf {

@@ -37,7 +37,7 @@ pub use calibrate::{Calibration, Figures};
 pub use error::HostError;
 pub use filesystem::{FsType, ToolError};
 pub use holders::Holder;
-pub use home::{Home, HomeError, HomeLock};
+pub use home::{Home, HomeError, HomeLock, free_bytes};
 pub use recover::{Leftover, clear_leftovers};
 
 use instances::Instances;

@@ -12,15 +12,20 @@ const SIZE: u64 = 4 << 20;
 struct Rig {
     host: Host,
     dir: tempfile::TempDir,
+    size: u64,
 }
 
 impl Rig {
     fn new() -> Self {
+        Self::sized(SIZE)
+    }
+
+    fn sized(size: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
         let host = Host::open(home.lock().unwrap(), HostOptions::default()).unwrap();
-        host.store().create_volume("vol", SIZE, serde_json::json!({})).unwrap();
-        Self { host, dir }
+        host.store().create_volume("vol", size, serde_json::json!({})).unwrap();
+        Self { host, dir, size }
     }
 
     fn attach(&self, export: Export) -> Result<Arc<Attachment>, HostError> {
@@ -29,7 +34,7 @@ impl Rig {
 
     fn attach_as_known(&self, meta: Value, export: Export) -> Result<Arc<Attachment>, HostError> {
         let limits = Limits {
-            size_bytes: SIZE,
+            size_bytes: self.size,
             iops: None,
             throughput: None,
             accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::Never, whole_units: false },
@@ -48,6 +53,16 @@ impl Rig {
             not_calibrated: None,
         };
         self.host.attach(request, &|_| ())
+    }
+
+    /// Bytes that are free in a file system that is mounted from the volume meanwhile.
+    fn free(&self, fs: FsType, grow: bool) -> u64 {
+        let mount = MountRequest { dir: self.dir.path().join("mnt"), fs, destroy: false, grow };
+        let attachment = self.attach(Export::Block { mount: Some(mount) }).unwrap();
+        let free = free_bytes(attachment.info().mount.as_ref().unwrap()).unwrap();
+        drop(attachment);
+        self.host.detach("vol", false, &|_| ()).unwrap();
+        free
     }
 
     fn nbd(&self) -> Export {
@@ -140,4 +155,39 @@ fn a_device_that_could_not_be_detached_is_detached_by_a_later_attempt() {
     let home = rig.host.home().root();
     assert!(loopdev::list().iter().all(|used| !used.backing.starts_with(home)));
     assert!(fuse::mounts().unwrap().iter().all(|mounted| !mounted.dir.starts_with(home)));
+}
+
+#[test]
+fn a_file_system_grows_to_the_size_of_its_volume_when_that_is_asked_for() {
+    if let Err(missing) = block::require() {
+        println!("SKIPPED: {missing}");
+        return;
+    }
+    for (fs, small) in [(FsType::Ext4, 64 << 20), (FsType::Xfs, 512 << 20)] {
+        let rig = Rig::sized(small);
+        let before = rig.free(fs, true);
+        rig.host.store().resize_volume("vol", small * 2).unwrap();
+        let rig = Rig { size: small * 2, ..rig };
+        assert_eq!(rig.free(fs, false), before, "{fs}");
+        let after = rig.free(fs, true);
+        assert!(after - before > small * 8 / 10, "{fs}: {before} to {after} bytes");
+    }
+}
+
+#[test]
+fn a_device_says_that_it_spins_when_it_is_told_to() {
+    if let Err(missing) = block::require() {
+        println!("SKIPPED: {missing}");
+        return;
+    }
+    let rig = Rig::new();
+    let attachment = rig.attach(Export::Block { mount: None }).unwrap();
+    let device = attachment.info().device.clone().unwrap();
+    let file = format!("/sys/block/{}/queue/rotational", device.file_name().unwrap().to_str().unwrap());
+    let says = || std::fs::read_to_string(&file).unwrap().trim().to_owned();
+    assert_eq!(says(), "0");
+    attachment.set_rotational(true).unwrap();
+    assert_eq!(says(), "1");
+    drop(attachment);
+    rig.host.detach("vol", false, &|_| ()).unwrap();
 }
