@@ -1,6 +1,9 @@
 //! The demonstration's report.
 
-use ebbtide_report::{Chart, Fact, Format, Mark, Report, Scale, Section, Series as Line, Table};
+use ebbtide_report::{
+    Axis, Block, Cell, Chart, Fact, Format, Line as Stroke, Listing, Mark, Note, Plots, Report, Scale,
+    Section, Series as Line, Table, Width,
+};
 
 use crate::{
     AFTER, BEFORE, JOB, Run, SECONDS, after_label, before_label,
@@ -43,23 +46,29 @@ fn finding(run: &Run) -> String {
 
 /// The page.
 pub(crate) fn page(runs: &[Run]) -> Report {
+    let first = vec![Block::Findings(findings(runs)), Block::Facts(runs.iter().flat_map(facts).collect())];
+    let notes = vec![
+        Note::plain(
+            "Solid lines were measured by fio on the block devices of this machine; dashed lines are the same \
+             volumes and the same job in virtual time.",
+        ),
+        Note::plain(
+            "The gp2 volume begins with 1.5% of its burst credits (81,000 of 5.4 million), so that the cliff \
+             comes after half a minute instead of after half an hour.",
+        ),
+    ];
+    let command = Listing { label: String::new(), text: "./dev demo".into() };
     Report {
         title: "The gp2 cliff".into(),
         subtitle: format!("fio, {JOB}, {SECONDS} s, on two live volumes at the same time"),
-        findings: findings(runs),
-        facts: runs.iter().flat_map(facts).collect(),
-        sections: vec![section(runs)],
-        notes: vec![
-            "Solid lines were measured by fio on the block devices of this machine; dashed lines are the same \
-             volumes and the same job in virtual time."
-                .into(),
-            "The gp2 volume begins with 1.5% of its burst credits (81,000 of 5.4 million), so that the cliff \
-             comes after half a minute instead of after half an hour."
-                .into(),
+        sections: vec![
+            Section::new("", first),
+            section(runs),
+            Section::new("Notes", vec![Block::Notes(notes)]),
+            Section::new("Run it again", vec![Block::Listing(command)]),
         ],
-        listings: Vec::new(),
-        command: "./dev demo".into(),
         footer: format!("ebbtide {}", env!("CARGO_PKG_VERSION")),
+        ..Report::default()
     }
 }
 
@@ -71,7 +80,11 @@ fn section(runs: &[Run]) -> Section {
     let marks: Vec<_> = runs
         .iter()
         .filter_map(|run| {
-            Some(Mark { x: run.cliff? as f64, label: format!("{} has no credits left", run.name) })
+            Some(Mark {
+                x: run.cliff? as f64,
+                label: format!("{} has no credits left", run.name),
+                group: None,
+            })
         })
         .collect();
     let chart = |title: &str, unit: &str, scale, format, of: fn(&Second) -> f64| Chart {
@@ -79,12 +92,13 @@ fn section(runs: &[Run]) -> Section {
         unit: unit.into(),
         scale,
         format,
+        width: Width::Full,
         series: runs.iter().enumerate().flat_map(|(color, run)| lines(run, color, of)).collect(),
-        marks: marks.clone(),
     };
-    Section {
-        heading: "Before and after".into(),
-        lead: Some("Each point is one second.".into()),
+    let plots = Plots {
+        heading: String::new(),
+        lead: String::new(),
+        axis: Axis::Time,
         x_label: "time".into(),
         x: (1..=SECONDS).map(|second| second as f64).collect(),
         charts: vec![
@@ -98,30 +112,37 @@ fn section(runs: &[Run]) -> Section {
                 |second| second.p99_us,
             ),
         ],
-        table: Some(Table {
-            columns: ["volume", &before_label(), "p50, p99", &after_label(), "p50, p99"]
-                .map(str::to_owned)
-                .to_vec(),
-            rows: runs.iter().map(row).collect(),
-        }),
-    }
+        marks,
+    };
+    let table = Table {
+        columns: ["volume", &before_label(), "p50, p99", &after_label(), "p50, p99"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows: runs.iter().map(row).collect(),
+        ..Table::default()
+    };
+    Section::new("Before and after", vec![Block::Plots(plots), Block::Table(table)])
+        .lead("Each point is one second.")
 }
 
 fn lines(run: &Run, color: usize, of: fn(&Second) -> f64) -> [Line; 2] {
-    let line = |what: &str, dashed, series: &Series| Line {
+    let stroke = |what: &str, line, series: &Series| Line {
         label: format!("{} {what}", run.name),
         color,
-        dashed,
+        line,
+        group: None,
+        layer: None,
         values: (0..SECONDS).map(|second| series.0.get(second).map(of)).collect(),
     };
-    [line("live", false, &run.live), line("model", true, &run.model)]
+    [stroke("live", Stroke::Solid, &run.live), stroke("model", Stroke::Dashed, &run.model)]
 }
 
-fn row(run: &Run) -> Vec<String> {
+fn row(run: &Run) -> Vec<Cell> {
     let cells = |(from, to): (usize, usize)| {
         let ms = |of: fn(&Second) -> f64| run.live.mean(from, to, of) / 1e3;
         let latency = format!("{:.1} ms, {:.1} ms", ms(|second| second.p50_us), ms(|second| second.p99_us));
         [format!("{:.0} IOPS", run.live.iops(from, to)), latency]
     };
-    [vec![run.name.to_owned()], cells(BEFORE).to_vec(), cells(AFTER).to_vec()].concat()
+    let texts = [vec![run.name.to_owned()], cells(BEFORE).to_vec(), cells(AFTER).to_vec()].concat();
+    texts.into_iter().map(Cell::from).collect()
 }

@@ -6,7 +6,10 @@ use super::figures::{mib, percent, short, span, us, whole};
 use super::plan::Plan;
 use super::run::Run;
 use super::{text, words};
-use ebbtide_report::{Chart, Fact, Format, Mark, Report, Scale, Section, Series, Table};
+use ebbtide_report::{
+    Axis, Block, Cell, Chart, Fact, Format, Line, Listing, Mark, Note, Plots, Report, Scale, Section, Series,
+    Table, Width,
+};
 
 /// A figure of an interval; none where it has none.
 type Figure = fn(&Interval) -> Option<f64>;
@@ -14,20 +17,31 @@ type Figure = fn(&Interval) -> Option<f64>;
 /// The page of all runs: every chart has a line for every volume.
 pub(super) fn report(plan: &Plan, runs: &[Run]) -> Report {
     let specs: Vec<&str> = plan.volumes.iter().map(|volume| volume.spec.as_str()).collect();
+    let first = vec![Block::Findings(findings(plan, runs)), Block::Facts(facts(plan, runs))];
+    let mut sections = vec![Section::new("", first), over_time(plan, runs)];
+    if !plan.workload.notes.is_empty() {
+        let notes = plan.workload.notes.iter().map(|note| Note::plain(note.as_str())).collect();
+        sections.push(Section::new("Notes", vec![Block::Notes(notes)]));
+    }
+    sections.push(Section::new("Run it again", listings(plan)));
     Report {
         title: specs.join(" beside "),
         subtitle: format!("Simulated in virtual time: {}", plan.job),
-        findings: findings(plan, runs),
-        facts: facts(plan, runs),
-        sections: vec![over_time(plan, runs)],
-        notes: plan.workload.notes.clone(),
-        listings: plan.job_files.iter().map(|(path, text)| Fact::new(path.as_str(), text.as_str())).collect(),
-        command: plan.command.clone(),
+        sections,
         footer: format!(
             "ebbtide {}. Every figure comes from the model alone; no clock, no disk.",
             env!("CARGO_PKG_VERSION")
         ),
+        ..Report::default()
     }
+}
+
+/// The command, and the job files that it reads.
+fn listings(plan: &Plan) -> Vec<Block> {
+    let listing =
+        |label: &str, text: &str| Block::Listing(Listing { label: label.into(), text: text.into() });
+    let files = plan.job_files.iter().map(|(path, text)| listing(path, text));
+    std::iter::once(listing("", &plan.command)).chain(files).collect()
 }
 
 fn findings(plan: &Plan, runs: &[Run]) -> Vec<String> {
@@ -106,16 +120,17 @@ fn over_time(plan: &Plan, runs: &[Run]) -> Section {
             charts.push(chart);
         }
     }
-    Section {
-        heading: "Over time".into(),
-        lead: Some(
-            "The charts share their time axis. Drag across one to zoom in, double-click to zoom out.".into(),
-        ),
+    let plots = Plots {
+        heading: String::new(),
+        lead: String::new(),
+        axis: Axis::Time,
         x_label: "time".into(),
         x,
         charts,
-        table: Some(totals(plan, runs)),
-    }
+        marks: section.marks(),
+    };
+    Section::new("Over time", vec![Block::Plots(plots), Block::Table(totals(plan, runs))])
+        .lead("The charts share their time axis. Drag across one to zoom in, double-click to zoom out.")
 }
 
 struct Charts<'a> {
@@ -149,10 +164,11 @@ impl Charts<'_> {
                     (_, "") => volume.spec.clone(),
                     (_, name) => format!("{} {name}", volume.spec),
                 };
-                series.push(Series { label, color, dashed: number > 0, values });
+                let line = if number > 0 { Line::Dashed } else { Line::Solid };
+                series.push(Series { label, color, line, group: None, layer: None, values });
             }
         }
-        Chart { title: title.into(), unit: unit.into(), scale, format, series, marks: self.marks() }
+        Chart { title: title.into(), unit: unit.into(), scale, format, width: Width::Full, series }
     }
 
     fn marks(&self) -> Vec<Mark> {
@@ -163,7 +179,7 @@ impl Charts<'_> {
                     1 => change.label,
                     _ => format!("{}: {}", volume.resolved.spec.volume.kind, change.label),
                 };
-                marks.push(Mark { x: change.at.as_secs_f64(), label });
+                marks.push(Mark { x: change.at.as_secs_f64(), label, group: None });
             }
         }
         marks
@@ -179,7 +195,7 @@ fn totals(plan: &Plan, runs: &[Run]) -> Table {
         let mut row = vec![volume.spec.clone()];
         row.extend(text::comparison(run));
         row.push(percent(Some(throttled)));
-        row
+        row.into_iter().map(Cell::from).collect()
     });
-    Table { columns: columns.map(str::to_owned).to_vec(), rows: rows.collect() }
+    Table { columns: columns.map(str::to_owned).to_vec(), rows: rows.collect(), ..Table::default() }
 }

@@ -1,0 +1,129 @@
+// The blocks of a page, apart from its plots.
+
+function verdictsBlock(verdicts) {
+  return element("div", { class: "verdicts" }, ...verdicts.map((verdict) =>
+    element("div", { class: "verdict " + verdict.tone },
+      element("div", { class: "figure" }, verdict.figure),
+      element("div", {},
+        element("p", { class: "headline" }, verdict.headline),
+        ...verdict.details.map((detail) => element("p", { class: "detail" }, detail))))));
+}
+
+function findingsBlock(findings) {
+  return element("div", { class: "findings" }, ...findings.map((text) => element("p", {}, text)));
+}
+
+function factsBlock(facts) {
+  const list = element("dl", { class: "facts" });
+  for (const fact of facts) list.append(element("dt", {}, fact.label), element("dd", {}, fact.value));
+  return list;
+}
+
+// A small line without an axis: the shape of a series beside its figures.
+function spark(values) {
+  const known = values.filter((value) => value !== null);
+  const high = Math.max(...known, 0) || 1;
+  const last = Math.max(values.length - 1, 1);
+  let path = "";
+  let pen = "M";
+  values.forEach((value, index) => {
+    if (value === null) {
+      pen = "M";
+      return;
+    }
+    path += pen + ((index / last) * 100).toFixed(1) + " " + (21 - (value / high) * 20).toFixed(1);
+    pen = "L";
+  });
+  return svg("svg", { class: "spark", viewBox: "0 0 100 22", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("line", { x1: 0, x2: 100, y1: 21.5, y2: 21.5 }), svg("path", { d: path }));
+}
+
+function cellContent(cell) {
+  if (cell.spark) return [spark(cell.spark)];
+  const group = cell.group === null ? null : swatch({ group: cell.group, line: "solid" });
+  return [group, cell.text, cell.detail ? element("small", {}, cell.detail) : null];
+}
+
+function tableRow(row) {
+  return element("tr", {}, ...row.map((cell, index) => index === 0
+    ? element("th", { scope: "row", class: cell.tone }, ...cellContent(cell))
+    : element("td", { class: cell.tone }, ...cellContent(cell))));
+}
+
+function compareCells(a, b) {
+  if (a.value !== null && b.value !== null) return a.value - b.value;
+  if (a.value !== null || b.value !== null) return a.value === null ? 1 : -1;
+  return a.text.localeCompare(b.text, "en", { numeric: true });
+}
+
+// Sorts by a column, the other way round when it is asked again; the first click on a number shows the largest.
+function sorter(rows, body, headings) {
+  let last = null;
+  return (column, heading) => {
+    const numeric = rows.some((row) => row[column].value !== null);
+    const order = last && last.column === column ? -last.order : numeric ? -1 : 1;
+    last = { column, order };
+    const sorted = [...rows].sort((a, b) => order * compareCells(a[column], b[column]));
+    body.replaceChildren(...sorted.map(tableRow));
+    for (const node of headings) node.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", order > 0 ? "ascending" : "descending");
+  };
+}
+
+function tableBlock(table) {
+  const body = element("tbody", {}, ...table.rows.map(tableRow));
+  const headings = table.columns.map(() => element("th", { scope: "col" }));
+  const sort = sorter(table.rows, body, headings);
+  headings.forEach((heading, column) => {
+    const plain = !table.sortable || table.rows.every((row) => row[column].spark);
+    if (plain) {
+      heading.append(table.columns[column]);
+      return;
+    }
+    const button = element("button", { type: "button", class: "sort" }, table.columns[column]);
+    button.addEventListener("click", () => sort(column, heading));
+    heading.append(button);
+  });
+  const caption = table.caption ? element("caption", {}, table.caption) : null;
+  return element("div", { class: "table-box" }, element("table", { class: table.prose ? "rows prose" : "rows" },
+    caption, element("thead", {}, element("tr", {}, ...headings)), body));
+}
+
+function listingBlock(listing) {
+  const button = element("button", { type: "button" }, "Copy");
+  button.addEventListener("click", () => {
+    navigator.clipboard.writeText(listing.text).then(
+      () => { button.textContent = "Copied"; },
+      () => { button.textContent = "Select and copy"; });
+  });
+  return element("div", {},
+    listing.label ? element("p", { class: "lead" }, listing.label) : null,
+    element("div", { class: "command" }, element("pre", { tabindex: "0" }, listing.text), button));
+}
+
+function notesBlock(notes) {
+  return element("ul", { class: "notes" }, ...notes.map((note) => element("li", { class: note.tone }, note.text)));
+}
+
+function foldBlock(fold) {
+  const node = element("details", { class: "fold" }, element("summary", {}, fold.summary), ...fold.blocks.map(block));
+  node.addEventListener("toggle", () => drawn.filter((entry) => node.contains(entry.box)).forEach(draw));
+  return node;
+}
+
+const BLOCKS = {
+  verdicts: verdictsBlock,
+  findings: findingsBlock,
+  text: (text) => element("p", { class: "text" }, text),
+  facts: factsBlock,
+  table: tableBlock,
+  estimates: estimatesBlock,
+  plots: plotsBlock,
+  listing: listingBlock,
+  notes: notesBlock,
+  fold: foldBlock,
+};
+
+function block({ kind, value }) {
+  return BLOCKS[kind](value);
+}

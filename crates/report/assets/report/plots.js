@@ -1,0 +1,349 @@
+// Charts over a common axis, and the bar that chooses what they draw.
+
+const chosen = {
+  shown: new Set(),
+  // "typical", "every", or the number of a layer.
+  layer: "typical",
+};
+const drawn = [];
+
+// Steps of the time axis that people count in.
+const TIME_STEPS = [
+  0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800,
+  3600, 7200, 10800, 14400, 21600, 43200, 86400, 172800, 604800, 2592000,
+];
+const PERCENTILES = [[1, "0%"], [2, "50%"], [4, "75%"], [10, "90%"], [20, "95%"], [100, "99%"], [1000, "99.9%"],
+  [1e4, "99.99%"], [1e5, "99.999%"]];
+
+const AXES = {
+  time: {
+    scale: { time: false },
+    axis: { space: 70, incrs: TIME_STEPS, values: (_, ticks) => ticks.map(duration) },
+    value: duration,
+  },
+  percentile: {
+    scale: { time: false, distr: 3, range: (_, low, high) => [low, high] },
+    axis: {
+      space: 46,
+      splits: (plot, _, low, high) => PERCENTILES.map(([at]) => at).filter((at) => at >= low && at <= high),
+      filter: (plot, splits) => splits,
+      values: (plot, splits) => splits.map((at) => (PERCENTILES.find(([known]) => known === at) || [0, ""])[1]),
+    },
+    value: (above) => "p" + +(100 - 100 / above).toPrecision(above >= 1e3 ? 6 : 4),
+  },
+};
+
+function groupOf(series) {
+  return series.group === null ? null : report.groups[series.group];
+}
+
+function styleOf(series) {
+  const group = groupOf(series);
+  return group === null ? series.color : group.style;
+}
+
+function dashOf(series) {
+  if (series.line === "limit") return [1.5, 3];
+  if (series.line === "dashed") return [6, 4];
+  const cycle = Math.floor(styleOf(series) / COLORS);
+  return cycle === 0 ? undefined : cycle === 1 ? [10, 3] : [3, 3];
+}
+
+// The lines to draw now; the ones that only accompany come first, so that they lie below.
+function visible(chart) {
+  const lines = [];
+  for (const series of chart.series) {
+    if (series.group !== null && !chosen.shown.has(series.group)) continue;
+    const layer = series.layer;
+    const leads = layer === null || (typeof chosen.layer === "number" ? layer.number === chosen.layer : layer.typical);
+    if (leads) lines.push({ series, faint: false });
+    else if (chosen.layer === "every") lines.unshift({ series, faint: true });
+  }
+  return lines;
+}
+
+const LABEL_LINE = 15;
+
+// The marks of the groups that are shown, each on the first line where its name has room.
+function placeMarks(plots, width) {
+  const first = plots.x[0];
+  const span = plots.x[plots.x.length - 1] - first || 1;
+  const ends = [];
+  const seen = new Set();
+  const placed = [];
+  for (const mark of [...plots.marks].sort((a, b) => a.x - b.x)) {
+    const key = mark.x + mark.label;
+    if (seen.has(key) || (mark.group !== null && !chosen.shown.has(mark.group))) continue;
+    seen.add(key);
+    const length = mark.label.length * 6.4 + 16;
+    const at = ((mark.x - first) / span) * (width - 80);
+    const start = at + length > width - 80 ? at - length : at;
+    let line = ends.findIndex((end) => end <= start);
+    if (line < 0) line = ends.length < 4 ? ends.length : ends.length - 1;
+    ends[line] = Math.max(ends[line] || 0, start + length);
+    placed.push({ mark, line });
+  }
+  return { placed, lines: ends.length };
+}
+
+// Vertical lines at the moments that change the picture; names above the plot where it is wide.
+function markPlugin(marks, named) {
+  return {
+    hooks: {
+      draw: (plot) => {
+        const { ctx, bbox } = plot;
+        const ratio = devicePixelRatio;
+        ctx.save();
+        ctx.font = 12 * ratio + "px " + color("font");
+        for (const { mark, line } of marks.placed) {
+          const x = plot.valToPos(mark.x, "x", true);
+          if (x < bbox.left - 1 || x > bbox.left + bbox.width + 1) continue;
+          const above = named ? (marks.lines - 1 - line) * LABEL_LINE : 0;
+          ctx.strokeStyle = ctx.fillStyle = color("mark");
+          ctx.lineWidth = ratio;
+          ctx.setLineDash([4 * ratio, 4 * ratio]);
+          ctx.beginPath();
+          ctx.moveTo(x, bbox.top - above * ratio);
+          ctx.lineTo(x, bbox.top + bbox.height);
+          ctx.stroke();
+          if (!named) continue;
+          const overflows = x + ctx.measureText(mark.label).width > bbox.left + bbox.width;
+          ctx.textAlign = overflows ? "right" : "left";
+          ctx.textBaseline = "bottom";
+          ctx.fillText(mark.label, x + (overflows ? -4 : 4) * ratio, bbox.top - (above + 2) * ratio);
+        }
+        ctx.restore();
+      },
+    },
+  };
+}
+
+function yScale(chart) {
+  if (chart.scale === "log") {
+    return { distr: 3, range: (_, low, high) => (low > 0 ? logRange(low, high) : [1, 10]) };
+  }
+  if (chart.scale === "percent") return { range: [0, 100] };
+  return { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] };
+}
+
+function yAxis(chart) {
+  const format = FORMATS[chart.format];
+  const values = (_, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick)));
+  if (chart.scale === "log") {
+    return { splits: (plot, _, low, high) => logSteps(low, high), filter: (plot, splits) => splits, values };
+  }
+  if (chart.format === "bytes") {
+    return { values, incrs: Array.from({ length: 48 }, (_, power) => 2 ** power) };
+  }
+  return { values };
+}
+
+function options(entry, lines, width) {
+  const { plots, chart } = entry;
+  const wide = chart.width === "full";
+  const marks = placeMarks(plots, width);
+  const above = wide ? marks.lines * LABEL_LINE : 0;
+  const axis = {
+    stroke: color("soft"),
+    font: "12px " + color("font"),
+    grid: { stroke: color("grid"), width: 1 },
+    ticks: { stroke: color("line"), width: 1, size: 5 },
+  };
+  const x = AXES[plots.axis];
+  return {
+    width,
+    height: (wide ? (chart.scale === "log" ? 250 : 210) : 170) + above,
+    padding: [8 + above, 14, 0, 0],
+    cursor: { sync: { key: plots.x_label + plots.axis }, points: { size: 6 }, drag: { x: true, y: false }, y: false },
+    legend: { show: false },
+    scales: { x: x.scale, y: yScale(chart) },
+    axes: [{ ...axis, size: 30, ...x.axis }, { ...axis, size: 66, space: 34, ...yAxis(chart) }],
+    series: [{}].concat(lines.map(({ series, faint }) => ({
+      stroke: color(seriesColor(styleOf(series))),
+      alpha: faint ? 0.3 : 1,
+      width: faint || series.line === "limit" ? 1.25 : 2,
+      dash: dashOf(series),
+      points: { show: plots.x.length < 3, size: 6 },
+    }))),
+    hooks: { setCursor: [(plot) => readOut(entry, plot.cursor.idx)] },
+    plugins: [markPlugin(marks, wide)],
+  };
+}
+
+// A log axis has no place for zero.
+function drawable(chart, values) {
+  return chart.scale === "log" ? values.map((value) => (value > 0 ? value : null)) : values;
+}
+
+function draw(entry) {
+  const width = entry.box.clientWidth;
+  if (width === 0) return;
+  if (entry.plot) entry.plot.destroy();
+  entry.lines = visible(entry.chart);
+  const data = [entry.plots.x].concat(entry.lines.map(({ series }) => drawable(entry.chart, series.values)));
+  entry.plot = new uPlot(options(entry, entry.lines, width), data, entry.box);
+  readOut(entry, null);
+  if (entry.table) entry.table.replaceChildren(figuresTable(entry));
+}
+
+function drawAll() {
+  drawn.forEach(draw);
+}
+
+function swatch(series) {
+  const dash = dashOf(series);
+  const kind = series.line === "limit" ? "dotted" : dash ? "dashed" : "solid";
+  return element("span", { class: "swatch", style: "border-top-style:" + kind + ";border-top-color:var(--" + seriesColor(styleOf(series)) + ")" });
+}
+
+function nameOf(series) {
+  const group = groupOf(series);
+  if (group === null) return series.label;
+  return series.label ? group.label + ", " + series.label : group.label;
+}
+
+// The values under the cursor; without one, what the lines are.
+function readOut(entry, index) {
+  const format = FORMATS[entry.chart.format];
+  const wide = entry.chart.width === "full";
+  const parts = [];
+  const named = new Set();
+  for (const { series, faint } of entry.lines) {
+    if (faint) continue;
+    const value = index === null || index === undefined ? undefined : series.values[index];
+    const text = value === undefined ? "" : value === null ? "\u2013" : format(value);
+    if (wide || series.group === null) {
+      parts.push(element("span", { class: "key" }, swatch(series), nameOf(series), element("b", {}, text)));
+    } else if (text !== "") {
+      parts.push(element("span", { class: "key", title: nameOf(series) }, swatch(series), element("b", {}, text)));
+    } else if (series.label && !named.has(series.label)) {
+      named.add(series.label);
+      parts.push(element("span", { class: "key" }, swatch({ ...series, group: null, color: 7 }), series.label));
+    }
+  }
+  const at = index === null || index === undefined ? "" : AXES[entry.plots.axis].value(entry.plots.x[index]);
+  entry.readout.replaceChildren(...parts, element("span", { class: "at" }, at));
+}
+
+// The drawn lines in figures, for those who cannot see or do not trust a picture.
+function figuresTable(entry) {
+  const format = FORMATS[entry.chart.format];
+  const lines = entry.lines.filter(({ faint }) => !faint).map(({ series }) => series);
+  const head = element("tr", {}, element("th", { scope: "col" }, entry.plots.x_label),
+    ...lines.map((series) => element("th", { scope: "col" }, nameOf(series))));
+  const body = entry.plots.x.map((x, index) => element("tr", {},
+    element("th", { scope: "row" }, AXES[entry.plots.axis].value(x)),
+    ...lines.map((series) => {
+      const value = series.values[index];
+      return element("td", {}, value === null || value === undefined ? "\u2013" : format(value));
+    })));
+  return element("table", { class: "rows" }, element("thead", {}, head), element("tbody", {}, ...body));
+}
+
+function figure(plots, chart) {
+  const box = element("div", { class: "plot" });
+  const readout = element("div", { class: "readout" });
+  const entry = { plots, chart, box, readout, plot: null, table: null, lines: [] };
+  drawn.push(entry);
+  const button = element("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "Table");
+  const caption = element("figcaption", {}, chart.title + " ", element("span", { class: "unit" }, chart.unit));
+  const node = element("figure", { class: chart.width }, element("div", { class: "head" }, caption, button), readout, box);
+  button.addEventListener("click", () => {
+    if (entry.table) {
+      entry.table.remove();
+      entry.table = null;
+    } else {
+      entry.table = element("div", { class: "table-box figures", tabindex: "0" }, figuresTable(entry));
+      node.append(entry.table);
+    }
+    button.setAttribute("aria-expanded", String(entry.table !== null));
+  });
+  return node;
+}
+
+function plotsBlock(plots) {
+  const grid = element("div", { class: "plots" }, ...plots.charts.map((chart) => figure(plots, chart)));
+  return element("div", {},
+    plots.heading ? element("h3", {}, plots.heading) : null,
+    plots.lead ? element("p", { class: "lead" }, plots.lead) : null,
+    grid);
+}
+
+// How many layers the groups have, 0 where there is nothing to choose.
+function layers() {
+  const numbers = new Set();
+  const visit = (blocks) => {
+    for (const block of blocks) {
+      if (block.kind === "fold") visit(block.value.blocks);
+      if (block.kind !== "plots") continue;
+      for (const chart of block.value.charts) for (const series of chart.series) {
+        if (series.layer !== null) numbers.add(series.layer.number);
+      }
+    }
+  };
+  for (const section of report.sections) visit(section.blocks);
+  return numbers.size > 1 ? [...numbers].sort((a, b) => a - b) : [];
+}
+
+function groupChoice(index, after) {
+  const group = report.groups[index];
+  const box = element("input", { type: "checkbox" });
+  box.checked = chosen.shown.has(index);
+  box.addEventListener("change", () => {
+    if (box.checked) chosen.shown.add(index);
+    else chosen.shown.delete(index);
+    after();
+  });
+  const label = element("label", { class: "choice" }, box, swatch({ group: index, line: "solid" }), group.label);
+  return { label, box, index };
+}
+
+function layerChoice(numbers) {
+  const layer = report.layers_label;
+  const select = element("select", {},
+    element("option", { value: "typical" }, "the typical " + layer),
+    element("option", { value: "every" }, "every " + layer),
+    ...numbers.map((number) => element("option", { value: String(number) }, layer + " " + (number + 1))));
+  select.value = chosen.layer;
+  select.addEventListener("change", () => {
+    const number = Number(select.value);
+    chosen.layer = Number.isInteger(number) ? number : select.value;
+    drawAll();
+  });
+  return element("label", { class: "layers" }, "Draw ", select);
+}
+
+const FEW = 6;
+
+// The bar that chooses groups and layers for all plots of the page.
+function chooser() {
+  const summary = element("summary", {});
+  const refresh = () => {
+    const shown = [...chosen.shown].sort((a, b) => a - b);
+    summary.replaceChildren(shown.length + " of " + report.groups.length + " shown ",
+      ...shown.slice(0, 4).map((index) => element("span", { class: "key" }, swatch({ group: index, line: "solid" }), report.groups[index].label)),
+      shown.length > 4 ? "\u2026" : "");
+    drawAll();
+  };
+  const choices = report.groups.map((_, index) => groupChoice(index, refresh));
+  const set = (wanted) => {
+    chosen.shown = new Set(choices.filter(({ index }) => wanted(report.groups[index])).map(({ index }) => index));
+    for (const { box, index } of choices) box.checked = chosen.shown.has(index);
+    refresh();
+  };
+  const button = (text, wanted) => {
+    const node = element("button", { type: "button", class: "quiet" }, text);
+    node.addEventListener("click", () => set(wanted));
+    return node;
+  };
+  const buttons = element("span", { class: "buttons" }, button("All", () => true), button("Default", (group) => group.shown));
+  const labels = element("div", { class: "choices" }, ...choices.map(({ label }) => label), buttons);
+  const many = report.groups.length > FEW;
+  const groups = many ? element("details", { class: "many" }, summary, labels) : labels;
+  const numbers = layers();
+  if (numbers.length > 0 && report.groups.length <= FEW) chosen.layer = "every";
+  const node = element("div", { class: "chooser", role: "group", "aria-label": report.groups_label },
+    element("span", { class: "what" }, report.groups_label + ":"), groups, numbers.length > 0 ? layerChoice(numbers) : null);
+  refresh();
+  return node;
+}

@@ -1,0 +1,92 @@
+// Elements, colours, and numbers as people read them. Text only ever enters the page as text nodes.
+
+function fillElement(node, attributes, children) {
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value);
+  }
+  for (const child of children) if (child !== null && child !== undefined && child !== "") node.append(child);
+  return node;
+}
+
+function element(name, attributes, ...children) {
+  return fillElement(document.createElement(name), attributes, children);
+}
+
+function svg(name, attributes, ...children) {
+  return fillElement(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+}
+
+function color(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+}
+
+const COLORS = 8;
+
+function seriesColor(number) {
+  return "series-" + ((number % COLORS) + 1);
+}
+
+const SECONDS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+
+// 5400 -> "1h 30m", 0.5 -> "0.5s".
+function duration(seconds) {
+  if (seconds < 1) return seconds === 0 ? "0" : +seconds.toPrecision(3) + "s";
+  let rest = seconds;
+  const parts = [];
+  for (const [unit, name] of SECONDS) {
+    const count = unit === 1 ? +rest.toFixed(1) : Math.floor(rest / unit);
+    rest -= count * unit;
+    if (count > 0) parts.push(count + name);
+  }
+  return parts.join(" ");
+}
+
+// Three significant digits where they are needed, no exponent.
+function short(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 100) return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+  return String(+value.toPrecision(size >= 1 ? 3 : 2));
+}
+
+// 250 -> "250 us", 1500 -> "1.5 ms".
+function microseconds(us) {
+  if (us >= 1e6) return short(us / 1e6) + "\u00a0s";
+  if (us >= 1e3) return short(us / 1e3) + "\u00a0ms";
+  return short(us) + "\u00a0\u00b5s";
+}
+
+const SIZES = [[1024 ** 4, "TiB"], [1024 ** 3, "GiB"], [1024 ** 2, "MiB"], [1024, "KiB"]];
+
+function bytes(value) {
+  for (const [size, name] of SIZES) if (value >= size) return short(value / size) + "\u00a0" + name;
+  return short(value) + "\u00a0B";
+}
+
+const FORMATS = { number: short, microseconds, percent: (value) => short(value) + "%", bytes };
+
+// 1, 2 and 5 of every power of ten between two values, or only the powers where that were too many.
+function logSteps(low, high) {
+  const factors = Math.log10(high / low) <= 2.4 ? [1, 2, 5] : [1];
+  const steps = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+    for (const factor of factors) {
+      const step = +(factor * 10 ** power).toPrecision(6);
+      if (step >= low * 0.9999 && step <= high * 1.0001) steps.push(step);
+    }
+  }
+  return steps;
+}
+
+// Widens a range to the nearest 1, 2 or 5, or to powers of ten where it is long.
+function logRange(low, high) {
+  const steps = logSteps(10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high)));
+  const fine = Math.log10(high / low) <= 2.4
+    ? [1, 2, 5].flatMap((factor) => steps.filter((step) => Math.abs(Math.log10(step) % 1) < 1e-9).map((step) => step * factor))
+    : steps;
+  const below = fine.filter((step) => step <= low * 1.0001);
+  const above = fine.filter((step) => step >= high * 0.9999);
+  const from = below.length ? Math.max(...below) : 10 ** Math.floor(Math.log10(low));
+  const to = above.length ? Math.min(...above) : 10 ** Math.ceil(Math.log10(high));
+  return from < to ? [from, to] : [from / 2, to * 2];
+}

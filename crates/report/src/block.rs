@@ -1,0 +1,257 @@
+//! What a page is made of, apart from its plots.
+
+use serde::{Serialize, Serializer, ser::SerializeSeq};
+
+use crate::number;
+use crate::plot::{Plots, Scale};
+
+/// A part of the page with a heading.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Section {
+    /// Its heading; empty for none.
+    pub heading: String,
+    /// A sentence on how to read it; empty for none.
+    pub lead: String,
+    /// What it holds.
+    pub blocks: Vec<Block>,
+}
+
+impl Section {
+    /// A section without a sentence on how to read it.
+    pub fn new(heading: impl Into<String>, blocks: Vec<Block>) -> Self {
+        Self { heading: heading.into(), lead: String::new(), blocks }
+    }
+
+    /// The same section with a sentence on how to read it.
+    #[must_use]
+    pub fn lead(mut self, lead: impl Into<String>) -> Self {
+        self.lead = lead.into();
+        self
+    }
+}
+
+/// A thing on the page.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum Block {
+    /// What came out, large.
+    Verdicts(Vec<Verdict>),
+    /// What the reader should know first, one sentence each.
+    Findings(Vec<String>),
+    /// A paragraph.
+    Text(String),
+    /// Labels and values, in two columns.
+    Facts(Vec<Fact>),
+    /// A table.
+    Table(Table),
+    /// Values with their intervals, one under the other.
+    Estimates(Estimates),
+    /// Charts over one common axis.
+    Plots(Plots),
+    /// A text to copy, such as a command.
+    Listing(Listing),
+    /// Remarks.
+    Notes(Vec<Note>),
+    /// What only some readers want to see.
+    Fold(Fold),
+}
+
+/// What came out, in a figure and in words.
+#[derive(Debug, Clone, Serialize)]
+pub struct Verdict {
+    /// The figure, short enough for large type, such as `12.6x`.
+    pub figure: String,
+    /// The sentence that belongs to it.
+    pub headline: String,
+    /// What the sentence rests on: the interval, what limits, what could have been seen.
+    pub details: Vec<String>,
+    /// How it is to be taken.
+    pub tone: Tone,
+}
+
+/// How something is to be taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tone {
+    /// As it is.
+    #[default]
+    Plain,
+    /// As an improvement.
+    Good,
+    /// As a worsening.
+    Bad,
+    /// With care.
+    Caution,
+}
+
+/// A label and its value.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fact {
+    /// What it is.
+    pub label: String,
+    /// The value with its unit.
+    pub value: String,
+}
+
+impl Fact {
+    /// A label and its value.
+    pub fn new(label: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { label: label.into(), value: value.into() }
+    }
+}
+
+/// A table of ready texts.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Table {
+    /// What it shows; empty where the text around it says so.
+    pub caption: String,
+    /// The headings, with units.
+    pub columns: Vec<String>,
+    /// The rows, as wide as the headings.
+    pub rows: Vec<Vec<Cell>>,
+    /// Whether the reader may sort it by a column.
+    pub sortable: bool,
+    /// Whether cells hold texts to be read, which wrap and stand to the left.
+    pub prose: bool,
+}
+
+/// A cell of a table.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Cell {
+    /// What it says.
+    pub text: String,
+    /// A second, smaller line; empty for none.
+    pub detail: String,
+    /// What the table is sorted by; without it, the text.
+    #[serde(serialize_with = "number::rounded_option")]
+    pub value: Option<f64>,
+    /// The number of the group whose colour it carries.
+    pub group: Option<usize>,
+    /// A small line without an axis, drawn instead of the text.
+    #[serde(serialize_with = "number::rounded_options", skip_serializing_if = "Vec::is_empty")]
+    pub spark: Vec<Option<f64>>,
+    /// How it is to be taken.
+    pub tone: Tone,
+}
+
+impl Cell {
+    /// A cell with a number to sort by and a second line.
+    pub fn value(text: impl Into<String>, value: f64, detail: impl Into<String>) -> Self {
+        Self { text: text.into(), detail: detail.into(), value: Some(value), ..Self::default() }
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+/// Values with their intervals on one axis: a dot for every single measurement, a bar for the
+/// interval, a mark for the value.
+#[derive(Debug, Clone, Serialize)]
+pub struct Estimates {
+    /// What they show.
+    pub title: String,
+    /// The unit and, where needed, the kind of axis, for people.
+    pub unit: String,
+    /// How values are spread.
+    pub scale: Scale,
+    /// What is put behind a number on the axis, such as `x`.
+    pub suffix: String,
+    /// A value to hold the others against, such as 1 for ratios, and what it is.
+    pub reference: Option<(f64, String)>,
+    /// Values too near to the reference to be told from it.
+    pub band: Option<(f64, f64)>,
+    /// What the band is; empty without one.
+    pub band_label: String,
+    /// What a dot is, such as `one trial`.
+    pub points_label: String,
+    /// What a mark with its bar is, such as `mean, 95% interval`.
+    pub mid_label: String,
+    /// What stands over the labels of the rows.
+    pub rows_label: String,
+    /// What stands over the texts at the end.
+    pub texts_label: String,
+    /// The rows.
+    pub rows: Vec<Estimate>,
+}
+
+/// One value with its interval.
+#[derive(Debug, Clone, Serialize)]
+pub struct Estimate {
+    /// What it belongs to.
+    pub label: String,
+    /// A second, smaller line under it; empty for none.
+    pub detail: String,
+    /// The number of the group whose colour it has.
+    pub group: Option<usize>,
+    /// The value; none where there is nothing to show, and the text says why.
+    #[serde(serialize_with = "number::rounded_option")]
+    pub mid: Option<f64>,
+    /// Both ends of the interval.
+    #[serde(serialize_with = "pair")]
+    pub interval: Option<(f64, f64)>,
+    /// The single measurements.
+    #[serde(serialize_with = "number::rounded_values")]
+    pub points: Vec<f64>,
+    /// The value in words, at the end of the row.
+    pub text: String,
+    /// A second, smaller line under it; empty for none.
+    pub text_detail: String,
+}
+
+fn pair<S: Serializer>(pair: &Option<(f64, f64)>, to: S) -> Result<S::Ok, S::Error> {
+    let Some((low, high)) = pair.filter(|(low, high)| low.is_finite() && high.is_finite()) else {
+        return to.serialize_none();
+    };
+    let mut list = to.serialize_seq(Some(2))?;
+    list.serialize_element(&number::Rounded(low))?;
+    list.serialize_element(&number::Rounded(high))?;
+    list.end()
+}
+
+/// A text to copy.
+#[derive(Debug, Clone, Serialize)]
+pub struct Listing {
+    /// What it is; empty where the heading says so.
+    pub label: String,
+    /// The text, line by line as it is.
+    pub text: String,
+}
+
+/// A remark.
+#[derive(Debug, Clone, Serialize)]
+pub struct Note {
+    /// What is to be known.
+    pub text: String,
+    /// How it is to be taken.
+    pub tone: Tone,
+}
+
+impl Note {
+    /// A remark to be taken as it is.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Self { text: text.into(), tone: Tone::Plain }
+    }
+
+    /// A remark to be taken with care.
+    pub fn caution(text: impl Into<String>) -> Self {
+        Self { text: text.into(), tone: Tone::Caution }
+    }
+}
+
+/// What only some readers want to see: closed until they open it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Fold {
+    /// What is inside.
+    pub summary: String,
+    /// The content.
+    pub blocks: Vec<Block>,
+}

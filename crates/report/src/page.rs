@@ -1,0 +1,97 @@
+//! The page: a template, its styles and script, and the report as JSON.
+
+use crate::Report;
+
+const PAGE: &str = include_str!("../assets/report/page.html");
+const STYLES: &str = include_str!("../assets/report/page.css");
+const SCRIPTS: [&str; 5] = [
+    include_str!("../assets/report/text.js"),
+    include_str!("../assets/report/plots.js"),
+    include_str!("../assets/report/estimates.js"),
+    include_str!("../assets/report/blocks.js"),
+    include_str!("../assets/report/page.js"),
+];
+const LIBRARY: &str = include_str!("../assets/uplot/uPlot.iife.min.js");
+const LIBRARY_STYLES: &str = include_str!("../assets/uplot/uPlot.min.css");
+const LIBRARY_LICENCE: &str = include_str!("../assets/uplot/LICENSE");
+
+impl Report {
+    /// The page.
+    pub fn to_html(&self) -> String {
+        let data = serde_json::to_string(self).expect("a report is plain data");
+        let styles = format!("{LIBRARY_STYLES}\n{STYLES}");
+        fill(PAGE, |name| match name {
+            "title" => escape_text(&self.title),
+            "styles" => styles.clone(),
+            "licence" => format!("uPlot, embedded below:\n\n{LIBRARY_LICENCE}"),
+            "library" => LIBRARY.to_owned(),
+            "data" => escape_json(&data),
+            "script" => SCRIPTS.concat(),
+            _ => unreachable!("the page names only the parts above: {name}"),
+        })
+    }
+}
+
+/// Replaces every `{{name}}` of a page once, so that no inserted text is searched again.
+fn fill(page: &str, part: impl Fn(&str) -> String) -> String {
+    let mut filled = String::new();
+    let mut rest = page;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (name, tail) = after.split_once("}}").expect("the page closes its placeholders");
+        filled.push_str(before);
+        filled.push_str(&part(name));
+        rest = tail;
+    }
+    filled + rest
+}
+
+fn escape_text(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// JSON that may stand inside a script element. These characters only occur inside its strings,
+/// where the escape means the same.
+fn escape_json(json: &str) -> String {
+    json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Block, Fact, Listing, Section};
+
+    fn report(title: &str) -> Report {
+        let command = Listing { label: String::new(), text: format!("ebbtide simulate --volume '{title}'") };
+        Report {
+            title: title.into(),
+            sections: vec![Section::new(
+                title,
+                vec![Block::Facts(vec![Fact::new("spec", title)]), Block::Listing(command)],
+            )],
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn no_value_can_end_the_script_or_open_a_comment() {
+        let nasty = "</script><script>alert(1)</script><!-- {{script}} & co";
+        let html = report(nasty).to_html();
+        assert!(!html.contains("alert(1)</script>"));
+        let start = html.find(r#"id="data">"#).expect("the data") + r#"id="data">"#.len();
+        let data = &html[start..];
+        let data = &data[..data.find("</script>").expect("the data end")];
+        let parsed: serde_json::Value = serde_json::from_str(data).expect("the data are JSON");
+        assert_eq!(parsed["title"], nasty);
+        assert_eq!(html.matches("</script>").count(), 3, "the three of the page itself");
+    }
+
+    #[test]
+    fn a_page_loads_nothing_from_elsewhere_and_carries_the_licence_of_its_library() {
+        let html = report("plain").to_html();
+        for loader in ["<link", "src=\"", "@import", "url("] {
+            assert!(!html.contains(loader), "{loader}");
+        }
+        assert!(html.contains("default-src 'none'") && html.contains("Copyright (c) 2022 Leon Sorokin"));
+        assert!(!html.contains("{{title}}") && html.contains("<title>plain</title>"));
+    }
+}
