@@ -77,8 +77,30 @@ pub struct Trial {
     pub load: Option<RunReport>,
     /// The measured seconds, settling not included.
     pub seconds: Vec<Second>,
+    /// The batch job beside the load; none where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<BatchUse>,
     /// What should be known about it, such as a host that was busy.
     pub notes: Vec<String>,
+}
+
+/// What a batch job got done.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BatchUse {
+    /// When its first statement was sent, in seconds of the measurement; none where it never came to that.
+    pub began_s: Option<f64>,
+    /// When it was ended or the measurement was, in seconds of the measurement.
+    pub ended_s: f64,
+    /// Statements answered.
+    pub statements: u64,
+    /// How long an answered statement took, mean, s; 0 without any.
+    pub mean_s: f64,
+    /// The longest, s.
+    pub max_s: f64,
+    /// Statements that failed, the one that was under way at its end not included.
+    pub errors: u64,
+    /// The first error's words.
+    pub first_error: Option<String>,
 }
 
 /// How a trial ended.
