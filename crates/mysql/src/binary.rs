@@ -1,11 +1,24 @@
 //! Which server a program is.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ServerError;
+use crate::process;
+
+/// Where servers lie that an ordinary user's PATH leaves out.
+const SYSTEM_DIRS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/usr/libexec"];
+/// The programs, in the order in which they are looked for.
+const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
+/// Where a directory that was unpacked keeps its programs.
+const PROGRAM_DIRS: [&str; 6] = ["", "bin", "sbin", "libexec", "usr/sbin", "usr/bin"];
+/// `--version` reads no data: a program that takes longer is not a server.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Whose server it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -17,6 +30,16 @@ pub enum Flavour {
     MySql,
     /// Percona Server for MySQL.
     Percona,
+}
+
+impl fmt::Display for Flavour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::MariaDb => "MariaDB",
+            Self::MySql => "MySQL",
+            Self::Percona => "Percona Server",
+        })
+    }
 }
 
 /// A server's version number.
@@ -36,6 +59,20 @@ impl fmt::Display for Version {
     }
 }
 
+impl Version {
+    pub(crate) const fn new(major: u32, minor: u32, patch: u32) -> Self {
+        Self { major, minor, patch }
+    }
+
+    /// The number at the start of a word such as `10.11.19-MariaDB-0+deb12u1`.
+    fn parse(word: &str) -> Option<Self> {
+        let number = word.split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?;
+        let mut parts = number.split('.').map(str::parse::<u32>);
+        let mut part = || parts.next()?.ok();
+        Some(Self::new(part()?, part()?, part()?))
+    }
+}
+
 /// A server program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binary {
@@ -50,13 +87,172 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Finds out which server a program is; without one, takes `mariadbd`, else `mysqld`, from PATH or
-    /// /usr/sbin.
+    /// Finds out which server a program is. A directory stands for the server that was unpacked there;
+    /// without a path it is `mariadbd`, else `mysqld`, from PATH or the system's directories.
     ///
     /// # Errors
-    /// Where there is none, it is not a server, or too old.
+    /// [`ServerError::NotFound`], [`ServerError::NotAServer`], and [`ServerError::WrongVersion`] for MariaDB
+    /// before 10.6 and MySQL before 5.7.
     pub fn detect(path: Option<&Path>) -> Result<Self, ServerError> {
-        let _ = path;
-        Err(ServerError::NotFound { looked: "detection comes with the next change".into() })
+        let path = match path {
+            Some(path) => program_at(path)?,
+            None => program_in_path()?,
+        };
+        let text = version_text(&path)?;
+        let (flavour, version) = parse_version(&text).ok_or_else(|| ServerError::NotAServer {
+            path: path.clone(),
+            said: format!("says '{}'", text.chars().take(200).collect::<String>()),
+        })?;
+        let binary = Self { path, flavour, version, text };
+        binary.check_age()?;
+        Ok(binary)
+    }
+
+    /// Whether it is MariaDB.
+    #[must_use]
+    pub fn is_mariadb(&self) -> bool {
+        self.flavour == Flavour::MariaDb
+    }
+
+    /// Its name and version, such as `MySQL 9.7.4`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} {}", self.flavour, self.version)
+    }
+
+    fn check_age(&self) -> Result<(), ServerError> {
+        // --bootstrap with root's empty password, and --initialize-insecure, are what these brought.
+        let oldest = if self.is_mariadb() { Version::new(10, 6, 0) } else { Version::new(5, 7, 0) };
+        if self.version >= oldest {
+            return Ok(());
+        }
+        let why = format!("{} is too old: MariaDB is taken from 10.6 on, MySQL from 5.7 on", self.name());
+        Err(ServerError::WrongVersion { path: self.path.clone(), why })
+    }
+}
+
+fn program_at(path: &Path) -> Result<PathBuf, ServerError> {
+    let path = std::path::absolute(path).map_err(ServerError::at("resolve", path))?;
+    if !path.exists() {
+        return Err(ServerError::NotFound { looked: format!("{} does not exist", path.display()) });
+    }
+    if !path.is_dir() {
+        return Ok(path);
+    }
+    let mut candidates = PROGRAM_DIRS.iter().flat_map(|dir| PROGRAMS.map(|name| path.join(dir).join(name)));
+    candidates.find(|candidate| candidate.is_file()).ok_or_else(|| ServerError::NotFound {
+        looked: format!("{} holds neither {}", path.display(), PROGRAMS.join(" nor ")),
+    })
+}
+
+fn program_in_path() -> Result<PathBuf, ServerError> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs: Vec<PathBuf> =
+        std::env::split_paths(&path).chain(SYSTEM_DIRS.iter().map(PathBuf::from)).collect();
+    PROGRAMS
+        .iter()
+        .flat_map(|name| dirs.iter().map(move |dir| dir.join(name)))
+        .find(|candidate| candidate.is_file())
+        .ok_or_else(|| ServerError::NotFound {
+            looked: format!("neither {} in PATH or {}", PROGRAMS.join(" nor "), SYSTEM_DIRS.join(", ")),
+        })
+}
+
+fn version_text(path: &Path) -> Result<String, ServerError> {
+    let mut command = Command::new(path);
+    // Option files of the machine are not ours, and a mistake in one would stop even --version.
+    command.args(["--no-defaults", "--version"]);
+    let not_a_server = |said: String| ServerError::NotAServer { path: path.to_owned(), said };
+    let output = process::output(command, VERSION_TIMEOUT).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => not_a_server(format!("has no end within {} s", VERSION_TIMEOUT.as_secs())),
+        _ => not_a_server(format!("cannot be run: {error}")),
+    })?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if output.success {
+        return Ok(text);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let words = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("fails without a word");
+    Err(not_a_server(format!("says '{words}'")))
+}
+
+/// Reads `PROGRAM  Ver VERSION for SYSTEM on MACHINE (DISTRIBUTION)`.
+fn parse_version(text: &str) -> Option<(Flavour, Version)> {
+    let mut words = text.split_whitespace();
+    // MySQL's clients answer in the same form.
+    let program = Path::new(words.next()?).file_name()?.to_str()?;
+    if !PROGRAMS.iter().any(|name| program.contains(name)) || words.next()? != "Ver" {
+        return None;
+    }
+    let word = words.next()?;
+    let flavour = if text.contains("MariaDB") {
+        Flavour::MariaDb
+    } else if text.contains("Percona") {
+        Flavour::Percona
+    } else {
+        Flavour::MySql
+    };
+    Some((flavour, Version::parse(word)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_servers_say() {
+        for (text, flavour, version) in [
+            (
+                "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)",
+                Flavour::MariaDb,
+                (10, 11, 19),
+            ),
+            (
+                "/usr/sbin/mariadbd  Ver 12.0.2-MariaDB for Linux on x86_64 (MariaDB Server)",
+                Flavour::MariaDb,
+                (12, 0, 2),
+            ),
+            ("/x/bin/mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))", Flavour::MySql, (9, 7, 4)),
+            (
+                "mysqld  Ver 5.7.22 for Linux on x86_64 (MySQL Community Server (GPL))",
+                Flavour::MySql,
+                (5, 7, 22),
+            ),
+            (
+                "/usr/sbin/mysqld  Ver 8.0.36-28 for Linux on x86_64 (Percona Server (GPL), Release 28)",
+                Flavour::Percona,
+                (8, 0, 36),
+            ),
+        ] {
+            let expected = (flavour, Version::new(version.0, version.1, version.2));
+            assert_eq!(parse_version(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn clients_and_other_programs_are_not_servers() {
+        for text in [
+            "mysql  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)",
+            "mariadb  Ver 15.1 Distrib 10.11.19-MariaDB, for debian-linux-gnu (x86_64)",
+            "cat (GNU coreutils) 9.1",
+            "mysqld  Ver unknown",
+            "",
+        ] {
+            assert_eq!(parse_version(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_server_older_than_the_oldest_is_refused_with_the_version_that_would_do() {
+        let binary =
+            |flavour, version| Binary { path: "/x/mysqld".into(), flavour, version, text: String::new() };
+        let error = binary(Flavour::MySql, Version::new(5, 6, 24)).check_age().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "/x/mysqld: MySQL 5.6.24 is too old: MariaDB is taken from 10.6 on, MySQL from 5.7 on"
+        );
+        binary(Flavour::MariaDb, Version::new(10, 5, 29)).check_age().unwrap_err();
+        binary(Flavour::MariaDb, Version::new(10, 6, 0)).check_age().unwrap();
+        binary(Flavour::MySql, Version::new(5, 7, 22)).check_age().unwrap();
     }
 }

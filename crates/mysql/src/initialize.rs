@@ -1,14 +1,105 @@
 //! Making a data directory.
 
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::account::Account;
 use crate::error::ServerError;
+use crate::install::Install;
+use crate::launch::Launched;
+use crate::layout::{Layout, Maker};
+use crate::options::Task;
 use crate::plan::ServerPlan;
 
-/// Makes the system tables in the plan's data directory, with the account `root` without a password. The
-/// settings that are built into the data (page size, undo tablespaces) are those of the plan.
+/// How often someone who waits is told.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+
+/// Makes the system tables in the plan's data directory, with an account `root` that has no password and
+/// is reached from this machine alone. What is built into the data (page size, undo tablespaces, lower
+/// case names) comes from the plan's settings.
 ///
 /// # Errors
-/// [`ServerError::NotEmpty`] where a directory holds something; everything that a start can fail with.
+/// [`ServerError::NotEmpty`] where a directory holds something; everything that a start can fail with. What
+/// a failed attempt has made is removed again.
 pub fn initialize(plan: &ServerPlan, progress: &dyn Fn(&str)) -> Result<(), ServerError> {
-    let _ = (plan, progress);
-    Err(ServerError::NotFound { looked: "making a data directory comes with the next change".into() })
+    let account = Account::for_server()?;
+    for dir in plan.layout.dirs() {
+        account.check_reach(dir)?;
+        check_empty(dir)?;
+    }
+    plan.layout.give_to(&account)?;
+    let made = make(plan, &account, progress);
+    if made.is_err() {
+        for dir in plan.layout.dirs() {
+            clear(dir);
+        }
+    }
+    made
+}
+
+fn make(plan: &ServerPlan, account: &Account, progress: &dyn Fn(&str)) -> Result<(), ServerError> {
+    progress(&format!("making a data directory with {}", plan.binary.name()));
+    let input = if plan.binary.is_mariadb() { Some(bootstrap_sql(plan)?) } else { None };
+    let server = Launched::start(plan, account, Task::Initialize, input)?;
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = server.wait(TELL_EVERY) {
+            break status;
+        }
+        if began.elapsed() > plan.start_timeout {
+            let how = format!("making its data was not done after {} s", plan.start_timeout.as_secs());
+            return Err(server.did_not_start(how));
+        }
+        progress(&format!("making a data directory: {} s so far", began.elapsed().as_secs()));
+    };
+    if !status.success() {
+        let how = format!("while making its data, {}", server.describe(status));
+        return Err(server.did_not_start(how));
+    }
+    Maker::of(&plan.binary).sign(&plan.layout, account)
+}
+
+/// The bootstrap's statements, in a file without a name: nothing is left of it.
+fn bootstrap_sql(plan: &ServerPlan) -> Result<File, ServerError> {
+    use std::io::{Seek as _, Write as _};
+    let sql = Install::of(&plan.binary).system_sql(&plan.binary)?;
+    let write = || {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(&sql)?;
+        file.rewind()?;
+        Ok(file)
+    };
+    write().map_err(ServerError::io("write the statements of the system tables"))
+}
+
+/// Whether a directory holds nothing, or is not there yet. What mkfs puts at the top of a file system is
+/// nothing.
+fn check_empty(dir: &Path) -> Result<(), ServerError> {
+    let entries = match std::fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        read => read.map_err(ServerError::at("list", dir))?,
+    };
+    for entry in entries {
+        if entry.map_err(ServerError::at("list", dir))?.file_name() != "lost+found" {
+            return Err(ServerError::NotEmpty { dir: dir.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+/// Removes what a failed attempt has made in a directory that was empty before it.
+fn clear(dir: &Path) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_name() != "lost+found") {
+        let path = entry.path();
+        let _ = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+    }
+}
+
+impl Layout {
+    /// Makes directories that are missing, and the server's user the owner of all.
+    pub(crate) fn give_to(&self, account: &Account) -> Result<(), ServerError> {
+        self.dirs().try_for_each(|dir| account.give_dir(dir))
+    }
 }

@@ -1,12 +1,25 @@
-//! Which directories a server keeps its files in.
+//! Which directories a server keeps its files in, and moving files between them.
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::binary::Binary;
+use serde::{Deserialize, Serialize};
+
+use crate::account::Account;
+use crate::binary::{Binary, Flavour, Version};
 use crate::error::ServerError;
 
-/// Directories on mounted volumes that a server may fill. They are made where they are missing (their
-/// parents are not), and given to the server's user.
+/// The file by which we know a data directory that we have made. Servers overlook names with a dot.
+const SIGNATURE: &str = ".ebbtide-server.json";
+/// The system tablespace, which a running server holds a lock on.
+const SYSTEM_TABLESPACE: &str = "ibdata1";
+/// From this version on MySQL keeps its redo log in a directory.
+const REDO_DIRECTORY: Version = Version::new(8, 0, 30);
+
+/// Directories on mounted volumes that a server may fill, absolute. They are made where they are missing
+/// (their parents are not), and given to the server's user, who must be able to enter the parents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// The data directory, and everything that has no directory of its own.
@@ -35,13 +48,218 @@ impl Layout {
     }
 
     /// Moves what a data directory that was prepared as one holds of the redo log, the undo tablespaces
-    /// and temporary files to the directories that this layout has for them. The server must not run.
+    /// and temporary files to the directories that this layout has for them; files that are there already
+    /// stay. The server must not run. [`Server::start`](crate::Server::start) does this on its own.
     ///
     /// # Errors
     /// [`ServerError::NothingToMove`] where the data were made without undo tablespaces, and what the file
     /// systems refuse.
     pub fn move_files(&self, binary: &Binary) -> Result<(), ServerError> {
-        let _ = binary;
+        let account = Account::for_server()?;
+        self.give_to(&account)?;
+        if let Some(redo) = &self.redo {
+            self.move_all(redo, &account, |name| is_redo(name, binary))?;
+        }
+        if let Some(undo) = &self.undo {
+            self.move_all(undo, &account, is_undo)?;
+            if !holds(undo, is_undo).map_err(ServerError::at("list", undo))? {
+                let missing =
+                    "the data were made without undo tablespaces; a server that has them by itself, or \
+                               the setting undo_tablespaces when the data are made, brings them"
+                        .to_owned();
+                return Err(ServerError::NothingToMove { dir: undo.clone(), missing });
+            }
+        }
+        if self.tmp.is_some() {
+            // Made anew at each start; one that is left takes room on the wrong volume.
+            let old = self.data.join("ibtmp1");
+            match std::fs::remove_file(&old) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(ServerError::at("remove", &old)(error));
+                }
+                _ => {}
+            }
+        }
         Ok(())
+    }
+
+    fn move_all(
+        &self,
+        to: &Path,
+        account: &Account,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(), ServerError> {
+        for name in names(&self.data).map_err(ServerError::at("list", &self.data))? {
+            if wanted(&name) {
+                let (from, to) = (self.data.join(&name), to.join(&name));
+                transfer(&from, &to, account).map_err(ServerError::at("move", &from))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that we have made the data directory, with a server that this one can follow.
+    pub(crate) fn check_ours(&self, binary: &Binary) -> Result<(), ServerError> {
+        let path = self.data.join(SIGNATURE);
+        let not_ours = || ServerError::NotOurs { dir: self.data.clone() };
+        let text = match std::fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(not_ours()),
+            read => read.map_err(ServerError::at("read", &path))?,
+        };
+        let maker: Maker = serde_json::from_slice(&text).map_err(|_| not_ours())?;
+        maker.check(binary, &self.data)
+    }
+
+    /// Checks that no server has the data open.
+    pub(crate) fn check_free(&self) -> Result<(), ServerError> {
+        let path = self.data.join(SYSTEM_TABLESPACE);
+        let Ok(file) = File::open(&path) else { return Ok(()) };
+        let lock = rustix::process::Flock::from(rustix::process::FlockType::WriteLock);
+        match rustix::process::fcntl_getlk(&file, &lock) {
+            Ok(Some(held)) => {
+                let pid = held.pid.map_or_else(|| "?".to_owned(), |pid| pid.as_raw_nonzero().to_string());
+                Err(ServerError::InUse { dir: self.data.clone(), pid })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The server that made a data directory.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Maker {
+    flavour: Flavour,
+    version: Version,
+}
+
+impl Maker {
+    pub(crate) const fn of(binary: &Binary) -> Self {
+        Self { flavour: binary.flavour, version: binary.version }
+    }
+
+    /// Leaves the sign that the data directory is ours.
+    pub(crate) fn sign(&self, layout: &Layout, account: &Account) -> Result<(), ServerError> {
+        let path = layout.data.join(SIGNATURE);
+        let text = serde_json::to_vec(self).map_err(|error| ServerError::at("write", &path)(error.into()))?;
+        std::fs::write(&path, text).map_err(ServerError::at("write", &path))?;
+        account.give(&path)
+    }
+
+    /// A server reads data of its own kind, of its own version or an older one.
+    fn check(&self, binary: &Binary, data: &Path) -> Result<(), ServerError> {
+        let same_kind = (self.flavour == Flavour::MariaDb) == binary.is_mariadb();
+        if same_kind && self.version <= binary.version {
+            return Ok(());
+        }
+        let made_by = format!("{} {}", self.flavour, self.version);
+        let why = format!("{} cannot run on {}, made by {made_by}", binary.name(), data.display());
+        Err(ServerError::WrongVersion { path: binary.path.clone(), why })
+    }
+}
+
+fn is_redo(name: &str, binary: &Binary) -> bool {
+    let directory = !binary.is_mariadb() && binary.version >= REDO_DIRECTORY;
+    (directory && name == "#innodb_redo") || name.starts_with("ib_logfile")
+}
+
+/// `undo_001` on MySQL, `undo001` on MariaDB and MySQL 5.7; and the file of an unfinished truncation.
+fn is_undo(name: &str) -> bool {
+    let number = name.strip_prefix("undo").map(|rest| rest.strip_prefix('_').unwrap_or(rest));
+    number.is_some_and(|rest| {
+        let digits = rest.split('_').next().unwrap_or(rest);
+        digits.len() == 3 && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+fn names(dir: &Path) -> io::Result<Vec<String>> {
+    let entries = std::fs::read_dir(dir)?;
+    entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+fn holds(dir: &Path, wanted: impl Fn(&str) -> bool) -> io::Result<bool> {
+    Ok(names(dir)?.iter().any(|name| wanted(name)))
+}
+
+/// Moves a file or a directory to another file system: copied and on disk before the original goes, so
+/// that a kill in between loses nothing.
+fn transfer(from: &Path, to: &Path, account: &Account) -> io::Result<()> {
+    if same_file_system(from, to)? {
+        return std::fs::rename(from, to);
+    }
+    let mut new = to.as_os_str().to_owned();
+    new.push(".moving");
+    let new = PathBuf::from(new);
+    if from.is_dir() {
+        let _ = std::fs::remove_dir_all(&new);
+        std::fs::create_dir(&new)?;
+        for name in names(from)? {
+            copy(&from.join(&name), &new.join(&name), account)?;
+        }
+        give(account, &new)?;
+    } else {
+        copy(from, &new, account)?;
+    }
+    std::fs::rename(&new, to)?;
+    if let Some(parent) = to.parent() {
+        File::open(parent)?.sync_all()?;
+    }
+    if from.is_dir() { std::fs::remove_dir_all(from) } else { std::fs::remove_file(from) }
+}
+
+fn same_file_system(from: &Path, to: &Path) -> io::Result<bool> {
+    let parent = to.parent().unwrap_or(Path::new("/"));
+    Ok(std::fs::metadata(from)?.dev() == std::fs::metadata(parent)?.dev())
+}
+
+fn copy(from: &Path, to: &Path, account: &Account) -> io::Result<()> {
+    std::fs::copy(from, to)?;
+    File::open(to)?.sync_all()?;
+    give(account, to)
+}
+
+fn give(account: &Account, path: &Path) -> io::Result<()> {
+    account.give(path).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binary(flavour: Flavour, version: Version) -> Binary {
+        Binary { path: "/x/mysqld".into(), flavour, version, text: String::new() }
+    }
+
+    #[test]
+    fn redo_and_undo_files_are_known_by_their_names() {
+        let mysql = binary(Flavour::MySql, Version::new(9, 7, 4));
+        let mariadb = binary(Flavour::MariaDb, Version::new(10, 11, 6));
+        assert!(is_redo("#innodb_redo", &mysql) && is_redo("ib_logfile0", &mariadb));
+        assert!(!is_redo("#innodb_redo", &mariadb) && !is_redo("ibdata1", &mysql));
+        for name in ["undo_001", "undo001", "undo_002"] {
+            assert!(is_undo(name), "{name}");
+        }
+        for name in ["undo", "undo_log", "undone001", "ibdata1", "undo_0001"] {
+            assert!(!is_undo(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn data_are_read_by_the_servers_kind_and_never_by_an_older_one() {
+        let maker = Maker { flavour: Flavour::MySql, version: Version::new(8, 0, 36) };
+        let check = |flavour, version| maker.check(&binary(flavour, version), Path::new("/d"));
+        check(Flavour::MySql, Version::new(8, 0, 36)).unwrap();
+        check(Flavour::Percona, Version::new(8, 4, 0)).unwrap();
+        let error = check(Flavour::MySql, Version::new(8, 0, 15)).unwrap_err().to_string();
+        assert_eq!(error, "/x/mysqld: MySQL 8.0.15 cannot run on /d, made by MySQL 8.0.36");
+        check(Flavour::MariaDb, Version::new(11, 8, 6)).unwrap_err();
+    }
+
+    #[test]
+    fn a_directory_without_our_signature_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("ibdata1"), "").unwrap();
+        let layout = Layout::single(dir.path());
+        let error = layout.check_ours(&binary(Flavour::MySql, Version::new(9, 7, 4))).unwrap_err();
+        assert!(matches!(error, ServerError::NotOurs { .. }), "{error}");
     }
 }

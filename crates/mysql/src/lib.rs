@@ -4,10 +4,20 @@
 
 mod binary;
 mod error;
-mod initialize;
 mod layout;
 mod plan;
+
+mod initialize;
 mod server;
+
+mod account;
+mod cgroup;
+mod install;
+mod launch;
+mod log;
+mod options;
+mod process;
+mod record;
 
 pub mod settings;
 pub mod status;
@@ -17,5 +27,6 @@ pub use error::{Cause, ServerError};
 pub use initialize::initialize;
 pub use layout::Layout;
 pub use plan::{START_TIMEOUT, ServerPlan};
-pub use server::{IoUse, MemoryUse, Server, clear_leftovers};
+pub use record::clear_leftovers;
+pub use server::{IoUse, MemoryUse, Server};
 pub use settings::{SettingError, Settings};

@@ -1,12 +1,30 @@
 //! A running server.
 
-use std::path::Path;
-use std::time::Duration;
+use std::net::TcpListener;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use ebbtide_load::{Session, Target};
+use ebbtide_load::{Endpoint, LoadError, Session, Target};
 
-use crate::error::ServerError;
+use crate::account::Account;
+use crate::cgroup::Cgroup;
+use crate::error::{Cause, ServerError};
+use crate::launch::Launched;
+use crate::log;
+use crate::options::Task;
 use crate::plan::ServerPlan;
+use crate::process::ProcStat;
+
+/// How often it is looked whether a starting server answers.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often someone who waits for a start is told.
+const TELL_EVERY: Duration = Duration::from_secs(2);
+/// Free ports that are tried: another program may take one between our look and the server's bind.
+const PORTS_TRIED: u32 = 5;
+/// The account that the data are made with.
+const USER: &str = "root";
+/// Where sysbench's tables go.
+const DATABASE: &str = "sbtest";
 
 /// Memory of a server and of the page cache that its files take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,49 +37,113 @@ pub struct MemoryUse {
     pub page_cache_bytes: u64,
 }
 
-/// What a server has read and written at its file systems, page cache hits left out.
+/// What a server has read from and written to its devices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IoUse {
-    /// Bytes read from devices.
+    /// Bytes read; what the page cache held is left out.
     pub read_bytes: u64,
-    /// Bytes written towards devices.
+    /// Bytes written, or to be written by the page cache.
     pub written_bytes: u64,
 }
 
 /// A running server; dropping it kills it.
 #[derive(Debug)]
 pub struct Server {
-    pid: u32,
+    launched: Launched,
     target: Target,
-    options: Vec<String>,
-    notes: Vec<String>,
+    /// The last reading of its processor time.
+    cpu: Mutex<Duration>,
 }
 
 impl Server {
-    /// Starts a server on directories that [`initialize`](crate::initialize) has made (or clones of them)
-    /// and waits until it answers.
+    /// Starts a server on directories that [`initialize`](crate::initialize) has made, or on a copy of
+    /// them, and waits until it answers. Files that the plan's layout puts elsewhere are moved first.
     ///
     /// # Errors
-    /// [`ServerError::DidNotStart`] with the server's own lines, [`ServerError::SettingRefused`], and what
-    /// stands in the way before it is started.
+    /// [`ServerError::DidNotStart`] with the server's own lines; [`ServerError::SettingRefused`] and
+    /// [`ServerError::Setting`] also for a setting that the server ignores with nothing but a warning; and
+    /// everything that is checked before it is started.
     pub fn start(plan: &ServerPlan, progress: &dyn Fn(&str)) -> Result<Self, ServerError> {
-        let _ = (plan, progress);
-        Err(ServerError::NotFound { looked: "starting comes with the next change".into() })
+        let account = Account::for_server()?;
+        for dir in plan.layout.dirs() {
+            account.check_reach(dir)?;
+        }
+        plan.layout.check_ours(&plan.binary)?;
+        plan.layout.check_free()?;
+        plan.layout.move_files(&plan.binary)?;
+        let mut tries = if plan.tcp { PORTS_TRIED } else { 1 };
+        loop {
+            tries -= 1;
+            match Self::try_start(plan, &account, progress) {
+                Err(ServerError::DidNotStart { cause: Some(Cause::PortInUse), .. }) if tries > 0 => {}
+                started => return started,
+            }
+        }
+    }
+
+    fn try_start(plan: &ServerPlan, account: &Account, progress: &dyn Fn(&str)) -> Result<Self, ServerError> {
+        progress(&format!("starting {}", plan.binary.name()));
+        let port =
+            if plan.tcp { Some(free_port().map_err(ServerError::io("find a free port"))?) } else { None };
+        let launched = Launched::start(plan, account, Task::Serve { port }, None)?;
+        let tcp = port.map(|port| Endpoint::Tcp { host: "127.0.0.1".into(), port });
+        let target = Target {
+            endpoints: std::iter::once(Endpoint::Unix(launched.work().socket())).chain(tcp).collect(),
+            user: USER.into(),
+            password: String::new(),
+            database: DATABASE.into(),
+            tls: None,
+        };
+        let mut server = Self { launched, target, cpu: Mutex::default() };
+        let mut session = server.wait_until_ready(plan, progress)?;
+        let words = log::refusals(&server.launched.log().lines(), server.options());
+        if !words.is_empty() {
+            return Err(ServerError::SettingRefused { words });
+        }
+        let notes = crate::settings::verify(&plan.settings, &plan.binary, &mut session)?;
+        server.launched.add_notes(notes);
+        Ok(server)
+    }
+
+    fn wait_until_ready(&self, plan: &ServerPlan, progress: &dyn Fn(&str)) -> Result<Session, ServerError> {
+        let began = Instant::now();
+        let mut told = began;
+        loop {
+            let refused = match self.session() {
+                Ok(session) => return Ok(session),
+                Err(ServerError::Session(LoadError::Unreachable { .. })) => None,
+                Err(error) => Some(error),
+            };
+            if let Some(status) = self.launched.wait(LOOK_EVERY) {
+                return Err(self.launched.did_not_start(self.launched.describe(status)));
+            }
+            if began.elapsed() > plan.start_timeout {
+                let why = refused.map(|error| format!(" ({error})")).unwrap_or_default();
+                let how = format!("it was not ready after {} s{why}", plan.start_timeout.as_secs());
+                return Err(self.launched.did_not_start(how));
+            }
+            if told.elapsed() > TELL_EVERY {
+                told = Instant::now();
+                let last = self.log_tail(1).pop().unwrap_or_default();
+                progress(&format!("waiting for the server, {} s so far: {last}", began.elapsed().as_secs()));
+            }
+        }
     }
 
     /// Its process.
     #[must_use]
     pub const fn pid(&self) -> u32 {
-        self.pid
+        self.launched.pid()
     }
 
-    /// Where it listens: its socket first, then its port where it has one; user `root`, database `sbtest`.
+    /// Where it listens: its socket first, then its port where it has one; user `root`, database `sbtest`
+    /// (which is made by whoever loads the tables).
     #[must_use]
     pub fn target(&self) -> Target {
         self.target.clone()
     }
 
-    /// A connection to it, without a database.
+    /// A connection through its socket, without a database.
     ///
     /// # Errors
     /// Where it does not answer.
@@ -72,73 +154,102 @@ impl Server {
     /// The option lines that it was started with.
     #[must_use]
     pub fn options(&self) -> &[String] {
-        &self.options
+        self.launched.options()
     }
 
-    /// What should be known about how it runs, such as memory that could not be bounded.
+    /// What should be known about how it runs: memory that could not be bounded, values that the server
+    /// has adjusted.
     #[must_use]
     pub fn notes(&self) -> &[String] {
-        &self.notes
+        self.launched.notes()
     }
 
     /// The last lines of its log.
     #[must_use]
     pub fn log_tail(&self, lines: usize) -> Vec<String> {
-        let _ = lines;
-        Vec::new()
+        self.launched.log().tail(lines)
     }
 
     /// How it ended, where it did.
-    pub fn exited(&mut self) -> Option<String> {
-        None
+    #[must_use]
+    pub fn exited(&self) -> Option<String> {
+        self.launched.status().map(|status| self.launched.describe(status))
     }
 
-    /// The error of a server that died while it was in use; none while it lives.
-    pub fn died(&mut self) -> Option<ServerError> {
-        None
+    /// The error of a server that died while it was in use, with its error lines and the end of its log;
+    /// none while it lives.
+    #[must_use]
+    pub fn died(&self) -> Option<ServerError> {
+        let how = self.exited()?;
+        Some(ServerError::Died { how, log: self.launched.log().evidence() })
     }
 
-    /// Processor time that it has used so far; its last reading once it has ended.
+    /// Processor time that it has used so far, by the kernel's clock ticks (10 ms); the last reading once
+    /// it has ended.
     #[must_use]
     pub fn cpu_time(&self) -> Duration {
-        Duration::ZERO
+        let mut last = self.cpu.lock().unwrap_or_else(PoisonError::into_inner);
+        // A process id that was given back may be another's.
+        if self.launched.status().is_none()
+            && let Some(stat) = ProcStat::of(self.pid())
+        {
+            *last = stat.cpu;
+        }
+        *last
     }
 
     /// Memory in use; zeros where it runs without a memory cgroup.
     #[must_use]
     pub fn memory(&self) -> MemoryUse {
-        MemoryUse::default()
+        self.launched.cgroup().map(Cgroup::usage).unwrap_or_default()
     }
 
-    /// What it has read and written so far; zeros where the kernel does not tell.
+    /// What it has read and written so far; zeros where the kernel does not tell, and once it has ended.
     #[must_use]
     pub fn io(&self) -> IoUse {
-        IoUse::default()
+        if self.launched.status().is_some() {
+            return IoUse::default();
+        }
+        let text = std::fs::read_to_string(format!("/proc/{}/io", self.pid())).unwrap_or_default();
+        let number = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
+        IoUse {
+            read_bytes: number("read_bytes:").unwrap_or(0),
+            written_bytes: number("write_bytes:").unwrap_or(0),
+        }
     }
 
-    /// Asks it to shut down and waits.
+    /// Asks it to shut down and waits until it is gone.
     ///
     /// # Errors
     /// [`ServerError::DidNotStop`] after `timeout` (it is killed then), [`ServerError::Died`] where it ended
-    /// otherwise than cleanly.
+    /// otherwise than cleanly, or before it was asked.
     pub fn stop(self, timeout: Duration) -> Result<(), ServerError> {
-        let _ = timeout;
-        Ok(())
+        if let Some(died) = self.died() {
+            return Err(died);
+        }
+        self.launched.terminate()?;
+        match self.launched.wait(timeout) {
+            Some(status) if status.success() => Ok(()),
+            Some(_) => self.died().map_or(Ok(()), Err),
+            None => {
+                self.launched.kill()?;
+                Err(ServerError::DidNotStop {
+                    seconds: timeout.as_secs(),
+                    log: self.launched.log().evidence(),
+                })
+            }
+        }
     }
 
-    /// Ends it at once, as a power cut of the instance would.
+    /// Ends it at once, as the end of its instance would, and waits until it is gone.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// Where it does not end, because its I/O is not answered.
     pub fn kill(self) -> Result<(), ServerError> {
-        Ok(())
+        self.launched.kill().map(drop)
     }
 }
 
-/// Ends servers and removes cgroups that a killed process left behind in a work directory below `run_dir`
-/// (or in it), and says what that was. Nothing is touched that a living process of ours holds.
-#[must_use]
-pub fn clear_leftovers(run_dir: &Path) -> Vec<String> {
-    let _ = run_dir;
-    Vec::new()
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

@@ -1,0 +1,289 @@
+//! Memory cgroups, version 1 and 2: a group of our own that bounds a server and its page cache.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::server::MemoryUse;
+
+/// How long the kernel may take to let go of a group whose processes are gone.
+const REMOVAL: Duration = Duration::from_secs(5);
+
+/// Which interface a group has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Interface {
+    V1,
+    V2,
+}
+
+/// The names of an interface's files (Linux, Documentation/admin-guide/cgroup-v1/memory.rst and
+/// cgroup-v2.rst).
+struct Names {
+    limit: &'static str,
+    /// Memory and swap together (version 1), or swap alone (version 2); absent without swap accounting.
+    swap: &'static str,
+    used: &'static str,
+    peak: &'static str,
+    /// The key of the page cache in `memory.stat`.
+    cache: &'static str,
+    /// The file that counts kills for want of memory, key `oom_kill`.
+    kills: &'static str,
+}
+
+impl Interface {
+    const fn names(self) -> Names {
+        match self {
+            Self::V1 => Names {
+                limit: "memory.limit_in_bytes",
+                swap: "memory.memsw.limit_in_bytes",
+                used: "memory.usage_in_bytes",
+                peak: "memory.max_usage_in_bytes",
+                cache: "cache",
+                kills: "memory.oom_control",
+            },
+            Self::V2 => Names {
+                limit: "memory.max",
+                swap: "memory.swap.max",
+                used: "memory.current",
+                peak: "memory.peak",
+                cache: "file",
+                kills: "memory.events",
+            },
+        }
+    }
+}
+
+/// A memory cgroup of our own, made or still to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Cgroup {
+    dir: PathBuf,
+    interface: Interface,
+}
+
+impl Cgroup {
+    /// Where a group of this name can be made; nothing is made yet, so that it can be recorded first.
+    ///
+    /// # Errors
+    /// Where this machine (or container) has no memory cgroups.
+    pub(crate) fn find(name: &str) -> Result<Self, String> {
+        let read = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        let place = Place::find(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?)
+            .ok_or("the kernel shows no memory controller in /proc/self/mountinfo")?;
+        Ok(Self { dir: place.parent()?.join(name), interface: place.interface })
+    }
+
+    /// Makes the group and sets its limit.
+    pub(crate) fn make(&self, limit_bytes: u64) -> io::Result<()> {
+        std::fs::create_dir(&self.dir)?;
+        let names = self.interface.names();
+        std::fs::write(self.dir.join(names.limit), limit_bytes.to_string())?;
+        // An instance has no swap. Kernels that do not account it have no such file.
+        let swap = match self.interface {
+            Interface::V1 => limit_bytes,
+            Interface::V2 => 0,
+        };
+        match std::fs::write(self.dir.join(names.swap), swap.to_string()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The file into which a process writes its own id to join.
+    pub(crate) fn procs_file(&self) -> PathBuf {
+        self.dir.join("cgroup.procs")
+    }
+
+    /// Its processes.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let text = std::fs::read_to_string(self.procs_file()).unwrap_or_default();
+        text.lines().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// What it uses; zeros for what the kernel does not tell.
+    pub(crate) fn usage(&self) -> MemoryUse {
+        let names = self.interface.names();
+        let text = |file: &str| std::fs::read_to_string(self.dir.join(file)).unwrap_or_default();
+        let number = |file: &str| text(file).trim().parse().unwrap_or(0);
+        MemoryUse {
+            bytes: number(names.used),
+            peak_bytes: number(names.peak),
+            page_cache_bytes: keyed(&text("memory.stat"), names.cache).unwrap_or(0),
+        }
+    }
+
+    /// How many of its processes were killed for want of memory.
+    pub(crate) fn kills(&self) -> u64 {
+        let text = std::fs::read_to_string(self.dir.join(self.interface.names().kills)).unwrap_or_default();
+        keyed(&text, "oom_kill").unwrap_or(0)
+    }
+
+    /// Removes the group; one that is gone is removed already.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        let deadline = Instant::now() + REMOVAL;
+        loop {
+            match std::fs::remove_dir(&self.dir) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy && Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                removed => return removed,
+            }
+        }
+    }
+}
+
+/// The number after a key in a file of `key number` lines.
+fn keyed(text: &str, key: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.split_once(' ').filter(|(name, _)| *name == key)?.1.trim().parse().ok())
+}
+
+/// Where the memory controller is mounted, and where we are in it.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    interface: Interface,
+    mount: PathBuf,
+    /// Our own group.
+    own: PathBuf,
+}
+
+impl Place {
+    /// Reads /proc/self/mountinfo and /proc/self/cgroup. Version 1 goes first: where it has the memory
+    /// controller, version 2 does not.
+    fn find(mountinfo: &str, own: &str) -> Option<Self> {
+        let mounts: Vec<Mount<'_>> = mountinfo.lines().filter_map(Mount::parse).collect();
+        let v1 = mounts.iter().find(|mount| mount.fs == "cgroup" && mount.has_option("memory"));
+        let (interface, mount) = match v1 {
+            Some(mount) => (Interface::V1, mount),
+            None => (Interface::V2, mounts.iter().find(|mount| mount.fs == "cgroup2")?),
+        };
+        // Lines of `number:controllers:/path`; version 2 has an empty list of controllers.
+        let path = own.lines().find_map(|line| {
+            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+            let ours = match interface {
+                Interface::V1 => controllers.split(',').any(|controller| controller == "memory"),
+                Interface::V2 => controllers.is_empty(),
+            };
+            ours.then_some(path)
+        })?;
+        // A container's mount shows a part of the tree only.
+        let inside = Path::new(path).strip_prefix(mount.root).unwrap_or(Path::new(""));
+        let inside = inside.strip_prefix("/").unwrap_or(inside);
+        let mount = PathBuf::from(mount.dir);
+        Some(Self { interface, own: mount.join(inside), mount })
+    }
+
+    /// The group in which a group of ours can be made.
+    fn parent(&self) -> Result<PathBuf, String> {
+        match self.interface {
+            // At the top of what this mount shows: in a container that is the container's own part.
+            Interface::V1 => Ok(self.mount.clone()),
+            Interface::V2 => self.parent_v2(),
+        }
+    }
+
+    /// In version 2 a group with processes cannot have children with limits, so ours stands beside our own
+    /// group: below the nearest one that hands the memory controller down.
+    fn parent_v2(&self) -> Result<PathBuf, String> {
+        let hands_down = |dir: &Path| {
+            std::fs::read_to_string(dir.join("cgroup.subtree_control"))
+                .is_ok_and(|text| text.split_whitespace().any(|controller| controller == "memory"))
+        };
+        let ours = self.own.ancestors().take_while(|dir| dir.starts_with(&self.mount));
+        if let Some(parent) = ours.into_iter().find(|dir| hands_down(dir)) {
+            return Ok(parent.to_owned());
+        }
+        let control = self.mount.join("cgroup.subtree_control");
+        std::fs::write(&control, "+memory").map_err(|error| {
+            format!("cannot switch the memory controller on in {}: {error}", control.display())
+        })?;
+        Ok(self.mount.clone())
+    }
+}
+
+/// A line of mountinfo, as proc(5) describes it.
+struct Mount<'a> {
+    root: &'a str,
+    dir: &'a str,
+    fs: &'a str,
+    options: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (before, after) = line.split_once(" - ")?;
+        let mut before = before.split(' ').skip(3);
+        let mut after = after.split(' ');
+        let (root, dir) = (before.next()?, before.next()?);
+        Some(Self { root, dir, fs: after.next()?, options: after.nth(1)? })
+    }
+
+    fn has_option(&self, wanted: &str) -> bool {
+        self.options.split(',').any(|option| option == wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1: &str = "30 29 0:26 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n\
+        31 29 0:27 /docker/ab /sys/fs/cgroup/memory rw,relatime shared:1 - cgroup cgroup rw,memory\n\
+        32 29 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+    const V2: &str = "32 29 0:28 / CGROUP rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+
+    #[test]
+    fn version_1_is_taken_where_it_has_the_memory_controller() {
+        let place = Place::find(V1, "12:cpu:/\n5:memory:/docker/ab/x\n0::/y\n").unwrap();
+        let expected = Place {
+            interface: Interface::V1,
+            mount: "/sys/fs/cgroup/memory".into(),
+            own: "/sys/fs/cgroup/memory/x".into(),
+        };
+        assert_eq!(place, expected);
+        assert_eq!(place.parent().unwrap(), place.mount);
+    }
+
+    #[test]
+    fn in_version_2_the_group_stands_below_the_nearest_that_hands_memory_down() {
+        let root = tempfile::tempdir().unwrap();
+        let session = root.path().join("user.slice/session.scope");
+        std::fs::create_dir_all(&session).unwrap();
+        let control = |dir: &Path, text: &str| {
+            std::fs::write(dir.join("cgroup.subtree_control"), text).unwrap();
+        };
+        control(root.path(), "cpu memory pids");
+        control(&root.path().join("user.slice"), "memory pids\n");
+        control(&session, "");
+        let mountinfo = V2.replace("CGROUP", root.path().to_str().unwrap());
+        let place = Place::find(&mountinfo, "0::/user.slice/session.scope\n").unwrap();
+        assert_eq!(place.parent().unwrap(), root.path().join("user.slice"));
+        control(&root.path().join("user.slice"), "pids");
+        assert_eq!(place.parent().unwrap(), root.path());
+        control(root.path(), "pids");
+        assert_eq!(place.parent().unwrap(), root.path(), "it is switched on at the top");
+        assert_eq!(std::fs::read_to_string(root.path().join("cgroup.subtree_control")).unwrap(), "+memory");
+    }
+
+    #[test]
+    fn a_group_of_version_2_is_limited_and_read_by_its_files() {
+        let root = tempfile::tempdir().unwrap();
+        let group = Cgroup { dir: root.path().join("g"), interface: Interface::V2 };
+        group.make(64 << 20).unwrap();
+        let write = |file: &str, text: &str| std::fs::write(group.dir.join(file), text).unwrap();
+        assert_eq!(std::fs::read_to_string(group.dir.join("memory.max")).unwrap(), "67108864");
+        write("memory.current", "5000\n");
+        write("memory.peak", "6000\n");
+        write("memory.stat", "anon 1\nfile 4096\nfile_mapped 7\n");
+        write("memory.events", "max 3\noom 2\noom_kill 1\noom_group_kill 0\n");
+        let expected = MemoryUse { bytes: 5000, peak_bytes: 6000, page_cache_bytes: 4096 };
+        assert_eq!(group.usage(), expected);
+        assert_eq!(group.kills(), 1);
+    }
+}

@@ -1,0 +1,232 @@
+//! A server process with everything that is made for it, and how all of it ends.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::account::Account;
+use crate::cgroup::Cgroup;
+use crate::error::{Cause, ServerError};
+use crate::log::{self, Log};
+use crate::options::{self, Task};
+use crate::plan::ServerPlan;
+use crate::process::{self, ProcStat, Process};
+use crate::record::{Record, WorkDir};
+
+/// How long a killed server may take to be gone: its I/O in flight has to be answered first, which a
+/// throttled volume does late.
+const KILL_PATIENCE: Duration = Duration::from_secs(60);
+/// Joins the cgroup whose `cgroup.procs` is the first argument and becomes the rest: so the server is
+/// inside before it takes any memory.
+const JOIN: &str = r#"echo $$ >"$0" && exec "$@""#;
+/// All that a server sees of our environment: variables can change its settings and its libraries.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A server process that was started, its log, its cgroup, and its work directory.
+#[derive(Debug)]
+pub(crate) struct Launched {
+    process: Process,
+    log: Log,
+    options: Vec<String>,
+    notes: Vec<String>,
+    left: Leaving,
+}
+
+/// What goes when the process has gone.
+#[derive(Debug)]
+struct Leaving {
+    cgroup: Option<Cgroup>,
+    work: WorkDir,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        let removed = self.cgroup.as_ref().map_or(Ok(()), Cgroup::remove);
+        // What could not be removed stays recorded, for the next run.
+        if removed.is_ok() {
+            self.work.forget();
+        }
+    }
+}
+
+impl Launched {
+    /// Starts the plan's program on a task; `input` is what it reads.
+    pub(crate) fn start(
+        plan: &ServerPlan,
+        account: &Account,
+        task: Task,
+        input: Option<File>,
+    ) -> Result<Self, ServerError> {
+        let mut left = Leaving { cgroup: None, work: WorkDir::open(&plan.work_dir, account)? };
+        account.check_reach(&left.work.socket())?;
+        let options = options::lines(plan, &left.work, task)?;
+        options::write(&left.work, account, &options)?;
+        let (log, log_file) =
+            Log::open(&left.work.log_file()).map_err(ServerError::at("open", &left.work.log_file()))?;
+
+        let mut record = Record { server: plan.binary.name(), ..Record::default() };
+        let mut notes = Vec::new();
+        if task != Task::Initialize {
+            bound_memory(plan, &mut left, &mut record, &mut notes)?;
+        }
+        left.work.save(&record)?;
+
+        let mut words = account.words();
+        words.extend([plan.binary.path.to_string_lossy().into_owned(), left.work.argument()]);
+        words.extend(task_argument(plan, task));
+        let command = command(&words, left.cgroup.as_ref(), log_file, input)?;
+        let process = Process::spawn(command).map_err(ServerError::at("start", &plan.binary.path))?;
+        let launched = Self { process, log, options, notes, left };
+        record.process = ProcStat::of(launched.pid()).map(|stat| (launched.pid(), stat.start_ticks));
+        launched.left.work.save(&record)?;
+        Ok(launched)
+    }
+
+    pub(crate) const fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    pub(crate) const fn log(&self) -> &Log {
+        &self.log
+    }
+
+    pub(crate) fn options(&self) -> &[String] {
+        &self.options
+    }
+
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    pub(crate) fn add_notes(&mut self, notes: Vec<String>) {
+        self.notes.extend(notes);
+    }
+
+    pub(crate) const fn work(&self) -> &WorkDir {
+        &self.left.work
+    }
+
+    pub(crate) const fn cgroup(&self) -> Option<&Cgroup> {
+        self.left.cgroup.as_ref()
+    }
+
+    /// How it ended, where it did.
+    pub(crate) fn status(&self) -> Option<ExitStatus> {
+        self.process.status()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&self, timeout: Duration) -> Option<ExitStatus> {
+        self.process.wait(timeout)
+    }
+
+    /// Asks it to shut down.
+    pub(crate) fn terminate(&self) -> Result<(), ServerError> {
+        self.process.signal(Signal::TERM).map_err(ServerError::io("ask the server to stop"))
+    }
+
+    /// Ends it at once and waits until it is gone.
+    pub(crate) fn kill(&self) -> Result<ExitStatus, ServerError> {
+        self.process.kill(KILL_PATIENCE).map_err(ServerError::io("end the server"))
+    }
+
+    /// How it ended, in words, with what the kernel did to it.
+    pub(crate) fn describe(&self, status: ExitStatus) -> String {
+        let how = process::describe(status);
+        match self.cgroup().map(Cgroup::kills) {
+            Some(kills) if kills > 0 => format!("{how}: the kernel ended it for want of memory"),
+            _ => how,
+        }
+    }
+
+    /// The error of a process that did not come to serve.
+    pub(crate) fn did_not_start(&self, how: String) -> ServerError {
+        let lines = self.log.lines();
+        let words = log::refusals(&lines, &self.options);
+        if !words.is_empty() {
+            return ServerError::SettingRefused { words };
+        }
+        let starved = self.cgroup().is_some_and(|cgroup| cgroup.kills() > 0);
+        let cause = if starved { Some(Cause::Memory) } else { log::cause(&lines) };
+        ServerError::DidNotStart { how, cause, log: self.log.evidence() }
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        // One that cannot be killed now is on record, for the next run.
+        let _ = self.kill();
+    }
+}
+
+/// Makes the memory cgroup that the plan asks for.
+fn bound_memory(
+    plan: &ServerPlan,
+    left: &mut Leaving,
+    record: &mut Record,
+    notes: &mut Vec<String>,
+) -> Result<(), ServerError> {
+    let Some(limit_bytes) = plan.memory_bytes else { return Ok(()) };
+    let made = Cgroup::find(&group_name()).and_then(|cgroup| {
+        record.cgroup = Some(cgroup.clone());
+        left.work.save(record).map_err(|error| error.to_string())?;
+        // Set before it is made: what was made halfway goes too.
+        left.cgroup = Some(cgroup.clone());
+        cgroup.make(limit_bytes).map_err(|error| format!("{}: {error}", cgroup.dir().display()))
+    });
+    let Err(why) = made else { return Ok(()) };
+    if plan.require_memory {
+        return Err(ServerError::Cgroup { limit_bytes, why });
+    }
+    if let Some(cgroup) = left.cgroup.take() {
+        let _ = cgroup.remove();
+    }
+    record.cgroup = None;
+    notes.push(format!("the server's memory and page cache are not bounded: {why}"));
+    Ok(())
+}
+
+/// A name that no other group has: by process, time and number.
+fn group_name() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!("ebbtide-{}-{:x}-{number}", std::process::id(), now.as_micros())
+}
+
+fn task_argument(plan: &ServerPlan, task: Task) -> Option<String> {
+    let word = match (task, plan.binary.is_mariadb()) {
+        (Task::Serve { .. }, _) => return None,
+        (Task::Initialize, true) => "--bootstrap",
+        (Task::Initialize, false) => "--initialize-insecure",
+    };
+    Some(word.to_owned())
+}
+
+fn command(
+    words: &[String],
+    cgroup: Option<&Cgroup>,
+    log: File,
+    input: Option<File>,
+) -> Result<Command, ServerError> {
+    let mut command = match cgroup {
+        Some(cgroup) => {
+            let mut command = Command::new("/bin/sh");
+            command.args(["-c", JOIN]).arg(cgroup.procs_file()).args(words);
+            command
+        }
+        None => {
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]);
+            command
+        }
+    };
+    let also = log.try_clone().map_err(ServerError::io("open the server's log twice"))?;
+    command.env_clear().env("PATH", PATH).current_dir(Path::new("/"));
+    command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(also).stderr(log);
+    Ok(command)
+}

@@ -1,0 +1,199 @@
+//! A server's log: its end, its errors, and what they mean.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use crate::error::Cause;
+
+/// Of a log that is longer only the end is read.
+const READ_AT_MOST: u64 = 1024 * 1024;
+/// Error lines kept in a report, besides the log's end.
+const ERRORS_KEPT: usize = 20;
+/// Lines of a log's end kept in a report.
+const TAIL_KEPT: usize = 15;
+
+/// The log of one start: what the server has written since.
+#[derive(Debug, Clone)]
+pub(crate) struct Log {
+    path: PathBuf,
+    /// Where this start's lines begin.
+    from: u64,
+}
+
+impl Log {
+    /// Opens a log for a server to append to; lines that are there belong to earlier starts.
+    pub(crate) fn open(path: &Path) -> io::Result<(Self, File)> {
+        let file = File::options().create(true).append(true).open(path)?;
+        let from = file.metadata()?.len();
+        Ok((Self { path: path.to_owned(), from }, file))
+    }
+
+    /// The lines of this start.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let read = || -> io::Result<Vec<u8>> {
+            let mut file = File::open(&self.path)?;
+            let end = file.metadata()?.len();
+            file.seek(SeekFrom::Start(self.from.max(end.saturating_sub(READ_AT_MOST))))?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        String::from_utf8_lossy(&read().unwrap_or_default()).lines().map(str::to_owned).collect()
+    }
+
+    /// The last lines.
+    pub(crate) fn tail(&self, count: usize) -> Vec<String> {
+        let mut lines = self.lines();
+        lines.split_off(lines.len().saturating_sub(count))
+    }
+
+    /// What a report of a failure shows: the error lines, and the log's end.
+    pub(crate) fn evidence(&self) -> Vec<String> {
+        evidence(&self.lines())
+    }
+}
+
+fn evidence(lines: &[String]) -> Vec<String> {
+    let end = lines.len().saturating_sub(TAIL_KEPT);
+    let errors = lines[..end].iter().filter(|line| is_error(line)).take(ERRORS_KEPT);
+    errors.chain(&lines[end..]).cloned().collect()
+}
+
+/// Whether the server calls a line an error; programs that never came to log have no such words.
+fn is_error(line: &str) -> bool {
+    line.contains("[ERROR]")
+}
+
+/// Words by which a log tells why a server did not start; the first that is found counts.
+const CAUSES: &[(&str, Cause)] = &[
+    ("No space left on device", Cause::NoSpace),
+    ("errno: 28", Cause::NoSpace),
+    ("OS error: 28", Cause::NoSpace),
+    ("error number 28", Cause::NoSpace),
+    ("Disk is full", Cause::NoSpace),
+    ("The disk is full", Cause::NoSpace),
+    ("Check if disk is full", Cause::NoSpace),
+    ("Address already in use", Cause::PortInUse),
+    ("Unable to lock", Cause::FilesInUse),
+    ("Cannot allocate memory", Cause::Memory),
+    ("Permission denied", Cause::Forbidden),
+    ("errno: 13", Cause::Forbidden),
+    ("OS error: 13", Cause::Forbidden),
+    ("corrupt", Cause::Corrupt),
+];
+
+/// Why a server did not start.
+pub(crate) fn cause(lines: &[String]) -> Option<Cause> {
+    let find =
+        |(words, cause): &(&str, Cause)| lines.iter().any(|line| line.contains(words)).then(|| cause.clone());
+    CAUSES.iter().find_map(find)
+}
+
+/// Words by which servers say that they do not take an option.
+const REFUSALS: [&str; 10] = [
+    "unknown variable",
+    "unknown option",
+    "unknown suffix",
+    "Unknown suffix",
+    "Error while setting value",
+    "requires a value",
+    "ambiguous option",
+    "Invalid value",
+    "invalid value",
+    "doesn't take an argument",
+];
+/// Words by which they say that they take it otherwise than it was given. A value that was moved to one
+/// that they can have shows when the settings are read back.
+const IGNORED: [&str; 7] =
+    ["ignored", "Ignored", "ignoring", "Ignoring", "no effect", "not supported", "unsupported"];
+
+/// The lines in which a server says that it does not take one of the options (`name=value`) as given.
+pub(crate) fn refusals(lines: &[String], options: &[String]) -> Vec<String> {
+    let names: Vec<String> = options.iter().map(|option| plain(name_of(option))).collect();
+    let about_ours = |line: &str| {
+        let line = plain(line);
+        names.iter().any(|name| mentions(&line, name))
+    };
+    let refuses = |line: &str| {
+        REFUSALS.iter().any(|words| line.contains(words))
+            || (IGNORED.iter().any(|words| line.contains(words)) && about_ours(line))
+    };
+    lines.iter().filter(|line| refuses(line)).cloned().collect()
+}
+
+fn name_of(option: &str) -> &str {
+    option.split('=').next().unwrap_or(option).trim()
+}
+
+fn plain(text: &str) -> String {
+    text.replace('-', "_").to_ascii_lowercase()
+}
+
+/// Whether a text names an option as a whole word.
+fn mentions(text: &str, name: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].trim_end_matches('_');
+        !is_part(before.chars().next_back()) && !is_part(text[at + name.len()..].chars().next())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_servers_refusal_of_an_option_is_found_among_its_lines() {
+        let log = lines(
+            "2026-01-01 [Note] InnoDB: Using Linux native AIO\n\
+             2026-01-01 [ERROR] mariadbd: unknown variable 'innodb_foo=1'\n\
+             2026-01-01 [Warning] innodb_buffer_pool_instances is deprecated and ignored\n\
+             2026-01-01 [Warning] innodb_open_files should not be greater; ignored",
+        );
+        let options = ["innodb-buffer-pool-instances=4".to_owned(), "innodb_foo=1".to_owned()];
+        assert_eq!(refusals(&log, &options), &log[1..3]);
+        assert_eq!(refusals(&log[2..], &options[1..]), Vec::<String>::new(), "not ours");
+    }
+
+    #[test]
+    fn causes_are_told_from_the_servers_words() {
+        for (line, expected) in [
+            ("[ERROR] InnoDB: Write to file ./ibdata1 failed: No space left on device", Some(Cause::NoSpace)),
+            (
+                "[ERROR] Can't start server: Bind on TCP/IP port: Address already in use",
+                Some(Cause::PortInUse),
+            ),
+            ("[ERROR] InnoDB: Unable to lock ./ibdata1 error: 11", Some(Cause::FilesInUse)),
+            ("mariadbd: Can't create file '/x' (errno: 13 \"Permission denied\")", Some(Cause::Forbidden)),
+            ("[ERROR] Aborting", None),
+        ] {
+            assert_eq!(cause(&lines(line)), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_report_keeps_early_errors_and_the_end() {
+        let mut log = lines("start\n2026 [ERROR] the reason");
+        log.extend((0..100).map(|n| format!("line {n}")));
+        let kept = evidence(&log);
+        assert_eq!(kept[0], "2026 [ERROR] the reason");
+        assert_eq!(kept.len(), 1 + TAIL_KEPT);
+        assert_eq!(kept.last().unwrap(), "line 99");
+    }
+
+    #[test]
+    fn a_start_reads_its_own_lines_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        std::fs::write(&path, "old\n").unwrap();
+        let (log, file) = Log::open(&path).unwrap();
+        io::Write::write_all(&mut &file, b"one\ntwo\n").unwrap();
+        assert_eq!(log.lines(), ["one", "two"]);
+        assert_eq!(log.tail(1), ["two"]);
+    }
+}

@@ -1,0 +1,296 @@
+//! Processes: starting them so that they end with us, waiting, signals, and what /proc says.
+
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+/// Of a short command's output as much is kept.
+const OUTPUT_KEPT: u64 = 64 * 1024;
+
+/// How a process ended, and the wake-up of those who wait for it.
+#[derive(Debug, Default)]
+struct Ending {
+    status: Mutex<Option<ExitStatus>>,
+    ended: Condvar,
+}
+
+/// A child process, and the thread that it was started from.
+///
+/// The kernel ends it (see [`super::account::Account::words`]) together with that *thread*, which
+/// therefore does nothing but wait for its end.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pid: u32,
+    pidfd: OwnedFd,
+    ending: Arc<Ending>,
+    waiter: Option<JoinHandle<()>>,
+}
+
+impl Process {
+    /// Starts a command in a process group of its own, so that the terminal's Ctrl-C does not reach it.
+    pub(crate) fn spawn(mut command: Command) -> io::Result<Self> {
+        command.process_group(0);
+        let ending = Arc::new(Ending::default());
+        let (tell, told) = mpsc::channel();
+        let waiter = std::thread::Builder::new().name("server".into()).spawn({
+            let ending = ending.clone();
+            move || match start(&mut command) {
+                Err(error) => drop(tell.send(Err(error))),
+                Ok((mut child, pidfd)) => {
+                    let _ = tell.send(Ok((child.id(), pidfd)));
+                    let status = child.wait();
+                    *ending.status.lock().unwrap_or_else(PoisonError::into_inner) = status.ok();
+                    ending.ended.notify_all();
+                }
+            }
+        })?;
+        let (pid, pidfd) = told.recv().map_err(io::Error::other)??;
+        Ok(Self { pid, pidfd, ending, waiter: Some(waiter) })
+    }
+
+    pub(crate) const fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// How it ended, where it did.
+    pub(crate) fn status(&self) -> Option<ExitStatus> {
+        *self.ending.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&self, timeout: Duration) -> Option<ExitStatus> {
+        let status = self.ending.status.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.ending.ended.wait_timeout_while(status, timeout, |status| status.is_none());
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Sends a signal; one that has ended needs none.
+    pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
+        match pidfd_send_signal(&self.pidfd, signal) {
+            Err(rustix::io::Errno::SRCH) => Ok(()),
+            sent => Ok(sent?),
+        }
+    }
+
+    /// Ends it at once and waits until it is gone; I/O in flight has to be answered first.
+    pub(crate) fn kill(&self, patience: Duration) -> io::Result<ExitStatus> {
+        self.signal(Signal::KILL)?;
+        self.wait(patience).ok_or_else(|| {
+            let waited =
+                format!("process {} still waits for I/O {} s after its kill", self.pid, patience.as_secs());
+            io::Error::new(io::ErrorKind::TimedOut, waited)
+        })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // A waiter whose process cannot be killed yet is left to itself.
+        if self.status().is_some()
+            && let Some(waiter) = self.waiter.take()
+        {
+            let _ = waiter.join();
+        }
+    }
+}
+
+fn start(command: &mut Command) -> io::Result<(Child, OwnedFd)> {
+    let mut child = command.spawn()?;
+    let opened = pid_of(child.id()).and_then(|pid| Ok(pidfd_open(pid, PidfdFlags::empty())?));
+    match opened {
+        Ok(pidfd) => Ok((child, pidfd)),
+        Err(error) => {
+            child.kill()?;
+            child.wait()?;
+            Err(error)
+        }
+    }
+}
+
+fn pid_of(pid: u32) -> io::Result<Pid> {
+    let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    raw.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("{pid} is no process id")))
+}
+
+/// How a process ended, for people.
+pub(crate) fn describe(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("it ended with exit status {code}"),
+        (None, Some(6)) => "it aborted (signal 6)".to_owned(),
+        (None, Some(9)) => "it was killed (signal 9)".to_owned(),
+        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (None, None) => "it ended".to_owned(),
+    }
+}
+
+/// What a short command wrote, and whether it succeeded.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) success: bool,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+}
+
+/// Runs a command that is expected to be short; [`io::ErrorKind::TimedOut`] where it is not.
+pub(crate) fn output(mut command: Command, timeout: Duration) -> io::Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    let (tell, told) = mpsc::channel();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
+    let reader = std::thread::spawn(move || {
+        let read = |from: Option<&mut dyn io::Read>| {
+            let mut kept = Vec::new();
+            if let Some(from) = from {
+                let _ = from.take(OUTPUT_KEPT).read_to_end(&mut kept);
+            }
+            kept
+        };
+        let (mut stdout, mut stderr) = (stdout, stderr);
+        let out = read(stdout.as_mut().map(|pipe| pipe as &mut dyn io::Read));
+        // Whoever writes more than is kept gets a closed pipe.
+        drop(stdout);
+        let err = read(stderr.as_mut().map(|pipe| pipe as &mut dyn io::Read));
+        let _ = tell.send((out, err));
+    });
+    let Ok((stdout, stderr)) = told.recv_timeout(timeout) else {
+        child.kill()?;
+        child.wait()?;
+        return Err(io::ErrorKind::TimedOut.into());
+    };
+    let _ = reader.join();
+    Ok(Output { success: child.wait()?.success(), stdout, stderr })
+}
+
+/// What /proc/PID/stat says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProcStat {
+    /// When it started, clock ticks after boot: with the process id, a process's identity.
+    pub(crate) start_ticks: u64,
+    /// Processor time of all its threads, ended ones included.
+    pub(crate) cpu: Duration,
+    /// Whether it has ended and is only not yet reaped.
+    pub(crate) zombie: bool,
+}
+
+impl ProcStat {
+    /// Reads it; none where there is no such process.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        Self::parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        // The second field is the name in parentheses, which may hold blanks and parentheses itself.
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        // Fields as proc(5) numbers them: 3 state, 14 utime, 15 stime, 22 starttime.
+        let ticks = number(14)? + number(15)?;
+        let per_second = rustix::param::clock_ticks_per_second();
+        Some(Self {
+            start_ticks: number(22)?,
+            cpu: Duration::from_millis(ticks * 1000 / per_second),
+            zombie: fields.first() == Some(&"Z"),
+        })
+    }
+}
+
+/// Kills a process that is not our child, where it still is the one meant, and waits until it is gone.
+/// Answers whether there was one.
+pub(crate) fn kill_stranger(pid: u32, start_ticks: u64, patience: Duration) -> io::Result<bool> {
+    let pidfd = match pid_of(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+        Ok(Ok(pidfd)) => pidfd,
+        _ => return Ok(false),
+    };
+    // The descriptor holds on to whatever process has the number now; only then is it compared.
+    if ProcStat::of(pid).is_none_or(|stat| stat.start_ticks != start_ticks || stat.zombie) {
+        return Ok(false);
+    }
+    pidfd_send_signal(&pidfd, Signal::KILL)?;
+    let deadline = Instant::now() + patience;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&left)) {
+            Ok(0) => {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, format!("process {pid} does not end")));
+            }
+            Ok(_) => return Ok(true),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Processes that were started with exactly this argument.
+pub(crate) fn with_argument(argument: &str) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).skip(1).any(|word| word == argument.as_bytes())
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_name_with_parentheses_does_not_confuse_its_numbers() {
+        let text = "42 (a) b (c)) S 1 42 42 0 -1 4194560 1 2 3 4 250 150 0 0 20 0 9 0 987654 1 2";
+        let stat = ProcStat::parse(text).unwrap();
+        let per_second = rustix::param::clock_ticks_per_second();
+        assert_eq!(stat.start_ticks, 987_654);
+        assert_eq!(stat.cpu, Duration::from_millis(400_000 / per_second));
+        assert!(!stat.zombie);
+    }
+
+    #[test]
+    fn only_the_very_process_that_is_meant_is_killed() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id();
+        let start = ProcStat::of(pid).unwrap().start_ticks;
+        let patience = Duration::from_secs(10);
+        assert!(!kill_stranger(pid, start + 1, patience).unwrap());
+        assert!(child.try_wait().unwrap().is_none(), "it lives");
+        assert!(kill_stranger(pid, start, patience).unwrap());
+        child.wait().unwrap();
+        assert!(!kill_stranger(pid, start, patience).unwrap(), "it is gone");
+    }
+
+    #[test]
+    fn the_end_of_a_process_is_told_to_those_who_wait() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "exit 7"]);
+        let process = Process::spawn(command).unwrap();
+        let status = process.wait(Duration::from_secs(10)).unwrap();
+        assert_eq!(describe(status), "it ended with exit status 7");
+        process.signal(Signal::TERM).unwrap();
+
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let process = Process::spawn(command).unwrap();
+        assert_eq!(process.wait(Duration::from_millis(1)), None);
+        assert_eq!(describe(process.kill(Duration::from_secs(10)).unwrap()), "it was killed (signal 9)");
+    }
+
+    #[test]
+    fn a_command_without_an_end_is_ended() {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let error = output(command, Duration::from_millis(50)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let endless = output(Command::new("yes"), Duration::from_secs(10)).unwrap();
+        assert!(!endless.success && !endless.stdout.is_empty());
+    }
+}

@@ -1,0 +1,159 @@
+//! Servers to test on, and directories of the test's own.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, initialize};
+use tempfile::TempDir;
+
+/// Long enough for a machine that is busy with other things.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Servers share the machine badly: one test with a server at a time.
+static TURN: Mutex<()> = Mutex::new(());
+/// The servers whose data this process has made anew.
+static MADE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// A server program, its prepared data, and a place to run it in.
+pub(crate) struct Bench {
+    pub(crate) binary: Binary,
+    dir: TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Bench {
+    /// The bench of a server of `./dev servers`, or of the system's for the name `system`; says what is
+    /// missing and answers with none where it is not there.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        let found = match name {
+            "system" => Binary::detect(None),
+            name => Binary::detect(Some(&cache().join(name))),
+        };
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        match found {
+            Ok(binary) => Some(Self { binary, dir: open_dir(), _turn: turn }),
+            Err(error) => {
+                println!("SKIPPED: server {name} ({error}); `./dev servers {name}` fetches it");
+                None
+            }
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A plan for an empty directory.
+    pub(crate) fn empty_plan(&self) -> ServerPlan {
+        ServerPlan::new(self.binary.clone(), Layout::single(self.path("data")), self.path("w"))
+    }
+
+    /// A plan for a copy of data that were made with no settings.
+    pub(crate) fn plan(&self) -> ServerPlan {
+        let plan = self.empty_plan();
+        copy(&self.template(), &plan.layout.data);
+        plan
+    }
+
+    /// Data made once in the life of this process.
+    fn template(&self) -> PathBuf {
+        let name = self.binary.name().replace(' ', "-");
+        let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        if MADE.lock().unwrap_or_else(PoisonError::into_inner).insert(kept.clone()) {
+            let _ = std::fs::remove_dir_all(&kept);
+            let dir = open_dir();
+            let layout = Layout::single(dir.path().join("data"));
+            let plan = ServerPlan::new(self.binary.clone(), layout, dir.path().join("w"));
+            initialize(&plan, &|_| {}).unwrap();
+            copy(&plan.layout.data, &kept);
+        }
+        kept
+    }
+
+    /// A started server on a copy of prepared data, and its plan.
+    pub(crate) fn started(&self) -> (Server, ServerPlan) {
+        let plan = self.plan();
+        (start(&plan), plan)
+    }
+}
+
+/// Where `./dev servers` puts servers.
+fn cache() -> PathBuf {
+    let set = std::env::var_os("EBBTIDE_SERVERS").map(PathBuf::from);
+    let home = || Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".cache/ebbtide/servers");
+    set.unwrap_or_else(home)
+}
+
+/// A directory that the server's user may enter.
+pub(crate) fn open_dir() -> TempDir {
+    let dir = tempfile::Builder::new().prefix("ebbtide-mysql-").tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    dir
+}
+
+pub(crate) fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").args(["-a", "--reflink=auto"]).args([from, to]).status().unwrap();
+    assert!(copied.success());
+}
+
+pub(crate) fn start(plan: &ServerPlan) -> Server {
+    Server::start(plan, &|_| {}).unwrap_or_else(|error| panic!("{error}\n{}", error.log().join("\n")))
+}
+
+/// Makes a table `test.t` with so many rows.
+pub(crate) fn fill(server: &Server, rows: u32) {
+    let mut session = server.session().unwrap();
+    session.execute("CREATE DATABASE IF NOT EXISTS test").unwrap();
+    session.execute("CREATE TABLE test.t (id INT PRIMARY KEY, pad VARCHAR(200)) ENGINE=InnoDB").unwrap();
+    for first in (0..rows).step_by(500) {
+        let values: Vec<String> =
+            (first..rows.min(first + 500)).map(|id| format!("({id}, REPEAT('x', 200))")).collect();
+        session.execute(&format!("INSERT INTO test.t VALUES {}", values.join(","))).unwrap();
+    }
+}
+
+pub(crate) fn count(server: &Server) -> u32 {
+    server.session().unwrap().value("SELECT COUNT(*) FROM test.t").unwrap().unwrap().parse().unwrap()
+}
+
+/// Whether a process lives.
+pub(crate) fn lives(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}
+
+/// Makes a test of each server out of one body.
+macro_rules! on_each_server {
+    ($($(#[$attribute:meta])* fn $name:ident($bench:ident) $body:block)+) => {
+        $(
+            $(#[$attribute])*
+            mod $name {
+                use super::*;
+
+                fn body($bench: Bench) $body
+
+                #[test]
+                fn on_the_systems_server() {
+                    if let Some(bench) = Bench::of("system") { body(bench) }
+                }
+                #[test]
+                fn on_mariadb_11_8() {
+                    if let Some(bench) = Bench::of("mariadb-11.8") { body(bench) }
+                }
+                #[test]
+                fn on_mysql_9_7() {
+                    if let Some(bench) = Bench::of("mysql-9.7") { body(bench) }
+                }
+                #[test]
+                fn on_mysql_8_0() {
+                    if let Some(bench) = Bench::of("mysql-8.0") { body(bench) }
+                }
+            }
+        )+
+    };
+}
+pub(crate) use on_each_server;
