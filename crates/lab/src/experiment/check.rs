@@ -3,13 +3,34 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ebbtide_catalog::{Catalog, InstanceType, Resolved};
+use ebbtide_catalog::{Catalog, CatalogError, InstanceType, Resolved, Spec};
 use ebbtide_mysql::Binary;
+use ebbtide_volume::{MIB, parse_size};
 
-use super::{Arm, Experiment, ExperimentError, Role};
+use super::section::ROLES;
+use super::{Arm, DataPlan, Experiment, ExperimentError, Role, divide};
 
 /// The seed of the rows. It is not the run's: prepared data would else never serve a second run.
 pub const DATA_SEED: u64 = 1;
+
+/// What a row of sysbench's tables takes on disk, its index included, bytes: 1.25 million rows make a
+/// file of about 290 MiB on MariaDB 10.11 and MySQL 9.
+const ROW_BYTES: u64 = 235;
+
+/// What a data directory takes without tables: system and undo tablespaces, temporary files, bytes.
+const SYSTEM_BYTES: u64 = 256 * MIB;
+
+/// The redo log where no setting says otherwise: MySQL's and MariaDB's default, bytes.
+const DEFAULT_REDO_BYTES: u64 = 100 * MIB;
+
+/// The buffer pool where no setting says otherwise: every server's default, bytes.
+const DEFAULT_POOL_BYTES: u64 = 128 * MIB;
+
+/// What a server needs besides its buffer pool, bytes.
+const SERVER_BYTES: u64 = 128 * MIB;
+
+/// Smallest volume that a file system is made on: `mkfs.xfs` refuses less than 300 MiB.
+const SMALLEST_VOLUME: u64 = 300 * MIB;
 
 /// An experiment that can run: what its arms resolve to.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,23 +63,230 @@ pub struct CheckedArm {
 /// The first volume that AWS would refuse or that is too small, setting that the server lacks, unknown
 /// instance, or plan that contradicts itself.
 pub fn check(
-    _experiment: &Experiment,
-    _catalog: &Catalog,
-    _binary: &Binary,
+    experiment: &Experiment,
+    catalog: &Catalog,
+    binary: &Binary,
 ) -> Result<Checked, ExperimentError> {
-    Ok(Checked { arms: Vec::new() })
+    let arms = experiment.arms.iter().map(|arm| {
+        check_arm(experiment, arm, catalog, binary)
+            .map_err(|message| ExperimentError::Arm { arm: arm.name.clone(), message })
+    });
+    Ok(Checked { arms: arms.collect::<Result<_, _>>()? })
 }
 
-/// How long a run takes, prepared data included, on a machine that carries it.
-#[must_use]
-pub fn estimate(_experiment: &Experiment) -> Duration {
-    Duration::ZERO
+fn check_arm(
+    experiment: &Experiment,
+    arm: &Arm,
+    catalog: &Catalog,
+    binary: &Binary,
+) -> Result<CheckedArm, String> {
+    let by = arm.instance.divided_by;
+    let mut volumes = BTreeMap::new();
+    for (role, text) in &arm.volumes {
+        let of = |error: String| format!("its {} volume {text}: {error}", role_name(*role));
+        let spec = Spec::parse(text).map_err(|error| of(error.to_string()))?;
+        let resolved = catalog.resolve(&spec).map_err(|error| of(with_hint(&error)))?;
+        volumes.insert(*role, divide::volume(resolved, by));
+    }
+    let options = arm.settings.options_for(binary).map_err(|error| chain(&error))?;
+    check_roles(arm)?;
+    check_memory(arm)?;
+    let data_bytes = data_bytes(experiment.data);
+    for (role, volume) in &volumes {
+        check_room(arm, *role, volume, data_bytes)?;
+    }
+    Ok(CheckedArm {
+        name: arm.name.clone(),
+        instance: check_instance(arm, &volumes, catalog)?,
+        volumes,
+        options,
+        data_bytes,
+        prepare_key: prepare_key(experiment, arm, binary),
+    })
+}
+
+/// What the catalogue refuses, and what to do about it.
+fn with_hint(error: &CatalogError) -> String {
+    error.hint().map_or_else(|| chain(error), |hint| format!("{} {hint}", chain(error)))
+}
+
+/// An error and its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+fn role_name(role: Role) -> &'static str {
+    ROLES.iter().find(|(_, known)| *known == role).map_or("", |(name, _)| name)
+}
+
+fn check_roles(arm: &Arm) -> Result<(), String> {
+    let off = |value: &str| ["off", "0", "false", "no"].contains(&value.to_ascii_lowercase().as_str());
+    let logs = arm.settings.get("log_bin").is_some_and(|value| !off(value));
+    if arm.volumes.contains_key(&Role::Binlog) && !logs {
+        return Err("it has a volume for the binary log, and log_bin is off: set log_bin = true".into());
+    }
+    Ok(())
+}
+
+fn check_memory(arm: &Arm) -> Result<(), String> {
+    let pool = setting_bytes(arm, "buffer_pool_size", DEFAULT_POOL_BYTES);
+    let memory = arm.instance.memory_bytes;
+    if pool.saturating_add(SERVER_BYTES) <= memory {
+        return Ok(());
+    }
+    Err(format!(
+        "its buffer pool of {} MiB and the {} MiB that a server needs besides do not fit into the instance's memory \
+         of {} MiB: set a smaller buffer_pool_size or a larger instance.memory",
+        pool / MIB,
+        SERVER_BYTES / MIB,
+        memory / MIB,
+    ))
+}
+
+/// A setting's size; the default where it is not set or no size (the servers judge it then).
+fn setting_bytes(arm: &Arm, name: &str, default: u64) -> u64 {
+    arm.settings.get(name).and_then(|text| parse_size(text).ok()).unwrap_or(default)
+}
+
+/// What the tables take, bytes.
+fn data_bytes(data: DataPlan) -> u64 {
+    u64::from(data.tables) * u64::from(data.rows) * ROW_BYTES
+}
+
+/// Refuses a volume that is smaller than what will be on it.
+fn check_room(arm: &Arm, role: Role, volume: &Resolved, data_bytes: u64) -> Result<(), String> {
+    let redo = setting_bytes(arm, "redo_capacity", DEFAULT_REDO_BYTES);
+    let redo_here = if arm.volumes.contains_key(&Role::Redo) { 0 } else { redo };
+    let size = volume.size_bytes();
+    let name = role_name(role);
+    let spec = &arm.volumes[&role];
+    let (needed, what) = match role {
+        // Rows that are updated and inserted out of order leave their pages half full: a quarter more.
+        Role::Data => (
+            data_bytes / 4 * 5 + SYSTEM_BYTES + redo_here,
+            format!(
+                "the tables take about {} MiB and grow by a quarter, the server's own files {} MiB and the redo \
+                 log {} MiB",
+                data_bytes / MIB,
+                SYSTEM_BYTES / MIB,
+                redo_here / MIB,
+            ),
+        ),
+        Role::Redo => (redo + 64 * MIB, format!("the redo log takes {} MiB", redo / MIB)),
+        Role::Binlog | Role::Undo | Role::Tmp => (0, String::new()),
+    };
+    let share = match arm.instance.divided_by {
+        1 => String::new(),
+        by => format!(" (1/{by} of {spec})"),
+    };
+    if size < needed {
+        return Err(format!(
+            "its {name} volume{share} has {} MiB, and needs {}: {what}; take a larger volume{}",
+            size / MIB,
+            format_args!("{} MiB", needed / MIB),
+            if role == Role::Data { " or fewer rows" } else { " or a smaller redo_capacity" },
+        ));
+    }
+    if size < SMALLEST_VOLUME {
+        return Err(format!(
+            "its {name} volume{share} has {} MiB, and a file system is made on {} MiB or more: take a larger volume",
+            size / MIB,
+            SMALLEST_VOLUME / MIB,
+        ));
+    }
+    Ok(())
+}
+
+fn check_instance(
+    arm: &Arm,
+    volumes: &BTreeMap<Role, Resolved>,
+    catalog: &Catalog,
+) -> Result<Option<InstanceType>, String> {
+    let Some(kind) = &arm.instance.kind else { return Ok(None) };
+    let instance = catalog.instance(kind).map_err(|error| with_hint(&error))?;
+    let attached: u32 = volumes.values().map(|volume| u32::from(volume.spec.members())).sum();
+    if attached > instance.ebs_slots {
+        return Err(format!(
+            "its {attached} volumes do not fit on an {}, which takes {}: use fewer volumes or a larger instance",
+            instance.name, instance.ebs_slots,
+        ));
+    }
+    let instance = if arm.instance.burst { instance } else { divide::without_burst(instance) };
+    Ok(Some(divide::instance(instance, arm.instance.divided_by)))
+}
+
+/// Leaves out the arms that may be left out and that need a setting which this server lacks. Answers
+/// with a sentence for each of them.
+pub fn fit(experiment: &mut Experiment, binary: &Binary) -> Vec<String> {
+    let lacks = |arm: &Arm| arm.settings.options_for(binary).err().filter(|_| arm.optional);
+    let missing: Vec<Option<String>> = experiment
+        .arms
+        .iter()
+        .map(|arm| lacks(arm).map(|error| format!("arm '{}' is left out: {}", arm.name, chain(&error))))
+        .collect();
+    let place = |arm: usize| missing[arm].is_none().then(|| missing[..arm].iter().flatten().count());
+    experiment.comparisons.retain_mut(|comparison| {
+        let (Some(arm), Some(baseline)) = (place(comparison.arm), place(comparison.baseline)) else {
+            return false;
+        };
+        comparison.arm -= arm;
+        comparison.baseline -= baseline;
+        true
+    });
+    let mut at = 0..;
+    experiment.arms.retain(|_| at.next().is_some_and(|arm| missing[arm].is_none()));
+    missing.into_iter().flatten().collect()
 }
 
 /// Names the data that an arm starts from: arms, runs and experiments with equal keys share prepared
 /// data. It consists of everything that made them: the server, the tables, the seed of the rows, the
 /// file system, and the settings that a data directory is made with.
 #[must_use]
-pub fn prepare_key(_experiment: &Experiment, _arm: &Arm, _binary: &Binary) -> String {
-    String::new()
+pub fn prepare_key(experiment: &Experiment, arm: &Arm, binary: &Binary) -> String {
+    let DataPlan { tables, rows, aged } = experiment.data;
+    format!(
+        "layout=1 server={:?}-{} tables={tables} rows={rows} aged={aged} seed={DATA_SEED} fs={} init={}",
+        binary.flavour,
+        binary.version,
+        arm.instance.fs,
+        arm.settings.init_key(binary),
+    )
+}
+
+/// Rows a second that are loaded on a machine of two cores, and bytes a second that are read from a
+/// volume without limits there.
+const ROWS_PER_SECOND: u64 = 100_000;
+const READ_BYTES_PER_SECOND: u64 = 250 * MIB;
+
+/// Rows a second of tables that are aged there, purge included.
+const AGED_PER_SECOND: u64 = 125_000;
+
+/// What a trial takes besides its load, s: the clone, the start of the server, its end.
+const TRIAL_OVERHEAD_S: u64 = 8;
+/// What prepared data take besides the rows, s: the data directory, a clean stop, the snapshot.
+const PREPARE_OVERHEAD_S: u64 = 15;
+
+/// How long a run takes, prepared data included, on a machine of two cores that carries it. Whoever has
+/// seen trials of this run knows better.
+#[must_use]
+pub fn estimate(experiment: &Experiment) -> Duration {
+    let DataPlan { tables, rows, aged } = experiment.data;
+    let rows = u64::from(tables) * u64::from(rows);
+    let prepare = PREPARE_OVERHEAD_S + rows / ROWS_PER_SECOND + u64::from(aged) * rows / AGED_PER_SECOND;
+    let trials = u64::from(experiment.trial.repeats) * experiment.arms.len() as u64;
+    Duration::from_secs(prepare) + trial_estimate(experiment) * u32::try_from(trials).unwrap_or(u32::MAX)
+}
+
+/// How long one trial takes.
+fn trial_estimate(experiment: &Experiment) -> Duration {
+    let warmup = experiment.warmup;
+    let read = if warmup.read_tables { data_bytes(experiment.data) / READ_BYTES_PER_SECOND } else { 0 };
+    let load = warmup.unthrottled_s + warmup.settle_s + experiment.trial.measure_s;
+    Duration::from_secs(TRIAL_OVERHEAD_S + read + u64::from(load))
 }

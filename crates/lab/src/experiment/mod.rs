@@ -5,16 +5,28 @@
 //! anything runs.
 
 mod check;
+mod divide;
 mod error;
+mod expand;
+mod file;
 mod model;
+mod read;
+mod section;
+mod sets;
 mod shipped;
+mod tree;
 
-pub use check::{Checked, CheckedArm, DATA_SEED, check, estimate, prepare_key};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::Path;
+
+pub use check::{Checked, CheckedArm, DATA_SEED, check, estimate, fit, prepare_key};
 pub use error::ExperimentError;
 pub use model::{
     Arm, Batch, Comparison, DataPlan, Experiment, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,
 };
 pub use shipped::{Shipped, shipped};
+
+use file::File;
 
 /// What the command line changes in an experiment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,6 +52,45 @@ pub struct Overrides {
 /// # Errors
 /// A name that nothing has, a file that cannot be read, and everything that is wrong in the file or in
 /// the overrides, with its line or its option.
-pub fn load(name_or_path: &str, _overrides: &Overrides) -> Result<Experiment, ExperimentError> {
-    Err(ExperimentError::Unknown { name: name_or_path.to_owned(), nearest: None, known: String::new() })
+pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, ExperimentError> {
+    if let Some(known) = shipped().iter().find(|known| known.name == name_or_path) {
+        return parse(known.name, known.name, known.text, overrides);
+    }
+    if !name_or_path.contains('/') && !name_or_path.ends_with(".toml") {
+        let names = || shipped().iter().map(|known| known.name);
+        return Err(ExperimentError::Unknown {
+            name: name_or_path.to_owned(),
+            nearest: error::closest(name_or_path, names()),
+            known: names().collect::<Vec<_>>().join(", "),
+        });
+    }
+    let path = Path::new(name_or_path);
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ExperimentError::Unreadable { path: name_or_path.to_owned(), source })?;
+    let name = path.file_stem().map_or_else(|| name_or_path.into(), |stem| stem.to_string_lossy());
+    parse(&name, name_or_path, &text, overrides)
+}
+
+/// Reads an experiment from a text; `place` stands for it in errors.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(
+    name: &str,
+    place: &str,
+    text: &str,
+    overrides: &Overrides,
+) -> Result<Experiment, ExperimentError> {
+    let file = File::parse(place, text)?;
+    let seed = overrides.seed.unwrap_or_else(fresh_seed);
+    // The other form is read too, so that a mistake in it is not found on the day it is needed.
+    let other = Overrides { quick: !overrides.quick, ..Overrides::default() };
+    expand::expand(name, &file, &other, seed)?;
+    expand::expand(name, &file, overrides, seed)
+}
+
+/// A seed that differs from run to run, short enough to be typed. The standard library draws its hash
+/// keys from the operating system.
+fn fresh_seed() -> u64 {
+    RandomState::new().build_hasher().finish() >> 32
 }

@@ -34,16 +34,35 @@ pub struct Experiment {
 }
 
 /// The rows that every arm starts from: sysbench's tables.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataPlan {
     /// Number of tables.
     pub tables: u32,
     /// Rows per table.
     pub rows: u32,
+    /// Whether the index on column k is worn before the data are kept: half of the rows get another k at
+    /// random ([`DataPlan::ageing`]), and purge comes to its end. The pages of an index that was just
+    /// built are full, and the first write to each splits it, which more than doubles the redo of a
+    /// transaction; those of a table in use are not.
+    #[serde(default)]
+    pub aged: bool,
+}
+
+impl DataPlan {
+    /// The statements that age the data, one for each table; none where they stay as they were loaded.
+    /// The random numbers are seeded: the same rows change on every machine.
+    #[must_use]
+    pub fn ageing(&self) -> Vec<String> {
+        let Self { tables, rows, aged } = *self;
+        let age = |table| {
+            format!("UPDATE sbtest{table} SET k = 1 + FLOOR(RAND({table}) * {rows}) WHERE id % 2 = 0")
+        };
+        if aged { (1..=tables).map(age).collect() } else { Vec::new() }
+    }
 }
 
 /// How trials run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialPlan {
     /// Trials of each arm.
     pub repeats: u32,
@@ -52,7 +71,7 @@ pub struct TrialPlan {
 }
 
 /// How every trial comes to its working state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmupPlan {
     /// Whether all tables are read through once, on a volume without limits.
     pub read_tables: bool,
@@ -95,6 +114,9 @@ pub struct Arm {
     pub load: LoadPlan,
     /// A batch job beside the load.
     pub batch: Option<Batch>,
+    /// Whether it is left out on a server that lacks one of its settings; otherwise that is an error.
+    #[serde(default)]
+    pub optional: bool,
 }
 
 /// The machine that the server runs on.
@@ -112,6 +134,8 @@ pub struct InstancePlan {
     /// Whether the volumes say that they are rotating disks. MariaDB writes neighbouring pages
     /// together only on those, whatever `flush_neighbors` says; MySQL 5.7 did so on all.
     pub rotational: bool,
+    /// Whether an instance whose EBS limits burst for half an hour a day has that half hour before it.
+    pub burst: bool,
 }
 
 impl Default for InstancePlan {
@@ -123,6 +147,7 @@ impl Default for InstancePlan {
             fs: "xfs".to_owned(),
             divided_by: 1,
             rotational: false,
+            burst: true,
         }
     }
 }

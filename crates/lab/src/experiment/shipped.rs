@@ -1,20 +1,42 @@
 //! The experiments that come with the program.
 
+use std::sync::LazyLock;
+
+use super::file::File;
+
 /// An experiment that comes with the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shipped {
     /// Its name, as the command line takes it.
     pub name: &'static str,
     /// Its heading.
-    pub title: &'static str,
+    pub title: String,
     /// What it asks.
-    pub question: &'static str,
+    pub question: String,
     /// The file.
     pub text: &'static str,
 }
 
+/// The files, in the order in which they are listed.
+const FILES: [(&str, &str); 6] = [
+    ("tuned-vs-default", include_str!("../../experiments/tuned-vs-default.toml")),
+    ("volume-types", include_str!("../../experiments/volume-types.toml")),
+    ("gp2-burst", include_str!("../../experiments/gp2-burst.toml")),
+    ("flush-settings", include_str!("../../experiments/flush-settings.toml")),
+    ("instance-cap", include_str!("../../experiments/instance-cap.toml")),
+    ("same-twice", include_str!("../../experiments/same-twice.toml")),
+];
+
+static SHIPPED: LazyLock<Vec<Shipped>> = LazyLock::new(|| {
+    let read = |(name, text): (&'static str, &'static str)| {
+        let file = File::parse(name, text).expect("shipped experiments are read by the tests of this crate");
+        Shipped { name, title: file.title, question: file.question, text }
+    };
+    FILES.map(read).to_vec()
+});
+
 /// All shipped experiments, in the order in which they are listed.
 #[must_use]
 pub fn shipped() -> &'static [Shipped] {
-    &[]
+    &SHIPPED
 }

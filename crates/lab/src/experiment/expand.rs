@@ -1,0 +1,213 @@
+//! From axes to arms: every combination of the options, and what is held against what.
+
+use super::file::{Axis, Compare, File, no_such};
+use super::read::{self, ArmPlan};
+use super::sets::{self, Change, Whom};
+use super::tree::{Place, Table};
+use super::{Arm, Comparison, Experiment, ExperimentError, Overrides};
+
+/// Most arms of an experiment: more would take days, and are a slip.
+const MOST_ARMS: usize = 200;
+
+/// The name of the only arm of an experiment without axes.
+const ONLY_ARM: &str = "base";
+
+/// Which option of each axis an arm has.
+type Choice = Vec<usize>;
+
+/// Combines a file and the command line into an experiment.
+pub(super) fn expand(
+    name: &str,
+    file: &File,
+    overrides: &Overrides,
+    seed: u64,
+) -> Result<Experiment, ExperimentError> {
+    let choices = choices(&file.axes)?;
+    let names: Vec<String> = choices.iter().map(|choice| arm_name(&file.axes, choice)).collect();
+    let changes = changes(file, &names, overrides)?;
+    let mut base = file.base.clone();
+    if overrides.quick {
+        base.merge(&file.quick.patch);
+    }
+    let mut common = base.clone();
+    for change in changes.iter().filter(|change| change.whom == Whom::All) {
+        common.merge(&change.patch);
+    }
+    let trial = read::trial(&common)?;
+    let keep = keep(file, &names, &choices, overrides)?;
+    let mut arms = Vec::new();
+    for (choice, name) in choices.iter().zip(&names).filter(|(_, name)| keep.contains(name)) {
+        let tree = arm_tree(file, &base, &changes, choice, name);
+        let plan = read::arm(&tree, trial.measure_s)?;
+        arms.push((choice.clone(), arm(file, choice, name, plan)));
+    }
+    if !file.equal_arms {
+        refuse_equal(&arms)?;
+    }
+    Ok(Experiment {
+        name: name.to_owned(),
+        title: if file.title.is_empty() { name.to_owned() } else { file.title.clone() },
+        question: file.question.clone(),
+        source: file.source.clone(),
+        scale: file.scale.clone(),
+        data: read::data(&common)?,
+        trial,
+        warmup: read::warmup(&common)?,
+        comparisons: file.compare.iter().flat_map(|compare| comparisons(file, compare, &arms)).collect(),
+        arms: arms.into_iter().map(|(_, arm)| arm).collect(),
+        seed,
+    })
+}
+
+/// All combinations of options; the last axis turns fastest.
+fn choices(axes: &[Axis]) -> Result<Vec<Choice>, ExperimentError> {
+    let mut choices: Vec<Choice> = vec![Vec::new()];
+    for axis in axes {
+        if choices.len() * axis.options.len() > MOST_ARMS {
+            return Err(axis.options[0].place.wrong(format!(
+                "with the axis '{}' the experiment has {} arms or more, and at most {MOST_ARMS} are allowed: \
+                 take out options or make it several experiments",
+                axis.name,
+                choices.len() * axis.options.len(),
+            )));
+        }
+        let extended = choices.iter().flat_map(|choice| {
+            (0..axis.options.len()).map(move |option| choice.iter().copied().chain([option]).collect())
+        });
+        choices = extended.collect();
+    }
+    Ok(choices)
+}
+
+fn arm_name(axes: &[Axis], choice: &Choice) -> String {
+    let options: Vec<&str> =
+        axes.iter().zip(choice).map(|(axis, &option)| axis.options[option].name.as_str()).collect();
+    if options.is_empty() { ONLY_ARM.to_owned() } else { options.join(" / ") }
+}
+
+/// What the command line changes, in its order; `--volume`, `--repeats` and the like come last.
+fn changes(file: &File, names: &[String], overrides: &Overrides) -> Result<Vec<Change>, ExperimentError> {
+    let set = overrides.set.iter().map(|(path, value)| sets::change(file, names, path, value));
+    let volume = overrides.volume.iter().map(|spec| sets::volume(file, spec));
+    let repeats = overrides.repeats.map(|repeats| sets::trial("repeats", "--repeats", &repeats.to_string()));
+    let measure =
+        overrides.measure_s.map(|seconds| sets::trial("measure", "--measure", &format!("{seconds}s")));
+    set.chain(volume).chain(repeats.into_iter().chain(measure).map(Ok)).collect()
+}
+
+/// The sections of one arm: the base, its options, then the command line.
+fn arm_tree(file: &File, base: &Table, changes: &[Change], choice: &Choice, name: &str) -> Table {
+    let mut tree = base.clone();
+    for (axis, &option) in file.axes.iter().zip(choice) {
+        tree.merge(&axis.options[option].patch);
+    }
+    let concerned = changes.iter().filter(|change| match &change.whom {
+        Whom::All => true,
+        Whom::With(axis, option) => choice[*axis] == *option,
+        Whom::Arm(whole) => whole == name,
+    });
+    for change in concerned {
+        tree.merge(&change.patch);
+    }
+    tree
+}
+
+fn arm(file: &File, choice: &Choice, name: &str, plan: ArmPlan) -> Arm {
+    let option = |(axis, &option): (&Axis, &usize)| (axis.name.clone(), axis.options[option].name.clone());
+    Arm {
+        name: name.to_owned(),
+        options: file.axes.iter().zip(choice).map(option).collect(),
+        volumes: plan.volumes,
+        settings: plan.settings,
+        instance: plan.instance,
+        load: plan.load,
+        batch: plan.batch,
+        optional: file.axes.iter().zip(choice).any(|(axis, &option)| axis.options[option].optional),
+    }
+}
+
+/// The names of the arms to keep. Options of one axis add up; options of several axes narrow down.
+fn keep<'a>(
+    file: &File,
+    names: &'a [String],
+    choices: &[Choice],
+    overrides: &Overrides,
+) -> Result<Vec<&'a String>, ExperimentError> {
+    let given = |arm: &String| (arm.trim().to_owned(), Place::option(format!("--arms {arm}")));
+    let wanted: Vec<(String, Place)> = match (overrides.arms.is_empty(), overrides.quick) {
+        (false, _) => overrides.arms.iter().map(given).collect(),
+        (true, true) => file.quick.arms.clone(),
+        (true, false) => Vec::new(),
+    };
+    if wanted.is_empty() {
+        return Ok(names.iter().collect());
+    }
+    let mut whole = Vec::new();
+    let mut by_axis: Vec<Vec<usize>> = vec![Vec::new(); file.axes.len()];
+    for (text, place) in &wanted {
+        match file.options(text).as_slice() {
+            [] if names.contains(text) => whole.push(text),
+            [] => return Err(place.wrong(no_such("arm", text, known_arms(file, names)))),
+            axes => axes.iter().for_each(|(axis, option)| by_axis[*axis].push(*option)),
+        }
+    }
+    let narrowed = by_axis.iter().any(|options| !options.is_empty());
+    let matches = |choice: &Choice| {
+        let fits = |(options, option): (&Vec<usize>, &usize)| options.is_empty() || options.contains(option);
+        narrowed && by_axis.iter().zip(choice).all(fits)
+    };
+    let kept = names.iter().zip(choices).filter(|(name, choice)| whole.contains(name) || matches(choice));
+    Ok(kept.map(|(name, _)| name).collect())
+}
+
+fn known_arms<'a>(file: &'a File, names: &'a [String]) -> Vec<&'a str> {
+    let whole = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| file.axes.len() > 1 || file.axes.is_empty() || name.is_empty());
+    file.option_names().into_iter().chain(whole).collect()
+}
+
+/// Two arms that would run the same tell nothing, unless that is what is asked.
+fn refuse_equal(arms: &[(Choice, Arm)]) -> Result<(), ExperimentError> {
+    let same = |a: &Arm, b: &Arm| {
+        (&a.volumes, &a.settings, &a.instance, &a.load, &a.batch)
+            == (&b.volumes, &b.settings, &b.instance, &b.load, &b.batch)
+    };
+    for (at, (_, arm)) in arms.iter().enumerate() {
+        if let Some((_, twin)) = arms[..at].iter().find(|(_, earlier)| same(earlier, arm)) {
+            return Err(ExperimentError::Arm {
+                arm: arm.name.clone(),
+                message: format!(
+                    "it is the same as '{}' in volumes, settings, instance, load and batch: change one of them, \
+                     or say equal_arms = true where noise is what you want to see",
+                    twin.name
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Each arm against the one that differs from it in the axis alone. Where the baseline was left out by
+/// `--arms`, the first option that is there stands in.
+fn comparisons(file: &File, compare: &Compare, arms: &[(Choice, Arm)]) -> Vec<Comparison> {
+    let axis = compare.axis;
+    let options = &file.axes[axis].options;
+    let named = options.iter().position(|option| option.name == compare.baseline);
+    let there = |option: &usize| arms.iter().any(|(choice, _)| choice[axis] == *option);
+    let Some(baseline) = named.filter(&there).or_else(|| (0..options.len()).find(there)) else {
+        return Vec::new();
+    };
+    let against = |choice: &Choice| {
+        let mut wanted = choice.clone();
+        wanted[axis] = baseline;
+        arms.iter().position(|(other, _)| *other == wanted)
+    };
+    let compared = arms.iter().enumerate().filter(|(_, (choice, _))| choice[axis] != baseline);
+    compared
+        .filter_map(|(arm, (choice, _))| {
+            Some(Comparison { axis: file.axes[axis].name.clone(), arm, baseline: against(choice)? })
+        })
+        .collect()
+}

@@ -1,0 +1,268 @@
+//! One section of an experiment: its keys, and their values with types, units and ranges.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
+use ebbtide_volume::parse_size;
+
+use super::error::{closest, did_you_mean};
+use super::tree::{Node, Place, Table, Value};
+use super::{ExperimentError, Role};
+
+/// The longest duration that anything may have, s.
+const LONGEST_S: u32 = 24 * 3600;
+
+/// The keys of a section, without the server's settings, which are a table of their own.
+pub(super) const SECTIONS: [(&str, &[&str]); 7] = [
+    ("data", &["tables", "rows", "aged"]),
+    ("instance", &["memory", "type", "fs", "divided_by", "rotational", "burst"]),
+    ("volumes", &["data", "redo", "binlog", "undo", "tmp"]),
+    ("load", LOAD),
+    ("trial", &["repeats", "measure"]),
+    ("warmup", &["read_tables", "unthrottled", "settle"]),
+    ("batch", &["sql", "start", "end", "connections"]),
+];
+
+const LOAD: &[&str] = &[
+    "workload",
+    "connections",
+    "rate",
+    "arrival",
+    "distribution",
+    "rand_spec_iter",
+    "rand_spec_pct",
+    "rand_spec_res",
+    "rand_pareto_h",
+    "rand_zipfian_exp",
+    "point_selects",
+    "simple_ranges",
+    "sum_ranges",
+    "order_ranges",
+    "distinct_ranges",
+    "range_size",
+    "range_selects",
+    "index_updates",
+    "non_index_updates",
+    "delete_inserts",
+    "skip_trx",
+];
+
+/// sysbench's words for keys that have another one here.
+const ALSO: [(&str, &str, &str); 3] = [
+    ("data", "table_size", "rows"),
+    ("load", "threads", "connections"),
+    ("load", "rand_type", "distribution"),
+];
+
+/// The sections in which arms may differ.
+pub(super) const OF_ARMS: [&str; 5] = ["settings", "volumes", "load", "instance", "batch"];
+
+/// The sections that all arms share.
+pub(super) const OF_ALL: [&str; 3] = ["data", "trial", "warmup"];
+
+/// The keys of a section; none for `settings`, which the servers decide on.
+pub(super) fn keys_of(section: &str) -> Option<&'static [&'static str]> {
+    SECTIONS.iter().find(|(name, _)| *name == section).map(|(_, keys)| *keys)
+}
+
+/// The key's own name, where it was written in sysbench's words or with dashes.
+pub(super) fn canonical_key(section: &str, key: &str) -> String {
+    let key = key.replace('-', "_");
+    ALSO.iter()
+        .find(|(of, also, _)| *of == section && *also == key)
+        .map_or(key, |(_, _, name)| (*name).to_owned())
+}
+
+/// A section, looked into key by key.
+pub(super) struct Section<'a> {
+    name: &'static str,
+    table: Option<&'a Table>,
+}
+
+impl<'a> Section<'a> {
+    /// The section of that name; one that is not there has all its defaults.
+    pub(super) fn of(root: &'a Table, name: &'static str) -> Result<Self, ExperimentError> {
+        let table = root.get(name).map(|node| node.table(name)).transpose()?;
+        let keys = keys_of(name).unwrap_or(&[]);
+        for (key, node) in table.into_iter().flat_map(Table::iter) {
+            if !keys.contains(&key) {
+                return Err(unknown_key(&node.place, key, &format!("[{name}]"), keys));
+            }
+        }
+        Ok(Self { name, table })
+    }
+
+    pub(super) fn is_there(&self) -> bool {
+        self.table.is_some()
+    }
+
+    fn node(&self, key: &str) -> Option<&'a Node> {
+        self.table.and_then(|table| table.get(key))
+    }
+
+    /// The error of a value that its key does not take.
+    pub(super) fn wrong(&self, key: &str, expected: impl Display) -> ExperimentError {
+        match self.node(key) {
+            Some(node) => node.place.wrong(format!("{}.{key} = {}: {expected}", self.name, node.value)),
+            None => Place::option(format!("[{}]", self.name)).wrong(format!("{key}: {expected}")),
+        }
+    }
+
+    /// A text.
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, ExperimentError> {
+        match self.node(key).map(|node| &node.value) {
+            None => Ok(None),
+            Some(Value::Text(text)) => Ok(Some(text.trim())),
+            Some(_) => Err(self.wrong(key, "it must be a text in quotes")),
+        }
+    }
+
+    /// A whole number in a range.
+    pub(super) fn whole(
+        &self,
+        key: &str,
+        default: u32,
+        range: RangeInclusive<u32>,
+    ) -> Result<u32, ExperimentError> {
+        let Some(node) = self.node(key) else { return Ok(default) };
+        let number = match node.value {
+            Value::Whole(number) => u32::try_from(number).ok().filter(|number| range.contains(number)),
+            _ => None,
+        };
+        number.ok_or_else(|| {
+            self.wrong(key, format!("it must be a whole number from {} to {}", range.start(), range.end()))
+        })
+    }
+
+    /// A number of any kind; its range is the caller's.
+    pub(super) fn real(&self, key: &str) -> Result<Option<f64>, ExperimentError> {
+        match self.node(key).map(|node| &node.value) {
+            None => Ok(None),
+            Some(Value::Whole(number)) => Ok(Some(*number as f64)),
+            Some(Value::Real(number)) => Ok(Some(*number)),
+            Some(_) => Err(self.wrong(key, "it must be a number")),
+        }
+    }
+
+    /// A switch.
+    pub(super) fn switch(&self, key: &str, default: bool) -> Result<bool, ExperimentError> {
+        match self.node(key).map(|node| &node.value) {
+            None => Ok(default),
+            Some(Value::Switch(on)) => Ok(*on),
+            Some(_) => Err(self.wrong(key, "it must be true or false")),
+        }
+    }
+
+    /// A duration in seconds.
+    pub(super) fn duration(
+        &self,
+        key: &str,
+        default: u32,
+        range: RangeInclusive<u32>,
+    ) -> Result<u32, ExperimentError> {
+        Ok(self.maybe_duration(key, range)?.unwrap_or(default))
+    }
+
+    /// A duration in seconds, where there is one.
+    pub(super) fn maybe_duration(
+        &self,
+        key: &str,
+        range: RangeInclusive<u32>,
+    ) -> Result<Option<u32>, ExperimentError> {
+        let Some(node) = self.node(key) else { return Ok(None) };
+        let text = match &node.value {
+            Value::Text(text) => text.as_str(),
+            _ => return Err(self.wrong(key, "a duration has its unit, like \"60s\", \"5m\" or \"1h\"")),
+        };
+        match parse_duration(text) {
+            None => Err(self.wrong(key, "a duration is a whole number with its unit, like 60s, 5m or 1h")),
+            Some(seconds) if range.contains(&seconds) => Ok(Some(seconds)),
+            Some(_) => {
+                let [least, most] = [*range.start(), *range.end()].map(format_duration);
+                Err(self.wrong(key, format!("it must be {least} to {most}")))
+            }
+        }
+    }
+
+    /// A size in bytes.
+    pub(super) fn size(
+        &self,
+        key: &str,
+        default: u64,
+        range: RangeInclusive<u64>,
+    ) -> Result<u64, ExperimentError> {
+        let Some(text) = self.node(key).map(|node| &node.value) else { return Ok(default) };
+        let Value::Text(text) = text else {
+            return Err(self.wrong(key, "a size has its unit, like \"2GiB\" or \"512MiB\""));
+        };
+        match parse_size(text) {
+            Err(error) => Err(self.wrong(key, error)),
+            Ok(bytes) if range.contains(&bytes) => Ok(bytes),
+            Ok(_) => {
+                let [least, most] = [*range.start(), *range.end()].map(ebbtide_volume::format_size);
+                Err(self.wrong(key, format!("it must be {least} to {most}")))
+            }
+        }
+    }
+}
+
+/// The error of a key that does not exist.
+pub(super) fn unknown_key(place: &Place, key: &str, section: &str, keys: &[&str]) -> ExperimentError {
+    let nearest = closest(key, keys.iter().copied());
+    let suggestion = did_you_mean(nearest.as_deref());
+    place.wrong(format!("unknown key '{key}' in {section}{suggestion}; the keys are {}", keys.join(", ")))
+}
+
+/// Whole seconds of `60s`, `5m` or `1h`, up to a day.
+fn parse_duration(text: &str) -> Option<u32> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let factor = match unit.trim() {
+        "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        _ => return None,
+    };
+    number.parse::<u32>().ok()?.checked_mul(factor).filter(|seconds| *seconds <= LONGEST_S)
+}
+
+/// `90s`, `5m`, `24h`.
+pub(super) fn format_duration(seconds: u32) -> String {
+    match seconds {
+        0 => "0s".to_owned(),
+        s if s.is_multiple_of(3600) => format!("{}h", s / 3600),
+        s if s.is_multiple_of(60) => format!("{}m", s / 60),
+        s => format!("{s}s"),
+    }
+}
+
+/// The key of a role's volume.
+pub(super) const ROLES: [(&str, Role); 5] = [
+    ("data", Role::Data),
+    ("redo", Role::Redo),
+    ("binlog", Role::Binlog),
+    ("undo", Role::Undo),
+    ("tmp", Role::Tmp),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_needs_its_unit_and_ends_at_a_day() {
+        assert_eq!(parse_duration("60s"), Some(60));
+        assert_eq!(parse_duration("5m"), Some(300));
+        assert_eq!(parse_duration("24h"), Some(86_400));
+        for text in ["", "60", "s", "25h", "1.5m", "-1s", "99999999999s", "1h30m"] {
+            assert_eq!(parse_duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_duration_is_printed_as_it_would_be_written() {
+        for text in ["45s", "5m", "2h", "90s"] {
+            assert_eq!(format_duration(parse_duration(text).unwrap()), text);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a file becomes.
+
+use ebbtide_lab::experiment::{Experiment, Role};
+use ebbtide_load::{Arrival, Distribution, Workload};
+
+use crate::support::{check, mariadb, names, read};
+
+#[test]
+fn an_empty_file_is_an_experiment_with_one_arm_and_all_defaults() {
+    let experiment = read("").unwrap();
+    assert_eq!(names(&experiment), ["base"]);
+    assert_eq!(experiment.title, "mine");
+    assert_eq!((experiment.data.tables, experiment.data.rows), (1, 1_000_000));
+    assert_eq!((experiment.trial.repeats, experiment.trial.measure_s), (5, 60));
+    let arm = &experiment.arms[0];
+    assert_eq!(arm.load.workload, Workload::ReadWrite);
+    assert_eq!(arm.load.distribution, Distribution::Uniform);
+    assert_eq!(arm.load.arrival, Arrival::Closed);
+    assert_eq!(arm.volumes[&Role::Data], "gp3:size=100GiB");
+    assert!(experiment.comparisons.is_empty());
+    check(&experiment, &mariadb()).unwrap();
+}
+
+#[test]
+fn arms_are_patches_over_the_base_and_the_first_is_the_baseline() {
+    let experiment = read(
+        r#"
+        [settings]
+        io_capacity = 200
+        flush_neighbors = 0
+        [arms.before]
+        [arms.after.settings]
+        innodb_io_capacity = 2000   # the server's own word for the same setting
+        "#,
+    )
+    .unwrap();
+    assert_eq!(names(&experiment), ["before", "after"]);
+    let [before, after] = [0, 1].map(|at| &experiment.arms[at].settings);
+    assert_eq!(before.get("io_capacity"), Some("200"));
+    assert_eq!(after.get("io_capacity"), Some("2000"));
+    assert_eq!(after.get("flush_neighbors"), Some("0"));
+    let [comparison] = experiment.comparisons.as_slice() else { panic!("one comparison") };
+    assert_eq!((comparison.axis.as_str(), comparison.arm, comparison.baseline), ("arm", 1, 0));
+}
+
+const TWO_AXES: &str = r#"
+    compare = [{ axis = "volume", baseline = "gp3" }, { axis = "mix" }]
+    [axes.volume.gp2.volumes]
+    data = "gp2:size=100GiB"
+    [axes.volume.gp3.volumes]
+    data = "gp3:size=100GiB"
+    [axes.mix.writes.load]
+    workload = "write_only"
+    [axes.mix.reads.load]
+    workload = "read_only"
+"#;
+
+#[test]
+fn axes_multiply_in_the_order_of_the_file() {
+    let experiment = read(TWO_AXES).unwrap();
+    assert_eq!(names(&experiment), ["gp2 / writes", "gp2 / reads", "gp3 / writes", "gp3 / reads"]);
+    let options = &experiment.arms[1].options;
+    assert_eq!(options, &[("volume".into(), "gp2".into()), ("mix".into(), "reads".into())]);
+    let pairs: Vec<_> = experiment.comparisons.iter().map(|c| (c.axis.as_str(), c.arm, c.baseline)).collect();
+    assert_eq!(pairs, [("volume", 0, 2), ("volume", 1, 3), ("mix", 1, 0), ("mix", 3, 2)]);
+}
+
+#[test]
+fn a_load_is_said_in_sysbenchs_words() {
+    let experiment = read(
+        r#"
+        [data]
+        tables = 4
+        table-size = 10_000
+        [load]
+        workload = "oltp_read_only"
+        threads = 8
+        rand-type = "zipfian"
+        rand-zipfian-exp = 1.1
+        rate = 12.5
+        arrival = "fixed"
+        point-selects = 3
+        skip_trx = true
+        "#,
+    )
+    .unwrap();
+    assert_eq!((experiment.data.tables, experiment.data.rows), (4, 10_000));
+    let load = &experiment.arms[0].load;
+    assert_eq!(load.workload, Workload::ReadOnly);
+    assert_eq!(load.connections, 8);
+    assert_eq!(load.distribution, Distribution::Zipfian { exponent: 1.1 });
+    assert_eq!(load.arrival, Arrival::Fixed { per_second: 12.5 });
+    assert_eq!(load.mix.point_selects, 3);
+    assert!(load.mix.skip_trx);
+}
+
+#[test]
+fn a_patch_can_take_back_what_the_base_has() {
+    let experiment = read(
+        r#"
+        [settings]
+        io_capacity = 500
+        log_bin = true
+        [volumes]
+        redo = "gp3:size=10GiB"
+        [batch]
+        sql = "SELECT 1"
+        [instance]
+        type = "r5.large"
+        [arms.all]
+        [arms.none]
+        settings.io_capacity = "default"
+        volumes.redo = "none"
+        batch.connections = 0
+        instance.type = "none"
+        "#,
+    )
+    .unwrap();
+    let [all, none] = experiment.arms.as_slice() else { panic!("two arms") };
+    assert!(all.batch.is_some() && none.batch.is_none());
+    assert!(all.volumes.contains_key(&Role::Redo) && !none.volumes.contains_key(&Role::Redo));
+    assert_eq!((all.settings.get("io_capacity"), none.settings.get("io_capacity")), (Some("500"), None));
+    assert_eq!((all.instance.kind.as_deref(), none.instance.kind.as_deref()), (Some("r5.large"), None));
+}
+
+#[test]
+fn an_experiment_survives_json() {
+    let experiment = read(TWO_AXES).unwrap();
+    let text = serde_json::to_string(&experiment).unwrap();
+    assert_eq!(serde_json::from_str::<Experiment>(&text).unwrap(), experiment);
+}

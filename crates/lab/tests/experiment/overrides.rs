@@ -1,0 +1,114 @@
+//! What the command line changes.
+
+use ebbtide_lab::experiment::{Overrides, Role};
+use ebbtide_load::Arrival;
+
+use crate::support::{names, read_with, set};
+
+const FILE: &str = r#"
+    [settings]
+    io_capacity = 200
+    [load]
+    workload = "write_only"
+    [arms.default]
+    [arms.tuned.settings]
+    io_capacity = 1000
+    [axes.mix.writes]
+    [axes.mix.reads.load]
+    workload = "read_only"
+    [quick]
+    arms = ["writes"]
+    [quick.trial]
+    repeats = 2
+    measure = "15s"
+"#;
+
+fn capacities(overrides: &Overrides) -> Vec<String> {
+    let experiment = read_with(FILE, overrides).unwrap();
+    experiment.arms.iter().map(|arm| arm.settings.get("io_capacity").unwrap_or("-").to_owned()).collect()
+}
+
+#[test]
+fn set_changes_one_arm_one_combination_or_all() {
+    assert_eq!(capacities(&Overrides::default()), ["200", "200", "1000", "1000"]);
+    assert_eq!(capacities(&set("tuned.io_capacity", "2000")), ["200", "200", "2000", "2000"]);
+    assert_eq!(capacities(&set("arm.tuned.settings.io_capacity", "2000")), ["200", "200", "2000", "2000"]);
+    assert_eq!(capacities(&set("tuned / reads.io_capacity", "3000")), ["200", "200", "1000", "3000"]);
+    assert_eq!(capacities(&set("settings.innodb_io_capacity", "500")), ["500"; 4]);
+}
+
+#[test]
+fn set_reaches_every_section() {
+    let with = |path, value| read_with(FILE, &set(path, value)).unwrap();
+    assert!(with("load.connections", "64").arms.iter().all(|arm| arm.load.connections == 64));
+    assert_eq!(with("trial.repeats", "3").trial.repeats, 3);
+    assert_eq!(with("data.rows", "1_000").data.rows, 1000);
+    assert_eq!(with("tuned.connections", "5").arms[2].load.connections, 5);
+    assert_eq!(with("reads.rate", "20").arms[1].load.arrival, Arrival::Poisson { per_second: 20.0 });
+    let volume = with("tuned.volumes.redo", "gp3:size=10GiB");
+    assert_eq!(volume.arms[2].volumes[&Role::Redo], "gp3:size=10GiB");
+    assert!(!volume.arms[0].volumes.contains_key(&Role::Redo));
+}
+
+#[test]
+fn a_later_set_wins() {
+    let mut overrides = set("settings.io_capacity", "300");
+    overrides.set.push(("tuned.io_capacity".into(), "400".into()));
+    assert_eq!(capacities(&overrides), ["300", "300", "400", "400"]);
+    overrides.set.reverse();
+    assert_eq!(capacities(&overrides), ["300"; 4]);
+}
+
+#[test]
+fn quick_patches_the_base_and_keeps_its_arms_and_the_command_line_still_wins() {
+    let quick = Overrides { quick: true, ..Overrides::default() };
+    let experiment = read_with(FILE, &quick).unwrap();
+    assert_eq!(names(&experiment), ["default / writes", "tuned / writes"]);
+    assert_eq!((experiment.trial.repeats, experiment.trial.measure_s), (2, 15));
+    let more = Overrides { repeats: Some(9), measure_s: Some(40), arms: vec!["reads".into()], ..quick };
+    let experiment = read_with(FILE, &more).unwrap();
+    assert_eq!(names(&experiment), ["default / reads", "tuned / reads"]);
+    assert_eq!((experiment.trial.repeats, experiment.trial.measure_s), (9, 40));
+}
+
+#[test]
+fn arms_of_one_axis_add_up_and_of_several_narrow_down() {
+    let kept = |arms: &[&str]| {
+        let arms = arms.iter().map(|arm| (*arm).to_owned()).collect();
+        let experiment = read_with(FILE, &Overrides { arms, ..Overrides::default() }).unwrap();
+        names(&experiment).join(", ")
+    };
+    assert_eq!(kept(&["tuned"]), "tuned / writes, tuned / reads");
+    assert_eq!(kept(&["tuned", "default", "reads"]), "default / reads, tuned / reads");
+    assert_eq!(kept(&["tuned / reads", "default / writes"]), "default / writes, tuned / reads");
+}
+
+#[test]
+fn without_its_baseline_the_first_arm_left_stands_in() {
+    let text = "[arms.a.settings]\nio_capacity = 1000\n[arms.b.settings]\nio_capacity = 2000\n\
+                [arms.c.settings]\nio_capacity = 3000\n";
+    let arms = vec!["b".into(), "c".into()];
+    let experiment = read_with(text, &Overrides { arms, ..Overrides::default() }).unwrap();
+    let [comparison] = experiment.comparisons.as_slice() else { panic!("one comparison") };
+    assert_eq!(experiment.arms[comparison.baseline].name, "b");
+    assert_eq!(experiment.arms[comparison.arm].name, "c");
+}
+
+#[test]
+fn a_volume_is_for_all_arms() {
+    let volume = Some("gp2:size=200GiB".to_owned());
+    let experiment = read_with(FILE, &Overrides { volume, ..Overrides::default() }).unwrap();
+    assert!(experiment.arms.iter().all(|arm| arm.volumes[&Role::Data] == "gp2:size=200GiB"));
+}
+
+#[test]
+fn a_seed_is_kept_and_without_one_runs_differ() {
+    let fresh = || {
+        ebbtide_lab::experiment::parse("mine", "mine.toml", "", &Overrides::default()).unwrap().seed
+    };
+    assert_eq!(read_with("", &Overrides::default()).unwrap().seed, 7);
+    let seeds: std::collections::BTreeSet<u64> = (0..4).map(|_| fresh()).collect();
+    println!("seeds {seeds:?}");
+    assert!(seeds.len() > 1);
+    assert!(seeds.iter().all(|seed| *seed <= u64::from(u32::MAX)));
+}

@@ -1,0 +1,339 @@
+//! What is refused, in which words.
+
+use ebbtide_lab::experiment::Overrides;
+
+use crate::support::{check_refused, read_with, refused, set};
+
+/// Each text with the whole of what it is refused with.
+fn all(cases: &[(&str, &str)]) {
+    for (text, words) in cases {
+        assert_eq!(refused(text), *words, "{text}");
+    }
+}
+
+#[test]
+fn unknown_keys_name_the_line_and_the_nearest() {
+    all(&[
+        (
+            "title = 'x'\n[data]\ntabels = 3\n",
+            "mine.toml line 3: unknown key 'tabels' in [data] (did you mean 'tables'?); the keys are tables, rows, aged",
+        ),
+        (
+            "[dta]\n",
+            "mine.toml line 1: unknown key 'dta' in the experiment (did you mean 'data'?); the keys are title, \
+             question, source, scale, equal_arms, compare, data, instance, volumes, settings, load, trial, warmup, \
+             batch, arms, axes, quick",
+        ),
+        (
+            "[arms.a.lod]\nx = 1\n",
+            "mine.toml line 1: unknown key 'lod' in option 'a' of axis 'arm' (did you mean 'load'?); the keys are \
+             settings, volumes, load, instance, batch",
+        ),
+        (
+            "[arms.a.trial]\nrepeats = 1\n",
+            "mine.toml line 1: all arms share [trial]: it cannot stand in option 'a' of axis 'arm'; an arm may have \
+             settings, volumes, load, instance, batch",
+        ),
+        (
+            "[quick.axes.x]\n",
+            "mine.toml line 1: unknown key 'axes' in [quick] ; the keys are",
+        ),
+    ][..4]);
+}
+
+#[test]
+fn wrong_values_are_told_with_what_they_may_be() {
+    all(&[
+        (
+            "[data]\nrows = 0\n",
+            "mine.toml line 2: data.rows = 0: it must be a whole number from 1 to 2147483647",
+        ),
+        (
+            "[data]\n\nrows = \"many\"\n",
+            "mine.toml line 3: data.rows = \"many\": it must be a whole number from 1 to 2147483647",
+        ),
+        (
+            "[trial]\nmeasure = 60\n",
+            "mine.toml line 2: trial.measure = 60: a duration has its unit, like \"60s\", \"5m\" or \"1h\"",
+        ),
+        ("[trial]\nmeasure = \"5s\"\n", "mine.toml line 2: trial.measure = \"5s\": it must be 10s to 24h"),
+        (
+            "[trial]\nmeasure = \"1.5m\"\n",
+            "mine.toml line 2: trial.measure = \"1.5m\": a duration is a whole number with its unit, like 60s, 5m or 1h",
+        ),
+        (
+            "[instance]\nmemory = \"2GB\"\n",
+            "mine.toml line 2: instance.memory = \"2GB\": '2GB' is not a size: give a whole number with TiB, GiB, \
+             MiB, KiB or B, below 16777216TiB, like 100GiB",
+        ),
+        (
+            "[instance]\nmemory = \"1MiB\"\n",
+            "mine.toml line 2: instance.memory = \"1MiB\": it must be 256MiB to 64TiB",
+        ),
+        ("[instance]\nfs = \"btrfs\"\n", "mine.toml line 2: instance.fs = \"btrfs\": the file systems are xfs and ext4"),
+        (
+            "[load]\nworkload = \"oltp_write_olny\"\n",
+            "mine.toml line 2: load.workload = \"oltp_write_olny\": there is no such workload (did you mean \
+             'oltp_write_only'?); use one of oltp_point_select, oltp_read_only, oltp_read_write, oltp_write_only, \
+             oltp_insert, oltp_delete, oltp_update_index, oltp_update_non_index, bulk_insert",
+        ),
+        (
+            "[load]\nrate = 10\narrival = \"closed\"\n",
+            "mine.toml line 3: load.arrival = \"closed\": a closed loop has no rate: set rate = 0 with it",
+        ),
+        (
+            "[load]\ndistribution = \"normal\"\n",
+            "mine.toml line 2: load.distribution = \"normal\": the distributions are uniform, special, gaussian, \
+             pareto and zipfian",
+        ),
+        (
+            "[load]\nskip_trx = 1\n",
+            "mine.toml line 2: load.skip_trx = 1: it must be true or false",
+        ),
+        ("load = 3\n", "mine.toml line 1: load = 3: it must be a table, like [load]"),
+        ("title = 3\n", "mine.toml line 1: title = 3: it must be a text in quotes"),
+        (
+            "[settings]\nio_capacity = [1]\n",
+            "mine.toml line 2: settings.io_capacity = a list: a setting has one value",
+        ),
+        (
+            "[volumes]\ndata = \"gp3:sise=10GiB\"\n",
+            "mine.toml line 2: volumes.data = \"gp3:sise=10GiB\": unknown key 'sise' (did you mean 'size'?); the keys \
+             are size, iops, throughput, credits, twp",
+        ),
+        (
+            "[batch]\nstart = \"10s\"\n",
+            "[batch]: sql: a batch job needs its statement, like sql = \"SELECT ...\"",
+        ),
+        (
+            "[batch]\nsql = \"SELECT 1\"\nstart = \"2m\"\n",
+            "mine.toml line 3: batch.start = \"2m\": the measurement is over after 60s",
+        ),
+    ]);
+}
+
+#[test]
+fn a_text_that_is_no_toml_names_its_line() {
+    let words = refused("title = \"x\"\n[data\n");
+    assert!(words.starts_with("mine.toml line 2: "), "{words}");
+    let words = refused("[data]\nrows = 1\nrows = 2\n");
+    assert!(words.starts_with("mine.toml line 3: duplicate key"), "{words}");
+}
+
+#[test]
+fn a_key_and_its_other_word_together_are_refused() {
+    all(&[
+        (
+            "[load]\nthreads = 8\nconnections = 9\n",
+            "mine.toml line 3: 'connections' is another word for 'connections', which is given too",
+        ),
+    ]);
+}
+
+#[test]
+fn an_unknown_setting_names_the_nearest() {
+    let words = refused("[settings]\ninnodb_flush_neighbours = 0\n");
+    assert!(words.starts_with("mine.toml line 2: "), "{words}");
+    assert!(words.contains("flush_neighbors"), "{words}");
+}
+
+#[test]
+fn comparisons_must_be_of_something() {
+    let axes = "[axes.volume.gp2]\n[axes.volume.gp3.volumes]\ndata = \"gp3\"\n";
+    let with = |compare: &str| refused(&format!("compare = {compare}\n{axes}"));
+    assert_eq!(
+        with("{ axis = \"volum\" }"),
+        "mine.toml line 1: there is no axis 'volum' (did you mean 'volume'?); there is volume"
+    );
+    assert_eq!(
+        with("{ axis = \"volume\", baseline = \"gp4\" }"),
+        "mine.toml line 1: there is no option of axis 'volume' 'gp4' (did you mean 'gp3'?); there is gp2, gp3"
+    );
+    assert_eq!(
+        with("{ axes = \"volume\" }"),
+        "mine.toml line 1: unknown key 'axes' in compare (did you mean 'axis'?); the keys are axis, baseline"
+    );
+}
+
+#[test]
+fn equal_arms_are_refused_unless_they_are_meant() {
+    let arms = "[arms.a]\n[arms.b.settings]\n";
+    assert_eq!(
+        refused(arms),
+        "arm 'b': it is the same as 'a' in volumes, settings, instance, load and batch: change one of them, or say \
+         equal_arms = true where noise is what you want to see"
+    );
+    assert!(crate::support::read(&format!("equal_arms = true\n{arms}")).is_ok());
+}
+
+#[test]
+fn names_that_cannot_be_told_apart_are_refused() {
+    all(&[
+        (
+            "[arms.settings]\n",
+            "mine.toml line 1: the option 'settings' needs another name: that is a section's",
+        ),
+        (
+            "[arms.'a / b']\n",
+            "mine.toml line 1: the option 'a / b' needs another name: 1 to 40 letters, digits, '-', '_', '+' and '.'",
+        ),
+        (
+            "[arms.a]\n[axes.arm.b]\n",
+            "mine.toml line 2: [arms] is the axis 'arm': give the axis 'arm' another name",
+        ),
+    ]);
+}
+
+#[test]
+fn a_mistake_in_the_other_form_is_found_at_once() {
+    all(&[
+        (
+            "[quick.trial]\nmeasure = \"1s\"\n",
+            "mine.toml line 2: trial.measure = \"1s\": it must be 10s to 24h",
+        ),
+        (
+            "[arms.one]\n[quick]\narms = [\"two\"]\n",
+            "mine.toml line 3: there is no arm 'two'; there is one",
+        ),
+    ]);
+}
+
+#[test]
+fn more_arms_than_anyone_runs_are_refused() {
+    let mut text = String::new();
+    for axis in ["a", "b", "c"] {
+        for option in 0..6 {
+            text.push_str(&format!("[axes.{axis}.{axis}{option}.load]\npoint_selects = {option}\n"));
+        }
+    }
+    assert_eq!(
+        refused(&text),
+        "mine.toml line 25: with the axis 'c' the experiment has 216 arms or more, and at most 200 are allowed: take \
+         out options or make it several experiments"
+    );
+}
+
+const ARMS: &str = "[arms.default]\n[arms.tuned.settings]\nio_capacity = 1000\n";
+
+#[test]
+fn set_paths_that_mean_nothing_or_two_things_are_refused() {
+    let words = |path: &str, value: &str| read_with(ARMS, &set(path, value)).unwrap_err().to_string();
+    assert_eq!(
+        words("tunde.io_capacity", "1"),
+        "--set tunde.io_capacity=1: there is no section or arm 'tunde' (did you mean 'tuned'?); there is settings, \
+         volumes, load, instance, batch, data, trial, warmup, default, tuned"
+    );
+    assert_eq!(
+        words("io_capacity", "1"),
+        "--set io_capacity=1: write settings.io_capacity for all arms, or default.io_capacity for one arm"
+    );
+    assert_eq!(
+        words("tuned.trial.repeats", "3"),
+        "--set tuned.trial.repeats=3: all arms share trial: write --set trial.repeats=3 for all of them"
+    );
+    assert_eq!(
+        words("load.conections", "3"),
+        "--set load.conections=3: unknown key 'conections' in [load] (did you mean 'connections'?); the keys are \
+         workload, connections, rate, arrival, distribution, rand_spec_iter, rand_spec_pct, rand_spec_res, \
+         rand_pareto_h, rand_zipfian_exp, point_selects, simple_ranges, sum_ranges, order_ranges, distinct_ranges, \
+         range_size, range_selects, index_updates, non_index_updates, delete_inserts, skip_trx"
+    );
+    assert_eq!(
+        words("trial.repeats", "0"),
+        "--set trial.repeats=0: trial.repeats = 0: it must be a whole number from 1 to 100"
+    );
+    assert_eq!(
+        words("tuned.conections", "3"),
+        "--set tuned.conections=3: there is no setting and no key 'conections' (did you mean 'connections'?)"
+    );
+    assert_eq!(
+        words("tuned.connection", "3"),
+        "--set tuned.connection=3: there is no setting and no key 'connection' (did you mean 'connections'?)"
+    );
+}
+
+#[test]
+fn an_option_of_two_axes_must_be_told_apart() {
+    let text = "[axes.a.on.load]\npoint_selects = 1\n[axes.a.off]\n[axes.b.on.load]\nrange_size = 5\n[axes.b.off]\n";
+    let error = read_with(text, &set("on.connections", "3")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "--set on.connections=3: several axes have such an option: write a.on.connections or b.on.connections"
+    );
+    assert!(read_with(text, &set("b.on.load.connections", "3")).is_ok());
+}
+
+#[test]
+fn one_volume_for_arms_that_differ_in_theirs_is_refused() {
+    let text = "[axes.volume.gp2.volumes]\ndata = \"gp2:size=100GiB\"\n[axes.volume.gp3]\n";
+    let overrides = Overrides { volume: Some("io2:size=100GiB".into()), ..Overrides::default() };
+    assert_eq!(
+        read_with(text, &overrides).unwrap_err().to_string(),
+        "--volume io2:size=100GiB: the axis 'volume' of this experiment gives its arms their data volumes (gp2, gp3), \
+         and one volume for all would make them equal: choose with --arms gp2, or change one with \
+         --set gp2.volumes.data=SPEC"
+    );
+}
+
+#[test]
+fn an_arm_that_does_not_exist_cannot_be_kept() {
+    let overrides = Overrides { arms: vec!["tune".into()], ..Overrides::default() };
+    assert_eq!(
+        read_with(ARMS, &overrides).unwrap_err().to_string(),
+        "--arms tune: there is no arm 'tune' (did you mean 'tuned'?); there is default, tuned"
+    );
+}
+
+#[test]
+fn what_aws_would_refuse_is_refused_in_its_words() {
+    let words = check_refused("[volumes]\ndata = \"gp3:size=10GiB,iops=90000\"\n");
+    assert!(words.starts_with("arm 'base': its data volume gp3:size=10GiB,iops=90000: "), "{words}");
+    let words = check_refused("[volumes]\ndata = \"gp5\"\n");
+    assert!(words.contains("Did you mean 'gp"), "{words}");
+}
+
+#[test]
+fn a_volume_smaller_than_the_data_is_refused_with_both_figures() {
+    assert_eq!(
+        check_refused("[data]\nrows = 100_000_000\n[volumes]\ndata = \"gp3:size=10GiB\"\n"),
+        "arm 'base': its data volume has 10240 MiB, and needs 28369 MiB: the tables take about 22411 MiB and grow by \
+         a quarter, the server's own files 256 MiB and the redo log 100 MiB; take a larger volume or fewer rows"
+    );
+    assert_eq!(
+        check_refused("[instance]\ndivided_by = 100\n[data]\nrows = 1000\n[volumes]\ndata = \"gp3:size=50GiB\"\nredo = \"gp3:size=10GiB\"\n"),
+        "arm 'base': its redo volume (1/100 of gp3:size=10GiB) has 102 MiB, and needs 164 MiB: the redo log takes 100 \
+         MiB; take a larger volume or a smaller redo_capacity"
+    );
+    assert_eq!(
+        check_refused("[instance]\ndivided_by = 100\n[data]\nrows = 1000\n[settings]\nlog_bin = true\n[volumes]\ndata = \"gp3:size=50GiB\"\nbinlog = \"gp3:size=10GiB\"\n"),
+        "arm 'base': its binlog volume (1/100 of gp3:size=10GiB) has 102 MiB, and a file system is made on 300 MiB or \
+         more: take a larger volume"
+    );
+}
+
+#[test]
+fn memory_below_the_buffer_pool_is_refused() {
+    assert_eq!(
+        check_refused("[settings]\nbuffer_pool_size = \"4GiB\"\n"),
+        "arm 'base': its buffer pool of 4096 MiB and the 128 MiB that a server needs besides do not fit into the \
+         instance's memory of 2048 MiB: set a smaller buffer_pool_size or a larger instance.memory"
+    );
+}
+
+#[test]
+fn a_volume_for_a_binary_log_that_is_off_is_refused() {
+    assert_eq!(
+        check_refused("[volumes]\nbinlog = \"gp3:size=10GiB\"\n"),
+        "arm 'base': it has a volume for the binary log, and log_bin is off: set log_bin = true"
+    );
+}
+
+#[test]
+fn instances_must_exist_and_have_room() {
+    let words = check_refused("[instance]\ntype = \"r5.larg\"\n");
+    assert!(words.contains("r5.large"), "{words}");
+    assert_eq!(
+        check_refused("[instance]\ntype = \"r5.large\"\n[volumes]\ndata = \"raid0(28x gp3:size=10GiB)\"\n"),
+        "arm 'base': its 28 volumes do not fit on an r5.large, which takes 27: use fewer volumes or a larger instance"
+    );
+}

@@ -1,0 +1,125 @@
+//! The experiments that come with the program.
+
+use std::time::Duration;
+
+use ebbtide_lab::experiment::{self, Experiment, Overrides, shipped};
+
+use crate::support::{check, names, servers};
+
+fn both_forms(name: &str) -> [Experiment; 2] {
+    [false, true].map(|quick| {
+        let overrides = Overrides { quick, ..Overrides::default() };
+        experiment::load(name, &overrides).unwrap_or_else(|error| panic!("{name}: {error}"))
+    })
+}
+
+#[test]
+fn every_shipped_experiment_runs_on_every_server_in_both_forms() {
+    assert_eq!(shipped().len(), 6);
+    for known in shipped() {
+        assert!(!known.title.is_empty() && !known.question.is_empty(), "{}", known.name);
+        for mut experiment in both_forms(known.name) {
+            assert!(!experiment.scale.is_empty(), "{}", known.name);
+            for server in servers() {
+                let left_out = experiment::fit(&mut experiment, &server);
+                let checked = check(&experiment, &server)
+                    .unwrap_or_else(|error| panic!("{} on {}: {error}", known.name, server.version));
+                assert_eq!(checked.arms.len(), experiment.arms.len());
+                println!("{} on {} {:?}", known.name, server.version, left_out);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_shipped_experiment_compares_something() {
+    for known in shipped() {
+        for experiment in both_forms(known.name) {
+            assert!(!experiment.comparisons.is_empty(), "{}", known.name);
+            for comparison in &experiment.comparisons {
+                let [arm, baseline] = [comparison.arm, comparison.baseline].map(|at| &experiment.arms[at]);
+                let differing: Vec<_> =
+                    arm.options.iter().zip(&baseline.options).filter(|(a, b)| a != b).collect();
+                assert_eq!(differing.len(), 1, "{} against {}", arm.name, baseline.name);
+                assert_eq!(differing[0].0.0, comparison.axis);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_demo_is_four_arms_fewer_and_takes_less_than_five_minutes() {
+    let [full, quick] = both_forms("tuned-vs-default");
+    assert_eq!(full.arms.len(), 8);
+    assert_eq!(names(&quick), ["default / gp2 / writes", "tuned / gp2 / writes"]);
+    assert_eq!(quick.trial.repeats, 3);
+    let estimate = experiment::estimate(&quick);
+    assert!(estimate < Duration::from_secs(300), "{estimate:?}");
+}
+
+#[test]
+fn the_tuned_and_the_default_arm_are_the_papers_divided_by_eight() {
+    let [full, _] = both_forms("tuned-vs-default");
+    let arm = |name: &str| full.arms.iter().find(|arm| arm.name == name).unwrap();
+    let default = arm("default / gp2 / writes");
+    let tuned = arm("tuned / gp2 / writes");
+    assert_eq!(default.settings.get("buffer_pool_size"), Some("16MiB"));
+    assert_eq!(tuned.settings.get("flush_method"), Some("O_DIRECT"));
+    assert_eq!(default.settings.get("doublewrite"), tuned.settings.get("doublewrite"));
+    assert_eq!(default.load, tuned.load);
+    let checked = check(&full, &servers()[0]).unwrap();
+    let gp2 = &checked.arms[0].volumes[&experiment::Role::Data];
+    assert_eq!(gp2.members[0].iops.unwrap().ceiling, 3000 / 8);
+    assert_eq!(checked.arms[0].instance.as_ref().unwrap().limits.iops.rate, 30_000 / 8);
+}
+
+#[test]
+fn the_gp2_of_the_burst_experiment_runs_dry_within_the_measurement() {
+    for experiment in both_forms("gp2-burst") {
+        let checked = check(&experiment, &servers()[0]).unwrap();
+        let volume = &checked.arms[0].volumes[&experiment::Role::Data];
+        let rate = volume.members[0].iops.unwrap();
+        let credits = rate.credits as f64 * volume.credit_share.unwrap();
+        // The batch job and the load take the ceiling while they can.
+        let lasts = credits / (rate.ceiling - rate.rate) as f64;
+        let batch = experiment.arms[0].batch.as_ref().unwrap();
+        let dry = f64::from(batch.start_s) + lasts;
+        let measure = f64::from(experiment.trial.measure_s);
+        assert!(dry > f64::from(batch.start_s) + 30.0, "{dry}");
+        assert!(dry < measure - 30.0, "{dry} of {measure}");
+    }
+}
+
+#[test]
+fn a_setting_that_a_server_lacks_leaves_out_only_the_arms_that_say_so() {
+    let [mut on_mariadb, _] = both_forms("flush-settings");
+    let mut on_mysql = on_mariadb.clone();
+    let [mariadb, _, _, mysql] = servers().try_into().unwrap_or_else(|_| panic!("four servers"));
+    let left_out = experiment::fit(&mut on_mariadb, &mariadb);
+    assert!(left_out.iter().any(|why| why.contains("cleaners-4")), "{left_out:?}");
+    assert!(!names(&on_mariadb).contains(&"cleaners-4"));
+    assert_eq!(on_mariadb.comparisons.len(), on_mariadb.arms.len() - 1);
+    for comparison in &on_mariadb.comparisons {
+        assert_eq!(on_mariadb.arms[comparison.baseline].name, "base");
+        assert_ne!(comparison.arm, comparison.baseline);
+    }
+    assert_eq!(experiment::fit(&mut on_mysql, &mysql), Vec::<String>::new());
+    assert!(names(&on_mysql).contains(&"cleaners-4"));
+}
+
+#[test]
+fn an_unknown_name_lists_the_experiments_and_names_the_nearest() {
+    let error = experiment::load("tuned-vs-defualt", &Overrides::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no experiment 'tuned-vs-defualt' (did you mean 'tuned-vs-default'?); the experiments are \
+         tuned-vs-default, volume-types, gp2-burst, flush-settings, instance-cap, same-twice; a file of your own \
+         needs a '/' or ends in .toml"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = experiment::load("./none.toml", &Overrides::default()).unwrap_err();
+    assert_eq!(error.to_string(), "cannot read the experiment ./none.toml");
+}
