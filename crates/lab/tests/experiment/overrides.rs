@@ -24,7 +24,7 @@ const FILE: &str = r#"
 "#;
 
 fn capacities(overrides: &Overrides) -> Vec<String> {
-    let experiment = read_with(FILE, overrides).unwrap();
+    let experiment = read_with(FILE, overrides).expect("the file is right");
     experiment.arms.iter().map(|arm| arm.settings.get("io_capacity").unwrap_or("-").to_owned()).collect()
 }
 
@@ -34,12 +34,17 @@ fn set_changes_one_arm_one_combination_or_all() {
     assert_eq!(capacities(&set("tuned.io_capacity", "2000")), ["200", "200", "2000", "2000"]);
     assert_eq!(capacities(&set("arm.tuned.settings.io_capacity", "2000")), ["200", "200", "2000", "2000"]);
     assert_eq!(capacities(&set("tuned / reads.io_capacity", "3000")), ["200", "200", "1000", "3000"]);
-    assert_eq!(capacities(&set("settings.innodb_io_capacity", "500")), ["500"; 4]);
 }
 
 #[test]
 fn set_reaches_every_section() {
     let with = |path, value| read_with(FILE, &set(path, value)).unwrap();
+    assert!(
+        with("settings.innodb_flush_neighbors", "1")
+            .arms
+            .iter()
+            .all(|arm| { arm.settings.get("flush_neighbors") == Some("1") })
+    );
     assert!(with("load.connections", "64").arms.iter().all(|arm| arm.load.connections == 64));
     assert_eq!(with("trial.repeats", "3").trial.repeats, 3);
     assert_eq!(with("data.rows", "1_000").data.rows, 1000);
@@ -52,11 +57,20 @@ fn set_reaches_every_section() {
 
 #[test]
 fn a_later_set_wins() {
-    let mut overrides = set("settings.io_capacity", "300");
-    overrides.set.push(("tuned.io_capacity".into(), "400".into()));
-    assert_eq!(capacities(&overrides), ["300", "300", "400", "400"]);
+    let connections = |overrides: &Overrides| -> Vec<u32> {
+        read_with(FILE, overrides).unwrap().arms.iter().map(|arm| arm.load.connections).collect()
+    };
+    let mut overrides = set("load.connections", "30");
+    overrides.set.push(("tuned.load.connections".into(), "40".into()));
+    assert_eq!(connections(&overrides), [30, 30, 40, 40]);
     overrides.set.reverse();
-    assert_eq!(capacities(&overrides), ["300"; 4]);
+    assert_eq!(connections(&overrides), [30; 4]);
+}
+
+#[test]
+fn arms_that_the_command_line_makes_equal_are_refused() {
+    let error = read_with(FILE, &set("settings.io_capacity", "300")).unwrap_err().to_string();
+    assert!(error.starts_with("arm 'tuned / writes': it is the same as 'default / writes'"), "{error}");
 }
 
 #[test]
@@ -103,9 +117,8 @@ fn a_volume_is_for_all_arms() {
 
 #[test]
 fn a_seed_is_kept_and_without_one_runs_differ() {
-    let fresh = || {
-        ebbtide_lab::experiment::parse("mine", "mine.toml", "", &Overrides::default()).unwrap().seed
-    };
+    let fresh =
+        || ebbtide_lab::experiment::parse("mine", "mine.toml", "", &Overrides::default()).unwrap().seed;
     assert_eq!(read_with("", &Overrides::default()).unwrap().seed, 7);
     let seeds: std::collections::BTreeSet<u64> = (0..4).map(|_| fresh()).collect();
     println!("seeds {seeds:?}");

@@ -22,7 +22,7 @@ pub(crate) fn refused(text: &str) -> String {
 
 /// What the check of a text refuses, on MariaDB 10.11.
 pub(crate) fn check_refused(text: &str) -> String {
-    check(&read(text).unwrap(), &mariadb()).expect_err("it must be refused").to_string()
+    check(&read(text).expect("it must be read"), &mariadb()).expect_err("it must be refused").to_string()
 }
 
 pub(crate) fn check(experiment: &Experiment, binary: &Binary) -> Result<Checked, ExperimentError> {
