@@ -1,9 +1,27 @@
 //! Statistics of trials: pure functions of series of seconds, without a clock and without random draws.
 //!
-//! `docs/decisions/statistics.md` says which methods these are, what they assume, and how often they are
-//! right on data whose truth is known.
+//! [`series`] describes one series, [`warmup`], [`trend`] and [`level`] find what is not steady in it,
+//! [`interval`] carries the trials of arms to intervals, p-values and the smallest effect that could have
+//! been seen, and [`family`] keeps many comparisons honest. `docs/decisions/statistics.md` says which
+//! published methods these are, what they assume, and how often they are right on data whose truth is known.
+
+pub mod family;
+pub mod interval;
+pub mod level;
+pub mod series;
+pub mod student;
+pub mod trend;
+pub mod warmup;
 
 use serde::{Deserialize, Serialize};
+
+pub use family::holm;
+pub use interval::{
+    Prior, Sample, Tested, expected_between_equals, mean_interval, ratio, smallest_effect, spread,
+};
+pub use level::level_changes;
+pub use trend::{Trend, trend};
+pub use warmup::warm_up;
 
 /// A figure with the 95% confidence interval around it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -29,3 +47,6 @@ impl Interval {
         (self.low..=self.high).contains(&value)
     }
 }
+
+/// The share of cases in which an interval may miss and equal arms may be called different: 5%.
+pub const ALPHA: f64 = 0.05;

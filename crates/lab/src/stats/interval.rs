@@ -1,0 +1,262 @@
+//! From the trials of arms to intervals, p-values and the smallest effect that could have been seen.
+//!
+//! A trial is one figure: an arm's trials are the sample, its seconds are not (they are not independent,
+//! and what differs from one start of a server to the next is the same in all seconds of a trial). All is
+//! done on logarithms, on which ratios are differences and spreads in percent are alike on every level.
+
+use serde::{Deserialize, Serialize};
+use statrs::function::gamma::digamma;
+
+use super::series::{mean, variance, variance_of_mean};
+use super::student::{t_quantile, trigamma, trigamma_inverse, two_sided, variance_ratio_by_chance};
+use super::{ALPHA, Interval};
+
+/// An arm whose spread is this unlikely beside that of the others takes nothing from theirs.
+const STICKS_OUT: f64 = 0.05;
+
+/// From this many trials on an arm's spread is joined with what the other arms' spreads say.
+const BORROWS_FROM: usize = 3;
+
+/// What a trial adds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Logarithm of the trial's figure.
+    pub log: f64,
+    /// Variance of that logarithm, as far as the seconds inside of the trial tell.
+    pub within: f64,
+    /// Degrees of freedom of that variance: independent blocks of seconds, less 1.
+    pub within_df: f64,
+}
+
+impl Sample {
+    /// The mean of a series of seconds; none where that is not over 0.
+    #[must_use]
+    pub fn of_mean(series: &[f64]) -> Option<Self> {
+        Self::new(mean(series), series)
+    }
+
+    /// A figure of a trial (over 0) whose course over the seconds is `series`; none where it is not over 0.
+    #[must_use]
+    pub fn new(figure: f64, series: &[f64]) -> Option<Self> {
+        let positive = figure.is_finite() && figure > 0.0;
+        positive.then(|| {
+            let (variance, within_df) = variance_of_mean(series);
+            Self { log: figure.ln(), within: variance / figure.powi(2), within_df }
+        })
+    }
+}
+
+/// What the arms of a run together say about the spread between trials: Smyth's empirical Bayes prior
+/// (2004), a scaled inverse chi-squared distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Prior {
+    /// The variance that an arm has before its own trials are looked at.
+    pub variance: f64,
+    /// How many degrees of freedom that is worth; infinite where all arms spread alike, 0 where nothing
+    /// is known.
+    pub df: f64,
+    /// Degrees of freedom of all arms together, which no estimate can exceed.
+    pub most: f64,
+}
+
+impl Prior {
+    /// No knowledge but an arm's own.
+    pub const NONE: Self = Self { variance: 0.0, df: 0.0, most: f64::INFINITY };
+
+    /// Learns from the arms of a run; those with too few trials are left out.
+    #[must_use]
+    pub fn learn(arms: &[Vec<Sample>]) -> Self {
+        let known: Vec<(f64, f64)> = arms
+            .iter()
+            .filter(|arm| arm.len() >= BORROWS_FROM)
+            .map(|arm| own(arm))
+            .filter(|(variance, _)| *variance > 0.0)
+            .collect();
+        if known.len() < 2 {
+            return Self::NONE;
+        }
+        let most = known.iter().map(|(_, df)| df).sum();
+        // The logarithm of a variance with d degrees of freedom is off by digamma(d/2) - ln(d/2), and has
+        // the variance trigamma(d/2); what the arms' logarithms vary beyond that is theirs.
+        let logs: Vec<f64> =
+            known.iter().map(|(v, df)| v.ln() - digamma(df / 2.0) + (df / 2.0).ln()).collect();
+        let by_chance = mean(&known.iter().map(|(_, df)| trigamma(df / 2.0)).collect::<Vec<_>>());
+        let beyond = variance(&logs) - by_chance;
+        if beyond <= 0.0 {
+            let pooled = known.iter().map(|(v, df)| v * df).sum::<f64>() / most;
+            return Self { variance: pooled, df: f64::INFINITY, most };
+        }
+        let df = 2.0 * trigamma_inverse(beyond);
+        let variance = (mean(&logs) + digamma(df / 2.0) - (df / 2.0).ln()).exp();
+        Self { variance, df, most }
+    }
+
+    /// Variance between the trials of an arm, and its degrees of freedom.
+    ///
+    /// What an arm's own trials show is never made smaller: the others only say how far it is to be
+    /// trusted, and raise it where it is small by luck.
+    fn judge(&self, arm: &[Sample]) -> (f64, f64) {
+        let (variance, df) = own(arm);
+        if arm.len() < BORROWS_FROM || self.df <= 0.0 {
+            return (variance, df);
+        }
+        if variance_ratio_by_chance(variance / self.variance, df, self.df) < STICKS_OUT {
+            return (variance, df);
+        }
+        let joined = if self.df.is_infinite() {
+            self.variance
+        } else {
+            (self.df * self.variance + df * variance) / (self.df + df)
+        };
+        (joined.max(variance), (self.df + df).min(self.most))
+    }
+}
+
+/// Variance between an arm's trials, which the seconds inside of them bound from below, and its degrees
+/// of freedom. Where they are the larger, they are also the surer.
+fn own(arm: &[Sample]) -> (f64, f64) {
+    let logs: Vec<f64> = arm.iter().map(|sample| sample.log).collect();
+    let within = mean(&arm.iter().map(|sample| sample.within).collect::<Vec<_>>());
+    let between = variance(&logs);
+    let df = (arm.len().max(2) - 1) as f64;
+    if between >= within {
+        (between, df)
+    } else {
+        (within, arm.iter().map(|s| s.within_df).sum::<f64>().max(df))
+    }
+}
+
+/// Mean of the logarithms, its squared standard error, and the degrees of freedom of that.
+fn estimate(arm: &[Sample], prior: &Prior) -> (f64, f64, f64) {
+    let (variance, df) = prior.judge(arm);
+    let logs: Vec<f64> = arm.iter().map(|sample| sample.log).collect();
+    (mean(&logs), variance / arm.len() as f64, df)
+}
+
+/// The geometric mean of an arm's trials with its 95% interval; none with fewer than two trials.
+#[must_use]
+pub fn mean_interval(arm: &[Sample], prior: &Prior) -> Option<Interval> {
+    if arm.len() < 2 {
+        return None;
+    }
+    let (mid, square, df) = estimate(arm, prior);
+    let half = t_quantile(1.0 - ALPHA / 2.0, df) * square.sqrt();
+    Some(Interval { mid: mid.exp(), low: (mid - half).exp(), high: (mid + half).exp() })
+}
+
+/// A ratio of two arms, tested against 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Tested {
+    /// The ratio of the geometric means, with its 95% interval.
+    pub interval: Interval,
+    /// How likely a ratio at least as far from 1 is where the arms are equal.
+    pub p_value: f64,
+}
+
+/// `arm` over `baseline`, by Welch's t-test on the logarithms; none with fewer than two trials of either.
+#[must_use]
+pub fn ratio(arm: &[Sample], baseline: &[Sample], prior: &Prior) -> Option<Tested> {
+    let (difference, error, df) = difference(arm, baseline, prior)?;
+    let half = t_quantile(1.0 - ALPHA / 2.0, df) * error;
+    let interval =
+        Interval { mid: difference.exp(), low: (difference - half).exp(), high: (difference + half).exp() };
+    let p_value =
+        if error > 0.0 { two_sided(difference / error, df) } else { f64::from(u8::from(difference == 0.0)) };
+    Some(Tested { interval, p_value })
+}
+
+/// Difference of the logarithms, its standard error, and the degrees of freedom (Satterthwaite's).
+fn difference(arm: &[Sample], baseline: &[Sample], prior: &Prior) -> Option<(f64, f64, f64)> {
+    if arm.len() < 2 || baseline.len() < 2 {
+        return None;
+    }
+    let (a, a_square, a_df) = estimate(arm, prior);
+    let (b, b_square, b_df) = estimate(baseline, prior);
+    let square = a_square + b_square;
+    let below = a_square.powi(2) / a_df + b_square.powi(2) / b_df;
+    let df = if below > 0.0 { square.powi(2) / below } else { a_df + b_df };
+    Some((a - b, square.sqrt(), df.min(prior.most)))
+}
+
+/// The smallest true ratio, less 1, that two arms with these trials' spreads show in 80 of 100 runs when
+/// a difference is called at a p-value of `alpha`; none with fewer than two trials of either.
+#[must_use]
+pub fn smallest_effect(arm: &[Sample], baseline: &[Sample], prior: &Prior, alpha: f64) -> Option<f64> {
+    let (_, error, df) = difference(arm, baseline, prior)?;
+    let called = t_quantile(1.0 - alpha / 2.0, df);
+    // The error that a run estimates varies from run to run, with an arm's own trials above all (the
+    // normal approximation of the noncentral t distribution: Johnson and Welch, 1940).
+    let own = (arm.len() + baseline.len() - 2) as f64;
+    let seen = t_quantile(0.8, f64::INFINITY) * (1.0 + called.powi(2) / (2.0 * own.min(df))).sqrt();
+    // Of few degrees of freedom more than half of the estimates are too small: take the median one.
+    let median = (1.0 - 2.0 / (9.0 * df)).powi(3).max(0.2).sqrt();
+    Some(((called + seen) * error / median).exp_m1())
+}
+
+/// Standard deviation between the trials of an arm, all arms together, as a share, with its degrees of
+/// freedom; none without two trials of any arm.
+#[must_use]
+pub fn spread(arms: &[Vec<Sample>]) -> Option<(f64, f64)> {
+    let several = arms.iter().filter(|arm| arm.len() >= 2);
+    let (sum, df) = several.fold((0.0, 0.0), |(sum, all), arm| {
+        let logs: Vec<f64> = arm.iter().map(|sample| sample.log).collect();
+        let df = (arm.len() - 1) as f64;
+        (sum + variance(&logs) * df, all + df)
+    });
+    (df > 0.0).then(|| ((sum / df).sqrt(), df))
+}
+
+/// By how much two equal arms of `trials` trials differ in 19 of 20 runs at most, as a share.
+#[must_use]
+pub fn expected_between_equals(spread: f64, df: f64, trials: f64) -> f64 {
+    (t_quantile(1.0 - ALPHA / 2.0, df) * spread * (2.0 / trials).sqrt()).exp_m1()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arm(figures: &[f64]) -> Vec<Sample> {
+        figures.iter().map(|figure| Sample::new(*figure, &[]).unwrap()).collect()
+    }
+
+    #[test]
+    fn one_trial_has_no_interval() {
+        assert_eq!(mean_interval(&arm(&[100.0]), &Prior::NONE), None);
+        assert_eq!(ratio(&arm(&[100.0]), &arm(&[50.0, 51.0]), &Prior::NONE), None);
+        assert_eq!(Sample::new(0.0, &[]), None, "nothing has no logarithm");
+    }
+
+    #[test]
+    fn two_trials_have_a_very_wide_one() {
+        let interval = mean_interval(&arm(&[100.0, 104.0]), &Prior::NONE).unwrap();
+        assert!(interval.high / interval.low > 1.5, "{interval:?}");
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_the_geometric_means() {
+        let tested = ratio(&arm(&[200.0, 800.0]), &arm(&[100.0, 100.0]), &Prior::NONE).unwrap();
+        assert!((tested.interval.mid - 4.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn seconds_that_waver_keep_equal_trials_from_looking_exact() {
+        let wavering: Vec<f64> = (0..60).map(|i| 100.0 + 30.0 * f64::sin(f64::from(i) / 4.0)).collect();
+        let trials = vec![Sample::of_mean(&wavering).unwrap(); 3];
+        let interval = mean_interval(&trials, &Prior::NONE).unwrap();
+        assert!(interval.high / interval.low > 1.01, "{interval:?}");
+    }
+
+    #[test]
+    fn an_arm_that_sticks_out_keeps_its_own_spread() {
+        let quiet = [0.99, 1.0, 1.01];
+        let mut arms = vec![arm(&quiet); 8];
+        arms.push(arm(&[0.6, 1.0, 1.5]));
+        let prior = Prior::learn(&arms);
+        let alone = mean_interval(&arms[8], &Prior::NONE).unwrap();
+        assert_eq!(mean_interval(&arms[8], &prior), Some(alone));
+        let (with, without) =
+            (mean_interval(&arms[0], &prior).unwrap(), mean_interval(&arms[0], &Prior::NONE).unwrap());
+        assert!(with.high < without.high, "the others make a quiet arm surer: {with:?} {without:?}");
+    }
+}
