@@ -1,6 +1,7 @@
 //! What can be wrong with a setting.
 
-use crate::Flavour;
+use super::table::table;
+use crate::{Binary, Flavour};
 
 /// A setting that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -78,15 +79,25 @@ pub enum SettingError {
     Session(#[source] ebbtide_load::LoadError),
 }
 
-/// What people call a flavour.
-pub(crate) fn flavour_name(flavour: Flavour) -> &'static str {
-    match flavour {
-        Flavour::MariaDb => "MariaDB",
-        Flavour::MySql => "MySQL",
-        Flavour::Percona => "Percona Server",
+impl SettingError {
+    /// No such setting, with the nearest one that there is.
+    pub(crate) fn unknown(name: &str) -> Self {
+        Self::Unknown { name: name.to_owned(), nearest: table().nearest(name) }
     }
 }
 
+/// A server as messages name it: `MariaDB 10.11.19`.
+pub(crate) fn server_name(binary: &Binary) -> String {
+    let flavour = match binary.flavour {
+        Flavour::MariaDb => "MariaDB",
+        Flavour::MySql => "MySQL",
+        Flavour::Percona => "Percona Server",
+    };
+    format!("{flavour} {}", binary.version)
+}
+
 fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map(|name| format!(" (did you mean '{name}'?)")).unwrap_or_default()
+    nearest
+        .map(|name| format!(" (did you mean '{name}'?)"))
+        .unwrap_or_else(|| "; `raw.NAME` hands a server's own variable on as it is".to_owned())
 }

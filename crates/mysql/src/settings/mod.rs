@@ -5,23 +5,37 @@
 //! `innodb_redo_log_capacity`); [`verify`] reads back what the running server made of it. What the servers
 //! call things, allow and default to is data: `data/settings.toml`.
 
+mod describe;
 mod error;
+mod names;
+mod render;
+mod table;
+mod value;
+mod verify;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
-use ebbtide_load::Session;
 use serde::{Deserialize, Serialize};
 
+pub use describe::{Difference, Effective, Known, KnownSpan, differences, known};
 pub use error::SettingError;
+pub use verify::verify;
 
 use crate::Binary;
+use table::table;
+
+/// What stands before a server's own variable that the table lacks.
+const RAW: &str = "raw.";
 
 /// Settings by their canonical names, such as `redo_capacity`; values as people write them (`1GiB`).
 ///
 /// `raw.NAME` stands for a server's own variable that the table lacks: it is handed on as it is, and the
 /// server judges it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "BTreeMap<String, Scalar>", into = "BTreeMap<String, String>")]
 pub struct Settings {
     values: BTreeMap<String, String>,
 }
@@ -36,9 +50,15 @@ impl Settings {
     /// Sets one by its canonical name or one of the servers' own names; a later value replaces an earlier.
     ///
     /// # Errors
-    /// A name that no server has, or a value that it cannot take on any server.
+    /// A name that no server has, or one that is not the user's to set, or a value that it cannot take on
+    /// any server.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), SettingError> {
-        self.values.insert(name.to_owned(), text.to_owned());
+        let (name, text) = (name.trim(), text.trim());
+        let key = match name.strip_prefix(RAW) {
+            Some(own) => names::check_raw(name, own, text)?,
+            None => names::canonical(name, text)?,
+        };
+        self.values.insert(key, text.to_owned());
         Ok(())
     }
 
@@ -74,52 +94,55 @@ impl Settings {
     /// A setting that this version does not have (naming the version that removed or brought it), a value
     /// that it cannot take, or settings that exclude each other.
     pub fn options_for(&self, binary: &Binary) -> Result<Vec<String>, SettingError> {
-        let _ = binary;
-        Ok(self.iter().map(|(name, value)| format!("{name}={value}")).collect())
+        Ok(render::say(self, binary)?.into_iter().flat_map(|said| said.options).collect())
     }
 
-    /// Those settings that a data directory is made with and keeps (`page_size` and the like): two servers
-    /// with the same key can run on copies of the same directory.
+    /// Those settings that a data directory, or the tables in it, are made with and keep (`page_size` and
+    /// the like), and the server: two servers with the same key can run on copies of the same directory.
     #[must_use]
     pub fn init_key(&self, binary: &Binary) -> String {
-        format!("{:?} {}", binary.flavour, binary.version)
+        let mut key = format!("{} {}", error::server_name(binary), binary.text);
+        for row in table().rows.values().filter(|row| row.made_with) {
+            if let Some(text) = self.get(&row.name) {
+                let shape = row.shape();
+                let value = shape.read(text).map_or_else(|| text.to_owned(), |value| shape.show(&value));
+                key.push_str(&format!("; {}={value}", row.name));
+            }
+        }
+        key
     }
 }
 
-/// A setting that two servers do not have in common.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Difference {
-    /// The canonical name.
-    pub name: String,
-    /// What the server calls it; several where one setting is many variables.
-    pub own_name: String,
-    /// The first one's value, or the server's default.
-    pub a: String,
-    /// The second one's value, or the server's default.
-    pub b: String,
-    /// Whether the first one's value is the server's default and was not set.
-    pub a_is_default: bool,
-    /// Whether the second one's value is the server's default and was not set.
-    pub b_is_default: bool,
+/// A value in a file, which need not be quoted.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Switch(bool),
+    Whole(i64),
+    Decimal(f64),
+    Text(String),
 }
 
-/// What differs between two servers of the same program, unset ones by the program's defaults.
-#[must_use]
-pub fn differences(a: &Settings, b: &Settings, binary: &Binary) -> Vec<Difference> {
-    let _ = (a, b, binary);
-    Vec::new()
+impl TryFrom<BTreeMap<String, Scalar>> for Settings {
+    type Error = SettingError;
+
+    fn try_from(written: BTreeMap<String, Scalar>) -> Result<Self, SettingError> {
+        let mut settings = Self::new();
+        for (name, value) in written {
+            let text = match value {
+                Scalar::Switch(on) => value::on_off(on).to_lowercase(),
+                Scalar::Whole(number) => number.to_string(),
+                Scalar::Decimal(number) => number.to_string(),
+                Scalar::Text(text) => text,
+            };
+            settings.set(&name, &text)?;
+        }
+        Ok(settings)
+    }
 }
 
-/// Reads back what the running server really has. Answers with notes about values that the server
-/// adjusted, such as a buffer pool rounded up to whole chunks.
-///
-/// # Errors
-/// A setting that the server accepted and ignored, or a broken connection.
-pub fn verify(
-    settings: &Settings,
-    binary: &Binary,
-    session: &mut Session,
-) -> Result<Vec<String>, SettingError> {
-    let _ = (settings, binary, session);
-    Ok(Vec::new())
+impl From<Settings> for BTreeMap<String, String> {
+    fn from(settings: Settings) -> Self {
+        settings.values
+    }
 }

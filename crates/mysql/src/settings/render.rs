@@ -1,0 +1,147 @@
+//! Settings in one server's words.
+
+use super::error::{SettingError, server_name};
+use super::table::{Form, Here, OLDEST_MARIADB, OLDEST_MYSQL, table};
+use super::value::{Value, on_off};
+use super::{RAW, Settings};
+use crate::{Binary, Flavour};
+
+/// One setting, said to a server.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// The canonical name.
+    pub(crate) name: String,
+    /// Lines of the option file.
+    pub(crate) options: Vec<String>,
+    /// Variables, and what they are to be when the server runs.
+    pub(crate) variables: Vec<(String, String)>,
+    /// What the server makes of a value that does not suit it.
+    pub(crate) rounded: Option<&'static str>,
+}
+
+/// All settings, by name.
+pub(crate) fn say(settings: &Settings, binary: &Binary) -> Result<Vec<Said>, SettingError> {
+    if settings.is_empty() {
+        return Ok(Vec::new());
+    }
+    check_server(binary)?;
+    let said = settings.iter().map(|(name, text)| match name.strip_prefix(RAW) {
+        Some(own) => Ok(raw(name, own, text)),
+        None => say_one(name, text, binary),
+    });
+    let said = said.collect::<Result<_, _>>()?;
+    check_order(settings, binary, "io_capacity", "io_capacity_max")?;
+    check_order(settings, binary, "max_dirty_pages_pct_lwm", "max_dirty_pages_pct")?;
+    check_flush_method(settings, binary)?;
+    Ok(said)
+}
+
+fn check_server(binary: &Binary) -> Result<(), SettingError> {
+    let oldest = if binary.flavour == Flavour::MariaDb { OLDEST_MARIADB } else { OLDEST_MYSQL };
+    let version = &binary.version;
+    if (version.major, version.minor) < (oldest.major, oldest.minor) {
+        let oldest = format!("{}.{}", oldest.major, oldest.minor);
+        return Err(SettingError::Server { server: server_name(binary), oldest });
+    }
+    Ok(())
+}
+
+/// A setting that this server has, and its value.
+pub(crate) fn understand(
+    name: &str,
+    text: &str,
+    binary: &Binary,
+) -> Result<(Here<'static>, Value), SettingError> {
+    let wrong = |expected| SettingError::Value { name: name.to_owned(), value: text.to_owned(), expected };
+    let row = table().find(name).ok_or_else(|| SettingError::unknown(name))?;
+    let value = row.shape().read(text).ok_or_else(|| wrong(row.expected()))?;
+    let here = row.here(binary).map_err(|absent| SettingError::NotHere {
+        name: row.name.clone(),
+        own_name: absent.own,
+        server: server_name(binary),
+        why: absent.why,
+    })?;
+    here.check(&value).map_err(|expected| wrong(format!("{} takes {expected}", server_name(binary))))?;
+    Ok((here, value))
+}
+
+/// One setting by itself.
+pub(crate) fn say_one(name: &str, text: &str, binary: &Binary) -> Result<Said, SettingError> {
+    let (here, value) = understand(name, text, binary)?;
+    let own = here.own();
+    let mut variables = match (here.span.form, &value) {
+        (Some(Form::TwoFiles), Value::Number(size)) => {
+            vec![(own.to_owned(), (size / 2).to_string()), ("innodb_log_files_in_group".into(), "2".into())]
+        }
+        (Some(Form::Buffering), Value::Word(method)) => buffering(method),
+        _ => vec![(own.to_owned(), value.to_string())],
+    };
+    let options = match (here.span.form, &value) {
+        (Some(Form::LogBin), Value::Switch(true)) => vec!["log_bin=binlog".to_owned()],
+        (Some(Form::LogBin), _) => vec!["skip_log_bin".to_owned()],
+        _ => variables.iter().map(|(own, value)| format!("{own}={value}")).collect(),
+    };
+    if let Some(variable) = &here.span.variable {
+        variables[0].0.clone_from(variable);
+    }
+    Ok(Said { name: here.row.name.clone(), options, variables, rounded: here.span.rounded.as_deref() })
+}
+
+/// The switches of a flush method, as MariaDB 11.8.6 sets them for the deprecated option.
+fn buffering(method: &str) -> Vec<(String, String)> {
+    let (buffered, through) = match method {
+        "fsync" => (true, false),
+        "O_DSYNC" => (false, true),
+        _ => (false, false),
+    };
+    [
+        ("innodb_data_file_buffering", buffered),
+        ("innodb_data_file_write_through", through),
+        ("innodb_log_file_write_through", through),
+    ]
+    .map(|(own, on)| (own.to_owned(), on_off(on).to_owned()))
+    .into()
+}
+
+fn raw(name: &str, own: &str, text: &str) -> Said {
+    let option = if text.is_empty() { own.to_owned() } else { format!("{own}={text}") };
+    Said { name: name.to_owned(), options: vec![option], variables: Vec::new(), rounded: None }
+}
+
+/// Servers lower the one to the other, and say so in their log only.
+fn check_order(settings: &Settings, binary: &Binary, low: &str, high: &str) -> Result<(), SettingError> {
+    if settings.get(low).is_none() && settings.get(high).is_none() {
+        return Ok(());
+    }
+    let value = |name: &str| match settings.get(name) {
+        Some(text) => understand(name, text, binary).map(|(_, value)| Some(value)),
+        None => Ok(table().find(name).and_then(|row| row.here(binary).ok()?.default())),
+    };
+    let above = match (value(low)?, value(high)?) {
+        (Some(Value::Number(low)), Some(Value::Number(high))) => low > high,
+        (Some(Value::Percent(low)), Some(Value::Percent(high))) => low > high,
+        _ => false,
+    };
+    if !above {
+        return Ok(());
+    }
+    let shown = |name: &str| settings.effective(name, binary).map_or_else(String::new, |found| found.value);
+    let why = format!("{low} is {}, which is more than {high}, {}", shown(low), shown(high));
+    Err(SettingError::Conflict { one: low.into(), other: high.into(), server: server_name(binary), why })
+}
+
+/// Where a flush method is but a name for switches, it goes with none of them.
+fn check_flush_method(settings: &Settings, binary: &Binary) -> Result<(), SettingError> {
+    let Some(text) = settings.get("flush_method") else { return Ok(()) };
+    let (here, _) = understand("flush_method", text, binary)?;
+    let switches = ["data_file_buffering", "data_file_write_through", "log_file_write_through"];
+    match switches.into_iter().find(|name| settings.get(name).is_some()) {
+        Some(other) if here.span.form == Some(Form::Buffering) => Err(SettingError::Conflict {
+            one: "flush_method".into(),
+            other: other.into(),
+            server: server_name(binary),
+            why: "there, a flush method is but a name for these switches".into(),
+        }),
+        _ => Ok(()),
+    }
+}
