@@ -87,8 +87,9 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Finds out which server a program is. A directory stands for the server that was unpacked there;
-    /// without a path it is `mariadbd`, else `mysqld`, from PATH or the system's directories.
+    /// Finds out which server a program is. A directory stands for the server that was unpacked there, a
+    /// bare name such as `mysql-9.7` for one that `./dev servers` has fetched; without a path it is
+    /// `mariadbd`, else `mysqld`, from PATH or the system's directories.
     ///
     /// # Errors
     /// [`ServerError::NotFound`], [`ServerError::NotAServer`], and [`ServerError::WrongVersion`] for MariaDB
@@ -131,8 +132,23 @@ impl Binary {
     }
 }
 
+/// Where `./dev servers` keeps servers: scripts/servers.sh has the same rule.
+fn fetched_servers() -> PathBuf {
+    if let Some(set) = std::env::var_os("EBBTIDE_SERVERS") {
+        return set.into();
+    }
+    match std::env::var_os("HOME") {
+        Some(home) if !rustix::process::geteuid().is_root() => {
+            Path::new(&home).join(".cache/ebbtide/servers")
+        }
+        _ => "/var/cache/ebbtide/servers".into(),
+    }
+}
+
 fn program_at(path: &Path) -> Result<PathBuf, ServerError> {
+    let fetched = fetched_servers().join(path);
     let path = std::path::absolute(path).map_err(ServerError::at("resolve", path))?;
+    let path = if path.exists() { path } else { fetched };
     if !path.exists() {
         return Err(ServerError::NotFound { looked: format!("{} does not exist", path.display()) });
     }

@@ -34,6 +34,10 @@ pub(crate) fn lines(plan: &ServerPlan, work: &WorkDir, task: Task) -> Result<Vec
     lines.push(path_line("socket", &work.socket()));
     lines.push(path_line("pid-file", &work.pid_file()));
     lines.extend(network(&plan.binary, task));
+    if !plan.binary.is_mariadb() {
+        // MariaDB tells of a recovery by itself; MySQL calls it a note and keeps notes to itself.
+        lines.push("log-error-verbosity=3".into());
+    }
     lines.extend(layout_lines(&plan.layout, &plan.binary));
     lines.extend(setting_lines(plan, task)?);
     Ok(lines)

@@ -31,13 +31,13 @@ impl Bench {
     pub(crate) fn of(name: &str) -> Option<Self> {
         let found = match name {
             "system" => Binary::detect(None),
-            name => Binary::detect(Some(&cache().join(name))),
+            name => Binary::detect(Some(Path::new(name))),
         };
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         match found {
             Ok(binary) => Some(Self { binary, dir: open_dir(), _turn: turn }),
             Err(error) => {
-                println!("SKIPPED: server {name} ({error}); `./dev servers {name}` fetches it");
+                println!("SKIPPED: the server {name}, which `./dev servers` fetches ({error})");
                 None
             }
         }
@@ -79,13 +79,6 @@ impl Bench {
         let plan = self.plan();
         (start(&plan), plan)
     }
-}
-
-/// Where `./dev servers` puts servers.
-fn cache() -> PathBuf {
-    let set = std::env::var_os("EBBTIDE_SERVERS").map(PathBuf::from);
-    let home = || Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".cache/ebbtide/servers");
-    set.unwrap_or_else(home)
 }
 
 /// A directory that the server's user may enter.
