@@ -1,80 +1,40 @@
 //! The results of a run on disk: a directory with `results.sqlite`, written trial by trial, and
 //! `results.json`, written at the end. `docs/json/run.md` documents both.
 
+mod columns;
+mod differences;
+mod error;
+mod file;
+mod read;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
 
-use crate::record::{Run, Trial};
+use rusqlite::{Connection, OpenFlags};
+
+pub use error::ResultsError;
+pub use file::{Results, read_json};
+
+use crate::record::{Run, ServerFacts, Trial};
 use crate::summary::Summary;
 
 /// Version of the schemas of `results.sqlite` and `results.json`.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Results cannot be kept, or read.
-#[derive(Debug, thiserror::Error)]
-pub enum ResultsError {
-    /// The directory holds results already.
-    #[error("{dir} holds the results of a run already: name another directory, or go on with --resume")]
-    Exists {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// There are none.
-    #[error("{dir} holds no results of a run")]
-    Missing {
-        /// The directory.
-        dir: PathBuf,
-    },
-    /// They were written by a program with another schema.
-    #[error(
-        "{dir} was written with schema {found}, and this program reads {SCHEMA_VERSION}: read it with the program that wrote it"
-    )]
-    Schema {
-        /// The directory.
-        dir: PathBuf,
-        /// Its schema.
-        found: u32,
-    },
-    /// A run cannot go on with them: it would not be the same one.
-    #[error("the run in {dir} was another one: {}", differences.join("; "))]
-    Different {
-        /// The directory.
-        dir: PathBuf,
-        /// What differs, each with both values.
-        differences: Vec<String>,
-    },
-    /// The database refused.
-    #[error("the database of {dir} failed")]
-    Database {
-        /// The directory.
-        dir: PathBuf,
-        /// Why.
-        #[source]
-        source: rusqlite::Error,
-    },
-    /// A file could not be written.
-    #[error("cannot write {path}")]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: std::io::Error,
-    },
-    /// A stored value is not what this program writes.
-    #[error("{dir} is damaged: {what}")]
-    Damaged {
-        /// The directory.
-        dir: PathBuf,
-        /// What is wrong with it.
-        what: String,
-    },
-}
+/// The database's name in the directory.
+pub const DATABASE: &str = "results.sqlite";
+
+/// The JSON file's name in the directory.
+pub const JSON: &str = "results.json";
 
 /// The results of one run, open for writing and reading.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
-    run: Run,
+    database: Connection,
 }
 
 impl Store {
@@ -84,7 +44,29 @@ impl Store {
     ///
     /// The directory holds results already, or cannot be written.
     pub fn create(dir: &Path, run: &Run) -> Result<Self, ResultsError> {
-        Ok(Self { dir: dir.to_path_buf(), run: run.clone() })
+        std::fs::create_dir_all(dir).map_err(|source| ResultsError::File {
+            action: "create",
+            path: dir.to_path_buf(),
+            source,
+        })?;
+        let path = dir.join(DATABASE);
+        if path.exists() {
+            if !is_unborn(&path) {
+                return Err(ResultsError::Exists { dir: dir.to_path_buf() });
+            }
+            std::fs::remove_file(&path).map_err(|source| ResultsError::File {
+                action: "replace",
+                path: path.clone(),
+                source,
+            })?;
+        }
+        let mut store =
+            Self::connect(dir, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        write::create(&mut store.database, run).map_err(database(dir))?;
+        for trial in &run.trials {
+            store.add_trial(trial)?;
+        }
+        Ok(store)
     }
 
     /// Opens what is there.
@@ -93,18 +75,31 @@ impl Store {
     ///
     /// There is nothing, or it is of another schema.
     pub fn open(dir: &Path) -> Result<Self, ResultsError> {
-        Err(ResultsError::Missing { dir: dir.to_path_buf() })
+        let path = dir.join(DATABASE);
+        if !path.is_file() || is_unborn(&path) {
+            return Err(ResultsError::Missing { dir: dir.to_path_buf() });
+        }
+        let store = Self::connect(dir, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let found = read::schema_version(&store.database).map_err(database(dir))?;
+        if found != SCHEMA_VERSION {
+            return Err(ResultsError::Schema { dir: dir.to_path_buf(), found });
+        }
+        Ok(store)
     }
 
-    /// Opens what is there to go on with it: the experiment and the server of `run` must be those that
-    /// it was begun with.
+    /// Opens what is there to go on with it: program, experiment, server and machine of `run` must be those
+    /// that it was begun with.
     ///
     /// # Errors
     ///
     /// As [`Store::open`], and [`ResultsError::Different`] with everything that differs.
     pub fn resume(dir: &Path, run: &Run) -> Result<Self, ResultsError> {
-        let _ = run;
-        Self::open(dir)
+        let store = Self::open(dir)?;
+        let differences = differences::differences(&read::header(&store.database, dir)?, run);
+        if differences.is_empty() {
+            return Ok(store);
+        }
+        Err(ResultsError::Different { dir: dir.to_path_buf(), differences })
     }
 
     /// Adds a trial in one transaction: a kill leaves all of it or nothing. A trial of the same arm and
@@ -112,10 +107,18 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// The database refused.
+    /// The database refused; figures that are not numbers are refused too.
     pub fn add_trial(&mut self, trial: &Trial) -> Result<(), ResultsError> {
-        self.run.trials.push(trial.clone());
-        Ok(())
+        write::trial(&mut self.database, trial).map_err(database(&self.dir))
+    }
+
+    /// Replaces what is known about the server, of which the options show themselves arm by arm.
+    ///
+    /// # Errors
+    ///
+    /// The database refused.
+    pub fn set_server(&mut self, server: &ServerFacts) -> Result<(), ResultsError> {
+        write::server(&self.database, server).map_err(database(&self.dir))
     }
 
     /// Everything, as it was handed in.
@@ -124,17 +127,20 @@ impl Store {
     ///
     /// The database refused, or holds what this program did not write.
     pub fn run(&self) -> Result<Run, ResultsError> {
-        Ok(self.run.clone())
+        let header = read::header(&self.database, &self.dir)?;
+        Ok(Run { trials: read::trials(&self.database, &self.dir)?, ..header })
     }
 
-    /// Writes the comparisons to the database, and run and summary to `results.json`, whole or not at all.
+    /// Writes the summary's figures and comparisons to the database, and run and summary to `results.json`,
+    /// whole or not at all. May be called again, with what it wrote before replaced.
     ///
     /// # Errors
     ///
     /// The database or the disk refused.
     pub fn finish(&mut self, summary: &Summary) -> Result<(), ResultsError> {
-        let _ = summary;
-        Ok(())
+        let run = self.run()?;
+        write::summary(&mut self.database, &run, summary).map_err(database(&self.dir))?;
+        file::write_json(&self.dir, &run, summary)
     }
 
     /// Where it is.
@@ -142,4 +148,20 @@ impl Store {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
+
+    fn connect(dir: &Path, flags: OpenFlags) -> Result<Self, ResultsError> {
+        let connection = Connection::open_with_flags(dir.join(DATABASE), flags).map_err(database(dir))?;
+        connection.pragma_update(None, "foreign_keys", true).map_err(database(dir))?;
+        Ok(Self { dir: dir.to_path_buf(), database: connection })
+    }
+}
+
+/// A kill between the file's birth and its first transaction leaves an empty file: no results.
+fn is_unborn(path: &Path) -> bool {
+    path.metadata().is_ok_and(|facts| facts.len() == 0)
+}
+
+fn database(dir: &Path) -> impl Fn(rusqlite::Error) -> ResultsError {
+    let dir = dir.to_path_buf();
+    move |source| ResultsError::Database { dir: dir.clone(), source }
 }

@@ -3,6 +3,8 @@
 //! [`summarize`] is a pure function: the same run gives the same summary, so that a report can be made
 //! again from stored results.
 
+#[cfg(test)]
+pub(crate) mod fixture;
 mod model;
 
 pub use model::{

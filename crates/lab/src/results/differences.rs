@@ -1,0 +1,78 @@
+//! Whether two runs are the same one, and where they part.
+
+use serde_json::Value;
+
+use crate::record::Run;
+
+/// At most so many differences are named; the rest is counted.
+const NAMED: usize = 8;
+
+/// What keeps `now` from going on with the results of `before`: its place and both values, in words. The
+/// command, the start and the host's load may differ; what is measured, with what and on what may not.
+pub(super) fn differences(before: &Run, now: &Run) -> Vec<String> {
+    let mut found = Vec::new();
+    compare("experiment", &json(&before.experiment), &json(&now.experiment), &mut found);
+    let facts = |run: &Run| {
+        serde_json::json!({
+            "program": run.ebbtide,
+            "server": { "flavour": run.server.flavour, "version": run.server.version },
+            "host": {
+                "cpus": run.host.cpus,
+                "cpu_model": run.host.cpu_model,
+                "memory_bytes": run.host.memory_bytes,
+                "kernel": run.host.kernel,
+            },
+        })
+    };
+    compare("", &facts(before), &facts(now), &mut found);
+    let more = found.len().saturating_sub(NAMED);
+    found.truncate(NAMED);
+    if more > 0 {
+        found.push(format!("and {more} more"));
+    }
+    found
+}
+
+fn json(value: &impl serde::Serialize) -> Value {
+    serde_json::to_value(value).expect("an experiment has text for keys and finite figures")
+}
+
+fn compare(place: &str, before: &Value, now: &Value, found: &mut Vec<String>) {
+    let inside = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    match (before, now) {
+        (Value::Object(a), Value::Object(b)) => {
+            for (name, value) in a {
+                compare(&inside(name), value, b.get(name).unwrap_or(&Value::Null), found);
+            }
+            for (name, value) in b.iter().filter(|(name, _)| !a.contains_key(*name)) {
+                compare(&inside(name), &Value::Null, value, found);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                compare(&format!("{place}[{}]", item_name(a, b, index)), a, b, found);
+            }
+        }
+        _ if before != now => found.push(format!("{place} was {}, is {}", shown(before), shown(now))),
+        _ => {}
+    }
+}
+
+/// Arms are known by their names, other items by their place.
+fn item_name(before: &Value, now: &Value, index: usize) -> String {
+    match (before.get("name").and_then(Value::as_str), now.get("name").and_then(Value::as_str)) {
+        (Some(a), Some(b)) if a == b => a.to_owned(),
+        _ => index.to_string(),
+    }
+}
+
+/// A value as it is told: long ones are cut.
+fn shown(value: &Value) -> String {
+    let text = match value {
+        Value::Null => "absent".to_owned(),
+        Value::String(text) => format!("'{text}'"),
+        Value::Array(items) => format!("a list of {}", items.len()),
+        other => other.to_string(),
+    };
+    if text.chars().count() > 60 { text.chars().take(57).chain("...".chars()).collect() } else { text }
+}

@@ -1,0 +1,70 @@
+//! `results.json`: the whole run and its summary in one file.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::{JSON, ResultsError, SCHEMA_VERSION};
+use crate::record::Run;
+use crate::summary::Summary;
+
+/// What `results.json` holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// Version of this schema.
+    pub schema_version: u32,
+    /// What was measured.
+    pub run: Run,
+    /// What it says.
+    pub summary: Summary,
+}
+
+#[derive(Serialize)]
+struct Borrowed<'a> {
+    schema_version: u32,
+    run: &'a Run,
+    summary: &'a Summary,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    schema_version: u32,
+}
+
+/// Reads `results.json` of a directory.
+///
+/// # Errors
+///
+/// It is not there, of another schema, or damaged.
+pub fn read_json(dir: &Path) -> Result<Results, ResultsError> {
+    let path = dir.join(JSON);
+    let text = std::fs::read_to_string(&path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => ResultsError::Missing { dir: dir.to_path_buf() },
+        _ => ResultsError::File { action: "read", path: path.clone(), source },
+    })?;
+    let damaged = |error: serde_json::Error| ResultsError::Damaged {
+        dir: dir.to_path_buf(),
+        what: format!("{JSON}: {error}"),
+    };
+    let found = serde_json::from_str::<Version>(&text).map_err(damaged)?.schema_version;
+    if found != SCHEMA_VERSION {
+        return Err(ResultsError::Schema { dir: dir.to_path_buf(), found });
+    }
+    serde_json::from_str(&text).map_err(damaged)
+}
+
+/// Writes beside it and renames: a kill leaves the old file or the new one.
+pub(super) fn write_json(dir: &Path, run: &Run, summary: &Summary) -> Result<(), ResultsError> {
+    let (path, part) = (dir.join(JSON), dir.join("results.json.part"));
+    let write = || -> std::io::Result<()> {
+        let mut file = BufWriter::new(File::create(&part)?);
+        serde_json::to_writer(&mut file, &Borrowed { schema_version: SCHEMA_VERSION, run, summary })?;
+        file.write_all(b"\n")?;
+        file.into_inner()?.sync_all()?;
+        std::fs::rename(&part, &path)?;
+        File::open(dir)?.sync_all()
+    };
+    write().map_err(|source| ResultsError::File { action: "write", path: path.clone(), source })
+}

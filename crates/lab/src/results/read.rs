@@ -1,0 +1,142 @@
+//! Out of the database.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rusqlite::{Connection, Row};
+use serde::de::DeserializeOwned;
+
+use super::columns::Columns;
+use super::{ResultsError, database};
+use crate::experiment::Role;
+use crate::record::{
+    HostSecond, LimitShares, LoadSecond, Outcome, Run, Second, ServerSecond, Trial, VolumeSecond,
+};
+
+pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_row("SELECT schema_version FROM run", [], |row| row.get(0))
+}
+
+/// Everything but the trials.
+pub(super) fn header(connection: &Connection, dir: &Path) -> Result<Run, ResultsError> {
+    let sql = "SELECT started_ns, command, ebbtide, experiment_json, host_json, server_json FROM run";
+    let (started_ns, command, ebbtide, texts) = connection
+        .query_row(sql, [], |row| {
+            let texts: [String; 3] = [row.get(3)?, row.get(4)?, row.get(5)?];
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, texts))
+        })
+        .map_err(database(dir))?;
+    Ok(Run {
+        started_ns,
+        command,
+        ebbtide,
+        experiment: parse(dir, "the experiment", &texts[0])?,
+        host: parse(dir, "the host", &texts[1])?,
+        server: parse(dir, "the server", &texts[2])?,
+        trials: Vec::new(),
+    })
+}
+
+fn parse<T: DeserializeOwned>(dir: &Path, what: &str, text: &str) -> Result<T, ResultsError> {
+    serde_json::from_str(text).map_err(|error| ResultsError::Damaged {
+        dir: dir.to_path_buf(),
+        what: format!("{what} cannot be read: {error}"),
+    })
+}
+
+/// A trial's row, before its texts are parsed.
+struct Stored {
+    id: i64,
+    trial: Trial,
+    outcome: String,
+    why: Option<String>,
+    log: Option<String>,
+    load: Option<String>,
+    batch: Option<String>,
+    notes: String,
+}
+
+impl Stored {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            trial: Trial {
+                arm: row.get(1)?,
+                repeat: row.get(2)?,
+                started_ns: row.get(3)?,
+                took_s: row.get(4)?,
+                outcome: Outcome::Measured,
+                load: None,
+                seconds: Vec::new(),
+                batch: None,
+                notes: Vec::new(),
+            },
+            outcome: row.get(5)?,
+            why: row.get(6)?,
+            log: row.get(7)?,
+            load: row.get(8)?,
+            batch: row.get(9)?,
+            notes: row.get(10)?,
+        })
+    }
+
+    fn parse(self, connection: &Connection, dir: &Path) -> Result<Trial, ResultsError> {
+        let what = format!("trial {} of {}", self.trial.repeat, self.trial.arm);
+        let why = self.why.unwrap_or_default();
+        let outcome = match self.outcome.as_str() {
+            "measured" => Outcome::Measured,
+            "disqualified" => Outcome::Disqualified { why },
+            _ => Outcome::Failed { why, log: parse(dir, &what, self.log.as_deref().unwrap_or("[]"))? },
+        };
+        let load = self.load.map(|text| parse(dir, &what, &text)).transpose()?;
+        let batch = self.batch.map(|text| parse(dir, &what, &text)).transpose()?;
+        let notes = parse(dir, &what, &self.notes)?;
+        let seconds = seconds(connection, self.id).map_err(database(dir))?;
+        Ok(Trial { outcome, load, batch, notes, seconds, ..self.trial })
+    }
+}
+
+pub(super) fn trials(connection: &Connection, dir: &Path) -> Result<Vec<Trial>, ResultsError> {
+    let sql = "SELECT id, arm, repeat, started_ns, took_s, outcome, why, log_json, load_json, batch_json, \
+               notes_json FROM trial ORDER BY id";
+    let stored: Vec<Stored> = connection
+        .prepare(sql)
+        .and_then(|mut query| query.query_map([], Stored::read)?.collect())
+        .map_err(database(dir))?;
+    stored.into_iter().map(|stored| stored.parse(connection, dir)).collect()
+}
+
+fn seconds(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<Second>> {
+    let columns =
+        [&["t_s", "server_asked"], LoadSecond::NAMES, HostSecond::NAMES, ServerSecond::NAMES].concat();
+    let sql = format!("SELECT {} FROM second WHERE trial = ? ORDER BY n", columns.join(", "));
+    let host = 2 + LoadSecond::NAMES.len();
+    let server = host + HostSecond::NAMES.len();
+    let mut seconds: Vec<Second> = connection
+        .prepare(&sql)?
+        .query_map([trial], |row| {
+            let asked: bool = row.get(1)?;
+            Ok(Second {
+                t_s: row.get(0)?,
+                load: LoadSecond::read(row, 2)?,
+                volumes: BTreeMap::new(),
+                server: asked.then(|| ServerSecond::read(row, server)).transpose()?,
+                host: HostSecond::read(row, host)?,
+            })
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    let columns = [&["n", "role"], VolumeSecond::NAMES, LimitShares::NAMES].concat();
+    let sql = format!("SELECT {} FROM volume_second WHERE trial = ?", columns.join(", "));
+    let mut query = connection.prepare(&sql)?;
+    let mut rows = query.query([trial])?;
+    while let Some(row) = rows.next()? {
+        let (n, role): (usize, String) = (row.get(0)?, row.get(1)?);
+        let role: Role = serde_json::from_value(role.into()).map_err(|error| {
+            rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, error.into())
+        })?;
+        if let Some(second) = seconds.get_mut(n) {
+            second.volumes.insert(role, VolumeSecond::read(row, 2)?);
+        }
+    }
+    Ok(seconds)
+}

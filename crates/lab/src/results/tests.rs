@@ -1,0 +1,173 @@
+//! What goes in comes out, and a kill leaves whole trials.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::experiment::Role;
+use crate::record::{BatchUse, HostFacts, Outcome, ServerSecond};
+use crate::summary::fixture::{report, run, second, trial};
+use crate::summary::summarize;
+
+fn filled() -> Run {
+    let mut run = run(&["small", "large"]);
+    let mut first = trial("small", 0, &[100.0, 0.1 + 0.2, 120.5]);
+    first.load = Some(report(1234.5678, 9999.0));
+    first.seconds[1].server = None;
+    first.seconds[2].server = Some(ServerSecond::default());
+    first.seconds[2].volumes.insert(Role::Redo, Default::default());
+    first.batch = Some(BatchUse { began_s: Some(1.5), mean_s: 0.1, ..BatchUse::default() });
+    let mut second = trial("large", 0, &[]);
+    second.outcome = Outcome::Failed { why: "it died".into(), log: vec!["a".into(), "b".into()] };
+    let mut third = trial("large", 1, &[5.0]);
+    third.outcome = Outcome::Disqualified { why: "the generator lagged".into() };
+    third.notes = vec!["busy".into()];
+    run.trials = vec![first, second, third];
+    run
+}
+
+#[test]
+fn a_run_is_read_back_as_it_was_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = filled();
+    Store::create(dir.path(), &run).unwrap();
+    assert_eq!(Store::open(dir.path()).unwrap().run().unwrap(), run);
+}
+
+fn figure() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), any::<f64>().prop_filter("a figure", |value| value.is_finite())]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_figures_are_read_back_exactly(
+        rates in prop::collection::vec(figure(), 1..4),
+        credits in prop::option::of(figure()),
+        server in prop::option::of(prop::option::of(figure())),
+        errors in 0..u64::try_from(i64::MAX).unwrap(),
+        words in ".*",
+        took_s in figure(),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut stored = trial("small", 3, &rates);
+        stored.took_s = took_s;
+        stored.notes = vec![words];
+        let second = &mut stored.seconds[0];
+        second.load.errors = errors;
+        second.volumes.entry(Role::Data).or_default().credits = credits;
+        second.server = server.map(|redo_wait| ServerSecond { redo_wait, ..ServerSecond::default() });
+        let mut store = Store::create(dir.path(), &run(&["small"])).unwrap();
+        store.add_trial(&stored).unwrap();
+        prop_assert_eq!(&store.run().unwrap().trials, &[stored]);
+    }
+}
+
+#[test]
+fn a_trial_that_runs_again_takes_its_own_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), &filled()).unwrap();
+    store.add_trial(&trial("large", 0, &[7.0])).unwrap();
+    let trials = store.run().unwrap().trials;
+    assert_eq!(trials.len(), 3);
+    assert_eq!(trials[2].seconds[0].load.tps, 7.0, "it ran last");
+    let left: u32 = store.database.query_row("SELECT count(*) FROM second", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 5, "no second is left of the trial that it replaces");
+}
+
+#[test]
+fn a_trial_that_cannot_be_stored_leaves_nothing_of_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), &filled()).unwrap();
+    let mut bad = trial("small", 1, &[1.0, 2.0]);
+    bad.seconds[1].load.tps = f64::NAN;
+    assert!(matches!(store.add_trial(&bad), Err(ResultsError::Database { .. })));
+    assert_eq!(store.run().unwrap(), filled());
+}
+
+#[test]
+fn results_are_not_overwritten_by_another_run() {
+    let dir = tempfile::tempdir().unwrap();
+    Store::create(dir.path(), &filled()).unwrap();
+    assert!(matches!(Store::create(dir.path(), &filled()), Err(ResultsError::Exists { .. })));
+    assert!(matches!(Store::open(&dir.path().join("none")), Err(ResultsError::Missing { .. })));
+}
+
+#[test]
+fn a_file_without_a_header_is_no_result() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(DATABASE), "").unwrap();
+    assert!(matches!(Store::open(dir.path()), Err(ResultsError::Missing { .. })));
+    Store::create(dir.path(), &filled()).unwrap();
+}
+
+#[test]
+fn a_file_that_is_no_database_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join(DATABASE), "not a database, but long enough to be looked at".repeat(40))
+        .unwrap();
+    assert!(matches!(Store::open(dir.path()), Err(ResultsError::Database { .. })));
+}
+
+#[test]
+fn the_same_run_goes_on_and_another_is_told_what_differs() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = filled();
+    Store::create(dir.path(), &before).unwrap();
+    let mut now = run(&["small", "large"]);
+    now.started_ns += 1;
+    now.command.push_str(" --resume");
+    now.host = HostFacts { load_before: 3.0, ..now.host };
+    assert_eq!(Store::resume(dir.path(), &now).unwrap().run().unwrap(), before);
+
+    now.experiment.arms[1].load.connections = 17;
+    now.experiment.arms[0].volumes.insert(Role::Redo, "gp3:size=1GiB".into());
+    now.server.version = "11.8".into();
+    let Err(ResultsError::Different { differences, .. }) = Store::resume(dir.path(), &now) else {
+        panic!("another run went on");
+    };
+    let expected = [
+        "experiment.arms[small].volumes.redo was absent, is 'gp3:size=1GiB'",
+        "experiment.arms[large].load.connections was 16, is 17",
+        "server.version was '', is '11.8'",
+    ];
+    assert_eq!(differences, expected);
+}
+
+#[test]
+fn another_schema_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path(), &filled()).unwrap();
+    store.database.execute("UPDATE run SET schema_version = 99", []).unwrap();
+    assert!(matches!(Store::open(dir.path()), Err(ResultsError::Schema { found: 99, .. })));
+}
+
+#[test]
+fn the_json_holds_run_and_summary_and_replaces_the_old_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = filled();
+    let mut store = Store::create(dir.path(), &run).unwrap();
+    let summary = summarize(&run);
+    store.finish(&summary).unwrap();
+    store.set_server(&ServerFacts { version: "12".into(), ..run.server.clone() }).unwrap();
+    store.finish(&summary).unwrap();
+    let results = read_json(dir.path()).unwrap();
+    assert_eq!((results.run.server.version.as_str(), &results.summary), ("12", &summary));
+    assert_eq!(results.run.trials, run.trials);
+    let files = std::fs::read_dir(dir.path()).unwrap().count();
+    assert_eq!(files, 2, "nothing but the database and the JSON is left");
+}
+
+#[test]
+fn a_second_is_found_by_plain_sql() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = run(&["small"]);
+    run.trials = vec![trial("small", 0, &[100.0, 200.0])];
+    run.trials[0].seconds.push(second(3, 300.0));
+    let store = Store::create(dir.path(), &run).unwrap();
+    let mean: f64 = store
+        .database
+        .query_row("SELECT avg(tps) FROM trial_second WHERE arm = 'small' AND t_s > 1", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(mean, 250.0);
+}
