@@ -33,12 +33,12 @@ pub(super) fn expand(
     for change in changes.iter().filter(|change| change.whom == Whom::All) {
         common.merge(&change.patch);
     }
-    let trial = read::trial(&common)?;
+    let (trial, data) = (read::trial(&common)?, read::data(&common)?);
     let keep = keep(file, &names, &choices, overrides)?;
     let mut arms = Vec::new();
     for (choice, name) in choices.iter().zip(&names).filter(|(_, name)| keep.contains(name)) {
         let tree = arm_tree(file, &base, &changes, choice, name);
-        let plan = read::arm(&tree, trial.measure_s)?;
+        let plan = read::arm(&tree, data, trial.measure_s)?;
         arms.push((choice.clone(), arm(file, choice, name, plan)));
     }
     if !file.equal_arms {
@@ -50,7 +50,7 @@ pub(super) fn expand(
         question: file.question.clone(),
         source: file.source.clone(),
         scale: file.scale.clone(),
-        data: read::data(&common)?,
+        data,
         trial,
         warmup: read::warmup(&common)?,
         comparisons: file.compare.iter().flat_map(|compare| comparisons(file, compare, &arms)).collect(),

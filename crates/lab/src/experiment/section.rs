@@ -77,11 +77,13 @@ pub(super) fn canonical_key(section: &str, key: &str) -> String {
 pub(super) struct Section<'a> {
     name: &'static str,
     table: Option<&'a Table>,
+    place: Option<&'a Place>,
 }
 
 impl<'a> Section<'a> {
     /// The section of that name; one that is not there has all its defaults.
     pub(super) fn of(root: &'a Table, name: &'static str) -> Result<Self, ExperimentError> {
+        let place = root.get(name).map(|node| &node.place);
         let table = root.get(name).map(|node| node.table(name)).transpose()?;
         let keys = keys_of(name).unwrap_or(&[]);
         for (key, node) in table.into_iter().flat_map(Table::iter) {
@@ -89,7 +91,7 @@ impl<'a> Section<'a> {
                 return Err(unknown_key(&node.place, key, &format!("[{name}]"), keys));
             }
         }
-        Ok(Self { name, table })
+        Ok(Self { name, table, place })
     }
 
     pub(super) fn is_there(&self) -> bool {
@@ -102,9 +104,10 @@ impl<'a> Section<'a> {
 
     /// The error of a value that its key does not take.
     pub(super) fn wrong(&self, key: &str, expected: impl Display) -> ExperimentError {
-        match self.node(key) {
-            Some(node) => node.place.wrong(format!("{}.{key} = {}: {expected}", self.name, node.value)),
-            None => Place::option(format!("[{}]", self.name)).wrong(format!("{key}: {expected}")),
+        match (self.node(key), self.place) {
+            (Some(node), _) => node.place.wrong(format!("{}.{key} = {}: {expected}", self.name, node.value)),
+            (None, Some(section)) => section.wrong(format!("{}.{key}: {expected}", self.name)),
+            (None, None) => Place::option(format!("[{}]", self.name)).wrong(format!("{key}: {expected}")),
         }
     }
 

@@ -3,7 +3,7 @@
 use ebbtide_lab::experiment::{Experiment, Role};
 use ebbtide_load::{Arrival, Distribution, Workload};
 
-use crate::support::{check, mariadb, names, read};
+use crate::support::{check, mariadb, names, read, servers};
 
 #[test]
 fn an_empty_file_is_an_experiment_with_one_arm_and_all_defaults() {
@@ -128,4 +128,67 @@ fn an_experiment_survives_json() {
     let experiment = read(TWO_AXES).unwrap();
     let text = serde_json::to_string(&experiment).unwrap();
     assert_eq!(serde_json::from_str::<Experiment>(&text).unwrap(), experiment);
+}
+
+/// The TOML blocks of the manual.
+fn manual() -> Vec<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/experiments.md");
+    let text = std::fs::read_to_string(path).expect("the manual is there");
+    let blocks = text.split("```toml\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn the_manuals_ten_lines_are_an_experiment() {
+    let text = &manual()[0];
+    assert_eq!(text.lines().count(), 10);
+    let experiment = read(text).unwrap();
+    assert_eq!(names(&experiment), ["now", "larger"]);
+    assert_eq!(experiment.comparisons.len(), 1);
+    for server in servers() {
+        check(&experiment, &server).unwrap_or_else(|error| panic!("{}: {error}", server.version));
+    }
+}
+
+#[test]
+fn the_manuals_axes_have_the_arms_that_it_says() {
+    let experiment = read(&manual()[1]).unwrap();
+    assert_eq!(names(&experiment), ["gp2 / writes", "gp2 / reads", "gp3 / writes", "gp3 / reads"]);
+}
+
+#[test]
+fn many_connections_get_the_servers_limits_that_they_need() {
+    let few = read("[load]\nconnections = 16\n").unwrap();
+    assert!(few.arms[0].settings.is_empty());
+    let many = read("[data]\ntables = 10\n[load]\nconnections = 256\n").unwrap();
+    let settings = &many.arms[0].settings;
+    assert!(settings.get("max_connections").unwrap().parse::<u32>().unwrap() > 256);
+    assert!(settings.get("max_prepared_stmt_count").unwrap().parse::<u32>().unwrap() > 256 * 10 * 9);
+    let own = read("[load]\nconnections = 256\n[settings]\nmax_connections = 300\n").unwrap();
+    assert_eq!(own.arms[0].settings.get("max_connections"), Some("300"));
+}
+
+#[test]
+fn aged_data_are_named_and_keyed_apart() {
+    let fresh = read("[data]\ntables = 2\nrows = 100\n").unwrap();
+    let aged = read("[data]\ntables = 2\nrows = 100\naged = true\n").unwrap();
+    assert!(fresh.data.ageing().is_empty());
+    assert_eq!(aged.data.ageing().len(), 2);
+    let key = |experiment: &Experiment| check(experiment, &mariadb()).unwrap().arms[0].prepare_key.clone();
+    assert_ne!(key(&fresh), key(&aged));
+}
+
+#[test]
+fn arms_share_prepared_data_unless_what_made_them_differs() {
+    let keys = |text: &str| -> Vec<String> {
+        let experiment = read(text).unwrap();
+        let checked = check(&experiment, &mariadb()).unwrap();
+        checked.arms.iter().map(|arm| arm.prepare_key.clone()).collect()
+    };
+    let same = keys("[arms.a.settings]\nio_capacity = 300\n[arms.b.volumes]\ndata = \"gp2:size=50GiB\"\n");
+    assert_eq!(same[0], same[1]);
+    let pages = keys("[arms.a]\n[arms.b.settings]\npage_size = \"4KiB\"\n");
+    assert_ne!(pages[0], pages[1]);
+    let files = keys("[arms.a]\n[arms.b.instance]\nfs = \"ext4\"\n");
+    assert_ne!(files[0], files[1]);
 }

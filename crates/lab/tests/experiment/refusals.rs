@@ -99,7 +99,7 @@ fn wrong_values_are_told_with_what_they_may_be() {
         ),
         (
             "[batch]\nstart = \"10s\"\n",
-            "[batch]: sql: a batch job needs its statement, like sql = \"SELECT ...\"",
+            "mine.toml line 1: batch.sql: a batch job needs its statement, like sql = \"SELECT ...\"",
         ),
         (
             "[batch]\nsql = \"SELECT 1\"\nstart = \"2m\"\n",
