@@ -136,8 +136,10 @@ fn after<'a>(path: &'a str, name: &str) -> Option<&'a str> {
 /// that of another section.
 fn bare(key: &str, value: &str, place: &Place) -> Result<(&'static str, String), ExperimentError> {
     let mut found: Vec<(&'static str, String)> = Vec::new();
-    if let Ok(name) = setting_name(key, value) {
-        found.push(("settings", name));
+    match setting_name(key, value) {
+        Ok(name) => found.push(("settings", name)),
+        Err(SettingError::Unknown { .. }) => {}
+        Err(error) => return Err(place.wrong(error.to_string())),
     }
     for section in ["load", "volumes", "instance", "batch"] {
         let name = canonical_key(section, key);

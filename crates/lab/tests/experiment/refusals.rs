@@ -126,9 +126,30 @@ fn a_key_and_its_other_word_together_are_refused() {
 
 #[test]
 fn an_unknown_setting_names_the_nearest() {
-    let words = refused("[settings]\ninnodb_flush_neighbours = 0\n");
-    assert!(words.starts_with("mine.toml line 2: "), "{words}");
-    assert!(words.contains("flush_neighbors"), "{words}");
+    all(&[
+        (
+            "[settings]\ninnodb_flush_neighbours = 0\n",
+            "mine.toml line 2: there is no setting 'innodb_flush_neighbours' (did you mean 'flush_neighbors'?)",
+        ),
+        (
+            "[arms.a.settings]\nio_capacity = \"lots\"\n",
+            "mine.toml line 2: io_capacity cannot be 'lots': it takes a whole number from 100 to 4294967295",
+        ),
+        (
+            "[settings]\nio_capacity = 200\ninnodb_io_capacity = 300\n",
+            "mine.toml line 3: 'innodb_io_capacity' is another word for 'io_capacity', which is given too",
+        ),
+    ]);
+}
+
+#[test]
+fn a_setting_that_the_server_lacks_is_refused_before_it_starts() {
+    let words = check_refused("[settings]\npage_cleaners = 4\n");
+    assert_eq!(
+        words,
+        "arm 'base': MariaDB 10.11.14 has no page_cleaners (innodb_page_cleaners): removed in 10.6, ignored since \
+         10.5.1: one thread flushes its one pool"
+    );
 }
 
 #[test]
@@ -237,6 +258,8 @@ fn set_paths_that_mean_nothing_or_two_things_are_refused() {
         words("tuned.conections", "3"),
         "--set tuned.conections=3: there is no setting and no key 'conections' (did you mean 'connections'?)"
     );
+    let refused = words("tuned.port", "3306");
+    assert!(refused.starts_with("--set tuned.port=3306: 'port' cannot be set: "), "{refused}");
     assert_eq!(
         words("tuned.connection", "3"),
         "--set tuned.connection=3: there is no setting and no key 'connection' (did you mean 'connections'?)"
