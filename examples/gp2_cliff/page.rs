@@ -112,6 +112,7 @@ fn section(runs: &[Run]) -> Section {
                 |second| second.p99_us,
             ),
         ],
+        foot: String::new(),
         marks,
     };
     let table = Table {

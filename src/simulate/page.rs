@@ -127,6 +127,7 @@ fn over_time(plan: &Plan, runs: &[Run]) -> Section {
         x_label: "time".into(),
         x,
         charts,
+        foot: String::new(),
         marks: section.marks(),
     };
     Section::new("Over time", vec![Block::Plots(plots), Block::Table(totals(plan, runs))])

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod experiment;
+pub mod page;
 pub mod record;
 pub mod results;
 pub mod run;

@@ -20,6 +20,8 @@ pub struct Plots {
     pub x: Vec<f64>,
     /// The charts.
     pub charts: Vec<Chart>,
+    /// A remark under them; empty for none.
+    pub foot: String,
     /// Moments to point out in all of them.
     pub marks: Vec<Mark>,
 }

@@ -87,6 +87,9 @@ function twoLines(text, detail) {
   return [text, detail ? element("small", {}, detail) : null];
 }
 
+// More rows than this stand closer together.
+const DENSE = 8;
+
 function estimatesBlock(estimates) {
   const scale = estimateScale(estimates);
   const rows = estimates.rows.map((row) => element("tr", {},
@@ -96,11 +99,12 @@ function estimatesBlock(estimates) {
   const axis = element("tr", { class: "axis-row", "aria-hidden": "true" },
     element("td", {}), element("td", { class: "picture" }, axisStrip(estimates, scale)), element("td", {}));
   const head = element("tr", {}, element("th", { scope: "col" }, estimates.rows_label),
-    element("th", { scope: "col", class: "picture" }, legend(estimates)),
+    element("td", { class: "picture" }),
     element("th", { scope: "col", class: "value" }, estimates.texts_label));
   return element("figure", { class: "full" },
     element("div", { class: "head" }, element("figcaption", {}, estimates.title + " ", element("span", { class: "unit" }, estimates.unit))),
-    element("table", { class: "estimates" }, element("thead", {}, head), element("tbody", {}, ...rows, axis)));
+    legend(estimates),
+    element("table", { class: rows.length > DENSE ? "estimates dense" : "estimates" }, element("thead", {}, head), element("tbody", {}, ...rows, axis)));
 }
 
 function legend(estimates) {
@@ -112,5 +116,5 @@ function legend(estimates) {
   if (estimates.band && estimates.band_label) {
     parts.push(element("span", { class: "key" }, element("span", { class: "field" }), estimates.band_label));
   }
-  return element("span", { class: "legend" }, ...parts);
+  return element("div", { class: "legend" }, ...parts);
 }

@@ -130,7 +130,7 @@ function yAxis(chart) {
   const format = FORMATS[chart.format];
   const values = (_, ticks) => ticks.map((tick) => (tick === null ? "" : format(tick)));
   if (chart.scale === "log") {
-    return { splits: (plot, _, low, high) => logSteps(low, high), filter: (plot, splits) => splits, values };
+    return { splits: (plot, _, low, high) => logSteps(low, high, plot.bbox.height / devicePixelRatio / 24), filter: (plot, splits) => splits, values };
   }
   if (chart.format === "bytes") {
     return { values, incrs: Array.from({ length: 48 }, (_, power) => 2 ** power) };
@@ -266,7 +266,8 @@ function plotsBlock(plots) {
   return element("div", {},
     plots.heading ? element("h3", {}, plots.heading) : null,
     plots.lead ? element("p", { class: "lead" }, plots.lead) : null,
-    grid);
+    grid,
+    plots.foot ? element("p", { class: "foot" }, plots.foot) : null);
 }
 
 // How many layers the groups have, 0 where there is nothing to choose.

@@ -65,9 +65,17 @@ function bytes(value) {
 
 const FORMATS = { number: short, microseconds, percent: (value) => short(value) + "%", bytes };
 
-// 1, 2 and 5 of every power of ten between two values, or only the powers where that were too many.
-function logSteps(low, high) {
-  const factors = Math.log10(high / low) <= 2.4 ? [1, 2, 5] : [1];
+// 1, 2 and 5 of every power of ten between two values, or as few of them as have room.
+function logSteps(low, high, most = 8) {
+  let steps = [];
+  for (const factors of [[1, 2, 5], [1, 3], [1]]) {
+    steps = logStepsOf(factors, low, high);
+    if (steps.length <= most) break;
+  }
+  return steps.length < 2 ? logStepsOf([1, 3], low, high) : steps;
+}
+
+function logStepsOf(factors, low, high) {
   const steps = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
     for (const factor of factors) {
@@ -78,15 +86,11 @@ function logSteps(low, high) {
   return steps;
 }
 
-// Widens a range to the nearest 1, 2 or 5, or to powers of ten where it is long.
+// Widens a range to the nearest 1, 2 or 5.
 function logRange(low, high) {
-  const steps = logSteps(10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high)));
-  const fine = Math.log10(high / low) <= 2.4
-    ? [1, 2, 5].flatMap((factor) => steps.filter((step) => Math.abs(Math.log10(step) % 1) < 1e-9).map((step) => step * factor))
-    : steps;
-  const below = fine.filter((step) => step <= low * 1.0001);
-  const above = fine.filter((step) => step >= high * 0.9999);
-  const from = below.length ? Math.max(...below) : 10 ** Math.floor(Math.log10(low));
-  const to = above.length ? Math.min(...above) : 10 ** Math.ceil(Math.log10(high));
+  const below = (value) => Math.floor(Math.log10(value) + 1e-9);
+  const steps = logStepsOf([1, 2, 5], 10 ** below(low), 10 ** (below(high) + 1));
+  const from = Math.max(...steps.filter((step) => step <= low * 1.001));
+  const to = Math.min(...steps.filter((step) => step >= high * 0.999));
   return from < to ? [from, to] : [from / 2, to * 2];
 }

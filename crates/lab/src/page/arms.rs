@@ -1,0 +1,292 @@
+//! The arms side by side: ratios, throughput, and everything in figures.
+
+use ebbtide_report::{Block, Cell, Estimate, Estimates, Fold, Scale, Section, Table, Tone};
+
+use super::{ArmView, Page, verdict, words};
+use crate::summary::{Bottleneck, Compared, Figures, Measured, Metric, Regime, TrialWindow, Verdict};
+
+/// With more arms than this, the chart of their throughputs says little that the ratios do not.
+const MANY: usize = 8;
+/// More comparisons than this are shown by size and not as the experiment has them.
+const SORTED: usize = 6;
+
+pub(super) fn section(page: &Page) -> Section {
+    let mut blocks = Vec::new();
+    for metric in [Metric::Tps, Metric::P95] {
+        blocks.extend(ratios(page, metric));
+    }
+    if page.arms.len() > MANY {
+        let blocks_of = vec![throughput(page)];
+        blocks.push(Block::Table(table(page)));
+        blocks.push(Block::Fold(Fold {
+            summary: "Throughput of every arm as a chart".into(),
+            blocks: blocks_of,
+        }));
+    } else {
+        blocks.push(throughput(page));
+        blocks.push(Block::Table(table(page)));
+    }
+    Section::new("The arms side by side", blocks)
+}
+
+/// Every comparison as a ratio on a log axis; none where there is none with this metric.
+fn ratios(page: &Page, metric: Metric) -> Option<Block> {
+    let mut compared: Vec<&Compared> =
+        page.summary.comparisons.iter().filter(|one| one.metric == metric).collect();
+    if compared.is_empty() {
+        return None;
+    }
+    if compared.len() > SORTED {
+        let size = |one: &Compared| verdict::ratio(one).map_or(0.0, |ratio| ratio.ratio);
+        compared.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    }
+    let floor = page.summary.noise.floor;
+    let only = common_baseline(page, &compared);
+    let what = match metric {
+        Metric::Tps => "Throughput",
+        Metric::P95 => "Response time at the 95th percentile",
+    };
+    Some(Block::Estimates(Estimates {
+        title: format!("{what} against {}", only.unwrap_or("the baseline")),
+        unit: "ratio, log scale".into(),
+        scale: Scale::Log,
+        suffix: "\u{d7}".into(),
+        reference: Some((1.0, "as the baseline".into())),
+        band: (floor > 0.0).then_some((1.0 / (1.0 + floor), 1.0 + floor)),
+        band_label: format!("within {}: never called a difference", words::percent(floor)),
+        points_label: "one trial against the baseline's mean".into(),
+        mid_label: "ratio of the means, 95% interval".into(),
+        rows_label: "Arm".into(),
+        texts_label: "Ratio, 95% interval".into(),
+        rows: compared.into_iter().map(|one| ratio_row(page, one, only.is_some())).collect(),
+    }))
+}
+
+/// The arm that all are held against; none where they are held against several.
+fn common_baseline<'a>(page: &Page<'a>, compared: &[&Compared]) -> Option<&'a str> {
+    let first = compared.first()?.baseline;
+    let same = compared.iter().all(|one| one.baseline == first);
+    same.then(|| page.run.experiment.arms.get(first).map(|arm| arm.name.as_str())).flatten()
+}
+
+fn ratio_row(page: &Page, compared: &Compared, only: bool) -> Estimate {
+    let name = |index: usize| page.run.experiment.arms.get(index).map_or("", |arm| arm.name.as_str());
+    let ratio = verdict::ratio(compared);
+    let interval = ratio.and_then(|ratio| ratio.interval);
+    let detail = match (only, compared.label.is_empty()) {
+        (true, _) => compared.label.clone(),
+        (false, true) => format!("against {}", name(compared.baseline)),
+        (false, false) => format!("against {}, {}", name(compared.baseline), compared.label),
+    };
+    let text = match (&compared.verdict, ratio) {
+        (Verdict::NotComparable { .. }, _) | (_, None) => "not comparable".into(),
+        (Verdict::NoDifferenceSeen, Some(_)) => "no difference seen".into(),
+        (_, Some(ratio)) => words::change(ratio.ratio),
+    };
+    let interval_text = interval.map_or(String::new(), |interval| words::change_interval(&interval));
+    let text_detail = match (&compared.verdict, compared.smallest_effect) {
+        (Verdict::NoDifferenceSeen, Some(effect)) => {
+            format!("{interval_text}; {} would have been seen", words::percent(effect))
+        }
+        (Verdict::NotComparable { .. }, _) => String::new(),
+        _ => interval_text,
+    };
+    Estimate {
+        label: name(compared.arm).to_owned(),
+        detail,
+        group: Some(compared.arm),
+        mid: ratio.map(|ratio| ratio.ratio),
+        interval: interval.map(|interval| (interval.low, interval.high)),
+        points: if compared.metric == Metric::Tps { trial_ratios(page, compared) } else { Vec::new() },
+        text,
+        text_detail,
+    }
+}
+
+/// Each trial of the arm against the mean of the baseline.
+fn trial_ratios(page: &Page, compared: &Compared) -> Vec<f64> {
+    let regimes = (compared.regimes.map(|(arm, _)| arm), compared.regimes.map(|(_, baseline)| baseline));
+    let Some(baseline) = verdict::figures(page, compared.baseline, regimes.1) else { return Vec::new() };
+    if baseline.tps.mean <= 0.0 {
+        return Vec::new();
+    }
+    let trials = page.arms.get(compared.arm).map_or(Vec::new(), |view| trial_tps(page, view, regimes.0));
+    trials.into_iter().map(|tps| tps / baseline.tps.mean).collect()
+}
+
+/// Each trial's mean throughput in a regime, or in all of its time.
+fn trial_tps(page: &Page, view: &ArmView, regime: Option<Regime>) -> Vec<f64> {
+    view.trials.iter().filter_map(|trial| window_tps(page.window(trial)?, regime)).collect()
+}
+
+fn window_tps(window: &TrialWindow, regime: Option<Regime>) -> Option<f64> {
+    let parts = window.parts.iter().filter(|part| regime.is_none_or(|regime| part.regime == regime));
+    let (done, seconds) = parts.fold((0.0, 0.0), |(done, seconds), part| {
+        let length = part.to_s - part.from_s;
+        (done + part.tps * length, seconds + length)
+    });
+    (seconds > 0.0).then(|| done / seconds)
+}
+
+/// One line of the side-by-side view: an arm, or a regime of it.
+struct Row<'a> {
+    view: &'a ArmView<'a>,
+    group: usize,
+    label: String,
+    regime: Option<Regime>,
+    figures: Option<&'a Figures>,
+}
+
+fn rows<'a>(page: &'a Page<'a>) -> Vec<Row<'a>> {
+    let mut rows = Vec::new();
+    for (group, view) in page.arms.iter().enumerate() {
+        let regimes = view.summary.map_or(&[][..], |summary| summary.regimes.as_slice());
+        if regimes.is_empty() {
+            let figures = view.summary.and_then(|summary| summary.whole.as_ref());
+            rows.push(Row { view, group, label: String::new(), regime: None, figures });
+        }
+        for part in regimes {
+            let (regime, figures) = (Some(part.regime), Some(&part.figures));
+            rows.push(Row { view, group, label: part.label.clone(), regime, figures });
+        }
+    }
+    rows
+}
+
+fn throughput(page: &Page) -> Block {
+    let rows = rows(page).into_iter().map(|row| {
+        let tps = row.figures.map(|figures| figures.tps);
+        Estimate {
+            label: row.view.arm.name.clone(),
+            detail: row.label.clone(),
+            group: Some(row.group),
+            mid: tps.map(|tps| tps.mean),
+            interval: tps.and_then(|tps| tps.interval).map(|interval| (interval.low, interval.high)),
+            points: trial_tps(page, row.view, row.regime),
+            text: tps.map_or("not measured".into(), |tps| words::short(tps.mean)),
+            text_detail: tps.map_or(String::new(), |tps| interval(&tps)),
+        }
+    });
+    Block::Estimates(Estimates {
+        title: "Throughput".into(),
+        unit: "transactions a second".into(),
+        scale: Scale::Linear,
+        suffix: String::new(),
+        reference: None,
+        band: None,
+        band_label: String::new(),
+        points_label: "one trial".into(),
+        mid_label: "mean, 95% interval".into(),
+        rows_label: "Arm".into(),
+        texts_label: "TPS, 95% interval".into(),
+        rows: rows.collect(),
+    })
+}
+
+fn interval(measured: &Measured) -> String {
+    measured.interval.map_or(String::new(), |interval| {
+        format!("{} to {}", words::short(interval.low), words::short(interval.high))
+    })
+}
+
+fn table(page: &Page) -> Table {
+    let columns = [
+        "Arm",
+        "TPS over time",
+        "TPS, 95% interval",
+        "Spread between trials",
+        "p50",
+        "p95, range",
+        "p99, range",
+        "I/Os per transaction",
+        "KiB per transaction",
+        "Time limited",
+        "Server CPU per transaction",
+    ];
+    Table {
+        columns: columns.map(str::to_owned).to_vec(),
+        rows: rows(page).iter().map(table_row).collect(),
+        sortable: true,
+        ..Table::default()
+    }
+}
+
+fn table_row(row: &Row) -> Vec<Cell> {
+    let counts = row.view.summary.map(|summary| summary.trials).unwrap_or_default();
+    let mut about = vec![words::count(counts.measured as usize, "trial")];
+    for (number, what) in [(counts.disqualified, "disqualified"), (counts.failed, "failed")] {
+        if number > 0 {
+            about.push(format!("{number} {what}"));
+        }
+    }
+    if !row.label.is_empty() {
+        about = vec![row.label.clone()];
+    }
+    let name = Cell {
+        text: row.view.arm.name.clone(),
+        detail: about.join(", "),
+        group: Some(row.group),
+        ..Cell::default()
+    };
+    let mut cells = vec![name, Cell { spark: spark(row.view), ..Cell::default() }];
+    match row.figures {
+        Some(figures) => cells.extend(figure_cells(figures)),
+        None => cells.extend((0..9).map(|_| Cell::from("\u{2013}"))),
+    }
+    cells
+}
+
+fn figure_cells(figures: &Figures) -> [Cell; 9] {
+    let dash = || Cell::from("\u{2013}");
+    let tps = &figures.tps;
+    let cost = figures.per_transaction.as_ref();
+    let spread = tps.spread.map_or_else(dash, |spread| Cell::value(words::percent(spread), spread, ""));
+    let latency = |across: &crate::summary::Across, range: bool| {
+        let detail = if range && figures.trials > 1 {
+            format!("{}\u{2013}{}", words::latency(across.min), words::latency(across.max))
+        } else {
+            String::new()
+        };
+        Cell::value(words::latency(across.median), across.median, detail)
+    };
+    let kib = |cost: &crate::summary::PerTransaction| cost.read_kib + cost.written_kib;
+    [
+        Cell::value(words::short(tps.mean), tps.mean, interval(tps)),
+        spread,
+        latency(&figures.p50_us, false),
+        latency(&figures.p95_us, true),
+        latency(&figures.p99_us, true),
+        cost.map_or_else(dash, |cost| {
+            let detail = format!("{} r + {} w", words::short(cost.reads), words::short(cost.writes));
+            Cell::value(words::short(cost.ios), cost.ios, detail)
+        }),
+        cost.map_or_else(dash, |cost| Cell::value(words::short(kib(cost)), kib(cost), "")),
+        limited(figures),
+        cost.map_or_else(dash, |cost| {
+            let detail = format!("{} CPUs", words::short(figures.host.server_cpus));
+            Cell::value(words::latency(cost.server_cpu_us), cost.server_cpu_us, detail)
+        }),
+    ]
+}
+
+/// The largest share of the time in which a volume was held back, and by what.
+fn limited(figures: &Figures) -> Cell {
+    let share = figures.volumes.values().map(|volume| volume.limited).fold(0.0, f64::max);
+    let mut cell = Cell::value(words::percent(share), share, words::limiter_short(figures.limiter.what));
+    if figures.limiter.what == Bottleneck::Processors {
+        cell.tone = Tone::Caution;
+    }
+    cell
+}
+
+/// How many points a small line has.
+const SPARK: usize = 60;
+
+fn spark(view: &ArmView) -> Vec<Option<f64>> {
+    let Some(trial) = view.trials.get(view.typical) else { return Vec::new() };
+    let step = trial.seconds.len().div_ceil(SPARK).max(1);
+    let mean = |part: &[crate::record::Second]| {
+        part.iter().map(|second| second.load.tps).sum::<f64>() / part.len() as f64
+    };
+    trial.seconds.chunks(step).map(|part| Some(mean(part))).collect()
+}

@@ -1,0 +1,157 @@
+//! The report of a run: a page that says what came out, and shows what it rests on.
+
+mod arms;
+mod latency;
+mod notes;
+mod panels;
+mod settings;
+mod setup;
+mod timeline;
+mod verdict;
+mod words;
+
+#[cfg(test)]
+mod synthetic;
+#[cfg(test)]
+mod synthetic_summary;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use ebbtide_report::{Block, Fact, Group, Report, Section};
+
+use crate::experiment::Arm;
+use crate::record::{Outcome, Run, Trial};
+use crate::summary::{ArmSummary, Summary, TrialWindow};
+
+/// The page, as one HTML file that opens offline.
+#[must_use]
+pub fn page(run: &Run, summary: &Summary) -> String {
+    report(run, summary).to_html()
+}
+
+fn report(run: &Run, summary: &Summary) -> Report {
+    let page = Page::new(run, summary);
+    let mut sections = vec![Section::new("", verdict::blocks(&page)), arms::section(&page)];
+    sections.extend(latency::section(&page));
+    sections.extend(panels::sections(&page));
+    sections.push(settings::section(&page));
+    sections.push(setup::section(&page));
+    sections.push(notes::section(&page));
+    sections.push(setup::again(&page));
+    Report {
+        title: run.experiment.title.clone(),
+        subtitle: words::line(&run.experiment.question),
+        groups: page.groups(),
+        groups_label: "Arms".into(),
+        layers_label: "trial".into(),
+        sections,
+        footer: format!(
+            "ebbtide {}, {}. Every figure was measured on a real server; the volumes were emulated on this machine.",
+            run.ebbtide,
+            words::moment(run.started_ns)
+        ),
+    }
+}
+
+/// A run with its summary, arm by arm.
+struct Page<'a> {
+    run: &'a Run,
+    summary: &'a Summary,
+    arms: Vec<ArmView<'a>>,
+}
+
+/// An arm and everything known about it.
+struct ArmView<'a> {
+    arm: &'a Arm,
+    summary: Option<&'a ArmSummary>,
+    /// The trials that count, by repeat.
+    trials: Vec<&'a Trial>,
+    /// Which of them stands for the arm: the one with the median throughput.
+    typical: usize,
+    /// Its colour.
+    style: usize,
+    /// Whether the charts over time begin with it.
+    shown: bool,
+}
+
+/// How many arms the charts over time begin with.
+const SHOWN: usize = 4;
+
+impl<'a> Page<'a> {
+    fn new(run: &'a Run, summary: &'a Summary) -> Self {
+        let arms = run.experiment.arms.iter().enumerate();
+        let mut arms: Vec<ArmView> =
+            arms.map(|(index, arm)| ArmView::new(run, arm, summary.arms.get(index))).collect();
+        for (style, index) in prominence(run, summary).into_iter().enumerate() {
+            arms[index].style = style;
+            arms[index].shown = style < SHOWN && !arms[index].trials.is_empty();
+        }
+        Self { run, summary, arms }
+    }
+
+    fn groups(&self) -> Vec<Group> {
+        let group = |view: &ArmView| Group {
+            label: view.arm.name.clone(),
+            style: view.style,
+            shown: view.shown || self.arms.len() <= SHOWN,
+        };
+        self.arms.iter().map(group).collect()
+    }
+
+    /// The window of a trial in the summary.
+    fn window(&self, trial: &Trial) -> Option<&'a TrialWindow> {
+        let arm = self.summary.arms.iter().find(|arm| arm.name == trial.arm)?;
+        arm.windows.iter().find(|window| window.repeat == trial.repeat)
+    }
+}
+
+impl<'a> ArmView<'a> {
+    fn new(run: &'a Run, arm: &'a Arm, summary: Option<&'a ArmSummary>) -> Self {
+        let counts = |trial: &&Trial| trial.arm == arm.name && trial.outcome == Outcome::Measured;
+        let mut trials: Vec<&Trial> = run.trials.iter().filter(counts).collect();
+        trials.sort_by_key(|trial| trial.repeat);
+        let mut order: Vec<usize> = (0..trials.len()).collect();
+        order.sort_by(|&a, &b| mean_tps(trials[a]).total_cmp(&mean_tps(trials[b])));
+        let typical = order.get(order.len() / 2).copied().unwrap_or(0);
+        Self { arm, summary, trials, typical, style: 0, shown: false }
+    }
+}
+
+fn mean_tps(trial: &Trial) -> f64 {
+    let all: f64 = trial.seconds.iter().map(|second| second.load.tps).sum();
+    all / (trial.seconds.len().max(1)) as f64
+}
+
+/// The arms in the order in which a reader asks for them: those of the first comparison, those of the
+/// strongest ones, then the rest as the experiment has them.
+fn prominence(run: &Run, summary: &Summary) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::new();
+    let mut add = |index: usize| {
+        if index < run.experiment.arms.len() && !order.contains(&index) {
+            order.push(index);
+        }
+    };
+    for compared in verdict::strongest(summary) {
+        add(compared.baseline);
+        add(compared.arm);
+    }
+    (0..run.experiment.arms.len()).for_each(&mut add);
+    order
+}
+
+/// Facts from pairs, without the ones that have nothing to say.
+fn facts(pairs: Vec<(&str, String)>) -> Block {
+    let told = pairs.into_iter().filter(|(_, value)| !value.is_empty());
+    Block::Facts(told.map(|(label, value)| Fact::new(label, value)).collect())
+}
+
+/// The values of every arm where they differ, by what they are; one text where all arms agree.
+fn agreed<'a>(values: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, Vec<&'a str>)> {
+    let mut arms_by_value: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (arm, value) in values {
+        arms_by_value.entry(value).or_default().push(arm);
+    }
+    arms_by_value.into_iter().collect()
+}

@@ -1,0 +1,177 @@
+//! How it was measured, and how to measure it again.
+
+use ebbtide_report::{Block, Fold, Listing, Section};
+
+use super::{Page, agreed, facts, settings, words};
+use crate::summary::Noise;
+
+pub(super) fn section(page: &Page) -> Section {
+    let mut blocks = vec![facts(experiment(page)), facts(machine(page))];
+    if !page.run.host.calibration.is_empty() {
+        let pairs = page.run.host.calibration.iter().map(|(label, value)| (label.as_str(), value.clone()));
+        blocks.push(Block::Text("What this machine's disk carries through an emulated volume:".into()));
+        blocks.push(facts(pairs.collect()));
+    }
+    blocks.push(Block::Text("How much equal things differed in this run:".into()));
+    blocks.push(facts(noise(&page.summary.noise)));
+    blocks.extend(spelt_out(page));
+    Section::new("How it was measured", blocks)
+}
+
+fn experiment(page: &Page) -> Vec<(&'static str, String)> {
+    let experiment = &page.run.experiment;
+    let trial = &experiment.trial;
+    vec![
+        ("Experiment", experiment.name.clone()),
+        ("Compared with", words::line(&experiment.source)),
+        ("Scale", words::line(&experiment.scale)),
+        ("Volumes", common(page, |arm| arm.volumes.values().cloned().collect::<Vec<_>>().join("; "))),
+        ("Load", common(page, |arm| settings::workload(&arm.load))),
+        (
+            "Clients",
+            common(page, |arm| {
+                let arrival = settings::arrival(arm.load.arrival);
+                format!("{}, {arrival}", words::count(arm.load.connections as usize, "connection"))
+            }),
+        ),
+        ("Rows drawn", common(page, |arm| distribution(&arm.load.distribution))),
+        (
+            "Data",
+            format!(
+                "sysbench's tables: {}, {} rows each{}",
+                words::count(experiment.data.tables as usize, "table"),
+                words::whole(f64::from(experiment.data.rows)),
+                if experiment.data.aged {
+                    ", with their index worn by updates as in a table in use"
+                } else {
+                    ""
+                }
+            ),
+        ),
+        (
+            "Trials",
+            format!(
+                "{} of each arm, {} each; every round holds each arm once, in an order drawn from the seed",
+                trial.repeats,
+                words::span(f64::from(trial.measure_s))
+            ),
+        ),
+        ("Before each trial", warmup(page)),
+        ("Seed", experiment.seed.to_string()),
+    ]
+}
+
+/// What all arms share; nothing where they do not, because the differences have their own section.
+fn common(page: &Page, of: impl Fn(&crate::experiment::Arm) -> String) -> String {
+    let values = agreed(page.run.experiment.arms.iter().map(|arm| (arm.name.as_str(), of(arm))));
+    match values.as_slice() {
+        [(value, _)] => value.clone(),
+        _ => String::new(),
+    }
+}
+
+fn distribution(distribution: &ebbtide_load::Distribution) -> String {
+    match serde_json::to_value(distribution) {
+        Ok(serde_json::Value::String(name)) => name,
+        Ok(serde_json::Value::Object(fields)) => {
+            let plain = |(name, value): (&String, &serde_json::Value)| match value {
+                serde_json::Value::Object(inner) => {
+                    let inner: Vec<String> =
+                        inner.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                    format!("{name} ({})", inner.join(", "))
+                }
+                serde_json::Value::String(text) => text.clone(),
+                other => format!("{name} {other}"),
+            };
+            fields.iter().map(plain).collect::<Vec<_>>().join(", ")
+        }
+        _ => String::new(),
+    }
+}
+
+fn warmup(page: &Page) -> String {
+    let warmup = &page.run.experiment.warmup;
+    let mut steps = vec!["a fresh copy-on-write clone of the same prepared data".to_owned()];
+    if warmup.read_tables {
+        steps.push("all tables read through once".into());
+    }
+    if warmup.unthrottled_s > 0 {
+        let time = words::span(f64::from(warmup.unthrottled_s));
+        steps.push(format!("{time} of the load on a volume without limits"));
+    }
+    if warmup.settle_s > 0 {
+        steps.push(format!("{} on the real limits", words::span(f64::from(warmup.settle_s))));
+    }
+    words::list(&steps)
+}
+
+fn machine(page: &Page) -> Vec<(&'static str, String)> {
+    let (host, server) = (&page.run.host, &page.run.server);
+    vec![
+        ("Server", server.version.clone()),
+        ("Its program", server.path.clone()),
+        ("Ebbtide", page.run.ebbtide.clone()),
+        (
+            "Machine",
+            format!(
+                "{} ({}), {}",
+                words::count(host.cpus as usize, "processor"),
+                if host.cpu_model.is_empty() { "unknown model" } else { &host.cpu_model },
+                words::bytes(host.memory_bytes as f64)
+            ),
+        ),
+        ("Kernel", host.kernel.clone()),
+        ("Begun", words::moment(page.run.started_ns)),
+    ]
+}
+
+fn noise(noise: &Noise) -> Vec<(&'static str, String)> {
+    let share = |share: Option<f64>| share.map_or(String::new(), words::percent);
+    vec![
+        ("Spread between trials of an arm", share(noise.between_trials)),
+        (
+            "Expected between equal arms",
+            noise.expected_aa.map_or(String::new(), |share| {
+                format!("below {} in 19 of 20 such runs", words::percent(share))
+            }),
+        ),
+        ("Seen between equal arms", share(noise.observed_aa)),
+        ("Never called a difference", format!("below {}", words::percent(noise.floor))),
+        (
+            "Taken away by the hypervisor",
+            format!(
+                "{} processors on average, {} in the worst trial",
+                words::short(noise.steal_cpus),
+                words::short(noise.worst_steal_cpus)
+            ),
+        ),
+        (
+            "Used by others",
+            format!(
+                "{} processors, the emulated volumes included; load average {} when the run began",
+                words::short(noise.other_cpus),
+                words::short(noise.load_before)
+            ),
+        ),
+    ]
+}
+
+/// The experiment with every default filled in.
+fn spelt_out(page: &Page) -> Option<Block> {
+    let text = toml::to_string_pretty(&page.run.experiment)
+        .or_else(|_| serde_json::to_string_pretty(&page.run.experiment).map_err(|_| ()))
+        .ok()?;
+    let listing = Listing { label: String::new(), text };
+    Some(Block::Fold(Fold {
+        summary: "The whole experiment, every default filled in".into(),
+        blocks: vec![Block::Listing(listing)],
+    }))
+}
+
+/// The command, and where the figures are.
+pub(super) fn again(page: &Page) -> Section {
+    let command = Listing { label: String::new(), text: page.run.command.clone() };
+    let data = "All figures of this page, second by second: results.sqlite and results.json in the directory of \
+                this file.";
+    Section::new("Run it again", vec![Block::Listing(command), Block::Text(data.into())])
+}

@@ -1,0 +1,233 @@
+//! The whole page on synthetic runs. With `EBBTIDE_PAGES` set to a directory the pages are left there,
+//! to be looked at.
+
+use std::path::Path;
+use std::process::Command;
+
+use ebbtide_report::Block;
+
+use super::synthetic::{self, Shape};
+use super::{synthetic_summary, *};
+use crate::summary::{Bottleneck, Limiter, Note, Verdict, summarize};
+
+const SEED: u64 = 11;
+
+fn synthetic(shapes: &[Shape], repeats: u32, seconds: u32) -> (Run, Summary) {
+    println!("seed {SEED}");
+    let run = synthetic::run(shapes, repeats, seconds, SEED);
+    let summary = synthetic_summary::summary(&run);
+    (run, summary)
+}
+
+fn keep(name: &str, html: &str) {
+    if let Some(directory) = std::env::var_os("EBBTIDE_PAGES") {
+        std::fs::write(Path::new(&directory).join(format!("{name}.html")), html).unwrap();
+    }
+}
+
+/// What a browser makes of a page: its elements after the scripts have run, and its complaints. None
+/// where there is no browser.
+fn browse(html: &str) -> Option<(String, String)> {
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("report.html");
+    std::fs::write(&page, html).unwrap();
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0"])
+        .arg(format!("--user-data-dir={}", directory.path().join("profile").display()))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", page.display()))
+        .output();
+    let Ok(output) = output else {
+        println!("SKIPPED: chromium is missing");
+        return None;
+    };
+    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "chromium: {complaints}");
+    let console = complaints.lines().filter(|line| line.contains("CONSOLE")).collect::<Vec<_>>().join("\n");
+    Some((String::from_utf8_lossy(&output.stdout).into_owned(), console))
+}
+
+/// The text of the blocks, their folds included.
+fn text(blocks: &[Block]) -> String {
+    serde_json::to_string(blocks).unwrap()
+}
+
+fn section_text(run: &Run, summary: &Summary, heading: &str) -> String {
+    let report = report(run, summary);
+    let section = report.sections.iter().find(|section| section.heading == heading);
+    text(&section.unwrap_or_else(|| panic!("no section '{heading}'")).blocks)
+}
+
+#[test]
+fn a_browser_draws_the_page_without_a_complaint_and_without_a_network() {
+    let (run, summary) = synthetic(&synthetic::TUNED, 5, 60);
+    let html = page(&run, &summary);
+    keep("2-arms", &html);
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    assert!(dom.contains(r#"<div class="figure">12.7×</div>"#), "the verdict's figure");
+    assert!(dom.contains("tuned carries 12.7 times the transactions of default"), "the verdict's sentence");
+    assert!(dom.contains("95% interval: 12.4 to 12.9 times"), "its interval");
+    for title in ["Response time by percentile", "Throughput", "Read latency", "Checkpoint age", "Processors"]
+    {
+        assert!(dom.contains(&format!("<figcaption>{title} ")), "no chart '{title}'");
+    }
+    let charts = dom.matches("<canvas").count();
+    assert!(charts >= 20, "{charts} charts");
+    assert!(dom.contains("ebbtide run synthetic --seed 11"), "the command");
+}
+
+#[test]
+fn a_trial_that_lost_its_credits_is_shown_before_and_after() {
+    let (run, summary) = synthetic(&synthetic::VOLUMES, 3, 90);
+    let html = page(&run, &summary);
+    keep("4-arms", &html);
+    let arms = section_text(&run, &summary, "The arms side by side");
+    assert!(arms.contains("after the credits"), "{arms}");
+    let volume = section_text(&run, &summary, "What the volume did");
+    assert!(volume.contains("gp2: burst credits gone"), "no mark where the credits end");
+    assert!(volume.contains("IOPS; dotted: the limit"), "no limit beside the operations");
+}
+
+#[test]
+fn twenty_arms_begin_with_a_few_and_let_the_reader_choose() {
+    let (run, summary) = synthetic(&synthetic::many(), 3, 60);
+    let html = page(&run, &summary);
+    keep("20-arms", &html);
+    let report = report(&run, &summary);
+    assert_eq!(report.groups.len(), 20);
+    assert_eq!(report.groups.iter().filter(|group| group.shown).count(), SHOWN);
+    let first: Vec<usize> =
+        report.groups.iter().filter(|group| group.shown).map(|group| group.style).collect();
+    assert!(first.iter().all(|style| *style < SHOWN), "the shown ones have colours of their own: {first:?}");
+    let verdict = text(&report.sections[0].blocks);
+    assert!(verdict.contains("13 of 19 comparisons show a difference"), "{verdict}");
+    assert!(verdict.contains("most likely below 2.4%"), "{verdict}");
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    assert!(dom.contains("4 of 20 shown"), "the chooser");
+}
+
+#[test]
+fn eight_arms_of_five_trials_of_a_minute_stay_small_enough_for_a_mail() {
+    let shapes: Vec<Shape> = synthetic::many().into_iter().take(8).collect();
+    let (run, summary) = synthetic(&shapes, 5, 60);
+    let html = page(&run, &summary);
+    assert!(html.len() < 2_000_000, "{} bytes", html.len());
+}
+
+#[test]
+fn an_hour_of_seconds_is_averaged_and_says_so() {
+    let (run, summary) = synthetic(&synthetic::TUNED, 1, 3_600);
+    let html = page(&run, &summary);
+    assert!(html.contains("Each point is the mean of 6 seconds"));
+    assert!(html.len() < 1_000_000, "{} bytes", html.len());
+}
+
+#[test]
+fn no_difference_is_said_with_what_could_have_been_seen() {
+    let (run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
+    let compared = &mut summary.comparisons[0];
+    compared.verdict = Verdict::NoDifferenceSeen;
+    compared.tps.as_mut().unwrap().ratio = 1.004;
+    compared.smallest_effect = Some(0.031);
+    let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
+    assert!(verdict.contains("No difference seen between tuned and default."), "{verdict}");
+    assert!(
+        verdict.contains("A true difference of 3.1% or more would have been seen in four of five"),
+        "{verdict}"
+    );
+    assert!(!verdict.contains("carries"), "{verdict}");
+}
+
+#[test]
+fn a_comparison_that_cannot_be_made_says_why() {
+    let (run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
+    summary.comparisons[0].verdict = Verdict::NotComparable { why: "The default arm has no trial.".into() };
+    let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
+    assert!(
+        verdict.contains("cannot be compared") && verdict.contains("The default arm has no trial."),
+        "{verdict}"
+    );
+    assert!(!verdict.contains("12."), "no figure beside it: {verdict}");
+}
+
+#[test]
+fn each_side_is_told_what_holds_it_back() {
+    let (run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
+    let figures = summary.arms[1].whole.as_mut().unwrap();
+    figures.limiter = Limiter { what: Bottleneck::Processors, volume: None, share: 0.9 };
+    let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
+    assert!(verdict.contains("tuned: held back by the processors of this machine"), "{verdict}");
+    assert!(verdict.contains("default: held back by the IOPS limit of the volume for 97%"), "{verdict}");
+}
+
+#[test]
+fn what_went_wrong_stands_beside_the_verdict_and_in_full_below() {
+    let (mut run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
+    run.trials[3].outcome = Outcome::Failed {
+        why: "the server ended by itself".into(),
+        log: vec!["InnoDB: Assertion failure".into(), "mysqld got signal 6".into()],
+    };
+    run.trials[4].outcome = Outcome::Disqualified { why: "the generator was 40 ms late".into() };
+    summary.notes.push(Note { arm: Some("tuned".into()), text: "1 of 5 trials failed.".into() });
+    let html = page(&run, &summary);
+    keep("failed", &html);
+    let report = report(&run, &summary);
+    assert!(text(&report.sections[0].blocks).contains("tuned: 1 of 5 trials failed."), "beside the verdict");
+    let caveats = section_text(&run, &summary, "Trials and caveats");
+    assert!(caveats.contains("mysqld got signal 6"), "the log's tail");
+    assert!(caveats.contains("disqualified: the generator was 40 ms late"), "{caveats}");
+    let series = section_text(&run, &summary, "Throughput and response time over time");
+    let tps = series.split(r#""title""#).nth(1).unwrap();
+    assert_eq!(tps.matches(r#""layer":{"#).count(), 8, "trials that do not count are not drawn");
+}
+
+#[test]
+fn settings_are_told_in_the_servers_words_and_only_where_they_differ() {
+    let (run, summary) = synthetic(&synthetic::TUNED, 2, 10);
+    let differs = report(&run, &summary);
+    let section =
+        differs.sections.iter().find(|section| section.heading == "What differs between the arms").unwrap();
+    let Block::Table(table) = &section.blocks[0] else { panic!("a table") };
+    let names: Vec<&str> = table.rows.iter().map(|row| row[0].text.as_str()).collect();
+    assert_eq!(names, ["innodb_buffer_pool_size", "innodb_flush_method", "innodb_log_file_size"]);
+    assert_eq!(table.rows[1][1].text, "fsync");
+    let whole = text(&section.blocks[1..]);
+    assert!(whole.contains("innodb_flush_neighbors=0"), "all options are in the fold");
+}
+
+#[test]
+fn a_run_that_measured_nothing_still_says_why() {
+    let (mut run, _) = synthetic(&synthetic::TUNED, 1, 10);
+    for trial in &mut run.trials {
+        trial.outcome = Outcome::Failed { why: "no room".into(), log: Vec::new() };
+        trial.seconds.clear();
+        trial.load = None;
+    }
+    let html = page(&run, &summarize(&run));
+    keep("nothing", &html);
+    assert!(html.contains("failed: no room"));
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    assert!(dom.contains("Trials and caveats"));
+}
+
+#[test]
+fn a_name_cannot_become_markup() {
+    let (mut run, _) = synthetic(&synthetic::TUNED, 2, 10);
+    let nasty = "</script><img src=x onerror=document.title='gone'>";
+    for trial in run.trials.iter_mut().filter(|trial| trial.arm == "tuned") {
+        trial.arm = nasty.into();
+    }
+    run.experiment.arms[1].name = nasty.into();
+    run.experiment.title = nasty.into();
+    let summary = synthetic_summary::summary(&run);
+    let html = page(&run, &summary);
+    assert!(!html.contains("<img"));
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    assert!(!dom.contains("<img") && dom.contains("&lt;img"), "it is text");
+}

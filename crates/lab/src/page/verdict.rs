@@ -1,0 +1,273 @@
+//! What came out, in words first.
+
+use ebbtide_report::{Block, Note, Tone, Verdict as Card};
+
+use super::{Page, words};
+use crate::summary::{Bottleneck, Compared, Figures, Metric, Ratio, Regime, Summary, Verdict};
+
+/// More comparisons than this are told by their strongest ones.
+const CARDS: usize = 4;
+/// More remarks than this wait for their own section.
+const REMARKS: usize = 4;
+
+/// The verdicts, then what must be known before believing them.
+pub(super) fn blocks(page: &Page) -> Vec<Block> {
+    let compared = &page.summary.comparisons;
+    let mut blocks = Vec::new();
+    match compared.len() {
+        0 => blocks.push(Block::Findings(lonely(page))),
+        1..=CARDS => blocks.push(cards(page, compared.iter())),
+        _ => {
+            blocks.push(cards(
+                page,
+                strongest(page.summary).into_iter().filter(|one| told(one)).take(CARDS - 1),
+            ));
+            blocks.push(Block::Findings(others(page)));
+        }
+    }
+    let remarks = &page.summary.notes;
+    let mut notes: Vec<Note> =
+        remarks.iter().take(REMARKS).map(|note| Note::caution(super::notes::sentence(note))).collect();
+    if remarks.len() > REMARKS {
+        let more = words::count(remarks.len() - REMARKS, "further remark");
+        notes.push(Note::plain(format!("{more} under \u{201c}Trials and caveats\u{201d}.")));
+    }
+    if !notes.is_empty() {
+        blocks.push(Block::Notes(notes));
+    }
+    blocks
+}
+
+/// The comparisons, the largest difference that the data carry first, then those without one.
+pub(super) fn strongest(summary: &Summary) -> Vec<&Compared> {
+    let mut order: Vec<&Compared> = summary.comparisons.iter().collect();
+    let size = |compared: &Compared| ratio(compared).map_or(0.0, |ratio| ratio.ratio.ln().abs());
+    order.sort_by(|a, b| {
+        (told(b), size(b)).partial_cmp(&(told(a), size(a))).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    order
+}
+
+/// Whether the data carry a difference.
+fn told(compared: &Compared) -> bool {
+    matches!(compared.verdict, Verdict::Faster | Verdict::Slower)
+}
+
+/// The ratio that the verdict is about.
+pub(super) fn ratio(compared: &Compared) -> Option<Ratio> {
+    match compared.metric {
+        Metric::Tps => compared.tps,
+        Metric::P95 => compared.p95,
+    }
+}
+
+/// The figures of an arm in a regime, or in all of its time.
+pub(super) fn figures<'a>(page: &Page<'a>, arm: usize, regime: Option<Regime>) -> Option<&'a Figures> {
+    let arm = page.summary.arms.get(arm)?;
+    match regime {
+        None => arm.whole.as_ref(),
+        // An arm that was never split is the same throughout.
+        Some(_) if arm.regimes.is_empty() => arm.whole.as_ref(),
+        Some(regime) => arm.regimes.iter().find(|part| part.regime == regime).map(|part| &part.figures),
+    }
+}
+
+/// Both sides of a comparison: the arm and what it is held against.
+struct Sides<'a> {
+    arm: &'a str,
+    baseline: &'a str,
+    arm_figures: Option<&'a Figures>,
+    baseline_figures: Option<&'a Figures>,
+}
+
+fn sides<'a>(page: &Page<'a>, compared: &Compared) -> Sides<'a> {
+    let name = |index: usize| page.run.experiment.arms.get(index).map_or("", |arm| arm.name.as_str());
+    Sides {
+        arm: name(compared.arm),
+        baseline: name(compared.baseline),
+        arm_figures: figures(page, compared.arm, compared.regimes.map(|(arm, _)| arm)),
+        baseline_figures: figures(page, compared.baseline, compared.regimes.map(|(_, baseline)| baseline)),
+    }
+}
+
+fn cards<'a>(page: &Page, compared: impl Iterator<Item = &'a Compared>) -> Block {
+    Block::Verdicts(compared.map(|compared| card(page, compared)).collect())
+}
+
+fn card(page: &Page, compared: &Compared) -> Card {
+    let sides = sides(page, compared);
+    let mut details = Vec::new();
+    let (figure, headline, tone) = match (&compared.verdict, ratio(compared)) {
+        (Verdict::Faster, Some(ratio)) => {
+            (figure(compared, &ratio), headline(compared, &sides, &ratio), Tone::Good)
+        }
+        (Verdict::Slower, Some(ratio)) => {
+            (figure(compared, &ratio), headline(compared, &sides, &ratio), Tone::Bad)
+        }
+        (Verdict::NotComparable { why }, _) => {
+            details.push(why.clone());
+            let headline = format!("{} and {} cannot be compared", sides.arm, sides.baseline);
+            ("?".to_owned(), headline, Tone::Caution)
+        }
+        _ => {
+            let headline = format!("No difference seen between {} and {}", sides.arm, sides.baseline);
+            ("\u{2248}".to_owned(), headline, Tone::Plain)
+        }
+    };
+    if !matches!(compared.verdict, Verdict::NotComparable { .. }) {
+        details.extend(evidence(compared, &sides));
+        details.extend(limits(&sides));
+        details.extend(costs(compared, &sides));
+    }
+    let label = if compared.label.is_empty() { String::new() } else { format!(" ({})", compared.label) };
+    Card { figure, headline: format!("{headline}{label}."), details, tone }
+}
+
+fn figure(compared: &Compared, ratio: &Ratio) -> String {
+    match compared.metric {
+        Metric::Tps => words::change(ratio.ratio),
+        Metric::P95 => format!("p95 {}", words::change(ratio.ratio)),
+    }
+}
+
+fn headline(compared: &Compared, sides: &Sides, ratio: &Ratio) -> String {
+    let Sides { arm, baseline, .. } = sides;
+    match compared.metric {
+        Metric::Tps => {
+            let more = match ratio.ratio {
+                times if times >= 2.0 => format!("{} times the transactions of", words::times(times)),
+                more if more >= 1.0 => format!("{} more transactions than", words::percent(more - 1.0)),
+                less => format!("{} fewer transactions than", words::percent(1.0 - less)),
+            };
+            format!(
+                "{arm} carries {more} {baseline}{}",
+                against(sides, |f| words::short(f.tps.mean), " a second")
+            )
+        }
+        Metric::P95 => {
+            let longer = match ratio.ratio {
+                times if times >= 2.0 => format!("{} times the response time of", words::times(times)),
+                more if more >= 1.0 => format!("{} more response time than", words::percent(more - 1.0)),
+                less => format!("{} less response time than", words::percent(1.0 - less)),
+            };
+            let figures = against(sides, |f| words::latency(f.p95_us.median), "");
+            format!("{arm} takes {longer} {baseline} at the 95th percentile{figures}")
+        }
+    }
+}
+
+/// `: 4,412 against 351 a second`.
+fn against(sides: &Sides, figure: impl Fn(&Figures) -> String, unit: &str) -> String {
+    match (sides.arm_figures, sides.baseline_figures) {
+        (Some(arm), Some(baseline)) => format!(": {} against {}{unit}", figure(arm), figure(baseline)),
+        _ => String::new(),
+    }
+}
+
+/// What the verdict rests on.
+fn evidence(compared: &Compared, sides: &Sides) -> Option<String> {
+    let ratio = ratio(compared)?;
+    let trials = |figures: Option<&Figures>| figures.map_or(0, |figures| figures.trials);
+    let trials = format!("from {} and {} trials", trials(sides.arm_figures), trials(sides.baseline_figures));
+    let Some(interval) = ratio.interval else {
+        return Some(format!("Measured {} {trials}: too few for an interval.", words::change(ratio.ratio)));
+    };
+    let interval = words::change_interval(&interval);
+    if told(compared) {
+        return Some(format!("95% interval: {interval}, {trials}."));
+    }
+    let seen = compared.smallest_effect.map_or(String::new(), |effect| {
+        format!(
+            " A true difference of {} or more would have been seen in four of five such runs.",
+            words::percent(effect)
+        )
+    });
+    Some(format!("Measured {} (95% interval: {interval}, {trials}).{seen}", words::change(ratio.ratio)))
+}
+
+/// What holds both sides back.
+fn limits(sides: &Sides) -> Option<String> {
+    let (arm, baseline) = (&sides.arm_figures?.limiter, &sides.baseline_figures?.limiter);
+    if arm.what == baseline.what && arm.volume == baseline.volume {
+        if arm.what == Bottleneck::Unknown {
+            return None;
+        }
+        if (arm.share - baseline.share).abs() < 0.05 {
+            return Some(format!("Both are {}.", words::limiter(arm)));
+        }
+    }
+    let side = |name: &str, limiter| format!("{name}: {}.", words::limiter(limiter));
+    Some(format!("{} {}", side(sides.arm, arm), side(sides.baseline, baseline)))
+}
+
+/// What else tells the sides apart: response time, and I/Os for the same work.
+fn costs(compared: &Compared, sides: &Sides) -> Option<String> {
+    let (arm, baseline) = (sides.arm_figures?, sides.baseline_figures?);
+    let mut parts = Vec::new();
+    if compared.metric == Metric::Tps {
+        let latency = |figures: &Figures| words::latency(figures.p95_us.median);
+        parts.push(format!(
+            "95th percentile of the response time {} against {}",
+            latency(arm),
+            latency(baseline)
+        ));
+    }
+    if let (Some(arm), Some(baseline)) = (arm.per_transaction, baseline.per_transaction) {
+        parts.push(format!(
+            "{} against {} I/Os per transaction",
+            words::short(arm.ios),
+            words::short(baseline.ios)
+        ));
+    }
+    (!parts.is_empty()).then(|| format!("{}.", capital(&parts.join("; "))))
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
+}
+
+/// The comparisons that have no card: in groups, by what was found.
+fn others(page: &Page) -> Vec<String> {
+    let all = strongest(page.summary);
+    let several = all.iter().any(|one| one.baseline != all[0].baseline);
+    let names = |of: Vec<&Compared>| {
+        let name = |compared: &&Compared| {
+            let sides = sides(page, compared);
+            let label =
+                if compared.label.is_empty() { String::new() } else { format!(" ({})", compared.label) };
+            let against = if several { format!(" against {}", sides.baseline) } else { String::new() };
+            format!("{}{against}{label}", sides.arm)
+        };
+        of.iter().map(name).collect::<Vec<_>>()
+    };
+    let changed: Vec<&Compared> = all.iter().copied().filter(|one| told(one)).collect();
+    let same: Vec<&Compared> =
+        all.iter().copied().filter(|one| one.verdict == Verdict::NoDifferenceSeen).collect();
+    let mut sentences =
+        vec![format!("{} of {} show a difference.", changed.len(), words::count(all.len(), "comparison"))];
+    let effects: Vec<f64> = same.iter().filter_map(|compared| compared.smallest_effect).collect();
+    if !same.is_empty() {
+        let largest = effects.iter().copied().fold(0.0, f64::max);
+        let seen = if effects.is_empty() {
+            String::new()
+        } else {
+            format!(" Where there is one, it is most likely below {}.", words::percent(largest))
+        };
+        sentences.push(format!("No difference seen: {}.{seen}", words::list(&names(same))));
+    }
+    let never = |one: &&Compared| matches!(one.verdict, Verdict::NotComparable { .. });
+    let never: Vec<&Compared> = all.iter().copied().filter(never).collect();
+    if !never.is_empty() {
+        sentences.push(format!("Not comparable: {}.", words::list(&names(never))));
+    }
+    sentences
+}
+
+/// The findings where nothing is compared.
+fn lonely(page: &Page) -> Vec<String> {
+    if page.summary.findings.is_empty() {
+        return vec!["No arm was measured: the trials below say why.".into()];
+    }
+    page.summary.findings.clone()
+}

@@ -1,0 +1,237 @@
+//! Figures and names as the page writes them.
+
+use crate::experiment::Role;
+use crate::stats::Interval;
+use crate::summary::{Bottleneck, Cause, Limiter};
+
+/// A whole number with commas: `1,999`.
+pub(super) fn whole(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::from(if value <= -0.5 { "\u{2212}" } else { "" });
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Three significant digits where they are needed: `1,234`, `56.7`, `0.089`.
+pub(super) fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 99.95 => whole(value),
+        size if size >= 9.995 => format!("{value:.1}"),
+        size if size >= 0.995 => format!("{value:.2}"),
+        0.0 => "0".into(),
+        size if size >= 0.095 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// A time given in microseconds, in the unit that suits it; a dash for none at all.
+pub(super) fn latency(us: f64) -> String {
+    let three = |value: f64| match value {
+        _ if value >= 99.95 => format!("{value:.0}"),
+        _ if value >= 9.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    };
+    match us {
+        _ if us <= 0.0 => "\u{2013}".into(),
+        _ if us >= 999_500.0 => format!("{}\u{a0}s", three(us / 1e6)),
+        _ if us >= 999.5 => format!("{}\u{a0}ms", three(us / 1e3)),
+        _ => format!("{us:.0}\u{a0}\u{b5}s"),
+    }
+}
+
+/// A share of 0 to 1 as a percentage.
+pub(super) fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    match value.abs() {
+        size if size >= 9.95 || size == 0.0 => format!("{value:.0}%"),
+        size if size >= 0.095 => format!("{value:.1}%"),
+        _ => format!("{value:.2}%"),
+    }
+}
+
+/// Bytes in the unit that suits them.
+pub(super) fn bytes(bytes: f64) -> String {
+    let units =
+        [(1_099_511_627_776.0, "TiB"), (1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB")];
+    for (size, unit) in units {
+        if bytes >= size {
+            return format!("{}\u{a0}{unit}", trimmed(bytes / size));
+        }
+    }
+    format!("{bytes:.0}\u{a0}B")
+}
+
+fn trimmed(value: f64) -> String {
+    let text = short(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// From this ratio on, people say "times" and not "percent more".
+const TIMES: f64 = 2.0;
+
+/// A ratio as a figure: `12.6x`, `+4.2%`, `-37%`, with the signs of print.
+pub(super) fn change(ratio: f64) -> String {
+    if ratio >= TIMES {
+        return format!("{}\u{d7}", times(ratio));
+    }
+    let share = ratio - 1.0;
+    let sign = if share < 0.0 { "\u{2212}" } else { "+" };
+    format!("{sign}{}", percent(share.abs()))
+}
+
+/// A ratio from 2 on, without its sign: `12.6`.
+pub(super) fn times(ratio: f64) -> String {
+    if ratio >= 99.5 { whole(ratio) } else { format!("{ratio:.1}") }
+}
+
+/// Both ends of a ratio's interval in the words of [`change`]: `11.9 to 13.4 times`, `-3% to +5%`.
+pub(super) fn change_interval(interval: &Interval) -> String {
+    if interval.low >= TIMES {
+        return format!("{} to {} times", times(interval.low), times(interval.high));
+    }
+    format!("{} to {}", change(interval.low), change(interval.high))
+}
+
+/// A text of several lines as one.
+pub(super) fn line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A list in a sentence: `a, b and c`.
+pub(super) fn list(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// `1 trial`, `2 trials`.
+pub(super) fn count(number: usize, what: &str) -> String {
+    format!("{} {what}{}", whole(number as f64), if number == 1 { "" } else { "s" })
+}
+
+/// What a volume holds, in a word.
+pub(super) fn role(role: Role) -> &'static str {
+    match role {
+        Role::Data => "data",
+        Role::Redo => "redo log",
+        Role::Binlog => "binary log",
+        Role::Undo => "undo",
+        Role::Tmp => "temporary files",
+    }
+}
+
+/// What holds an arm back, to follow its name and a colon.
+pub(super) fn limiter(limiter: &Limiter) -> String {
+    let volume = match limiter.volume {
+        None | Some(Role::Data) => "the volume".to_owned(),
+        Some(other) => format!("the volume of the {}", role(other)),
+    };
+    let share = percent(limiter.share);
+    match limiter.what {
+        Bottleneck::VolumeIops => format!("held back by the IOPS limit of {volume} for {share} of the time"),
+        Bottleneck::VolumeThroughput => {
+            format!("held back by the throughput limit of {volume} for {share} of the time")
+        }
+        Bottleneck::InstanceIops => {
+            format!("held back by the instance's IOPS limit for {share} of the time")
+        }
+        Bottleneck::InstanceThroughput => {
+            format!("held back by the instance's throughput limit for {share} of the time")
+        }
+        Bottleneck::Processors => "held back by the processors of this machine, not by the volume".into(),
+        Bottleneck::RowLocks => "held back by row locks".into(),
+        Bottleneck::VolumeLatency => {
+            format!(
+                "held back by the latency of {volume}; no limit was reached, more connections would carry more"
+            )
+        }
+        Bottleneck::OfferedRate => "carried the whole offered rate".into(),
+        Bottleneck::Unknown => "no single cause was found for its limit".into(),
+    }
+}
+
+/// What holds an arm back, in a word or two for a table; none where nothing was found.
+pub(super) fn limiter_short(what: Bottleneck) -> &'static str {
+    match what {
+        Bottleneck::VolumeIops => "volume's IOPS",
+        Bottleneck::VolumeThroughput => "volume's MiB/s",
+        Bottleneck::InstanceIops => "instance's IOPS",
+        Bottleneck::InstanceThroughput => "instance's MiB/s",
+        Bottleneck::Processors => "processors",
+        Bottleneck::RowLocks => "row locks",
+        Bottleneck::VolumeLatency => "volume's latency",
+        Bottleneck::OfferedRate => "offered rate",
+        Bottleneck::Unknown => "",
+    }
+}
+
+/// Why conditions changed, as the label of a moment.
+pub(super) fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::CreditsEnded => "burst credits gone",
+        Cause::CreditsBack => "burst credits back",
+        Cause::BatchJoined => "batch job joins",
+        Cause::BatchLeft => "batch job leaves",
+        Cause::CeilingChanged => "limit changed",
+        Cause::Unknown => "level changed, cause unknown",
+    }
+}
+
+/// The day and the minute of a time in ns since 1970, in UTC.
+pub(super) fn moment(ns: u64) -> String {
+    jiff::Timestamp::from_nanosecond(i128::from(ns))
+        .map(|time| time.strftime("%-d %B %Y, %H:%M UTC").to_string())
+        .unwrap_or_default()
+}
+
+/// A stretch of time: `42 s`, `3 min 20 s`.
+pub(super) fn span(seconds: f64) -> String {
+    if seconds < 120.0 {
+        return format!("{seconds:.0}\u{a0}s");
+    }
+    let minutes = (seconds / 60.0).floor();
+    match seconds - minutes * 60.0 {
+        rest if rest < 0.5 => format!("{minutes:.0}\u{a0}min"),
+        rest => format!("{minutes:.0}\u{a0}min {rest:.0}\u{a0}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_read_as_people_say_them() {
+        assert_eq!(change(12.64), "12.6\u{d7}");
+        assert_eq!(change(1.042), "+4.2%");
+        assert_eq!(change(0.63), "\u{2212}37%");
+        assert_eq!(change(1.0), "+0%");
+        let interval = Interval { mid: 1.0, low: 0.97, high: 1.05 };
+        assert_eq!(change_interval(&interval), "\u{2212}3.0% to +5.0%");
+    }
+
+    #[test]
+    fn figures_have_the_digits_that_they_carry() {
+        assert_eq!(short(1234.6), "1,235");
+        assert_eq!(short(56.74), "56.7");
+        assert_eq!(short(0.0), "0");
+        assert_eq!(latency(312_400.0), "312\u{a0}ms");
+        assert_eq!(latency(4_120_000.0), "4.12\u{a0}s");
+        assert_eq!(latency(0.0), "\u{2013}");
+        assert_eq!(bytes(16.0 * 1_048_576.0), "16\u{a0}MiB");
+        assert_eq!(percent(0.983), "98%");
+        assert_eq!(whole(-1234.0), "\u{2212}1,234");
+    }
+
+    #[test]
+    fn a_moment_is_a_date_in_utc() {
+        assert_eq!(moment(1_000_000_000_000_000_000), "9 September 2001, 01:46 UTC");
+    }
+}
