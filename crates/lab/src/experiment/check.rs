@@ -67,6 +67,9 @@ pub fn check(
     catalog: &Catalog,
     binary: &Binary,
 ) -> Result<Checked, ExperimentError> {
+    if experiment.arms.is_empty() {
+        return Err(ExperimentError::NoArms);
+    }
     let arms = experiment.arms.iter().map(|arm| {
         check_arm(experiment, arm, catalog, binary)
             .map_err(|message| ExperimentError::Arm { arm: arm.name.clone(), message })

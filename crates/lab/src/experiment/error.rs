@@ -33,6 +33,9 @@ pub enum ExperimentError {
         /// What is wrong, and what would be right.
         message: String,
     },
+    /// [`super::fit`] left no arm.
+    #[error("this server lacks settings of every arm: choose other arms or another server")]
+    NoArms,
     /// Something that the whole of an arm, a server or the catalogue does not allow.
     #[error("arm '{arm}': {message}")]
     Arm {

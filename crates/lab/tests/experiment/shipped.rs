@@ -48,7 +48,7 @@ fn every_shipped_experiment_compares_something() {
 }
 
 #[test]
-fn the_demo_is_four_arms_fewer_and_takes_less_than_five_minutes() {
+fn the_demo_is_two_arms_and_takes_less_than_five_minutes() {
     let [full, quick] = both_forms("tuned-vs-default");
     assert_eq!(full.arms.len(), 8);
     assert_eq!(names(&quick), ["default / gp2 / writes", "tuned / gp2 / writes"]);
@@ -105,6 +105,17 @@ fn a_setting_that_a_server_lacks_leaves_out_only_the_arms_that_say_so() {
     }
     assert_eq!(experiment::fit(&mut on_mysql, &mysql), Vec::<String>::new());
     assert!(names(&on_mysql).contains(&"cleaners-4"));
+}
+
+#[test]
+fn an_experiment_of_which_a_server_lacks_every_arm_is_refused() {
+    let overrides = Overrides { arms: vec!["cleaners-4".into()], ..Overrides::default() };
+    let mut experiment = experiment::load("flush-settings", &overrides).unwrap();
+    experiment::fit(&mut experiment, &servers()[0]);
+    assert_eq!(
+        check(&experiment, &servers()[0]).unwrap_err().to_string(),
+        "this server lacks settings of every arm: choose other arms or another server"
+    );
 }
 
 #[test]
