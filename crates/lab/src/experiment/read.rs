@@ -60,7 +60,7 @@ pub(super) fn arm(root: &Table, data: DataPlan, measure_s: u32) -> Result<ArmPla
         settings: settings(root)?,
         instance: instance(root)?,
         load: load(root)?,
-        batch: batch(root, measure_s)?,
+        batch: batch(root, data, measure_s)?,
     };
     admit(&mut plan, data);
     Ok(plan)
@@ -247,7 +247,7 @@ fn mix(section: &Section<'_>) -> Result<Mix, ExperimentError> {
     })
 }
 
-fn batch(root: &Table, measure_s: u32) -> Result<Option<Batch>, ExperimentError> {
+fn batch(root: &Table, data: DataPlan, measure_s: u32) -> Result<Option<Batch>, ExperimentError> {
     let section = Section::of(root, "batch")?;
     let connections = section.whole("connections", 1, 0..=1000)?;
     if !section.is_there() || connections == 0 {
@@ -265,5 +265,6 @@ fn batch(root: &Table, measure_s: u32) -> Result<Option<Batch>, ExperimentError>
     if end_s.is_some_and(|end| end <= start_s) {
         return Err(section.wrong("end", format!("it must be after its start, {start_s}s")));
     }
-    Ok(Some(Batch { start_s, end_s, connections, sql: sql.to_owned() }))
+    let sql = sql.replace("{rows}", &data.rows.to_string());
+    Ok(Some(Batch { start_s, end_s, connections, sql }))
 }

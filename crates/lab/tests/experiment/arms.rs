@@ -169,6 +169,16 @@ fn many_connections_get_the_servers_limits_that_they_need() {
 }
 
 #[test]
+fn a_batch_job_knows_the_rows_of_a_table() {
+    let text =
+        "[data]\nrows = 500\n[batch]\nsql = \"SELECT {rows} FROM {table}\"\nstart = \"20s\"\nend = \"40s\"\n";
+    let experiment = read(text).unwrap();
+    let batch = experiment.arms[0].batch.as_ref().unwrap();
+    assert_eq!(batch.sql, "SELECT 500 FROM {table}");
+    assert_eq!((batch.start_s, batch.end_s, batch.connections), (20, Some(40), 1));
+}
+
+#[test]
 fn aged_data_are_named_and_keyed_apart() {
     let fresh = read("[data]\ntables = 2\nrows = 100\n").unwrap();
     let aged = read("[data]\ntables = 2\nrows = 100\naged = true\n").unwrap();
