@@ -160,12 +160,10 @@ fn keep<'a>(
     Ok(kept.map(|(name, _)| name).collect())
 }
 
+/// The options, and the whole names of the arms where these are others.
 fn known_arms<'a>(file: &'a File, names: &'a [String]) -> Vec<&'a str> {
-    let whole = names
-        .iter()
-        .map(String::as_str)
-        .filter(|name| file.axes.len() > 1 || file.axes.is_empty() || name.is_empty());
-    file.option_names().into_iter().chain(whole).collect()
+    let whole = if file.axes.len() == 1 { &[] } else { names };
+    file.option_names().into_iter().chain(whole.iter().map(String::as_str)).collect()
 }
 
 /// Two arms that would run the same tell nothing, unless that is what is asked.
