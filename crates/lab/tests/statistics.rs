@@ -29,7 +29,7 @@ impl Draws {
     }
 
     fn below(&mut self, n: usize) -> usize {
-        usize::try_from(self.random.next_u64() % u64::try_from(n).unwrap()).unwrap()
+        usize::try_from(self.random.next_u64() >> 32).expect("32 bits fit") % n
     }
 
     /// Noise of variance 1 whose values have the correlation `r` with the next ones.
@@ -49,8 +49,12 @@ impl Draws {
         self.correlated(SECONDS, r).iter().map(|noise| (level * (1.0 + inside * noise)).max(1.0)).collect()
     }
 
+    fn sample(&mut self, between: f64) -> Sample {
+        Sample::of_mean(&self.trial(between, 0.15, 0.6)).expect("rates are over 0")
+    }
+
     fn arm(&mut self, trials: usize, between: f64) -> Vec<Sample> {
-        (0..trials).map(|_| Sample::of_mean(&self.trial(between, 0.15, 0.6)).unwrap()).collect()
+        (0..trials).map(|_| self.sample(between)).collect()
     }
 
     /// Flush waves: the rate falls along each wave by `depth` and comes back at once, period by period.
@@ -135,7 +139,7 @@ fn a_percentile_bootstrap_of_three_trials_fails_that_test() {
 
 /// Ratio of the first arm to the second, with what all arms say about the spread.
 fn tested(arms: &[Vec<Sample>]) -> ebbtide_lab::stats::Tested {
-    ratio(&arms[0], &arms[1], &Prior::learn(arms)).unwrap()
+    ratio(&arms[0], &arms[1], &Prior::learn(arms)).expect("arms have several trials")
 }
 
 #[test]

@@ -76,11 +76,10 @@ impl Divisions {
             let mut next = vec![f64::INFINITY; n + 1];
             let mut from_where = vec![0; n + 1];
             for end in SHORTEST * (changes + 1)..=n {
-                for from in SHORTEST * changes..=end - SHORTEST {
-                    let total = least[from] + cost(from, end);
-                    if total < next[end] {
-                        (next[end], from_where[end]) = (total, from);
-                    }
+                let beginnings = SHORTEST * changes..=end - SHORTEST;
+                let totals = beginnings.map(|from| (from, least[from] + cost(from, end)));
+                if let Some((from, total)) = totals.min_by(|a, b| a.1.total_cmp(&b.1)) {
+                    (next[end], from_where[end]) = (total, from);
                 }
             }
             least = next;

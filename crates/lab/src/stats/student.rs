@@ -18,6 +18,12 @@ pub fn t_quantile(probability: f64, df: f64) -> f64 {
     StudentsT::new(0.0, 1.0, df).expect("degrees of freedom are over 0").inverse_cdf(probability)
 }
 
+/// Share of the standard normal distribution below `value`.
+#[must_use]
+pub fn normal_below(value: f64) -> f64 {
+    Normal::standard().cdf(value)
+}
+
 /// How likely `|t|` or more is with `df` degrees of freedom (over 0).
 ///
 /// # Panics

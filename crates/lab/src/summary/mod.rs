@@ -1,33 +1,103 @@
 //! From what a run recorded to what it says.
 //!
 //! [`summarize`] is a pure function: the same run gives the same summary, so that a report can be made
-//! again from stored results.
+//! again from stored results. Trials are looked at one by one ([`window`]), put into groups of like
+//! conditions ([`group`]), summed up ([`figures`], [`limiter`]), held against each other ([`compare`]), and
+//! told ([`findings`], [`notes`]).
 
+mod compare;
+mod figures;
+mod findings;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod group;
+mod limiter;
 mod model;
+mod notes;
+mod percentiles;
+mod repeat;
+#[cfg(test)]
+mod tests;
+mod window;
+mod words;
 
 pub use model::{
     Across, ArmSummary, Bottleneck, Cause, Change, Compared, Figures, HostFigures, Limiter, Measured, Metric,
     Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary, ServerFigures, Summary, TrialCounts,
     TrialWindow, Verdict, VolumeFigures,
 };
+pub use repeat::{Repeated, compare_runs};
 
-use crate::record::{Outcome, Run};
+use group::{Figure, Parted, Priors};
+
+use crate::record::{Run, Second};
+use crate::stats::{Sample, expected_between_equals, spread};
 
 /// What a run says. Works on runs that were cut short too: an arm without trials has no figures.
 #[must_use]
 pub fn summarize(run: &Run) -> Summary {
-    let arms = run.experiment.arms.iter().map(|arm| {
-        let mut trials = TrialCounts::default();
-        for trial in run.trials.iter().filter(|trial| trial.arm == arm.name) {
-            match trial.outcome {
-                Outcome::Measured => trials.measured += 1,
-                Outcome::Disqualified { .. } => trials.disqualified += 1,
-                Outcome::Failed { .. } => trials.failed += 1,
-            }
-        }
-        ArmSummary { name: arm.name.clone(), trials, ..ArmSummary::default() }
+    let arms: Vec<Parted<'_>> = (0..run.experiment.arms.len()).map(|arm| Parted::of(run, arm)).collect();
+    let priors = Priors::learn(&arms);
+    let mut noise = noise(run, &arms);
+    let comparisons = compare::compare(run, &arms, &priors, &mut noise);
+    let mut summary = Summary {
+        arms: arms.iter().map(|arm| arm_summary(arm, &priors, run.host.cpus)).collect(),
+        comparisons,
+        noise,
+        ..Summary::default()
+    };
+    for index in 0..summary.comparisons.len() {
+        let compared = &summary.comparisons[index];
+        let side = |arm: usize, regime: Option<Regime>| figures_under(&summary.arms[arm], regime);
+        let (ours, theirs) = compared.regimes.unzip();
+        let ratio = compare::ios_ratio(side(compared.arm, ours), side(compared.baseline, theirs));
+        summary.comparisons[index].ios_per_transaction = ratio;
+    }
+    summary.findings = findings::findings(&run.experiment, &arms, &summary);
+    summary.notes = notes::notes(run, &arms, &summary);
+    summary
+}
+
+fn arm_summary(arm: &Parted<'_>, priors: &Priors, cpus: u32) -> ArmSummary {
+    let figures = |group| figures::figures(group, &priors.tps, &arm.arm.load, cpus);
+    let regimes = arm.regimes.iter().filter_map(|group| {
+        let regime = group.regime?;
+        let label = words::regime(regime, arm.arm.batch.is_some());
+        Some(RegimeSummary { regime, label, figures: figures(group)? })
     });
-    Summary { arms: arms.collect(), ..Summary::default() }
+    ArmSummary { whole: figures(&arm.whole), regimes: regimes.collect(), ..arm.summary() }
+}
+
+/// An arm's figures under a comparison's conditions.
+fn figures_under(arm: &ArmSummary, regime: Option<Regime>) -> Option<&Figures> {
+    match regime {
+        Some(regime) if !arm.regimes.is_empty() => {
+            arm.regimes.iter().find(|part| part.regime == regime).map(|part| &part.figures)
+        }
+        _ => arm.whole.as_ref(),
+    }
+}
+
+fn noise(run: &Run, arms: &[Parted<'_>]) -> Noise {
+    let samples: Vec<Vec<Sample>> =
+        arms.iter().flat_map(Parted::groups).map(|group| group.samples(Figure::Tps)).collect();
+    let between = spread(&samples);
+    let several: Vec<f64> =
+        samples.iter().map(Vec::len).filter(|trials| *trials > 1).map(|trials| trials as f64).collect();
+    let trials = crate::stats::series::median(&several);
+    let members = || arms.iter().flat_map(|arm| &arm.whole.members);
+    let seconds: Vec<&Second> = members().flat_map(|member| member.seconds.iter().copied()).collect();
+    let host = figures::host(&seconds);
+    Noise {
+        between_trials: between.map(|(spread, _)| spread),
+        expected_aa: between.map(|(spread, df)| expected_between_equals(spread, df, trials)),
+        observed_aa: None,
+        floor: compare::LEAST,
+        steal_cpus: host.steal_cpus,
+        worst_steal_cpus: members()
+            .map(|member| figures::host(&member.seconds).steal_cpus)
+            .fold(0.0, f64::max),
+        other_cpus: host.other_cpus,
+        load_before: run.host.load_before,
+    }
 }

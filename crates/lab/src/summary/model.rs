@@ -263,28 +263,30 @@ pub struct VolumeFigures {
     pub limits: LimitShares,
 }
 
-/// The server: means over the seconds of all trials.
+/// The server: means over the seconds of all trials; none where this server does not tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerFigures {
     /// Checkpoint age, bytes.
-    pub checkpoint_age: f64,
-    /// Checkpoint age as a share of the most that it may become; none where the server does not tell.
+    pub checkpoint_age: Option<f64>,
+    /// Checkpoint age as a share of the one at which writers wait.
     pub checkpoint_share: Option<f64>,
     /// Share of the buffer pool's pages that were dirty.
-    pub dirty_share: f64,
+    pub dirty_share: Option<f64>,
     /// Share of the page requests that missed the buffer pool.
-    pub miss_share: f64,
+    pub miss_share: Option<f64>,
     /// Of the pages flushed, the share that the LRU list flushed to make room.
-    pub lru_share: f64,
+    pub lru_share: Option<f64>,
+    /// Pages flushed a second because the redo log was about to be full.
+    pub sync_flushed: Option<f64>,
     /// Waits for a free page a second.
-    pub wait_free: f64,
+    pub wait_free: Option<f64>,
     /// Waits of the log buffer a second.
-    pub log_waits: f64,
+    pub log_waits: Option<f64>,
     /// Row lock waits a second.
-    pub row_lock_waits: f64,
+    pub row_lock_waits: Option<f64>,
     /// Threads running.
-    pub threads_running: f64,
-    /// Share of the time in which a thread waited for the redo log's file; none where it is not known.
+    pub threads_running: Option<f64>,
+    /// Mean number of threads that waited for the redo log's file.
     pub redo_wait: Option<f64>,
 }
 

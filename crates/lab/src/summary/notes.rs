@@ -1,0 +1,154 @@
+//! What a reader must know before believing a run.
+
+use super::compare::primary;
+use super::group::Parted;
+use super::model::{Bottleneck, Cause, Note, Summary, Verdict};
+use super::words::{figure, list, percent};
+use crate::record::{Outcome, Run, Trial};
+
+/// From this many processors of strangers' work on the machine was busy.
+const STRANGERS: f64 = 0.25;
+
+/// From this share of the processors on the hypervisor took away too much.
+const STOLEN: f64 = 0.02;
+
+/// A volume that answers later than this is not what it pretends to be, us.
+const PACING_US: f64 = 500.0;
+
+/// More of the measured time than this was warm-up.
+const LONG_WARM_UP: f64 = 0.25;
+
+pub(super) fn notes(run: &Run, arms: &[Parted<'_>], summary: &Summary) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    let mut say = |arm: Option<&str>, text: String| {
+        notes.push(Note { arm: arm.map(str::to_owned), text });
+    };
+    for compared in summary.comparisons.iter().filter(|compared| compared.equal) {
+        if matches!(compared.verdict, Verdict::Faster | Verdict::Slower) {
+            let size = primary(compared).map_or(0.0, |ratio| ratio.ratio.ln().abs().exp_m1());
+            say(
+                None,
+                format!(
+                    "Equal arms differed by {}: nothing in this run that is not much larger can be believed.",
+                    percent(size)
+                ),
+            );
+        }
+    }
+    for (parted, arm) in arms.iter().zip(&summary.arms) {
+        for text in trials(parted, run).into_iter().chain(steadiness(parted)) {
+            say(Some(&arm.name), text);
+        }
+        if let Some(figures) = &arm.whole {
+            if figures.limiter.what == Bottleneck::Processors {
+                say(
+                    Some(&arm.name),
+                    format!(
+                        "The processors of this machine were {} busy: its ratios to other arms are of processors, and not of volumes.",
+                        percent(figures.limiter.share)
+                    ),
+                );
+            }
+            if figures.host.pacing_p99_us > PACING_US {
+                say(
+                    Some(&arm.name),
+                    format!(
+                        "The volumes answered up to {} us later than they should (99th percentile): this machine was too busy to pace them.",
+                        figure(figures.host.pacing_p99_us)
+                    ),
+                );
+            }
+        }
+    }
+    for text in machine(run, summary) {
+        say(None, text);
+    }
+    notes
+}
+
+fn repeats(trials: &[&Trial]) -> String {
+    let numbers: Vec<String> = trials.iter().map(|trial| (trial.repeat + 1).to_string()).collect();
+    if numbers.len() == 1 { format!("Trial {}", numbers[0]) } else { format!("Trials {}", list(&numbers)) }
+}
+
+/// Trials that do not count, too few of them, and what the runner noted.
+fn trials(parted: &Parted<'_>, run: &Run) -> Vec<String> {
+    let mut texts = Vec::new();
+    let of_arm = run.trials.iter().filter(|trial| trial.arm == parted.arm.name);
+    for trial in of_arm {
+        let name = repeats(&[trial]);
+        match &trial.outcome {
+            Outcome::Measured => {}
+            Outcome::Disqualified { why } => texts.push(format!("{name} is in no figure: {why}.")),
+            Outcome::Failed { why, .. } => texts.push(format!("{name} failed: {why}.")),
+        }
+        texts.extend(trial.notes.iter().map(|note| format!("{name}: {note}")));
+    }
+    match parted.counts.measured {
+        0 => texts.push("No trial was measured.".to_owned()),
+        1 => texts.push("One trial only: how far its figures would spread is not known.".to_owned()),
+        2 => texts.push("Two trials only: the intervals are very wide.".to_owned()),
+        _ => {}
+    }
+    texts
+}
+
+fn steadiness(parted: &Parted<'_>) -> Vec<String> {
+    let mut texts = Vec::new();
+    for looked in &parted.looked {
+        let (window, name) = (&looked.window, repeats(&[looked.trial]));
+        for change in window.changes.iter().filter(|change| change.cause == Cause::Unknown) {
+            texts.push(format!(
+                "{name} was not steady: its level changed after {} s, for no cause that was recorded.",
+                figure(change.t_s)
+            ));
+        }
+        if looked.unsettled {
+            texts.push(format!(
+                "{name} was not steady: it had not settled after half of the time. Measure for longer."
+            ));
+        } else if window.steady && window.from_s > LONG_WARM_UP * window.to_s {
+            texts.push(format!("{name}: the first {} s were cut as warm-up.", figure(window.from_s)));
+        }
+        if looked.drifts {
+            let way = if window.drift > 0.0 { "rose" } else { "fell" };
+            texts.push(format!(
+                "{name} was not steady: it {way} by {} over its window.",
+                percent(window.drift.abs())
+            ));
+        }
+    }
+    let waving: Vec<&Trial> =
+        parted.looked.iter().filter(|looked| looked.waves).map(|looked| looked.trial).collect();
+    if !waving.is_empty() {
+        texts.push(format!(
+            "{} went up and down in waves, as flushing does: few of them fit into the window.",
+            repeats(&waving)
+        ));
+    }
+    texts
+}
+
+fn machine(run: &Run, summary: &Summary) -> Vec<String> {
+    let cpus = f64::from(run.host.cpus.max(1));
+    let mut texts = Vec::new();
+    let noise = &summary.noise;
+    if noise.worst_steal_cpus > STOLEN * cpus {
+        texts.push(format!(
+            "The hypervisor took up to {} processors away during a trial: repeat the run on a quieter machine.",
+            figure(noise.worst_steal_cpus)
+        ));
+    }
+    if run.host.load_before > STRANGERS * cpus {
+        texts.push(format!(
+            "The machine had a load of {} before the run began: other programs shared it.",
+            figure(run.host.load_before)
+        ));
+    }
+    let planned =
+        run.experiment.arms.len() * usize::try_from(run.experiment.trial.repeats).unwrap_or(usize::MAX);
+    if run.trials.len() < planned {
+        texts.push(format!("The run is not complete: {} of {planned} trials were run.", run.trials.len()));
+    }
+    texts
+}

@@ -1,0 +1,369 @@
+//! What a run says, on runs whose truth is known.
+
+use ebbtide_load::Arrival;
+use proptest::prelude::*;
+
+use super::fixture::{report, run, trial};
+use super::*;
+use crate::experiment::{Batch, Comparison, Role};
+use crate::record::{Outcome, Trial};
+
+/// Rates that waver by 4% around a level, differently from trial to trial.
+fn rates(level: f64, seconds: u32, turn: u32) -> Vec<f64> {
+    (0..seconds).map(|i| level * (1.0 + 0.01 * f64::from((i * 7 + turn * 3) % 9) - 0.04)).collect()
+}
+
+/// Three trials at about a level.
+fn three(arm: &str, level: f64) -> Vec<Trial> {
+    (0..3)
+        .map(|repeat| trial(arm, repeat, &rates(level * (1.0 + 0.01 * f64::from(repeat)), 60, repeat)))
+        .collect()
+}
+
+fn set(trials: &mut [Trial], change: impl Fn(usize, &mut Second)) {
+    for trial in trials {
+        trial.seconds.iter_mut().enumerate().for_each(|(place, second)| change(place, second));
+    }
+}
+
+fn notes_of<'a>(summary: &'a Summary, arm: &str) -> Vec<&'a str> {
+    summary
+        .notes
+        .iter()
+        .filter(|note| note.arm.as_deref() == Some(arm))
+        .map(|note| note.text.as_str())
+        .collect()
+}
+
+#[test]
+fn a_large_difference_is_told_with_its_interval_and_its_cause() {
+    let mut run = run(&["default", "tuned"]);
+    run.trials = [three("default", 350.0), three("tuned", 4300.0)].concat();
+    let summary = summarize(&run);
+    let compared = &summary.comparisons[0];
+    assert_eq!(compared.verdict, Verdict::Faster);
+    let interval = compared.tps.unwrap().interval.unwrap();
+    assert!(interval.contains(4300.0 / 350.0) && interval.high / interval.low < 1.1, "{interval:?}");
+    assert_eq!(
+        summary.findings[0],
+        "tuned carries 12.3 times the transactions of default (12.0 to 12.6, 95%); both wait for the volume's \
+         IOPS limit 99% of the time: 0.69 I/Os a transaction against 8.49."
+    );
+    assert_eq!(summary.arms[0].whole.as_ref().unwrap().limiter.what, Bottleneck::VolumeIops);
+    assert_eq!(summary.notes, []);
+}
+
+#[test]
+fn equal_arms_are_called_so_and_set_the_floor() {
+    let mut run = run(&["one", "two"]);
+    let spec = run.experiment.arms[0].volumes[&Role::Data].clone();
+    run.experiment.arms[1].volumes.insert(Role::Data, spec);
+    run.trials = [three("one", 1000.0), three("two", 1012.0)].concat();
+    let summary = summarize(&run);
+    let compared = &summary.comparisons[0];
+    assert!(compared.equal);
+    assert_eq!(compared.verdict, Verdict::NoDifferenceSeen);
+    assert!((summary.noise.observed_aa.unwrap() - 0.012).abs() < 1e-6);
+    assert_eq!(summary.noise.floor, summary.noise.observed_aa.unwrap());
+    assert!(summary.findings[0].starts_with("no difference seen between two and one, which are equal"));
+}
+
+#[test]
+fn equal_arms_that_differ_discredit_the_run() {
+    let mut run = run(&["one", "two"]);
+    let spec = run.experiment.arms[0].volumes[&Role::Data].clone();
+    run.experiment.arms[1].volumes.insert(Role::Data, spec);
+    run.trials = [three("one", 1000.0), three("two", 1300.0)].concat();
+    let summary = summarize(&run);
+    assert_eq!(summary.comparisons[0].verdict, Verdict::Faster, "the floor does not hide it");
+    assert!(summary.notes[0].text.starts_with("Equal arms differed by 30%"), "{:?}", summary.notes);
+}
+
+#[test]
+fn a_difference_below_the_floor_is_none() {
+    let mut run = run(&["one", "two"]);
+    let same = |arm: &str, level: f64| (0..5).map(|n| trial(arm, n, &[level; 60])).collect::<Vec<_>>();
+    run.trials = [same("one", 1000.0), same("two", 1008.0)].concat();
+    let summary = summarize(&run);
+    assert_eq!(summary.comparisons[0].verdict, Verdict::NoDifferenceSeen);
+    assert_eq!(summary.comparisons[0].smallest_effect, Some(0.01));
+}
+
+#[test]
+fn one_trial_has_a_ratio_and_no_verdict() {
+    let mut run = run(&["one", "two"]);
+    run.trials = vec![trial("one", 0, &rates(100.0, 60, 0)), trial("two", 0, &rates(900.0, 60, 0))];
+    let summary = summarize(&run);
+    let compared = &summary.comparisons[0];
+    assert!(matches!(compared.verdict, Verdict::NotComparable { .. }));
+    let ratio = compared.tps.unwrap();
+    assert!((ratio.ratio - 9.0).abs() < 1e-9 && ratio.interval.is_none());
+    assert!(
+        summary.findings[0].contains("9.00 times") && summary.findings[0].contains("one trial: no interval")
+    );
+    assert!(notes_of(&summary, "one")[0].starts_with("One trial only"));
+}
+
+#[test]
+fn trials_that_do_not_count_are_in_no_figure_and_are_told() {
+    let mut run = run(&["one"]);
+    run.trials = three("one", 1000.0);
+    let mut slow = trial("one", 3, &rates(10.0, 60, 0));
+    slow.outcome = Outcome::Disqualified { why: "the generator lagged".into() };
+    let mut dead = trial("one", 4, &[]);
+    dead.outcome = Outcome::Failed { why: "the server died".into(), log: vec![] };
+    run.trials.extend([slow, dead]);
+    let summary = summarize(&run);
+    let arm = &summary.arms[0];
+    assert_eq!(arm.trials, TrialCounts { measured: 3, disqualified: 1, failed: 1 });
+    assert!(arm.whole.as_ref().unwrap().tps.min > 900.0);
+    let notes = notes_of(&summary, "one");
+    assert!(notes[0].contains("Trial 4") && notes[0].contains("lagged"), "{notes:?}");
+    assert!(notes[1].contains("Trial 5") && notes[1].contains("died"), "{notes:?}");
+    assert!(
+        summary.findings[0].starts_with("one carries 1,010 transactions a second"),
+        "{:?}",
+        summary.findings
+    );
+}
+
+/// A volume whose credits end after 30 of 60 seconds, and the rate with them.
+fn bursting(arm: &str) -> Vec<Trial> {
+    let mut trials = three(arm, 900.0);
+    set(&mut trials, |place, second| {
+        let volume = second.volumes.get_mut(&Role::Data).unwrap();
+        let left = 1.0 - f64::from(u32::try_from(place).unwrap()) / 30.0;
+        volume.credits = Some(left.max(0.001));
+        if place >= 30 {
+            second.load.tps *= 0.1;
+        } else {
+            volume.limits = Default::default();
+        }
+    });
+    trials
+}
+
+#[test]
+fn an_arm_is_split_where_its_credits_end_and_compared_like_with_like() {
+    let mut run = run(&["gp3", "gp2", "gp2 too"]);
+    run.experiment.comparisons.push(Comparison { axis: "volume".into(), arm: 2, baseline: 1 });
+    run.trials = [three("gp3", 900.0), bursting("gp2"), bursting("gp2 too")].concat();
+    let summary = summarize(&run);
+    let arm = &summary.arms[1];
+    let labels: Vec<&str> = arm.regimes.iter().map(|regime| regime.label.as_str()).collect();
+    assert_eq!(labels, ["credits left", "credits used up"]);
+    let change = &arm.windows[0].changes;
+    assert_eq!(change.len(), 1, "{change:?}");
+    assert!(change[0].cause == Cause::CreditsEnded && (change[0].t_s - 30.0).abs() <= 1.0, "{change:?}");
+    assert!(arm.windows[0].steady, "a known change is no unsteadiness: {:?}", arm.windows[0]);
+    let verdicts: Vec<_> =
+        summary.comparisons.iter().map(|c| (c.arm, c.baseline, c.label.as_str(), &c.verdict)).collect();
+    assert_eq!(
+        verdicts,
+        [
+            (1, 0, "credits left", &Verdict::NoDifferenceSeen),
+            (1, 0, "credits used up", &Verdict::Slower),
+            (2, 0, "credits left", &Verdict::NoDifferenceSeen),
+            (2, 0, "credits used up", &Verdict::Slower),
+            (2, 1, "credits left", &Verdict::NoDifferenceSeen),
+            (2, 1, "credits used up", &Verdict::NoDifferenceSeen),
+        ]
+    );
+    let story = summary.findings.iter().find(|text| text.starts_with("gp2: its credits end")).unwrap();
+    assert!(
+        story.contains("after 30.0 s") && story.contains("credits used up: 90.9 transactions"),
+        "{story}"
+    );
+}
+
+#[test]
+fn a_batch_job_makes_two_regimes() {
+    let mut run = run(&["alone", "with"]);
+    for arm in &mut run.experiment.arms {
+        arm.batch = Some(Batch { start_s: 20, end_s: None, connections: 1, sql: "SELECT 1".into() });
+    }
+    let mut with = three("with", 900.0);
+    set(&mut with, |place, second| second.load.tps *= if place >= 20 { 0.5 } else { 1.0 });
+    run.trials = [three("alone", 900.0), with].concat();
+    let summary = summarize(&run);
+    let labels: Vec<_> = summary.comparisons.iter().map(|c| (c.label.as_str(), &c.verdict)).collect();
+    assert_eq!(
+        labels,
+        [("without the batch job", &Verdict::NoDifferenceSeen), ("with the batch job", &Verdict::Slower)]
+    );
+    assert_eq!(summary.arms[1].windows[0].changes[0].cause, Cause::BatchJoined);
+}
+
+#[test]
+fn a_change_that_nothing_explains_is_split_where_all_trials_show_it() {
+    let mut run = run(&["one"]);
+    let mut trials = three("one", 900.0);
+    set(&mut trials, |place, second| second.load.tps *= if place >= 35 { 0.4 } else { 1.0 });
+    run.trials = trials;
+    // The volume's own rates stay: no ceiling moved.
+    let summary = summarize(&run);
+    let arm = &summary.arms[0];
+    assert_eq!(arm.regimes.len(), 2, "{:?}", arm.windows);
+    assert!(arm.windows.iter().all(|window| !window.steady && window.changes[0].cause == Cause::Unknown));
+    assert!(notes_of(&summary, "one")[0].contains("was not steady"));
+
+    set(&mut run.trials[..1], |place, second| second.load.tps *= if place >= 35 { 2.5 } else { 1.0 });
+    assert!(summarize(&run).arms[0].regimes.is_empty(), "the trials do not agree");
+}
+
+#[test]
+fn a_ceiling_that_moves_explains_a_change() {
+    let mut run = run(&["one"]);
+    let mut trials = three("one", 900.0);
+    set(&mut trials, |place, second| {
+        if place >= 35 {
+            second.load.tps *= 0.4;
+            let volume = second.volumes.get_mut(&Role::Data).unwrap();
+            (volume.consumed_iops, volume.read_mib, volume.write_mib) = (1200.0, 6.0, 12.0);
+        }
+    });
+    run.trials = trials;
+    let window = &summarize(&run).arms[0].windows[0];
+    assert_eq!(window.changes[0].cause, Cause::CeilingChanged);
+    assert!(window.steady);
+}
+
+#[test]
+fn a_ramp_is_not_steady_and_waves_are() {
+    let mut run = run(&["ramp", "waves"]);
+    let ramp: Vec<f64> =
+        rates(900.0, 60, 0).iter().zip(0..).map(|(tps, i)| tps * (1.0 + f64::from(i) / 100.0)).collect();
+    let waves: Vec<f64> = rates(900.0, 90, 0)
+        .iter()
+        .zip(0..)
+        .map(|(tps, i)| tps * if i / 20 % 2 == 0 { 1.0 } else { 0.5 })
+        .collect();
+    run.trials = vec![trial("ramp", 0, &ramp), trial("waves", 0, &waves)];
+    let summary = summarize(&run);
+    assert!(!summary.arms[0].windows[0].steady && summary.arms[0].windows[0].drift > 0.3);
+    assert!(notes_of(&summary, "ramp").iter().any(|note| note.contains("rose by")), "{:?}", summary.notes);
+    assert!(summary.arms[1].windows[0].steady && summary.arms[1].regimes.is_empty());
+    assert!(notes_of(&summary, "waves").iter().any(|note| note.contains("in waves")), "{:?}", summary.notes);
+}
+
+#[test]
+fn a_warm_up_is_in_no_figure() {
+    let mut run = run(&["one"]);
+    run.trials = three("one", 900.0);
+    set(&mut run.trials, |place, second| second.load.tps *= if place < 10 { 0.2 } else { 1.0 });
+    let summary = summarize(&run);
+    assert_eq!(summary.arms[0].windows[0].from_s, 10.0);
+    assert!(summary.arms[0].whole.as_ref().unwrap().tps.mean > 890.0);
+    assert!(summary.arms[0].regimes.is_empty());
+}
+
+#[test]
+fn processors_that_limit_are_told() {
+    let mut run = run(&["one"]);
+    run.trials = three("one", 900.0);
+    set(&mut run.trials, |_, second| {
+        second.host.busy_cpus = 1.97;
+        second.volumes.get_mut(&Role::Data).unwrap().limits = Default::default();
+    });
+    let summary = summarize(&run);
+    assert_eq!(summary.arms[0].whole.as_ref().unwrap().limiter.what, Bottleneck::Processors);
+    assert!(
+        notes_of(&summary, "one")[0].contains("of processors, and not of volumes"),
+        "{:?}",
+        summary.notes
+    );
+}
+
+#[test]
+fn an_open_loop_is_judged_by_its_response_time() {
+    let mut run = run(&["gp2", "gp3"]);
+    for arm in &mut run.experiment.arms {
+        arm.load.arrival = Arrival::Poisson { per_second: 100.0 };
+    }
+    run.trials = [three("gp2", 100.0), three("gp3", 100.0)].concat();
+    for (index, trial) in run.trials.iter_mut().enumerate() {
+        let slow = if trial.arm == "gp2" { 120_000.0 } else { 12_000.0 };
+        trial.load =
+            Some(report(slow * (1.0 + 0.01 * f64::from(u32::try_from(index % 3).unwrap())), 2.0 * slow));
+        trial.seconds.iter_mut().for_each(|second| second.volumes.clear());
+    }
+    let summary = summarize(&run);
+    let compared = &summary.comparisons[0];
+    assert_eq!((compared.metric, &compared.verdict), (Metric::P95, &Verdict::Faster));
+    assert_eq!(summary.arms[0].whole.as_ref().unwrap().limiter.what, Bottleneck::OfferedRate);
+    let text = &summary.findings[0];
+    assert!(
+        text.starts_with(
+            "gp3 answers faster than gp2: 95% of the transactions within 12.1 ms against 121 ms"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn many_arms_without_a_difference_share_a_sentence() {
+    let names = ["base", "a", "b", "c", "d"];
+    let mut run = run(&names);
+    run.trials = names.iter().flat_map(|arm| three(arm, 500.0)).collect();
+    let summary = summarize(&run);
+    assert!(
+        summary.findings[0].starts_with("No difference from base seen for a, b, c and d; a difference of")
+    );
+    assert_eq!(summary.findings.len(), 2, "{:?}", summary.findings);
+}
+
+#[test]
+fn runs_that_agree_overlap_and_others_do_not() {
+    let full = |level: f64| {
+        let mut run = run(&["default", "tuned"]);
+        run.trials = [three("default", 100.0), three("tuned", level)].concat();
+        summarize(&run)
+    };
+    let agreed = compare_runs(&[full(1200.0), full(1203.0), full(1198.0)]);
+    assert_eq!((agreed.len(), agreed[0].overlap, agreed[0].ratios.len()), (1, Some(true), 3));
+    assert!(agreed[0].text.ends_with("the intervals of all runs overlap."), "{}", agreed[0].text);
+    assert_eq!(compare_runs(&[full(1200.0), full(1500.0)])[0].overlap, Some(false));
+    assert!(compare_runs(&[full(1200.0)]).is_empty());
+}
+
+#[test]
+fn a_run_that_was_cut_short_is_summed_up() {
+    let mut run = run(&["one", "two"]);
+    assert_eq!(summarize(&run).arms.len(), 2);
+    run.trials = vec![trial("one", 0, &[0.0; 30])];
+    let summary = summarize(&run);
+    assert!(matches!(summary.comparisons[0].verdict, Verdict::NotComparable { .. }));
+    assert_eq!(summary.arms[0].whole.as_ref().unwrap().per_transaction, None);
+    assert!(summary.notes.iter().any(|note| note.text.starts_with("The run is not complete: 1 of 6")));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_run_is_summed_up_in_finite_figures(
+        trials in prop::collection::vec(prop::collection::vec(prop_oneof![Just(0.0), 0.01..1e6_f64], 0..70), 0..6),
+        credits in prop::option::of(0.0..1.0_f64),
+        open in any::<bool>(),
+    ) {
+        let mut run = run(&["one", "two", "three"]);
+        if open {
+            run.experiment.arms[1].load.arrival = Arrival::Fixed { per_second: 10.0 };
+        }
+        run.trials = trials
+            .iter()
+            .zip(0_u32..)
+            .map(|(rates, n)| trial(["one", "two", "three"][usize::try_from(n % 3).unwrap()], n / 3, rates))
+            .collect();
+        for second in run.trials.iter_mut().flat_map(|trial| &mut trial.seconds) {
+            if second.load.tps == 0.0 {
+                second.load = Default::default();
+            }
+            second.volumes.entry(Role::Redo).or_default().credits = credits;
+        }
+        let summary = summarize(&run);
+        let text = serde_json::to_string(&summary).unwrap();
+        let back: Summary = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(back, summary);
+    }
+}

@@ -1,0 +1,249 @@
+//! What the series of a trial says: where its warm-up ends, which conditions it went through, and whether
+//! it was steady in each.
+
+use super::model::{Cause, Change, Part, Regime, TrialWindow};
+use crate::experiment::{Arm, Batch};
+use crate::record::{Second, Trial, VolumeSecond};
+use crate::stats::level::SHORTEST;
+use crate::stats::{level_changes, series, trend, warm_up};
+use ebbtide_load::Arrival;
+
+/// Credits are gone at this share of the bucket: what is left is what flows in from second to second.
+const GONE: f64 = 0.005;
+
+/// They are back at this share.
+const BACK: f64 = 0.02;
+
+/// From this share of a second on a limit holds a volume.
+const HELD: f64 = 0.8;
+
+/// A ceiling that moved by less than this share is the same ceiling.
+const CEILING: f64 = 0.10;
+
+/// A trial, looked at: its window, and which of its seconds count.
+#[derive(Debug, Clone)]
+pub(super) struct Looked<'a> {
+    pub(super) trial: &'a Trial,
+    pub(super) window: TrialWindow,
+    /// Places of the seconds of each of the window's parts.
+    pub(super) picks: Vec<Vec<usize>>,
+    /// Whether the level goes up and down, as flushing makes it, without a change for good.
+    pub(super) waves: bool,
+    /// Whether a part drifts so that it does not settle within its first half.
+    pub(super) unsettled: bool,
+    /// Whether a part drifts.
+    pub(super) drifts: bool,
+}
+
+/// A part under way: its regime and its seconds.
+struct Stretch {
+    regime: Regime,
+    seconds: std::ops::Range<usize>,
+}
+
+pub(super) fn look<'a>(trial: &'a Trial, arm: &Arm) -> Looked<'a> {
+    let seconds = &trial.seconds;
+    let course = course(seconds, arm.load.arrival);
+    let stretches = stretches(seconds, arm.batch.as_ref());
+    let mut looked = Looked {
+        trial,
+        window: TrialWindow {
+            repeat: trial.repeat,
+            from_s: 0.0,
+            to_s: seconds.last().map_or(0.0, |second| second.t_s),
+            steady: true,
+            drift: 0.0,
+            changes: known_changes(seconds, &stretches),
+            parts: Vec::new(),
+        },
+        picks: Vec::new(),
+        waves: false,
+        unsettled: false,
+        drifts: false,
+    };
+    let mut phase = 0;
+    for (index, stretch) in stretches.iter().enumerate() {
+        let last = index + 1 == stretches.len();
+        phase = looked.add_stretch(stretch, index == 0, last, &course, phase);
+    }
+    looked.window.from_s = looked.window.parts.first().map_or(0.0, |part| part.from_s);
+    looked.window.changes.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+    looked
+}
+
+/// The figure that must be steady: the rate in a closed loop, the response time where the rate is given.
+fn course(seconds: &[Second], arrival: Arrival) -> Vec<f64> {
+    let closed = arrival.per_second().is_none();
+    seconds.iter().map(|second| if closed { second.load.tps } else { second.load.p95_us }).collect()
+}
+
+impl Looked<'_> {
+    /// Cuts a stretch's transients, splits it where its level changes, and judges the pieces. Answers with
+    /// the phase that the next stretch begins in.
+    fn add_stretch(&mut self, stretch: &Stretch, first: bool, last: bool, course: &[f64], phase: u32) -> u32 {
+        // The second in which conditions changed belongs to neither side.
+        let from = stretch.seconds.start + usize::from(!first);
+        let to = stretch.seconds.end - usize::from(!last);
+        if to <= from {
+            return phase;
+        }
+        let mut cut = warm_up(&course[from..to]);
+        // A cut of half may be a drift that has no end: then all of it is kept, and judged.
+        if 2 * cut + 5 > to - from && trend(&course[from..to]).drifts {
+            (cut, self.unsettled) = (0, true);
+        }
+        let begin = from + cut;
+        let places = self.lasting(begin, &course[begin..to]);
+        let mut phase = phase;
+        let ends: Vec<usize> = places.iter().copied().chain([to]).collect();
+        let mut start = begin;
+        for end in ends {
+            if start > begin {
+                phase += 1;
+                let cause = ceiling_change(&self.trial.seconds, begin..start, start..end);
+                self.window.steady &= cause == Cause::CeilingChanged;
+                self.window.changes.push(Change { t_s: self.begin_of(start), cause });
+            }
+            self.add_part(Regime { phase, ..stretch.regime }, start..end, course);
+            start = end;
+        }
+        phase
+    }
+
+    /// Changes of level for good. Levels that come back are waves.
+    fn lasting(&mut self, begin: usize, course: &[f64]) -> Vec<usize> {
+        let places = level_changes(course);
+        let bounds: Vec<usize> =
+            [0].into_iter().chain(places.iter().copied()).chain([course.len()]).collect();
+        let levels: Vec<f64> =
+            bounds.windows(2).map(|part| series::mean(&course[part[0]..part[1]])).collect();
+        let steps: Vec<f64> = levels.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        if steps.len() > 1 && steps.windows(2).any(|pair| pair[0] * pair[1] < 0.0) {
+            self.waves = true;
+            return Vec::new();
+        }
+        places.into_iter().map(|place| begin + place).collect()
+    }
+
+    fn add_part(&mut self, regime: Regime, seconds: std::ops::Range<usize>, course: &[f64]) {
+        let line = trend(&course[seconds.clone()]);
+        if line.drift.abs() > self.window.drift.abs() {
+            self.window.drift = line.drift;
+        }
+        self.drifts |= line.drifts && !self.waves;
+        self.window.steady &= !self.drifts;
+        let tps: Vec<f64> =
+            self.trial.seconds[seconds.clone()].iter().map(|second| second.load.tps).collect();
+        self.window.parts.push(Part {
+            regime,
+            from_s: self.begin_of(seconds.start),
+            to_s: self.trial.seconds[seconds.end - 1].t_s,
+            tps: series::mean(&tps),
+        });
+        self.picks.push(seconds.collect());
+    }
+
+    /// When a second began.
+    fn begin_of(&self, place: usize) -> f64 {
+        begin_of(&self.trial.seconds, place)
+    }
+
+    /// Forgets the changes without a known cause: the trials of the arm do not agree on them, so that their
+    /// parts cannot be held against each other.
+    pub(super) fn forget_phases(&mut self) {
+        for part in &mut self.window.parts {
+            part.regime.phase = 0;
+        }
+    }
+
+    /// How many phases each known condition has, in order: what trials of an arm must agree on.
+    pub(super) fn shape(&self) -> Vec<Regime> {
+        self.window.parts.iter().map(|part| part.regime).collect()
+    }
+}
+
+fn begin_of(seconds: &[Second], place: usize) -> f64 {
+    if place == 0 { 0.0 } else { seconds[place - 1].t_s }
+}
+
+/// The stretches of a trial in which all known conditions are the same.
+fn stretches(seconds: &[Second], batch: Option<&Batch>) -> Vec<Stretch> {
+    let mut gone = None;
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for (place, second) in seconds.iter().enumerate() {
+        gone = credits_gone(second, gone);
+        let joined = batch.is_some_and(|batch| {
+            let since = begin_of(seconds, place);
+            since >= f64::from(batch.start_s) && batch.end_s.is_none_or(|end| since < f64::from(end))
+        });
+        let regime = Regime { batch: joined, credits_gone: gone, phase: 0 };
+        match stretches.last_mut() {
+            Some(last) if last.regime == regime => last.seconds.end = place + 1,
+            _ => stretches.push(Stretch { regime, seconds: place..place + 1 }),
+        }
+    }
+    join_short(stretches)
+}
+
+/// A condition that lasts a few seconds is a crossing, and goes to what was before it.
+fn join_short(stretches: Vec<Stretch>) -> Vec<Stretch> {
+    let mut joined: Vec<Stretch> = Vec::new();
+    for stretch in stretches {
+        match joined.last_mut() {
+            Some(last) if last.regime == stretch.regime || stretch.seconds.len() < SHORTEST => {
+                last.seconds.end = stretch.seconds.end;
+            }
+            Some(last) if last.seconds.len() < SHORTEST => {
+                *last = Stretch { seconds: last.seconds.start..stretch.seconds.end, ..stretch };
+            }
+            _ => joined.push(stretch),
+        }
+    }
+    joined
+}
+
+/// Whether a volume has used up its credits; none where no volume has any.
+fn credits_gone(second: &Second, before: Option<bool>) -> Option<bool> {
+    let least = second.volumes.values().filter_map(|volume| volume.credits).min_by(f64::total_cmp)?;
+    Some(if before == Some(true) { least < BACK } else { least <= GONE })
+}
+
+fn known_changes(seconds: &[Second], stretches: &[Stretch]) -> Vec<Change> {
+    let change = |pair: &[Stretch]| {
+        let (before, after) = (pair[0].regime, pair[1].regime);
+        let t_s = begin_of(seconds, pair[1].seconds.start);
+        let batch = (before.batch != after.batch).then_some(if after.batch {
+            Cause::BatchJoined
+        } else {
+            Cause::BatchLeft
+        });
+        let ended = if after.credits_gone == Some(true) { Cause::CreditsEnded } else { Cause::CreditsBack };
+        let credits = (before.credits_gone != after.credits_gone).then_some(ended);
+        batch.into_iter().chain(credits).map(move |cause| Change { t_s, cause }).collect::<Vec<_>>()
+    };
+    stretches.windows(2).flat_map(change).collect()
+}
+
+/// Whether a volume was held by a limit before and after a change, and the ceiling moved.
+fn ceiling_change(
+    seconds: &[Second],
+    before: std::ops::Range<usize>,
+    after: std::ops::Range<usize>,
+) -> Cause {
+    let mean = |places: std::ops::Range<usize>, role, figure: fn(&VolumeSecond) -> f64| {
+        let figures: Vec<f64> =
+            seconds[places].iter().filter_map(|second| second.volumes.get(role)).map(figure).collect();
+        series::mean(&figures)
+    };
+    let moved = seconds[after.start].volumes.keys().any(|role| {
+        let held = |places| mean(places, role, |volume| volume.limited) >= HELD;
+        let apart = |figure| {
+            let (a, b) = (mean(before.clone(), role, figure), mean(after.clone(), role, figure));
+            (a - b).abs() > CEILING * a.max(b)
+        };
+        held(before.clone())
+            && held(after.clone())
+            && (apart(|volume| volume.consumed_iops) && apart(|volume| volume.read_mib + volume.write_mib))
+    });
+    if moved { Cause::CeilingChanged } else { Cause::Unknown }
+}
