@@ -159,6 +159,43 @@ fn the_json_holds_run_and_summary_and_replaces_the_old_one() {
 }
 
 #[test]
+fn the_queries_of_the_documentation_answer() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json/run.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let queries: Vec<&str> =
+        text.split("```sql").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(queries.len(), 3);
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = run(&["small", "large"]);
+    let rates = [100.0, 110.0, 10.0, 105.0];
+    run.trials = vec![trial("small", 0, &rates), trial("large", 0, &rates)];
+    let mut store = Store::create(dir.path(), &run).unwrap();
+    store.finish(&summarize(&run)).unwrap();
+    for query in queries {
+        let mut statement = store.database.prepare(query).unwrap();
+        let rows = statement.query([]).unwrap().mapped(|_| Ok(())).count();
+        assert_eq!(rows, 2, "{query}");
+    }
+}
+
+#[test]
+fn every_column_is_documented() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json/run.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path(), &filled()).unwrap();
+    let sql =
+        "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'";
+    let mut statement = store.database.prepare(sql).unwrap();
+    let columns = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
+    let inside_a_range = ["p95_us", "p99_us"];
+    for (table, column) in columns.unwrap().map(Result::unwrap) {
+        let told = text.contains(&format!("`{column}`")) || inside_a_range.contains(&column.as_str());
+        assert!(told, "{table}.{column} is not in docs/json/run.md");
+    }
+}
+
+#[test]
 fn a_second_is_found_by_plain_sql() {
     let dir = tempfile::tempdir().unwrap();
     let mut run = run(&["small"]);
