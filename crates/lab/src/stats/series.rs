@@ -29,6 +29,26 @@ pub fn median(series: &[f64]) -> f64 {
     }
 }
 
+/// Correlation of two series, -1 to 1; 0 where one of them does not vary.
+#[must_use]
+pub fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let product: f64 = a.iter().zip(b).map(|(x, y)| (x - mean_a) * (y - mean_b)).sum();
+    let squares = |series: &[f64], mean: f64| series.iter().map(|x| (x - mean).powi(2)).sum::<f64>();
+    let size = (squares(a, mean_a) * squares(b, mean_b)).sqrt();
+    if size > 0.0 { product / size } else { 0.0 }
+}
+
+/// A series without what another explains of it: the residuals of a straight line over the other, around
+/// the series' own mean.
+#[must_use]
+pub fn without(series: &[f64], cause: &[f64]) -> Vec<f64> {
+    let slope =
+        correlation(series, cause) * (variance(series) / variance(cause).max(f64::MIN_POSITIVE)).sqrt();
+    let middle = mean(cause);
+    series.iter().zip(cause).map(|(value, cause)| value - slope * (cause - middle)).collect()
+}
+
 /// Variance of the mean of an autocorrelated series, by overlapping batch means: the exact value of what
 /// a moving-block bootstrap of the mean would draw. Beside it its degrees of freedom: how many blocks do not
 /// overlap, less 1. Both 0 for fewer than eight values, which say nothing about it.

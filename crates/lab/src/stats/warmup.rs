@@ -1,8 +1,8 @@
 //! Where a series' warm-up ends: MSER-5 (White, 1997; White, Cobb and Spratt, 2000).
 //!
 //! The cut is the one that leaves the mean of the rest with the smallest standard error, in batches of five
-//! seconds. It assumes that the series settles within its first half; where the rule wants to cut more,
-//! [`warm_up`] says so by cutting half, and the series is not steady.
+//! seconds. It assumes that the series settles within its first third. White lets it cut half, of series that are far longer
+//! than a wave of flushing; of ours, half may be all of a wave's crest.
 
 use super::series::{Noise, mean};
 
@@ -19,7 +19,7 @@ const APART: f64 = 3.0;
 /// moves the least one to and fro, and seconds are worth keeping.
 const NEARLY_LEAST: f64 = 1.1;
 
-/// How many values at the beginning are warm-up, a multiple of five and at most half.
+/// How many values at the beginning are warm-up, a multiple of five and at most a third.
 ///
 /// MSER-5 always finds some smallest value. So that it does not cut at random what was steady from the start,
 /// a part is only cut whose mean lies over three standard errors from that of the rest, correlation counted in.
@@ -29,7 +29,7 @@ pub fn warm_up(series: &[f64]) -> usize {
         return 0;
     }
     let batches: Vec<f64> = series.chunks_exact(BATCH).map(mean).collect();
-    let errors: Vec<f64> = (0..=batches.len() / 2).map(|cut| standard_error(&batches[cut..])).collect();
+    let errors: Vec<f64> = (0..=batches.len() / 3).map(|cut| standard_error(&batches[cut..])).collect();
     let least = errors.iter().copied().fold(f64::INFINITY, f64::min);
     let cut = BATCH * errors.iter().position(|error| *error <= least * NEARLY_LEAST).unwrap_or(0);
     let (first, rest) = series.split_at(cut);

@@ -66,7 +66,7 @@ pub struct Regime {
     pub batch: bool,
     /// Whether a volume had used up its burst credits; none where no volume has any to lose.
     pub credits_gone: Option<bool>,
-    /// How many changes of level without a known cause lie before it.
+    /// How many changes of a limit's ceiling lie before it.
     pub phase: u32,
 }
 

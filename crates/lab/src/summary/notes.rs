@@ -122,7 +122,7 @@ fn steadiness(parted: &Parted<'_>) -> Vec<String> {
         parted.looked.iter().filter(|looked| looked.waves).map(|looked| looked.trial).collect();
     if !waving.is_empty() {
         texts.push(format!(
-            "{} went up and down in waves, as flushing does: few of them fit into the window.",
+            "{} went up and down in waves, as flushing does: measure for whole waves, and several of them.",
             repeats(&waving)
         ));
     }

@@ -195,20 +195,40 @@ fn a_batch_job_makes_two_regimes() {
 }
 
 #[test]
-fn a_change_that_nothing_explains_is_split_where_all_trials_show_it() {
+fn a_change_that_nothing_explains_is_told_and_splits_nothing() {
     let mut run = run(&["one"]);
-    let mut trials = three("one", 900.0);
-    set(&mut trials, |place, second| second.load.tps *= if place >= 35 { 0.4 } else { 1.0 });
-    run.trials = trials;
+    run.trials = three("one", 900.0);
     // The volume's own rates stay: no ceiling moved.
+    set(&mut run.trials, |place, second| second.load.tps *= if place >= 35 { 0.4 } else { 1.0 });
     let summary = summarize(&run);
     let arm = &summary.arms[0];
-    assert_eq!(arm.regimes.len(), 2, "{:?}", arm.windows);
     assert!(arm.windows.iter().all(|window| !window.steady && window.changes[0].cause == Cause::Unknown));
-    assert!(notes_of(&summary, "one")[0].contains("was not steady"));
+    assert!(arm.regimes.is_empty(), "{:?}", arm.windows);
+    let note = notes_of(&summary, "one")[0];
+    assert!(note.contains("its level changed after 35.0 s, for no cause that was recorded"), "{note}");
+}
 
-    set(&mut run.trials[..1], |place, second| second.load.tps *= if place >= 35 { 2.5 } else { 1.0 });
-    assert!(summarize(&run).arms[0].regimes.is_empty(), "the trials do not agree");
+#[test]
+fn what_flushing_explains_is_a_wave_even_if_the_window_holds_only_one() {
+    let mut run = run(&["one"]);
+    run.trials = three("one", 900.0);
+    let half_wave = |run: &mut Run, told: bool| {
+        set(&mut run.trials, |place, second| {
+            let heavy = (25..60).contains(&place);
+            let level = second.load.tps;
+            second.load.tps = level * if heavy { 0.5 } else { 1.0 };
+            let server = second.server.as_mut().unwrap();
+            // What is not spent on transactions goes into pages.
+            server.page_writes = told.then(|| if heavy { 2000.0 } else { 300.0 } - (level - 900.0));
+        });
+    };
+    let mut blind = run.clone();
+    half_wave(&mut run, true);
+    half_wave(&mut blind, false);
+    let (seen, unseen) = (summarize(&run), summarize(&blind));
+    assert!(seen.arms[0].windows.iter().all(|window| window.steady && window.from_s == 0.0));
+    assert!(notes_of(&seen, "one")[0].contains("in waves"), "{:?}", seen.notes);
+    assert!(unseen.arms[0].windows.iter().all(|window| !window.steady), "without a witness it is a change");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What the series of a trial says: where its warm-up ends, which conditions it went through, and whether
 //! it was steady in each.
 
+use std::ops::Range;
+
 use super::model::{Cause, Change, Part, Regime, TrialWindow};
 use crate::experiment::{Arm, Batch};
 use crate::record::{Second, Trial, VolumeSecond};
@@ -16,6 +18,9 @@ const BACK: f64 = 0.02;
 
 /// From this share of a second on a limit holds a volume.
 const HELD: f64 = 0.8;
+
+/// From this correlation on flushing explains the course of a trial.
+const EXPLAINS: f64 = 0.5;
 
 /// A ceiling that moved by less than this share is the same ceiling.
 const CEILING: f64 = 0.10;
@@ -38,12 +43,12 @@ pub(super) struct Looked<'a> {
 /// A part under way: its regime and its seconds.
 struct Stretch {
     regime: Regime,
-    seconds: std::ops::Range<usize>,
+    seconds: Range<usize>,
 }
 
 pub(super) fn look<'a>(trial: &'a Trial, arm: &Arm) -> Looked<'a> {
     let seconds = &trial.seconds;
-    let course = course(seconds, arm.load.arrival);
+    let course = Course::of(seconds, arm.load.arrival);
     let stretches = stretches(seconds, arm.batch.as_ref());
     let mut looked = Looked {
         trial,
@@ -71,62 +76,106 @@ pub(super) fn look<'a>(trial: &'a Trial, arm: &Arm) -> Looked<'a> {
     looked
 }
 
-/// The figure that must be steady: the rate in a closed loop, the response time where the rate is given.
-fn course(seconds: &[Second], arrival: Arrival) -> Vec<f64> {
-    let closed = arrival.per_second().is_none();
-    seconds.iter().map(|second| if closed { second.load.tps } else { second.load.p95_us }).collect()
+/// What must be steady, and what may move it.
+struct Course {
+    /// The rate in a closed loop, the response time where the rate is given.
+    figure: Vec<f64>,
+    /// Pages written a second; none where the server does not tell.
+    flushing: Option<Vec<f64>>,
+    /// -1 where flushing takes from the figure, 1 where it adds to it.
+    sign: f64,
+}
+
+impl Course {
+    fn of(seconds: &[Second], arrival: Arrival) -> Self {
+        let closed = arrival.per_second().is_none();
+        let figure = |second: &Second| if closed { second.load.tps } else { second.load.p95_us };
+        Self {
+            figure: seconds.iter().map(figure).collect(),
+            flushing: seconds.iter().map(|second| second.server.as_ref()?.page_writes).collect(),
+            sign: if closed { -1.0 } else { 1.0 },
+        }
+    }
+
+    fn over(&self, seconds: Range<usize>) -> &[f64] {
+        &self.figure[seconds]
+    }
+
+    /// The course without the waves that flushing makes: what the server spends on flushing it does not
+    /// have for transactions, so that one rises where the other falls. Anything else that moves the rate
+    /// moves flushing the same way.
+    fn calm(&self, seconds: Range<usize>) -> Vec<f64> {
+        let figure = self.over(seconds.clone());
+        match &self.flushing {
+            Some(flushing)
+                if self.sign * series::correlation(figure, &flushing[seconds.clone()]) > EXPLAINS =>
+            {
+                series::without(figure, &flushing[seconds])
+            }
+            _ => figure.to_vec(),
+        }
+    }
 }
 
 impl Looked<'_> {
     /// Cuts a stretch's transients, splits it where its level changes, and judges the pieces. Answers with
     /// the phase that the next stretch begins in.
-    fn add_stretch(&mut self, stretch: &Stretch, first: bool, last: bool, course: &[f64], phase: u32) -> u32 {
+    fn add_stretch(
+        &mut self,
+        stretch: &Stretch,
+        first: bool,
+        last: bool,
+        course: &Course,
+        phase: u32,
+    ) -> u32 {
         // The second in which conditions changed belongs to neither side.
         let from = stretch.seconds.start + usize::from(!first);
         let to = stretch.seconds.end - usize::from(!last);
         if to <= from {
             return phase;
         }
-        let mut cut = warm_up(&course[from..to]);
-        // A cut of half may be a drift that has no end: then all of it is kept, and judged.
-        if 2 * cut + 5 > to - from && trend(&course[from..to]).drifts {
+        let all = course.calm(from..to);
+        let mut cut = warm_up(&all);
+        // A cut as large as it may be can be a drift that has no end: then all is kept, and judged.
+        if 3 * (cut + 5) > to - from && trend(&all).drifts {
             (cut, self.unsettled) = (0, true);
         }
         let begin = from + cut;
-        let places = self.lasting(begin, &course[begin..to]);
         let mut phase = phase;
-        let ends: Vec<usize> = places.iter().copied().chain([to]).collect();
         let mut start = begin;
-        for end in ends {
-            if start > begin {
+        for place in self.lasting(begin, &course.calm(begin..to), course.over(begin..to)) {
+            let cause = ceiling_change(&self.trial.seconds, start..place, place..to);
+            self.window.changes.push(Change { t_s: self.begin_of(place), cause });
+            // A change that nothing explains may be a wave as long as the window: it is told, and splits nothing.
+            if cause == Cause::Unknown {
+                self.window.steady = false;
+            } else {
+                self.add_part(Regime { phase, ..stretch.regime }, start..place, course);
                 phase += 1;
-                let cause = ceiling_change(&self.trial.seconds, begin..start, start..end);
-                self.window.steady &= cause == Cause::CeilingChanged;
-                self.window.changes.push(Change { t_s: self.begin_of(start), cause });
+                start = place;
             }
-            self.add_part(Regime { phase, ..stretch.regime }, start..end, course);
-            start = end;
         }
+        self.add_part(Regime { phase, ..stretch.regime }, start..to, course);
         phase
     }
 
-    /// Changes of level for good. Levels that come back are waves.
-    fn lasting(&mut self, begin: usize, course: &[f64]) -> Vec<usize> {
-        let places = level_changes(course);
-        let bounds: Vec<usize> =
-            [0].into_iter().chain(places.iter().copied()).chain([course.len()]).collect();
-        let levels: Vec<f64> =
-            bounds.windows(2).map(|part| series::mean(&course[part[0]..part[1]])).collect();
+    /// Changes of level for good. Levels that come back, and what flushing explains, are waves.
+    fn lasting(&mut self, begin: usize, calm: &[f64], course: &[f64]) -> Vec<usize> {
+        let places = level_changes(calm);
+        let explained = places.is_empty() && (!level_changes(course).is_empty() || trend(course).drifts);
+        let bounds: Vec<usize> = [0].into_iter().chain(places.iter().copied()).chain([calm.len()]).collect();
+        let levels: Vec<f64> = bounds.windows(2).map(|part| series::mean(&calm[part[0]..part[1]])).collect();
         let steps: Vec<f64> = levels.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        if steps.len() > 1 && steps.windows(2).any(|pair| pair[0] * pair[1] < 0.0) {
+        let back = steps.windows(2).any(|pair| pair[0] * pair[1] < 0.0);
+        if explained && !trend(calm).drifts || back {
             self.waves = true;
             return Vec::new();
         }
         places.into_iter().map(|place| begin + place).collect()
     }
 
-    fn add_part(&mut self, regime: Regime, seconds: std::ops::Range<usize>, course: &[f64]) {
-        let line = trend(&course[seconds.clone()]);
+    fn add_part(&mut self, regime: Regime, seconds: Range<usize>, course: &Course) {
+        let line = trend(&course.calm(seconds.clone()));
         if line.drift.abs() > self.window.drift.abs() {
             self.window.drift = line.drift;
         }
@@ -225,25 +274,21 @@ fn known_changes(seconds: &[Second], stretches: &[Stretch]) -> Vec<Change> {
 }
 
 /// Whether a volume was held by a limit before and after a change, and the ceiling moved.
-fn ceiling_change(
-    seconds: &[Second],
-    before: std::ops::Range<usize>,
-    after: std::ops::Range<usize>,
-) -> Cause {
-    let mean = |places: std::ops::Range<usize>, role, figure: fn(&VolumeSecond) -> f64| {
+fn ceiling_change(seconds: &[Second], before: Range<usize>, after: Range<usize>) -> Cause {
+    let mean = |places: Range<usize>, role, figure: fn(&VolumeSecond) -> f64| {
         let figures: Vec<f64> =
             seconds[places].iter().filter_map(|second| second.volumes.get(role)).map(figure).collect();
         series::mean(&figures)
     };
     let moved = seconds[after.start].volumes.keys().any(|role| {
         let held = |places| mean(places, role, |volume| volume.limited) >= HELD;
-        let apart = |figure| {
+        let moved = |figure| {
             let (a, b) = (mean(before.clone(), role, figure), mean(after.clone(), role, figure));
-            (a - b).abs() > CEILING * a.max(b)
+            if (a - b).abs() > CEILING * a.max(b) { (b - a).signum() } else { 0.0 }
         };
-        held(before.clone())
-            && held(after.clone())
-            && (apart(|volume| volume.consumed_iops) && apart(|volume| volume.read_mib + volume.write_mib))
+        // Operations and bytes together: one for the other is another mix of I/O under the same limits.
+        let ways = [moved(|volume| volume.consumed_iops), moved(|volume| volume.read_mib + volume.write_mib)];
+        held(before.clone()) && held(after.clone()) && ways[0] * ways[1] > 0.0
     });
     if moved { Cause::CeilingChanged } else { Cause::Unknown }
 }

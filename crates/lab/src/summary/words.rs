@@ -13,7 +13,7 @@ pub(super) fn regime(regime: Regime, batch_matters: bool) -> String {
     let credits = regime
         .credits_gone
         .map(|gone| if gone { "credits used up".to_owned() } else { "credits left".to_owned() });
-    let phase = (regime.phase > 0).then(|| format!("after change {}", regime.phase));
+    let phase = (regime.phase > 0).then(|| "after the limit changed".to_owned());
     [batch, credits, phase].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
