@@ -219,7 +219,7 @@ fn what_flushing_explains_is_a_wave_even_if_the_window_holds_only_one() {
             second.load.tps = level * if heavy { 0.5 } else { 1.0 };
             let server = second.server.as_mut().unwrap();
             // What is not spent on transactions goes into pages.
-            server.page_writes = told.then(|| if heavy { 2000.0 } else { 300.0 } - (level - 900.0));
+            server.page_writes = told.then_some(if heavy { 2000.0 } else { 300.0 } - (level - 900.0));
         });
     };
     let mut blind = run.clone();
