@@ -55,9 +55,19 @@ impl Clock for MonotonicClock {
     }
 }
 
+/// Time that the calling thread has spent on a processor.
+#[must_use]
+pub fn thread_cpu_time() -> Nanos {
+    read(ClockId::ThreadCPUTime)
+}
+
 fn monotonic() -> Nanos {
-    let time = clock_gettime(ClockId::Monotonic);
-    let seconds = u64::try_from(time.tv_sec).expect("the monotonic clock is never negative");
+    read(ClockId::Monotonic)
+}
+
+fn read(clock: ClockId) -> Nanos {
+    let time = clock_gettime(clock);
+    let seconds = u64::try_from(time.tv_sec).expect("the clock is never negative");
     let nanos = u64::try_from(time.tv_nsec).expect("nanoseconds are never negative");
     Nanos(seconds * 1_000_000_000 + nanos)
 }

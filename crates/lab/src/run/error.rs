@@ -3,11 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use ebbtide_catalog::CatalogError;
 use ebbtide_device::host::{HomeError, HostError};
 use ebbtide_device::store::StoreError;
 use ebbtide_load::LoadError;
 use ebbtide_mysql::ServerError;
+
+use crate::experiment::ExperimentError;
+use crate::results::ResultsError;
 
 /// A run that did not begin, or ended early. A trial that fails is none: it is recorded as failed.
 #[derive(Debug, thiserror::Error)]
@@ -27,14 +29,9 @@ pub enum RunError {
     /// The host of the volumes.
     #[error(transparent)]
     Host(#[from] HostError),
-    /// A volume's spec or an instance type.
-    #[error("{what}: {source}")]
-    Catalog {
-        /// Which arm and volume.
-        what: String,
-        /// What the catalogue says.
-        source: CatalogError,
-    },
+    /// The experiment does not fit the catalogue or the server.
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
     /// The host cannot carry what the experiment asks for.
     #[error("this host is slower than the experiment's volumes: {}", .0.join("; "))]
     HostTooSlow(
@@ -70,33 +67,12 @@ pub enum RunError {
         /// Bytes that are there.
         available: u64,
     },
-    /// The data would not fit on an arm's volume.
-    #[error(
-        "the {role} volume of arm '{arm}' has {} MiB, and the prepared one has {} MiB",
-        volume >> 20,
-        needed >> 20
-    )]
-    VolumeTooSmall {
-        /// The arm.
-        arm: String,
-        /// What the volume holds.
-        role: &'static str,
-        /// Its size, bytes.
-        volume: u64,
-        /// What is needed, bytes.
-        needed: u64,
-    },
     /// The data could not be made.
     #[error("the data could not be prepared")]
     Prepare(#[source] Box<StageError>),
-    /// Where the results go cannot be used.
-    #[error("the results cannot be kept in {}: {why}", dir.display())]
-    Results {
-        /// The directory.
-        dir: PathBuf,
-        /// Why not.
-        why: String,
-    },
+    /// The results cannot be kept.
+    #[error(transparent)]
+    Results(#[from] ResultsError),
     /// The user ended it. What was measured is in the results.
     #[error("cancelled after {done} of {of} trials")]
     Cancelled {
@@ -133,7 +109,6 @@ impl RunError {
                 "free space there, take fewer rows, delete prepared data that nothing needs, or name another home"
             }
             Self::NoMemory { .. } => "give the instance less memory with --set",
-            Self::VolumeTooSmall { .. } => "give the volume a larger size",
             Self::Cancelled { .. } => "--resume goes on with the trials that are missing",
             _ => return None,
         };
@@ -143,7 +118,7 @@ impl RunError {
     /// Whether the machine is the reason, rather than the request.
     #[must_use]
     pub fn is_environment(&self) -> bool {
-        !matches!(self, Self::Catalog { .. } | Self::VolumeTooSmall { .. } | Self::Cancelled { .. })
+        !matches!(self, Self::Experiment(_) | Self::Results(_) | Self::Cancelled { .. })
     }
 }
 
@@ -165,13 +140,18 @@ pub enum StageError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The file system on a volume ran full.
-    #[error("volume full: the {role} volume has {} MiB and no room left", size >> 20)]
+    #[error("volume full: the {role} volume of {} MiB has {} MiB of room left", size >> 20, free >> 20)]
     VolumeFull {
         /// What it holds.
         role: &'static str,
-        /// Bytes of its file system.
+        /// Its size, bytes.
         size: u64,
+        /// What its file system still has, bytes; a server may have asked for more at a time.
+        free: u64,
     },
+    /// The load ended early, or the server's status could not be read.
+    #[error("{0}")]
+    LoadEnded(String),
     /// The disk of the host ran full, or broke: a fault of the machine, not of the arm.
     #[error("{0}")]
     HostFailed(String),
@@ -186,4 +166,12 @@ pub enum StageError {
         /// Why not.
         source: io::Error,
     },
+}
+
+impl StageError {
+    /// Its words and those of its causes.
+    pub(super) fn chain(&self) -> String {
+        let causes = std::iter::successors(std::error::Error::source(self), |cause| cause.source());
+        causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))
+    }
 }

@@ -1,7 +1,5 @@
 //! What a run tells while it goes on: enough for a status line, nothing that is needed afterwards.
 
-use parking_lot::Mutex;
-
 use crate::record::Outcome;
 
 /// Something that happened, or goes on.
@@ -12,6 +10,11 @@ pub enum Event {
     Cleared {
         /// What it was.
         what: String,
+    },
+    /// Something that should be known, such as an arm that this server cannot have.
+    Noted {
+        /// What it is.
+        text: String,
     },
     /// Work before the trials: calibrating the host, making data.
     Preparing {
@@ -119,15 +122,16 @@ pub struct Tick {
 }
 
 /// Whom a run tells; from any of its threads.
-pub(super) struct Teller<'a>(Mutex<&'a mut (dyn FnMut(Event) + Send)>);
+#[derive(Clone, Copy)]
+pub(super) struct Teller<'a>(&'a (dyn Fn(Event) + Sync));
 
 impl<'a> Teller<'a> {
-    pub(super) fn new(tell: &'a mut (dyn FnMut(Event) + Send)) -> Self {
-        Self(Mutex::new(tell))
+    pub(super) const fn new(tell: &'a (dyn Fn(Event) + Sync)) -> Self {
+        Self(tell)
     }
 
     pub(super) fn tell(&self, event: Event) {
-        (self.0.lock())(event);
+        (self.0)(event);
     }
 
     /// Something is being done before the trials.

@@ -1,20 +1,49 @@
 //! Running an experiment: data prepared once, volumes cloned from it for every trial, a real server
 //! on them, its load measured second by second, and nothing left behind.
+//!
+//! [`run`] is the whole of it. `home` holds the lab's lock and clears what a killed run left,
+//! `require` refuses what the machine cannot carry, `prepared` makes the data, `schedule` decides the
+//! order, and `trial` runs one trial on its `volume`s: `warm` reads the tables, `watch` samples, `batch`
+//! joins, and `verdict` says whether to believe it.
 
 mod error;
 mod event;
 
+mod home;
+mod prepared;
+mod require;
+mod schedule;
+mod trial;
+
+mod batch;
+mod proc;
+mod verdict;
+mod volume;
+mod warm;
+mod watch;
+
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use ebbtide_catalog::Catalog;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
+use parking_lot::Mutex;
 
 pub use error::{RunError, StageError};
 pub use event::{Event, Phase, Progress, Tick};
+pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};
 
-use crate::experiment::Experiment;
-use crate::record::Run;
+use crate::experiment::{self, Checked, Experiment};
+use crate::record::{Outcome, Run, ServerFacts, Trial};
+use crate::results::Store;
+
+use event::Teller;
+use home::Lab;
+use prepared::Maker;
+use schedule::{Eta, Slot};
+use trial::Setting;
 
 /// Where and with what an experiment runs.
 #[derive(Debug, Clone)]
@@ -47,15 +76,177 @@ pub struct RunOptions {
 /// What forbids the run before its first trial, [`RunError::Cancelled`], and results that cannot be
 /// written.
 pub fn run(
-    experiment: Experiment,
+    mut experiment: Experiment,
     options: RunOptions,
     cancel: &Cancel,
     tell: &mut (dyn FnMut(Event) + Send),
 ) -> Result<Run, RunError> {
-    let teller = event::Teller::new(tell);
-    teller.preparing(format!("looking at {}", options.home.display()));
-    std::fs::create_dir_all(&options.out)
-        .map_err(RunError::io(format!("create {}", options.out.display())))?;
-    let _ = (experiment, cancel);
-    Err(RunError::Results { dir: options.out, why: "the lab cannot run trials yet".into() })
+    let tell = Mutex::new(tell);
+    let tell = |event| (tell.lock())(event);
+    let teller = Teller::new(&tell);
+    let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    for left_out in experiment::fit(&mut experiment, &options.server) {
+        teller.tell(Event::Noted { text: left_out });
+    }
+    let checked = experiment::check(&experiment, &options.catalog, &options.server)?;
+    require::memory(&experiment)?;
+    let lab = Lab::open(&options.home, teller)?;
+    let needs = prepared::needs(&checked.arms);
+    require::space(&lab, &experiment, &checked, &needs)?;
+    let compared = require::host(&lab, &checked, options.over_limit, cancel, teller)?;
+    let mut host = proc::host_facts();
+    host.calibration = compared.figures;
+    let header = Run {
+        started_ns: u64::try_from(began_ns).unwrap_or(u64::MAX),
+        command: options.command,
+        ebbtide: options.ebbtide,
+        host,
+        server: server_facts(&options.server, &checked),
+        experiment,
+        trials: Vec::new(),
+    };
+    let store = if options.resume {
+        Store::resume(&options.out, &header)?
+    } else {
+        Store::create(&options.out, &header)?
+    };
+    let trials = Trials {
+        lab: &lab,
+        experiment: &header.experiment,
+        checked: &checked,
+        binary: &options.server,
+        cancel,
+        teller,
+        notes: &compared.notes,
+    };
+    trials.run(store, &needs)
+}
+
+fn server_facts(binary: &Binary, checked: &Checked) -> ServerFacts {
+    let options = checked.arms.iter().map(|arm| (arm.name.clone(), arm.options.clone()));
+    ServerFacts {
+        path: binary.path.display().to_string(),
+        flavour: format!("{:?}", binary.flavour).to_lowercase(),
+        version: binary.text.clone(),
+        options: options.collect(),
+    }
+}
+
+/// The trials of a run, and what all of them need.
+struct Trials<'a> {
+    lab: &'a Lab,
+    experiment: &'a Experiment,
+    checked: &'a Checked,
+    binary: &'a Binary,
+    cancel: &'a Cancel,
+    teller: Teller<'a>,
+    /// What every trial should carry.
+    notes: &'a [String],
+}
+
+impl Trials<'_> {
+    fn run(&self, mut store: Store, needs: &[prepared::Need<'_>]) -> Result<Run, RunError> {
+        let repeats = self.experiment.trial.repeats;
+        let slots = schedule::order(self.experiment.arms.len(), repeats, self.experiment.seed);
+        let known = store.run()?.trials;
+        let is_known =
+            |slot: &Slot| schedule::is_measured(&known, &self.experiment.arms[slot.arm].name, slot.repeat);
+        let done = slots.iter().filter(|slot| is_known(slot)).count();
+        let mut state = State { done, of: slots.len(), eta: Eta::default() };
+        let left: Vec<(usize, &Slot)> =
+            slots.iter().enumerate().filter(|(_, slot)| !is_known(slot)).collect();
+        let estimate_s = experiment::estimate(self.experiment).as_secs_f64();
+        let share = left.len() as f64 / slots.len().max(1) as f64;
+        self.teller.tell(Event::Planned { of: state.of, already: done, estimate_s: estimate_s * share });
+        if left.is_empty() {
+            return Ok(store.run()?);
+        }
+        let maker = Maker {
+            lab: self.lab,
+            experiment: self.experiment,
+            binary: self.binary,
+            cancel: self.cancel,
+            teller: self.teller,
+        };
+        let snapshots = maker.provide(needs).map_err(|error| state.counted(error))?;
+        for (index, slot) in left {
+            if self.cancel.is_cancelled() {
+                return Err(state.cancelled());
+            }
+            state.eta.begin();
+            let progress = || state.progress(index, slot, self.experiment);
+            let setting = self.setting(slot, &snapshots, &progress);
+            let Some(mut trial) = setting.run() else { return Err(state.cancelled()) };
+            trial.notes.splice(0..0, self.notes.iter().cloned());
+            store.add_trial(&trial)?;
+            state.eta.end(trial.outcome == Outcome::Measured);
+            state.done += 1;
+            self.tell_end(&trial, state.progress(index, slot, self.experiment));
+        }
+        Ok(store.run()?)
+    }
+
+    fn setting<'a>(
+        &'a self,
+        slot: &Slot,
+        snapshots: &'a BTreeMap<String, String>,
+        progress: &'a (dyn Fn() -> Progress + Sync),
+    ) -> Setting<'a> {
+        let checked = &self.checked.arms[slot.arm];
+        Setting {
+            lab: self.lab,
+            experiment: self.experiment,
+            binary: self.binary,
+            arm: &self.experiment.arms[slot.arm],
+            checked,
+            snapshot: &snapshots[&checked.prepare_key],
+            repeat: slot.repeat,
+            cancel: self.cancel,
+            teller: self.teller,
+            progress,
+        }
+    }
+
+    fn tell_end(&self, trial: &Trial, progress: Progress) {
+        let load = trial.load.as_ref();
+        self.teller.tell(Event::TrialEnded {
+            trial: progress,
+            outcome: trial.outcome.clone(),
+            tps: load.map(ebbtide_load::RunReport::tps),
+            p95_us: load.map(|load| load.response.p95_us),
+        });
+    }
+}
+
+/// How far a run is.
+#[derive(Debug)]
+struct State {
+    /// Trials that have ended, in this run or before.
+    done: usize,
+    of: usize,
+    eta: Eta,
+}
+
+impl State {
+    fn progress(&self, index: usize, slot: &Slot, experiment: &Experiment) -> Progress {
+        Progress {
+            number: index + 1,
+            of: self.of,
+            arm: experiment.arms[slot.arm].name.clone(),
+            repeat: slot.repeat,
+            eta_s: self.eta.left_s(self.of - self.done),
+        }
+    }
+
+    fn cancelled(&self) -> RunError {
+        RunError::Cancelled { done: self.done, of: self.of }
+    }
+
+    /// A cancelled preparation does not know of the trials.
+    fn counted(&self, error: RunError) -> RunError {
+        match error {
+            RunError::Cancelled { .. } => self.cancelled(),
+            other => other,
+        }
+    }
 }

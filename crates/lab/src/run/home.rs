@@ -1,0 +1,152 @@
+//! The lab's own home: its lock, its volumes, and the directories that a server can reach.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use ebbtide_device::host::{Home, HomeError, Host, HostOptions, clear_leftovers};
+
+use super::RunError;
+use super::event::{Event, Teller};
+
+/// Prefix of the volumes that a trial makes. None of them outlives its trial.
+pub(super) const TRIAL_PREFIX: &str = "trial-";
+
+/// Where the lab keeps its volumes below a home.
+pub(super) fn lab_dir(home: &Path) -> PathBuf {
+    home.join("lab")
+}
+
+/// A locked lab.
+#[derive(Debug)]
+pub(super) struct Lab {
+    pub(super) host: Host,
+    /// Mounts and servers' work directories. A server runs as a user of its own, who cannot enter the
+    /// home; and a socket's path must be short.
+    runtime: PathBuf,
+}
+
+impl Lab {
+    /// Takes the lab of a home and clears what a killed run left in it.
+    pub(super) fn open(home: &Path, teller: Teller<'_>) -> Result<Self, RunError> {
+        let home = Home::open(&lab_dir(home)).map_err(RunError::Home)?;
+        let lock = home.lock().map_err(|error| match error {
+            HomeError::Served { home, pid } => RunError::Busy { home, pid },
+            other => RunError::Home(other),
+        })?;
+        let cleared = |what| teller.tell(Event::Cleared { what });
+        let runtime = runtime_dir(home.root());
+        make_reachable(&runtime)?;
+        // Servers first: they keep the mounts busy.
+        ebbtide_mysql::clear_leftovers(&runtime).into_iter().for_each(cleared);
+        let left = clear_leftovers(&lock).map_err(RunError::io("clear what a killed run left"))?;
+        left.iter().for_each(|leftover| cleared(leftover.to_string()));
+        let host = Host::open(lock, HostOptions::default())?;
+        let lab = Self { host, runtime };
+        lab.delete_stray_volumes(teller)?;
+        lab.clear_runtime()?;
+        Ok(lab)
+    }
+
+    /// Where a volume is mounted.
+    pub(super) fn mount_dir(&self, name: &str) -> PathBuf {
+        self.runtime.join(name)
+    }
+
+    /// Where a server has its socket and log.
+    pub(super) fn work_dir(&self, name: &str) -> PathBuf {
+        self.runtime.join(format!("{name}.run"))
+    }
+
+    /// Every volume of a lab belongs to a trial or to data that are being prepared; what is kept is
+    /// snapshots. So a volume that is there before anything runs was left behind.
+    fn delete_stray_volumes(&self, teller: Teller<'_>) -> Result<(), RunError> {
+        for volume in self.host.store().volumes() {
+            self.host.store().delete_volume(&volume.name).map_err(ebbtide_device::host::HostError::from)?;
+            teller.tell(Event::Cleared { what: format!("volume {} of a run that was killed", volume.name) });
+        }
+        Ok(())
+    }
+
+    /// Nothing in the runtime directory outlives the servers and mounts in it.
+    pub(super) fn clear_runtime(&self) -> Result<(), RunError> {
+        let action = || format!("clear {}", self.runtime.display());
+        let entries = std::fs::read_dir(&self.runtime).map_err(RunError::io(action()))?;
+        for entry in entries.flatten() {
+            // A mount that could not be cleared is no directory to empty: only work directories are.
+            let path = entry.path();
+            let removed = match path.extension() {
+                Some(_) => std::fs::remove_dir_all(&path),
+                None => std::fs::remove_dir(&path),
+            };
+            removed.map_err(RunError::io(format!("remove {}", path.display())))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        for detached in self.host.stop(&|_| ()) {
+            tracing::warn!(volume = detached.volume, "was still attached");
+        }
+        let _ = self.clear_runtime();
+        let _ = std::fs::remove_dir(&self.runtime);
+    }
+}
+
+/// A directory that other users can pass through, for one home and no other.
+fn runtime_dir(home: &Path) -> PathBuf {
+    let run = Path::new("/run");
+    let base = if run.is_dir() { run } else { home };
+    base.join(format!("ebbtide-{:012x}", fnv1a(home.as_os_str().as_encoded_bytes()) >> 16))
+}
+
+/// Makes a directory that other users can pass through.
+fn make_reachable(dir: &Path) -> Result<(), RunError> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o711)
+        .create(dir)
+        .map_err(RunError::io(format!("create {}", dir.display())))
+}
+
+/// FNV-1a, 64 bits: the same name in every version of this program.
+pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn homes_do_not_share_a_runtime_directory_and_socket_paths_stay_short() {
+        let [a, b] = ["/srv/a/lab", "/srv/b/lab"].map(|home| runtime_dir(Path::new(home)));
+        assert_ne!(a, b);
+        assert!(a.join("trial-0123.run").join("mysqld.sock").as_os_str().len() < 100, "{}", a.display());
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8, "the published test vector");
+    }
+
+    #[test]
+    fn a_second_run_in_the_same_home_is_refused_with_its_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let teller = Teller::new(&|_| ());
+        let lab = Lab::open(dir.path(), teller).unwrap();
+        let refused = Lab::open(dir.path(), teller).map(drop).unwrap_err();
+        let RunError::Busy { pid, .. } = &refused else { panic!("{refused}") };
+        assert_eq!(*pid, std::process::id().to_string());
+        drop(lab);
+        Lab::open(dir.path(), teller).unwrap();
+    }
+
+    #[test]
+    fn the_lab_leaves_the_home_itself_to_its_server() {
+        let dir = tempfile::tempdir().unwrap();
+        let served = Home::open(dir.path()).unwrap();
+        let _lock = served.lock().unwrap();
+        Lab::open(dir.path(), Teller::new(&|_| ())).unwrap();
+    }
+}

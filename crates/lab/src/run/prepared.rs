@@ -1,0 +1,399 @@
+//! Prepared data: the bytes that every trial of an arm starts from, made once and kept as a snapshot.
+//!
+//! A snapshot is taken as the very last step, so one that is there is complete. What made it stands
+//! in its metadata; one whose metadata this version does not read, or that is damaged, is made again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ebbtide_catalog::Resolved;
+use ebbtide_device::host::{FsType, HostError};
+use ebbtide_device::store::SnapshotInfo;
+use ebbtide_load::{Cancel, PrepareOptions, Schema};
+use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings};
+use ebbtide_volume::{GIB, MIB};
+use serde::{Deserialize, Serialize};
+
+use super::error::{RunError, StageError};
+use super::event::{Event, Teller};
+use super::home::{Lab, fnv1a};
+use super::proc;
+use super::volume::{Begin, LabVolume, Wanted, ideal};
+use super::warm;
+use crate::experiment::{CheckedArm, DATA_SEED, Experiment, Role};
+
+/// Version of what this module makes. Data made otherwise are made again.
+const VERSION: u32 = 1;
+/// Key of [`Meta`] in a snapshot's metadata.
+const META: &str = "lab";
+/// The volume that data are prepared on has at most this size, unless they need more; clones are
+/// grown from it. Growing XFS by more than a hundred times would leave it with thousands of
+/// allocation groups.
+const USUAL_BYTES: u64 = 16 * GIB;
+/// How long a server may take to write back and purge everything.
+const SHUTDOWN: Duration = Duration::from_secs(600);
+
+/// What made a snapshot.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Meta {
+    version: u32,
+    key: String,
+    server: String,
+    tables: u32,
+    rows: u32,
+    fs: FsType,
+    took_s: f64,
+}
+
+/// Prepared data that are kept.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Prepared {
+    /// The snapshot's name.
+    pub name: String,
+    /// What made it; see [`crate::experiment::prepare_key`].
+    pub key: String,
+    /// The server that made it, in its own words.
+    pub server: String,
+    /// Number of tables.
+    pub tables: u32,
+    /// Rows per table.
+    pub rows: u32,
+    /// The file system.
+    pub fs: String,
+    /// Size of the volume, bytes.
+    pub size_bytes: u64,
+    /// What it takes on the host's disk, bytes.
+    pub allocated_bytes: u64,
+    /// When it was made, seconds since 1970.
+    pub created_unix_s: u64,
+    /// How long that took, s.
+    pub took_s: f64,
+    /// What is wrong with it, where something is: it will be made again.
+    pub damage: Option<String>,
+}
+
+impl Prepared {
+    fn read(info: SnapshotInfo) -> Self {
+        let meta = Meta::deserialize(&info.meta[META]);
+        let unread = meta.as_ref().err().map(|_| "another version of this program made it".to_owned());
+        let meta = meta.unwrap_or(Meta {
+            version: 0,
+            key: String::new(),
+            server: String::new(),
+            tables: 0,
+            rows: 0,
+            fs: FsType::Xfs,
+            took_s: 0.0,
+        });
+        let old = (meta.version != VERSION).then(|| "another version of this program made it".to_owned());
+        Self {
+            name: info.name,
+            key: meta.key,
+            server: meta.server,
+            tables: meta.tables,
+            rows: meta.rows,
+            fs: meta.fs.to_string(),
+            size_bytes: info.size_bytes,
+            allocated_bytes: info.allocated_bytes,
+            created_unix_s: info.created_unix_s,
+            took_s: meta.took_s,
+            damage: info.damage.map(|damage| damage.to_string()).or(unread).or(old),
+        }
+    }
+}
+
+/// The prepared data of a home.
+///
+/// # Errors
+/// [`RunError::Busy`] while a run has them, and a store that cannot be read.
+pub fn list(home: &Path) -> Result<Vec<Prepared>, RunError> {
+    let lab = Lab::open(home, Teller::new(&|_| ()))?;
+    Ok(all(&lab))
+}
+
+/// Deletes prepared data by the snapshot's name; what takes space is free then.
+///
+/// # Errors
+/// [`RunError::Busy`] while a run has them, and where there are none of that name.
+pub fn delete(home: &Path, name: &str) -> Result<(), RunError> {
+    let lab = Lab::open(home, Teller::new(&|_| ()))?;
+    lab.host.store().delete_snapshot(name).map_err(HostError::from)?;
+    lab.host.store().settle();
+    Ok(())
+}
+
+fn all(lab: &Lab) -> Vec<Prepared> {
+    lab.host.store().snapshots().into_iter().map(Prepared::read).collect()
+}
+
+/// The data that some arms start from.
+#[derive(Debug, Clone)]
+pub(super) struct Need<'a> {
+    key: &'a str,
+    /// An arm that starts from it: its settings and its file system make it.
+    arm: usize,
+    /// The smallest data volume among its arms.
+    smallest: &'a Resolved,
+    data_bytes: u64,
+}
+
+impl Need<'_> {
+    /// The size of the volume that the data are prepared on.
+    fn size_bytes(&self) -> u64 {
+        let usual = USUAL_BYTES.max((self.data_bytes * 2).next_multiple_of(GIB));
+        usual.min(self.smallest.size_bytes())
+    }
+}
+
+/// What the arms start from, each once.
+pub(super) fn needs(arms: &[CheckedArm]) -> Vec<Need<'_>> {
+    let mut needs: BTreeMap<&str, Need<'_>> = BTreeMap::new();
+    for (index, arm) in arms.iter().enumerate() {
+        let volume = &arm.volumes[&Role::Data];
+        let need = needs.entry(&arm.prepare_key).or_insert(Need {
+            key: &arm.prepare_key,
+            arm: index,
+            smallest: volume,
+            data_bytes: arm.data_bytes,
+        });
+        if volume.size_bytes() < need.smallest.size_bytes() {
+            need.smallest = volume;
+        }
+    }
+    needs.into_values().collect()
+}
+
+/// The kept data that serve a need.
+fn find(lab: &Lab, need: &Need<'_>) -> Option<Prepared> {
+    let fits = |kept: &Prepared| {
+        kept.damage.is_none() && kept.key == need.key && kept.size_bytes <= need.smallest.size_bytes()
+    };
+    all(lab).into_iter().find(fits)
+}
+
+/// Bytes of the host's disk that preparing what is missing will take.
+pub(super) fn missing_bytes(lab: &Lab, needs: &[Need<'_>]) -> u64 {
+    let missing = needs.iter().filter(|need| find(lab, need).is_none());
+    // The redo log of the load and the tables, which a merge of layers may hold twice for a moment.
+    missing.map(|need| need.data_bytes * 2 + load_redo_bytes(need.data_bytes)).sum()
+}
+
+/// Everything that making data takes.
+#[derive(Debug)]
+pub(super) struct Maker<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) experiment: &'a Experiment,
+    pub(super) binary: &'a Binary,
+    pub(super) cancel: &'a Cancel,
+    pub(super) teller: Teller<'a>,
+}
+
+impl Maker<'_> {
+    /// The snapshots that the needs are served from, by key; those that are missing are made.
+    pub(super) fn provide(&self, needs: &[Need<'_>]) -> Result<BTreeMap<String, String>, RunError> {
+        let mut snapshots = BTreeMap::new();
+        for need in needs {
+            let name = match find(self.lab, need) {
+                Some(kept) => kept.name,
+                None => self.make(need).map_err(|error| match error {
+                    StageError::Cancelled => RunError::Cancelled { done: 0, of: 0 },
+                    other => RunError::Prepare(Box::new(other)),
+                })?,
+            };
+            snapshots.insert(need.key.to_owned(), name);
+        }
+        Ok(snapshots)
+    }
+
+    fn make(&self, need: &Need<'_>) -> Result<String, StageError> {
+        let began = Instant::now();
+        let arm = &self.experiment.arms[need.arm];
+        let size = need.size_bytes();
+        let name = format!("prep-{:016x}", fnv1a(format!("{} {size}", need.key).as_bytes()));
+        self.delete_useless(&name)?;
+        let fs = fs_type(&arm.instance.fs);
+        let tell = |text: &str| self.teller.preparing(format!("making the data: {text}"));
+        let wanted = Wanted {
+            name: name.clone(),
+            begin: Begin::Blank,
+            unlimited: ideal(size, self.lab.host.now()),
+            fs,
+            rotational: false,
+            seed: DATA_SEED,
+        };
+        let volume = LabVolume::make(self.lab, wanted, &tell)?;
+        let kept = made_with(&arm.settings, self.binary);
+        self.fill(need, &kept, volume.dir(), &tell)?;
+        let meta = Meta {
+            version: VERSION,
+            key: need.key.to_owned(),
+            server: self.binary.text.clone(),
+            tables: self.experiment.data.tables,
+            rows: self.experiment.data.rows,
+            fs,
+            took_s: began.elapsed().as_secs_f64(),
+        };
+        volume.keep(&name, serde_json::json!({ META: meta }), &tell)?;
+        Ok(name)
+    }
+
+    /// A snapshot of that name that [`find`] has passed over is of no use.
+    fn delete_useless(&self, name: &str) -> Result<(), StageError> {
+        let store = self.lab.host.store();
+        if store.snapshots().iter().any(|snapshot| snapshot.name == name) {
+            self.teller.preparing(format!("deleting {name}, which cannot be used any more"));
+            store.delete_snapshot(name)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the server's own tables and ours.
+    fn fill(
+        &self,
+        need: &Need<'_>,
+        kept: &Settings,
+        dir: &Path,
+        tell: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), StageError> {
+        let plan = ServerPlan {
+            settings: kept.clone(),
+            ..ServerPlan::new(
+                self.binary.clone(),
+                Layout::single(dir.join("data")),
+                self.lab.work_dir("prepare"),
+            )
+        };
+        self.proceed()?;
+        ebbtide_mysql::initialize(&plan, &tell)?;
+        self.proceed()?;
+        let loading = loading(kept, self.binary, need.data_bytes);
+        let server = Server::start(&ServerPlan { settings: loading, ..plan.clone() }, &tell)?;
+        self.load(&server)?;
+        let server = self.answer(server, &self.experiment.data.ageing(), "ageing the tables")?;
+        tell("writing them back");
+        server.stop(SHUTDOWN)?;
+        self.proceed()?;
+        // Once more as the arms will have it: redo log and doublewrite area of the usual kind.
+        let finishing = finishing(kept, self.binary, need.data_bytes);
+        let server = Server::start(&ServerPlan { settings: finishing, ..plan }, &tell)?;
+        let tables = 1..=self.experiment.data.tables;
+        let analyses: Vec<_> = tables.map(|table| format!("ANALYZE TABLE sbtest{table}")).collect();
+        let server = self.answer(server, &analyses, "analysing the tables")?;
+        // The first start of a trial is to find no work left over.
+        server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 0").map_err(StageError::from)?;
+        tell("purging and writing back");
+        server.stop(SHUTDOWN)?;
+        forget_pages(&dir.join("data"))
+    }
+
+    fn load(&self, server: &Server) -> Result<(), StageError> {
+        let data = self.experiment.data;
+        let options = PrepareOptions {
+            workload: None,
+            schema: Schema { tables: data.tables, table_size: data.rows, ..Schema::default() },
+            distribution: ebbtide_load::Distribution::default(),
+            seed: DATA_SEED,
+            threads: proc::cpus().clamp(2, 8),
+        };
+        let told = |progress: &ebbtide_load::Progress| {
+            let share = progress.rows as f64 / progress.rows_total.max(1) as f64;
+            let what = format!("making the data: {} of {} rows", progress.rows, progress.rows_total);
+            self.teller.tell(Event::Preparing { what, share: Some(share) });
+        };
+        ebbtide_load::prepare(&server.target(), &options, self.cancel, &mut { told })?;
+        self.proceed()
+    }
+
+    /// Has a server answer statements; it is killed where the user ends the run meanwhile.
+    fn answer(&self, server: Server, statements: &[String], what: &str) -> Result<Server, StageError> {
+        if !statements.is_empty() {
+            self.teller.preparing(format!("making the data: {what}"));
+        }
+        let target = server.target();
+        let mut running = Some(server);
+        warm::answer_all(&target, statements, self.cancel, || drop(running.take()))?;
+        running.ok_or(StageError::Cancelled)
+    }
+
+    fn proceed(&self) -> Result<(), StageError> {
+        if self.cancel.is_cancelled() { Err(StageError::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// The list of the pages that a server had: those of trials would read them when they start, each as
+/// many as its pool takes.
+fn forget_pages(data: &Path) -> Result<(), StageError> {
+    let list = data.join("ib_buffer_pool");
+    match std::fs::remove_file(&list) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(StageError::Io { action: format!("remove {}", list.display()), source: error })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A file system by the name that a checked experiment has for it.
+pub(super) fn fs_type(name: &str) -> FsType {
+    if name == "ext4" { FsType::Ext4 } else { FsType::Xfs }
+}
+
+/// Those settings that a data directory is made with and keeps.
+fn made_with(settings: &Settings, binary: &Binary) -> Settings {
+    let none = Settings::new().init_key(binary);
+    let mut kept = Settings::new();
+    for (name, value) in settings.iter() {
+        let mut alone = Settings::new();
+        let set = alone.set(name, value);
+        if set.is_ok() && alone.init_key(binary) != none {
+            kept.merge(&alone);
+        }
+    }
+    kept
+}
+
+/// Adds a setting where this server has it.
+fn add(settings: &mut Settings, binary: &Binary, name: &str, value: &str) {
+    let mut alone = Settings::new();
+    if alone.set(name, value).is_ok() && alone.options_for(binary).is_ok() {
+        settings.merge(&alone);
+    }
+}
+
+/// A buffer pool that takes the data, where the machine has the memory.
+fn pool(data_bytes: u64) -> String {
+    let most = proc::available_memory().map_or(GIB, |bytes| bytes / 2);
+    let wanted = (data_bytes + data_bytes / 4 + 64 * MIB).min(most).max(64 * MIB);
+    format!("{}MiB", wanted.div_ceil(MIB))
+}
+
+fn load_redo_bytes(data_bytes: u64) -> u64 {
+    data_bytes.clamp(128 * MIB, GIB)
+}
+
+/// Settings for loading quickly: a kill meanwhile costs nothing but the beginning anew.
+fn loading(kept: &Settings, binary: &Binary, data_bytes: u64) -> Settings {
+    let mut settings = kept.clone();
+    let redo = format!("{}MiB", load_redo_bytes(data_bytes).div_ceil(MIB));
+    for (name, value) in [
+        ("buffer_pool_size", pool(data_bytes).as_str()),
+        ("redo_capacity", redo.as_str()),
+        ("flush_log_at_trx_commit", "0"),
+        ("doublewrite", "OFF"),
+        ("log_bin", "OFF"),
+        ("sync_binlog", "0"),
+        ("io_capacity", "10000"),
+        ("io_capacity_max", "20000"),
+    ] {
+        add(&mut settings, binary, name, value);
+    }
+    settings
+}
+
+/// The server's own settings, but for the binary log, which would be in every clone.
+fn finishing(kept: &Settings, binary: &Binary, data_bytes: u64) -> Settings {
+    let mut settings = kept.clone();
+    add(&mut settings, binary, "buffer_pool_size", &pool(data_bytes));
+    add(&mut settings, binary, "log_bin", "OFF");
+    settings
+}

@@ -1,0 +1,151 @@
+//! What must hold before anything runs: a host that is faster than the volumes, room, memory.
+
+use ebbtide_device::host::{Calibration, HostError};
+use ebbtide_load::Cancel;
+use ebbtide_volume::{MIB, Nanos, parse_size};
+
+use super::error::RunError;
+use super::event::Teller;
+use super::home::Lab;
+use super::prepared::{Need, missing_bytes};
+use super::proc;
+use super::volume::role_name;
+use crate::experiment::{Arm, Checked, CheckedArm, Experiment};
+
+/// Memory that the machine keeps for everything but the server.
+const OTHER_MEMORY: u64 = 256 * MIB;
+/// Host space that a trial takes besides its data and logs.
+const OTHER_SPACE: u64 = 512 * MIB;
+/// The redo log where no setting says otherwise.
+const USUAL_REDO: u64 = 100 * MIB;
+
+/// How the host compares with the experiment.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    /// The host's figures, as labels and values; empty where it could not be measured.
+    pub(super) figures: Vec<(String, String)>,
+    /// What every trial should carry as a note.
+    pub(super) notes: Vec<String>,
+}
+
+/// Refuses a machine that has less memory than an arm's server may take.
+pub(super) fn memory(experiment: &Experiment) -> Result<(), RunError> {
+    let Some(available) = proc::available_memory() else { return Ok(()) };
+    let largest = experiment.arms.iter().max_by_key(|arm| arm.instance.memory_bytes);
+    match largest {
+        Some(arm) if arm.instance.memory_bytes + OTHER_MEMORY > available => Err(RunError::NoMemory {
+            arm: arm.name.clone(),
+            needed: arm.instance.memory_bytes + OTHER_MEMORY,
+            available,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a disk that cannot take the data that are to be made and the largest trial.
+pub(super) fn space(
+    lab: &Lab,
+    experiment: &Experiment,
+    checked: &Checked,
+    needs: &[Need<'_>],
+) -> Result<(), RunError> {
+    let home = lab.host.home();
+    let Ok(free) = home.free_bytes() else { return Ok(()) };
+    let trials = experiment.arms.iter().zip(&checked.arms).map(|(arm, checked)| trial_bytes(arm, checked));
+    let needed = missing_bytes(lab, needs) + trials.max().unwrap_or(0);
+    if needed > free {
+        return Err(RunError::NoSpace { dir: home.root().to_owned(), needed, free });
+    }
+    Ok(())
+}
+
+/// What a clone grows by at most: every page written once, and the redo log.
+fn trial_bytes(arm: &Arm, checked: &CheckedArm) -> u64 {
+    let redo = arm.settings.get("redo_capacity").and_then(|text| parse_size(text).ok());
+    checked.data_bytes / 4 * 5 + redo.unwrap_or(USUAL_REDO) + OTHER_SPACE
+}
+
+/// Refuses a host that is slower than an arm's volumes, unless that is to be marked alone.
+pub(super) fn host(
+    lab: &Lab,
+    checked: &Checked,
+    over_limit: bool,
+    cancel: &Cancel,
+    teller: Teller<'_>,
+) -> Result<Compared, RunError> {
+    let file = lab.host.home().calibration_file();
+    let known = Calibration::load(&file).filter(|known| known.block.is_some());
+    let calibration = match known {
+        Some(known) => known,
+        None => match measure(lab, true, teller) {
+            Ok(calibration) => calibration,
+            Err(error) => return Ok(not_calibrated(&error)),
+        },
+    };
+    let mut calibration = calibration;
+    let mut exceeded = exceeded(&calibration, checked);
+    // A moment in which the machine was busy must not refuse a run.
+    if !exceeded.is_empty() && calibration.quick && !cancel.is_cancelled() {
+        calibration = match measure(lab, false, teller) {
+            Ok(calibration) => calibration,
+            Err(error) => return Ok(not_calibrated(&error)),
+        };
+        exceeded = self::exceeded(&calibration, checked);
+    }
+    if !exceeded.is_empty() && !over_limit {
+        return Err(RunError::HostTooSlow(exceeded));
+    }
+    let notes = exceeded.into_iter().map(|text| format!("this host is slower than a volume: {text}"));
+    Ok(Compared { figures: figures(&calibration), notes: notes.collect() })
+}
+
+fn not_calibrated(error: &HostError) -> Compared {
+    let note =
+        format!("this host could not be calibrated ({error}): whether it carries the volumes is not known");
+    Compared { figures: Vec::new(), notes: vec![note] }
+}
+
+fn measure(lab: &Lab, quick: bool, teller: Teller<'_>) -> Result<Calibration, HostError> {
+    let span = if quick { "3 seconds" } else { "20 seconds" };
+    teller.preparing(format!("measuring what this host carries, for about {span}"));
+    lab.host.calibrate(quick, &|text| teller.preparing(text))
+}
+
+/// In what the volumes exceed the host, each figure once.
+fn exceeded(calibration: &Calibration, checked: &Checked) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for arm in &checked.arms {
+        for (role, volume) in &arm.volumes {
+            let array = volume.array(Nanos::ZERO);
+            let instance = arm.instance.as_ref().map(|instance| &instance.limits);
+            let place = format!("{} volume {}", role_name(*role), volume.spec);
+            for figure in calibration.exceeded_by(&array, instance, false) {
+                let text = format!("{place}: {figure}");
+                if !all.contains(&text) {
+                    all.push(text);
+                }
+            }
+        }
+    }
+    all
+}
+
+fn figures(calibration: &Calibration) -> Vec<(String, String)> {
+    let Some(block) = &calibration.block else { return Vec::new() };
+    let pacing = |report: &ebbtide_device::engine::PacingReport| {
+        format!("{:.0} us median, {:.0} us p99", report.p50_ns as f64 / 1e3, report.p99_ns as f64 / 1e3)
+    };
+    let rows = [
+        ("reads of 16 KiB, one at a time", format!("{:.0} IOPS", block.read_iops_depth_1)),
+        ("reads of 16 KiB, 32 at a time", format!("{:.0} IOPS", block.read_iops_depth_32)),
+        ("writes of 16 KiB, one at a time", format!("{:.0} IOPS", block.write_iops_depth_1)),
+        ("writes of 16 KiB, 32 at a time", format!("{:.0} IOPS", block.write_iops_depth_32)),
+        ("a lone read", format!("{:.0} us", block.read_latency_us)),
+        ("a lone write", format!("{:.0} us", block.write_latency_us)),
+        ("reads of 256 KiB", format!("{:.0} MiB/s", block.read_mib_s)),
+        ("writes of 256 KiB", format!("{:.0} MiB/s", block.write_mib_s)),
+        ("answers late, idle machine", pacing(&calibration.pacing_idle)),
+        ("answers late, busy machine", pacing(&calibration.pacing_loaded)),
+    ];
+    rows.map(|(label, value)| (label.to_owned(), value)).into()
+}

@@ -1,0 +1,121 @@
+//! In which order trials run, and how long the rest of them will take.
+
+use std::time::{Duration, Instant};
+
+use rand_core::{Rng as _, SeedableRng as _};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::record::{Outcome, Trial};
+
+/// A trial that is to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// Index of the arm.
+    pub(super) arm: usize,
+    /// Which repeat of it, from 0: the round.
+    pub(super) repeat: u32,
+}
+
+/// All trials: every round holds each arm once, in an order drawn from the seed. What drifts on the
+/// host over the run then falls on all arms alike.
+pub(super) fn order(arms: usize, repeats: u32, seed: u64) -> Vec<Slot> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut slots = Vec::new();
+    for repeat in 0..repeats {
+        let mut round: Vec<usize> = (0..arms).collect();
+        shuffle(&mut round, &mut rng);
+        slots.extend(round.into_iter().map(|arm| Slot { arm, repeat }));
+    }
+    slots
+}
+
+/// Fisher and Yates.
+fn shuffle(items: &mut [usize], rng: &mut Xoshiro256PlusPlus) {
+    for last in (1..items.len()).rev() {
+        let bound = u64::try_from(last + 1).expect("a length fits in 64 bits");
+        let other = usize::try_from(rng.next_u64() % bound).expect("it is at most the length");
+        items.swap(last, other);
+    }
+}
+
+/// Whether an earlier run has measured a trial. One that failed or was disqualified is run again.
+pub(super) fn is_measured(trials: &[Trial], arm: &str, repeat: u32) -> bool {
+    trials
+        .iter()
+        .any(|trial| trial.arm == arm && trial.repeat == repeat && trial.outcome == Outcome::Measured)
+}
+
+/// How long the rest takes, by the trials that have ended in this run.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Eta {
+    took: Vec<Duration>,
+    began: Option<Instant>,
+}
+
+impl Eta {
+    pub(super) fn begin(&mut self) {
+        self.began = Some(Instant::now());
+    }
+
+    /// The trial that began last has ended. One that failed early says nothing about the others.
+    pub(super) fn end(&mut self, measured: bool) {
+        if let Some(began) = self.began.take()
+            && measured
+        {
+            self.took.push(began.elapsed());
+        }
+    }
+
+    /// Time until the end of the run with so many trials still to end, the present one included, s;
+    /// none before one has been measured.
+    pub(super) fn left_s(&self, trials: usize) -> Option<f64> {
+        let spent = self.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
+        estimate(&self.took, trials, spent)
+    }
+}
+
+fn estimate(took: &[Duration], trials: usize, spent_s: f64) -> Option<f64> {
+    let mean_s = took.iter().map(Duration::as_secs_f64).sum::<f64>() / took.len() as f64;
+    (!took.is_empty()).then(|| {
+        let later = trials.saturating_sub(1) as f64 * mean_s;
+        if trials == 0 { 0.0 } else { later + (mean_s - spent_s).max(0.0) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_holds_each_arm_once_and_the_seed_decides_the_order() {
+        let slots = order(4, 6, 7);
+        for (repeat, round) in slots.chunks(4).enumerate() {
+            assert!(round.iter().all(|slot| usize::try_from(slot.repeat).unwrap() == repeat));
+            let mut arms: Vec<_> = round.iter().map(|slot| slot.arm).collect();
+            arms.sort_unstable();
+            assert_eq!(arms, [0, 1, 2, 3]);
+        }
+        assert_eq!(slots, order(4, 6, 7));
+        assert_ne!(slots, order(4, 6, 8));
+        let firsts: Vec<_> = slots.chunks(4).map(|round| round[0].arm).collect();
+        assert!(firsts.iter().any(|&arm| arm != firsts[0]), "rounds are ordered anew: {firsts:?}");
+    }
+
+    #[test]
+    fn every_arm_comes_first_equally_often_in_the_long_run() {
+        let slots = order(3, 3_000, 1);
+        for arm in 0..3 {
+            let first = slots.chunks(3).filter(|round| round[0].arm == arm).count();
+            assert!((900..1_100).contains(&first), "arm {arm}: {first} of 3,000 rounds");
+        }
+    }
+
+    #[test]
+    fn the_time_left_is_withheld_until_a_trial_has_been_measured() {
+        let [ten, twenty] = [10, 20].map(Duration::from_secs);
+        assert_eq!(estimate(&[], 3, 5.0), None);
+        assert_eq!(estimate(&[ten, twenty], 3, 5.0), Some(2.0 * 15.0 + 10.0));
+        assert_eq!(estimate(&[ten], 1, 25.0), Some(0.0), "overdue");
+        assert_eq!(estimate(&[ten], 0, 0.0), Some(0.0));
+    }
+}

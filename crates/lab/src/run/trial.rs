@@ -1,0 +1,534 @@
+//! One trial: clones of the data, a server on them, its load, and all of it taken down again.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ebbtide_load::{Cancel, Ended, RunReport, Sample, Schema, Session, Target};
+use ebbtide_mysql::status::Sampler;
+use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan};
+use ebbtide_volume::Instance;
+
+use super::batch::{self, Beat};
+use super::error::StageError;
+use super::event::{Event, Phase, Progress, Teller, Tick};
+use super::home::{Lab, TRIAL_PREFIX};
+use super::prepared::fs_type;
+use super::verdict::{self, VolumeEnd};
+use super::volume::{Begin, LabVolume, Wanted, role_name, without_limits};
+use super::watch::{Answers, Asked, Watch};
+use super::{proc, warm};
+use crate::experiment::{Arm, CheckedArm, Experiment, Role};
+use crate::record::{BatchUse, Outcome, Second, Trial};
+
+/// How long transactions that are in flight at the end are waited for. The server is killed then.
+const GRACE: Duration = Duration::from_secs(2);
+/// How much of a server's log a failed trial keeps.
+const LOG_LINES: usize = 40;
+/// A file system with less room than this is full: InnoDB extends its files by up to this much.
+const FULL_BYTES: u64 = 8 << 20;
+/// A server that has to bring its redo log to another size, on a volume without limits.
+const START: Duration = Duration::from_secs(120);
+
+/// Everything that a trial needs.
+pub(super) struct Setting<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) experiment: &'a Experiment,
+    pub(super) binary: &'a Binary,
+    pub(super) arm: &'a Arm,
+    pub(super) checked: &'a CheckedArm,
+    /// The snapshot of its data.
+    pub(super) snapshot: &'a str,
+    pub(super) repeat: u32,
+    pub(super) cancel: &'a Cancel,
+    pub(super) teller: Teller<'a>,
+    /// Which trial it is, and how far the run.
+    pub(super) progress: &'a (dyn Fn() -> Progress + Sync),
+}
+
+/// A trial that came to its end: what there is to say of it.
+#[derive(Debug)]
+struct Measured {
+    report: RunReport,
+    seconds: Vec<Second>,
+    batch: Option<BatchUse>,
+    volumes: Vec<VolumeEnd>,
+    notes: Vec<String>,
+}
+
+/// A trial that did not, and the server's last words.
+#[derive(Debug)]
+struct Failure {
+    error: Box<StageError>,
+    log: Vec<String>,
+}
+
+impl<E: Into<StageError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        let log = match &error {
+            StageError::Server(error) => error.log().to_vec(),
+            _ => Vec::new(),
+        };
+        Self { error: Box::new(error), log }
+    }
+}
+
+impl Setting<'_> {
+    /// Runs the trial; none where the user ended it.
+    pub(super) fn run(&self) -> Option<Trial> {
+        let began = Instant::now();
+        let started_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        self.teller.tell(Event::TrialStarted((self.progress)()));
+        let done = self.measure();
+        if self.cancel.is_cancelled() {
+            return None;
+        }
+        let trial = Trial {
+            arm: self.arm.name.clone(),
+            repeat: self.repeat,
+            started_ns: u64::try_from(started_ns).unwrap_or(u64::MAX),
+            took_s: began.elapsed().as_secs_f64(),
+            outcome: Outcome::Measured,
+            load: None,
+            seconds: Vec::new(),
+            batch: None,
+            notes: Vec::new(),
+        };
+        Some(match done {
+            Ok(measured) => self.judged(trial, measured),
+            Err(Failure { error, log }) => {
+                Trial { outcome: Outcome::Failed { why: error.chain(), log }, ..trial }
+            }
+        })
+    }
+
+    fn judged(&self, trial: Trial, measured: Measured) -> Trial {
+        let Measured { mut report, seconds, batch, volumes, mut notes } = measured;
+        report.samples = Vec::new();
+        let looked = verdict::judge(&report.generator, &seconds, &volumes, proc::cpus());
+        notes.extend(looked.notes);
+        Trial { outcome: looked.outcome, load: Some(report), seconds, batch, notes, ..trial }
+    }
+
+    /// From the clones to the end of the load. Whatever goes wrong, the server is gone before its
+    /// volumes are.
+    fn measure(&self) -> Result<Measured, Failure> {
+        self.phase(Phase::Staging);
+        let stage = Stage::set(self)?;
+        self.proceed()?;
+        self.phase(Phase::Starting);
+        let server = Server::start(&stage.plan(self), &|text| self.waiting(text));
+        let server = server.map_err(|error| stage.explain(error.into()))?;
+        let server = self.warm(server, &stage)?;
+        let measured = Load::new(self, &stage).run(server);
+        self.phase(Phase::Clearing);
+        measured
+    }
+
+    fn warm(&self, server: Server, stage: &Stage<'_>) -> Result<Server, Failure> {
+        if !self.experiment.warmup.read_tables {
+            return Ok(server);
+        }
+        self.phase(Phase::Reading);
+        let target = server.target();
+        let mut running = Some(server);
+        let end = || drop(running.take());
+        let read = warm::read_tables(&target, &self.experiment.data, self.cancel, end);
+        match (read, running) {
+            (Ok(()), Some(server)) => Ok(server),
+            (Err(error), Some(server)) => Err(stage.explain(LastWords::of(&server).failure(error))),
+            (_, None) => Err(StageError::Cancelled.into()),
+        }
+    }
+
+    fn phase(&self, phase: Phase) {
+        self.teller.tell(Event::Phase { trial: (self.progress)(), phase });
+    }
+
+    fn waiting(&self, why: &str) {
+        self.teller.tell(Event::Waiting { trial: Some((self.progress)()), why: why.to_owned() });
+    }
+
+    fn proceed(&self) -> Result<(), StageError> {
+        if self.cancel.is_cancelled() { Err(StageError::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// What a server has to say before it is killed.
+#[derive(Debug)]
+struct LastWords {
+    died: Option<ServerError>,
+    log: Vec<String>,
+    notes: Vec<String>,
+}
+
+impl LastWords {
+    fn of(server: &Server) -> Self {
+        Self { died: server.died(), log: server.log_tail(LOG_LINES), notes: server.notes().to_vec() }
+    }
+
+    /// A failure as it looks with them: a server that died explains everything else.
+    fn failure(self, error: StageError) -> Failure {
+        match (self.died, error) {
+            (_, StageError::Cancelled) => StageError::Cancelled.into(),
+            (Some(died), _) => died.into(),
+            (None, error) => Failure { error: Box::new(error), log: self.log },
+        }
+    }
+}
+
+/// The volumes of a trial, attached and mounted.
+#[derive(Debug)]
+struct Stage<'a> {
+    lab: &'a Lab,
+    volumes: BTreeMap<Role, LabVolume<'a>>,
+}
+
+impl<'a> Stage<'a> {
+    fn set(setting: &Setting<'a>) -> Result<Self, StageError> {
+        let mut stage = Self { lab: setting.lab, volumes: BTreeMap::new() };
+        for (role, real) in &setting.checked.volumes {
+            let begin = match role {
+                Role::Data => Begin::Snapshot(setting.snapshot),
+                _ => Begin::Blank,
+            };
+            let wanted = Wanted {
+                name: format!("{TRIAL_PREFIX}{}", role_name(*role)),
+                begin,
+                unlimited: without_limits(real, setting.lab.host.now()),
+                fs: fs_type(&setting.arm.instance.fs),
+                rotational: setting.arm.instance.rotational,
+                seed: setting.seed(),
+            };
+            let progress = |text: &str| setting.waiting(text);
+            stage.volumes.insert(*role, LabVolume::make(setting.lab, wanted, &progress)?);
+        }
+        Ok(stage)
+    }
+
+    fn plan(&self, setting: &Setting<'_>) -> ServerPlan {
+        let own = |role| self.volumes.get(&role).map(|volume| volume.dir().join(role_name(role)));
+        let data = own(Role::Data).expect("every arm has a data volume");
+        let layout = Layout {
+            redo: own(Role::Redo),
+            binlog: own(Role::Binlog),
+            undo: own(Role::Undo),
+            tmp: own(Role::Tmp),
+            ..Layout::single(data)
+        };
+        let memory = setting.arm.instance.memory_bytes;
+        ServerPlan {
+            settings: setting.arm.settings.clone(),
+            memory_bytes: Some(memory),
+            start_timeout: START,
+            ..ServerPlan::new(setting.binary.clone(), layout, self.lab.work_dir("trial"))
+        }
+    }
+
+    /// Switches the limits of all volumes on, and those of their instance.
+    fn limit(&self, setting: &Setting<'_>) -> Result<(), StageError> {
+        let instance = setting.checked.instance.as_ref();
+        let instance = instance
+            .map(|instance| std::sync::Arc::new(parking_lot::Mutex::new(Instance::new(instance.limits))));
+        for (role, volume) in &self.volumes {
+            volume.limit(&setting.checked.volumes[role], instance.clone())?;
+        }
+        Ok(())
+    }
+
+    fn ends(&self) -> Vec<VolumeEnd> {
+        let end = |(role, volume): (&Role, &LabVolume<'_>)| VolumeEnd {
+            role: *role,
+            pacing: volume.live().pacing(),
+            host_errors: volume.live().host_errors(),
+        };
+        self.volumes.iter().map(end).collect()
+    }
+
+    /// What stands behind a failure, where the volumes tell.
+    fn explain(&self, failure: Failure) -> Failure {
+        if matches!(*failure.error, StageError::Cancelled) {
+            return failure;
+        }
+        let errors: u64 = self.volumes.values().map(|volume| volume.live().host_errors()).sum();
+        if errors > 0 {
+            let free = self.lab.host.home().free_bytes().unwrap_or(0);
+            let why = format!(
+                "the host failed {errors} requests of the volumes: its disk is full or broken ({} MiB are free \
+                 on the disk that holds the lab): {}",
+                free >> 20,
+                failure.error.chain()
+            );
+            return Failure { error: Box::new(StageError::HostFailed(why)), ..failure };
+        }
+        let full = self.full();
+        let full = full.or_else(|| self.fullest().filter(|_| says_full(&failure.log)).map(|(_, full)| full));
+        match full {
+            Some(error) => Failure { error: Box::new(error), ..failure },
+            None => failure,
+        }
+    }
+
+    /// The volume whose file system has no room left, as an error.
+    fn full(&self) -> Option<StageError> {
+        let (free, fullest) = self.fullest()?;
+        (free < FULL_BYTES).then_some(fullest)
+    }
+
+    /// The volume with the least room left, bytes, and the error of its being full.
+    fn fullest(&self) -> Option<(u64, StageError)> {
+        let room = |(role, volume): (&Role, &LabVolume<'_>)| {
+            let free = ebbtide_device::host::free_bytes(volume.dir()).ok()?;
+            let size = volume.live().size_bytes();
+            Some((free, StageError::VolumeFull { role: role_name(*role), size, free }))
+        };
+        self.volumes.iter().filter_map(room).min_by_key(|(free, _)| *free)
+    }
+}
+
+/// Whether a server's log says that a file could not grow. Servers ask for tens of MiB at a time, so
+/// that some room may be left then.
+fn says_full(log: &[String]) -> bool {
+    // ENOSPC, as MariaDB and MySQL put it.
+    let words = ["error 28", "errno: 28", "error number 28", "No space left on device", "is full"];
+    log.iter().any(|line| words.iter().any(|word| line.contains(word)))
+}
+
+impl Setting<'_> {
+    /// Seed of what is drawn in this trial: the same for every arm of a round.
+    fn seed(&self) -> u64 {
+        self.experiment.seed ^ (u64::from(self.repeat) << 32)
+    }
+
+    fn load_options(&self) -> ebbtide_load::RunOptions {
+        let (plan, warmup) = (&self.arm.load, &self.experiment.warmup);
+        let data = self.experiment.data;
+        ebbtide_load::RunOptions {
+            schema: Schema { tables: data.tables, table_size: data.rows, ..Schema::default() },
+            mix: plan.mix.clone(),
+            distribution: plan.distribution,
+            seed: self.seed(),
+            connections: plan.connections,
+            arrival: plan.arrival,
+            duration: Some(Duration::from_secs(self.experiment.trial.measure_s.into())),
+            warmup_s: warmup.unthrottled_s + warmup.settle_s,
+            grace: Some(GRACE),
+            ..ebbtide_load::RunOptions::new(plan.workload)
+        }
+    }
+}
+
+/// The load of a trial while it runs.
+struct Load<'a> {
+    setting: &'a Setting<'a>,
+    stage: &'a Stage<'a>,
+    /// Whether the limits are on.
+    limited: bool,
+    /// Why they could not be switched on.
+    broken: Option<StageError>,
+    measured_from: Option<Instant>,
+    /// The measured seconds, by the sampler's tick.
+    seconds: Vec<(usize, Second)>,
+}
+
+impl<'a> Load<'a> {
+    fn new(setting: &'a Setting<'a>, stage: &'a Stage<'a>) -> Self {
+        Self { setting, stage, limited: false, broken: None, measured_from: None, seconds: Vec::new() }
+    }
+
+    /// Runs the load to its end, and ends the server. The limits are switched on, and the batch job
+    /// joins, on the way.
+    fn run(mut self, server: Server) -> Result<Measured, Failure> {
+        let (setting, stage) = (self.setting, self.stage);
+        let target = server.target();
+        let (beat, asked) = (Beat::default(), Asked::default());
+        let sampler = open_sampler(&target, setting.binary)?;
+        let (ask, ticks) = mpsc::channel();
+        self.begin()?;
+        std::thread::scope(|scope| {
+            let asked = &asked;
+            let asking = scope.spawn(move || asked.run(sampler, &ticks));
+            let tables = setting.experiment.data.tables;
+            let batch = setting.arm.batch.as_ref();
+            let job = batch.map(|batch| batch::start(scope, batch, tables, &target, &beat)).transpose();
+            let loaded = match &job {
+                Ok(_) => self.load(&target, &server, asked, ask, &beat),
+                Err(_) => Err(StageError::Cancelled),
+            };
+            // The server's end is that of everything that still waits for it.
+            let words = LastWords::of(&server);
+            let (volumes, full) = (stage.ends(), stage.full());
+            beat.end();
+            if let Err(error) = server.kill() {
+                tracing::error!(%error, "a server did not end");
+            }
+            let answers = asking.join().unwrap_or_default();
+            let measured_s = f64::from(setting.experiment.trial.measure_s);
+            let batch = match job {
+                Ok(job) => job.zip(batch).map(|(job, batch)| job.join(self.measured_from, batch, measured_s)),
+                Err(error) => return Err(stage.explain(words.failure(error.into()))),
+            };
+            let sound = loaded.and_then(|report| self.sound(report, full));
+            match sound {
+                Ok(report) if words.died.is_none() => {
+                    Ok(self.finished(report, batch, &answers, volumes, words.notes))
+                }
+                Ok(_) => Err(stage.explain(words.failure(StageError::LoadEnded(String::new())))),
+                Err(error) => Err(stage.explain(words.failure(error))),
+            }
+        })
+    }
+
+    /// With no time before the limits, they are on from the first transaction.
+    fn begin(&mut self) -> Result<(), StageError> {
+        let warmup = self.setting.experiment.warmup;
+        if warmup.unthrottled_s > 0 {
+            self.setting.phase(Phase::Unthrottled);
+            return Ok(());
+        }
+        self.stage.limit(self.setting)?;
+        self.limited = true;
+        if warmup.settle_s > 0 {
+            self.setting.phase(Phase::Settling);
+        } else {
+            self.measure_from_now();
+        }
+        Ok(())
+    }
+
+    fn load(
+        &mut self,
+        target: &Target,
+        server: &Server,
+        asked: &Asked,
+        ask: mpsc::Sender<usize>,
+        beat: &Beat,
+    ) -> Result<RunReport, StageError> {
+        let volumes = self.stage.volumes.iter().map(|(role, volume)| (*role, volume.live())).collect();
+        let mut watch = Watch::new(volumes, server, asked, ask);
+        let setting = self.setting;
+        let measure_s = f64::from(setting.experiment.trial.measure_s);
+        let mut on_sample = |sample: &Sample| {
+            let tick = watch.ticks();
+            let second = watch.second(sample);
+            self.turn(sample, beat);
+            self.tell(&second, sample);
+            // What follows the last second is the end of transactions that began before it.
+            if !sample.warmup && sample.t_s < measure_s + 0.05 {
+                self.seconds.push((tick, second));
+            }
+        };
+        Ok(ebbtide_load::run(target, &setting.load_options(), setting.cancel, &mut on_sample)?)
+    }
+
+    /// What begins with the second that follows this one.
+    fn turn(&mut self, sample: &Sample, beat: &Beat) {
+        let settle_s = f64::from(self.setting.experiment.warmup.settle_s);
+        // The end of a second is told as a sum of floating point numbers.
+        if !self.limited && sample.t_s > -settle_s - 0.5 {
+            self.limited = true;
+            self.broken = self.stage.limit(self.setting).err();
+            if settle_s > 0.0 {
+                self.setting.phase(Phase::Settling);
+            }
+        }
+        if sample.t_s > -0.5 {
+            if self.measured_from.is_none() {
+                self.measure_from_now();
+            }
+            beat.reach(sample.t_s.max(0.0));
+        }
+    }
+
+    fn measure_from_now(&mut self) {
+        self.measured_from = Some(Instant::now());
+        self.stage.volumes.values().for_each(|volume| volume.live().reset_pacing());
+        self.setting.phase(Phase::Measuring);
+    }
+
+    fn tell(&self, second: &Second, sample: &Sample) {
+        let warmup = &self.setting.experiment.warmup;
+        let phase = match sample.warmup {
+            false => Phase::Measuring,
+            true if sample.t_s <= -f64::from(warmup.settle_s) + 0.5 && warmup.unthrottled_s > 0 => {
+                Phase::Unthrottled
+            }
+            true => Phase::Settling,
+        };
+        let volumes = || second.volumes.values();
+        let tick = Tick {
+            phase,
+            t_s: sample.t_s,
+            measure_s: self.setting.experiment.trial.measure_s,
+            tps: second.load.tps,
+            p95_us: second.load.p95_us,
+            credits: volumes().filter_map(|volume| volume.credits).reduce(f64::min),
+            volume_iops: volumes().map(|volume| volume.read_iops + volume.write_iops).sum(),
+        };
+        self.setting.teller.tell(Event::Tick { trial: (self.setting.progress)(), tick });
+    }
+
+    /// A report that says something about the arm.
+    fn sound(&mut self, report: RunReport, full: Option<StageError>) -> Result<RunReport, StageError> {
+        self.setting.proceed()?;
+        if let Some(broken) = self.broken.take() {
+            return Err(broken);
+        }
+        if let Some(full) = full {
+            return Err(full);
+        }
+        match &report.ended {
+            Ended::Failed { code, message, statement } => Err(StageError::LoadEnded(format!(
+                "the load ended with the server's error {code} ({statement}): {message}"
+            ))),
+            Ended::Time | Ended::Events | Ended::Cancelled => Ok(report),
+        }
+    }
+
+    fn finished(
+        self,
+        report: RunReport,
+        batch: Option<BatchUse>,
+        answers: &Answers,
+        volumes: Vec<VolumeEnd>,
+        mut notes: Vec<String>,
+    ) -> Measured {
+        let rates = answers.rates();
+        let server = |(tick, second): (usize, Second)| Second { server: rates.get(&tick).copied(), ..second };
+        let mut seconds: Vec<Second> = self.seconds.into_iter().map(server).collect();
+        add_rest_of_load(&mut seconds, report.client.cpu_s);
+        if let Some(why) = &answers.lost {
+            notes.push(format!("the server was not asked for its status to the end: {why}"));
+        }
+        Measured { report, seconds, batch, volumes, notes }
+    }
+}
+
+/// The load's threads end with its last second, before anyone can look at them: what they took in it is
+/// what is missing from their own count.
+fn add_rest_of_load(seconds: &mut [Second], cpu_s: f64) {
+    let Some((last, others)) = seconds.split_last_mut() else { return };
+    let seen: f64 = others.iter().map(|second| second.host.load_cpus).sum();
+    last.host.load_cpus = last.host.load_cpus.max(cpu_s - seen).max(0.0);
+}
+
+fn open_sampler(target: &Target, binary: &Binary) -> Result<Sampler, StageError> {
+    let session = Session::open(target, &target.endpoints[0])?;
+    Sampler::open(session, binary).map_err(|error| StageError::LoadEnded(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_says_that_a_file_could_not_grow() {
+        let log = |line: &str| [line.to_owned()];
+        assert!(says_full(&log(
+            "[ERROR] InnoDB: preallocating 79691776 bytes for file ./ibdata1 failed with error 28"
+        )));
+        assert!(says_full(&log("[ERROR] [MY-012639] [InnoDB] Write to file ./x.ibd failed, errno: 28")));
+        assert!(!says_full(&log("2026-11-20 11:28:28 0 [Note] mariadbd: ready for connections.")));
+    }
+}

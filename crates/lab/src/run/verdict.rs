@@ -1,0 +1,166 @@
+//! Whether a trial that came to its end is to be believed.
+
+use ebbtide_device::engine::PacingReport;
+use ebbtide_load::Generator;
+
+use super::volume::role_name;
+use crate::experiment::Role;
+use crate::record::{Outcome, Second};
+
+/// Median lateness of the volume's answers, as a share of the volume's mean latency, from which on the
+/// host, rather than the model, made the latency.
+const PACING_SHARE: f64 = 0.25;
+/// The same, from which on it is noted.
+const PACING_NOTED: f64 = 0.05;
+/// Share of the machine's time that the hypervisor took away, from which on nothing that was
+/// measured is the server's own.
+const STEAL_SHARE: f64 = 0.10;
+/// The same, from which on it is noted.
+const STEAL_NOTED: f64 = 0.02;
+/// Share of the machine's time that was spent working, from which on it is noted: the processors were
+/// the limit.
+const BUSY_NOTED: f64 = 0.95;
+/// Share of a processor that sampling may take.
+const SAMPLING_NOTED: f64 = 0.01;
+
+/// A volume at the end of a trial.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct VolumeEnd {
+    pub(super) role: Role,
+    pub(super) pacing: PacingReport,
+    pub(super) host_errors: u64,
+}
+
+/// What a trial looks like.
+#[derive(Debug)]
+pub(super) struct Looked {
+    pub(super) outcome: Outcome,
+    pub(super) notes: Vec<String>,
+}
+
+/// Judges a trial that has been measured.
+pub(super) fn judge(generator: &Generator, seconds: &[Second], volumes: &[VolumeEnd], cpus: u32) -> Looked {
+    let mut reasons: Vec<String> = generator.disqualified.iter().cloned().collect();
+    let mut notes = Vec::new();
+    for volume in volumes {
+        if volume.host_errors > 0 {
+            reasons.push(format!(
+                "{} requests of the {} volume failed at the host: its disk is full or broken",
+                volume.host_errors,
+                role_name(volume.role)
+            ));
+        }
+        judge_pacing(volume, seconds, &mut reasons, &mut notes);
+    }
+    judge_host(seconds, cpus, &mut reasons, &mut notes);
+    let outcome = match reasons.is_empty() {
+        true => Outcome::Measured,
+        false => Outcome::Disqualified { why: reasons.join("; ") },
+    };
+    Looked { outcome, notes }
+}
+
+fn judge_pacing(volume: &VolumeEnd, seconds: &[Second], reasons: &mut Vec<String>, notes: &mut Vec<String>) {
+    let Some(latency_us) = mean_latency_us(volume.role, seconds) else { return };
+    let late_us = volume.pacing.p50_ns as f64 / 1e3;
+    let share = late_us / latency_us;
+    let text = || {
+        format!(
+            "the {} volume answered {late_us:.0} us later than its model at the median, {:.0}% of its mean \
+             latency",
+            role_name(volume.role),
+            share * 100.0
+        )
+    };
+    if share > PACING_SHARE {
+        reasons.push(format!("{}: the host could not keep up", text()));
+    } else if share > PACING_NOTED {
+        notes.push(text());
+    }
+}
+
+/// Mean latency of a volume's reads and writes, us; none without any.
+fn mean_latency_us(role: Role, seconds: &[Second]) -> Option<f64> {
+    let volumes = seconds.iter().filter_map(|second| second.volumes.get(&role));
+    let (ops, us) = volumes.fold((0.0, 0.0), |(ops, us), volume| {
+        let sum = volume.read_iops * volume.read_us + volume.write_iops * volume.write_us;
+        (ops + volume.read_iops + volume.write_iops, us + sum)
+    });
+    (ops > 0.0 && us > 0.0).then(|| us / ops)
+}
+
+fn judge_host(seconds: &[Second], cpus: u32, reasons: &mut Vec<String>, notes: &mut Vec<String>) {
+    let mean = |of: fn(&Second) -> f64| seconds.iter().map(of).sum::<f64>() / seconds.len().max(1) as f64;
+    let cpus = f64::from(cpus.max(1));
+    let steal = mean(|second| second.host.steal_cpus) / cpus;
+    let stolen = format!("the hypervisor took {:.0}% of this machine's time away", steal * 100.0);
+    if steal > STEAL_SHARE {
+        reasons.push(stolen);
+    } else if steal > STEAL_NOTED {
+        notes.push(stolen);
+    }
+    let sampling = mean(|second| second.host.sampler_cpus);
+    if sampling > SAMPLING_NOTED {
+        notes.push(format!("sampling took {:.1}% of a processor", sampling * 100.0));
+    }
+    let busy = mean(|second| second.host.busy_cpus) / cpus;
+    if busy > BUSY_NOTED {
+        notes.push(format!("the machine's processors were {:.0}% busy", busy * 100.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_load::Latency;
+
+    use super::*;
+    use crate::record::{HostSecond, VolumeSecond};
+
+    fn seconds(latency_us: f64, steal_cpus: f64) -> Vec<Second> {
+        let volume = VolumeSecond { read_iops: 100.0, read_us: latency_us, ..VolumeSecond::default() };
+        let host = HostSecond { steal_cpus, ..HostSecond::default() };
+        vec![Second { volumes: [(Role::Data, volume)].into(), host, ..Second::default() }; 3]
+    }
+
+    fn end(p50_us: u64, host_errors: u64) -> VolumeEnd {
+        let pacing = PacingReport { p50_ns: p50_us * 1_000, count: 1, ..PacingReport::default() };
+        VolumeEnd { role: Role::Data, pacing, host_errors }
+    }
+
+    fn generator() -> Generator {
+        Generator { loops: 1, lag: Latency::default(), disqualified: None }
+    }
+
+    fn why(looked: &Looked) -> &str {
+        match &looked.outcome {
+            Outcome::Disqualified { why } => why,
+            _ => "",
+        }
+    }
+
+    #[test]
+    fn a_quiet_trial_is_measured_and_has_no_notes() {
+        let looked = judge(&generator(), &seconds(1_000.0, 0.0), &[end(40, 0)], 2);
+        assert_eq!((looked.outcome, looked.notes), (Outcome::Measured, vec![]));
+    }
+
+    #[test]
+    fn a_host_that_made_the_latency_itself_disqualifies() {
+        let looked = judge(&generator(), &seconds(1_000.0, 0.0), &[end(100, 0)], 2);
+        assert!(looked.outcome == Outcome::Measured && looked.notes[0].contains("10%"), "{looked:?}");
+        let looked = judge(&generator(), &seconds(1_000.0, 0.0), &[end(300, 0)], 2);
+        assert!(why(&looked).contains("30% of its mean latency"), "{looked:?}");
+    }
+
+    #[test]
+    fn host_errors_stolen_time_and_a_late_generator_disqualify() {
+        let looked = judge(&generator(), &seconds(1_000.0, 0.0), &[end(0, 3)], 2);
+        assert!(why(&looked).contains("3 requests of the data volume failed"), "{looked:?}");
+        let looked = judge(&generator(), &seconds(1_000.0, 0.5), &[end(0, 0)], 2);
+        assert!(why(&looked).contains("25% of this machine's time"), "{looked:?}");
+        let mut late = generator();
+        late.disqualified = Some("the generator was late".into());
+        let looked = judge(&late, &seconds(1_000.0, 0.0), &[end(0, 0)], 2);
+        assert!(why(&looked).contains("the generator was late"), "{looked:?}");
+    }
+}

@@ -1,0 +1,192 @@
+//! A volume of the lab while it is in use, from its making to its end.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ebbtide_catalog::Resolved;
+use ebbtide_device::engine::LiveVolume;
+use ebbtide_device::host::{AttachRequest, Attachment, Detached, Export, FsType, HostError, MountRequest};
+use ebbtide_volume::{
+    Accounting, Array, AtomicUnit, Durability, Instance, Limits, Merge, Nanos, ServiceTimes,
+};
+use parking_lot::Mutex;
+
+use super::error::StageError;
+use super::home::Lab;
+use crate::experiment::Role;
+
+/// What a new volume begins as.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Begin<'a> {
+    /// Nothing but holes; a file system is made on it.
+    Blank,
+    /// A snapshot; its file system is grown.
+    Snapshot(&'a str),
+}
+
+/// What is made.
+#[derive(Debug)]
+pub(super) struct Wanted<'a> {
+    /// Its name, and that of its mount.
+    pub(super) name: String,
+    pub(super) begin: Begin<'a>,
+    /// Its physics while the limits are off; size and durability are those of the real one.
+    pub(super) unlimited: Array,
+    pub(super) fs: FsType,
+    pub(super) rotational: bool,
+    pub(super) seed: u64,
+}
+
+/// What a volume holds, in a word.
+pub(super) const fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Data => "data",
+        Role::Redo => "redo",
+        Role::Binlog => "binlog",
+        Role::Undo => "undo",
+        Role::Tmp => "tmp",
+    }
+}
+
+/// A volume's physics without its limits and its service times.
+pub(super) fn without_limits(real: &Resolved, now: Nanos) -> Array {
+    let free = |limits: &Limits| Limits {
+        iops: None,
+        throughput: None,
+        service: ServiceTimes::instant(),
+        ..limits.clone()
+    };
+    Array::striped(real.members.iter().map(free).collect(), real.chunk_bytes, now)
+        .expect("the limits were checked with the real ones")
+}
+
+/// A volume of a size that nothing limits.
+pub(super) fn ideal(size_bytes: u64, now: Nanos) -> Array {
+    let limits = Limits {
+        size_bytes,
+        iops: None,
+        throughput: None,
+        accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::Never, whole_units: false },
+        service: ServiceTimes::instant(),
+        durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
+    };
+    Array::single(limits, now).expect("the limits are constants, and the size is not zero")
+}
+
+/// A volume that is attached and mounted. Dropping it throws it away, by force where it is in use.
+#[derive(Debug)]
+pub(super) struct LabVolume<'a> {
+    lab: &'a Lab,
+    name: String,
+    unlimited: Array,
+    attachment: Option<Arc<Attachment>>,
+}
+
+impl<'a> LabVolume<'a> {
+    /// Makes a volume, attaches and mounts it.
+    pub(super) fn make(
+        lab: &'a Lab,
+        wanted: Wanted<'_>,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, StageError> {
+        let (store, size) = (lab.host.store(), wanted.unlimited.size_bytes());
+        let meta = serde_json::Value::Null;
+        match wanted.begin {
+            Begin::Blank => store.create_volume(&wanted.name, size, meta)?,
+            Begin::Snapshot(snapshot) => store.create_from_snapshot(&wanted.name, snapshot, size, meta)?,
+        }
+        let unlimited = wanted.unlimited.clone();
+        let mut made = Self { lab, name: wanted.name, unlimited, attachment: None };
+        let mount = MountRequest {
+            dir: lab.mount_dir(&made.name),
+            fs: wanted.fs,
+            destroy: false,
+            grow: matches!(wanted.begin, Begin::Snapshot(_)),
+        };
+        let request = AttachRequest {
+            meta: store.meta(&made.name)?,
+            volume: made.name.clone(),
+            array: wanted.unlimited,
+            seed: wanted.seed,
+            block_bytes: 512,
+            instance: None,
+            export: Export::Block { mount: Some(mount) },
+            host_too_slow: Vec::new(),
+            not_calibrated: None,
+        };
+        let attachment = lab.host.attach(request, progress)?;
+        made.attachment = Some(Arc::clone(&attachment));
+        if wanted.rotational {
+            attachment.set_rotational(true)?;
+        }
+        Ok(made)
+    }
+
+    fn attachment(&self) -> &Attachment {
+        self.attachment.as_ref().expect("it is attached until it is consumed")
+    }
+
+    /// The volume itself.
+    pub(super) fn live(&self) -> &LiveVolume {
+        self.attachment().live()
+    }
+
+    /// Where it is mounted.
+    pub(super) fn dir(&self) -> &Path {
+        self.attachment().info().mount.as_deref().expect("every volume of the lab is mounted")
+    }
+
+    /// Switches the limits on.
+    pub(super) fn limit(
+        &self,
+        real: &Resolved,
+        instance: Option<Arc<Mutex<Instance>>>,
+    ) -> Result<(), StageError> {
+        let live = self.live();
+        live.replace_model(real.array(live.now()), instance).map_err(HostError::from)?;
+        Ok(())
+    }
+
+    /// Detaches it in order, so that everything written is on the volume, and keeps a snapshot of it.
+    pub(super) fn keep(
+        mut self,
+        snapshot: &str,
+        meta: serde_json::Value,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), StageError> {
+        self.attachment = None;
+        let detached = self.lab.host.detach(&self.name, false, progress)?;
+        if let Some(lost) = loss(&detached) {
+            return Err(StageError::HostFailed(format!("the data could not be written: {lost}")));
+        }
+        self.lab.host.store().snapshot(&self.name, snapshot, meta)?;
+        Ok(())
+    }
+}
+
+/// What the host could not write of a volume.
+fn loss(detached: &Detached) -> Option<String> {
+    if let Some(lost) = detached.lost.first() {
+        return Some(lost.clone());
+    }
+    (detached.host_errors > 0).then(|| format!("{} requests failed at the host", detached.host_errors))
+}
+
+impl Drop for LabVolume<'_> {
+    fn drop(&mut self) {
+        if let Some(attachment) = self.attachment.take() {
+            // What is still to be written back is thrown away with the volume: let it be quick.
+            if let Err(error) = attachment.live().replace_model(self.unlimited.clone(), None) {
+                tracing::warn!(volume = self.name, %error, "its limits stay on while it is detached");
+            }
+        }
+        let detached = match self.lab.host.detach(&self.name, true, &|_| ()) {
+            Err(HostError::NotAttached { .. }) => Ok(()),
+            other => other.map(drop),
+        };
+        let deleted = detached.and_then(|()| Ok(self.lab.host.store().delete_volume(&self.name)?));
+        if let Err(error) = deleted {
+            tracing::error!(volume = self.name, %error, "a volume of the lab is left; the next run clears it");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The sampler: at the end of each second of the load it looks at the volumes, the server, and the
+//! machine, and makes a [`Second`] of what happened in between.
+//!
+//! Volumes and processes are read where the load tells its second, which takes a fraction of a
+//! millisecond. The server is asked on a thread of its own, since a server that stalls must delay
+//! nobody else's sample; a second that it did not answer in time for has no server figures.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use ebbtide_device::engine::LiveVolume;
+use ebbtide_load::Sample;
+use ebbtide_mysql::Server;
+use ebbtide_mysql::status::{Counters, Rates, Sampler};
+use ebbtide_volume::Stats;
+
+use super::proc::{self, MachineTime};
+use crate::experiment::Role;
+use crate::record::{HostSecond, LimitShares, LoadSecond, Second, VolumeSecond};
+
+/// Everything that is looked at, at one moment.
+#[derive(Debug)]
+struct Moment {
+    at: Instant,
+    volumes: Vec<Stats>,
+    server_cpu: Duration,
+    machine: MachineTime,
+    /// Processor time of the load's threads so far, s.
+    load_s: f64,
+    /// Processor time of sampling so far, s.
+    cost_s: f64,
+}
+
+/// Makes seconds of moments.
+#[derive(Debug)]
+pub(super) struct Watch<'a> {
+    volumes: Vec<(Role, &'a LiveVolume)>,
+    server: &'a Server,
+    /// Threads of this process that were there before the load.
+    others: BTreeSet<u32>,
+    /// The load's threads, with the last time seen of each.
+    load: BTreeMap<u32, f64>,
+    before: Moment,
+    /// What sampling took on the thread that the load tells its seconds on, s.
+    cost_here_s: f64,
+    asked: &'a Asked,
+    ask: mpsc::Sender<usize>,
+    ticks: usize,
+}
+
+impl<'a> Watch<'a> {
+    /// Begins to watch, just before the load starts.
+    pub(super) fn new(
+        volumes: Vec<(Role, &'a LiveVolume)>,
+        server: &'a Server,
+        asked: &'a Asked,
+        ask: mpsc::Sender<usize>,
+    ) -> Self {
+        let others = proc::thread_times_s().into_keys().collect();
+        let before = Moment {
+            at: Instant::now(),
+            volumes: Vec::new(),
+            server_cpu: Duration::ZERO,
+            machine: MachineTime::default(),
+            load_s: 0.0,
+            cost_s: 0.0,
+        };
+        let mut watch = Self {
+            volumes,
+            server,
+            others,
+            load: BTreeMap::new(),
+            before,
+            cost_here_s: 0.0,
+            asked,
+            ask,
+            ticks: 0,
+        };
+        watch.before = watch.look();
+        watch
+    }
+
+    /// The second that has just ended. The server's figures are added by [`Asked::fill`].
+    pub(super) fn second(&mut self, sample: &Sample) -> Second {
+        let cpu = proc::thread_time_s();
+        // The thread that asks may be gone with its server.
+        let _ = self.ask.send(self.ticks);
+        self.ticks += 1;
+        let now = self.look();
+        let before = std::mem::replace(&mut self.before, now);
+        let now = &self.before;
+        let span_s = now.at.duration_since(before.at).as_secs_f64().max(1e-6);
+        let volumes = self.volumes.iter().zip(before.volumes.iter().zip(&now.volumes));
+        let second = Second {
+            t_s: sample.t_s,
+            load: load_second(sample),
+            volumes: volumes.map(|((role, _), (a, b))| (*role, volume_second(a, b))).collect(),
+            server: None,
+            host: HostSecond {
+                server_cpus: now.server_cpu.saturating_sub(before.server_cpu).as_secs_f64() / span_s,
+                load_cpus: (now.load_s - before.load_s) / span_s,
+                busy_cpus: (now.machine.busy_s - before.machine.busy_s) / span_s,
+                steal_cpus: (now.machine.steal_s - before.machine.steal_s) / span_s,
+                memory_bytes: self.server.memory().bytes as f64,
+                pacing_p99_us: self.pacing_p99_us(),
+                sampler_cpus: (now.cost_s - before.cost_s) / span_s,
+            },
+        };
+        self.cost_here_s += proc::thread_time_s() - cpu;
+        second
+    }
+
+    /// How many seconds it has made.
+    pub(super) fn ticks(&self) -> usize {
+        self.ticks
+    }
+
+    fn look(&mut self) -> Moment {
+        let volumes = self.volumes.iter().map(|(_, live)| live.stats()).collect();
+        for (thread, time) in proc::thread_times_s() {
+            if !self.others.contains(&thread) {
+                self.load.insert(thread, time);
+            }
+        }
+        Moment {
+            at: Instant::now(),
+            volumes,
+            server_cpu: self.server.cpu_time(),
+            machine: proc::machine_time().unwrap_or_default(),
+            load_s: self.load.values().sum(),
+            cost_s: self.cost_here_s + self.asked.cost_s(),
+        }
+    }
+
+    fn pacing_p99_us(&self) -> f64 {
+        let late = self.volumes.iter().map(|(_, live)| live.pacing().p99_ns);
+        late.max().unwrap_or(0) as f64 / 1e3
+    }
+}
+
+/// What the thread that asks the server tells the others.
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    cost_ns: AtomicU64,
+}
+
+impl Asked {
+    fn cost_s(&self) -> f64 {
+        self.cost_ns.load(Ordering::Relaxed) as f64 / 1e9
+    }
+
+    /// Asks the server at each tick until there are no more, or the server is gone. Ticks that came
+    /// while it was slow to answer are passed over.
+    pub(super) fn run(&self, mut sampler: Sampler, ticks: &mpsc::Receiver<usize>) -> Answers {
+        let mut answers = Answers { first: sampler.sample().ok(), ..Answers::default() };
+        while let Ok(mut tick) = ticks.recv() {
+            while let Ok(later) = ticks.try_recv() {
+                tick = later;
+            }
+            match sampler.sample() {
+                Ok(counters) => answers.by_tick.push((tick, counters)),
+                Err(error) => {
+                    answers.lost = Some(error.to_string());
+                    break;
+                }
+            }
+            let cost = Duration::from_secs_f64(proc::thread_time_s().max(0.0));
+            self.cost_ns.store(u64::try_from(cost.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        }
+        answers
+    }
+}
+
+/// What the server answered.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    first: Option<Counters>,
+    by_tick: Vec<(usize, Counters)>,
+    /// Why it answered no longer.
+    pub(super) lost: Option<String>,
+}
+
+impl Answers {
+    /// The server's rates up to each tick that it answered.
+    pub(super) fn rates(&self) -> BTreeMap<usize, Rates> {
+        let spans = spans(self.first.as_ref(), &self.by_tick);
+        spans.map(|(tick, before, after)| (tick, Counters::between(before, after))).collect()
+    }
+}
+
+/// Each tick with the answer before it and its own.
+fn spans<'a, T>(
+    first: Option<&'a T>,
+    by_tick: &'a [(usize, T)],
+) -> impl Iterator<Item = (usize, &'a T, &'a T)> {
+    let mut before = first;
+    by_tick.iter().filter_map(move |(tick, after)| {
+        let span = before.map(|before| (*tick, before, after));
+        before = Some(after);
+        span
+    })
+}
+
+fn load_second(sample: &Sample) -> LoadSecond {
+    let length_s = sample.length_s.max(1e-6);
+    LoadSecond {
+        tps: sample.totals.events as f64 / length_s,
+        qps: sample.totals.queries() as f64 / length_s,
+        p50_us: sample.response.p50_us,
+        p95_us: sample.response.p95_us,
+        p99_us: sample.response.p99_us,
+        p99_9_us: sample.response.p99_9_us,
+        max_us: sample.response.max_us,
+        errors: sample.totals.errors,
+    }
+}
+
+fn volume_second(before: &Stats, after: &Stats) -> VolumeSecond {
+    let span_s = after.at.since(before.at).as_secs_f64().max(1e-6);
+    let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / span_s;
+    let mib = |before: u64, after: u64| rate(before, after) / ebbtide_volume::MIB as f64;
+    let mean_us = |before: &ebbtide_volume::OpStats, after: &ebbtide_volume::OpStats| {
+        let ops = after.ops.saturating_sub(before.ops);
+        let us = after.time.since(before.time).as_secs_f64() * 1e6;
+        if ops == 0 { 0.0 } else { us / ops as f64 }
+    };
+    let share = |before: ebbtide_volume::Nanos, after: ebbtide_volume::Nanos| {
+        (after.since(before).as_secs_f64() / span_s).min(1.0)
+    };
+    let limits = LimitShares {
+        volume_iops: share(before.volume_iops_exceeded, after.volume_iops_exceeded),
+        volume_throughput: share(before.volume_throughput_exceeded, after.volume_throughput_exceeded),
+        instance_iops: share(before.instance_iops_exceeded, after.instance_iops_exceeded),
+        instance_throughput: share(before.instance_throughput_exceeded, after.instance_throughput_exceeded),
+    };
+    let all =
+        [limits.volume_iops, limits.volume_throughput, limits.instance_iops, limits.instance_throughput];
+    VolumeSecond {
+        read_iops: rate(before.read.ops, after.read.ops),
+        write_iops: rate(before.write.ops, after.write.ops),
+        consumed_iops: rate(before.consumed_ops, after.consumed_ops),
+        read_mib: mib(before.read.bytes, after.read.bytes),
+        write_mib: mib(before.write.bytes, after.write.bytes),
+        read_us: mean_us(&before.read, &after.read),
+        write_us: mean_us(&before.write, &after.write),
+        queue: after.queue_time.since(before.queue_time).as_secs_f64() / span_s,
+        flushes: rate(before.flush_ops, after.flush_ops),
+        credits: after.credit_share,
+        limited: all.into_iter().fold(0.0, f64::max),
+        limits,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_volume::{Nanos, OpStats};
+
+    use super::*;
+
+    #[test]
+    fn a_volumes_second_is_the_difference_of_its_counters() {
+        let ops = |ops, bytes, ms| OpStats { ops, bytes, time: Nanos::from_ms(ms) };
+        let before = Stats { at: Nanos::from_secs(10), read: ops(100, 0, 50), ..Stats::default() };
+        let after = Stats {
+            at: Nanos::from_secs(12),
+            read: ops(300, 8 << 20, 150),
+            write: ops(10, 4 << 20, 40),
+            consumed_ops: 210,
+            queue_time: Nanos::from_secs(3),
+            volume_iops_exceeded: Nanos::from_ms(500),
+            instance_throughput_exceeded: Nanos::from_secs(5),
+            credit_share: Some(0.25),
+            ..Stats::default()
+        };
+        let second = volume_second(&before, &after);
+        assert!((second.read_iops - 100.0).abs() < 1e-9 && (second.write_iops - 5.0).abs() < 1e-9);
+        assert!((second.read_us - 500.0).abs() < 1e-9 && (second.write_us - 4_000.0).abs() < 1e-9);
+        assert!((second.read_mib - 4.0).abs() < 1e-9 && (second.queue - 1.5).abs() < 1e-9);
+        assert!((second.limits.volume_iops - 0.25).abs() < 1e-9);
+        assert!((second.limited - 1.0).abs() < 1e-9, "a share is never more than all of it");
+        assert_eq!(second.credits, Some(0.25));
+    }
+
+    #[test]
+    fn a_second_that_the_server_missed_has_no_rates_and_the_next_one_spans_both() {
+        let answers = [(0, 'b'), (2, 'd')];
+        assert_eq!(spans(Some(&'a'), &answers).collect::<Vec<_>>(), [(0, &'a', &'b'), (2, &'b', &'d')]);
+        assert_eq!(spans(None, &answers).collect::<Vec<_>>(), [(2, &'b', &'d')]);
+    }
+}

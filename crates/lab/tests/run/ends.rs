@@ -1,0 +1,156 @@
+//! Runs that do not come to their end by themselves, and what they leave.
+
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use ebbtide_lab::record::Outcome;
+use ebbtide_lab::results::Store;
+use ebbtide_lab::run::{self, Event, Phase, RunError};
+use ebbtide_load::Cancel;
+
+use crate::support::{Bench, TWO_ARMS, left_of, needs, options, parse, servers_of};
+
+#[test]
+fn a_run_that_is_cancelled_ends_soon_keeps_what_it_has_and_goes_on_later() {
+    needs!();
+    let bench = Bench::new();
+    let cancel = Cancel::default();
+    let asked = Mutex::new(None);
+    // The first trial is let through, the second one is cancelled in its measurement.
+    let mut tell = |event: Event| {
+        if let Event::Tick { trial, tick } = event
+            && trial.number == 2
+            && tick.phase == Phase::Measuring
+        {
+            asked.lock().unwrap().get_or_insert_with(Instant::now);
+            cancel.cancel();
+        }
+    };
+    let ended = bench.run(TWO_ARMS, false, &cancel, &mut tell).unwrap_err();
+    let took = asked.lock().unwrap().unwrap().elapsed();
+    assert!(matches!(ended, RunError::Cancelled { done: 1, of: 2 }), "{ended}");
+    assert!(took < Duration::from_secs(4), "it took {took:?} to end");
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+    let kept = Store::open(&bench.out()).unwrap().run().unwrap();
+    assert_eq!(kept.trials.len(), 1);
+
+    let started = Mutex::new(Vec::new());
+    let mut tell = |event: Event| match event {
+        Event::TrialStarted(trial) => started.lock().unwrap().push(trial.number),
+        Event::Preparing { what, .. } => assert!(!what.contains("making the data"), "{what}"),
+        Event::Planned { already, of, .. } => assert_eq!((already, of), (1, 2)),
+        _ => {}
+    };
+    let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut tell).unwrap();
+    assert_eq!(*started.lock().unwrap(), [2], "the first one is not run again");
+    assert_eq!(run.trials.len(), 2);
+    assert_eq!(run.trials[0].started_ns, kept.trials[0].started_ns);
+}
+
+#[test]
+fn a_cancelled_preparation_leaves_nothing_and_begins_anew() {
+    needs!();
+    let bench = Bench::apart();
+    let text = TWO_ARMS.replace("rows = 10_000", "rows = 300_000");
+    for phase in ["data directory", "rows"] {
+        let cancel = Cancel::default();
+        let mut tell = |event: Event| match event {
+            Event::Preparing { what, .. } if what.contains(phase) => cancel.cancel(),
+            Event::TrialStarted(trial) => panic!("{trial:?}"),
+            _ => {}
+        };
+        let ended = bench.run(&text, phase == "rows", &cancel, &mut tell).unwrap_err();
+        assert!(matches!(ended, RunError::Cancelled { done: 0, of: 2 }), "{phase}: {ended:?}");
+        assert_eq!(left_of(&bench.home()), Vec::<String>::new(), "{phase}");
+        assert_eq!(run::list_prepared(&bench.home()).unwrap(), [], "{phase}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_fails_its_trial_with_its_log_and_the_rest_is_measured() {
+    needs!();
+    let bench = Bench::new();
+    let home = bench.home();
+    let victim = Mutex::new(None);
+    let mut tell = |event: Event| {
+        if let Event::Tick { trial, tick } = event
+            && tick.phase == Phase::Measuring
+            && victim.lock().unwrap().is_none()
+        {
+            for pid in servers_of(&home) {
+                assert!(Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+            }
+            *victim.lock().unwrap() = Some(trial.arm);
+        }
+    };
+    let run = bench.run(TWO_ARMS, false, &Cancel::default(), &mut tell).unwrap();
+    let victim = victim.into_inner().unwrap().unwrap();
+    assert_eq!(run.trials.len(), 2);
+    for trial in &run.trials {
+        match &trial.outcome {
+            Outcome::Failed { why, log } if trial.arm == victim => {
+                assert!(why.contains("the server died"), "{why}");
+                assert!(!log.is_empty(), "{log:?}");
+            }
+            Outcome::Failed { why, log } => panic!("{}: {why} {log:?}", trial.arm),
+            _ => assert_ne!(trial.arm, victim),
+        }
+    }
+    assert_eq!(left_of(&home), Vec::<String>::new());
+    // Failed ones are tried again.
+    let again = Arc::new(Mutex::new(Vec::new()));
+    let mut tell = |event: Event| {
+        if let Event::TrialStarted(trial) = event {
+            again.lock().unwrap().push(trial.arm);
+        }
+    };
+    let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut tell).unwrap();
+    assert!(again.lock().unwrap().contains(&victim));
+    assert_eq!(run.trials.len(), 2);
+    assert!(run.trials.iter().all(|trial| !matches!(trial.outcome, Outcome::Failed { .. })));
+}
+
+#[test]
+fn what_a_killed_run_leaves_is_cleared_by_the_next_one() {
+    needs!();
+    // A process of its own, so that it can be killed: this test again, told to be the victim.
+    const VICTIM: &str = "EBBTIDE_TEST_RUN_VICTIM";
+    if let Some(paths) = std::env::var_os(VICTIM) {
+        let paths: Vec<_> = std::env::split_paths(&paths).collect();
+        let options = options(&paths[0], &paths[1], false);
+        let mut tell = |event: Event| {
+            if let Event::Tick { tick, .. } = event {
+                println!("{:?}", tick.phase);
+            }
+        };
+        run::run(parse(TWO_ARMS), options, &Cancel::default(), &mut tell).unwrap();
+        return;
+    }
+    let bench = Bench::new();
+    let mut victim = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "ends::what_a_killed_run_leaves_is_cleared_by_the_next_one", "--nocapture"])
+        .env(VICTIM, std::env::join_paths([bench.home(), bench.out()]).unwrap())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(victim.stdout.take().unwrap()));
+    lines.map(Result::unwrap).find(|line| line.contains("Measuring")).unwrap();
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    let left = left_of(&bench.home());
+    assert!(left.len() > 1, "the kill came in the middle of a trial: {left:?}");
+    let cleared = Mutex::new(Vec::new());
+    let mut tell = |event: Event| {
+        if let Event::Cleared { what } = event {
+            cleared.lock().unwrap().push(what);
+        }
+    };
+    let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut tell).unwrap();
+    let cleared = cleared.into_inner().unwrap();
+    for kind in ["server ", "mount", "loop device", "FUSE", "volume trial-data"] {
+        assert!(cleared.iter().any(|what| what.contains(kind)), "no {kind} in {cleared:?}");
+    }
+    assert_eq!(run.trials.len(), 2);
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}

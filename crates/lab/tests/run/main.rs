@@ -1,0 +1,7 @@
+//! Experiments on a real server and real volumes: a few seconds each, one at a time.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests too")]
+
+mod ends;
+mod support;
+mod trials;

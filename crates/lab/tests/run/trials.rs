@@ -1,0 +1,119 @@
+//! Trials from their data to their record.
+
+use std::sync::Mutex;
+
+use ebbtide_lab::experiment::Role;
+use ebbtide_lab::record::{Outcome, Trial};
+use ebbtide_lab::run::{self, Event, Phase};
+use ebbtide_load::Cancel;
+
+use crate::support::{Bench, TWO_ARMS, left_of, needs};
+
+fn show(trial: &Trial) {
+    println!("{}: {:?} {:?} took {:.1} s", trial.arm, trial.outcome, trial.notes, trial.took_s);
+    for second in &trial.seconds {
+        println!("{second:?}");
+    }
+    assert!(!matches!(trial.outcome, Outcome::Failed { .. }), "{:?}", trial.outcome);
+}
+
+#[test]
+fn two_arms_are_measured_second_by_second_and_nothing_is_left() {
+    needs!();
+    let bench = Bench::new();
+    let run = bench.run_all(TWO_ARMS);
+    assert_eq!(run.trials.len(), 2);
+    for trial in &run.trials {
+        show(trial);
+        let ends: Vec<f64> = trial.seconds.iter().map(|second| second.t_s.round()).collect();
+        assert_eq!(ends, [1.0, 2.0, 3.0, 4.0]);
+        let load = trial.load.as_ref().unwrap();
+        assert!(load.tps() > 1.0 && load.samples.is_empty(), "{}", load.tps());
+        let events: f64 = trial.seconds.iter().map(|second| second.load.tps).sum();
+        assert!((events / load.totals.events as f64 - 1.0).abs() < 0.02, "{events} of {:?}", load.totals);
+        for second in &trial.seconds {
+            let host = &second.host;
+            assert!(second.volumes[&Role::Data].write_iops > 0.0, "{second:?}");
+            assert!(host.server_cpus > 0.0 && host.load_cpus > 0.0, "{host:?}");
+            assert!(host.busy_cpus + 0.1 > host.server_cpus, "{host:?}");
+            assert!(host.memory_bytes > 1e6 && host.memory_bytes < f64::from(512 << 20), "{host:?}");
+        }
+        let asked = trial.seconds.iter().filter(|second| second.server.is_some()).count();
+        assert!(asked >= 3, "the server answered in {asked} of 4 seconds");
+        let cost: f64 = trial.seconds.iter().map(|second| second.host.sampler_cpus).sum::<f64>() / 4.0;
+        assert!(cost > 0.0 && cost < 0.01, "sampling took {:.2}% of a processor", cost * 100.0);
+    }
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+    let kept = run::list_prepared(&bench.home()).unwrap();
+    assert!(
+        kept.iter().any(|kept| kept.tables == 2 && kept.rows == 10_000 && kept.damage.is_none()),
+        "{kept:?}"
+    );
+}
+
+#[test]
+fn limits_hold_from_the_settling_on_and_logs_and_a_batch_job_have_their_places() {
+    needs!();
+    let bench = Bench::new();
+    let text = TWO_ARMS
+        .replace(
+            "data = \"gp3:size=2GiB\"",
+            "data = \"gp2:size=4GiB,credits=0%\"\nredo = \"gp3:size=1GiB\"\nbinlog = \"gp3:size=1GiB\"",
+        )
+        .replace(
+            "[trial]",
+            "[batch]\nstart = \"1s\"\nsql = \"SELECT SUM(LENGTH(c)) FROM {table}\"\n\n[trial]",
+        )
+        .replace(
+            "[arms.one.settings]",
+            "[arms.one.settings]\nlog_bin = true\nsync_binlog = 1\nflush_method = \"O_DIRECT\"",
+        )
+        .replace("[arms.two.settings]", "[arms.two.settings]\nlog_bin = true\nsync_binlog = 1");
+    let ticks = Mutex::new(Vec::new());
+    let mut tell = |event: Event| {
+        if let Event::Tick { trial, tick } = event {
+            ticks.lock().unwrap().push((trial.arm, tick));
+        }
+    };
+    let run = bench.run(&text, false, &Cancel::default(), &mut tell).unwrap();
+    let ticks = ticks.into_inner().unwrap();
+    let phases: Vec<Phase> = ticks.iter().take(6).map(|(_, tick)| tick.phase).collect();
+    use Phase::{Measuring, Settling, Unthrottled};
+    assert_eq!(phases, [Unthrottled, Settling, Measuring, Measuring, Measuring, Measuring]);
+    assert!(ticks[0].1.credits.is_none() && ticks[1].1.credits.is_some(), "{ticks:?}");
+    for trial in &run.trials {
+        show(trial);
+        for second in &trial.seconds {
+            // 100 IOPS for a volume of 4 GiB whose credits are spent; a second holds what came before it.
+            let data = second.volumes[&Role::Data];
+            assert!(data.consumed_iops < 130.0, "{data:?}");
+        }
+        let written = |role| trial.seconds.iter().map(|second| second.volumes[&role].write_iops).sum::<f64>();
+        assert!(written(Role::Redo) > 0.0 && written(Role::Binlog) > 0.0, "{}", trial.arm);
+        let batch = trial.batch.as_ref().unwrap();
+        assert!(batch.began_s.is_some_and(|began| (0.9..1.5).contains(&began)), "{batch:?}");
+        assert!(batch.statements > 0 && batch.errors == 0 && batch.max_s >= batch.mean_s, "{batch:?}");
+    }
+}
+
+#[test]
+fn a_volume_that_runs_full_fails_its_trial_as_what_it_is() {
+    needs!();
+    let bench = Bench::new();
+    // A statement that adds two million rows, on a volume that redo log and temporary files almost fill.
+    let more =
+        "INSERT INTO {table} (k, c, pad) SELECT a.k, a.c, a.pad FROM {table} a, {table} b LIMIT 2000000";
+    let text = TWO_ARMS
+        .replace("gp3:size=2GiB", "gp3:size=1GiB,throughput=750")
+        .replace("memory = \"512MiB\"", "memory = \"512MiB\"\ndivided_by = 2")
+        .replace("[trial]", &format!("[batch]\nstart = \"0s\"\nsql = \"{more}\"\n\n[trial]"))
+        .replace("redo_capacity = \"64MiB\"", "redo_capacity = \"200MiB\"")
+        .replace("redo_capacity = \"16MiB\"", "redo_capacity = \"200MiB\"")
+        .replace("flush_log", "\"raw.innodb_temp_data_file_path\" = \"ibtmp1:140M:autoextend\"\nflush_log");
+    let run = bench.run_all(&text);
+    for trial in &run.trials {
+        let Outcome::Failed { why, .. } = &trial.outcome else { panic!("{:?}", trial.outcome) };
+        assert!(why.starts_with("volume full: the data volume of 512 MiB"), "{why}");
+    }
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
