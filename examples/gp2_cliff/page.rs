@@ -93,6 +93,7 @@ fn section(runs: &[Run]) -> Section {
         scale,
         format,
         width: Width::Full,
+        at_least: 0.0,
         series: runs.iter().enumerate().flat_map(|(color, run)| lines(run, color, of)).collect(),
     };
     let plots = Plots {

@@ -169,7 +169,15 @@ impl Charts<'_> {
                 series.push(Series { label, color, line, group: None, layer: None, values });
             }
         }
-        Chart { title: title.into(), unit: unit.into(), scale, format, width: Width::Full, series }
+        Chart {
+            title: title.into(),
+            unit: unit.into(),
+            scale,
+            format,
+            width: Width::Full,
+            at_least: 0.0,
+            series,
+        }
     }
 
     fn marks(&self) -> Vec<Mark> {

@@ -60,6 +60,9 @@ pub struct Chart {
     pub format: Format,
     /// How much room it has.
     pub width: Width,
+    /// How far a linear axis reaches at least, so that noise near zero does not fill the picture; 0 for
+    /// as far as the values do.
+    pub at_least: f64,
     /// The lines.
     pub series: Vec<Series>,
 }

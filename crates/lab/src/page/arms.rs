@@ -10,7 +10,9 @@ const MANY: usize = 8;
 /// More comparisons than this are shown by size and not as the experiment has them.
 const SORTED: usize = 6;
 
-pub(super) fn section(page: &Page) -> Section {
+/// None where no arm has a figure.
+pub(super) fn section(page: &Page) -> Option<Section> {
+    page.summary.arms.iter().find(|arm| arm.whole.is_some())?;
     let mut blocks = Vec::new();
     for metric in [Metric::Tps, Metric::P95] {
         blocks.extend(ratios(page, metric));
@@ -26,7 +28,7 @@ pub(super) fn section(page: &Page) -> Section {
         blocks.push(throughput(page));
         blocks.push(Block::Table(table(page)));
     }
-    Section::new("The arms side by side", blocks)
+    Some(Section::new("The arms side by side", blocks))
 }
 
 /// Every comparison as a ratio on a log axis; none where there is none with this metric.

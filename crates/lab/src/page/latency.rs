@@ -32,6 +32,7 @@ pub(super) fn section(page: &Page) -> Option<Section> {
         scale: Scale::Log,
         format: Format::Microseconds,
         width: Width::Full,
+        at_least: 0.0,
         series: series.collect(),
     };
     let plots = Plots {

@@ -33,7 +33,8 @@ pub fn page(run: &Run, summary: &Summary) -> String {
 
 fn report(run: &Run, summary: &Summary) -> Report {
     let page = Page::new(run, summary);
-    let mut sections = vec![Section::new("", verdict::blocks(&page)), arms::section(&page)];
+    let mut sections = vec![Section::new("", verdict::blocks(&page))];
+    sections.extend(arms::section(&page));
     sections.extend(latency::section(&page));
     sections.extend(panels::sections(&page));
     sections.push(settings::section(&page));

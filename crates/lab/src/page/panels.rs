@@ -33,7 +33,7 @@ pub(super) fn sections(page: &Page) -> Vec<Section> {
         ("Throughput and response time over time", load(&timeline).into_iter().collect::<Vec<_>>(), lead),
         ("What the volume did", volumes, VOLUME.into()),
         ("What the server did", server(&timeline).into_iter().collect(), SERVER.into()),
-        ("Processors and memory", host(&timeline).into_iter().collect(), host_lead(page)),
+        ("Processors and memory", host(&timeline, page).into_iter().collect(), host_lead(page)),
     ];
     let told = parts.into_iter().filter(|(_, plots, _)| !plots.is_empty());
     told.map(|(heading, plots, lead)| {
@@ -208,7 +208,7 @@ fn dirty_percent(server: &ServerSecond) -> Option<f64> {
     Some((server.dirty_pages? / data * 100.0).min(100.0))
 }
 
-fn host(timeline: &Timeline) -> Option<Plots> {
+fn host(timeline: &Timeline, page: &Page) -> Option<Plots> {
     let mut panel = timeline.panel();
     panel.chart(
         ("Processors", "kept busy", Scale::Linear, Number, Half),
@@ -225,6 +225,7 @@ fn host(timeline: &Timeline) -> Option<Plots> {
         ("Stolen by the hypervisor", "processors", Scale::Linear, Number, Half),
         &[("", Solid, &|s| Some(s.host.steal_cpus))],
     );
+    panel.at_least(f64::from(page.run.host.cpus));
     panel.chart(
         ("Memory", "of the server and its page cache", Scale::Linear, Bytes, Half),
         &[("", Solid, &|s| Some(s.host.memory_bytes))],
@@ -232,7 +233,7 @@ fn host(timeline: &Timeline) -> Option<Plots> {
     panel.chart(
         (
             "How late the volumes answered",
-            "against the model, 99th percentile so far, log scale",
+            "99th percentile so far, log scale",
             Scale::Log,
             Microseconds,
             Half,

@@ -142,7 +142,15 @@ impl Panel<'_> {
             self.zero.push(title.to_lowercase());
             return;
         }
-        self.charts.push(Chart { title: title.into(), unit: unit.into(), scale, format, width, series });
+        let (title, unit, at_least) = (title.into(), unit.into(), 0.0);
+        self.charts.push(Chart { title, unit, scale, format, width, at_least, series });
+    }
+
+    /// Has all linear axes so far reach at least this.
+    pub(super) fn at_least(&mut self, value: f64) {
+        for chart in &mut self.charts {
+            chart.at_least = value;
+        }
     }
 
     /// Adds to the chart of this name what each arm was allowed, second by second. Left out where it is

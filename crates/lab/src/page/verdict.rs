@@ -3,6 +3,7 @@
 use ebbtide_report::{Block, Note, Tone, Verdict as Card};
 
 use super::{Page, words};
+use crate::record::Outcome;
 use crate::summary::{Bottleneck, Compared, Figures, Metric, Ratio, Regime, Summary, Verdict};
 
 /// More comparisons than this are told by their strongest ones.
@@ -14,7 +15,9 @@ const REMARKS: usize = 4;
 pub(super) fn blocks(page: &Page) -> Vec<Block> {
     let compared = &page.summary.comparisons;
     let mut blocks = Vec::new();
+    let measured = page.arms.iter().any(|view| !view.trials.is_empty());
     match compared.len() {
+        _ if !measured => blocks.push(Block::Findings(lonely(page))),
         0 => blocks.push(Block::Findings(lonely(page))),
         1..=CARDS => blocks.push(cards(page, compared.iter())),
         _ => {
@@ -266,8 +269,17 @@ fn others(page: &Page) -> Vec<String> {
 
 /// The findings where nothing is compared.
 fn lonely(page: &Page) -> Vec<String> {
-    if page.summary.findings.is_empty() {
-        return vec!["No arm was measured: the trials below say why.".into()];
+    if page.arms.iter().any(|view| !view.trials.is_empty()) {
+        return page.summary.findings.clone();
     }
-    page.summary.findings.clone()
+    let mut reasons: Vec<String> = Vec::new();
+    for trial in &page.run.trials {
+        if let Outcome::Failed { why, .. } | Outcome::Disqualified { why } = &trial.outcome {
+            if !reasons.contains(why) {
+                reasons.push(why.clone());
+            }
+        }
+    }
+    let begin = "Nothing was measured, so that nothing can be said about the arms.".to_owned();
+    std::iter::once(begin).chain(reasons).collect()
 }

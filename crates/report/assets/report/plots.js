@@ -15,6 +15,20 @@ const TIME_STEPS = [
 const PERCENTILES = [[1, "0%"], [2, "50%"], [4, "75%"], [10, "90%"], [20, "95%"], [100, "99%"], [1000, "99.9%"],
   [1e4, "99.99%"], [1e5, "99.999%"]];
 
+const BYTE_STEPS = [1, 1024, 1024 ** 2, 1024 ** 3, 1024 ** 4].flatMap((unit) =>
+  [1, 2, 5, 10, 20, 50, 100, 256, 512].map((step) => step * unit));
+
+// The percentiles that people name, as many as have room; the rarer ones first.
+function percentileSplits(plot, _, low, high) {
+  const room = (44 / (plot.bbox.width / devicePixelRatio)) * Math.log10(high / low);
+  const kept = [];
+  const rank = [100, 2, 1000, 1e4, 10, 1e5, 20, 1, 4];
+  for (const at of rank.filter((at) => at >= low && at <= high)) {
+    if (kept.every((other) => Math.abs(Math.log10(at / other)) >= room)) kept.push(at);
+  }
+  return kept.sort((a, b) => a - b);
+}
+
 const AXES = {
   time: {
     scale: { time: false },
@@ -25,7 +39,7 @@ const AXES = {
     scale: { time: false, distr: 3, range: (_, low, high) => [low, high] },
     axis: {
       space: 46,
-      splits: (plot, _, low, high) => PERCENTILES.map(([at]) => at).filter((at) => at >= low && at <= high),
+      splits: percentileSplits,
       filter: (plot, splits) => splits,
       values: (plot, splits) => splits.map((at) => (PERCENTILES.find(([known]) => known === at) || [0, ""])[1]),
     },
@@ -123,7 +137,7 @@ function yScale(chart) {
     return { distr: 3, range: (_, low, high) => (low > 0 ? logRange(low, high) : [1, 10]) };
   }
   if (chart.scale === "percent") return { range: [0, 100] };
-  return { range: (_, low, high) => [0, high > 0 ? high * 1.1 : 1] };
+  return { range: (_, low, high) => [0, Math.max(high * 1.1, chart.at_least) || 1] };
 }
 
 function yAxis(chart) {
@@ -133,7 +147,7 @@ function yAxis(chart) {
     return { splits: (plot, _, low, high) => logSteps(low, high, plot.bbox.height / devicePixelRatio / 24), filter: (plot, splits) => splits, values };
   }
   if (chart.format === "bytes") {
-    return { values, incrs: Array.from({ length: 48 }, (_, power) => 2 ** power) };
+    return { values, incrs: BYTE_STEPS };
   }
   return { values };
 }
@@ -153,7 +167,7 @@ function options(entry, lines, width) {
   return {
     width,
     height: (wide ? (chart.scale === "log" ? 250 : 210) : 170) + above,
-    padding: [8 + above, 14, 0, 0],
+    padding: [8 + above, 26, 0, 0],
     cursor: { sync: { key: plots.x_label + plots.axis }, points: { size: 6 }, drag: { x: true, y: false }, y: false },
     legend: { show: false },
     scales: { x: x.scale, y: yScale(chart) },
@@ -215,6 +229,7 @@ function readOut(entry, index) {
     if (wide || series.group === null) {
       parts.push(element("span", { class: "key" }, swatch(series), nameOf(series), element("b", {}, text)));
     } else if (text !== "") {
+      if (series.line === "limit") continue;
       parts.push(element("span", { class: "key", title: nameOf(series) }, swatch(series), element("b", {}, text)));
     } else if (series.label && !named.has(series.label)) {
       named.add(series.label);
