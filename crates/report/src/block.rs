@@ -61,6 +61,8 @@ pub enum Block {
 pub struct Verdict {
     /// The figure, short enough for large type, such as `12.6x`.
     pub figure: String,
+    /// Under which conditions; empty where there is nothing to say about them.
+    pub context: String,
     /// The sentence that belongs to it.
     pub headline: String,
     /// What the sentence rests on: the interval, what limits, what could have been seen.

@@ -104,7 +104,10 @@ fn twenty_arms_begin_with_a_few_and_let_the_reader_choose() {
     assert!(first.iter().all(|style| *style < SHOWN), "the shown ones have colours of their own: {first:?}");
     let verdict = text(&report.sections[0].blocks);
     assert!(verdict.contains("13 of 19 comparisons show a difference"), "{verdict}");
-    assert!(verdict.contains("most likely below 2.4%"), "{verdict}");
+    assert!(
+        verdict.contains("A true difference of 2.4% or more would have been seen in four of five"),
+        "{verdict}"
+    );
     let Some((dom, console)) = browse(&html) else { return };
     assert_eq!(console, "");
     assert!(dom.contains("4 of 20 shown"), "the chooser");
@@ -145,7 +148,8 @@ fn no_difference_is_said_with_what_could_have_been_seen() {
 #[test]
 fn a_comparison_that_cannot_be_made_says_why() {
     let (run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
-    summary.comparisons[0].verdict = Verdict::NotComparable { why: "The default arm has no trial.".into() };
+    summary.comparisons[0].verdict = Verdict::NotComparable { why: "the default arm has no trial".into() };
+    summary.comparisons[0].tps = None;
     let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
     assert!(
         verdict.contains("cannot be compared") && verdict.contains("The default arm has no trial."),
@@ -230,4 +234,39 @@ fn a_name_cannot_become_markup() {
     let Some((dom, console)) = browse(&html) else { return };
     assert_eq!(console, "");
     assert!(!dom.contains("<img") && dom.contains("&lt;img"), "it is text");
+}
+
+#[test]
+fn the_runs_own_summary_fills_the_page() {
+    for (name, shapes) in [
+        ("2-own", &synthetic::TUNED[..]),
+        ("4-own", &synthetic::VOLUMES[..]),
+        ("20-own", &synthetic::many()[..]),
+    ] {
+        let (run, _) = synthetic(shapes, 3, 60);
+        let summary = summarize(&run);
+        let html = page(&run, &summary);
+        keep(name, &html);
+        let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
+        assert!(
+            verdict.contains(" times the transactions of ") || verdict.contains(" fewer transactions than ")
+        );
+        assert!(verdict.contains("95% interval: "), "{verdict}");
+        assert!(verdict.contains("held back by the IOPS limit of the volume"), "{verdict}");
+        assert!(!html.contains("not measured"));
+    }
+}
+
+#[test]
+fn arms_of_two_axes_are_told_by_what_sets_them_apart() {
+    let (mut run, _) = synthetic(&synthetic::TUNED, 3, 30);
+    for (arm, option) in run.experiment.arms.iter_mut().zip(["default", "tuned"]) {
+        arm.options = vec![("arm".into(), option.into()), ("volume".into(), "gp2".into())];
+    }
+    run.experiment.comparisons[0].axis = "arm".into();
+    let summary = summarize(&run);
+    let blocks = verdict::blocks(&Page::new(&run, &summary));
+    let Some(Block::Verdicts(cards)) = blocks.first() else { panic!("verdicts") };
+    assert_eq!(cards[0].context, "gp2");
+    assert!(cards[0].headline.starts_with("tuned carries 12."), "{}", cards[0].headline);
 }

@@ -2,9 +2,12 @@
 
 use ebbtide_report::{Block, Note, Tone, Verdict as Card};
 
-use super::{Page, words};
+use super::{ArmView, Page, words};
+use crate::experiment::{Arm, Role};
 use crate::record::Outcome;
-use crate::summary::{Bottleneck, Compared, Figures, Metric, Ratio, Regime, Summary, Verdict};
+use crate::summary::{
+    Bottleneck, Cause, Compared, Figures, Metric, Ratio, Regime, RegimeSummary, Summary, Verdict,
+};
 
 /// More comparisons than this are told by their strongest ones.
 const CARDS: usize = 4;
@@ -27,6 +30,10 @@ pub(super) fn blocks(page: &Page) -> Vec<Block> {
             ));
             blocks.push(Block::Findings(others(page)));
         }
+    }
+    let courses = courses(page);
+    if !courses.is_empty() {
+        blocks.push(Block::Findings(courses));
     }
     let remarks = &page.summary.notes;
     let mut notes: Vec<Note> =
@@ -75,19 +82,37 @@ pub(super) fn figures<'a>(page: &Page<'a>, arm: usize, regime: Option<Regime>) -
     }
 }
 
-/// Both sides of a comparison: the arm and what it is held against.
+/// Both sides of a comparison: the arm and what it is held against, by what sets them apart.
 struct Sides<'a> {
-    arm: &'a str,
-    baseline: &'a str,
+    /// What they have in common, such as `gp2, writes`.
+    place: String,
+    arm: String,
+    baseline: String,
     arm_figures: Option<&'a Figures>,
     baseline_figures: Option<&'a Figures>,
 }
 
 fn sides<'a>(page: &Page<'a>, compared: &Compared) -> Sides<'a> {
-    let name = |index: usize| page.run.experiment.arms.get(index).map_or("", |arm| arm.name.as_str());
+    let arms = &page.run.experiment.arms;
+    let (arm, baseline) = (arms.get(compared.arm), arms.get(compared.baseline));
+    let option = |arm: &Arm| {
+        arm.options.iter().find(|(axis, _)| *axis == compared.axis).map(|(_, option)| option.clone())
+    };
+    let options = arm.and_then(option).zip(baseline.and_then(option)).filter(|(ours, theirs)| ours != theirs);
+    let mut place = Vec::new();
+    if options.is_some() {
+        let shared = arm.iter().flat_map(|arm| &arm.options).filter(|(axis, _)| *axis != compared.axis);
+        place.extend(shared.map(|(_, option)| option.clone()));
+    }
+    if !compared.label.is_empty() {
+        place.push(compared.label.clone());
+    }
+    let name = |arm: Option<&Arm>| arm.map_or(String::new(), |arm| arm.name.clone());
+    let (ours, theirs) = options.unwrap_or_else(|| (name(arm), name(baseline)));
     Sides {
-        arm: name(compared.arm),
-        baseline: name(compared.baseline),
+        place: place.join(", "),
+        arm: ours,
+        baseline: theirs,
         arm_figures: figures(page, compared.arm, compared.regimes.map(|(arm, _)| arm)),
         baseline_figures: figures(page, compared.baseline, compared.regimes.map(|(_, baseline)| baseline)),
     }
@@ -100,30 +125,30 @@ fn cards<'a>(page: &Page, compared: impl Iterator<Item = &'a Compared>) -> Block
 fn card(page: &Page, compared: &Compared) -> Card {
     let sides = sides(page, compared);
     let mut details = Vec::new();
-    let (figure, headline, tone) = match (&compared.verdict, ratio(compared)) {
-        (Verdict::Faster, Some(ratio)) => {
-            (figure(compared, &ratio), headline(compared, &sides, &ratio), Tone::Good)
-        }
-        (Verdict::Slower, Some(ratio)) => {
-            (figure(compared, &ratio), headline(compared, &sides, &ratio), Tone::Bad)
-        }
-        (Verdict::NotComparable { why }, _) => {
-            details.push(why.clone());
-            let headline = format!("{} and {} cannot be compared", sides.arm, sides.baseline);
-            ("?".to_owned(), headline, Tone::Caution)
-        }
-        _ => {
-            let headline = format!("No difference seen between {} and {}", sides.arm, sides.baseline);
-            ("\u{2248}".to_owned(), headline, Tone::Plain)
-        }
+    let tone = match compared.verdict {
+        Verdict::Faster => Tone::Good,
+        Verdict::Slower => Tone::Bad,
+        Verdict::NoDifferenceSeen => Tone::Plain,
+        Verdict::NotComparable { .. } => Tone::Caution,
     };
-    if !matches!(compared.verdict, Verdict::NotComparable { .. }) {
+    if let Verdict::NotComparable { why } = &compared.verdict {
+        details.push(format!("{}.", capital(why.trim_end_matches('.'))));
+    }
+    let (figure, headline) = match (&compared.verdict, ratio(compared)) {
+        (Verdict::NoDifferenceSeen, _) => {
+            let equal = if compared.equal { ", which are equal" } else { "" };
+            let headline = format!("No difference seen between {} and {}{equal}", sides.arm, sides.baseline);
+            ("\u{2248}".to_owned(), headline)
+        }
+        (_, Some(ratio)) => (figure(compared, &ratio), headline(compared, &sides, &ratio)),
+        (_, None) => ("?".to_owned(), format!("{} and {} cannot be compared", sides.arm, sides.baseline)),
+    };
+    if ratio(compared).is_some() {
         details.extend(evidence(compared, &sides));
         details.extend(limits(&sides));
         details.extend(costs(compared, &sides));
     }
-    let label = if compared.label.is_empty() { String::new() } else { format!(" ({})", compared.label) };
-    Card { figure, headline: format!("{headline}{label}."), details, tone }
+    Card { figure, context: sides.place, headline: format!("{headline}."), details, tone }
 }
 
 fn figure(compared: &Compared, ratio: &Ratio) -> String {
@@ -200,14 +225,15 @@ fn limits(sides: &Sides) -> Option<String> {
         }
     }
     let side = |name: &str, limiter| format!("{name}: {}.", words::limiter(limiter));
-    Some(format!("{} {}", side(sides.arm, arm), side(sides.baseline, baseline)))
+    Some(format!("{} {}", side(&sides.arm, arm), side(&sides.baseline, baseline)))
 }
 
 /// What else tells the sides apart: response time, and I/Os for the same work.
 fn costs(compared: &Compared, sides: &Sides) -> Option<String> {
     let (arm, baseline) = (sides.arm_figures?, sides.baseline_figures?);
     let mut parts = Vec::new();
-    if compared.metric == Metric::Tps {
+    let known = arm.p95_us.median > 0.0 && baseline.p95_us.median > 0.0;
+    if compared.metric == Metric::Tps && known {
         let latency = |figures: &Figures| words::latency(figures.p95_us.median);
         parts.push(format!(
             "95th percentile of the response time {} against {}",
@@ -233,38 +259,68 @@ fn capital(text: &str) -> String {
 /// The comparisons that have no card: in groups, by what was found.
 fn others(page: &Page) -> Vec<String> {
     let all = strongest(page.summary);
-    let several = all.iter().any(|one| one.baseline != all[0].baseline);
-    let names = |of: Vec<&Compared>| {
+    let several = all.iter().any(|one| one.baseline != all[0].baseline || !one.label.is_empty());
+    let names = |of: &[&Compared]| {
         let name = |compared: &&Compared| {
-            let sides = sides(page, compared);
-            let label =
-                if compared.label.is_empty() { String::new() } else { format!(" ({})", compared.label) };
-            let against = if several { format!(" against {}", sides.baseline) } else { String::new() };
-            format!("{}{against}{label}", sides.arm)
+            let Sides { place, arm, baseline, .. } = sides(page, compared);
+            match (several, place.is_empty()) {
+                (false, _) => arm,
+                (true, true) => format!("{arm} against {baseline}"),
+                (true, false) => format!("{place}: {arm} against {baseline}"),
+            }
         };
-        of.iter().map(name).collect::<Vec<_>>()
+        let names: Vec<String> = of.iter().map(name).collect();
+        if several { names.join("; ") } else { words::list(&names) }
     };
     let changed: Vec<&Compared> = all.iter().copied().filter(|one| told(one)).collect();
     let same: Vec<&Compared> =
         all.iter().copied().filter(|one| one.verdict == Verdict::NoDifferenceSeen).collect();
     let mut sentences =
         vec![format!("{} of {} show a difference.", changed.len(), words::count(all.len(), "comparison"))];
-    let effects: Vec<f64> = same.iter().filter_map(|compared| compared.smallest_effect).collect();
+    let largest = same.iter().filter_map(|compared| compared.smallest_effect).max_by(f64::total_cmp);
     if !same.is_empty() {
-        let largest = effects.iter().copied().fold(0.0, f64::max);
-        let seen = if effects.is_empty() {
-            String::new()
-        } else {
-            format!(" Where there is one, it is most likely below {}.", words::percent(largest))
-        };
-        sentences.push(format!("No difference seen: {}.{seen}", words::list(&names(same))));
+        let seen = largest.map_or(String::new(), |effect| {
+            format!(
+                " A true difference of {} or more would have been seen in four of five such runs.",
+                words::percent(effect)
+            )
+        });
+        sentences.push(format!("No difference seen: {}.{seen}", names(&same)));
     }
     let never = |one: &&Compared| matches!(one.verdict, Verdict::NotComparable { .. });
     let never: Vec<&Compared> = all.iter().copied().filter(never).collect();
     if !never.is_empty() {
-        sentences.push(format!("Not comparable: {}.", words::list(&names(never))));
+        sentences.push(format!("Not comparable: {}.", names(&never)));
     }
     sentences
+}
+
+/// Arms whose conditions changed under way: when, and what became of them.
+fn courses(page: &Page) -> Vec<String> {
+    page.arms.iter().filter_map(|view| course(page, view)).collect()
+}
+
+fn course(page: &Page, view: &ArmView) -> Option<String> {
+    let regimes = &view.summary?.regimes;
+    if regimes.len() < 2 {
+        return None;
+    }
+    let window = view.trials.get(view.typical).and_then(|trial| page.window(trial));
+    let ended = window.and_then(|window| window.changes.iter().find(|one| one.cause == Cause::CreditsEnded));
+    let when =
+        ended.map_or(String::new(), |change| format!("burst credits gone after {:.0} s. ", change.t_s));
+    let part = |regime: &RegimeSummary| {
+        let figures = &regime.figures;
+        let mut parts = vec![format!("{} transactions a second", words::short(figures.tps.mean))];
+        if figures.p95_us.median > 0.0 {
+            parts.push(format!("95% within {}", words::latency(figures.p95_us.median)));
+        }
+        let reads = figures.volumes.get(&Role::Data).map(|volume| volume.read_us).filter(|us| *us > 0.0);
+        parts.extend(reads.map(|us| format!("a read takes {}", words::latency(us))));
+        format!("{}: {}", capital(&regime.label), parts.join(", "))
+    };
+    let parts: Vec<String> = regimes.iter().map(part).collect();
+    Some(format!("{}: {when}{}.", view.arm.name, parts.join(". ")))
 }
 
 /// The findings where nothing is compared.
@@ -275,11 +331,11 @@ fn lonely(page: &Page) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for trial in &page.run.trials {
         if let Outcome::Failed { why, .. } | Outcome::Disqualified { why } = &trial.outcome {
-            if !reasons.contains(why) {
-                reasons.push(why.clone());
-            }
+            reasons.push(why.clone());
         }
     }
+    reasons.sort();
+    reasons.dedup();
     let begin = "Nothing was measured, so that nothing can be said about the arms.".to_owned();
     std::iter::once(begin).chain(reasons).collect()
 }

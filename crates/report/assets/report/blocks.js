@@ -5,6 +5,7 @@ function verdictsBlock(verdicts) {
     element("div", { class: "verdict " + verdict.tone },
       element("div", { class: "figure" }, verdict.figure),
       element("div", {},
+        verdict.context ? element("p", { class: "context" }, verdict.context) : null,
         element("p", { class: "headline" }, verdict.headline),
         ...verdict.details.map((detail) => element("p", { class: "detail" }, detail))))));
 }
