@@ -49,6 +49,17 @@ impl Draws {
         self.correlated(SECONDS, r).iter().map(|noise| (level * (1.0 + inside * noise)).max(1.0)).collect()
     }
 
+    /// A trial whose seconds scatter as they do on a volume at its limit, where commits wait for each other
+    /// and come in crowds: from nothing to several times the mean, independent of each other.
+    fn crowds(&mut self, between: f64) -> Vec<f64> {
+        let level = 1000.0 * (between * self.normal()).exp();
+        (0..SECONDS).map(|_| level * (self.normal() - 0.5).exp()).collect()
+    }
+
+    fn crowded_arm(&mut self, trials: usize, between: f64) -> Vec<Sample> {
+        (0..trials).map(|_| Sample::of_mean(&self.crowds(between)).expect("rates are over 0")).collect()
+    }
+
     fn sample(&mut self, between: f64) -> Sample {
         Sample::of_mean(&self.trial(between, 0.15, 0.6)).expect("rates are over 0")
     }
@@ -107,8 +118,18 @@ fn intervals_of_a_mean_hold_the_truth_as_often_as_they_say() {
                     mean_interval(&draws.arm(trials, between), &Prior::NONE).unwrap().contains(1000.0)
                 })
                 .count();
-            println!("mean, {trials} trials, {between} between: {:.1}%", percent(hits, runs));
-            assert!(percent(hits, runs) >= 90.0, "{trials} trials, {between} between");
+            let crowded = (0..runs)
+                .filter(|_| {
+                    let arm = draws.crowded_arm(trials, between);
+                    mean_interval(&arm, &Prior::NONE).unwrap().contains(1000.0)
+                })
+                .count();
+            let rates = [hits, crowded].map(|count| percent(count, runs));
+            println!(
+                "mean, {trials} trials, {between} between: {:.1}%, in crowds {:.1}%",
+                rates[0], rates[1]
+            );
+            assert!(rates.iter().all(|rate| *rate >= 90.0), "{trials} trials, {between} between: {rates:?}");
         }
     }
 }
@@ -185,8 +206,15 @@ fn equal_arms_are_rarely_called_different() {
                 tested(&arms).p_value < ALPHA
             })
             .count();
-        println!("A/A, {trials} trials: {:.1}% called different", percent(alarms, runs));
-        assert!(percent(alarms, runs) <= 7.0, "{trials} trials");
+        let crowded = (0..runs)
+            .filter(|_| {
+                let arms = [draws.crowded_arm(trials, 0.03), draws.crowded_arm(trials, 0.03)];
+                tested(&arms).p_value < ALPHA
+            })
+            .count();
+        let rates = [alarms, crowded].map(|count| percent(count, runs));
+        println!("A/A, {trials} trials: {:.1}% called different, in crowds {:.1}%", rates[0], rates[1]);
+        assert!(rates.iter().all(|rate| *rate <= 7.0), "{trials} trials: {rates:?}");
     }
 }
 
@@ -258,16 +286,19 @@ fn equal_arms(draws: &mut Draws, arms: usize, trials: usize, spread: f64) -> Vec
 fn steady_series(draws: &mut Draws, kind: usize) -> (String, Vec<f64>) {
     let kinds: [(f64, f64); 6] =
         [(0.05, 0.0), (0.15, 0.0), (0.30, 0.0), (0.15, 0.3), (0.15, 0.6), (0.30, 0.8)];
+    if kind == kinds.len() {
+        return ("crowds".to_owned(), draws.crowds(0.0));
+    }
     let waves: [(f64, f64); 4] = [(7.0, 0.4), (12.0, 0.6), (20.0, 0.4), (30.0, 0.3)];
     if let Some((inside, r)) = kinds.get(kind) {
         (format!("noise of {inside}, correlation {r}"), draws.trial(0.0, *inside, *r))
     } else {
-        let (period, depth) = waves[kind - kinds.len()];
+        let (period, depth) = waves[kind - kinds.len() - 1];
         (format!("waves of {period} s, depth {depth}"), draws.waves(SECONDS, period, depth, 0.05))
     }
 }
 
-const KINDS: usize = 10;
+const KINDS: usize = 11;
 
 #[test]
 fn neither_noise_nor_flush_waves_are_called_changes_or_drifts() {
