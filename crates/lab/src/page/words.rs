@@ -146,6 +146,9 @@ pub(super) fn limiter(limiter: &Limiter) -> String {
             format!("held back by the instance's throughput limit for {share} of the time")
         }
         Bottleneck::Processors => "held back by the processors of this machine, not by the volume".into(),
+        Bottleneck::Checkpoint => {
+            format!("held back by flushing: the redo log was {share} full, and the volume below its limits")
+        }
         Bottleneck::RowLocks => "held back by row locks".into(),
         Bottleneck::VolumeLatency => {
             format!(
@@ -165,6 +168,7 @@ pub(super) fn limiter_short(what: Bottleneck) -> &'static str {
         Bottleneck::InstanceIops => "instance's IOPS",
         Bottleneck::InstanceThroughput => "instance's MiB/s",
         Bottleneck::Processors => "processors",
+        Bottleneck::Checkpoint => "full redo log",
         Bottleneck::RowLocks => "row locks",
         Bottleneck::VolumeLatency => "volume's latency",
         Bottleneck::OfferedRate => "offered rate",

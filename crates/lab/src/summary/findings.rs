@@ -187,6 +187,11 @@ fn cost(what: Bottleneck, ours: &Figures, theirs: &Figures) -> Option<String> {
             time(a.server_cpu_us),
             time(b.server_cpu_us)
         ),
+        Bottleneck::Checkpoint => format!(
+            "{} KiB of redo a transaction against {}",
+            figure(a.redo_bytes? / 1024.0),
+            figure(b.redo_bytes? / 1024.0)
+        ),
         Bottleneck::RowLocks => {
             format!(
                 "{} row lock waits a transaction against {}",

@@ -9,6 +9,9 @@ const HELD: f64 = 0.5;
 /// Processors this busy are busy: what is left goes in parts of a second that no second shows.
 const BUSY: f64 = 0.9;
 
+/// A checkpoint age from this share of the one at which writers wait on makes them wait.
+const FULL: f64 = 0.9;
+
 /// Row lock waits a transaction from which on locks hold the throughput back.
 const LOCK_WAITS: f64 = 0.5;
 
@@ -39,6 +42,10 @@ pub(super) fn limiter(figures: &Figures, load: &LoadPlan, cpus: u32) -> Limiter 
         && figures.tps.mean >= ALL * offered
     {
         return Limiter { what: Bottleneck::OfferedRate, volume: None, share: 1.0 };
+    }
+    let full = figures.server.and_then(|server| server.checkpoint_share).unwrap_or(0.0);
+    if full >= FULL {
+        return Limiter { what: Bottleneck::Checkpoint, volume: None, share: full.min(1.0) };
     }
     let waits = figures.per_transaction.and_then(|cost| cost.row_lock_waits).unwrap_or(0.0);
     if waits >= LOCK_WAITS {

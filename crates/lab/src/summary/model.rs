@@ -337,6 +337,9 @@ pub enum Bottleneck {
     InstanceThroughput,
     /// The processors of this machine: ratios are then of processors and not of volumes.
     Processors,
+    /// The redo log: the checkpoint age is where writers wait, and flushing goes slower than the volume
+    /// would let it.
+    Checkpoint,
     /// Row locks.
     RowLocks,
     /// The latency of a volume below its limits: more connections would carry more.

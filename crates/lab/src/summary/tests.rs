@@ -295,6 +295,19 @@ fn processors_that_limit_are_told() {
 }
 
 #[test]
+fn a_full_redo_log_below_the_volumes_limits_is_named() {
+    let mut run = run(&["one"]);
+    run.trials = three("one", 900.0);
+    set(&mut run.trials, |_, second| {
+        second.volumes.get_mut(&Role::Data).unwrap().limits = Default::default();
+        second.server.as_mut().unwrap().checkpoint_age = Some(7.6e7);
+    });
+    let summary = summarize(&run);
+    assert_eq!(summary.arms[0].whole.as_ref().unwrap().limiter.what, Bottleneck::Checkpoint);
+    assert!(summary.findings[0].contains("the redo log being 95% full"), "{:?}", summary.findings);
+}
+
+#[test]
 fn an_open_loop_is_judged_by_its_response_time() {
     let mut run = run(&["gp2", "gp3"]);
     for arm in &mut run.experiment.arms {

@@ -100,6 +100,9 @@ pub(super) fn limiter(limiter: Limiter, plural: bool) -> Option<String> {
             format!("{wait} for the instance's throughput limit {share} of the time")
         }
         Bottleneck::Processors => format!("{are} held back by this machine's processors ({share} busy)"),
+        Bottleneck::Checkpoint => {
+            format!("{wait} for flushing, the redo log being {share} full, below the volume's limits")
+        }
         Bottleneck::RowLocks => format!("{wait} for row locks"),
         Bottleneck::VolumeLatency => format!("{wait} for {volume} latency, below its limits"),
         Bottleneck::OfferedRate => {
