@@ -36,7 +36,8 @@ pub(crate) fn say(settings: &Settings, binary: &Binary) -> Result<Vec<Said>, Set
     Ok(said)
 }
 
-fn check_server(binary: &Binary) -> Result<(), SettingError> {
+/// Whether the table knows this server.
+pub(crate) fn check_server(binary: &Binary) -> Result<(), SettingError> {
     let oldest = if binary.flavour == Flavour::MariaDb { OLDEST_MARIADB } else { OLDEST_MYSQL };
     let version = &binary.version;
     if (version.major, version.minor) < (oldest.major, oldest.minor) {

@@ -3,6 +3,7 @@
 
 mod counters;
 mod sampler;
+mod sources;
 
 pub use counters::{Counters, Rates};
 pub use sampler::{Sampler, StatusError};

@@ -1,9 +1,14 @@
 //! Settings, on made-up servers and held against real ones.
 
+mod document;
 mod help;
+mod live;
 mod table;
 mod words;
 
+use std::path::Path;
+
+use super::render::check_server;
 use crate::{Binary, Flavour, Version};
 
 /// A server of which only the version counts.
@@ -18,4 +23,20 @@ pub(crate) fn mariadb(major: u32, minor: u32, patch: u32) -> Binary {
 
 pub(crate) fn mysql(major: u32, minor: u32, patch: u32) -> Binary {
     server(Flavour::MySql, (major, minor, patch))
+}
+
+/// The system's server and those of `./dev servers`; says which are missing.
+fn servers() -> Vec<Binary> {
+    let names = [None, Some("mariadb-11.8"), Some("mysql-8.0"), Some("mysql-9.7")];
+    let found = names.into_iter().filter_map(|name| match Binary::detect(name.map(Path::new)) {
+        Ok(binary) => check_server(&binary).ok().map(|()| binary),
+        Err(error) => {
+            println!(
+                "SKIPPED: the server {}, which `./dev servers` fetches ({error})",
+                name.unwrap_or("of the system")
+            );
+            None
+        }
+    });
+    found.collect()
 }
