@@ -72,7 +72,9 @@ columns!(ServerSecond {
     wait_free,
     redo_bytes,
     redo_syncs,
+    redo_sync_us,
     data_syncs,
+    syncs,
     log_waits,
     doublewrite_pages,
     binlog_bytes,
@@ -80,6 +82,8 @@ columns!(ServerSecond {
     history_length,
     threads_running,
     redo_wait,
+    data_wait,
+    binlog_wait,
 });
 columns!(LimitShares { volume_iops, volume_throughput, instance_iops, instance_throughput });
 

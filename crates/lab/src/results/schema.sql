@@ -60,9 +60,9 @@ CREATE TABLE second (
     checkpoint_age REAL, checkpoint_age_max REAL, dirty_pages REAL, data_pages REAL,
     page_reads REAL, page_requests REAL, page_writes REAL,
     lru_flushed REAL, list_flushed REAL, adaptive_flushed REAL, sync_flushed REAL, neighbour_flushed REAL,
-    wait_free REAL, redo_bytes REAL, redo_syncs REAL, data_syncs REAL, log_waits REAL,
+    wait_free REAL, redo_bytes REAL, redo_syncs REAL, redo_sync_us REAL, data_syncs REAL, syncs REAL, log_waits REAL,
     doublewrite_pages REAL, binlog_bytes REAL, row_lock_waits REAL, history_length REAL,
-    threads_running REAL, redo_wait REAL,
+    threads_running REAL, redo_wait REAL, data_wait REAL, binlog_wait REAL,
     PRIMARY KEY (trial, n)
 ) WITHOUT ROWID;
 
