@@ -51,7 +51,7 @@ pub enum ServerError {
         words: Vec<String>,
     },
     /// The server ended, or was not ready in time.
-    #[error("the server did not start: {how}{}", cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default())]
+    #[error("the server did not start: {how}{}", because(cause.as_ref()))]
     DidNotStart {
         /// How it ended, or how long it was waited for.
         how: String,
@@ -61,10 +61,12 @@ pub enum ServerError {
         log: Vec<String>,
     },
     /// The server ended while it was in use.
-    #[error("the server died: {how}")]
+    #[error("the server died: {how}{}", because(cause.as_ref()))]
     Died {
         /// How it ended.
         how: String,
+        /// Why, where its log says so.
+        cause: Option<Cause>,
         /// Its error lines and the end of its log.
         log: Vec<String>,
     },
@@ -145,7 +147,11 @@ pub enum ServerError {
     },
 }
 
-/// Why a server did not start, as its log tells.
+fn because(cause: Option<&Cause>) -> String {
+    cause.map(|cause| format!(": {cause}")).unwrap_or_default()
+}
+
+/// Why a server did not start or died, as its log tells.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
@@ -212,7 +218,9 @@ impl ServerError {
             Self::Cgroup { .. } => Some(
                 "run as root on a host with memory cgroups; a container needs its own writable cgroup tree",
             ),
-            Self::DidNotStart { cause: Some(cause), .. } => cause.hint(),
+            Self::DidNotStart { cause: Some(cause), .. } | Self::Died { cause: Some(cause), .. } => {
+                cause.hint()
+            }
             _ => None,
         }
     }

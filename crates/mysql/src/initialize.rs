@@ -9,8 +9,10 @@ use crate::error::ServerError;
 use crate::install::Install;
 use crate::launch::Launched;
 use crate::layout::{Layout, Maker};
+use crate::log;
 use crate::options::Task;
 use crate::plan::ServerPlan;
+use crate::process;
 
 /// How often someone who waits is told.
 const TELL_EVERY: Duration = Duration::from_secs(2);
@@ -47,14 +49,14 @@ fn make(plan: &ServerPlan, account: &Account, progress: &dyn Fn(&str)) -> Result
         if let Some(status) = server.wait(TELL_EVERY) {
             break status;
         }
-        if began.elapsed() > plan.start_timeout {
-            let how = format!("making its data was not done after {} s", plan.start_timeout.as_secs());
+        if began.elapsed() > plan.start_timeout || log::waits_for_room(&server.log().lines()) {
+            let how = format!("making its data was not done after {} s", began.elapsed().as_secs());
             return Err(server.did_not_start(how));
         }
         progress(&format!("making a data directory: {} s so far", began.elapsed().as_secs()));
     };
     if !status.success() {
-        let how = format!("while making its data, {}", server.describe(status));
+        let how = format!("while making its data, {}", process::describe(status));
         return Err(server.did_not_start(how));
     }
     Maker::of(&plan.binary).sign(&plan.layout, account)

@@ -12,7 +12,7 @@ use crate::account::Account;
 use crate::cgroup::Cgroup;
 use crate::error::{Cause, ServerError};
 use crate::log::{self, Log};
-use crate::options::{self, Task};
+use crate::options::{self, Options, Task};
 use crate::plan::ServerPlan;
 use crate::process::{self, ProcStat, Process};
 use crate::record::{Record, WorkDir};
@@ -31,7 +31,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 pub(crate) struct Launched {
     process: Process,
     log: Log,
-    options: Vec<String>,
+    options: Options,
     notes: Vec<String>,
     left: Leaving,
 }
@@ -63,8 +63,8 @@ impl Launched {
     ) -> Result<Self, ServerError> {
         let mut left = Leaving { cgroup: None, work: WorkDir::open(&plan.work_dir, account)? };
         account.check_reach(&left.work.socket())?;
-        let options = options::lines(plan, &left.work, task)?;
-        options::write(&left.work, account, &options)?;
+        let options = options::options(plan, &left.work, task)?;
+        options::write(&left.work, account, &options.lines)?;
         let (log, log_file) =
             Log::open(&left.work.log_file()).map_err(ServerError::at("open", &left.work.log_file()))?;
 
@@ -95,7 +95,12 @@ impl Launched {
     }
 
     pub(crate) fn options(&self) -> &[String] {
-        &self.options
+        &self.options.lines
+    }
+
+    /// The lines in which it says so far that it does not take a setting of the plan as given.
+    pub(crate) fn refusals(&self) -> Vec<String> {
+        log::refusals(&self.log.lines(), self.options.asked())
     }
 
     pub(crate) fn notes(&self) -> &[String] {
@@ -134,25 +139,26 @@ impl Launched {
         self.process.kill(KILL_PATIENCE).map_err(ServerError::io("end the server"))
     }
 
-    /// How it ended, in words, with what the kernel did to it.
-    pub(crate) fn describe(&self, status: ExitStatus) -> String {
-        let how = process::describe(status);
-        match self.cgroup().map(Cgroup::kills) {
-            Some(kills) if kills > 0 => format!("{how}: the kernel ended it for want of memory"),
-            _ => how,
+    /// The error of a process that has ended while it served; none while it lives.
+    pub(crate) fn died(&self) -> Option<ServerError> {
+        let how = process::describe(self.status()?);
+        Some(ServerError::Died { how, cause: self.cause(), log: self.log.evidence() })
+    }
+
+    fn cause(&self) -> Option<Cause> {
+        if self.cgroup().is_some_and(|cgroup| cgroup.kills() > 0) {
+            return Some(Cause::Memory);
         }
+        log::cause(&self.log.lines())
     }
 
     /// The error of a process that did not come to serve.
     pub(crate) fn did_not_start(&self, how: String) -> ServerError {
-        let lines = self.log.lines();
-        let words = log::refusals(&lines, &self.options);
+        let words = self.refusals();
         if !words.is_empty() {
             return ServerError::SettingRefused { words };
         }
-        let starved = self.cgroup().is_some_and(|cgroup| cgroup.kills() > 0);
-        let cause = if starved { Some(Cause::Memory) } else { log::cause(&lines) };
-        ServerError::DidNotStart { how, cause, log: self.log.evidence() }
+        ServerError::DidNotStart { how, cause: self.cause(), log: self.log.evidence() }
     }
 }
 

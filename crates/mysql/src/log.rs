@@ -1,5 +1,6 @@
 //! A server's log: its end, its errors, and what they mean.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -56,38 +57,55 @@ impl Log {
 
 fn evidence(lines: &[String]) -> Vec<String> {
     let end = lines.len().saturating_sub(TAIL_KEPT);
-    let errors = lines[..end].iter().filter(|line| is_error(line)).take(ERRORS_KEPT);
-    errors.chain(&lines[end..]).cloned().collect()
+    // A server may say the same hundreds of times before it says what comes of it.
+    let mut said = BTreeSet::new();
+    let errors = lines[..end].iter().filter(|line| is_error(line) && said.insert(message(line)));
+    errors.take(ERRORS_KEPT).chain(&lines[end..]).cloned().collect()
 }
 
-/// Whether the server calls a line an error; programs that never came to log have no such words.
+/// A line without what differs from one time to the next: the time, and figures.
+fn message(line: &str) -> String {
+    line.chars().filter(|c| !c.is_ascii_digit()).collect()
+}
+
+/// Whether the server calls a line an error, or says in it what it crashed of.
 fn is_error(line: &str) -> bool {
-    line.contains("[ERROR]")
+    ["[ERROR]", "got signal", "Assertion failure"].iter().any(|words| line.contains(words))
 }
 
 /// Words by which a log tells why a server did not start; the first that is found counts.
 const CAUSES: &[(&str, Cause)] = &[
     ("No space left on device", Cause::NoSpace),
     ("errno: 28", Cause::NoSpace),
-    ("OS error: 28", Cause::NoSpace),
+    ("rror: 28", Cause::NoSpace),
+    ("error 28", Cause::NoSpace),
     ("error number 28", Cause::NoSpace),
-    ("Disk is full", Cause::NoSpace),
-    ("The disk is full", Cause::NoSpace),
-    ("Check if disk is full", Cause::NoSpace),
+    ("isk is full", Cause::NoSpace),
     ("Address already in use", Cause::PortInUse),
     ("Unable to lock", Cause::FilesInUse),
     ("Cannot allocate memory", Cause::Memory),
     ("Permission denied", Cause::Forbidden),
     ("errno: 13", Cause::Forbidden),
-    ("OS error: 13", Cause::Forbidden),
-    ("corrupt", Cause::Corrupt),
+    ("rror: 13", Cause::Forbidden),
+    ("orrupt", Cause::Corrupt),
 ];
+
+/// Whether a line tells of a cause. What servers print after any crash speaks of corruption too.
+fn tells(line: &str, words: &str, cause: &Cause) -> bool {
+    line.contains(words) && (*cause != Cause::Corrupt || line.contains("[ERROR]"))
+}
 
 /// Why a server did not start.
 pub(crate) fn cause(lines: &[String]) -> Option<Cause> {
-    let find =
-        |(words, cause): &(&str, Cause)| lines.iter().any(|line| line.contains(words)).then(|| cause.clone());
+    let find = |(words, cause): &(&str, Cause)| {
+        lines.iter().any(|line| tells(line, words, cause)).then(|| cause.clone())
+    };
     CAUSES.iter().find_map(find)
+}
+
+/// Whether a server waits for room on its file system, which nobody will make.
+pub(crate) fn waits_for_room(lines: &[String]) -> bool {
+    lines.iter().any(|line| line.contains(WAITS_FOR_ROOM))
 }
 
 /// Words by which servers say that they do not take an option.
@@ -105,8 +123,19 @@ const REFUSALS: [&str; 10] = [
 ];
 /// Words by which they say that they take it otherwise than it was given. A value that was moved to one
 /// that they can have shows when the settings are read back.
-const IGNORED: [&str; 7] =
-    ["ignored", "Ignored", "ignoring", "Ignoring", "no effect", "not supported", "unsupported"];
+const IGNORED: [&str; 9] = [
+    "ignored",
+    "Ignored",
+    "ignoring",
+    "Ignoring",
+    "no effect",
+    "does nothing",
+    "was removed",
+    "not supported",
+    "unsupported",
+];
+/// Words of a server that waits for room, a minute at a time and without an end.
+const WAITS_FOR_ROOM: &str = "Waiting for someone to free space";
 
 /// The lines in which a server says that it does not take one of the options (`name=value`) as given.
 pub(crate) fn refusals(lines: &[String], options: &[String]) -> Vec<String> {
@@ -170,6 +199,8 @@ mod tests {
             ),
             ("[ERROR] InnoDB: Unable to lock ./ibdata1 error: 11", Some(Cause::FilesInUse)),
             ("mariadbd: Can't create file '/x' (errno: 13 \"Permission denied\")", Some(Cause::Forbidden)),
+            ("[ERROR] InnoDB: Page [page id: space=7, page number=3] is corrupted", Some(Cause::Corrupt)),
+            ("or one of the libraries it was linked against is corrupt, improperly built,", None),
             ("[ERROR] Aborting", None),
         ] {
             assert_eq!(cause(&lines(line)), expected, "{line}");
@@ -178,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_report_keeps_early_errors_and_the_end() {
-        let mut log = lines("start\n2026 [ERROR] the reason");
+        let mut log = lines("start\n2026 [ERROR] the reason\n2027 [ERROR] the reason");
         log.extend((0..100).map(|n| format!("line {n}")));
         let kept = evidence(&log);
         assert_eq!(kept[0], "2026 [ERROR] the reason");

@@ -25,7 +25,23 @@ pub(crate) enum Task {
 }
 
 /// The lines of the group `[mysqld]`.
-pub(crate) fn lines(plan: &ServerPlan, work: &WorkDir, task: Task) -> Result<Vec<String>, ServerError> {
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// All of them; later ones win.
+    pub(crate) lines: Vec<String>,
+    /// How many at the end are the plan's settings.
+    settings: usize,
+}
+
+impl Options {
+    /// Those that the plan's settings ask for.
+    pub(crate) fn asked(&self) -> &[String] {
+        &self.lines[self.lines.len() - self.settings..]
+    }
+}
+
+/// Every line for a plan and a task.
+pub(crate) fn options(plan: &ServerPlan, work: &WorkDir, task: Task) -> Result<Options, ServerError> {
     let mut lines = Vec::new();
     for (name, dir) in Install::of(&plan.binary).options() {
         lines.push(path_line(name, &dir));
@@ -39,8 +55,10 @@ pub(crate) fn lines(plan: &ServerPlan, work: &WorkDir, task: Task) -> Result<Vec
         lines.push("log-error-verbosity=3".into());
     }
     lines.extend(layout_lines(&plan.layout, &plan.binary));
-    lines.extend(setting_lines(plan, task)?);
-    Ok(lines)
+    let asked = setting_lines(plan, task)?;
+    let settings = asked.len();
+    lines.extend(asked);
+    Ok(Options { lines, settings })
 }
 
 /// Writes the options file.

@@ -224,6 +224,32 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_a_record_knows_by_its_options_file_alone_is_ended_and_no_other() {
+        let run = tempfile::tempdir().unwrap();
+        let dir = run.path().join("w");
+        let work = WorkDir::open(&dir, &account()).unwrap();
+        work.save(&Record { server: "MariaDB 10.11.19".into(), ..Record::default() }).unwrap();
+        let start = |argument: String| {
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", "sleep 60; true", "sh"]).arg(argument).spawn().unwrap()
+        };
+        let (mut ours, mut other) = (start(work.argument()), start(format!("{}.other", work.argument())));
+        // Both are shells for certain only once they have become so.
+        while process::with_argument(&work.argument()) != [ours.id()] {
+            std::thread::yield_now();
+        }
+        drop(work);
+        let said = clear_leftovers(run.path());
+        let expected =
+            format!("server MariaDB 10.11.19 (process {}), left by a run that was killed", ours.id());
+        assert_eq!(said, [expected]);
+        assert!(!ours.wait().unwrap().success());
+        assert!(other.try_wait().unwrap().is_none(), "it was none of ours");
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+
+    #[test]
     fn a_damaged_record_is_told_and_kept() {
         let run = tempfile::tempdir().unwrap();
         std::fs::write(run.path().join(RECORD), "{").unwrap();

@@ -13,7 +13,7 @@ use crate::launch::Launched;
 use crate::log;
 use crate::options::Task;
 use crate::plan::ServerPlan;
-use crate::process::ProcStat;
+use crate::process::{self, ProcStat};
 
 /// How often it is looked whether a starting server answers.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -96,7 +96,7 @@ impl Server {
         };
         let mut server = Self { launched, target, cpu: Mutex::default() };
         let mut session = server.wait_until_ready(plan, progress)?;
-        let words = log::refusals(&server.launched.log().lines(), server.options());
+        let words = server.launched.refusals();
         if !words.is_empty() {
             return Err(ServerError::SettingRefused { words });
         }
@@ -115,7 +115,7 @@ impl Server {
                 Err(error) => Some(error),
             };
             if let Some(status) = self.launched.wait(LOOK_EVERY) {
-                return Err(self.launched.did_not_start(self.launched.describe(status)));
+                return Err(self.launched.did_not_start(process::describe(status)));
             }
             if began.elapsed() > plan.start_timeout {
                 let why = refused.map(|error| format!(" ({error})")).unwrap_or_default();
@@ -124,7 +124,11 @@ impl Server {
             }
             if told.elapsed() > TELL_EVERY {
                 told = Instant::now();
-                let last = self.log_tail(1).pop().unwrap_or_default();
+                let lines = self.launched.log().lines();
+                if log::waits_for_room(&lines) {
+                    return Err(self.launched.did_not_start("it waits for room".into()));
+                }
+                let last = lines.last().map_or("", String::as_str);
                 progress(&format!("waiting for the server, {} s so far: {last}", began.elapsed().as_secs()));
             }
         }
@@ -173,15 +177,14 @@ impl Server {
     /// How it ended, where it did.
     #[must_use]
     pub fn exited(&self) -> Option<String> {
-        self.launched.status().map(|status| self.launched.describe(status))
+        self.launched.status().map(process::describe)
     }
 
     /// The error of a server that died while it was in use, with its error lines and the end of its log;
     /// none while it lives.
     #[must_use]
     pub fn died(&self) -> Option<ServerError> {
-        let how = self.exited()?;
-        Some(ServerError::Died { how, log: self.launched.log().evidence() })
+        self.launched.died()
     }
 
     /// Processor time that it has used so far, by the kernel's clock ticks (10 ms); the last reading once

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use ebbtide_mysql::initialize;
+use ebbtide_mysql::{Server, ServerError, initialize};
 
-use crate::support::{Bench, PATIENCE, count, fill, lives, on_each_server, start};
+use crate::support::{Bench, PATIENCE, count, death, fill, lives, on_each_server, start};
 
 on_each_server! {
     fn a_server_is_made_started_and_asked_without_privileges(bench) {
@@ -40,4 +40,44 @@ on_each_server! {
         assert!(log.to_lowercase().contains("recovery"), "{log}");
         server.stop(PATIENCE).unwrap();
     }
+}
+
+on_each_server! {
+    fn a_server_that_is_killed_by_someone_else_has_died_with_its_log(bench) {
+        let (server, _plan) = bench.started();
+        assert!(server.died().is_none());
+        let pid = rustix::process::Pid::from_raw(i32::try_from(server.pid()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::ABORT).unwrap();
+        let died = death(&server);
+        // MySQL catches the signal and ends by itself.
+        let how = if bench.binary.is_mariadb() { "it aborted (signal 6)" } else { "it ended with exit status 2" };
+        assert_eq!(died.to_string(), format!("the server died: {how}"));
+        assert!(died.log().iter().any(|line| line.contains("signal 6")), "{:?}", died.log());
+        let error = server.stop(PATIENCE).unwrap_err();
+        assert!(matches!(error, ServerError::Died { .. }), "{error:?}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_stop_in_time_is_killed() {
+    let Some(bench) = Bench::of("system") else { return };
+    let (server, plan) = bench.started();
+    let pid = server.pid();
+    let process = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+    let error = server.stop(Duration::from_millis(200)).unwrap_err();
+    assert!(matches!(error, ServerError::DidNotStop { .. }), "{error:?}");
+    assert!(!lives(pid));
+    start(&plan).stop(PATIENCE).unwrap();
+}
+
+#[test]
+fn a_server_that_is_never_ready_is_given_up_and_killed() {
+    let Some(bench) = Bench::of("system") else { return };
+    let mut plan = bench.plan();
+    plan.start_timeout = Duration::ZERO;
+    let error = Server::start(&plan, &|_| {}).unwrap_err();
+    assert!(error.to_string().contains("it was not ready after 0 s"), "{error}");
+    plan.start_timeout = PATIENCE;
+    start(&plan).stop(PATIENCE).unwrap();
 }

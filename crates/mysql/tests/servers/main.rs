@@ -1,8 +1,12 @@
 //! Real servers, brought up and taken down: those of `./dev servers` and the system's.
 
-#![allow(clippy::unwrap_used)] // in a test a failed step is a failed test
+#![allow(clippy::unwrap_used, reason = "helpers of tests count as tests")]
 
+mod leftovers;
 mod life;
+mod memory;
+mod refusals;
 mod settings;
 mod status;
 mod support;
+mod volumes;

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, initialize};
+use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, initialize};
 use tempfile::TempDir;
 
 /// Long enough for a machine that is busy with other things.
@@ -111,6 +111,18 @@ pub(crate) fn fill(server: &Server, rows: u32) {
 
 pub(crate) fn count(server: &Server) -> u32 {
     server.session().unwrap().value("SELECT COUNT(*) FROM test.t").unwrap().unwrap().parse().unwrap()
+}
+
+/// Waits until a server has died, and says of what.
+pub(crate) fn death(server: &Server) -> ServerError {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(died) = server.died() {
+            return died;
+        }
+        assert!(Instant::now() < deadline, "it does not die");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Whether a process lives.
