@@ -3,6 +3,7 @@
 use ebbtide_report::{Block, Cell, Estimate, Estimates, Fold, Scale, Section, Table, Tone};
 
 use super::{ArmView, Page, verdict, words};
+use crate::record::BatchUse;
 use crate::summary::{Bottleneck, Compared, Figures, Measured, Metric, Regime, TrialWindow, Verdict};
 
 /// With more arms than this, the chart of their throughputs says little that the ratios do not.
@@ -28,7 +29,40 @@ pub(super) fn section(page: &Page) -> Option<Section> {
         blocks.push(throughput(page));
         blocks.push(Block::Table(table(page)));
     }
+    blocks.extend(batches(page));
     Some(Section::new("The arms side by side", blocks))
+}
+
+/// What the batch job got done, arm by arm; none where no trial had one.
+fn batches(page: &Page) -> Option<Block> {
+    let rows = page.arms.iter().enumerate().filter_map(|(group, view)| batch_row(group, view));
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let columns = ["Arm", "Statements answered", "Mean time", "Longest", "Errors"];
+    (!rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "The batch job beside the load, mean of the trials".into(),
+            columns: columns.map(str::to_owned).to_vec(),
+            rows,
+            ..Table::default()
+        })
+    })
+}
+
+fn batch_row(group: usize, view: &ArmView) -> Option<Vec<Cell>> {
+    let used: Vec<&BatchUse> = view.trials.iter().filter_map(|trial| trial.batch.as_ref()).collect();
+    let count = used.len() as f64;
+    let mean = |of: fn(&BatchUse) -> f64| used.iter().map(|one| of(one)).sum::<f64>() / count;
+    let longest = used.iter().map(|one| one.max_s).max_by(f64::total_cmp)?;
+    let errors: u64 = used.iter().map(|one| one.errors).sum();
+    let first_error = used.iter().find_map(|one| one.first_error.clone()).unwrap_or_default();
+    let (statements, time) = (mean(|one| one.statements as f64), mean(|one| one.mean_s));
+    Some(vec![
+        Cell { text: view.arm.name.clone(), group: Some(group), ..Cell::default() },
+        Cell::value(words::short(statements), statements, ""),
+        Cell::value(words::latency(time * 1e6), time, ""),
+        Cell::value(words::latency(longest * 1e6), longest, ""),
+        Cell::value(words::whole(errors as f64), errors as f64, first_error),
+    ])
 }
 
 /// Every comparison as a ratio on a log axis; none where there is none with this metric.

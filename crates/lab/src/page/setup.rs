@@ -3,6 +3,7 @@
 use ebbtide_report::{Block, Fold, Listing, Section};
 
 use super::{Page, agreed, facts, settings, words};
+use crate::experiment::{Arm, Batch};
 use crate::summary::Noise;
 
 pub(super) fn section(page: &Page) -> Section {
@@ -34,6 +35,8 @@ fn experiment(page: &Page) -> Vec<(&'static str, String)> {
                 format!("{}, {arrival}", words::count(arm.load.connections as usize, "connection"))
             }),
         ),
+        ("Machine emulated", common(page, instance)),
+        ("Batch job", common(page, |arm| arm.batch.as_ref().map_or(String::new(), batch))),
         ("Rows drawn", common(page, |arm| distribution(&arm.load.distribution))),
         (
             "Data",
@@ -62,12 +65,33 @@ fn experiment(page: &Page) -> Vec<(&'static str, String)> {
 }
 
 /// What all arms share; nothing where they do not, because the differences have their own section.
-fn common(page: &Page, of: impl Fn(&crate::experiment::Arm) -> String) -> String {
+fn common(page: &Page, of: impl Fn(&Arm) -> String) -> String {
     let values = agreed(page.run.experiment.arms.iter().map(|arm| (arm.name.as_str(), of(arm))));
     match values.as_slice() {
         [(value, _)] => value.clone(),
         _ => String::new(),
     }
+}
+
+fn instance(arm: &Arm) -> String {
+    let plan = &arm.instance;
+    let share = if plan.divided_by > 1 { format!("1/{} of ", plan.divided_by) } else { String::new() };
+    let kind = plan.kind.as_ref().map_or(String::new(), |kind| format!("{share}an EC2 {kind}, "));
+    let volumes = if plan.kind.is_none() && plan.divided_by > 1 {
+        format!("1/{} of each volume, ", plan.divided_by)
+    } else {
+        String::new()
+    };
+    let memory = words::bytes(plan.memory_bytes as f64);
+    format!("{kind}{volumes}{memory} of memory for the server and its page cache, {}", plan.fs)
+}
+
+fn batch(batch: &Batch) -> String {
+    let end =
+        batch.end_s.map_or("to the end".to_owned(), |end| format!("to {}", words::span(f64::from(end))));
+    let begin = words::span(f64::from(batch.start_s));
+    let connections = words::count(batch.connections as usize, "connection");
+    format!("from {begin} {end}, {connections}: {}", words::line(&batch.sql))
 }
 
 fn distribution(distribution: &ebbtide_load::Distribution) -> String {

@@ -8,6 +8,7 @@ use ebbtide_report::Block;
 
 use super::synthetic::{self, Shape};
 use super::{synthetic_summary, *};
+use crate::record::BatchUse;
 use crate::summary::{Bottleneck, Limiter, Note, Verdict, summarize};
 
 const SEED: u64 = 11;
@@ -269,4 +270,29 @@ fn arms_of_two_axes_are_told_by_what_sets_them_apart() {
     let Some(Block::Verdicts(cards)) = blocks.first() else { panic!("verdicts") };
     assert_eq!(cards[0].context, "gp2");
     assert!(cards[0].headline.starts_with("tuned carries 12."), "{}", cards[0].headline);
+}
+
+#[test]
+fn a_batch_job_is_told_with_what_it_got_done() {
+    let (mut run, summary) = synthetic(&synthetic::TUNED, 2, 10);
+    for (trial, statements) in run.trials.iter_mut().zip([3, 9, 5, 11]) {
+        let (mean_s, max_s) = (2.5, 4.0);
+        trial.batch = Some(BatchUse { statements, mean_s, max_s, ..BatchUse::default() });
+    }
+    let arms = report(&run, &summary).sections.remove(1);
+    let Some(Block::Table(table)) = arms.blocks.last() else { panic!("a table") };
+    let told: Vec<[&str; 3]> =
+        table.rows.iter().map(|row| [0, 1, 2].map(|column| row[column].text.as_str())).collect();
+    assert_eq!(told, [["default", "4.00", "2.50\u{a0}s"], ["tuned", "10.0", "2.50\u{a0}s"]]);
+}
+
+#[test]
+fn the_cut_of_a_warm_up_is_marked_where_it_happened() {
+    let (run, mut summary) = synthetic(&synthetic::TUNED, 2, 30);
+    for window in &mut summary.arms[1].windows {
+        window.from_s = 8.0;
+    }
+    let text = section_text(&run, &summary, "Throughput and response time over time");
+    assert!(text.contains(r#"{"x":8.0,"label":"tuned: counted from here","group":1}"#), "{text}");
+    assert!(!text.contains("default: counted from here"), "{text}");
 }

@@ -4,7 +4,7 @@ use ebbtide_report::{Axis, Chart, Format, Layer, Line, Mark, Plots, Scale, Serie
 
 use super::{ArmView, Page, words};
 use crate::record::{Second, Trial};
-use crate::summary::Cause;
+use crate::summary::{Cause, TrialWindow};
 
 /// More points than this are more than a chart has pixels for: neighbours are averaged.
 const POINTS: usize = 600;
@@ -17,6 +17,9 @@ pub(super) type Allowed<'a> = &'a dyn Fn(usize, &Second) -> Option<f64>;
 
 /// A limit this many times above everything measured says that it did not matter.
 const FLATTENS: f64 = 2.5;
+
+/// A warm-up from this length on is pointed out, s.
+const CUT: f64 = 3.0;
 
 /// The common axis of all charts over time.
 pub(super) struct Timeline<'a> {
@@ -109,13 +112,22 @@ impl<'a> Timeline<'a> {
             let label = format!("{}: {}", self.page.arms[group].arm.name, words::cause(why));
             Mark { x: at, label, group: Some(group) }
         };
-        changes.iter().map(mark).collect()
+        let begins = self.page.arms.iter().enumerate().filter_map(|(group, view)| {
+            let from = typical_window(self.page, view)?.from_s;
+            let label = format!("{}: counted from here", view.arm.name);
+            (from >= CUT).then_some(Mark { x: from, label, group: Some(group) })
+        });
+        changes.iter().map(mark).chain(begins).collect()
     }
 }
 
 fn changes(page: &Page, view: &ArmView) -> Vec<(f64, Cause)> {
-    let window = view.trials.get(view.typical).and_then(|trial| page.window(trial));
-    window.map_or(Vec::new(), |window| window.changes.iter().map(|one| (one.t_s, one.cause)).collect())
+    typical_window(page, view)
+        .map_or(Vec::new(), |window| window.changes.iter().map(|one| (one.t_s, one.cause)).collect())
+}
+
+fn typical_window<'a>(page: &Page<'a>, view: &ArmView) -> Option<&'a TrialWindow> {
+    page.window(view.trials.get(view.typical)?)
 }
 
 /// Which second of the measurement it is, from 0.
