@@ -16,6 +16,7 @@ mod schedule;
 mod trial;
 
 mod batch;
+mod connections;
 mod proc;
 mod verdict;
 mod volume;
@@ -88,6 +89,7 @@ pub fn run(
     for left_out in experiment::fit(&mut experiment, &options.server) {
         teller.tell(Event::Noted { text: left_out });
     }
+    connections::admit(&mut experiment);
     let checked = experiment::check(&experiment, &options.catalog, &options.server)?;
     require::memory(&experiment)?;
     let lab = Lab::open(&options.home, teller)?;

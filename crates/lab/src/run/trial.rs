@@ -328,13 +328,23 @@ struct Load<'a> {
     /// Why they could not be switched on.
     broken: Option<StageError>,
     measured_from: Option<Instant>,
+    /// Processors that others kept busy meanwhile.
+    foreign_cpus: f64,
     /// The measured seconds, by the sampler's tick.
     seconds: Vec<(usize, Second)>,
 }
 
 impl<'a> Load<'a> {
     fn new(setting: &'a Setting<'a>, stage: &'a Stage<'a>) -> Self {
-        Self { setting, stage, limited: false, broken: None, measured_from: None, seconds: Vec::new() }
+        Self {
+            setting,
+            stage,
+            limited: false,
+            broken: None,
+            measured_from: None,
+            foreign_cpus: 0.0,
+            seconds: Vec::new(),
+        }
     }
 
     /// Runs the load to its end, and ends the server. The limits are switched on, and the batch job
@@ -419,7 +429,9 @@ impl<'a> Load<'a> {
                 self.seconds.push((tick, second));
             }
         };
-        Ok(ebbtide_load::run(target, &setting.load_options(), setting.cancel, &mut on_sample)?)
+        let report = ebbtide_load::run(target, &setting.load_options(), setting.cancel, &mut on_sample)?;
+        self.foreign_cpus = watch.foreign_cpus();
+        Ok(report)
     }
 
     /// What begins with the second that follows this one.
@@ -498,6 +510,7 @@ impl<'a> Load<'a> {
         let server = |(tick, second): (usize, Second)| Second { server: rates.get(&tick).copied(), ..second };
         let mut seconds: Vec<Second> = self.seconds.into_iter().map(server).collect();
         add_rest_of_load(&mut seconds, report.client.cpu_s);
+        notes.extend(verdict::foreign(self.foreign_cpus, proc::cpus()));
         if let Some(why) = &answers.lost {
             notes.push(format!("the server was not asked for its status to the end: {why}"));
         }

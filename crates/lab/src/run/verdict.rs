@@ -20,6 +20,9 @@ const STEAL_NOTED: f64 = 0.02;
 /// Share of the machine's time that was spent working, from which on it is noted: the processors were
 /// the limit.
 const BUSY_NOTED: f64 = 0.95;
+/// Share of the machine that others kept busy, from which on it is noted. The kernel's threads, which
+/// carry the volumes' I/O, are among them.
+const FOREIGN_NOTED: f64 = 0.25;
 /// Share of a processor that sampling may take.
 const SAMPLING_NOTED: f64 = 0.01;
 
@@ -58,6 +61,16 @@ pub(super) fn judge(generator: &Generator, seconds: &[Second], volumes: &[Volume
         false => Outcome::Disqualified { why: reasons.join("; ") },
     };
     Looked { outcome, notes }
+}
+
+/// What is to be said about processors that others kept busy.
+pub(super) fn foreign(foreign_cpus: f64, cpus: u32) -> Option<String> {
+    (foreign_cpus > FOREIGN_NOTED * f64::from(cpus)).then(|| {
+        format!(
+            "other programs and the kernel's own threads kept {foreign_cpus:.1} of {cpus} processors busy: close \
+             what else runs on this machine"
+        )
+    })
 }
 
 fn judge_pacing(volume: &VolumeEnd, seconds: &[Second], reasons: &mut Vec<String>, notes: &mut Vec<String>) {
@@ -150,6 +163,12 @@ mod tests {
         assert!(looked.outcome == Outcome::Measured && looked.notes[0].contains("10%"), "{looked:?}");
         let looked = judge(&generator(), &seconds(1_000.0, 0.0), &[end(300, 0)], 2);
         assert!(why(&looked).contains("30% of its mean latency"), "{looked:?}");
+    }
+
+    #[test]
+    fn a_machine_that_others_use_is_noted() {
+        assert_eq!(foreign(0.4, 2), None);
+        assert!(foreign(1.3, 2).unwrap().contains("1.3 of 2 processors"));
     }
 
     #[test]

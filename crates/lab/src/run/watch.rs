@@ -29,6 +29,8 @@ struct Moment {
     machine: MachineTime,
     /// Processor time of the load's threads so far, s.
     load_s: f64,
+    /// Processor time of this process's threads so far, s.
+    own_s: f64,
     /// Processor time of sampling so far, s.
     cost_s: f64,
 }
@@ -40,8 +42,10 @@ pub(super) struct Watch<'a> {
     server: &'a Server,
     /// Threads of this process that were there before the load.
     others: BTreeSet<u32>,
-    /// The load's threads, with the last time seen of each.
-    load: BTreeMap<u32, f64>,
+    /// This process's threads, with the last time seen of each.
+    threads: BTreeMap<u32, f64>,
+    /// Processor time of everybody else in each measured second, processors.
+    foreign: Vec<f64>,
     before: Moment,
     /// What sampling took on the thread that the load tells its seconds on, s.
     cost_here_s: f64,
@@ -65,13 +69,15 @@ impl<'a> Watch<'a> {
             server_cpu: Duration::ZERO,
             machine: MachineTime::default(),
             load_s: 0.0,
+            own_s: 0.0,
             cost_s: 0.0,
         };
         let mut watch = Self {
             volumes,
             server,
             others,
-            load: BTreeMap::new(),
+            threads: BTreeMap::new(),
+            foreign: Vec::new(),
             before,
             cost_here_s: 0.0,
             asked,
@@ -108,8 +114,18 @@ impl<'a> Watch<'a> {
                 sampler_cpus: (now.cost_s - before.cost_s) / span_s,
             },
         };
+        if !sample.warmup {
+            let own = (now.own_s - before.own_s) / span_s;
+            self.foreign.push((second.host.busy_cpus - second.host.server_cpus - own).max(0.0));
+        }
         self.cost_here_s += proc::thread_time_s() - cpu;
         second
+    }
+
+    /// Processors that were kept busy by neither the server nor this process while it was measured, mean:
+    /// other programs, and the kernel's own threads.
+    pub(super) fn foreign_cpus(&self) -> f64 {
+        self.foreign.iter().sum::<f64>() / self.foreign.len().max(1) as f64
     }
 
     /// How many seconds it has made.
@@ -119,17 +135,16 @@ impl<'a> Watch<'a> {
 
     fn look(&mut self) -> Moment {
         let volumes = self.volumes.iter().map(|(_, live)| live.stats()).collect();
-        for (thread, time) in proc::thread_times_s() {
-            if !self.others.contains(&thread) {
-                self.load.insert(thread, time);
-            }
-        }
+        self.threads.extend(proc::thread_times_s());
+        let load = self.threads.iter().filter(|(thread, _)| !self.others.contains(thread));
+        let load_s = load.map(|(_, time)| time).sum();
         Moment {
             at: Instant::now(),
             volumes,
             server_cpu: self.server.cpu_time(),
             machine: proc::machine_time().unwrap_or_default(),
-            load_s: self.load.values().sum(),
+            load_s,
+            own_s: self.threads.values().sum(),
             cost_s: self.cost_here_s + self.asked.cost_s(),
         }
     }

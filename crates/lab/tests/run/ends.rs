@@ -154,3 +154,59 @@ fn what_a_killed_run_leaves_is_cleared_by_the_next_one() {
     assert_eq!(run.trials.len(), 2);
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
 }
+
+/// A home on a file system of its own, in memory.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    fn mount(bench: &Bench, mib: u32) -> Self {
+        let dir = bench.home();
+        let size = format!("size={mib}m");
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(&dir).status();
+        assert!(mount.unwrap().success());
+        std::fs::create_dir(dir.join("lab")).unwrap();
+        Self(dir)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_disk_that_cannot_take_the_data_is_refused_before_anything_runs() {
+    needs!();
+    let bench = Bench::apart();
+    let _disk = SmallDisk::mount(&bench, 200);
+    let refused = bench.run(TWO_ARMS, false, &Cancel::default(), &mut |_| ()).unwrap_err();
+    let RunError::NoSpace { needed, free, .. } = &refused else { panic!("{refused}") };
+    assert!(needed > free && *free <= 200 << 20, "{refused}");
+    assert!(!bench.out().exists(), "nothing has begun");
+}
+
+#[test]
+fn a_host_disk_that_runs_full_is_named_and_the_rest_goes_on() {
+    needs!();
+    let bench = Bench::apart();
+    let disk = SmallDisk::mount(&bench, 1_000);
+    let filler = disk.0.join("filler");
+    let mut tell = |event: Event| match event {
+        Event::Tick { trial, tick } if trial.number == 1 && tick.phase == Phase::Measuring => {
+            // Until there is no room left; that it ends with an error is the point.
+            let zeroes = std::fs::File::open("/dev/zero").unwrap();
+            let _ = std::io::copy(
+                &mut std::io::Read::take(zeroes, 2 << 30),
+                &mut std::fs::File::options().append(true).create(true).open(&filler).unwrap(),
+            );
+        }
+        Event::TrialEnded { .. } => drop(std::fs::remove_file(&filler)),
+        _ => {}
+    };
+    let run = bench.run(TWO_ARMS, false, &Cancel::default(), &mut tell).unwrap();
+    let Outcome::Failed { why, .. } = &run.trials[0].outcome else { panic!("{:?}", run.trials[0].outcome) };
+    assert!(why.starts_with("the host failed") && why.contains("full"), "{why}");
+    assert!(!matches!(run.trials[1].outcome, Outcome::Failed { .. }), "{:?}", run.trials[1].outcome);
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}

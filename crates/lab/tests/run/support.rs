@@ -8,7 +8,7 @@ use ebbtide_lab::experiment::{self, Experiment, Overrides};
 use ebbtide_lab::record::Run;
 use ebbtide_lab::run::{self, Event, RunError, RunOptions};
 use ebbtide_load::Cancel;
-use ebbtide_mysql::Binary;
+use ebbtide_mysql::{Binary, ServerError};
 use tempfile::TempDir;
 
 /// Two arms that differ in one setting, on 20,000 rows.
@@ -58,7 +58,12 @@ pub(crate) fn missing() -> Option<String> {
         return Some("root, to mount and to set up loop devices".to_owned());
     }
     let absent = ["/dev/fuse", "/dev/loop-control"].into_iter().find(|file| !Path::new(file).exists());
-    absent.map(str::to_owned).or_else(|| Binary::detect(None).err().map(|error| error.to_string()))
+    absent.map(str::to_owned).or_else(|| server().err().map(|error| error.to_string()))
+}
+
+/// The distribution's server, or the program that `EBBTIDE_TEST_SERVER` names.
+fn server() -> Result<Binary, ServerError> {
+    Binary::detect(std::env::var_os("EBBTIDE_TEST_SERVER").as_deref().map(Path::new))
 }
 
 /// Returns from the test where the machine lacks something.
@@ -130,7 +135,7 @@ impl Bench {
 pub(crate) fn options(home: &Path, out: &Path, resume: bool) -> RunOptions {
     RunOptions {
         home: home.to_owned(),
-        server: Binary::detect(None).unwrap(),
+        server: server().unwrap(),
         out: out.to_owned(),
         resume,
         catalog: Catalog::builtin(),
