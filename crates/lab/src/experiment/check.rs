@@ -264,16 +264,16 @@ pub fn prepare_key(experiment: &Experiment, arm: &Arm, binary: &Binary) -> Strin
 
 /// Rows a second that are loaded on a machine of two cores, and bytes a second that are read from a
 /// volume without limits there.
-const ROWS_PER_SECOND: u64 = 100_000;
+const ROWS_PER_SECOND: u64 = 150_000;
 const READ_BYTES_PER_SECOND: u64 = 250 * MIB;
 
 /// Rows a second of tables that are aged there, purge included.
-const AGED_PER_SECOND: u64 = 125_000;
+const AGED_PER_SECOND: u64 = 200_000;
 
 /// What a trial takes besides its load, s: the clone, the start of the server, its end.
-const TRIAL_OVERHEAD_S: u64 = 8;
+const TRIAL_OVERHEAD_S: u64 = 6;
 /// What prepared data take besides the rows, s: the data directory, a clean stop, the snapshot.
-const PREPARE_OVERHEAD_S: u64 = 15;
+const PREPARE_OVERHEAD_S: u64 = 10;
 
 /// How long a run takes, prepared data included, on a machine of two cores that carries it. Whoever has
 /// seen trials of this run knows better.

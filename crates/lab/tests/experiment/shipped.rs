@@ -79,16 +79,18 @@ fn the_gp2_of_the_burst_experiment_runs_dry_within_the_measurement() {
         let checked = check(&experiment, &servers()[0]).unwrap();
         let volume = &checked.arms[0].volumes[&experiment::Role::Data];
         let rate = volume.members[0].iops.unwrap();
-        // What the load and the batch job make of a volume that does not hold them back, as measured.
-        let (alone, together) = (600.0, 1150.0);
+        // What the load alone, and load and batch job together, make of a volume that does not hold them
+        // back: as measured on a busy host, and on one that answers at once.
         let baseline = rate.rate as f64;
         let batch = experiment.arms[0].batch.as_ref().unwrap();
-        let before = f64::from(experiment.warmup.settle_s + batch.start_s) * (alone - baseline);
-        let left = rate.credits as f64 * volume.credit_share.unwrap() - before;
-        let dry = f64::from(batch.start_s) + left / (together - baseline);
         let measure = f64::from(experiment.trial.measure_s);
-        assert!(dry > f64::from(batch.start_s) + 30.0, "{dry}");
-        assert!(dry < measure - 30.0, "{dry} of {measure}");
+        for (alone, together) in [(570.0, 1150.0), (570.0, 2000.0)] {
+            let before = f64::from(experiment.warmup.settle_s + batch.start_s) * (alone - baseline);
+            let left = rate.credits as f64 * volume.credit_share.unwrap() - before;
+            let lasts = left / (together - baseline);
+            assert!(lasts > 10.0, "{lasts}");
+            assert!(f64::from(batch.start_s) + lasts < measure - 30.0, "{lasts} of {measure}");
+        }
     }
 }
 
