@@ -55,41 +55,13 @@ pub(super) fn warmup(root: &Table) -> Result<WarmupPlan, ExperimentError> {
 }
 
 pub(super) fn arm(root: &Table, data: DataPlan, measure_s: u32) -> Result<ArmPlan, ExperimentError> {
-    let mut plan = ArmPlan {
+    Ok(ArmPlan {
         volumes: volumes(root)?,
         settings: settings(root)?,
         instance: instance(root)?,
         load: load(root)?,
         batch: batch(root, data, measure_s)?,
-    };
-    admit(&mut plan, data);
-    Ok(plan)
-}
-
-/// Connections that every server admits without a setting, those of the lab itself taken off.
-const CONNECTIONS_BY_DEFAULT: u32 = 151 - SPARE_CONNECTIONS;
-/// Connections that are kept for the lab's own questions.
-const SPARE_CONNECTIONS: u32 = 20;
-/// Prepared statements that every server admits without a setting.
-const STATEMENTS_BY_DEFAULT: u32 = 16_382;
-/// The most that servers can be told to admit.
-const MOST_STATEMENTS: u32 = 1_048_576;
-/// Statements that a connection prepares for each table: those of `oltp_read_write`, BEGIN and COMMIT.
-const STATEMENTS_OF_A_TABLE: u32 = 11;
-
-/// Has the server admit the load's connections and their statements, where the file does not say how many.
-fn admit(plan: &mut ArmPlan, data: DataPlan) {
-    let connections = plan.load.connections + plan.batch.as_ref().map_or(0, |batch| batch.connections);
-    let statements = plan.load.connections.saturating_mul(data.tables).saturating_mul(STATEMENTS_OF_A_TABLE);
-    let needs = [
-        ("max_connections", connections > CONNECTIONS_BY_DEFAULT, connections + SPARE_CONNECTIONS),
-        ("max_prepared_stmt_count", statements > STATEMENTS_BY_DEFAULT, statements.min(MOST_STATEMENTS)),
-    ];
-    for (name, needed, count) in needs {
-        if needed && plan.settings.get(name).is_none() {
-            plan.settings.set(name, &count.to_string()).expect("every server has these, with any such count");
-        }
-    }
+    })
 }
 
 fn instance(root: &Table) -> Result<InstancePlan, ExperimentError> {
@@ -168,7 +140,7 @@ fn load(root: &Table) -> Result<LoadPlan, ExperimentError> {
     };
     let plan = LoadPlan {
         workload,
-        connections: section.whole("connections", 16, 1..=99_000)?,
+        connections: section.whole("connections", 16, 1..=100_000)?,
         arrival: arrival(&section)?,
         distribution: distribution(&section)?,
         mix: mix(&section)?,

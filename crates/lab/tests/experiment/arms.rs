@@ -157,18 +157,6 @@ fn the_manuals_axes_have_the_arms_that_it_says() {
 }
 
 #[test]
-fn many_connections_get_the_servers_limits_that_they_need() {
-    let few = read("[load]\nconnections = 16\n").unwrap();
-    assert!(few.arms[0].settings.is_empty());
-    let many = read("[data]\ntables = 10\n[load]\nconnections = 256\n").unwrap();
-    let settings = &many.arms[0].settings;
-    assert!(settings.get("max_connections").unwrap().parse::<u32>().unwrap() > 256);
-    assert!(settings.get("max_prepared_stmt_count").unwrap().parse::<u32>().unwrap() > 256 * 10 * 9);
-    let own = read("[load]\nconnections = 256\n[settings]\nmax_connections = 300\n").unwrap();
-    assert_eq!(own.arms[0].settings.get("max_connections"), Some("300"));
-}
-
-#[test]
 fn a_batch_job_knows_the_rows_of_a_table() {
     let text =
         "[data]\nrows = 500\n[batch]\nsql = \"SELECT {rows} FROM {table}\"\nstart = \"20s\"\nend = \"40s\"\n";
