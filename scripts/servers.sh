@@ -80,6 +80,8 @@ Dir::State::status "$dir/status";
 Dir::Cache "$dir/cache";
 Dir::Cache::archives "$dir/archives";
 APT::Sandbox::User "";
+Acquire::http::Timeout "20";
+Acquire::Retries "1";
 APT::Install-Recommends "false";
 Acquire::Languages "none";
 Debug::NoLocking "true";
@@ -88,7 +90,7 @@ CONFIG
 }
 
 # Runs apt-get with the private configuration ($1).
-private_apt_get() { APT_CONFIG=$1/apt.conf apt-get -qq -y -o Dpkg::Use-Pty=0 "${@:2}" >&2; }
+private_apt_get() { APT_CONFIG=$1/apt.conf apt-get -qq -y -o Dpkg::Use-Pty=0 -o APT::Update::Error-Mode=any "${@:2}" >&2; }
 
 update_lists() {
     local dir=$1 log
@@ -131,7 +133,7 @@ maven_jar() {
         return 1
     fi
     archive=mysql-Linux-amd64.tar.gz
-    curl -fsSL --retry 3 -o "$jar" "$MAVEN/$2" || { say "cannot fetch $MAVEN/$2"; return 1; }
+    curl -fsSL --connect-timeout 20 --retry 2 -o "$jar" "$MAVEN/$2" || { say "cannot fetch $MAVEN/$2"; return 1; }
     echo "$3  $jar" | sha256sum --check --quiet >&2 || { say "$2 is not the file that it was"; return 1; }
     if command -v unzip >/dev/null; then
         unzip -qo "$jar" "$archive" -d "$WORK"
