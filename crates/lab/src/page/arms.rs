@@ -57,7 +57,7 @@ fn batch_row(group: usize, view: &ArmView) -> Option<Vec<Cell>> {
     let first_error = used.iter().find_map(|one| one.first_error.clone()).unwrap_or_default();
     let (statements, time) = (mean(|one| one.statements as f64), mean(|one| one.mean_s));
     Some(vec![
-        Cell { text: view.arm.name.clone(), group: Some(group), ..Cell::default() },
+        Cell { text: view.name.clone(), group: Some(group), ..Cell::default() },
         Cell::value(words::short(statements), statements, ""),
         Cell::value(words::latency(time * 1e6), time, ""),
         Cell::value(words::latency(longest * 1e6), longest, ""),
@@ -99,23 +99,22 @@ fn ratios(page: &Page, metric: Metric) -> Option<Block> {
 }
 
 /// The arm that all are held against; none where they are held against several.
-fn common_baseline<'a>(page: &Page<'a>, compared: &[&Compared]) -> Option<&'a str> {
+fn common_baseline<'a>(page: &'a Page, compared: &[&Compared]) -> Option<&'a str> {
     let first = compared.first()?.baseline;
     let same = compared.iter().all(|one| one.baseline == first);
-    same.then(|| page.run.experiment.arms.get(first).map(|arm| arm.name.as_str())).flatten()
+    same.then(|| page.name(first))
 }
 
 fn ratio_row(page: &Page, compared: &Compared, only: bool) -> Estimate {
-    let name = |index: usize| page.run.experiment.arms.get(index).map_or("", |arm| arm.name.as_str());
     let ratio = verdict::ratio(compared);
     let interval = ratio.and_then(|ratio| ratio.interval);
     let detail = match (only, compared.label.is_empty()) {
         (true, _) => compared.label.clone(),
-        (false, true) => format!("against {}", name(compared.baseline)),
-        (false, false) => format!("against {}, {}", name(compared.baseline), compared.label),
+        (false, true) => format!("against {}", page.name(compared.baseline)),
+        (false, false) => format!("against {}, {}", page.name(compared.baseline), compared.label),
     };
     let text = match (&compared.verdict, ratio) {
-        (Verdict::NotComparable { .. }, _) | (_, None) => "not comparable".into(),
+        (_, None) => "not comparable".into(),
         (Verdict::NoDifferenceSeen, Some(_)) => "no difference seen".into(),
         (_, Some(ratio)) => words::change(ratio.ratio),
     };
@@ -124,11 +123,17 @@ fn ratio_row(page: &Page, compared: &Compared, only: bool) -> Estimate {
         (Verdict::NoDifferenceSeen, Some(effect)) => {
             format!("{interval_text}; {} would have been seen", words::percent(effect))
         }
-        (Verdict::NotComparable { .. }, _) => String::new(),
+        (Verdict::NotComparable { .. }, _) => {
+            if ratio.is_some() {
+                "no verdict".into()
+            } else {
+                String::new()
+            }
+        }
         _ => interval_text,
     };
     Estimate {
-        label: name(compared.arm).to_owned(),
+        label: page.name(compared.arm).to_owned(),
         detail,
         group: Some(compared.arm),
         mid: ratio.map(|ratio| ratio.ratio),
@@ -193,7 +198,7 @@ fn throughput(page: &Page) -> Block {
     let rows = rows(page).into_iter().map(|row| {
         let tps = row.figures.map(|figures| figures.tps);
         Estimate {
-            label: row.view.arm.name.clone(),
+            label: row.view.name.clone(),
             detail: row.label.clone(),
             group: Some(row.group),
             mid: tps.map(|tps| tps.mean),
@@ -236,7 +241,7 @@ fn table(page: &Page) -> Table {
         "p99, range",
         "I/Os per transaction",
         "KiB per transaction",
-        "Time limited",
+        "Held back by, of the time",
         "Server CPU per transaction",
     ];
     Table {
@@ -259,7 +264,7 @@ fn table_row(row: &Row) -> Vec<Cell> {
         about = vec![row.label.clone()];
     }
     let name = Cell {
-        text: row.view.arm.name.clone(),
+        text: row.view.name.clone(),
         detail: about.join(", "),
         group: Some(row.group),
         ..Cell::default()
@@ -308,11 +313,14 @@ fn figure_cells(figures: &Figures) -> [Cell; 9] {
 /// The largest share of the time in which a volume was held back, and by what.
 fn limited(figures: &Figures) -> Cell {
     let share = figures.volumes.values().map(|volume| volume.limited).fold(0.0, f64::max);
-    let mut cell = Cell::value(words::percent(share), share, words::limiter_short(figures.limiter.what));
-    if figures.limiter.what == Bottleneck::Processors {
-        cell.tone = Tone::Caution;
+    match figures.limiter.what {
+        Bottleneck::Unknown => Cell::value("\u{2013}", share, format!("volume {}", words::percent(share))),
+        Bottleneck::Processors => {
+            let detail = format!("volume {}", words::percent(share));
+            Cell { tone: Tone::Caution, ..Cell::value("processors", share, detail) }
+        }
+        what => Cell::value(words::limiter_short(what), share, words::percent(figures.limiter.share)),
     }
-    cell
 }
 
 /// How many points a small line has.

@@ -17,7 +17,7 @@ mod synthetic_summary;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_report::{Block, Fact, Group, Report, Section};
 
@@ -66,6 +66,8 @@ struct Page<'a> {
 /// An arm and everything known about it.
 struct ArmView<'a> {
     arm: &'a Arm,
+    /// Its name without what all arms have in common.
+    name: String,
     summary: Option<&'a ArmSummary>,
     /// The trials that count, by repeat.
     trials: Vec<&'a Trial>,
@@ -85,6 +87,9 @@ impl<'a> Page<'a> {
         let arms = run.experiment.arms.iter().enumerate();
         let mut arms: Vec<ArmView> =
             arms.map(|(index, arm)| ArmView::new(run, arm, summary.arms.get(index))).collect();
+        if let Some(names) = short_names(&run.experiment.arms) {
+            arms.iter_mut().zip(names).for_each(|(view, name)| view.name = name);
+        }
         for (style, index) in prominence(run, summary).into_iter().enumerate() {
             arms[index].style = style;
             arms[index].shown = style < SHOWN && !arms[index].trials.is_empty();
@@ -94,11 +99,16 @@ impl<'a> Page<'a> {
 
     fn groups(&self) -> Vec<Group> {
         let group = |view: &ArmView| Group {
-            label: view.arm.name.clone(),
+            label: view.name.clone(),
             style: view.style,
             shown: view.shown || self.arms.len() <= SHOWN,
         };
         self.arms.iter().map(group).collect()
+    }
+
+    /// The name of an arm, by its place in the experiment.
+    fn name(&self, arm: usize) -> &str {
+        self.arms.get(arm).map_or("", |view| view.name.as_str())
     }
 
     /// The window of a trial in the summary.
@@ -116,8 +126,24 @@ impl<'a> ArmView<'a> {
         let mut order: Vec<usize> = (0..trials.len()).collect();
         order.sort_by(|&a, &b| mean_tps(trials[a]).total_cmp(&mean_tps(trials[b])));
         let typical = order.get(order.len() / 2).copied().unwrap_or(0);
-        Self { arm, summary, trials, typical, style: 0, shown: false }
+        Self { arm, name: arm.name.clone(), summary, trials, typical, style: 0, shown: false }
     }
+}
+
+/// The arms by the options in which they differ; none where these do not tell all of them apart.
+fn short_names(arms: &[Arm]) -> Option<Vec<String>> {
+    let differs = |axis: &str| {
+        let option =
+            |arm: &Arm| arm.options.iter().find(|(name, _)| name == axis).map(|(_, option)| option.clone());
+        arms.iter().any(|arm| option(arm) != option(&arms[0]))
+    };
+    let short = |arm: &Arm| {
+        let options = arm.options.iter().filter(|(axis, _)| differs(axis)).map(|(_, option)| option.as_str());
+        options.collect::<Vec<_>>().join(" / ")
+    };
+    let names: Vec<String> = arms.iter().map(short).collect();
+    let told: BTreeSet<&String> = names.iter().filter(|name| !name.is_empty()).collect();
+    (told.len() == arms.len()).then_some(names)
 }
 
 fn mean_tps(trial: &Trial) -> f64 {

@@ -8,14 +8,14 @@ use crate::summary::Note;
 
 pub(super) fn section(page: &Page) -> Section {
     let remarks: Vec<Remark> =
-        page.summary.notes.iter().map(|note| Remark::caution(sentence(note))).collect();
+        page.summary.notes.iter().map(|note| Remark::caution(sentence(page, note))).collect();
     let mut blocks = Vec::new();
     if remarks.is_empty() && page.run.trials.iter().all(|trial| trial.outcome == Outcome::Measured) {
         blocks.push(Block::Text("All trials were measured; nothing speaks against them.".into()));
     } else if !remarks.is_empty() {
         blocks.push(Block::Notes(remarks));
     }
-    blocks.extend(page.run.trials.iter().filter_map(failure));
+    blocks.extend(page.run.trials.iter().filter_map(|trial| failure(page, trial)));
     let table = Fold {
         summary: format!(
             "All {}, in the order in which they ran",
@@ -28,17 +28,22 @@ pub(super) fn section(page: &Page) -> Section {
 }
 
 /// A remark with the arm that it is about.
-pub(super) fn sentence(note: &Note) -> String {
+pub(super) fn sentence(page: &Page, note: &Note) -> String {
     match &note.arm {
-        Some(arm) if !note.text.contains(arm.as_str()) => format!("{arm}: {}", note.text),
+        Some(arm) if !note.text.contains(arm.as_str()) => format!("{}: {}", short(page, arm), note.text),
         _ => note.text.clone(),
     }
 }
 
+/// The name of an arm as the rest of the page has it.
+fn short<'a>(page: &'a Page, arm: &'a str) -> &'a str {
+    page.arms.iter().find(|view| view.arm.name == arm).map_or(arm, |view| view.name.as_str())
+}
+
 /// A trial that came to nothing, with the end of the server's log.
-fn failure(trial: &Trial) -> Option<Block> {
+fn failure(page: &Page, trial: &Trial) -> Option<Block> {
     let Outcome::Failed { why, log } = &trial.outcome else { return None };
-    let summary = format!("{}, trial {}, failed: {why}", trial.arm, trial.repeat + 1);
+    let summary = format!("{}, trial {}, failed: {why}", short(page, &trial.arm), trial.repeat + 1);
     let text = if log.is_empty() { "The server wrote no log.".to_owned() } else { log.join("\n") };
     let listing = Listing { label: "The end of the server's log:".into(), text };
     Some(Block::Fold(Fold { summary, blocks: vec![Block::Listing(listing)] }))
@@ -72,7 +77,7 @@ fn row(page: &Page, trial: &Trial) -> Vec<Cell> {
     };
     let number = f64::from(trial.repeat + 1);
     vec![
-        Cell { text: trial.arm.clone(), group, ..Cell::default() },
+        Cell { text: short(page, &trial.arm).to_owned(), group, ..Cell::default() },
         Cell::value(words::whole(number), number, ""),
         tps,
         Cell::from(counted),

@@ -153,12 +153,23 @@ fn server(timeline: &Timeline) -> Option<Plots> {
         ],
     );
     panel.chart(
+        ("Pages flushed as the redo log was nearly full", "a second", Scale::Linear, Number, Half),
+        &[("", Solid, &of(|s| s.sync_flushed))],
+    );
+    panel.chart(
         ("Redo written", "MiB/s", Scale::Linear, Number, Half),
         &[("", Solid, &of(|s| s.redo_bytes.map(|bytes| bytes / MIB)))],
     );
     panel.chart(
         ("Syncs", "a second", Scale::Linear, Number, Half),
-        &[("redo log", Solid, &of(|s| s.redo_syncs)), ("data files", Dashed, &of(|s| s.data_syncs))],
+        &[
+            ("redo log, or all files where it is not counted", Solid, &of(|s| s.redo_syncs.or(s.syncs))),
+            ("data files", Dashed, &of(|s| s.data_syncs)),
+        ],
+    );
+    panel.chart(
+        ("Time of a redo log sync", "mean, log scale", Scale::Log, Microseconds, Half),
+        &[("", Solid, &of(|s| s.redo_sync_us))],
     );
     panel.chart(
         ("Doublewrite", "pages a second", Scale::Linear, Number, Half),
@@ -186,8 +197,12 @@ fn waits(panel: &mut super::timeline::Panel) {
         &[("", Solid, &of(|s| s.log_waits))],
     );
     panel.chart(
-        ("Threads waiting for the redo log's file", "mean number", Scale::Linear, Number, Half),
+        ("Threads in the redo log's file I/O", "mean number", Scale::Linear, Number, Half),
         &[("", Solid, &of(|s| s.redo_wait))],
+    );
+    panel.chart(
+        ("Threads in other files' I/O", "mean number", Scale::Linear, Number, Half),
+        &[("data files", Solid, &of(|s| s.data_wait)), ("binary log", Dashed, &of(|s| s.binlog_wait))],
     );
     panel.chart(
         ("Row lock waits", "a second", Scale::Linear, Number, Half),

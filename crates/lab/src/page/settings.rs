@@ -39,7 +39,7 @@ const UNSET: &str = "server's default";
 
 pub(super) fn section(page: &Page) -> Section {
     let arms: Vec<(&str, Properties)> =
-        page.run.experiment.arms.iter().map(|arm| (arm.name.as_str(), properties(page, arm))).collect();
+        page.arms.iter().map(|view| (view.name.as_str(), properties(page, view.arm))).collect();
     let names = differing(&arms);
     let mut blocks = Vec::new();
     if names.is_empty() {
@@ -151,7 +151,7 @@ fn value(properties: &Properties, name: &str) -> String {
 fn side_by_side(arms: &[(&str, Properties)], names: &[String]) -> Table {
     let columns = std::iter::once("").chain(arms.iter().map(|(name, _)| *name));
     let row = |name: &String| {
-        let values = arms.iter().map(|(_, properties)| Cell::from(breakable(&value(properties, name))));
+        let values = arms.iter().map(|(_, properties)| readable(&value(properties, name)));
         std::iter::once(Cell::from(name.as_str())).chain(values).collect()
     };
     Table {
@@ -160,6 +160,13 @@ fn side_by_side(arms: &[(&str, Properties)], names: &[String]) -> Table {
         prose: true,
         ..Table::default()
     }
+}
+
+/// A value, and what it comes to where it is a long number of bytes.
+fn readable(value: &str) -> Cell {
+    let bytes = value.parse::<u64>().ok().filter(|bytes| *bytes >= 1024 && bytes.is_multiple_of(1024));
+    let detail = bytes.map_or(String::new(), |bytes| words::bytes(bytes as f64));
+    Cell { detail, ..Cell::from(breakable(value)) }
 }
 
 /// Volume specs are long words: a space after each comma lets them wrap.

@@ -155,8 +155,9 @@ fn noise(noise: &Noise) -> Vec<(&'static str, String)> {
         ("Spread between trials of an arm", share(noise.between_trials)),
         (
             "Expected between equal arms",
-            noise.expected_aa.map_or(String::new(), |share| {
-                format!("below {} in 19 of 20 such runs", words::percent(share))
+            noise.expected_aa.map_or(String::new(), |share| match share {
+                share if share < 1.0 => format!("below {} in 19 of 20 such runs", words::percent(share)),
+                _ => "anything: these trials are too few or too far apart".to_owned(),
             }),
         ),
         ("Seen between equal arms", share(noise.observed_aa)),

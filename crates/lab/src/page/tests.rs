@@ -265,6 +265,13 @@ fn arms_of_two_axes_are_told_by_what_sets_them_apart() {
         arm.options = vec![("arm".into(), option.into()), ("volume".into(), "gp2".into())];
     }
     run.experiment.comparisons[0].axis = "arm".into();
+    for (arm, name) in run.experiment.arms.iter_mut().zip(["default / gp2", "tuned / gp2"]) {
+        arm.name = name.into();
+    }
+    for trial in &mut run.trials {
+        trial.arm += " / gp2";
+    }
+    assert_eq!(report(&run, &summarize(&run)).groups[1].label, "tuned", "what all arms share is left out");
     let summary = summarize(&run);
     let blocks = verdict::blocks(&Page::new(&run, &summary));
     let Some(Block::Verdicts(cards)) = blocks.first() else { panic!("verdicts") };

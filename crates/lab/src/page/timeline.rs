@@ -109,12 +109,12 @@ impl<'a> Timeline<'a> {
             if everywhere(at, why) {
                 return Mark { x: at.round(), label: words::cause(why).to_owned(), group: None };
             }
-            let label = format!("{}: {}", self.page.arms[group].arm.name, words::cause(why));
+            let label = format!("{}: {}", self.page.arms[group].name, words::cause(why));
             Mark { x: at, label, group: Some(group) }
         };
         let begins = self.page.arms.iter().enumerate().filter_map(|(group, view)| {
             let from = typical_window(self.page, view)?.from_s;
-            let label = format!("{}: counted from here", view.arm.name);
+            let label = format!("{}: counted from here", view.name);
             (from >= CUT).then_some(Mark { x: from, label, group: Some(group) })
         });
         changes.iter().map(mark).chain(begins).collect()

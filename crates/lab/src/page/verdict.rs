@@ -6,7 +6,8 @@ use super::{ArmView, Page, words};
 use crate::experiment::{Arm, Role};
 use crate::record::Outcome;
 use crate::summary::{
-    Bottleneck, Cause, Compared, Figures, Metric, Ratio, Regime, RegimeSummary, Summary, Verdict,
+    Bottleneck, Cause, Compared, Figures, Metric, Note as Remark, Ratio, Regime, RegimeSummary, Summary,
+    Verdict,
 };
 
 /// More comparisons than this are told by their strongest ones.
@@ -35,9 +36,10 @@ pub(super) fn blocks(page: &Page) -> Vec<Block> {
     if !courses.is_empty() {
         blocks.push(Block::Findings(courses));
     }
-    let remarks = &page.summary.notes;
+    let mut remarks: Vec<&Remark> = page.summary.notes.iter().collect();
+    remarks.sort_by_key(|remark| weight(remark));
     let mut notes: Vec<Note> =
-        remarks.iter().take(REMARKS).map(|note| Note::caution(super::notes::sentence(note))).collect();
+        remarks.iter().take(REMARKS).map(|note| Note::caution(super::notes::sentence(page, note))).collect();
     if remarks.len() > REMARKS {
         let more = words::count(remarks.len() - REMARKS, "further remark");
         notes.push(Note::plain(format!("{more} under \u{201c}Trials and caveats\u{201d}.")));
@@ -46,6 +48,15 @@ pub(super) fn blocks(page: &Page) -> Vec<Block> {
         blocks.push(Block::Notes(notes));
     }
     blocks
+}
+
+/// What concerns the whole run first, then whole arms, then single trials.
+fn weight(remark: &Remark) -> u8 {
+    match (&remark.arm, remark.text.starts_with("Trial ")) {
+        (None, _) => 0,
+        (Some(_), false) => 1,
+        (Some(_), true) => 2,
+    }
 }
 
 /// The comparisons, the largest difference that the data carry first, then those without one.
@@ -107,8 +118,8 @@ fn sides<'a>(page: &Page<'a>, compared: &Compared) -> Sides<'a> {
     if !compared.label.is_empty() {
         place.push(compared.label.clone());
     }
-    let name = |arm: Option<&Arm>| arm.map_or(String::new(), |arm| arm.name.clone());
-    let (ours, theirs) = options.unwrap_or_else(|| (name(arm), name(baseline)));
+    let name = |arm: usize| page.name(arm).to_owned();
+    let (ours, theirs) = options.unwrap_or_else(|| (name(compared.arm), name(compared.baseline)));
     Sides {
         place: place.join(", "),
         arm: ours,
@@ -320,7 +331,7 @@ fn course(page: &Page, view: &ArmView) -> Option<String> {
         format!("{}: {}", capital(&regime.label), parts.join(", "))
     };
     let parts: Vec<String> = regimes.iter().map(part).collect();
-    Some(format!("{}: {when}{}.", view.arm.name, parts.join(". ")))
+    Some(format!("{}: {when}{}.", view.name, parts.join(". ")))
 }
 
 /// The findings where nothing is compared.

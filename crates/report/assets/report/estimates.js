@@ -1,12 +1,20 @@
 // Values with their intervals: a table whose middle column is a picture, so that it reads without one.
 // Positions are shares of the column's width, which makes it fit every window without drawing again.
 
+// An interval that reaches further than this beyond all measurements leaves the picture: it would flatten it.
+const WIDEST = 1.6;
+
 function estimateScale(estimates) {
   const values = [];
   for (const row of estimates.rows) {
     values.push(...row.points);
     if (row.mid !== null) values.push(row.mid);
-    if (row.interval) values.push(...row.interval);
+  }
+  const most = Math.max(...values, 0);
+  const least = Math.min(...values);
+  for (const row of estimates.rows) {
+    if (!row.interval) continue;
+    values.push(Math.max(row.interval[0], least / WIDEST), Math.min(row.interval[1], most * WIDEST));
   }
   if (estimates.reference) values.push(estimates.reference[0]);
   if (estimates.band) values.push(...estimates.band);
@@ -15,7 +23,9 @@ function estimateScale(estimates) {
   if (estimates.scale === "log") {
     const [from, to] = estimateLogRange(Math.min(...known), high);
     return {
-      at: (value) => place((Math.log(Math.max(value, from)) - Math.log(from)) / (Math.log(to) - Math.log(from))),
+      at: (value) => place((Math.log(Math.max(value, from / 2)) - Math.log(from)) / (Math.log(to) - Math.log(from))),
+      from,
+      to,
       ticks: logTicks(from, to),
     };
   }
@@ -23,7 +33,7 @@ function estimateScale(estimates) {
   const to = Math.ceil((high * 1.001) / step) * step || 1;
   const ticks = [];
   for (let tick = 0; tick <= to * 1.0001; tick += step) ticks.push(+tick.toPrecision(12));
-  return { at: (value) => place(value / to), ticks };
+  return { at: (value) => place(value / to), from: 0, to, ticks };
 }
 
 // A short range keeps its own ends, with a margin: snapping 0.98 to 1.02 out to 0.5 to 2 would hide it.
@@ -49,7 +59,7 @@ function niceStep(rough) {
 
 // Dots at the ends keep clear of the column's edges.
 function place(share) {
-  return (2 + 96 * share).toFixed(2) + "%";
+  return (2 + 96 * Math.min(Math.max(share, -0.02), 1.02)).toFixed(2) + "%";
 }
 
 function strip(estimates, scale, row) {
@@ -72,7 +82,8 @@ function rowShapes(scale, row) {
   if (row.interval) {
     const [low, high] = row.interval.map((value) => scale.at(value));
     shapes.push(svg("line", { x1: low, x2: high, y1: "38%", y2: "38%", class: "whisker" }));
-    for (const x of [low, high]) shapes.push(svg("line", { x1: x, x2: x, y1: "26%", y2: "50%", class: "end" }));
+    const inside = row.interval.filter((value) => value >= scale.from * 0.999 && value <= scale.to * 1.001);
+    for (const x of inside.map((value) => scale.at(value))) shapes.push(svg("line", { x1: x, x2: x, y1: "26%", y2: "50%", class: "end" }));
   }
   if (row.mid !== null) shapes.push(svg("circle", { cx: scale.at(row.mid), cy: "38%", r: 5, class: "mid" }));
   return [svg("g", { style: paint }, ...shapes)];
