@@ -4,12 +4,15 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use rustix::process::{Flock, FlockType, fcntl_getlk};
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::binary::{Binary, Flavour, Version};
 use crate::error::ServerError;
+use crate::process::ProcStat;
 
 /// The file by which we know a data directory that we have made. Servers overlook names with a dot.
 const SIGNATURE: &str = ".ebbtide-server.json";
@@ -17,6 +20,9 @@ const SIGNATURE: &str = ".ebbtide-server.json";
 const SYSTEM_TABLESPACE: &str = "ibdata1";
 /// From this version on MySQL keeps its redo log in a directory.
 const REDO_DIRECTORY: Version = Version::new(8, 0, 30);
+
+/// How long a server that was killed may have its files open after its end.
+const DYING: Duration = Duration::from_secs(10);
 
 /// Directories on mounted volumes that a server may fill, absolute. They are made where they are missing
 /// (their parents are not), and given to the server's user, who must be able to enter the parents.
@@ -110,18 +116,27 @@ impl Layout {
         maker.check(binary, &self.data)
     }
 
-    /// Checks that no server has the data open.
+    /// Checks that no server has the data open. One that was killed has them open until its last thread
+    /// is gone.
     pub(crate) fn check_free(&self) -> Result<(), ServerError> {
-        let path = self.data.join(SYSTEM_TABLESPACE);
-        let Ok(file) = File::open(&path) else { return Ok(()) };
-        let lock = rustix::process::Flock::from(rustix::process::FlockType::WriteLock);
-        match rustix::process::fcntl_getlk(&file, &lock) {
-            Ok(Some(held)) => {
-                let pid = held.pid.map_or_else(|| "?".to_owned(), |pid| pid.as_raw_nonzero().to_string());
-                Err(ServerError::InUse { dir: self.data.clone(), pid })
+        let deadline = Instant::now() + DYING;
+        while let Some(pid) = self.holder() {
+            let is_dying = ProcStat::of(pid).is_none_or(|stat| stat.zombie);
+            if !is_dying || Instant::now() > deadline {
+                return Err(ServerError::InUse { dir: self.data.clone(), pid: pid.to_string() });
             }
-            _ => Ok(()),
+            std::thread::sleep(Duration::from_millis(10));
         }
+        Ok(())
+    }
+
+    /// The process that has a lock on the data.
+    fn holder(&self) -> Option<u32> {
+        let file = File::open(self.data.join(SYSTEM_TABLESPACE)).ok()?;
+        let lock = Flock::from(FlockType::WriteLock);
+        let held = fcntl_getlk(&file, &lock).ok()??;
+        // A holder outside of our PID namespace has no number here.
+        Some(held.pid.map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs()))
     }
 }
 

@@ -48,6 +48,8 @@ fn a_killed_process_leaves_no_server_and_the_next_one_clears_the_rest() {
         .args(["--exact", "leftovers::a_killed_process_leaves_no_server_and_the_next_one_clears_the_rest"])
         .arg("--nocapture")
         .env(ROLE, dir)
+        // What it makes for itself goes with our directory.
+        .env("TMPDIR", dir)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
