@@ -105,6 +105,8 @@ fn twenty_arms_begin_with_a_few_and_let_the_reader_choose() {
     assert!(first.iter().all(|style| *style < SHOWN), "the shown ones have colours of their own: {first:?}");
     let verdict = text(&report.sections[0].blocks);
     assert!(verdict.contains("13 of 19 comparisons show a difference"), "{verdict}");
+    assert!(verdict.contains("Further differences: redo=1GiB +34%; "), "{verdict}");
+    assert!(verdict.contains("flush_neighbors=2 \u{2212}12%"), "{verdict}");
     assert!(
         verdict.contains("A true difference of 2.4% or more would have been seen in four of five"),
         "{verdict}"

@@ -288,6 +288,14 @@ fn others(page: &Page) -> Vec<String> {
         all.iter().copied().filter(|one| one.verdict == Verdict::NoDifferenceSeen).collect();
     let mut sentences =
         vec![format!("{} of {} show a difference.", changed.len(), words::count(all.len(), "comparison"))];
+    let further: Vec<String> = changed
+        .iter()
+        .skip(CARDS - 1)
+        .filter_map(|one| Some(format!("{} {}", names(&[one]), figure(one, &ratio(one)?))))
+        .collect();
+    if !further.is_empty() {
+        sentences.push(format!("Further differences: {}.", further.join("; ")));
+    }
     let largest = same.iter().filter_map(|compared| compared.smallest_effect).max_by(f64::total_cmp);
     if !same.is_empty() {
         let seen = largest.map_or(String::new(), |effect| {

@@ -39,10 +39,16 @@ function spark(values) {
     svg("line", { x1: 0, x2: 100, y1: 21.5, y2: 21.5 }), svg("path", { d: path }));
 }
 
+// Long names may break behind the signs that join their words.
+function breakable(text) {
+  return text.split(/(?<=[=_/])/).flatMap((part) => [part, element("wbr", {})]);
+}
+
 function cellContent(cell) {
   if (cell.spark) return [spark(cell.spark)];
-  const group = cell.group === null ? null : swatch({ group: cell.group, line: "solid" });
-  return [group, cell.text, cell.detail ? element("small", {}, cell.detail) : null];
+  const name = cell.group === null ? cell.text
+    : element("span", { class: "named" }, swatch({ group: cell.group, line: "solid" }), element("span", {}, ...breakable(cell.text)));
+  return [name, cell.detail ? element("small", {}, cell.detail) : null];
 }
 
 function tableRow(row) {
