@@ -18,16 +18,14 @@ pub(super) fn section(page: &Page) -> Option<Section> {
     for metric in [Metric::Tps, Metric::P95] {
         blocks.extend(ratios(page, metric));
     }
-    if page.arms.len() > MANY {
-        let blocks_of = vec![throughput(page)];
-        blocks.push(Block::Table(table(page)));
-        blocks.push(Block::Fold(Fold {
-            summary: "Throughput of every arm as a chart".into(),
-            blocks: blocks_of,
-        }));
+    let table = Block::Table(table(page));
+    // At a given rate all arms have the same throughput, until one cannot follow.
+    let given = page.summary.comparisons.iter().any(|one| one.metric == Metric::P95);
+    if given || page.arms.len() > MANY {
+        let summary = "Throughput of every arm as a chart".into();
+        blocks.extend([table, Block::Fold(Fold { summary, blocks: vec![throughput(page)] })]);
     } else {
-        blocks.push(throughput(page));
-        blocks.push(Block::Table(table(page)));
+        blocks.extend([throughput(page), table]);
     }
     blocks.extend(batches(page));
     Some(Section::new("The arms side by side", blocks))

@@ -114,7 +114,7 @@ fn volume(timeline: &Timeline, page: &Page, role: Role, several: bool) -> Option
         &[("", Solid, &of(|v| Some(v.limited * 100.0)))],
     );
     panel.chart(
-        ("Burst credits", "% left", Scale::Percent, Percent, Half),
+        ("Burst credits", "% left", Scale::Linear, Percent, Half),
         &[("", Solid, &of(|v| v.credits.map(|share| share * 100.0)))],
     );
     panel.chart(

@@ -23,7 +23,7 @@ pub(super) fn blocks(page: &Page) -> Vec<Block> {
     match compared.len() {
         _ if !measured => blocks.push(Block::Findings(lonely(page))),
         0 => blocks.push(Block::Findings(lonely(page))),
-        1..=CARDS => blocks.push(cards(page, compared.iter())),
+        1..=CARDS => blocks.push(cards(page, strongest(page.summary).into_iter())),
         _ => {
             blocks.push(cards(
                 page,

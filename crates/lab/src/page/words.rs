@@ -184,7 +184,7 @@ pub(super) fn cause(cause: Cause) -> &'static str {
         Cause::BatchJoined => "batch job joins",
         Cause::BatchLeft => "batch job leaves",
         Cause::CeilingChanged => "limit changed",
-        Cause::Unknown => "level changed, cause unknown",
+        Cause::Unknown => "level changed",
     }
 }
 

@@ -115,6 +115,7 @@ function markPlugin(marks, named) {
           const above = named ? (marks.lines - 1 - line) * LABEL_LINE : 0;
           ctx.strokeStyle = ctx.fillStyle = color("mark");
           ctx.lineWidth = ratio;
+          ctx.globalAlpha = named ? 1 : 0.5;
           ctx.setLineDash([4 * ratio, 4 * ratio]);
           ctx.beginPath();
           ctx.moveTo(x, bbox.top - above * ratio);
@@ -137,7 +138,8 @@ function yScale(chart) {
     return { distr: 3, range: (_, low, high) => (low > 0 ? logRange(low, high) : [1, 10]) };
   }
   if (chart.scale === "percent") return { range: [0, 100] };
-  return { range: (_, low, high) => [0, Math.max(high * 1.1, chart.at_least) || 1] };
+  const most = chart.format === "percent" ? 100 : Infinity;
+  return { range: (_, low, high) => [0, Math.min(Math.max(high * 1.1, chart.at_least), Math.max(high, most)) || 1] };
 }
 
 function yAxis(chart) {
