@@ -207,7 +207,11 @@ fn against(sides: &Sides, figure: impl Fn(&Figures) -> String, unit: &str) -> St
 fn evidence(compared: &Compared, sides: &Sides) -> Option<String> {
     let ratio = ratio(compared)?;
     let trials = |figures: Option<&Figures>| figures.map_or(0, |figures| figures.trials);
-    let trials = format!("from {} and {} trials", trials(sides.arm_figures), trials(sides.baseline_figures));
+    let trials = match (trials(sides.arm_figures), trials(sides.baseline_figures)) {
+        (1, 1) => "from one trial of each".to_owned(),
+        (arm, baseline) if arm == baseline => format!("from {arm} trials of each"),
+        (arm, baseline) => format!("from {arm} and {baseline} trials"),
+    };
     let Some(interval) = ratio.interval else {
         return Some(format!("Measured {} {trials}: too few for an interval.", words::change(ratio.ratio)));
     };
@@ -224,19 +228,19 @@ fn evidence(compared: &Compared, sides: &Sides) -> Option<String> {
     Some(format!("Measured {} (95% interval: {interval}, {trials}).{seen}", words::change(ratio.ratio)))
 }
 
-/// What holds both sides back.
-fn limits(sides: &Sides) -> Option<String> {
-    let (arm, baseline) = (&sides.arm_figures?.limiter, &sides.baseline_figures?.limiter);
-    if arm.what == baseline.what && arm.volume == baseline.volume {
-        if arm.what == Bottleneck::Unknown {
-            return None;
-        }
-        if (arm.share - baseline.share).abs() < 0.05 {
-            return Some(format!("Both are {}.", words::limiter(arm)));
-        }
+/// What holds the sides back, in one line where it is the same.
+fn limits(sides: &Sides) -> Vec<String> {
+    let (Some(arm), Some(baseline)) = (sides.arm_figures, sides.baseline_figures) else { return Vec::new() };
+    let (arm, baseline) = (&arm.limiter, &baseline.limiter);
+    let same = arm.what == baseline.what && arm.volume == baseline.volume;
+    if same && arm.what == Bottleneck::Unknown {
+        return Vec::new();
+    }
+    if same && (arm.share - baseline.share).abs() < 0.05 {
+        return vec![format!("Both are {}.", words::limiter(arm))];
     }
     let side = |name: &str, limiter| format!("{name}: {}.", words::limiter(limiter));
-    Some(format!("{} {}", side(&sides.arm, arm), side(&sides.baseline, baseline)))
+    vec![side(&sides.arm, arm), side(&sides.baseline, baseline)]
 }
 
 /// What else tells the sides apart: response time, and I/Os for the same work.

@@ -1,0 +1,160 @@
+//! Every kind of block, in a real browser.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests too")]
+
+use std::process::Command;
+
+use ebbtide_report::{
+    Axis, Block, Cell, Chart, Estimate, Estimates, Fact, Fold, Format, Group, Layer, Line, Listing, Mark,
+    Note, Plots, Report, Scale, Section, Series, Table, Tone, Verdict, Width,
+};
+
+/// The page's elements after its scripts have run, and what the browser complained about; none where there
+/// is no browser.
+fn browse(html: &str) -> Option<(String, String)> {
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("report.html");
+    std::fs::write(&page, html).unwrap();
+    let output = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0"])
+        .arg(format!("--user-data-dir={}", directory.path().join("profile").display()))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", page.display()))
+        .output();
+    let Ok(output) = output else {
+        println!("SKIPPED: chromium is missing");
+        return None;
+    };
+    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "chromium: {complaints}");
+    let console = complaints.lines().filter(|line| line.contains("CONSOLE")).collect::<Vec<_>>().join("\n");
+    Some((String::from_utf8_lossy(&output.stdout).into_owned(), console))
+}
+
+fn plots(axis: Axis, scale: Scale) -> Plots {
+    let series = |group: usize, number: u32| Series {
+        label: String::new(),
+        color: 0,
+        line: Line::Solid,
+        group: Some(group),
+        layer: Some(Layer { number, typical: number == 0 }),
+        values: vec![Some(1.0), None, Some(f64::NAN), Some(0.0), Some(40.0)],
+    };
+    let chart = Chart {
+        title: "A chart".into(),
+        unit: "units".into(),
+        scale,
+        format: Format::Microseconds,
+        width: Width::Half,
+        at_least: 0.0,
+        series: vec![series(0, 0), series(0, 1), series(1, 0)],
+    };
+    Plots {
+        heading: "Plots".into(),
+        lead: String::new(),
+        axis,
+        x_label: "time".into(),
+        x: vec![1.0, 2.0, 10.0, 100.0, 1000.0],
+        charts: vec![chart],
+        foot: "A foot".into(),
+        marks: vec![Mark { x: 2.0, label: "a mark".into(), group: None }],
+    }
+}
+
+fn estimates(mid: Option<f64>, interval: Option<(f64, f64)>) -> Estimates {
+    let row = Estimate {
+        label: "a row".into(),
+        detail: String::new(),
+        group: Some(1),
+        mid,
+        interval,
+        points: mid.into_iter().collect(),
+        text: "its text".into(),
+        text_detail: String::new(),
+    };
+    Estimates {
+        title: "Estimates".into(),
+        unit: "ratio".into(),
+        scale: Scale::Log,
+        suffix: "x".into(),
+        reference: Some((1.0, "equal".into())),
+        band: Some((0.98, 1.02)),
+        band_label: "noise".into(),
+        points_label: "one".into(),
+        mid_label: "mean".into(),
+        rows_label: "Row".into(),
+        texts_label: "Text".into(),
+        rows: vec![row],
+    }
+}
+
+fn blocks() -> Vec<Block> {
+    let cell = Cell { spark: vec![Some(1.0), None, Some(3.0)], ..Cell::default() };
+    let verdict = Verdict {
+        figure: "12x".into(),
+        context: "here".into(),
+        headline: "a headline".into(),
+        details: vec!["a detail".into()],
+        tone: Tone::Good,
+    };
+    vec![
+        Block::Verdicts(vec![verdict]),
+        Block::Findings(vec!["a finding".into()]),
+        Block::Text("a paragraph".into()),
+        Block::Facts(vec![Fact::new("a label", "a value")]),
+        Block::Table(Table {
+            caption: "a caption".into(),
+            columns: vec!["Name".into(), "Shape".into()],
+            rows: vec![vec![Cell { group: Some(0), ..Cell::from("a name") }, cell]],
+            sortable: true,
+            prose: false,
+        }),
+        Block::Estimates(estimates(Some(12.0), Some((0.1, 1e9)))),
+        Block::Estimates(estimates(None, None)),
+        Block::Listing(Listing { label: "a listing".into(), text: "its lines".into() }),
+        Block::Notes(vec![Note::plain("a note"), Note::caution("a warning")]),
+        Block::Plots(plots(Axis::Time, Scale::Linear)),
+        Block::Plots(plots(Axis::Percentile, Scale::Log)),
+        Block::Fold(Fold { summary: "a fold".into(), blocks: vec![Block::Text("inside".into())] }),
+    ]
+}
+
+#[test]
+fn every_kind_of_block_is_drawn_without_a_complaint() {
+    let group = |label: &str, style| Group { label: label.into(), style, shown: true };
+    let report = Report {
+        title: "All blocks".into(),
+        groups: vec![group("one", 0), group("two", 9)],
+        groups_label: "Arms".into(),
+        layers_label: "trial".into(),
+        sections: vec![Section::new("A section", blocks()).lead("a lead")],
+        ..Report::default()
+    };
+    let Some((dom, console)) = browse(&report.to_html()) else { return };
+    assert_eq!(console, "");
+    for text in [
+        "12x",
+        "a headline",
+        "a detail",
+        "a finding",
+        "a paragraph",
+        "a value",
+        "a caption",
+        "a name",
+        "its text",
+        "its lines",
+        "a warning",
+        "A foot",
+        "a fold",
+        "inside",
+        "a lead",
+    ] {
+        assert!(dom.contains(text), "'{text}' is missing");
+    }
+    assert_eq!(dom.matches("<canvas").count(), 2, "a canvas for every chart");
+    assert!(dom.contains("every trial"), "the choice of layers");
+    let main = dom.split_once("<main").unwrap().1.split_once("</main>").unwrap().0;
+    assert!(!main.contains("NaN") && !main.contains("undefined"), "no value went wrong: {main}");
+}
