@@ -109,7 +109,8 @@ impl Running<'_> {
             began_s: began.and_then(since),
             ended_s: batch.end_s.map_or(measured_s, |end| f64::from(end).min(measured_s)),
             statements: u64::try_from(took.len()).unwrap_or(u64::MAX),
-            mean_s: took.iter().sum::<f64>() / (took.len().max(1) as f64),
+            // The sum of no numbers at all is -0.
+            mean_s: took.iter().sum::<f64>().max(0.0) / (took.len().max(1) as f64),
             max_s: took.iter().copied().fold(0.0, f64::max),
             errors: done.iter().map(|done| done.errors).sum(),
             first_error: done.into_iter().find_map(|done| done.first_error),

@@ -194,7 +194,7 @@ impl<'a> Stage<'a> {
                 _ => Begin::Blank,
             };
             let wanted = Wanted {
-                name: format!("{TRIAL_PREFIX}{}", role_name(*role)),
+                name: format!("{TRIAL_PREFIX}{}-{}", (setting.progress)().number, role_name(*role)),
                 begin,
                 unlimited: without_limits(real, setting.lab.host.now()),
                 fs: fs_type(&setting.arm.instance.fs),

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use ebbtide_catalog::Resolved;
 use ebbtide_device::engine::LiveVolume;
 use ebbtide_device::host::{AttachRequest, Attachment, Detached, Export, FsType, HostError, MountRequest};
+use ebbtide_device::store::StoreError;
 use ebbtide_volume::{
     Accounting, Array, AtomicUnit, Durability, Instance, Limits, Merge, Nanos, ServiceTimes,
 };
@@ -14,6 +16,11 @@ use parking_lot::Mutex;
 use super::error::StageError;
 use super::home::Lab;
 use crate::experiment::Role;
+
+/// How long a volume that is in use is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is looked whether it still is.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What a new volume begins as.
 #[derive(Debug, Clone, Copy)]
@@ -180,13 +187,40 @@ impl Drop for LabVolume<'_> {
                 tracing::warn!(volume = self.name, %error, "its limits stay on while it is detached");
             }
         }
-        let detached = match self.lab.host.detach(&self.name, true, &|_| ()) {
-            Err(HostError::NotAttached { .. }) => Ok(()),
-            other => other.map(drop),
-        };
-        let deleted = detached.and_then(|()| Ok(self.lab.host.store().delete_volume(&self.name)?));
-        if let Err(error) = deleted {
+        let thrown_away = self.detach().and_then(|()| self.delete());
+        if let Err(error) = thrown_away {
             tracing::error!(volume = self.name, %error, "a volume of the lab is left; the next run clears it");
+        }
+    }
+}
+
+impl LabVolume<'_> {
+    /// Detaches it in order, once those who have it in use have gone: what a killed server had asked the
+    /// kernel for through io_uring holds its files for a while after its end. Then by force.
+    fn detach(&self) -> Result<(), HostError> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            let patient = Instant::now() < give_up;
+            match self.lab.host.detach(&self.name, !patient, &|_| ()) {
+                Ok(_) | Err(HostError::NotAttached { .. }) => return Ok(()),
+                Err(HostError::InUse { .. } | HostError::Loop(_)) if patient => std::thread::sleep(LOOK),
+                Err(error) if patient => {
+                    tracing::warn!(volume = self.name, %error, "detaching by force");
+                    return self.lab.host.detach(&self.name, true, &|_| ()).map(drop);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Deletes it, once its files are closed.
+    fn delete(&self) -> Result<(), HostError> {
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            match self.lab.host.store().delete_volume(&self.name) {
+                Err(StoreError::Busy { .. }) if Instant::now() < give_up => std::thread::sleep(LOOK),
+                other => return Ok(other?),
+            }
         }
     }
 }

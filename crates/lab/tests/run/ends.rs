@@ -148,7 +148,7 @@ fn what_a_killed_run_leaves_is_cleared_by_the_next_one() {
     };
     let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut tell).unwrap();
     let cleared = cleared.into_inner().unwrap();
-    for kind in ["server ", "mount", "loop device", "FUSE", "volume trial-data"] {
+    for kind in ["server ", "mount", "loop device", "FUSE", "volume trial-"] {
         assert!(cleared.iter().any(|what| what.contains(kind)), "no {kind} in {cleared:?}");
     }
     assert_eq!(run.trials.len(), 2);
