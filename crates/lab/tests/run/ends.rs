@@ -9,7 +9,7 @@ use ebbtide_lab::results::Store;
 use ebbtide_lab::run::{self, Event, Phase, RunError};
 use ebbtide_load::Cancel;
 
-use crate::support::{Bench, TWO_ARMS, left_of, needs, options, parse, servers_of};
+use crate::support::{Bench, TWO_ARMS, left_of, mounts, needs, options, parse, servers_of};
 
 #[test]
 fn a_run_that_is_cancelled_ends_soon_keeps_what_it_has_and_goes_on_later() {
@@ -209,4 +209,32 @@ fn a_host_disk_that_runs_full_is_named_and_the_rest_goes_on() {
     assert!(why.starts_with("the host failed") && why.contains("full"), "{why}");
     assert!(!matches!(run.trials[1].outcome, Outcome::Failed { .. }), "{:?}", run.trials[1].outcome);
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+#[test]
+fn a_volume_that_someone_still_uses_when_its_trial_is_over_is_waited_for() {
+    needs!();
+    let bench = Bench::new();
+    let home = bench.home();
+    let holder = Mutex::new(None);
+    let mut tell = |event: Event| {
+        if let Event::Tick { trial, tick } = event
+            && trial.number == 1
+            && tick.phase == Phase::Measuring
+            && holder.lock().unwrap().is_none()
+        {
+            let mount = mounts(&home).into_iter().find(|dir| dir.starts_with("/run/ebbtide-")).unwrap();
+            let hold = format!("exec 3<{mount}/data/ibdata1; exec sleep 10");
+            *holder.lock().unwrap() = Some(Command::new("sh").args(["-c", &hold]).spawn().unwrap());
+        }
+    };
+    let run = bench.run(TWO_ARMS, false, &Cancel::default(), &mut tell).unwrap();
+    assert!(holder.into_inner().unwrap().unwrap().wait().unwrap().success());
+    assert!(
+        run.trials.iter().all(|trial| !matches!(trial.outcome, Outcome::Failed { .. })),
+        "{:?}",
+        run.trials
+    );
+    assert!(run.trials[0].took_s > 10.0, "the holder was waited for");
+    assert_eq!(left_of(&home), Vec::<String>::new());
 }

@@ -165,7 +165,7 @@ fn loop_devices(home: &Path) -> Vec<String> {
 }
 
 /// Where the volumes of a home are mounted, their FUSE file systems included.
-fn mounts(home: &Path) -> Vec<String> {
+pub(crate) fn mounts(home: &Path) -> Vec<String> {
     let lab = home.join("lab");
     let devices = loop_devices(home);
     let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
