@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::load::LoadCommand;
+use crate::run::RunArgs;
 use crate::serve::ServeArgs;
 use crate::simulate;
 use crate::snapshot::SnapshotCommand;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     /// sysbench's OLTP workloads against any MySQL or MariaDB server
     #[command(subcommand)]
     Load(LoadCommand),
+    /// The lab: a real server on emulated volumes, measured arm by arm, with a report
+    Run(Box<RunArgs>),
     /// Run a volume alone, in virtual time
     Simulate(simulate::Args),
 }

@@ -6,6 +6,7 @@ mod control;
 mod exit;
 mod home;
 mod load;
+mod run;
 mod serve;
 mod simulate;
 mod snapshot;
@@ -25,7 +26,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return exit::report_usage(&error, std::env::args_os().any(|word| word == "--json")),
     };
-    match run(&cli) {
+    match carry_out(&cli) {
         Ok(exit) => match text::lost() {
             None => exit.into(),
             Some(error) => exit::report(error, cli.json),
@@ -34,13 +35,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> anyhow::Result<Exit> {
+fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Volume(command) => volume::run(command, &Place::of(cli)?, cli.json),
         Command::Snapshot(command) => snapshot::run(command, &Place::of(cli)?.served()?, cli.json),
         Command::Serve(args) if args.stop => serve::run(args, &Place::of(cli)?.served()?, cli.json),
         Command::Serve(args) => serve::run(args, &Place::of(cli)?.made()?, cli.json),
         Command::Load(command) => load::run(command, cli.json),
+        Command::Run(args) => run::run(args, &Place::of(cli)?, cli.json),
         Command::Simulate(args) => {
             // Without a place for a home there are no overrides to read.
             let home = Place::of(cli).map_or(Ok(None), |place| place.existing())?;

@@ -35,6 +35,11 @@ impl Table {
         }
     }
 
+    /// The table as text, without an end of line.
+    pub(crate) fn text(&self) -> String {
+        self.lines().join("\n")
+    }
+
     fn lines(&self) -> Vec<String> {
         let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
         let widths: Vec<_> = (0..self.rows[0].len()).map(|column| width(column).unwrap_or(0)).collect();

@@ -7,5 +7,6 @@ mod faults;
 mod harness;
 mod nbd;
 mod recovery;
+mod run;
 mod serve;
 mod volumes;

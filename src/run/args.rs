@@ -1,0 +1,70 @@
+//! The command line of `ebbtide run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const EXAMPLES: &str = "Examples:
+  ebbtide run --list
+  ebbtide run tuned-vs-default --quick
+  ebbtide run flush-settings --arms baseline,redo-small --set trial.repeats=5 --out /tmp/flush
+  ebbtide run my-experiment.toml --server /opt/mysql-9.7/bin/mysqld --volume gp3:size=200GiB,iops=6000
+
+How to write an experiment: docs/experiments.md. What a run leaves behind: docs/json/run.md.";
+
+/// `ebbtide run`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// The name of a shipped experiment (see --list), or the path of your own file
+    #[arg(required_unless_present_any = ["list", "prepared", "delete_prepared"])]
+    pub(super) experiment: Option<String>,
+    /// List the shipped experiments
+    #[arg(long, conflicts_with_all = ["experiment", "prepared", "delete_prepared"])]
+    pub(super) list: bool,
+    /// Print the experiment's file, to copy and change
+    #[arg(long, requires = "experiment")]
+    pub(super) show: bool,
+    /// Check the experiment and say what would run and for how long; run nothing
+    #[arg(long, requires = "experiment", conflicts_with = "show")]
+    pub(super) check: bool,
+    /// The short form that the experiment names: fewer arms, less time
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Directory for the results and the report [default: NAME-DATE-TIME here]
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Go on with an interrupted or partly failed run: measure what --out DIR lacks
+    #[arg(long, requires = "out")]
+    pub(super) resume: bool,
+    /// Change a value: ARM.SETTING, or a path of the file such as load.connections; repeatable
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(super) set: Vec<String>,
+    /// The data volume of every arm, in place of the experiment's
+    #[arg(long, value_name = "SPEC")]
+    pub(super) volume: Option<String>,
+    /// Only these arms, comma-separated
+    #[arg(long, value_name = "ARM", value_delimiter = ',')]
+    pub(super) arms: Vec<String>,
+    /// The server program [default: mariadbd or mysqld of this machine]
+    #[arg(long, value_name = "PATH")]
+    pub(super) server: Option<PathBuf>,
+    /// Trials of each arm, in place of the experiment's
+    #[arg(long, value_name = "N")]
+    pub(super) repeats: Option<u32>,
+    /// Time measured in each trial, in place of the experiment's
+    #[arg(long, value_name = "TIME", value_parser = crate::text::parse_duration)]
+    pub(super) measure: Option<std::time::Duration>,
+    /// Seed of the order, the load and the volumes' draws [default: a fresh one, which is printed]
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// Run on a host that is slower than the volumes promise, and mark the report
+    #[arg(long)]
+    pub(super) over_limit: bool,
+    /// List the prepared data that runs share
+    #[arg(long, conflicts_with_all = ["experiment", "delete_prepared"])]
+    pub(super) prepared: bool,
+    /// Delete prepared data by name, or `all`
+    #[arg(long, value_name = "NAME")]
+    pub(super) delete_prepared: Option<String>,
+}

@@ -1,0 +1,307 @@
+//! `ebbtide run`: the lab on the command line.
+//!
+//! [`args`] is the command line, [`status`] shows a run while it lasts, [`text`] prints what it found.
+
+mod args;
+mod status;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use ebbtide_catalog::Catalog;
+use ebbtide_device::host::Home;
+use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides};
+use ebbtide_lab::record::Run;
+use ebbtide_lab::results::Store;
+use ebbtide_lab::run::{self as lab, RunError, RunOptions};
+use ebbtide_lab::summary::{Summary, summarize};
+use ebbtide_load::Cancel;
+use ebbtide_mysql::{Binary, ServerError};
+use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::exit::{Exit, Refusal};
+use crate::home::Place;
+use crate::text::{line, print_json, write};
+pub(crate) use args::RunArgs;
+use status::Status;
+
+/// The report's file in the directory of a run.
+const REPORT: &str = "report.html";
+
+/// Carries the command out.
+///
+/// # Errors
+/// A wrong experiment or option (exit code 2); an environment that cannot run it (exit code 3).
+pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+    if args.list {
+        return list(json);
+    }
+    if args.prepared || args.delete_prepared.is_some() {
+        return prepared(args, place, json);
+    }
+    let name = args.experiment.as_deref().expect("clap asks for an experiment where nothing else is");
+    if args.show {
+        write(&text_of(name)?)?;
+        return Ok(Exit::Clean);
+    }
+    let experiment = experiment::load(name, &overrides(args)?).map_err(refuse_experiment)?;
+    let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
+    let catalog = catalog(place)?;
+    if args.check {
+        return show_plan(experiment, &catalog, &server, json);
+    }
+    let options = RunOptions {
+        home: place.made()?.root().to_owned(),
+        out: args.out.clone().unwrap_or_else(|| directory_for(&experiment)),
+        resume: args.resume,
+        over_limit: args.over_limit,
+        command: command(name, args, experiment.seed),
+        ebbtide: env!("CARGO_PKG_VERSION").to_owned(),
+        server,
+        catalog,
+    };
+    measure(experiment, options, json)
+}
+
+/// Runs the experiment, writes what it found, and says so.
+fn measure(experiment: Experiment, options: RunOptions, json: bool) -> anyhow::Result<Exit> {
+    let out = options.out.clone();
+    let cancel = cancel_on_signals()?;
+    if !json {
+        line(&text::header(&experiment, &options));
+    }
+    let mut status = Status::new(json);
+    let result = lab::run(experiment, options, &cancel, &mut |event| status.take(event));
+    drop(status);
+    let (record, cancelled) = match result {
+        Ok(record) => (record, None),
+        Err(error @ RunError::Cancelled { done, .. }) if done > 0 => {
+            (Store::open(&out).and_then(|store| store.run()).map_err(refuse_results)?, Some(error))
+        }
+        Err(error) => return Err(refuse_run(error)),
+    };
+    let summary = summarize(&record);
+    Store::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
+    let report = write_report(&out, &record, &summary)?;
+    if json {
+        print_json(&json!({
+            "directory": out, "report": report, "results": out.join("results.json"),
+            "database": out.join("results.sqlite"), "seed": record.experiment.seed, "summary": summary,
+        }));
+    } else {
+        line(&text::verdict(&record, &summary, &report));
+    }
+    if let Some(error) = cancelled {
+        return Err(refuse_run(error));
+    }
+    Ok(if text::all_measured(&summary) { Exit::Clean } else { Exit::Finding })
+}
+
+/// Writes the report whole or not at all, and answers with where it lies.
+fn write_report(out: &Path, record: &Run, summary: &Summary) -> anyhow::Result<PathBuf> {
+    let (file, unfinished) = (out.join(REPORT), out.join("report.html.part"));
+    std::fs::write(&unfinished, ebbtide_lab::page::page(record, summary))
+        .and_then(|()| std::fs::rename(&unfinished, &file))
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(std::path::absolute(&file).unwrap_or(file))
+}
+
+/// The file of an experiment: a shipped one's, or the user's own.
+fn text_of(name: &str) -> anyhow::Result<String> {
+    if let Some(shipped) = experiment::shipped().iter().find(|shipped| shipped.name == name) {
+        return Ok(shipped.text.to_owned());
+    }
+    experiment::load(name, &Overrides::default()).map_err(refuse_experiment)?;
+    std::fs::read_to_string(name).with_context(|| format!("cannot read {name}"))
+}
+
+fn list(json: bool) -> anyhow::Result<Exit> {
+    let shipped = experiment::shipped();
+    if json {
+        let all = shipped
+            .iter()
+            .map(|one| json!({ "name": one.name, "title": one.title, "question": one.question }));
+        print_json(&all.collect());
+    } else {
+        line(&text::list(shipped));
+    }
+    Ok(Exit::Clean)
+}
+
+fn show_plan(
+    mut experiment: Experiment,
+    catalog: &Catalog,
+    server: &Binary,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let left_out = experiment::fit(&mut experiment, server);
+    let checked = experiment::check(&experiment, catalog, server).map_err(refuse_experiment)?;
+    let estimate = experiment::estimate(&experiment);
+    if json {
+        let options: serde_json::Map<_, _> =
+            checked.arms.iter().map(|arm| (arm.name.clone(), json!(arm.options))).collect();
+        print_json(&json!({
+            "experiment": experiment, "server": server, "options": options, "left_out": left_out,
+            "estimate_s": estimate.as_secs(),
+        }));
+    } else {
+        left_out.iter().for_each(|text| line(&format!("note: {text}")));
+        line(&text::plan(&experiment, &checked, server, estimate));
+    }
+    Ok(Exit::Clean)
+}
+
+/// Lists or deletes the data that runs share.
+fn prepared(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+    let home = place.existing()?;
+    let root = home.as_ref().map(Home::root);
+    let all = root.map_or(Ok(Vec::new()), lab::list_prepared).map_err(refuse_run)?;
+    let Some(wanted) = &args.delete_prepared else {
+        if json {
+            print_json(&json!(all));
+        } else {
+            text::prepared(&all);
+        }
+        return Ok(Exit::Clean);
+    };
+    let names: Vec<_> =
+        all.iter().map(|one| &one.name).filter(|name| wanted == "all" || name == &wanted).collect();
+    if names.is_empty() && wanted != "all" {
+        return Err(Refusal::usage(format!("there is no prepared data '{wanted}'"))
+            .hint("'ebbtide run --prepared' lists what there is")
+            .into());
+    }
+    for (root, name) in root.iter().flat_map(|root| names.iter().map(move |name| (root, name))) {
+        lab::delete_prepared(root, name).map_err(refuse_run)?;
+        if !json {
+            line(&format!("deleted {name}"));
+        }
+    }
+    if json {
+        print_json(&json!({ "deleted": names }));
+    }
+    Ok(Exit::Clean)
+}
+
+fn overrides(args: &RunArgs) -> anyhow::Result<Overrides> {
+    let pair = |text: &String| {
+        text.split_once('=')
+            .map(|(path, value)| (path.trim().to_owned(), value.trim().to_owned()))
+            .ok_or_else(|| {
+                Refusal::usage(format!("--set {text}: a path and a value are needed"))
+                    .hint("write it like --set tuned.io_capacity=2000")
+            })
+    };
+    Ok(Overrides {
+        set: args.set.iter().map(pair).collect::<Result<_, _>>()?,
+        quick: args.quick,
+        volume: args.volume.clone(),
+        seed: args.seed,
+        repeats: args.repeats,
+        measure_s: args.measure.map(whole_seconds).transpose()?,
+        arms: args.arms.clone(),
+    })
+}
+
+fn whole_seconds(time: Duration) -> anyhow::Result<u32> {
+    u32::try_from(time.as_secs()).ok().filter(|_| time.subsec_nanos() == 0).ok_or_else(|| {
+        Refusal::usage(format!("--measure {time:?}: trials are measured in whole seconds"))
+            .hint("write it like 60s or 10m")
+            .into()
+    })
+}
+
+/// The built-in catalogue with the home's overrides, where it has any.
+fn catalog(place: &Place) -> anyhow::Result<Catalog> {
+    let file = place.existing()?.map(|home| home.overrides_file()).filter(|file| file.exists());
+    let Some(file) = file else { return Ok(Catalog::builtin()) };
+    Catalog::with_overrides(&file).map_err(|error| Refusal::usage(error.to_string()).into())
+}
+
+/// `NAME-20261120-104530` in the present directory.
+fn directory_for(experiment: &Experiment) -> PathBuf {
+    let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
+    PathBuf::from(format!("{}-{now}", experiment.name))
+}
+
+/// The command that makes the same run again: all that was given, and the seed.
+fn command(name: &str, args: &RunArgs, seed: u64) -> String {
+    let mut words = vec!["ebbtide run".to_owned(), quoted(name)];
+    let mut add = |option: &str, value: &str| words.push(format!("{option} {}", quoted(value)));
+    args.set.iter().for_each(|set| add("--set", set));
+    args.volume.iter().for_each(|spec| add("--volume", spec));
+    args.server.iter().for_each(|path| add("--server", &path.display().to_string()));
+    args.repeats.iter().for_each(|repeats| add("--repeats", &repeats.to_string()));
+    args.measure.iter().for_each(|time| add("--measure", &format!("{}s", time.as_secs())));
+    if !args.arms.is_empty() {
+        add("--arms", &args.arms.join(","));
+    }
+    add("--seed", &seed.to_string());
+    words.extend(args.quick.then(|| "--quick".to_owned()));
+    words.extend(args.over_limit.then(|| "--over-limit".to_owned()));
+    words.join(" ")
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Ends a run at the first signal, in order; the second one ends the program, and the next run clears
+/// what it left.
+fn cancel_on_signals() -> anyhow::Result<Cancel> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let die = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));
+        die.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
+            .context("cannot watch for signals")?;
+    }
+    Ok(Cancel::from(flag))
+}
+
+fn refuse_experiment(error: ExperimentError) -> anyhow::Error {
+    let unreadable = matches!(error, ExperimentError::Unreadable { .. });
+    let refusal = Refusal::usage(error.to_string());
+    let refusal = match &error {
+        ExperimentError::Unknown { .. } => refusal.hint("'ebbtide run --list' says what each one asks"),
+        _ => refusal,
+    };
+    // What the operating system said is worth reading; every other message is complete.
+    if unreadable { anyhow::Error::new(error).context(refusal) } else { refusal.into() }
+}
+
+fn refuse_server(error: ServerError) -> anyhow::Error {
+    let message = error.to_string();
+    let refusal =
+        if error.is_environment() { Refusal::environment(message) } else { Refusal::usage(message) };
+    let refusal = match error.hint() {
+        Some(hint) => refusal.hint(hint),
+        None => refusal,
+    };
+    anyhow::Error::new(error).context(refusal)
+}
+
+fn refuse_results(error: ebbtide_lab::results::ResultsError) -> anyhow::Error {
+    let refusal = Refusal::environment(error.to_string());
+    anyhow::Error::new(error).context(refusal)
+}
+
+fn refuse_run(error: RunError) -> anyhow::Error {
+    let message = error.to_string();
+    let refusal =
+        if error.is_environment() { Refusal::environment(message) } else { Refusal::usage(message) };
+    let refusal = match error.hint() {
+        Some(hint) => refusal.hint(hint),
+        None => refusal,
+    };
+    anyhow::Error::new(error).context(refusal)
+}

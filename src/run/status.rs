@@ -1,0 +1,198 @@
+//! A run while it lasts: one status line on a terminal, and a line for each trial that ends.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use ebbtide_lab::record::Outcome;
+use ebbtide_lab::run::{Event, Phase, Progress, Tick};
+
+use crate::text::line;
+
+/// Shows a run on standard error; trials that end are lines of standard output, unless that carries JSON.
+#[derive(Debug)]
+pub(super) struct Status {
+    terminal: bool,
+    json: bool,
+    shown: bool,
+    /// What was last said where no line can be written over, so that nothing is said twice.
+    said: String,
+}
+
+impl Status {
+    pub(super) fn new(json: bool) -> Self {
+        Self { terminal: std::io::stderr().is_terminal(), json, shown: false, said: String::new() }
+    }
+
+    pub(super) fn take(&mut self, event: Event) {
+        match event {
+            Event::Noted { text } => self.say(&format!("note: {text}")),
+            Event::Cleared { what } => self.say(&format!("cleared: {what}")),
+            Event::Preparing { what, share } => {
+                // A figure that grows is for a line that is written over.
+                let plain = if share.is_some() { "" } else { what.as_str() };
+                self.show(&preparing(&what, share), plain);
+            }
+            Event::Planned { of, already, estimate_s } => self.say(&planned(of, already, estimate_s)),
+            Event::TrialStarted(_) => {}
+            Event::Phase { trial, phase } => self.show(&format!("{}: {}", place(&trial), words(phase)), ""),
+            Event::Tick { trial, tick } => self.show(&second(&trial, &tick), ""),
+            Event::Waiting { trial, why } => {
+                let of = trial.as_ref().map(|trial| format!("{}: ", place(trial))).unwrap_or_default();
+                self.show(&format!("{of}waiting: {why}"), "");
+            }
+            Event::TrialEnded { trial, outcome, tps, p95_us } => {
+                self.say(&ended(&trial, &outcome, tps, p95_us))
+            }
+            _ => {}
+        }
+    }
+
+    /// Shows a line on a terminal; says `plain` once where there is none.
+    fn show(&mut self, text: &str, plain: &str) {
+        if self.terminal {
+            self.shown = true;
+            // A terminal that is gone is no reason to stop.
+            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
+        } else if !plain.is_empty() && self.said != plain {
+            plain.clone_into(&mut self.said);
+            self.say(plain);
+        }
+    }
+
+    /// Says something that stays.
+    fn say(&mut self, text: &str) {
+        self.clear();
+        if self.json {
+            eprintln!("{text}");
+        } else {
+            line(text);
+        }
+    }
+
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Drop for Status {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn preparing(what: &str, share: Option<f64>) -> String {
+    match share {
+        Some(share) => format!("{what}: {:.0}%", share * 100.0),
+        None => what.to_owned(),
+    }
+}
+
+fn planned(of: usize, already: usize, estimate_s: f64) -> String {
+    let done = if already > 0 { format!(", {already} of them measured already") } else { String::new() };
+    format!("{of} trials{done}; about {}", span(estimate_s))
+}
+
+/// `trial 3 of 6, gp2 / tuned`.
+fn place(trial: &Progress) -> String {
+    format!("trial {} of {}, {}", trial.number, trial.of, trial.arm)
+}
+
+fn words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Staging => "cloning the data and attaching volumes",
+        Phase::Starting => "starting the server",
+        Phase::Reading => "reading the tables, without limits",
+        Phase::Unthrottled => "running the load without limits, to its working state",
+        Phase::Settling => "settling on the volumes' limits",
+        Phase::Measuring => "measuring",
+        Phase::Clearing => "throwing the volumes away",
+    }
+}
+
+fn second(trial: &Progress, tick: &Tick) -> String {
+    let phase = match tick.phase {
+        Phase::Measuring => format!("measuring {:.0} of {} s", tick.t_s.max(0.0), tick.measure_s),
+        Phase::Settling => "settling".to_owned(),
+        _ => "without limits".to_owned(),
+    };
+    let credits = tick.credits.map(|share| format!(", credits {:.1}%", share * 100.0)).unwrap_or_default();
+    let eta = trial.eta_s.map(|eta| format!("; {} left", span(eta))).unwrap_or_default();
+    let (tps, p95, iops) = (tick.tps, latency(tick.p95_us), tick.volume_iops);
+    format!("{}: {phase}: {tps:.0} tps, p95 {p95}, {iops:.0} IOPS{credits}{eta}", place(trial))
+}
+
+fn ended(trial: &Progress, outcome: &Outcome, tps: Option<f64>, p95_us: Option<f64>) -> String {
+    let figures = match (tps, p95_us) {
+        (Some(tps), Some(p95)) => format!("{tps:.1} tps, p95 {}", latency(p95)),
+        (Some(tps), None) => format!("{tps:.1} tps"),
+        _ => String::new(),
+    };
+    let place = place(trial);
+    match outcome {
+        Outcome::Measured => format!("{place}: {figures}"),
+        Outcome::Disqualified { why } => format!("{place}: {figures}, disqualified: {why}"),
+        Outcome::Failed { why, log } => {
+            let log: String = log.iter().rev().take(3).rev().map(|line| format!("\n    {line}")).collect();
+            format!("{place}: failed: {why}{log}")
+        }
+    }
+}
+
+/// A latency given in us, with three digits.
+pub(super) fn latency(us: f64) -> String {
+    match us {
+        1e7.. => format!("{:.0} s", us / 1e6),
+        1e6.. => format!("{:.2} s", us / 1e6),
+        1e5.. => format!("{:.0} ms", us / 1e3),
+        1e4.. => format!("{:.1} ms", us / 1e3),
+        1e3.. => format!("{:.2} ms", us / 1e3),
+        _ => format!("{us:.0} us"),
+    }
+}
+
+/// A span for people who wait: seconds below two minutes.
+pub(super) fn span(seconds: f64) -> String {
+    if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", (seconds / 60.0).ceil()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(eta_s: Option<f64>) -> Progress {
+        Progress { number: 3, of: 6, arm: "gp2 / tuned".into(), repeat: 1, eta_s }
+    }
+
+    #[test]
+    fn a_second_of_a_trial_is_told_with_credits_and_an_eta_only_where_they_are_known() {
+        let tick = Tick {
+            phase: Phase::Measuring,
+            t_s: 12.0,
+            measure_s: 60,
+            tps: 351.2,
+            p95_us: 612_345.0,
+            credits: Some(0.017),
+            volume_iops: 375.4,
+        };
+        assert_eq!(
+            second(&trial(Some(200.0)), &tick),
+            "trial 3 of 6, gp2 / tuned: measuring 12 of 60 s: 351 tps, p95 612 ms, 375 IOPS, credits 1.7%; 4 min left"
+        );
+        let bare = Tick { credits: None, phase: Phase::Settling, ..tick };
+        assert!(second(&trial(None), &bare).ends_with("settling: 351 tps, p95 612 ms, 375 IOPS"));
+    }
+
+    #[test]
+    fn a_failed_trial_is_told_with_its_reason_and_the_end_of_the_log() {
+        let outcome = Outcome::Failed { why: "the server died".into(), log: vec!["[ERROR] a".into()] };
+        let told = ended(&trial(None), &outcome, None, None);
+        assert_eq!(told, "trial 3 of 6, gp2 / tuned: failed: the server died\n    [ERROR] a");
+    }
+
+    #[test]
+    fn latencies_have_three_digits_at_any_size() {
+        let told = [83.4, 1_234.0, 12_345.0, 123_456.0, 1_234_567.0, 95_885_040.0].map(latency);
+        assert_eq!(told, ["83 us", "1.23 ms", "12.3 ms", "123 ms", "1.23 s", "96 s"]);
+    }
+}

@@ -1,0 +1,152 @@
+//! What a run is about to do and what it found, for people.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use ebbtide_lab::experiment::{Checked, Experiment, Shipped};
+use ebbtide_lab::record::Run;
+use ebbtide_lab::run::{Prepared, RunOptions};
+use ebbtide_lab::summary::{ArmSummary, Summary};
+use ebbtide_mysql::Binary;
+
+use super::status::{latency, span};
+use crate::text::{Table, size};
+
+/// The shipped experiments.
+pub(super) fn list(shipped: &[Shipped]) -> String {
+    let mut text = String::new();
+    for one in shipped {
+        let _ = writeln!(
+            text,
+            "{}\n    {}\n    {}\n",
+            one.name,
+            one.title,
+            one.question.trim().replace('\n', "\n    ")
+        );
+    }
+    text + "Run one with 'ebbtide run NAME', or NAME --quick; 'ebbtide run NAME --show' prints its file."
+}
+
+/// What runs, before it does.
+pub(super) fn header(experiment: &Experiment, options: &RunOptions) -> String {
+    let (arms, repeats) = (experiment.arms.len(), experiment.trial.repeats);
+    let mut text = format!("{}: {}\n", experiment.name, experiment.title);
+    let _ = writeln!(text, "server: {} ({})", options.server.text.trim(), options.server.path.display());
+    let _ = writeln!(
+        text,
+        "{arms} arms, {repeats} trials of each, {} s measured; seed {}",
+        experiment.trial.measure_s, experiment.seed
+    );
+    text + &format!("results: {}", options.out.display())
+}
+
+/// What would run.
+pub(super) fn plan(
+    experiment: &Experiment,
+    checked: &Checked,
+    server: &Binary,
+    estimate: Duration,
+) -> String {
+    let mut text = format!("{}: {}\nserver: {}\n", experiment.name, experiment.title, server.text.trim());
+    if !experiment.scale.is_empty() {
+        let _ = writeln!(text, "scale: {}", experiment.scale.trim());
+    }
+    for (arm, checked) in experiment.arms.iter().zip(&checked.arms) {
+        let _ = writeln!(text, "\n{}", arm.name);
+        for (role, spec) in &arm.volumes {
+            let role = format!("{role:?}").to_lowercase();
+            let _ = writeln!(text, "    {role} volume: {spec}");
+        }
+        let _ = writeln!(
+            text,
+            "    memory {}, about {} of data",
+            size(arm.instance.memory_bytes),
+            size(checked.data_bytes)
+        );
+        let load = &arm.load;
+        let _ = writeln!(text, "    {} with {} connections", load.workload, load.connections);
+        for option in &checked.options {
+            let _ = writeln!(text, "    {option}");
+        }
+    }
+    let (arms, repeats) = (experiment.arms.len(), experiment.trial.repeats);
+    text + &format!(
+        "\n{arms} arms, {repeats} trials of each, {} s measured: about {}",
+        experiment.trial.measure_s,
+        span(estimate.as_secs_f64())
+    )
+}
+
+/// The data that runs share.
+pub(super) fn prepared(all: &[Prepared]) {
+    let mut table = Table::new(&["NAME", "TABLES", "ROWS", "FS", "DISK", "SERVER"]);
+    for one in all {
+        let server = one.damage.clone().unwrap_or_else(|| one.server.trim().to_owned());
+        let (tables, rows) = (one.tables.to_string(), one.rows.to_string());
+        table.row([one.name.clone(), tables, rows, one.fs.clone(), size(one.allocated_bytes), server]);
+    }
+    table.print("no prepared data");
+}
+
+/// What was found.
+pub(super) fn verdict(record: &Run, summary: &Summary, report: &Path) -> String {
+    let mut text = String::new();
+    for finding in &summary.findings {
+        let _ = writeln!(text, "\n{finding}");
+    }
+    let _ = writeln!(text, "\n{}", arms(summary));
+    for note in &summary.notes {
+        let arm = note.arm.as_ref().map(|arm| format!("{arm}: ")).unwrap_or_default();
+        let _ = writeln!(text, "note: {arm}{}", note.text);
+    }
+    let _ = writeln!(text, "again: {}", record.command);
+    text + &format!("report: {}", report.display())
+}
+
+/// The arms as a table.
+fn arms(summary: &Summary) -> String {
+    let mut table = Table::new(&["ARM", "TPS", "95%", "P95", "P99", "IO/TX", "KIB/TX", "TRIALS"]);
+    for arm in &summary.arms {
+        table.row(figures(arm));
+    }
+    table.text()
+}
+
+fn figures(arm: &ArmSummary) -> [String; 8] {
+    let none = || "-".to_owned();
+    let trials = &arm.trials;
+    let of = trials.measured + trials.disqualified + trials.failed;
+    let counted = format!("{} of {of}", trials.measured);
+    let Some(figures) = &arm.whole else {
+        return [arm.name.clone(), none(), none(), none(), none(), none(), none(), counted];
+    };
+    let per = figures.per_transaction.as_ref();
+    [
+        arm.name.clone(),
+        number(figures.tps.mean),
+        figures
+            .tps
+            .interval
+            .map_or_else(none, |interval| format!("{} to {}", number(interval.low), number(interval.high))),
+        latency(figures.p95_us.median),
+        latency(figures.p99_us.median),
+        per.map_or_else(none, |per| format!("{:.2}", per.ios)),
+        per.map_or_else(none, |per| format!("{:.1}", per.read_kib + per.written_kib)),
+        counted,
+    ]
+}
+
+/// Three digits or more.
+fn number(value: f64) -> String {
+    match value {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Whether every trial counts: the exit code says so.
+pub(super) fn all_measured(summary: &Summary) -> bool {
+    summary.arms.iter().all(|arm| arm.trials.disqualified == 0 && arm.trials.failed == 0)
+}
