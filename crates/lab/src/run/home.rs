@@ -5,6 +5,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use ebbtide_device::host::{Home, HomeError, Host, HostOptions, clear_leftovers};
+use parking_lot::Mutex;
 
 use super::RunError;
 use super::event::{Event, Teller};
@@ -24,6 +25,8 @@ pub(super) struct Lab {
     /// Mounts and servers' work directories. A server runs as a user of its own, who cannot enter the
     /// home; and a socket's path must be short.
     runtime: PathBuf,
+    /// What could not be cleared away since someone asked.
+    trouble: Mutex<Vec<String>>,
 }
 
 impl Lab {
@@ -42,10 +45,21 @@ impl Lab {
         let left = clear_leftovers(&lock).map_err(RunError::io("clear what a killed run left"))?;
         left.iter().for_each(|leftover| cleared(leftover.to_string()));
         let host = Host::open(lock, HostOptions::default())?;
-        let lab = Self { host, runtime };
+        let lab = Self { host, runtime, trouble: Mutex::default() };
         lab.delete_stray_volumes(teller)?;
         lab.clear_runtime()?;
         Ok(lab)
+    }
+
+    /// Keeps and logs that something could not be cleared away.
+    pub(super) fn note_trouble(&self, what: String) {
+        tracing::error!("{what}");
+        self.trouble.lock().push(what);
+    }
+
+    /// What could not be cleared away since the last time.
+    pub(super) fn take_trouble(&self) -> Vec<String> {
+        std::mem::take(&mut self.trouble.lock())
     }
 
     /// Where a volume is mounted.

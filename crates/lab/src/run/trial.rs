@@ -14,7 +14,7 @@ use super::error::StageError;
 use super::event::{Event, Phase, Progress, Teller, Tick};
 use super::home::{Lab, TRIAL_PREFIX};
 use super::prepared::fs_type;
-use super::verdict::{self, VolumeEnd};
+use super::verdict::{self, Evidence, VolumeEnd};
 use super::volume::{Begin, LabVolume, Wanted, role_name, without_limits};
 use super::watch::{Answers, Asked, Watch};
 use super::{proc, warm};
@@ -53,6 +53,7 @@ struct Measured {
     seconds: Vec<Second>,
     batch: Option<BatchUse>,
     volumes: Vec<VolumeEnd>,
+    foreign_cpus: f64,
     notes: Vec<String>,
 }
 
@@ -81,6 +82,7 @@ impl Setting<'_> {
         let started_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         self.teller.tell(Event::TrialStarted((self.progress)()));
         let done = self.measure();
+        let trouble = self.lab.take_trouble();
         if self.cancel.is_cancelled() {
             return None;
         }
@@ -93,7 +95,7 @@ impl Setting<'_> {
             load: None,
             seconds: Vec::new(),
             batch: None,
-            notes: Vec::new(),
+            notes: trouble,
         };
         Some(match done {
             Ok(measured) => self.judged(trial, measured),
@@ -104,10 +106,18 @@ impl Setting<'_> {
     }
 
     fn judged(&self, trial: Trial, measured: Measured) -> Trial {
-        let Measured { mut report, seconds, batch, volumes, mut notes } = measured;
+        let Measured { mut report, seconds, batch, volumes, foreign_cpus, mut notes } = measured;
         report.samples = Vec::new();
-        let looked = verdict::judge(&report.generator, &seconds, &volumes, proc::cpus());
+        let evidence = Evidence {
+            generator: &report.generator,
+            seconds: &seconds,
+            volumes: &volumes,
+            cpus: proc::cpus(),
+            foreign_cpus,
+        };
+        let looked = verdict::judge(&evidence);
         notes.extend(looked.notes);
+        notes.extend(trial.notes);
         Trial { outcome: looked.outcome, load: Some(report), seconds, batch, notes, ..trial }
     }
 
@@ -508,13 +518,13 @@ impl<'a> Load<'a> {
     ) -> Measured {
         let rates = answers.rates();
         let server = |(tick, second): (usize, Second)| Second { server: rates.get(&tick).copied(), ..second };
+        let foreign_cpus = self.foreign_cpus;
         let mut seconds: Vec<Second> = self.seconds.into_iter().map(server).collect();
         add_rest_of_load(&mut seconds, report.client.cpu_s);
-        notes.extend(verdict::foreign(self.foreign_cpus, proc::cpus()));
         if let Some(why) = &answers.lost {
             notes.push(format!("the server was not asked for its status to the end: {why}"));
         }
-        Measured { report, seconds, batch, volumes, notes }
+        Measured { report, seconds, batch, volumes, foreign_cpus, notes }
     }
 }
 

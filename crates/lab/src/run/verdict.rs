@@ -34,6 +34,18 @@ pub(super) struct VolumeEnd {
     pub(super) host_errors: u64,
 }
 
+/// What stands behind a trial's figures.
+#[derive(Debug)]
+pub(super) struct Evidence<'a> {
+    pub(super) generator: &'a Generator,
+    pub(super) seconds: &'a [Second],
+    pub(super) volumes: &'a [VolumeEnd],
+    /// Processors of the machine.
+    pub(super) cpus: u32,
+    /// Of these, kept busy by neither the server nor this process.
+    pub(super) foreign_cpus: f64,
+}
+
 /// What a trial looks like.
 #[derive(Debug)]
 pub(super) struct Looked {
@@ -42,10 +54,10 @@ pub(super) struct Looked {
 }
 
 /// Judges a trial that has been measured.
-pub(super) fn judge(generator: &Generator, seconds: &[Second], volumes: &[VolumeEnd], cpus: u32) -> Looked {
-    let mut reasons: Vec<String> = generator.disqualified.iter().cloned().collect();
+pub(super) fn judge(evidence: &Evidence<'_>) -> Looked {
+    let mut reasons: Vec<String> = evidence.generator.disqualified.iter().cloned().collect();
     let mut notes = Vec::new();
-    for volume in volumes {
+    for volume in evidence.volumes {
         if volume.host_errors > 0 {
             reasons.push(format!(
                 "{} requests of the {} volume failed at the host: its disk is full or broken",
@@ -53,24 +65,14 @@ pub(super) fn judge(generator: &Generator, seconds: &[Second], volumes: &[Volume
                 role_name(volume.role)
             ));
         }
-        judge_pacing(volume, seconds, &mut reasons, &mut notes);
+        judge_pacing(volume, evidence.seconds, &mut reasons, &mut notes);
     }
-    judge_host(seconds, cpus, &mut reasons, &mut notes);
+    judge_host(evidence, &mut reasons, &mut notes);
     let outcome = match reasons.is_empty() {
         true => Outcome::Measured,
         false => Outcome::Disqualified { why: reasons.join("; ") },
     };
     Looked { outcome, notes }
-}
-
-/// What is to be said about processors that others kept busy.
-pub(super) fn foreign(foreign_cpus: f64, cpus: u32) -> Option<String> {
-    (foreign_cpus > FOREIGN_NOTED * f64::from(cpus)).then(|| {
-        format!(
-            "other programs and the kernel's own threads kept {foreign_cpus:.1} of {cpus} processors busy: close \
-             what else runs on this machine"
-        )
-    })
 }
 
 fn judge_pacing(volume: &VolumeEnd, seconds: &[Second], reasons: &mut Vec<String>, notes: &mut Vec<String>) {
@@ -102,9 +104,10 @@ fn mean_latency_us(role: Role, seconds: &[Second]) -> Option<f64> {
     (ops > 0.0 && us > 0.0).then(|| us / ops)
 }
 
-fn judge_host(seconds: &[Second], cpus: u32, reasons: &mut Vec<String>, notes: &mut Vec<String>) {
+fn judge_host(evidence: &Evidence<'_>, reasons: &mut Vec<String>, notes: &mut Vec<String>) {
+    let seconds = evidence.seconds;
     let mean = |of: fn(&Second) -> f64| seconds.iter().map(of).sum::<f64>() / seconds.len().max(1) as f64;
-    let cpus = f64::from(cpus.max(1));
+    let cpus = f64::from(evidence.cpus.max(1));
     let steal = mean(|second| second.host.steal_cpus) / cpus;
     let stolen = format!("the hypervisor took {:.0}% of this machine's time away", steal * 100.0);
     if steal > STEAL_SHARE {
@@ -117,7 +120,13 @@ fn judge_host(seconds: &[Second], cpus: u32, reasons: &mut Vec<String>, notes: &
         notes.push(format!("sampling took {:.1}% of a processor", sampling * 100.0));
     }
     let busy = mean(|second| second.host.busy_cpus) / cpus;
-    if busy > BUSY_NOTED {
+    if evidence.foreign_cpus > FOREIGN_NOTED * cpus {
+        notes.push(format!(
+            "other programs and the kernel's own threads kept {:.1} of {cpus:.0} processors busy: close what else \
+             runs on this machine",
+            evidence.foreign_cpus
+        ));
+    } else if busy > BUSY_NOTED {
         notes.push(format!("the machine's processors were {:.0}% busy", busy * 100.0));
     }
 }
@@ -144,6 +153,10 @@ mod tests {
         Generator { loops: 1, lag: Latency::default(), disqualified: None }
     }
 
+    fn judged(generator: &Generator, seconds: &[Second], end: VolumeEnd) -> Looked {
+        judge(&Evidence { generator, seconds, volumes: &[end], cpus: 2, foreign_cpus: 0.0 })
+    }
+
     fn why(looked: &Looked) -> &str {
         match &looked.outcome {
             Outcome::Disqualified { why } => why,
@@ -153,33 +166,40 @@ mod tests {
 
     #[test]
     fn a_quiet_trial_is_measured_and_has_no_notes() {
-        let looked = judge(&generator(), &seconds(1_000.0, 0.0), &[end(40, 0)], 2);
+        let looked = judged(&generator(), &seconds(1_000.0, 0.0), end(40, 0));
         assert_eq!((looked.outcome, looked.notes), (Outcome::Measured, vec![]));
     }
 
     #[test]
     fn a_host_that_made_the_latency_itself_disqualifies() {
-        let looked = judge(&generator(), &seconds(1_000.0, 0.0), &[end(100, 0)], 2);
+        let looked = judged(&generator(), &seconds(1_000.0, 0.0), end(100, 0));
         assert!(looked.outcome == Outcome::Measured && looked.notes[0].contains("10%"), "{looked:?}");
-        let looked = judge(&generator(), &seconds(1_000.0, 0.0), &[end(300, 0)], 2);
+        let looked = judged(&generator(), &seconds(1_000.0, 0.0), end(300, 0));
         assert!(why(&looked).contains("30% of its mean latency"), "{looked:?}");
     }
 
     #[test]
     fn a_machine_that_others_use_is_noted() {
-        assert_eq!(foreign(0.4, 2), None);
-        assert!(foreign(1.3, 2).unwrap().contains("1.3 of 2 processors"));
+        let (generator, mut busy) = (generator(), seconds(1_000.0, 0.0));
+        busy.iter_mut().for_each(|second| second.host.busy_cpus = 2.0);
+        let evidence =
+            Evidence { generator: &generator, seconds: &busy, volumes: &[], cpus: 2, foreign_cpus: 1.3 };
+        let looked = judge(&evidence);
+        assert!(looked.outcome == Outcome::Measured && looked.notes.len() == 1, "{looked:?}");
+        assert!(looked.notes[0].contains("1.3 of 2 processors"), "{looked:?}");
+        let looked = judge(&Evidence { foreign_cpus: 0.2, ..evidence });
+        assert!(looked.notes[0].contains("100% busy"), "the server itself: {looked:?}");
     }
 
     #[test]
     fn host_errors_stolen_time_and_a_late_generator_disqualify() {
-        let looked = judge(&generator(), &seconds(1_000.0, 0.0), &[end(0, 3)], 2);
+        let looked = judged(&generator(), &seconds(1_000.0, 0.0), end(0, 3));
         assert!(why(&looked).contains("3 requests of the data volume failed"), "{looked:?}");
-        let looked = judge(&generator(), &seconds(1_000.0, 0.5), &[end(0, 0)], 2);
+        let looked = judged(&generator(), &seconds(1_000.0, 0.5), end(0, 0));
         assert!(why(&looked).contains("25% of this machine's time"), "{looked:?}");
         let mut late = generator();
         late.disqualified = Some("the generator was late".into());
-        let looked = judge(&late, &seconds(1_000.0, 0.0), &[end(0, 0)], 2);
+        let looked = judged(&late, &seconds(1_000.0, 0.0), end(0, 0));
         assert!(why(&looked).contains("the generator was late"), "{looked:?}");
     }
 }

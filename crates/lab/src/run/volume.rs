@@ -189,7 +189,9 @@ impl Drop for LabVolume<'_> {
         }
         let thrown_away = self.detach().and_then(|()| self.delete());
         if let Err(error) = thrown_away {
-            tracing::error!(volume = self.name, %error, "a volume of the lab is left; the next run clears it");
+            let error = StageError::from(error).chain();
+            self.lab
+                .note_trouble(format!("volume {} is left until the next run clears it: {error}", self.name));
         }
     }
 }

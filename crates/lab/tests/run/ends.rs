@@ -1,6 +1,6 @@
 //! Runs that do not come to their end by themselves, and what they leave.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use ebbtide_lab::results::Store;
 use ebbtide_lab::run::{self, Event, Phase, RunError};
 use ebbtide_load::Cancel;
 
-use crate::support::{Bench, TWO_ARMS, left_of, mounts, needs, options, parse, servers_of};
+use crate::support::{Bench, TWO_ARMS, left_of, mounts, needs, servers_of};
 
 #[test]
 fn a_run_that_is_cancelled_ends_soon_keeps_what_it_has_and_goes_on_later() {
@@ -111,35 +111,97 @@ fn a_server_that_dies_fails_its_trial_with_its_log_and_the_rest_is_measured() {
     assert!(run.trials.iter().all(|trial| !matches!(trial.outcome, Outcome::Failed { .. })));
 }
 
+/// A process that runs an experiment until it is killed: a test again, told to be the victim.
+mod victim {
+    use std::process::{Child, Command, Stdio};
+
+    use ebbtide_lab::run::{self, Event};
+    use ebbtide_load::Cancel;
+
+    use crate::support::{Bench, TWO_ARMS, options, parse};
+
+    const VICTIM: &str = "EBBTIDE_TEST_RUN_VICTIM";
+
+    /// Whether this process is one; then it has run by now.
+    pub(crate) fn is_one() -> bool {
+        let Some(paths) = std::env::var_os(VICTIM) else { return false };
+        let paths: Vec<_> = std::env::split_paths(&paths).collect();
+        let mut tell = |event: Event| match event {
+            Event::Tick { tick, .. } => println!("{:?}", tick.phase),
+            Event::Phase { phase, .. } => println!("{phase:?}"),
+            Event::Preparing { what, .. } => println!("{what}"),
+            _ => {}
+        };
+        run::run(parse(TWO_ARMS), options(&paths[0], &paths[1], false), &Cancel::default(), &mut tell)
+            .unwrap();
+        true
+    }
+
+    pub(crate) fn spawn(bench: &Bench, test: &str) -> Child {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture"])
+            .env(VICTIM, std::env::join_paths([bench.home(), bench.out()]).unwrap())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+}
+
+fn is_running(pid: &str) -> bool {
+    // A process that has ended and waits for its parent has no command line.
+    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|command| !command.is_empty())
+}
+
+#[test]
+fn a_run_that_is_killed_at_any_step_is_cleared() {
+    needs!();
+    if victim::is_one() {
+        return;
+    }
+    let bench = Bench::apart();
+    let steps = [
+        "mounting",
+        "making a data directory",
+        "starting",
+        "rows",
+        "purging",
+        "unmounting",
+        "Staging",
+        "Starting",
+        "Reading",
+        "Clearing",
+    ];
+    for step in steps {
+        let mut victim = victim::spawn(&bench, "ends::a_run_that_is_killed_at_any_step_is_cleared");
+        let lines = std::io::BufRead::lines(std::io::BufReader::new(victim.stdout.take().unwrap()));
+        lines.map(Result::unwrap).find(|line| line.contains(step)).unwrap();
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        let servers = servers_of(&bench.home());
+        let began = Instant::now();
+        let kept = run::list_prepared(&bench.home()).unwrap();
+        assert!(!servers.iter().any(|pid| is_running(pid)), "{step}: {servers:?}");
+        println!("{step}: cleared in {:?}, {} snapshots", began.elapsed(), kept.len());
+        assert_eq!(left_of(&bench.home()), Vec::<String>::new(), "{step}");
+        assert!(kept.iter().all(|kept| kept.damage.is_none()), "{step}: {kept:?}");
+        let _ = std::fs::remove_dir_all(bench.out());
+    }
+}
+
 #[test]
 fn what_a_killed_run_leaves_is_cleared_by_the_next_one() {
     needs!();
-    // A process of its own, so that it can be killed: this test again, told to be the victim.
-    const VICTIM: &str = "EBBTIDE_TEST_RUN_VICTIM";
-    if let Some(paths) = std::env::var_os(VICTIM) {
-        let paths: Vec<_> = std::env::split_paths(&paths).collect();
-        let options = options(&paths[0], &paths[1], false);
-        let mut tell = |event: Event| {
-            if let Event::Tick { tick, .. } = event {
-                println!("{:?}", tick.phase);
-            }
-        };
-        run::run(parse(TWO_ARMS), options, &Cancel::default(), &mut tell).unwrap();
+    if victim::is_one() {
         return;
     }
     let bench = Bench::new();
-    let mut victim = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "ends::what_a_killed_run_leaves_is_cleared_by_the_next_one", "--nocapture"])
-        .env(VICTIM, std::env::join_paths([bench.home(), bench.out()]).unwrap())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut victim = victim::spawn(&bench, "ends::what_a_killed_run_leaves_is_cleared_by_the_next_one");
     let lines = std::io::BufRead::lines(std::io::BufReader::new(victim.stdout.take().unwrap()));
     lines.map(Result::unwrap).find(|line| line.contains("Measuring")).unwrap();
     victim.kill().unwrap();
     victim.wait().unwrap();
-    let left = left_of(&bench.home());
-    assert!(left.len() > 1, "the kill came in the middle of a trial: {left:?}");
+    let (left, servers) = (left_of(&bench.home()), servers_of(&bench.home()));
+    assert!(left.len() > 1 && servers.len() == 1, "the kill came in the middle of a trial: {left:?}");
     let cleared = Mutex::new(Vec::new());
     let mut tell = |event: Event| {
         if let Event::Cleared { what } = event {
@@ -147,6 +209,7 @@ fn what_a_killed_run_leaves_is_cleared_by_the_next_one() {
         }
     };
     let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut tell).unwrap();
+    assert!(!servers.iter().any(|pid| is_running(pid)), "{servers:?}");
     let cleared = cleared.into_inner().unwrap();
     for kind in ["server ", "mount", "loop device", "FUSE", "volume trial-"] {
         assert!(cleared.iter().any(|what| what.contains(kind)), "no {kind} in {cleared:?}");
