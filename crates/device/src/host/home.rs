@@ -123,6 +123,11 @@ impl Home {
         free_bytes(&self.root).map_err(io("ask for the free space of", &self.root))
     }
 
+    /// The process that has, or last had, the lock, as it wrote it down.
+    pub(super) fn lock_holder(&self) -> Option<u32> {
+        std::fs::read_to_string(self.lock_file()).ok()?.trim().parse().ok()
+    }
+
     fn lock_file(&self) -> PathBuf {
         self.root.join("serve.lock")
     }

@@ -38,7 +38,7 @@ pub use error::HostError;
 pub use filesystem::{FsType, ToolError};
 pub use holders::Holder;
 pub use home::{Home, HomeError, HomeLock, free_bytes};
-pub use recover::{Leftover, clear_leftovers};
+pub use recover::{Leftover, clear_leftovers, release_dying};
 
 use instances::Instances;
 use keeper::Keeper;

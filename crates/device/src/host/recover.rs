@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{UnmountFlags, unmount};
 
 use super::holders;
-use super::home::HomeLock;
+use super::home::{Home, HomeLock};
 use super::mounts;
 use super::record::Record;
 use crate::loopdev::{self, LoopError};
@@ -80,6 +80,39 @@ pub fn clear_leftovers(lock: &HomeLock) -> io::Result<Vec<Leftover>> {
     Ok(cleared)
 }
 
+/// Frees the lock of a home whose server was killed while one of its own threads waited inside the
+/// kernel for I/O of a volume that the same process served: nobody answers that any more, so the process
+/// cannot end and keeps the lock. Its FUSE connections are aborted, which fails the I/O. Says whether
+/// there was such a process; the lock is free as soon as it is gone, and [`clear_leftovers`] does the rest.
+///
+/// # Errors
+/// Where the records cannot be read.
+pub fn release_dying(home: &Home) -> io::Result<bool> {
+    if !home.lock_holder().is_some_and(is_dying) {
+        return Ok(false);
+    }
+    for dir in Record::load_all(home)?.into_iter().filter_map(|record| record.fuse_dir) {
+        // FORCE aborts the connection even where it then says that the mount is busy. It stays mounted, and
+        // the loop device goes on naming its file by the path that the record has.
+        let _ = unmount(&dir, UnmountFlags::FORCE | UnmountFlags::NOFOLLOW);
+    }
+    Ok(true)
+}
+
+/// Whether a process has been killed and is not gone yet.
+fn is_dying(process: u32) -> bool {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else { return false };
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let kill_pends = |name| {
+        let pending = field(name).and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
+        // Signal n is bit n - 1, and SIGKILL is 9.
+        pending & 1 << 8 != 0
+    };
+    field("State:").is_some_and(|state| state.starts_with(['Z', 'X']))
+        || kill_pends("SigPnd:")
+        || kill_pends("ShdPnd:")
+}
+
 fn missing_is_fine(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -145,7 +178,6 @@ fn detach_mount(dir: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::home::Home;
     use super::*;
 
     #[test]

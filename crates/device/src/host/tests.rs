@@ -191,3 +191,57 @@ fn a_device_says_that_it_spins_when_it_is_told_to() {
     drop(attachment);
     rig.host.detach("vol", false, &|_| ()).unwrap();
 }
+
+#[test]
+fn a_killed_process_that_waits_for_its_own_volume_gives_the_home_back() {
+    const VICTIM: &str = "EBBTIDE_TEST_WAITING_VICTIM";
+    if let Err(missing) = block::require() {
+        println!("SKIPPED: {missing}");
+        return;
+    }
+    if let Some(home) = std::env::var_os(VICTIM) {
+        wait_for_own_volume(std::path::Path::new(&home));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut victim = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "host::tests::a_killed_process_that_waits_for_its_own_volume_gives_the_home_back"])
+        .arg("--nocapture")
+        .env(VICTIM, dir.path().join("home"))
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(victim.stdout.take().unwrap()));
+    lines.map(Result::unwrap).find(|line| line.contains("waiting")).unwrap();
+    // Until it does wait.
+    std::thread::sleep(Duration::from_millis(300));
+    victim.kill().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(victim.try_wait().unwrap().is_none(), "it cannot end");
+    let home = Home::open(&dir.path().join("home")).unwrap();
+    assert!(matches!(home.lock(), Err(HomeError::Served { .. })));
+    assert!(release_dying(&home).unwrap());
+    victim.wait().unwrap();
+    let lock = home.lock().unwrap();
+    assert!(!release_dying(&home).unwrap(), "this process lives");
+    assert!(clear_leftovers(&lock).unwrap().len() >= 3);
+    assert!(loopdev::list().iter().all(|used| !used.backing.starts_with(home.root())));
+    assert!(fuse::mounts().unwrap().iter().all(|mounted| !mounted.dir.starts_with(home.root())));
+}
+
+/// Serves a volume, stalls it, and writes to it.
+fn wait_for_own_volume(home: &std::path::Path) -> ! {
+    let home = Home::open(home).unwrap();
+    let host = Host::open(home.lock().unwrap(), HostOptions::default()).unwrap();
+    host.store().create_volume("vol", 64 << 20, serde_json::json!({})).unwrap();
+    let rig = Rig { host, dir: tempfile::tempdir_in(home.root()).unwrap(), size: 64 << 20 };
+    let mount =
+        MountRequest { dir: rig.dir.path().join("mnt"), fs: FsType::Ext4, destroy: false, grow: false };
+    let attachment = rig.attach(Export::Block { mount: Some(mount) }).unwrap();
+    let faults = crate::faults::Faults { stalled: true, ..Default::default() };
+    attachment.live().set_faults(faults).unwrap();
+    println!("waiting");
+    let mut file = File::create(rig.dir.path().join("mnt/file")).unwrap();
+    std::io::Write::write_all(&mut file, &[1; 4096]).unwrap();
+    file.sync_all().unwrap();
+    panic!("the volume is stalled");
+}

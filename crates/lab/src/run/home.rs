@@ -3,8 +3,10 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use ebbtide_device::host::{Home, HomeError, Host, HostOptions, clear_leftovers};
+use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, clear_leftovers, release_dying};
 use parking_lot::Mutex;
 
 use super::RunError;
@@ -12,6 +14,9 @@ use super::event::{Event, Teller};
 
 /// Prefix of the volumes that a trial makes. None of them outlives its trial.
 pub(super) const TRIAL_PREFIX: &str = "trial-";
+
+/// How long a run that was killed may take to get away.
+const DYING: Duration = Duration::from_secs(10);
 
 /// Where the lab keeps its volumes below a home.
 pub(super) fn lab_dir(home: &Path) -> PathBuf {
@@ -33,10 +38,7 @@ impl Lab {
     /// Takes the lab of a home and clears what a killed run left in it.
     pub(super) fn open(home: &Path, teller: Teller<'_>) -> Result<Self, RunError> {
         let home = Home::open(&lab_dir(home)).map_err(RunError::Home)?;
-        let lock = home.lock().map_err(|error| match error {
-            HomeError::Served { home, pid } => RunError::Busy { home, pid },
-            other => RunError::Home(other),
-        })?;
+        let lock = lock(&home)?;
         let cleared = |what| teller.tell(Event::Cleared { what });
         let runtime = runtime_dir(home.root());
         make_reachable(&runtime)?;
@@ -82,16 +84,19 @@ impl Lab {
         Ok(())
     }
 
-    /// Nothing in the runtime directory outlives the servers and mounts in it.
-    pub(super) fn clear_runtime(&self) -> Result<(), RunError> {
+    /// Nothing in the runtime directory outlives the servers and mounts in it. What is still mounted there
+    /// belongs to no record any more, and holds nothing that anyone could read.
+    fn clear_runtime(&self) -> Result<(), RunError> {
         let action = || format!("clear {}", self.runtime.display());
         let entries = std::fs::read_dir(&self.runtime).map_err(RunError::io(action()))?;
-        for entry in entries.flatten() {
-            // A mount that could not be cleared is no directory to empty: only work directories are.
-            let path = entry.path();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            // Work directories have an extension. A mount is never emptied, only taken away.
             let removed = match path.extension() {
                 Some(_) => std::fs::remove_dir_all(&path),
-                None => std::fs::remove_dir(&path),
+                None => std::fs::remove_dir(&path).or_else(|_| {
+                    let _ = Command::new("umount").arg("--lazy").arg(&path).output();
+                    std::fs::remove_dir(&path)
+                }),
             };
             removed.map_err(RunError::io(format!("remove {}", path.display())))?;
         }
@@ -106,6 +111,24 @@ impl Drop for Lab {
         }
         let _ = self.clear_runtime();
         let _ = std::fs::remove_dir(&self.runtime);
+    }
+}
+
+/// Takes the lock, if need be from a run that was killed and does not get away.
+fn lock(home: &Home) -> Result<HomeLock, RunError> {
+    let give_up = Instant::now() + DYING;
+    loop {
+        match home.lock() {
+            Ok(lock) => return Ok(lock),
+            Err(HomeError::Served { home: served, pid }) => {
+                let dying = release_dying(home).map_err(RunError::io("look at a run that was killed"))?;
+                if !dying || Instant::now() > give_up {
+                    return Err(RunError::Busy { home: served, pid });
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(other) => return Err(RunError::Home(other)),
+        }
     }
 }
 

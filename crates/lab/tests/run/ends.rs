@@ -175,11 +175,12 @@ fn a_run_that_is_killed_at_any_step_is_cleared() {
         let mut victim = victim::spawn(&bench, "ends::a_run_that_is_killed_at_any_step_is_cleared");
         let lines = std::io::BufRead::lines(std::io::BufReader::new(victim.stdout.take().unwrap()));
         lines.map(Result::unwrap).find(|line| line.contains(step)).unwrap();
-        victim.kill().unwrap();
-        victim.wait().unwrap();
         let servers = servers_of(&bench.home());
+        victim.kill().unwrap();
         let began = Instant::now();
         let kept = run::list_prepared(&bench.home()).unwrap();
+        // Not before: where it waits for a volume of its own, it ends no sooner than it is cleared.
+        victim.wait().unwrap();
         assert!(!servers.iter().any(|pid| is_running(pid)), "{step}: {servers:?}");
         println!("{step}: cleared in {:?}, {} snapshots", began.elapsed(), kept.len());
         assert_eq!(left_of(&bench.home()), Vec::<String>::new(), "{step}");
@@ -198,10 +199,11 @@ fn what_a_killed_run_leaves_is_cleared_by_the_next_one() {
     let mut victim = victim::spawn(&bench, "ends::what_a_killed_run_leaves_is_cleared_by_the_next_one");
     let lines = std::io::BufRead::lines(std::io::BufReader::new(victim.stdout.take().unwrap()));
     lines.map(Result::unwrap).find(|line| line.contains("Measuring")).unwrap();
+    let servers = servers_of(&bench.home());
+    assert_eq!(servers.len(), 1);
     victim.kill().unwrap();
-    victim.wait().unwrap();
-    let (left, servers) = (left_of(&bench.home()), servers_of(&bench.home()));
-    assert!(left.len() > 1 && servers.len() == 1, "the kill came in the middle of a trial: {left:?}");
+    let left = left_of(&bench.home());
+    assert!(left.len() > 1, "the kill came in the middle of a trial: {left:?}");
     let cleared = Mutex::new(Vec::new());
     let mut tell = |event: Event| {
         if let Event::Cleared { what } = event {
@@ -209,9 +211,10 @@ fn what_a_killed_run_leaves_is_cleared_by_the_next_one() {
         }
     };
     let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut tell).unwrap();
+    victim.wait().unwrap();
     assert!(!servers.iter().any(|pid| is_running(pid)), "{servers:?}");
     let cleared = cleared.into_inner().unwrap();
-    for kind in ["server ", "mount", "loop device", "FUSE", "volume trial-"] {
+    for kind in ["mount", "loop device", "FUSE", "volume trial-"] {
         assert!(cleared.iter().any(|what| what.contains(kind)), "no {kind} in {cleared:?}");
     }
     assert_eq!(run.trials.len(), 2);
