@@ -103,7 +103,7 @@ fn words(phase: Phase) -> &'static str {
         Phase::Staging => "cloning the data and attaching volumes",
         Phase::Starting => "starting the server",
         Phase::Reading => "reading the tables, without limits",
-        Phase::Unthrottled => "running the load without limits, to its working state",
+        Phase::LeadIn => "leading in on multiplied limits, to the working state",
         Phase::Settling => "settling on the volumes' limits",
         Phase::Measuring => "measuring",
         Phase::Clearing => "throwing the volumes away",
@@ -114,7 +114,7 @@ fn second(trial: &Progress, tick: &Tick) -> String {
     let phase = match tick.phase {
         Phase::Measuring => format!("measuring {:.0} of {} s", tick.t_s.max(0.0), tick.measure_s),
         Phase::Settling => "settling".to_owned(),
-        _ => "without limits".to_owned(),
+        _ => "leading in".to_owned(),
     };
     let credits = tick.credits.map(|share| format!(", credits {:.1}%", share * 100.0)).unwrap_or_default();
     let eta = trial.eta_s.map(|eta| format!("; {} left", span(eta))).unwrap_or_default();

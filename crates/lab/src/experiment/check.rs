@@ -290,6 +290,6 @@ pub fn estimate(experiment: &Experiment) -> Duration {
 fn trial_estimate(experiment: &Experiment) -> Duration {
     let warmup = experiment.warmup;
     let read = if warmup.read_tables { data_bytes(experiment.data) / READ_BYTES_PER_SECOND } else { 0 };
-    let load = warmup.unthrottled_s + warmup.settle_s + experiment.trial.measure_s;
+    let load = warmup.lead_in_s + warmup.settle_s + experiment.trial.measure_s;
     Duration::from_secs(TRIAL_OVERHEAD_S + read + u64::from(load))
 }

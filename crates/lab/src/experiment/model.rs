@@ -75,8 +75,13 @@ pub struct TrialPlan {
 pub struct WarmupPlan {
     /// Whether all tables are read through once, on a volume without limits.
     pub read_tables: bool,
-    /// How long the load runs on a volume without limits, s: fills the redo log and the dirty pages.
-    pub unthrottled_s: u32,
+    /// How long the load runs before that on volumes whose limits are multiplied, s: in that time the
+    /// redo log and the dirty pages come as far as in [`Self::lead_in_speed`] times as long on the
+    /// real ones.
+    pub lead_in_s: u32,
+    /// By which the limits are multiplied for it, 1 to 100. Without any limits, a full redo log would be
+    /// written back at once, and for minutes all pages would come due together.
+    pub lead_in_speed: u32,
     /// How long the load runs on the real limits before measuring, s.
     pub settle_s: u32,
 }

@@ -49,7 +49,8 @@ pub(super) fn warmup(root: &Table) -> Result<WarmupPlan, ExperimentError> {
     let section = Section::of(root, "warmup")?;
     Ok(WarmupPlan {
         read_tables: section.switch("read_tables", true)?,
-        unthrottled_s: section.duration("unthrottled", 10, 0..=LONGEST_WARMUP_S)?,
+        lead_in_s: section.duration("lead_in", 10, 0..=LONGEST_WARMUP_S)?,
+        lead_in_speed: section.whole("lead_in_speed", 4, 1..=100)?,
         settle_s: section.duration("settle", 5, 0..=LONGEST_WARMUP_S)?,
     })
 }

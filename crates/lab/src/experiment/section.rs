@@ -19,7 +19,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 7] = [
     ("volumes", &["data", "redo", "binlog", "undo", "tmp"]),
     ("load", LOAD),
     ("trial", &["repeats", "measure"]),
-    ("warmup", &["read_tables", "unthrottled", "settle"]),
+    ("warmup", &["read_tables", "lead_in", "lead_in_speed", "settle"]),
     ("batch", &["sql", "start", "end", "connections"]),
 ];
 

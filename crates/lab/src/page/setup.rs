@@ -119,9 +119,9 @@ fn warmup(page: &Page) -> String {
     if warmup.read_tables {
         steps.push("all tables read through once".into());
     }
-    if warmup.unthrottled_s > 0 {
-        let time = words::span(f64::from(warmup.unthrottled_s));
-        steps.push(format!("{time} of the load on a volume without limits"));
+    if warmup.lead_in_s > 0 {
+        let time = words::span(f64::from(warmup.lead_in_s));
+        steps.push(format!("{time} of the load on {} times the limits", warmup.lead_in_speed));
     }
     if warmup.settle_s > 0 {
         steps.push(format!("{} on the real limits", words::span(f64::from(warmup.settle_s))));

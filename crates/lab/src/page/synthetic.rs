@@ -203,7 +203,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
         scale: "1/8 of nothing".into(),
         data: DataPlan { tables: 1, rows: 1_250_000, aged: true },
         trial: TrialPlan { repeats, measure_s: seconds },
-        warmup: WarmupPlan { read_tables: true, unthrottled_s: 20, settle_s: 5 },
+        warmup: WarmupPlan { read_tables: true, lead_in_s: 20, lead_in_speed: 4, settle_s: 5 },
         arms: shapes.iter().map(arm).collect(),
         comparisons: (1..shapes.len())
             .map(|arm| Comparison { axis: "setup".into(), arm, baseline: 0 })

@@ -92,8 +92,8 @@ pub enum Phase {
     Starting,
     /// Reading the tables through, without limits.
     Reading,
-    /// Running the load without limits.
-    Unthrottled,
+    /// Running the load on multiplied limits.
+    LeadIn,
     /// Running the load on the volumes' limits, before the measurement.
     Settling,
     /// Measuring.

@@ -24,7 +24,7 @@ use super::warm;
 use crate::experiment::{CheckedArm, DATA_SEED, Experiment, Role};
 
 /// Version of what this module makes. Data made otherwise are made again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Key of [`Meta`] in a snapshot's metadata.
 const META: &str = "lab";
 /// The volume that data are prepared on has at most this size, unless they need more; clones are
@@ -292,7 +292,7 @@ impl Maker<'_> {
         let options = PrepareOptions {
             workload: None,
             schema: Schema { tables: data.tables, table_size: data.rows, ..Schema::default() },
-            distribution: ebbtide_load::Distribution::default(),
+            distribution: ebbtide_load::Distribution::Uniform,
             seed: DATA_SEED,
             threads: proc::cpus().clamp(2, 8),
         };

@@ -236,6 +236,14 @@ impl<'a> Stage<'a> {
         }
     }
 
+    /// Switches the limits of all volumes on, multiplied.
+    fn lead_in(&self, setting: &Setting<'_>) -> Result<(), StageError> {
+        let speed = setting.experiment.warmup.lead_in_speed;
+        self.volumes
+            .iter()
+            .try_for_each(|(role, volume)| volume.lead_in(&setting.checked.volumes[role], speed))
+    }
+
     /// Switches the limits of all volumes on, and those of their instance.
     fn limit(&self, setting: &Setting<'_>) -> Result<(), StageError> {
         let instance = setting.checked.instance.as_ref();
@@ -322,7 +330,7 @@ impl Setting<'_> {
             connections: plan.connections,
             arrival: plan.arrival,
             duration: Some(Duration::from_secs(self.experiment.trial.measure_s.into())),
-            warmup_s: warmup.unthrottled_s + warmup.settle_s,
+            warmup_s: warmup.lead_in_s + warmup.settle_s,
             grace: Some(GRACE),
             ..ebbtide_load::RunOptions::new(plan.workload)
         }
@@ -403,9 +411,9 @@ impl<'a> Load<'a> {
     /// With no time before the limits, they are on from the first transaction.
     fn begin(&mut self) -> Result<(), StageError> {
         let warmup = self.setting.experiment.warmup;
-        if warmup.unthrottled_s > 0 {
-            self.setting.phase(Phase::Unthrottled);
-            return Ok(());
+        if warmup.lead_in_s > 0 {
+            self.setting.phase(Phase::LeadIn);
+            return self.stage.lead_in(self.setting);
         }
         self.stage.limit(self.setting)?;
         self.limited = true;
@@ -473,9 +481,7 @@ impl<'a> Load<'a> {
         let warmup = &self.setting.experiment.warmup;
         let phase = match sample.warmup {
             false => Phase::Measuring,
-            true if sample.t_s <= -f64::from(warmup.settle_s) + 0.5 && warmup.unthrottled_s > 0 => {
-                Phase::Unthrottled
-            }
+            true if sample.t_s <= -f64::from(warmup.settle_s) + 0.5 && warmup.lead_in_s > 0 => Phase::LeadIn,
             true => Phase::Settling,
         };
         let volumes = || second.volumes.values();

@@ -9,7 +9,7 @@ use ebbtide_device::engine::LiveVolume;
 use ebbtide_device::host::{AttachRequest, Attachment, Detached, Export, FsType, HostError, MountRequest};
 use ebbtide_device::store::StoreError;
 use ebbtide_volume::{
-    Accounting, Array, AtomicUnit, Durability, Instance, Limits, Merge, Nanos, ServiceTimes,
+    Accounting, Array, AtomicUnit, Durability, Instance, Limits, Merge, Nanos, RateLimit, ServiceTimes,
 };
 use parking_lot::Mutex;
 
@@ -64,6 +64,24 @@ pub(super) fn without_limits(real: &Resolved, now: Nanos) -> Array {
         ..limits.clone()
     };
     Array::striped(real.members.iter().map(free).collect(), real.chunk_bytes, now)
+        .expect("the limits were checked with the real ones")
+}
+
+/// A volume's physics with its limits multiplied, and without its service times.
+fn hastened(real: &Resolved, by: u32, now: Nanos) -> Array {
+    let rate = |limit: RateLimit| RateLimit {
+        rate: limit.rate.saturating_mul(by.into()),
+        ceiling: limit.ceiling.saturating_mul(by.into()),
+        allowance: limit.allowance.saturating_mul(by.into()),
+        credits: limit.credits.saturating_mul(by.into()),
+    };
+    let faster = |limits: &Limits| Limits {
+        iops: limits.iops.map(rate),
+        throughput: limits.throughput.map(rate),
+        service: ServiceTimes::instant(),
+        ..limits.clone()
+    };
+    Array::striped(real.members.iter().map(faster).collect(), real.chunk_bytes, now)
         .expect("the limits were checked with the real ones")
 }
 
@@ -141,6 +159,13 @@ impl<'a> LabVolume<'a> {
     /// Where it is mounted.
     pub(super) fn dir(&self) -> &Path {
         self.attachment().info().mount.as_deref().expect("every volume of the lab is mounted")
+    }
+
+    /// Switches the limits on, multiplied.
+    pub(super) fn lead_in(&self, real: &Resolved, speed: u32) -> Result<(), StageError> {
+        let live = self.live();
+        live.replace_model(hastened(real, speed, live.now()), None).map_err(HostError::from)?;
+        Ok(())
     }
 
     /// Switches the limits on.

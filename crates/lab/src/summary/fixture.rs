@@ -38,7 +38,7 @@ pub(crate) fn experiment(names: &[&str]) -> Experiment {
         scale: String::new(),
         data: DataPlan { tables: 1, rows: 1000, aged: false },
         trial: TrialPlan { repeats: 3, measure_s: 60 },
-        warmup: WarmupPlan { read_tables: true, unthrottled_s: 0, settle_s: 0 },
+        warmup: WarmupPlan { read_tables: true, lead_in_s: 0, lead_in_speed: 4, settle_s: 0 },
         arms: names.iter().enumerate().map(arm).collect(),
         comparisons: (1..names.len())
             .map(|arm| Comparison { axis: "volume".to_owned(), arm, baseline: 0 })

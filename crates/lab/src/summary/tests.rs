@@ -133,7 +133,7 @@ fn bursting(arm: &str) -> Vec<Trial> {
     set(&mut trials, |place, second| {
         let volume = second.volumes.get_mut(&Role::Data).unwrap();
         let left = 1.0 - f64::from(u32::try_from(place).unwrap()) / 30.0;
-        volume.credits = Some(left.max(0.001));
+        volume.credits = Some(left.max(0.0));
         if place >= 30 {
             second.load.tps *= 0.1;
         } else {

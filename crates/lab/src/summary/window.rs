@@ -11,10 +11,10 @@ use crate::stats::{level_changes, series, trend, warm_up};
 use ebbtide_load::Arrival;
 
 /// Credits are gone at this share of the bucket: what is left is what flows in from second to second.
-const GONE: f64 = 0.005;
+const GONE: f64 = 0.0002;
 
 /// They are back at this share.
-const BACK: f64 = 0.02;
+const BACK: f64 = 0.001;
 
 /// From this share of a second on a limit holds a volume.
 const HELD: f64 = 0.8;

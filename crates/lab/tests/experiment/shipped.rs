@@ -48,13 +48,13 @@ fn every_shipped_experiment_compares_something() {
 }
 
 #[test]
-fn the_demo_is_two_arms_and_takes_less_than_five_minutes() {
+fn the_demo_is_two_arms_and_takes_less_than_six_minutes() {
     let [full, quick] = both_forms("tuned-vs-default");
     assert_eq!(full.arms.len(), 8);
     assert_eq!(names(&quick), ["default / gp2 / writes", "tuned / gp2 / writes"]);
     assert!(quick.trial.repeats >= 2, "one trial has no interval");
     let estimate = experiment::estimate(&quick);
-    assert!(estimate < Duration::from_secs(300), "{estimate:?}");
+    assert!(estimate < Duration::from_secs(360), "{estimate:?}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ measure = "10s"
 
 [warmup]
 read_tables = true
-unthrottled = "1s"
+lead_in = "1s"
 settle = "1s"
 
 [arms.one.settings]

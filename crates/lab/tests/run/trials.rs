@@ -78,8 +78,8 @@ fn limits_hold_from_the_settling_on_and_logs_and_a_batch_job_have_their_places()
     let run = bench.run(&text, false, &Cancel::default(), &mut tell).unwrap();
     let ticks = ticks.into_inner().unwrap();
     let phases: Vec<Phase> = ticks.iter().take(6).map(|(_, tick)| tick.phase).collect();
-    use Phase::{Measuring, Settling, Unthrottled};
-    assert_eq!(phases, [Unthrottled, Settling, Measuring, Measuring, Measuring, Measuring]);
+    use Phase::{LeadIn, Measuring, Settling};
+    assert_eq!(phases, [LeadIn, Settling, Measuring, Measuring, Measuring, Measuring]);
     assert!(ticks[0].1.credits.is_none() && ticks[1].1.credits.is_some(), "{ticks:?}");
     for trial in &run.trials {
         show(trial);
