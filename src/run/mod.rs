@@ -16,7 +16,7 @@ use ebbtide_catalog::Catalog;
 use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides};
 use ebbtide_lab::record::Run;
-use ebbtide_lab::results::Store;
+use ebbtide_lab::results::{ResultsError, Store};
 use ebbtide_lab::run::{self as lab, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
 use ebbtide_load::Cancel;
@@ -49,7 +49,13 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
         write(&text_of(name)?)?;
         return Ok(Exit::Clean);
     }
-    let experiment = experiment::load(name, &overrides(args)?).map_err(refuse_experiment)?;
+    let mut overrides = overrides(args)?;
+    if let (true, Some(out), None) = (args.resume, &args.out, args.seed) {
+        // The trials that are left belong to the run that was begun.
+        overrides.seed =
+            Some(Store::open(out).and_then(|store| store.run()).map_err(refuse_results)?.experiment.seed);
+    }
+    let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
     let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
     let catalog = catalog(place)?;
     if args.check {
@@ -60,7 +66,7 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
         out: args.out.clone().unwrap_or_else(|| directory_for(&experiment)),
         resume: args.resume,
         over_limit: args.over_limit,
-        command: command(name, args, experiment.seed),
+        command: command(name, args, place, experiment.seed),
         ebbtide: env!("CARGO_PKG_VERSION").to_owned(),
         server,
         catalog,
@@ -83,6 +89,10 @@ fn measure(experiment: Experiment, options: RunOptions, json: bool) -> anyhow::R
         Err(error @ RunError::Cancelled { done, .. }) if done > 0 => {
             (Store::open(&out).and_then(|store| store.run()).map_err(refuse_results)?, Some(error))
         }
+        Err(error @ RunError::Cancelled { .. }) => {
+            eprintln!("{error}: nothing was measured");
+            return Ok(Exit::Finding);
+        }
         Err(error) => return Err(refuse_run(error)),
     };
     let summary = summarize(&record);
@@ -96,10 +106,10 @@ fn measure(experiment: Experiment, options: RunOptions, json: bool) -> anyhow::R
     } else {
         line(&text::verdict(&record, &summary, &report));
     }
-    if let Some(error) = cancelled {
-        return Err(refuse_run(error));
+    if let Some(error) = &cancelled {
+        eprintln!("{error}: {}", error.hint().unwrap_or_default());
     }
-    Ok(if text::all_measured(&summary) { Exit::Clean } else { Exit::Finding })
+    Ok(if cancelled.is_none() && text::all_measured(&summary) { Exit::Clean } else { Exit::Finding })
 }
 
 /// Writes the report whole or not at all, and answers with where it lies.
@@ -230,8 +240,9 @@ fn directory_for(experiment: &Experiment) -> PathBuf {
 }
 
 /// The command that makes the same run again: all that was given, and the seed.
-fn command(name: &str, args: &RunArgs, seed: u64) -> String {
+fn command(name: &str, args: &RunArgs, place: &Place, seed: u64) -> String {
     let mut words = vec!["ebbtide run".to_owned(), quoted(name)];
+    words.push(format!("--home {}", quoted(&place.path().display().to_string())));
     let mut add = |option: &str, value: &str| words.push(format!("{option} {}", quoted(value)));
     args.set.iter().for_each(|set| add("--set", set));
     args.volume.iter().for_each(|spec| add("--volume", spec));
@@ -260,12 +271,21 @@ fn quoted(word: &str) -> String {
 /// what it left.
 fn cancel_on_signals() -> anyhow::Result<Cancel> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    let signals = [SIGINT, SIGTERM].into_iter().chain((!hangup_is_ignored()).then_some(SIGHUP));
+    for signal in signals {
         let die = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));
         die.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
             .context("cannot watch for signals")?;
     }
     Ok(Cancel::from(flag))
+}
+
+/// Whether this process was started to outlive its terminal, as `nohup` does.
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (SIGHUP - 1)) != 0
 }
 
 fn refuse_experiment(error: ExperimentError) -> anyhow::Error {
@@ -280,28 +300,27 @@ fn refuse_experiment(error: ExperimentError) -> anyhow::Error {
 }
 
 fn refuse_server(error: ServerError) -> anyhow::Error {
-    let message = error.to_string();
-    let refusal =
-        if error.is_environment() { Refusal::environment(message) } else { Refusal::usage(message) };
-    let refusal = match error.hint() {
-        Some(hint) => refusal.hint(hint),
-        None => refusal,
-    };
-    anyhow::Error::new(error).context(refusal)
+    let (environment, hint) = (error.is_environment(), error.hint().map(str::to_owned));
+    refuse(error, environment, hint)
 }
 
-fn refuse_results(error: ebbtide_lab::results::ResultsError) -> anyhow::Error {
-    let refusal = Refusal::environment(error.to_string());
-    anyhow::Error::new(error).context(refusal)
+fn refuse_results(error: ResultsError) -> anyhow::Error {
+    let (environment, hint) = (error.is_environment(), error.hint().map(str::to_owned));
+    refuse(error, environment, hint)
 }
 
 fn refuse_run(error: RunError) -> anyhow::Error {
+    let (environment, hint) = (error.is_environment(), error.hint());
+    refuse(error, environment, hint)
+}
+
+/// An error with its exit code and what to do.
+fn refuse(
+    error: impl std::error::Error + Send + Sync + 'static,
+    environment: bool,
+    hint: Option<String>,
+) -> anyhow::Error {
     let message = error.to_string();
-    let refusal =
-        if error.is_environment() { Refusal::environment(message) } else { Refusal::usage(message) };
-    let refusal = match error.hint() {
-        Some(hint) => refusal.hint(hint),
-        None => refusal,
-    };
-    anyhow::Error::new(error).context(refusal)
+    let refusal = if environment { Refusal::environment(message) } else { Refusal::usage(message) };
+    anyhow::Error::new(error).context(Refusal { hint, ..refusal })
 }

@@ -50,8 +50,9 @@ impl Status {
     fn show(&mut self, text: &str, plain: &str) {
         if self.terminal {
             self.shown = true;
+            let line: String = text.chars().take(columns()).collect();
             // A terminal that is gone is no reason to stop.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
+            let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
         } else if !plain.is_empty() && self.said != plain {
             plain.clone_into(&mut self.said);
             self.say(plain);
@@ -79,6 +80,12 @@ impl Drop for Status {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// What fits on one line of the terminal: a line that wraps could not be written over.
+fn columns() -> usize {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    size.map_or(80, |size| usize::from(size.ws_col).max(20)) - 1
 }
 
 fn preparing(what: &str, share: Option<f64>) -> String {

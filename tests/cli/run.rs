@@ -66,6 +66,15 @@ fn a_check_says_what_would_run_in_the_servers_words_and_runs_nothing() {
 }
 
 #[test]
+fn a_run_that_was_never_begun_cannot_be_resumed() {
+    let home = Home::new();
+    let out = home.beside("out");
+    home.run(&["run", "same-twice", "--resume", "--out", out.to_str().unwrap()])
+        .refused(2, &["out", "holds no results", "without --resume"]);
+    assert!(!out.exists(), "asking for results makes none");
+}
+
+#[test]
 fn without_runs_there_is_no_prepared_data_to_list_or_delete() {
     let home = Home::new();
     assert_eq!(home.run(&["run", "--prepared"]).ok().line(), "no prepared data");

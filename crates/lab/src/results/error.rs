@@ -67,3 +67,23 @@ pub enum ResultsError {
         what: String,
     },
 }
+
+impl ResultsError {
+    /// Whether the machine is the reason, rather than the request.
+    #[must_use]
+    pub const fn is_environment(&self) -> bool {
+        !matches!(self, Self::Exists { .. } | Self::Missing { .. } | Self::Different { .. })
+    }
+
+    /// What to do about it, where that is known.
+    #[must_use]
+    pub const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Missing { .. } => Some("without --resume a run begins anew"),
+            Self::Different { .. } => Some(
+                "go on with the same file, options, server and program, or begin anew in another directory",
+            ),
+            _ => None,
+        }
+    }
+}

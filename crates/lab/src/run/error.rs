@@ -109,6 +109,7 @@ impl RunError {
                 "free space there, take fewer rows, delete prepared data that nothing needs, or name another home"
             }
             Self::NoMemory { .. } => "give the instance less memory with --set",
+            Self::Results(error) => return error.hint().map(str::to_owned),
             Self::Cancelled { .. } => "--resume goes on with the trials that are missing",
             _ => return None,
         };
@@ -118,7 +119,11 @@ impl RunError {
     /// Whether the machine is the reason, rather than the request.
     #[must_use]
     pub fn is_environment(&self) -> bool {
-        !matches!(self, Self::Experiment(_) | Self::Results(_) | Self::Cancelled { .. })
+        match self {
+            Self::Experiment(_) => false,
+            Self::Results(error) => error.is_environment(),
+            _ => true,
+        }
     }
 }
 

@@ -382,7 +382,11 @@ impl<'a> Load<'a> {
             let job = batch.map(|batch| batch::start(scope, batch, tables, &target, &beat)).transpose();
             let loaded = match &job {
                 Ok(_) => self.load(&target, &server, asked, ask, &beat),
-                Err(_) => Err(StageError::Cancelled),
+                Err(_) => {
+                    // Whoever answers waits for questions as long as someone can ask.
+                    drop(ask);
+                    Err(StageError::Cancelled)
+                }
             };
             // The server's end is that of everything that still waits for it.
             let words = LastWords::of(&server);

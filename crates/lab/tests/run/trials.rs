@@ -80,7 +80,8 @@ fn limits_hold_from_the_settling_on_and_logs_and_a_batch_job_have_their_places()
     let phases: Vec<Phase> = ticks.iter().take(6).map(|(_, tick)| tick.phase).collect();
     use Phase::{LeadIn, Measuring, Settling};
     assert_eq!(phases, [LeadIn, Settling, Measuring, Measuring, Measuring, Measuring]);
-    assert!(ticks[0].1.credits.is_none() && ticks[1].1.credits.is_some(), "{ticks:?}");
+    let credits = |tick: usize| ticks[tick].1.credits.unwrap();
+    assert!(credits(0) > 0.5 && credits(1) < 0.01, "full while leading in, and then the spec's: {ticks:?}");
     for trial in &run.trials {
         show(trial);
         for second in &trial.seconds {
