@@ -392,6 +392,7 @@ impl<'a> Load<'a> {
             let words = LastWords::of(&server);
             let (volumes, full) = (stage.ends(), stage.full());
             beat.end();
+            asked.end();
             if let Err(error) = server.kill() {
                 tracing::error!(%error, "a server did not end");
             }

@@ -6,7 +6,7 @@
 //! nobody else's sample; a second that it did not answer in time for has no server figures.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -159,11 +159,18 @@ impl<'a> Watch<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     cost_ns: AtomicU64,
+    /// The server is about to be killed: no answer is missed from then on.
+    over: AtomicBool,
 }
 
 impl Asked {
     fn cost_s(&self) -> f64 {
         self.cost_ns.load(Ordering::Relaxed) as f64 / 1e9
+    }
+
+    /// Nobody is asked any more.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Release);
     }
 
     /// Asks the server at each tick until there are no more, or the server is gone. Ticks that came
@@ -176,8 +183,10 @@ impl Asked {
             }
             match sampler.sample() {
                 Ok(counters) => answers.by_tick.push((tick, counters)),
+                Err(_) if self.over.load(Ordering::Acquire) => break,
                 Err(error) => {
-                    answers.lost = Some(error.to_string());
+                    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+                    answers.lost = Some(format!("{error}{}", cause.unwrap_or_default()));
                     break;
                 }
             }
