@@ -1,6 +1,6 @@
 //! Memory cgroups, version 1 and 2: a group of our own that bounds a server and its page cache.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -78,14 +78,18 @@ impl Cgroup {
     /// Makes the group and sets its limit.
     pub(crate) fn make(&self, limit_bytes: u64) -> io::Result<()> {
         std::fs::create_dir(&self.dir)?;
+        self.limit(limit_bytes)
+    }
+
+    fn limit(&self, limit_bytes: u64) -> io::Result<()> {
         let names = self.interface.names();
-        std::fs::write(self.dir.join(names.limit), limit_bytes.to_string())?;
+        set(&self.dir.join(names.limit), limit_bytes)?;
         // An instance has no swap. Kernels that do not account it have no such file.
         let swap = match self.interface {
             Interface::V1 => limit_bytes,
             Interface::V2 => 0,
         };
-        match std::fs::write(self.dir.join(names.swap), swap.to_string()) {
+        match set(&self.dir.join(names.swap), swap) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -137,6 +141,13 @@ impl Cgroup {
             }
         }
     }
+}
+
+/// Writes a number to a file that the kernel shows. One that is missing stays so: asked to create a file,
+/// a cgroup's file system says that permission is denied, and not that there is none.
+fn set(file: &Path, number: u64) -> io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().write(true).open(file)?;
+    file.write_all(number.to_string().as_bytes())
 }
 
 /// The number after a key in a file of `key number` lines.
@@ -274,10 +285,13 @@ mod tests {
     #[test]
     fn a_group_of_version_2_is_limited_and_read_by_its_files() {
         let root = tempfile::tempdir().unwrap();
-        let group = Cgroup { dir: root.path().join("g"), interface: Interface::V2 };
-        group.make(64 << 20).unwrap();
+        let group = Cgroup { dir: root.path().to_owned(), interface: Interface::V2 };
         let write = |file: &str, text: &str| std::fs::write(group.dir.join(file), text).unwrap();
-        assert_eq!(std::fs::read_to_string(group.dir.join("memory.max")).unwrap(), "67108864");
+        let read = |file: &str| std::fs::read_to_string(group.dir.join(file)).unwrap();
+        write("memory.max", "");
+        write("memory.swap.max", "");
+        group.limit(64 << 20).unwrap();
+        assert_eq!((read("memory.max"), read("memory.swap.max")), ("67108864".into(), "0".into()));
         write("memory.current", "5000\n");
         write("memory.peak", "6000\n");
         write("memory.stat", "anon 1\nfile 4096\nfile_mapped 7\n");
@@ -285,5 +299,18 @@ mod tests {
         let expected = MemoryUse { bytes: 5000, peak_bytes: 6000, page_cache_bytes: 4096 };
         assert_eq!(group.usage(), expected);
         assert_eq!(group.kills(), 1);
+    }
+
+    #[test]
+    fn without_swap_accounting_memory_alone_is_limited_and_no_file_is_made() {
+        let root = tempfile::tempdir().unwrap();
+        let group = Cgroup { dir: root.path().to_owned(), interface: Interface::V1 };
+        let error = group.limit(64 << 20).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound, "a group without a limit is none");
+        std::fs::write(root.path().join("memory.limit_in_bytes"), "").unwrap();
+        group.limit(64 << 20).unwrap();
+        let files: Vec<_> =
+            std::fs::read_dir(root.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        assert_eq!(files, ["memory.limit_in_bytes"]);
     }
 }
