@@ -20,6 +20,10 @@ use super::proc::{self, MachineTime};
 use crate::experiment::Role;
 use crate::record::{HostSecond, LimitShares, LoadSecond, Second, VolumeSecond};
 
+/// Two looks that are less than this share of a sample's length apart show no rate: counters of
+/// processor time have steps of 10 ms.
+const SHORTEST_SPAN: f64 = 0.5;
+
 /// Everything that is looked at, at one moment.
 #[derive(Debug)]
 struct Moment {
@@ -35,6 +39,72 @@ struct Moment {
     cost_s: f64,
 }
 
+impl Moment {
+    fn empty(at: Instant) -> Self {
+        Self {
+            at,
+            volumes: Vec::new(),
+            server_cpu: Duration::ZERO,
+            machine: MachineTime::default(),
+            load_s: 0.0,
+            own_s: 0.0,
+            cost_s: 0.0,
+        }
+    }
+}
+
+/// What happened between two moments, as rates.
+#[derive(Debug, Default)]
+struct Seen {
+    volumes: Vec<VolumeSecond>,
+    host: HostSecond,
+    /// Processors that neither the server nor this process kept busy.
+    foreign_cpus: f64,
+}
+
+impl Seen {
+    fn between(before: &Moment, now: &Moment) -> Self {
+        let span_s = now.at.duration_since(before.at).as_secs_f64().max(1e-6);
+        let host = HostSecond {
+            server_cpus: now.server_cpu.saturating_sub(before.server_cpu).as_secs_f64() / span_s,
+            load_cpus: (now.load_s - before.load_s) / span_s,
+            busy_cpus: (now.machine.busy_s - before.machine.busy_s) / span_s,
+            steal_cpus: (now.machine.steal_s - before.machine.steal_s) / span_s,
+            sampler_cpus: (now.cost_s - before.cost_s) / span_s,
+            ..HostSecond::default()
+        };
+        let own = (now.own_s - before.own_s) / span_s;
+        let volumes = before.volumes.iter().zip(&now.volumes);
+        Self {
+            volumes: volumes.map(|(a, b)| volume_second(a, b)).collect(),
+            foreign_cpus: (host.busy_cpus - host.server_cpus - own).max(0.0),
+            host,
+        }
+    }
+}
+
+/// The last look, and what it showed.
+#[derive(Debug)]
+struct Course {
+    before: Moment,
+    seen: Seen,
+}
+
+impl Course {
+    /// Whether enough time has passed since the last look for another one to show a rate.
+    ///
+    /// After this machine stood still the load tells all that it missed at once: what the first of
+    /// these seconds shows is the mean over all of them, and holds for the others too.
+    fn is_due(&self, at: Instant, length_s: f64) -> bool {
+        at.duration_since(self.before.at).as_secs_f64() >= SHORTEST_SPAN * length_s
+    }
+
+    fn reach(&mut self, now: Moment) {
+        self.seen = Seen::between(&self.before, &now);
+        self.before = now;
+    }
+}
+
 /// Makes seconds of moments.
 #[derive(Debug)]
 pub(super) struct Watch<'a> {
@@ -46,7 +116,7 @@ pub(super) struct Watch<'a> {
     threads: BTreeMap<u32, f64>,
     /// Processor time of everybody else in each measured second, processors.
     foreign: Vec<f64>,
-    before: Moment,
+    course: Course,
     /// What sampling took on the thread that the load tells its seconds on, s.
     cost_here_s: f64,
     asked: &'a Asked,
@@ -63,61 +133,49 @@ impl<'a> Watch<'a> {
         ask: mpsc::Sender<usize>,
     ) -> Self {
         let others = proc::thread_times_s().into_keys().collect();
-        let before = Moment {
-            at: Instant::now(),
-            volumes: Vec::new(),
-            server_cpu: Duration::ZERO,
-            machine: MachineTime::default(),
-            load_s: 0.0,
-            own_s: 0.0,
-            cost_s: 0.0,
-        };
+        let course = Course { before: Moment::empty(Instant::now()), seen: Seen::default() };
         let mut watch = Self {
             volumes,
             server,
             others,
             threads: BTreeMap::new(),
             foreign: Vec::new(),
-            before,
+            course,
             cost_here_s: 0.0,
             asked,
             ask,
             ticks: 0,
         };
-        watch.before = watch.look();
+        watch.course.before = watch.look();
         watch
     }
 
     /// The second that has just ended. The server's figures are added by [`Asked::fill`].
     pub(super) fn second(&mut self, sample: &Sample) -> Second {
         let cpu = proc::thread_time_s();
-        // The thread that asks may be gone with its server.
-        let _ = self.ask.send(self.ticks);
+        if self.course.is_due(Instant::now(), sample.length_s) {
+            // The thread that asks may be gone with its server.
+            let _ = self.ask.send(self.ticks);
+            let now = self.look();
+            self.course.reach(now);
+        }
         self.ticks += 1;
-        let now = self.look();
-        let before = std::mem::replace(&mut self.before, now);
-        let now = &self.before;
-        let span_s = now.at.duration_since(before.at).as_secs_f64().max(1e-6);
-        let volumes = self.volumes.iter().zip(before.volumes.iter().zip(&now.volumes));
+        let seen = &self.course.seen;
+        if !sample.warmup {
+            self.foreign.push(seen.foreign_cpus);
+        }
+        let roles = self.volumes.iter().map(|(role, _)| *role);
         let second = Second {
             t_s: sample.t_s,
             load: load_second(sample),
-            volumes: volumes.map(|((role, _), (a, b))| (*role, volume_second(a, b))).collect(),
+            volumes: roles.zip(seen.volumes.iter().copied()).collect(),
             server: None,
             host: HostSecond {
-                server_cpus: now.server_cpu.saturating_sub(before.server_cpu).as_secs_f64() / span_s,
-                load_cpus: (now.load_s - before.load_s) / span_s,
-                busy_cpus: (now.machine.busy_s - before.machine.busy_s) / span_s,
-                steal_cpus: (now.machine.steal_s - before.machine.steal_s) / span_s,
                 memory_bytes: self.server.memory().bytes as f64,
                 pacing_p99_us: self.pacing_p99_us(),
-                sampler_cpus: (now.cost_s - before.cost_s) / span_s,
+                ..seen.host
             },
         };
-        if !sample.warmup {
-            let own = (now.own_s - before.own_s) / span_s;
-            self.foreign.push((second.host.busy_cpus - second.host.server_cpus - own).max(0.0));
-        }
         self.cost_here_s += proc::thread_time_s() - cpu;
         second
     }
@@ -305,6 +363,39 @@ mod tests {
         assert!((second.limits.volume_iops - 0.25).abs() < 1e-9);
         assert!((second.limited - 1.0).abs() < 1e-9, "a share is never more than all of it");
         assert_eq!(second.credits, Some(0.25));
+    }
+
+    /// A machine on which the server keeps one processor busy, and a volume 100 reads a second.
+    fn moment(start: Instant, ms: u64) -> Moment {
+        // Processor time is told in steps of 10 ms.
+        let busy = Duration::from_millis(ms.next_multiple_of(10));
+        let read = OpStats { ops: ms / 10, ..OpStats::default() };
+        Moment {
+            server_cpu: busy,
+            machine: MachineTime { busy_s: busy.as_secs_f64(), ..MachineTime::default() },
+            volumes: vec![Stats { at: Nanos::from_ms(ms), read, ..Stats::default() }],
+            ..Moment::empty(start + Duration::from_millis(ms))
+        }
+    }
+
+    #[test]
+    fn seconds_that_are_told_at_once_share_the_rates_of_the_time_that_they_cover() {
+        let start = Instant::now();
+        let mut course = Course { before: moment(start, 0), seen: Seen::default() };
+        // It stood still from 2.4 to 7.7 s: five seconds are told at once, and the next one early.
+        let mut looked = Vec::new();
+        for ms in [1_000, 2_000, 7_700, 7_701, 7_702, 7_703, 7_704, 8_000, 9_000] {
+            if course.is_due(start + Duration::from_millis(ms), 1.0) {
+                course.reach(moment(start, ms));
+                looked.push(ms);
+            }
+            let host = course.seen.host;
+            assert!((host.server_cpus - 1.0).abs() < 0.02, "{ms} ms: {host:?}");
+            assert!((host.busy_cpus - 1.0).abs() < 0.02, "{ms} ms: {host:?}");
+            assert!((course.seen.volumes[0].read_iops - 100.0).abs() < 2.0, "{ms} ms");
+        }
+        assert_eq!(looked, [1_000, 2_000, 7_700, 9_000]);
+        assert!(course.is_due(start + Duration::from_millis(9_200), 0.2), "the last sample may be short");
     }
 
     #[test]

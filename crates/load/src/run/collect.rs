@@ -138,7 +138,8 @@ impl<'a> Collector<'a> {
             generator: Generator {
                 loops: self.shared.loops,
                 lag: Latency::of(&total.lag),
-                disqualified: disqualified(&Latency::of(&total.lag), &response),
+                disqualified: stood_still(total.told_late)
+                    .or_else(|| disqualified(&Latency::of(&total.lag), &response)),
             },
             client: ClientUse {
                 cpu_s,
@@ -231,6 +232,18 @@ const LAG_FREE_US: f64 = 1_000.0;
 /// Above it, this share of the response time's 99th percentile may be the generator's.
 const LAG_SHARE: f64 = 0.25;
 
+/// A loop wakes at the end of every second. One that comes this late has missed whole seconds: nobody
+/// was there to send or to look.
+fn stood_still(told_late: u64) -> Option<String> {
+    (told_late >= SECOND).then(|| {
+        format!(
+            "this machine or the generator stood still for at least {:.1} s: what was measured then is neither \
+             the load nor the server",
+            seconds(told_late)
+        )
+    })
+}
+
 /// The rule that takes a run out of the comparison.
 fn disqualified(lag: &Latency, response: &Latency) -> Option<String> {
     let allowed = (LAG_SHARE * response.p99_us).max(LAG_FREE_US);
@@ -260,6 +273,16 @@ mod tests {
         assert_eq!(disqualified(&p99(2_000.0), &p99(20_000.0)), None);
         let why = disqualified(&p99(1_900_000.0), &p99(1_900_100.0)).unwrap();
         assert!(why.contains("1900.00 ms late"), "{why}");
+    }
+
+    #[test]
+    fn a_generator_that_missed_whole_seconds_stood_still() {
+        let mut total = Interval::new(false);
+        for told_late in [4_300_000_000, 3_300_000_000, 300_000_000, 20_000] {
+            total.merge(&Interval { told_late, ..Interval::new(false) });
+        }
+        assert!(stood_still(total.told_late).unwrap().contains("at least 4.3 s"));
+        assert_eq!(stood_still(900_000_000), None, "a single second was told late");
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub(super) struct Interval {
     /// Open loop only: in a closed one it equals the response time.
     pub(super) service: Option<Nanos>,
     pub(super) lag: Nanos,
+    /// How long after its end the loop came to tell it, ns.
+    pub(super) told_late: u64,
     /// Transactions that started over a millisecond after they were due.
     pub(super) late: u64,
     pub(super) arrivals: ArrivalCounts,
@@ -32,6 +34,7 @@ impl Interval {
             response: latency::fine(),
             service: open_loop.then(latency::fine),
             lag: latency::fine(),
+            told_late: 0,
             late: 0,
             arrivals: ArrivalCounts::default(),
             ledger_records: 0,
@@ -55,6 +58,7 @@ impl Interval {
     /// Adds the counts; backlog and transactions in flight add up too, as those of several loops do.
     pub(super) fn merge(&mut self, more: &Self) {
         self.totals.add(&more.totals);
+        self.told_late = self.told_late.max(more.told_late);
         latency::merge(&mut self.response, &more.response);
         if let (Some(service), Some(more)) = (&mut self.service, &more.service) {
             latency::merge(service, more);

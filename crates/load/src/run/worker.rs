@@ -272,6 +272,7 @@ impl<'a> Worker<'a> {
     fn end_seconds(&mut self, now: u64) {
         while now >= (self.tick + 1) * SECOND {
             self.gauge();
+            self.interval.told_late = now - (self.tick + 1) * SECOND;
             let interval = std::mem::replace(&mut self.interval, Interval::new(self.schedule.is_some()));
             let message = Message::Second { tick: self.tick, interval: Box::new(interval) };
             // The collector lives as long as we do.
