@@ -49,9 +49,11 @@ impl Sampler {
     /// # Errors
     /// The server's refusal, or a broken connection.
     pub fn sample(&mut self) -> Result<Counters, StatusError> {
-        let at = Instant::now();
         let mut figures = BTreeMap::new();
-        for row in self.session.rows(&self.status)? {
+        let rows = self.session.rows(&self.status)?;
+        // A server that stalls counts until it answers.
+        let at = Instant::now();
+        for row in rows {
             let known = |name: &str| STATUS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
             keep(&mut figures, &row, |name| known(name).map(|(_, figure)| *figure));
         }
