@@ -2,8 +2,8 @@
 
 use super::compare::primary;
 use super::group::Parted;
-use super::model::{Bottleneck, Cause, Note, Summary, Verdict};
-use super::words::{figure, list, percent};
+use super::model::{Bottleneck, Cause, Metric, Note, Summary, Verdict};
+use super::words::{figure, list, percent, time};
 use crate::record::{Outcome, Run, Trial};
 
 /// From this many processors of strangers' work on the machine was busy.
@@ -14,6 +14,9 @@ const STOLEN: f64 = 0.02;
 
 /// A volume that answers later than this is not what it pretends to be, us.
 const PACING_US: f64 = 500.0;
+
+/// From this share of the arrivals on that were never answered, the response times are lower bounds.
+const UNDONE: f64 = 0.01;
 
 /// More of the measured time than this was warm-up.
 const LONG_WARM_UP: f64 = 0.25;
@@ -36,7 +39,7 @@ pub(super) fn notes(run: &Run, arms: &[Parted<'_>], summary: &Summary) -> Vec<No
         }
     }
     for (parted, arm) in arms.iter().zip(&summary.arms) {
-        for text in trials(parted, run).into_iter().chain(steadiness(parted)) {
+        for text in trials(parted, run).into_iter().chain(overload(parted)).chain(steadiness(parted)) {
             say(Some(&arm.name), text);
         }
         if let Some(figures) = &arm.whole {
@@ -59,6 +62,9 @@ pub(super) fn notes(run: &Run, arms: &[Parted<'_>], summary: &Summary) -> Vec<No
                 );
             }
         }
+    }
+    if let Some(text) = lower_bounds(arms, summary) {
+        say(None, text);
     }
     for text in machine(run, summary) {
         say(None, text);
@@ -91,6 +97,70 @@ fn trials(parted: &Parted<'_>, run: &Run) -> Vec<String> {
         _ => {}
     }
     texts
+}
+
+/// What became of the arrivals of an open loop, all counted trials of an arm together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Arrivals {
+    due: u64,
+    shed: u64,
+    unfinished: u64,
+    /// The longest wait of an unfinished one, ms.
+    oldest_ms: f64,
+}
+
+impl Arrivals {
+    fn of(parted: &Parted<'_>) -> Self {
+        let loads = parted.looked.iter().filter_map(|looked| looked.trial.load.as_ref()?.open_loop);
+        loads.fold(Self::default(), |sum, load| Self {
+            due: sum.due + load.due,
+            shed: sum.shed + load.shed,
+            unfinished: sum.unfinished + load.unfinished,
+            oldest_ms: sum.oldest_ms.max(load.oldest_unfinished_ms),
+        })
+    }
+
+    /// Whether so many were left undone that the percentiles would be longer with them.
+    fn overloaded(&self) -> bool {
+        (self.shed + self.unfinished) as f64 > UNDONE * self.due as f64
+    }
+}
+
+/// Arrivals that an arm left undone. The few that are always in progress when the time is over are no news.
+fn overload(parted: &Parted<'_>) -> Option<String> {
+    let arrivals = Arrivals::of(parted);
+    (arrivals.shed > 0 || arrivals.overloaded()).then(|| {
+        format!(
+            "It could not carry the rate that was offered: of {} arrivals {} were shed, because the backlog was full, \
+             and {} were unfinished when the time was over; the longest wait of these was {}.",
+            arrivals.due,
+            arrivals.shed,
+            arrivals.unfinished,
+            time(arrivals.oldest_ms * 1e3)
+        )
+    })
+}
+
+/// Arms in comparisons of response times that would be longer, had all arrivals been answered.
+fn lower_bounds(arms: &[Parted<'_>], summary: &Summary) -> Option<String> {
+    let compared = |index: usize| {
+        let by_p95 = summary.comparisons.iter().filter(|compared| compared.metric == Metric::P95);
+        by_p95.into_iter().any(|compared| [compared.arm, compared.baseline].contains(&index))
+    };
+    let names: Vec<String> = arms
+        .iter()
+        .enumerate()
+        .filter(|(index, parted)| compared(*index) && Arrivals::of(parted).overloaded())
+        .map(|(_, parted)| parted.arm.name.clone())
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "In comparisons with {} the 95th percentile is a lower bound: more than {} of the arrivals were shed or \
+             unfinished, and would have waited for longer.",
+            list(&names),
+            percent(UNDONE)
+        )
+    })
 }
 
 fn steadiness(parted: &Parted<'_>) -> Vec<String> {

@@ -334,6 +334,39 @@ fn an_open_loop_is_judged_by_its_response_time() {
 }
 
 #[test]
+fn an_open_loop_that_was_overloaded_says_so_and_its_percentiles_are_lower_bounds() {
+    let mut run = run(&["gp2", "gp3"]);
+    for arm in &mut run.experiment.arms {
+        arm.load.arrival = Arrival::Poisson { per_second: 100.0 };
+    }
+    run.trials = [three("gp2", 100.0), three("gp3", 100.0)].concat();
+    let offer = |trials: &mut [Trial], arm: &str, shed, unfinished| {
+        for trial in trials.iter_mut().filter(|trial| trial.arm == arm) {
+            let open = ebbtide_load::OpenLoop {
+                due: 6_000,
+                shed,
+                unfinished,
+                oldest_unfinished_ms: 2_500.0,
+                ..Default::default()
+            };
+            trial.load = Some(ebbtide_load::RunReport { open_loop: Some(open), ..report(12e3, 24e3) });
+        }
+    };
+    offer(&mut run.trials, "gp2", 50, 40);
+    offer(&mut run.trials, "gp3", 0, 3);
+    let summary = summarize(&run);
+    let overloaded = "It could not carry the rate that was offered: of 18000 arrivals 150 were shed, because the \
+        backlog was full, and 120 were unfinished when the time was over; the longest wait of these was 2.50 s.";
+    assert!(notes_of(&summary, "gp2").contains(&overloaded), "{:?}", summary.notes);
+    assert_eq!(notes_of(&summary, "gp3"), [""; 0], "transactions in progress at the end are usual");
+    let bound =
+        "In comparisons with gp2 the 95th percentile is a lower bound: more than 1.0% of the arrivals";
+    assert!(summary.notes.iter().any(|note| note.text.starts_with(bound)), "{:?}", summary.notes);
+    offer(&mut run.trials, "gp2", 0, 3);
+    assert_eq!(summarize(&run).notes, []);
+}
+
+#[test]
 fn many_arms_without_a_difference_share_a_sentence() {
     let names = ["base", "a", "b", "c", "d"];
     let mut run = run(&names);
