@@ -60,10 +60,10 @@ keyring() {
 private_apt() {
     local dir=$1 suite=$2 keys
     keys=$(keyring) || return 1
-    mkdir -p "$dir"/{lists,archives}/partial "$dir"/{parts,cache}
-    : >"$dir/status"
+    mkdir -p "$dir"/{lists,archives}/partial "$dir"/{parts,cache} || return 1
+    : >"$dir/status" || return 1
     printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nSigned-By: %s\n' \
-        "$(mirror)" "$suite" "$keys" >"$dir/parts/debian.sources"
+        "$(mirror)" "$suite" "$keys" >"$dir/parts/debian.sources" || return 1
     {
         # Proxies and the like stay as they are set up here.
         apt-config dump | grep -iE '^Acquire::(https?|retries|force|socks)' || true
@@ -113,12 +113,12 @@ debian_packages() {
     update_lists "$apt" || { say "cannot read Debian's package lists"; return 1; }
     private_apt_get "$apt" --download-only install "${@:3}" || { say "cannot fetch ${*:3}"; return 1; }
     for package in "$apt"/archives/*.deb; do
-        name=$(dpkg-deb -f "$package" Package)
+        name=$(dpkg-deb -f "$package" Package) || return 1
         case " ${*:3} $name" in
             *" perl"* | *" libperl"* | *" libgdbm"*) continue ;; # for scripts that are not run
         esac
         dpkg-deb -x "$package" "$tree" || return 1
-        echo "$name $(dpkg-deb -f "$package" Version)" >>"$tree/packages"
+        echo "$name $(dpkg-deb -f "$package" Version)" >>"$tree/packages" || return 1
     done
     rm -rf "$apt/archives" "$tree"/usr/share/{doc,man,perl,perl5,lintian,locale}
 }
@@ -160,8 +160,8 @@ write_wrapper() {
         say "the packages hold no $program, or no loader"
         return 1
     fi
-    mkdir -p "$tree/bin"
-    cat >"$tree/bin/$program" <<WRAPPER
+    mkdir -p "$tree/bin" || return 1
+    cat >"$tree/bin/$program" <<WRAPPER || return 1
 #!/bin/sh
 # Runs the server that was unpacked here, with the libraries that were unpacked beside it.
 here=\$(dirname -- "\$(dirname -- "\$(readlink -f -- "\$0")")")
@@ -187,18 +187,19 @@ fetch() {
     local name=$1 program version suite packages jar sum tree
     IFS='|' read -r _ program version suite packages jar sum _ < <(rows "$name")
     say "fetching $name"
-    WORK=$(mktemp -d "$CACHE/.fetch-XXXXXX")
+    # Behind a condition a failing step does not end the script.
+    WORK=$(mktemp -d "$CACHE/.fetch-XXXXXX") || return 1
     tree=$WORK/tree
-    mkdir -p "$tree"
+    mkdir -p "$tree" || return 1
     if [ "$jar" != - ]; then maven_jar "$tree" "$jar" "$sum" || return 1; fi
     # shellcheck disable=SC2086 # several packages
     debian_packages "$tree" "$suite" $packages || return 1
     write_wrapper "$tree" "$program" || return 1
     check_version "$tree/bin/$program" "$version" || return 1
-    recipe "$name" >"$tree/recipe"
+    recipe "$name" >"$tree/recipe" || return 1
     # The server's user reads them too.
-    chmod -R a+rX "$tree"
-    rm -rf "${CACHE:?}/$name"
+    chmod -R a+rX "$tree" || return 1
+    rm -rf "${CACHE:?}/$name" || return 1
     mv "$tree" "$CACHE/$name"
 }
 
