@@ -28,5 +28,5 @@ pub use initialize::initialize;
 pub use layout::Layout;
 pub use plan::{START_TIMEOUT, ServerPlan};
 pub use record::clear_leftovers;
-pub use server::{IoUse, MemoryUse, Server};
+pub use server::{MemoryUse, Server};
 pub use settings::{SettingError, Settings};

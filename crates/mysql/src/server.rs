@@ -37,15 +37,6 @@ pub struct MemoryUse {
     pub page_cache_bytes: u64,
 }
 
-/// What a server has read from and written to its devices.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct IoUse {
-    /// Bytes read; what the page cache held is left out.
-    pub read_bytes: u64,
-    /// Bytes written, or to be written by the page cache.
-    pub written_bytes: u64,
-}
-
 /// A running server; dropping it kills it.
 #[derive(Debug)]
 pub struct Server {
@@ -205,20 +196,6 @@ impl Server {
     #[must_use]
     pub fn memory(&self) -> MemoryUse {
         self.launched.cgroup().map(Cgroup::usage).unwrap_or_default()
-    }
-
-    /// What it has read and written so far; zeros where the kernel does not tell, and once it has ended.
-    #[must_use]
-    pub fn io(&self) -> IoUse {
-        if self.launched.status().is_some() {
-            return IoUse::default();
-        }
-        let text = std::fs::read_to_string(format!("/proc/{}/io", self.pid())).unwrap_or_default();
-        let number = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
-        IoUse {
-            read_bytes: number("read_bytes:").unwrap_or(0),
-            written_bytes: number("write_bytes:").unwrap_or(0),
-        }
     }
 
     /// Asks it to shut down and waits until it is gone.

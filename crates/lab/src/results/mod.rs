@@ -18,7 +18,7 @@ use rusqlite::{Connection, OpenFlags};
 pub use error::ResultsError;
 pub use file::{Results, read_json};
 
-use crate::record::{Run, ServerFacts, Trial};
+use crate::record::{Run, Trial};
 use crate::summary::Summary;
 
 /// Version of the schemas of `results.sqlite` and `results.json`.
@@ -110,15 +110,6 @@ impl Store {
     /// The database refused; figures that are not numbers are refused too.
     pub fn add_trial(&mut self, trial: &Trial) -> Result<(), ResultsError> {
         write::trial(&mut self.database, trial).map_err(database(&self.dir))
-    }
-
-    /// Replaces what is known about the server, of which the options show themselves arm by arm.
-    ///
-    /// # Errors
-    ///
-    /// The database refused.
-    pub fn set_server(&mut self, server: &ServerFacts) -> Result<(), ResultsError> {
-        write::server(&self.database, server).map_err(database(&self.dir))
     }
 
     /// Everything, as it was handed in.

@@ -8,7 +8,7 @@ use super::SCHEMA_VERSION;
 use super::columns::Columns;
 use crate::experiment::Role;
 use crate::record::{
-    HostSecond, LimitShares, LoadSecond, Outcome, Run, Second, ServerFacts, ServerSecond, Trial, VolumeSecond,
+    HostSecond, LimitShares, LoadSecond, Outcome, Run, Second, ServerSecond, Trial, VolumeSecond,
 };
 use crate::summary::{ArmSummary, Compared, Figures, Ratio, Summary, Verdict};
 
@@ -55,10 +55,6 @@ pub(super) fn create(database: &mut Connection, run: &Run) -> Result<()> {
         )?;
     }
     transaction.commit()
-}
-
-pub(super) fn server(database: &Connection, server: &ServerFacts) -> Result<()> {
-    database.execute("UPDATE run SET server_json = ?", [json(server)?]).map(drop)
 }
 
 pub(super) fn trial(database: &mut Connection, trial: &Trial) -> Result<()> {
