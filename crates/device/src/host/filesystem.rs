@@ -144,7 +144,8 @@ pub(super) fn grow_before_mount(
     }
     let mut check = Command::new("e2fsck");
     check.args(["-f", "-p"]).arg(device);
-    run("e2fsck", fs.package(), check, waiting)?;
+    // e2fsck(8): 1 means that errors were found and corrected.
+    run_accepting(&[0, 1], "e2fsck", fs.package(), check, waiting)?;
     let mut grow = Command::new("resize2fs");
     grow.arg(device);
     run("resize2fs", fs.package(), grow, waiting)
@@ -227,6 +228,17 @@ fn run_for_output(
 fn run(
     tool: &'static str,
     package: &'static str,
+    command: Command,
+    waiting: &dyn Fn(Duration),
+) -> Result<(), ToolError> {
+    run_accepting(&[0], tool, package, command, waiting)
+}
+
+/// The same, with the exit codes that are no failure.
+fn run_accepting(
+    good: &[i32],
+    tool: &'static str,
+    package: &'static str,
     mut command: Command,
     waiting: &dyn Fn(Duration),
 ) -> Result<(), ToolError> {
@@ -253,7 +265,7 @@ fn run(
         pause = (pause * 2).min(Duration::from_millis(50));
     };
     let said = reader.join().unwrap_or_default();
-    if status.success() {
+    if status.code().is_some_and(|code| good.contains(&code)) {
         return Ok(());
     }
     // The tools of ext4 introduce themselves first.
@@ -297,6 +309,25 @@ mod tests {
         assert!(!error.contains("1."), "{error}");
         assert!(is_banner("resize2fs", "resize2fs 1.47.0 (5-Feb-2023)"));
         assert!(!is_banner("resize2fs", "resize2fs: Permission denied to resize filesystem"));
+    }
+
+    #[test]
+    fn a_file_system_with_an_error_that_the_check_corrects_is_grown() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(64 << 20).unwrap();
+        make(FsType::Ext4, file.path(), &|_| ()).unwrap();
+        // A wrong count of links, which is corrected without asking.
+        let spoil = Command::new("debugfs")
+            .args(["-w", "-R", "set_inode_field <2> links_count 9"])
+            .arg(file.path())
+            .output();
+        assert!(spoil.unwrap().status.success());
+        let mut check = Command::new("e2fsck");
+        check.args(["-f", "-n"]).arg(file.path());
+        assert!(!check.output().unwrap().status.success(), "there is nothing to correct");
+        file.as_file().set_len(128 << 20).unwrap();
+        grow_before_mount(FsType::Ext4, file.path(), &|_| ()).unwrap();
+        assert!(check.output().unwrap().status.success());
     }
 
     #[test]
