@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -143,15 +144,18 @@ impl Drop for Home {
     }
 }
 
-/// Kills a process as the kernel's out-of-memory killer would, and waits until it is gone.
+/// Kills a process as the kernel's out-of-memory killer would, and waits until it is gone: its sockets
+/// are open until its last thread has ended, which may wait for a volume of its own for ever.
 pub(crate) fn kill_9(pid: u32) {
     assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
-    let gone = || match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+    let main_ended = || match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Err(_) => true,
         Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),
     };
-    while !gone() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+    let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    let give_up = Instant::now() + Duration::from_secs(5);
+    while !main_ended() || (threads() > 1 && Instant::now() < give_up) {
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
