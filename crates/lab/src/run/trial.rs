@@ -23,6 +23,10 @@ use crate::record::{BatchUse, Outcome, Second, Trial};
 
 /// How long transactions that are in flight at the end are waited for. The server is killed then.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long a server that has closed a connection may take to end.
+const DYING: Duration = Duration::from_secs(2);
+/// The client's own error code for it.
+const CONNECTION_LOST: u16 = 2013;
 /// How much of a server's log a failed trial keeps.
 const LOG_LINES: usize = 40;
 /// A file system with less room than this is full: InnoDB extends its files by up to this much.
@@ -178,6 +182,15 @@ impl LastWords {
         Self { died: server.died(), log: server.log_tail(LOG_LINES), notes: server.notes().to_vec() }
     }
 
+    /// Of a server that has closed a connection: one that dies does so before its process has ended.
+    fn of_dying(server: &Server) -> Self {
+        let give_up = Instant::now() + DYING;
+        while server.died().is_none() && Instant::now() < give_up {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Self::of(server)
+    }
+
     /// A failure as it looks with them: a server that died explains everything else.
     fn failure(self, error: StageError) -> Failure {
         match (self.died, error) {
@@ -185,6 +198,14 @@ impl LastWords {
             (Some(died), _) => died.into(),
             (None, error) => Failure { error: Box::new(error), log: self.log },
         }
+    }
+}
+
+/// Whether the load lost its connection to the server.
+fn was_cut_off(loaded: &Result<RunReport, StageError>) -> bool {
+    match loaded {
+        Ok(report) => matches!(report.ended, Ended::Failed { code: CONNECTION_LOST, .. }),
+        Err(_) => true,
     }
 }
 
@@ -389,7 +410,8 @@ impl<'a> Load<'a> {
                 }
             };
             // The server's end is that of everything that still waits for it.
-            let words = LastWords::of(&server);
+            let words =
+                if was_cut_off(&loaded) { LastWords::of_dying(&server) } else { LastWords::of(&server) };
             let (volumes, full) = (stage.ends(), stage.full());
             beat.end();
             asked.end();
