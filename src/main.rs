@@ -8,8 +8,10 @@ mod home;
 mod load;
 mod run;
 mod serve;
+mod signals;
 mod simulate;
 mod snapshot;
+mod status_line;
 mod text;
 mod volume;
 

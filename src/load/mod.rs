@@ -5,16 +5,14 @@
 mod args;
 mod text;
 
-use std::io::{IsTerminal as _, Write as _};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use anyhow::Context as _;
-use ebbtide_load::{Cancel, Ended, LoadError, RunReport, Sample};
+use ebbtide_load::{Ended, LoadError, RunReport, Sample};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::{Exit, Refusal};
+use crate::signals::cancel_on;
+use crate::status_line::StatusLine;
 use crate::text::{line, print_json};
 pub(crate) use args::LoadCommand;
 use args::{CleanupArgs, PrepareArgs, RunArgs};
@@ -29,17 +27,6 @@ pub(crate) fn run(command: &LoadCommand, json: bool) -> anyhow::Result<Exit> {
         LoadCommand::Run(args) => run_workload(args, json),
         LoadCommand::Cleanup(args) => cleanup(args, json),
     }
-}
-
-/// Ends a run at the first signal, and the program at the second.
-fn cancel_on_signals() -> anyhow::Result<Cancel> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        let die = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));
-        die.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .context("cannot watch for signals")?;
-    }
-    Ok(Cancel::from(flag))
 }
 
 /// A load error with its exit code and what to do.
@@ -59,11 +46,11 @@ fn refuse(error: LoadError) -> anyhow::Error {
 fn prepare(args: &PrepareArgs, json: bool) -> anyhow::Result<Exit> {
     let options = args.options()?;
     let target = args.server.target();
-    let cancel = cancel_on_signals()?;
+    let cancel = cancel_on([SIGINT, SIGTERM])?;
     if !json {
         line(&text::prepare_header(&target, &options));
     }
-    let mut status = Status::new();
+    let mut status = StatusLine::new();
     let done = ebbtide_load::prepare(&target, &options, &cancel, &mut |progress| {
         status.show(&text::progress(progress));
     });
@@ -107,12 +94,12 @@ fn cleanup(args: &CleanupArgs, json: bool) -> anyhow::Result<Exit> {
 fn run_workload(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     let options = args.options()?;
     let target = args.server.target();
-    let cancel = cancel_on_signals()?;
+    let cancel = cancel_on([SIGINT, SIGTERM])?;
     if !json {
         line(&text::run_header(&target, &options, args.report_interval));
     }
     let mut live =
-        Live { every: args.report_interval, json, pending: Vec::new(), status: Status::new(), args };
+        Live { every: args.report_interval, json, pending: Vec::new(), status: StatusLine::new(), args };
     let report = ebbtide_load::run(&target, &options, &cancel, &mut |sample| live.take(sample));
     drop(live);
     let report = report.map_err(refuse)?;
@@ -139,7 +126,7 @@ struct Live<'a> {
     every: u32,
     json: bool,
     pending: Vec<Sample>,
-    status: Status,
+    status: StatusLine,
     args: &'a RunArgs,
 }
 
@@ -158,34 +145,6 @@ impl Live<'_> {
                 self.args.rate > 0.0,
             ));
             self.pending.clear();
-        }
-    }
-}
-
-/// One line on a terminal that is written over; silent where standard error is no terminal.
-struct Status {
-    terminal: bool,
-    shown: bool,
-}
-
-impl Status {
-    fn new() -> Self {
-        Self { terminal: std::io::stderr().is_terminal(), shown: false }
-    }
-
-    fn show(&mut self, text: &str) {
-        if self.terminal {
-            self.shown = true;
-            // A terminal that is gone is no reason to stop.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
-        }
-    }
-}
-
-impl Drop for Status {
-    fn drop(&mut self) {
-        if self.shown {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
 }

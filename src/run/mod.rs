@@ -6,9 +6,8 @@ mod args;
 mod status;
 mod text;
 
+use std::ffi::c_int;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -19,13 +18,13 @@ use ebbtide_lab::record::Run;
 use ebbtide_lab::results::{ResultsError, Store};
 use ebbtide_lab::run::{self as lab, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
-use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, ServerError};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
+use crate::signals::cancel_on;
 use crate::text::{line, print_json, write};
 pub(crate) use args::RunArgs;
 use status::Status;
@@ -77,7 +76,7 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
 /// Runs the experiment, writes what it found, and says so.
 fn measure(experiment: Experiment, options: RunOptions, json: bool) -> anyhow::Result<Exit> {
     let out = options.out.clone();
-    let cancel = cancel_on_signals()?;
+    let cancel = cancel_on(signals())?;
     if !json {
         line(&text::header(&experiment, &options));
     }
@@ -267,17 +266,9 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Ends a run at the first signal, in order; the second one ends the program, and the next run clears
-/// what it left.
-fn cancel_on_signals() -> anyhow::Result<Cancel> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let signals = [SIGINT, SIGTERM].into_iter().chain((!hangup_is_ignored()).then_some(SIGHUP));
-    for signal in signals {
-        let die = signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));
-        die.and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .context("cannot watch for signals")?;
-    }
-    Ok(Cancel::from(flag))
+/// The signals that end a run in order. What a second one leaves, the next run clears.
+fn signals() -> impl Iterator<Item = c_int> {
+    [SIGINT, SIGTERM].into_iter().chain((!hangup_is_ignored()).then_some(SIGHUP))
 }
 
 /// Whether this process was started to outlive its terminal, as `nohup` does.

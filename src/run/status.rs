@@ -1,25 +1,23 @@
 //! A run while it lasts: one status line on a terminal, and a line for each trial that ends.
 
-use std::io::{IsTerminal as _, Write as _};
-
 use ebbtide_lab::record::Outcome;
 use ebbtide_lab::run::{Event, Phase, Progress, Tick};
 
+use crate::status_line::StatusLine;
 use crate::text::line;
 
 /// Shows a run on standard error; trials that end are lines of standard output, unless that carries JSON.
 #[derive(Debug)]
 pub(super) struct Status {
-    terminal: bool,
+    line: StatusLine,
     json: bool,
-    shown: bool,
     /// What was last said where no line can be written over, so that nothing is said twice.
     said: String,
 }
 
 impl Status {
     pub(super) fn new(json: bool) -> Self {
-        Self { terminal: std::io::stderr().is_terminal(), json, shown: false, said: String::new() }
+        Self { line: StatusLine::new(), json, said: String::new() }
     }
 
     pub(super) fn take(&mut self, event: Event) {
@@ -48,11 +46,8 @@ impl Status {
 
     /// Shows a line on a terminal; says `plain` once where there is none.
     fn show(&mut self, text: &str, plain: &str) {
-        if self.terminal {
-            self.shown = true;
-            let line: String = text.chars().take(columns()).collect();
-            // A terminal that is gone is no reason to stop.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
+        if self.line.is_seen() {
+            self.line.show(text);
         } else if !plain.is_empty() && self.said != plain {
             plain.clone_into(&mut self.said);
             self.say(plain);
@@ -61,31 +56,13 @@ impl Status {
 
     /// Says something that stays.
     fn say(&mut self, text: &str) {
-        self.clear();
+        self.line.clear();
         if self.json {
             eprintln!("{text}");
         } else {
             line(text);
         }
     }
-
-    fn clear(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
-    }
-}
-
-impl Drop for Status {
-    fn drop(&mut self) {
-        self.clear();
-    }
-}
-
-/// What fits on one line of the terminal: a line that wraps could not be written over.
-fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
-    size.map_or(80, |size| usize::from(size.ws_col).max(20)) - 1
 }
 
 fn preparing(what: &str, share: Option<f64>) -> String {

@@ -1,25 +1,7 @@
 //! The page with charts, in a real browser.
 
-use std::path::Path;
-use std::process::Command;
-
+use crate::browser::browse;
 use crate::support::text;
-
-/// The page's elements after its scripts have run; none where there is no browser.
-fn rendered(page: &Path, profile: &Path) -> Option<String> {
-    let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .arg(format!("--user-data-dir={}", profile.display()))
-        .arg("--dump-dom")
-        .arg(format!("file://{}", page.display()))
-        .output();
-    match output {
-        Ok(output) if output.status.success() => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
-        Ok(output) => panic!("chromium: {}", String::from_utf8_lossy(&output.stderr)),
-        Err(_) => None,
-    }
-}
 
 #[test]
 fn the_page_draws_its_charts_without_a_network() {
@@ -40,10 +22,7 @@ fn the_page_draws_its_charts_without_a_network() {
     assert!(printed.contains(&format!("charts: {}", page.display())), "{printed}");
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.len() < 200_000, "{} bytes", html.len());
-    let Some(rendered) = rendered(&page, &directory.path().join("profile")) else {
-        println!("SKIPPED: chromium is missing");
-        return;
-    };
+    let Some((rendered, _)) = browse(&html) else { return };
     for title in ["Operations", "Throughput", "Latency", "Queue", "Burst credits of the volume"] {
         assert!(rendered.contains(&format!("<figcaption>{title}")), "no chart '{title}'");
     }

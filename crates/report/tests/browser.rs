@@ -2,36 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 
-use std::process::Command;
+#[path = "../../../tests/support/browser.rs"]
+mod browser;
 
+use browser::browse;
 use ebbtide_report::{
     Axis, Block, Cell, Chart, Estimate, Estimates, Fact, Fold, Format, Group, Layer, Line, Listing, Mark,
     Note, Plots, Report, Scale, Section, Series, Table, Tone, Verdict, Width,
 };
-
-/// The page's elements after its scripts have run, and what the browser complained about; none where there
-/// is no browser.
-fn browse(html: &str) -> Option<(String, String)> {
-    let directory = tempfile::tempdir().unwrap();
-    let page = directory.path().join("report.html");
-    std::fs::write(&page, html).unwrap();
-    let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0"])
-        .arg(format!("--user-data-dir={}", directory.path().join("profile").display()))
-        .arg("--dump-dom")
-        .arg(format!("file://{}", page.display()))
-        .output();
-    let Ok(output) = output else {
-        println!("SKIPPED: chromium is missing");
-        return None;
-    };
-    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "chromium: {complaints}");
-    let console = complaints.lines().filter(|line| line.contains("CONSOLE")).collect::<Vec<_>>().join("\n");
-    Some((String::from_utf8_lossy(&output.stdout).into_owned(), console))
-}
 
 fn plots(axis: Axis, scale: Scale) -> Plots {
     let series = |group: usize, number: u32| Series {

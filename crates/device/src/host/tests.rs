@@ -9,6 +9,11 @@ use crate::{fuse, loopdev, nbd::NbdAddress};
 
 const SIZE: u64 = 4 << 20;
 
+/// Whether block devices can be made here; says what is missing where not.
+fn can_attach() -> bool {
+    block::require().inspect_err(|missing| println!("SKIPPED: {missing}")).is_ok()
+}
+
 struct Rig {
     host: Host,
     dir: tempfile::TempDir,
@@ -136,8 +141,7 @@ fn a_stopped_host_attaches_nothing() {
 
 #[test]
 fn a_device_that_could_not_be_detached_is_detached_by_a_later_attempt() {
-    if let Err(missing) = block::require() {
-        println!("SKIPPED: {missing}");
+    if !can_attach() {
         return;
     }
     let rig = Rig::new();
@@ -159,8 +163,7 @@ fn a_device_that_could_not_be_detached_is_detached_by_a_later_attempt() {
 
 #[test]
 fn a_file_system_grows_to_the_size_of_its_volume_when_that_is_asked_for() {
-    if let Err(missing) = block::require() {
-        println!("SKIPPED: {missing}");
+    if !can_attach() {
         return;
     }
     for (fs, small) in [(FsType::Ext4, 64 << 20), (FsType::Xfs, 512 << 20)] {
@@ -176,8 +179,7 @@ fn a_file_system_grows_to_the_size_of_its_volume_when_that_is_asked_for() {
 
 #[test]
 fn a_device_says_that_it_spins_when_it_is_told_to() {
-    if let Err(missing) = block::require() {
-        println!("SKIPPED: {missing}");
+    if !can_attach() {
         return;
     }
     let rig = Rig::new();
@@ -195,8 +197,7 @@ fn a_device_says_that_it_spins_when_it_is_told_to() {
 #[test]
 fn a_killed_process_that_waits_for_its_own_volume_gives_the_home_back() {
     const VICTIM: &str = "EBBTIDE_TEST_WAITING_VICTIM";
-    if let Err(missing) = block::require() {
-        println!("SKIPPED: {missing}");
+    if !can_attach() {
         return;
     }
     if let Some(home) = std::env::var_os(VICTIM) {

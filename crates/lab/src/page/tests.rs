@@ -1,10 +1,14 @@
 //! The whole page on synthetic runs. With `EBBTIDE_PAGES` set to a directory the pages are left there,
 //! to be looked at.
 
+#[path = "../../../../tests/support/browser.rs"]
+mod browser;
+
 use std::path::Path;
-use std::process::Command;
 
 use ebbtide_report::Block;
+
+use browser::browse;
 
 use super::synthetic::{self, Shape};
 use super::{synthetic_summary, *};
@@ -24,30 +28,6 @@ fn keep(name: &str, html: &str) {
     if let Some(directory) = std::env::var_os("EBBTIDE_PAGES") {
         std::fs::write(Path::new(&directory).join(format!("{name}.html")), html).unwrap();
     }
-}
-
-/// What a browser makes of a page: its elements after the scripts have run, and its complaints. None
-/// where there is no browser.
-fn browse(html: &str) -> Option<(String, String)> {
-    let directory = tempfile::tempdir().unwrap();
-    let page = directory.path().join("report.html");
-    std::fs::write(&page, html).unwrap();
-    let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0"])
-        .arg(format!("--user-data-dir={}", directory.path().join("profile").display()))
-        .arg("--dump-dom")
-        .arg(format!("file://{}", page.display()))
-        .output();
-    let Ok(output) = output else {
-        println!("SKIPPED: chromium is missing");
-        return None;
-    };
-    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "chromium: {complaints}");
-    let console = complaints.lines().filter(|line| line.contains("CONSOLE")).collect::<Vec<_>>().join("\n");
-    Some((String::from_utf8_lossy(&output.stdout).into_owned(), console))
 }
 
 /// The text of the blocks, their folds included.

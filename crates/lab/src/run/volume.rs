@@ -57,31 +57,30 @@ pub(super) const fn role_name(role: Role) -> &'static str {
 
 /// A volume's physics without its limits and its service times.
 pub(super) fn without_limits(real: &Resolved, now: Nanos) -> Array {
-    let free = |limits: &Limits| Limits {
-        iops: None,
-        throughput: None,
-        service: ServiceTimes::instant(),
-        ..limits.clone()
-    };
-    Array::striped(real.members.iter().map(free).collect(), real.chunk_bytes, now)
-        .expect("the limits were checked with the real ones")
+    at_once(real, now, |_| None)
 }
 
 /// A volume's physics with its limits multiplied, and without its service times.
 fn hastened(real: &Resolved, by: u32, now: Nanos) -> Array {
-    let rate = |limit: RateLimit| RateLimit {
-        rate: limit.rate.saturating_mul(by.into()),
-        ceiling: limit.ceiling.saturating_mul(by.into()),
-        allowance: limit.allowance.saturating_mul(by.into()),
-        credits: limit.credits.saturating_mul(by.into()),
-    };
-    let faster = |limits: &Limits| Limits {
-        iops: limits.iops.map(rate),
-        throughput: limits.throughput.map(rate),
+    at_once(real, now, |limit| {
+        Some(RateLimit {
+            rate: limit.rate.saturating_mul(by.into()),
+            ceiling: limit.ceiling.saturating_mul(by.into()),
+            allowance: limit.allowance.saturating_mul(by.into()),
+            credits: limit.credits.saturating_mul(by.into()),
+        })
+    })
+}
+
+/// A volume's physics with other limits, and without its service times.
+fn at_once(real: &Resolved, now: Nanos, limit: impl Fn(RateLimit) -> Option<RateLimit>) -> Array {
+    let changed = |limits: &Limits| Limits {
+        iops: limits.iops.and_then(&limit),
+        throughput: limits.throughput.and_then(&limit),
         service: ServiceTimes::instant(),
         ..limits.clone()
     };
-    Array::striped(real.members.iter().map(faster).collect(), real.chunk_bytes, now)
+    Array::striped(real.members.iter().map(changed).collect(), real.chunk_bytes, now)
         .expect("the limits were checked with the real ones")
 }
 
