@@ -266,6 +266,7 @@ fn export_of(args: &AttachArgs) -> anyhow::Result<Export> {
         fs: match fs {
             Fs::Xfs => FsType::Xfs,
             Fs::Ext4 => FsType::Ext4,
+            Fs::Ext4Bigalloc => FsType::Ext4Bigalloc,
         },
         destroy: args.execute,
         grow: false,

@@ -96,12 +96,14 @@ pub(crate) struct CreateArgs {
 
 /// File systems that attach can make and mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Fs {
     /// XFS
     Xfs,
     /// ext4
     Ext4,
+    /// ext4 with clusters of 16 KiB, for torn-write prevention
+    Ext4Bigalloc,
 }
 
 /// `volume attach`

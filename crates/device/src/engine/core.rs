@@ -10,13 +10,15 @@ use std::{
     },
 };
 
+use arc_swap::ArcSwapOption;
 use ebbtide_volume::{Io, Nanos, Stats};
 use parking_lot::{Mutex, RwLock};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::{
-    BUFFER_BYTES, Done, EARLY_BYTES, EngineError, LiveOptions, MAX_DATA_BYTES, model::Model, overlay::Overlay,
+    BUFFER_BYTES, Done, EARLY_BYTES, EngineError, LiveOptions, MAX_DATA_BYTES, TappedWrite, model::Model,
+    overlay::Overlay, tap::Tap,
 };
 use crate::{
     clock::Clock,
@@ -178,6 +180,7 @@ pub(crate) struct Core {
     /// Held shared while a request changes the store, alone while a power cut or a snapshot looks.
     pub(super) gate: RwLock<()>,
     pub(super) overlay: Overlay,
+    pub(super) tap: ArcSwapOption<Tap>,
     /// Changes only while the gate is held alone.
     live: AtomicBool,
     ignore_flush: AtomicBool,
@@ -201,6 +204,7 @@ impl Core {
             pool: BufferPool::new(BUFFER_BYTES),
             gate: RwLock::new(()),
             overlay: Overlay::new(volatile),
+            tap: ArcSwapOption::empty(),
             live: AtomicBool::new(true),
             ignore_flush: AtomicBool::new(false),
             array_bytes: AtomicU64::new(options.array.size_bytes()),
@@ -252,7 +256,8 @@ impl Core {
         pending.sequence = state.next_sequence();
         if state.stalled_since.is_some() {
             state.held_back.push_back(pending);
-            return;
+            drop(state);
+            return self.tell(command, offset, len);
         }
         state.charge(&mut pending, arrived);
         // Another thread may have submitted in between: then the model's present is a little later.
@@ -264,6 +269,7 @@ impl Core {
         let wake = state.enqueue(pending);
         drop(state);
         self.wake(&wake);
+        self.tell(command, offset, len);
         note_submission(arrived, true);
     }
 
@@ -298,6 +304,7 @@ impl Core {
 
     /// Puts a write in flight whose data had to be copied first.
     fn hold(&self, mut pending: Pending, charged: bool) {
+        let Pending { command, offset, len, .. } = pending;
         let mut state = self.state.lock();
         if !self.is_live() {
             drop(state);
@@ -307,7 +314,8 @@ impl Core {
             pending.sequence = state.next_sequence();
             if state.stalled_since.is_some() {
                 state.held_back.push_back(pending);
-                return;
+                drop(state);
+                return self.tell(command, offset, len);
             }
             let arrived = pending.arrived;
             state.charge(&mut pending, arrived);
@@ -315,6 +323,16 @@ impl Core {
         let wake = state.enqueue(pending);
         drop(state);
         self.wake(&wake);
+        self.tell(command, offset, len);
+    }
+
+    /// Tells the tap of a write that has come into flight.
+    fn tell(&self, command: Command, offset: u64, len: u32) {
+        if command == Command::Write
+            && let Some(tap) = &*self.tap.load()
+        {
+            (tap.0)(TappedWrite { offset, len });
+        }
     }
 
     fn check(&self, command: Command, offset: u64, len: u32, data: Option<&[u8]>) -> Done {

@@ -1,7 +1,7 @@
-//! Power cuts, crash images and snapshots: the moments at which a volume's state is looked at as a
-//! whole.
+//! Power cuts and snapshots: the moments at which a volume's state is looked at as a whole, and what
+//! becomes of the writes that a cut finds in flight.
 
-use ebbtide_volume::{AtomicUnit, Nanos, PowerCut};
+use ebbtide_volume::{AtomicUnit, Nanos, PowerCut, UnitWrite};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
@@ -39,31 +39,6 @@ pub struct PowerCutReport {
     pub cached_units_lost: u64,
 }
 
-/// A crash image, and what taking it cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct CrashReport {
-    /// What the power cut that it shows would have done.
-    pub cut: PowerCutReport,
-    /// How long no write could complete.
-    pub paused: Nanos,
-}
-
-/// One piece of the medium as the cut leaves it; no data means zeroes.
-struct Piece {
-    offset: u64,
-    len: u64,
-    data: Option<Vec<u8>>,
-}
-
-impl Piece {
-    fn put(&self, store: &BlockStore) -> std::io::Result<()> {
-        match &self.data {
-            Some(data) => store.write_at(data, self.offset),
-            None => store.write_zeroes(self.offset, self.len),
-        }
-    }
-}
-
 impl LiveVolume {
     /// Takes the power away. Every answered write is kept (but for the subset of a volatile cache
     /// that the seed decides on); each write in flight is wholly old or wholly new in every aligned
@@ -79,61 +54,20 @@ impl LiveVolume {
         let unit = self.inspect(|array, _| array.durability().atomic_unit);
         let cached = core.overlay.survivors(unit, &mut rng);
         let lost = core.go_dark();
-        let (mut report, pieces) = decide(lost.iter(), unit, &mut rng);
-        report.at = core.clock.now();
-        report.seed = seed;
-        report.cached_units_kept = cached.units_kept;
-        report.cached_units_lost = cached.units_lost;
+        let at = core.clock.now();
+        let in_flight = InFlight::of(&lost);
+        let requests = in_flight.requests;
+        let decided = in_flight.decide(unit, &mut rng);
         core.overlay.clear();
-        let put = put_all(&core.store, &cached, &pieces);
+        // Each is tried, whatever became of the one before.
+        let put = put_cached(&core.store, &cached);
+        let put = decided.iter().map(|write| write.put(&core.store)).fold(put, Result::and);
         drop(alone);
         for pending in lost {
             pending.reply.send(Err(IoError::PowerLost));
         }
-        put.map(|()| report)
-    }
-
-    /// Makes `image` a volume of `store` as a power cut now would leave this one, while this one
-    /// goes on. `meta` is kept with the image.
-    ///
-    /// # Errors
-    /// Where the store cannot make the clone or does not take a surviving unit.
-    pub fn crash_image(
-        &self,
-        store: &Store,
-        image: &str,
-        seed: u64,
-        meta: Value,
-    ) -> Result<CrashReport, EngineError> {
-        let core = &*self.core;
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let boost = Boost::new();
-        let began = core.clock.now();
-        let alone = core.gate.write();
-        let unit = self.inspect(|array, _| array.durability().atomic_unit);
-        let cached = core.overlay.survivors(unit, &mut rng);
-        let (mut cut, pieces) = decide(core.state.lock().in_order().into_iter(), unit, &mut rng);
-        cut.at = began;
-        cut.seed = seed;
-        cut.cached_units_kept = cached.units_kept;
-        cut.cached_units_lost = cached.units_lost;
-        let cloned = store.clone_volume(core.name.as_str(), image, meta);
-        drop(alone);
-        let paused = core.clock.now().since(began);
-        drop(boost);
-        cloned?;
-        let put = store
-            .open_volume(image)
-            .map_err(EngineError::from)
-            .and_then(|target| put_all(&target, &cached, &pieces));
-        if let Err(error) = put {
-            // Without all that the report would count, it is not the image that was asked for.
-            if let Err(stays) = store.delete_volume(image) {
-                tracing::warn!(image, error = %stays, "an unfinished crash image stays behind");
-            }
-            return Err(error);
-        }
-        Ok(CrashReport { cut, paused })
+        put.map(|()| report(at, seed, requests, &decided, &cached))
+            .map_err(|source| EngineError::Io { action: LEAVING, source })
     }
 
     /// Takes a snapshot that holds exactly the writes answered by now, while the volume goes on.
@@ -152,49 +86,122 @@ impl LiveVolume {
     }
 }
 
-/// Decides about the writes in flight, in the order of their submission.
-fn decide<'a>(
-    in_flight: impl Iterator<Item = &'a Pending>,
-    unit: AtomicUnit,
-    rng: &mut Xoshiro256PlusPlus,
-) -> (PowerCutReport, Vec<Piece>) {
-    let mut report = PowerCutReport::default();
-    let mut pieces = Vec::new();
-    for pending in in_flight {
-        report.requests_in_flight += 1;
-        let changes = !matches!(pending.command, Command::Read | Command::Flush);
-        if !changes || pending.fate.is_err() || pending.len == 0 {
-            continue;
-        }
-        report.writes_in_flight += 1;
-        let (offset, len) = (pending.offset, u64::from(pending.len));
-        let units = (offset + len).div_ceil(unit.bytes()) - offset / unit.bytes();
-        let before = pieces.len();
-        pieces.extend(PowerCut::new(unit, rng).surviving(offset, len).map(|new| {
-            let slice = |data: &[u8]| {
-                let at = |bytes: u64| usize::try_from(bytes).expect("a part of a buffer");
-                data[at(new.offset - offset)..at(new.offset - offset + new.len)].to_vec()
-            };
-            Piece { offset: new.offset, len: new.len, data: pending.data.as_deref().map(slice) }
-        }));
-        let survived = u64::try_from(pieces.len() - before).expect("a count fits in 64 bits");
-        report.units_new += survived;
-        report.units_old += units - survived;
-    }
-    (report, pieces)
+/// What fails where the host does not take a surviving unit.
+pub(super) const LEAVING: &str = "write what a power cut leaves behind";
+
+/// What a cut finds in flight, in the order of submission; nothing is decided yet.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    /// Requests of every kind.
+    pub(super) requests: u64,
+    writes: Vec<Caught>,
 }
 
-/// Puts the survivors on the medium: answered ones first, since they are the older.
-fn put_all(store: &BlockStore, cached: &Survivors, pieces: &[Piece]) -> Result<(), EngineError> {
-    let answered = cached
-        .writes
-        .iter()
-        .map(|(offset, page)| store.write_at(&page[..page_len(store, offset / BLOCK_BYTES)], *offset));
-    let in_flight = pieces.iter().map(|piece| piece.put(store));
-    // Each is tried, whatever became of the one before.
-    let failed =
-        answered.chain(in_flight).filter_map(Result::err).fold(None, |first, error| first.or(Some(error)));
-    failed.map_or(Ok(()), |source| {
-        Err(EngineError::Io { action: "write what a power cut leaves behind", source })
-    })
+/// A write, write-zeroes or discard in flight.
+#[derive(Debug)]
+struct Caught {
+    offset: u64,
+    len: u64,
+    submitted: Nanos,
+    /// What it brings; none where it makes zeroes.
+    data: Option<Vec<u8>>,
+}
+
+impl InFlight {
+    /// Copies what the writes bring, since they go on to complete.
+    pub(super) fn of<'a>(in_order: impl IntoIterator<Item = &'a Pending>) -> Self {
+        let mut found = Self { requests: 0, writes: Vec::new() };
+        for pending in in_order {
+            found.requests += 1;
+            let changes = !matches!(pending.command, Command::Read | Command::Flush);
+            if changes && pending.fate.is_ok() && pending.len > 0 {
+                found.writes.push(Caught {
+                    offset: pending.offset,
+                    len: pending.len.into(),
+                    submitted: pending.arrived,
+                    data: pending.data.as_deref().map(<[u8]>::to_vec),
+                });
+            }
+        }
+        found
+    }
+
+    /// Draws what reached the medium.
+    pub(super) fn decide(self, unit: AtomicUnit, rng: &mut Xoshiro256PlusPlus) -> Vec<Decided> {
+        let decide = |Caught { offset, len, submitted, data }| {
+            let units = (offset + len).div_ceil(unit.bytes()) - offset / unit.bytes();
+            let new = PowerCut::new(unit, rng).surviving(offset, len).collect();
+            Decided { offset, len, submitted, data, units, new }
+        };
+        self.writes.into_iter().map(decide).collect()
+    }
+}
+
+/// A write in flight whose fate is known.
+#[derive(Debug)]
+pub(super) struct Decided {
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    pub(super) submitted: Nanos,
+    /// What it brings; none where it makes zeroes.
+    pub(super) data: Option<Vec<u8>>,
+    /// Atomic units that it touches.
+    pub(super) units: u64,
+    /// Those that are new.
+    pub(super) new: Vec<UnitWrite>,
+}
+
+impl Decided {
+    /// Units that are new, as a figure for a report.
+    fn units_new(&self) -> u64 {
+        u64::try_from(self.new.len()).expect("a count fits in 64 bits")
+    }
+
+    /// Whether it is neither wholly old nor wholly new.
+    pub(super) fn is_torn(&self) -> bool {
+        (1..self.units).contains(&self.units_new())
+    }
+
+    /// Puts the new units on the medium.
+    pub(super) fn put(&self, store: &BlockStore) -> std::io::Result<()> {
+        let at = |bytes: u64| usize::try_from(bytes).expect("a part of a buffer");
+        let put = |new: &UnitWrite| match &self.data {
+            Some(data) => {
+                let start = at(new.offset - self.offset);
+                store.write_at(&data[start..start + at(new.len)], new.offset)
+            }
+            None => store.write_zeroes(new.offset, new.len),
+        };
+        self.new.iter().map(put).fold(Ok(()), Result::and)
+    }
+}
+
+/// Puts the surviving pages of a volatile cache on the medium. They were answered, so they are older
+/// than any write in flight.
+pub(super) fn put_cached(store: &BlockStore, cached: &Survivors) -> std::io::Result<()> {
+    let writes = cached.writes.iter();
+    let put =
+        writes.map(|(offset, page)| store.write_at(&page[..page_len(store, offset / BLOCK_BYTES)], *offset));
+    put.fold(Ok(()), Result::and)
+}
+
+/// The figures of a cut.
+pub(super) fn report(
+    at: Nanos,
+    seed: u64,
+    requests_in_flight: u64,
+    decided: &[Decided],
+    cached: &Survivors,
+) -> PowerCutReport {
+    let units_new = decided.iter().map(Decided::units_new).sum();
+    PowerCutReport {
+        at,
+        seed,
+        requests_in_flight,
+        writes_in_flight: u64::try_from(decided.len()).expect("a count fits in 64 bits"),
+        units_new,
+        units_old: decided.iter().map(|write| write.units).sum::<u64>() - units_new,
+        cached_units_kept: cached.units_kept,
+        cached_units_lost: cached.units_lost,
+    }
 }

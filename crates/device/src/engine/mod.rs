@@ -8,8 +8,10 @@
 
 pub(crate) mod core;
 mod cut;
+mod images;
 mod model;
 mod overlay;
+mod tap;
 #[cfg(test)]
 mod tests;
 
@@ -34,7 +36,9 @@ use crate::{
 };
 
 pub use crate::pacer::PacingReport;
-pub use cut::{CrashReport, PowerCutReport};
+pub use cut::PowerCutReport;
+pub use images::{CACHED_LOST_NAMED, CrashReport, CutWrite, GroupCut, ImageRequest, Keep, crash_images};
+pub use tap::TappedWrite;
 
 /// Largest read or write, in bytes. Longer ones are [`IoError::OutOfRange`].
 pub const MAX_DATA_BYTES: u32 = 32 << 20;

@@ -4,7 +4,10 @@
 use std::{
     collections::BTreeMap,
     io,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use ebbtide_volume::{AtomicUnit, PowerCut, UnitWrite};
@@ -38,15 +41,18 @@ struct Pages {
 #[derive(Debug)]
 struct Page {
     age: u64,
-    bytes: Box<[u8; PAGE]>,
+    /// Shared with the crash images that are being taken, so that they copy none while writes wait.
+    bytes: Arc<[u8; PAGE]>,
 }
 
-/// What a power cut does to the pages: those of surviving units, and the count of the others' units.
+/// What a power cut does to the pages: those of surviving units, and which are lost.
 #[derive(Debug, Default)]
 pub(super) struct Survivors {
-    pub(super) writes: Vec<(u64, Box<[u8; PAGE]>)>,
+    pub(super) writes: Vec<(u64, Arc<[u8; PAGE]>)>,
     pub(super) units_kept: u64,
     pub(super) units_lost: u64,
+    /// Where the pages lie that are lost, bytes.
+    pub(super) lost: Vec<u64>,
 }
 
 impl Overlay {
@@ -159,8 +165,11 @@ impl Overlay {
                 }
             };
             decided = Some((start, kept));
+            let offset = block * BLOCK_BYTES;
             if kept {
-                survivors.writes.push((block * BLOCK_BYTES, page.bytes.clone()));
+                survivors.writes.push((offset, Arc::clone(&page.bytes)));
+            } else {
+                survivors.lost.push(offset);
             }
         }
         survivors
@@ -178,7 +187,7 @@ impl Pages {
     /// The page of a block for writing, filled from the store unless all of it will be replaced.
     fn dirty(&mut self, store: &BlockStore, block: u64, whole: bool) -> io::Result<&mut [u8; PAGE]> {
         if !self.by_block.contains_key(&block) {
-            let mut bytes = Box::new([0; PAGE]);
+            let mut bytes = [0; PAGE];
             if !whole {
                 let len = page_len(store, block);
                 store.read_at(&mut bytes[..len], block * BLOCK_BYTES)?;
@@ -186,9 +195,10 @@ impl Pages {
             self.make_room(store, BLOCK_BYTES)?;
             self.age += 1;
             self.by_age.insert(self.age, block);
-            self.by_block.insert(block, Page { age: self.age, bytes });
+            self.by_block.insert(block, Page { age: self.age, bytes: Arc::new(bytes) });
         }
-        Ok(&mut self.by_block.get_mut(&block).expect("it was there or has just been put there").bytes)
+        let page = self.by_block.get_mut(&block).expect("it was there or has just been put there");
+        Ok(Arc::make_mut(&mut page.bytes))
     }
 
     fn bytes(&self) -> u64 {

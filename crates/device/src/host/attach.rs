@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::attachment::{Attachment, AttachmentInfo};
 use super::block::{self, BlockExport};
-use super::filesystem::{self, Content, FsType};
+use super::filesystem::{self, Content, FsType, SUPERBLOCK_AT, SUPERBLOCK_BYTES};
+use super::fscheck::{FsCheck, check_fs};
 use super::home::Home;
 use super::record::Record;
 use super::recover::mounts_of_loop;
@@ -157,6 +158,39 @@ impl Host {
         Ok(attachment)
     }
 
+    /// Attaches a volume as a block device and nothing more: no mount, no instance, blocks of 512
+    /// bytes. For crash images, whose file systems are [mounted](Attachment::mount) and checked
+    /// afterwards, and for whatever else is only looked at.
+    ///
+    /// # Errors
+    /// As [`Self::attach`].
+    pub fn attach_bare(&self, volume: &str, array: Array) -> Result<Arc<Attachment>, HostError> {
+        let request = AttachRequest {
+            volume: volume.to_owned(),
+            meta: self.store().meta(volume)?,
+            array,
+            seed: 0,
+            block_bytes: 512,
+            instance: None,
+            export: Export::Block { mount: None },
+            host_too_slow: Vec::new(),
+            not_calibrated: None,
+        };
+        self.attach(request, &|_| ())
+    }
+
+    /// Detaches a volume whose content nobody needs any more, and deletes it. What its file system has in
+    /// memory is thrown away.
+    ///
+    /// # Errors
+    /// [`HostError::InUse`] while files are open: the volume stays attached. What the store says.
+    pub fn discard(&self, volume: &str) -> Result<(), HostError> {
+        let (reserved, attachment) = self.shared.reserve_attached(volume, "being discarded")?;
+        attachment.parts.lock().throw_away(attachment.live())?;
+        reserved.release(attachment);
+        Ok(self.store().delete_volume(volume)?)
+    }
+
     /// Detaches a volume: unmounts it, completes what is in flight, saves its credits. With `force`
     /// also where files are open or I/O is stalled; what was not written then is lost. The answer
     /// says what could not be written back.
@@ -259,21 +293,66 @@ impl Parts {
         if grow {
             filesystem::grow_before_mount(mount.fs, device, &waiting_growth)?;
         }
-        let created = !mount.dir.exists();
-        self.record.made_mount_dir = created;
-        self.record.mount_dir = Some(mount.dir.clone());
-        self.save_record()?;
-        let action = || format!("create {}", mount.dir.display());
-        std::fs::create_dir_all(&mount.dir).map_err(HostError::io(action()))?;
         progress(&format!("mounting {}", mount.dir.display()));
-        filesystem::mount(mount.fs, device, &mount.dir)?;
-        self.mounted = true;
+        self.mount_there(mount.fs, device, &mount.dir)?;
         if grow {
             filesystem::grow_mounted(mount.fs, &mount.dir, &waiting_growth)?;
         }
         info.mount = Some(mount.dir.clone());
         info.fs = Some(mount.fs);
         Ok(())
+    }
+
+    /// Mounts a file system that is there.
+    fn mount_there(&mut self, fs: FsType, device: &Path, dir: &Path) -> Result<(), HostError> {
+        self.record.made_mount_dir = !dir.exists();
+        self.record.mount_dir = Some(dir.to_owned());
+        self.save_record()?;
+        let action = || format!("create {}", dir.display());
+        std::fs::create_dir_all(dir).map_err(HostError::io(action()))?;
+        filesystem::mount(fs, device, dir)?;
+        self.mounted = true;
+        Ok(())
+    }
+
+    /// Mounts a file system that is there on a volume that was attached without one.
+    pub(super) fn mount_again(&mut self, volume: &str, fs: FsType, dir: &Path) -> Result<(), HostError> {
+        let device = self.device(volume)?;
+        if self.mounted {
+            return Err(HostError::NotFree {
+                volume: volume.to_owned(),
+                state: "mounted already".to_owned(),
+            });
+        }
+        check_mount_dir(dir)?;
+        self.mount_there(fs, &device, dir)
+    }
+
+    /// Unmounts what [`Self::mount_again`] mounted; everything written to it is on the volume then.
+    pub(super) fn unmount(&mut self, volume: &str) -> Result<(), HostError> {
+        let (true, Some(dir)) = (self.mounted, self.record.mount_dir.clone()) else {
+            return Err(HostError::NotMounted { volume: volume.to_owned() });
+        };
+        filesystem::unmount(&dir, false, &|_| ()).map_err(|error| match error.is_busy() {
+            true => in_use(volume, &dir, &holders::of_directory(&dir)),
+            false => error.into(),
+        })?;
+        self.mounted = false;
+        self.forget_mount_dir();
+        self.record.mount_dir = None;
+        self.record.made_mount_dir = false;
+        Ok(())
+    }
+
+    /// Checks the file system, which is not mounted.
+    pub(super) fn check_fs(&self, volume: &str, fs: FsType) -> Result<FsCheck, HostError> {
+        Ok(check_fs(fs, &self.device(volume)?)?)
+    }
+
+    fn device(&self, volume: &str) -> Result<PathBuf, HostError> {
+        let state = || "attached through NBD, without a block device".to_owned();
+        let no_device = || HostError::NotFree { volume: volume.to_owned(), state: state() };
+        self.block.as_ref().map(|block| block.device().to_owned()).ok_or_else(no_device)
     }
 
     /// Gives the block device the volume's present size.
@@ -326,6 +405,23 @@ impl Parts {
         stop(&mut lost);
         self.forget()?;
         Ok(lost)
+    }
+
+    /// Takes everything apart and leaves nothing that could be written back. Where it fails, what is left
+    /// can be taken apart later.
+    fn throw_away(&mut self, live: &LiveVolume) -> Result<(), HostError> {
+        if self.mounted {
+            self.unmount(live.name())?;
+        }
+        if let Some(block) = &mut self.block {
+            block.take_apart(false)?;
+            self.block = None;
+        }
+        if let Some(nbd) = self.nbd.take() {
+            nbd.stop();
+        }
+        live.stop()?;
+        self.forget()
     }
 
     /// Checks that nobody uses what was made, without touching any of it.
@@ -406,15 +502,20 @@ impl Parts {
         Ok(())
     }
 
+    /// Removes the directory that was made to mount on.
+    fn forget_mount_dir(&self) {
+        if let (Some(dir), true) = (&self.record.mount_dir, self.record.made_mount_dir) {
+            // Only an empty one goes: there may be something of the user's below the mount.
+            let _ = std::fs::remove_dir(dir);
+        }
+    }
+
     /// Removes the record and the directories made, once nothing of the attachment is left.
     fn forget(&mut self) -> Result<(), HostError> {
         if let Some(dir) = &self.record.fuse_dir {
             let _ = std::fs::remove_dir(dir);
         }
-        if let (Some(dir), true) = (&self.record.mount_dir, self.record.made_mount_dir) {
-            // Only an empty one goes: there may be something of the user's below the mount.
-            let _ = std::fs::remove_dir(dir);
-        }
+        self.forget_mount_dir();
         match Record::remove(&self.home, &self.record.volume) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(HostError::io("forget the attachment")(error))
@@ -451,8 +552,13 @@ fn must_make(
         return Ok(true);
     }
     let content = match filesystem::probe(device)? {
-        Content::Known(fs) if fs == mount.fs.name() => return Ok(false),
-        Content::Known(other) => format!("'{other}'"),
+        Content::Known(found) => {
+            let found = if found == "ext4" { ext4_kind(store)? } else { found };
+            if found == mount.fs.name() {
+                return Ok(false);
+            }
+            format!("'{found}'")
+        }
         Content::Unknown => "data that are no file system".to_owned(),
     };
     if mount.destroy {
@@ -460,6 +566,13 @@ fn must_make(
         return Ok(true);
     }
     Err(HostError::NotBlank { volume: volume.to_owned(), content, fs: mount.fs.to_string() })
+}
+
+/// blkid does not tell clusters. Nothing of the volume is in memory yet, so its store has it all.
+fn ext4_kind(store: &BlockStore) -> Result<String, HostError> {
+    let mut superblock = [0; SUPERBLOCK_BYTES];
+    store.read_at(&mut superblock, SUPERBLOCK_AT).map_err(HostError::io("read the superblock of ext4"))?;
+    Ok(filesystem::ext4_kind(&superblock))
 }
 
 fn check_mount_dir(dir: &Path) -> Result<(), HostError> {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +13,7 @@ use serde::Serialize;
 use super::HostError;
 use super::attach::Parts;
 use super::filesystem::FsType;
+use super::fscheck::FsCheck;
 use crate::engine::LiveVolume;
 use crate::faults::Faults;
 
@@ -162,6 +163,33 @@ impl Attachment {
     /// Where the kernel refuses.
     pub fn grow(&self) -> Result<(), HostError> {
         self.parts.lock().grow()
+    }
+
+    /// Mounts a file system that is on the volume, which was [attached](super::Host::attach_bare)
+    /// without; its journal is replayed. [`Self::info`] does not tell of it.
+    ///
+    /// # Errors
+    /// A directory that cannot be mounted on, a volume that is mounted already or has no block
+    /// device, and what mount(8) says: a file system that does not recover is such a case.
+    pub fn mount(&self, fs: FsType, dir: &Path) -> Result<(), HostError> {
+        self.parts.lock().mount_again(self.live.name(), fs, dir)
+    }
+
+    /// Unmounts it again; everything written to it is on the volume then.
+    ///
+    /// # Errors
+    /// [`HostError::InUse`] while files in it are open; [`HostError::NotMounted`].
+    pub fn unmount(&self) -> Result<(), HostError> {
+        self.parts.lock().unmount(self.live.name())
+    }
+
+    /// Checks the file system on the volume, which must have been unmounted in order, and changes
+    /// nothing: see [`check_fs`](super::check_fs).
+    ///
+    /// # Errors
+    /// As there, and a volume without a block device.
+    pub fn check_fs(&self, fs: FsType) -> Result<FsCheck, HostError> {
+        self.parts.lock().check_fs(self.live.name(), fs)
     }
 
     /// Has the block device say that it has a spinning disk, or none; without it, the model decides.

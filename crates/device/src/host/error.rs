@@ -50,6 +50,12 @@ pub enum HostError {
         /// The volume.
         volume: String,
     },
+    /// Nothing is mounted from the volume.
+    #[error("nothing is mounted from volume '{volume}'")]
+    NotMounted {
+        /// The volume.
+        volume: String,
+    },
     /// The instance has all the volumes it can have.
     #[error("instance '{instance}' has no room for another volume: it takes {slots}")]
     NoSlot {

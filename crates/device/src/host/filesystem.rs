@@ -8,6 +8,7 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -20,23 +21,43 @@ pub enum FsType {
     Xfs,
     /// ext4
     Ext4,
+    /// ext4 that allocates in aligned clusters of [`CLUSTER_BYTES`], as AWS advises for torn-write
+    /// prevention (EC2 User Guide, "Configure your instance for torn write prevention"): pages of that
+    /// size then lie aligned on the volume, each within one of its atomic units.
+    #[serde(rename = "ext4-bigalloc")]
+    Ext4Bigalloc,
 }
 
+/// Size of the clusters of [`FsType::Ext4Bigalloc`], bytes.
+pub const CLUSTER_BYTES: u64 = 16 << 10;
+
 impl FsType {
-    /// As mount(8) and blkid(8) call it.
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Xfs, Self::Ext4, Self::Ext4Bigalloc];
+
+    /// What it is called: `xfs`, `ext4`, `ext4-bigalloc`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Xfs => "xfs",
             Self::Ext4 => "ext4",
+            Self::Ext4Bigalloc => "ext4-bigalloc",
+        }
+    }
+
+    /// As mount(8) and blkid(8) call it.
+    const fn kernel_name(self) -> &'static str {
+        match self {
+            Self::Xfs => "xfs",
+            Self::Ext4 | Self::Ext4Bigalloc => "ext4",
         }
     }
 
     /// The Debian package with its tools.
-    const fn package(self) -> &'static str {
+    pub(super) const fn package(self) -> &'static str {
         match self {
             Self::Xfs => "xfsprogs",
-            Self::Ext4 => "e2fsprogs",
+            Self::Ext4 | Self::Ext4Bigalloc => "e2fsprogs",
         }
     }
 
@@ -46,7 +67,7 @@ impl FsType {
     const fn mount_options(self) -> &'static str {
         match self {
             Self::Xfs => "noatime,nouuid",
-            Self::Ext4 => "noatime,noinit_itable",
+            Self::Ext4 | Self::Ext4Bigalloc => "noatime,noinit_itable",
         }
     }
 }
@@ -54,6 +75,19 @@ impl FsType {
 impl fmt::Display for FsType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// A name that no file system here has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not a file system that can be made here: take xfs, ext4 or ext4-bigalloc")]
+pub struct UnknownFs(String);
+
+impl FromStr for FsType {
+    type Err = UnknownFs;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFs> {
+        Self::ALL.into_iter().find(|fs| fs.name() == name).ok_or_else(|| UnknownFs(name.to_owned()))
     }
 }
 
@@ -116,7 +150,28 @@ pub(super) fn probe(device: &Path) -> Result<Content, ToolError> {
         }
         Some(2) => Ok(Content::Unknown),
         Some(8) => Ok(Content::Known("several contradicting signatures".into())),
-        _ => Err(ToolError::Failed { tool: "blkid", said: output.said }),
+        _ => Err(ToolError::Failed { tool: "blkid", said: first_line(output.said.as_bytes()) }),
+    }
+}
+
+/// Where ext4 keeps its superblock, bytes.
+pub(super) const SUPERBLOCK_AT: u64 = 1024;
+/// How long it is, bytes.
+pub(super) const SUPERBLOCK_BYTES: usize = 1024;
+
+/// Which of ours an ext4 file system is, by its superblock; one that is none of ours is described. The
+/// fields are those of the kernel's `fs/ext4/ext4.h`: `s_log_cluster_size` at 0x1C, `s_feature_ro_compat`
+/// at 0x64 with 0x200 for clusters.
+pub(super) fn ext4_kind(superblock: &[u8; SUPERBLOCK_BYTES]) -> String {
+    let field = |at: usize| {
+        u32::from_le_bytes(superblock[at..at + 4].try_into().expect("four bytes of a longer array"))
+    };
+    if field(0x64) & 0x200 == 0 {
+        return FsType::Ext4.name().to_owned();
+    }
+    match 1024_u64.checked_shl(field(0x1C)) {
+        Some(CLUSTER_BYTES) => FsType::Ext4Bigalloc.name().to_owned(),
+        other => format!("ext4 with clusters of {} bytes", other.unwrap_or(0)),
     }
 }
 
@@ -125,10 +180,14 @@ pub(super) fn make(fs: FsType, device: &Path, waiting: &dyn Fn(Duration)) -> Res
     let (tool, arguments): (_, &[&str]) = match fs {
         FsType::Xfs => ("mkfs.xfs", &["-f", "-q"]),
         // Tables that a mount with noinit_itable leaves alone read as zeroes on a new volume.
-        FsType::Ext4 => ("mkfs.ext4", &["-F", "-q", "-E", "lazy_itable_init=1"]),
+        FsType::Ext4 | FsType::Ext4Bigalloc => ("mkfs.ext4", &["-F", "-q", "-E", "lazy_itable_init=1"]),
     };
     let mut command = Command::new(tool);
-    command.args(arguments).arg(device);
+    command.args(arguments);
+    if fs == FsType::Ext4Bigalloc {
+        command.args(["-O", "bigalloc", "-C", &CLUSTER_BYTES.to_string()]);
+    }
+    command.arg(device);
     run(tool, fs.package(), command, waiting)
 }
 
@@ -139,7 +198,7 @@ pub(super) fn grow_before_mount(
     device: &Path,
     waiting: &dyn Fn(Duration),
 ) -> Result<(), ToolError> {
-    if fs != FsType::Ext4 {
+    if fs == FsType::Xfs {
         return Ok(());
     }
     let mut check = Command::new("e2fsck");
@@ -147,6 +206,10 @@ pub(super) fn grow_before_mount(
     // e2fsck(8): 1 means that errors were found and corrected.
     run_accepting(&[0, 1], "e2fsck", fs.package(), check, waiting)?;
     let mut grow = Command::new("resize2fs");
+    if fs == FsType::Ext4Bigalloc {
+        // It calls itself little tested with clusters, and refuses without this; the check was made just now.
+        grow.arg("-f");
+    }
     grow.arg(device);
     run("resize2fs", fs.package(), grow, waiting)
 }
@@ -164,7 +227,7 @@ pub(super) fn grow_mounted(fs: FsType, dir: &Path, waiting: &dyn Fn(Duration)) -
 /// Mounts a device.
 pub(super) fn mount(fs: FsType, device: &Path, dir: &Path) -> Result<(), ToolError> {
     let mut command = Command::new("mount");
-    command.args(["-t", fs.name(), "-o", fs.mount_options()]).arg(device).arg(dir);
+    command.args(["-t", fs.kernel_name(), "-o", fs.mount_options()]).arg(device).arg(dir);
     run("mount", "mount", command, &|_| ())
 }
 
@@ -193,10 +256,14 @@ pub(super) fn sync_device(device: &Path, waiting: &dyn Fn(Duration)) -> Result<(
     run("sync", "coreutils", command, waiting)
 }
 
-struct Output {
-    code: Option<i32>,
-    text: String,
-    said: String,
+/// What a tool left when it ended.
+pub(super) struct Output {
+    /// None where a signal ended it.
+    pub(super) code: Option<i32>,
+    /// Its standard output.
+    pub(super) text: String,
+    /// Its standard error.
+    pub(super) said: String,
 }
 
 fn spawn_error(tool: &'static str, package: &'static str) -> impl FnOnce(std::io::Error) -> ToolError {
@@ -211,7 +278,8 @@ fn prepare(command: &mut Command) -> &mut Command {
     command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())
 }
 
-fn run_for_output(
+/// Runs a tool to its end, whatever becomes of it.
+pub(super) fn run_for_output(
     tool: &'static str,
     package: &'static str,
     mut command: Command,
@@ -220,7 +288,7 @@ fn run_for_output(
     Ok(Output {
         code: output.status.code(),
         text: String::from_utf8_lossy(&output.stdout).into_owned(),
-        said: first_line(&output.stderr),
+        said: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
 }
 

@@ -1,5 +1,7 @@
 //! A host whose volumes are wanted by several at once.
 
+mod images;
+
 use std::fs::File;
 
 use ebbtide_volume::{Accounting, AtomicUnit, Durability, Limits, Merge, ServiceTimes};
@@ -37,7 +39,8 @@ impl Rig {
         self.attach_as_known(self.host.store().meta("vol").unwrap(), export)
     }
 
-    fn attach_as_known(&self, meta: Value, export: Export) -> Result<Arc<Attachment>, HostError> {
+    /// Nothing but a size.
+    fn array(&self) -> Array {
         let limits = Limits {
             size_bytes: self.size,
             iops: None,
@@ -46,10 +49,14 @@ impl Rig {
             service: ServiceTimes::instant(),
             durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
         };
+        Array::single(limits, self.host.now()).unwrap()
+    }
+
+    fn attach_as_known(&self, meta: Value, export: Export) -> Result<Arc<Attachment>, HostError> {
         let request = AttachRequest {
             volume: "vol".into(),
             meta,
-            array: Array::single(limits, self.host.now()).unwrap(),
+            array: self.array(),
             seed: 1,
             block_bytes: 512,
             instance: None,
@@ -166,7 +173,8 @@ fn a_file_system_grows_to_the_size_of_its_volume_when_that_is_asked_for() {
     if !can_attach() {
         return;
     }
-    for (fs, small) in [(FsType::Ext4, 64 << 20), (FsType::Xfs, 512 << 20)] {
+    for (fs, small) in [(FsType::Ext4, 64 << 20), (FsType::Ext4Bigalloc, 64 << 20), (FsType::Xfs, 512 << 20)]
+    {
         let rig = Rig::sized(small);
         let before = rig.free(fs, true);
         rig.host.store().resize_volume("vol", small * 2).unwrap();
@@ -174,6 +182,11 @@ fn a_file_system_grows_to_the_size_of_its_volume_when_that_is_asked_for() {
         assert_eq!(rig.free(fs, false), before, "{fs}");
         let after = rig.free(fs, true);
         assert!(after - before > small * 8 / 10, "{fs}: {before} to {after} bytes");
+        let attachment = rig.host.attach_bare("vol", rig.array()).unwrap();
+        let check = attachment.check_fs(fs).unwrap();
+        assert!(check.clean, "{fs}: {}", check.said);
+        drop(attachment);
+        rig.host.detach("vol", false, &|_| ()).unwrap();
     }
 }
 

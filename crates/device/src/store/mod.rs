@@ -6,6 +6,7 @@
 //! files, `docs/decisions/block-store.md` the reasons.
 
 mod check;
+mod clones;
 mod error;
 mod files;
 mod home;
@@ -20,6 +21,7 @@ mod usage;
 mod volume;
 
 pub use check::check;
+pub use clones::CloneRequest;
 pub use error::{Damage, StoreError};
 pub use info::{CheckReport, Extent, ExtentKind, SnapshotInfo, StoreOptions, VolumeInfo};
 pub use registry::Store;

@@ -185,27 +185,6 @@ impl Store {
         })
     }
 
-    /// Creates `name` as `source` is at this moment. `source` may be open and under load, which goes on.
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::create_volume`], and [`StoreError::NotFound`] and [`StoreError::Damaged`] of the source.
-    pub fn clone_volume(&self, source: &str, name: &str, meta: Value) -> Result<(), StoreError> {
-        let inner = self.inner();
-        let mut state = inner.state.lock();
-        state.may_create_volume(name)?;
-        let size_bytes = state.volume(source)?.size_bytes;
-        let layer = inner.point_in_time(&mut state, source, |_, _| ())?;
-        inner.add_volume(&mut state, name, Some(layer), |top| VolumeEntry {
-            size_bytes,
-            meta,
-            created_unix_s: now_unix_s(),
-            from_snapshot: None,
-            from_volume: Some(source.to_owned()),
-            top,
-        })
-    }
-
     /// Grows a volume; an open one has its new size at once.
     ///
     /// # Errors
@@ -435,7 +414,7 @@ impl Store {
         below.map(|at| (chain, at + 1)).ok_or_else(not_ancestor)
     }
 
-    fn inner(&self) -> &Inner {
+    pub(super) fn inner(&self) -> &Inner {
         &self.keeper.inner
     }
 }
@@ -571,7 +550,7 @@ impl State {
         self.manifest.snapshots.get(name).ok_or_else(not_found)
     }
 
-    fn may_create_volume(&self, name: &str) -> Result<(), StoreError> {
+    pub(super) fn may_create_volume(&self, name: &str) -> Result<(), StoreError> {
         check_name(name)?;
         if self.manifest.volumes.contains_key(name) {
             return Err(StoreError::Exists { kind: "volume", name: name.to_owned() });
@@ -588,14 +567,14 @@ impl State {
         Ok(core.expect("a layer is loaded, or an open volume writes to it").chain.load().top.freeze())
     }
 
-    fn top_is_empty(&self, volume: &str, top: LayerId) -> bool {
+    pub(super) fn top_is_empty(&self, volume: &str, top: LayerId) -> bool {
         match self.open.get(volume) {
             Some(core) => core.chain.load().top.is_empty(),
             None => self.layers.get(&top).is_some_and(|l| l.as_ref().is_ok_and(|top| top.maps.is_empty())),
         }
     }
 
-    fn refuse_damaged(&self, top: LayerId) -> Result<(), StoreError> {
+    pub(super) fn refuse_damaged(&self, top: LayerId) -> Result<(), StoreError> {
         let damage = self.manifest.chain(top).into_iter().find_map(|id| self.layers.get(&id)?.as_ref().err());
         damage.map_or(Ok(()), |damage| Err(damage.clone().into()))
     }
@@ -632,6 +611,6 @@ fn check_not_below(size_bytes: u64, least: u64, of: &str) -> Result<(), StoreErr
     Err(StoreError::Size { size_bytes, rule: format!("{of} has {least} bytes, and a volume only grows") })
 }
 
-fn now_unix_s() -> u64 {
+pub(super) fn now_unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }

@@ -1,9 +1,9 @@
 //! What the store refuses, and how it says so.
 
-use ebbtide_device::store::{Store, StoreError, StoreOptions, check};
+use ebbtide_device::store::{CloneRequest, Store, StoreError, StoreOptions, check};
 use serde_json::{Value, json};
 
-use crate::support::{open, store_with_volume};
+use crate::support::{assert_clean, layer_files, open, store_with_volume};
 
 const GIB: u64 = 1 << 30;
 
@@ -133,4 +133,43 @@ fn io_outside_the_volume_is_refused_with_the_numbers() {
     assert!(volume.discard(0, 8193).is_err());
     store.resize_volume("v", 12288).unwrap();
     volume.write_at(&[1; 513], 7680).unwrap();
+}
+
+#[test]
+fn several_clones_are_made_or_none_is() {
+    let (dir, store) = store_with_volume(GIB);
+    let volume = store.open_volume("v").unwrap();
+    store.create_volume("w", GIB, Value::Null).unwrap();
+    let files = || layer_files(dir.path());
+    let names = || store.volumes().into_iter().map(|volume| volume.name).collect::<Vec<_>>();
+    volume.write_at(&[1; 4096], 0).unwrap();
+    let before = files();
+    let clone = |source, name| CloneRequest { source, name, meta: Value::Null };
+    for [(source, name), second] in [
+        [("v", "a"), ("v", "w")],
+        [("v", "a"), ("w", "a")],
+        [("v", "a"), ("x", "b")],
+        [("v", "a"), ("v", "A")],
+    ] {
+        store.clone_volumes(&[clone(source, name), clone(second.0, second.1)]).unwrap_err();
+        assert_eq!((files(), names()), (before.clone(), vec!["v".to_owned(), "w".to_owned()]));
+    }
+
+    store.clone_volumes(&[clone("v", "a"), clone("w", "b"), clone("v", "c")]).unwrap();
+    volume.write_at(&[2; 4096], 0).unwrap();
+    for (name, byte) in [("a", 1), ("b", 0), ("c", 1)] {
+        let mut bytes = [9; 4096];
+        let clone = store.open_volume(name).unwrap();
+        clone.read_at(&mut bytes, 0).unwrap();
+        assert_eq!(bytes, [byte; 4096], "{name}");
+        clone.write_at(&[3; 4096], 0).unwrap();
+    }
+    let mut bytes = [0; 4096];
+    volume.read_at(&mut bytes, 0).unwrap();
+    assert_eq!(bytes, [2; 4096]);
+    drop((volume, store));
+    let store = open(dir.path());
+    assert_eq!(store.volume("c").unwrap().from_volume.as_deref(), Some("v"));
+    drop(store);
+    assert_clean(dir.path());
 }

@@ -69,8 +69,8 @@ fn instance(root: &Table) -> Result<InstancePlan, ExperimentError> {
     let section = Section::of(root, "instance")?;
     let default = InstancePlan::default();
     let fs = section.text("fs")?.unwrap_or(&default.fs);
-    if !matches!(fs, "xfs" | "ext4") {
-        return Err(section.wrong("fs", "the file systems are xfs and ext4"));
+    if !matches!(fs, "xfs" | "ext4" | "ext4-bigalloc") {
+        return Err(section.wrong("fs", "the file systems are xfs, ext4 and ext4-bigalloc"));
     }
     Ok(InstancePlan {
         memory_bytes: section.size("memory", default.memory_bytes, 256 * MIB..=64 * TIB)?,

@@ -335,7 +335,7 @@ fn forget_pages(data: &Path) -> Result<(), StageError> {
 
 /// A file system by the name that a checked experiment has for it.
 pub(super) fn fs_type(name: &str) -> FsType {
-    if name == "ext4" { FsType::Ext4 } else { FsType::Xfs }
+    name.parse().expect("a checked experiment names a file system that can be made")
 }
 
 /// Those settings that a data directory is made with and keeps.

@@ -68,7 +68,7 @@ fn wrong_values_are_told_with_what_they_may_be() {
         ),
         (
             "[instance]\nfs = \"btrfs\"\n",
-            "mine.toml line 2: instance.fs = \"btrfs\": the file systems are xfs and ext4",
+            "mine.toml line 2: instance.fs = \"btrfs\": the file systems are xfs, ext4 and ext4-bigalloc",
         ),
         (
             "[load]\nworkload = \"oltp_write_olny\"\n",

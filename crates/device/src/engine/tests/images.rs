@@ -1,6 +1,9 @@
 //! Snapshots and crash images of a volume that goes on, and what is left of one that does not.
 
+use parking_lot::Mutex;
+
 use super::*;
+use crate::engine::{CrashReport, CutWrite, GroupCut, ImageRequest, Keep, TappedWrite, crash_images};
 
 /// Some answered writes and some in flight.
 fn busy(limits: Limits) -> (Rig, Vec<Awaited>) {
@@ -89,4 +92,173 @@ fn a_zeroing_in_flight_is_decided_by_units_too() {
     }
     let zeroed = image.iter().filter(|&&b| b == 0).count();
     assert!((1 << 17..1 << 19).contains(&zeroed), "about half of it: {zeroed}");
+}
+
+impl Rig {
+    /// Images of this one volume, named by their seeds.
+    fn images(&self, seeds: &[u64], keep: Keep) -> GroupCut {
+        let names: Vec<_> = seeds.iter().map(|seed| format!("image-{seed}")).collect();
+        let volume = &*self.volume;
+        let requests = seeds.iter().zip(&names);
+        let requests: Vec<_> =
+            requests.map(|(&seed, image)| ImageRequest { volume, image, seed, meta: Value::Null }).collect();
+        crash_images(&self.store, &requests, keep).unwrap()
+    }
+}
+
+fn part(bytes: &[u8], offset: u64, len: u64) -> &[u8] {
+    let at = |bytes: u64| usize::try_from(bytes).unwrap();
+    &bytes[at(offset)..at(offset + len)]
+}
+
+/// What a write left of its range, by what the report says.
+fn merged(write: &CutWrite) -> Vec<u8> {
+    let mut bytes = write.before.clone();
+    for &(offset, len) in &write.new {
+        let start = usize::try_from(offset - write.offset).unwrap();
+        let end = start + usize::try_from(len).unwrap();
+        bytes[start..end].copy_from_slice(&write.after[start..end]);
+    }
+    bytes
+}
+
+#[test]
+fn every_write_in_flight_is_told_of_with_what_was_there_and_what_it_was_to_leave() {
+    let (rig, in_flight) = busy(ebs());
+    let submitted = rig.volume.now();
+    let group = rig.images(&[42], Keep::All);
+    let [CrashReport { cut, writes, .. }] = &group.images[..] else { panic!("{group:?}") };
+    assert_eq!(writes.len(), in_flight.len());
+    assert_eq!(
+        cut.units_new,
+        writes.iter().map(|write| u64::try_from(write.new.len()).unwrap()).sum::<u64>()
+    );
+    assert_eq!(cut.units_new + cut.units_old, writes.iter().map(|write| write.units).sum::<u64>());
+    let image = rig.contents("image-42");
+    for (number, write) in (0_u8..).zip(writes) {
+        let offset = u64::from(number) * 24 * KIB;
+        assert_eq!((write.offset, write.len, write.units), (offset, 16 * KIB, 4));
+        assert_eq!((write.submitted, write.zeroes), (submitted, false));
+        assert_eq!(write.before, rig.stored(offset, 16 * KIB));
+        assert_eq!(write.after, filled(number + 101, 16 * KIB));
+        let found = part(&image, offset, 16 * KIB);
+        assert_eq!(merged(write), found);
+        assert_eq!(write.is_torn(), found != write.before && found != write.after, "write {number}");
+    }
+    assert!(writes.iter().any(CutWrite::is_torn), "seed 42 tears some");
+}
+
+#[test]
+fn of_two_writes_to_one_place_the_later_one_finds_what_the_earlier_one_left() {
+    let rig = Rig::new(ebs());
+    rig.write_and_wait(0, &filled(1, 64 * KIB));
+    let _in_flight = [rig.write(0, &filled(2, 64 * KIB)), rig.write(0, &filled(3, 64 * KIB))];
+    let group = rig.images(&[5], Keep::All);
+    let [earlier, later] = &group.images[0].writes[..] else { panic!("{group:?}") };
+    assert!(earlier.is_torn() && later.is_torn());
+    assert_eq!(merged(earlier), later.before);
+    assert_eq!(merged(later), part(&rig.contents("image-5"), 0, 64 * KIB));
+}
+
+#[test]
+fn contents_are_kept_of_those_writes_only_that_were_asked_for() {
+    let (rig, _in_flight) = busy(ebs());
+    rig.ask(Command::WriteZeroes, MIB, 1 << 16, None, false);
+    // One unit, which is never torn.
+    rig.write(2 * MIB, &filled(1, PAGE));
+    let count = |seed, keep| {
+        let group = rig.images(&[seed], keep);
+        let writes = &group.images[0].writes;
+        let kept = writes.iter().filter(|write| !write.after.is_empty());
+        assert!(kept.clone().all(|write| write.before.len() == write.after.len() && !write.zeroes));
+        let torn = writes.iter().filter(|write| write.is_torn() && !write.zeroes).count();
+        (kept.count(), torn, writes.len())
+    };
+    assert!(matches!(count(1, Keep::Nothing), (0, _, 10)));
+    let (kept, torn, _) = count(2, Keep::Torn);
+    assert!(kept == torn && kept > 0, "{kept} kept, {torn} torn");
+    assert!(matches!(count(3, Keep::All), (9, _, 10)));
+}
+
+#[test]
+fn one_volume_is_cut_in_several_ways_at_one_instant() {
+    let (rig, _in_flight) = busy(limits(AtomicUnit::FourKib, 64 * KIB));
+    let seeds = [1, 2, 3];
+    let group = rig.images(&seeds, Keep::Nothing);
+    assert_eq!(group.images.iter().map(|image| image.cut.seed).collect::<Vec<_>>(), seeds);
+    let images = seeds.map(|seed| rig.contents(&format!("image-{seed}")));
+    assert!(images[0] != images[1] && images[1] != images[2]);
+    let cut = rig.volume.power_cut(3).unwrap();
+    assert_eq!(group.images[2].cut, cut);
+    assert_eq!(images[2], rig.stored(0, SIZE));
+}
+
+#[test]
+fn the_pages_that_a_cache_loses_are_named() {
+    let rig = Rig::new(limits(AtomicUnit::SixteenKib, 64 * KIB));
+    for page in 0..16_u8 {
+        rig.write_and_wait(u64::from(page) * PAGE, &filled(page + 1, PAGE));
+    }
+    let group = rig.images(&[9], Keep::Nothing);
+    let report = &group.images[0];
+    let image = rig.contents("image-9");
+    let gone: Vec<_> = (0..16).map(|page| page * PAGE).filter(|at| part(&image, *at, 1) == [0]).collect();
+    assert_eq!(report.cached_lost, gone);
+    assert_eq!(report.cut.cached_units_lost * 4, u64::try_from(gone.len()).unwrap());
+    assert!((1..16).contains(&gone.len()), "{gone:?}");
+    assert_eq!(report.cached_lost_unnamed, 0);
+}
+
+#[test]
+fn what_a_cache_takes_after_an_image_is_not_in_the_image() {
+    let rig = Rig::new(limits(AtomicUnit::FourKib, 64 * KIB));
+    rig.write_and_wait(0, &filled(1, 8 * PAGE));
+    let cached = rig.images(&[4], Keep::Nothing).images.remove(0).cut;
+    assert!(cached.cached_units_kept > 0, "{cached:?}");
+    let before = rig.contents("image-4");
+    rig.write_and_wait(0, &filled(2, 8 * PAGE));
+    rig.flush();
+    rig.pass(SERVICE);
+    assert_eq!(rig.contents("image-4"), before);
+    assert_eq!(rig.stored(0, PAGE), filled(2, PAGE));
+}
+
+#[test]
+fn images_of_a_group_are_all_made_or_none_is() {
+    let (rig, _in_flight) = busy(ebs());
+    rig.store.create_volume("taken", PAGE, Value::Null).unwrap();
+    for second in ["taken", "Not/A/Name", "first"] {
+        let request = |image| ImageRequest { volume: &rig.volume, image, seed: 1, meta: Value::Null };
+        let refused = crash_images(&rig.store, &[request("first"), request(second)], Keep::All);
+        refused.expect_err(second);
+        let names: Vec<_> = rig.store.volumes().into_iter().map(|volume| volume.name).collect();
+        assert_eq!(names, ["taken", NAME]);
+    }
+    assert!(crash_images(&rig.store, &[], Keep::All).unwrap().images.is_empty());
+}
+
+#[test]
+fn a_tap_is_told_of_every_write_that_waits_and_a_cut_from_then_on_has_it() {
+    let rig = Rig::new(ebs());
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let volume = Arc::downgrade(&rig.volume);
+    let store = rig.store.clone();
+    let notes = Arc::clone(&told);
+    rig.volume.set_tap(Some(Arc::new(move |write: TappedWrite| {
+        let volume = volume.upgrade().unwrap();
+        let image = format!("at-{}", write.offset);
+        let report = volume.crash_image(&store, &image, 1, Value::Null).unwrap();
+        let last = report.writes.last().map(|caught| (caught.offset, caught.len));
+        assert_eq!(last, Some((write.offset, u64::from(write.len))));
+        notes.lock().push((write.offset, write.len));
+    })));
+    let _reading = rig.read(0, 4096);
+    let _writing = [rig.write(0, &filled(1, PAGE)), rig.write(8 * KIB, &filled(2, 2 * PAGE))];
+    let copied = filled(3, PAGE);
+    rig.volume.submit_write(64 * KIB, &copied, Reply::callback(|_| ()));
+    rig.flush();
+    assert_eq!(*told.lock(), [(0, 4096), (8 * KIB, 8192), (64 * KIB, 4096)]);
+    rig.volume.set_tap(None);
+    rig.write(0, &filled(4, PAGE));
+    assert_eq!(told.lock().len(), 3);
 }

@@ -1,6 +1,7 @@
 //! The engine on a clock that stands still until it is told to move: nothing here sleeps.
 
 mod faults;
+mod group;
 mod images;
 mod ledger;
 mod models;

@@ -1,0 +1,33 @@
+//! The write tap: someone who is told of every write when it has come into flight.
+
+use std::{fmt, sync::Arc};
+
+use super::LiveVolume;
+
+/// A write that has been submitted and is in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TappedWrite {
+    /// First byte on the volume.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+}
+
+/// Who is told.
+pub(super) struct Tap(pub(super) Arc<dyn Fn(TappedWrite) + Send + Sync>);
+
+impl fmt::Debug for Tap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tap")
+    }
+}
+
+impl LiveVolume {
+    /// Has `tap` told of every write that brings data, on the thread that submits it, as soon as it
+    /// is in flight: a cut that is taken from then on until its answer decides about it. It must be
+    /// quick, since the guest's next requests wait for it. A write that the model lets pass at once
+    /// is never in flight, and not told of. None ends it; a call under way may end a little later.
+    pub fn set_tap(&self, tap: Option<Arc<dyn Fn(TappedWrite) + Send + Sync>>) {
+        self.core.tap.store(tap.map(|tap| Arc::new(Tap(tap))));
+    }
+}
