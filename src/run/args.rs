@@ -8,6 +8,8 @@ const EXAMPLES: &str = "Examples:
   ebbtide run --list
   ebbtide run tuned-vs-default --quick
   ebbtide run flush-settings --arms baseline,redo-small --set trial.repeats=5 --out /tmp/flush
+  ebbtide run tuned-vs-default --out /tmp/again --against /tmp/first
+  ebbtide run --compare /tmp/first /tmp/again
   ebbtide run my-experiment.toml --server /opt/mysql-9.7/bin/mysqld --volume gp3:size=200GiB,iops=6000
 
 How to write an experiment: docs/experiments.md. What a run leaves behind: docs/json/run.md.";
@@ -17,7 +19,7 @@ How to write an experiment: docs/experiments.md. What a run leaves behind: docs/
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
     /// The name of a shipped experiment (see --list), or the path of your own file
-    #[arg(required_unless_present_any = ["list", "prepared", "delete_prepared"])]
+    #[arg(required_unless_present_any = ["list", "prepared", "delete_prepared", "compare"])]
     pub(super) experiment: Option<String>,
     /// List the shipped experiments
     #[arg(long, conflicts_with_all = ["experiment", "prepared", "delete_prepared"])]
@@ -61,8 +63,23 @@ pub(crate) struct RunArgs {
     /// Run on a host that is slower than the volumes promise, and mark the report
     #[arg(long)]
     pub(super) over_limit: bool,
+    /// Hold the result against that of an earlier run of the same experiment, by its directory; repeatable
+    #[arg(long, value_name = "DIR", requires = "experiment")]
+    pub(super) against: Vec<PathBuf>,
+    /// Run nothing and hold finished runs of one experiment against each other: 0 when their intervals
+    /// overlap, 1 when not
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 1..,
+        conflicts_with_all = [
+            "experiment", "list", "against", "out", "quick", "set", "arms", "volume", "server", "repeats",
+            "measure", "seed", "over_limit", "delete_prepared",
+        ]
+    )]
+    pub(super) compare: Vec<PathBuf>,
     /// List the prepared data that runs share
-    #[arg(long, conflicts_with_all = ["experiment", "delete_prepared"])]
+    #[arg(long, conflicts_with_all = ["experiment", "delete_prepared", "compare"])]
     pub(super) prepared: bool,
     /// Delete prepared data by name, or `all`
     #[arg(long, value_name = "NAME")]

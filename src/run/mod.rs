@@ -1,7 +1,9 @@
 //! `ebbtide run`: the lab on the command line.
 //!
-//! [`args`] is the command line, [`status`] shows a run while it lasts, [`text`] prints what it found.
+//! [`args`] is the command line, [`status`] shows a run while it lasts, [`text`] prints what it found, and
+//! [`again`] holds several runs against each other.
 
+mod again;
 mod args;
 mod status;
 mod text;
@@ -15,7 +17,7 @@ use ebbtide_catalog::Catalog;
 use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides};
 use ebbtide_lab::record::Run;
-use ebbtide_lab::results::{ResultsError, Store};
+use ebbtide_lab::results::{Earlier, ResultsError, Store};
 use ebbtide_lab::run::{self as lab, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
 use ebbtide_mysql::{Binary, ServerError};
@@ -43,11 +45,15 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
     if args.prepared || args.delete_prepared.is_some() {
         return prepared(args, place, json);
     }
+    if !args.compare.is_empty() {
+        return again::compare(&args.compare, json);
+    }
     let name = args.experiment.as_deref().expect("clap asks for an experiment where nothing else is");
     if args.show {
         write(&text_of(name)?)?;
         return Ok(Exit::Clean);
     }
+    let earlier = again::earlier(&args.against, args.out.as_deref())?;
     let mut overrides = overrides(args)?;
     if let (true, Some(out), None) = (args.resume, &args.out, args.seed) {
         // The trials that are left belong to the run that was begun.
@@ -57,6 +63,7 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
     let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
     let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
     let catalog = catalog(place)?;
+    again::refuse_others(&experiment, &server, &earlier)?;
     if args.check {
         return show_plan(experiment, &catalog, &server, json);
     }
@@ -70,11 +77,16 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
         server,
         catalog,
     };
-    measure(experiment, options, json)
+    measure(experiment, options, &earlier, json)
 }
 
 /// Runs the experiment, writes what it found, and says so.
-fn measure(experiment: Experiment, options: RunOptions, json: bool) -> anyhow::Result<Exit> {
+fn measure(
+    experiment: Experiment,
+    options: RunOptions,
+    earlier: &[Earlier],
+    json: bool,
+) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
     if !json {
@@ -94,7 +106,7 @@ fn measure(experiment: Experiment, options: RunOptions, json: bool) -> anyhow::R
         }
         Err(error) => return Err(refuse_run(error)),
     };
-    let summary = summarize(&record);
+    let summary = Summary { repeated: again::held(earlier, &out, &record), ..summarize(&record) };
     Store::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
     let report = write_report(&out, &record, &summary)?;
     if json {
@@ -108,7 +120,9 @@ fn measure(experiment: Experiment, options: RunOptions, json: bool) -> anyhow::R
     if let Some(error) = &cancelled {
         eprintln!("{error}: {}", error.hint().unwrap_or_default());
     }
-    Ok(if cancelled.is_none() && text::all_measured(&summary) { Exit::Clean } else { Exit::Finding })
+    let agrees = summary.repeated.as_ref().is_none_or(again::agrees);
+    let clean = cancelled.is_none() && text::all_measured(&summary) && agrees;
+    Ok(if clean { Exit::Clean } else { Exit::Finding })
 }
 
 /// Writes the report whole or not at all, and answers with where it lies.

@@ -7,11 +7,11 @@ use std::time::Duration;
 use ebbtide_lab::experiment::{Checked, Experiment, Shipped};
 use ebbtide_lab::record::Run;
 use ebbtide_lab::run::{Prepared, RunOptions};
-use ebbtide_lab::summary::{ArmSummary, Summary};
+use ebbtide_lab::summary::{ArmSummary, Repetition, Summary};
 use ebbtide_mysql::Binary;
 
 use super::status::{latency, span};
-use crate::text::{Table, size};
+use crate::text::{Table, size, timestamp};
 
 /// The shipped experiments.
 pub(super) fn list(shipped: &[Shipped]) -> String {
@@ -96,12 +96,40 @@ pub(super) fn verdict(record: &Run, summary: &Summary, report: &Path) -> String 
         let _ = writeln!(text, "\n{finding}");
     }
     let _ = writeln!(text, "\n{}", arms(summary));
+    if let Some(repetition) = &summary.repeated {
+        let _ = writeln!(text, "{}\n", runs(repetition));
+    }
     for note in &summary.notes {
         let arm = note.arm.as_ref().map(|arm| format!("{arm}: ")).unwrap_or_default();
         let _ = writeln!(text, "note: {arm}{}", note.text);
     }
     let _ = writeln!(text, "again: {}", record.command);
     text + &format!("report: {}", report.display())
+}
+
+/// Several runs of an experiment, and whether they agree.
+pub(super) fn repetition(experiment: &Experiment, repetition: &Repetition) -> String {
+    format!("{}: {}\n{}", experiment.name, experiment.title, runs(repetition))
+}
+
+fn runs(repetition: &Repetition) -> String {
+    let mut table = Table::new(&["RUN", "STARTED", "SEED", "TRIALS"]);
+    for run in &repetition.runs {
+        let started = timestamp(i64::try_from(run.started_ns / 1_000_000_000).unwrap_or(i64::MAX));
+        let trials = format!("{} of {}", run.measured, run.trials);
+        table.row([run.directory.clone(), started, run.seed.to_string(), trials]);
+    }
+    let mut text = format!("\n{}", table.text());
+    for repeated in &repetition.comparisons {
+        let _ = write!(text, "\n\n{}", repeated.text);
+    }
+    if repetition.comparisons.is_empty() {
+        text += "\n\nThe experiment compares nothing.";
+    }
+    for (at, note) in repetition.notes.iter().enumerate() {
+        let _ = write!(text, "{}note: {note}", if at == 0 { "\n\n" } else { "\n" });
+    }
+    text
 }
 
 /// The arms as a table.

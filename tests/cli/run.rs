@@ -2,6 +2,12 @@
 //! lab's own tests.
 
 use std::fs;
+use std::path::Path;
+
+use ebbtide_lab::experiment::{self, Experiment, Overrides};
+use ebbtide_lab::record::{HostFacts, Outcome, Run, Second, ServerFacts, Trial};
+use ebbtide_lab::results::Store;
+use ebbtide_lab::summary::summarize;
 
 use crate::harness::{Home, Need, can};
 
@@ -80,4 +86,100 @@ fn without_runs_there_is_no_prepared_data_to_list_or_delete() {
     assert_eq!(home.run(&["run", "--prepared"]).ok().line(), "no prepared data");
     home.run(&["run", "--delete-prepared", "prep-1"]).refused(2, &["prep-1", "--prepared"]);
     home.run(&["run", "--delete-prepared", "all"]).ok();
+}
+
+/// The shipped A/A experiment, short or long.
+fn same_twice(quick: bool, seed: u64) -> Experiment {
+    experiment::load("same-twice", &Overrides { quick, seed: Some(seed), ..Overrides::default() }).unwrap()
+}
+
+/// Leaves what a run of the experiment would, whose second arm carries so many times the first one's rate.
+fn ended(dir: &Path, experiment: Experiment, ratio: f64) {
+    let trial = |repeat: u32, arm: usize| {
+        let level = 400.0 * ratio.powi(i32::try_from(arm).unwrap()) * (1.0 + 0.01 * f64::from(repeat));
+        let second = |t: u32| {
+            let mut second = Second { t_s: f64::from(t), ..Second::default() };
+            second.load.tps = level * (1.0 + 0.02 * f64::from((t * 7 + repeat) % 5));
+            second
+        };
+        Trial {
+            arm: experiment.arms[arm].name.clone(),
+            repeat,
+            started_ns: 1,
+            took_s: 60.0,
+            outcome: Outcome::Measured,
+            load: None,
+            seconds: (1..=30).map(second).collect(),
+            batch: None,
+            notes: Vec::new(),
+        }
+    };
+    let trials = (0..3).flat_map(|repeat| [trial(repeat, 0), trial(repeat, 1)]).collect();
+    let run = Run {
+        started_ns: 1_790_000_000_000_000_000 + experiment.seed,
+        command: String::new(),
+        ebbtide: env!("CARGO_PKG_VERSION").into(),
+        host: HostFacts::default(),
+        server: ServerFacts::default(),
+        experiment,
+        trials,
+    };
+    Store::create(dir, &run).unwrap().finish(&summarize(&run)).unwrap();
+}
+
+#[test]
+fn finished_runs_are_compared_and_the_exit_code_says_whether_they_agree() {
+    let home = Home::new();
+    let [first, second, third] = ["first", "second", "third"].map(|name| home.beside(name));
+    ended(&first, same_twice(false, 1), 1.0);
+    ended(&second, same_twice(false, 2), 1.01);
+    ended(&third, same_twice(false, 3), 1.5);
+    let [first, second, third] = [&first, &second, &third].map(|dir| dir.to_str().unwrap());
+    let listed = |dir: &str| fs::read_dir(dir).unwrap().map(|one| one.unwrap().path()).collect::<Vec<_>>();
+    let before = listed(first);
+    let agree = home.run(&["run", "--compare", first, second]).ok().stdout;
+    for text in ["two over one: two runs: 1.00 (", "the intervals overlap, from ", "RUN", first, second] {
+        assert!(agree.contains(text), "'{text}' is not in: {agree}");
+    }
+    let json = home.run(&["run", "--compare", first, second, "--json"]).ok().json();
+    assert_eq!((json["overlap"].as_bool(), json["runs"].as_array().unwrap().len()), (Some(true), 2));
+    let part = home.run(&["run", "--compare", first, second, third]);
+    assert_eq!(part.code, 1, "{}", part.stderr);
+    assert!(part.stdout.contains("the intervals do not all overlap"), "{}", part.stdout);
+    assert_eq!(listed(first), before, "comparing writes nothing");
+    assert!(!home.root().exists(), "not even a home");
+}
+
+#[test]
+fn what_is_no_other_run_of_the_same_experiment_is_not_compared() {
+    let home = Home::new();
+    let [long, short, empty] = ["long", "short", "empty"].map(|name| home.beside(name));
+    ended(&long, same_twice(false, 1), 1.0);
+    ended(&short, same_twice(true, 2), 1.0);
+    fs::create_dir(&empty).unwrap();
+    let [long, short, empty] = [&long, &short, &empty].map(|dir| dir.to_str().unwrap());
+    home.run(&["run", "--compare", long]).refused(2, &["two runs at least"]);
+    home.run(&["run", "--compare", long, empty]).refused(2, &[empty, "holds no results", "results.json"]);
+    home.run(&["run", "--compare", long, "/nowhere"]).refused(2, &["/nowhere", "holds no results"]);
+    home.run(&["run", "--compare", long, long]).refused(2, &["the same run", "once"]);
+    home.run(&["run", "--compare", long, short])
+        .refused(2, &[short, "something else", "measure_s was 25, is 90"]);
+    home.run(&["run", "same-twice", "--compare", long, short]).refused(2, &["--compare"]);
+    home.run(&["run", "same-twice", "--against", empty]).refused(2, &[empty, "holds no results"]);
+    home.run(&["run", "same-twice", "--out", long, "--against", long]).refused(2, &["own results go"]);
+}
+
+#[test]
+fn a_run_is_refused_before_it_begins_where_the_earlier_one_was_another() {
+    if !can(&[Need::Tool("mariadbd")]) {
+        return;
+    }
+    let home = Home::new();
+    let dir = home.beside("earlier");
+    ended(&dir, same_twice(false, 1), 1.0);
+    let dir = dir.to_str().unwrap();
+    home.run(&["run", "tuned-vs-default", "--quick", "--against", dir])
+        .refused(2, &[dir, "experiment.name was 'same-twice', is 'tuned-vs-default'", "same experiment"]);
+    home.run(&["run", "same-twice", "--against", dir]).refused(2, &["server.flavour was '', is 'mariadb'"]);
+    assert!(!home.root().join("lab").exists(), "nothing was begun");
 }

@@ -173,7 +173,7 @@ pub struct Estimates {
     pub band: Option<(f64, f64)>,
     /// What the band is; empty without one.
     pub band_label: String,
-    /// What a dot is, such as `one trial`.
+    /// What a dot is, such as `one trial`; empty where there are none.
     pub points_label: String,
     /// What a mark with its bar is, such as `mean, 95% interval`.
     pub mid_label: String,

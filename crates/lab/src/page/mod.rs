@@ -4,6 +4,7 @@ mod arms;
 mod latency;
 mod notes;
 mod panels;
+mod repeats;
 mod settings;
 mod setup;
 mod timeline;
@@ -35,6 +36,7 @@ fn report(run: &Run, summary: &Summary) -> Report {
     let page = Page::new(run, summary);
     let mut sections = vec![Section::new("", verdict::blocks(&page))];
     sections.extend(arms::section(&page));
+    sections.extend(repeats::section(&page));
     sections.extend(latency::section(&page));
     sections.extend(panels::sections(&page));
     sections.push(settings::section(&page));

@@ -32,6 +32,7 @@ pub(super) fn summary(run: &Run) -> Summary {
         },
         findings: vec!["A synthetic finding.".into()],
         notes: vec![Note { arm: None, text: "This run is synthetic: nothing was measured.".into() }],
+        repeated: None,
     }
 }
 

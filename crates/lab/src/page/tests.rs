@@ -13,7 +13,7 @@ use browser::browse;
 use super::synthetic::{self, Shape};
 use super::{synthetic_summary, *};
 use crate::record::BatchUse;
-use crate::summary::{Bottleneck, Limiter, Note, Verdict, summarize};
+use crate::summary::{Bottleneck, Limiter, Note, Verdict, repetition, summarize};
 
 const SEED: u64 = 11;
 
@@ -200,6 +200,33 @@ fn a_run_that_measured_nothing_still_says_why() {
     let Some((dom, console)) = browse(&html) else { return };
     assert_eq!(console, "");
     assert!(dom.contains("Trials and caveats"));
+}
+
+#[test]
+fn runs_that_are_held_against_each_other_stand_in_the_verdict_and_beside_each_other() {
+    let (run, mut summary) = synthetic(&synthetic::TUNED, 3, 60);
+    let again = |seed: u64| {
+        println!("seed {seed}");
+        let mut again = synthetic::run(&synthetic::TUNED, 3, 60, seed);
+        again.started_ns += seed;
+        again
+    };
+    let earlier = [again(SEED + 1), again(SEED + 2)];
+    let runs = [("/tmp/this", &run), ("/tmp/second", &earlier[0]), ("/tmp/third", &earlier[1])];
+    summary.repeated = Some(repetition(&runs));
+    let html = page(&run, &summary);
+    keep("2-again", &html);
+    let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
+    assert!(verdict.contains("3 runs: 12."), "{verdict}");
+    assert!(verdict.contains("; the intervals overlap."), "{verdict}");
+    let section = section_text(&run, &summary, "The same experiment, run again");
+    assert!(section.contains("Tuned over default: three runs: 12."), "{section}");
+    for place in ["this run, ", "/tmp/second, ", "/tmp/third, "] {
+        assert!(section.contains(place), "no row of {place}: {section}");
+    }
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    assert!(dom.contains("Throughput against the baseline, run by run"), "the chart");
 }
 
 #[test]

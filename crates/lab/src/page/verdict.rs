@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Block, Note, Tone, Verdict as Card};
 
-use super::{ArmView, Page, words};
+use super::{ArmView, Page, repeats, words};
 use crate::experiment::{Arm, Role};
 use crate::record::Outcome;
 use crate::summary::{
@@ -156,6 +156,7 @@ fn card(page: &Page, compared: &Compared) -> Card {
     };
     if ratio(compared).is_some() {
         details.extend(evidence(compared, &sides));
+        details.extend(repeats::detail(page, compared));
         details.extend(limits(&sides));
         details.extend(costs(compared, &sides));
     }
@@ -266,7 +267,7 @@ fn costs(compared: &Compared, sides: &Sides) -> Option<String> {
     (!parts.is_empty()).then(|| format!("{}.", capital(&parts.join("; "))))
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::record::Run;
+use crate::experiment::{Experiment, TrialPlan};
+use crate::record::{Run, ServerFacts};
 
 /// At most so many differences are named; the rest is counted.
 const NAMED: usize = 8;
@@ -25,6 +26,41 @@ pub(super) fn differences(before: &Run, now: &Run) -> Vec<String> {
         })
     };
     compare("", &facts(before), &facts(now), &mut found);
+    shortened(found)
+}
+
+/// In what an experiment on a server is another one than an earlier run's. Texts for people, the seed and
+/// the number of trials may differ: a ratio is of the same things whatever they are.
+pub(super) fn other_experiment(before: &Run, now: &Experiment, server: &ServerFacts) -> Vec<String> {
+    let mut found = Vec::new();
+    if before.experiment.name != now.name {
+        // All else differs too, and says nothing.
+        compare("experiment.name", &json(&before.experiment.name), &json(&now.name), &mut found);
+        return found;
+    }
+    let measured = |experiment: &Experiment| {
+        json(&Experiment {
+            title: String::new(),
+            question: String::new(),
+            source: String::new(),
+            scale: String::new(),
+            seed: 0,
+            trial: TrialPlan { repeats: 0, ..experiment.trial },
+            ..experiment.clone()
+        })
+    };
+    compare("experiment", &measured(&before.experiment), &measured(now), &mut found);
+    let facts = |server: &ServerFacts| {
+        // What stands before it is the program's path, in whatever way it was called.
+        let version = server.version.split_once("Ver ").map_or(&*server.version, |(_, version)| version);
+        serde_json::json!({ "server": { "flavour": server.flavour, "version": version.trim() } })
+    };
+    compare("", &facts(&before.server), &facts(server), &mut found);
+    shortened(found)
+}
+
+/// The first few differences, and how many there are besides.
+fn shortened(mut found: Vec<String>) -> Vec<String> {
     let more = found.len().saturating_sub(NAMED);
     found.truncate(NAMED);
     if more > 0 {

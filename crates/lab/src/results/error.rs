@@ -38,6 +38,28 @@ pub enum ResultsError {
         /// What differs, each with both values.
         differences: Vec<String>,
     },
+    /// A run cannot be held against another of which it is no repeat.
+    #[error("{dir} holds a run of something else: {}", differences.join("; "))]
+    OtherExperiment {
+        /// The directory.
+        dir: PathBuf,
+        /// What differs: what it is there, and what it is in the other run.
+        differences: Vec<String>,
+    },
+    /// A run would be held against itself.
+    #[error("{dir} and {other} hold the same run, which agrees with itself")]
+    SameRun {
+        /// A directory.
+        dir: PathBuf,
+        /// The other one.
+        other: PathBuf,
+    },
+    /// A run is still under way, or was killed.
+    #[error("the run in {dir} has not ended")]
+    Unended {
+        /// The directory.
+        dir: PathBuf,
+    },
     /// The database refused.
     #[error("the database of {dir} failed")]
     Database {
@@ -72,7 +94,7 @@ impl ResultsError {
     /// Whether the machine is the reason, rather than the request.
     #[must_use]
     pub const fn is_environment(&self) -> bool {
-        !matches!(self, Self::Exists { .. } | Self::Missing { .. } | Self::Different { .. })
+        matches!(self, Self::Schema { .. } | Self::Database { .. } | Self::File { .. } | Self::Damaged { .. })
     }
 
     /// What to do about it, where that is known.
@@ -83,6 +105,11 @@ impl ResultsError {
             Self::Different { .. } => Some(
                 "go on with the same file, options, server and program, or begin anew in another directory",
             ),
+            Self::OtherExperiment { .. } => {
+                Some("name runs of the same experiment, options and server: only the seed may be another")
+            }
+            Self::SameRun { .. } => Some("name each run once"),
+            Self::Unended { .. } => Some("wait for its end, or go on with it: --resume with --out"),
             _ => None,
         }
     }

@@ -41,7 +41,9 @@ struct Version {
 pub fn read_json(dir: &Path) -> Result<Results, ResultsError> {
     let path = dir.join(JSON);
     let text = std::fs::read_to_string(&path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => ResultsError::Missing { dir: dir.to_path_buf() },
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+            ResultsError::Missing { dir: dir.to_path_buf() }
+        }
         _ => ResultsError::File { action: "read", path: path.clone(), source },
     })?;
     let damaged = |error: serde_json::Error| ResultsError::Damaged {

@@ -3,6 +3,7 @@
 
 mod columns;
 mod differences;
+mod earlier;
 mod error;
 mod file;
 mod read;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
+pub use earlier::Earlier;
 pub use error::ResultsError;
 pub use file::{Results, read_json};
 

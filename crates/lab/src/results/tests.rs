@@ -157,6 +157,75 @@ fn the_json_holds_run_and_summary_and_replaces_the_old_one() {
     assert_eq!(files, 2, "nothing but the database and the JSON is left");
 }
 
+/// A finished run in a directory of its own.
+fn ended(run: &Run) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    Store::create(dir.path(), run).unwrap().finish(&summarize(run)).unwrap();
+    dir
+}
+
+#[test]
+fn an_earlier_run_is_read_and_what_is_none_or_has_not_ended_is_refused() {
+    let dir = ended(&filled());
+    let earlier = Earlier::read(dir.path()).unwrap();
+    assert_eq!((earlier.run, earlier.dir.as_path()), (filled(), dir.path()));
+    let empty = tempfile::tempdir().unwrap();
+    assert!(matches!(Earlier::read(empty.path()), Err(ResultsError::Missing { .. })));
+    let file = dir.path().join(JSON);
+    assert!(matches!(Earlier::read(&file), Err(ResultsError::Missing { .. })), "a file is no directory");
+    Store::create(empty.path(), &filled()).unwrap();
+    assert!(matches!(Earlier::read(empty.path()), Err(ResultsError::Unended { .. })));
+}
+
+#[test]
+fn only_a_repeat_of_a_run_may_be_held_against_it() {
+    type Change = fn(&mut Run);
+    let dir = ended(&filled());
+    let earlier = Earlier::read(dir.path()).unwrap();
+    let refused = |change: Change| {
+        let mut now = filled();
+        change(&mut now);
+        earlier.refuse_other(&now.experiment, &now.server).map_err(|error| error.to_string())
+    };
+    assert_eq!(refused(|_| ()), Ok(()));
+    let repeat = |now: &mut Run| {
+        now.experiment.seed += 1;
+        now.experiment.trial.repeats += 2;
+        now.experiment.title = "The same in other words".into();
+        now.host.cpus += 1;
+        now.server.path = "/opt/mariadbd".into();
+    };
+    assert_eq!(refused(repeat), Ok(()));
+    let program = |now: &mut Run| now.server.version = "/opt/mariadbd  Ver 11.8.3".into();
+    assert!(refused(program).unwrap_err().contains("server.version was '', is '11.8.3'"));
+    let others: [(&str, Change); 5] = [
+        ("experiment.name was 'test', is 'mine'", |now| now.experiment.name = "mine".into()),
+        ("experiment.data.rows was 1000, is 9", |now| now.experiment.data.rows = 9),
+        ("experiment.trial.measure_s was 60, is 9", |now| now.experiment.trial.measure_s = 9),
+        ("experiment.arms[large].instance.divided_by was 1, is 8", |now| {
+            now.experiment.arms[1].instance.divided_by = 8;
+        }),
+        ("experiment.arms was a list of 2, is a list of 1", |now| now.experiment.arms.truncate(1)),
+    ];
+    for (text, change) in others {
+        let error = refused(change).unwrap_err();
+        assert!(error.contains(text), "'{text}' is not in: {error}");
+    }
+}
+
+#[test]
+fn a_run_is_not_held_against_itself_nor_against_a_copy() {
+    let mut later = filled();
+    later.started_ns += 1;
+    let dirs = [ended(&filled()), ended(&later), ended(&filled())];
+    let runs: Vec<_> = dirs.iter().map(|dir| Earlier::read(dir.path()).unwrap()).collect();
+    Earlier::refuse_repeated(&runs[..2]).unwrap();
+    let error = Earlier::refuse_repeated(&runs).unwrap_err();
+    assert!(
+        matches!(&error, ResultsError::SameRun { dir, other } if dir == dirs[0].path() && other == dirs[2].path())
+    );
+}
+
 #[test]
 fn the_queries_of_the_documentation_answer() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json/run.md");

@@ -38,7 +38,7 @@ pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};
 
 use crate::experiment::{self, Checked, Experiment};
 use crate::record::{Outcome, Run, ServerFacts, Trial};
-use crate::results::Store;
+use crate::results::{Earlier, ResultsError, Store};
 
 use event::Teller;
 use home::Lab;
@@ -124,13 +124,34 @@ pub fn run(
     trials.run(store, &needs)
 }
 
+/// Refuses earlier runs that this experiment on this server would be no repeat of.
+///
+/// # Errors
+/// The first of them, with everything that differs.
+pub fn refuse_others(
+    experiment: &Experiment,
+    server: &Binary,
+    earlier: &[Earlier],
+) -> Result<(), ResultsError> {
+    let mut experiment = experiment.clone();
+    experiment::fit(&mut experiment, server);
+    connections::admit(&mut experiment);
+    let server = program(server);
+    earlier.iter().try_for_each(|one| one.refuse_other(&experiment, &server))
+}
+
 fn server_facts(binary: &Binary, checked: &Checked) -> ServerFacts {
     let options = checked.arms.iter().map(|arm| (arm.name.clone(), arm.options.clone()));
+    ServerFacts { options: options.collect(), ..program(binary) }
+}
+
+/// What is known of a server before it has options.
+fn program(binary: &Binary) -> ServerFacts {
     ServerFacts {
         path: binary.path.display().to_string(),
         flavour: format!("{:?}", binary.flavour).to_lowercase(),
         version: binary.text.clone(),
-        options: options.collect(),
+        options: BTreeMap::new(),
     }
 }
 

@@ -58,7 +58,7 @@ fn weight(compared: &Compared) -> f64 {
 }
 
 /// Names of both arms by what differs, and what they share in front of them.
-fn names(experiment: &Experiment, compared: &Compared) -> (String, String, String) {
+pub(super) fn names(experiment: &Experiment, compared: &Compared) -> (String, String, String) {
     let (Some(arm), Some(baseline)) =
         (experiment.arms.get(compared.arm), experiment.arms.get(compared.baseline))
     else {

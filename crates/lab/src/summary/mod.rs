@@ -26,7 +26,7 @@ pub use model::{
     Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary, ServerFigures, Summary, TrialCounts,
     TrialWindow, Verdict, VolumeFigures,
 };
-pub use repeat::{Repeated, compare_runs};
+pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
 
 use group::{Figure, Parted, Priors};
 

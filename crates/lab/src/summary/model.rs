@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::repeat::Repetition;
 use crate::experiment::Role;
 use crate::record::LimitShares;
 use crate::stats::Interval;
@@ -22,6 +23,9 @@ pub struct Summary {
     /// What a reader must know before believing it, in sentences: unsteady or disqualified trials, too
     /// few of them, a busy machine.
     pub notes: Vec<Note>,
+    /// The run held against earlier ones of the same experiment; none where none were named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated: Option<Repetition>,
 }
 
 /// A sentence about an arm, or about the whole run.

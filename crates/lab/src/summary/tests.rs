@@ -385,11 +385,47 @@ fn runs_that_agree_overlap_and_others_do_not() {
         run.trials = [three("default", 100.0), three("tuned", level)].concat();
         summarize(&run)
     };
-    let agreed = compare_runs(&[full(1200.0), full(1203.0), full(1198.0)]);
+    let experiment = run(&["default", "tuned"]).experiment;
+    let compare = |runs: &[Summary]| compare_runs(&experiment, runs);
+    let agreed = compare(&[full(1200.0), full(1203.0), full(1198.0)]);
     assert_eq!((agreed.len(), agreed[0].overlap, agreed[0].ratios.len()), (1, Some(true), 3));
-    assert!(agreed[0].text.ends_with("the intervals of all runs overlap."), "{}", agreed[0].text);
-    assert_eq!(compare_runs(&[full(1200.0), full(1500.0)])[0].overlap, Some(false));
-    assert!(compare_runs(&[full(1200.0)]).is_empty());
+    let (low, high) = agreed[0].common.unwrap();
+    for ratio in agreed[0].ratios.iter().flatten() {
+        let interval = ratio.interval.unwrap();
+        assert!(interval.low <= low && low <= high && high <= interval.high, "{:?}", agreed[0]);
+    }
+    let text = &agreed[0].text;
+    assert!(text.starts_with("tuned over default: three runs: 12.0 ("), "{text}");
+    assert!(text.contains("; the intervals overlap, from "), "{text}");
+    let other = &compare(&[full(1200.0), full(1500.0)])[0];
+    assert_eq!((other.overlap, other.common), (Some(false), None));
+    assert!(other.text.ends_with("the intervals do not all overlap."), "{}", other.text);
+    assert!(compare(&[full(1200.0)]).is_empty());
+}
+
+#[test]
+fn a_run_without_an_interval_leaves_the_agreement_open() {
+    let full = |started_ns: u64, trials: usize| {
+        let mut run = run(&["default", "tuned"]);
+        run.started_ns = started_ns;
+        run.trials = [&three("default", 100.0)[..], &three("tuned", 1200.0)[..trials]].concat();
+        run
+    };
+    let (second, first, short) = (full(2, 3), full(1, 3), full(3, 1));
+    let agreed = repetition(&[("b", &second), ("a", &first)]);
+    assert_eq!((agreed.overlap, agreed.notes.len()), (Some(true), 0));
+    assert_eq!(agreed.runs.iter().map(|run| run.directory.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    let open = repetition(&[("a", &first), ("b", &second), ("c", &short)]);
+    assert_eq!((open.overlap, open.comparisons[0].common), (None, None));
+    assert!(
+        open.comparisons[0].text.contains("(no interval); not every run"),
+        "{}",
+        open.comparisons[0].text
+    );
+    assert_eq!(open.notes, ["c: only 4 of 6 trials count."]);
+    let mut elsewhere = second.clone();
+    elsewhere.host.cpus = 16;
+    assert!(repetition(&[("a", &first), ("b", &elsewhere)]).notes[0].contains("on 16 processors"));
 }
 
 #[test]

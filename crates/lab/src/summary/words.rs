@@ -112,6 +112,13 @@ pub(super) fn limiter(limiter: Limiter, plural: bool) -> Option<String> {
     })
 }
 
+/// A small number in a word.
+pub(super) fn count(number: usize) -> String {
+    const WORDS: [&str; 11] =
+        ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    WORDS.get(number).map_or_else(|| number.to_string(), |word| (*word).to_owned())
+}
+
 /// Items as a sentence lists them.
 pub(super) fn list(items: &[String]) -> String {
     match items {

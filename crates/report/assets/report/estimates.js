@@ -119,10 +119,10 @@ function estimatesBlock(estimates) {
 }
 
 function legend(estimates) {
-  const parts = [
-    element("span", { class: "key" }, element("span", { class: "dot single" }), estimates.points_label),
-    element("span", { class: "key" }, element("span", { class: "dot" }), estimates.mid_label),
-  ];
+  const parts = [element("span", { class: "key" }, element("span", { class: "dot" }), estimates.mid_label)];
+  if (estimates.points_label) {
+    parts.unshift(element("span", { class: "key" }, element("span", { class: "dot single" }), estimates.points_label));
+  }
   if (estimates.reference) parts.push(element("span", { class: "key" }, element("span", { class: "rule" }), estimates.reference[1]));
   if (estimates.band && estimates.band_label) {
     parts.push(element("span", { class: "key" }, element("span", { class: "field" }), estimates.band_label));

@@ -1,0 +1,96 @@
+//! Runs of one experiment held against each other: a new one against earlier ones, or earlier ones alone.
+
+use std::path::{Path, PathBuf};
+
+use ebbtide_lab::experiment::Experiment;
+use ebbtide_lab::record::Run;
+use ebbtide_lab::results::{Earlier, ResultsError};
+use ebbtide_lab::run as lab;
+use ebbtide_lab::summary::{Repetition, repetition};
+use ebbtide_mysql::Binary;
+use serde_json::json;
+
+use super::refuse_results;
+use super::text;
+use crate::exit::{Exit, Refusal};
+use crate::text::{line, print_json};
+
+/// Reads the runs that a new one into `out` is to be held against.
+pub(super) fn earlier(dirs: &[PathBuf], out: Option<&Path>) -> anyhow::Result<Vec<Earlier>> {
+    let own = out.and_then(|out| out.canonicalize().ok());
+    let is_own = |dir: &&PathBuf| own.is_some() && dir.canonicalize().ok() == own;
+    if let Some(dir) = dirs.iter().find(is_own) {
+        let text = format!("--against {} is where this run's own results go", dir.display());
+        return Err(Refusal::usage(text).hint("name the directories of earlier runs").into());
+    }
+    read(dirs)
+}
+
+/// Refuses earlier runs of something else, before anything runs.
+pub(super) fn refuse_others(
+    experiment: &Experiment,
+    server: &Binary,
+    earlier: &[Earlier],
+) -> anyhow::Result<()> {
+    lab::refuse_others(experiment, server, earlier).map_err(refuse_results)
+}
+
+/// The run that has just ended, among the earlier ones; none where there are none.
+pub(super) fn held(earlier: &[Earlier], out: &Path, record: &Run) -> Option<Repetition> {
+    if earlier.is_empty() {
+        return None;
+    }
+    let out = shown(out);
+    let dirs: Vec<String> = earlier.iter().map(|one| shown(&one.dir)).collect();
+    let mut runs: Vec<(&str, &Run)> =
+        dirs.iter().zip(earlier).map(|(dir, one)| (dir.as_str(), &one.run)).collect();
+    runs.push((out.as_str(), record));
+    Some(repetition(&runs))
+}
+
+/// `ebbtide run --compare`: holds finished runs against each other and writes nothing. The exit code says
+/// whether they agree.
+pub(super) fn compare(dirs: &[PathBuf], json: bool) -> anyhow::Result<Exit> {
+    if dirs.len() < 2 {
+        return Err(Refusal::usage("--compare: two runs at least are needed")
+            .hint("name another one")
+            .into());
+    }
+    let runs = read(dirs)?;
+    let (first, others) = runs.split_first().expect("two at least were read");
+    others
+        .iter()
+        .try_for_each(|one| one.refuse_other(&first.run.experiment, &first.run.server))
+        .map_err(refuse_results)?;
+    let dirs: Vec<String> = runs.iter().map(|one| shown(&one.dir)).collect();
+    let pairs: Vec<(&str, &Run)> =
+        dirs.iter().zip(&runs).map(|(dir, one)| (dir.as_str(), &one.run)).collect();
+    let repetition = repetition(&pairs);
+    if json {
+        print_json(&json!(repetition));
+    } else {
+        line(&text::repetition(&first.run.experiment, &repetition));
+    }
+    Ok(if agrees(&repetition) { Exit::Clean } else { Exit::Finding })
+}
+
+/// Whether the intervals of all comparisons overlap.
+pub(super) fn agrees(repetition: &Repetition) -> bool {
+    repetition.overlap == Some(true)
+}
+
+fn read(dirs: &[PathBuf]) -> anyhow::Result<Vec<Earlier>> {
+    let runs: Result<Vec<Earlier>, _> = dirs.iter().map(|dir| Earlier::read(dir)).collect();
+    let runs = runs.map_err(|error| match error {
+        ResultsError::Missing { .. } => Refusal::usage(error.to_string())
+            .hint("name the directory that 'ebbtide run' wrote: results.json is in it")
+            .into(),
+        error => refuse_results(error),
+    })?;
+    Earlier::refuse_repeated(&runs).map_err(refuse_results)?;
+    Ok(runs)
+}
+
+fn shown(dir: &Path) -> String {
+    std::path::absolute(dir).as_deref().unwrap_or(dir).display().to_string()
+}
