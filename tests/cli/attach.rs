@@ -12,7 +12,7 @@ fn a_file_system_is_made_once_and_is_there_again_after_detaching() {
         return;
     }
     let home = Home::served();
-    for fs in ["xfs", "ext4"] {
+    for fs in ["xfs", "ext4", "ext4-bigalloc"] {
         home.say(&format!("volume create {fs} gp3:size=10GiB")).ok();
         let dir = home.beside(fs);
         let mount = dir.to_str().unwrap();

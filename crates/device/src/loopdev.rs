@@ -288,6 +288,12 @@ impl LoopDevice {
     }
 
     fn set_attribute(&self, name: &str, value: &str) -> Result<(), LoopError> {
+        let has = self.attribute(name)?;
+        // One of several is shown as `[none] mq-deadline`. What was set before on a device of this number stays, and
+        // setting it again would stop the queue and wait for all processors: 20 ms each.
+        if has.trim() == value || has.split_whitespace().any(|one| one == format!("[{value}]")) {
+            return Ok(());
+        }
         let path = self.attribute_path(name);
         fs::write(&path, value).map_err(LoopError::io("write", &path))
     }

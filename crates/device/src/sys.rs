@@ -131,10 +131,31 @@ fn set_fifo(priority: i32) -> bool {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
 }
 
+/// Allocations from which on the C library asks the kernel for each, bytes. The threads of a FUSE
+/// session have a buffer of 16 MiB each, of which they touch as much as the largest request has.
+const LARGE_BYTES: libc::c_int = 4 << 20;
+
+/// Has large buffers come from the kernel, which gives zeroes without touching them. Left to itself,
+/// the C library goes on to keep what was freed: each further session then fills 64 MiB with zeroes
+/// (10 ms), and they stay locked in memory.
+#[cfg(target_env = "gnu")]
+fn leave_large_buffers_untouched() {
+    for (parameter, value) in [(libc::M_MMAP_THRESHOLD, LARGE_BYTES), (libc::M_TRIM_THRESHOLD, LARGE_BYTES)] {
+        // SAFETY: mallopt(3) may be called at any time; it takes the allocator's own locks.
+        let _ = unsafe { libc::mallopt(parameter, value) };
+    }
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn leave_large_buffers_untouched() {
+    let _ = LARGE_BYTES;
+}
+
 /// Keeps this process in memory, so that no answer waits for a page to be read back.
 fn lock_memory() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        leave_large_buffers_untouched();
         // With a limit in force, a lock on future memory would make later allocations fail.
         if rustix::process::geteuid().is_root() || getrlimit(Resource::Memlock).current.is_none() {
             let flags = MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT;

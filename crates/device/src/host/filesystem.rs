@@ -11,7 +11,13 @@ use std::process::{Command, Stdio};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
 use serde::{Deserialize, Serialize};
+
+/// How often it is told that a tool is still running.
+const SECOND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A file system that can be made and mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -318,19 +324,16 @@ fn run_accepting(
         let _ = stderr.read_to_end(&mut said);
         said
     });
+    let failed = |source| ToolError::Run { tool, source };
     let started = Instant::now();
-    let mut told = Duration::ZERO;
-    let mut pause = Duration::from_millis(1);
+    let ended = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(|e| failed(e.into()))?;
     let status = loop {
-        if let Some(status) = child.try_wait().map_err(|source| ToolError::Run { tool, source })? {
-            break status;
+        // Interrupted, timed out, ended: in every case the child is asked.
+        let _ = poll(&mut [PollFd::new(&ended, PollFlags::IN)], Some(&SECOND));
+        match child.try_wait().map_err(failed)? {
+            Some(status) => break status,
+            None => waiting(started.elapsed()),
         }
-        if started.elapsed() >= told + Duration::from_secs(1) {
-            told = started.elapsed();
-            waiting(told);
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(50));
     };
     let said = reader.join().unwrap_or_default();
     if status.code().is_some_and(|code| good.contains(&code)) {

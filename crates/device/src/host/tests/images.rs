@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{FallocateFlags, fallocate};
 
@@ -193,6 +194,73 @@ fn a_crash_image_is_checked_mounted_again_and_thrown_away() {
         rig.host.discard("image").unwrap();
         assert!(matches!(rig.host.store().meta("image"), Err(crate::store::StoreError::NotFound { .. })));
         assert_eq!(content(&rig.dir("mnt/file")), b"after", "{fs}");
+        rig.detach(original);
+        assert!(rig.has_nothing_mounted_or_attached(), "{fs}");
+    }
+}
+
+/// Writes 1, 2, 3 ... to a file, each synced before the next; answers with when each began and had been synced.
+fn count(path: &Path, done: &AtomicBool) -> Vec<(Instant, Instant)> {
+    use std::os::unix::fs::FileExt as _;
+    let file = File::create(path).unwrap();
+    let mut log = Vec::new();
+    while !done.load(Ordering::Relaxed) {
+        let number = u64::try_from(log.len()).unwrap() + 1;
+        let began = Instant::now();
+        file.write_all_at(&number.to_le_bytes(), 0).unwrap();
+        file.sync_all().unwrap();
+        log.push((began, Instant::now()));
+    }
+    log
+}
+
+#[test]
+fn images_are_checked_side_by_side_while_the_load_goes_on() {
+    const CHECKERS: usize = 3;
+    const ROUNDS: usize = 3;
+    if !can_attach() {
+        return;
+    }
+    for fs in FsType::ALL {
+        let rig = Rig::roomy();
+        let original = rig.mount(fs).unwrap();
+        write_synced(&rig.dir("mnt/counter"), &[0; 8]);
+        let done = AtomicBool::new(false);
+        let (found, log) = std::thread::scope(|scope| {
+            let (rig, original, done) = (&rig, &original, &done);
+            let writer = scope.spawn(move || count(&rig.dir("mnt/counter"), done));
+            let check = move |name: String| {
+                let request =
+                    ImageRequest { volume: original.live(), image: &name, seed: 1, meta: Value::Null };
+                let at = crash_images(rig.host.store(), &[request], Keep::Nothing).unwrap().at;
+                let image = rig.host.attach_bare(&name, rig.array()).unwrap();
+                image.mount(fs, &rig.dir(&name)).unwrap();
+                let found = content(&rig.dir(&name).join("counter"));
+                image.unmount().unwrap();
+                let check = image.check_fs(fs).unwrap();
+                assert!(check.clean, "{fs}: {}", check.said);
+                drop(image);
+                rig.host.discard(&name).unwrap();
+                (at, found.try_into().map_or(0, u64::from_le_bytes))
+            };
+            let checkers: Vec<_> = (0..CHECKERS)
+                .map(|checker| {
+                    let rounds = (0..ROUNDS).map(move |round| format!("image-{checker}-{round}"));
+                    scope.spawn(move || rounds.map(check).collect::<Vec<_>>())
+                })
+                .collect();
+            let found: Vec<_> = checkers.into_iter().flat_map(|checker| checker.join().unwrap()).collect();
+            done.store(true, Ordering::Relaxed);
+            (found, writer.join().unwrap())
+        });
+        for (at, found) in found {
+            let count = |before: &dyn Fn(&(Instant, Instant)) -> bool| {
+                u64::try_from(log.iter().filter(|one| before(one)).count()).unwrap()
+            };
+            let range = count(&|(_, synced)| *synced < at)..=count(&|(began, _)| *began < at);
+            assert!(range.contains(&found), "{fs}: {found}, where {range:?} was synced or begun");
+        }
+        assert!(log.len() > ROUNDS, "{fs}: the load went on: {}", log.len());
         rig.detach(original);
         assert!(rig.has_nothing_mounted_or_attached(), "{fs}");
     }
