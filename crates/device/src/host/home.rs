@@ -162,7 +162,7 @@ impl Home {
         file.set_len(0).map_err(io("write", &path))?;
         file.rewind().map_err(io("write", &path))?;
         writeln!(file, "{pid}").map_err(io("write", &path))?;
-        Ok(HomeLock { home: self.clone(), _file: file })
+        Ok(HomeLock { home: self.clone(), file })
     }
 }
 
@@ -170,7 +170,17 @@ impl Home {
 #[derive(Debug)]
 pub struct HomeLock {
     home: Home,
-    _file: File,
+    file: File,
+}
+
+impl Drop for HomeLock {
+    /// Closing the file is not enough where this process is just starting another one, on any thread:
+    /// until that one begins its own program it has the file too.
+    fn drop(&mut self) {
+        if let Err(error) = flock(&self.file, FlockOperation::Unlock) {
+            tracing::warn!(%error, "the lock of a home stays until its file is closed everywhere");
+        }
+    }
 }
 
 impl HomeLock {
@@ -195,7 +205,9 @@ mod tests {
             matches!(&refused, HomeError::Served { pid, .. } if *pid == std::process::id().to_string()),
             "{refused}"
         );
+        let inherited = lock.file.try_clone().unwrap();
         drop(lock);
-        home.lock().unwrap();
+        home.lock().expect("a process that is starting does not keep it");
+        drop(inherited);
     }
 }

@@ -15,8 +15,22 @@ const LOCK: &str = "lock";
 const SPARE: &str = "spare";
 const SPARE_BYTES: u64 = 256 << 10;
 
+/// The lock of a store.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing the file is not enough where this process is just starting another one, on any thread:
+    /// until that one begins its own program it has the file too.
+    fn drop(&mut self) {
+        if let Err(error) = self.0.unlock() {
+            tracing::warn!(%error, "the lock of a store stays until its file is closed everywhere");
+        }
+    }
+}
+
 /// Locks the store in `dir`. With `take`, this process writes its number there.
-pub(super) fn lock(dir: &Path, take: bool) -> Result<File, StoreError> {
+pub(super) fn lock(dir: &Path, take: bool) -> Result<Lock, StoreError> {
     let path = dir.join(LOCK);
     let mut options = File::options();
     options.read(true);
@@ -44,7 +58,7 @@ pub(super) fn lock(dir: &Path, take: bool) -> Result<File, StoreError> {
             tracing::warn!(file = %path.display(), error = %e, "cannot note the process number");
         }
     }
-    Ok(file)
+    Ok(Lock(file))
 }
 
 /// Takes the spare space, where it is missing and the disk has much more.
@@ -111,4 +125,20 @@ pub(super) fn remove_orphans(layers_dir: &Path, manifest: &Manifest) -> Result<(
         fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_given_up_even_where_a_process_that_is_starting_has_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = lock(dir.path(), true).unwrap();
+        let inherited = first.0.try_clone().unwrap();
+        assert!(matches!(lock(dir.path(), true), Err(StoreError::Locked { .. })));
+        drop(first);
+        lock(dir.path(), true).unwrap();
+        drop(inherited);
+    }
 }

@@ -1,7 +1,7 @@
 //! The store as a whole: which volumes and snapshots there are.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::Value;
 
 use super::check::load_layer;
-use super::home::{LAYERS, create, keep_spare, lock, release_spare, remove_orphans};
+use super::home::{LAYERS, Lock, create, keep_spare, lock, release_spare, remove_orphans};
 use super::layer::{Chain, Frozen, Top, remove_files};
 use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry, sync_dir};
 use super::reclaim::Job;
@@ -55,7 +55,7 @@ pub(super) struct Inner {
     pub(super) state: Mutex<State>,
     pub(super) changed: Condvar,
     pub(super) stop: AtomicBool,
-    _lock: File,
+    _lock: Lock,
 }
 
 /// What changes under the store's lock, which no read and no write of a volume ever takes.
