@@ -60,6 +60,9 @@ pub enum LoadError {
     /// The server sent what the protocol does not allow here.
     #[error("the server's answer is not the MySQL protocol: {0}")]
     Protocol(String),
+    /// The tables are not what a load with invariants left in them.
+    #[error("the tables are not as the load prepared and left them: {0}")]
+    Tables(String),
     /// A file of ours could not be written or read.
     #[error("{}: {source}", path.display())]
     File {

@@ -8,6 +8,8 @@
 //! itself was is measured beside it, and a run whose generator could not keep up is disqualified.
 //! A few event-loop threads carry many connections, so that the driver takes little of the machine
 //! that the server under test also needs.
+//!
+//! [`invariant`] is another load, for crashes: its tables prove what a server kept.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -26,6 +28,7 @@ mod prepare;
 mod run;
 mod usage;
 
+pub mod invariant;
 pub mod ledger;
 
 pub use distribution::{Distribution, DistributionError};

@@ -472,7 +472,7 @@ pub(crate) const DEFAULT_BACKLOG: u32 = 131_072;
 const MAX_BACKLOG: u32 = 16_777_216;
 const MAX_RATE: f64 = 1e7;
 
-fn in_range(
+pub(crate) fn in_range(
     option: &'static str,
     value: u32,
     least: u32,

@@ -106,7 +106,7 @@ pub fn prepare(
     Ok(done)
 }
 
-fn open_or_create_database(target: &Target) -> Result<(Session, bool), LoadError> {
+pub(crate) fn open_or_create_database(target: &Target) -> Result<(Session, bool), LoadError> {
     let mut session = Session::open_without_database(target, first(target)?)?;
     match session.use_database(&target.database) {
         Err(error) if error.code() == Some(1049) => {

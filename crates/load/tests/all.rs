@@ -5,6 +5,7 @@
 mod support;
 
 mod compatibility;
+mod invariant;
 mod ledger;
 mod open_loop;
 mod workloads;

@@ -124,7 +124,7 @@ fn an_error_that_is_not_ignored_ends_the_run_with_its_report() {
     let mut samples = 0;
     let report = ebbtide_load::run(&server.target(), &options, &Cancel::default(), &mut |_| {
         samples += 1;
-        session.execute("DROP TABLE sbtest1").unwrap();
+        session.execute("DROP TABLE IF EXISTS sbtest1").unwrap();
     })
     .unwrap();
     let Ended::Failed { code, statement, .. } = &report.ended else { panic!("{:?}", report.ended) };

@@ -11,5 +11,5 @@ mod tls;
 mod transport;
 
 pub use session::Session;
-pub(crate) use session::quoted;
+pub(crate) use session::{Closer, quoted};
 pub(crate) use transport::{Received, Transport};

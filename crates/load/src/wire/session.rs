@@ -1,6 +1,7 @@
 //! One connection, spoken to blocking: for setting up, loading rows, and asking small questions.
 
 use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
 use super::answer::{Answer, AnswerReader, Dialect, Refusal, length_encoded, packet_at};
@@ -82,6 +83,18 @@ impl Packets {
     }
 }
 
+/// Ends a connection whose session another thread holds.
+#[derive(Debug)]
+pub(crate) struct Closer(OwnedFd);
+
+impl Closer {
+    /// Whoever waits for an answer is told that the connection is lost.
+    pub(crate) fn close(&self) {
+        // A socket that is not connected any more has nobody waiting.
+        let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both);
+    }
+}
+
 /// A logged-in connection.
 #[derive(Debug)]
 pub struct Session {
@@ -148,6 +161,23 @@ impl Session {
         let mut out = Vec::with_capacity(sql.len() + 5);
         command::query(&mut out, |out| out.extend_from_slice(sql));
         self.packets.send(&out)
+    }
+
+    /// Sends several statements in one go; their answers come in the same order.
+    pub(crate) fn send_queries<'a>(
+        &mut self,
+        statements: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<(), LoadError> {
+        let mut out = Vec::new();
+        for sql in statements {
+            command::query(&mut out, |out| out.extend_from_slice(sql));
+        }
+        self.packets.send(&out)
+    }
+
+    /// What ends this connection from another thread.
+    pub(crate) fn closer(&self) -> std::io::Result<Closer> {
+        self.packets.transport.as_fd().try_clone_to_owned().map(Closer)
     }
 
     /// Waits for the answer to the statement sent longest ago.

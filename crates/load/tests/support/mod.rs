@@ -17,9 +17,39 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// A running server; ends with the value.
 pub(crate) struct Server {
     child: Child,
+    launch: Launch,
     dir: tempfile::TempDir,
     pub(crate) port: u16,
     _turn: MutexGuard<'static, ()>,
+}
+
+/// How a server is started.
+struct Launch {
+    program: PathBuf,
+    arguments: Vec<String>,
+    data: PathBuf,
+    log: PathBuf,
+}
+
+impl Launch {
+    fn command(&self, data: &Path) -> Command {
+        let log = || File::options().create(true).append(true).open(&self.log).unwrap();
+        let mut command = Command::new(&self.program);
+        command.arg("--no-defaults").args(account()).arg(format!("--datadir={}", data.display()));
+        command.args(&self.arguments).stdin(Stdio::null()).stdout(log()).stderr(log());
+        command
+    }
+
+    fn serve(&self, port: u16) -> Child {
+        let mut command = self.command(&self.data);
+        command.arg(format!("--socket={}", self.data.join("s").display()));
+        command.arg(format!("--pid-file={}", self.data.join("pid").display()));
+        command.args([format!("--port={port}"), "--bind-address=127.0.0.1".into()]).spawn().unwrap()
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
 }
 
 impl Server {
@@ -34,29 +64,9 @@ impl Server {
             println!("SKIPPED: mariadbd and mariadb-install-db (apt install mariadb-server)");
             return None;
         };
-        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let dir = tempfile::Builder::new().prefix("ebbtide-load-").tempdir().unwrap();
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let data = dir.path().join("data");
-        copy_template(&install, &data);
-        let log = || File::options().create(true).append(true).open(dir.path().join("log")).unwrap();
-        let port = free_port();
-        let child = Command::new(mariadbd)
-            .arg("--no-defaults")
-            .args(account())
-            .arg(format!("--datadir={}", data.display()))
-            .arg(format!("--socket={}", data.join("s").display()))
-            .arg(format!("--port={port}"))
-            .args(["--bind-address=127.0.0.1", "--max-connections=600", "--innodb-flush-log-at-trx-commit=2"])
-            .args(settings)
-            .stdin(Stdio::null())
-            .stdout(log())
-            .stderr(log())
-            .spawn()
-            .unwrap();
-        let mut server = Self { child, dir, port, _turn: turn };
-        server.wait_until_ready();
-        Some(server)
+        let defaults = ["--max-connections=600", "--innodb-flush-log-at-trx-commit=2"];
+        let settings = defaults.iter().chain(settings).map(|&setting| setting.to_owned()).collect();
+        Some(Self::bring_up(mariadbd, settings, |_, data| copy_mariadb_template(&install, data)))
     }
 
     /// Starts the MySQL whose `mysqld` the environment names, or says that it names none.
@@ -65,39 +75,94 @@ impl Server {
             println!("SKIPPED: a MySQL server (EBBTIDE_TEST_MYSQLD=/path/to/bin/mysqld)");
             return None;
         };
+        Some(Self::start_mysqld(mysqld, None, &[]))
+    }
+
+    /// Starts a MySQL or MariaDB that `./dev servers` has fetched, or says that it has not.
+    pub(crate) fn start_fetched(name: &str, settings: &[&str]) -> Option<Self> {
+        let kept =
+            std::env::var_os("EBBTIDE_SERVERS").map_or("/var/cache/ebbtide/servers".into(), PathBuf::from);
+        let program = ["mysqld", "mariadbd"].map(|program| kept.join(name).join("bin").join(program));
+        let Some(program) = program.into_iter().find(|program| program.is_file()) else {
+            println!("SKIPPED: {name} (./dev servers {name})");
+            return None;
+        };
+        if program.ends_with("mysqld") {
+            return Some(Self::start_mysqld(program, Some(name), settings));
+        }
+        let Some(install) = find("mariadb-install-db") else {
+            println!("SKIPPED: mariadb-install-db (apt install mariadb-server)");
+            return None;
+        };
+        let share = kept.join(name).join("usr/share/mariadb");
+        let mut arguments = vec![
+            format!("--lc-messages-dir={}", share.display()),
+            format!("--character-sets-dir={}", share.join("charsets").display()),
+        ];
+        arguments.extend(settings.iter().map(|&setting| setting.to_owned()));
+        Some(Self::bring_up(program, arguments, |_, data| copy_mariadb_template(&install, data)))
+    }
+
+    /// What is installed for one with a name serves the others of that name.
+    fn start_mysqld(mysqld: PathBuf, name: Option<&str>, settings: &[&str]) -> Self {
+        let base = mysqld.parent().and_then(Path::parent).unwrap();
+        let shares = ["usr/share/mysql", "share"].map(|share| base.join(share));
+        let share = shares.iter().find(|share| share.is_dir()).unwrap();
+        let mut arguments = vec![
+            format!("--basedir={}", base.display()),
+            format!("--lc-messages-dir={}", share.display()),
+            format!("--character-sets-dir={}", share.join("charsets").display()),
+            // The directory that a distribution compiles in may be missing.
+            "--secure-file-priv=NULL".into(),
+            "--mysqlx=0".into(),
+        ];
+        arguments.extend(settings.iter().map(|&setting| setting.to_owned()));
+        Self::bring_up(mysqld, arguments, |server, data| {
+            let initialize = |data: &Path| {
+                let initialized = server.command(data).arg("--initialize-insecure").status().unwrap();
+                assert!(initialized.success(), "{}", server.log());
+            };
+            if let Some(name) = name {
+                copy_template(name, data, initialize);
+            } else {
+                fs::create_dir(data).unwrap();
+                give_to_server(data);
+                initialize(data);
+            }
+        })
+    }
+
+    /// Starts `program` on the data that `fill` makes.
+    fn bring_up(program: PathBuf, arguments: Vec<String>, fill: impl FnOnce(&Launch, &Path)) -> Self {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let dir = tempfile::Builder::new().prefix("ebbtide-load-").tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let data = dir.path().join("data");
-        fs::create_dir(&data).unwrap();
-        give_to_server(&data);
-        let base = mysqld.parent().and_then(Path::parent).unwrap();
-        let command = || {
-            let mut command = Command::new(&mysqld);
-            let log = || File::options().create(true).append(true).open(dir.path().join("log")).unwrap();
-            command.arg("--no-defaults").args(account()).arg(format!("--basedir={}", base.display()));
-            command
-                .arg(format!("--datadir={}", data.display()))
-                .stdin(Stdio::null())
-                .stdout(log())
-                .stderr(log());
-            command
-        };
-        assert!(
-            command().arg("--initialize-insecure").status().unwrap().success(),
-            "{}",
-            dir.path().display()
-        );
+        let launch = Launch { program, arguments, data: data.clone(), log: dir.path().join("log") };
+        fill(&launch, &data);
         let port = free_port();
-        let child = command()
-            .arg(format!("--socket={}", data.join("s").display()))
-            .args([format!("--port={port}"), format!("--pid-file={}", data.join("pid").display())])
-            .args(["--bind-address=127.0.0.1", "--mysqlx=0"])
-            .spawn()
-            .unwrap();
-        let mut server = Self { child, dir, port, _turn: turn };
+        let child = launch.serve(port);
+        let mut server = Self { child, launch, dir, port, _turn: turn };
         server.wait_until_ready();
-        Some(server)
+        server
+    }
+
+    /// Kills the server in the middle of whatever it does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts a server that was killed, on the data that it left.
+    pub(crate) fn recover(&mut self) {
+        assert!(self.child.try_wait().unwrap().is_some(), "the server still runs");
+        self.child = self.launch.serve(self.port);
+        self.wait_until_ready();
+    }
+
+    /// The directory of the tables' files.
+    pub(crate) fn tables(&self) -> PathBuf {
+        self.dir.path().join("data/sbtest")
     }
 
     fn wait_until_ready(&mut self) {
@@ -107,7 +172,7 @@ impl Server {
         loop {
             match Session::open(&target, &target.endpoints[0]) {
                 Ok(mut session) => {
-                    session.execute("CREATE DATABASE sbtest").unwrap();
+                    session.execute("CREATE DATABASE IF NOT EXISTS sbtest").unwrap();
                     return;
                 }
                 Err(error) => {
@@ -129,7 +194,7 @@ impl Server {
     }
 
     pub(crate) fn log(&self) -> String {
-        fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+        self.launch.log()
     }
 
     /// The administrator through the Unix socket.
@@ -216,24 +281,31 @@ fn account() -> Vec<String> {
 }
 
 /// Installing takes seconds, copying does not: one installation serves all tests, kept with the build.
-fn copy_template(install: &Path, data: &Path) {
-    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mariadb-template");
+fn copy_template(name: &str, data: &Path, install: impl FnOnce(&Path)) {
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-template"));
     if !kept.exists() {
         let fresh = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         give_to_server(fresh.path());
-        let installed = Command::new(install)
-            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
-            .args(account())
-            .arg(format!("--datadir={}", fresh.path().display()))
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+        install(fresh.path());
         // Another process may have been faster; then its installation serves.
         let _ = fs::rename(fresh.keep(), &kept);
     }
     let copied = Command::new("cp").arg("-a").arg(&kept).arg(data).status().unwrap();
     assert!(copied.success());
+}
+
+/// Data as the system's MariaDB makes them; a newer one takes them too.
+fn copy_mariadb_template(install: &Path, data: &Path) {
+    copy_template("mariadb", data, |data| {
+        let installed = Command::new(install)
+            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
+            .args(account())
+            .arg(format!("--datadir={}", data.display()))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    });
 }
 
 fn give_to_server(dir: &Path) {

@@ -1,0 +1,34 @@
+CREATE TABLE ebbtide_account (
+  id INT NOT NULL PRIMARY KEY,
+  balance BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  crc INT UNSIGNED NOT NULL
+) ENGINE = @ENGINE@ DEFAULT CHARACTER SET latin1;
+
+CREATE TABLE ebbtide_ballast (
+  id INT NOT NULL PRIMARY KEY,
+  k INT NOT NULL,
+  c CHAR(120) NOT NULL,
+  pad CHAR(60) NOT NULL,
+  hits BIGINT NOT NULL,
+  crc INT UNSIGNED NOT NULL
+) ENGINE = @ENGINE@ DEFAULT CHARACTER SET latin1;
+
+CREATE TABLE ebbtide_history (
+  client INT NOT NULL,
+  seq BIGINT UNSIGNED NOT NULL,
+  a INT NOT NULL,
+  b INT NOT NULL,
+  amount INT NOT NULL,
+  payload VARCHAR(80) NOT NULL,
+  crc INT UNSIGNED NOT NULL,
+  PRIMARY KEY (client, seq),
+  KEY by_a (a),
+  KEY by_b_amount (b, amount)
+) ENGINE = @ENGINE@ DEFAULT CHARACTER SET latin1;
+
+CREATE TABLE ebbtide_aborted (
+  client INT NOT NULL,
+  seq BIGINT UNSIGNED NOT NULL,
+  PRIMARY KEY (client, seq)
+) ENGINE = @ENGINE@ DEFAULT CHARACTER SET latin1;
