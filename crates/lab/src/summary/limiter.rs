@@ -10,7 +10,7 @@ const HELD: f64 = 0.5;
 const BUSY: f64 = 0.9;
 
 /// A checkpoint age from this share of the one at which writers wait on makes them wait.
-const FULL: f64 = 0.9;
+pub(super) const FULL: f64 = 0.9;
 
 /// Row lock waits a transaction from which on locks hold the throughput back.
 const LOCK_WAITS: f64 = 0.5;

@@ -2,7 +2,8 @@
 
 use super::compare::primary;
 use super::group::Parted;
-use super::model::{Bottleneck, Cause, Metric, Note, Summary, Verdict};
+use super::limiter::FULL;
+use super::model::{Bottleneck, Cause, Figures, Metric, Note, Summary, Verdict};
 use super::words::{figure, list, percent, time};
 use crate::record::{Outcome, Run, Trial};
 
@@ -43,6 +44,9 @@ pub(super) fn notes(run: &Run, arms: &[Parted<'_>], summary: &Summary) -> Vec<No
             say(Some(&arm.name), text);
         }
         if let Some(figures) = &arm.whole {
+            if let Some(text) = part_of_a_wave(figures) {
+                say(Some(&arm.name), text);
+            }
             if figures.limiter.what == Bottleneck::Processors {
                 say(
                     Some(&arm.name),
@@ -197,6 +201,24 @@ fn steadiness(parted: &Parted<'_>) -> Vec<String> {
         ));
     }
     texts
+}
+
+/// Trials that are shorter than the time in which a full redo log turns over: what was written at the
+/// same time comes due at the same time, one turn later, and trials that begin alike see the same part of it.
+fn part_of_a_wave(figures: &Figures) -> Option<String> {
+    let server = figures.server?;
+    if server.checkpoint_share? < FULL {
+        return None;
+    }
+    let turn_s = server.checkpoint_age? / (figures.per_transaction?.redo_bytes? * figures.tps.mean);
+    let trial_s = figures.seconds / f64::from(figures.trials.max(1));
+    (turn_s.is_finite() && trial_s < turn_s).then(|| {
+        format!(
+            "Its trials of {trial_s:.0} s are shorter than the {turn_s:.0} s in which its full redo log turns over. \
+             Flushing goes in waves of about that length, and trials that begin alike see the same part of one: the \
+             figures may be off by more than their intervals say. Measure for longer."
+        )
+    })
 }
 
 fn machine(run: &Run, summary: &Summary) -> Vec<String> {

@@ -429,6 +429,25 @@ fn a_run_without_an_interval_leaves_the_agreement_open() {
 }
 
 #[test]
+fn a_trial_that_sees_a_part_of_a_wave_says_so() {
+    // 76 MB of redo at 0.5 MB a second: a turn takes 152 s at 100 transactions a second, 15 s at 1,000.
+    let notes = |tps: f64, age: f64| {
+        let mut run = run(&["one", "two"]);
+        run.trials = [three("one", tps), three("two", tps)].concat();
+        for second in run.trials.iter_mut().flat_map(|trial| &mut trial.seconds) {
+            second.server.as_mut().unwrap().checkpoint_age = Some(age);
+        }
+        let said = summarize(&run).notes;
+        said.into_iter().filter(|note| note.text.contains("turns over")).collect::<Vec<_>>()
+    };
+    let told = notes(100.0, 7.6e7);
+    assert_eq!(told.len(), 2);
+    assert!(told[0].text.starts_with("Its trials of 60 s are shorter than the 15"), "{}", told[0].text);
+    assert_eq!(notes(1000.0, 7.6e7), [], "several turns in a trial");
+    assert_eq!(notes(100.0, 4e7), [], "a log that is half empty forces no flushing");
+}
+
+#[test]
 fn a_run_that_was_cut_short_is_summed_up() {
     let mut run = run(&["one", "two"]);
     assert_eq!(summarize(&run).arms.len(), 2);
