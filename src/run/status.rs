@@ -123,16 +123,10 @@ fn ended(trial: &Progress, outcome: &Outcome, tps: Option<f64>, p95_us: Option<f
     }
 }
 
-/// A latency given in us, with three digits.
+/// A latency given in us.
 pub(super) fn latency(us: f64) -> String {
-    match us {
-        1e7.. => format!("{:.0} s", us / 1e6),
-        1e6.. => format!("{:.2} s", us / 1e6),
-        1e5.. => format!("{:.0} ms", us / 1e3),
-        1e4.. => format!("{:.1} ms", us / 1e3),
-        1e3.. => format!("{:.2} ms", us / 1e3),
-        _ => format!("{us:.0} us"),
-    }
+    let (figure, unit) = ebbtide_lab::words::latency(us);
+    format!("{figure} {unit}")
 }
 
 /// A span for people who wait: seconds below two minutes.
@@ -175,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn latencies_have_three_digits_at_any_size() {
-        let told = [83.4, 1_234.0, 12_345.0, 123_456.0, 1_234_567.0, 95_885_040.0].map(latency);
-        assert_eq!(told, ["83 us", "1.23 ms", "12.3 ms", "123 ms", "1.23 s", "96 s"]);
+    fn latencies_have_three_digits_and_the_unit_that_suits_them() {
+        let told = [83.4, 12_345.0, 999.6, 999_600.0, 95_885_040.0].map(latency);
+        assert_eq!(told, ["83 us", "12.3 ms", "1.00 ms", "1.00 s", "95.9 s"]);
     }
 }

@@ -23,17 +23,8 @@ pub(super) fn rate(value: f64) -> String {
 /// A latency with three digits; a dash without one.
 pub(super) fn latency(latency: Option<Nanos>) -> String {
     let Some(Nanos(ns)) = latency else { return "-".into() };
-    let us = ns as f64 / 1e3;
-    let three = |value: f64| match value {
-        _ if value >= 99.95 => format!("{value:.0}"),
-        _ if value >= 9.995 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    };
-    match us {
-        _ if us >= 999_500.0 => format!("{} s", three(us / 1e6)),
-        _ if us >= 999.5 => format!("{} ms", three(us / 1e3)),
-        _ => format!("{us:.0} us"),
-    }
+    let (figure, unit) = ebbtide_lab::words::latency(ns as f64 / 1e3);
+    format!("{figure} {unit}")
 }
 
 /// A span in its largest units: `33m20s`, `1h05m`, `500ms`.

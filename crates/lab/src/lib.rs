@@ -12,3 +12,4 @@ pub mod results;
 pub mod run;
 pub mod stats;
 pub mod summary;
+pub mod words;

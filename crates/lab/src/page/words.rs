@@ -31,17 +31,11 @@ pub(super) fn short(value: f64) -> String {
 
 /// A time given in microseconds, in the unit that suits it; a dash for none at all.
 pub(super) fn latency(us: f64) -> String {
-    let three = |value: f64| match value {
-        _ if value >= 99.95 => format!("{value:.0}"),
-        _ if value >= 9.995 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    };
-    match us {
-        _ if us <= 0.0 => "\u{2013}".into(),
-        _ if us >= 999_500.0 => format!("{}\u{a0}s", three(us / 1e6)),
-        _ if us >= 999.5 => format!("{}\u{a0}ms", three(us / 1e3)),
-        _ => format!("{us:.0}\u{a0}\u{b5}s"),
+    if us <= 0.0 {
+        return "\u{2013}".into();
     }
+    let (figure, unit) = crate::words::latency(us);
+    format!("{figure}\u{a0}{}", unit.replace('u', "\u{b5}"))
 }
 
 /// A share of 0 to 1 as a percentage.
@@ -228,6 +222,7 @@ mod tests {
         assert_eq!(short(0.0), "0");
         assert_eq!(latency(312_400.0), "312\u{a0}ms");
         assert_eq!(latency(4_120_000.0), "4.12\u{a0}s");
+        assert_eq!(latency(850.0), "850\u{a0}\u{b5}s");
         assert_eq!(latency(0.0), "\u{2013}");
         assert_eq!(bytes(16.0 * 1_048_576.0), "16\u{a0}MiB");
         assert_eq!(percent(0.983), "98%");

@@ -72,13 +72,8 @@ pub(super) fn percent(share: f64) -> String {
 
 /// A time, from us, in the unit that suits it.
 pub(super) fn time(us: f64) -> String {
-    if us >= 999_500.0 {
-        format!("{} s", figure(us / 1e6))
-    } else if us >= 999.5 {
-        format!("{} ms", figure(us / 1e3))
-    } else {
-        format!("{} us", figure(us))
-    }
+    let (figure, unit) = crate::words::latency(us);
+    format!("{figure} {unit}")
 }
 
 /// What held an arm back, to go behind its name or behind "both"; `verb` is "waits" or "wait".
