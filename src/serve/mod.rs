@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions};
+use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, release_dying};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -79,12 +79,13 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// How long a command that clears what a killed server left may hold the home.
 const CLEARING: Duration = Duration::from_secs(20);
 
-/// Takes the home, after a command that is clearing it, but not from a server that answers.
+/// Takes the home, after a command that is clearing it, but not from a server that answers. One that was
+/// killed while it waited for a volume of its own is helped to its end.
 fn lock(home: &Home) -> anyhow::Result<HomeLock> {
     let give_up = Instant::now() + CLEARING;
     let lock = loop {
         match home.lock() {
-            Err(HomeError::Served { .. }) if !control::answers(home, ANSWER) && Instant::now() < give_up => {
+            Err(HomeError::Served { .. }) if Instant::now() < give_up && !is_served(home)? => {
                 std::thread::sleep(Duration::from_millis(20));
             }
             other => break other,
@@ -98,6 +99,12 @@ fn lock(home: &Home) -> anyhow::Result<HomeLock> {
         let refusal = Refusal::environment("cannot serve this home").hint(hint);
         anyhow::Error::new(error).context(refusal)
     })
+}
+
+/// Whether the holder of a home's lock is a server that answers, or may do so yet.
+fn is_served(home: &Home) -> anyhow::Result<bool> {
+    let is_dying = release_dying(home).context("cannot look at a server that was killed")?;
+    Ok(!is_dying && control::answers(home, ANSWER))
 }
 
 fn log_to_stderr() {
@@ -271,6 +278,11 @@ fn stop(home: &Home, force: bool, json: bool) -> anyhow::Result<Exit> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::path::Path;
+
+    use ebbtide_device::host::{AttachRequest, Export, FsType, MountRequest};
+
     use super::*;
 
     #[test]
@@ -286,5 +298,73 @@ mod tests {
             });
             lock(&home).unwrap();
         });
+    }
+
+    #[test]
+    fn a_server_that_was_killed_while_it_waited_for_its_own_volume_is_taken_over_from() {
+        const VICTIM: &str = "EBBTIDE_TEST_SERVE_VICTIM";
+        const NAME: &str =
+            "serve::tests::a_server_that_was_killed_while_it_waited_for_its_own_volume_is_taken_over_from";
+        let lacks = |file: &&&str| File::options().read(true).write(true).open(file).is_err();
+        if let Some(missing) = ["/dev/fuse", "/dev/loop-control"].iter().find(lacks) {
+            println!("SKIPPED: root, and {missing}");
+            return;
+        }
+        if let Some(home) = std::env::var_os(VICTIM) {
+            wait_for_own_volume(Path::new(&home));
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mut victim = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", NAME, "--nocapture"])
+            .env(VICTIM, dir.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
+        lines.map(Result::unwrap).find(|line| line.contains("waiting")).unwrap();
+        // Until it does wait.
+        std::thread::sleep(Duration::from_millis(300));
+        victim.kill().unwrap();
+        let home = Home::open(dir.path()).unwrap();
+        let taken = lock(&home);
+        // Whatever came of it, nothing is to be left attached.
+        release_dying(&home).unwrap();
+        victim.wait().unwrap();
+        let (lock, refused) = match taken {
+            Ok(lock) => (lock, None),
+            Err(error) => (home.lock().unwrap(), Some(format!("{error:#}"))),
+        };
+        ebbtide_device::host::clear_leftovers(&lock).unwrap();
+        assert_eq!(refused, None);
+    }
+
+    /// Serves a volume, stalls it, and writes to it.
+    fn wait_for_own_volume(home: &Path) -> ! {
+        let home = Home::open(home).unwrap();
+        let host = Host::open(home.lock().unwrap(), HostOptions::default()).unwrap();
+        let ideal =
+            ebbtide_catalog::Catalog::builtin().resolve(&"ideal:size=64MiB".parse().unwrap()).unwrap();
+        host.store().create_volume("db", ideal.size_bytes(), serde_json::json!({})).unwrap();
+        let dir = home.root().join("mnt");
+        let mount = MountRequest { dir: dir.clone(), fs: FsType::Ext4, destroy: false, grow: false };
+        let request = AttachRequest {
+            volume: "db".into(),
+            meta: host.store().meta("db").unwrap(),
+            array: ideal.array(host.now()),
+            seed: 1,
+            block_bytes: 512,
+            instance: None,
+            export: Export::Block { mount: Some(mount) },
+            host_too_slow: Vec::new(),
+            not_calibrated: None,
+        };
+        let attachment = host.attach(request, &|_| ()).unwrap();
+        let stalled = ebbtide_device::faults::Faults { stalled: true, ..Default::default() };
+        attachment.live().set_faults(stalled).unwrap();
+        println!("waiting");
+        let mut file = File::create(dir.join("file")).unwrap();
+        std::io::Write::write_all(&mut file, &[1; 4096]).unwrap();
+        file.sync_all().unwrap();
+        panic!("the volume is stalled");
     }
 }
