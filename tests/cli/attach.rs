@@ -234,41 +234,31 @@ fn a_full_disk_of_the_host_is_an_error_of_the_guest_and_shows() {
     if !can(&[Need::BlockDevices]) {
         return;
     }
-    let home = Home::new();
-    let small = home.beside("home");
-    std::fs::create_dir(&small).unwrap();
-    tool("mount", &["-t", "tmpfs", "-o", "size=24m", "none", small.to_str().unwrap()]);
-    let filled = std::panic::catch_unwind(|| {
-        std::fs::write(small.join("calibration.json"), calibration().to_string()).unwrap();
-        home.serve();
-        home.say("volume create db gp3:size=1GiB").ok();
-        let device = home.say("volume attach db").ok();
-        let write = |bytes: &str| {
-            let of = format!("of={}", device.line());
-            let arguments = ["if=/dev/urandom", &of, "bs=1M", bytes, "oflag=direct", "status=none"];
-            Command::new("dd").args(arguments).stderr(Stdio::null()).status().unwrap()
-        };
-        assert!(write("count=4").success());
-        assert!(!write("count=64").success(), "more than the host's disk was written");
-        let live = home.show("db")["live"].clone();
-        assert!(live["host_errors"].as_u64().unwrap() > 0, "{live}");
-        let host_errors = live["host_errors"].clone();
-        std::thread::sleep(std::time::Duration::from_millis(1_500));
-        assert!(home.log().contains("disk is full"), "{}", home.log());
-        let mut first = [0; 4096];
-        std::fs::File::open(device.line()).unwrap().read_exact(&mut first).unwrap();
-        assert_ne!(first, [0; 4096], "what was answered before is still there");
-        let detached = home
-            .say("volume detach db --json")
-            .refused(1, &["requests of volume 'db' failed", "disk is full"]);
-        assert_eq!(detached.json()["host_errors"], host_errors, "{}", detached.stdout);
-        assert_eq!(home.show("db")["state"], "available");
-        home.say("serve --stop").ok();
-    });
-    tool("umount", &["--lazy", small.to_str().unwrap()]);
-    if let Err(panic) = filled {
-        std::panic::resume_unwind(panic);
-    }
+    let home = Home::on_a_small_disk(24);
+    std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
+    home.serve();
+    home.say("volume create db gp3:size=1GiB").ok();
+    let device = home.say("volume attach db").ok();
+    let write = |bytes: &str| {
+        let of = format!("of={}", device.line());
+        let arguments = ["if=/dev/urandom", &of, "bs=1M", bytes, "oflag=direct", "status=none"];
+        Command::new("dd").args(arguments).stderr(Stdio::null()).status().unwrap()
+    };
+    assert!(write("count=4").success());
+    assert!(!write("count=64").success(), "more than the host's disk was written");
+    let live = home.show("db")["live"].clone();
+    assert!(live["host_errors"].as_u64().unwrap() > 0, "{live}");
+    let host_errors = live["host_errors"].clone();
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    assert!(home.log().contains("disk is full"), "{}", home.log());
+    let mut first = [0; 4096];
+    std::fs::File::open(device.line()).unwrap().read_exact(&mut first).unwrap();
+    assert_ne!(first, [0; 4096], "what was answered before is still there");
+    let detached =
+        home.say("volume detach db --json").refused(1, &["requests of volume 'db' failed", "disk is full"]);
+    assert_eq!(detached.json()["host_errors"], host_errors, "{}", detached.stdout);
+    assert_eq!(home.show("db")["state"], "available");
+    home.say("serve --stop").ok();
 }
 
 #[test]
@@ -276,24 +266,15 @@ fn a_calibration_without_room_leaves_nothing_and_does_not_keep_a_volume_from_bei
     if !can(&[Need::BlockDevices]) {
         return;
     }
-    let home = Home::new();
-    let small = home.beside("home");
-    std::fs::create_dir(&small).unwrap();
-    tool("mount", &["-t", "tmpfs", "-o", "size=24m", "none", small.to_str().unwrap()]);
-    let tried = std::panic::catch_unwind(|| {
-        home.serve();
-        home.say("volume create db gp3:size=1GiB").ok();
-        home.say("volume calibrate --quick").refused(3, &["needs 80 MiB", "hint: "]);
-        assert!(!small.join("calibration.store").exists());
-        let attached = home.say("volume attach db").ok();
-        assert!(attached.stderr.contains("calibrating failed"), "{}", attached.stderr);
-        assert!(!small.join("calibration.store").exists());
-        assert!(home.show("db")["not_calibrated"].as_str().unwrap().contains("needs 80 MiB"));
-        assert!(home.say("volume list").ok().stdout.contains("host not calibrated"));
-        home.say("serve --stop").ok();
-    });
-    tool("umount", &["--lazy", small.to_str().unwrap()]);
-    if let Err(panic) = tried {
-        std::panic::resume_unwind(panic);
-    }
+    let home = Home::on_a_small_disk(24);
+    home.serve();
+    home.say("volume create db gp3:size=1GiB").ok();
+    home.say("volume calibrate --quick").refused(3, &["needs 80 MiB", "hint: "]);
+    assert!(!home.root().join("calibration.store").exists());
+    let attached = home.say("volume attach db").ok();
+    assert!(attached.stderr.contains("calibrating failed"), "{}", attached.stderr);
+    assert!(!home.root().join("calibration.store").exists());
+    assert!(home.show("db")["not_calibrated"].as_str().unwrap().contains("needs 80 MiB"));
+    assert!(home.say("volume list").ok().stdout.contains("host not calibrated"));
+    home.say("serve --stop").ok();
 }

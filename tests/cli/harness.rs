@@ -58,13 +58,35 @@ impl Ran {
 /// A home in a temporary directory. Its server, if it has one, ends with it.
 #[derive(Debug)]
 pub(crate) struct Home {
+    /// Unmounted before the directory that it is in goes.
+    _disk: Option<SmallDisk>,
     dir: TempDir,
+}
+
+/// A file system in memory, for as long as this lives.
+#[derive(Debug)]
+struct SmallDisk(PathBuf);
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
 }
 
 impl Home {
     /// A home that nobody serves.
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::Builder::new().prefix("ebbtide-cli-").tempdir().unwrap() }
+        Self { _disk: None, dir: tempfile::Builder::new().prefix("ebbtide-cli-").tempdir().unwrap() }
+    }
+
+    /// A home that nobody serves, on a disk of its own with so many MiB. Takes root.
+    pub(crate) fn on_a_small_disk(mib: u32) -> Self {
+        let mut home = Self::new();
+        let root = home.root();
+        std::fs::create_dir(&root).unwrap();
+        tool("mount", &["-t", "tmpfs", "-o", &format!("size={mib}m"), "none", root.to_str().unwrap()]);
+        home._disk = Some(SmallDisk(root));
+        home
     }
 
     /// A served home whose host is calibrated already, so that attaching takes no time.
