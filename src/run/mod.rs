@@ -18,7 +18,7 @@ use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides};
 use ebbtide_lab::record::Run;
 use ebbtide_lab::results::{Earlier, ResultsError, Store};
-use ebbtide_lab::run::{self as lab, RunError, RunOptions};
+use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
 use ebbtide_mysql::{Binary, ServerError};
 use serde_json::json;
@@ -54,15 +54,15 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
         return Ok(Exit::Clean);
     }
     let earlier = again::earlier(&args.against, args.out.as_deref())?;
-    let mut overrides = overrides(args)?;
+    let mut changes = changes(args)?;
     if let (true, Some(out), None) = (args.resume, &args.out, args.seed) {
         // The trials that are left belong to the run that was begun.
-        overrides.seed =
+        changes.seed =
             Some(Store::open(out).and_then(|store| store.run()).map_err(refuse_results)?.experiment.seed);
     }
-    let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
+    let experiment = experiment::load(name, &changes).map_err(refuse_experiment)?;
     let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
-    let catalog = catalog(place)?;
+    let (catalog, overrides) = catalog(place)?;
     again::refuse_others(&experiment, &server, &earlier)?;
     if args.check {
         return show_plan(experiment, &catalog, &server, json);
@@ -76,6 +76,7 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
         ebbtide: env!("CARGO_PKG_VERSION").to_owned(),
         server,
         catalog,
+        overrides,
     };
     measure(experiment, options, &earlier, json)
 }
@@ -156,14 +157,9 @@ fn list(json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-fn show_plan(
-    mut experiment: Experiment,
-    catalog: &Catalog,
-    server: &Binary,
-    json: bool,
-) -> anyhow::Result<Exit> {
-    let left_out = experiment::fit(&mut experiment, server);
-    let checked = experiment::check(&experiment, catalog, server).map_err(refuse_experiment)?;
+fn show_plan(experiment: Experiment, catalog: &Catalog, server: &Binary, json: bool) -> anyhow::Result<Exit> {
+    let plan = lab::plan(experiment, catalog, server).map_err(refuse_experiment)?;
+    let Plan { experiment, checked, left_out } = plan;
     let estimate = experiment::estimate(&experiment);
     if json {
         let options: serde_json::Map<_, _> =
@@ -211,7 +207,8 @@ fn prepared(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-fn overrides(args: &RunArgs) -> anyhow::Result<Overrides> {
+/// What the command line changes in the experiment.
+fn changes(args: &RunArgs) -> anyhow::Result<Overrides> {
     let pair = |text: &String| {
         text.split_once('=')
             .map(|(path, value)| (path.trim().to_owned(), value.trim().to_owned()))
@@ -239,11 +236,15 @@ fn whole_seconds(time: Duration) -> anyhow::Result<u32> {
     })
 }
 
-/// The built-in catalogue with the home's overrides, where it has any.
-fn catalog(place: &Place) -> anyhow::Result<Catalog> {
+/// The built-in catalogue with the home's overrides, where it has any, and the text of these.
+fn catalog(place: &Place) -> anyhow::Result<(Catalog, Option<String>)> {
     let file = place.existing()?.map(|home| home.overrides_file()).filter(|file| file.exists());
-    let Some(file) = file else { return Ok(Catalog::builtin()) };
-    Catalog::with_overrides(&file).map_err(|error| Refusal::usage(error.to_string()).into())
+    let Some(file) = file else { return Ok((Catalog::builtin(), None)) };
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(&file)
+        .map_err(|error| Refusal::usage(format!("cannot read the overrides in {name}: {error}")))?;
+    let catalog = Catalog::with_overrides_text(&name, &text);
+    Ok((catalog.map_err(|error| Refusal::usage(error.to_string()))?, Some(text)))
 }
 
 /// `NAME-20261120-104530` in the present directory.

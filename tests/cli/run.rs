@@ -65,6 +65,8 @@ fn a_check_says_what_would_run_in_the_servers_words_and_runs_nothing() {
     for text in ["innodb_log_file_size=67108864", "128 connections", "gp2:size=500GiB", "about "] {
         assert!(plan.contains(text), "'{text}' is not in: {plan}");
     }
+    let plan = home.run(&["run", "same-twice", "--check", "--set", "load.connections=300"]).ok().stdout;
+    assert!(plan.contains("max_connections=316"), "room for the load and the sampler: {plan}");
     home.run(&["run", "tuned-vs-default", "--check", "--set", "tuned.io_capacity=7"])
         .refused(2, &["io_capacity", "7"]);
     home.run(&["run", "same-twice", "--check", "--volume", "gp3:size=1GiB,iops=99999"]).refused(2, &["iops"]);

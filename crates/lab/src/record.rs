@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ebbtide_catalog::Catalog;
 use ebbtide_load::RunReport;
 /// The server in a second: differences of its status over the second, gauges at its end; none where the
 /// server does not tell.
@@ -21,12 +22,26 @@ pub struct Run {
     pub ebbtide: String,
     /// What was asked.
     pub experiment: Experiment,
+    /// What was laid over the built-in catalogue of volumes and instances, as the user's file had it; none
+    /// where there was no such file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overrides: Option<String>,
     /// The machine.
     pub host: HostFacts,
     /// The server.
     pub server: ServerFacts,
     /// The trials, in the order in which they ran.
     pub trials: Vec<Trial>,
+}
+
+impl Run {
+    /// The catalogue that the run's volumes came from: the built-in one where this program does not
+    /// understand the overrides any more.
+    #[must_use]
+    pub fn catalog(&self) -> Catalog {
+        let overridden = self.overrides.as_deref().map(|text| Catalog::with_overrides_text("the run", text));
+        overridden.and_then(Result::ok).unwrap_or_else(Catalog::builtin)
+    }
 }
 
 /// The machine that everything ran on.

@@ -74,7 +74,7 @@ fn load(timeline: &Timeline) -> Option<Plots> {
 }
 
 fn volume(timeline: &Timeline, page: &Page, role: Role, several: bool) -> Option<Plots> {
-    let catalog = Catalog::builtin();
+    let catalog = page.run.catalog();
     let limits: Vec<Option<Limits>> =
         page.run.experiment.arms.iter().map(|arm| Limits::of(&catalog, arm, role)).collect();
     let limit = |allowed: fn(&Limits, Option<f64>) -> Option<f64>| {
@@ -279,8 +279,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// None where the catalogue does not know the volume, such as one that only the run's own
-    /// overrides describe.
+    /// None where the catalogue does not know the volume any more.
     fn of(catalog: &Catalog, arm: &Arm, role: Role) -> Option<Self> {
         let spec: Spec = arm.volumes.get(&role)?.parse().ok()?;
         let figures = catalog.resolve(&spec).ok()?.figures;

@@ -15,6 +15,7 @@ pub(super) fn section(page: &Page) -> Section {
     }
     blocks.push(Block::Text("How much equal things differed in this run:".into()));
     blocks.push(facts(noise(&page.summary.noise)));
+    blocks.extend(overrides(page));
     blocks.extend(spelt_out(page));
     Section::new("How it was measured", blocks)
 }
@@ -189,6 +190,15 @@ fn spelt_out(page: &Page) -> Option<Block> {
     let listing = Listing { label: String::new(), text };
     Some(Block::Fold(Fold {
         summary: "The whole experiment, every default filled in".into(),
+        blocks: vec![Block::Listing(listing)],
+    }))
+}
+
+/// What the user's own file changed in the catalogue.
+fn overrides(page: &Page) -> Option<Block> {
+    let listing = Listing { label: String::new(), text: page.run.overrides.clone()? };
+    Some(Block::Fold(Fold {
+        summary: "What was laid over the built-in catalogue of volumes and instances".into(),
         blocks: vec![Block::Listing(listing)],
     }))
 }

@@ -144,6 +144,7 @@ pub(super) fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Ru
         command: format!("ebbtide run synthetic --seed {seed}"),
         ebbtide: "0.1.0".into(),
         experiment: experiment(shapes, repeats, seconds, seed),
+        overrides: None,
         host: HostFacts {
             cpus: 2,
             cpu_model: "A processor of the imagination".into(),

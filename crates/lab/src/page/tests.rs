@@ -73,6 +73,27 @@ fn a_trial_that_lost_its_credits_is_shown_before_and_after() {
 }
 
 #[test]
+fn a_limit_that_only_the_runs_own_catalogue_knows_is_drawn_and_the_catalogue_shown() {
+    let (mut run, _) = synthetic(&synthetic::VOLUMES, 1, 30);
+    run.experiment
+        .arms
+        .iter_mut()
+        .for_each(|arm| *arm.volumes.values_mut().next().unwrap() = "mine:size=200GiB".into());
+    let overrides = "[[override]]\ntype = \"mine\"\nlike = \"gp3\"\nreason = \"a test\"\nsource = \"s\"\n\
+                     date = \"2026-11-20\"\n";
+    let volume = |run: &Run| {
+        let summary = synthetic_summary::summary(run);
+        section_text(run, &summary, "What the volume did")
+    };
+    assert!(!volume(&run).contains("dotted: the limit"), "nobody knows this volume");
+    run.overrides = Some(overrides.to_owned());
+    assert!(volume(&run).contains("IOPS; dotted: the limit"), "no limit beside the operations");
+    let summary = synthetic_summary::summary(&run);
+    let told = section_text(&run, &summary, "How it was measured");
+    assert!(told.contains("laid over the built-in catalogue") && told.contains("like = "), "{told}");
+}
+
+#[test]
 fn twenty_arms_begin_with_a_few_and_let_the_reader_choose() {
     let (run, summary) = synthetic(&synthetic::many(), 3, 60);
     let html = page(&run, &summary);

@@ -10,6 +10,7 @@ const NAMED: usize = 8;
 
 /// What keeps `now` from going on with the results of `before`: its place and both values, in words. The
 /// command, the start and the host's load may differ; what is measured, with what and on what may not.
+/// Volumes and instances are what the catalogue says, so what was laid over it counts too.
 pub(super) fn differences(before: &Run, now: &Run) -> Vec<String> {
     let mut found = Vec::new();
     compare("experiment", &json(&before.experiment), &json(&now.experiment), &mut found);
@@ -26,6 +27,7 @@ pub(super) fn differences(before: &Run, now: &Run) -> Vec<String> {
         })
     };
     compare("", &facts(before), &facts(now), &mut found);
+    compare("catalogue", &overrides(before), &overrides(now), &mut found);
     shortened(found)
 }
 
@@ -71,6 +73,17 @@ fn shortened(mut found: Vec<String>) -> Vec<String> {
 
 fn json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).expect("an experiment has text for keys and finite figures")
+}
+
+/// What the overrides of a run say; not for what reason, from which source, or since when.
+fn overrides(run: &Run) -> Value {
+    let text = run.overrides.as_deref().unwrap_or_default();
+    let Ok(mut table) = toml::from_str::<toml::Table>(text) else { return Value::from(text) };
+    let entries = table.get_mut("override").and_then(toml::Value::as_array_mut);
+    for entry in entries.into_iter().flatten().filter_map(toml::Value::as_table_mut) {
+        entry.retain(|key, _| !["reason", "source", "date"].contains(&key));
+    }
+    json(&table)
 }
 
 fn compare(place: &str, before: &Value, now: &Value, found: &mut Vec<String>) {

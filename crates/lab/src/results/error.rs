@@ -103,7 +103,7 @@ impl ResultsError {
         match self {
             Self::Missing { .. } => Some("without --resume a run begins anew"),
             Self::Different { .. } => Some(
-                "go on with the same file, options, server and program, or begin anew in another directory",
+                "go on with the same file, options, server, catalogue and program, or begin anew in another directory",
             ),
             Self::OtherExperiment { .. } => {
                 Some("name runs of the same experiment, options and server: only the seed may be another")

@@ -17,13 +17,22 @@ pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.query_row("SELECT schema_version FROM run", [], |row| row.get(0))
 }
 
+/// Whether the header has the column: it came to the schema later than the others.
+fn has_overrides(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'overrides'";
+    connection.query_row(sql, [], |row| row.get(0))
+}
+
 /// Everything but the trials.
 pub(super) fn header(connection: &Connection, dir: &Path) -> Result<Run, ResultsError> {
-    let sql = "SELECT started_ns, command, ebbtide, experiment_json, host_json, server_json FROM run";
-    let (started_ns, command, ebbtide, texts) = connection
-        .query_row(sql, [], |row| {
+    let overrides = if has_overrides(connection).map_err(database(dir))? { "overrides" } else { "NULL" };
+    let sql = format!(
+        "SELECT started_ns, command, ebbtide, experiment_json, host_json, server_json, {overrides} FROM run"
+    );
+    let (started_ns, command, ebbtide, texts, overrides) = connection
+        .query_row(&sql, [], |row| {
             let texts: [String; 3] = [row.get(3)?, row.get(4)?, row.get(5)?];
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, texts))
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, texts, row.get(6)?))
         })
         .map_err(database(dir))?;
     Ok(Run {
@@ -33,6 +42,7 @@ pub(super) fn header(connection: &Connection, dir: &Path) -> Result<Run, Results
         experiment: parse(dir, "the experiment", &texts[0])?,
         host: parse(dir, "the host", &texts[1])?,
         server: parse(dir, "the server", &texts[2])?,
+        overrides,
         trials: Vec::new(),
     })
 }

@@ -10,7 +10,8 @@ CREATE TABLE run (
     seed           TEXT NOT NULL, -- of 64 bits, which an INTEGER here would cut
     experiment_json TEXT NOT NULL,
     host_json      TEXT NOT NULL,
-    server_json    TEXT NOT NULL
+    server_json    TEXT NOT NULL,
+    overrides      TEXT           -- laid over the built-in catalogue
 );
 
 CREATE TABLE arm (

@@ -22,7 +22,15 @@ fn filled() -> Run {
     third.outcome = Outcome::Disqualified { why: "the generator lagged".into() };
     third.notes = vec!["busy".into()];
     run.trials = vec![first, second, third];
+    run.overrides = Some(overrides(3_500));
     run
+}
+
+fn overrides(iops: u32) -> String {
+    format!(
+        "[[override]]\ntype = \"standard\"\nreason = \"why not\"\nsource = \"a test\"\ndate = \"2026-11-20\"\n\
+         set.iops = {{ kind = \"fixed\", iops = {iops} }}\n"
+    )
 }
 
 #[test]
@@ -114,7 +122,7 @@ fn the_same_run_goes_on_and_another_is_told_what_differs() {
     let dir = tempfile::tempdir().unwrap();
     let before = filled();
     Store::create(dir.path(), &before).unwrap();
-    let mut now = run(&["small", "large"]);
+    let mut now = Run { trials: Vec::new(), ..filled() };
     now.started_ns += 1;
     now.command.push_str(" --resume");
     now.host = HostFacts { load_before: 3.0, ..now.host };
@@ -123,6 +131,7 @@ fn the_same_run_goes_on_and_another_is_told_what_differs() {
     now.experiment.arms[1].load.connections = 17;
     now.experiment.arms[0].volumes.insert(Role::Redo, "gp3:size=1GiB".into());
     now.server.version = "11.8".into();
+    now.overrides = Some(overrides(4_000));
     let Err(ResultsError::Different { differences, .. }) = Store::resume(dir.path(), &now) else {
         panic!("another run went on");
     };
@@ -130,8 +139,30 @@ fn the_same_run_goes_on_and_another_is_told_what_differs() {
         "experiment.arms[small].volumes.redo was absent, is 'gp3:size=1GiB'",
         "experiment.arms[large].load.connections was 16, is 17",
         "server.version was '', is '11.8'",
+        "catalogue.override[0].set.iops.iops was 3500, is 4000",
     ];
     assert_eq!(differences, expected);
+}
+
+#[test]
+fn a_run_goes_on_with_the_same_overrides_however_they_are_written() {
+    let dir = tempfile::tempdir().unwrap();
+    Store::create(dir.path(), &filled()).unwrap();
+    let resume = |overrides: Option<String>| Store::resume(dir.path(), &Run { overrides, ..filled() });
+    resume(Some(format!("# the same\n{}", overrides(3_500).replace("why not", "why")))).unwrap();
+    let Err(ResultsError::Different { differences, .. }) = resume(None) else {
+        panic!("without its overrides it is another run");
+    };
+    assert_eq!(differences, ["catalogue.override was a list of 1, is absent"]);
+}
+
+#[test]
+fn results_from_before_overrides_were_kept_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = Run { overrides: None, ..filled() };
+    let store = Store::create(dir.path(), &run).unwrap();
+    store.database.execute("ALTER TABLE run DROP COLUMN overrides", []).unwrap();
+    assert_eq!(Store::open(dir.path()).unwrap().run().unwrap(), run);
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(super) fn create(database: &mut Connection, run: &Run) -> Result<()> {
     let transaction = database.transaction()?;
     transaction.execute_batch(SCHEMA)?;
     transaction.execute(
-        "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             SCHEMA_VERSION,
             run.started_ns,
@@ -39,6 +39,7 @@ pub(super) fn create(database: &mut Connection, run: &Run) -> Result<()> {
             json(&run.experiment)?,
             json(&run.host)?,
             json(&run.server)?,
+            run.overrides,
         ],
     )?;
     for (id, arm) in run.experiment.arms.iter().enumerate() {

@@ -36,7 +36,7 @@ pub use error::{RunError, StageError};
 pub use event::{Event, Phase, Progress, Tick};
 pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};
 
-use crate::experiment::{self, Checked, Experiment};
+use crate::experiment::{self, Checked, Experiment, ExperimentError};
 use crate::record::{Outcome, Run, ServerFacts, Trial};
 use crate::results::{Earlier, ResultsError, Store};
 
@@ -59,12 +59,36 @@ pub struct RunOptions {
     pub resume: bool,
     /// What volume specs and instance types mean.
     pub catalog: Catalog,
+    /// What [`Self::catalog`] has over the built-in one, as the user's file says it; none: nothing.
+    pub overrides: Option<String>,
     /// Run although the host is slower than a volume; the trials are marked with it.
     pub over_limit: bool,
     /// The command that runs it again, for the record.
     pub command: String,
     /// The program's version, for the record.
     pub ebbtide: String,
+}
+
+/// What is run of an experiment on a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Without the arms that this server cannot have, and with room for all connections.
+    pub experiment: Experiment,
+    /// What its arms resolve to.
+    pub checked: Checked,
+    /// A sentence for each arm that was left out.
+    pub left_out: Vec<String>,
+}
+
+/// What [`run`] runs of an experiment.
+///
+/// # Errors
+/// As [`experiment::check()`].
+pub fn plan(mut experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
+    let left_out = experiment::fit(&mut experiment, server);
+    connections::admit(&mut experiment);
+    let checked = experiment::check(&experiment, catalog, server)?;
+    Ok(Plan { experiment, checked, left_out })
 }
 
 /// Runs an experiment.
@@ -77,7 +101,7 @@ pub struct RunOptions {
 /// What forbids the run before its first trial, [`RunError::Cancelled`], and results that cannot be
 /// written.
 pub fn run(
-    mut experiment: Experiment,
+    experiment: Experiment,
     options: RunOptions,
     cancel: &Cancel,
     tell: &mut (dyn FnMut(Event) + Send),
@@ -86,11 +110,8 @@ pub fn run(
     let tell = |event| (tell.lock())(event);
     let teller = Teller::new(&tell);
     let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    for left_out in experiment::fit(&mut experiment, &options.server) {
-        teller.tell(Event::Noted { text: left_out });
-    }
-    connections::admit(&mut experiment);
-    let checked = experiment::check(&experiment, &options.catalog, &options.server)?;
+    let Plan { experiment, checked, left_out } = plan(experiment, &options.catalog, &options.server)?;
+    left_out.into_iter().for_each(|text| teller.tell(Event::Noted { text }));
     require::memory(&experiment)?;
     let lab = Lab::open(&options.home, teller)?;
     let needs = prepared::needs(&checked.arms);
@@ -105,6 +126,7 @@ pub fn run(
         host,
         server: server_facts(&options.server, &checked),
         experiment,
+        overrides: options.overrides,
         trials: Vec::new(),
     };
     let store = if options.resume {

@@ -54,6 +54,7 @@ pub(crate) fn run(names: &[&str]) -> Run {
         command: "ebbtide run test --seed 7".to_owned(),
         ebbtide: "0.1.0".to_owned(),
         experiment: experiment(names),
+        overrides: None,
         host: HostFacts { cpus: 2, ..HostFacts::default() },
         server: ServerFacts { flavour: "mariadb".to_owned(), ..ServerFacts::default() },
         trials: Vec::new(),

@@ -139,6 +139,7 @@ pub(crate) fn options(home: &Path, out: &Path, resume: bool) -> RunOptions {
         out: out.to_owned(),
         resume,
         catalog: Catalog::builtin(),
+        overrides: None,
         // The machine of a test may be busy with other tests.
         over_limit: true,
         command: "a test".into(),
