@@ -39,6 +39,8 @@ pub(crate) struct Launched {
 /// What goes when the process has gone.
 #[derive(Debug)]
 struct Leaving {
+    /// Whether the process could not be ended.
+    outlived: bool,
     cgroup: Option<Cgroup>,
     work: WorkDir,
 }
@@ -46,8 +48,8 @@ struct Leaving {
 impl Drop for Leaving {
     fn drop(&mut self) {
         let removed = self.cgroup.as_ref().map_or(Ok(()), Cgroup::remove);
-        // What could not be removed stays recorded, for the next run.
-        if removed.is_ok() {
+        // What could not be ended or removed stays recorded, for the next run.
+        if removed.is_ok() && !self.outlived {
             self.work.forget();
         }
     }
@@ -61,7 +63,8 @@ impl Launched {
         task: Task,
         input: Option<File>,
     ) -> Result<Self, ServerError> {
-        let mut left = Leaving { cgroup: None, work: WorkDir::open(&plan.work_dir, account)? };
+        let mut left =
+            Leaving { outlived: false, cgroup: None, work: WorkDir::open(&plan.work_dir, account)? };
         account.check_reach(&left.work.socket())?;
         let options = options::options(plan, &left.work, task)?;
         options::write(&left.work, account, &options.lines)?;
@@ -164,8 +167,7 @@ impl Launched {
 
 impl Drop for Launched {
     fn drop(&mut self) {
-        // One that cannot be killed now is on record, for the next run.
-        let _ = self.kill();
+        self.left.outlived = self.kill().is_err();
     }
 }
 
@@ -235,4 +237,21 @@ fn command(
     command.env_clear().env("PATH", PATH).current_dir(Path::new("/"));
     command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(also).stderr(log);
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_cannot_be_ended_stays_recorded() {
+        let dir = tempfile::tempdir().unwrap();
+        let account = Account::for_server().unwrap();
+        for outlived in [true, false] {
+            let work = WorkDir::open(dir.path(), &account).unwrap();
+            work.save(&Record { server: "x".into(), ..Record::default() }).unwrap();
+            drop(Leaving { outlived, cgroup: None, work });
+            assert_eq!(crate::is_recorded(dir.path()), outlived);
+        }
+    }
 }

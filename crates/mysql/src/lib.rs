@@ -27,6 +27,6 @@ pub use error::{Cause, ServerError};
 pub use initialize::initialize;
 pub use layout::Layout;
 pub use plan::{START_TIMEOUT, ServerPlan};
-pub use record::clear_leftovers;
+pub use record::{Cleared, clear_leftovers, is_recorded};
 pub use server::{MemoryUse, Server};
 pub use settings::{SettingError, Settings};

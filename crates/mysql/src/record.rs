@@ -117,26 +117,41 @@ pub(crate) struct Record {
     pub(crate) process: Option<(u32, u64)>,
 }
 
+/// What [`clear_leftovers`] found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cleared {
+    /// What it has cleared.
+    pub cleared: Vec<String>,
+    /// What it could not clear, and why. That stays recorded, for the next attempt.
+    pub kept: Vec<String>,
+}
+
+/// Whether a work directory has the record of something that runs, or could not be cleared.
+#[must_use]
+pub fn is_recorded(work_dir: &Path) -> bool {
+    work_dir.join(RECORD).exists()
+}
+
 /// Ends servers and removes cgroups that a killed process left behind in work directories below `run_dir`
-/// (or in it), and says what that was, or what could not be cleared and why.
+/// (or in it).
 ///
 /// Nothing is touched whose lock a living process holds. A process counts as left behind by its id together
 /// with its start time, by the cgroup that was made for it, or by the options file it was started with;
 /// never by its id alone.
 #[must_use]
-pub fn clear_leftovers(run_dir: &Path) -> Vec<String> {
-    let mut said = Vec::new();
+pub fn clear_leftovers(run_dir: &Path) -> Cleared {
+    let mut all = Cleared::default();
     for dir in work_dirs(run_dir, DEPTH) {
         match lock(&dir) {
             Ok(None) => {}
             Ok(Some(_lock)) => match clear(&dir) {
-                Ok(cleared) => said.extend(cleared),
-                Err(error) => said.push(format!("cannot clear {}: {error}", dir.display())),
+                Ok(cleared) => all.cleared.extend(cleared),
+                Err(error) => all.kept.push(format!("cannot clear {}: {error}", dir.display())),
             },
-            Err(error) => said.push(format!("cannot lock {}: {error}", dir.display())),
+            Err(error) => all.kept.push(format!("cannot lock {}: {error}", dir.display())),
         }
     }
-    said
+    all
 }
 
 /// Directories with a record.
@@ -205,11 +220,11 @@ mod tests {
         let record =
             Record { server: "x".into(), process: Some((std::process::id(), 1)), ..Record::default() };
         work.save(&record).unwrap();
-        assert_eq!(clear_leftovers(run.path()), Vec::<String>::new());
-        assert!(run.path().join("a/b/server.json").exists(), "its owner lives");
+        assert_eq!(clear_leftovers(run.path()), Cleared::default());
+        assert!(is_recorded(&run.path().join("a/b")), "its owner lives");
         drop(work);
-        assert_eq!(clear_leftovers(run.path()), Vec::<String>::new(), "we are not that process");
-        assert!(!run.path().join("a/b/server.json").exists());
+        assert_eq!(clear_leftovers(run.path()), Cleared::default(), "we are not that process");
+        assert!(!is_recorded(&run.path().join("a/b")));
     }
 
     #[test]
@@ -239,7 +254,7 @@ mod tests {
             std::thread::yield_now();
         }
         drop(work);
-        let said = clear_leftovers(run.path());
+        let said = clear_leftovers(run.path()).cleared;
         let expected =
             format!("server MariaDB 10.11.19 (process {}), left by a run that was killed", ours.id());
         assert_eq!(said, [expected]);
@@ -253,8 +268,8 @@ mod tests {
     fn a_damaged_record_is_told_and_kept() {
         let run = tempfile::tempdir().unwrap();
         std::fs::write(run.path().join(RECORD), "{").unwrap();
-        let said = clear_leftovers(run.path());
-        assert!(said.len() == 1 && said[0].starts_with("cannot clear"), "{said:?}");
-        assert!(run.path().join(RECORD).exists());
+        let all = clear_leftovers(run.path());
+        assert!(all.kept.len() == 1 && all.kept[0].starts_with("cannot clear"), "{all:?}");
+        assert!(all.cleared.is_empty() && is_recorded(run.path()), "{all:?}");
     }
 }

@@ -43,7 +43,10 @@ impl Lab {
         let runtime = runtime_dir(home.root());
         make_reachable(&runtime)?;
         // Servers first: they keep the mounts busy.
-        ebbtide_mysql::clear_leftovers(&runtime).into_iter().for_each(cleared);
+        let servers = ebbtide_mysql::clear_leftovers(&runtime);
+        servers.cleared.into_iter().for_each(cleared);
+        let kept = |what| Event::Noted { text: format!("{what}: the next command tries again") };
+        servers.kept.into_iter().map(kept).for_each(|note| teller.tell(note));
         let left = clear_leftovers(&lock).map_err(RunError::io("clear what a killed run left"))?;
         left.iter().for_each(|leftover| cleared(leftover.to_string()));
         let host = Host::open(lock, HostOptions::default())?;
@@ -69,9 +72,12 @@ impl Lab {
         self.runtime.join(name)
     }
 
-    /// Where a server has its socket and log.
+    /// Where a server has its socket and log: not where something is recorded that could not be ended.
     pub(super) fn work_dir(&self, name: &str) -> PathBuf {
-        self.runtime.join(format!("{name}.run"))
+        let first = self.runtime.join(format!("{name}.run"));
+        let others = (2..).map(|number| self.runtime.join(format!("{name}-{number}.run")));
+        let mut all = std::iter::once(first).chain(others);
+        all.find(|dir| !ebbtide_mysql::is_recorded(dir)).expect("there is always a further number")
     }
 
     /// Every volume of a lab belongs to a trial or to data that are being prepared; what is kept is
@@ -84,14 +90,16 @@ impl Lab {
         Ok(())
     }
 
-    /// Nothing in the runtime directory outlives the servers and mounts in it. What is still mounted there
-    /// belongs to no record any more, and holds nothing that anyone could read.
+    /// Nothing in the runtime directory outlives the servers and mounts in it, but for the record of a
+    /// server that could not be ended. What is still mounted there belongs to no record any more, and holds
+    /// nothing that anyone could read.
     fn clear_runtime(&self) -> Result<(), RunError> {
         let action = || format!("clear {}", self.runtime.display());
         let entries = std::fs::read_dir(&self.runtime).map_err(RunError::io(action()))?;
         for path in entries.flatten().map(|entry| entry.path()) {
             // Work directories have an extension. A mount is never emptied, only taken away.
             let removed = match path.extension() {
+                Some(_) if ebbtide_mysql::is_recorded(&path) => Ok(()),
                 Some(_) => std::fs::remove_dir_all(&path),
                 None => std::fs::remove_dir(&path).or_else(|_| {
                     let _ = Command::new("umount").arg("--lazy").arg(&path).output();
@@ -177,6 +185,29 @@ mod tests {
         assert_eq!(*pid, std::process::id().to_string());
         drop(lab);
         Lab::open(dir.path(), teller).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_cleared_stays_recorded_and_is_told_each_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let told = Mutex::new(Vec::new());
+        let tell = |event| told.lock().push(event);
+        let lab = Lab::open(dir.path(), Teller::new(&tell)).unwrap();
+        let left = lab.work_dir("trial");
+        std::fs::create_dir(&left).unwrap();
+        // What it says cannot be known, so it must not be thrown away.
+        std::fs::write(left.join("server.json"), "{").unwrap();
+        assert_ne!(lab.work_dir("trial"), left, "it is not used again");
+        drop(lab);
+        for _ in 0..2 {
+            assert!(ebbtide_mysql::is_recorded(&left));
+            drop(Lab::open(dir.path(), Teller::new(&tell)).unwrap());
+            let told = std::mem::take(&mut *told.lock());
+            let [Event::Noted { text }] = &told[..] else { panic!("{told:?}") };
+            assert!(text.contains("cannot clear") && text.contains("trial.run"), "{text}");
+        }
+        std::fs::remove_dir_all(&left).unwrap();
+        drop(Lab::open(dir.path(), Teller::new(&tell)).unwrap());
     }
 
     #[test]

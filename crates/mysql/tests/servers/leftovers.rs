@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ebbtide_mysql::{Layout, Server, ServerPlan, clear_leftovers};
+use ebbtide_mysql::{Cleared, Layout, Server, ServerPlan, clear_leftovers};
 
 use crate::support::{Bench, PATIENCE, lives, start};
 
@@ -60,7 +60,7 @@ fn a_killed_process_leaves_no_server_and_the_next_one_clears_the_rest() {
     let pid: u32 = words.next().unwrap().parse().unwrap();
     let group = words.next().unwrap().to_owned();
     assert!(lives(pid));
-    assert_eq!(clear_leftovers(&dir.join("run")), Vec::<String>::new(), "its owner lives");
+    assert_eq!(clear_leftovers(&dir.join("run")), Cleared::default(), "its owner lives");
 
     parent.kill().unwrap();
     parent.wait().unwrap();
@@ -69,14 +69,14 @@ fn a_killed_process_leaves_no_server_and_the_next_one_clears_the_rest() {
         assert!(Instant::now() < deadline, "the server outlives its parent");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let said = clear_leftovers(&dir.join("run"));
+    let said = clear_leftovers(&dir.join("run")).cleared;
     if group == "none" {
         println!("SKIPPED: memory cgroups, of which one would be left");
     } else {
         assert!(said.iter().any(|line| line.ends_with(&group)), "{said:?}");
     }
     assert_eq!(cgroup_dir(&group), None);
-    assert_eq!(clear_leftovers(&dir.join("run")), Vec::<String>::new());
+    assert_eq!(clear_leftovers(&dir.join("run")), Cleared::default());
     start(&plan_in(&bench, dir)).stop(PATIENCE).unwrap();
 }
 
