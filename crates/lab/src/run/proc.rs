@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use crate::record::HostFacts;
 
@@ -56,6 +57,19 @@ fn run_time_s(path: &str) -> Option<f64> {
     Some(ns / 1e9)
 }
 
+/// How long the reads and writes of a block device have taken so far, in sum, s, from their arrival in the
+/// kernel to their end; none where the kernel does not say.
+pub(super) fn device_time_s(device: &Path) -> Option<f64> {
+    let name = device.file_name()?.to_str()?;
+    parse_device_time(&fs::read_to_string(format!("/sys/block/{name}/stat")).ok()?)
+}
+
+/// Fields 4 and 8 of `stat` (Linux, Documentation/block/stat.rst): times of reads and of writes, ms.
+fn parse_device_time(text: &str) -> Option<f64> {
+    let fields: Vec<f64> = text.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    Some((fields.get(3)? + fields.get(7)?) / 1e3)
+}
+
 /// Memory that could be given to a server, bytes; none where the kernel does not say.
 pub(super) fn available_memory() -> Option<u64> {
     meminfo("MemAvailable:")
@@ -99,6 +113,14 @@ mod tests {
         assert!((time.busy_s - 1.6).abs() < 1e-9, "{time:?}");
         assert!((time.steal_s - 0.7).abs() < 1e-9, "{time:?}");
         assert!(parse_machine_time("intr 1 2 3\n").is_none());
+    }
+
+    #[test]
+    fn the_time_of_a_devices_reads_and_writes_is_told_and_no_other() {
+        let text = "  5 1 40 1500 7 2 56 2500 0 900 9000 3 0 24 77 2 50\n";
+        assert!((parse_device_time(text).unwrap() - 4.0).abs() < 1e-9);
+        assert_eq!(parse_device_time("1 2 3"), None);
+        assert_eq!(device_time_s(Path::new("/dev/none-such")), None);
     }
 
     #[test]

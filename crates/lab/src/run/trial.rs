@@ -15,7 +15,7 @@ use super::event::{Event, Phase, Progress, Teller, Tick};
 use super::home::{Lab, TRIAL_PREFIX};
 use super::prepared::fs_type;
 use super::verdict::{self, Evidence, VolumeEnd};
-use super::volume::{Begin, LabVolume, Wanted, role_name, without_limits};
+use super::volume::{Begin, IopsLimit, LabVolume, Wanted, role_name, without_limits};
 use super::watch::{Answers, Asked, Watch};
 use super::{proc, warm};
 use crate::experiment::{Arm, CheckedArm, Experiment, Role};
@@ -276,11 +276,15 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    fn ends(&self) -> Vec<VolumeEnd> {
+    /// How the volumes stand, when they were measured since `begun`.
+    fn ends(&self, checked: &CheckedArm, begun: Option<&Begun>) -> Vec<VolumeEnd> {
+        let instance = checked.instance.as_ref().map(|instance| &instance.limits);
         let end = |(role, volume): (&Role, &LabVolume<'_>)| VolumeEnd {
             role: *role,
             pacing: volume.live().pacing(),
             host_errors: volume.live().host_errors(),
+            limit: IopsLimit::of(&checked.volumes[role], instance),
+            device_queue: begun.and_then(|begun| begun.mean_queue(*role, volume)),
         };
         self.volumes.iter().map(end).collect()
     }
@@ -358,6 +362,27 @@ impl Setting<'_> {
     }
 }
 
+/// The moment at which a measurement began.
+#[derive(Debug)]
+struct Begun {
+    at: Instant,
+    /// What the devices had taken by then, s.
+    device_s: BTreeMap<Role, f64>,
+}
+
+impl Begun {
+    fn of(stage: &Stage<'_>) -> Self {
+        let times = stage.volumes.iter().filter_map(|(role, volume)| Some((*role, volume.device_time_s()?)));
+        Self { device_s: times.collect(), at: Instant::now() }
+    }
+
+    /// Reads and writes that were under way at a volume's device since then, mean.
+    fn mean_queue(&self, role: Role, volume: &LabVolume<'_>) -> Option<f64> {
+        let span_s = self.at.elapsed().as_secs_f64().max(1e-6);
+        Some((volume.device_time_s()? - self.device_s.get(&role)?).max(0.0) / span_s)
+    }
+}
+
 /// The load of a trial while it runs.
 struct Load<'a> {
     setting: &'a Setting<'a>,
@@ -366,7 +391,7 @@ struct Load<'a> {
     limited: bool,
     /// Why they could not be switched on.
     broken: Option<StageError>,
-    measured_from: Option<Instant>,
+    measured: Option<Begun>,
     /// Processors that others kept busy meanwhile.
     foreign_cpus: f64,
     /// The measured seconds, by the sampler's tick.
@@ -380,7 +405,7 @@ impl<'a> Load<'a> {
             stage,
             limited: false,
             broken: None,
-            measured_from: None,
+            measured: None,
             foreign_cpus: 0.0,
             seconds: Vec::new(),
         }
@@ -412,7 +437,7 @@ impl<'a> Load<'a> {
             // The server's end is that of everything that still waits for it.
             let words =
                 if was_cut_off(&loaded) { LastWords::of_dying(&server) } else { LastWords::of(&server) };
-            let (volumes, full) = (stage.ends(), stage.full());
+            let (volumes, full) = (stage.ends(setting.checked, self.measured.as_ref()), stage.full());
             beat.end();
             asked.end();
             if let Err(error) = server.kill() {
@@ -421,7 +446,10 @@ impl<'a> Load<'a> {
             let answers = asking.join().unwrap_or_default();
             let measured_s = f64::from(setting.experiment.trial.measure_s);
             let batch = match job {
-                Ok(job) => job.zip(batch).map(|(job, batch)| job.join(self.measured_from, batch, measured_s)),
+                Ok(job) => {
+                    let from = self.measured.as_ref().map(|begun| begun.at);
+                    job.zip(batch).map(|(job, batch)| job.join(from, batch, measured_s))
+                }
                 Err(error) => return Err(stage.explain(words.failure(error.into()))),
             };
             let sound = loaded.and_then(|report| self.sound(report, full));
@@ -491,7 +519,7 @@ impl<'a> Load<'a> {
             }
         }
         if sample.t_s > -0.5 {
-            if self.measured_from.is_none() {
+            if self.measured.is_none() {
                 self.measure_from_now();
             }
             beat.reach(sample.t_s.max(0.0));
@@ -499,7 +527,7 @@ impl<'a> Load<'a> {
     }
 
     fn measure_from_now(&mut self) {
-        self.measured_from = Some(Instant::now());
+        self.measured = Some(Begun::of(self.stage));
         self.stage.volumes.values().for_each(|volume| volume.live().reset_pacing());
         self.setting.phase(Phase::Measuring);
     }

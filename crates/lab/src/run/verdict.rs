@@ -3,9 +3,9 @@
 use ebbtide_device::engine::PacingReport;
 use ebbtide_load::Generator;
 
-use super::volume::role_name;
+use super::volume::{IopsLimit, role_name};
 use crate::experiment::Role;
-use crate::record::{Outcome, Second};
+use crate::record::{Outcome, Second, VolumeSecond};
 
 /// Median lateness of the volume's answers, as a share of the volume's mean latency, from which on the
 /// host, rather than the model, made the latency.
@@ -23,6 +23,9 @@ const BUSY_NOTED: f64 = 0.95;
 /// Share of the machine that others kept busy, from which on it is noted. The kernel's threads, which
 /// carry the volumes' I/O, are among them.
 const FOREIGN_NOTED: f64 = 0.25;
+/// Of the IOPS that a volume allows and that enough I/O waited for, the share below which it is noted that
+/// something else held it back.
+const CARRIED: f64 = 0.9;
 /// Share of a processor that sampling may take.
 const SAMPLING_NOTED: f64 = 0.01;
 
@@ -32,6 +35,11 @@ pub(super) struct VolumeEnd {
     pub(super) role: Role,
     pub(super) pacing: PacingReport,
     pub(super) host_errors: u64,
+    /// What it may do; none where it is not limited.
+    pub(super) limit: Option<IopsLimit>,
+    /// Reads and writes that were under way at its device as the kernel counts it, mean over the
+    /// measurement: those that have not come to the model yet, or come back from it, are among them.
+    pub(super) device_queue: Option<f64>,
 }
 
 /// What stands behind a trial's figures.
@@ -66,6 +74,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Looked {
             ));
         }
         judge_pacing(volume, evidence.seconds, &mut reasons, &mut notes);
+        notes.extend(held_back(volume, evidence.seconds));
     }
     judge_host(evidence, &mut reasons, &mut notes);
     let outcome = match reasons.is_empty() {
@@ -92,6 +101,28 @@ fn judge_pacing(volume: &VolumeEnd, seconds: &[Second], reasons: &mut Vec<String
     } else if share > PACING_NOTED {
         notes.push(text());
     }
+}
+
+/// Whether the host, and not the model, kept a volume below its IOPS: so much I/O was under way at its
+/// device that the model alone would have carried all that the volume allows.
+fn held_back(volume: &VolumeEnd, seconds: &[Second]) -> Option<String> {
+    let (limit, queue) = (volume.limit?, volume.device_queue?);
+    let latency_s = mean_latency_us(volume.role, seconds)? / 1e6;
+    let all: Vec<_> = seconds.iter().filter_map(|second| second.volumes.get(&volume.role)).collect();
+    let mean = |of: &dyn Fn(&VolumeSecond) -> f64| {
+        all.iter().map(|second| of(second)).sum::<f64>() / all.len().max(1) as f64
+    };
+    let (allowed, counted) = (mean(&|second| limit.at(second.credits)), mean(&|second| second.consumed_iops));
+    let submitted = mean(&|second| second.read_iops + second.write_iops);
+    // Little's law. The limits count large I/O several times, and neighbours once.
+    let alone = queue / latency_s * (counted / submitted);
+    (alone >= allowed && counted < CARRIED * allowed).then(|| {
+        format!(
+            "the {} volume carried {counted:.0} of the {allowed:.0} IOPS that it allows, although {queue:.1} I/Os \
+             were under way on average: this machine held it back, not the volume",
+            role_name(volume.role)
+        )
+    })
 }
 
 /// Mean latency of a volume's reads and writes, us; none without any.
@@ -133,10 +164,12 @@ fn judge_host(evidence: &Evidence<'_>, reasons: &mut Vec<String>, notes: &mut Ve
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_catalog::Catalog;
     use ebbtide_load::Latency;
+    use ebbtide_volume::RateLimit;
 
     use super::*;
-    use crate::record::{HostSecond, VolumeSecond};
+    use crate::record::HostSecond;
 
     fn seconds(latency_us: f64, steal_cpus: f64) -> Vec<Second> {
         let volume = VolumeSecond { read_iops: 100.0, read_us: latency_us, ..VolumeSecond::default() };
@@ -146,7 +179,41 @@ mod tests {
 
     fn end(p50_us: u64, host_errors: u64) -> VolumeEnd {
         let pacing = PacingReport { p50_ns: p50_us * 1_000, count: 1, ..PacingReport::default() };
-        VolumeEnd { role: Role::Data, pacing, host_errors }
+        VolumeEnd { role: Role::Data, pacing, host_errors, limit: None, device_queue: None }
+    }
+
+    fn limit(iops: RateLimit) -> Option<IopsLimit> {
+        let mut real = Catalog::builtin().resolve(&"gp3:size=1GiB".parse().unwrap()).unwrap();
+        real.members[0].iops = Some(iops);
+        IopsLimit::of(&real, None)
+    }
+
+    #[test]
+    fn a_volume_that_gets_less_than_its_iops_although_it_queues_is_noted() {
+        let looked = |iops: f64, credits: Option<f64>, limit: Option<IopsLimit>, queue: f64| {
+            let volume = VolumeSecond {
+                read_iops: iops / 2.0,
+                write_iops: iops / 2.0,
+                consumed_iops: iops,
+                read_us: 2_000.0,
+                write_us: 2_000.0,
+                credits,
+                ..VolumeSecond::default()
+            };
+            let seconds = [Second { volumes: [(Role::Data, volume)].into(), ..Second::default() }];
+            let end = VolumeEnd { limit, device_queue: Some(queue), ..end(0, 0) };
+            judged(&generator(), &seconds, end).notes
+        };
+        let flat = limit(RateLimit::flat(3_000));
+        // Eight I/Os of 2 ms are 4,000 a second by the model alone.
+        let notes = looked(2_600.0, None, flat, 8.0);
+        assert!(notes.len() == 1 && notes[0].contains("2600 of the 3000 IOPS"), "{notes:?}");
+        assert_eq!(looked(2_800.0, None, flat, 8.0), [""; 0], "within 10%");
+        assert_eq!(looked(2_600.0, None, flat, 5.5), [""; 0], "the model itself took that long");
+        assert_eq!(looked(2_600.0, None, None, 8.0), [""; 0], "it has no limit");
+        let burst = limit(RateLimit { rate: 300, ceiling: 3_000, allowance: 0, credits: 5_400_000 });
+        assert_eq!(looked(2_600.0, Some(0.5), burst, 8.0).len(), 1);
+        assert_eq!(looked(300.0, Some(0.0), burst, 8.0), [""; 0], "its credits are gone");
     }
 
     fn generator() -> Generator {

@@ -9,12 +9,14 @@ use ebbtide_device::engine::LiveVolume;
 use ebbtide_device::host::{AttachRequest, Attachment, Detached, Export, FsType, HostError, MountRequest};
 use ebbtide_device::store::StoreError;
 use ebbtide_volume::{
-    Accounting, Array, AtomicUnit, Durability, Instance, Limits, Merge, Nanos, RateLimit, ServiceTimes,
+    Accounting, Array, AtomicUnit, Durability, Instance, InstanceLimits, Limits, Merge, Nanos, RateLimit,
+    ServiceTimes,
 };
 use parking_lot::Mutex;
 
 use super::error::StageError;
 use super::home::Lab;
+use super::proc;
 use crate::experiment::Role;
 
 /// How long a volume that is in use is waited for.
@@ -52,6 +54,34 @@ pub(super) const fn role_name(role: Role) -> &'static str {
         Role::Binlog => "binlog",
         Role::Undo => "undo",
         Role::Tmp => "tmp",
+    }
+}
+
+/// The operations a second that a volume may do, on an instance where it has one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct IopsLimit {
+    rate: f64,
+    /// While credits last.
+    ceiling: f64,
+}
+
+/// Credits below this share are gone: an empty bucket refills a little between two I/Os.
+const GONE: f64 = 0.000_5;
+
+impl IopsLimit {
+    /// None where a member of the volume has no such limit.
+    pub(super) fn of(real: &Resolved, instance: Option<&InstanceLimits>) -> Option<Self> {
+        let members: Option<Vec<RateLimit>> = real.members.iter().map(|limits| limits.iops).collect();
+        let members = members?;
+        // What an instance has saved up is not known second by second: it is held to what lasts.
+        let most = instance.map_or(f64::INFINITY, |instance| instance.iops.rate as f64);
+        let all = |of: fn(&RateLimit) -> u64| members.iter().map(of).sum::<u64>() as f64;
+        Some(Self { rate: all(|limit| limit.rate).min(most), ceiling: all(|limit| limit.ceiling).min(most) })
+    }
+
+    /// In a second with these credits.
+    pub(super) fn at(self, credits: Option<f64>) -> f64 {
+        if credits.is_none_or(|share| share > GONE) { self.ceiling } else { self.rate }
     }
 }
 
@@ -158,6 +188,18 @@ impl<'a> LabVolume<'a> {
     /// Where it is mounted.
     pub(super) fn dir(&self) -> &Path {
         self.attachment().info().mount.as_deref().expect("every volume of the lab is mounted")
+    }
+
+    /// How long its device's reads and writes have taken so far, in sum, as the kernel counts it, s.
+    pub(super) fn device_time_s(&self) -> Option<f64> {
+        proc::device_time_s(self.attachment().info().device.as_deref()?)
+    }
+
+    /// Switches its limits off: nobody waits for what it carries any more.
+    pub(super) fn release(&self) {
+        if let Err(error) = self.live().replace_model(self.unlimited.clone(), None) {
+            tracing::warn!(volume = self.name, %error, "its limits stay on while it is thrown away");
+        }
     }
 
     /// Switches the limits on, multiplied.
