@@ -78,6 +78,9 @@ pub enum ServerError {
         /// The end of its log.
         log: Vec<String>,
     },
+    /// It was told to end by [`ServerPlan::cancel`](crate::ServerPlan::cancel).
+    #[error("cancelled")]
+    Cancelled,
     /// A directory that a server was to fill holds something.
     #[error("{} is not empty: a server is made in directories that hold nothing", dir.display())]
     NotEmpty {

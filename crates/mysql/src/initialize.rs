@@ -16,6 +16,8 @@ use crate::process;
 
 /// How often someone who waits is told.
 const TELL_EVERY: Duration = Duration::from_secs(2);
+/// How often it is looked whether it is done.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Makes the system tables in the plan's data directory, with an account `root` that has no password and
 /// is reached from this machine alone. What is built into the data (page size, undo tablespaces, lower
@@ -44,11 +46,18 @@ fn make(plan: &ServerPlan, account: &Account, progress: &dyn Fn(&str)) -> Result
     progress(&format!("making a data directory with {}", plan.binary.name()));
     let input = if plan.binary.is_mariadb() { Some(bootstrap_sql(plan)?) } else { None };
     let server = Launched::start(plan, account, Task::Initialize, input)?;
-    let began = Instant::now();
+    let (began, mut told) = (Instant::now(), Instant::now());
     let status = loop {
-        if let Some(status) = server.wait(TELL_EVERY) {
+        if let Some(status) = server.wait(LOOK_EVERY) {
             break status;
         }
+        if plan.cancel.is_cancelled() {
+            return Err(ServerError::Cancelled);
+        }
+        if told.elapsed() < TELL_EVERY {
+            continue;
+        }
+        told = Instant::now();
         if began.elapsed() > plan.start_timeout || log::waits_for_room(&server.log().lines()) {
             let how = format!("making its data was not done after {} s", began.elapsed().as_secs());
             return Err(server.did_not_start(how));

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ebbtide_load::Cancel;
+
 use crate::binary::Binary;
 use crate::layout::Layout;
 use crate::settings::Settings;
@@ -11,7 +13,7 @@ use crate::settings::Settings;
 pub const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server to be brought up.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ServerPlan {
     /// The program.
     pub binary: Binary,
@@ -30,6 +32,8 @@ pub struct ServerPlan {
     pub tcp: bool,
     /// How long it may take to become ready. Recovery on a slow volume takes long.
     pub start_timeout: Duration,
+    /// Ends whatever is waited for, and the server with it.
+    pub cancel: Cancel,
 }
 
 impl ServerPlan {
@@ -45,6 +49,7 @@ impl ServerPlan {
             work_dir: work_dir.into(),
             tcp: false,
             start_timeout: START_TIMEOUT,
+            cancel: Cancel::default(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ebbtide_load::{Endpoint, LoadError, Session, Target};
+use ebbtide_load::{Cancel, Endpoint, LoadError, Session, Target};
 
 use crate::account::Account;
 use crate::cgroup::Cgroup;
@@ -15,7 +15,7 @@ use crate::options::Task;
 use crate::plan::ServerPlan;
 use crate::process::{self, ProcStat};
 
-/// How often it is looked whether a starting server answers.
+/// How often it is looked whether a starting server answers, or one that stops has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often someone who waits for a start is told.
 const TELL_EVERY: Duration = Duration::from_secs(2);
@@ -42,6 +42,7 @@ pub struct MemoryUse {
 pub struct Server {
     launched: Launched,
     target: Target,
+    cancel: Cancel,
     /// The last reading of its processor time.
     cpu: Mutex<Duration>,
 }
@@ -51,7 +52,7 @@ impl Server {
     /// them, and waits until it answers. Files that the plan's layout puts elsewhere are moved first.
     ///
     /// # Errors
-    /// [`ServerError::DidNotStart`] with the server's own lines; [`ServerError::SettingRefused`] and
+    /// [`ServerError::DidNotStart`] with the server's own lines; [`ServerError::Cancelled`]; [`ServerError::SettingRefused`] and
     /// [`ServerError::Setting`] also for a setting that the server ignores with nothing but a warning; and
     /// everything that is checked before it is started.
     pub fn start(plan: &ServerPlan, progress: &dyn Fn(&str)) -> Result<Self, ServerError> {
@@ -85,7 +86,7 @@ impl Server {
             database: DATABASE.into(),
             tls: None,
         };
-        let mut server = Self { launched, target, cpu: Mutex::default() };
+        let mut server = Self { launched, target, cancel: plan.cancel.clone(), cpu: Mutex::default() };
         let mut session = server.wait_until_ready(plan, progress)?;
         let words = server.launched.refusals();
         if !words.is_empty() {
@@ -107,6 +108,9 @@ impl Server {
             };
             if let Some(status) = self.launched.wait(LOOK_EVERY) {
                 return Err(self.launched.did_not_start(process::describe(status)));
+            }
+            if plan.cancel.is_cancelled() {
+                return Err(ServerError::Cancelled);
             }
             if began.elapsed() > plan.start_timeout {
                 let why = refused.map(|error| format!(" ({error})")).unwrap_or_default();
@@ -201,22 +205,28 @@ impl Server {
     /// Asks it to shut down and waits until it is gone.
     ///
     /// # Errors
-    /// [`ServerError::DidNotStop`] after `timeout` (it is killed then), [`ServerError::Died`] where it ended
-    /// otherwise than cleanly, or before it was asked.
+    /// [`ServerError::DidNotStop`] after `timeout` and [`ServerError::Cancelled`] (it is killed then),
+    /// [`ServerError::Died`] where it ended otherwise than cleanly, or before it was asked.
     pub fn stop(self, timeout: Duration) -> Result<(), ServerError> {
         if let Some(died) = self.died() {
             return Err(died);
         }
         self.launched.terminate()?;
-        match self.launched.wait(timeout) {
-            Some(status) if status.success() => Ok(()),
-            Some(_) => self.died().map_or(Ok(()), Err),
-            None => {
-                self.launched.kill()?;
-                Err(ServerError::DidNotStop {
-                    seconds: timeout.as_secs(),
-                    log: self.launched.log().evidence(),
-                })
+        let give_up = Instant::now() + timeout;
+        loop {
+            match self.launched.wait(LOOK_EVERY) {
+                Some(status) if status.success() => return Ok(()),
+                Some(_) => return self.died().map_or(Ok(()), Err),
+                None if self.cancel.is_cancelled() => {
+                    self.launched.kill()?;
+                    return Err(ServerError::Cancelled);
+                }
+                None if Instant::now() < give_up => {}
+                None => {
+                    self.launched.kill()?;
+                    let log = self.launched.log().evidence();
+                    return Err(ServerError::DidNotStop { seconds: timeout.as_secs(), log });
+                }
             }
         }
     }

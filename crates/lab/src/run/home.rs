@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, clear_leftovers, release_dying};
+use ebbtide_load::Cancel;
 use parking_lot::Mutex;
 
 use super::RunError;
@@ -36,9 +37,9 @@ pub(super) struct Lab {
 
 impl Lab {
     /// Takes the lab of a home and clears what a killed run left in it.
-    pub(super) fn open(home: &Path, teller: Teller<'_>) -> Result<Self, RunError> {
+    pub(super) fn open(home: &Path, cancel: &Cancel, teller: Teller<'_>) -> Result<Self, RunError> {
         let home = Home::open(&lab_dir(home)).map_err(RunError::Home)?;
-        let lock = lock(&home)?;
+        let lock = lock(&home, cancel)?;
         let cleared = |what| teller.tell(Event::Cleared { what });
         let runtime = runtime_dir(home.root());
         make_reachable(&runtime)?;
@@ -123,13 +124,16 @@ impl Drop for Lab {
 }
 
 /// Takes the lock, if need be from a run that was killed and does not get away.
-fn lock(home: &Home) -> Result<HomeLock, RunError> {
+fn lock(home: &Home, cancel: &Cancel) -> Result<HomeLock, RunError> {
     let give_up = Instant::now() + DYING;
     loop {
         match home.lock() {
             Ok(lock) => return Ok(lock),
             Err(HomeError::Served { home: served, pid }) => {
                 let dying = release_dying(home).map_err(RunError::io("look at a run that was killed"))?;
+                if cancel.is_cancelled() {
+                    return Err(RunError::Cancelled { done: 0, of: 0 });
+                }
                 if !dying || Instant::now() > give_up {
                     return Err(RunError::Busy { home: served, pid });
                 }
@@ -167,6 +171,10 @@ pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
+    fn open(home: &Path, teller: Teller<'_>) -> Result<Lab, RunError> {
+        Lab::open(home, &Cancel::default(), teller)
+    }
+
     #[test]
     fn homes_do_not_share_a_runtime_directory_and_socket_paths_stay_short() {
         let [a, b] = ["/srv/a/lab", "/srv/b/lab"].map(|home| runtime_dir(Path::new(home)));
@@ -179,12 +187,12 @@ mod tests {
     fn a_second_run_in_the_same_home_is_refused_with_its_process() {
         let dir = tempfile::tempdir().unwrap();
         let teller = Teller::new(&|_| ());
-        let lab = Lab::open(dir.path(), teller).unwrap();
-        let refused = Lab::open(dir.path(), teller).map(drop).unwrap_err();
+        let lab = open(dir.path(), teller).unwrap();
+        let refused = open(dir.path(), teller).map(drop).unwrap_err();
         let RunError::Busy { pid, .. } = &refused else { panic!("{refused}") };
         assert_eq!(*pid, std::process::id().to_string());
         drop(lab);
-        Lab::open(dir.path(), teller).unwrap();
+        open(dir.path(), teller).unwrap();
     }
 
     #[test]
@@ -192,7 +200,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let told = Mutex::new(Vec::new());
         let tell = |event| told.lock().push(event);
-        let lab = Lab::open(dir.path(), Teller::new(&tell)).unwrap();
+        let lab = open(dir.path(), Teller::new(&tell)).unwrap();
         let left = lab.work_dir("trial");
         std::fs::create_dir(&left).unwrap();
         // What it says cannot be known, so it must not be thrown away.
@@ -201,13 +209,13 @@ mod tests {
         drop(lab);
         for _ in 0..2 {
             assert!(ebbtide_mysql::is_recorded(&left));
-            drop(Lab::open(dir.path(), Teller::new(&tell)).unwrap());
+            drop(open(dir.path(), Teller::new(&tell)).unwrap());
             let told = std::mem::take(&mut *told.lock());
             let [Event::Noted { text }] = &told[..] else { panic!("{told:?}") };
             assert!(text.contains("cannot clear") && text.contains("trial.run"), "{text}");
         }
         std::fs::remove_dir_all(&left).unwrap();
-        drop(Lab::open(dir.path(), Teller::new(&tell)).unwrap());
+        drop(open(dir.path(), Teller::new(&tell)).unwrap());
     }
 
     #[test]
@@ -215,6 +223,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let served = Home::open(dir.path()).unwrap();
         let _lock = served.lock().unwrap();
-        Lab::open(dir.path(), Teller::new(&|_| ())).unwrap();
+        open(dir.path(), Teller::new(&|_| ())).unwrap();
     }
 }

@@ -2,9 +2,9 @@
 //! on them, its load measured second by second, and nothing left behind.
 //!
 //! [`run`] is the whole of it. `home` holds the lab's lock and clears what a killed run left,
-//! `require` refuses what the machine cannot carry, `prepared` makes the data, `schedule` decides the
-//! order, and `trial` runs one trial on its `volume`s: `warm` reads the tables, `watch` samples, `batch`
-//! joins, and `verdict` says whether to believe it.
+//! `require` refuses what the machine cannot carry, `prepared` makes the data, `schedule` decides the order, and `trial` runs one trial on its `volume`s: `warm` reads
+//! the tables, `watch` samples, `batch` joins, and `verdict` says whether to believe it. `abandon` gives
+//! volumes up when the user ends the run.
 
 mod error;
 mod event;
@@ -15,6 +15,7 @@ mod require;
 mod schedule;
 mod trial;
 
+mod abandon;
 mod batch;
 mod connections;
 mod proc;
@@ -113,10 +114,12 @@ pub fn run(
     let Plan { experiment, checked, left_out } = plan(experiment, &options.catalog, &options.server)?;
     left_out.into_iter().for_each(|text| teller.tell(Event::Noted { text }));
     require::memory(&experiment)?;
-    let lab = Lab::open(&options.home, teller)?;
+    let of = experiment.arms.len() * usize::try_from(experiment.trial.repeats).unwrap_or(usize::MAX);
+    let counted = |error| State { done: 0, of, eta: Eta::default() }.counted(error);
+    let lab = Lab::open(&options.home, cancel, teller).map_err(counted)?;
     let needs = prepared::needs(&checked.arms);
     require::space(&lab, &experiment, &checked, &needs)?;
-    let compared = require::host(&lab, &checked, options.over_limit, cancel, teller)?;
+    let compared = require::host(&lab, &checked, options.over_limit, cancel, teller).map_err(counted)?;
     let mut host = proc::host_facts();
     host.calibration = compared.figures;
     let header = Run {

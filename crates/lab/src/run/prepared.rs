@@ -108,7 +108,7 @@ impl Prepared {
 /// # Errors
 /// [`RunError::Busy`] while a run has them, and a store that cannot be read.
 pub fn list(home: &Path) -> Result<Vec<Prepared>, RunError> {
-    let lab = Lab::open(home, Teller::new(&|_| ()))?;
+    let lab = Lab::open(home, &Cancel::default(), Teller::new(&|_| ()))?;
     Ok(all(&lab))
 }
 
@@ -117,7 +117,7 @@ pub fn list(home: &Path) -> Result<Vec<Prepared>, RunError> {
 /// # Errors
 /// [`RunError::Busy`] while a run has them, and where there are none of that name.
 pub fn delete(home: &Path, name: &str) -> Result<(), RunError> {
-    let lab = Lab::open(home, Teller::new(&|_| ()))?;
+    let lab = Lab::open(home, &Cancel::default(), Teller::new(&|_| ()))?;
     lab.host.store().delete_snapshot(name).map_err(HostError::from)?;
     lab.host.store().settle();
     Ok(())
@@ -196,9 +196,10 @@ impl Maker<'_> {
         for need in needs {
             let name = match find(self.lab, need) {
                 Some(kept) => kept.name,
-                None => self.make(need).map_err(|error| match error {
-                    StageError::Cancelled => RunError::Cancelled { done: 0, of: 0 },
-                    other => RunError::Prepare(Box::new(other)),
+                // What fails when the run was ended fails because of that.
+                None => self.make(need).map_err(|error| match self.cancel.is_cancelled() {
+                    true => RunError::Cancelled { done: 0, of: 0 },
+                    false => RunError::Prepare(Box::new(error)),
                 })?,
             };
             snapshots.insert(need.key.to_owned(), name);
@@ -221,6 +222,7 @@ impl Maker<'_> {
             fs,
             rotational: false,
             seed: DATA_SEED,
+            cancel: self.cancel,
         };
         let volume = LabVolume::make(self.lab, wanted, &tell)?;
         let kept = made_with(&arm.settings, self.binary);
@@ -258,6 +260,7 @@ impl Maker<'_> {
     ) -> Result<(), StageError> {
         let plan = ServerPlan {
             settings: kept.clone(),
+            cancel: self.cancel.clone(),
             ..ServerPlan::new(
                 self.binary.clone(),
                 Layout::single(dir.join("data")),

@@ -82,14 +82,16 @@ pub(super) fn host(
             Err(error) => return Ok(not_calibrated(&error)),
         },
     };
+    proceed(cancel)?;
     let mut calibration = calibration;
     let mut exceeded = exceeded(&calibration, checked);
     // A moment in which the machine was busy must not refuse a run.
-    if !exceeded.is_empty() && calibration.quick && !cancel.is_cancelled() {
+    if !exceeded.is_empty() && calibration.quick {
         calibration = match measure(lab, false, teller) {
             Ok(calibration) => calibration,
             Err(error) => return Ok(not_calibrated(&error)),
         };
+        proceed(cancel)?;
         exceeded = self::exceeded(&calibration, checked);
     }
     if !exceeded.is_empty() && !over_limit {
@@ -97,6 +99,10 @@ pub(super) fn host(
     }
     let notes = exceeded.into_iter().map(|text| format!("this host is slower than a volume: {text}"));
     Ok(Compared { figures: figures(&calibration), notes: notes.collect() })
+}
+
+fn proceed(cancel: &Cancel) -> Result<(), RunError> {
+    if cancel.is_cancelled() { Err(RunError::Cancelled { done: 0, of: 0 }) } else { Ok(()) }
 }
 
 fn not_calibrated(error: &HostError) -> Compared {

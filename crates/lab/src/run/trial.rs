@@ -231,7 +231,9 @@ impl<'a> Stage<'a> {
                 fs: fs_type(&setting.arm.instance.fs),
                 rotational: setting.arm.instance.rotational,
                 seed: setting.seed(),
+                cancel: setting.cancel,
             };
+            setting.proceed()?;
             let progress = |text: &str| setting.waiting(text);
             stage.volumes.insert(*role, LabVolume::make(setting.lab, wanted, &progress)?);
         }
@@ -253,6 +255,7 @@ impl<'a> Stage<'a> {
             settings: setting.arm.settings.clone(),
             memory_bytes: Some(memory),
             start_timeout: START,
+            cancel: setting.cancel.clone(),
             ..ServerPlan::new(setting.binary.clone(), layout, self.lab.work_dir("trial"))
         }
     }
@@ -287,6 +290,11 @@ impl<'a> Stage<'a> {
             device_queue: begun.and_then(|begun| begun.mean_queue(*role, volume)),
         };
         self.volumes.iter().map(end).collect()
+    }
+
+    /// Switches all limits off.
+    fn release(&self) {
+        self.volumes.values().for_each(LabVolume::release);
     }
 
     /// What stands behind a failure, where the volumes tell.
@@ -440,6 +448,8 @@ impl<'a> Load<'a> {
             let (volumes, full) = (stage.ends(setting.checked, self.measured.as_ref()), stage.full());
             beat.end();
             asked.end();
+            // The server's end takes as long as what it has asked its volumes for.
+            stage.release();
             if let Err(error) = server.kill() {
                 tracing::error!(%error, "a server did not end");
             }

@@ -8,12 +8,14 @@ use ebbtide_catalog::Resolved;
 use ebbtide_device::engine::LiveVolume;
 use ebbtide_device::host::{AttachRequest, Attachment, Detached, Export, FsType, HostError, MountRequest};
 use ebbtide_device::store::StoreError;
+use ebbtide_load::Cancel;
 use ebbtide_volume::{
     Accounting, Array, AtomicUnit, Durability, Instance, InstanceLimits, Limits, Merge, Nanos, RateLimit,
     ServiceTimes,
 };
 use parking_lot::Mutex;
 
+use super::abandon::Watchman;
 use super::error::StageError;
 use super::home::Lab;
 use super::proc;
@@ -21,6 +23,8 @@ use crate::experiment::Role;
 
 /// How long a volume that is in use is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The same when the user has ended the run.
+const HURRY: Duration = Duration::from_secs(1);
 /// How often it is looked whether it still is.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -44,6 +48,8 @@ pub(super) struct Wanted<'a> {
     pub(super) fs: FsType,
     pub(super) rotational: bool,
     pub(super) seed: u64,
+    /// Where the run is ended, what is on the volume and not yet written back is given up.
+    pub(super) cancel: &'a Cancel,
 }
 
 /// What a volume holds, in a word.
@@ -134,6 +140,8 @@ pub(super) struct LabVolume<'a> {
     name: String,
     unlimited: Array,
     attachment: Option<Arc<Attachment>>,
+    cancel: Cancel,
+    watchman: Option<Watchman>,
 }
 
 impl<'a> LabVolume<'a> {
@@ -150,7 +158,8 @@ impl<'a> LabVolume<'a> {
             Begin::Snapshot(snapshot) => store.create_from_snapshot(&wanted.name, snapshot, size, meta)?,
         }
         let unlimited = wanted.unlimited.clone();
-        let mut made = Self { lab, name: wanted.name, unlimited, attachment: None };
+        let cancel = wanted.cancel.clone();
+        let mut made = Self { lab, name: wanted.name, unlimited, attachment: None, cancel, watchman: None };
         let mount = MountRequest {
             dir: lab.mount_dir(&made.name),
             fs: wanted.fs,
@@ -170,6 +179,9 @@ impl<'a> LabVolume<'a> {
         };
         let attachment = lab.host.attach(request, progress)?;
         made.attachment = Some(Arc::clone(&attachment));
+        let watchman = Watchman::start(attachment.live(), &made.cancel);
+        let no_thread = |source| StageError::Io { action: "start a thread".into(), source };
+        made.watchman = Some(watchman.map_err(no_thread)?);
         if wanted.rotational {
             attachment.set_rotational(true)?;
         }
@@ -229,6 +241,9 @@ impl<'a> LabVolume<'a> {
     ) -> Result<(), StageError> {
         self.attachment = None;
         let detached = self.lab.host.detach(&self.name, false, progress)?;
+        if self.cancel.is_cancelled() {
+            return Err(StageError::Cancelled);
+        }
         if let Some(lost) = loss(&detached) {
             return Err(StageError::HostFailed(format!("the data could not be written: {lost}")));
         }
@@ -247,11 +262,10 @@ fn loss(detached: &Detached) -> Option<String> {
 
 impl Drop for LabVolume<'_> {
     fn drop(&mut self) {
-        if let Some(attachment) = self.attachment.take() {
+        if self.attachment.is_some() {
             // What is still to be written back is thrown away with the volume: let it be quick.
-            if let Err(error) = attachment.live().replace_model(self.unlimited.clone(), None) {
-                tracing::warn!(volume = self.name, %error, "its limits stay on while it is detached");
-            }
+            self.release();
+            self.attachment = None;
         }
         let thrown_away = self.detach().and_then(|()| self.delete());
         if let Err(error) = thrown_away {
@@ -266,9 +280,10 @@ impl LabVolume<'_> {
     /// Detaches it in order, once those who have it in use have gone: what a killed server had asked the
     /// kernel for through io_uring holds its files for a while after its end. Then by force.
     fn detach(&self) -> Result<(), HostError> {
-        let give_up = Instant::now() + PATIENCE;
+        let began = Instant::now();
         loop {
-            let patient = Instant::now() < give_up;
+            let patience = if self.cancel.is_cancelled() { HURRY } else { PATIENCE };
+            let patient = began.elapsed() < patience;
             match self.lab.host.detach(&self.name, !patient, &|_| ()) {
                 Ok(_) | Err(HostError::NotAttached { .. }) => return Ok(()),
                 Err(HostError::InUse { .. } | HostError::Loop(_)) if patient => std::thread::sleep(LOOK),
@@ -290,5 +305,56 @@ impl LabVolume<'_> {
                 other => return Ok(other?),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use ebbtide_device::faults::Faults;
+
+    use super::*;
+    use crate::run::event::Teller;
+
+    #[test]
+    fn nobody_waits_for_long_for_a_volume_of_a_run_that_was_ended() {
+        let lacks = |file: &&str| std::fs::File::options().read(true).write(true).open(file).is_err();
+        if let Some(missing) = ["/dev/fuse", "/dev/loop-control"].into_iter().find(|file| lacks(file)) {
+            println!("SKIPPED: root, and {missing}");
+            return;
+        }
+        let (dir, cancel) = (tempfile::tempdir().unwrap(), Cancel::default());
+        let lab = Lab::open(dir.path(), &cancel, Teller::new(&|_| ())).unwrap();
+        let wanted = Wanted {
+            name: "trial-1-data".into(),
+            begin: Begin::Blank,
+            unlimited: ideal(1 << 30, lab.host.now()),
+            fs: FsType::Xfs,
+            rotational: false,
+            seed: 1,
+            cancel: &cancel,
+        };
+        let volume = LabVolume::make(&lab, wanted, &|_| ()).unwrap();
+        volume.live().set_faults(Faults { stalled: true, ..Faults::default() }).unwrap();
+        let mut writer = Command::new("dd")
+            .args(["if=/dev/zero", "bs=64k", "count=1", "oflag=direct", "status=none"])
+            .arg(format!("of={}", volume.dir().join("file").display()))
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(writer.try_wait().unwrap().is_none(), "it waits");
+        let began = Instant::now();
+        cancel.cancel();
+        while writer.try_wait().unwrap().is_none() && began.elapsed() < PATIENCE {
+            std::thread::sleep(LOOK);
+        }
+        drop(volume);
+        let took = began.elapsed();
+        assert!(!writer.wait().unwrap().success());
+        assert_eq!(lab.take_trouble(), Vec::<String>::new());
+        assert!(lab.host.store().volumes().is_empty());
+        assert!(took < Duration::from_secs(3), "it took {took:?}");
     }
 }

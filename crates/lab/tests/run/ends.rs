@@ -68,6 +68,60 @@ fn a_cancelled_preparation_leaves_nothing_and_begins_anew() {
 }
 
 #[test]
+fn a_run_ends_soon_at_whatever_step_it_is_cancelled() {
+    needs!();
+    let bench = Bench::apart();
+    // A volume that carries little: what its server has asked for would take it long.
+    let text = TWO_ARMS
+        .replace("data = \"gp3:size=2GiB\"", "data = \"gp2:size=16GiB,credits=0%\"")
+        .replace("memory = \"512MiB\"", "memory = \"512MiB\"\ndivided_by = 8")
+        .replace("connections = 4", "connections = 64")
+        .replace("lead_in = \"1s\"", "lead_in = \"0s\"")
+        .replace("settle = \"1s\"", "settle = \"3s\"");
+    let steps = [
+        "trying",
+        "mounting",
+        "making a data directory",
+        "starting",
+        "rows",
+        "writing them back",
+        "purging",
+        "unmounting",
+        "Staging",
+        "Starting",
+        "Reading",
+        "Settling",
+        "Measuring",
+        "Clearing",
+    ];
+    let mut late = Vec::new();
+    for step in steps {
+        let cancel = Cancel::default();
+        let asked = Mutex::new(None);
+        let mut tell = |event: Event| {
+            let now = match event {
+                Event::Preparing { what, .. } => what,
+                Event::Phase { phase, .. } => format!("{phase:?}"),
+                _ => return,
+            };
+            if now.contains(step) {
+                asked.lock().unwrap().get_or_insert_with(Instant::now);
+                cancel.cancel();
+            }
+        };
+        let ended = bench.run(&text, bench.out().exists(), &cancel, &mut tell).unwrap_err();
+        let took = asked.into_inner().unwrap().expect(step).elapsed();
+        assert!(matches!(ended, RunError::Cancelled { of: 2, .. }), "{step}: {ended:?}");
+        assert_eq!(left_of(&bench.home()), Vec::<String>::new(), "{step}");
+        println!("{step}: {took:?}");
+        if took > Duration::from_secs(3) {
+            late.push((step, took));
+        }
+    }
+    assert_eq!(late, []);
+}
+
+#[test]
 fn a_server_that_dies_fails_its_trial_with_its_log_and_the_rest_is_measured() {
     needs!();
     let bench = Bench::new();

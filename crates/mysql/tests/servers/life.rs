@@ -1,8 +1,10 @@
 //! A server's life: made, started, asked, stopped, killed, and started again.
 
-use std::time::Duration;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
 
-use ebbtide_mysql::{Server, ServerError, initialize};
+use ebbtide_load::Cancel;
+use ebbtide_mysql::{Binary, Flavour, Server, ServerError, initialize};
 
 use crate::support::{Bench, PATIENCE, count, death, fill, lives, on_each_server, start};
 
@@ -80,4 +82,56 @@ fn a_server_that_is_never_ready_is_given_up_and_killed() {
     assert!(error.to_string().contains("it was not ready after 0 s"), "{error}");
     plan.start_timeout = PATIENCE;
     start(&plan).stop(PATIENCE).unwrap();
+}
+
+/// Cancels a moment after something has begun that would take a minute, and sees it end at once.
+fn ends_when_cancelled(cancel: &Cancel, work: impl FnOnce() -> Result<(), ServerError>) {
+    let began = Instant::now();
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            cancel.cancel();
+        });
+        work()
+    });
+    assert!(matches!(ended, Err(ServerError::Cancelled)), "{ended:?}");
+    assert!(began.elapsed() < Duration::from_secs(3), "it took {:?}", began.elapsed());
+}
+
+/// A program in a server's place that takes a minute to do nothing.
+fn slow(bench: &Bench, flavour: Flavour) -> Binary {
+    let path = bench.path("slow");
+    std::fs::write(&path, "#!/bin/sh\nexec sleep 60\n").unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Binary { path, flavour, ..bench.binary.clone() }
+}
+
+#[test]
+fn a_start_that_is_cancelled_ends_with_its_server() {
+    let Some(bench) = Bench::of("system") else { return };
+    let mut plan = bench.plan();
+    plan.binary = slow(&bench, bench.binary.flavour);
+    ends_when_cancelled(&plan.cancel, || Server::start(&plan, &|_| ()).map(drop));
+    assert!(!ebbtide_mysql::is_recorded(&plan.work_dir), "nothing of it is left");
+}
+
+#[test]
+fn a_data_directory_whose_making_is_cancelled_is_taken_away() {
+    let Some(bench) = Bench::of("system") else { return };
+    let mut plan = bench.empty_plan();
+    // MySQL makes one by itself; MariaDB needs files that lie beside its program.
+    plan.binary = slow(&bench, Flavour::MySql);
+    ends_when_cancelled(&plan.cancel, || initialize(&plan, &|_| ()));
+    assert_eq!(std::fs::read_dir(&plan.layout.data).unwrap().count(), 0);
+}
+
+#[test]
+fn a_stop_that_is_cancelled_ends_the_server_at_once() {
+    let Some(bench) = Bench::of("system") else { return };
+    let (server, plan) = bench.started();
+    let pid = server.pid();
+    let frozen = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(frozen, rustix::process::Signal::STOP).unwrap();
+    ends_when_cancelled(&plan.cancel, || server.stop(PATIENCE));
+    assert!(!lives(pid));
 }
