@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use ebbtide_lab::experiment::{self, Experiment, Overrides};
 use ebbtide_lab::record::{HostFacts, Outcome, Run, Second, ServerFacts, Trial};
 use ebbtide_lab::results::Store;
 use ebbtide_lab::summary::summarize;
 
-use crate::harness::{Home, Need, can};
+use crate::harness::{EBBTIDE, Home, Need, Ran, can, left_of};
 
 #[test]
 fn the_shipped_experiments_are_listed_and_each_can_be_shown_and_loaded() {
@@ -74,6 +75,26 @@ fn a_check_says_what_would_run_in_the_servers_words_and_runs_nothing() {
 }
 
 #[test]
+fn what_the_server_rejects_and_a_machine_without_memory_cgroups_are_refused_before_anything_is_made() {
+    if !can(&[Need::BlockDevices, Need::Tool("mariadbd"), Need::Tool("mkfs.xfs"), Need::Tool("unshare")]) {
+        return;
+    }
+    let home = Home::new();
+    let out = home.beside("out");
+    let run = ["run", "same-twice", "--out", out.to_str().unwrap()];
+    let raw = [&run[..], &["--set", "settings.raw.innodb_nonsense=1"]].concat();
+    home.run(&raw).refused(2, &["unknown variable 'innodb_nonsense=1'", "(and 1 more like it)", "hint: "]);
+    let hidden = "mount --make-rprivate / && umount --recursive /sys/fs/cgroup && exec \"$0\" \"$@\"";
+    let mut without = Command::new("unshare");
+    without.args(["--mount", "sh", "-c", hidden, EBBTIDE]).args(run).arg("--home").arg(home.root());
+    Ran::of(without.output().unwrap())
+        .refused(3, &["memory cannot be limited", "no memory controller", "hint: "]);
+    assert!(!out.exists());
+    assert_eq!(home.run(&["run", "--prepared"]).ok().line(), "no prepared data");
+    assert_eq!(left_of(&home.root()), Vec::<String>::new());
+}
+
+#[test]
 fn a_run_that_was_never_begun_cannot_be_resumed() {
     let home = Home::new();
     let out = home.beside("out");
@@ -124,6 +145,7 @@ fn ended(dir: &Path, experiment: Experiment, ratio: f64) {
         host: HostFacts::default(),
         server: ServerFacts::default(),
         experiment,
+        overrides: None,
         trials,
     };
     Store::create(dir, &run).unwrap().finish(&summarize(&run)).unwrap();

@@ -227,12 +227,16 @@ fn check_instance(
 /// Leaves out the arms that may be left out and that need a setting which this server lacks. Answers
 /// with a sentence for each of them.
 pub fn fit(experiment: &mut Experiment, binary: &Binary) -> Vec<String> {
-    let lacks = |arm: &Arm| arm.settings.options_for(binary).err().filter(|_| arm.optional);
-    let missing: Vec<Option<String>> = experiment
-        .arms
-        .iter()
-        .map(|arm| lacks(arm).map(|error| format!("arm '{}' is left out: {}", arm.name, chain(&error))))
-        .collect();
+    let lacks = |arm: &Arm| arm.settings.options_for(binary).err().map(|error| chain(&error));
+    leave_out(experiment, lacks)
+}
+
+/// Leaves out the arms that may be left out and that something stands against. Answers with a sentence for
+/// each of them.
+pub fn leave_out(experiment: &mut Experiment, against: impl Fn(&Arm) -> Option<String>) -> Vec<String> {
+    let told = |arm: &Arm| against(arm).map(|why| format!("arm '{}' is left out: {why}", arm.name));
+    let missing: Vec<Option<String>> =
+        experiment.arms.iter().map(|arm| told(arm).filter(|_| arm.optional)).collect();
     let place = |arm: usize| missing[arm].is_none().then(|| missing[..arm].iter().flatten().count());
     experiment.comparisons.retain_mut(|comparison| {
         let (Some(arm), Some(baseline)) = (place(comparison.arm), place(comparison.baseline)) else {

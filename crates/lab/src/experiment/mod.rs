@@ -19,7 +19,7 @@ mod tree;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 
-pub use check::{Checked, CheckedArm, DATA_SEED, check, estimate, fit, prepare_key};
+pub use check::{Checked, CheckedArm, DATA_SEED, check, estimate, fit, leave_out, prepare_key};
 pub use error::ExperimentError;
 pub use model::{
     Arm, Batch, Comparison, DataPlan, Experiment, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,

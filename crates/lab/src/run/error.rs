@@ -67,9 +67,26 @@ pub enum RunError {
         /// Bytes that are there.
         available: u64,
     },
+    /// The server does not run as an arm asks.
+    #[error("arm '{arm}'{} cannot run on {server}: {}{}", and_more(*others), error.chain(), lines(error))]
+    Unfit {
+        /// The arm.
+        arm: String,
+        /// How many further arms ask for the same.
+        others: usize,
+        /// The server and its version.
+        server: String,
+        /// What it said.
+        error: Box<StageError>,
+        /// Whether it runs without the arm's settings.
+        by_settings: bool,
+    },
+    /// Whether the server runs as the arms ask could not be tried.
+    #[error("the server could not be tried: {}", .0.chain())]
+    Untried(Box<StageError>),
     /// The data could not be made.
-    #[error("the data could not be prepared")]
-    Prepare(#[source] Box<StageError>),
+    #[error("the data could not be prepared: {}{}", .0.chain(), lines(.0))]
+    Prepare(Box<StageError>),
     /// The results cannot be kept.
     #[error(transparent)]
     Results(#[from] ResultsError),
@@ -109,6 +126,8 @@ impl RunError {
                 "free space there, take fewer rows, delete prepared data that nothing needs, or name another home"
             }
             Self::NoMemory { .. } => "give the instance less memory with --set",
+            Self::Unfit { error, by_settings, .. } => return error.hint(*by_settings).map(str::to_owned),
+            Self::Untried(error) | Self::Prepare(error) => return error.hint(false).map(str::to_owned),
             Self::Results(error) => return error.hint().map(str::to_owned),
             Self::Cancelled { .. } => "--resume goes on with the trials that are missing",
             _ => return None,
@@ -121,6 +140,7 @@ impl RunError {
     pub fn is_environment(&self) -> bool {
         match self {
             Self::Experiment(_) => false,
+            Self::Unfit { by_settings, error, .. } => !by_settings && error.is_environment(),
             Self::Results(error) => error.is_environment(),
             _ => true,
         }
@@ -173,7 +193,43 @@ pub enum StageError {
     },
 }
 
+/// The server's own lines, where it left any.
+fn lines(error: &StageError) -> String {
+    error.log().iter().map(|line| format!("\n    {line}")).collect()
+}
+
+fn and_more(count: usize) -> String {
+    if count == 0 { String::new() } else { format!(" (and {count} more like it)") }
+}
+
 impl StageError {
+    /// The server's own lines, where it left any.
+    pub(super) fn log(&self) -> &[String] {
+        if let Self::Server(error) = self { error.log() } else { &[] }
+    }
+
+    /// Whether the machine is the reason, rather than what was asked.
+    fn is_environment(&self) -> bool {
+        if let Self::Server(error) = self { error.is_environment() } else { true }
+    }
+
+    /// What to do about it, where that is known.
+    fn hint(&self, by_settings: bool) -> Option<&'static str> {
+        let Self::Server(error) = self else { return None };
+        match error {
+            ServerError::Setting(_) | ServerError::SettingRefused { .. } => {
+                Some("change the setting, or take it back with --set ARM.SETTING=default")
+            }
+            ServerError::NothingToMove { .. } => Some(
+                "run it without an undo volume (--set volumes.undo=none), on a newer server, or with undo_tablespaces \
+                 in its settings",
+            ),
+            other => other.hint().or(by_settings.then_some(
+                "it starts without this arm's settings: one of them, or some together, keep it from that",
+            )),
+        }
+    }
+
     /// Its words and those of its causes.
     pub(super) fn chain(&self) -> String {
         let causes = std::iter::successors(std::error::Error::source(self), |cause| cause.source());

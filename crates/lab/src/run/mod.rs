@@ -2,7 +2,8 @@
 //! on them, its load measured second by second, and nothing left behind.
 //!
 //! [`run`] is the whole of it. `home` holds the lab's lock and clears what a killed run left,
-//! `require` refuses what the machine cannot carry, `prepared` makes the data, `schedule` decides the order, and `trial` runs one trial on its `volume`s: `warm` reads
+//! `require` refuses what the machine cannot carry, `rehearse` what the server does not take, `prepared`
+//! makes the data, `schedule` decides the order, and `trial` runs one trial on its `volume`s: `warm` reads
 //! the tables, `watch` samples, `batch` joins, and `verdict` says whether to believe it. `abandon` gives
 //! volumes up when the user ends the run.
 
@@ -11,6 +12,7 @@ mod event;
 
 mod home;
 mod prepared;
+mod rehearse;
 mod require;
 mod schedule;
 mod trial;
@@ -44,6 +46,7 @@ use crate::results::{Earlier, ResultsError, Store};
 use event::Teller;
 use home::Lab;
 use prepared::Maker;
+use rehearse::Scene;
 use schedule::{Eta, Slot};
 use trial::Setting;
 
@@ -111,14 +114,23 @@ pub fn run(
     let tell = |event| (tell.lock())(event);
     let teller = Teller::new(&tell);
     let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let Plan { experiment, checked, left_out } = plan(experiment, &options.catalog, &options.server)?;
-    left_out.into_iter().for_each(|text| teller.tell(Event::Noted { text }));
+    let told = |left_out: Vec<String>| {
+        left_out.into_iter().for_each(|text| teller.tell(Event::Noted { text }));
+    };
+    let Plan { mut experiment, mut checked, left_out } = plan(experiment, &options.catalog, &options.server)?;
+    told(left_out);
     require::memory(&experiment)?;
     let of = experiment.arms.len() * usize::try_from(experiment.trial.repeats).unwrap_or(usize::MAX);
     let counted = |error| State { done: 0, of, eta: Eta::default() }.counted(error);
     let lab = Lab::open(&options.home, cancel, teller).map_err(counted)?;
+    require::space(&lab, &experiment, &checked, &prepared::needs(&checked.arms))?;
+    let scene = Scene { lab: &lab, binary: &options.server, cancel, teller };
+    let left_out = rehearse::hold(scene, &mut experiment).map_err(counted)?;
+    if !left_out.is_empty() {
+        told(left_out);
+        checked = experiment::check(&experiment, &options.catalog, &options.server)?;
+    }
     let needs = prepared::needs(&checked.arms);
-    require::space(&lab, &experiment, &checked, &needs)?;
     let compared = require::host(&lab, &checked, options.over_limit, cancel, teller).map_err(counted)?;
     let mut host = proc::host_facts();
     host.calibration = compared.figures;

@@ -342,7 +342,7 @@ pub(super) fn fs_type(name: &str) -> FsType {
 }
 
 /// Those settings that a data directory is made with and keeps.
-fn made_with(settings: &Settings, binary: &Binary) -> Settings {
+pub(super) fn made_with(settings: &Settings, binary: &Binary) -> Settings {
     let none = Settings::new().init_key(binary);
     let mut kept = Settings::new();
     for (name, value) in settings.iter() {

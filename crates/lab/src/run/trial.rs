@@ -71,10 +71,7 @@ struct Failure {
 impl<E: Into<StageError>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
-        let log = match &error {
-            StageError::Server(error) => error.log().to_vec(),
-            _ => Vec::new(),
-        };
+        let log = error.log().to_vec();
         Self { error: Box::new(error), log }
     }
 }

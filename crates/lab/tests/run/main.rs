@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 
 mod ends;
+mod refusals;
 mod support;
 mod trials;

@@ -62,7 +62,7 @@ pub(crate) fn missing() -> Option<String> {
 }
 
 /// The distribution's server, or the program that `EBBTIDE_TEST_SERVER` names.
-fn server() -> Result<Binary, ServerError> {
+pub(crate) fn server() -> Result<Binary, ServerError> {
     Binary::detect(std::env::var_os("EBBTIDE_TEST_SERVER").as_deref().map(Path::new))
 }
 

@@ -1,0 +1,213 @@
+//! Whether the server runs as the arms ask, found out before data are made: it is started once in each of
+//! their ways, on a data directory without tables and a volume without limits.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ebbtide_load::Cancel;
+use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, Settings};
+use ebbtide_volume::{GIB, parse_size};
+
+use super::error::{RunError, StageError};
+use super::event::Teller;
+use super::home::Lab;
+use super::prepared::{fs_type, made_with};
+use super::volume::{Begin, LabVolume, Wanted, ideal, role_name};
+use crate::experiment::{self, Arm, Experiment, Role};
+
+/// The volume, and the work directory of the server on it.
+const NAME: &str = "rehearsal";
+/// Room for two data directories without tables, redo logs not included.
+const ROOM: u64 = 4 * GIB;
+
+/// What a rehearsal takes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scene<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) binary: &'a Binary,
+    pub(super) cancel: &'a Cancel,
+    pub(super) teller: Teller<'a>,
+}
+
+/// Tries every arm of a plan. Arms that may be left out are, where the server refuses their settings; the
+/// answer is whom they were told of, in the words of [`experiment::leave_out`].
+///
+/// # Errors
+/// [`RunError::Unfit`] for the first arm that cannot be left out.
+pub(super) fn hold(scene: Scene<'_>, experiment: &mut Experiment) -> Result<Vec<String>, RunError> {
+    scene.teller.preparing(format!("trying {} with what the arms ask for", scene.binary.name()));
+    let ended = || scene.cancel.is_cancelled();
+    let refusals = Rehearsal::new(scene, experiment)
+        .map_err(|error| RunError::Untried(Box::new(error)))
+        .and_then(|rehearsal| rehearsal.refusals(experiment));
+    // What fails when the run was ended fails because of that.
+    if ended() {
+        return Err(RunError::Cancelled { done: 0, of: 0 });
+    }
+    let refusals = refusals?;
+    Ok(experiment::leave_out(experiment, |arm| refusals.get(&arm.name).cloned()))
+}
+
+/// Arms whose servers are started alike.
+struct Alike<'a> {
+    way: (&'a Settings, Vec<Role>, u64),
+    arms: Vec<&'a Arm>,
+}
+
+/// The arms of an experiment by how their servers are started, in the order of the first of each.
+fn alike(experiment: &Experiment) -> Vec<Alike<'_>> {
+    let mut all: Vec<Alike<'_>> = Vec::new();
+    for arm in &experiment.arms {
+        let way = (&arm.settings, arm.volumes.keys().copied().collect(), arm.instance.memory_bytes);
+        match all.iter_mut().find(|alike| alike.way == way) {
+            Some(alike) => alike.arms.push(arm),
+            None => all.push(Alike { way, arms: vec![arm] }),
+        }
+    }
+    all
+}
+
+struct Rehearsal<'a> {
+    scene: Scene<'a>,
+    volume: LabVolume<'a>,
+    /// Data directories without tables, by the settings that they were made with.
+    fresh: RefCell<BTreeMap<String, PathBuf>>,
+}
+
+impl<'a> Rehearsal<'a> {
+    fn new(scene: Scene<'a>, experiment: &Experiment) -> Result<Self, StageError> {
+        let redo =
+            experiment.arms.iter().filter_map(|arm| parse_size(arm.settings.get("redo_capacity")?).ok());
+        let size = ROOM + redo.max().unwrap_or(0).saturating_mul(2).next_multiple_of(GIB);
+        let wanted = Wanted {
+            name: NAME.into(),
+            begin: Begin::Blank,
+            unlimited: ideal(size, scene.lab.host.now()),
+            fs: fs_type(&experiment.arms[0].instance.fs),
+            rotational: false,
+            seed: experiment.seed,
+            cancel: scene.cancel,
+        };
+        let volume = LabVolume::make(scene.lab, wanted, &|_| ())?;
+        Ok(Self { scene, volume, fresh: RefCell::default() })
+    }
+
+    /// Why arms that may be left out have to be, by their names.
+    fn refusals(&self, experiment: &Experiment) -> Result<BTreeMap<String, String>, RunError> {
+        let mut refusals = BTreeMap::new();
+        for alike in alike(experiment) {
+            let Err(error) = self.start(alike.arms[0]) else { continue };
+            let by_settings = self.is_of_settings(&error, alike.arms[0].instance.memory_bytes);
+            let needed: Vec<&Arm> =
+                alike.arms.iter().copied().filter(|arm| !(arm.optional && by_settings)).collect();
+            if let Some(first) = needed.first() {
+                return Err(RunError::Unfit {
+                    arm: first.name.clone(),
+                    others: needed.len() - 1,
+                    server: self.scene.binary.name(),
+                    error: Box::new(error),
+                    by_settings,
+                });
+            }
+            refusals.extend(alike.arms.iter().map(|arm| (arm.name.clone(), error.chain())));
+        }
+        Ok(refusals)
+    }
+
+    /// Whether an arm's settings, or where it puts its files, are why its server did not start. Where its
+    /// words do not say so, one without them shows it.
+    fn is_of_settings(&self, error: &StageError, memory_bytes: u64) -> bool {
+        match error {
+            StageError::Server(ServerError::DidNotStart { .. }) => {
+                self.start_with(&Settings::new(), &[], memory_bytes).is_ok()
+            }
+            StageError::Server(error) => !error.is_environment(),
+            _ => false,
+        }
+    }
+
+    fn start(&self, arm: &Arm) -> Result<(), StageError> {
+        let roles: Vec<Role> = arm.volumes.keys().copied().filter(|role| *role != Role::Data).collect();
+        self.start_with(&arm.settings, &roles, arm.instance.memory_bytes)
+    }
+
+    /// Starts the server and ends it again; all that it made is removed.
+    fn start_with(&self, settings: &Settings, roles: &[Role], memory_bytes: u64) -> Result<(), StageError> {
+        let fresh = self.fresh(&made_with(settings, self.scene.binary))?;
+        let at = |role: Role| self.volume.dir().join(role_name(role));
+        let own = |role: Role| roles.contains(&role).then(|| at(role));
+        let data = at(Role::Data);
+        tool("cp", ["-a".as_ref(), "--reflink=auto".as_ref(), fresh.as_os_str(), data.as_os_str()])?;
+        let layout = Layout {
+            redo: own(Role::Redo),
+            binlog: own(Role::Binlog),
+            undo: own(Role::Undo),
+            tmp: own(Role::Tmp),
+            ..Layout::single(data)
+        };
+        let plan = ServerPlan {
+            settings: settings.clone(),
+            memory_bytes: Some(memory_bytes),
+            ..self.plan(layout.clone())
+        };
+        let started = Server::start(&plan, &|_| ()).and_then(Server::kill);
+        let made = layout.dirs().map(Path::as_os_str);
+        tool("rm", ["-rf".as_ref()].into_iter().chain(made))?;
+        Ok(started?)
+    }
+
+    /// A data directory without tables; made once for each set of settings that it keeps.
+    fn fresh(&self, kept: &Settings) -> Result<PathBuf, StageError> {
+        let key = kept.init_key(self.scene.binary);
+        if let Some(known) = self.fresh.borrow().get(&key) {
+            return Ok(known.clone());
+        }
+        let dir = self.volume.dir().join(format!("fresh-{}", self.fresh.borrow().len()));
+        let plan = ServerPlan { settings: kept.clone(), ..self.plan(Layout::single(dir.clone())) };
+        ebbtide_mysql::initialize(&plan, &|_| ())?;
+        self.fresh.borrow_mut().insert(key, dir.clone());
+        Ok(dir)
+    }
+
+    fn plan(&self, layout: Layout) -> ServerPlan {
+        let work_dir = self.scene.lab.work_dir(NAME);
+        let cancel = self.scene.cancel.clone();
+        ServerPlan { cancel, ..ServerPlan::new(self.scene.binary.clone(), layout, work_dir) }
+    }
+}
+
+/// Runs a tool on files of a volume: in a child process, since this one answers for their I/O.
+fn tool<'a>(name: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> Result<(), StageError> {
+    let failed = |source| StageError::Io { action: format!("run {name}"), source };
+    let output = Command::new(name).args(arguments).output().map_err(failed)?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(failed(std::io::Error::other(said)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Overrides;
+
+    #[test]
+    fn arms_that_differ_in_load_or_limits_alone_are_tried_once() {
+        let text = "title = \"t\"\n[axes.volume.gp2.volumes]\ndata = \"gp2:size=100GiB\"\n\
+                    [axes.volume.gp3.volumes]\ndata = \"gp3:size=100GiB\"\n\
+                    [axes.how.plain.load]\nworkload = \"read_only\"\n\
+                    [axes.how.large.settings]\nbuffer_pool_size = \"256MiB\"\n\
+                    [axes.how.apart.volumes]\nredo = \"gp3:size=10GiB\"\n";
+        let experiment = experiment::parse("t", "t.toml", text, &Overrides::default()).unwrap();
+        let ways: Vec<Vec<&str>> = alike(&experiment)
+            .iter()
+            .map(|alike| alike.arms.iter().map(|arm| arm.name.as_str()).collect())
+            .collect();
+        let both = |how: &str| vec![format!("gp2 / {how}"), format!("gp3 / {how}")];
+        assert_eq!(ways, [both("plain"), both("large"), both("apart")]);
+    }
+}
