@@ -310,22 +310,25 @@ impl LabVolume<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
-    use ebbtide_device::faults::Faults;
+    use ebbtide_device::faults::{AddedLatency, Affected, Faults};
 
     use super::*;
     use crate::run::event::Teller;
 
-    #[test]
-    fn nobody_waits_for_long_for_a_volume_of_a_run_that_was_ended() {
+    /// Whether volumes can be attached here; says what is missing where not.
+    fn can_attach() -> bool {
         let lacks = |file: &&str| std::fs::File::options().read(true).write(true).open(file).is_err();
-        if let Some(missing) = ["/dev/fuse", "/dev/loop-control"].into_iter().find(|file| lacks(file)) {
-            println!("SKIPPED: root, and {missing}");
-            return;
-        }
-        let (dir, cancel) = (tempfile::tempdir().unwrap(), Cancel::default());
-        let lab = Lab::open(dir.path(), &cancel, Teller::new(&|_| ())).unwrap();
+        let missing = ["/dev/fuse", "/dev/loop-control"].into_iter().find(|file| lacks(file));
+        missing.inspect(|missing| println!("SKIPPED: root, and {missing}")).is_none()
+    }
+
+    fn lab(home: &Path, cancel: &Cancel) -> Lab {
+        Lab::open(home, cancel, Teller::new(&|_| ())).unwrap()
+    }
+
+    fn volume<'a>(lab: &'a Lab, cancel: &Cancel) -> LabVolume<'a> {
         let wanted = Wanted {
             name: "trial-1-data".into(),
             begin: Begin::Blank,
@@ -333,16 +336,48 @@ mod tests {
             fs: FsType::Xfs,
             rotational: false,
             seed: 1,
-            cancel: &cancel,
+            cancel,
         };
-        let volume = LabVolume::make(&lab, wanted, &|_| ()).unwrap();
-        volume.live().set_faults(Faults { stalled: true, ..Faults::default() }).unwrap();
-        let mut writer = Command::new("dd")
-            .args(["if=/dev/zero", "bs=64k", "count=1", "oflag=direct", "status=none"])
+        LabVolume::make(lab, wanted, &|_| ()).unwrap()
+    }
+
+    /// Writes blocks of 64 KiB to a file on a volume, one after the other.
+    fn write(volume: &LabVolume<'_>, blocks: u32) -> Child {
+        Command::new("dd")
+            .args(["if=/dev/zero", "bs=64k", "oflag=direct", "status=none"])
+            .arg(format!("count={blocks}"))
             .arg(format!("of={}", volume.dir().join("file").display()))
             .stderr(Stdio::null())
             .spawn()
-            .unwrap();
+            .unwrap()
+    }
+
+    #[test]
+    fn the_time_of_a_device_has_what_the_model_does_not_know_of() {
+        if !can_attach() {
+            return;
+        }
+        let (dir, cancel) = (tempfile::tempdir().unwrap(), Cancel::default());
+        let lab = lab(dir.path(), &cancel);
+        let volume = volume(&lab, &cancel);
+        let late = AddedLatency { affected: Affected::Writes, us: 50_000 };
+        volume.live().set_faults(Faults { latency: vec![late], ..Faults::default() }).unwrap();
+        let before = volume.device_time_s().unwrap();
+        assert!(write(&volume, 10).wait().unwrap().success());
+        let took = volume.device_time_s().unwrap() - before;
+        assert!((0.5..5.0).contains(&took), "ten writes of 50 ms took {took} s");
+    }
+
+    #[test]
+    fn nobody_waits_for_long_for_a_volume_of_a_run_that_was_ended() {
+        if !can_attach() {
+            return;
+        }
+        let (dir, cancel) = (tempfile::tempdir().unwrap(), Cancel::default());
+        let lab = lab(dir.path(), &cancel);
+        let volume = volume(&lab, &cancel);
+        volume.live().set_faults(Faults { stalled: true, ..Faults::default() }).unwrap();
+        let mut writer = write(&volume, 1);
         std::thread::sleep(Duration::from_millis(300));
         assert!(writer.try_wait().unwrap().is_none(), "it waits");
         let began = Instant::now();
