@@ -65,7 +65,7 @@ impl Version {
     }
 
     /// The number at the start of a word such as `10.11.19-MariaDB-0+deb12u1`.
-    fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         let number = word.split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?;
         let mut parts = number.split('.').map(str::parse::<u32>);
         let mut part = || parts.next()?.ok();
@@ -133,7 +133,7 @@ impl Binary {
 }
 
 /// Where `./dev servers` keeps servers: scripts/servers.sh has the same rule.
-fn fetched_servers() -> PathBuf {
+pub(crate) fn fetched_servers() -> PathBuf {
     if let Some(set) = std::env::var_os("EBBTIDE_SERVERS") {
         return set.into();
     }

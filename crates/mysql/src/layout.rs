@@ -178,7 +178,7 @@ fn is_redo(name: &str, binary: &Binary) -> bool {
 }
 
 /// `undo_001` on MySQL, `undo001` on MariaDB and MySQL 5.7; and the file of an unfinished truncation.
-fn is_undo(name: &str) -> bool {
+pub(crate) fn is_undo(name: &str) -> bool {
     let number = name.strip_prefix("undo").map(|rest| rest.strip_prefix('_').unwrap_or(rest));
     number.is_some_and(|rest| {
         let digits = rest.split('_').next().unwrap_or(rest);

@@ -1,5 +1,5 @@
 //! Brings a real MySQL or MariaDB server up on directories that it is given, tells it its settings in
-//! its own words, and reads what it reports: the only crate that does.
+//! its own words, and reads what it reports and what it leaves: the only crate that does.
 #![forbid(unsafe_code)]
 
 mod binary;
@@ -19,6 +19,7 @@ mod options;
 mod process;
 mod record;
 
+pub mod recovery;
 pub mod settings;
 pub mod status;
 

@@ -16,7 +16,7 @@ use crate::plan::ServerPlan;
 use crate::process::{self, ProcStat};
 
 /// How often it is looked whether a starting server answers, or one that stops has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// How often someone who waits for a start is told.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 /// Free ports that are tried: another program may take one between our look and the server's bind.
@@ -45,6 +45,7 @@ pub struct Server {
     cancel: Cancel,
     /// The last reading of its processor time.
     cpu: Mutex<Duration>,
+    ready_after: Duration,
 }
 
 impl Server {
@@ -77,6 +78,7 @@ impl Server {
         progress(&format!("starting {}", plan.binary.name()));
         let port =
             if plan.tcp { Some(free_port().map_err(ServerError::io("find a free port"))?) } else { None };
+        let began = Instant::now();
         let launched = Launched::start(plan, account, Task::Serve { port }, None)?;
         let tcp = port.map(|port| Endpoint::Tcp { host: "127.0.0.1".into(), port });
         let target = Target {
@@ -86,8 +88,10 @@ impl Server {
             database: DATABASE.into(),
             tls: None,
         };
-        let mut server = Self { launched, target, cancel: plan.cancel.clone(), cpu: Mutex::default() };
+        let (cancel, cpu) = (plan.cancel.clone(), Mutex::default());
+        let mut server = Self { launched, target, cancel, cpu, ready_after: Duration::ZERO };
         let mut session = server.wait_until_ready(plan, progress)?;
+        server.ready_after = began.elapsed();
         let words = server.launched.refusals();
         if !words.is_empty() {
             return Err(ServerError::SettingRefused { words });
@@ -133,6 +137,13 @@ impl Server {
     #[must_use]
     pub const fn pid(&self) -> u32 {
         self.launched.pid()
+    }
+
+    /// How long it took from the start of its program until it answered: on files that a crash left, its
+    /// recovery time.
+    #[must_use]
+    pub const fn ready_after(&self) -> Duration {
+        self.ready_after
     }
 
     /// Where it listens: its socket first, then its port where it has one; user `root`, database `sbtest`

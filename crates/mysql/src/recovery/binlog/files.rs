@@ -1,0 +1,162 @@
+//! Reading the end of the binary log from its files: no server is needed, and little is read.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use super::events::{Event, FORMAT_DESCRIPTION, has_checksums};
+use super::{BinlogCommits, Follower, TornTail};
+use crate::Layout;
+use crate::recovery::Unverified;
+
+/// The first bytes of a file, and of one that is encrypted.
+const MAGIC: [u8; 4] = *b"\xfebin";
+const ENCRYPTED: [u8; 4] = *b"\xfdbin";
+/// From the end of a file so much is read first; then eight times as much, and so on.
+const WINDOW: u64 = 256 * 1024;
+/// The name that a server's binary log has here.
+const BASE: &str = "binlog.";
+
+/// Reads the last transaction of each of `clients` clients (from 0) from the files of the binary log, the
+/// newest first, and of each file its end first, until every client was seen.
+///
+/// A server that starts after a crash begins a new file: the one before is that of the crash.
+///
+/// # Errors
+/// [`Unverified::Form`] where there is no binary log, or one that is encrypted or compressed, and what the
+/// file system refuses.
+pub fn binlog_tail(layout: &Layout, clients: u32) -> Result<BinlogCommits, Unverified> {
+    let dir = layout.binlog.as_deref().unwrap_or(&layout.data);
+    let files = files(dir)?;
+    if files.is_empty() {
+        return Err(Unverified::form(dir, "it holds no binary log"));
+    }
+    let mut commits = BinlogCommits::default();
+    for path in files.into_iter().rev() {
+        commits.files.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        let Some(log) = Log::open(&path)? else { continue };
+        let (found, torn) = log.tail(|found| all_seen(&commits, found, clients))?;
+        for (client, seq) in found.last {
+            // What stands in an older file came before.
+            commits.last.entry(client).or_insert(seq);
+        }
+        commits.torn = commits.torn.take().or(torn);
+        if all_seen(&commits, &Follower::default(), clients) {
+            break;
+        }
+    }
+    Ok(commits)
+}
+
+fn all_seen(commits: &BinlogCommits, follower: &Follower, clients: u32) -> bool {
+    (0..clients).all(|client| commits.last.contains_key(&client) || follower.last.contains_key(&client))
+}
+
+/// The files, the oldest first.
+fn files(dir: &Path) -> Result<Vec<PathBuf>, Unverified> {
+    let entries = std::fs::read_dir(dir).map_err(Unverified::at("list", dir))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(Unverified::at("list", dir))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let number = name.strip_prefix(BASE).and_then(|number| number.parse::<u64>().ok());
+        files.extend(number.map(|number| (number, path)));
+    }
+    files.sort();
+    Ok(files.into_iter().map(|(_, path)| path).collect())
+}
+
+/// A file of the binary log.
+struct Log<'a> {
+    path: &'a Path,
+    file: File,
+    len: u64,
+    checksums: bool,
+    /// Where its first event ends.
+    first: u64,
+}
+
+impl<'a> Log<'a> {
+    /// Opens one; none where not even its first event is whole, as in one that was just begun.
+    fn open(path: &'a Path) -> Result<Option<Self>, Unverified> {
+        let file = File::open(path).map_err(Unverified::at("open", path))?;
+        let len = file.metadata().map_err(Unverified::at("look at", path))?.len();
+        let mut log = Self { path, file, len, checksums: false, first: 0 };
+        let start = log.bytes(0, 4096.min(len))?;
+        if start.starts_with(&ENCRYPTED) {
+            return Err(Unverified::form(path, "it is encrypted"));
+        }
+        let Some(event) = start.strip_prefix(&MAGIC) else {
+            // A file whose first bytes have not reached the disk.
+            return if start.iter().all(|byte| *byte == 0) {
+                Ok(None)
+            } else {
+                Err(Unverified::form(path, "no binary log"))
+            };
+        };
+        match Event::read(event, 4, false) {
+            Some(description) if description.kind == FORMAT_DESCRIPTION => {
+                log.first = 4 + to_u64(description.len);
+                log.checksums = has_checksums(event).unwrap_or(false);
+                Ok(Some(log))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The last transactions, read from the end backwards in windows until `enough`, and what is torn.
+    fn tail(&self, enough: impl Fn(&Follower) -> bool) -> Result<(Follower, Option<TornTail>), Unverified> {
+        let mut window = WINDOW;
+        loop {
+            let from = self.len.saturating_sub(window).max(self.first);
+            let bytes = self.bytes(from, self.len - from)?;
+            let begin = if from == self.first { Some(0) } else { self.boundary(&bytes, from) };
+            if let Some(begin) = begin {
+                let (follower, torn) = self.follow(&bytes[begin..], from + to_u64(begin))?;
+                if enough(&follower) || from == self.first {
+                    return Ok((follower, torn));
+                }
+            }
+            window = window.saturating_mul(8);
+        }
+    }
+
+    /// The first place in `bytes`, which stand at `from` in the file, at which a whole event begins and is
+    /// followed by another, or by the file's end.
+    fn boundary(&self, bytes: &[u8], from: u64) -> Option<usize> {
+        let event = |at: usize| Event::read(&bytes[at..], from + to_u64(at), self.checksums);
+        (0..bytes.len()).find(|&at| {
+            event(at).is_some_and(|first| at + first.len == bytes.len() || event(at + first.len).is_some())
+        })
+    }
+
+    /// Reads events to the end, or to the first that is not whole.
+    fn follow(&self, bytes: &[u8], from: u64) -> Result<(Follower, Option<TornTail>), Unverified> {
+        let mut follower = Follower::default();
+        let mut at = 0;
+        while at < bytes.len() {
+            let place = from + to_u64(at);
+            let Some(event) = Event::read(&bytes[at..], place, self.checksums) else {
+                let torn = TornTail { file: self.path.to_owned(), at: place, bytes: Some(self.len - place) };
+                return Ok((follower, Some(torn)));
+            };
+            follower.take(&event.meaning().map_err(|why| Unverified::form(self.path, why))?);
+            at += event.len;
+            if event.ends_file() {
+                break;
+            }
+        }
+        Ok((follower, None))
+    }
+
+    fn bytes(&self, from: u64, len: u64) -> Result<Vec<u8>, Unverified> {
+        let mut bytes =
+            vec![0; usize::try_from(len).map_err(|_| Unverified::form(self.path, "too large to read"))?];
+        self.file.read_exact_at(&mut bytes, from).map_err(Unverified::at("read", self.path))?;
+        Ok(bytes)
+    }
+}
+
+fn to_u64(length: usize) -> u64 {
+    u64::try_from(length).expect("no length has more than 64 bits")
+}
