@@ -6,6 +6,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use crate::error::Cause;
+use crate::recovery::LogEvidence;
 
 /// Of a log that is longer only the end is read.
 const READ_AT_MOST: u64 = 1024 * 1024;
@@ -13,6 +14,9 @@ const READ_AT_MOST: u64 = 1024 * 1024;
 const ERRORS_KEPT: usize = 20;
 /// Lines of a log's end kept in a report.
 const TAIL_KEPT: usize = 15;
+
+/// Of a line as many characters are kept: MySQL prints whole pages in one.
+const LINE_KEPT: usize = 1000;
 
 /// The log of one start: what the server has written since.
 #[derive(Debug, Clone)]
@@ -60,7 +64,7 @@ fn evidence(lines: &[String]) -> Vec<String> {
     // A server may say the same hundreds of times before it says what comes of it.
     let mut said = BTreeSet::new();
     let errors = lines[..end].iter().filter(|line| is_error(line) && said.insert(message(line)));
-    errors.take(ERRORS_KEPT).chain(&lines[end..]).cloned().collect()
+    errors.take(ERRORS_KEPT).chain(&lines[end..]).map(|line| line.chars().take(LINE_KEPT).collect()).collect()
 }
 
 /// A line without what differs from one time to the next: the time, and figures.
@@ -106,6 +110,11 @@ pub(crate) fn cause(lines: &[String]) -> Option<Cause> {
 /// Whether a server waits for room on its file system, which nobody will make.
 pub(crate) fn waits_for_room(lines: &[String]) -> bool {
     lines.iter().any(|line| line.contains(WAITS_FOR_ROOM))
+}
+
+/// Whether a server has come upon damage: MySQL may then wait for ever for the page that it cannot read.
+pub(crate) fn tells_of_damage(lines: &[String]) -> bool {
+    !LogEvidence::read(lines).corruption.is_empty()
 }
 
 /// Words by which servers say that they do not take an option.

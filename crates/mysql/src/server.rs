@@ -104,6 +104,7 @@ impl Server {
     fn wait_until_ready(&self, plan: &ServerPlan, progress: &dyn Fn(&str)) -> Result<Session, ServerError> {
         let began = Instant::now();
         let mut told = began;
+        let mut said = 0;
         loop {
             let refused = match self.session() {
                 Ok(session) => return Ok(session),
@@ -127,6 +128,10 @@ impl Server {
                 if log::waits_for_room(&lines) {
                     return Err(self.launched.did_not_start("it waits for room".into()));
                 }
+                if lines.len() == said && log::tells_of_damage(&lines) {
+                    return Err(self.launched.did_not_start("it stands still before damaged data".into()));
+                }
+                said = lines.len();
                 let last = lines.last().map_or("", String::as_str);
                 progress(&format!("waiting for the server, {} s so far: {last}", began.elapsed().as_secs()));
             }

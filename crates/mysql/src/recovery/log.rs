@@ -47,7 +47,7 @@ const RESTORED: [&str; 2] = ["Recovered page", "Recovered the page"];
 /// Words of a page that is about to be restored, which also say why it has to be.
 const RESTORING: [&str; 2] = ["rying to recover", "to be recovered from the doublewrite"];
 /// Words that mean damage.
-const CORRUPTION: [&str; 30] = [
+const CORRUPTION: [&str; 32] = [
     "page corruption",
     "corrupted page",
     "Corrupted page",
@@ -55,6 +55,7 @@ const CORRUPTION: [&str; 30] = [
     "are corrupt",
     "be corrupt",
     "marked as corrupt",
+    "Flagged corruption",
     "appears corrupted",
     "appears to be corrupted",
     "looks corrupted",
@@ -78,6 +79,8 @@ const CORRUPTION: [&str; 30] = [
     "The log was only scanned up to",
     "We scanned the log up to",
     "is marked as crashed",
+    // MySQL prints a page that it cannot use, and may say why only later, or never where it waits for ever.
+    "End of page dump",
 ];
 /// Words of lines that speak of damage and mean none: what a server prints after any crash of its own, and
 /// advice.

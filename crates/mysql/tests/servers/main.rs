@@ -5,6 +5,7 @@
 mod leftovers;
 mod life;
 mod memory;
+mod recovery;
 mod refusals;
 mod settings;
 mod status;

@@ -14,6 +14,8 @@ const MAGIC: [u8; 4] = *b"\xfebin";
 const ENCRYPTED: [u8; 4] = *b"\xfdbin";
 /// From the end of a file so much is read first; then eight times as much, and so on.
 const WINDOW: u64 = 256 * 1024;
+/// As many events that follow each other are none by chance, even where they carry no checksums.
+const CHAIN: usize = 4;
 /// The name that a server's binary log has here.
 const BASE: &str = "binlog.";
 
@@ -122,12 +124,21 @@ impl<'a> Log<'a> {
     }
 
     /// The first place in `bytes`, which stand at `from` in the file, at which a whole event begins and is
-    /// followed by another, or by the file's end.
+    /// followed by others, or by the file's end.
     fn boundary(&self, bytes: &[u8], from: u64) -> Option<usize> {
-        let event = |at: usize| Event::read(&bytes[at..], from + to_u64(at), self.checksums);
-        (0..bytes.len()).find(|&at| {
-            event(at).is_some_and(|first| at + first.len == bytes.len() || event(at + first.len).is_some())
-        })
+        let after = |at: usize| Some(at + Event::read(&bytes[at..], from + to_u64(at), self.checksums)?.len);
+        let leads_on = |begin: usize| {
+            let mut at = begin;
+            for _ in 0..CHAIN {
+                match after(at) {
+                    Some(next) if next < bytes.len() => at = next,
+                    Some(_) => return true,
+                    None => return false,
+                }
+            }
+            true
+        };
+        (0..bytes.len()).find(|&at| leads_on(at))
     }
 
     /// Reads events to the end, or to the first that is not whole.

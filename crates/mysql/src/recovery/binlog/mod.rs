@@ -37,7 +37,8 @@ pub struct BinlogCommits {
 pub struct TornTail {
     /// The file.
     pub file: PathBuf,
-    /// The first byte that is of no whole event.
+    /// The first byte that is of no whole event; where the server shows the log, which does not tell it,
+    /// the beginning of the last event that is whole.
     pub at: u64,
     /// Bytes from there to the end of the file, where they are known.
     pub bytes: Option<u64>,

@@ -42,34 +42,31 @@ pub fn binlog_commits(session: &mut Session, clients: u32) -> Result<BinlogCommi
 fn show(session: &mut Session, name: &str) -> Result<(Follower, Option<TornTail>), LoadError> {
     let mut follower = Follower::default();
     let mut rows_at_once = ROWS;
-    let mut at = FIRST;
+    // The last event that was read: the server begins with it again.
+    let mut last: Option<u64> = None;
     loop {
+        let at = last.unwrap_or(FIRST);
         let query = format!("SHOW BINLOG EVENTS IN '{name}' FROM {at} LIMIT {rows_at_once}");
         let rows = match session.rows(&query) {
-            Ok(rows) => rows,
-            Err(error) if error.code() == Some(CANNOT_READ) && rows_at_once > 1 => {
-                // It answers with nothing of what stands before: fewer are asked for.
-                rows_at_once /= 8;
-                rows_at_once = rows_at_once.max(1);
+            // It answers with nothing of what stands before: fewer are asked for.
+            Err(error) if error.code() == Some(CANNOT_READ) && rows_at_once > 2 => {
+                rows_at_once = (rows_at_once / 8).max(2);
                 continue;
             }
             Err(error) if error.code() == Some(CANNOT_READ) => {
                 return Ok((follower, Some(TornTail { file: name.into(), at, bytes: None })));
             }
-            Err(error) => return Err(error),
+            rows => rows?,
         };
-        let Some(end) = rows.last().and_then(|row| column(row, 4)?.parse().ok()) else {
-            return Ok((follower, None));
-        };
-        for row in &rows {
+        for row in rows.iter().skip(usize::from(last.is_some())) {
             let (kind, info) = (column(row, 2).unwrap_or_default(), column(row, 5).unwrap_or_default());
             follower.take(&meaning(kind, info));
         }
-        // A closed file ends with an event that names the next file's beginning.
-        if end <= at {
+        let end = rows.last().and_then(|row| column(row, 1)?.parse().ok());
+        if end.is_none() || end == last {
             return Ok((follower, None));
         }
-        at = end;
+        last = end;
     }
 }
 
