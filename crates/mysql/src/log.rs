@@ -104,7 +104,7 @@ pub(crate) fn cause(lines: &[String]) -> Option<Cause> {
     let find = |(words, cause): &(&str, Cause)| {
         lines.iter().any(|line| tells(line, words, cause)).then(|| cause.clone())
     };
-    CAUSES.iter().find_map(find)
+    CAUSES.iter().find_map(find).or_else(|| tells_of_damage(lines).then_some(Cause::Corrupt))
 }
 
 /// Whether a server waits for room on its file system, which nobody will make.

@@ -15,7 +15,7 @@ const KIND: usize = 24;
 /// `FIL_PAGE_FILE_FLUSH_LSN`: from here to [`BODY`] no checksum of MySQL's form reaches.
 const FLUSH_LSN: usize = 26;
 /// `FIL_PAGE_SPACE_ID`.
-const SPACE: usize = 34;
+pub(super) const SPACE: usize = 34;
 /// `FIL_PAGE_DATA`.
 const BODY: usize = 38;
 

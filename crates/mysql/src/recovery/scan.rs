@@ -83,7 +83,7 @@ fn objection(space: &Space, page: u32, facts: &PageFacts) -> Option<String> {
             "its first bytes are of log position {head}, its last of one that ends in {tail:08x}"
         ));
     }
-    if facts.page != page || facts.space != space.id {
+    if facts.page != page || space.id.is_some_and(|id| facts.space != id) {
         return Some(format!("it calls itself page {} of tablespace {}", facts.page, facts.space));
     }
     None

@@ -36,8 +36,8 @@ pub(super) struct Space {
     /// Bytes of a page.
     pub(super) page_size: usize,
     pub(super) form: Form,
-    /// Its number, as page 0 has it.
-    pub(super) id: u32,
+    /// Its number, as page 0 has it; none where that was never written.
+    pub(super) id: Option<u32>,
     /// Why its pages cannot be judged by their checksum alone.
     pub(super) special: Option<&'static str>,
     /// Pages that are none: the blocks of the doublewrite buffer.
@@ -74,11 +74,12 @@ impl Space {
             return Err(Unverified::at("read", path)(error));
         }
         let flags = Flags::of(word(&header, FLAGS));
-        let (page_size, form) = match (header == [0; HEADER], default) {
+        let unwritten = header == [0; HEADER];
+        let (page_size, form) = match (unwritten, default) {
             (true, Some(default)) => default,
             _ => (flags.page_size.or(default.map(|of| of.0)).unwrap_or(16384), flags.form),
         };
-        let id = word(&header, 34);
+        let id = (!unwritten).then(|| word(&header, page::SPACE));
         let path = path.to_owned();
         Ok(Some(Self { path, file, len, page_size, form, id, special: flags.special, left_out: Vec::new() }))
     }

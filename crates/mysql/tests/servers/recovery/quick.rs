@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use ebbtide_mysql::recovery::{LogEvidence, scan_pages};
+use ebbtide_load::{LoadError, Session};
+use ebbtide_mysql::recovery::{LogEvidence, check_pages, check_tables, scan_pages};
+use ebbtide_mysql::{Binary, Layout, Server};
 
-use super::value;
+use super::{execute, value};
 use crate::support::{Bench, PATIENCE, copy, count, fill, on_each_server, start};
 
 on_each_server! {
@@ -42,4 +44,71 @@ on_each_server! {
         assert_eq!(count(&server), 4900);
         server.kill().unwrap();
     }
+
+    fn a_server_that_is_killed_again_and_again_under_writes_raises_no_alarm(bench) {
+        let mut plan = bench.plan();
+        for (name, value) in [("log_bin", "ON"), ("flush_method", "O_DIRECT"), ("redo_capacity", "16MiB")] {
+            plan.settings.set(name, value).unwrap();
+        }
+        let mut server = start(&plan);
+        fill(&server, 5000);
+        execute(&server, &["CREATE INDEX k ON test.t (pad)"]);
+        for round in 0..4 {
+            let writers: Vec<_> = (0..3).map(|number| write_until_the_end(&server, number)).collect();
+            std::thread::sleep(Duration::from_millis(150 + 170 * round));
+            server.kill().unwrap();
+            for writer in writers {
+                writer.join().unwrap();
+            }
+            no_page_is_bad(&bench.binary, &plan.layout);
+            server = start(&plan.for_recovery(plan.layout.clone(), bench.path("q")));
+            let checks = check_tables(&mut server.session().unwrap(), "test").unwrap();
+            assert!(checks.iter().all(|check| check.ok), "{checks:?}");
+            let found = LogEvidence::read(&server.log_tail(usize::MAX));
+            assert!(found.recovered, "{found:#?}");
+            assert_eq!((&found.corruption, &found.crash, &found.doublewrite), (&vec![], &vec![], &vec![]));
+            server.stop(PATIENCE).unwrap();
+            no_page_is_bad(&bench.binary, &plan.layout);
+            server = start(&plan);
+        }
+        server.stop(PATIENCE).unwrap();
+    }
+}
+
+/// Both looks find nothing.
+fn no_page_is_bad(binary: &Binary, layout: &Layout) {
+    let (theirs, ours) = (check_pages(binary, layout).unwrap(), scan_pages(layout).unwrap());
+    assert_eq!((theirs.invalid, ours.invalid), (vec![], vec![]));
+}
+
+/// Changes rows, and has tables come and go, until the server is no more.
+fn write_until_the_end(server: &Server, number: u32) -> std::thread::JoinHandle<()> {
+    let mut session: Session = server.session().unwrap();
+    std::thread::spawn(move || {
+        for round in 0_u32.. {
+            let id = (round * 7919 + number * 1000) % 4900;
+            let mut statements = vec![
+                format!(
+                    "UPDATE test.t SET pad = REPEAT('{number}', {}) WHERE id BETWEEN {id} AND {id} + 20",
+                    round % 200
+                ),
+                format!("DELETE FROM test.t WHERE id = {id} + 50"),
+                format!("REPLACE INTO test.t VALUES ({id} + 50, 'again')"),
+            ];
+            if number == 0 && round % 4 == 0 {
+                statements.extend([
+                    "DROP TABLE IF EXISTS test.passing".to_owned(),
+                    "CREATE TABLE test.passing ENGINE=InnoDB AS SELECT * FROM test.t WHERE id < 500"
+                        .to_owned(),
+                ]);
+            }
+            for statement in statements {
+                match session.execute(&statement) {
+                    // A deadlock, or a lock that was waited for too long.
+                    Ok(_) | Err(LoadError::Server { .. }) => {}
+                    Err(_) => return,
+                }
+            }
+        }
+    })
 }
