@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use crate::crash::CrashArgs;
 use crate::load::LoadCommand;
 use crate::run::RunArgs;
 use crate::serve::ServeArgs;
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Load(LoadCommand),
     /// The lab: a real server on emulated volumes, measured arm by arm, with a report
     Run(Box<RunArgs>),
+    /// The crash lab: cut a real server's power, let it recover, and count what was lost
+    Crash(Box<CrashArgs>),
     /// Run a volume alone, in virtual time
     Simulate(simulate::Args),
 }

@@ -3,6 +3,7 @@
 
 mod cli;
 mod control;
+mod crash;
 mod exit;
 mod home;
 mod load;
@@ -45,6 +46,7 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Serve(args) => serve::run(args, &Place::of(cli)?.made()?, cli.json),
         Command::Load(command) => load::run(command, cli.json),
         Command::Run(args) => run::run(args, &Place::of(cli)?, cli.json),
+        Command::Crash(args) => crash::run(args, &Place::of(cli)?, cli.json),
         Command::Simulate(args) => {
             // Without a place for a home there are no overrides to read.
             let home = Place::of(cli).map_or(Ok(None), |place| place.existing())?;

@@ -5,8 +5,8 @@
 
 mod again;
 mod args;
-mod status;
-mod text;
+pub(crate) mod status;
+pub(crate) mod text;
 
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
@@ -136,7 +136,7 @@ fn write_report(out: &Path, record: &Run, summary: &Summary) -> anyhow::Result<P
 }
 
 /// The file of an experiment: a shipped one's, or the user's own.
-fn text_of(name: &str) -> anyhow::Result<String> {
+pub(crate) fn text_of(name: &str) -> anyhow::Result<String> {
     if let Some(shipped) = experiment::shipped().iter().find(|shipped| shipped.name == name) {
         return Ok(shipped.text.to_owned());
     }
@@ -145,14 +145,14 @@ fn text_of(name: &str) -> anyhow::Result<String> {
 }
 
 fn list(json: bool) -> anyhow::Result<Exit> {
-    let shipped = experiment::shipped();
+    let shipped: Vec<_> = experiment::shipped().iter().filter(|one| !one.crash).collect();
     if json {
         let all = shipped
             .iter()
             .map(|one| json!({ "name": one.name, "title": one.title, "question": one.question }));
         print_json(&all.collect());
     } else {
-        line(&text::list(shipped));
+        line(&text::list(shipped, "run"));
     }
     Ok(Exit::Clean)
 }
@@ -209,16 +209,8 @@ fn prepared(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
 
 /// What the command line changes in the experiment.
 fn changes(args: &RunArgs) -> anyhow::Result<Overrides> {
-    let pair = |text: &String| {
-        text.split_once('=')
-            .map(|(path, value)| (path.trim().to_owned(), value.trim().to_owned()))
-            .ok_or_else(|| {
-                Refusal::usage(format!("--set {text}: a path and a value are needed"))
-                    .hint("write it like --set tuned.io_capacity=2000")
-            })
-    };
     Ok(Overrides {
-        set: args.set.iter().map(pair).collect::<Result<_, _>>()?,
+        set: pairs(&args.set)?,
         quick: args.quick,
         volume: args.volume.clone(),
         seed: args.seed,
@@ -226,6 +218,20 @@ fn changes(args: &RunArgs) -> anyhow::Result<Overrides> {
         measure_s: args.measure.map(whole_seconds).transpose()?,
         arms: args.arms.clone(),
     })
+}
+
+/// Each `PATH=VALUE` of `--set`.
+pub(crate) fn pairs(set: &[String]) -> anyhow::Result<Vec<(String, String)>> {
+    let pair = |text: &String| {
+        text.split_once('=')
+            .map(|(path, value)| (path.trim().to_owned(), value.trim().to_owned()))
+            .ok_or_else(|| {
+                Refusal::usage(format!("--set {text}: a path and a value are needed"))
+                    .hint("write it like --set tuned.io_capacity=2000")
+                    .into()
+            })
+    };
+    set.iter().map(pair).collect()
 }
 
 fn whole_seconds(time: Duration) -> anyhow::Result<u32> {
@@ -237,7 +243,7 @@ fn whole_seconds(time: Duration) -> anyhow::Result<u32> {
 }
 
 /// The built-in catalogue with the home's overrides, where it has any, and the text of these.
-fn catalog(place: &Place) -> anyhow::Result<(Catalog, Option<String>)> {
+pub(crate) fn catalog(place: &Place) -> anyhow::Result<(Catalog, Option<String>)> {
     let file = place.existing()?.map(|home| home.overrides_file()).filter(|file| file.exists());
     let Some(file) = file else { return Ok((Catalog::builtin(), None)) };
     let name = file.display().to_string();
@@ -248,7 +254,7 @@ fn catalog(place: &Place) -> anyhow::Result<(Catalog, Option<String>)> {
 }
 
 /// `NAME-20261120-104530` in the present directory.
-fn directory_for(experiment: &Experiment) -> PathBuf {
+pub(crate) fn directory_for(experiment: &Experiment) -> PathBuf {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
     PathBuf::from(format!("{}-{now}", experiment.name))
 }
@@ -273,7 +279,7 @@ fn command(name: &str, args: &RunArgs, place: &Place, seed: u64) -> String {
 }
 
 /// A word for a shell.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -282,7 +288,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// The signals that end a run in order. What a second one leaves, the next run clears.
-fn signals() -> impl Iterator<Item = c_int> {
+pub(crate) fn signals() -> impl Iterator<Item = c_int> {
     [SIGINT, SIGTERM].into_iter().chain((!hangup_is_ignored()).then_some(SIGHUP))
 }
 
@@ -294,7 +300,7 @@ fn hangup_is_ignored() -> bool {
     mask & (1 << (SIGHUP - 1)) != 0
 }
 
-fn refuse_experiment(error: ExperimentError) -> anyhow::Error {
+pub(crate) fn refuse_experiment(error: ExperimentError) -> anyhow::Error {
     let unreadable = matches!(error, ExperimentError::Unreadable { .. });
     let refusal = Refusal::usage(error.to_string());
     let refusal = match &error {
@@ -305,17 +311,17 @@ fn refuse_experiment(error: ExperimentError) -> anyhow::Error {
     if unreadable { anyhow::Error::new(error).context(refusal) } else { refusal.into() }
 }
 
-fn refuse_server(error: ServerError) -> anyhow::Error {
+pub(crate) fn refuse_server(error: ServerError) -> anyhow::Error {
     let (environment, hint) = (error.is_environment(), error.hint().map(str::to_owned));
     refuse(error, environment, hint)
 }
 
-fn refuse_results(error: ResultsError) -> anyhow::Error {
+pub(crate) fn refuse_results(error: ResultsError) -> anyhow::Error {
     let (environment, hint) = (error.is_environment(), error.hint().map(str::to_owned));
     refuse(error, environment, hint)
 }
 
-fn refuse_run(error: RunError) -> anyhow::Error {
+pub(crate) fn refuse_run(error: RunError) -> anyhow::Error {
     let (environment, hint) = (error.is_environment(), error.hint());
     refuse(error, environment, hint)
 }

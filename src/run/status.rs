@@ -130,7 +130,7 @@ pub(super) fn latency(us: f64) -> String {
 }
 
 /// A span for people who wait: seconds below two minutes.
-pub(super) fn span(seconds: f64) -> String {
+pub(crate) fn span(seconds: f64) -> String {
     if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", (seconds / 60.0).ceil()) }
 }
 

@@ -14,7 +14,7 @@ use super::status::{latency, span};
 use crate::text::{Table, size, timestamp};
 
 /// The shipped experiments.
-pub(super) fn list(shipped: &[Shipped]) -> String {
+pub(crate) fn list<'a>(shipped: impl IntoIterator<Item = &'a Shipped>, command: &str) -> String {
     let mut text = String::new();
     for one in shipped {
         let _ = writeln!(
@@ -25,7 +25,11 @@ pub(super) fn list(shipped: &[Shipped]) -> String {
             one.question.trim().replace('\n', "\n    ")
         );
     }
-    text + "Run one with 'ebbtide run NAME', or NAME --quick; 'ebbtide run NAME --show' prints its file."
+    let _ = write!(
+        text,
+        "Run one with 'ebbtide {command} NAME', or NAME --quick; 'ebbtide {command} NAME --show' prints its file."
+    );
+    text
 }
 
 /// What runs, before it does.

@@ -5,6 +5,10 @@
 //! a [`record::Run`]: what was measured, from which verdicts, comparisons and the report are made.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+#[path = "../../../tests/support/browser.rs"]
+mod browser;
+pub mod crash;
 pub mod experiment;
 pub mod page;
 pub mod record;

@@ -60,7 +60,9 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    pub(crate) const fn new(major: u32, minor: u32, patch: u32) -> Self {
+    /// A version.
+    #[must_use]
+    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self { major, minor, patch }
     }
 

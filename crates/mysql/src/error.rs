@@ -55,6 +55,8 @@ pub enum ServerError {
     DidNotStart {
         /// How it ended, or how long it was waited for.
         how: String,
+        /// Whether it ended by itself; otherwise it was given up.
+        ended: bool,
         /// Why, where its log says so.
         cause: Option<Cause>,
         /// Its error lines and the end of its log.

@@ -161,7 +161,12 @@ impl Launched {
         if !words.is_empty() {
             return ServerError::SettingRefused { words };
         }
-        ServerError::DidNotStart { how, cause: self.cause(), log: self.log.evidence() }
+        ServerError::DidNotStart {
+            ended: self.status().is_some(),
+            how,
+            cause: self.cause(),
+            log: self.log.evidence(),
+        }
     }
 }
 

@@ -38,6 +38,8 @@ pub enum Block {
     Verdicts(Vec<Verdict>),
     /// What the reader should know first, one sentence each.
     Findings(Vec<String>),
+    /// A heading inside of a section.
+    Heading(String),
     /// A paragraph.
     Text(String),
     /// Labels and values, in two columns.
@@ -48,6 +50,8 @@ pub enum Block {
     Estimates(Estimates),
     /// Charts over one common axis.
     Plots(Plots),
+    /// Versions of something in its parts, such as a page in its atomic units.
+    Bands(Bands),
     /// A text to copy, such as a command.
     Listing(Listing),
     /// Remarks.
@@ -115,6 +119,8 @@ pub struct Table {
     pub sortable: bool,
     /// Whether cells hold texts to be read, which wrap and stand to the left.
     pub prose: bool,
+    /// Whether these texts are words, and not something to be typed like settings.
+    pub words: bool,
 }
 
 /// A cell of a table.
@@ -132,6 +138,9 @@ pub struct Cell {
     /// A small line without an axis, drawn instead of the text.
     #[serde(serialize_with = "number::rounded_options", skip_serializing_if = "Vec::is_empty")]
     pub spark: Vec<Option<f64>>,
+    /// A share of 0 to 1, drawn as a bar under the text.
+    #[serde(serialize_with = "number::rounded_option", skip_serializing_if = "Option::is_none")]
+    pub bar: Option<f64>,
     /// How it is to be taken.
     pub tone: Tone,
 }
@@ -217,6 +226,34 @@ fn pair<S: Serializer>(pair: &Option<(f64, f64)>, to: S) -> Result<S::Ok, S::Err
     list.serialize_element(&number::Rounded(low))?;
     list.serialize_element(&number::Rounded(high))?;
     list.end()
+}
+
+/// Versions of something in its parts, one under the other, drawn as bands.
+#[derive(Debug, Clone, Serialize)]
+pub struct Bands {
+    /// What they are versions of.
+    pub title: String,
+    /// What a filled part is, such as `new`.
+    pub filled_label: String,
+    /// What an empty part is, such as `old`.
+    pub empty_label: String,
+    /// The versions.
+    pub rows: Vec<Band>,
+}
+
+/// One version of something in its parts.
+#[derive(Debug, Clone, Serialize)]
+pub struct Band {
+    /// Which version it is.
+    pub label: String,
+    /// What its beginning says.
+    pub start: String,
+    /// What its end says.
+    pub end: String,
+    /// Its parts in their order: whether each is filled.
+    pub parts: Vec<bool>,
+    /// How it is to be taken.
+    pub tone: Tone,
 }
 
 /// A text to copy.

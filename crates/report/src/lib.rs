@@ -11,7 +11,9 @@ mod number;
 mod page;
 mod plot;
 
-pub use block::{Block, Cell, Estimate, Estimates, Fact, Fold, Listing, Note, Section, Table, Tone, Verdict};
+pub use block::{
+    Band, Bands, Block, Cell, Estimate, Estimates, Fact, Fold, Listing, Note, Section, Table, Tone, Verdict,
+};
 pub use plot::{Axis, Chart, Format, Group, Layer, Line, Mark, Plots, Scale, Series, Width};
 
 use serde::Serialize;

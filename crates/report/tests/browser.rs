@@ -7,8 +7,8 @@ mod browser;
 
 use browser::browse;
 use ebbtide_report::{
-    Axis, Block, Cell, Chart, Estimate, Estimates, Fact, Fold, Format, Group, Layer, Line, Listing, Mark,
-    Note, Plots, Report, Scale, Section, Series, Table, Tone, Verdict, Width,
+    Axis, Band, Bands, Block, Cell, Chart, Estimate, Estimates, Fact, Fold, Format, Group, Layer, Line,
+    Listing, Mark, Note, Plots, Report, Scale, Section, Series, Table, Tone, Verdict, Width,
 };
 
 fn plots(axis: Axis, scale: Scale) -> Plots {
@@ -69,6 +69,7 @@ fn estimates(mid: Option<f64>, interval: Option<(f64, f64)>) -> Estimates {
 }
 
 fn blocks() -> Vec<Block> {
+    let barred = Cell { bar: Some(0.25), ..Cell::from("a share") };
     let cell = Cell { spark: vec![Some(1.0), None, Some(3.0)], ..Cell::default() };
     let verdict = Verdict {
         figure: "12x".into(),
@@ -80,14 +81,16 @@ fn blocks() -> Vec<Block> {
     vec![
         Block::Verdicts(vec![verdict]),
         Block::Findings(vec!["a finding".into()]),
+        Block::Heading("a heading".into()),
         Block::Text("a paragraph".into()),
         Block::Facts(vec![Fact::new("a label", "a value")]),
         Block::Table(Table {
             caption: "a caption".into(),
-            columns: vec!["Name".into(), "Shape".into()],
-            rows: vec![vec![Cell { group: Some(0), ..Cell::from("a name") }, cell]],
+            columns: vec!["Name".into(), "Share".into(), "Shape".into()],
+            rows: vec![vec![Cell { group: Some(0), ..Cell::from("a name") }, barred, cell]],
             sortable: true,
             prose: false,
+            words: false,
         }),
         Block::Estimates(estimates(Some(12.0), Some((0.1, 1e9)))),
         Block::Estimates(estimates(None, None)),
@@ -95,6 +98,18 @@ fn blocks() -> Vec<Block> {
         Block::Notes(vec![Note::plain("a note"), Note::caution("a warning")]),
         Block::Plots(plots(Axis::Time, Scale::Linear)),
         Block::Plots(plots(Axis::Percentile, Scale::Log)),
+        Block::Bands(Bands {
+            title: "a torn page".into(),
+            filled_label: "written".into(),
+            empty_label: "left".into(),
+            rows: vec![Band {
+                label: "a version".into(),
+                start: "a head".into(),
+                end: "a tail".into(),
+                parts: vec![true, false],
+                tone: Tone::Bad,
+            }],
+        }),
         Block::Fold(Fold { summary: "a fold".into(), blocks: vec![Block::Text("inside".into())] }),
     ]
 }
@@ -117,6 +132,7 @@ fn every_kind_of_block_is_drawn_without_a_complaint() {
         "a headline",
         "a detail",
         "a finding",
+        "<h3>a heading</h3>",
         "a paragraph",
         "a value",
         "a caption",
@@ -128,9 +144,15 @@ fn every_kind_of_block_is_drawn_without_a_complaint() {
         "a fold",
         "inside",
         "a lead",
+        "a torn page",
+        "a version",
+        "a head",
+        "a tail",
+        r#"aria-label="written, left""#,
     ] {
         assert!(dom.contains(text), "'{text}' is missing");
     }
+    assert_eq!(dom.matches(r#"class="bar""#).count(), 1, "a bar for the share");
     assert_eq!(dom.matches("<canvas").count(), 2, "a canvas for every chart");
     assert!(dom.contains("every trial"), "the choice of layers");
     let main = dom.split_once("<main").unwrap().1.split_once("</main>").unwrap().0;

@@ -257,8 +257,12 @@ pub fn leave_out(experiment: &mut Experiment, against: impl Fn(&Arm) -> Option<S
 #[must_use]
 pub fn prepare_key(experiment: &Experiment, arm: &Arm, binary: &Binary) -> String {
     let DataPlan { tables, rows, aged } = experiment.data;
+    let tables_of = match arm.crash {
+        Some(_) => format!(" tables-of=invariants-{:08x}", ebbtide_load::invariant::Schema::form()),
+        None => String::new(),
+    };
     format!(
-        "layout=1 server={:?}-{} tables={tables} rows={rows} aged={aged} seed={DATA_SEED} fs={} init={}",
+        "layout=1 server={:?}-{} tables={tables} rows={rows} aged={aged} seed={DATA_SEED} fs={} init={}{tables_of}",
         binary.flavour,
         binary.version,
         arm.instance.fs,

@@ -122,6 +122,7 @@ fn arm(file: &File, choice: &Choice, name: &str, plan: ArmPlan) -> Arm {
         instance: plan.instance,
         load: plan.load,
         batch: plan.batch,
+        crash: plan.crash,
         optional: file.axes.iter().zip(choice).any(|(axis, &option)| axis.options[option].optional),
     }
 }
@@ -169,8 +170,8 @@ fn known_arms<'a>(file: &'a File, names: &'a [String]) -> Vec<&'a str> {
 /// Two arms that would run the same tell nothing, unless that is what is asked.
 fn refuse_equal(arms: &[(Choice, Arm)]) -> Result<(), ExperimentError> {
     let same = |a: &Arm, b: &Arm| {
-        (&a.volumes, &a.settings, &a.instance, &a.load, &a.batch)
-            == (&b.volumes, &b.settings, &b.instance, &b.load, &b.batch)
+        (&a.volumes, &a.settings, &a.instance, &a.load, &a.batch, &a.crash)
+            == (&b.volumes, &b.settings, &b.instance, &b.load, &b.batch, &b.crash)
     };
     for (at, (_, arm)) in arms.iter().enumerate() {
         if let Some((_, twin)) = arms[..at].iter().find(|(_, earlier)| same(earlier, arm)) {

@@ -7,7 +7,7 @@ use super::tree::{Node, Place, Table, Value};
 use super::{ExperimentError, sets};
 
 /// The keys of a file.
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "title",
     "question",
     "source",
@@ -22,6 +22,7 @@ const KEYS: [&str; 16] = [
     "trial",
     "warmup",
     "batch",
+    "crash",
     "arms",
     "axes",
 ];

@@ -6,6 +6,8 @@ use ebbtide_load::{Arrival, Distribution, Mix, Workload};
 use ebbtide_mysql::Settings;
 use serde::{Deserialize, Serialize};
 
+use super::CrashPlan;
+
 /// A whole experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
@@ -119,6 +121,9 @@ pub struct Arm {
     pub load: LoadPlan,
     /// A batch job beside the load.
     pub batch: Option<Batch>,
+    /// How its power is cut; none where it is measured instead.
+    #[serde(default)]
+    pub crash: Option<CrashPlan>,
     /// Whether it is left out on a server that lacks one of its settings; otherwise that is an error.
     #[serde(default)]
     pub optional: bool,

@@ -6,15 +6,20 @@ use ebbtide_load::{Arrival, Distribution, Mix, RunOptions, Workload};
 use ebbtide_mysql::Settings;
 use ebbtide_volume::{MIB, TIB};
 
+use super::crash::{End, Fault, Moment};
 use super::error::closest;
 use super::section::{ROLES, Section};
 use super::tree::{Table, Value};
-use super::{Batch, DataPlan, ExperimentError, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan};
+use super::{
+    Batch, CrashPlan, DataPlan, ExperimentError, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,
+};
 
 /// The shortest measurement, s: less has no steady part to speak of.
 pub(super) const SHORTEST_MEASURE_S: u32 = 10;
 const LONGEST_MEASURE_S: u32 = 24 * 3600;
 const LONGEST_WARMUP_S: u32 = 3600;
+/// Most power cuts of an arm: at one a second they take eleven days, and more is a slip.
+const MOST_CUTS: u32 = 1_000_000;
 /// The data volume where the file names none: gp3 as AWS gives it, large enough for most.
 const DEFAULT_VOLUME: &str = "gp3:size=100GiB";
 
@@ -26,6 +31,7 @@ pub(super) struct ArmPlan {
     pub(super) instance: InstancePlan,
     pub(super) load: LoadPlan,
     pub(super) batch: Option<Batch>,
+    pub(super) crash: Option<CrashPlan>,
 }
 
 pub(super) fn data(root: &Table) -> Result<DataPlan, ExperimentError> {
@@ -62,6 +68,7 @@ pub(super) fn arm(root: &Table, data: DataPlan, measure_s: u32) -> Result<ArmPla
         instance: instance(root)?,
         load: load(root)?,
         batch: batch(root, data, measure_s)?,
+        crash: crash(root)?,
     })
 }
 
@@ -240,4 +247,45 @@ fn batch(root: &Table, data: DataPlan, measure_s: u32) -> Result<Option<Batch>, 
     }
     let sql = sql.replace("{rows}", &data.rows.to_string());
     Ok(Some(Batch { start_s, end_s, connections, sql }))
+}
+
+fn crash(root: &Table) -> Result<Option<CrashPlan>, ExperimentError> {
+    let section = Section::of(root, "crash")?;
+    if !section.is_there() {
+        return Ok(None);
+    }
+    let default = CrashPlan::default();
+    let word = |key: &'static str, text: &str, names: String| {
+        let nearest = closest(text, names.split(", "));
+        section.wrong(
+            key,
+            format!("'{text}' is none of {names}{}", super::error::did_you_mean(nearest.as_deref())),
+        )
+    };
+    let end = match section.text("end")? {
+        None => default.end,
+        Some(text) => End::parse(text).ok_or_else(|| word("end", text, End::names()))?,
+    };
+    let fault = match section.text("fault")? {
+        None | Some(NONE) => None,
+        Some(text) => {
+            let names = || format!("{NONE}, {}", Fault::names());
+            Some(Fault::parse(text).ok_or_else(|| word("fault", text, names()))?)
+        }
+    };
+    let moments = match section.texts("moments")? {
+        None => default.moments,
+        Some(texts) if texts.is_empty() => return Err(section.wrong("moments", "name one at least")),
+        Some(texts) => {
+            let moment = |text| Moment::parse(text).ok_or_else(|| word("moments", text, Moment::names()));
+            texts.into_iter().map(moment).collect::<Result<_, _>>()?
+        }
+    };
+    Ok(Some(CrashPlan {
+        cuts: section.whole("cuts", default.cuts, 1..=MOST_CUTS)?,
+        end,
+        fault,
+        moments,
+        canary: None,
+    }))
 }

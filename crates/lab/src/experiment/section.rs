@@ -13,7 +13,7 @@ use super::{ExperimentError, Role};
 const LONGEST_S: u32 = 24 * 3600;
 
 /// The keys of a section, without the server's settings, which are a table of their own.
-pub(super) const SECTIONS: [(&str, &[&str]); 7] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 8] = [
     ("data", &["tables", "rows", "aged"]),
     ("instance", &["memory", "type", "fs", "divided_by", "rotational", "burst"]),
     ("volumes", &["data", "redo", "binlog", "undo", "tmp"]),
@@ -21,6 +21,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 7] = [
     ("trial", &["repeats", "measure"]),
     ("warmup", &["read_tables", "lead_in", "lead_in_speed", "settle"]),
     ("batch", &["sql", "start", "end", "connections"]),
+    ("crash", &["cuts", "end", "fault", "moments"]),
 ];
 
 const LOAD: &[&str] = &[
@@ -55,7 +56,7 @@ const ALSO: [(&str, &str, &str); 3] = [
 ];
 
 /// The sections in which arms may differ.
-pub(super) const OF_ARMS: [&str; 5] = ["settings", "volumes", "load", "instance", "batch"];
+pub(super) const OF_ARMS: [&str; 6] = ["settings", "volumes", "load", "instance", "batch", "crash"];
 
 /// The sections that all arms share.
 pub(super) const OF_ALL: [&str; 3] = ["data", "trial", "warmup"];
@@ -117,6 +118,23 @@ impl<'a> Section<'a> {
             None => Ok(None),
             Some(Value::Text(text)) => Ok(Some(text.trim())),
             Some(_) => Err(self.wrong(key, "it must be a text in quotes")),
+        }
+    }
+
+    /// A list of texts; one text is a list of one.
+    pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<&'a str>>, ExperimentError> {
+        let wrong = || self.wrong(key, "it must be a list of texts, like [\"random\", \"redo\"]");
+        match self.node(key).map(|node| &node.value) {
+            None => Ok(None),
+            Some(Value::Text(text)) => Ok(Some(vec![text.trim()])),
+            Some(Value::List(items)) => {
+                let texts = items.iter().map(|item| match &item.value {
+                    Value::Text(text) => Ok(text.trim()),
+                    _ => Err(wrong()),
+                });
+                texts.collect::<Result<_, _>>().map(Some)
+            }
+            Some(_) => Err(wrong()),
         }
     }
 

@@ -13,24 +13,36 @@ pub struct Shipped {
     pub title: String,
     /// What it asks.
     pub question: String,
+    /// Whether it is for the crash lab.
+    pub crash: bool,
     /// The file.
     pub text: &'static str,
 }
 
 /// The files, in the order in which they are listed.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 10] = [
     ("tuned-vs-default", include_str!("../../experiments/tuned-vs-default.toml")),
     ("volume-types", include_str!("../../experiments/volume-types.toml")),
     ("gp2-burst", include_str!("../../experiments/gp2-burst.toml")),
     ("flush-settings", include_str!("../../experiments/flush-settings.toml")),
     ("instance-cap", include_str!("../../experiments/instance-cap.toml")),
     ("same-twice", include_str!("../../experiments/same-twice.toml")),
+    ("durability-matrix", include_str!("../../experiments/durability-matrix.toml")),
+    ("optimized-writes", include_str!("../../experiments/optimized-writes.toml")),
+    ("ssd-cache", include_str!("../../experiments/ssd-cache.toml")),
+    ("migration", include_str!("../../experiments/migration.toml")),
 ];
 
 static SHIPPED: LazyLock<Vec<Shipped>> = LazyLock::new(|| {
     let read = |(name, text): (&'static str, &'static str)| {
         let file = File::parse(name, text).expect("shipped experiments are read by the tests of this crate");
-        Shipped { name, title: file.title, question: file.question, text }
+        Shipped {
+            name,
+            crash: file.base.get("crash").is_some(),
+            title: file.title,
+            question: file.question,
+            text,
+        }
     };
     FILES.map(read).to_vec()
 });

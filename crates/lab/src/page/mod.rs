@@ -5,11 +5,11 @@ mod latency;
 mod notes;
 mod panels;
 mod repeats;
-mod settings;
-mod setup;
+pub(crate) mod settings;
+pub(crate) mod setup;
 mod timeline;
 mod verdict;
-mod words;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod synthetic;
@@ -39,10 +39,10 @@ fn report(run: &Run, summary: &Summary) -> Report {
     sections.extend(repeats::section(&page));
     sections.extend(latency::section(&page));
     sections.extend(panels::sections(&page));
-    sections.push(settings::section(&page));
+    sections.push(settings::section(&page.named_arms(), &run.server));
     sections.push(setup::section(&page));
     sections.push(notes::section(&page));
-    sections.push(setup::again(&page));
+    sections.push(setup::again(&run.command, setup::EVERY_SECOND));
     Report {
         title: run.experiment.title.clone(),
         subtitle: words::line(&run.experiment.question),
@@ -108,6 +108,11 @@ impl<'a> Page<'a> {
         self.arms.iter().map(group).collect()
     }
 
+    /// The arms, each with the name that the page has for it.
+    fn named_arms(&self) -> Vec<(&str, &'a Arm)> {
+        self.arms.iter().map(|view| (view.name.as_str(), view.arm)).collect()
+    }
+
     /// The name of an arm, by its place in the experiment.
     fn name(&self, arm: usize) -> &str {
         self.arms.get(arm).map_or("", |view| view.name.as_str())
@@ -133,7 +138,7 @@ impl<'a> ArmView<'a> {
 }
 
 /// The arms by the options in which they differ; none where these do not tell all of them apart.
-fn short_names(arms: &[Arm]) -> Option<Vec<String>> {
+pub(crate) fn short_names(arms: &[Arm]) -> Option<Vec<String>> {
     let differs = |axis: &str| {
         let option =
             |arm: &Arm| arm.options.iter().find(|(name, _)| name == axis).map(|(_, option)| option.clone());
@@ -171,13 +176,13 @@ fn prominence(run: &Run, summary: &Summary) -> Vec<usize> {
 }
 
 /// Facts from pairs, without the ones that have nothing to say.
-fn facts(pairs: Vec<(&str, String)>) -> Block {
+pub(crate) fn facts(pairs: Vec<(&str, String)>) -> Block {
     let told = pairs.into_iter().filter(|(_, value)| !value.is_empty());
     Block::Facts(told.map(|(label, value)| Fact::new(label, value)).collect())
 }
 
 /// The values of every arm where they differ, by what they are; one text where all arms agree.
-fn agreed<'a>(values: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, Vec<&'a str>)> {
+pub(crate) fn agreed<'a>(values: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, Vec<&'a str>)> {
     let mut arms_by_value: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (arm, value) in values {
         arms_by_value.entry(value).or_default().push(arm);

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ebbtide_load::Arrival;
 use ebbtide_report::{Block, Cell, Fold, Listing, Section, Table};
 
-use super::{Page, words};
-use crate::experiment::{Arm, LoadPlan};
+use super::words;
+use crate::experiment::{Arm, Fault, LoadPlan};
+use crate::record::ServerFacts;
 
 /// More arms than this are told one under the other, each by what sets it apart from the first.
 const COLUMNS: usize = 4;
@@ -37,9 +38,10 @@ type Properties = BTreeMap<String, String>;
 /// What stands where an arm does not set an option.
 const UNSET: &str = "server's default";
 
-pub(super) fn section(page: &Page) -> Section {
+/// How these arms differ, each with the name that its page has for it.
+pub(crate) fn section(arms: &[(&str, &Arm)], server: &ServerFacts) -> Section {
     let arms: Vec<(&str, Properties)> =
-        page.arms.iter().map(|view| (view.name.as_str(), properties(page, view.arm))).collect();
+        arms.iter().map(|(name, arm)| (*name, properties(server, arm))).collect();
     let names = differing(&arms);
     let mut blocks = Vec::new();
     if names.is_empty() {
@@ -49,13 +51,13 @@ pub(super) fn section(page: &Page) -> Section {
     } else {
         blocks.push(Block::Table(one_by_one(&arms, &names)));
     }
-    blocks.extend(options(page));
+    blocks.extend(options(server));
     Section::new("What differs between the arms", blocks)
         .lead("Everything else is the same. Server options are written as the server was given them.")
 }
 
 /// Everything about an arm that another may have otherwise.
-fn properties(page: &Page, arm: &Arm) -> Properties {
+fn properties(server: &ServerFacts, arm: &Arm) -> Properties {
     let mut all = Properties::new();
     for (role, spec) in &arm.volumes {
         all.insert(format!("volume: {}", words::role(*role)), spec.clone());
@@ -76,7 +78,11 @@ fn properties(page: &Page, arm: &Arm) -> Properties {
     if let Some(batch) = &arm.batch {
         all.insert("load: batch job".into(), batch.sql.clone());
     }
-    match page.run.server.options.get(&arm.name) {
+    if let Some(crash) = &arm.crash {
+        all.insert("crash: what ends".into(), crash.end.name().to_owned());
+        all.insert("crash: fault".into(), crash.fault.map_or("none", Fault::name).to_owned());
+    }
+    match server.options.get(&arm.name) {
         Some(lines) => all.extend(lines.iter().filter_map(|line| option(line))),
         None => all.extend(arm.settings.iter().map(|(name, value)| (name.to_owned(), value.to_owned()))),
     }
@@ -92,7 +98,7 @@ fn option(line: &str) -> Option<(String, String)> {
         .then(|| (name, value.trim().to_owned()))
 }
 
-pub(super) fn workload(load: &LoadPlan) -> String {
+pub(crate) fn workload(load: &LoadPlan) -> String {
     let usual = ebbtide_load::Mix::default();
     let mix = &load.mix;
     let name = load.workload.name().to_owned();
@@ -123,7 +129,7 @@ pub(super) fn workload(load: &LoadPlan) -> String {
     format!("{name}, {}", parts.join(", "))
 }
 
-pub(super) fn arrival(arrival: Arrival) -> String {
+pub(crate) fn arrival(arrival: Arrival) -> String {
     match arrival {
         Arrival::Closed => "closed loop: each connection waits for its answer".into(),
         Arrival::Fixed { per_second } => format!("open loop: {} a second, evenly", words::short(per_second)),
@@ -193,11 +199,11 @@ fn one_by_one(arms: &[(&str, Properties)], names: &[String]) -> Table {
 }
 
 /// Every arm's options in full, in a fold; none where no server was started.
-fn options(page: &Page) -> Option<Block> {
+fn options(server: &ServerFacts) -> Option<Block> {
     let listing = |(arm, lines): (&String, &Vec<String>)| {
         Block::Listing(Listing { label: arm.clone(), text: lines.join("\n") })
     };
-    let blocks: Vec<Block> = page.run.server.options.iter().map(listing).collect();
+    let blocks: Vec<Block> = server.options.iter().map(listing).collect();
     (!blocks.is_empty())
         .then(|| Block::Fold(Fold { summary: "All options of every arm's server".into(), blocks }))
 }

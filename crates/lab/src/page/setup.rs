@@ -3,20 +3,19 @@
 use ebbtide_report::{Block, Fold, Listing, Section};
 
 use super::{Page, agreed, facts, settings, words};
-use crate::experiment::{Arm, Batch};
+use crate::experiment::{Arm, Batch, Experiment};
+use crate::record::{HostFacts, ServerFacts};
 use crate::summary::Noise;
 
 pub(super) fn section(page: &Page) -> Section {
-    let mut blocks = vec![facts(experiment(page)), facts(machine(page))];
-    if !page.run.host.calibration.is_empty() {
-        let pairs = page.run.host.calibration.iter().map(|(label, value)| (label.as_str(), value.clone()));
-        blocks.push(Block::Text("What this machine's disk carries through an emulated volume:".into()));
-        blocks.push(facts(pairs.collect()));
-    }
+    let run = page.run;
+    let mut blocks =
+        vec![facts(experiment(page)), facts(machine(&run.host, &run.server, &run.ebbtide, run.started_ns))];
+    blocks.extend(calibration(&run.host));
     blocks.push(Block::Text("How much equal things differed in this run:".into()));
     blocks.push(facts(noise(&page.summary.noise)));
     blocks.extend(overrides(page));
-    blocks.extend(spelt_out(page));
+    blocks.extend(spelt_out(&page.run.experiment));
     Section::new("How it was measured", blocks)
 }
 
@@ -74,7 +73,8 @@ fn common(page: &Page, of: impl Fn(&Arm) -> String) -> String {
     }
 }
 
-fn instance(arm: &Arm) -> String {
+/// The machine that an arm's server runs on.
+pub(crate) fn instance(arm: &Arm) -> String {
     let plan = &arm.instance;
     let share = if plan.divided_by > 1 { format!("1/{} of ", plan.divided_by) } else { String::new() };
     let kind = plan.kind.as_ref().map_or(String::new(), |kind| format!("{share}an EC2 {kind}, "));
@@ -130,12 +130,27 @@ fn warmup(page: &Page) -> String {
     words::list(&steps)
 }
 
-fn machine(page: &Page) -> Vec<(&'static str, String)> {
-    let (host, server) = (&page.run.host, &page.run.server);
+/// What this machine's disk carries; nothing where that was not measured.
+pub(crate) fn calibration(host: &HostFacts) -> Vec<Block> {
+    if host.calibration.is_empty() {
+        return Vec::new();
+    }
+    let pairs = host.calibration.iter().map(|(label, value)| (label.as_str(), value.clone()));
+    let text = "What this machine's disk carries through an emulated volume:";
+    vec![Block::Text(text.into()), facts(pairs.collect())]
+}
+
+/// Server and machine; `started_ns` since 1970.
+pub(crate) fn machine(
+    host: &HostFacts,
+    server: &ServerFacts,
+    ebbtide: &str,
+    started_ns: u64,
+) -> Vec<(&'static str, String)> {
     vec![
         ("Server", server.version.clone()),
         ("Its program", server.path.clone()),
-        ("Ebbtide", page.run.ebbtide.clone()),
+        ("Ebbtide", ebbtide.to_owned()),
         (
             "Machine",
             format!(
@@ -146,7 +161,7 @@ fn machine(page: &Page) -> Vec<(&'static str, String)> {
             ),
         ),
         ("Kernel", host.kernel.clone()),
-        ("Begun", words::moment(page.run.started_ns)),
+        ("Begun", words::moment(started_ns)),
     ]
 }
 
@@ -183,9 +198,9 @@ fn noise(noise: &Noise) -> Vec<(&'static str, String)> {
 }
 
 /// The experiment with every default filled in.
-fn spelt_out(page: &Page) -> Option<Block> {
-    let text = toml::to_string_pretty(&page.run.experiment)
-        .or_else(|_| serde_json::to_string_pretty(&page.run.experiment).map_err(|_| ()))
+pub(crate) fn spelt_out(experiment: &Experiment) -> Option<Block> {
+    let text = toml::to_string_pretty(experiment)
+        .or_else(|_| serde_json::to_string_pretty(experiment).map_err(|_| ()))
         .ok()?;
     let listing = Listing { label: String::new(), text };
     Some(Block::Fold(Fold {
@@ -193,6 +208,10 @@ fn spelt_out(page: &Page) -> Option<Block> {
         blocks: vec![Block::Listing(listing)],
     }))
 }
+
+/// Where a run's figures are.
+pub(super) const EVERY_SECOND: &str = "All figures of this page, second by second: results.sqlite and results.json \
+                                       in the directory of this file.";
 
 /// What the user's own file changed in the catalogue.
 fn overrides(page: &Page) -> Option<Block> {
@@ -204,9 +223,7 @@ fn overrides(page: &Page) -> Option<Block> {
 }
 
 /// The command, and where the figures are.
-pub(super) fn again(page: &Page) -> Section {
-    let command = Listing { label: String::new(), text: page.run.command.clone() };
-    let data = "All figures of this page, second by second: results.sqlite and results.json in the directory of \
-                this file.";
+pub(crate) fn again(command: &str, data: &str) -> Section {
+    let command = Listing { label: String::new(), text: command.to_owned() };
     Section::new("Run it again", vec![Block::Listing(command), Block::Text(data.into())])
 }

@@ -186,6 +186,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
             mix: Mix::default(),
         },
         batch: None,
+        crash: None,
         optional: false,
     };
     // The place of an arm in the file makes its settings its own.

@@ -1,17 +1,13 @@
 //! The whole page on synthetic runs. With `EBBTIDE_PAGES` set to a directory the pages are left there,
 //! to be looked at.
 
-#[path = "../../../../tests/support/browser.rs"]
-mod browser;
-
 use std::path::Path;
 
 use ebbtide_report::Block;
 
-use browser::browse;
-
 use super::synthetic::{self, Shape};
 use super::{synthetic_summary, *};
+use crate::browser::browse;
 use crate::record::BatchUse;
 use crate::summary::{Bottleneck, Limiter, Note, Verdict, repetition, summarize};
 

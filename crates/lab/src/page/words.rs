@@ -5,7 +5,7 @@ use crate::stats::Interval;
 use crate::summary::{Bottleneck, Cause, Limiter};
 
 /// A whole number with commas: `1,999`.
-pub(super) fn whole(value: f64) -> String {
+pub(crate) fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::from(if value <= -0.5 { "\u{2212}" } else { "" });
     for (position, digit) in digits.chars().enumerate() {
@@ -18,7 +18,7 @@ pub(super) fn whole(value: f64) -> String {
 }
 
 /// Three significant digits where they are needed: `1,234`, `56.7`, `0.089`.
-pub(super) fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => whole(value),
         size if size >= 9.995 => format!("{value:.1}"),
@@ -30,7 +30,7 @@ pub(super) fn short(value: f64) -> String {
 }
 
 /// A time given in microseconds, in the unit that suits it; a dash for none at all.
-pub(super) fn latency(us: f64) -> String {
+pub(crate) fn latency(us: f64) -> String {
     if us <= 0.0 {
         return "\u{2013}".into();
     }
@@ -39,7 +39,7 @@ pub(super) fn latency(us: f64) -> String {
 }
 
 /// A share of 0 to 1 as a percentage.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
     match value.abs() {
         size if size >= 9.95 || size == 0.0 => format!("{value:.0}%"),
@@ -49,7 +49,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Bytes in the unit that suits them.
-pub(super) fn bytes(bytes: f64) -> String {
+pub(crate) fn bytes(bytes: f64) -> String {
     let units =
         [(1_099_511_627_776.0, "TiB"), (1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB")];
     for (size, unit) in units {
@@ -69,7 +69,7 @@ fn trimmed(value: f64) -> String {
 const TIMES: f64 = 2.0;
 
 /// A ratio as a figure: `12.6x`, `+4.2%`, `-37%`, with the signs of print.
-pub(super) fn change(ratio: f64) -> String {
+pub(crate) fn change(ratio: f64) -> String {
     if ratio >= TIMES {
         return format!("{}\u{d7}", times(ratio));
     }
@@ -79,12 +79,12 @@ pub(super) fn change(ratio: f64) -> String {
 }
 
 /// A ratio from 2 on, without its sign: `12.6`.
-pub(super) fn times(ratio: f64) -> String {
+pub(crate) fn times(ratio: f64) -> String {
     if ratio >= 99.5 { whole(ratio) } else { format!("{ratio:.1}") }
 }
 
 /// Both ends of a ratio's interval in the words of [`change`]: `11.9 to 13.4 times`, `-3% to +5%`.
-pub(super) fn change_interval(interval: &Interval) -> String {
+pub(crate) fn change_interval(interval: &Interval) -> String {
     if interval.low >= TIMES {
         return format!("{} to {} times", times(interval.low), times(interval.high));
     }
@@ -92,12 +92,12 @@ pub(super) fn change_interval(interval: &Interval) -> String {
 }
 
 /// A text of several lines as one.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A list in a sentence: `a, b and c`.
-pub(super) fn list(parts: &[String]) -> String {
+pub(crate) fn list(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
         [only] => only.clone(),
@@ -106,12 +106,12 @@ pub(super) fn list(parts: &[String]) -> String {
 }
 
 /// `1 trial`, `2 trials`.
-pub(super) fn count(number: usize, what: &str) -> String {
+pub(crate) fn count(number: usize, what: &str) -> String {
     format!("{} {what}{}", whole(number as f64), if number == 1 { "" } else { "s" })
 }
 
 /// What a volume holds, in a word.
-pub(super) fn role(role: Role) -> &'static str {
+pub(crate) fn role(role: Role) -> &'static str {
     match role {
         Role::Data => "data",
         Role::Redo => "redo log",
@@ -122,7 +122,7 @@ pub(super) fn role(role: Role) -> &'static str {
 }
 
 /// What holds an arm back, to follow its name and a colon.
-pub(super) fn limiter(limiter: &Limiter) -> String {
+pub(crate) fn limiter(limiter: &Limiter) -> String {
     let volume = match limiter.volume {
         None | Some(Role::Data) => "the volume".to_owned(),
         Some(other) => format!("the volume of the {}", role(other)),
@@ -155,7 +155,7 @@ pub(super) fn limiter(limiter: &Limiter) -> String {
 }
 
 /// What holds an arm back, in a word or two for a table; none where nothing was found.
-pub(super) fn limiter_short(what: Bottleneck) -> &'static str {
+pub(crate) fn limiter_short(what: Bottleneck) -> &'static str {
     match what {
         Bottleneck::VolumeIops => "volume's IOPS",
         Bottleneck::VolumeThroughput => "volume's MiB/s",
@@ -171,7 +171,7 @@ pub(super) fn limiter_short(what: Bottleneck) -> &'static str {
 }
 
 /// Why conditions changed, as the label of a moment.
-pub(super) fn cause(cause: Cause) -> &'static str {
+pub(crate) fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::CreditsEnded => "burst credits gone",
         Cause::CreditsBack => "burst credits back",
@@ -183,14 +183,14 @@ pub(super) fn cause(cause: Cause) -> &'static str {
 }
 
 /// The day and the minute of a time in ns since 1970, in UTC.
-pub(super) fn moment(ns: u64) -> String {
+pub(crate) fn moment(ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(ns))
         .map(|time| time.strftime("%-d %B %Y, %H:%M UTC").to_string())
         .unwrap_or_default()
 }
 
 /// A stretch of time: `42 s`, `3 min 20 s`.
-pub(super) fn span(seconds: f64) -> String {
+pub(crate) fn span(seconds: f64) -> String {
     if seconds < 120.0 {
         return format!("{seconds:.0}\u{a0}s");
     }

@@ -3,18 +3,28 @@
 use serde_json::Value;
 
 use crate::experiment::{Experiment, TrialPlan};
-use crate::record::{Run, ServerFacts};
+use crate::record::{HostFacts, Run, ServerFacts};
 
 /// At most so many differences are named; the rest is counted.
 const NAMED: usize = 8;
 
+/// What makes a run that run: what is measured, with what and on what.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Identity<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) ebbtide: &'a str,
+    pub(crate) server: &'a ServerFacts,
+    pub(crate) host: &'a HostFacts,
+    pub(crate) overrides: Option<&'a str>,
+}
+
 /// What keeps `now` from going on with the results of `before`: its place and both values, in words. The
 /// command, the start and the host's load may differ; what is measured, with what and on what may not.
 /// Volumes and instances are what the catalogue says, so what was laid over it counts too.
-pub(super) fn differences(before: &Run, now: &Run) -> Vec<String> {
+pub(crate) fn differences(before: &Identity<'_>, now: &Identity<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    compare("experiment", &json(&before.experiment), &json(&now.experiment), &mut found);
-    let facts = |run: &Run| {
+    compare("experiment", &json(before.experiment), &json(now.experiment), &mut found);
+    let facts = |run: &Identity<'_>| {
         serde_json::json!({
             "program": run.ebbtide,
             "server": { "flavour": run.server.flavour, "version": run.server.version },
@@ -27,7 +37,7 @@ pub(super) fn differences(before: &Run, now: &Run) -> Vec<String> {
         })
     };
     compare("", &facts(before), &facts(now), &mut found);
-    compare("catalogue", &overrides(before), &overrides(now), &mut found);
+    compare("catalogue", &overrides(before.overrides), &overrides(now.overrides), &mut found);
     shortened(found)
 }
 
@@ -76,8 +86,8 @@ fn json(value: &impl serde::Serialize) -> Value {
 }
 
 /// What the overrides of a run say; not for what reason, from which source, or since when.
-fn overrides(run: &Run) -> Value {
-    let text = run.overrides.as_deref().unwrap_or_default();
+fn overrides(text: Option<&str>) -> Value {
+    let text = text.unwrap_or_default();
     let Ok(mut table) = toml::from_str::<toml::Table>(text) else { return Value::from(text) };
     let entries = table.get_mut("override").and_then(toml::Value::as_array_mut);
     for entry in entries.into_iter().flatten().filter_map(toml::Value::as_table_mut) {

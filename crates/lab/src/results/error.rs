@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use super::SCHEMA_VERSION;
-
 /// Results cannot be kept, or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
@@ -21,7 +19,7 @@ pub enum ResultsError {
     },
     /// They were written by a program with another schema.
     #[error(
-        "{dir} was written with schema {found}, and this program reads {SCHEMA_VERSION}: \
+        "{dir} was written with schema {found}, and this program reads {reads}: \
          read it with the program that wrote it"
     )]
     Schema {
@@ -29,6 +27,16 @@ pub enum ResultsError {
         dir: PathBuf,
         /// Its schema.
         found: u32,
+        /// The schema that this program reads.
+        reads: u32,
+    },
+    /// They are those of another command.
+    #[error("{dir} does not hold the results of {of}")]
+    OtherKind {
+        /// The directory.
+        dir: PathBuf,
+        /// The command whose results were looked for.
+        of: &'static str,
     },
     /// A run cannot go on with them: it would not be the same one.
     #[error("the run in {dir} was another one: {}", differences.join("; "))]

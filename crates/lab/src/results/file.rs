@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{JSON, ResultsError, SCHEMA_VERSION};
@@ -21,11 +22,12 @@ pub struct Results {
     pub summary: Summary,
 }
 
+/// The same, before it is written.
 #[derive(Serialize)]
-struct Borrowed<'a> {
-    schema_version: u32,
-    run: &'a Run,
-    summary: &'a Summary,
+pub(crate) struct Borrowed<'a, R, S> {
+    pub(crate) schema_version: u32,
+    pub(crate) run: &'a R,
+    pub(crate) summary: &'a S,
 }
 
 #[derive(Deserialize)]
@@ -39,6 +41,11 @@ struct Version {
 ///
 /// It is not there, of another schema, or damaged.
 pub fn read_json(dir: &Path) -> Result<Results, ResultsError> {
+    read_of(dir, SCHEMA_VERSION)
+}
+
+/// Reads `results.json` of a directory as results of this schema.
+pub(crate) fn read_of<T: DeserializeOwned>(dir: &Path, schema: u32) -> Result<T, ResultsError> {
     let path = dir.join(JSON);
     let text = std::fs::read_to_string(&path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
@@ -51,18 +58,18 @@ pub fn read_json(dir: &Path) -> Result<Results, ResultsError> {
         what: format!("{JSON}: {error}"),
     };
     let found = serde_json::from_str::<Version>(&text).map_err(damaged)?.schema_version;
-    if found != SCHEMA_VERSION {
-        return Err(ResultsError::Schema { dir: dir.to_path_buf(), found });
+    if found != schema {
+        return Err(ResultsError::Schema { dir: dir.to_path_buf(), found, reads: schema });
     }
     serde_json::from_str(&text).map_err(damaged)
 }
 
 /// Writes beside it and renames: a kill leaves the old file or the new one.
-pub(super) fn write_json(dir: &Path, run: &Run, summary: &Summary) -> Result<(), ResultsError> {
+pub(crate) fn write_json(dir: &Path, results: &impl Serialize) -> Result<(), ResultsError> {
     let (path, part) = (dir.join(JSON), dir.join("results.json.part"));
     let write = || -> std::io::Result<()> {
         let mut file = BufWriter::new(File::create(&part)?);
-        serde_json::to_writer(&mut file, &Borrowed { schema_version: SCHEMA_VERSION, run, summary })?;
+        serde_json::to_writer(&mut file, results)?;
         file.write_all(b"\n")?;
         file.into_inner()?.sync_all()?;
         std::fs::rename(&part, &path)?;

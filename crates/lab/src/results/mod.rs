@@ -2,12 +2,12 @@
 //! `results.json`, written at the end. `docs/json/run.md` documents both.
 
 mod columns;
-mod differences;
+pub(crate) mod differences;
 mod earlier;
 mod error;
-mod file;
-mod read;
-mod write;
+pub(crate) mod file;
+pub(crate) mod read;
+pub(crate) mod write;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +19,8 @@ use rusqlite::{Connection, OpenFlags};
 pub use earlier::Earlier;
 pub use error::ResultsError;
 pub use file::{Results, read_json};
+
+use differences::Identity;
 
 use crate::record::{Run, Trial};
 use crate::summary::Summary;
@@ -46,24 +48,7 @@ impl Store {
     ///
     /// The directory holds results already, or cannot be written.
     pub fn create(dir: &Path, run: &Run) -> Result<Self, ResultsError> {
-        std::fs::create_dir_all(dir).map_err(|source| ResultsError::File {
-            action: "create",
-            path: dir.to_path_buf(),
-            source,
-        })?;
-        let path = dir.join(DATABASE);
-        if path.exists() {
-            if !is_unborn(&path) {
-                return Err(ResultsError::Exists { dir: dir.to_path_buf() });
-            }
-            std::fs::remove_file(&path).map_err(|source| ResultsError::File {
-                action: "replace",
-                path: path.clone(),
-                source,
-            })?;
-        }
-        let mut store =
-            Self::connect(dir, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        let mut store = Self { dir: dir.to_path_buf(), database: create(dir)? };
         write::create(&mut store.database, run).map_err(database(dir))?;
         for trial in &run.trials {
             store.add_trial(trial)?;
@@ -77,14 +62,11 @@ impl Store {
     ///
     /// There is nothing, or it is of another schema.
     pub fn open(dir: &Path) -> Result<Self, ResultsError> {
-        let path = dir.join(DATABASE);
-        if !path.is_file() || is_unborn(&path) {
-            return Err(ResultsError::Missing { dir: dir.to_path_buf() });
-        }
-        let store = Self::connect(dir, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let store = Self { dir: dir.to_path_buf(), database: open(dir)? };
         let found = read::schema_version(&store.database).map_err(database(dir))?;
         if found != SCHEMA_VERSION {
-            return Err(ResultsError::Schema { dir: dir.to_path_buf(), found });
+            let reads = SCHEMA_VERSION;
+            return Err(ResultsError::Schema { dir: dir.to_path_buf(), found, reads });
         }
         Ok(store)
     }
@@ -97,7 +79,8 @@ impl Store {
     /// As [`Store::open`], and [`ResultsError::Different`] with everything that differs.
     pub fn resume(dir: &Path, run: &Run) -> Result<Self, ResultsError> {
         let store = Self::open(dir)?;
-        let differences = differences::differences(&read::header(&store.database, dir)?, run);
+        let before = read::header(&store.database, dir)?;
+        let differences = differences::differences(&identity(&before), &identity(run));
         if differences.is_empty() {
             return Ok(store);
         }
@@ -133,7 +116,8 @@ impl Store {
     pub fn finish(&mut self, summary: &Summary) -> Result<(), ResultsError> {
         let run = self.run()?;
         write::summary(&mut self.database, &run, summary).map_err(database(&self.dir))?;
-        file::write_json(&self.dir, &run, summary)
+        let schema_version = SCHEMA_VERSION;
+        file::write_json(&self.dir, &file::Borrowed { schema_version, run: &run, summary })
     }
 
     /// Where it is.
@@ -141,12 +125,47 @@ impl Store {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
+}
 
-    fn connect(dir: &Path, flags: OpenFlags) -> Result<Self, ResultsError> {
-        let connection = Connection::open_with_flags(dir.join(DATABASE), flags).map_err(database(dir))?;
-        connection.pragma_update(None, "foreign_keys", true).map_err(database(dir))?;
-        Ok(Self { dir: dir.to_path_buf(), database: connection })
+fn identity(run: &Run) -> Identity<'_> {
+    let Run { experiment, ebbtide, server, host, overrides, .. } = run;
+    Identity { experiment, ebbtide, server, host, overrides: overrides.as_deref() }
+}
+
+/// Makes the directory and an empty database in it.
+pub(crate) fn create(dir: &Path) -> Result<Connection, ResultsError> {
+    std::fs::create_dir_all(dir).map_err(|source| ResultsError::File {
+        action: "create",
+        path: dir.to_path_buf(),
+        source,
+    })?;
+    let path = dir.join(DATABASE);
+    if path.exists() {
+        if !is_unborn(&path) {
+            return Err(ResultsError::Exists { dir: dir.to_path_buf() });
+        }
+        std::fs::remove_file(&path).map_err(|source| ResultsError::File {
+            action: "replace",
+            path: path.clone(),
+            source,
+        })?;
     }
+    connect(dir, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+}
+
+/// Opens the database of a directory.
+pub(crate) fn open(dir: &Path) -> Result<Connection, ResultsError> {
+    let path = dir.join(DATABASE);
+    if !path.is_file() || is_unborn(&path) {
+        return Err(ResultsError::Missing { dir: dir.to_path_buf() });
+    }
+    connect(dir, OpenFlags::SQLITE_OPEN_READ_WRITE)
+}
+
+fn connect(dir: &Path, flags: OpenFlags) -> Result<Connection, ResultsError> {
+    let connection = Connection::open_with_flags(dir.join(DATABASE), flags).map_err(database(dir))?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(database(dir))?;
+    Ok(connection)
 }
 
 /// A kill between the file's birth and its first transaction leaves an empty file: no results.
@@ -154,7 +173,7 @@ fn is_unborn(path: &Path) -> bool {
     path.metadata().is_ok_and(|facts| facts.len() == 0)
 }
 
-fn database(dir: &Path) -> impl Fn(rusqlite::Error) -> ResultsError {
+pub(crate) fn database(dir: &Path) -> impl Fn(rusqlite::Error) -> ResultsError {
     let dir = dir.to_path_buf();
     move |source| ResultsError::Database { dir: dir.clone(), source }
 }

@@ -47,7 +47,7 @@ pub(super) fn header(connection: &Connection, dir: &Path) -> Result<Run, Results
     })
 }
 
-fn parse<T: DeserializeOwned>(dir: &Path, what: &str, text: &str) -> Result<T, ResultsError> {
+pub(crate) fn parse<T: DeserializeOwned>(dir: &Path, what: &str, text: &str) -> Result<T, ResultsError> {
     serde_json::from_str(text).map_err(|error| ResultsError::Damaged {
         dir: dir.to_path_buf(),
         what: format!("{what} cannot be read: {error}"),

@@ -14,12 +14,12 @@ use crate::summary::{ArmSummary, Compared, Figures, Ratio, Summary, Verdict};
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-pub(super) fn json(value: &impl Serialize) -> Result<String> {
+pub(crate) fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 /// A unit variant as its JSON spells it.
-fn word(value: &impl Serialize) -> Result<String> {
+pub(crate) fn word(value: &impl Serialize) -> Result<String> {
     Ok(json(value)?.trim_matches('"').to_owned())
 }
 

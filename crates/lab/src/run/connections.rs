@@ -15,7 +15,7 @@ const STATEMENTS: u32 = 12;
 const MOST_STATEMENTS: u32 = 1_048_576;
 
 /// Raises what an arm's load needs and its settings do not say.
-pub(super) fn admit(experiment: &mut Experiment) {
+pub(crate) fn admit(experiment: &mut Experiment) {
     let tables = experiment.data.tables;
     for arm in &mut experiment.arms {
         let batch = arm.batch.as_ref().map_or(0, |batch| batch.connections);

@@ -87,6 +87,12 @@ pub enum RunError {
     /// The data could not be made.
     #[error("the data could not be prepared: {}{}", .0.chain(), lines(.0))]
     Prepare(Box<StageError>),
+    /// No image is kept of such a cut.
+    #[error("no image is kept of a cut with the seed {seed:016x}")]
+    NotKept {
+        /// The seed.
+        seed: u64,
+    },
     /// The results cannot be kept.
     #[error(transparent)]
     Results(#[from] ResultsError),
@@ -109,7 +115,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    pub(super) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let action = action.into();
         move |source| Self::Io { action, source }
     }
@@ -125,6 +131,7 @@ impl RunError {
             Self::NoSpace { .. } => {
                 "free space there, take fewer rows, delete prepared data that nothing needs, or name another home"
             }
+            Self::NotKept { .. } => "'ebbtide crash --kept' lists those that are",
             Self::NoMemory { .. } => "give the instance less memory with --set",
             Self::Unfit { error, by_settings, .. } => return error.hint(*by_settings).map(str::to_owned),
             Self::Untried(error) | Self::Prepare(error) => return error.hint(false).map(str::to_owned),
@@ -139,7 +146,7 @@ impl RunError {
     #[must_use]
     pub fn is_environment(&self) -> bool {
         match self {
-            Self::Experiment(_) => false,
+            Self::Experiment(_) | Self::NotKept { .. } => false,
             Self::Unfit { by_settings, error, .. } => !by_settings && error.is_environment(),
             Self::Results(error) => error.is_environment(),
             _ => true,
@@ -231,7 +238,7 @@ impl StageError {
     }
 
     /// Its words and those of its causes.
-    pub(super) fn chain(&self) -> String {
+    pub(crate) fn chain(&self) -> String {
         let causes = std::iter::successors(std::error::Error::source(self), |cause| cause.source());
         causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))
     }

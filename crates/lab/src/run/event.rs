@@ -123,19 +123,19 @@ pub struct Tick {
 
 /// Whom a run tells; from any of its threads.
 #[derive(Clone, Copy)]
-pub(super) struct Teller<'a>(&'a (dyn Fn(Event) + Sync));
+pub(crate) struct Teller<'a>(&'a (dyn Fn(Event) + Sync));
 
 impl<'a> Teller<'a> {
-    pub(super) const fn new(tell: &'a (dyn Fn(Event) + Sync)) -> Self {
+    pub(crate) const fn new(tell: &'a (dyn Fn(Event) + Sync)) -> Self {
         Self(tell)
     }
 
-    pub(super) fn tell(&self, event: Event) {
+    pub(crate) fn tell(&self, event: Event) {
         (self.0)(event);
     }
 
     /// Something is being done before the trials.
-    pub(super) fn preparing(&self, what: impl Into<String>) {
+    pub(crate) fn preparing(&self, what: impl Into<String>) {
         self.tell(Event::Preparing { what: what.into(), share: None });
     }
 }

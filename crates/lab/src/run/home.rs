@@ -14,20 +14,20 @@ use super::RunError;
 use super::event::{Event, Teller};
 
 /// Prefix of the volumes that a trial makes. None of them outlives its trial.
-pub(super) const TRIAL_PREFIX: &str = "trial-";
+pub(crate) const TRIAL_PREFIX: &str = "trial-";
 
 /// How long a run that was killed may take to get away.
 const DYING: Duration = Duration::from_secs(10);
 
 /// Where the lab keeps its volumes below a home.
-pub(super) fn lab_dir(home: &Path) -> PathBuf {
+pub(crate) fn lab_dir(home: &Path) -> PathBuf {
     home.join("lab")
 }
 
 /// A locked lab.
 #[derive(Debug)]
-pub(super) struct Lab {
-    pub(super) host: Host,
+pub(crate) struct Lab {
+    pub(crate) host: Host,
     /// Mounts and servers' work directories. A server runs as a user of its own, who cannot enter the
     /// home; and a socket's path must be short.
     runtime: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct Lab {
 
 impl Lab {
     /// Takes the lab of a home and clears what a killed run left in it.
-    pub(super) fn open(home: &Path, cancel: &Cancel, teller: Teller<'_>) -> Result<Self, RunError> {
+    pub(crate) fn open(home: &Path, cancel: &Cancel, teller: Teller<'_>) -> Result<Self, RunError> {
         let home = Home::open(&lab_dir(home)).map_err(RunError::Home)?;
         let lock = lock(&home, cancel)?;
         let cleared = |what| teller.tell(Event::Cleared { what });
@@ -58,23 +58,23 @@ impl Lab {
     }
 
     /// Keeps and logs that something could not be cleared away.
-    pub(super) fn note_trouble(&self, what: String) {
+    pub(crate) fn note_trouble(&self, what: String) {
         tracing::error!("{what}");
         self.trouble.lock().push(what);
     }
 
     /// What could not be cleared away since the last time.
-    pub(super) fn take_trouble(&self) -> Vec<String> {
+    pub(crate) fn take_trouble(&self) -> Vec<String> {
         std::mem::take(&mut self.trouble.lock())
     }
 
     /// Where a volume is mounted.
-    pub(super) fn mount_dir(&self, name: &str) -> PathBuf {
+    pub(crate) fn mount_dir(&self, name: &str) -> PathBuf {
         self.runtime.join(name)
     }
 
     /// Where a server has its socket and log: not where something is recorded that could not be ended.
-    pub(super) fn work_dir(&self, name: &str) -> PathBuf {
+    pub(crate) fn work_dir(&self, name: &str) -> PathBuf {
         let first = self.runtime.join(format!("{name}.run"));
         let others = (2..).map(|number| self.runtime.join(format!("{name}-{number}.run")));
         let mut all = std::iter::once(first).chain(others);
@@ -161,7 +161,7 @@ fn make_reachable(dir: &Path) -> Result<(), RunError> {
 }
 
 /// FNV-1a, 64 bits: the same name in every version of this program.
-pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

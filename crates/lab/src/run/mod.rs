@@ -7,23 +7,23 @@
 //! the tables, `watch` samples, `batch` joins, and `verdict` says whether to believe it. `abandon` gives
 //! volumes up when the user ends the run.
 
-mod error;
-mod event;
+pub(crate) mod error;
+pub(crate) mod event;
 
-mod home;
-mod prepared;
-mod rehearse;
-mod require;
-mod schedule;
+pub(crate) mod home;
+pub(crate) mod prepared;
+pub(crate) mod rehearse;
+pub(crate) mod require;
+pub(crate) mod schedule;
 mod trial;
 
 mod abandon;
 mod batch;
-mod connections;
-mod proc;
+pub(crate) mod connections;
+pub(crate) mod proc;
 mod verdict;
-mod volume;
-mod warm;
+pub(crate) mod volume;
+pub(crate) mod warm;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -114,6 +114,10 @@ pub fn run(
     let tell = |event| (tell.lock())(event);
     let teller = Teller::new(&tell);
     let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    if let Some(arm) = experiment.arms.iter().find(|arm| arm.crash.is_some()) {
+        let message = format!("its power is cut: run it with 'ebbtide crash {}'", experiment.name);
+        return Err(ExperimentError::Arm { arm: arm.name.clone(), message }.into());
+    }
     let told = |left_out: Vec<String>| {
         left_out.into_iter().for_each(|text| teller.tell(Event::Noted { text }));
     };
@@ -177,7 +181,7 @@ pub fn refuse_others(
     earlier.iter().try_for_each(|one| one.refuse_other(&experiment, &server))
 }
 
-fn server_facts(binary: &Binary, checked: &Checked) -> ServerFacts {
+pub(crate) fn server_facts(binary: &Binary, checked: &Checked) -> ServerFacts {
     let options = checked.arms.iter().map(|arm| (arm.name.clone(), arm.options.clone()));
     ServerFacts { options: options.collect(), ..program(binary) }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ebbtide_catalog::Resolved;
 use ebbtide_device::host::{FsType, HostError};
 use ebbtide_device::store::SnapshotInfo;
-use ebbtide_load::{Cancel, PrepareOptions, Schema};
+use ebbtide_load::{Cancel, PrepareOptions, Schema, invariant};
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings};
 use ebbtide_volume::{GIB, MIB};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,7 @@ use super::home::{Lab, fnv1a};
 use super::proc;
 use super::volume::{Begin, LabVolume, Wanted, ideal};
 use super::warm;
+use crate::crash;
 use crate::experiment::{CheckedArm, DATA_SEED, Experiment, Role};
 
 /// Version of what this module makes. Data made otherwise are made again.
@@ -124,12 +125,13 @@ pub fn delete(home: &Path, name: &str) -> Result<(), RunError> {
 }
 
 fn all(lab: &Lab) -> Vec<Prepared> {
-    lab.host.store().snapshots().into_iter().map(Prepared::read).collect()
+    let is_cut = |info: &SnapshotInfo| info.meta.get(crash::KEPT).is_some();
+    lab.host.store().snapshots().into_iter().filter(|info| !is_cut(info)).map(Prepared::read).collect()
 }
 
 /// The data that some arms start from.
 #[derive(Debug, Clone)]
-pub(super) struct Need<'a> {
+pub(crate) struct Need<'a> {
     key: &'a str,
     /// An arm that starts from it: its settings and its file system make it.
     arm: usize,
@@ -147,7 +149,7 @@ impl Need<'_> {
 }
 
 /// What the arms start from, each once.
-pub(super) fn needs(arms: &[CheckedArm]) -> Vec<Need<'_>> {
+pub(crate) fn needs(arms: &[CheckedArm]) -> Vec<Need<'_>> {
     let mut needs: BTreeMap<&str, Need<'_>> = BTreeMap::new();
     for (index, arm) in arms.iter().enumerate() {
         let volume = &arm.volumes[&Role::Data];
@@ -173,7 +175,7 @@ fn find(lab: &Lab, need: &Need<'_>) -> Option<Prepared> {
 }
 
 /// Bytes of the host's disk that preparing what is missing will take.
-pub(super) fn missing_bytes(lab: &Lab, needs: &[Need<'_>]) -> u64 {
+pub(crate) fn missing_bytes(lab: &Lab, needs: &[Need<'_>]) -> u64 {
     let missing = needs.iter().filter(|need| find(lab, need).is_none());
     // The redo log of the load and the tables, which a merge of layers may hold twice for a moment.
     missing.map(|need| need.data_bytes * 2 + load_redo_bytes(need.data_bytes)).sum()
@@ -181,17 +183,17 @@ pub(super) fn missing_bytes(lab: &Lab, needs: &[Need<'_>]) -> u64 {
 
 /// Everything that making data takes.
 #[derive(Debug)]
-pub(super) struct Maker<'a> {
-    pub(super) lab: &'a Lab,
-    pub(super) experiment: &'a Experiment,
-    pub(super) binary: &'a Binary,
-    pub(super) cancel: &'a Cancel,
-    pub(super) teller: Teller<'a>,
+pub(crate) struct Maker<'a> {
+    pub(crate) lab: &'a Lab,
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) binary: &'a Binary,
+    pub(crate) cancel: &'a Cancel,
+    pub(crate) teller: Teller<'a>,
 }
 
 impl Maker<'_> {
     /// The snapshots that the needs are served from, by key; those that are missing are made.
-    pub(super) fn provide(&self, needs: &[Need<'_>]) -> Result<BTreeMap<String, String>, RunError> {
+    pub(crate) fn provide(&self, needs: &[Need<'_>]) -> Result<BTreeMap<String, String>, RunError> {
         let mut snapshots = BTreeMap::new();
         for need in needs {
             let name = match find(self.lab, need) {
@@ -272,16 +274,26 @@ impl Maker<'_> {
         self.proceed()?;
         let loading = loading(kept, self.binary, need.data_bytes);
         let server = Server::start(&ServerPlan { settings: loading, ..plan.clone() }, &tell)?;
-        self.load(&server)?;
-        let server = self.answer(server, &self.experiment.data.ageing(), "ageing the tables")?;
+        let with_invariants = self.experiment.arms[need.arm].crash.is_some();
+        let (ageing, analyses) = if with_invariants {
+            (Vec::new(), vec![format!("ANALYZE TABLE {}", crash::TABLES.join(", "))])
+        } else {
+            let tables = 1..=self.experiment.data.tables;
+            let analyse = |table| format!("ANALYZE TABLE sbtest{table}");
+            (self.experiment.data.ageing(), tables.map(analyse).collect())
+        };
+        if with_invariants {
+            self.load_with_invariants(&server)?
+        } else {
+            self.load(&server)?
+        }
+        let server = self.answer(server, &ageing, "ageing the tables")?;
         tell("writing them back");
         server.stop(SHUTDOWN)?;
         self.proceed()?;
         // Once more as the arms will have it: redo log and doublewrite area of the usual kind.
         let finishing = finishing(kept, self.binary, need.data_bytes);
         let server = Server::start(&ServerPlan { settings: finishing, ..plan }, &tell)?;
-        let tables = 1..=self.experiment.data.tables;
-        let analyses: Vec<_> = tables.map(|table| format!("ANALYZE TABLE sbtest{table}")).collect();
         let server = self.answer(server, &analyses, "analysing the tables")?;
         // The first start of a trial is to find no work left over.
         server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 0").map_err(StageError::from)?;
@@ -305,6 +317,14 @@ impl Maker<'_> {
             self.teller.tell(Event::Preparing { what, share: Some(share) });
         };
         ebbtide_load::prepare(&server.target(), &options, self.cancel, &mut { told })?;
+        self.proceed()
+    }
+
+    /// The tables of the load with invariants, for as many clients as any arm may have.
+    fn load_with_invariants(&self, server: &Server) -> Result<(), StageError> {
+        self.teller.preparing("making the data: tables with invariants");
+        let schema = crash::tables(self.experiment.data);
+        invariant::prepare(&server.target(), &schema, DATA_SEED, crash::MOST_CLIENTS, self.cancel)?;
         self.proceed()
     }
 
@@ -337,7 +357,7 @@ fn forget_pages(data: &Path) -> Result<(), StageError> {
 }
 
 /// A file system by the name that a checked experiment has for it.
-pub(super) fn fs_type(name: &str) -> FsType {
+pub(crate) fn fs_type(name: &str) -> FsType {
     name.parse().expect("a checked experiment names a file system that can be made")
 }
 

@@ -12,15 +12,15 @@ const TICKS_PER_S: f64 = 100.0;
 
 /// Processor time of the whole machine since it started, s.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct MachineTime {
+pub(crate) struct MachineTime {
     /// Spent working.
-    pub(super) busy_s: f64,
+    pub(crate) busy_s: f64,
     /// Taken away by the hypervisor.
-    pub(super) steal_s: f64,
+    pub(crate) steal_s: f64,
 }
 
 /// The machine's processor time; none where the kernel does not say.
-pub(super) fn machine_time() -> Option<MachineTime> {
+pub(crate) fn machine_time() -> Option<MachineTime> {
     parse_machine_time(&fs::read_to_string("/proc/stat").ok()?)
 }
 
@@ -34,13 +34,13 @@ fn parse_machine_time(text: &str) -> Option<MachineTime> {
 }
 
 /// Processor time of this thread so far, s.
-pub(super) fn thread_time_s() -> f64 {
+pub(crate) fn thread_time_s() -> f64 {
     ebbtide_device::clock::thread_cpu_time().as_secs_f64()
 }
 
 /// Processor time of every thread of this process so far, s, by its number; of those that run at this
 /// moment, up to their last tick.
-pub(super) fn thread_times_s() -> BTreeMap<u32, f64> {
+pub(crate) fn thread_times_s() -> BTreeMap<u32, f64> {
     let Ok(threads) = fs::read_dir("/proc/self/task") else { return BTreeMap::new() };
     let times = threads.filter_map(|entry| {
         let path = entry.ok()?.path();
@@ -71,7 +71,7 @@ fn parse_device_time(text: &str) -> Option<f64> {
 }
 
 /// Memory that could be given to a server, bytes; none where the kernel does not say.
-pub(super) fn available_memory() -> Option<u64> {
+pub(crate) fn available_memory() -> Option<u64> {
     meminfo("MemAvailable:")
 }
 
@@ -83,12 +83,12 @@ fn meminfo(field: &str) -> Option<u64> {
 }
 
 /// How many processors this process may use.
-pub(super) fn cpus() -> u32 {
+pub(crate) fn cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
 /// The machine, its calibration left out.
-pub(super) fn host_facts() -> HostFacts {
+pub(crate) fn host_facts() -> HostFacts {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

@@ -25,11 +25,11 @@ const ROOM: u64 = 4 * GIB;
 
 /// What a rehearsal takes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scene<'a> {
-    pub(super) lab: &'a Lab,
-    pub(super) binary: &'a Binary,
-    pub(super) cancel: &'a Cancel,
-    pub(super) teller: Teller<'a>,
+pub(crate) struct Scene<'a> {
+    pub(crate) lab: &'a Lab,
+    pub(crate) binary: &'a Binary,
+    pub(crate) cancel: &'a Cancel,
+    pub(crate) teller: Teller<'a>,
 }
 
 /// Tries every arm of a plan. Arms that may be left out are, where the server refuses their settings; the
@@ -37,7 +37,7 @@ pub(super) struct Scene<'a> {
 ///
 /// # Errors
 /// [`RunError::Unfit`] for the first arm that cannot be left out.
-pub(super) fn hold(scene: Scene<'_>, experiment: &mut Experiment) -> Result<Vec<String>, RunError> {
+pub(crate) fn hold(scene: Scene<'_>, experiment: &mut Experiment) -> Result<Vec<String>, RunError> {
     scene.teller.preparing(format!("trying {} with what the arms ask for", scene.binary.name()));
     let ended = || scene.cancel.is_cancelled();
     let refusals = Rehearsal::new(scene, experiment)

@@ -21,15 +21,15 @@ const USUAL_REDO: u64 = 100 * MIB;
 
 /// How the host compares with the experiment.
 #[derive(Debug, Default)]
-pub(super) struct Compared {
+pub(crate) struct Compared {
     /// The host's figures, as labels and values; empty where it could not be measured.
-    pub(super) figures: Vec<(String, String)>,
+    pub(crate) figures: Vec<(String, String)>,
     /// What every trial should carry as a note.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Refuses a machine that has less memory than an arm's server may take.
-pub(super) fn memory(experiment: &Experiment) -> Result<(), RunError> {
+pub(crate) fn memory(experiment: &Experiment) -> Result<(), RunError> {
     let Some(available) = proc::available_memory() else { return Ok(()) };
     let largest = experiment.arms.iter().max_by_key(|arm| arm.instance.memory_bytes);
     match largest {
@@ -43,7 +43,7 @@ pub(super) fn memory(experiment: &Experiment) -> Result<(), RunError> {
 }
 
 /// Refuses a disk that cannot take the data that are to be made and the largest trial.
-pub(super) fn space(
+pub(crate) fn space(
     lab: &Lab,
     experiment: &Experiment,
     checked: &Checked,
@@ -66,7 +66,7 @@ fn trial_bytes(arm: &Arm, checked: &CheckedArm) -> u64 {
 }
 
 /// Refuses a host that is slower than an arm's volumes, unless that is to be marked alone.
-pub(super) fn host(
+pub(crate) fn host(
     lab: &Lab,
     checked: &Checked,
     over_limit: bool,

@@ -9,16 +9,16 @@ use crate::record::{Outcome, Trial};
 
 /// A trial that is to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     /// Index of the arm.
-    pub(super) arm: usize,
+    pub(crate) arm: usize,
     /// Which repeat of it, from 0: the round.
-    pub(super) repeat: u32,
+    pub(crate) repeat: u32,
 }
 
 /// All trials: every round holds each arm once, in an order drawn from the seed. What drifts on the
 /// host over the run then falls on all arms alike.
-pub(super) fn order(arms: usize, repeats: u32, seed: u64) -> Vec<Slot> {
+pub(crate) fn order(arms: usize, repeats: u32, seed: u64) -> Vec<Slot> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut slots = Vec::new();
     for repeat in 0..repeats {
@@ -39,7 +39,7 @@ fn shuffle(items: &mut [usize], rng: &mut Xoshiro256PlusPlus) {
 }
 
 /// Whether an earlier run has measured a trial. One that failed or was disqualified is run again.
-pub(super) fn is_measured(trials: &[Trial], arm: &str, repeat: u32) -> bool {
+pub(crate) fn is_measured(trials: &[Trial], arm: &str, repeat: u32) -> bool {
     trials
         .iter()
         .any(|trial| trial.arm == arm && trial.repeat == repeat && trial.outcome == Outcome::Measured)
@@ -47,18 +47,18 @@ pub(super) fn is_measured(trials: &[Trial], arm: &str, repeat: u32) -> bool {
 
 /// How long the rest takes, by the trials that have ended in this run.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Eta {
+pub(crate) struct Eta {
     took: Vec<Duration>,
     began: Option<Instant>,
 }
 
 impl Eta {
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.began = Some(Instant::now());
     }
 
     /// The trial that began last has ended. One that failed early says nothing about the others.
-    pub(super) fn end(&mut self, measured: bool) {
+    pub(crate) fn end(&mut self, measured: bool) {
         if let Some(began) = self.began.take()
             && measured
         {
@@ -68,7 +68,7 @@ impl Eta {
 
     /// Time until the end of the run with so many trials still to end, the present one included, s;
     /// none before one has been measured.
-    pub(super) fn left_s(&self, trials: usize) -> Option<f64> {
+    pub(crate) fn left_s(&self, trials: usize) -> Option<f64> {
         let spent = self.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
         estimate(&self.took, trials, spent)
     }

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use ebbtide_catalog::Resolved;
 use ebbtide_device::engine::LiveVolume;
-use ebbtide_device::host::{AttachRequest, Attachment, Detached, Export, FsType, HostError, MountRequest};
+use ebbtide_device::host::{
+    AttachRequest, Attachment, Detached, Export, FsCheck, FsType, HostError, MountRequest,
+};
 use ebbtide_device::store::StoreError;
 use ebbtide_load::Cancel;
 use ebbtide_volume::{
@@ -30,30 +32,32 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What a new volume begins as.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Begin<'a> {
+pub(crate) enum Begin<'a> {
     /// Nothing but holes; a file system is made on it.
     Blank,
     /// A snapshot; its file system is grown.
     Snapshot(&'a str),
+    /// A volume that is in the store already, with its file system.
+    There,
 }
 
 /// What is made.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
+pub(crate) struct Wanted<'a> {
     /// Its name, and that of its mount.
-    pub(super) name: String,
-    pub(super) begin: Begin<'a>,
+    pub(crate) name: String,
+    pub(crate) begin: Begin<'a>,
     /// Its physics while the limits are off; size and durability are those of the real one.
-    pub(super) unlimited: Array,
-    pub(super) fs: FsType,
-    pub(super) rotational: bool,
-    pub(super) seed: u64,
+    pub(crate) unlimited: Array,
+    pub(crate) fs: FsType,
+    pub(crate) rotational: bool,
+    pub(crate) seed: u64,
     /// Where the run is ended, what is on the volume and not yet written back is given up.
-    pub(super) cancel: &'a Cancel,
+    pub(crate) cancel: &'a Cancel,
 }
 
 /// What a volume holds, in a word.
-pub(super) const fn role_name(role: Role) -> &'static str {
+pub(crate) const fn role_name(role: Role) -> &'static str {
     match role {
         Role::Data => "data",
         Role::Redo => "redo",
@@ -92,7 +96,7 @@ impl IopsLimit {
 }
 
 /// A volume's physics without its limits and its service times.
-pub(super) fn without_limits(real: &Resolved, now: Nanos) -> Array {
+pub(crate) fn without_limits(real: &Resolved, now: Nanos) -> Array {
     at_once(real, now, |_| None)
 }
 
@@ -121,7 +125,7 @@ fn at_once(real: &Resolved, now: Nanos, limit: impl Fn(RateLimit) -> Option<Rate
 }
 
 /// A volume of a size that nothing limits.
-pub(super) fn ideal(size_bytes: u64, now: Nanos) -> Array {
+pub(crate) fn ideal(size_bytes: u64, now: Nanos) -> Array {
     let limits = Limits {
         size_bytes,
         iops: None,
@@ -135,10 +139,11 @@ pub(super) fn ideal(size_bytes: u64, now: Nanos) -> Array {
 
 /// A volume that is attached and mounted. Dropping it throws it away, by force where it is in use.
 #[derive(Debug)]
-pub(super) struct LabVolume<'a> {
+pub(crate) struct LabVolume<'a> {
     lab: &'a Lab,
     name: String,
     unlimited: Array,
+    fs: FsType,
     attachment: Option<Arc<Attachment>>,
     cancel: Cancel,
     watchman: Option<Watchman>,
@@ -146,7 +151,7 @@ pub(super) struct LabVolume<'a> {
 
 impl<'a> LabVolume<'a> {
     /// Makes a volume, attaches and mounts it.
-    pub(super) fn make(
+    pub(crate) fn make(
         lab: &'a Lab,
         wanted: Wanted<'_>,
         progress: &(dyn Fn(&str) + Sync),
@@ -156,10 +161,12 @@ impl<'a> LabVolume<'a> {
         match wanted.begin {
             Begin::Blank => store.create_volume(&wanted.name, size, meta)?,
             Begin::Snapshot(snapshot) => store.create_from_snapshot(&wanted.name, snapshot, size, meta)?,
+            Begin::There => {}
         }
         let unlimited = wanted.unlimited.clone();
-        let cancel = wanted.cancel.clone();
-        let mut made = Self { lab, name: wanted.name, unlimited, attachment: None, cancel, watchman: None };
+        let (cancel, fs) = (wanted.cancel.clone(), wanted.fs);
+        let mut made =
+            Self { lab, name: wanted.name, unlimited, fs, attachment: None, cancel, watchman: None };
         let mount = MountRequest {
             dir: lab.mount_dir(&made.name),
             fs: wanted.fs,
@@ -193,36 +200,42 @@ impl<'a> LabVolume<'a> {
     }
 
     /// The volume itself.
-    pub(super) fn live(&self) -> &LiveVolume {
+    pub(crate) fn live(&self) -> &LiveVolume {
         self.attachment().live()
     }
 
     /// Where it is mounted.
-    pub(super) fn dir(&self) -> &Path {
+    pub(crate) fn dir(&self) -> &Path {
         self.attachment().info().mount.as_deref().expect("every volume of the lab is mounted")
     }
 
+    /// Unmounts it and checks its file system, which is not changed.
+    pub(crate) fn check(&self) -> Result<FsCheck, HostError> {
+        self.attachment().unmount()?;
+        self.attachment().check_fs(self.fs)
+    }
+
     /// How long its device's reads and writes have taken so far, in sum, as the kernel counts it, s.
-    pub(super) fn device_time_s(&self) -> Option<f64> {
+    pub(crate) fn device_time_s(&self) -> Option<f64> {
         proc::device_time_s(self.attachment().info().device.as_deref()?)
     }
 
     /// Switches its limits off: nobody waits for what it carries any more.
-    pub(super) fn release(&self) {
+    pub(crate) fn release(&self) {
         if let Err(error) = self.live().replace_model(self.unlimited.clone(), None) {
             tracing::warn!(volume = self.name, %error, "its limits stay on while it is thrown away");
         }
     }
 
     /// Switches the limits on, multiplied.
-    pub(super) fn lead_in(&self, real: &Resolved, speed: u32) -> Result<(), StageError> {
+    pub(crate) fn lead_in(&self, real: &Resolved, speed: u32) -> Result<(), StageError> {
         let live = self.live();
         live.replace_model(hastened(real, speed, live.now()), None).map_err(HostError::from)?;
         Ok(())
     }
 
     /// Switches the limits on.
-    pub(super) fn limit(
+    pub(crate) fn limit(
         &self,
         real: &Resolved,
         instance: Option<Arc<Mutex<Instance>>>,
@@ -232,8 +245,14 @@ impl<'a> LabVolume<'a> {
         Ok(())
     }
 
+    /// Switches the limits off again.
+    pub(crate) fn unlimit(&self) -> Result<(), StageError> {
+        self.live().replace_model(self.unlimited.clone(), None).map_err(HostError::from)?;
+        Ok(())
+    }
+
     /// Detaches it in order, so that everything written is on the volume, and keeps a snapshot of it.
-    pub(super) fn keep(
+    pub(crate) fn keep(
         mut self,
         snapshot: &str,
         meta: serde_json::Value,

@@ -34,7 +34,7 @@ fn statements(data: &DataPlan) -> Vec<String> {
 }
 
 /// Reads everything once; see [`answer_all`] for `stop`.
-pub(super) fn read_tables(
+pub(crate) fn read_tables(
     target: &Target,
     data: &DataPlan,
     cancel: &Cancel,
@@ -45,7 +45,7 @@ pub(super) fn read_tables(
 
 /// Has the server answer statements, a few at a time. On a cancelled run `stop` is called, which must
 /// end the server or its connections, so that those who wait for an answer come back.
-pub(super) fn answer_all(
+pub(crate) fn answer_all(
     target: &Target,
     statements: &[String],
     cancel: &Cancel,

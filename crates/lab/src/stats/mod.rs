@@ -2,12 +2,13 @@
 //!
 //! [`series`] describes one series, [`warmup`], [`trend`] and [`level`] find what is not steady in it,
 //! [`interval`] carries the trials of arms to intervals, p-values and the smallest effect that could have
-//! been seen, and [`family`] keeps many comparisons honest. `docs/decisions/statistics.md` says which
+//! been seen, [`family`] keeps many comparisons honest, and [`proportion`] counts cases. `docs/decisions/statistics.md` says which
 //! published methods these are, what they assume, and how often they are right on data whose truth is known.
 
 pub mod family;
 pub mod interval;
 pub mod level;
+pub mod proportion;
 pub mod series;
 pub mod student;
 pub mod trend;
@@ -20,6 +21,7 @@ pub use interval::{
     Prior, Sample, Tested, expected_between_equals, mean_interval, ratio, smallest_effect, spread,
 };
 pub use level::level_changes;
+pub use proportion::Share;
 pub use trend::{Trend, trend};
 pub use warmup::warm_up;
 

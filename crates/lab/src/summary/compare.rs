@@ -9,7 +9,7 @@ use crate::stats::{ALPHA, Interval, Prior, holm, ratio, series, smallest_effect}
 
 /// No difference below this is called one. Where a program's data happen to lie in memory, the order of its
 /// files and the like move a rate by about as much, repeat after repeat alike.
-pub(super) const LEAST: f64 = 0.01;
+pub(crate) const LEAST: f64 = 0.01;
 
 /// Two groups that are held against each other.
 #[derive(Debug, Clone, Copy)]

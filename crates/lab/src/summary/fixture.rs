@@ -28,6 +28,7 @@ pub(crate) fn experiment(names: &[&str]) -> Experiment {
             mix: Mix::default(),
         },
         batch: None,
+        crash: None,
         optional: false,
     };
     Experiment {

@@ -24,12 +24,12 @@ const ALL: f64 = 0.97;
 
 pub(super) fn limiter(figures: &Figures, load: &LoadPlan, cpus: u32) -> Limiter {
     let limit = volume_limit(figures);
-    let busy = if cpus == 0 {
-        0.0
-    } else {
-        ((figures.host.busy_cpus + figures.host.steal_cpus) / f64::from(cpus)).min(1.0)
-    };
-    if limit.share >= HELD && limit.share >= busy {
+    let of_all = |busy: f64| if cpus == 0 { 0.0 } else { (busy / f64::from(cpus)).min(1.0) };
+    let host = &figures.host;
+    let busy = of_all(host.busy_cpus + host.steal_cpus);
+    // What other programs take leaves enough to a server that needs little.
+    let own = of_all(host.server_cpus + host.load_cpus + host.steal_cpus);
+    if limit.share >= HELD && (limit.share >= busy || own < HELD) {
         return limit;
     }
     if busy >= BUSY {

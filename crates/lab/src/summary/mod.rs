@@ -21,6 +21,7 @@ mod tests;
 mod window;
 mod words;
 
+pub(crate) use compare::LEAST;
 pub use model::{
     Across, ArmSummary, Bottleneck, Cause, Change, Compared, Figures, HostFigures, Limiter, Measured, Metric,
     Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary, ServerFigures, Summary, TrialCounts,
@@ -92,7 +93,7 @@ fn noise(run: &Run, arms: &[Parted<'_>]) -> Noise {
         between_trials: between.map(|(spread, _)| spread),
         expected_aa: between.map(|(spread, df)| expected_between_equals(spread, df, trials)),
         observed_aa: None,
-        floor: compare::LEAST,
+        floor: LEAST,
         steal_cpus: host.steal_cpus,
         worst_steal_cpus: members()
             .map(|member| figures::host(&member.seconds).steal_cpus)

@@ -278,6 +278,20 @@ fn a_warm_up_is_in_no_figure() {
 }
 
 #[test]
+fn processors_that_others_keep_busy_do_not_limit_who_waits_for_the_volume() {
+    let mut run = run(&["one"]);
+    run.trials = three("one", 900.0);
+    set(&mut run.trials, |_, second| {
+        second.host.busy_cpus = 1.97;
+        (second.host.server_cpus, second.host.load_cpus) = (0.2, 0.1);
+        second.volumes.get_mut(&Role::Data).unwrap().limits.volume_iops = 0.88;
+    });
+    assert_eq!(summarize(&run).arms[0].whole.as_ref().unwrap().limiter.what, Bottleneck::VolumeIops);
+    set(&mut run.trials, |_, second| (second.host.server_cpus, second.host.load_cpus) = (1.5, 0.3));
+    assert_eq!(summarize(&run).arms[0].whole.as_ref().unwrap().limiter.what, Bottleneck::Processors);
+}
+
+#[test]
 fn processors_that_limit_are_told() {
     let mut run = run(&["one"]);
     run.trials = three("one", 900.0);

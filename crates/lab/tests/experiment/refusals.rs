@@ -22,17 +22,46 @@ fn unknown_keys_name_the_line_and_the_nearest() {
             "[dta]\n",
             "mine.toml line 1: unknown key 'dta' in the experiment (did you mean 'data'?); the keys are title, \
              question, source, scale, equal_arms, compare, data, instance, volumes, settings, load, trial, warmup, \
-             batch, arms, axes, quick",
+             batch, crash, arms, axes, quick",
         ),
         (
             "[arms.a.lod]\nx = 1\n",
             "mine.toml line 1: unknown key 'lod' in option 'a' of axis 'arm' (did you mean 'load'?); the keys are \
-             settings, volumes, load, instance, batch",
+             settings, volumes, load, instance, batch, crash",
         ),
         (
             "[arms.a.trial]\nrepeats = 1\n",
             "mine.toml line 1: all arms share [trial]: it cannot stand in option 'a' of axis 'arm'; an arm may have \
-             settings, volumes, load, instance, batch",
+             settings, volumes, load, instance, batch, crash",
+        ),
+    ]);
+}
+
+#[test]
+fn a_plan_of_cuts_is_refused_with_the_words_that_it_may_have() {
+    all(&[
+        (
+            "[crash]\ncuts = 0\n",
+            "mine.toml line 2: crash.cuts = 0: it must be a whole number from 1 to 1000000",
+        ),
+        (
+            "[crash]\nend = 'kil'\n",
+            "mine.toml line 2: crash.end = \"kil\": 'kil' is none of power-cut, kill (did you mean 'kill'?)",
+        ),
+        (
+            "[crash]\nfault = 'ignore-flushes'\n",
+            "mine.toml line 2: crash.fault = \"ignore-flushes\": 'ignore-flushes' is none of none, answer-early, ignore-flush \
+             (did you mean 'ignore-flush'?)",
+        ),
+        (
+            "[crash]\nmoments = ['random', 'checkpint']\n",
+            "mine.toml line 2: crash.moments = a list: 'checkpint' is none of random, checkpoint, doublewrite, \
+             page, redo, binlog-rotation, ddl, extension (did you mean 'checkpoint'?)",
+        ),
+        ("[crash]\nmoments = []\n", "mine.toml line 2: crash.moments = a list: name one at least"),
+        (
+            "[crash]\nmoments = [1]\n",
+            "mine.toml line 2: crash.moments = a list: it must be a list of texts, like [\"random\", \"redo\"]",
         ),
     ]);
 }
@@ -233,7 +262,7 @@ fn set_paths_that_mean_nothing_or_two_things_are_refused() {
     assert_eq!(
         words("tunde.io_capacity", "1"),
         "--set tunde.io_capacity=1: there is no section or arm 'tunde' (did you mean 'tuned'?); there is settings, \
-         volumes, load, instance, batch, data, trial, warmup, default, tuned"
+         volumes, load, instance, batch, crash, data, trial, warmup, default, tuned"
     );
     assert_eq!(
         words("io_capacity", "1"),

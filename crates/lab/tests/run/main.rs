@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 
+mod crash;
 mod ends;
 mod refusals;
 mod support;

@@ -51,6 +51,13 @@ impl Schema {
         Ok(())
     }
 
+    /// A number that changes with the form of the tables: what another version of this program prepared is
+    /// not what this one checks.
+    #[must_use]
+    pub fn form() -> u32 {
+        crc_of(include_bytes!("tables.sql"))
+    }
+
     /// The statements that create the tables.
     pub(super) fn statements(&self) -> Vec<String> {
         let text = include_str!("tables.sql").replace("@ENGINE@", &self.engine);

@@ -48,7 +48,15 @@ function cellContent(cell) {
   if (cell.spark) return [spark(cell.spark)];
   const name = cell.group === null ? cell.text
     : element("span", { class: "named" }, swatch({ group: cell.group, line: "solid" }), element("span", {}, ...breakable(cell.text)));
-  return [name, cell.detail ? element("small", {}, cell.detail) : null];
+  return [name, cell.detail ? element("small", {}, cell.detail) : null, bar(cell.bar)];
+}
+
+// A share as a bar; what is not nothing can be seen.
+function bar(share) {
+  if (share === undefined || share === null) return null;
+  const width = share > 0 ? Math.max(share * 100, 2) : 0;
+  return svg("svg", { class: "bar", viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("rect", { width: 100, height: 4, class: "ground" }), svg("rect", { width: width.toFixed(1), height: 4 }));
 }
 
 function tableRow(row) {
@@ -77,6 +85,10 @@ function sorter(rows, body, headings) {
   };
 }
 
+function tableClass(table) {
+  return "rows" + (table.prose ? " prose" : "") + (table.words ? " words" : "");
+}
+
 function tableBlock(table) {
   const body = element("tbody", {}, ...table.rows.map(tableRow));
   const headings = table.columns.map(() => element("th", { scope: "col" }));
@@ -92,8 +104,24 @@ function tableBlock(table) {
     heading.append(button);
   });
   const caption = table.caption ? element("caption", {}, table.caption) : null;
-  return element("div", { class: "table-box" }, element("table", { class: table.prose ? "rows prose" : "rows" },
+  return element("div", { class: "table-box" }, element("table", { class: tableClass(table) },
     caption, element("thead", {}, element("tr", {}, ...headings)), body));
+}
+
+function bandsBlock(bands) {
+  const key = (filled, text) => element("span", { class: "key" }, element("span", { class: filled ? "part filled" : "part" }), text);
+  return element("figure", { class: "bands" },
+    element("div", { class: "head" }, element("figcaption", {}, bands.title)),
+    element("div", { class: "legend" }, key(true, bands.filled_label), key(false, bands.empty_label)),
+    ...bands.rows.map((row) => element("div", { class: "band " + row.tone },
+      element("span", { class: "what" }, row.label), element("span", { class: "start" }, row.start),
+      element("span", { class: "parts", role: "img", "aria-label": partsInWords(bands, row) },
+        ...row.parts.map((filled) => element("span", { class: filled ? "part filled" : "part" }))),
+      element("span", { class: "end" }, row.end))));
+}
+
+function partsInWords(bands, row) {
+  return row.parts.map((filled) => filled ? bands.filled_label : bands.empty_label).join(", ");
 }
 
 function listingBlock(listing) {
@@ -121,11 +149,13 @@ function foldBlock(fold) {
 const BLOCKS = {
   verdicts: verdictsBlock,
   findings: findingsBlock,
+  heading: (text) => element("h3", {}, text),
   text: (text) => element("p", { class: "text" }, text),
   facts: factsBlock,
   table: tableBlock,
   estimates: estimatesBlock,
   plots: plotsBlock,
+  bands: bandsBlock,
   listing: listingBlock,
   notes: notesBlock,
   fold: foldBlock,

@@ -90,7 +90,7 @@ function rowShapes(scale, row) {
 }
 
 function axisStrip(estimates, scale) {
-  const tick = (value) => svg("text", { x: scale.at(value), y: 14, "text-anchor": "middle" }, short(value) + estimates.suffix);
+  const tick = (value, index) => svg("text", { x: scale.at(value), y: 14, "text-anchor": "middle", class: index % 2 ? "odd" : null }, short(value) + estimates.suffix);
   return svg("svg", { class: "axis", "aria-hidden": "true" }, ...scale.ticks.map(tick));
 }
 

@@ -1,0 +1,62 @@
+//! Canaries: arms that must come to harm. A tester that does not see it sees nothing, and then no clean
+//! result of its run counts.
+
+use ebbtide_mysql::{SettingError, Settings};
+
+use crate::experiment::{Arm, Canary, CrashPlan, End, Experiment, Fault, Moment, Role};
+
+/// How often a canary's power is cut at most; the first cut that shows the damage ends it.
+pub(super) const CUTS: u32 = 40;
+
+/// Storage that loses what was not flushed: a consumer SSD with a volatile cache.
+const VOLATILE: &str = "sata-ssd:size=10GiB";
+/// Storage that tears pages.
+const TEARING: &str = "gp3:size=10GiB,twp=off";
+
+/// Settings under which nothing that was acknowledged may be lost on sound storage.
+const DURABLE: [(&str, &str); 3] =
+    [("flush_log_at_trx_commit", "1"), ("sync_binlog", "1"), ("doublewrite", "on")];
+
+/// Adds the canaries to an experiment, before its own arms: each with the settings of its first arm, made
+/// durable.
+pub(super) fn add(experiment: &mut Experiment) -> Result<(), SettingError> {
+    let Some(first) = experiment.arms.first().cloned() else { return Ok(()) };
+    let canaries = [
+        arm(&first, Canary::AnswersEarly, TEARING, Some(Fault::AnswerEarly), &[])?,
+        arm(&first, Canary::IgnoresFlushes, VOLATILE, Some(Fault::IgnoreFlush), &[])?,
+        arm(&first, Canary::TornPages, TEARING, None, &[("doublewrite", "off")])?,
+    ];
+    for comparison in &mut experiment.comparisons {
+        comparison.arm += canaries.len();
+        comparison.baseline += canaries.len();
+    }
+    experiment.arms.splice(0..0, canaries);
+    Ok(())
+}
+
+fn arm(
+    first: &Arm,
+    canary: Canary,
+    volume: &str,
+    fault: Option<Fault>,
+    settings: &[(&str, &str)],
+) -> Result<Arm, SettingError> {
+    let mut arm = first.clone();
+    arm.name = format!("canary {}", canary.name());
+    arm.options = Vec::new();
+    arm.volumes = [(Role::Data, volume.to_owned())].into();
+    arm.instance.divided_by = 1;
+    let mut all = Settings::new();
+    for (name, value) in DURABLE.iter().chain(settings) {
+        all.set(name, value)?;
+    }
+    arm.settings.merge(&all);
+    arm.crash = Some(CrashPlan {
+        cuts: CUTS,
+        end: End::PowerCut,
+        fault,
+        moments: vec![if canary == Canary::TornPages { Moment::Page } else { Moment::Random }],
+        canary: Some(canary),
+    });
+    Ok(arm)
+}

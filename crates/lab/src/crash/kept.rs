@@ -1,0 +1,250 @@
+//! Evidence: images of bad cuts, kept as snapshots, so that anyone can judge them again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use ebbtide_catalog::Catalog;
+use ebbtide_device::host::HostError;
+use ebbtide_device::store::SnapshotInfo;
+use ebbtide_load::Cancel;
+use ebbtide_load::invariant::Expected;
+use ebbtide_mysql::Binary;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use super::checker::Checker;
+use super::cutter::{self, Images, Job};
+use super::record::{Cut, Took, VerdictKind};
+use super::stage::Props;
+use super::stint::has_binlog;
+use super::tables;
+use crate::experiment::{self, Experiment, Role};
+use crate::run::error::RunError;
+use crate::run::event::Teller;
+use crate::run::home::Lab;
+use crate::run::volume::role_name;
+
+/// Key of [`Meta`] in a snapshot's metadata.
+pub(crate) const META: &str = "cut";
+/// Cuts that are kept of each arm and kind of verdict, at most.
+const MOST_OF_A_KIND: u32 = 3;
+/// Room on the host's disk that evidence leaves alone, bytes.
+const LEFT_FREE: u64 = 4 << 30;
+
+/// What stands beside a kept image: all that judging it again takes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Meta {
+    cut: Cut,
+    /// The experiment with the arm alone.
+    experiment: Experiment,
+    /// The server, in its own words.
+    server: String,
+    /// Client, last acknowledged, last sent.
+    expected: Vec<(u32, u64, u64)>,
+    /// Which of the instance's volumes it is.
+    role: Role,
+}
+
+/// A kept cut.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Kept {
+    /// Its seed, as `--replay` takes it.
+    pub seed: u64,
+    /// The experiment.
+    pub experiment: String,
+    /// The arm.
+    pub arm: String,
+    /// What was found.
+    pub verdicts: Vec<VerdictKind>,
+    /// The server that had written it, in its own words.
+    pub server: String,
+    /// What it takes on the host's disk, bytes.
+    pub allocated_bytes: u64,
+    /// When it was kept, seconds since 1970.
+    pub created_unix_s: u64,
+}
+
+/// Decides which images are kept.
+#[derive(Debug)]
+pub(super) struct Keeper<'a> {
+    lab: &'a Lab,
+    /// What is written down beside them; none: nothing is kept.
+    of: Option<(&'a Experiment, &'a Binary)>,
+    kept: Mutex<BTreeMap<(String, VerdictKind), u32>>,
+}
+
+impl<'a> Keeper<'a> {
+    pub(super) fn new(lab: &'a Lab, experiment: &'a Experiment, binary: &'a Binary) -> Self {
+        Self { lab, of: Some((experiment, binary)), kept: Mutex::default() }
+    }
+
+    /// One that keeps nothing.
+    const fn none(lab: &'a Lab) -> Self {
+        Self { lab, of: None, kept: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// Deletes the images of a cut; before that they are kept where it is bad and has something to tell that
+    /// others of its arm do not. Says whether they are.
+    pub(super) fn keep_or_delete(&self, images: &Images, cut: &Cut, expected: &[Expected]) -> bool {
+        let kept = self.is_wanted(cut) && self.keep(images, cut, expected);
+        cutter::delete(self.lab, images);
+        kept
+    }
+
+    fn is_wanted(&self, cut: &Cut) -> bool {
+        let room = self.lab.host.home().free_bytes().is_ok_and(|free| free > LEFT_FREE);
+        if self.of.is_none() || !cut.is_bad() || !room {
+            return false;
+        }
+        let mut kept = self.kept.lock();
+        let kinds = cut.kinds();
+        let counts = |kept: &BTreeMap<_, u32>, kind| kept.get(&(cut.arm.clone(), kind)).copied().unwrap_or(0);
+        let wanted = kinds.iter().any(|kind| counts(&kept, *kind) < MOST_OF_A_KIND);
+        if wanted {
+            for kind in kinds {
+                *kept.entry((cut.arm.clone(), kind)).or_default() += 1;
+            }
+        }
+        wanted
+    }
+
+    fn keep(&self, images: &Images, cut: &Cut, expected: &[Expected]) -> bool {
+        let Some((experiment, binary)) = self.of else { return false };
+        let arms = experiment.arms.iter().filter(|arm| arm.name == cut.arm).cloned().collect();
+        let experiment = Experiment { arms, comparisons: Vec::new(), ..experiment.clone() };
+        let store = self.lab.host.store();
+        for (role, image) in images {
+            let meta = Meta {
+                cut: Cut { kept: true, ..cut.clone() },
+                experiment: experiment.clone(),
+                server: binary.text.clone(),
+                expected: expected.iter().map(|one| (one.client, one.acknowledged, one.sent)).collect(),
+                role: *role,
+            };
+            let name = snapshot_name(cut.seed, *role);
+            let kept = store.snapshot(image, &name, serde_json::json!({ META: meta }));
+            if let Err(error) = kept {
+                tracing::warn!(name, %error, "the image of a bad cut is not kept");
+                for role in images.keys() {
+                    let _ = store.delete_snapshot(&snapshot_name(cut.seed, *role));
+                }
+                return false;
+            }
+        }
+        true
+    }
+}
+
+fn snapshot_name(seed: u64, role: Role) -> String {
+    format!("cut-{seed:016x}-{}", role_name(role))
+}
+
+/// The kept cuts of a home.
+///
+/// # Errors
+/// [`RunError::Busy`] while a run has them, and a store that cannot be read.
+pub fn list(home: &Path) -> Result<Vec<Kept>, RunError> {
+    let lab = Lab::open(home, &Cancel::default(), Teller::new(&|_| ()))?;
+    let mut all: BTreeMap<u64, Kept> = BTreeMap::new();
+    for (info, meta) in snapshots(&lab) {
+        let kept = all.entry(meta.cut.seed).or_insert_with(|| Kept {
+            seed: meta.cut.seed,
+            experiment: meta.experiment.name.clone(),
+            arm: meta.cut.arm.clone(),
+            verdicts: meta.cut.kinds(),
+            server: meta.server.clone(),
+            allocated_bytes: 0,
+            created_unix_s: info.created_unix_s,
+        });
+        kept.allocated_bytes += info.allocated_bytes;
+    }
+    Ok(all.into_values().collect())
+}
+
+fn snapshots(lab: &Lab) -> Vec<(SnapshotInfo, Meta)> {
+    let read = |info: SnapshotInfo| Meta::deserialize(&info.meta[META]).ok().map(|meta| (info, meta));
+    lab.host.store().snapshots().into_iter().filter_map(read).collect()
+}
+
+/// Deletes the images of a kept cut.
+///
+/// # Errors
+/// [`RunError::Busy`] while a run has them, and where none are kept of that seed.
+pub fn delete(home: &Path, seed: u64) -> Result<(), RunError> {
+    let lab = Lab::open(home, &Cancel::default(), Teller::new(&|_| ()))?;
+    let found: Vec<_> = snapshots(&lab).into_iter().filter(|(_, meta)| meta.cut.seed == seed).collect();
+    if found.is_empty() {
+        return Err(RunError::NotKept { seed });
+    }
+    for (info, _) in found {
+        lab.host.store().delete_snapshot(&info.name).map_err(HostError::from)?;
+    }
+    lab.host.store().settle();
+    Ok(())
+}
+
+/// Judges a kept cut again, from the same bytes, by the same rules. Answers with what was found then and
+/// what is found now.
+///
+/// # Errors
+/// [`RunError::NotKept`], a server of another kind, and whatever forbids a run.
+pub fn replay(home: &Path, seed: u64, binary: &Binary, catalog: &Catalog) -> Result<(Cut, Cut), RunError> {
+    let cancel = Cancel::default();
+    let lab = Lab::open(home, &cancel, Teller::new(&|_| ()))?;
+    let found: Vec<_> = snapshots(&lab).into_iter().filter(|(_, meta)| meta.cut.seed == seed).collect();
+    let Some((_, meta)) = found.first() else { return Err(RunError::NotKept { seed }) };
+    let checked = experiment::check(&meta.experiment, catalog, binary)?;
+    let props = Props {
+        lab: &lab,
+        binary,
+        arm: &meta.experiment.arms[0],
+        checked: &checked.arms[0],
+        seed: meta.experiment.seed,
+        cancel: &cancel,
+    };
+    let mut images = Images::new();
+    for (info, meta) in &found {
+        let name = cutter::image_name(seed, meta.role);
+        let made = lab.host.store().create_from_snapshot(
+            &name,
+            &info.name,
+            info.size_bytes,
+            serde_json::Value::Null,
+        );
+        made.map_err(HostError::from)?;
+        images.insert(meta.role, name);
+    }
+    let expected = |&(client, acknowledged, sent): &(u32, u64, u64)| Expected {
+        client,
+        acknowledged,
+        acknowledged_at: None,
+        sent,
+    };
+    let keeper = Keeper::none(&lab);
+    let schema = tables(meta.experiment.data);
+    let checker = Checker {
+        props,
+        schema: &schema,
+        has_binlog: has_binlog(&checked.arms[0]),
+        keeper: &keeper,
+        number: 0,
+    };
+    let cut = Cut {
+        verdicts: Vec::new(),
+        torn_before: Vec::new(),
+        loss: None,
+        recovery: None,
+        took: Took::default(),
+        kept: true,
+        ..meta.cut.clone()
+    };
+    let expected = meta.expected.iter().map(expected).collect();
+    let mut again = checker.judge(Job { cut, images, expected, journal: None, at: Instant::now() });
+    again.kept = true;
+    if let (Some(loss), Some(before)) = (&mut again.loss, &meta.cut.loss) {
+        // Only the run knew when each commit was acknowledged.
+        loss.seconds = if loss.clients == before.clients { before.seconds } else { f64::NAN };
+    }
+    Ok((meta.cut.clone(), again))
+}

@@ -1,0 +1,46 @@
+//! The crash lab: what a power cut costs under each durability setting and on each kind of storage.
+//!
+//! [`run()`] is the whole of it. A `stint` puts an arm's server under a load with invariants, measures its
+//! throughput, and then cuts its power again and again: `moments` waits for the instant, `cutter` takes crash
+//! images of all volumes, and `checker`s, side by side with the load, let the file system and the server recover
+//! on them and judge what is there. `canary` arms prove in every run that damage is seen. `kept` images can be
+//! judged again. [`results`] keeps it all, [`summary`] says what was found, [`page`] makes the report of it.
+
+mod event;
+#[cfg(test)]
+pub(crate) mod fixture;
+pub mod page;
+pub mod record;
+pub mod results;
+pub mod summary;
+
+mod canary;
+mod checker;
+mod cutter;
+mod file_map;
+mod kept;
+mod moments;
+mod run;
+mod stage;
+mod stint;
+
+pub use event::{Event, Progress};
+pub(crate) use kept::META as KEPT;
+pub use kept::{Kept, delete as delete_kept, list as list_kept, replay};
+pub use run::{CrashOptions, run};
+
+use ebbtide_load::invariant::Schema;
+
+use crate::experiment::DataPlan;
+
+/// Clients that the tables are made for.
+pub(crate) const MOST_CLIENTS: u32 = 64;
+
+/// The tables of the load with invariants.
+pub(crate) const TABLES: [&str; 5] =
+    ["ebbtide_account", "ebbtide_ballast", "ebbtide_history", "ebbtide_ledger", "ebbtide_aborted"];
+
+/// The tables that the load with invariants works on.
+pub(crate) fn tables(data: DataPlan) -> Schema {
+    Schema { rows: data.rows, ..Schema::default() }
+}

@@ -1,0 +1,188 @@
+//! The whole page on synthetic runs. With `EBBTIDE_PAGES` set to a directory the pages are left there, to be
+//! looked at.
+
+use std::path::Path;
+
+use ebbtide_report::Block;
+
+use super::*;
+use crate::browser::browse;
+use crate::crash::fixture::{PLAUSIBLE, Shape, header, plausible};
+use crate::crash::record::{Failure, VerdictKind};
+use crate::crash::summary::{BAD, summarize, words::kind};
+
+const SEED: u64 = 11;
+
+fn synthetic(shapes: &[Shape], cuts: u32) -> (CrashRun, Summary) {
+    println!("seed {SEED}");
+    let run = plausible(shapes, cuts, SEED);
+    let summary = summarize(&run);
+    (run, summary)
+}
+
+fn keep(name: &str, html: &str) {
+    if let Some(directory) = std::env::var_os("EBBTIDE_PAGES") {
+        std::fs::write(Path::new(&directory).join(format!("{name}.html")), html).unwrap();
+    }
+}
+
+fn text(blocks: &[Block]) -> String {
+    serde_json::to_string(blocks).unwrap()
+}
+
+fn section_text(run: &CrashRun, summary: &Summary, heading: &str) -> String {
+    let report = report(run, summary);
+    let section = report.sections.iter().find(|section| section.heading == heading);
+    text(&section.unwrap_or_else(|| panic!("no section '{heading}'")).blocks).replace('\u{a0}', " ")
+}
+
+#[test]
+fn a_browser_draws_the_page_without_a_complaint_and_without_a_network() {
+    let (run, summary) = synthetic(&PLAUSIBLE, 100);
+    let html = page(&run, &summary);
+    keep("crash", &html);
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    let main = dom.split_once("<main").unwrap().1.split_once("</main>").unwrap().0;
+    assert!(!main.contains("NaN") && !main.contains("undefined"), "a value went wrong");
+    assert!(main.contains("power cuts left a server that does not start"), "the verdict in words");
+    for heading in [
+        "Risk and gain",
+        "What is lost",
+        "How it recovers",
+        "When the power was cut",
+        "What happened",
+        "What could not be verified",
+        "Canaries",
+        "The tester's own time",
+        "What differs between the arms",
+        "How it was measured",
+        "Stints and caveats",
+        "Run it again",
+    ] {
+        assert!(main.contains(&format!("<h2>{heading}</h2>")), "no section '{heading}'");
+    }
+    assert!(main.contains("Page 311 of bank/ballast.ibd"), "the torn page");
+    assert!(main.contains(r#"aria-label="new, new, old, old""#), "its units");
+    assert!(main.contains("LSN 5902118") && main.contains("LSN …5731204"), "both ends of it");
+    assert!(main.contains("Unable to apply log to corrupted page 311"), "what the server said");
+    assert!(main.contains("ebbtide crash durability --seed 7"), "the command");
+    assert!(main.contains("10.11.19-MariaDB"), "the exact version");
+}
+
+#[test]
+fn every_kind_of_bad_verdict_has_its_story_and_its_seed() {
+    let (run, summary) = synthetic(&PLAUSIBLE, 100);
+    let told = section_text(&run, &summary, "What happened");
+    for one in BAD {
+        assert!(
+            told.contains(&format!(r#""kind":"heading","value":"{}: "#, kind(one))),
+            "no story of {one:?}"
+        );
+    }
+    assert_eq!(VerdictKind::ALL.len(), BAD.len() + 1, "the other kind has a section of its own");
+    let seed = told.split("ebbtide crash --replay ").nth(1).unwrap().split('"').next().unwrap();
+    let cut = run.cuts.iter().find(|cut| format!("{:016x}", cut.seed) == seed).expect("the seed is a cut's");
+    assert!(cut.verdicts.iter().any(|verdict| verdict.kind() == VerdictKind::Corrupt));
+    assert!(
+        section_text(&run, &summary, "What could not be verified").contains("innochecksum ended by signal 9")
+    );
+}
+
+#[test]
+fn risk_and_gain_stand_in_one_table() {
+    let (run, summary) = synthetic(&PLAUSIBLE, 100);
+    let report = report(&run, &summary);
+    let section = report.sections.iter().find(|section| section.heading == "Risk and gain").unwrap();
+    let Block::Table(table) = &section.blocks[0] else { panic!("a table") };
+    assert_eq!(table.rows.len(), 6, "canaries are apart");
+    let width = table.columns.len();
+    assert!(table.rows.iter().all(|row| row.len() == width));
+    let place = |heading: &str| table.columns.iter().position(|column| column == heading).unwrap();
+    let (harm, corrupt) = (place("Any harm"), place("Corrupt"));
+    assert_eq!(table.rows[0][harm].text, "0 of 100");
+    assert_eq!(table.rows[0][harm].detail, "at most 3.0%");
+    let torn = &table.rows[2][corrupt];
+    assert!(torn.text.ends_with(" of 100") && torn.detail.contains(" to "), "{torn:?}");
+    let against = place("TPS against doublewrite on, 4 KiB tearing");
+    assert_eq!(table.rows[0][against].text, "baseline");
+    assert!(table.rows[2][against].text.starts_with("+2"), "{:?}", table.rows[2][against]);
+    assert_eq!(table.rows[3][place("Unverified")].text, summary.arms[3].unverified.to_string());
+}
+
+#[test]
+fn a_void_run_says_so_before_everything_else() {
+    let (mut run, _) = synthetic(&PLAUSIBLE, 100);
+    let name = PLAUSIBLE[8].name;
+    run.cuts.iter_mut().filter(|cut| cut.arm == name).for_each(|cut| cut.verdicts.clear());
+    let summary = summarize(&run);
+    let html = page(&run, &summary);
+    keep("crash-void", &html);
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    let main = dom.split_once("<main").unwrap().1;
+    let void = main.find("Nothing on this page may be believed").expect("the banner");
+    assert!(void < main.find("power cuts").unwrap(), "it stands first");
+    let first = text(&report(&run, &summary).sections[0].blocks);
+    assert!(first.contains("was not caught in 10"), "why: {first}");
+    assert!(!first.contains(r#""tone":"good""#), "nothing is praised: {first}");
+}
+
+#[test]
+fn many_arms_make_a_page_that_can_still_be_mailed() {
+    let names: Vec<&'static str> =
+        (0..36).map(|number| &*Box::leak(format!("arm {number}").into_boxed_str())).collect();
+    let shapes: Vec<Shape> = names
+        .iter()
+        .zip(PLAUSIBLE[..5].iter().cycle())
+        .map(|(name, shape)| Shape { name, ..*shape })
+        .chain(PLAUSIBLE[6..].iter().copied())
+        .collect();
+    let (run, summary) = synthetic(&shapes, 100);
+    let html = page(&run, &summary);
+    keep("crash-36-arms", &html);
+    assert!(html.len() < 2_500_000, "{} bytes", html.len());
+    let Some((_, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+}
+
+#[test]
+fn a_run_without_a_cut_says_that_and_not_that_it_is_clean() {
+    let mut run = header(&PLAUSIBLE, 100);
+    let mut stint = plausible(&PLAUSIBLE[..1], 3, SEED).stints.remove(0);
+    (stint.throughput, stint.failed) =
+        (None, Some(Failure { why: "the server ended".into(), log: vec!["got signal 6".into()] }));
+    run.stints.push(stint);
+    let summary = summarize(&run);
+    let html = page(&run, &summary);
+    keep("crash-nothing", &html);
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    let main = dom.split_once("<main").unwrap().1;
+    assert!(main.contains("No cut was made of any arm") && main.contains("got signal 6"));
+    assert!(!main.contains("did harm"), "nothing was proven");
+}
+
+#[test]
+fn an_unverified_cut_is_never_shown_as_clean() {
+    let (mut run, _) = synthetic(&PLAUSIBLE[..1], 12);
+    for cut in &mut run.cuts {
+        cut.recovery = None;
+    }
+    let summary = summarize(&run);
+    let matrix = section_text(&run, &summary, "Risk and gain");
+    assert!(!matrix.contains("0 of 12"), "{matrix}");
+    let why = section_text(&run, &summary, "What could not be verified");
+    assert!(why.contains("the server was not seen to recover"), "{why}");
+}
+
+#[test]
+fn a_name_cannot_become_markup() {
+    let (mut run, _) = synthetic(&PLAUSIBLE, 10);
+    let nasty = "</script><img src=x onerror=document.title='gone'>";
+    let name = run.experiment.arms[2].name.clone();
+    run.cuts.iter_mut().filter(|cut| cut.arm == name).for_each(|cut| cut.arm = nasty.into());
+    run.experiment.arms[2].name = nasty.into();
+    let html = page(&run, &summarize(&run));
+    assert!(!html.contains("<img"));
+}

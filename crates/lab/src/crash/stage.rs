@@ -1,0 +1,209 @@
+//! The stage of a stint: an arm's volumes with their real limits and its real server.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ebbtide_device::faults::Faults;
+use ebbtide_device::host::HostError;
+use ebbtide_load::Cancel;
+use ebbtide_mysql::{Binary, Layout, Server, ServerPlan};
+use ebbtide_volume::Instance;
+
+use super::file_map::FileMap;
+use crate::experiment::{Arm, CheckedArm, Fault, Role};
+use crate::run::error::StageError;
+use crate::run::home::{Lab, TRIAL_PREFIX};
+use crate::run::prepared::fs_type;
+use crate::run::volume::{Begin, LabVolume, Wanted, role_name, without_limits};
+
+/// A server on prepared data of moderate size, on a volume without limits.
+const START: Duration = Duration::from_secs(120);
+
+/// What a stage is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Props<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) binary: &'a Binary,
+    pub(super) arm: &'a Arm,
+    pub(super) checked: &'a CheckedArm,
+    /// Seed of the volumes' draws.
+    pub(super) seed: u64,
+    pub(super) cancel: &'a Cancel,
+}
+
+/// An arm's volumes, mounted.
+#[derive(Debug)]
+pub(super) struct Stage<'a> {
+    pub(super) volumes: BTreeMap<Role, LabVolume<'a>>,
+}
+
+impl<'a> Stage<'a> {
+    /// Clones the prepared data and attaches every volume, without limits for now.
+    pub(super) fn set(
+        props: Props<'a>,
+        snapshot: &str,
+        name: &str,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, StageError> {
+        let begin = |role| match role {
+            Role::Data => Begin::Snapshot(snapshot),
+            _ => Begin::Blank,
+        };
+        Self::attach(props, begin, |role| format!("{TRIAL_PREFIX}{name}-{}", role_name(role)), progress)
+    }
+
+    /// Attaches volumes that are in the store, such as copies of crash images.
+    pub(super) fn of_images(
+        props: Props<'a>,
+        name: impl Fn(Role) -> String,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, StageError> {
+        Self::attach(props, |_| Begin::There, name, progress)
+    }
+
+    fn attach<'b>(
+        props: Props<'a>,
+        begin: impl Fn(Role) -> Begin<'b>,
+        name: impl Fn(Role) -> String,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, StageError> {
+        let mut stage = Self { volumes: BTreeMap::new() };
+        for (role, real) in &props.checked.volumes {
+            let wanted = Wanted {
+                name: name(*role),
+                begin: begin(*role),
+                unlimited: without_limits(real, props.lab.host.now()),
+                fs: fs_type(&props.arm.instance.fs),
+                rotational: props.arm.instance.rotational,
+                seed: props.seed,
+                cancel: props.cancel,
+            };
+            stage.volumes.insert(*role, LabVolume::make(props.lab, wanted, progress)?);
+        }
+        Ok(stage)
+    }
+
+    /// The directories of a server on these volumes.
+    pub(super) fn layout(&self) -> Layout {
+        let own = |role| self.volumes.get(&role).map(|volume| volume.dir().join(role_name(role)));
+        Layout {
+            redo: own(Role::Redo),
+            binlog: own(Role::Binlog),
+            undo: own(Role::Undo),
+            tmp: own(Role::Tmp),
+            ..Layout::single(own(Role::Data).expect("every arm has a data volume"))
+        }
+    }
+
+    /// The server of the arm, as it runs under the load.
+    pub(super) fn plan(&self, props: Props<'_>, work: &str) -> ServerPlan {
+        ServerPlan {
+            settings: props.arm.settings.clone(),
+            memory_bytes: Some(props.arm.instance.memory_bytes),
+            start_timeout: START,
+            ..ServerPlan::new(props.binary.clone(), self.layout(), props.lab.work_dir(work))
+        }
+    }
+
+    /// Starts the arm's server.
+    pub(super) fn start(
+        &self,
+        props: Props<'_>,
+        work: &str,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Server, StageError> {
+        Ok(Server::start(&self.plan(props, work), &progress)?)
+    }
+
+    /// Switches the limits of all volumes on, and those of their instance.
+    pub(super) fn limit(&self, props: Props<'_>) -> Result<(), StageError> {
+        let instance = props.checked.instance.as_ref();
+        let instance =
+            instance.map(|instance| Arc::new(parking_lot::Mutex::new(Instance::new(instance.limits))));
+        for (role, volume) in &self.volumes {
+            volume.limit(&props.checked.volumes[role], instance.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Switches them off again.
+    pub(super) fn hasten(&self) -> Result<(), StageError> {
+        self.volumes.values().try_for_each(LabVolume::unlimit)
+    }
+
+    /// Has all volumes do wrong.
+    pub(super) fn plant(&self, fault: Option<Fault>) -> Result<(), StageError> {
+        let faults = match fault {
+            None => return Ok(()),
+            // A device that lies about writes and tells the truth about flushes would be caught by nobody who
+            // flushes.
+            Some(Fault::AnswerEarly) => {
+                Faults { answer_early: true, ignore_flush: true, ..Faults::default() }
+            }
+            Some(Fault::IgnoreFlush) => Faults { ignore_flush: true, ..Faults::default() },
+        };
+        self.volumes.values().try_for_each(|volume| {
+            volume.live().set_faults(faults.clone()).map_err(|error| HostError::from(error).into())
+        })
+    }
+
+    /// Which file every part of the volumes belongs to, now.
+    pub(super) fn map(&self, binary: &Binary) -> Result<BTreeMap<Role, FileMap>, StageError> {
+        let draw =
+            |(role, volume): (&Role, &LabVolume<'_>)| Ok((*role, FileMap::draw(volume.dir(), binary)?));
+        self.volumes.iter().map(draw).collect::<std::io::Result<_>>().map_err(|source| StageError::Io {
+            action: "look where the server's files lie on their volumes".into(),
+            source,
+        })
+    }
+
+    /// Has the operating system write back what it holds of the volumes.
+    pub(super) fn sync(&self) -> Result<(), StageError> {
+        for volume in self.volumes.values() {
+            let action = || format!("write back {}", volume.dir().display());
+            let synced = Command::new("sync").arg("--file-system").arg(volume.dir()).status();
+            match synced {
+                Ok(status) if status.success() => {}
+                Ok(status) => return Err(StageError::HostFailed(format!("cannot {}: {status}", action()))),
+                Err(source) => return Err(StageError::Io { action: action(), source }),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the volumes have been asked for so far: reads, bytes read, writes, bytes written.
+    pub(super) fn io(&self) -> Io {
+        self.volumes.values().fold(Io::default(), |sum, volume| {
+            let stats = volume.live().stats();
+            Io {
+                reads: sum.reads + stats.read.ops,
+                read_bytes: sum.read_bytes + stats.read.bytes,
+                writes: sum.writes + stats.write.ops,
+                written_bytes: sum.written_bytes + stats.write.bytes,
+            }
+        })
+    }
+}
+
+/// Completed I/O.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Io {
+    pub(super) reads: u64,
+    pub(super) read_bytes: u64,
+    pub(super) writes: u64,
+    pub(super) written_bytes: u64,
+}
+
+impl Io {
+    /// What came after an earlier reading.
+    pub(super) const fn since(self, earlier: Self) -> Self {
+        Self {
+            reads: self.reads - earlier.reads,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            writes: self.writes - earlier.writes,
+            written_bytes: self.written_bytes - earlier.written_bytes,
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! A stint: an arm's server under load, its throughput, and then cut after cut.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ebbtide_device::engine::Keep;
+use ebbtide_load::invariant::{self, Options, Running, Schema};
+use ebbtide_load::{Cancel, Session};
+use ebbtide_mysql::Server;
+use rand_core::SeedableRng as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::checker::Checker;
+use super::cutter::{self, Job};
+use super::kept::Keeper;
+use super::moments::Moments;
+use super::record::{Cut, Failure, Stint, Throughput, Took};
+use super::stage::{Props, Stage};
+use super::summary;
+use crate::experiment::{CheckedArm, CrashPlan, End, Experiment, Moment};
+use crate::run::error::StageError;
+
+/// How long transactions in flight are waited for.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often it is looked whether the user has ended the run.
+const LOOK: Duration = Duration::from_millis(50);
+/// Cuts that wait for a checker at most: their images take room, and grow old.
+const WAITING: usize = 1;
+
+/// Everything that a stint needs.
+pub(super) struct Setting<'a> {
+    pub(super) props: Props<'a>,
+    pub(super) experiment: &'a Experiment,
+    /// The snapshot of its data.
+    pub(super) snapshot: &'a str,
+    pub(super) schema: Schema,
+    pub(super) repeat: u32,
+    /// The numbers of its cuts.
+    pub(super) numbers: std::ops::Range<u32>,
+    /// Checkers side by side.
+    pub(super) checkers: usize,
+    pub(super) cancel: &'a Cancel,
+    /// Where images of bad cuts go.
+    pub(super) keeper: &'a Keeper<'a>,
+    pub(super) doing: &'a (dyn Fn(&str) + Sync),
+    /// Is given every cut once it is judged; an error of it ends the stint.
+    pub(super) judged: &'a (dyn Fn(Cut) -> Result<(), StageError> + Sync),
+}
+
+impl Setting<'_> {
+    fn plan(&self) -> &CrashPlan {
+        self.props.arm.crash.as_ref().expect("every arm of a crash experiment has its plan")
+    }
+
+    /// Runs the stint; none where the user ended it.
+    pub(super) fn run(&self) -> Option<Stint> {
+        let began = Instant::now();
+        let started_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let mut stint = Stint {
+            arm: self.props.arm.name.clone(),
+            repeat: self.repeat,
+            started_ns: u64::try_from(started_ns).unwrap_or(u64::MAX),
+            took_s: 0.0,
+            cutting_s: 0.0,
+            throughput: None,
+            failed: None,
+            notes: Vec::new(),
+        };
+        let ended = self.go(&mut stint);
+        if self.cancel.is_cancelled() {
+            return None;
+        }
+        if let Err(error) = ended {
+            let log = match &error {
+                StageError::Server(error) => error.log().to_vec(),
+                _ => Vec::new(),
+            };
+            stint.failed = Some(Failure { why: error.chain(), log });
+        }
+        stint.notes.extend(self.props.lab.take_trouble());
+        stint.took_s = began.elapsed().as_secs_f64();
+        Some(stint)
+    }
+
+    fn go(&self, stint: &mut Stint) -> Result<(), StageError> {
+        (self.doing)("attaching volumes");
+        let stage = Stage::set(self.props, self.snapshot, "stage", self.doing)?;
+        (self.doing)("starting the server");
+        let server = stage.start(self.props, "trial", self.doing)?;
+        stint.notes.extend(server.notes().iter().cloned());
+        stage.limit(self.props)?;
+        (self.doing)("settling");
+        let settling = self.load(&server)?;
+        self.wait(&server, &settling, Duration::from_secs(self.experiment.warmup.settle_s.into()))?;
+        drop(settling);
+        (self.doing)("measuring its throughput");
+        let running = self.load(&server)?;
+        stint.throughput = Some(self.measure(&stage, &server, &running)?);
+        stage.plant(self.plan().fault)?;
+        (self.doing)("cutting");
+        let cutting = Instant::now();
+        let done = match self.plan().end {
+            End::PowerCut => self.cut_power(&stage, &server, &running),
+            End::Kill => self.kill_servers(&stage, server, running),
+        };
+        stint.cutting_s = cutting.elapsed().as_secs_f64();
+        done
+    }
+
+    /// Starts the load: each client goes on after its mark.
+    fn load(&self, server: &Server) -> Result<Running, StageError> {
+        let clients = self.props.arm.load.connections;
+        let options = Options {
+            seed: self.props.seed,
+            grace: GRACE,
+            ..Options::new(server.target(), self.schema.clone(), clients)
+        };
+        Ok(invariant::start(&options)?)
+    }
+
+    /// Lets the load go on for a while.
+    fn wait(&self, server: &Server, running: &Running, span: Duration) -> Result<(), StageError> {
+        let end = Instant::now() + span;
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            std::thread::sleep(left.min(LOOK));
+            self.proceed(server, running)?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is still something to cut.
+    fn proceed(&self, server: &Server, running: &Running) -> Result<(), StageError> {
+        if self.cancel.is_cancelled() {
+            return Err(StageError::Cancelled);
+        }
+        if let Some(died) = server.died() {
+            return Err(died.into());
+        }
+        if running.alive() == 0 {
+            let report = running.report();
+            let why = report.ended.first().map_or("", |end| end.error.as_str());
+            return Err(StageError::LoadEnded(format!("every client of the load has ended: {why}")));
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        stage: &Stage<'_>,
+        server: &Server,
+        running: &Running,
+    ) -> Result<Throughput, StageError> {
+        let before = stage.io();
+        self.wait(server, running, Duration::from_secs(self.experiment.trial.measure_s.into()))?;
+        let report = running.report();
+        let io = stage.io().since(before);
+        let seconds = report.elapsed_s;
+        Ok(Throughput {
+            seconds,
+            tps: report.tps(),
+            p50_us: report.latency.p50_us,
+            p95_us: report.latency.p95_us,
+            p99_us: report.latency.p99_us,
+            write_iops: io.writes as f64 / seconds,
+            write_bytes_s: io.written_bytes as f64 / seconds,
+        })
+    }
+
+    fn new_cut(&self, number: u32, moment: Moment, running: &Running) -> Cut {
+        Cut {
+            arm: self.props.arm.name.clone(),
+            repeat: self.repeat,
+            number,
+            seed: cutter::seed_of(self.experiment.seed, &self.props.arm.name, number),
+            moment,
+            met: false,
+            at_s: running.journal().start().elapsed().as_secs_f64(),
+            paused_us: 0.0,
+            in_flight: Vec::new(),
+            writes_in_flight: 0,
+            cached_units_lost: 0,
+            torn_before: Vec::new(),
+            torn_writes: Vec::new(),
+            verdicts: Vec::new(),
+            loss: None,
+            recovery: None,
+            took: Took::default(),
+            kept: false,
+        }
+    }
+
+    fn moment(&self, number: u32) -> Moment {
+        let moments = &self.plan().moments;
+        moments[usize::try_from(number).expect("a number of a cut fits") % moments.len()]
+    }
+
+    fn checker(&self, number: usize) -> Checker<'_> {
+        Checker {
+            props: self.props,
+            schema: &self.schema,
+            has_binlog: has_binlog(self.props.checked),
+            keeper: self.keeper,
+            number,
+        }
+    }
+
+    /// Cuts the power again and again. The load goes on, and checkers judge the images beside it.
+    fn cut_power(&self, stage: &Stage<'_>, server: &Server, running: &Running) -> Result<(), StageError> {
+        let (give, take) = mpsc::sync_channel::<Job>(WAITING);
+        let take = Mutex::new(take);
+        let enough = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let checkers: Vec<_> = (0..self.checkers)
+                .map(|number| {
+                    let (take, enough) = (&take, &enough);
+                    scope.spawn(move || self.check(number, take, enough))
+                })
+                .collect();
+            let mut cut = self.take_cuts(stage, server, running, &give, &enough);
+            drop(give);
+            for checker in checkers {
+                let checked = checker.join().expect("a checker does not panic");
+                cut = cut.and(checked);
+            }
+            cut
+        })
+    }
+
+    /// Judges cuts until there are no more.
+    fn check(
+        &self,
+        number: usize,
+        take: &Mutex<mpsc::Receiver<Job>>,
+        enough: &AtomicBool,
+    ) -> Result<(), StageError> {
+        let checker = self.checker(number);
+        loop {
+            let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(job) = next else { return Ok(()) };
+            if self.cancel.is_cancelled() || enough.load(Ordering::Relaxed) {
+                checker.throw_away(&job);
+                continue;
+            }
+            let cut = checker.judge(job);
+            if self.plan().canary.is_some_and(|canary| summary::catches(canary, &cut)) {
+                enough.store(true, Ordering::Relaxed);
+            }
+            if let Err(error) = (self.judged)(cut) {
+                enough.store(true, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+    }
+
+    fn take_cuts(
+        &self,
+        stage: &Stage<'_>,
+        server: &Server,
+        running: &Running,
+        give: &mpsc::SyncSender<Job>,
+        enough: &AtomicBool,
+    ) -> Result<(), StageError> {
+        let target = server.target();
+        let session = Session::open(&target, &target.endpoints[0])?;
+        let mut moments = Moments::new(stage, session, &self.plan().moments, has_binlog(self.props.checked))?;
+        for number in self.numbers.clone() {
+            self.proceed(server, running)?;
+            if enough.load(Ordering::Relaxed) {
+                break;
+            }
+            let mut cut = self.new_cut(number, self.moment(number), running);
+            let maps = stage.map(self.props.binary)?;
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(cut.seed);
+            let imaging = || {
+                let began = Instant::now();
+                let taken = cutter::take(self.props.lab, stage, cut.seed, Keep::Torn);
+                (taken, began.elapsed())
+            };
+            let ((taken, took), met) = moments.at(cut.moment, &maps, &mut rng, imaging)?;
+            let (images, group) = taken?;
+            cut.met = met;
+            cut.took.image = took.as_secs_f64();
+            cutter::describe(&mut cut, &maps, &group);
+            let journal = running.journal().clone();
+            let expected = journal.at(group.at).map_err(|error| StageError::LoadEnded(error.to_string()));
+            let expected = match expected {
+                Ok(expected) => expected,
+                Err(error) => {
+                    cutter::delete(self.props.lab, &images);
+                    return Err(error);
+                }
+            };
+            let job = Job { cut, images, expected, journal: Some(journal), at: group.at };
+            if let Err(mpsc::SendError(job)) = give.send(job) {
+                cutter::delete(self.props.lab, &job.images);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills the server again and again; each time it recovers on its own volumes, is judged, and goes on.
+    fn kill_servers(
+        &self,
+        stage: &Stage<'_>,
+        mut server: Server,
+        mut running: Running,
+    ) -> Result<(), StageError> {
+        let checker = self.checker(0);
+        for number in self.numbers.clone() {
+            self.proceed(&server, &running)?;
+            let mut cut = self.new_cut(number, self.moment(number), &running);
+            let maps = stage.map(self.props.binary)?;
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(cut.seed);
+            let target = server.target();
+            let session = Session::open(&target, &target.endpoints[0])?;
+            let mut moments = Moments::new(stage, session, &[], false)?;
+            let (killed, met) = moments.at(cut.moment, &maps, &mut rng, || server.kill())?;
+            killed?;
+            cut.met = met;
+            let journal = running.journal().clone();
+            drop(running.stop());
+            let at = Instant::now();
+            let expected = journal.at(at).map_err(|error| StageError::LoadEnded(error.to_string()))?;
+            let began = Instant::now();
+            stage.sync()?;
+            let images = cutter::copy(self.props.lab, stage, cut.seed)?;
+            if let Err(error) = checker.examine(stage, "trial", &mut cut, &expected, Some(&journal), at) {
+                cut.verdicts.push(super::checker::unverified(&error));
+            }
+            cut.kept = self.keeper.keep_or_delete(&images, &cut, &expected);
+            cut.took.total = began.elapsed().as_secs_f64();
+            let bad = cut.is_bad();
+            (self.judged)(cut)?;
+            if bad {
+                // What comes after damage would be judged twice.
+                let why = "the server's data are damaged: its further kills would only show that again";
+                return Err(StageError::LoadEnded(why.to_owned()));
+            }
+            stage.limit(self.props)?;
+            server = stage.start(self.props, "trial", self.doing)?;
+            running = self.load(&server)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an arm's server writes a binary log.
+pub(super) fn has_binlog(arm: &CheckedArm) -> bool {
+    arm.options.iter().any(|line| line.starts_with("log_bin="))
+}

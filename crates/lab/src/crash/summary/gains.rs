@@ -1,0 +1,90 @@
+//! Throughputs held against each other: what the risk buys.
+
+use super::arms::{samples, with_intervals};
+use super::model::{ArmSummary, Gain};
+use crate::crash::record::CrashRun;
+use crate::stats::series::mean;
+use crate::stats::{ALPHA, Prior, Sample, holm, ratio, smallest_effect};
+use crate::summary::{LEAST, Ratio, Verdict};
+
+/// The arm that the experiment's first comparison is held against, or the first one; none with fewer than two.
+pub(super) fn baseline(run: &CrashRun, arms: &[ArmSummary]) -> Option<usize> {
+    if arms.len() < 2 {
+        return None;
+    }
+    let asked = run.experiment.comparisons.iter();
+    asked.filter_map(|comparison| place(arms, comparison.baseline)).next().or(Some(0))
+}
+
+/// Where an arm of the experiment is among those that are asked about; none for a canary.
+fn place(arms: &[ArmSummary], index: usize) -> Option<usize> {
+    arms.iter().position(|arm| arm.index == index)
+}
+
+/// The experiment's comparisons; throughputs get their intervals, and arms their gain over the baseline.
+pub(super) fn gains(run: &CrashRun, arms: &mut [ArmSummary], baseline: Option<usize>) -> Vec<Gain> {
+    let samples: Vec<Vec<Sample>> = arms.iter().map(|arm| samples(run, &arm.name)).collect();
+    let prior = Prior::learn(&samples);
+    with_intervals(arms, &samples, &prior);
+    for (index, arm) in arms.iter_mut().enumerate() {
+        let over = baseline.filter(|baseline| *baseline != index);
+        arm.gain = over.and_then(|baseline| over_each_other(&samples[index], &samples[baseline], &prior));
+    }
+    let pairs = run.experiment.comparisons.iter().filter_map(|comparison| {
+        let (arm, baseline) = (place(arms, comparison.arm)?, place(arms, comparison.baseline)?);
+        Some((comparison.axis.clone(), arm, baseline))
+    });
+    let mut gains: Vec<Gain> = pairs
+        .map(|(axis, arm, baseline)| Gain {
+            axis,
+            arm,
+            baseline,
+            tps: over_each_other(&samples[arm], &samples[baseline], &prior),
+            verdict: Verdict::NoDifferenceSeen,
+            smallest_effect: None,
+        })
+        .collect();
+    let adjusted = holm(&gains.iter().map(|gain| gain.tps?.p_value).collect::<Vec<_>>());
+    let family = adjusted.iter().flatten().count().max(1);
+    for (gain, p) in gains.iter_mut().zip(adjusted) {
+        if let Some(tps) = &mut gain.tps {
+            tps.p_adjusted = p;
+        }
+        gain.verdict = judge(gain.tps.as_ref());
+        let (ours, theirs) = (&samples[gain.arm], &samples[gain.baseline]);
+        let effect = smallest_effect(ours, theirs, &prior, ALPHA / family as f64);
+        gain.smallest_effect = effect.map(|effect| effect.max(LEAST)).filter(|effect| effect.is_finite());
+    }
+    gains
+}
+
+fn over_each_other(arm: &[Sample], baseline: &[Sample], prior: &Prior) -> Option<Ratio> {
+    if arm.is_empty() || baseline.is_empty() {
+        return None;
+    }
+    let mid = |samples: &[Sample]| mean(&samples.iter().map(|sample| sample.log).collect::<Vec<_>>());
+    let tested = ratio(arm, baseline, prior);
+    Some(Ratio {
+        ratio: (mid(arm) - mid(baseline)).exp(),
+        interval: tested.map(|tested| tested.interval),
+        p_value: tested.map(|tested| tested.p_value),
+        p_adjusted: None,
+    })
+}
+
+fn judge(tps: Option<&Ratio>) -> Verdict {
+    let Some(tps) = tps else {
+        return Verdict::NotComparable { why: "not both have a measured throughput".to_owned() };
+    };
+    let Some(p) = tps.p_adjusted else {
+        return Verdict::NotComparable {
+            why: "one stint shows no spread: repeat it to know what the ratio is worth".to_owned(),
+        };
+    };
+    let large = tps.ratio.ln().abs().exp_m1() > LEAST;
+    match (p < ALPHA && large, tps.ratio > 1.0) {
+        (false, _) => Verdict::NoDifferenceSeen,
+        (true, true) => Verdict::Faster,
+        (true, false) => Verdict::Slower,
+    }
+}

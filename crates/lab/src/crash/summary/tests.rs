@@ -1,0 +1,279 @@
+//! Counting, bounds, canaries and words on runs that are known.
+
+use super::*;
+use crate::crash::fixture::{self, PLAUSIBLE, Shape, clean, corrupt, header, plausible};
+use crate::crash::record::{Corruption, Failure, Loss, Verdict};
+use crate::experiment::Moment;
+
+const SEED: u64 = 11;
+
+/// Two arms and the canaries, each of which is caught by its third cut.
+fn caught() -> CrashRun {
+    let shapes: Vec<Shape> = PLAUSIBLE[..2].iter().chain(&PLAUSIBLE[6..]).copied().collect();
+    let mut run = header(&shapes, 10);
+    for (index, arm) in shapes[2..].iter().enumerate() {
+        for number in 0..2 {
+            run.cuts.push(clean(arm.name, number));
+        }
+        let mut third = clean(arm.name, 2);
+        third.verdicts = vec![if index == 2 { corrupt() } else { Verdict::LostCommits }];
+        run.cuts.push(third);
+    }
+    run
+}
+
+/// The name of the first arm that is asked about.
+fn first() -> &'static str {
+    PLAUSIBLE[0].name
+}
+
+fn unverified() -> Verdict {
+    Verdict::Unverified { why: "no tool".into(), log: Vec::new() }
+}
+
+#[test]
+fn a_run_whose_canaries_were_caught_is_valid() {
+    let summary = summarize(&caught());
+    assert!(summary.valid, "{:?}", summary.void);
+    let caught: Vec<_> = summary.canaries.iter().map(|canary| canary.caught).collect();
+    assert_eq!(caught, [Some(3); 3]);
+    assert_eq!(summary.arms.len(), 2, "canaries are apart");
+}
+
+#[test]
+fn a_canary_that_is_not_caught_voids_everything_and_says_so_first() {
+    for canary in 0..3 {
+        let mut run = caught();
+        let name = PLAUSIBLE[6 + canary].name;
+        run.cuts.iter_mut().filter(|cut| cut.arm == name).for_each(|cut| cut.verdicts.clear());
+        let summary = summarize(&run);
+        assert!(!summary.valid);
+        assert_eq!(summary.void.len(), 1, "{:?}", summary.void);
+        assert!(
+            summary.void[0].contains(&format!("'{name}' was not caught in 3 power cuts")),
+            "{:?}",
+            summary.void
+        );
+        assert!(summary.findings[0].starts_with("This result is void: "), "{:?}", summary.findings);
+    }
+}
+
+#[test]
+fn another_damage_than_the_one_to_be_proven_does_not_catch_a_canary() {
+    let mut run = caught();
+    let torn = PLAUSIBLE[8].name;
+    for cut in run.cuts.iter_mut().filter(|cut| cut.arm == torn && !cut.verdicts.is_empty()) {
+        cut.verdicts = vec![Verdict::LostCommits, unverified()];
+    }
+    assert!(!summarize(&run).valid);
+}
+
+#[test]
+fn a_cache_that_ignores_flushes_is_caught_by_a_server_that_does_not_start_and_an_early_answer_is_not() {
+    let mut dead = clean("canary", 0);
+    (dead.verdicts, dead.recovery) = (vec![corrupt()], None);
+    assert!(catches(Canary::IgnoresFlushes, &dead) && catches(Canary::TornPages, &dead));
+    assert!(!catches(Canary::AnswersEarly, &dead));
+    dead.verdicts = vec![unverified()];
+    assert!(
+        [Canary::AnswersEarly, Canary::IgnoresFlushes, Canary::TornPages]
+            .iter()
+            .all(|one| !catches(*one, &dead))
+    );
+}
+
+#[test]
+fn a_canary_that_is_missing_or_never_ran_voids_everything() {
+    let mut run = caught();
+    run.experiment.arms.pop();
+    let summary = summarize(&run);
+    assert_eq!(
+        summary.void,
+        ["no arm proves that the tester sees pages that are torn while nothing guards them"]
+    );
+
+    let mut run = caught();
+    let name = PLAUSIBLE[7].name;
+    run.cuts.retain(|cut| cut.arm != name);
+    assert!(summarize(&run).void[0].contains("never ran: nothing proves"));
+    let mut stint = plausible(&PLAUSIBLE[7..8], 3, SEED).stints.remove(0);
+    stint.failed = Some(Failure { why: "no room".into(), log: Vec::new() });
+    run.stints.push(stint);
+    assert!(summarize(&run).void[0].contains("never ran (no room)"));
+}
+
+#[test]
+fn no_cuts_at_all_are_void_and_have_no_shares() {
+    let summary = summarize(&header(&PLAUSIBLE, 100));
+    assert!(!summary.valid && summary.void.len() == 3);
+    assert!(summary.arms.iter().all(|arm| arm.bad.share.is_none() && arm.recovery.is_none()));
+    assert_eq!(summary.pace, Pace::default());
+    assert!(summary.findings.last().unwrap().starts_with("No cut was made"), "{:?}", summary.findings);
+    assert!(summary.notes.iter().any(|note| note.text == "None of 100 power cuts was made."));
+}
+
+#[test]
+fn three_thousand_clean_cuts_are_at_most_a_thousandth() {
+    let mut run = caught();
+    run.cuts.extend((0..3000).map(|number| clean(first(), number)));
+    let summary = summarize(&run);
+    let arm = &summary.arms[0];
+    assert_eq!((arm.cuts, arm.clean, arm.bad.count, arm.unverified), (3000, 3000, 0, 0));
+    assert!((arm.bad.high.unwrap() - 0.000_998).abs() < 1e-6);
+    let told = "0 of 3,000 power cuts did harm, so that at most 0.1% do, with 95% confidence.";
+    assert!(summary.findings.iter().any(|text| text.ends_with(told)), "{:?}", summary.findings);
+}
+
+#[test]
+fn unverified_is_neither_clean_nor_bad_and_in_no_bound() {
+    let mut run = caught();
+    let mut looked_at_in_part = clean(first(), 0);
+    looked_at_in_part.verdicts = vec![unverified()];
+    let mut never_recovered = clean(first(), 1);
+    never_recovered.recovery = None;
+    run.cuts.extend([looked_at_in_part, never_recovered, clean(first(), 2)]);
+    let arm = &summarize(&run).arms[0];
+    assert_eq!((arm.clean, arm.unverified, arm.bad.of), (1, 2, 1));
+    assert!(arm.verdicts.values().all(|share| share.of == 1), "{:?}", arm.verdicts);
+}
+
+#[test]
+fn lost_commits_are_a_share_of_the_cuts_that_could_show_them() {
+    let mut run = caught();
+    let mut dead = clean(first(), 0);
+    (dead.verdicts, dead.recovery) = (vec![corrupt()], None);
+    let mut lost = clean(first(), 1);
+    lost.verdicts = vec![Verdict::LostCommits];
+    let mut half_seen = clean(first(), 2);
+    half_seen.verdicts = vec![Verdict::LostCommits, unverified()];
+    run.cuts.extend([dead, lost, half_seen, clean(first(), 3)]);
+    let arm = &summarize(&run).arms[0];
+    let of = |kind| (arm.verdicts[&kind].count, arm.verdicts[&kind].of);
+    assert_eq!(of(VerdictKind::Corrupt), (1, 3), "one cut with an open question is left out");
+    assert_eq!(of(VerdictKind::LostCommits), (2, 3), "the server that does not start is left out");
+    assert_eq!(of(VerdictKind::Partial), (0, 2));
+    assert_eq!((arm.bad.count, arm.bad.of, arm.unverified, arm.bad_in_part), (3, 4, 0, 1));
+    assert_eq!(arm.corruption, [(Corruption::NoStart, 1)].into());
+}
+
+#[test]
+fn what_was_lost_is_told_among_the_cuts_that_lost_something() {
+    let mut run = caught();
+    run.cuts.push(clean(first(), 0));
+    for number in 1..=100_u32 {
+        let mut cut = clean(first(), number);
+        cut.verdicts = vec![Verdict::LostCommits];
+        let (transactions, seconds) = (u64::from(number), f64::from(number) / 100.0);
+        cut.loss = Some(Loss { transactions, seconds, clients: Vec::new() });
+        run.cuts.push(cut);
+    }
+    let summary = summarize(&run);
+    let loss = summary.arms[0].loss.unwrap();
+    assert_eq!((loss.seconds.count, loss.seconds.min, loss.seconds.max), (100, 0.01, 1.0));
+    assert_eq!((loss.transactions.p5, loss.transactions.p50, loss.transactions.p95), (5.0, 50.0, 95.0));
+    let told = &summary.findings[0];
+    assert_eq!(
+        told.replace('\u{a0}', " "),
+        "doublewrite on, 4 KiB tearing: 100 of 101 power cuts lost transactions that had been acknowledged: at the \
+         median 50 of them from the last 500 ms, at most 100 from the last 1.00 s (95% interval: 95% to 100%)."
+    );
+}
+
+#[test]
+fn a_server_that_does_not_start_is_said_in_those_words() {
+    let mut run = caught();
+    for number in 0..100 {
+        let mut cut = clean(first(), number);
+        if number < 61 {
+            (cut.verdicts, cut.recovery) = (vec![corrupt()], None);
+        }
+        run.cuts.push(cut);
+    }
+    let told = &summarize(&run).findings[0];
+    assert_eq!(
+        told,
+        "doublewrite on, 4 KiB tearing: 61 of 100 power cuts left a server that does not start (95% interval: 51% to 71%)."
+    );
+}
+
+#[test]
+fn torn_pages_that_recovery_mends_are_counted_as_that() {
+    let mut run = caught();
+    let mut mended = clean(first(), 0);
+    mended.torn_before = vec![fixture::page_found()];
+    mended.recovery.as_mut().unwrap().doublewrite_pages = 1;
+    run.cuts.push(mended);
+    let torn = summarize(&run).arms[0].torn;
+    assert_eq!((torn.images, torn.pages, torn.given_back, torn.mended), (1, 1, 1, 1));
+}
+
+#[test]
+fn moments_count_cuts_and_whether_they_were_met() {
+    let mut run = caught();
+    for number in 0..4 {
+        let mut cut = clean(first(), number);
+        (cut.moment, cut.met) = (Moment::Checkpoint, number == 0);
+        run.cuts.push(cut);
+    }
+    let summary = summarize(&run);
+    let moment = summary.arms[0].moments.iter().find(|one| one.moment == Moment::Checkpoint).unwrap();
+    assert_eq!((moment.cuts, moment.met, moment.clean), (4, 1, 4));
+    assert_eq!(summary.arms[0].moments.len(), 8, "every planned moment is there");
+    let note = "Moments that were seldom met: while a checkpoint was written (1 of 4).";
+    assert!(summary.notes.iter().any(|one| one.text == note), "{:?}", summary.notes);
+}
+
+#[test]
+fn throughput_is_held_against_the_first_arm_with_its_interval() {
+    println!("seed {SEED}");
+    let run = plausible(&PLAUSIBLE, 30, SEED);
+    let summary = summarize(&run);
+    assert_eq!(summary.baseline, Some(0));
+    assert_eq!(summary.arms[0].gain, None);
+    let gain = summary.arms[3].gain.unwrap();
+    let interval = gain.interval.unwrap();
+    assert!((gain.ratio - 2210.0 / 1140.0).abs() < 0.05 && interval.contains(gain.ratio), "{gain:?}");
+    assert_eq!(summary.comparisons.len(), 5, "canaries are not compared");
+    assert_eq!(summary.comparisons[2].verdict, crate::summary::Verdict::Faster);
+    assert_eq!(summary.comparisons[4].verdict, crate::summary::Verdict::NoDifferenceSeen);
+    let throughput = summary.arms[1].throughput.unwrap();
+    assert!(throughput.stints == 3 && throughput.tps.interval.is_some() && throughput.tps.spread.is_some());
+    assert!(
+        summary.findings.iter().any(|text| text.starts_with("flush at commit 0 carries 2.")),
+        "{:?}",
+        summary.findings
+    );
+}
+
+#[test]
+fn the_pace_counts_verified_cuts_only() {
+    println!("seed {SEED}");
+    let mut run = plausible(&PLAUSIBLE[..1], 30, SEED);
+    run.cuts[0].verdicts = vec![unverified()];
+    let pace = summarize(&run).pace;
+    assert_eq!(pace.cuts, 30);
+    assert!((pace.cuts_a_minute.unwrap() - 29.0 / (0.81 * 30.0) * 60.0).abs() < 1e-9, "{pace:?}");
+    assert!((pace.took.total - 0.981).abs() < 1e-12);
+}
+
+#[test]
+fn many_harmless_arms_share_a_sentence_with_the_weakest_bound() {
+    let names = ["a", "b", "c", "d"];
+    let shapes: Vec<Shape> = names.map(|name| Shape { name, ..PLAUSIBLE[0] }).to_vec();
+    let mut run = header(&shapes, 100);
+    for (name, cuts) in names.iter().zip([100, 200, 100, 300]) {
+        run.cuts.extend((0..cuts).map(|number| clean(name, number)));
+    }
+    let told = summarize(&run).findings;
+    let shared = "No harm in any of 100 to 300 cuts each, so that at most 3.0% do any, arm by arm and with 95% \
+                  confidence: a; b; c; d.";
+    assert!(told.iter().any(|text| text == shared), "{told:?}");
+}
+
+#[test]
+fn a_summary_is_read_back_from_its_json() {
+    println!("seed {SEED}");
+    let summary = summarize(&plausible(&PLAUSIBLE, 60, SEED));
+    let text = serde_json::to_string(&summary).unwrap();
+    assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
+}

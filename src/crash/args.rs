@@ -1,0 +1,59 @@
+//! The command line of `ebbtide crash`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const EXAMPLES: &str = "Examples:
+  ebbtide crash --list
+  ebbtide crash durability-matrix --quick
+  ebbtide crash durability-matrix --arms relaxed --set crash.cuts=500 --out /tmp/relaxed
+  ebbtide crash --kept
+  ebbtide crash --replay 9f0c51d2a4b7e386
+
+How to write an experiment: docs/crash.md. What a run leaves behind: docs/json/crash.md.";
+
+/// `ebbtide crash`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct CrashArgs {
+    /// The name of a shipped experiment (see --list), or the path of your own file
+    #[arg(required_unless_present_any = ["list", "kept", "delete_kept", "replay"])]
+    pub(super) experiment: Option<String>,
+    /// List the shipped experiments
+    #[arg(long, conflicts_with_all = ["experiment", "kept", "delete_kept", "replay"])]
+    pub(super) list: bool,
+    /// Print the experiment's file, to copy and change
+    #[arg(long, requires = "experiment")]
+    pub(super) show: bool,
+    /// The short form that the experiment names: fewer arms, fewer cuts
+    #[arg(long)]
+    pub(super) quick: bool,
+    /// Directory for the results and the report [default: NAME-DATE-TIME here]
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Change a value: ARM.SETTING, or a path of the file such as crash.cuts; repeatable
+    #[arg(long, value_name = "PATH=VALUE")]
+    pub(super) set: Vec<String>,
+    /// Only these arms, comma-separated; the canaries run in any case
+    #[arg(long, value_name = "ARM", value_delimiter = ',')]
+    pub(super) arms: Vec<String>,
+    /// The server program [default: mariadbd or mysqld of this machine]
+    #[arg(long, value_name = "PATH")]
+    pub(super) server: Option<PathBuf>,
+    /// Images that are judged side by side [default: as many as there are processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(super) checkers: Option<u8>,
+    /// Seed of the moments, of what tears, and of the load [default: a fresh one, which is printed]
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// List the images of bad cuts that are kept
+    #[arg(long, conflicts_with_all = ["experiment", "delete_kept", "replay"])]
+    pub(super) kept: bool,
+    /// Judge a kept image again
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["experiment", "delete_kept"])]
+    pub(super) replay: Option<String>,
+    /// Delete the kept image of a cut by its seed, or `all`
+    #[arg(long, value_name = "SEED", conflicts_with = "experiment")]
+    pub(super) delete_kept: Option<String>,
+}

@@ -1,0 +1,217 @@
+//! `ebbtide crash`: the crash lab on the command line.
+//!
+//! [`args`] is the command line, [`status`] shows a run while it lasts, [`text`] prints what it found.
+
+mod args;
+mod status;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use ebbtide_device::host::Home;
+use ebbtide_lab::crash::record::CrashRun;
+use ebbtide_lab::crash::results::Store;
+use ebbtide_lab::crash::summary::{Standing, Summary, summarize};
+use ebbtide_lab::crash::{self as lab, CrashOptions};
+use ebbtide_lab::experiment::{self, Experiment, Overrides};
+use ebbtide_lab::run::RunError;
+use ebbtide_mysql::Binary;
+use serde_json::json;
+
+use crate::exit::{Exit, Refusal};
+use crate::home::Place;
+use crate::run::{
+    catalog, directory_for, pairs, quoted, refuse_experiment, refuse_results, refuse_run, refuse_server,
+    signals,
+};
+use crate::signals::cancel_on;
+use crate::text::{line, print_json, write};
+pub(crate) use args::CrashArgs;
+use status::Status;
+
+/// The report's file in the directory of a run.
+const REPORT: &str = "report.html";
+
+/// Carries the command out.
+///
+/// # Errors
+/// A wrong experiment or option (exit code 2); an environment that cannot run it (exit code 3).
+pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+    if args.list {
+        return Ok(list(json));
+    }
+    if args.kept || args.delete_kept.is_some() {
+        return kept(args, place, json);
+    }
+    if let Some(seed) = &args.replay {
+        return replay(seed, args, place, json);
+    }
+    let name = args.experiment.as_deref().expect("clap asks for an experiment where nothing else is");
+    if args.show {
+        write(&crate::run::text_of(name)?)?;
+        return Ok(Exit::Clean);
+    }
+    let overrides = Overrides {
+        set: pairs(&args.set)?,
+        quick: args.quick,
+        seed: args.seed,
+        arms: args.arms.clone(),
+        ..Overrides::default()
+    };
+    let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
+    let (catalog, laid_over) = catalog(place)?;
+    let options = CrashOptions {
+        home: place.made()?.root().to_owned(),
+        server: Binary::detect(args.server.as_deref()).map_err(refuse_server)?,
+        out: args.out.clone().unwrap_or_else(|| directory_for(&experiment)),
+        catalog,
+        overrides: laid_over,
+        checkers: args.checkers.map(usize::from),
+        command: command(name, args, place, experiment.seed),
+        ebbtide: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    cut(experiment, options, json)
+}
+
+/// Runs the experiment, writes what it found, and says so.
+fn cut(experiment: Experiment, options: CrashOptions, json: bool) -> anyhow::Result<Exit> {
+    let out = options.out.clone();
+    let cancel = cancel_on(signals())?;
+    if !json {
+        let (title, seed, server) = (&experiment.title, experiment.seed, &options.server.text);
+        line(&format!("{}: {title}\nserver: {server}\nseed: {seed}", experiment.name));
+    }
+    let mut status = Status::new(json);
+    let result = lab::run(experiment, options, &cancel, &mut |event| status.take(event));
+    drop(status);
+    let (record, cancelled) = match result {
+        Ok(record) => (record, None),
+        Err(error @ RunError::Cancelled { done, .. }) if done > 0 => {
+            (Store::open(&out).and_then(|store| store.run()).map_err(refuse_results)?, Some(error))
+        }
+        Err(error @ RunError::Cancelled { .. }) => {
+            eprintln!("{error}: nothing was judged");
+            return Ok(Exit::Finding);
+        }
+        Err(error) => return Err(refuse_run(error)),
+    };
+    let summary = summarize(&record);
+    Store::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
+    let report = write_report(&out, &record, &summary)?;
+    if json {
+        print_json(&json!({
+            "directory": out, "report": report, "results": out.join("results.json"),
+            "database": out.join("results.sqlite"), "seed": record.experiment.seed, "summary": summary,
+        }));
+    } else {
+        line(&text::verdict(&record, &summary, &report));
+    }
+    if let Some(error) = &cancelled {
+        eprintln!("{error}");
+    }
+    let clean = cancelled.is_none() && summary.valid && record.cuts.iter().all(is_expected(&record));
+    Ok(if clean { Exit::Clean } else { Exit::Finding })
+}
+
+/// Whether a cut says nothing against its arm: it is clean, or a canary's.
+fn is_expected(run: &CrashRun) -> impl Fn(&ebbtide_lab::crash::record::Cut) -> bool + '_ {
+    |cut| {
+        let arm = run.experiment.arms.iter().find(|arm| arm.name == cut.arm);
+        let plan = arm.and_then(|arm| arm.crash.as_ref());
+        Standing::of(cut) == Standing::Clean || plan.is_some_and(|plan| plan.canary.is_some())
+    }
+}
+
+/// Writes the report whole or not at all, and answers with where it lies.
+fn write_report(out: &Path, run: &CrashRun, summary: &Summary) -> anyhow::Result<PathBuf> {
+    let (file, unfinished) = (out.join(REPORT), out.join("report.html.part"));
+    std::fs::write(&unfinished, ebbtide_lab::crash::page::page(run, summary))
+        .and_then(|()| std::fs::rename(&unfinished, &file))
+        .with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(std::path::absolute(&file).unwrap_or(file))
+}
+
+fn list(json: bool) -> Exit {
+    let shipped: Vec<_> = experiment::shipped().iter().filter(|one| one.crash).collect();
+    if json {
+        let all = shipped
+            .iter()
+            .map(|one| json!({ "name": one.name, "title": one.title, "question": one.question }));
+        print_json(&all.collect());
+    } else {
+        line(&crate::run::text::list(shipped, "crash"));
+    }
+    Exit::Clean
+}
+
+/// A seed as the report prints it: hexadecimal.
+fn parse_seed(text: &str) -> anyhow::Result<u64> {
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).map_err(|_| {
+        Refusal::usage(format!("{text} is no seed of a cut: it has up to 16 hexadecimal digits"))
+            .hint("'ebbtide crash --kept' lists the cuts whose images are kept")
+            .into()
+    })
+}
+
+/// Lists or deletes the images that are kept.
+fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+    let home = place.existing()?;
+    let Some(root) = home.as_ref().map(Home::root) else {
+        line("nothing is kept");
+        return Ok(Exit::Clean);
+    };
+    let all = lab::list_kept(root).map_err(refuse_run)?;
+    let Some(wanted) = &args.delete_kept else {
+        if json {
+            print_json(&json!(all));
+        } else {
+            text::kept(&all);
+        }
+        return Ok(Exit::Clean);
+    };
+    let seeds: Vec<u64> =
+        if wanted == "all" { all.iter().map(|one| one.seed).collect() } else { vec![parse_seed(wanted)?] };
+    for seed in &seeds {
+        lab::delete_kept(root, *seed).map_err(refuse_run)?;
+    }
+    if json {
+        print_json(
+            &json!({ "deleted": seeds.iter().map(|seed| format!("{seed:016x}")).collect::<Vec<_>>() }),
+        );
+    } else {
+        line(&format!("deleted {} kept images", seeds.len()));
+    }
+    Ok(Exit::Clean)
+}
+
+/// Judges a kept image again.
+fn replay(seed: &str, args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+    let seed = parse_seed(seed)?;
+    let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
+    let home = place.made()?;
+    let (then, now) = lab::replay(home.root(), seed, &server, &catalog(place)?.0).map_err(refuse_run)?;
+    let same = then.kinds() == now.kinds();
+    if json {
+        print_json(&json!({ "then": then, "now": now, "same": same }));
+    } else {
+        line(&text::replayed(&then, &now));
+    }
+    Ok(if now.verdicts.is_empty() { Exit::Clean } else { Exit::Finding })
+}
+
+/// The command that makes the same run again: all that was given, and the seed.
+fn command(name: &str, args: &CrashArgs, place: &Place, seed: u64) -> String {
+    let mut words = vec!["ebbtide crash".to_owned(), quoted(name)];
+    words.push(format!("--home {}", quoted(&place.path().display().to_string())));
+    let mut add = |option: &str, value: &str| words.push(format!("{option} {}", quoted(value)));
+    args.set.iter().for_each(|set| add("--set", set));
+    args.server.iter().for_each(|path| add("--server", &path.display().to_string()));
+    args.checkers.iter().for_each(|checkers| add("--checkers", &checkers.to_string()));
+    if !args.arms.is_empty() {
+        add("--arms", &args.arms.join(","));
+    }
+    add("--seed", &seed.to_string());
+    words.extend(args.quick.then(|| "--quick".to_owned()));
+    words.join(" ")
+}

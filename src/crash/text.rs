@@ -1,0 +1,266 @@
+//! What a crash run found, for people.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use ebbtide_lab::crash::Kept;
+use ebbtide_lab::crash::page::replay;
+use ebbtide_lab::crash::record::{CrashRun, Cut, Verdict, VerdictKind};
+use ebbtide_lab::crash::summary::{ArmSummary, Summary, bound, kind_name};
+
+use crate::text::{Table, seconds, size, timestamp};
+
+/// The kept images of bad cuts.
+pub(super) fn kept(all: &[Kept]) {
+    let mut table = Table::new(&["SEED", "EXPERIMENT", "ARM", "FOUND", "DISK", "KEPT", "SERVER"]);
+    for one in all {
+        let created = i64::try_from(one.created_unix_s).unwrap_or(i64::MAX);
+        table.row([
+            format!("{:016x}", one.seed),
+            one.experiment.clone(),
+            one.arm.clone(),
+            found(&one.verdicts),
+            size(one.allocated_bytes),
+            timestamp(created),
+            one.server.trim().to_owned(),
+        ]);
+    }
+    table.print("no images are kept");
+}
+
+/// What was found when a cut was judged, and what is found now, from the same bytes.
+pub(super) fn replayed(then: &Cut, now: &Cut) -> String {
+    let mut text = format!("{}, cut {}, seed {:016x}\n", now.arm, now.number + 1, now.seed);
+    let (was, is) = (found(&then.kinds()), found(&now.kinds()));
+    let _ = writeln!(text, "then: {was}\nnow:  {is}");
+    for said in now.verdicts.iter().flat_map(evidence) {
+        let _ = writeln!(text, "  {said}");
+    }
+    text + if was == is { "the same" } else { "NOT the same" }
+}
+
+/// Kinds of verdict in a few words.
+fn found(kinds: &[VerdictKind]) -> String {
+    let words: Vec<String> = kinds.iter().map(|kind| kind_name(*kind).to_lowercase()).collect();
+    if words.is_empty() { "clean".to_owned() } else { words.join(", ") }
+}
+
+/// What a verdict rests on, line by line.
+fn evidence(verdict: &Verdict) -> Vec<String> {
+    match verdict {
+        Verdict::Corrupt { said, pages, .. } => {
+            let pages = pages.iter().map(|page| format!("{} page {}: {}", page.file, page.page, page.said));
+            said.iter().cloned().chain(pages).collect()
+        }
+        Verdict::LostCommits => Vec::new(),
+        Verdict::Partial { findings } => findings.clone(),
+        Verdict::BinlogDisagrees { said, .. } => said.clone(),
+        Verdict::Unverified { why, log } => std::iter::once(why.clone()).chain(log.iter().cloned()).collect(),
+    }
+}
+
+/// At most so many remarks; the report has all of them.
+const NOTES: usize = 5;
+
+/// Whether it may be believed, a line for each arm, and how to look further.
+pub(super) fn verdict(record: &CrashRun, summary: &Summary, report: &Path) -> String {
+    let mut text = format!("\n{}\n\n{}\n\n", trust(summary), arms(summary));
+    if let Some(pace) = summary.pace.cuts_a_minute {
+        let took = seconds(summary.pace.took.total);
+        let _ = writeln!(text, "{pace:.0} verified cuts a minute; {took} for each, several side by side");
+    }
+    for note in summary.notes.iter().take(NOTES) {
+        let arm = note.arm.as_ref().map(|arm| format!("{arm}: ")).unwrap_or_default();
+        let _ = writeln!(text, "note: {arm}{}", note.text);
+    }
+    if summary.notes.len() > NOTES {
+        let _ = writeln!(text, "note: {} more in the report", summary.notes.len() - NOTES);
+    }
+    let asked = |arm: &str| summary.arms.iter().any(|known| known.name == arm);
+    let kept = record.cuts.iter().find(|cut| cut.kept && asked(&cut.arm));
+    if let Some(cut) = kept {
+        let _ =
+            writeln!(text, "look at a bad cut: {} ({}, cut {})", replay(cut.seed), cut.arm, cut.number + 1);
+    }
+    let _ = writeln!(text, "again: {}", record.command);
+    text + &format!("report: {}", report.display())
+}
+
+fn trust(summary: &Summary) -> String {
+    if !summary.valid {
+        let reasons: String = summary.void.iter().map(|reason| format!("\n  {reason}")).collect();
+        return format!("VOID: nothing below may be believed.{reasons}");
+    }
+    let caught = summary.canaries.iter().filter_map(|canary| canary.caught);
+    let worst = caught.max().unwrap_or(0);
+    format!("Valid: all {} canaries were caught, the last one by its cut {worst}.", summary.canaries.len())
+}
+
+fn arms(summary: &Summary) -> String {
+    let mut table = Table::new(&[
+        "ARM",
+        "CUTS",
+        "CLEAN",
+        "CORRUPT",
+        "PARTIAL",
+        "LOST",
+        "BINLOG",
+        "UNVERIFIED",
+        "ANY HARM, 95%",
+        "LOST AT MOST",
+        "TPS",
+        "GAIN",
+    ]);
+    for arm in &summary.arms {
+        table.row(row(arm));
+    }
+    table.text()
+}
+
+fn row(arm: &ArmSummary) -> [String; 12] {
+    let none = || "-".to_owned();
+    let count = |kind| arm.count(kind).to_string();
+    let bound = bound(&arm.bad);
+    [
+        arm.name.clone(),
+        arm.cuts.to_string(),
+        arm.clean.to_string(),
+        count(VerdictKind::Corrupt),
+        count(VerdictKind::Partial),
+        count(VerdictKind::LostCommits),
+        count(VerdictKind::BinlogDisagrees),
+        arm.unverified.to_string(),
+        if bound.is_empty() { none() } else { bound },
+        arm.loss
+            .map_or_else(none, |loss| format!("{:.0} tx, {:.2} s", loss.transactions.max, loss.seconds.max)),
+        arm.throughput.map_or_else(none, |throughput| format!("{:.0}", throughput.tps.mean)),
+        arm.gain.map_or_else(none, |gain| format!("{:.2}x", gain.ratio)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ebbtide_lab::crash::record::{Corruption, PageFound, Recovery};
+    use ebbtide_lab::crash::summary::summarize;
+    use ebbtide_lab::experiment::{self, Canary, CrashPlan, Moment, Overrides};
+
+    const CANARIES: [Canary; 3] = [Canary::AnswersEarly, Canary::IgnoresFlushes, Canary::TornPages];
+
+    fn cut(arm: &str, number: u32, verdict: Option<Verdict>) -> Cut {
+        let recovery = Recovery {
+            seconds: 0.3,
+            reads: 1,
+            read_bytes: 1,
+            writes: 1,
+            written_bytes: 1,
+            doublewrite_pages: 0,
+            rolled_back: 0,
+        };
+        Cut {
+            arm: arm.to_owned(),
+            repeat: 0,
+            number,
+            seed: 4711,
+            moment: Moment::Random,
+            met: true,
+            at_s: 1.0,
+            paused_us: 1.0,
+            in_flight: Vec::new(),
+            writes_in_flight: 0,
+            cached_units_lost: 0,
+            torn_before: Vec::new(),
+            torn_writes: Vec::new(),
+            verdicts: verdict.into_iter().collect(),
+            loss: None,
+            recovery: Some(recovery),
+            took: Default::default(),
+            kept: number == 99,
+        }
+    }
+
+    fn corrupt() -> Verdict {
+        Verdict::Corrupt { how: Corruption::Pages, said: Vec::new(), pages: Vec::new() }
+    }
+
+    /// An arm with 99 clean cuts and a bad one, and three canaries, each caught by its only cut.
+    fn run() -> CrashRun {
+        let shipped = experiment::shipped()[0].name;
+        let mut experiment = experiment::load(shipped, &Overrides::default()).unwrap();
+        let arm = experiment.arms[0].clone();
+        let named = |name: &str, canary| {
+            let crash = Some(CrashPlan { canary, ..CrashPlan::default() });
+            experiment::Arm { name: name.to_owned(), crash, ..arm.clone() }
+        };
+        experiment.arms = CANARIES.map(|canary| named(canary.name(), Some(canary))).to_vec();
+        experiment.arms.insert(0, named("asked", None));
+        experiment.comparisons.clear();
+        let mut cuts: Vec<Cut> = (0..99).map(|number| cut("asked", number, None)).collect();
+        cuts.push(cut("asked", 99, Some(corrupt())));
+        cuts.push(cut(CANARIES[0].name(), 0, Some(Verdict::LostCommits)));
+        cuts.push(cut(CANARIES[1].name(), 0, Some(Verdict::LostCommits)));
+        cuts.push(cut(CANARIES[2].name(), 0, Some(corrupt())));
+        CrashRun {
+            started_ns: 0,
+            command: "ebbtide crash test --seed 1".to_owned(),
+            ebbtide: String::new(),
+            overrides: None,
+            host: Default::default(),
+            server: Default::default(),
+            experiment,
+            stints: Vec::new(),
+            cuts,
+        }
+    }
+
+    fn told(run: &CrashRun) -> String {
+        verdict(run, &summarize(run), Path::new("out/report.html"))
+    }
+
+    #[test]
+    fn a_valid_run_has_a_line_for_each_arm_and_says_how_to_look_further() {
+        let text = told(&run());
+        assert!(text.contains("Valid: all 3 canaries were caught, the last one by its cut 1."), "{text}");
+        let line = text.lines().find(|line| line.starts_with("asked")).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[1..9], ["100", "99", "1", "0", "0", "0", "0", "0.03%"], "{line}");
+        assert!(line.contains("0.03% to 5.4%"), "{line}");
+        assert!(
+            text.contains("look at a bad cut: ebbtide crash --replay 0000000000001267 (asked, cut 100)"),
+            "{text}"
+        );
+        assert!(text.ends_with("again: ebbtide crash test --seed 1\nreport: out/report.html"), "{text}");
+    }
+
+    #[test]
+    fn a_void_run_says_so_first_and_why() {
+        let mut run = run();
+        run.cuts.pop();
+        let text = told(&run);
+        assert!(
+            text.starts_with("\nVOID: nothing below may be believed.\n  the arm 'torn-pages' never ran"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_replay_tells_what_was_found_then_and_now() {
+        let page = PageFound { file: "bank/t.ibd".into(), page: 7, said: "Fail: page::7 invalid".into() };
+        let bad = Verdict::Corrupt { how: Corruption::Pages, said: Vec::new(), pages: vec![page] };
+        let (then, now) = (cut("asked", 3, Some(bad.clone())), cut("asked", 3, None));
+        let text = replayed(&then, &then);
+        let told = "then: corrupt\nnow:  corrupt\n  bank/t.ibd page 7: Fail: page::7 invalid\nthe same";
+        assert!(text.contains(told), "{text}");
+        assert!(replayed(&then, &now).ends_with("then: corrupt\nnow:  clean\nNOT the same"));
+    }
+
+    #[test]
+    fn arms_without_a_cut_have_no_bound() {
+        let mut run = run();
+        run.cuts.retain(|cut| cut.arm != "asked");
+        let text = told(&run);
+        let line = text.lines().find(|line| line.starts_with("asked")).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[1..], ["0", "0", "0", "0", "0", "0", "0", "-", "-", "-", "-"], "{line}");
+    }
+}
