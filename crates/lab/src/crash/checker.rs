@@ -152,7 +152,8 @@ impl Checker<'_> {
         }
         cut.took.ask = asking.elapsed().as_secs_f64();
         // Much damage shows only where somebody asks for it.
-        let said = LogEvidence::read(&server.log_tail(ALL_LINES)).corruption;
+        let mut said = LogEvidence::read(&server.log_tail(ALL_LINES)).corruption;
+        said.dedup();
         if !said.is_empty() {
             cut.verdicts.push(Verdict::Corrupt { how: Corruption::Log, said, pages: Vec::new() });
         }

@@ -116,6 +116,8 @@ pub(super) fn describe(cut: &mut Cut, maps: &BTreeMap<Role, FileMap>, group: &Gr
     }
     all.sort_by_key(|write| (std::cmp::Reverse(write.is_torn()), std::cmp::Reverse(write.len)));
     all.truncate(MOST_IN_FLIGHT);
+    // The first page of a file is what all others hang on.
+    torn.sort_by_key(|write| write.page);
     torn.truncate(MOST_TORN);
     cut.in_flight = all;
     cut.torn_writes = torn;

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The crash lab's bench: how many cuts it judges in a minute, whether it sees its canaries, and whether a server with
+# durable settings comes to harm.
+#
+# usage: scripts/bench/crash.sh [EBBTIDE]
+# Settings by environment: CUTS=200 of each of the two arms, SERVER=PATH|NAME, SEED=N, KEEP=DIR keeps the results,
+#   EBBTIDE_HOME the data that runs share.
+#
+# The arms: doublewrite on where storage tears pages, and off where it does not. Fails where a canary was missed or a
+# cut did harm; pace is printed and fails nothing, since it is the machine's too.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+CUTS=${CUTS:-200}
+EBBTIDE=$(realpath -- "${1:-target/release/ebbtide}")
+[ -x "$EBBTIDE" ] || { echo "no program at $EBBTIDE: cargo build --release" >&2; exit 3; }
+[[ $CUTS =~ ^[1-9][0-9]*$ ]] || { echo "CUTS=$CUTS: a number from 1 on" >&2; exit 2; }
+
+WORK=$(mktemp -d "${TMPDIR:-/tmp}/ebbtide-bench-crash.XXXXXX")
+trap 'rm -rf "$WORK"' EXIT
+export EBBTIDE_HOME=${EBBTIDE_HOME:-$WORK/home}
+
+echo 'promised: 60 verified cuts a minute on two cores, canaries caught, and no harm to a server with durable settings'
+options=(--set "crash.cuts=$CUTS" --out "${KEEP:-$WORK}/crash")
+[ -z "${SERVER:-}" ] || options+=(--server "$SERVER")
+[ -z "${SEED:-}" ] || options+=(--seed "$SEED")
+"$EBBTIDE" crash durability-matrix "${options[@]}" \
+    --arms 'durable / doublewrite-on / units-4k,durable / doublewrite-off / units-16k'
