@@ -139,6 +139,23 @@ fn a_volume_that_was_changed_since_it_was_looked_at_is_not_attached() {
 }
 
 #[test]
+fn a_calibration_that_is_given_up_ends_soon_and_leaves_nothing() {
+    if !can_attach() {
+        return;
+    }
+    let rig = Rig::new();
+    let (began, steps) = (Instant::now(), Mutex::new(0));
+    let told = |_: &str| *steps.lock() += 1;
+    // In the middle of the measurement of the block device.
+    let refused = rig.host.calibrate_unless(&|| *steps.lock() >= 2, false, &told).unwrap_err();
+    assert!(matches!(&refused, HostError::Io { .. }), "{refused}");
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?} of 20 s", began.elapsed());
+    let home = rig.host.home();
+    assert!(!home.calibration_file().exists() && !home.scratch_dir().exists());
+    assert!(fuse::mounts().unwrap().iter().all(|mounted| !mounted.dir.starts_with(home.root())));
+}
+
+#[test]
 fn a_stopped_host_attaches_nothing() {
     let rig = Rig::new();
     rig.host.stop(&|_| ());

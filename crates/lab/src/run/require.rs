@@ -77,9 +77,9 @@ pub(crate) fn host(
     let known = Calibration::load(&file).filter(|known| known.block.is_some());
     let calibration = match known {
         Some(known) => known,
-        None => match measure(lab, true, teller) {
+        None => match measure(lab, true, cancel, teller) {
             Ok(calibration) => calibration,
-            Err(error) => return Ok(not_calibrated(&error)),
+            Err(error) => return proceed(cancel).map(|()| not_calibrated(&error)),
         },
     };
     proceed(cancel)?;
@@ -87,9 +87,9 @@ pub(crate) fn host(
     let mut exceeded = exceeded(&calibration, checked);
     // A moment in which the machine was busy must not refuse a run.
     if !exceeded.is_empty() && calibration.quick {
-        calibration = match measure(lab, false, teller) {
+        calibration = match measure(lab, false, cancel, teller) {
             Ok(calibration) => calibration,
-            Err(error) => return Ok(not_calibrated(&error)),
+            Err(error) => return proceed(cancel).map(|()| not_calibrated(&error)),
         };
         proceed(cancel)?;
         exceeded = self::exceeded(&calibration, checked);
@@ -111,10 +111,10 @@ fn not_calibrated(error: &HostError) -> Compared {
     Compared { figures: Vec::new(), notes: vec![note] }
 }
 
-fn measure(lab: &Lab, quick: bool, teller: Teller<'_>) -> Result<Calibration, HostError> {
+fn measure(lab: &Lab, quick: bool, cancel: &Cancel, teller: Teller<'_>) -> Result<Calibration, HostError> {
     let span = if quick { "3 seconds" } else { "20 seconds" };
     teller.preparing(format!("measuring what this host carries, for about {span}"));
-    lab.host.calibrate(quick, &|text| teller.preparing(text))
+    lab.host.calibrate_unless(&|| cancel.is_cancelled(), quick, &|text| teller.preparing(text))
 }
 
 /// In what the volumes exceed the host, each figure once.

@@ -44,13 +44,14 @@ const PACED_IOPS: u64 = 3_000;
 type Outcome = (Option<Figures>, Figures, PacingReport, PacingReport);
 
 /// A calibration that is under way.
-#[derive(Debug)]
-pub(super) struct Bench {
+pub(super) struct Bench<'a> {
     home: Home,
     store: Store,
     data: Arc<BlockStore>,
     /// How long each load runs.
     span: Duration,
+    /// Whether to give up.
+    ended: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// Removes the calibration's own store.
@@ -75,8 +76,12 @@ fn require_space(home: &Home) -> Result<(), HostError> {
     }
 }
 
-impl Bench {
-    pub(super) fn new(home: &Home, quick: bool) -> Result<Self, HostError> {
+impl<'a> Bench<'a> {
+    pub(super) fn new(
+        home: &Home,
+        quick: bool,
+        ended: &'a (dyn Fn() -> bool + Sync),
+    ) -> Result<Self, HostError> {
         remove_scratch(home)?;
         require_space(home)?;
         let store = Store::open(&home.scratch_dir(), StoreOptions::default())?;
@@ -87,7 +92,7 @@ impl Bench {
             data.write_at(&piece, offset).map_err(HostError::io("fill the calibration's volume"))?;
         }
         let span = Duration::from_millis(if quick { 190 } else { 1_250 });
-        Ok(Self { home: home.clone(), store, data, span })
+        Ok(Self { home: home.clone(), store, data, span, ended })
     }
 
     pub(super) fn run(&self, progress: Progress<'_>) -> Result<Outcome, HostError> {
@@ -137,6 +142,7 @@ impl Bench {
     ) -> io::Result<Figures> {
         let run = |way: Way, bytes: u32, depth: u32| {
             let kib = bytes >> 10;
+            self.go_on()?;
             progress(&format!("calibrating: {way:?} of {kib} KiB, {depth} at a time"));
             load(&Job { way, bytes, depth, span: self.span, device_bytes: SIZE })
         };
@@ -152,6 +158,11 @@ impl Bench {
             read_mib_s: mib_s(run(Way::Read, LARGE, 8)?),
             write_mib_s: mib_s(run(Way::Write, LARGE, 8)?),
         })
+    }
+
+    fn go_on(&self) -> io::Result<()> {
+        let given_up = || io::Error::new(io::ErrorKind::Interrupted, "it was given up");
+        if (self.ended)() { Err(given_up()) } else { Ok(()) }
     }
 
     /// How late a throttled volume answers, 32 requests deep. The thread that submits is one of the
@@ -183,12 +194,13 @@ impl Bench {
         (0..32).for_each(submit);
         let end = Instant::now() + self.span * 2;
         let mut page = 32;
-        while Instant::now() < end && answers.recv_timeout(self.span).is_ok() {
+        while Instant::now() < end && !(self.ended)() && answers.recv_timeout(self.span).is_ok() {
             submit(page);
             page += 1;
         }
         let report = live.pacing();
         live.stop()?;
+        self.go_on().map_err(HostError::io("measure the pacing"))?;
         Ok(report)
     }
 }

@@ -144,9 +144,23 @@ impl Host {
     /// Where the measurement cannot be made, [`HostError::NoSpace`] above all; the former calibration
     /// stays, and nothing else does.
     pub fn calibrate(&self, quick: bool, progress: Progress<'_>) -> Result<Calibration, HostError> {
+        self.calibrate_unless(&|| false, quick, progress)
+    }
+
+    /// As [`Self::calibrate`], but gives up soon after `ended` says so: within the second or so that a part
+    /// of the measurement takes.
+    ///
+    /// # Errors
+    /// Also where it was given up, as an interruption.
+    pub fn calibrate_unless(
+        &self,
+        ended: &(dyn Fn() -> bool + Sync),
+        quick: bool,
+        progress: Progress<'_>,
+    ) -> Result<Calibration, HostError> {
         let _reserved = self.shared.reserve(measure::NAME, "calibrating")?;
         // The bench is gone, and its store closed, before that is removed.
-        let measured = measure::Bench::new(self.home(), quick).and_then(|bench| bench.run(progress));
+        let measured = measure::Bench::new(self.home(), quick, ended).and_then(|bench| bench.run(progress));
         let removed = measure::remove_scratch(self.home());
         let (block, nbd, pacing_idle, pacing_loaded) = measured?;
         removed?;
