@@ -15,7 +15,7 @@ use super::record::{CrashRun, Cut, Stint};
 use super::results::Store;
 use super::stage::Props;
 use super::stint::Setting;
-use super::{canary, tables};
+use super::{MOST_CLIENTS, canary, tables};
 use crate::experiment::{self, Checked, Experiment, ExperimentError};
 use crate::run::error::{RunError, StageError};
 use crate::run::event::Teller;
@@ -67,10 +67,7 @@ pub fn run(
     let tell_lab = |event| tell(Event::Lab(event));
     let teller = Teller::new(&tell_lab);
     let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    if let Some(arm) = experiment.arms.iter().find(|arm| arm.crash.is_none()) {
-        let message = "it says nothing about cuts: give the file a section [crash]".to_owned();
-        return Err(ExperimentError::Arm { arm: arm.name.clone(), message }.into());
-    }
+    refuse_what_cannot_be_cut(&experiment)?;
     let told = |left_out: Vec<String>| {
         left_out.into_iter().for_each(|text| teller.tell(lab_run::Event::Noted { text }));
     };
@@ -227,6 +224,22 @@ impl Stints<'_> {
         }
         Ok((stint, judged.into_inner(), bad.into_inner()))
     }
+}
+
+/// Arms that say nothing about cuts, and loads that the tables are not made for.
+fn refuse_what_cannot_be_cut(experiment: &Experiment) -> Result<(), ExperimentError> {
+    let refused = experiment.arms.iter().find_map(|arm| {
+        let clients = arm.load.connections;
+        let why = if arm.crash.is_none() {
+            "it says nothing about cuts: give the file a section [crash]".to_owned()
+        } else if clients > MOST_CLIENTS {
+            format!("load.connections = {clients}: the load with invariants has 1 to {MOST_CLIENTS} clients")
+        } else {
+            return None;
+        };
+        Some(ExperimentError::Arm { arm: arm.name.clone(), message: why })
+    });
+    refused.map_or(Ok(()), Err)
 }
 
 /// Has MySQL write each statement into the binary log beside its rows, as MariaDB does by itself: without it

@@ -1,0 +1,55 @@
+//! `ebbtide crash` where no power need be cut: what it lists and refuses. Cuts themselves are the lab's own
+//! tests.
+
+use std::fs;
+
+use crate::harness::{Home, Need, can};
+
+#[test]
+fn the_shipped_experiments_are_listed_apart_from_those_of_the_lab() {
+    let home = Home::new();
+    let names = |command: &str| -> Vec<String> {
+        let all = home.run(&[command, "--list", "--json"]).ok().json();
+        all.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let cuts = names("crash");
+    assert_eq!(cuts, ["durability-matrix", "optimized-writes", "ssd-cache", "migration"]);
+    assert!(names("run").iter().all(|name| !cuts.contains(name)));
+    for name in cuts {
+        let text = home.run(&["crash", &name, "--show"]).ok().stdout;
+        assert!(text.contains("[crash]"), "{name}: {text}");
+    }
+}
+
+#[test]
+fn each_lab_refuses_the_experiments_of_the_other_and_says_which_command_runs_them() {
+    if !can(&[Need::Tool("mariadbd")]) {
+        return;
+    }
+    let home = Home::new();
+    home.run(&["run", "ssd-cache"]).refused(2, &["run it with 'ebbtide crash ssd-cache'"]);
+    home.run(&["crash", "same-twice"]).refused(2, &["give the file a section [crash]"]);
+    home.run(&["crash", "ssd-cache", "--set", "load.connections=65"]).refused(2, &["65", "1 to 64 clients"]);
+    assert!(!home.root().join("lab").exists(), "a refused run leaves nothing");
+}
+
+#[test]
+fn words_that_a_plan_of_cuts_does_not_know_are_refused() {
+    let home = Home::new();
+    let file = home.beside("mine.toml");
+    fs::write(&file, "[crash]\nmoments = [\"checkpint\"]\n").unwrap();
+    home.run(&["crash", file.to_str().unwrap()]).refused(2, &["mine.toml", "did you mean 'checkpoint'?"]);
+    home.run(&["crash", "durability-matrix", "--set", "crash.cuts=0"]).refused(2, &["1 to 1000000"]);
+    home.run(&["crash", "durability-matrix", "--checkers", "0"]).refused(2, &["1..=64"]);
+}
+
+#[test]
+fn a_seed_that_is_none_or_of_which_nothing_is_kept_is_refused() {
+    let home = Home::new();
+    home.run(&["crash", "--replay", "xyz"]).refused(2, &["xyz", "hexadecimal"]);
+    if can(&[Need::Tool("mariadbd")]) {
+        home.run(&["crash", "--replay", "12ab"]).refused(2, &["00000000000012ab", "ebbtide crash --kept"]);
+    }
+    let kept = home.run(&["crash", "--kept", "--json"]).ok().json();
+    assert_eq!(kept.as_array().map(Vec::len), Some(0));
+}
