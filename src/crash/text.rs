@@ -109,7 +109,7 @@ fn arms(summary: &Summary) -> String {
         "ANY HARM, 95%",
         "LOST AT MOST",
         "TPS",
-        "GAIN",
+        "GAIN, 95%",
     ]);
     for arm in &summary.arms {
         table.row(row(arm));
@@ -134,7 +134,10 @@ fn row(arm: &ArmSummary) -> [String; 12] {
         arm.loss
             .map_or_else(none, |loss| format!("{:.0} tx, {:.2} s", loss.transactions.max, loss.seconds.max)),
         arm.throughput.map_or_else(none, |throughput| format!("{:.0}", throughput.tps.mean)),
-        arm.gain.map_or_else(none, |gain| format!("{:.2}x", gain.ratio)),
+        // One stint has no spread, and a gain without an interval is a guess.
+        arm.gain
+            .and_then(|gain| Some((gain.ratio, gain.interval?)))
+            .map_or_else(none, |(ratio, of)| format!("{ratio:.2}x, {:.2} to {:.2}", of.low, of.high)),
     ]
 }
 

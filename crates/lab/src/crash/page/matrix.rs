@@ -67,8 +67,11 @@ fn throughput(arm: &ArmSummary) -> Cell {
 }
 
 fn gain(arm: &ArmSummary) -> Cell {
-    let Some(gain) = arm.gain else { return dash() };
-    let detail = gain.interval.map_or(String::new(), |interval| words::change_interval(&interval));
+    // One stint has no spread, and a gain without an interval is a guess.
+    let Some((gain, interval)) = arm.gain.and_then(|gain| Some((gain, gain.interval?))) else {
+        return dash();
+    };
+    let detail = words::change_interval(&interval);
     Cell::value(words::change(gain.ratio), gain.ratio, detail)
 }
 
