@@ -17,12 +17,16 @@ const TEARING: &str = "gp3:size=10GiB,twp=off";
 const DURABLE: [(&str, &str); 3] =
     [("flush_log_at_trx_commit", "1"), ("sync_binlog", "1"), ("doublewrite", "on")];
 
+/// Room for all changed pages: what a volume that answers early loses is then the end of the redo log, so that
+/// a server is there to be asked for its commits.
+const ROOMY: [(&str, &str); 2] = [("buffer_pool_size", "128MiB"), ("redo_capacity", "64MiB")];
+
 /// Adds the canaries to an experiment, before its own arms: each with the settings of its first arm, made
 /// durable.
 pub(super) fn add(experiment: &mut Experiment) -> Result<(), SettingError> {
     let Some(first) = experiment.arms.first().cloned() else { return Ok(()) };
     let canaries = [
-        arm(&first, Canary::AnswersEarly, TEARING, Some(Fault::AnswerEarly), &[])?,
+        arm(&first, Canary::AnswersEarly, TEARING, Some(Fault::AnswerEarly), &ROOMY)?,
         arm(&first, Canary::IgnoresFlushes, VOLATILE, Some(Fault::IgnoreFlush), &[])?,
         arm(&first, Canary::TornPages, TEARING, None, &[("doublewrite", "off")])?,
     ];
