@@ -110,7 +110,10 @@ fn cut(experiment: Experiment, options: CrashOptions, json: bool) -> anyhow::Res
     if let Some(error) = &cancelled {
         eprintln!("{error}");
     }
-    let clean = cancelled.is_none() && summary.valid && record.cuts.iter().all(is_expected(&record));
+    let clean = cancelled.is_none()
+        && summary.valid
+        && record.stints.iter().all(|stint| stint.failed.is_none())
+        && record.cuts.iter().all(is_expected(&record));
     Ok(if clean { Exit::Clean } else { Exit::Finding })
 }
 
@@ -190,7 +193,8 @@ fn replay(seed: &str, args: &CrashArgs, place: &Place, json: bool) -> anyhow::Re
     let seed = parse_seed(seed)?;
     let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
     let home = place.made()?;
-    let (then, now) = lab::replay(home.root(), seed, &server, &catalog(place)?.0).map_err(refuse_run)?;
+    let (then, now) = lab::replay(home.root(), seed, &server, &catalog(place)?.0, &cancel_on(signals())?)
+        .map_err(refuse_run)?;
     let same = then.kinds() == now.kinds();
     if json {
         print_json(&json!({ "then": then, "now": now, "same": same }));

@@ -4,10 +4,10 @@
 
 use std::time::{Duration, Instant};
 
-use ebbtide_device::host::HostError;
+use ebbtide_device::host::{HostError, ToolError};
 use ebbtide_device::store::StoreError;
-use ebbtide_load::Session;
 use ebbtide_load::invariant::{self, Evidence, Expected, Findings, Journal, Rule, Schema};
+use ebbtide_load::{LoadError, Session};
 use ebbtide_mysql::recovery::{self, LogEvidence, PageCheck};
 use ebbtide_mysql::{Server, ServerError, ServerPlan};
 
@@ -27,6 +27,10 @@ const ALL_LINES: usize = 10_000;
 const START: Duration = Duration::from_secs(120);
 /// How long a recovered server may take to end, on volumes without limits.
 const STOP: Duration = Duration::from_secs(60);
+/// How long a server that breaks a connection may take to be gone.
+const DYING: Duration = Duration::from_secs(2);
+/// Lines from the end of the log that follow the words of damage.
+const AFTER: usize = 12;
 /// Pages that a verdict names at most.
 const MOST_PAGES: usize = 16;
 /// The database of the load's tables.
@@ -43,18 +47,23 @@ pub(super) struct Checker<'a> {
 }
 
 impl Checker<'_> {
-    /// Judges a cut from its images, which are gone afterwards, or kept where it is bad.
-    pub(super) fn judge(&self, job: Job) -> Cut {
+    /// Judges a cut from its images, which are gone afterwards, or kept where it is bad; none where the user has
+    /// ended the run, which takes the volumes away from under the server.
+    pub(super) fn judge(&self, job: Job) -> Option<Cut> {
         let Job { mut cut, images, expected, journal, at } = job;
         let began = Instant::now();
         if let Err(error) = self.recover(&images, &mut cut, &expected, journal.as_ref(), at) {
             cut.verdicts.push(unverified(&error));
         }
+        if self.props.cancel.is_cancelled() {
+            super::cutter::delete(self.props.lab, &images);
+            return None;
+        }
         let clearing = Instant::now();
         cut.kept = self.keeper.keep_or_delete(&images, &cut, &expected);
         cut.took.clear += clearing.elapsed().as_secs_f64();
         cut.took.total = cut.took.image + began.elapsed().as_secs_f64();
-        cut
+        Some(cut)
     }
 
     /// Throws away what nobody will judge.
@@ -74,10 +83,13 @@ impl Checker<'_> {
         let attaching = Instant::now();
         let name = |role| format!("{TRIAL_PREFIX}check-{}-{}", self.number, role_name(role));
         let store = self.props.lab.host.store();
-        for (role, image) in images {
-            store.clone_volume(image, &name(*role), serde_json::Value::Null)?;
-        }
-        let attached = Stage::of_images(self.props, name, &|_| ());
+        let cloned = images
+            .iter()
+            .try_for_each(|(role, image)| store.clone_volume(image, &name(*role), serde_json::Value::Null));
+        let attached = match cloned {
+            Ok(()) => Stage::of_images(self.props, name, &|_| ()),
+            Err(error) => Err(error.into()),
+        };
         cut.took.attach = attaching.elapsed().as_secs_f64();
         let stage = match attached {
             Ok(stage) => stage,
@@ -144,9 +156,12 @@ impl Checker<'_> {
         let asking = Instant::now();
         let asked = self.ask(stage, &server, cut, expected, journal, at);
         if let Err(error) = asked {
-            cut.verdicts.push(match server.died() {
+            cut.verdicts.push(match died(&server, &error) {
                 // What lives after it has recovered, and dies of a question, has found damage.
                 Some(died) => no_start(&died),
+                None if is_damage(&error) => {
+                    Verdict::Corrupt { how: Corruption::Rows, said: vec![error.chain()], pages: Vec::new() }
+                }
                 None => Verdict::Unverified { why: error.chain(), log: server.log_tail(LOG_LINES) },
             });
         }
@@ -209,7 +224,7 @@ impl Checker<'_> {
             Ok(commits) => commits,
             Err(error) => return cut.verdicts.push(not_looked("the binary log", &error)),
         };
-        if commits.last.is_empty() && findings.recovered.iter().any(|mark| mark.seq > 0) {
+        if commits.last.is_empty() && !self.names_transactions() {
             let why = "the binary log names no transaction: were its statements left out of it?".to_owned();
             return cut.verdicts.push(Verdict::Unverified { why, log: Vec::new() });
         }
@@ -227,6 +242,20 @@ impl Checker<'_> {
         }
         if !said.is_empty() {
             cut.verdicts.push(Verdict::BinlogDisagrees { missing_in_binlog, missing_in_tables, said });
+        }
+    }
+
+    /// Whether the binary log says whose transactions it has: MariaDB's does unless it is told not to, MySQL's
+    /// where it is told to.
+    fn names_transactions(&self) -> bool {
+        let says = |name, off: &str| {
+            let value = self.props.arm.settings.get(name).unwrap_or(off);
+            ["on", "1", "true"].contains(&value.to_ascii_lowercase().as_str())
+        };
+        if self.props.binary.is_mariadb() {
+            says("raw.binlog_annotate_row_events", "on")
+        } else {
+            says(super::run::STATEMENTS, "off")
         }
     }
 
@@ -268,7 +297,14 @@ impl Checker<'_> {
 /// verdict at all.
 fn refused(error: StageError) -> Result<Verdict, StageError> {
     match &error {
-        StageError::Host(HostError::Tool(_) | HostError::NotBlank { .. }) => {
+        StageError::Host(HostError::Tool(ToolError::Failed { tool: "mount", said }))
+            if said.contains("Cannot allocate memory") =>
+        {
+            Err(error)
+        }
+        StageError::Host(
+            HostError::Tool(ToolError::Failed { tool: "mount" | "blkid", .. }) | HostError::NotBlank { .. },
+        ) => {
             Ok(Verdict::Corrupt { how: Corruption::FileSystem, said: vec![error.chain()], pages: Vec::new() })
         }
         _ => Err(error),
@@ -285,6 +321,32 @@ fn end(server: Server, written: bool) -> Result<(), StageError> {
     Ok(server.stop(STOP)?)
 }
 
+/// How a server died that was asked; one that has broken a connection is given the time to be gone.
+fn died(server: &Server, error: &StageError) -> Option<ServerError> {
+    let broken = matches!(error, StageError::Load(LoadError::Broken { .. }));
+    let give_up = Instant::now() + if broken { DYING } else { Duration::ZERO };
+    loop {
+        let died = server.died();
+        if died.is_some() || Instant::now() >= give_up {
+            return died;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether an answer means that a table is damaged or gone: a server with sound tables has none of these.
+fn is_damage(error: &StageError) -> bool {
+    match error {
+        StageError::Load(LoadError::Tables(_)) => true,
+        // ER_NO_SUCH_TABLE, ER_NOT_KEYFILE, ER_INDEX_CORRUPT, ER_TABLESPACE_MISSING, ER_INTERNAL_ERROR,
+        // ER_TABLE_CORRUPT, ER_NO_SUCH_TABLE_IN_ENGINE
+        StageError::Load(LoadError::Server { code, .. }) => {
+            [1146, 1034, 1712, 1812, 1815, 1877, 1932].contains(code)
+        }
+        _ => false,
+    }
+}
+
 /// A server that did not come up, or died when it was asked.
 fn no_start(error: &ServerError) -> Verdict {
     let log = error.log().to_vec();
@@ -294,9 +356,12 @@ fn no_start(error: &ServerError) -> Verdict {
         _ => false,
     };
     let evidence = LogEvidence::read(&log);
-    let said = [evidence.corruption, evidence.crash].concat();
-    if ended_by_itself || !said.is_empty() {
-        let said = if said.is_empty() { last(&log) } else { said };
+    let mut said = [evidence.corruption, evidence.crash].concat();
+    said.dedup();
+    // The kernel kills for want of memory, and nobody else does.
+    let killed = error.to_string().contains("signal 9");
+    if (ended_by_itself && !killed) || !said.is_empty() {
+        said.extend_from_slice(&log[log.len().saturating_sub(AFTER)..]);
         return Verdict::Corrupt { how: Corruption::NoStart, said, pages: Vec::new() };
     }
     Verdict::Unverified { why: error.to_string(), log: last(&log) }

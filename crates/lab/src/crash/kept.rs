@@ -114,6 +114,10 @@ impl<'a> Keeper<'a> {
         let arms = experiment.arms.iter().filter(|arm| arm.name == cut.arm).cloned().collect();
         let experiment = Experiment { arms, comparisons: Vec::new(), ..experiment.clone() };
         let store = self.lab.host.store();
+        // An earlier run with this seed has left its own: the newer one is what the report of today names.
+        for role in images.keys() {
+            let _ = store.delete_snapshot(&snapshot_name(cut.seed, *role));
+        }
         for (role, image) in images {
             let meta = Meta {
                 cut: Cut { kept: true, ..cut.clone() },
@@ -189,9 +193,14 @@ pub fn delete(home: &Path, seed: u64) -> Result<(), RunError> {
 ///
 /// # Errors
 /// [`RunError::NotKept`], a server of another kind, and whatever forbids a run.
-pub fn replay(home: &Path, seed: u64, binary: &Binary, catalog: &Catalog) -> Result<(Cut, Cut), RunError> {
-    let cancel = Cancel::default();
-    let lab = Lab::open(home, &cancel, Teller::new(&|_| ()))?;
+pub fn replay(
+    home: &Path,
+    seed: u64,
+    binary: &Binary,
+    catalog: &Catalog,
+    cancel: &Cancel,
+) -> Result<(Cut, Cut), RunError> {
+    let lab = Lab::open(home, cancel, Teller::new(&|_| ()))?;
     let found: Vec<_> = snapshots(&lab).into_iter().filter(|(_, meta)| meta.cut.seed == seed).collect();
     let Some((_, meta)) = found.first() else { return Err(RunError::NotKept { seed }) };
     let checked = experiment::check(&meta.experiment, catalog, binary)?;
@@ -201,7 +210,7 @@ pub fn replay(home: &Path, seed: u64, binary: &Binary, catalog: &Catalog) -> Res
         arm: &meta.experiment.arms[0],
         checked: &checked.arms[0],
         seed: meta.experiment.seed,
-        cancel: &cancel,
+        cancel,
     };
     let mut images = Images::new();
     for (info, meta) in &found {
@@ -240,7 +249,8 @@ pub fn replay(home: &Path, seed: u64, binary: &Binary, catalog: &Catalog) -> Res
         ..meta.cut.clone()
     };
     let expected = meta.expected.iter().map(expected).collect();
-    let mut again = checker.judge(Job { cut, images, expected, journal: None, at: Instant::now() });
+    let job = Job { cut, images, expected, journal: None, at: Instant::now() };
+    let mut again = checker.judge(job).ok_or(RunError::Cancelled { done: 0, of: 1 })?;
     again.kept = true;
     if let (Some(loss), Some(before)) = (&mut again.loss, &meta.cut.loss) {
         // Only the run knew when each commit was acknowledged.

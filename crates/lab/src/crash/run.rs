@@ -25,8 +25,12 @@ use crate::run::rehearse::Scene;
 use crate::run::schedule::{self, Slot};
 use crate::run::{self as lab_run, Plan, plan, proc, rehearse, require};
 
+/// What an image keeps of its volume that has been written over since, and what recovery writes, bytes: a buffer
+/// pool and a redo log of the usual size for these experiments.
+const IMAGE_BYTES: u64 = 256 << 20;
+
 /// MySQL's setting that puts statements into a binary log of rows.
-const STATEMENTS: &str = "raw.binlog_rows_query_log_events";
+pub(super) const STATEMENTS: &str = "raw.binlog_rows_query_log_events";
 
 /// Where and with what a crash experiment runs.
 #[derive(Debug, Clone)]
@@ -78,6 +82,8 @@ pub fn run(
     require::memory(&experiment)?;
     let lab = Lab::open(&options.home, cancel, teller)?;
     require::space(&lab, &experiment, &checked, &prepared::needs(&checked.arms))?;
+    let checkers = options.checkers.unwrap_or_else(|| usize::try_from(proc::cpus()).unwrap_or(usize::MAX));
+    room_for_images(&lab, checkers)?;
     let scene = Scene { lab: &lab, binary: &options.server, cancel, teller };
     let left_out = rehearse::hold(scene, &mut experiment)?;
     if !left_out.is_empty() {
@@ -109,7 +115,7 @@ pub fn run(
         experiment: &header.experiment,
         checked: &checked,
         binary: &options.server,
-        checkers: options.checkers.unwrap_or_else(|| usize::try_from(proc::cpus()).unwrap_or(1)),
+        checkers,
         cancel,
         tell: &tell,
         notes: &compared.notes,
@@ -226,6 +232,17 @@ impl Stints<'_> {
     }
 }
 
+/// Refuses a disk that cannot take the images that are judged and wait, and what recovery writes to their copies.
+fn room_for_images(lab: &Lab, checkers: usize) -> Result<(), RunError> {
+    let home = lab.host.home();
+    let Ok(free) = home.free_bytes() else { return Ok(()) };
+    let needed = u64::try_from(2 * checkers + 2).unwrap_or(u64::MAX).saturating_mul(IMAGE_BYTES);
+    if needed > free {
+        return Err(RunError::NoSpace { dir: home.root().to_owned(), needed, free });
+    }
+    Ok(())
+}
+
 /// Arms that say nothing about cuts, and loads that the tables are not made for.
 fn refuse_what_cannot_be_cut(experiment: &Experiment) -> Result<(), ExperimentError> {
     let refused = experiment.arms.iter().find_map(|arm| {
@@ -249,6 +266,10 @@ fn name_transactions(experiment: &mut Experiment, binary: &Binary) {
         return;
     }
     for arm in &mut experiment.arms {
+        // It writes one unless it is told not to: saying so has it compared.
+        if arm.settings.get("log_bin").is_none() {
+            arm.settings.set("log_bin", "on").expect("every server has it");
+        }
         let logs = arm.settings.get("log_bin").is_some_and(|value| value != "off");
         if logs && arm.settings.get(STATEMENTS).is_none() {
             arm.settings.set(STATEMENTS, "ON").expect("a raw setting is anything");

@@ -15,7 +15,7 @@ use super::checker::Checker;
 use super::cutter::{self, Job};
 use super::kept::Keeper;
 use super::moments::Moments;
-use super::record::{Cut, Failure, Stint, Throughput, Took};
+use super::record::{Cut, Failure, Stint, Throughput, Took, VerdictKind};
 use super::stage::{Props, Stage};
 use super::summary;
 use crate::experiment::{CheckedArm, CrashPlan, End, Experiment, Moment};
@@ -101,7 +101,15 @@ impl Setting<'_> {
         (self.doing)("cutting");
         let cutting = Instant::now();
         let done = match self.plan().end {
-            End::PowerCut => self.cut_power(&stage, &server, &running),
+            End::PowerCut => {
+                let cut = self.cut_power(&stage, &server, &running);
+                let left = running.report().ended;
+                stint.notes.extend(
+                    left.iter()
+                        .map(|end| format!("client {} of the load ended early: {}", end.client, end.error)),
+                );
+                cut
+            }
             End::Kill => self.kill_servers(&stage, server, running),
         };
         stint.cutting_s = cutting.elapsed().as_secs_f64();
@@ -235,20 +243,23 @@ impl Setting<'_> {
         enough: &AtomicBool,
     ) -> Result<(), StageError> {
         let checker = self.checker(number);
+        let mut ended = Ok(());
         loop {
             let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(job) = next else { return Ok(()) };
+            // Whoever cuts waits for someone to take the image, so that it is taken whatever has happened.
+            let Ok(job) = next else { return ended };
             if self.cancel.is_cancelled() || enough.load(Ordering::Relaxed) {
                 checker.throw_away(&job);
                 continue;
             }
-            let cut = checker.judge(job);
+            let Some(cut) = checker.judge(job) else { continue };
             if self.plan().canary.is_some_and(|canary| summary::catches(canary, &cut)) {
                 enough.store(true, Ordering::Relaxed);
             }
-            if let Err(error) = (self.judged)(cut) {
+            let kept = (self.judged)(cut);
+            if kept.is_err() {
                 enough.store(true, Ordering::Relaxed);
-                return Err(error);
+                ended = ended.and(kept);
             }
         }
     }
@@ -329,11 +340,16 @@ impl Setting<'_> {
             if let Err(error) = checker.examine(stage, "trial", &mut cut, &expected, Some(&journal), at) {
                 cut.verdicts.push(super::checker::unverified(&error));
             }
+            if self.cancel.is_cancelled() {
+                cutter::delete(self.props.lab, &images);
+                return Err(StageError::Cancelled);
+            }
             cut.kept = self.keeper.keep_or_delete(&images, &cut, &expected);
             cut.took.total = began.elapsed().as_secs_f64();
-            let bad = cut.is_bad();
+            let damaged =
+                [VerdictKind::Corrupt, VerdictKind::Partial].iter().any(|kind| cut.kinds().contains(kind));
             (self.judged)(cut)?;
-            if bad {
+            if damaged {
                 // What comes after damage would be judged twice.
                 let why = "the server's data are damaged: its further kills would only show that again";
                 return Err(StageError::LoadEnded(why.to_owned()));

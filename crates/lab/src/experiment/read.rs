@@ -273,14 +273,23 @@ fn crash(root: &Table) -> Result<Option<CrashPlan>, ExperimentError> {
             Some(Fault::parse(text).ok_or_else(|| word("fault", text, names()))?)
         }
     };
+    // A statement of ours would die with the server.
+    let of_kills =
+        |moment: &Moment| !matches!(moment, Moment::Ddl | Moment::Extension | Moment::BinlogRotation);
     let moments = match section.texts("moments")? {
+        None if end == End::Kill => default.moments.into_iter().filter(of_kills).collect(),
         None => default.moments,
         Some(texts) if texts.is_empty() => return Err(section.wrong("moments", "name one at least")),
         Some(texts) => {
             let moment = |text| Moment::parse(text).ok_or_else(|| word("moments", text, Moment::names()));
-            texts.into_iter().map(moment).collect::<Result<_, _>>()?
+            texts.into_iter().map(moment).collect::<Result<Vec<_>, _>>()?
         }
     };
+    if let (End::Kill, Some(moment)) = (end, moments.iter().find(|moment| !of_kills(moment))) {
+        let only =
+            format!("'{}' needs a statement, which a kill of the server ends: leave it out", moment.name());
+        return Err(section.wrong("moments", only));
+    }
     Ok(Some(CrashPlan {
         cuts: section.whole("cuts", default.cuts, 1..=MOST_CUTS)?,
         end,

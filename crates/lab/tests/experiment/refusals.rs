@@ -58,6 +58,11 @@ fn a_plan_of_cuts_is_refused_with_the_words_that_it_may_have() {
             "mine.toml line 2: crash.moments = a list: 'checkpint' is none of random, checkpoint, doublewrite, \
              page, redo, binlog-rotation, ddl, extension (did you mean 'checkpoint'?)",
         ),
+        (
+            "[crash]\nend = 'kill'\nmoments = ['ddl']\n",
+            "mine.toml line 3: crash.moments = a list: 'ddl' needs a statement, which a kill of the server ends: leave \
+             it out",
+        ),
         ("[crash]\nmoments = []\n", "mine.toml line 2: crash.moments = a list: name one at least"),
         (
             "[crash]\nmoments = [1]\n",

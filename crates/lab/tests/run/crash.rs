@@ -109,13 +109,15 @@ fn replay_says_the_same(bench: &Bench, run: &CrashRun) {
     let kept = crash::list_kept(&bench.home()).unwrap();
     assert!(kept.iter().any(|one| one.seed == torn.seed), "{kept:?}");
     let server = options(&bench.home(), &bench.out(), false).server;
-    let (then, now) = crash::replay(&bench.home(), torn.seed, &server, &Catalog::builtin()).unwrap();
+    let (then, now) =
+        crash::replay(&bench.home(), torn.seed, &server, &Catalog::builtin(), &Cancel::default()).unwrap();
     assert_eq!((then.seed, then.kinds()), (torn.seed, torn.kinds()));
     assert_eq!(then.kinds(), now.kinds(), "{now:?}");
     for one in kept {
         crash::delete_kept(&bench.home(), one.seed).unwrap();
     }
-    let gone = crash::replay(&bench.home(), torn.seed, &server, &Catalog::builtin()).unwrap_err();
+    let gone = crash::replay(&bench.home(), torn.seed, &server, &Catalog::builtin(), &Cancel::default())
+        .unwrap_err();
     assert!(matches!(gone, RunError::NotKept { .. }), "{gone}");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
 }
