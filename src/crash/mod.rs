@@ -6,13 +6,10 @@ mod args;
 mod status;
 mod text;
 
-use std::path::{Path, PathBuf};
-
-use anyhow::Context as _;
 use ebbtide_device::host::Home;
 use ebbtide_lab::crash::record::CrashRun;
 use ebbtide_lab::crash::results::Store;
-use ebbtide_lab::crash::summary::{Standing, Summary, summarize};
+use ebbtide_lab::crash::summary::{Standing, summarize};
 use ebbtide_lab::crash::{self as lab, CrashOptions};
 use ebbtide_lab::experiment::{self, Experiment, Overrides};
 use ebbtide_lab::run::RunError;
@@ -22,16 +19,13 @@ use serde_json::json;
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::run::{
-    catalog, directory_for, pairs, quoted, refuse_experiment, refuse_results, refuse_run, refuse_server,
-    signals,
+    catalog, directory_for, list, pairs, quoted, refuse_experiment, refuse_results, refuse_run,
+    refuse_server, signals, write_report,
 };
 use crate::signals::cancel_on;
 use crate::text::{line, print_json, write};
 pub(crate) use args::CrashArgs;
 use status::Status;
-
-/// The report's file in the directory of a run.
-const REPORT: &str = "report.html";
 
 /// Carries the command out.
 ///
@@ -39,7 +33,7 @@ const REPORT: &str = "report.html";
 /// A wrong experiment or option (exit code 2); an environment that cannot run it (exit code 3).
 pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     if args.list {
-        return Ok(list(json));
+        return Ok(list(true, json));
     }
     if args.kept || args.delete_kept.is_some() {
         return kept(args, place, json);
@@ -98,7 +92,7 @@ fn cut(experiment: Experiment, options: CrashOptions, json: bool) -> anyhow::Res
     };
     let summary = summarize(&record);
     Store::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
-    let report = write_report(&out, &record, &summary)?;
+    let report = write_report(&out, &lab::page::page(&record, &summary))?;
     if json {
         print_json(&json!({
             "directory": out, "report": report, "results": out.join("results.json"),
@@ -124,28 +118,6 @@ fn is_expected(run: &CrashRun) -> impl Fn(&ebbtide_lab::crash::record::Cut) -> b
         let plan = arm.and_then(|arm| arm.crash.as_ref());
         Standing::of(cut) == Standing::Clean || plan.is_some_and(|plan| plan.canary.is_some())
     }
-}
-
-/// Writes the report whole or not at all, and answers with where it lies.
-fn write_report(out: &Path, run: &CrashRun, summary: &Summary) -> anyhow::Result<PathBuf> {
-    let (file, unfinished) = (out.join(REPORT), out.join("report.html.part"));
-    std::fs::write(&unfinished, ebbtide_lab::crash::page::page(run, summary))
-        .and_then(|()| std::fs::rename(&unfinished, &file))
-        .with_context(|| format!("cannot write {}", file.display()))?;
-    Ok(std::path::absolute(&file).unwrap_or(file))
-}
-
-fn list(json: bool) -> Exit {
-    let shipped: Vec<_> = experiment::shipped().iter().filter(|one| one.crash).collect();
-    if json {
-        let all = shipped
-            .iter()
-            .map(|one| json!({ "name": one.name, "title": one.title, "question": one.question }));
-        print_json(&all.collect());
-    } else {
-        line(&crate::run::text::list(shipped, "crash"));
-    }
-    Exit::Clean
 }
 
 /// A seed as the report prints it: hexadecimal.

@@ -16,7 +16,6 @@ use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides};
-use ebbtide_lab::record::Run;
 use ebbtide_lab::results::{Earlier, ResultsError, Store};
 use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
@@ -40,7 +39,7 @@ const REPORT: &str = "report.html";
 /// A wrong experiment or option (exit code 2); an environment that cannot run it (exit code 3).
 pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     if args.list {
-        return list(json);
+        return Ok(list(false, json));
     }
     if args.prepared || args.delete_prepared.is_some() {
         return prepared(args, place, json);
@@ -109,7 +108,7 @@ fn measure(
     };
     let summary = Summary { repeated: again::held(earlier, &out, &record), ..summarize(&record) };
     Store::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
-    let report = write_report(&out, &record, &summary)?;
+    let report = write_report(&out, &ebbtide_lab::page::page(&record, &summary))?;
     if json {
         print_json(&json!({
             "directory": out, "report": report, "results": out.join("results.json"),
@@ -127,9 +126,9 @@ fn measure(
 }
 
 /// Writes the report whole or not at all, and answers with where it lies.
-fn write_report(out: &Path, record: &Run, summary: &Summary) -> anyhow::Result<PathBuf> {
+pub(crate) fn write_report(out: &Path, page: &str) -> anyhow::Result<PathBuf> {
     let (file, unfinished) = (out.join(REPORT), out.join("report.html.part"));
-    std::fs::write(&unfinished, ebbtide_lab::page::page(record, summary))
+    std::fs::write(&unfinished, page)
         .and_then(|()| std::fs::rename(&unfinished, &file))
         .with_context(|| format!("cannot write {}", file.display()))?;
     Ok(std::path::absolute(&file).unwrap_or(file))
@@ -144,17 +143,18 @@ pub(crate) fn text_of(name: &str) -> anyhow::Result<String> {
     std::fs::read_to_string(name).with_context(|| format!("cannot read {name}"))
 }
 
-fn list(json: bool) -> anyhow::Result<Exit> {
-    let shipped: Vec<_> = experiment::shipped().iter().filter(|one| !one.crash).collect();
+/// Lists the shipped experiments: those of the crash lab, or those of the lab.
+pub(crate) fn list(crash: bool, json: bool) -> Exit {
+    let shipped: Vec<_> = experiment::shipped().iter().filter(|one| one.crash == crash).collect();
     if json {
         let all = shipped
             .iter()
             .map(|one| json!({ "name": one.name, "title": one.title, "question": one.question }));
         print_json(&all.collect());
     } else {
-        line(&text::list(shipped, "run"));
+        line(&text::list(shipped, if crash { "crash" } else { "run" }));
     }
-    Ok(Exit::Clean)
+    Exit::Clean
 }
 
 fn show_plan(experiment: Experiment, catalog: &Catalog, server: &Binary, json: bool) -> anyhow::Result<Exit> {

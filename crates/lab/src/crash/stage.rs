@@ -2,24 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::sync::Arc;
-use std::time::Duration;
 
 use ebbtide_device::faults::Faults;
 use ebbtide_device::host::HostError;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan};
-use ebbtide_volume::Instance;
 
 use super::file_map::FileMap;
 use crate::experiment::{Arm, CheckedArm, Fault, Role};
 use crate::run::error::StageError;
+use crate::run::footing::{self, Volumes};
 use crate::run::home::{Lab, TRIAL_PREFIX};
 use crate::run::prepared::fs_type;
 use crate::run::volume::{Begin, LabVolume, Wanted, role_name, without_limits};
-
-/// A server on prepared data of moderate size, on a volume without limits.
-const START: Duration = Duration::from_secs(120);
 
 /// What a stage is made of.
 #[derive(Clone, Copy)]
@@ -36,7 +31,7 @@ pub(super) struct Props<'a> {
 /// An arm's volumes, mounted.
 #[derive(Debug)]
 pub(super) struct Stage<'a> {
-    pub(super) volumes: BTreeMap<Role, LabVolume<'a>>,
+    pub(super) volumes: Volumes<'a>,
 }
 
 impl<'a> Stage<'a> {
@@ -87,24 +82,12 @@ impl<'a> Stage<'a> {
 
     /// The directories of a server on these volumes.
     pub(super) fn layout(&self) -> Layout {
-        let own = |role| self.volumes.get(&role).map(|volume| volume.dir().join(role_name(role)));
-        Layout {
-            redo: own(Role::Redo),
-            binlog: own(Role::Binlog),
-            undo: own(Role::Undo),
-            tmp: own(Role::Tmp),
-            ..Layout::single(own(Role::Data).expect("every arm has a data volume"))
-        }
+        footing::layout(&self.volumes)
     }
 
     /// The server of the arm, as it runs under the load.
     pub(super) fn plan(&self, props: Props<'_>, work: &str) -> ServerPlan {
-        ServerPlan {
-            settings: props.arm.settings.clone(),
-            memory_bytes: Some(props.arm.instance.memory_bytes),
-            start_timeout: START,
-            ..ServerPlan::new(props.binary.clone(), self.layout(), props.lab.work_dir(work))
-        }
+        footing::plan(&self.volumes, props.arm, props.binary, props.lab.work_dir(work), props.cancel)
     }
 
     /// Starts the arm's server.
@@ -119,13 +102,7 @@ impl<'a> Stage<'a> {
 
     /// Switches the limits of all volumes on, and those of their instance.
     pub(super) fn limit(&self, props: Props<'_>) -> Result<(), StageError> {
-        let instance = props.checked.instance.as_ref();
-        let instance =
-            instance.map(|instance| Arc::new(parking_lot::Mutex::new(Instance::new(instance.limits))));
-        for (role, volume) in &self.volumes {
-            volume.limit(&props.checked.volumes[role], instance.clone())?;
-        }
-        Ok(())
+        footing::limit(&self.volumes, props.checked)
     }
 
     /// Switches them off again.

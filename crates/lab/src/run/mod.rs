@@ -10,6 +10,7 @@
 pub(crate) mod error;
 pub(crate) mod event;
 
+pub(crate) mod footing;
 pub(crate) mod home;
 pub(crate) mod prepared;
 pub(crate) mod rehearse;

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ebbtide_load::{Cancel, Ended, RunReport, Sample, Schema, Session, Target};
 use ebbtide_mysql::status::Sampler;
-use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan};
-use ebbtide_volume::Instance;
+use ebbtide_mysql::{Binary, Server, ServerError, ServerPlan};
 
 use super::batch::{self, Beat};
 use super::error::StageError;
 use super::event::{Event, Phase, Progress, Teller, Tick};
+use super::footing::{self, Volumes};
 use super::home::{Lab, TRIAL_PREFIX};
 use super::prepared::fs_type;
 use super::verdict::{self, Evidence, VolumeEnd};
@@ -31,8 +31,6 @@ const CONNECTION_LOST: u16 = 2013;
 const LOG_LINES: usize = 40;
 /// A file system with less room than this is full: InnoDB extends its files by up to this much.
 const FULL_BYTES: u64 = 8 << 20;
-/// A server that has to bring its redo log to another size, on a volume without limits.
-const START: Duration = Duration::from_secs(120);
 
 /// Everything that a trial needs.
 pub(super) struct Setting<'a> {
@@ -210,7 +208,7 @@ fn was_cut_off(loaded: &Result<RunReport, StageError>) -> bool {
 #[derive(Debug)]
 struct Stage<'a> {
     lab: &'a Lab,
-    volumes: BTreeMap<Role, LabVolume<'a>>,
+    volumes: Volumes<'a>,
 }
 
 impl<'a> Stage<'a> {
@@ -238,23 +236,8 @@ impl<'a> Stage<'a> {
     }
 
     fn plan(&self, setting: &Setting<'_>) -> ServerPlan {
-        let own = |role| self.volumes.get(&role).map(|volume| volume.dir().join(role_name(role)));
-        let data = own(Role::Data).expect("every arm has a data volume");
-        let layout = Layout {
-            redo: own(Role::Redo),
-            binlog: own(Role::Binlog),
-            undo: own(Role::Undo),
-            tmp: own(Role::Tmp),
-            ..Layout::single(data)
-        };
-        let memory = setting.arm.instance.memory_bytes;
-        ServerPlan {
-            settings: setting.arm.settings.clone(),
-            memory_bytes: Some(memory),
-            start_timeout: START,
-            cancel: setting.cancel.clone(),
-            ..ServerPlan::new(setting.binary.clone(), layout, self.lab.work_dir("trial"))
-        }
+        let work_dir = self.lab.work_dir("trial");
+        footing::plan(&self.volumes, setting.arm, setting.binary, work_dir, setting.cancel)
     }
 
     /// Switches the limits of all volumes on, multiplied.
@@ -267,13 +250,7 @@ impl<'a> Stage<'a> {
 
     /// Switches the limits of all volumes on, and those of their instance.
     fn limit(&self, setting: &Setting<'_>) -> Result<(), StageError> {
-        let instance = setting.checked.instance.as_ref();
-        let instance = instance
-            .map(|instance| std::sync::Arc::new(parking_lot::Mutex::new(Instance::new(instance.limits))));
-        for (role, volume) in &self.volumes {
-            volume.limit(&setting.checked.volumes[role], instance.clone())?;
-        }
-        Ok(())
+        footing::limit(&self.volumes, setting.checked)
     }
 
     /// How the volumes stand, when they were measured since `begun`.
