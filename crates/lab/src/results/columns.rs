@@ -77,6 +77,10 @@ columns!(ServerSecond {
     syncs,
     log_waits,
     doublewrite_pages,
+    doublewrite_batches,
+    doublewrite_wait,
+    doublewrite_mutex_wait,
+    data_bytes,
     binlog_bytes,
     row_lock_waits,
     history_length,
@@ -84,6 +88,9 @@ columns!(ServerSecond {
     redo_wait,
     data_wait,
     binlog_wait,
+    commits,
+    write_statements,
+    read_statements,
 });
 columns!(LimitShares { volume_iops, volume_throughput, instance_iops, instance_throughput });
 

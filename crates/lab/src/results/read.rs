@@ -1,6 +1,6 @@
 //! Out of the database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rusqlite::{Connection, Row};
@@ -17,15 +17,18 @@ pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.query_row("SELECT schema_version FROM run", [], |row| row.get(0))
 }
 
-/// Whether the header has the column: it came to the schema later than the others.
-fn has_overrides(connection: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'overrides'";
-    connection.query_row(sql, [], |row| row.get(0))
+/// Columns as a table has them, NULL for those that came to the schema later.
+fn as_far_as_there(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::Result<Vec<String>> {
+    let mut query = connection.prepare("SELECT name FROM pragma_table_info(?)")?;
+    let there: BTreeSet<String> =
+        query.query_map([table], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let name = |column: &&str| if there.contains(*column) { *column } else { "NULL" }.to_owned();
+    Ok(columns.iter().map(name).collect())
 }
 
 /// Everything but the trials.
 pub(super) fn header(connection: &Connection, dir: &Path) -> Result<Run, ResultsError> {
-    let overrides = if has_overrides(connection).map_err(database(dir))? { "overrides" } else { "NULL" };
+    let overrides = as_far_as_there(connection, "run", &["overrides"]).map_err(database(dir))?.concat();
     let sql = format!(
         "SELECT started_ns, command, ebbtide, experiment_json, host_json, server_json, {overrides} FROM run"
     );
@@ -119,7 +122,8 @@ pub(super) fn trials(connection: &Connection, dir: &Path) -> Result<Vec<Trial>, 
 fn seconds(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<Second>> {
     let columns =
         [&["t_s", "server_asked"], LoadSecond::NAMES, HostSecond::NAMES, ServerSecond::NAMES].concat();
-    let sql = format!("SELECT {} FROM second WHERE trial = ? ORDER BY n", columns.join(", "));
+    let columns = as_far_as_there(connection, "second", &columns)?.join(", ");
+    let sql = format!("SELECT {columns} FROM second WHERE trial = ? ORDER BY n");
     let host = 2 + LoadSecond::NAMES.len();
     let server = host + HostSecond::NAMES.len();
     let mut seconds: Vec<Second> = connection

@@ -166,6 +166,24 @@ fn results_from_before_overrides_were_kept_are_read() {
 }
 
 #[test]
+fn results_from_before_a_figure_of_the_server_was_read_are_read_without_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = filled();
+    let told = ServerSecond { doublewrite_batches: Some(2.5), ..ServerSecond::default() };
+    run.trials[0].seconds[0].server = Some(told);
+    let store = Store::create(dir.path(), &run).unwrap();
+    store.database.execute("ALTER TABLE second DROP COLUMN doublewrite_batches", []).unwrap();
+    let read = Store::open(dir.path()).unwrap().run().unwrap();
+    let batches = |run: &Run| -> Vec<Option<f64>> {
+        let seconds = run.trials.iter().flat_map(|trial| &trial.seconds);
+        seconds.filter_map(|second| Some(second.server?.doublewrite_batches)).collect()
+    };
+    assert!(batches(&run).iter().any(Option::is_some));
+    assert!(batches(&read).iter().all(Option::is_none));
+    assert_eq!(read.trials[0].seconds[0].load, run.trials[0].seconds[0].load);
+}
+
+#[test]
 fn another_schema_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path(), &filled()).unwrap();

@@ -1,7 +1,7 @@
 //! Counters and gauges of one moment, and the rates between two.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,10 @@ impl Counters {
             syncs: span.rate(F::Syncs),
             log_waits: span.rate(F::LogWaits),
             doublewrite_pages: span.rate(F::DoublewritePages),
+            doublewrite_batches: span.rate(F::DoublewriteBatches),
+            doublewrite_wait: span.rate(F::DoublewriteWait).map(|ps| ps / PICOSECONDS),
+            doublewrite_mutex_wait: span.rate(F::DoublewriteMutexWait).map(|ps| ps / PICOSECONDS),
+            data_bytes: span.rate(F::DataBytes),
             binlog_bytes: span.rate(F::BinlogBytes),
             row_lock_waits: span.rate(F::RowLockWaits),
             history_length: span.gauge(F::HistoryLength),
@@ -53,7 +57,16 @@ impl Counters {
             redo_wait: span.rate(F::RedoWait).map(|ps| ps / PICOSECONDS),
             data_wait: span.rate(F::DataWait).map(|ps| ps / PICOSECONDS),
             binlog_wait: span.rate(F::BinlogWait).map(|ps| ps / PICOSECONDS),
+            commits: span.rate(F::Commits),
+            write_statements: span.rate(F::WriteStatements),
+            read_statements: span.rate(F::ReadStatements),
         }
+    }
+
+    /// How long the server has run; none where it does not tell.
+    #[must_use]
+    pub fn uptime(&self) -> Option<Duration> {
+        self.figures.get(&F::Uptime).copied().map(Duration::from_secs)
     }
 }
 
@@ -147,6 +160,17 @@ pub struct Rates {
     pub log_waits: Option<f64>,
     /// Doublewrite pages a second.
     pub doublewrite_pages: Option<f64>,
+    /// Doublewrite batches a second: pages over batches are the pages that share a write.
+    pub doublewrite_batches: Option<f64>,
+    /// Mean number of threads in the doublewrite files' I/O, from `performance_schema`; none where that is
+    /// off, and where the doublewrite buffer is part of a data file (MariaDB, MySQL before 8.0.20).
+    pub doublewrite_wait: Option<f64>,
+    /// Mean number of threads that wait for the doublewrite buffer's mutex, from `performance_schema`; none
+    /// where the server was not told to time it, which is the default.
+    pub doublewrite_mutex_wait: Option<f64>,
+    /// Bytes a second that InnoDB counts as written. Redo is in it on MySQL, the doublewrite buffer is not
+    /// where it has files of its own: compare it between like servers alone.
+    pub data_bytes: Option<f64>,
     /// Binary log bytes a second.
     pub binlog_bytes: Option<f64>,
     /// Row lock waits a second.
@@ -163,12 +187,16 @@ pub struct Rates {
     pub data_wait: Option<f64>,
     /// Mean number of threads in the binary log's file I/O; as above.
     pub binlog_wait: Option<f64>,
+    /// COMMIT and XA COMMIT a second; statements that commit by themselves are not in it.
+    pub commits: Option<f64>,
+    /// Statements a second that insert, update, delete, replace or load.
+    pub write_statements: Option<f64>,
+    /// SELECT statements a second.
+    pub read_statements: Option<f64>,
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn counters(at: Instant, figures: &[(F, u64)]) -> Counters {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use ebbtide_load::{LoadError, Session};
 
 use super::counters::Counters;
-use super::sources::{BINLOG_FILE, FILES, Figure, REDO_FILE, STATUS, metrics};
+use super::sources::{BINLOG_FILE, FILES, Figure, MUTEXES, REDO_FILE, STATUS, metrics};
 use crate::{Binary, Flavour};
 
 /// A status that could not be read.
@@ -14,13 +14,14 @@ use crate::{Binary, Flavour};
 #[error("could not read the server's status")]
 pub struct StatusError(#[from] LoadError);
 
-/// Reads a server's status, in two or three round trips.
+/// Reads a server's status, in two to four round trips.
 #[derive(Debug)]
 pub struct Sampler {
     session: Session,
     status: String,
     metrics: Option<String>,
     files: Option<String>,
+    mutexes: Option<String>,
     binlogs: bool,
     flavour: Flavour,
 }
@@ -35,13 +36,36 @@ impl Sampler {
     /// # Errors
     /// The server's refusal, or a broken connection.
     pub fn open(mut session: Session, binary: &Binary) -> Result<Self, StatusError> {
+        turn_on_metrics(&mut session, binary.flavour)?;
+        Self::open_as_it_is(session, binary.flavour)
+    }
+
+    /// Takes a connection to a server that is not ours, and finds out what it counts. Nothing of it is
+    /// changed, not even what it counts.
+    ///
+    /// What the account may not see is none: InnoDB's metrics need PROCESS, waits need SELECT on
+    /// `performance_schema`, and the binary log's size on a MySQL without that needs REPLICATION CLIENT.
+    ///
+    /// # Errors
+    /// A broken connection, or a server that refuses what every account may ask for.
+    pub fn open_as_it_is(mut session: Session, flavour: Flavour) -> Result<Self, StatusError> {
         let names = STATUS.iter().map(|(name, _)| *name);
         let status = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", quoted(names));
-        let metrics = open_metrics(&mut session, binary)?;
-        let files = open_files(&mut session)?;
+        let metrics = open_metrics(&mut session, flavour)?;
+        let waits = has_waits(&mut session)?;
+        let files = if waits { open_files(&mut session)? } else { None };
+        let mutexes = if waits { open_mutexes(&mut session)? } else { None };
         let log_bin = session.value("SELECT @@global.log_bin")?.as_deref() == Some("1");
-        let binlogs = binary.flavour != Flavour::MariaDb && log_bin && files.is_none();
-        Ok(Self { session, status, metrics, files, binlogs, flavour: binary.flavour })
+        let binlogs = flavour != Flavour::MariaDb
+            && log_bin
+            && files.is_none()
+            && accepted(session.rows("SHOW BINARY LOGS"))?.is_some();
+        Ok(Self { session, status, metrics, files, mutexes, binlogs, flavour })
+    }
+
+    /// The connection, for other questions between two samples.
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.session
     }
 
     /// Reads the status.
@@ -54,18 +78,27 @@ impl Sampler {
         // A server that stalls counts until it answers.
         let at = Instant::now();
         for row in rows {
-            let known = |name: &str| STATUS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-            keep(&mut figures, &row, |name| known(name).map(|(_, figure)| *figure));
+            if let Some((figure, value)) = figure_of(&row, &STATUS) {
+                *figures.entry(figure).or_default() += value;
+            }
         }
         if let Some(sql) = &self.metrics {
             for row in self.session.rows(sql)? {
-                let known = |name: &str| metrics(self.flavour).iter().find(|(known, _)| *known == name);
-                keep(&mut figures, &row, |name| known(name).map(|(_, figure)| *figure));
+                if let Some((figure, value)) = figure_of(&row, metrics(self.flavour)) {
+                    figures.insert(figure, value);
+                }
             }
         }
         if let Some(sql) = &self.files {
             for row in self.session.rows(sql)? {
                 keep_file(&mut figures, &row);
+            }
+        }
+        if let Some(sql) = &self.mutexes {
+            for row in self.session.rows(sql)? {
+                if let Some((figure, value)) = figure_of(&row, &MUTEXES) {
+                    figures.insert(figure, value);
+                }
             }
         }
         if self.binlogs {
@@ -77,43 +110,81 @@ impl Sampler {
     }
 }
 
-/// The statement for the metrics that are on, or could be turned on.
-fn open_metrics(session: &mut Session, binary: &Binary) -> Result<Option<String>, StatusError> {
-    let names = quoted(metrics(binary.flavour).iter().map(|(name, _)| *name));
-    let on = if binary.flavour == Flavour::MariaDb { "ENABLED = 1" } else { "STATUS = 'enabled'" };
-    let from = "FROM INFORMATION_SCHEMA.INNODB_METRICS WHERE NAME IN";
-    for row in session.rows(&format!("SELECT NAME {from} ({names}) AND NOT {on}"))? {
-        if let Some(Some(name)) = row.first() {
-            // A name that this version does not let itself be turned on is missing below.
-            accepted(session.execute(&format!("SET GLOBAL innodb_monitor_enable = '{name}'")))?;
-        }
-    }
-    let rows = session.rows(&format!("SELECT NAME {from} ({names}) AND {on}"))?;
-    let counting: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
-    let list = quoted(counting.iter().map(String::as_str));
-    Ok((!counting.is_empty()).then(|| format!("SELECT NAME, `COUNT` {from} ({list})")))
+const METRICS: &str = "FROM INFORMATION_SCHEMA.INNODB_METRICS WHERE NAME IN";
+
+/// The condition on a metric that is counted.
+fn is_on(flavour: Flavour) -> &'static str {
+    if flavour == Flavour::MariaDb { "ENABLED = 1" } else { "STATUS = 'enabled'" }
 }
 
-/// The statement for the performance schema's files that are instrumented and timed.
-fn open_files(session: &mut Session) -> Result<Option<String>, StatusError> {
-    if session.value("SELECT @@global.performance_schema")?.as_deref() != Some("1") {
-        return Ok(None);
+/// Has a server count the metrics that are read here.
+fn turn_on_metrics(session: &mut Session, flavour: Flavour) -> Result<(), StatusError> {
+    let names = quoted(metrics(flavour).iter().map(|(name, _)| *name));
+    let on = is_on(flavour);
+    for name in firsts(session.rows(&format!("SELECT NAME {METRICS} ({names}) AND NOT {on}"))?) {
+        // A name that this version does not let itself be turned on is missing when they are read.
+        accepted(session.execute(&format!("SET GLOBAL innodb_monitor_enable = '{name}'")))?;
     }
-    let names = quoted(FILES.iter().map(|(name, _)| *name));
-    let sql = format!(
-        "SELECT NAME FROM performance_schema.setup_instruments \
-         WHERE NAME IN ({names}) AND ENABLED = 'YES' AND TIMED = 'YES'"
-    );
+    Ok(())
+}
+
+/// The statement for the metrics that are on.
+fn open_metrics(session: &mut Session, flavour: Flavour) -> Result<Option<String>, StatusError> {
+    let names = quoted(metrics(flavour).iter().map(|(name, _)| *name));
+    let on = is_on(flavour);
+    let rows = accepted(session.rows(&format!("SELECT NAME {METRICS} ({names}) AND {on}")))?;
+    let list = list_of(rows.unwrap_or_default());
+    Ok(list.map(|list| format!("SELECT NAME, `COUNT` {METRICS} ({list})")))
+}
+
+/// Whether the performance schema is on, and hands what it is told to its tables.
+fn has_waits(session: &mut Session) -> Result<bool, StatusError> {
+    if session.value("SELECT @@global.performance_schema")?.as_deref() != Some("1") {
+        return Ok(false);
+    }
+    let sql = "SELECT ENABLED FROM performance_schema.setup_consumers WHERE NAME = 'global_instrumentation'";
     // The schema's tables are missing where the server was not made or upgraded with them.
-    let Some(rows) = accepted(session.rows(&sql))? else { return Ok(None) };
-    let timed: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
-    let list = quoted(timed.iter().map(String::as_str));
-    Ok((!timed.is_empty()).then(|| {
+    Ok(accepted(session.value(sql))?.flatten().as_deref() == Some("YES"))
+}
+
+/// The statement for the files that are instrumented and timed.
+fn open_files(session: &mut Session) -> Result<Option<String>, StatusError> {
+    Ok(timed(session, &FILES)?.map(|list| {
         format!(
             "SELECT EVENT_NAME, SUM_TIMER_WAIT, COUNT_MISC, SUM_TIMER_MISC, SUM_NUMBER_OF_BYTES_WRITE \
              FROM performance_schema.file_summary_by_event_name WHERE EVENT_NAME IN ({list})"
         )
     }))
+}
+
+/// The statement for the mutexes that are instrumented and timed.
+fn open_mutexes(session: &mut Session) -> Result<Option<String>, StatusError> {
+    Ok(timed(session, &MUTEXES)?.map(|list| {
+        format!(
+            "SELECT EVENT_NAME, SUM_TIMER_WAIT \
+             FROM performance_schema.events_waits_summary_global_by_event_name WHERE EVENT_NAME IN ({list})"
+        )
+    }))
+}
+
+/// Those of the instruments that are on and timed, as a list; none where none is.
+fn timed(session: &mut Session, instruments: &[(&str, Figure)]) -> Result<Option<String>, StatusError> {
+    let names = quoted(instruments.iter().map(|(name, _)| *name));
+    let sql = format!(
+        "SELECT NAME FROM performance_schema.setup_instruments \
+         WHERE NAME IN ({names}) AND ENABLED = 'YES' AND TIMED = 'YES'"
+    );
+    Ok(list_of(accepted(session.rows(&sql))?.unwrap_or_default()))
+}
+
+/// The first column of rows as a list of SQL; none without rows.
+fn list_of(rows: Vec<Vec<Option<String>>>) -> Option<String> {
+    let names = firsts(rows);
+    (!names.is_empty()).then(|| quoted(names.iter().map(String::as_str)))
+}
+
+fn firsts(rows: Vec<Vec<Option<String>>>) -> Vec<String> {
+    rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect()
 }
 
 /// None for what the server refused; a broken connection stays an error.
@@ -133,11 +204,11 @@ fn number(row: &[Option<String>], column: usize) -> Option<u64> {
     row.get(column)?.as_ref()?.parse().ok()
 }
 
-fn keep(figures: &mut BTreeMap<Figure, u64>, row: &[Option<String>], known: impl Fn(&str) -> Option<Figure>) {
-    let figure = row.first().and_then(|name| known(name.as_ref()?));
-    if let (Some(figure), Some(value)) = (figure, number(row, 1)) {
-        figures.insert(figure, value);
-    }
+/// The figure of a row of name and value.
+fn figure_of(row: &[Option<String>], known: &[(&str, Figure)]) -> Option<(Figure, u64)> {
+    let name = row.first()?.as_ref()?;
+    let (_, figure) = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+    Some((*figure, number(row, 1)?))
 }
 
 fn keep_file(figures: &mut BTreeMap<Figure, u64>, row: &[Option<String>]) {

@@ -16,10 +16,19 @@ pub(super) enum Figure {
     BinlogWait,
     CheckpointAge,
     CheckpointAgeMax,
+    /// Transactions that a statement ended: COMMIT and XA COMMIT, not autocommit.
+    Commits,
+    /// Bytes that InnoDB counts as written; what is in it differs, see [`STATUS`].
+    DataBytes,
     DataPages,
     DataWait,
     DirtyPages,
+    DoublewriteBatches,
+    /// Picoseconds that threads waited for the mutex of the doublewrite buffer.
+    DoublewriteMutexWait,
     DoublewritePages,
+    /// Picoseconds that threads spent in the file I/O of the doublewrite files.
+    DoublewriteWait,
     /// Pages flushed for any reason.
     Flushed,
     HistoryLength,
@@ -29,6 +38,7 @@ pub(super) enum Figure {
     PageReads,
     PageRequests,
     PageWrites,
+    ReadStatements,
     RedoBytes,
     /// Syncs of the redo log, and the picoseconds they took, by the performance schema.
     RedoSyncCount,
@@ -40,14 +50,32 @@ pub(super) enum Figure {
     /// Syncs of all of InnoDB's files.
     Syncs,
     ThreadsRunning,
+    /// Seconds since the server's start.
+    Uptime,
     WaitFree,
+    WriteStatements,
 }
 
 use Figure as F;
 
-/// Variables of SHOW GLOBAL STATUS.
-pub(super) const STATUS: [(&str, Figure); 19] = [
+/// Variables of SHOW GLOBAL STATUS; those of one figure are added up.
+///
+/// `Innodb_data_written` is pages and doublewrite pages on MariaDB 10.11 and 11.8, with redo beside them on
+/// MySQL 8.0.15, and pages and redo without the doublewrite files on MySQL 9.7.4.
+pub(super) const STATUS: [(&str, Figure); 34] = [
     ("binlog_bytes_written", F::BinlogBytes),
+    ("com_commit", F::Commits),
+    ("com_delete", F::WriteStatements),
+    ("com_delete_multi", F::WriteStatements),
+    ("com_insert", F::WriteStatements),
+    ("com_insert_select", F::WriteStatements),
+    ("com_load", F::WriteStatements),
+    ("com_replace", F::WriteStatements),
+    ("com_replace_select", F::WriteStatements),
+    ("com_select", F::ReadStatements),
+    ("com_update", F::WriteStatements),
+    ("com_update_multi", F::WriteStatements),
+    ("com_xa_commit", F::Commits),
     ("innodb_buffer_pool_pages_data", F::DataPages),
     ("innodb_buffer_pool_pages_dirty", F::DirtyPages),
     ("innodb_buffer_pool_pages_flushed", F::Flushed),
@@ -57,7 +85,9 @@ pub(super) const STATUS: [(&str, Figure); 19] = [
     ("innodb_checkpoint_age", F::CheckpointAge),
     ("innodb_checkpoint_max_age", F::CheckpointAgeMax),
     ("innodb_data_fsyncs", F::Syncs),
+    ("innodb_data_written", F::DataBytes),
     ("innodb_dblwr_pages_written", F::DoublewritePages),
+    ("innodb_dblwr_writes", F::DoublewriteBatches),
     ("innodb_history_list_length", F::HistoryLength),
     ("innodb_log_waits", F::LogWaits),
     ("innodb_os_log_fsyncs", F::RedoSyncs),
@@ -66,6 +96,7 @@ pub(super) const STATUS: [(&str, Figure); 19] = [
     ("innodb_pages_written", F::PageWrites),
     ("innodb_row_lock_waits", F::RowLockWaits),
     ("threads_running", F::ThreadsRunning),
+    ("uptime", F::Uptime),
 ];
 
 /// Rows of INFORMATION_SCHEMA.INNODB_METRICS that a flavour has and its status does not.
@@ -90,8 +121,10 @@ pub(super) fn metrics(flavour: Flavour) -> &'static [(&'static str, Figure)] {
 
 /// Instruments of the performance schema, and what is made of their waits. MariaDB has none for the redo
 /// log.
-pub(super) const FILES: [(&str, Figure); 3] = [
+pub(super) const FILES: [(&str, Figure); 4] = [
     (REDO_FILE, F::RedoWait),
+    // From MySQL 8.0.20 on. Before it, and on MariaDB, the doublewrite buffer is part of a data file.
+    ("wait/io/file/innodb/innodb_dblwr_file", F::DoublewriteWait),
     ("wait/io/file/innodb/innodb_data_file", F::DataWait),
     (BINLOG_FILE, F::BinlogWait),
 ];
@@ -99,3 +132,10 @@ pub(super) const FILES: [(&str, Figure); 3] = [
 pub(super) const REDO_FILE: &str = "wait/io/file/innodb/innodb_log_file";
 /// Whose bytes stand in where the status has none, which is MySQL.
 pub(super) const BINLOG_FILE: &str = "wait/io/file/sql/binlog";
+
+/// Mutexes of the performance schema, none of which a server instruments unless it is told to.
+pub(super) const MUTEXES: [(&str, Figure); 2] = [
+    // MariaDB, and MySQL before 8.0.20.
+    ("wait/synch/mutex/innodb/buf_dblwr_mutex", F::DoublewriteMutexWait),
+    ("wait/synch/mutex/innodb/dblwr_mutex", F::DoublewriteMutexWait),
+];

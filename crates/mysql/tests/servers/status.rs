@@ -1,9 +1,11 @@
 //! The status of real servers under load.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use ebbtide_load::Session;
 use ebbtide_mysql::status::{Counters, Rates, Sampler};
-use ebbtide_mysql::{Binary, Flavour, Server, Settings};
+use ebbtide_mysql::{Binary, Flavour, Server, Settings, Version};
 
 use crate::support::{Bench, fill, on_each_server, start};
 
@@ -19,10 +21,11 @@ fn small(bench: &Bench, more: &[(&str, &str)]) -> Server {
     start(&plan)
 }
 
-/// Updates rows all over a table that is larger than the pool, each in a transaction.
-fn work(server: &Server, statements: u32) {
+/// Deletes rows all over a table that is larger than the pool, each in a transaction. Those of a range
+/// are there once.
+fn work(server: &Server, rows: Range<u32>) {
     let mut session = server.session().unwrap();
-    for id in 0..statements {
+    for id in rows {
         let row = id.wrapping_mul(7919) % 60_000;
         session
             .execute(&format!("UPDATE test.t SET pad = REVERSE(CONCAT(pad, '')) WHERE id = {row}"))
@@ -31,10 +34,10 @@ fn work(server: &Server, statements: u32) {
     }
 }
 
-fn rates_of(server: &Server, binary: &Binary, statements: u32) -> Rates {
+fn rates_of(server: &Server, binary: &Binary, rows: Range<u32>) -> Rates {
     let mut sampler = Sampler::open(server.session().unwrap(), binary).unwrap();
     let before = sampler.sample().unwrap();
-    work(server, statements);
+    work(server, rows);
     let after = sampler.sample().unwrap();
     Counters::between(&before, &after)
 }
@@ -48,6 +51,9 @@ fn all(rates: &Rates) -> Vec<(&'static str, Option<f64>)> {
         ("page_requests", rates.page_requests),
         ("page_writes", rates.page_writes),
         ("doublewrite_pages", rates.doublewrite_pages),
+        ("doublewrite_batches", rates.doublewrite_batches),
+        ("data_bytes", rates.data_bytes),
+        ("write_statements", rates.write_statements),
         ("redo_bytes", rates.redo_bytes),
         ("syncs", rates.syncs),
         ("binlog_bytes", rates.binlog_bytes),
@@ -58,7 +64,7 @@ on_each_server! {
     fn what_a_load_does_to_a_server_shows_in_its_rates_for_under_a_hundredth_of_a_core(bench) {
         let server = small(&bench, &[("performance_schema", "on")]);
         fill(&server, 60_000);
-        let rates = rates_of(&server, &bench.binary, 600);
+        let rates = rates_of(&server, &bench.binary, 0..600);
         for (name, rate) in all(&rates) {
             assert!(rate.is_some_and(|rate| rate > 0.0), "{name}: {rates:?}");
         }
@@ -72,6 +78,8 @@ on_each_server! {
             ("adaptive_flushed", rates.adaptive_flushed),
             ("sync_flushed", rates.sync_flushed),
             ("neighbour_flushed", rates.neighbour_flushed),
+            ("commits", rates.commits),
+            ("read_statements", rates.read_statements),
         ] {
             assert!(rate.is_some(), "{name}: {rates:?}");
         }
@@ -99,11 +107,65 @@ on_each_server! {
     fn without_the_performance_schema_its_figures_are_none_and_the_others_stay(bench) {
         let server = small(&bench, &[("performance_schema", "off")]);
         fill(&server, 60_000);
-        let rates = rates_of(&server, &bench.binary, 300);
+        let rates = rates_of(&server, &bench.binary, 0..300);
         for (name, rate) in all(&rates) {
             assert!(rate.is_some_and(|rate| rate > 0.0), "{name}: {rates:?}");
         }
         assert_eq!([rates.redo_wait, rates.data_wait, rates.binlog_wait, rates.redo_sync_us], [None; 4]);
+        assert_eq!([rates.doublewrite_wait, rates.doublewrite_mutex_wait], [None; 2]);
+        server.kill().unwrap();
+    }
+
+    fn waits_for_the_doublewrite_buffer_are_told_where_the_server_times_them_and_are_else_none(bench) {
+        let server = small(&bench, &[("performance_schema", "on")]);
+        fill(&server, 60_000);
+        let rates = rates_of(&server, &bench.binary, 0..300);
+        assert_eq!(rates.doublewrite_mutex_wait, None, "{rates:?}");
+        let version = bench.binary.version;
+        let has_files = bench.binary.flavour != Flavour::MariaDb && version >= Version::new(8, 0, 20);
+        assert_eq!(rates.doublewrite_wait.is_some_and(|threads| threads > 0.0), has_files, "{rates:?}");
+        let mut session = server.session().unwrap();
+        let all = "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES', TIMED = 'YES'";
+        session.execute(&format!("{all} WHERE NAME LIKE 'wait/synch/mutex/innodb/%dblwr_mutex'")).unwrap();
+        let rates = rates_of(&server, &bench.binary, 300..600);
+        assert!(rates.doublewrite_mutex_wait.is_some_and(|threads| threads > 0.0), "{rates:?}");
+        let off = "UPDATE performance_schema.setup_consumers SET ENABLED = 'NO'";
+        session.execute(&format!("{off} WHERE NAME = 'global_instrumentation'")).unwrap();
+        let rates = rates_of(&server, &bench.binary, 600..900);
+        let waits = [rates.data_wait, rates.doublewrite_wait, rates.doublewrite_mutex_wait];
+        assert_eq!(waits, [None; 3], "they stand still, which is not zero: {rates:?}");
+        server.kill().unwrap();
+    }
+
+    fn without_the_doublewrite_buffer_its_counters_stand_still(bench) {
+        let server = small(&bench, &[("doublewrite", "off")]);
+        fill(&server, 60_000);
+        let rates = rates_of(&server, &bench.binary, 0..300);
+        assert_eq!([rates.doublewrite_pages, rates.doublewrite_batches], [Some(0.0); 2], "{rates:?}");
+        assert!(rates.page_writes.is_some_and(|pages| pages > 0.0), "{rates:?}");
+        server.kill().unwrap();
+    }
+
+    fn a_server_that_is_looked_at_as_it_is_answers_any_account_and_is_not_changed(bench) {
+        let server = small(&bench, &[("performance_schema", "on")]);
+        fill(&server, 60_000);
+        let mut session = server.session().unwrap();
+        session.execute("CREATE USER looker IDENTIFIED BY 'of-the-test'").unwrap();
+        let column = if bench.binary.flavour == Flavour::MariaDb { "ENABLED" } else { "STATUS" };
+        let metrics = format!("SELECT NAME, {column} FROM INFORMATION_SCHEMA.INNODB_METRICS");
+        let before = session.rows(&metrics).unwrap();
+        let mut target = server.target();
+        (target.user, target.password) = ("looker".into(), "of-the-test".into());
+        let looker = Session::open_without_database(&target, &target.endpoints[0]).unwrap();
+        let mut sampler = Sampler::open_as_it_is(looker, bench.binary.flavour).unwrap();
+        let first = sampler.sample().unwrap();
+        work(&server, 0..300);
+        let rates = Counters::between(&first, &sampler.sample().unwrap());
+        for rate in [rates.page_writes, rates.doublewrite_pages, rates.doublewrite_batches] {
+            assert!(rate.is_some_and(|rate| rate > 0.0), "{rates:?}");
+        }
+        assert_eq!([rates.adaptive_flushed, rates.data_wait], [None; 2], "not for this account: {rates:?}");
+        assert_eq!(session.rows(&metrics).unwrap(), before);
         server.kill().unwrap();
     }
 }
