@@ -166,7 +166,8 @@ impl Charts<'_> {
                     (_, name) => format!("{} {name}", volume.spec),
                 };
                 let line = if number > 0 { Line::Dashed } else { Line::Solid };
-                series.push(Series { label, color, line, group: None, layer: None, values });
+                let intervals = Vec::new();
+                series.push(Series { label, color, line, group: None, layer: None, values, intervals });
             }
         }
         Chart {

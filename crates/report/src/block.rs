@@ -58,6 +58,17 @@ pub enum Block {
     Notes(Vec<Note>),
     /// What only some readers want to see.
     Fold(Fold),
+    /// Another page beside this one.
+    Link(Link),
+}
+
+/// Another page beside this one.
+#[derive(Debug, Clone, Serialize)]
+pub struct Link {
+    /// What it says, such as `The report of the lab`.
+    pub text: String,
+    /// Its file, from the directory of this one: `gain/report.html`. Anything with a scheme is not followed.
+    pub file: String,
 }
 
 /// What came out, in a figure and in words.

@@ -12,7 +12,8 @@ mod page;
 mod plot;
 
 pub use block::{
-    Band, Bands, Block, Cell, Estimate, Estimates, Fact, Fold, Listing, Note, Section, Table, Tone, Verdict,
+    Band, Bands, Block, Cell, Estimate, Estimates, Fact, Fold, Link, Listing, Note, Section, Table, Tone,
+    Verdict,
 };
 pub use plot::{Axis, Chart, Format, Group, Layer, Line, Mark, Plots, Scale, Series, Width};
 

@@ -63,6 +63,16 @@ pub(crate) fn rounded_options<S: Serializer>(values: &[Option<f64>], to: S) -> R
     list.end()
 }
 
+/// Pairs; null where there is none or an end is not finite.
+pub(crate) fn rounded_pairs<S: Serializer>(pairs: &[Option<(f64, f64)>], to: S) -> Result<S::Ok, S::Error> {
+    let mut list = to.serialize_seq(Some(pairs.len()))?;
+    for pair in pairs {
+        let finite = pair.filter(|(low, high)| low.is_finite() && high.is_finite());
+        list.serialize_element(&finite.map(|(low, high)| (Rounded(low), Rounded(high))))?;
+    }
+    list.end()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

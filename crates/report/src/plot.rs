@@ -34,6 +34,9 @@ pub enum Axis {
     Time,
     /// Percentiles, as one divided by the share above: 2 is the median, 100 the 99th percentile.
     Percentile,
+    /// A count of which each point is a measurement of its own, such as connections: on a log axis of base two,
+    /// with the points marked and named.
+    Count,
 }
 
 /// What belongs together in all plots, such as an arm.
@@ -87,6 +90,8 @@ pub enum Scale {
     Log,
     /// From 0 to 100.
     Percent,
+    /// As far as the values and their intervals reach, with 1 among them: for ratios.
+    Ratio,
 }
 
 /// How values are written.
@@ -119,6 +124,9 @@ pub struct Series {
     /// A value for every point of the axis; none leaves a gap.
     #[serde(serialize_with = "number::rounded_options")]
     pub values: Vec<Option<f64>>,
+    /// The interval around each value, drawn as a bar; empty where none has one.
+    #[serde(serialize_with = "number::rounded_pairs", skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<Option<(f64, f64)>>,
 }
 
 /// How a line is drawn.

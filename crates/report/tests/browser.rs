@@ -7,7 +7,7 @@ mod browser;
 
 use browser::browse;
 use ebbtide_report::{
-    Axis, Band, Bands, Block, Cell, Chart, Estimate, Estimates, Fact, Fold, Format, Group, Layer, Line,
+    Axis, Band, Bands, Block, Cell, Chart, Estimate, Estimates, Fact, Fold, Format, Group, Layer, Line, Link,
     Listing, Mark, Note, Plots, Report, Scale, Section, Series, Table, Tone, Verdict, Width,
 };
 
@@ -19,6 +19,7 @@ fn plots(axis: Axis, scale: Scale) -> Plots {
         group: Some(group),
         layer: Some(Layer { number, typical: number == 0 }),
         values: vec![Some(1.0), None, Some(f64::NAN), Some(0.0), Some(40.0)],
+        intervals: Vec::new(),
     };
     let chart = Chart {
         title: "A chart".into(),
@@ -39,6 +40,20 @@ fn plots(axis: Axis, scale: Scale) -> Plots {
         foot: "A foot".into(),
         marks: vec![Mark { x: 2.0, label: "a mark".into(), group: None }],
     }
+}
+
+/// Measurements at counts, with an interval, without one, and with one that reaches far.
+fn curve() -> Plots {
+    let mut curve = plots(Axis::Count, Scale::Ratio);
+    let chart = &mut curve.charts[0];
+    chart.width = Width::Full;
+    chart.format = Format::Number;
+    chart.series.truncate(1);
+    let line = &mut chart.series[0];
+    (line.group, line.layer, line.label) = (None, None, "a curve".into());
+    line.values = vec![Some(1.5), None, Some(f64::NAN), Some(1.0), Some(2.5)];
+    line.intervals = vec![Some((1.4, 1.6)), None, None, Some((f64::NAN, 1.0)), Some((0.5, 4.0))];
+    curve
 }
 
 fn estimates(mid: Option<f64>, interval: Option<(f64, f64)>) -> Estimates {
@@ -98,6 +113,9 @@ fn blocks() -> Vec<Block> {
         Block::Notes(vec![Note::plain("a note"), Note::caution("a warning")]),
         Block::Plots(plots(Axis::Time, Scale::Linear)),
         Block::Plots(plots(Axis::Percentile, Scale::Log)),
+        Block::Plots(curve()),
+        Block::Link(Link { text: "a neighbour".into(), file: "beside/report.html".into() }),
+        Block::Link(Link { text: "a stranger".into(), file: "https://example.com/".into() }),
         Block::Bands(Bands {
             title: "a torn page".into(),
             filled_label: "written".into(),
@@ -153,7 +171,10 @@ fn every_kind_of_block_is_drawn_without_a_complaint() {
         assert!(dom.contains(text), "'{text}' is missing");
     }
     assert_eq!(dom.matches(r#"class="bar""#).count(), 1, "a bar for the share");
-    assert_eq!(dom.matches("<canvas").count(), 2, "a canvas for every chart");
+    assert_eq!(dom.matches("<canvas").count(), 3, "a canvas for every chart");
+    assert!(dom.contains("a curve"), "its name");
+    assert!(dom.contains(r#"<a href="beside/report.html">a neighbour</a>"#), "a link");
+    assert!(dom.contains("a stranger") && !dom.contains("example.com\">"), "no link leads out");
     assert!(dom.contains("every trial"), "the choice of layers");
     let main = dom.split_once("<main").unwrap().1.split_once("</main>").unwrap().0;
     assert!(!main.contains("NaN") && !main.contains("undefined"), "no value went wrong: {main}");

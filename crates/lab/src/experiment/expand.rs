@@ -55,6 +55,7 @@ pub(super) fn expand(
         warmup: read::warmup(&common)?,
         comparisons: file.compare.iter().flat_map(|compare| comparisons(file, compare, &arms)).collect(),
         arms: arms.into_iter().map(|(_, arm)| arm).collect(),
+        gain: read::gain(&common)?,
         seed,
     })
 }

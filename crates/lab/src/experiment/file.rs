@@ -2,7 +2,7 @@
 
 use super::error::{closest, did_you_mean};
 use super::read::setting_text;
-use super::section::{OF_ALL, OF_ARMS, canonical_key, unknown_key};
+use super::section::{GAIN, OF_ALL, OF_ARMS, canonical_key, unknown_key};
 use super::tree::{Node, Place, Table, Value};
 use super::{ExperimentError, sets};
 
@@ -174,6 +174,7 @@ fn axis(name: &str, place: &Place, table: &Table) -> Result<Axis, ExperimentErro
             let optional = take_switch(&mut patch, "optional")?;
             let of = format!("option '{option}' of axis '{name}'");
             let patch = allowed(patch, &OF_ARMS, &of)?;
+            refuse_gain(&patch, &of)?;
             Ok(AxisOption {
                 name: option.to_owned(),
                 patch: normal(patch)?,
@@ -292,6 +293,17 @@ fn allowed(patch: Table, sections: &[&str], of: &str) -> Result<Table, Experimen
         }
     }
     Ok(patch)
+}
+
+/// Refuses a gain of some arms: it is measured once, for all of them.
+fn refuse_gain(patch: &Table, of: &str) -> Result<(), ExperimentError> {
+    let Some(crash) = patch.get("crash") else { return Ok(()) };
+    match crash.table("crash")?.get(GAIN) {
+        Some(node) => Err(node
+            .place
+            .wrong(format!("all arms share crash.{GAIN}: it cannot stand in {of}, only in [crash]"))),
+        None => Ok(()),
+    }
 }
 
 /// Gives every key of every section its one name, so that a patch meets what it is to replace.

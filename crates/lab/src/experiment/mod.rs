@@ -58,7 +58,7 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Exp
     if let Some(known) = shipped().iter().find(|known| known.name == name_or_path) {
         return parse(known.name, known.name, known.text, overrides);
     }
-    if !name_or_path.contains('/') && !name_or_path.ends_with(".toml") {
+    if !is_path(name_or_path) {
         let names = || shipped().iter().map(|known| known.name);
         return Err(ExperimentError::Unknown {
             name: name_or_path.to_owned(),
@@ -70,7 +70,39 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Exp
     let text = std::fs::read_to_string(path)
         .map_err(|source| ExperimentError::Unreadable { path: name_or_path.to_owned(), source })?;
     let name = path.file_stem().map_or_else(|| name_or_path.into(), |stem| stem.to_string_lossy());
-    parse(&name, name_or_path, &text, overrides)
+    let experiment = parse(&name, name_or_path, &text, overrides)?;
+    Ok(Experiment { gain: experiment.gain.map(|gain| beside(path, gain)), ..experiment })
+}
+
+/// A path in a file counts from the file's directory; the name of a shipped experiment stays.
+fn beside(file: &Path, gain: String) -> String {
+    if !is_path(&gain) || Path::new(&gain).is_absolute() {
+        return gain;
+    }
+    let beside = file.parent().unwrap_or(Path::new("")).join(&gain).display().to_string();
+    if is_path(&beside) { beside } else { format!("./{beside}") }
+}
+
+/// Whether it is the path of a file and no name.
+fn is_path(name_or_path: &str) -> bool {
+    name_or_path.contains('/') || name_or_path.ends_with(".toml")
+}
+
+/// Reads the experiment of the lab that measures what a crash experiment's risk buys, in the same form and with the
+/// same seed; none where it names none.
+///
+/// # Errors
+/// As [`load`], with the place that names it.
+pub fn load_gain(experiment: &Experiment, quick: bool) -> Result<Option<Experiment>, ExperimentError> {
+    let Some(gain) = &experiment.gain else { return Ok(None) };
+    let overrides = Overrides { quick, seed: Some(experiment.seed), ..Overrides::default() };
+    load(gain, &overrides).map(Some).map_err(|error| {
+        let mut message = format!("crash.gain = \"{gain}\": {error}");
+        if let ExperimentError::Unreadable { source, .. } = &error {
+            message = format!("{message}: {source}");
+        }
+        ExperimentError::Wrong { place: experiment.name.clone(), message }
+    })
 }
 
 /// Reads an experiment from a text; `place` stands for it in errors.

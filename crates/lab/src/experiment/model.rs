@@ -31,6 +31,10 @@ pub struct Experiment {
     pub arms: Vec<Arm>,
     /// Which arms are held against which, in the order of the report.
     pub comparisons: Vec<Comparison>,
+    /// The experiment of the lab that measures what the risk buys, for the crash lab: a shipped one's name or a
+    /// path; none where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<String>,
     /// Seed of the order, the load and the volumes' draws.
     pub seed: u64,
 }

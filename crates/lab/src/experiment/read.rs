@@ -8,7 +8,7 @@ use ebbtide_volume::{MIB, TIB};
 
 use super::crash::{End, Fault, Moment};
 use super::error::closest;
-use super::section::{ROLES, Section};
+use super::section::{GAIN, ROLES, Section};
 use super::tree::{Table, Value};
 use super::{
     Batch, CrashPlan, DataPlan, ExperimentError, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,
@@ -247,6 +247,12 @@ fn batch(root: &Table, data: DataPlan, measure_s: u32) -> Result<Option<Batch>, 
     }
     let sql = sql.replace("{rows}", &data.rows.to_string());
     Ok(Some(Batch { start_s, end_s, connections, sql }))
+}
+
+/// The experiment of the lab that says what the risk buys; it is looked up by [`super::load_gain`].
+pub(super) fn gain(root: &Table) -> Result<Option<String>, ExperimentError> {
+    let text = Section::of(root, "crash")?.text(GAIN)?;
+    Ok(text.filter(|text| *text != NONE && !text.is_empty()).map(str::to_owned))
 }
 
 fn crash(root: &Table) -> Result<Option<CrashPlan>, ExperimentError> {

@@ -21,8 +21,11 @@ pub(super) const SECTIONS: [(&str, &[&str]); 8] = [
     ("trial", &["repeats", "measure"]),
     ("warmup", &["read_tables", "lead_in", "lead_in_speed", "settle"]),
     ("batch", &["sql", "start", "end", "connections"]),
-    ("crash", &["cuts", "end", "fault", "moments"]),
+    ("crash", &["cuts", "end", "fault", "moments", GAIN]),
 ];
+
+/// The key of `[crash]` that all arms share.
+pub(super) const GAIN: &str = "gain";
 
 const LOAD: &[&str] = &[
     "workload",

@@ -5,7 +5,7 @@ use ebbtide_mysql::{SettingError, Settings};
 use super::ExperimentError;
 use super::error::{closest, did_you_mean};
 use super::file::{File, no_such, normal};
-use super::section::{OF_ALL, OF_ARMS, SECTIONS, canonical_key, keys_of};
+use super::section::{GAIN, OF_ALL, OF_ARMS, SECTIONS, canonical_key, keys_of};
 use super::tree::{Node, Place, Table, Value};
 
 /// A change that the command line makes.
@@ -43,7 +43,8 @@ pub(super) fn change(
             (section, key)
         }
     };
-    if whom != Whom::All && OF_ALL.contains(&section) {
+    let shared = OF_ALL.contains(&section) || (section == "crash" && key == GAIN);
+    if whom != Whom::All && shared {
         return Err(place.wrong(format!(
             "all arms share {section}: write --set {section}.{key}={value} for all of them"
         )));

@@ -14,10 +14,12 @@ const SORTED: usize = 6;
 /// None where no arm has a figure.
 pub(super) fn section(page: &Page) -> Option<Section> {
     page.summary.arms.iter().find(|arm| arm.whole.is_some())?;
-    let mut blocks = Vec::new();
-    for metric in [Metric::Tps, Metric::P95] {
-        blocks.extend(ratios(page, metric));
+    let ratios: Vec<Block> =
+        [Metric::Tps, Metric::P95].into_iter().filter_map(|metric| ratios(page, metric)).collect();
+    if !page.summary.curves.is_empty() {
+        return Some(Section::new("The arms side by side", folded(page, ratios)));
     }
+    let mut blocks = ratios;
     let table = Block::Table(table(page));
     // At a given rate all arms have the same throughput, until one cannot follow.
     let given = page.summary.comparisons.iter().any(|one| one.metric == Metric::P95);
@@ -29,6 +31,19 @@ pub(super) fn section(page: &Page) -> Option<Section> {
     }
     blocks.extend(batches(page));
     Some(Section::new("The arms side by side", blocks))
+}
+
+/// The same where curves have said it already: for those who want to look a figure up.
+fn folded(page: &Page, ratios: Vec<Block>) -> Vec<Block> {
+    let fold = |summary: String, blocks: Vec<Block>| Block::Fold(Fold { summary, blocks });
+    let compared = words::count(page.summary.comparisons.len(), "comparison");
+    let arms = words::count(page.arms.len(), "arm");
+    let mut blocks = vec![
+        fold(format!("All {compared} one under the other"), ratios),
+        fold(format!("All {arms} in figures"), vec![Block::Table(table(page))]),
+    ];
+    blocks.extend(batches(page));
+    blocks
 }
 
 /// What the batch job got done, arm by arm; none where no trial had one.

@@ -25,6 +25,7 @@ pub(super) fn section(page: &Page) -> Option<Section> {
         group: Some(group),
         layer: Some(layer),
         values: percentiles(histogram(trial), &x),
+        intervals: Vec::new(),
     });
     let chart = Chart {
         title: "Response time by percentile".into(),

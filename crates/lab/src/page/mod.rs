@@ -1,6 +1,7 @@
 //! The report of a run: a page that says what came out, and shows what it rests on.
 
 mod arms;
+pub(crate) mod curves;
 mod latency;
 mod notes;
 mod panels;
@@ -12,7 +13,7 @@ mod verdict;
 pub(crate) mod words;
 
 #[cfg(test)]
-mod synthetic;
+pub(crate) mod synthetic;
 #[cfg(test)]
 mod synthetic_summary;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub fn page(run: &Run, summary: &Summary) -> String {
 fn report(run: &Run, summary: &Summary) -> Report {
     let page = Page::new(run, summary);
     let mut sections = vec![Section::new("", verdict::blocks(&page))];
+    sections.extend(curves::section(&run.experiment, summary));
     sections.extend(arms::section(&page));
     sections.extend(repeats::section(&page));
     sections.extend(latency::section(&page));

@@ -210,6 +210,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
         comparisons: (1..shapes.len())
             .map(|arm| Comparison { axis: "setup".into(), arm, baseline: 0 })
             .collect(),
+        gain: None,
         seed,
     }
 }
@@ -358,4 +359,54 @@ fn empty_report() -> RunReport {
         samples: Vec::new(),
         histogram: Vec::new(),
     }
+}
+
+/// Connections of [`curve`].
+pub(crate) const COUNTS: [u32; 4] = [1, 16, 128, 1024];
+
+/// Arms over connections, on two volumes and with the doublewrite buffer on and off: off carries twice as much on
+/// `narrow` from 16 connections on, and as much as on everywhere else.
+pub(crate) fn curve(repeats: u32, seconds: u32, seed: u64) -> Run {
+    let mut shapes = Vec::new();
+    let mut options = Vec::new();
+    for volume in ["wide", "narrow"] {
+        for count in COUNTS {
+            for doublewrite in ["on", "off"] {
+                let gains = volume == "narrow" && doublewrite == "off" && count >= 16;
+                let level = if count == 1 { 90.0 } else { 200.0 };
+                let name: &'static str =
+                    Box::leak(format!("{volume} / {count} / {doublewrite}").into_boxed_str());
+                shapes.push(Shape {
+                    name,
+                    volume: if volume == "wide" {
+                        "gp3:size=100GiB,throughput=500"
+                    } else {
+                        "gp3:size=100GiB"
+                    },
+                    options: &[],
+                    tps: if gains { 2.0 * level } else { level },
+                    after: None,
+                    ios: if gains { 4.0 } else { 8.0 },
+                });
+                options.push((volume, count, doublewrite));
+            }
+        }
+    }
+    let mut run = run(&shapes, repeats, seconds, seed);
+    let arms = &mut run.experiment.arms;
+    for (arm, (volume, count, doublewrite)) in arms.iter_mut().zip(options) {
+        let option = |axis: &str, option: &str| (axis.to_owned(), option.to_owned());
+        arm.options = vec![
+            option("volume", volume),
+            option("connections", &count.to_string()),
+            option("doublewrite", doublewrite),
+        ];
+        arm.settings = Settings::default();
+        arm.settings.set("doublewrite", doublewrite).unwrap();
+        arm.load.connections = count;
+    }
+    let pairs = (1..shapes.len()).step_by(2);
+    run.experiment.comparisons =
+        pairs.map(|arm| Comparison { axis: "doublewrite".into(), arm, baseline: arm - 1 }).collect();
+    run
 }

@@ -22,6 +22,7 @@ pub(super) fn summary(run: &Run) -> Summary {
     Summary {
         arms,
         comparisons,
+        curves: Vec::new(),
         noise: Noise {
             between_trials: Some(0.011),
             expected_aa: Some(0.016),

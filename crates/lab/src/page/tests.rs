@@ -329,3 +329,104 @@ fn the_cut_of_a_warm_up_is_marked_where_it_happened() {
     assert!(text.contains(r#"{"x":8.0,"label":"tuned: counted from here","group":1}"#), "{text}");
     assert!(!text.contains("default: counted from here"), "{text}");
 }
+
+/// The curves of [`synthetic::curve`] with the summary that a real run would have.
+fn curve(repeats: u32) -> (Run, Summary) {
+    println!("seed {SEED}");
+    let run = synthetic::curve(repeats, 30, SEED);
+    let summary = summarize(&run);
+    (run, summary)
+}
+
+#[test]
+fn arms_that_differ_in_connections_alone_are_curves_and_told_as_such_first() {
+    let (run, summary) = curve(3);
+    let html = page(&run, &summary);
+    keep("curve", &html);
+    let report = report(&run, &summary);
+    let Some(Block::Verdicts(cards)) = report.sections[0].blocks.first() else { panic!("verdicts") };
+    let told: Vec<(&str, &str)> =
+        cards.iter().map(|card| (card.context.as_str(), card.figure.as_str())).collect();
+    assert_eq!(told.len(), 2, "one for each volume: {told:?}");
+    assert_eq!(told[0], ("wide", "\u{2248}"));
+    assert!(told[1].0 == "narrow" && told[1].1.starts_with(['1', '2', '+']), "{told:?}");
+    let narrow = text(&report.sections[0].blocks[..1]);
+    assert!(narrow.contains("From 16 connections on, doublewrite off carries "), "{narrow}");
+    assert!(narrow.contains("in the mean of 16, 128 and 1,024 connections (95% interval: "), "{narrow}");
+    assert!(!text(&report.sections[0].blocks).contains("comparisons show a difference"), "told once");
+    let headings: Vec<&str> = report.sections.iter().map(|section| section.heading.as_str()).collect();
+    assert_eq!(headings[1], "Over connections");
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    let main = dom.split_once("<main").unwrap().1.split_once("</main>").unwrap().0;
+    assert!(!main.contains("NaN") && !main.contains("undefined"), "a value went wrong");
+    assert!(main.contains("All 8 comparisons one under the other"), "the single ones can still be seen");
+}
+
+#[test]
+fn the_curves_have_a_line_for_each_combination_with_its_intervals() {
+    let (run, summary) = curve(3);
+    let Block::Plots(plots) = curves::blocks(&run.experiment, &summary).unwrap().remove(0) else {
+        panic!("charts")
+    };
+    assert_eq!(plots.x, [1.0, 16.0, 128.0, 1024.0]);
+    let titled = |title: &str| plots.charts.iter().find(|chart| chart.title == title).unwrap();
+    let lines = &titled("Throughput").series;
+    let names: Vec<&str> = lines.iter().map(|line| line.label.as_str()).collect();
+    assert_eq!(names, ["wide, on", "wide, off", "narrow, on", "narrow, off"]);
+    assert_eq!(lines.iter().map(|line| line.color).collect::<Vec<_>>(), [0, 0, 1, 1], "pairs share a colour");
+    assert_eq!(lines[2].line, ebbtide_report::Line::Dashed, "the baseline");
+    assert!(lines.iter().all(|line| line.intervals.iter().all(Option::is_some)));
+    let gains = &titled("What it gains").series;
+    assert_eq!(gains[1].label, "narrow: off over on");
+    let at = |count: usize| gains[1].values[count].unwrap();
+    assert!((at(0) - 1.0).abs() < 0.1 && (at(3) - 2.0).abs() < 0.2, "{:?}", gains[1].values);
+    let (low, high) = gains[1].intervals[3].unwrap();
+    assert!(low < at(3) && at(3) < high);
+    for title in ["Writes", "Reads", "Written", "Response time, 95th percentile", "Doublewrite"] {
+        assert_eq!(titled(title).series.len(), 4, "{title}");
+    }
+}
+
+#[test]
+fn one_trial_of_each_arm_makes_curves_without_intervals_and_says_so() {
+    let (run, summary) = curve(1);
+    let first = text(&report(&run, &summary).sections[0].blocks);
+    assert!(first.contains("from one trial of each: too few for an interval"), "{first}");
+    let Block::Plots(plots) = curves::blocks(&run.experiment, &summary).unwrap().remove(0) else {
+        panic!("charts")
+    };
+    assert!(plots.charts[0].series.iter().all(|line| line.intervals.iter().all(Option::is_none)));
+}
+
+#[test]
+fn a_run_without_such_arms_has_no_curves() {
+    let (run, summary) = synthetic(&synthetic::TUNED, 2, 10);
+    assert!(curves::blocks(&run.experiment, &summary).is_none());
+    let (mut run, _) = curve(1);
+    run.experiment.arms[0].settings.set("io_capacity", "123").unwrap();
+    let summary = summarize(&run);
+    assert!(summary.curves.is_empty(), "one of its arms differs in more");
+    assert!(curves::blocks(&run.experiment, &summary).is_none());
+}
+
+#[test]
+fn a_run_of_hundreds_of_trials_makes_a_page_that_can_still_be_mailed() {
+    let names: Vec<&'static str> =
+        (0..132).map(|number| &*Box::leak(format!("arm {number}").into_boxed_str())).collect();
+    let many: Vec<Shape> = names
+        .into_iter()
+        .map(|name| Shape {
+            name,
+            volume: "gp3:size=100GiB",
+            options: &[],
+            tps: 300.0,
+            after: None,
+            ios: 8.0,
+        })
+        .collect();
+    let (run, summary) = synthetic(&many, 3, 60);
+    let html = page(&run, &summary);
+    assert!(html.len() < 6_000_000, "{} bytes", html.len());
+    assert!(html.contains("Each point is the mean of 2 seconds"));
+}

@@ -9,6 +9,12 @@ use crate::summary::{Cause, TrialWindow};
 /// More points than this are more than a chart has pixels for: neighbours are averaged.
 const POINTS: usize = 600;
 
+/// Points of all trials together in a chart: with more, a page of hundreds of trials could not be mailed.
+const ALL_POINTS: usize = 12_000;
+
+/// A trial has so many points in any case.
+const FEWEST: usize = 30;
+
 /// A figure of a second; none where it was not measured.
 pub(super) type Figure<'a> = &'a dyn Fn(&Second) -> Option<f64>;
 
@@ -39,8 +45,9 @@ pub(super) struct Panel<'a> {
 impl<'a> Timeline<'a> {
     pub(super) fn new(page: &'a Page<'a>) -> Self {
         let trials = page.arms.iter().flat_map(|view| &view.trials);
+        let points = (ALL_POINTS / trials.clone().count().max(1)).clamp(FEWEST, POINTS);
         let length = trials.flat_map(|trial| &trial.seconds).map(position).max().map_or(0, |last| last + 1);
-        let step = length.div_ceil(POINTS).max(1);
+        let step = length.div_ceil(points).max(1);
         let x = (1..=length.div_ceil(step)).map(|point| (point * step) as f64).collect();
         Self { page, x, step }
     }
@@ -87,6 +94,7 @@ impl<'a> Timeline<'a> {
             group: Some(group),
             layer: Some(layer),
             values: self.values(trial, figure),
+            intervals: Vec::new(),
         });
         all.filter(|series| series.values.iter().any(Option::is_some)).collect()
     }
@@ -181,6 +189,7 @@ impl Panel<'_> {
                 group: Some(group),
                 layer: None,
                 values: self.timeline.values(trial, &|second| allowed(group, second)),
+                intervals: Vec::new(),
             })
             .filter(|series| series.values.iter().any(Option::is_some))
             .collect();

@@ -6,8 +6,8 @@ use super::{ArmView, Page, repeats, words};
 use crate::experiment::{Arm, Role};
 use crate::record::Outcome;
 use crate::summary::{
-    Bottleneck, Cause, Compared, Figures, Metric, Note as Remark, Ratio, Regime, RegimeSummary, Summary,
-    Verdict,
+    Bottleneck, Cause, Compared, CurveGain, CurvePoint, Figures, LOADED, Metric, Note as Remark,
+    PerTransaction, Ratio, Regime, RegimeSummary, Summary, Verdict,
 };
 
 /// More comparisons than this are told by their strongest ones.
@@ -17,19 +17,26 @@ const REMARKS: usize = 4;
 
 /// The verdicts, then what must be known before believing them.
 pub(super) fn blocks(page: &Page) -> Vec<Block> {
-    let compared = &page.summary.comparisons;
     let mut blocks = Vec::new();
     let measured = page.arms.iter().any(|view| !view.trials.is_empty());
+    let curves: Vec<Card> =
+        page.summary.curves.iter().filter(|_| measured).filter_map(|gain| curve(page, gain)).collect();
+    // What is a point of a curve is told with its curve.
+    let compared = strongest(page.summary).into_iter().filter(|one| !on_curve(page.summary, one));
+    let compared: Vec<&Compared> = compared.collect();
+    let has_curves = !curves.is_empty();
+    if has_curves {
+        blocks.push(Block::Verdicts(curves));
+    }
     match compared.len() {
+        0 if has_curves => {}
         _ if !measured => blocks.push(Block::Findings(lonely(page))),
         0 => blocks.push(Block::Findings(lonely(page))),
-        1..=CARDS => blocks.push(cards(page, strongest(page.summary).into_iter())),
+        1..=CARDS => blocks.push(cards(page, compared.into_iter())),
         _ => {
-            blocks.push(cards(
-                page,
-                strongest(page.summary).into_iter().filter(|one| told(one)).take(CARDS - 1),
-            ));
-            blocks.push(Block::Findings(others(page)));
+            let strong = compared.iter().copied().filter(|one| told(one)).take(CARDS - 1);
+            blocks.push(cards(page, strong));
+            blocks.push(Block::Findings(others(page, &compared)));
         }
     }
     let courses = courses(page);
@@ -67,6 +74,81 @@ pub(super) fn strongest(summary: &Summary) -> Vec<&Compared> {
         (told(b), size(b)).partial_cmp(&(told(a), size(a))).unwrap_or(std::cmp::Ordering::Equal)
     });
     order
+}
+
+/// Whether a comparison is a point of a curve that has a verdict of its own.
+fn on_curve(summary: &Summary, compared: &Compared) -> bool {
+    let mut points = summary
+        .curves
+        .iter()
+        .filter(|gain| gain.loaded.is_some())
+        .flat_map(|gain| &gain.points)
+        .filter_map(|point| summary.comparisons.get(point.comparison));
+    points.any(|point| std::ptr::eq(point, compared))
+}
+
+/// What an option gains where the load is high, and on its way there; none where that was not measured.
+fn curve(page: &Page, gain: &CurveGain) -> Option<Card> {
+    let loaded = gain.loaded?;
+    let at = |point: &CurvePoint| page.summary.comparisons.get(point.comparison);
+    let floor = page.summary.noise.floor;
+    let (tone, seen) = match loaded.interval {
+        None => (Tone::Caution, true),
+        Some(interval) if interval.low > 1.0 + floor => (Tone::Good, true),
+        Some(interval) if interval.high < 1.0 / (1.0 + floor) => (Tone::Bad, true),
+        Some(_) => (Tone::Plain, false),
+    };
+    let CurveGain { axis, option, baseline, .. } = gain;
+    let headline = if seen {
+        format!("From {LOADED} connections on, {axis} {option} carries {} {baseline}.", more(loaded.ratio))
+    } else {
+        format!("From {LOADED} connections on, no difference seen between {axis} {option} and {baseline}.")
+    };
+    let counts: Vec<String> =
+        gain.loaded_points().map(|point| words::whole(f64::from(point.connections))).collect();
+    let measured = words::change(loaded.ratio);
+    let mut details = vec![match loaded.interval {
+        Some(interval) => format!(
+            "{measured} in the mean of {} connections (95% interval: {}).",
+            words::list(&counts),
+            words::change_interval(&interval)
+        ),
+        None => format!("{measured} from one trial of each: too few for an interval."),
+    }];
+    let way = gain.points.iter().filter_map(|point| {
+        let ratio = at(point)?.tps?;
+        Some(format!("{} at {}", words::change(ratio.ratio), words::whole(f64::from(point.connections))))
+    });
+    details.push(format!("By connections: {}.", way.collect::<Vec<_>>().join(", ")));
+    if let Some((point, compared)) = gain.typical().and_then(|point| Some((point, at(point)?))) {
+        let sides = sides(page, compared);
+        details.push(format!("At {} connections:", words::whole(f64::from(point.connections))));
+        details.extend(limits(&sides));
+        details.extend(costs(compared, &sides));
+        details.extend(bytes(&sides));
+    }
+    let figure = if seen { measured } else { "\u{2248}".to_owned() };
+    Some(Card { figure, context: gain.place.clone(), headline, details, tone })
+}
+
+/// How many times or how much more, as it goes between the names of the arms.
+fn more(ratio: f64) -> String {
+    match ratio {
+        times if times >= 2.0 => format!("{} times the transactions of", words::times(times)),
+        more if more >= 1.0 => format!("{} more transactions than", words::percent(more - 1.0)),
+        less => format!("{} fewer transactions than", words::percent(1.0 - less)),
+    }
+}
+
+/// Bytes for the same work, and how many of them a write has.
+fn bytes(sides: &Sides) -> Option<String> {
+    let (arm, baseline) = (sides.arm_figures?.per_transaction?, sides.baseline_figures?.per_transaction?);
+    let each = |cost: PerTransaction| {
+        let write = if cost.writes > 0.0 { cost.written_kib / cost.writes } else { 0.0 };
+        (words::short(cost.written_kib), words::short(write))
+    };
+    let ((ours, write), (theirs, other)) = (each(arm), each(baseline));
+    Some(format!("{ours} against {theirs} KiB written per transaction, {write} against {other} KiB a write."))
 }
 
 /// Whether the data carry a difference.
@@ -174,13 +256,9 @@ fn headline(compared: &Compared, sides: &Sides, ratio: &Ratio) -> String {
     let Sides { arm, baseline, .. } = sides;
     match compared.metric {
         Metric::Tps => {
-            let more = match ratio.ratio {
-                times if times >= 2.0 => format!("{} times the transactions of", words::times(times)),
-                more if more >= 1.0 => format!("{} more transactions than", words::percent(more - 1.0)),
-                less => format!("{} fewer transactions than", words::percent(1.0 - less)),
-            };
             format!(
-                "{arm} carries {more} {baseline}{}",
+                "{arm} carries {} {baseline}{}",
+                more(ratio.ratio),
                 against(sides, |f| words::short(f.tps.mean), " a second")
             )
         }
@@ -273,8 +351,7 @@ pub(super) fn capital(text: &str) -> String {
 }
 
 /// The comparisons that have no card: in groups, by what was found.
-fn others(page: &Page) -> Vec<String> {
-    let all = strongest(page.summary);
+fn others(page: &Page, all: &[&Compared]) -> Vec<String> {
     let several = all.iter().any(|one| one.baseline != all[0].baseline || !one.label.is_empty());
     let names = |of: &[&Compared]| {
         let name = |compared: &&Compared| {

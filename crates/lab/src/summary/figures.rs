@@ -169,7 +169,10 @@ fn server(seconds: &[&Second]) -> Option<ServerFigures> {
         log_waits: told(seconds, |s| s.log_waits),
         row_lock_waits: told(seconds, |s| s.row_lock_waits),
         threads_running: told(seconds, |s| s.threads_running),
+        doublewrite_pages: told(seconds, |s| s.doublewrite_pages),
         redo_wait: told(seconds, |s| s.redo_wait),
+        data_wait: told(seconds, |s| s.data_wait),
+        binlog_wait: told(seconds, |s| s.binlog_wait),
     })
 }
 

@@ -1,10 +1,11 @@
 //! What a run found, in sentences, the most useful first.
 
 use super::compare::primary;
+use super::curves::LOADED;
 use super::figures_under;
 use super::group::Parted;
 use super::model::{
-    ArmSummary, Bottleneck, Cause, Compared, Figures, Metric, Noise, Ratio, Summary, Verdict,
+    ArmSummary, Bottleneck, Cause, Compared, CurveGain, Figures, Metric, Noise, Ratio, Summary, Verdict,
 };
 use super::words::{figure, limiter, list, percent, time};
 use crate::experiment::{Arm, Experiment};
@@ -13,9 +14,15 @@ use crate::experiment::{Arm, Experiment};
 const TOGETHER: usize = 3;
 
 pub(super) fn findings(experiment: &Experiment, arms: &[Parted<'_>], summary: &Summary) -> Vec<String> {
-    let mut ordered: Vec<&Compared> = summary.comparisons.iter().collect();
+    // What is a point of a curve is told with its curve.
+    let on_curve = |index: &usize| {
+        let mut points = summary.curves.iter().flat_map(|gain| &gain.points);
+        points.any(|point| point.comparison == *index)
+    };
+    let alone = (0..summary.comparisons.len()).filter(|index| !on_curve(index));
+    let mut ordered: Vec<&Compared> = alone.map(|index| &summary.comparisons[index]).collect();
     ordered.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    let mut said: Vec<String> = Vec::new();
+    let mut said: Vec<String> = summary.curves.iter().map(|gain| curve(summary, gain)).collect();
     let quiet = |compared: &Compared| compared.verdict == Verdict::NoDifferenceSeen && !compared.equal;
     for compared in &ordered {
         let alike: Vec<&Compared> = ordered
@@ -35,11 +42,11 @@ pub(super) fn findings(experiment: &Experiment, arms: &[Parted<'_>], summary: &S
         }
     }
     let compared_arms: Vec<usize> =
-        ordered.iter().flat_map(|compared| [compared.arm, compared.baseline]).collect();
+        summary.comparisons.iter().flat_map(|compared| [compared.arm, compared.baseline]).collect();
     for (index, arm) in summary.arms.iter().enumerate() {
         said.extend(arms.get(index).and_then(|parted| course(parted, arm)));
         if !compared_arms.contains(&index) {
-            said.extend(alone(arm));
+            said.extend(single(arm));
         }
     }
     said.extend(noise(&summary.noise));
@@ -113,6 +120,38 @@ fn sentence(experiment: &Experiment, summary: &Summary, compared: &Compared) -> 
         }
         (_, None, _) => format!("{place}{arm} and {baseline} were not measured."),
     }
+}
+
+/// What an option gains over connections: the mean where the load is high, its way there, and why.
+fn curve(summary: &Summary, gain: &CurveGain) -> String {
+    let CurveGain { axis, option, baseline, .. } = gain;
+    let place = if gain.place.is_empty() { String::new() } else { format!("{}: ", gain.place) };
+    let told: Vec<String> = gain
+        .points
+        .iter()
+        .filter_map(|point| {
+            let ratio = summary.comparisons.get(point.comparison)?.tps?;
+            Some(format!("{} at {}", figure(ratio.ratio), figure(f64::from(point.connections))))
+        })
+        .collect();
+    let told =
+        if told.is_empty() { "nothing was measured".to_owned() } else { format!("times {}", list(&told)) };
+    let Some(loaded) = gain.loaded else {
+        return format!("{place}{axis} {option} over {baseline}, by connections: {told}.");
+    };
+    let why = gain.typical().and_then(|point| {
+        let compared = summary.comparisons.get(point.comparison)?;
+        let side = |arm: usize| summary.arms.get(arm)?.whole.as_ref();
+        let cause = cause(option, side(compared.arm)?, baseline, side(compared.baseline)?);
+        let at = figure(f64::from(point.connections));
+        (!cause.is_empty()).then(|| format!(" At {at} connections{}.", cause.replacen(';', ",", 1)))
+    });
+    format!(
+        "{place}from {LOADED} connections on, {axis} {option} carries {} {baseline} ({}); by connections: {told}.{}",
+        multiple(loaded.ratio),
+        range(loaded),
+        why.unwrap_or_default()
+    )
 }
 
 /// How much more, as it goes between the names of the arms.
@@ -261,7 +300,7 @@ fn course(parted: &Parted<'_>, arm: &ArmSummary) -> Option<String> {
 }
 
 /// An arm that is held against no other.
-fn alone(arm: &ArmSummary) -> Option<String> {
+fn single(arm: &ArmSummary) -> Option<String> {
     let figures = arm.whole.as_ref()?;
     let interval = figures.tps.interval.map_or_else(
         || "one trial: no interval".to_owned(),

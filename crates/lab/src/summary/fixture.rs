@@ -44,6 +44,7 @@ pub(crate) fn experiment(names: &[&str]) -> Experiment {
         comparisons: (1..names.len())
             .map(|arm| Comparison { axis: "volume".to_owned(), arm, baseline: 0 })
             .collect(),
+        gain: None,
         seed: 7,
     }
 }

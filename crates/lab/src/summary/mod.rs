@@ -3,9 +3,10 @@
 //! [`summarize`] is a pure function: the same run gives the same summary, so that a report can be made
 //! again from stored results. Trials are looked at one by one ([`window`]), put into groups of like
 //! conditions ([`group`]), summed up ([`figures`], [`limiter`]), held against each other ([`compare`]), and
-//! told ([`findings`], [`notes`]).
+//! told ([`findings`], [`notes`]); comparisons that differ in connections alone are curves ([`mod@curves`]).
 
 mod compare;
+mod curves;
 mod figures;
 mod findings;
 #[cfg(test)]
@@ -22,10 +23,11 @@ mod window;
 mod words;
 
 pub(crate) use compare::LEAST;
+pub use curves::{Curve, Curves, LOADED, curves};
 pub use model::{
-    Across, ArmSummary, Bottleneck, Cause, Change, Compared, Figures, HostFigures, Limiter, Measured, Metric,
-    Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary, ServerFigures, Summary, TrialCounts,
-    TrialWindow, Verdict, VolumeFigures,
+    Across, ArmSummary, Bottleneck, Cause, Change, Compared, CurveGain, CurvePoint, Figures, HostFigures,
+    Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary,
+    ServerFigures, Summary, TrialCounts, TrialWindow, Verdict, VolumeFigures,
 };
 pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
 
@@ -54,6 +56,7 @@ pub fn summarize(run: &Run) -> Summary {
         let ratio = compare::ios_ratio(side(compared.arm, ours), side(compared.baseline, theirs));
         summary.comparisons[index].ios_per_transaction = ratio;
     }
+    summary.curves = curves::gains(&run.experiment, &summary.comparisons);
     summary.findings = findings::findings(&run.experiment, &arms, &summary);
     summary.notes = notes::notes(run, &arms, &summary);
     summary

@@ -16,6 +16,10 @@ pub struct Summary {
     pub arms: Vec<ArmSummary>,
     /// The comparisons, in the order of the experiment; one line for each pair of regimes that compare.
     pub comparisons: Vec<Compared>,
+    /// What an option gains over connections, where arms differ in their connections alone: [`Self::comparisons`] in
+    /// groups.
+    #[serde(default)]
+    pub curves: Vec<CurveGain>,
     /// How much equal things differed.
     pub noise: Noise,
     /// What was found, in sentences, the most useful first. For people; the wording may change.
@@ -26,6 +30,52 @@ pub struct Summary {
     /// The run held against earlier ones of the same experiment; none where none were named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Repetition>,
+}
+
+/// What an option gains over connections, all else equal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CurveGain {
+    /// The axis of the option.
+    pub axis: String,
+    /// The option.
+    pub option: String,
+    /// What it is held against.
+    pub baseline: String,
+    /// The other options, such as `io1, binlog`; empty where there are none.
+    pub place: String,
+    /// The comparisons, by rising connections.
+    pub points: Vec<CurvePoint>,
+    /// The geometric mean of their ratios from 16 connections on; none where there are none.
+    pub loaded: Option<Ratio>,
+}
+
+/// A comparison on a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// The connections of both arms.
+    pub connections: u32,
+    /// Its place in [`Summary::comparisons`].
+    pub comparison: usize,
+}
+
+impl CurveGain {
+    /// The points with many connections ([`super::LOADED`]).
+    pub fn loaded_points(&self) -> impl Iterator<Item = &CurvePoint> {
+        self.points.iter().filter(|point| point.connections >= super::LOADED)
+    }
+
+    /// The point in the middle of those, which stands for them where one must; none where there are none.
+    #[must_use]
+    pub fn typical(&self) -> Option<&CurvePoint> {
+        let count = self.loaded_points().count();
+        self.loaded_points().nth(count / 2)
+    }
+
+    /// Whether another one is of the same options: nothing but connections sets its points apart.
+    pub(super) fn is_of(&self, other: &Self) -> bool {
+        (&self.axis, &self.option, &self.baseline, &self.place)
+            == (&other.axis, &other.option, &other.baseline, &other.place)
+    }
 }
 
 /// A sentence about an arm, or about the whole run.
@@ -290,8 +340,17 @@ pub struct ServerFigures {
     pub row_lock_waits: Option<f64>,
     /// Threads running.
     pub threads_running: Option<f64>,
-    /// Mean number of threads that waited for the redo log's file.
+    /// Pages written through the doublewrite buffer a second.
+    #[serde(default)]
+    pub doublewrite_pages: Option<f64>,
+    /// Mean number of threads in the redo log's file I/O.
     pub redo_wait: Option<f64>,
+    /// Mean number of threads in data files' I/O.
+    #[serde(default)]
+    pub data_wait: Option<f64>,
+    /// Mean number of threads in the binary log's file I/O.
+    #[serde(default)]
+    pub binlog_wait: Option<f64>,
 }
 
 /// The machine: means over the seconds of all trials.

@@ -146,6 +146,12 @@ function foldBlock(fold) {
   return node;
 }
 
+// Only files beside this one: a colon would make it a scheme.
+function linkBlock(link) {
+  const inside = !link.file.includes(":") && !link.file.startsWith("/");
+  return element("p", { class: "text" }, inside ? element("a", { href: link.file }, link.text) : link.text);
+}
+
 const BLOCKS = {
   verdicts: verdictsBlock,
   findings: findingsBlock,
@@ -159,6 +165,7 @@ const BLOCKS = {
   listing: listingBlock,
   notes: notesBlock,
   fold: foldBlock,
+  link: linkBlock,
 };
 
 function block({ kind, value }) {

@@ -45,7 +45,29 @@ const AXES = {
     },
     value: (above) => "p" + +(100 - 100 / above).toPrecision(above >= 1e3 ? 6 : 4),
   },
+  count: {
+    // Half a step of room on either side, for the marks and bars of the first and the last point.
+    scale: { time: false, distr: 3, log: 2, range: (_, low, high) => [low / 1.3, high * 1.3] },
+    axis: {
+      splits: (plot) => withRoom(plot, plot.data[0]),
+      filter: (plot, splits) => splits,
+      values: (_, splits) => splits.map((at) => short(at)),
+    },
+    value: short,
+  },
 };
+
+// Points of a log axis that have room for their names.
+function withRoom(plot, points) {
+  const width = plot.bbox.width / devicePixelRatio;
+  const span = Math.log2(points[points.length - 1] / points[0]) || 1;
+  const kept = [];
+  for (const at of points) {
+    const last = kept[kept.length - 1];
+    if (last === undefined || (Math.log2(at / last) / span) * width >= 34) kept.push(at);
+  }
+  return kept;
+}
 
 function groupOf(series) {
   return series.group === null ? null : report.groups[series.group];
@@ -133,13 +155,64 @@ function markPlugin(marks, named) {
   };
 }
 
-function yScale(chart) {
+// Intervals as bars through their values, in the colour of the line.
+function intervalPlugin(lines) {
+  return {
+    hooks: {
+      draw: (plot) => {
+        const { ctx } = plot;
+        const ratio = devicePixelRatio;
+        ctx.save();
+        ctx.lineWidth = 1.5 * ratio;
+        for (const { series, faint } of lines) {
+          if (faint || !series.intervals) continue;
+          ctx.strokeStyle = color(seriesColor(styleOf(series)));
+          ctx.globalAlpha = 0.6;
+          series.intervals.forEach((interval, index) => {
+            if (interval === null) return;
+            const x = plot.valToPos(plot.data[0][index], "x", true);
+            const [low, high] = interval.map((value) => plot.valToPos(value, "y", true));
+            ctx.beginPath();
+            ctx.moveTo(x, low);
+            ctx.lineTo(x, high);
+            for (const end of [low, high]) {
+              ctx.moveTo(x - 3 * ratio, end);
+              ctx.lineTo(x + 3 * ratio, end);
+            }
+            ctx.stroke();
+          });
+        }
+        ctx.restore();
+      },
+    },
+  };
+}
+
+// A range that has the intervals in it too.
+function reach(lines, low, high) {
+  const ends = lines.flatMap(({ series }) => (series.intervals || []).flatMap((interval) => interval || []));
+  return [Math.min(low, ...ends), Math.max(high, ...ends)];
+}
+
+function ratioRange(lines, low, high) {
+  const [from, to] = reach(lines, Math.min(low, 1), Math.max(high, 1));
+  const room = (to - from || 1) * 0.08;
+  return [Math.max(from - room, 0), to + room];
+}
+
+function yScale(chart, lines) {
+  if (chart.scale === "ratio") return { range: (_, low, high) => ratioRange(lines, low, high) };
   if (chart.scale === "log") {
     return { distr: 3, range: (_, low, high) => (low > 0 ? logRange(low, high) : [1, 10]) };
   }
   if (chart.scale === "percent") return { range: [0, 100] };
   const most = chart.format === "percent" ? 100 : Infinity;
-  return { range: (_, low, high) => [0, Math.min(Math.max(high * 1.1, chart.at_least), Math.max(high, most)) || 1] };
+  return {
+    range: (_, low, value) => {
+      const [, high] = reach(lines, low, value);
+      return [0, Math.min(Math.max(high * 1.1, chart.at_least), Math.max(high, most)) || 1];
+    },
+  };
 }
 
 function yAxis(chart) {
@@ -172,17 +245,17 @@ function options(entry, lines, width) {
     padding: [8 + above, 26, 0, 0],
     cursor: { sync: { key: plots.x_label + plots.axis }, points: { size: 6 }, drag: { x: true, y: false }, y: false },
     legend: { show: false },
-    scales: { x: x.scale, y: yScale(chart) },
+    scales: { x: x.scale, y: yScale(chart, lines) },
     axes: [{ ...axis, size: 30, ...x.axis }, { ...axis, size: 66, space: 34, ...yAxis(chart) }],
     series: [{}].concat(lines.map(({ series, faint }) => ({
       stroke: color(seriesColor(styleOf(series))),
       alpha: faint ? 0.3 : 1,
       width: faint || series.line === "limit" ? 1.25 : 2,
       dash: dashOf(series),
-      points: { show: plots.x.length < 3, size: 6 },
+      points: { show: plots.x.length < 3 || (plots.axis === "count" && series.line !== "limit"), size: 6 },
     }))),
     hooks: { setCursor: [(plot) => readOut(entry, plot.cursor.idx)] },
-    plugins: [markPlugin(marks, wide)],
+    plugins: [intervalPlugin(lines), markPlugin(marks, wide)],
   };
 }
 
@@ -222,18 +295,20 @@ function nameOf(series) {
 function readOut(entry, index) {
   const format = FORMATS[entry.chart.format];
   const wide = entry.chart.width === "full";
+  // Lines that are measurements at counts have their names in the wide chart alone: the others have the same ones.
+  const all = wide || entry.plots.axis !== "count";
   const parts = [];
   const named = new Set();
   for (const { series, faint } of entry.lines) {
     if (faint) continue;
     const value = index === null || index === undefined ? undefined : series.values[index];
     const text = value === undefined ? "" : value === null ? "\u2013" : format(value);
-    if (wide || series.group === null) {
+    if (wide || (all && series.group === null)) {
       parts.push(element("span", { class: "key" }, swatch(series), nameOf(series), element("b", {}, text)));
     } else if (text !== "") {
       if (series.line === "limit") continue;
       parts.push(element("span", { class: "key", title: nameOf(series) }, swatch(series), element("b", {}, text)));
-    } else if (series.label && !named.has(series.label)) {
+    } else if (all && series.label && !named.has(series.label)) {
       named.add(series.label);
       parts.push(element("span", { class: "key" }, swatch({ ...series, group: null, color: 7 }), series.label));
     }
@@ -252,7 +327,9 @@ function figuresTable(entry) {
     element("th", { scope: "row" }, AXES[entry.plots.axis].value(x)),
     ...lines.map((series) => {
       const value = series.values[index];
-      return element("td", {}, value === null || value === undefined ? "\u2013" : format(value));
+      const interval = series.intervals && series.intervals[index];
+      const detail = interval ? element("small", {}, format(interval[0]) + " to " + format(interval[1])) : null;
+      return element("td", {}, value === null || value === undefined ? "\u2013" : format(value), detail);
     })));
   return element("table", { class: "rows" }, element("thead", {}, head), element("tbody", {}, ...body));
 }

@@ -1,0 +1,238 @@
+//! Curves over connections: arms that differ in nothing but their connections, and what an option gains along
+//! them.
+
+use std::collections::BTreeSet;
+
+use super::model::{Compared, CurveGain, CurvePoint, Metric, Ratio};
+use crate::experiment::{Arm, Experiment};
+use crate::stats::Interval;
+
+/// Fewer counts of connections than this are a comparison and no curve.
+const POINTS: usize = 3;
+
+/// From this many connections on an arm counts as loaded: below, mostly one connection waits for one I/O, and the
+/// volume's latency decides and not what it carries.
+pub const LOADED: u32 = 16;
+
+/// Arms as curves over their connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Curves {
+    /// The axis whose options differ in connections alone.
+    pub axis: String,
+    /// The connections, rising.
+    pub counts: Vec<u32>,
+    /// The curves, in the order in which the experiment has their first arms.
+    pub lines: Vec<Curve>,
+}
+
+/// Arms that differ in their connections alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Curve {
+    /// Axes and options that its arms share.
+    pub options: Vec<(String, String)>,
+    /// Its arms, as places in [`Experiment::arms`], one for each of [`Curves::counts`]; none where that was left
+    /// out.
+    pub arms: Vec<Option<usize>>,
+}
+
+impl Curve {
+    /// Its name: the options that its arms share, without those of the axes in `but`.
+    #[must_use]
+    pub fn name(&self, but: &[&str]) -> String {
+        let told = self.options.iter().filter(|(axis, _)| !but.contains(&axis.as_str()));
+        told.map(|(_, option)| option.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The curves of an experiment: of the first axis all of whose options differ in connections alone. None where
+/// there is no such axis, or where none of its curves has three counts.
+#[must_use]
+pub fn curves(experiment: &Experiment) -> Option<Curves> {
+    let first = experiment.arms.first()?;
+    first.options.iter().find_map(|(axis, _)| along(experiment, axis))
+}
+
+fn along(experiment: &Experiment, axis: &str) -> Option<Curves> {
+    let arms = &experiment.arms;
+    let rest = |arm: &Arm| -> Vec<(String, String)> {
+        arm.options.iter().filter(|(name, _)| name != axis).cloned().collect()
+    };
+    let mut groups: Vec<(Vec<(String, String)>, Vec<usize>)> = Vec::new();
+    for (index, arm) in arms.iter().enumerate() {
+        let options = rest(arm);
+        match groups.iter_mut().find(|(known, _)| *known == options) {
+            Some((_, members)) => members.push(index),
+            None => groups.push((options, vec![index])),
+        }
+    }
+    let connections = |index: &usize| arms[*index].load.connections;
+    let alike = |members: &[usize]| {
+        let counts: BTreeSet<u32> = members.iter().map(connections).collect();
+        counts.len() == members.len()
+            && members.iter().all(|member| only_connections(&arms[members[0]], &arms[*member]))
+    };
+    let all_alike = groups.iter().all(|(_, members)| alike(members));
+    if !all_alike || groups.iter().all(|(_, members)| members.len() < POINTS) {
+        return None;
+    }
+    let counts: BTreeSet<u32> = (0..arms.len()).map(|index| connections(&index)).collect();
+    let counts: Vec<u32> = counts.into_iter().collect();
+    let line = |(options, members): (Vec<(String, String)>, Vec<usize>)| {
+        let arm_of = |count: &u32| members.iter().copied().find(|member| connections(member) == *count);
+        Curve { options: without_common(arms, options), arms: counts.iter().map(arm_of).collect() }
+    };
+    let lines = groups.into_iter().map(line).collect();
+    Some(Curves { axis: axis.to_owned(), lines, counts })
+}
+
+/// Whether two arms are the same but for their connections and their names.
+fn only_connections(a: &Arm, b: &Arm) -> bool {
+    let mut renamed = Arm { name: b.name.clone(), options: b.options.clone(), ..a.clone() };
+    renamed.load.connections = b.load.connections;
+    renamed == *b
+}
+
+/// Options that not all arms have: what all share names nothing.
+fn without_common(arms: &[Arm], options: Vec<(String, String)>) -> Vec<(String, String)> {
+    let everywhere = |option: &(String, String)| arms.iter().all(|arm| arm.options.contains(option));
+    options.into_iter().filter(|option| !everywhere(option)).collect()
+}
+
+/// What options gain along the curves, in the order of the experiment's comparisons.
+pub(super) fn gains(experiment: &Experiment, comparisons: &[Compared]) -> Vec<CurveGain> {
+    let Some(curves) = curves(experiment) else { return Vec::new() };
+    let mut gains: Vec<CurveGain> = Vec::new();
+    for (index, compared) in comparisons.iter().enumerate() {
+        let Some(mut gain) = begun(experiment, &curves, compared) else { continue };
+        let point =
+            CurvePoint { connections: experiment.arms[compared.arm].load.connections, comparison: index };
+        match gains.iter_mut().find(|known| known.is_of(&gain)) {
+            Some(known) => known.points.push(point),
+            None => {
+                gain.points.push(point);
+                gains.push(gain);
+            }
+        }
+    }
+    gains.retain(|gain| gain.points.len() >= POINTS.min(curves.counts.len()));
+    for gain in &mut gains {
+        gain.points.sort_by_key(|point| point.connections);
+        gain.loaded = loaded(gain, comparisons);
+    }
+    gains
+}
+
+/// The gain that a comparison is a point of, still without points; none where it is of no curve: at a given rate, of
+/// parts of trials, or along the curve itself.
+fn begun(experiment: &Experiment, curves: &Curves, compared: &Compared) -> Option<CurveGain> {
+    if compared.metric != Metric::Tps || compared.regimes.is_some() || compared.axis == curves.axis {
+        return None;
+    }
+    let option = |arm: usize| {
+        let options = &experiment.arms.get(arm)?.options;
+        options.iter().find(|(axis, _)| *axis == compared.axis).map(|(_, option)| option.clone())
+    };
+    let line = curves.lines.iter().find(|line| line.arms.contains(&Some(compared.arm)))?;
+    Some(CurveGain {
+        axis: compared.axis.clone(),
+        option: option(compared.arm)?,
+        baseline: option(compared.baseline)?,
+        place: line.name(&[&compared.axis]),
+        points: Vec::new(),
+        loaded: None,
+    })
+}
+
+/// The geometric mean of the ratios from [`LOADED`] connections on, with its interval. The arms of every count are
+/// others, so that the errors of the ratios are independent; adding up half-widths instead of standard errors makes
+/// the interval a little too wide, since each has fewer degrees of freedom than their mean.
+fn loaded(gain: &CurveGain, comparisons: &[Compared]) -> Option<Ratio> {
+    let ratios: Option<Vec<Ratio>> =
+        gain.loaded_points().map(|point| comparisons[point.comparison].tps).collect();
+    let ratios = ratios.filter(|ratios| !ratios.is_empty())?;
+    let count = ratios.len() as f64;
+    let mid = ratios.iter().map(|ratio| ratio.ratio.ln()).sum::<f64>() / count;
+    let half = |interval: Interval| (interval.high.ln() - interval.low.ln()) / 2.0;
+    let halves: Option<Vec<f64>> = ratios.iter().map(|ratio| ratio.interval.map(half)).collect();
+    let interval = halves.map(|halves| {
+        let half = halves.iter().map(|half| half * half).sum::<f64>().sqrt() / count;
+        Interval { mid: mid.exp(), low: (mid - half).exp(), high: (mid + half).exp() }
+    });
+    Some(Ratio { ratio: mid.exp(), interval, p_value: None, p_adjusted: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::synthetic::{COUNTS, curve};
+    use crate::summary::summarize;
+
+    const SEED: u64 = 5;
+
+    #[test]
+    fn curves_go_through_the_arms_that_differ_in_connections_alone() {
+        let run = curve(1, 10, SEED);
+        let found = curves(&run.experiment).expect("there are curves");
+        assert_eq!((found.axis.as_str(), found.counts.as_slice()), ("connections", COUNTS.as_slice()));
+        let names: Vec<String> = found.lines.iter().map(|line| line.name(&[])).collect();
+        assert_eq!(names, ["wide, on", "wide, off", "narrow, on", "narrow, off"]);
+        assert_eq!(found.lines[3].arms, [9, 11, 13, 15].map(Some));
+        assert_eq!(found.lines[3].name(&["doublewrite"]), "narrow");
+    }
+
+    #[test]
+    fn an_arm_that_was_left_out_leaves_a_gap_and_too_few_make_no_curve() {
+        let mut run = curve(1, 10, SEED);
+        run.experiment.arms.remove(11);
+        let found = curves(&run.experiment).unwrap();
+        assert_eq!(found.lines[3].arms, [Some(9), None, Some(12), Some(14)]);
+        run.experiment.arms.retain(|arm| arm.load.connections <= 16);
+        assert_eq!(curves(&run.experiment), None, "two counts are a comparison");
+        run.experiment.arms.clear();
+        assert_eq!(curves(&run.experiment), None);
+    }
+
+    #[test]
+    fn options_that_all_arms_share_name_no_curve() {
+        let mut run = curve(1, 10, SEED);
+        run.experiment.arms.retain(|arm| arm.options.contains(&("volume".into(), "wide".into())));
+        let names: Vec<String> =
+            curves(&run.experiment).unwrap().lines.iter().map(|line| line.name(&[])).collect();
+        assert_eq!(names, ["on", "off"]);
+    }
+
+    #[test]
+    fn the_gain_under_load_is_the_mean_of_its_points_with_a_narrower_interval() {
+        println!("seed {SEED}");
+        let summary = summarize(&curve(3, 30, SEED));
+        let [wide, narrow] = summary.curves.as_slice() else { panic!("{:?}", summary.curves) };
+        assert_eq!((wide.place.as_str(), narrow.place.as_str()), ("wide", "narrow"));
+        assert_eq!(narrow.points.iter().map(|point| point.connections).collect::<Vec<_>>(), COUNTS);
+        assert_eq!(narrow.typical().unwrap().connections, 128);
+        let loaded = narrow.loaded.unwrap();
+        let interval = loaded.interval.unwrap();
+        assert!((loaded.ratio - 2.0).abs() < 0.1, "{loaded:?}");
+        assert!(interval.low < 2.0 && 2.0 < interval.high, "{interval:?}");
+        for point in narrow.loaded_points() {
+            let one = summary.comparisons[point.comparison].tps.unwrap().interval.unwrap();
+            assert!(one.high / one.low > interval.high / interval.low, "{one:?} is wider than {interval:?}");
+        }
+    }
+
+    #[test]
+    fn a_gain_without_all_intervals_has_none() {
+        let summary = summarize(&curve(1, 10, SEED));
+        let loaded = summary.curves[1].loaded.unwrap();
+        assert!((loaded.ratio - 2.0).abs() < 0.2 && loaded.interval.is_none(), "{loaded:?}");
+    }
+
+    #[test]
+    fn points_of_curves_are_told_in_one_sentence_each_curve() {
+        let summary = summarize(&curve(3, 30, SEED));
+        let told = &summary.findings;
+        let first = told.iter().find(|text| text.starts_with("narrow: from 16 connections on")).unwrap();
+        assert!(first.contains("doublewrite off carries ") && first.contains(" at 1,024"), "{first}");
+        assert!(first.contains("At 128 connections, "), "why: {first}");
+        assert_eq!(told.iter().filter(|text| text.contains("narrow")).count(), 1, "{told:?}");
+    }
+}
