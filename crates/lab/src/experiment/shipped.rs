@@ -20,12 +20,13 @@ pub struct Shipped {
 }
 
 /// The files, in the order in which they are listed.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
     ("tuned-vs-default", include_str!("../../experiments/tuned-vs-default.toml")),
     ("volume-types", include_str!("../../experiments/volume-types.toml")),
     ("gp2-burst", include_str!("../../experiments/gp2-burst.toml")),
     ("flush-settings", include_str!("../../experiments/flush-settings.toml")),
     ("instance-cap", include_str!("../../experiments/instance-cap.toml")),
+    ("optimized-writes-gain", include_str!("../../experiments/optimized-writes-gain.toml")),
     ("same-twice", include_str!("../../experiments/same-twice.toml")),
     ("durability-matrix", include_str!("../../experiments/durability-matrix.toml")),
     ("optimized-writes", include_str!("../../experiments/optimized-writes.toml")),

@@ -78,15 +78,16 @@ impl<'a> Panel<'a> {
     fn gains(&mut self) {
         let one = |gain: &CurveGain| {
             let place = if gain.place.is_empty() { String::new() } else { format!("{}: ", gain.place) };
-            let (values, intervals) = self.ratios(gain);
+            let ratios = self.ratios(gain);
+            let interval = |ratio: &Option<Ratio>| ratio.and_then(|ratio| ratio.interval).map(ends);
             Series {
                 label: format!("{place}{} over {}", gain.option, gain.baseline),
                 color: self.color_of(gain),
                 line: Line::Solid,
                 group: None,
                 layer: None,
-                values,
-                intervals,
+                values: ratios.iter().map(|ratio| ratio.map(|ratio| ratio.ratio)).collect(),
+                intervals: ratios.iter().map(interval).collect(),
             }
         };
         let mut lines: Vec<Series> = self.summary.curves.iter().map(one).collect();
@@ -105,15 +106,13 @@ impl<'a> Panel<'a> {
         self.add(("What it gains", "times the throughput", Scale::Ratio, Number, Full), lines);
     }
 
-    fn ratios(&self, gain: &CurveGain) -> (Vec<Option<f64>>, Vec<Option<(f64, f64)>>) {
+    /// The ratio at each count; none where nothing is compared.
+    fn ratios(&self, gain: &CurveGain) -> Vec<Option<Ratio>> {
         let ratio = |count: &u32| {
             let point = gain.points.iter().find(|point| point.connections == *count)?;
             self.summary.comparisons.get(point.comparison)?.tps
         };
-        let ratios: Vec<Option<Ratio>> = self.curves.counts.iter().map(ratio).collect();
-        let interval = |ratio: &Option<Ratio>| ratio.and_then(|ratio| ratio.interval).map(ends);
-        let values = ratios.iter().map(|ratio| ratio.map(|ratio| ratio.ratio)).collect();
-        (values, ratios.iter().map(interval).collect())
+        self.curves.counts.iter().map(ratio).collect()
     }
 
     /// The colour of the curves that a gain is between.
@@ -146,21 +145,34 @@ impl<'a> Panel<'a> {
             &server(|s| s.doublewrite_pages),
         );
         self.chart(
+            ("Doublewrite batches", "a second", Scale::Linear, Number, Half),
+            &server(|s| s.doublewrite_batches),
+        );
+        self.chart(
+            ("Pages of a doublewrite batch", "mean", Scale::Linear, Number, Half),
+            &server(|s| Some(s.doublewrite_pages? / s.doublewrite_batches.filter(|batches| *batches > 0.0)?)),
+        );
+        self.waits();
+    }
+
+    /// What the server waited for.
+    fn waits(&mut self) {
+        let server = |of: fn(&ServerFigures) -> Option<f64>| {
+            move |figures: &Figures| figures.server.as_ref().and_then(of)
+        };
+        let threads = |what: &'static str| (what, "mean number", Scale::Linear, Number, Half);
+        self.chart(
             ("Waits for a free page", "a second", Scale::Linear, Number, Half),
             &server(|s| s.wait_free),
         );
+        self.chart(threads("Threads in data files' I/O"), &server(|s| s.data_wait));
+        self.chart(threads("Threads in the doublewrite files' I/O"), &server(|s| s.doublewrite_wait));
         self.chart(
-            ("Threads in data files' I/O", "mean number", Scale::Linear, Number, Half),
-            &server(|s| s.data_wait),
+            threads("Threads waiting for the doublewrite mutex"),
+            &server(|s| s.doublewrite_mutex_wait),
         );
-        self.chart(
-            ("Threads in the redo log's file I/O", "mean number", Scale::Linear, Number, Half),
-            &server(|s| s.redo_wait),
-        );
-        self.chart(
-            ("Threads in the binary log's file I/O", "mean number", Scale::Linear, Number, Half),
-            &server(|s| s.binlog_wait),
-        );
+        self.chart(threads("Threads in the redo log's file I/O"), &server(|s| s.redo_wait));
+        self.chart(threads("Threads in the binary log's file I/O"), &server(|s| s.binlog_wait));
     }
 
     fn chart(&mut self, about: About, figure: Figure) {

@@ -54,35 +54,42 @@ pub fn curves(experiment: &Experiment) -> Option<Curves> {
 
 fn along(experiment: &Experiment, axis: &str) -> Option<Curves> {
     let arms = &experiment.arms;
-    let rest = |arm: &Arm| -> Vec<(String, String)> {
-        arm.options.iter().filter(|(name, _)| name != axis).cloned().collect()
-    };
-    let mut groups: Vec<(Vec<(String, String)>, Vec<usize>)> = Vec::new();
-    for (index, arm) in arms.iter().enumerate() {
-        let options = rest(arm);
-        match groups.iter_mut().find(|(known, _)| *known == options) {
-            Some((_, members)) => members.push(index),
-            None => groups.push((options, vec![index])),
-        }
-    }
+    let groups = groups(arms, axis);
     let connections = |index: &usize| arms[*index].load.connections;
-    let alike = |members: &[usize]| {
-        let counts: BTreeSet<u32> = members.iter().map(connections).collect();
-        counts.len() == members.len()
-            && members.iter().all(|member| only_connections(&arms[members[0]], &arms[*member]))
+    let alike = |group: &Group| {
+        let counts: BTreeSet<u32> = group.arms.iter().map(connections).collect();
+        let first = &arms[group.arms[0]];
+        counts.len() == group.arms.len() && group.arms.iter().all(|arm| only_connections(first, &arms[*arm]))
     };
-    let all_alike = groups.iter().all(|(_, members)| alike(members));
-    if !all_alike || groups.iter().all(|(_, members)| members.len() < POINTS) {
+    if !groups.iter().all(alike) || groups.iter().all(|group| group.arms.len() < POINTS) {
         return None;
     }
     let counts: BTreeSet<u32> = (0..arms.len()).map(|index| connections(&index)).collect();
     let counts: Vec<u32> = counts.into_iter().collect();
-    let line = |(options, members): (Vec<(String, String)>, Vec<usize>)| {
+    let line = |Group { options, arms: members }| {
         let arm_of = |count: &u32| members.iter().copied().find(|member| connections(member) == *count);
         Curve { options: without_common(arms, options), arms: counts.iter().map(arm_of).collect() }
     };
     let lines = groups.into_iter().map(line).collect();
     Some(Curves { axis: axis.to_owned(), lines, counts })
+}
+
+/// Arms with the same options of all axes but one.
+struct Group {
+    options: Vec<(String, String)>,
+    arms: Vec<usize>,
+}
+
+fn groups(arms: &[Arm], axis: &str) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (index, arm) in arms.iter().enumerate() {
+        let options: Vec<_> = arm.options.iter().filter(|(name, _)| name != axis).cloned().collect();
+        match groups.iter_mut().find(|group| group.options == options) {
+            Some(group) => group.arms.push(index),
+            None => groups.push(Group { options, arms: vec![index] }),
+        }
+    }
+    groups
 }
 
 /// Whether two arms are the same but for their connections and their names.

@@ -343,6 +343,15 @@ pub struct ServerFigures {
     /// Pages written through the doublewrite buffer a second.
     #[serde(default)]
     pub doublewrite_pages: Option<f64>,
+    /// Doublewrite batches a second.
+    #[serde(default)]
+    pub doublewrite_batches: Option<f64>,
+    /// Mean number of threads in the doublewrite files' I/O; none where the doublewrite buffer is part of a data file.
+    #[serde(default)]
+    pub doublewrite_wait: Option<f64>,
+    /// Mean number of threads that wait for the doublewrite buffer's mutex.
+    #[serde(default)]
+    pub doublewrite_mutex_wait: Option<f64>,
     /// Mean number of threads in the redo log's file I/O.
     pub redo_wait: Option<f64>,
     /// Mean number of threads in data files' I/O.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ebbtide_lab::experiment::{self, Experiment, Overrides, shipped};
+use ebbtide_lab::summary::curves;
 
 use crate::support::{check, names, servers};
 
@@ -15,7 +16,7 @@ fn both_forms(name: &str) -> [Experiment; 2] {
 
 #[test]
 fn every_shipped_experiment_runs_on_every_server_in_both_forms() {
-    assert_eq!(shipped().len(), 10);
+    assert_eq!(shipped().len(), 11);
     for known in shipped() {
         assert!(!known.title.is_empty() && !known.question.is_empty(), "{}", known.name);
         for mut experiment in both_forms(known.name) {
@@ -74,6 +75,32 @@ fn the_tuned_and_the_default_arm_are_the_papers_divided_by_eight() {
 }
 
 #[test]
+fn the_gain_of_optimized_writes_is_measured_over_connections_where_iops_and_where_bytes_are_short() {
+    let [full, quick] = both_forms("optimized-writes-gain");
+    assert_eq!((full.arms.len(), quick.arms.len()), (3 * 2 * 11 * 2, 2 * 4 * 2));
+    assert_eq!((full.comparisons.len(), quick.comparisons.len()), (66, 8));
+    let counts: Vec<u32> = (0..11).map(|power| 1 << power).collect();
+    assert_eq!(curves(&full).unwrap().counts, counts);
+    assert_eq!(curves(&quick).unwrap().counts, [1, 16, 128, 1024]);
+    for experiment in [&full, &quick] {
+        assert!(experiment.trial.repeats >= 2, "one trial has no interval");
+        for arm in &check(experiment, &servers()[0]).unwrap().arms {
+            let volume = &arm.volumes[&experiment::Role::Data].members[0];
+            let page_iops = volume.throughput.unwrap().ceiling / 16_384;
+            let iops = volume.iops.unwrap().ceiling;
+            // Pages that are written once and read once as often: twice the bytes of the writes with doublewrite.
+            match arm.name.split(" / ").next().unwrap() {
+                "gp3-iops" => assert!(2 * iops < page_iops, "{iops} of {page_iops}"),
+                "gp3-mib" => assert!(page_iops < iops * 6 / 10, "{page_iops} of {iops}"),
+                _ => assert_eq!((iops, page_iops), (6_250, 6_250), "io1 has 16 KiB for each of its IOPS"),
+            }
+        }
+    }
+    let estimate = experiment::estimate(&quick);
+    assert!(estimate < Duration::from_secs(16 * 60), "{estimate:?}");
+}
+
+#[test]
 fn the_gp2_of_the_burst_experiment_runs_dry_within_the_measurement() {
     for experiment in both_forms("gp2-burst") {
         let checked = check(&experiment, &servers()[0]).unwrap();
@@ -128,8 +155,8 @@ fn an_unknown_name_lists_the_experiments_and_names_the_nearest() {
     assert_eq!(
         error.to_string(),
         "there is no experiment 'tuned-vs-defualt' (did you mean 'tuned-vs-default'?); the experiments are \
-         tuned-vs-default, volume-types, gp2-burst, flush-settings, instance-cap, same-twice, \
-         durability-matrix, optimized-writes, ssd-cache, migration; a file of your own \
+         tuned-vs-default, volume-types, gp2-burst, flush-settings, instance-cap, optimized-writes-gain, \
+         same-twice, durability-matrix, optimized-writes, ssd-cache, migration; a file of your own \
          needs a '/' or ends in .toml"
     );
 }
