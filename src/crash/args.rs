@@ -26,12 +26,18 @@ pub(crate) struct CrashArgs {
     /// Print the experiment's file, to copy and change
     #[arg(long, requires = "experiment")]
     pub(super) show: bool,
+    /// Check the experiment and say what would run; run nothing
+    #[arg(long, requires = "experiment", conflicts_with = "show")]
+    pub(super) check: bool,
     /// The short form that the experiment names: fewer arms, fewer cuts
     #[arg(long)]
     pub(super) quick: bool,
     /// Directory for the results and the report [default: NAME-DATE-TIME here]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
+    /// Go on with an interrupted or partly failed run: take the cuts that --out DIR lacks
+    #[arg(long, requires = "out")]
+    pub(super) resume: bool,
     /// Change a value: ARM.SETTING, or a path of the file such as crash.cuts; repeatable
     #[arg(long, value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,

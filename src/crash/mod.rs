@@ -6,6 +6,8 @@ mod args;
 mod status;
 mod text;
 
+use std::path::Path;
+
 use ebbtide_device::host::Home;
 use ebbtide_lab::crash::record::CrashRun;
 use ebbtide_lab::crash::results::Store;
@@ -20,7 +22,7 @@ use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::run::{
     catalog, directory_for, list, pairs, quoted, refuse_experiment, refuse_results, refuse_run,
-    refuse_server, signals, write_report,
+    refuse_server, show_plan, signals, write_report,
 };
 use crate::signals::cancel_on;
 use crate::text::{line, print_json, write};
@@ -46,19 +48,30 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
         write(&crate::run::text_of(name)?)?;
         return Ok(Exit::Clean);
     }
+    let seed = match (&args.out, args.seed) {
+        // The cuts that are left belong to the run that was begun.
+        (Some(out), None) if args.resume => Some(found_in(out)?.experiment.seed),
+        (_, seed) => seed,
+    };
     let overrides = Overrides {
         set: pairs(&args.set)?,
         quick: args.quick,
-        seed: args.seed,
+        seed,
         arms: args.arms.clone(),
         ..Overrides::default()
     };
     let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
+    let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
     let (catalog, laid_over) = catalog(place)?;
+    if args.check {
+        let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
+        return Ok(show_plan(&plan, &server, json));
+    }
     let options = CrashOptions {
         home: place.made()?.root().to_owned(),
-        server: Binary::detect(args.server.as_deref()).map_err(refuse_server)?,
+        server,
         out: args.out.clone().unwrap_or_else(|| directory_for(&experiment)),
+        resume: args.resume,
         catalog,
         overrides: laid_over,
         checkers: args.checkers.map(usize::from),
@@ -66,6 +79,11 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
         ebbtide: env!("CARGO_PKG_VERSION").to_owned(),
     };
     cut(experiment, options, json)
+}
+
+/// What a run has found so far, by the directory of its results.
+fn found_in(out: &Path) -> anyhow::Result<CrashRun> {
+    Store::open(out).and_then(|store| store.run()).map_err(refuse_results)
 }
 
 /// Runs the experiment, writes what it found, and says so.
@@ -81,9 +99,7 @@ fn cut(experiment: Experiment, options: CrashOptions, json: bool) -> anyhow::Res
     drop(status);
     let (record, cancelled) = match result {
         Ok(record) => (record, None),
-        Err(error @ RunError::Cancelled { done, .. }) if done > 0 => {
-            (Store::open(&out).and_then(|store| store.run()).map_err(refuse_results)?, Some(error))
-        }
+        Err(error @ RunError::Cancelled { done, .. }) if done > 0 => (found_in(&out)?, Some(error)),
         Err(error @ RunError::Cancelled { .. }) => {
             eprintln!("{error}: nothing was judged");
             return Ok(Exit::Finding);
@@ -102,7 +118,7 @@ fn cut(experiment: Experiment, options: CrashOptions, json: bool) -> anyhow::Res
         line(&text::verdict(&record, &summary, &report));
     }
     if let Some(error) = &cancelled {
-        eprintln!("{error}");
+        eprintln!("{error}: {}", error.hint().unwrap_or_default());
     }
     let clean = cancelled.is_none()
         && summary.valid

@@ -26,7 +26,11 @@ impl Status {
             Event::Lab(LabEvent::Cleared { what }) => self.say(&format!("cleared: {what}")),
             Event::Lab(LabEvent::Preparing { what, .. }) => self.line.show(&what),
             Event::Lab(LabEvent::Waiting { why, .. }) => self.line.show(&format!("waiting: {why}")),
-            Event::Planned { stints, cuts } => self.say(&format!("{stints} stints, {cuts} cuts")),
+            Event::Planned { stints, cuts, already } => {
+                let already =
+                    if already > 0 { format!(", {already} stints are there already") } else { String::new() };
+                self.say(&format!("{stints} stints, {cuts} cuts{already}"));
+            }
             Event::StintStarted(_) => self.bad = 0,
             Event::Doing { stint, what } => self.line.show(&format!("{}: {what}", place(&stint))),
             Event::Judged { stint, judged, of, verdicts, eta_s } => {

@@ -64,7 +64,8 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
     let (catalog, overrides) = catalog(place)?;
     again::refuse_others(&experiment, &server, &earlier)?;
     if args.check {
-        return show_plan(experiment, &catalog, &server, json);
+        let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
+        return Ok(show_plan(&plan, &server, json));
     }
     let options = RunOptions {
         home: place.made()?.root().to_owned(),
@@ -157,22 +158,23 @@ pub(crate) fn list(crash: bool, json: bool) -> Exit {
     Exit::Clean
 }
 
-fn show_plan(experiment: Experiment, catalog: &Catalog, server: &Binary, json: bool) -> anyhow::Result<Exit> {
-    let plan = lab::plan(experiment, catalog, server).map_err(refuse_experiment)?;
+/// Says what would run.
+pub(crate) fn show_plan(plan: &Plan, server: &Binary, json: bool) -> Exit {
     let Plan { experiment, checked, left_out } = plan;
-    let estimate = experiment::estimate(&experiment);
+    let estimate = experiment::estimate(experiment);
     if json {
+        let arms = experiment.arms.iter().zip(&checked.arms);
         let options: serde_json::Map<_, _> =
-            checked.arms.iter().map(|arm| (arm.name.clone(), json!(arm.options))).collect();
+            arms.map(|(arm, checked)| (arm.name.clone(), json!(checked.options))).collect();
         print_json(&json!({
             "experiment": experiment, "server": server, "options": options, "left_out": left_out,
             "estimate_s": estimate.as_secs(),
         }));
     } else {
         left_out.iter().for_each(|text| line(&format!("note: {text}")));
-        line(&text::plan(&experiment, &checked, server, estimate));
+        line(&text::plan(experiment, checked, server, estimate));
     }
-    Ok(Exit::Clean)
+    Exit::Clean
 }
 
 /// Lists or deletes the data that runs share.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use ebbtide_lab::experiment::{Checked, Experiment, Shipped};
+use ebbtide_lab::experiment::{Arm, Checked, Experiment, Shipped};
 use ebbtide_lab::record::Run;
 use ebbtide_lab::run::{Prepared, RunOptions};
 use ebbtide_lab::summary::{ArmSummary, Repetition, Summary};
@@ -68,17 +68,36 @@ pub(super) fn plan(
             size(arm.instance.memory_bytes),
             size(checked.data_bytes)
         );
-        let load = &arm.load;
-        let _ = writeln!(text, "    {} with {} connections", load.workload, load.connections);
+        let _ = writeln!(text, "    {}", asked_of(arm));
         for option in &checked.options {
             let _ = writeln!(text, "    {option}");
         }
     }
     let (arms, repeats) = (experiment.arms.len(), experiment.trial.repeats);
+    let is_cut = experiment.arms.iter().any(|arm| arm.crash.is_some());
     text + &format!(
-        "\n{arms} arms, {repeats} trials of each, {} s measured: about {}",
+        "\n{arms} arms, {repeats} {} of each, {} s measured: about {}",
+        if is_cut { "stints" } else { "trials" },
         experiment.trial.measure_s,
         span(estimate.as_secs_f64())
+    )
+}
+
+/// What an arm's server is put through.
+fn asked_of(arm: &Arm) -> String {
+    let load = &arm.load;
+    let Some(crash) = &arm.crash else {
+        return format!("{} with {} connections", load.workload, load.connections);
+    };
+    let moments: Vec<&str> = crash.moments.iter().map(|moment| moment.name()).collect();
+    let upto = if crash.canary.is_some() { "up to " } else { "" };
+    let fault = crash.fault.map(|fault| format!("; fault: {}", fault.name())).unwrap_or_default();
+    format!(
+        "{} clients, {upto}{} cuts ({}) at the moments {}{fault}",
+        load.connections,
+        crash.cuts,
+        crash.end.name(),
+        moments.join(", ")
     )
 }
 

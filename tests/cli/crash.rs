@@ -13,7 +13,7 @@ fn the_shipped_experiments_are_listed_apart_from_those_of_the_lab() {
         all.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
     };
     let cuts = names("crash");
-    assert_eq!(cuts, ["durability-matrix", "optimized-writes", "ssd-cache", "migration"]);
+    assert_eq!(cuts, ["durability-matrix", "optimized-writes", "file-systems", "ssd-cache", "migration"]);
     assert!(names("run").iter().all(|name| !cuts.contains(name)));
     for name in cuts {
         let text = home.run(&["crash", &name, "--show"]).ok().stdout;
@@ -41,6 +41,35 @@ fn words_that_a_plan_of_cuts_does_not_know_are_refused() {
     home.run(&["crash", file.to_str().unwrap()]).refused(2, &["mine.toml", "did you mean 'checkpoint'?"]);
     home.run(&["crash", "durability-matrix", "--set", "crash.cuts=0"]).refused(2, &["1 to 1000000"]);
     home.run(&["crash", "durability-matrix", "--checkers", "0"]).refused(2, &["1..=64"]);
+    home.run(&["crash", "durability-matrix", "--set", "crash.moments=redo,pgae"])
+        .refused(2, &["'pgae' is none of", "did you mean 'page'?"]);
+}
+
+#[test]
+fn a_check_says_what_would_run_with_the_canaries_and_runs_nothing() {
+    if !can(&[Need::Tool("mariadbd")]) {
+        return;
+    }
+    let home = Home::new();
+    let check = ["crash", "durability-matrix", "--quick", "--check"];
+    let asked = ["--arms", "flush-2", "--set", "crash.moments=redo, page", "--set", "crash.keep=7"];
+    let text = home.run(&[&check[..], &asked[..]].concat()).ok().stdout;
+    assert!(text.contains("canary torn-pages\n"), "{text}");
+    assert!(text.contains("16 clients, 30 cuts (power-cut) at the moments redo, page\n"), "{text}");
+    assert!(text.contains("7 arms, 1 stints of each"), "{text}");
+    let json = home.run(&[&check[..], &asked[..], &["--json"]].concat()).ok().json();
+    assert_eq!(json["experiment"]["arms"][3]["crash"]["keep"], 7, "{json}");
+    assert!(json["estimate_s"].as_u64().unwrap() > 120, "{json}");
+    assert!(!home.root().join("lab").exists());
+}
+
+#[test]
+fn nothing_is_gone_on_with_where_nothing_was_begun() {
+    let home = Home::new();
+    let none = home.beside("none");
+    let none = none.to_str().unwrap();
+    home.run(&["crash", "ssd-cache", "--resume"]).refused(2, &["--out"]);
+    home.run(&["crash", "ssd-cache", "--resume", "--out", none]).refused(2, &[none]);
 }
 
 #[test]

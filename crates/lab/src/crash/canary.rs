@@ -61,6 +61,7 @@ fn arm(
         fault,
         moments: vec![if canary == Canary::TornPages { Moment::Page } else { Moment::Random }],
         canary: Some(canary),
+        ..CrashPlan::default()
     });
     Ok(arm)
 }

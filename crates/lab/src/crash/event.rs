@@ -15,6 +15,8 @@ pub enum Event {
         stints: usize,
         /// Cuts altogether, those of canaries not counted: the first that shows their damage ends them.
         cuts: u32,
+        /// Stints that the run which this one goes on with has been through.
+        already: usize,
     },
     /// A stint begins.
     StintStarted(Progress),

@@ -125,21 +125,11 @@ pub(crate) fn plausible(shapes: &[Shape], cuts: u32, seed: u64) -> CrashRun {
         let cuts = planned(shape, cuts);
         for repeat in 0..3 {
             let range = cuts * repeat / 3..cuts * (repeat + 1) / 3;
-            run.stints.push(stint(shape, repeat, f64::from(range.len_u32()), &mut draw));
+            run.stints.push(stint(shape, repeat, range.end - range.start, &mut draw));
             run.cuts.extend(range.map(|number| cut(shape, repeat, number, &mut draw)));
         }
     }
     run
-}
-
-trait Length {
-    fn len_u32(&self) -> u32;
-}
-
-impl Length for std::ops::Range<u32> {
-    fn len_u32(&self) -> u32 {
-        self.end - self.start
-    }
 }
 
 fn planned(shape: &Shape, cuts: u32) -> u32 {
@@ -223,14 +213,15 @@ impl Draw {
     }
 }
 
-fn stint(shape: &Shape, repeat: u32, cuts: f64, draw: &mut Draw) -> Stint {
+fn stint(shape: &Shape, repeat: u32, cuts: u32, draw: &mut Draw) -> Stint {
     let tps = shape.tps * (0.985 + 0.03 * draw.even());
     Stint {
         arm: shape.name.to_owned(),
         repeat,
         started_ns: 1_790_000_000_000_000_001 + u64::from(repeat),
-        took_s: 25.0 + 0.9 * cuts,
-        cutting_s: 0.81 * cuts,
+        took_s: 25.0 + 0.9 * f64::from(cuts),
+        cutting_s: 0.81 * f64::from(cuts),
+        verified: cuts,
         throughput: Some(Throughput {
             seconds: 15.0,
             tps,

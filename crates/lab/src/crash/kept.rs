@@ -27,8 +27,6 @@ use crate::run::volume::role_name;
 
 /// Key of [`Meta`] in a snapshot's metadata.
 pub(crate) const META: &str = "cut";
-/// Cuts that are kept of each arm and kind of verdict, at most.
-const MOST_OF_A_KIND: u32 = 3;
 /// Room on the host's disk that evidence leaves alone, bytes.
 const LEFT_FREE: u64 = 4 << 30;
 
@@ -93,14 +91,17 @@ impl<'a> Keeper<'a> {
     }
 
     fn is_wanted(&self, cut: &Cut) -> bool {
+        let Some((experiment, _)) = self.of else { return false };
         let room = self.lab.host.home().free_bytes().is_ok_and(|free| free > LEFT_FREE);
-        if self.of.is_none() || !cut.is_bad() || !room {
+        if !cut.is_bad() || !room {
             return false;
         }
+        let arm = experiment.arms.iter().find(|arm| arm.name == cut.arm);
+        let most = arm.and_then(|arm| arm.crash.as_ref()).map_or(0, |plan| plan.keep);
         let mut kept = self.kept.lock();
         let kinds = cut.kinds();
         let counts = |kept: &BTreeMap<_, u32>, kind| kept.get(&(cut.arm.clone(), kind)).copied().unwrap_or(0);
-        let wanted = kinds.iter().any(|kind| counts(&kept, *kind) < MOST_OF_A_KIND);
+        let wanted = kinds.iter().any(|kind| counts(&kept, *kind) < most);
         if wanted {
             for kind in kinds {
                 *kept.entry((cut.arm.clone(), kind)).or_default() += 1;

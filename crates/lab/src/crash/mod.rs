@@ -27,7 +27,7 @@ mod stint;
 pub use event::{Event, Progress};
 pub(crate) use kept::META as KEPT;
 pub use kept::{Kept, delete as delete_kept, list as list_kept, replay};
-pub use run::{CrashOptions, run};
+pub use run::{CrashOptions, plan, run};
 
 use ebbtide_load::invariant::Schema;
 

@@ -43,6 +43,9 @@ pub struct Stint {
     pub took_s: f64,
     /// How long the cuts and their judgement took, s: from the first cut to the last verdict.
     pub cutting_s: f64,
+    /// Cuts that were judged in that time; those that could not be verified are not counted. Cuts of a stretch that
+    /// was broken off, and gone on with later, are in neither.
+    pub verified: u32,
     /// What was measured before the first cut; none where it did not come to that.
     pub throughput: Option<Throughput>,
     /// Why it ended before its last cut; none where it did not.

@@ -1,5 +1,6 @@
 //! A whole crash run: canaries first, then the arms in rounds, every cut into the results as it is judged.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -15,15 +16,16 @@ use super::record::{CrashRun, Cut, Stint};
 use super::results::Store;
 use super::stage::Props;
 use super::stint::Setting;
+use super::summary::{Standing, catches};
 use super::{MOST_CLIENTS, canary, tables};
-use crate::experiment::{self, Checked, Experiment, ExperimentError};
+use crate::experiment::{Arm, Checked, Experiment, ExperimentError};
 use crate::run::error::{RunError, StageError};
 use crate::run::event::Teller;
+use crate::run::ground::{self, Ground, Wishes};
 use crate::run::home::Lab;
 use crate::run::prepared::{self, Maker};
-use crate::run::rehearse::Scene;
 use crate::run::schedule::{self, Slot};
-use crate::run::{self as lab_run, Plan, plan, proc, rehearse, require};
+use crate::run::{self as lab_run, Plan, proc};
 
 /// What an image keeps of its volume that has been written over since, and what recovery writes, bytes: a buffer
 /// pool and a redo log of the usual size for these experiments.
@@ -41,6 +43,8 @@ pub struct CrashOptions {
     pub server: Binary,
     /// Where the results go; made where it is missing.
     pub out: PathBuf,
+    /// Go on with a run whose results are in [`Self::out`]: what it has judged is not cut again.
+    pub resume: bool,
     /// What volume specs and instance types mean.
     pub catalog: Catalog,
     /// What was laid over the built-in catalogue, for the record.
@@ -61,7 +65,7 @@ pub struct CrashOptions {
 /// # Errors
 /// What forbids the run before its first stint, [`RunError::Cancelled`], and results that cannot be written.
 pub fn run(
-    mut experiment: Experiment,
+    experiment: Experiment,
     options: CrashOptions,
     cancel: &Cancel,
     tell: &mut (dyn FnMut(Event) + Send),
@@ -71,30 +75,18 @@ pub fn run(
     let tell_lab = |event| tell(Event::Lab(event));
     let teller = Teller::new(&tell_lab);
     let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    refuse_what_cannot_be_cut(&experiment)?;
-    let told = |left_out: Vec<String>| {
-        left_out.into_iter().for_each(|text| teller.tell(lab_run::Event::Noted { text }));
-    };
-    canary::add(&mut experiment).expect("the settings of canaries are known to every server");
-    name_transactions(&mut experiment, &options.server);
-    let Plan { mut experiment, mut checked, left_out } = plan(experiment, &options.catalog, &options.server)?;
-    told(left_out);
-    require::memory(&experiment)?;
-    let lab = Lab::open(&options.home, cancel, teller)?;
-    require::space(&lab, &experiment, &checked, &prepared::needs(&checked.arms))?;
     let checkers = options.checkers.unwrap_or_else(|| usize::try_from(proc::cpus()).unwrap_or(usize::MAX));
-    room_for_images(&lab, checkers)?;
-    let scene = Scene { lab: &lab, binary: &options.server, cancel, teller };
-    let left_out = rehearse::hold(scene, &mut experiment)?;
-    if !left_out.is_empty() {
-        told(left_out);
-        checked = experiment::check(&experiment, &options.catalog, &options.server)?;
-    }
-    let needs = prepared::needs(&checked.arms);
-    // A slow host tears pages as a fast one does: it is noted, not refused.
-    let compared = require::host(&lab, &without_canaries(&experiment, &checked), true, cancel, teller)?;
-    let mut host = proc::host_facts();
-    host.calibration = compared.figures;
+    let wishes = Wishes {
+        home: &options.home,
+        server: &options.server,
+        catalog: &options.catalog,
+        // A slow host tears pages as a fast one does: it is noted, not refused.
+        over_limit: true,
+        room: room_for_images(checkers),
+        counts: |arm| !is_canary(arm),
+    };
+    let experiment = with_canaries(experiment, &options.server)?;
+    let Ground { lab, experiment, checked, host, notes } = ground::lay(experiment, &wishes, cancel, teller)?;
     let header = CrashRun {
         started_ns: u64::try_from(began_ns).unwrap_or(u64::MAX),
         command: options.command,
@@ -106,9 +98,11 @@ pub fn run(
         stints: Vec::new(),
         cuts: Vec::new(),
     };
-    let store = Store::create(&options.out, &header)?;
-    let maker = Maker { lab: &lab, experiment: &header.experiment, binary: &options.server, cancel, teller };
-    let snapshots = maker.provide(&needs)?;
+    let store = if options.resume {
+        Store::resume(&options.out, &header)?
+    } else {
+        Store::create(&options.out, &header)?
+    };
     let keeper = Keeper::new(&lab, &header.experiment, &options.server);
     let stints = Stints {
         lab: &lab,
@@ -118,11 +112,19 @@ pub fn run(
         checkers,
         cancel,
         tell: &tell,
-        notes: &compared.notes,
+        notes: &notes,
         store: Mutex::new(store),
         keeper: &keeper,
     };
-    stints.run(&snapshots)
+    stints.run(teller)
+}
+
+/// What [`run`] runs of an experiment: its arms with the canaries before them.
+///
+/// # Errors
+/// As [`experiment::check()`], and arms whose power cannot be cut.
+pub fn plan(experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
+    lab_run::plan(with_canaries(experiment, server)?, catalog, server)
 }
 
 /// The stints of a run, and what all of them need.
@@ -141,25 +143,35 @@ struct Stints<'a> {
 }
 
 impl Stints<'_> {
-    fn run(self, snapshots: &std::collections::BTreeMap<String, String>) -> Result<CrashRun, RunError> {
+    fn run(self, teller: Teller<'_>) -> Result<CrashRun, RunError> {
         let slots = order(self.experiment);
-        let planned = self.experiment.arms.iter().filter_map(|arm| arm.crash.as_ref());
-        let cuts = planned.filter(|plan| plan.canary.is_none()).map(|plan| plan.cuts).sum();
-        (self.tell)(Event::Planned { stints: slots.len(), cuts });
-        let (began, mut done) = (Instant::now(), 0);
-        for (index, slot) in slots.iter().enumerate() {
-            let cancelled = || RunError::Cancelled { done: index, of: slots.len() };
+        let known = self.store.lock().run()?;
+        let left: Vec<(usize, &Slot, Vec<u32>)> = slots
+            .iter()
+            .enumerate()
+            .filter_map(|(index, slot)| Some((index, slot, missing(self.experiment, slot, &known)?)))
+            .collect();
+        let of_arms = left.iter().filter(|(_, slot, _)| !is_canary(&self.experiment.arms[slot.arm]));
+        let cuts = of_arms.map(|(.., numbers)| count(numbers)).sum();
+        (self.tell)(Event::Planned { stints: left.len(), cuts, already: slots.len() - left.len() });
+        if left.is_empty() {
+            return Ok(known);
+        }
+        let Self { lab, experiment, binary, cancel, .. } = self;
+        let maker = Maker { lab, experiment, binary, cancel, teller };
+        let snapshots = maker.provide(&prepared::needs(&self.checked.arms))?;
+        let began = Instant::now();
+        for (done, (index, slot, numbers)) in left.iter().enumerate() {
+            let cancelled = || RunError::Cancelled { done: slots.len() - left.len() + done, of: slots.len() };
             if self.cancel.is_cancelled() {
                 return Err(cancelled());
             }
-            let eta_s = (done > 0).then(|| {
-                let each = began.elapsed().as_secs_f64() / f64::from(done);
-                each * (slots.len() - index) as f64
-            });
-            let progress = self.progress(index, slot, slots.len());
+            let each = (done > 0).then(|| began.elapsed().as_secs_f64() / done as f64);
+            let eta_s = each.map(|each| each * (left.len() - done) as f64);
+            let progress = self.progress(*index, slot, slots.len());
             (self.tell)(Event::StintStarted(progress.clone()));
             let snapshot = &snapshots[&self.checked.arms[slot.arm].prepare_key];
-            let (stint, judged, bad) = self.stint(slot, snapshot, &progress, eta_s)?;
+            let (stint, judged, bad) = self.stint(slot, numbers, snapshot, &progress, eta_s)?;
             let Some(mut stint) = stint else { return Err(cancelled()) };
             stint.notes.splice(0..0, self.notes.iter().cloned());
             self.store.lock().add_stint(&stint)?;
@@ -170,7 +182,6 @@ impl Stints<'_> {
                 bad,
                 failed: stint.failed.map(|failed| failed.why),
             });
-            done += 1;
         }
         Ok(self.store.into_inner().run()?)
     }
@@ -183,14 +194,14 @@ impl Stints<'_> {
     fn stint(
         &self,
         slot: &Slot,
+        numbers: &[u32],
         snapshot: &str,
         progress: &Progress,
         eta_s: Option<f64>,
     ) -> Result<(Option<Stint>, u32, u32), RunError> {
         let arm = &self.experiment.arms[slot.arm];
-        let numbers = numbers(self.experiment, slot);
-        let of = numbers.end - numbers.start;
-        let (judged, bad) = (AtomicU32::new(0), AtomicU32::new(0));
+        let of = count(numbers);
+        let [judged, bad, verified] = [const { AtomicU32::new(0) }; 3];
         let broken = Mutex::new(None);
         let take = |cut: Cut| {
             if let Err(error) = self.store.lock().add_cut(&cut) {
@@ -199,6 +210,8 @@ impl Stints<'_> {
             }
             let judged = judged.fetch_add(1, Ordering::Relaxed) + 1;
             bad.fetch_add(u32::from(cut.is_bad()), Ordering::Relaxed);
+            let is_verified = Standing::of(&cut) != Standing::Unverified;
+            verified.fetch_add(u32::from(is_verified), Ordering::Relaxed);
             let verdicts = cut.kinds();
             (self.tell)(Event::Judged { stint: progress.clone(), judged, of, verdicts, eta_s });
             Ok(())
@@ -224,7 +237,7 @@ impl Stints<'_> {
             doing: &doing,
             judged: &take,
         };
-        let stint = setting.run();
+        let stint = setting.run().map(|stint| Stint { verified: verified.into_inner(), ..stint });
         if let Some(error) = broken.into_inner() {
             return Err(error.into());
         }
@@ -232,15 +245,18 @@ impl Stints<'_> {
     }
 }
 
-/// Refuses a disk that cannot take the images that are judged and wait, and what recovery writes to their copies.
-fn room_for_images(lab: &Lab, checkers: usize) -> Result<(), RunError> {
-    let home = lab.host.home();
-    let Ok(free) = home.free_bytes() else { return Ok(()) };
-    let needed = u64::try_from(2 * checkers + 2).unwrap_or(u64::MAX).saturating_mul(IMAGE_BYTES);
-    if needed > free {
-        return Err(RunError::NoSpace { dir: home.root().to_owned(), needed, free });
-    }
-    Ok(())
+/// Room for the images that are judged and wait, and for what recovery writes to their copies, bytes.
+fn room_for_images(checkers: usize) -> u64 {
+    u64::try_from(2 * checkers + 2).unwrap_or(u64::MAX).saturating_mul(IMAGE_BYTES)
+}
+
+/// The experiment as it is run: its power can be cut, canaries come before its own arms, and its binary logs say
+/// whose transactions they hold.
+fn with_canaries(mut experiment: Experiment, binary: &Binary) -> Result<Experiment, ExperimentError> {
+    refuse_what_cannot_be_cut(&experiment)?;
+    canary::add(&mut experiment).expect("the settings of canaries are known to every server");
+    name_transactions(&mut experiment, binary);
+    Ok(experiment)
 }
 
 /// Arms that say nothing about cuts, and loads that the tables are not made for.
@@ -277,22 +293,17 @@ fn name_transactions(experiment: &mut Experiment, binary: &Binary) {
     }
 }
 
-/// The arms that the experiment is about.
-fn without_canaries(experiment: &Experiment, checked: &Checked) -> Checked {
-    let arms = checked.arms.iter().enumerate().filter(|(index, _)| !is_canary(experiment, *index));
-    Checked { arms: arms.map(|(_, arm)| arm.clone()).collect() }
-}
-
-fn is_canary(experiment: &Experiment, arm: usize) -> bool {
-    experiment.arms[arm].crash.as_ref().is_some_and(|plan| plan.canary.is_some())
+fn is_canary(arm: &Arm) -> bool {
+    arm.crash.as_ref().is_some_and(|plan| plan.canary.is_some())
 }
 
 /// Canaries first, each once, since without them nothing else counts; then the arms, round by round.
 fn order(experiment: &Experiment) -> Vec<Slot> {
     let all = schedule::order(experiment.arms.len(), experiment.trial.repeats, experiment.seed);
-    let canaries = (0..experiment.arms.len()).filter(|arm| is_canary(experiment, *arm));
+    let is_canary = |arm: usize| is_canary(&experiment.arms[arm]);
+    let canaries = (0..experiment.arms.len()).filter(|arm| is_canary(*arm));
     let canaries = canaries.map(|arm| Slot { arm, repeat: 0 });
-    canaries.chain(all.into_iter().filter(|slot| !is_canary(experiment, slot.arm))).collect()
+    canaries.chain(all.into_iter().filter(|slot| !is_canary(slot.arm))).collect()
 }
 
 /// Which cuts of its arm a stint takes.
@@ -306,10 +317,33 @@ fn numbers(experiment: &Experiment, slot: &Slot) -> std::ops::Range<u32> {
     upto(slot.repeat)..upto(slot.repeat + 1)
 }
 
+/// Which cuts a stint still has to take, by what is known already; none where it has nothing left to do. A canary
+/// that was caught is through; one that was missed in all of its cuts is not asked again until it sings.
+fn missing(experiment: &Experiment, slot: &Slot, known: &CrashRun) -> Option<Vec<u32>> {
+    let arm = &experiment.arms[slot.arm];
+    let judged: BTreeSet<u32> =
+        known.cuts.iter().filter(|cut| cut.arm == arm.name).map(|cut| cut.number).collect();
+    let canary = arm.crash.as_ref().and_then(|plan| plan.canary);
+    let shows = |cut: &Cut| cut.arm == arm.name && canary.is_some_and(|canary| catches(canary, cut));
+    if known.cuts.iter().any(shows) {
+        return None;
+    }
+    let numbers: Vec<u32> = numbers(experiment, slot).filter(|number| !judged.contains(number)).collect();
+    let has_run = known.stints.iter().any(|stint| stint.arm == arm.name && stint.repeat == slot.repeat);
+    // Without its record the throughput of a stint is missing, whatever it has judged.
+    (!numbers.is_empty() || !has_run).then_some(numbers)
+}
+
+fn count(numbers: &[u32]) -> u32 {
+    u32::try_from(numbers.len()).expect("cuts are counted in 32 bits")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Overrides;
+    use crate::crash::fixture;
+    use crate::crash::record::{Corruption, Verdict};
+    use crate::experiment::{self, Overrides};
 
     fn experiment() -> Experiment {
         let text = "[crash]\ncuts = 10\n[trial]\nrepeats = 3\n[arms.a.settings]\nsync_binlog = 0\n\
@@ -341,6 +375,41 @@ mod tests {
         assert_eq!(all, (0..10).collect::<Vec<_>>());
         let canary = Slot { arm: 0, repeat: 0 };
         assert_eq!(numbers(&experiment, &canary), 0..canary::CUTS);
+    }
+
+    #[test]
+    fn a_run_that_is_gone_on_with_takes_the_cuts_that_are_missing_and_no_other() {
+        let experiment = experiment();
+        let header = fixture::header(&fixture::PLAUSIBLE, 1);
+        let mut known = CrashRun { experiment: experiment.clone(), stints: Vec::new(), ..header };
+        let left = |known: &CrashRun, arm, repeat| missing(&experiment, &Slot { arm, repeat }, known);
+        assert_eq!(left(&known, 3, 0), Some(vec![0, 1, 2]));
+        known.cuts.extend([0, 2].map(|number| fixture::clean("a", number)));
+        assert_eq!(left(&known, 3, 0), Some(vec![1]));
+        assert_eq!(left(&known, 4, 0), Some(vec![0, 1, 2]), "another arm's cuts");
+        known.cuts.push(fixture::clean("a", 1));
+        assert_eq!(left(&known, 3, 0), Some(Vec::new()), "its throughput is missing");
+        let stint = fixture::plausible(&fixture::PLAUSIBLE, 3, 1).stints.remove(0);
+        known.stints.push(Stint { arm: "a".into(), repeat: 0, ..stint });
+        assert_eq!(left(&known, 3, 0), None);
+        assert_eq!(left(&known, 3, 1), Some(vec![3, 4, 5]));
+    }
+
+    #[test]
+    fn a_canary_that_was_caught_is_through_and_one_that_was_missed_is_not_asked_again() {
+        let experiment = experiment();
+        let canary = Slot { arm: 2, repeat: 0 };
+        let name = experiment.arms[2].name.clone();
+        let run = fixture::plausible(&fixture::PLAUSIBLE, 3, 1);
+        let stint = Stint { arm: name.clone(), repeat: 0, ..run.stints[0].clone() };
+        let cuts: Vec<Cut> = (0..canary::CUTS).map(|number| fixture::clean(&name, number)).collect();
+        let mut known = CrashRun { experiment: experiment.clone(), stints: vec![stint], cuts, ..run };
+        assert_eq!(missing(&experiment, &canary, &known), None);
+        known.cuts.truncate(2);
+        assert_eq!(missing(&experiment, &canary, &known), Some((2..canary::CUTS).collect()));
+        let torn = Verdict::Corrupt { how: Corruption::NoStart, said: Vec::new(), pages: Vec::new() };
+        known.cuts[1].verdicts.push(torn);
+        assert_eq!(missing(&experiment, &canary, &known), None);
     }
 
     #[test]

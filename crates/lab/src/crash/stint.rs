@@ -37,7 +37,7 @@ pub(super) struct Setting<'a> {
     pub(super) schema: Schema,
     pub(super) repeat: u32,
     /// The numbers of its cuts.
-    pub(super) numbers: std::ops::Range<u32>,
+    pub(super) numbers: &'a [u32],
     /// Checkers side by side.
     pub(super) checkers: usize,
     pub(super) cancel: &'a Cancel,
@@ -63,6 +63,7 @@ impl Setting<'_> {
             started_ns: u64::try_from(started_ns).unwrap_or(u64::MAX),
             took_s: 0.0,
             cutting_s: 0.0,
+            verified: 0,
             throughput: None,
             failed: None,
             notes: Vec::new(),
@@ -275,7 +276,7 @@ impl Setting<'_> {
         let target = server.target();
         let session = Session::open(&target, &target.endpoints[0])?;
         let mut moments = Moments::new(stage, session, &self.plan().moments, has_binlog(self.props.checked))?;
-        for number in self.numbers.clone() {
+        for &number in self.numbers {
             self.proceed(server, running)?;
             if enough.load(Ordering::Relaxed) {
                 break;
@@ -319,7 +320,7 @@ impl Setting<'_> {
         mut running: Running,
     ) -> Result<(), StageError> {
         let checker = self.checker(0);
-        for number in self.numbers.clone() {
+        for &number in self.numbers {
             self.proceed(&server, &running)?;
             let mut cut = self.new_cut(number, self.moment(number), &running);
             let maps = stage.map(self.props.binary)?;

@@ -8,7 +8,7 @@ use ebbtide_mysql::Binary;
 use ebbtide_volume::{MIB, parse_size};
 
 use super::section::ROLES;
-use super::{Arm, DataPlan, Experiment, ExperimentError, Role, divide};
+use super::{Arm, CrashPlan, DataPlan, Experiment, ExperimentError, Role, divide};
 
 /// The seed of the rows. It is not the run's: prepared data would else never serve a second run.
 pub const DATA_SEED: u64 = 1;
@@ -278,6 +278,8 @@ const READ_BYTES_PER_SECOND: u64 = 250 * MIB;
 /// Rows a second of tables that are aged there, purge included.
 const AGED_PER_SECOND: u64 = 200_000;
 
+/// Cuts that are taken and judged in a minute.
+const CUTS_A_MINUTE: u64 = 60;
 /// What a trial takes besides its load, s: the clone, the start of the server, its end.
 const TRIAL_OVERHEAD_S: u64 = 6;
 /// What prepared data take besides the rows, s: the data directory, a clean stop, the snapshot.
@@ -290,8 +292,19 @@ pub fn estimate(experiment: &Experiment) -> Duration {
     let DataPlan { tables, rows, aged } = experiment.data;
     let rows = u64::from(tables) * u64::from(rows);
     let prepare = PREPARE_OVERHEAD_S + rows / ROWS_PER_SECOND + u64::from(aged) * rows / AGED_PER_SECOND;
-    let trials = u64::from(experiment.trial.repeats) * experiment.arms.len() as u64;
-    Duration::from_secs(prepare) + trial_estimate(experiment) * u32::try_from(trials).unwrap_or(u32::MAX)
+    let of_arms = experiment.arms.iter().map(|arm| match &arm.crash {
+        None => trial_estimate(experiment) * experiment.trial.repeats,
+        Some(plan) => stints_estimate(experiment, plan),
+    });
+    Duration::from_secs(prepare) + of_arms.sum::<Duration>()
+}
+
+/// How long the stints of an arm take whose power is cut.
+fn stints_estimate(experiment: &Experiment, plan: &CrashPlan) -> Duration {
+    let load = TRIAL_OVERHEAD_S + u64::from(experiment.warmup.settle_s + experiment.trial.measure_s);
+    // A canary is through once it is caught, which its first cuts do.
+    let (stints, cuts) = if plan.canary.is_some() { (1, 2) } else { (experiment.trial.repeats, plan.cuts) };
+    Duration::from_secs(u64::from(stints) * load + u64::from(cuts) * 60 / CUTS_A_MINUTE)
 }
 
 /// How long one trial takes.

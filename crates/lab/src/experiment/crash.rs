@@ -13,6 +13,8 @@ pub struct CrashPlan {
     pub fault: Option<Fault>,
     /// When, each in its turn.
     pub moments: Vec<Moment>,
+    /// Images of bad cuts that are kept of each kind of verdict, at most.
+    pub keep: u32,
     /// What it is to prove, where it is there to prove that the tester sees damage.
     #[serde(default)]
     pub canary: Option<Canary>,
@@ -26,6 +28,7 @@ impl Default for CrashPlan {
             end: End::PowerCut,
             fault: None,
             moments: Moment::ALL.iter().map(|(moment, _)| *moment).collect(),
+            keep: 3,
             canary: None,
         }
     }

@@ -20,6 +20,8 @@ const LONGEST_MEASURE_S: u32 = 24 * 3600;
 const LONGEST_WARMUP_S: u32 = 3600;
 /// Most power cuts of an arm: at one a second they take eleven days, and more is a slip.
 const MOST_CUTS: u32 = 1_000_000;
+/// Most images of bad cuts that are kept of a kind.
+const MOST_KEPT: u32 = 10_000;
 /// The data volume where the file names none: gp3 as AWS gives it, large enough for most.
 const DEFAULT_VOLUME: &str = "gp3:size=100GiB";
 
@@ -301,6 +303,7 @@ fn crash(root: &Table) -> Result<Option<CrashPlan>, ExperimentError> {
         end,
         fault,
         moments,
+        keep: section.whole("keep", default.keep, 0..=MOST_KEPT)?,
         canary: None,
     }))
 }

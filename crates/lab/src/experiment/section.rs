@@ -21,7 +21,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 8] = [
     ("trial", &["repeats", "measure"]),
     ("warmup", &["read_tables", "lead_in", "lead_in_speed", "settle"]),
     ("batch", &["sql", "start", "end", "connections"]),
-    ("crash", &["cuts", "end", "fault", "moments", GAIN]),
+    ("crash", &["cuts", "end", "fault", "moments", "keep", GAIN]),
 ];
 
 /// The key of `[crash]` that all arms share.
@@ -129,7 +129,8 @@ impl<'a> Section<'a> {
         let wrong = || self.wrong(key, "it must be a list of texts, like [\"random\", \"redo\"]");
         match self.node(key).map(|node| &node.value) {
             None => Ok(None),
-            Some(Value::Text(text)) => Ok(Some(vec![text.trim()])),
+            // As a command line has it.
+            Some(Value::Text(text)) => Ok(Some(text.split(',').map(str::trim).collect())),
             Some(Value::List(items)) => {
                 let texts = items.iter().map(|item| match &item.value {
                     Value::Text(text) => Ok(text.trim()),

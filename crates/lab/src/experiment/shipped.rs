@@ -20,7 +20,7 @@ pub struct Shipped {
 }
 
 /// The files, in the order in which they are listed.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
     ("tuned-vs-default", include_str!("../../experiments/tuned-vs-default.toml")),
     ("volume-types", include_str!("../../experiments/volume-types.toml")),
     ("gp2-burst", include_str!("../../experiments/gp2-burst.toml")),
@@ -30,6 +30,7 @@ const FILES: [(&str, &str); 11] = [
     ("same-twice", include_str!("../../experiments/same-twice.toml")),
     ("durability-matrix", include_str!("../../experiments/durability-matrix.toml")),
     ("optimized-writes", include_str!("../../experiments/optimized-writes.toml")),
+    ("file-systems", include_str!("../../experiments/file-systems.toml")),
     ("ssd-cache", include_str!("../../experiments/ssd-cache.toml")),
     ("migration", include_str!("../../experiments/migration.toml")),
 ];

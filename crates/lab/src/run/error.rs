@@ -136,7 +136,7 @@ impl RunError {
             Self::Unfit { error, by_settings, .. } => return error.hint(*by_settings).map(str::to_owned),
             Self::Untried(error) | Self::Prepare(error) => return error.hint(false).map(str::to_owned),
             Self::Results(error) => return error.hint().map(str::to_owned),
-            Self::Cancelled { .. } => "--resume goes on with the trials that are missing",
+            Self::Cancelled { .. } => "--resume goes on with what is missing",
             _ => return None,
         };
         Some(hint.to_owned())

@@ -2,8 +2,8 @@
 //! on them, its load measured second by second, and nothing left behind.
 //!
 //! [`run`] is the whole of it. `home` holds the lab's lock and clears what a killed run left,
-//! `require` refuses what the machine cannot carry, `rehearse` what the server does not take, `prepared`
-//! makes the data, `schedule` decides the order, and `trial` runs one trial on its `volume`s: `warm` reads
+//! `require` refuses what the machine cannot carry, `rehearse` what the server does not take (`ground` has both
+//! labs ask them), `prepared` makes the data, `schedule` decides the order, and `trial` runs one trial on its `volume`s: `warm` reads
 //! the tables, `watch` samples, `batch` joins, and `verdict` says whether to believe it. `abandon` gives
 //! volumes up when the user ends the run.
 
@@ -11,6 +11,7 @@ pub(crate) mod error;
 pub(crate) mod event;
 
 pub(crate) mod footing;
+pub(crate) mod ground;
 pub(crate) mod home;
 pub(crate) mod prepared;
 pub(crate) mod rehearse;
@@ -45,9 +46,9 @@ use crate::record::{Outcome, Run, ServerFacts, Trial};
 use crate::results::{Earlier, ResultsError, Store};
 
 use event::Teller;
+use ground::{Ground, Wishes};
 use home::Lab;
 use prepared::Maker;
-use rehearse::Scene;
 use schedule::{Eta, Slot};
 use trial::Setting;
 
@@ -119,26 +120,19 @@ pub fn run(
         let message = format!("its power is cut: run it with 'ebbtide crash {}'", experiment.name);
         return Err(ExperimentError::Arm { arm: arm.name.clone(), message }.into());
     }
-    let told = |left_out: Vec<String>| {
-        left_out.into_iter().for_each(|text| teller.tell(Event::Noted { text }));
-    };
-    let Plan { mut experiment, mut checked, left_out } = plan(experiment, &options.catalog, &options.server)?;
-    told(left_out);
-    require::memory(&experiment)?;
     let of = experiment.arms.len() * usize::try_from(experiment.trial.repeats).unwrap_or(usize::MAX);
-    let counted = |error| State { done: 0, of, eta: Eta::default() }.counted(error);
-    let lab = Lab::open(&options.home, cancel, teller).map_err(counted)?;
-    require::space(&lab, &experiment, &checked, &prepared::needs(&checked.arms))?;
-    let scene = Scene { lab: &lab, binary: &options.server, cancel, teller };
-    let left_out = rehearse::hold(scene, &mut experiment).map_err(counted)?;
-    if !left_out.is_empty() {
-        told(left_out);
-        checked = experiment::check(&experiment, &options.catalog, &options.server)?;
-    }
+    let wishes = Wishes {
+        home: &options.home,
+        server: &options.server,
+        catalog: &options.catalog,
+        over_limit: options.over_limit,
+        room: 0,
+        counts: |_| true,
+    };
+    let Ground { lab, experiment, checked, host, notes } =
+        ground::lay(experiment, &wishes, cancel, teller)
+            .map_err(|error| State { done: 0, of, eta: Eta::default() }.counted(error))?;
     let needs = prepared::needs(&checked.arms);
-    let compared = require::host(&lab, &checked, options.over_limit, cancel, teller).map_err(counted)?;
-    let mut host = proc::host_facts();
-    host.calibration = compared.figures;
     let header = Run {
         started_ns: u64::try_from(began_ns).unwrap_or(u64::MAX),
         command: options.command,
@@ -161,7 +155,7 @@ pub fn run(
         binary: &options.server,
         cancel,
         teller,
-        notes: &compared.notes,
+        notes: &notes,
     };
     trials.run(store, &needs)
 }

@@ -42,17 +42,18 @@ pub(crate) fn memory(experiment: &Experiment) -> Result<(), RunError> {
     }
 }
 
-/// Refuses a disk that cannot take the data that are to be made and the largest trial.
+/// Refuses a disk that cannot take the data that are to be made, the largest trial, and `room` bytes besides.
 pub(crate) fn space(
     lab: &Lab,
     experiment: &Experiment,
     checked: &Checked,
     needs: &[Need<'_>],
+    room: u64,
 ) -> Result<(), RunError> {
     let home = lab.host.home();
     let Ok(free) = home.free_bytes() else { return Ok(()) };
     let trials = experiment.arms.iter().zip(&checked.arms).map(|(arm, checked)| trial_bytes(arm, checked));
-    let needed = missing_bytes(lab, needs) + trials.max().unwrap_or(0);
+    let needed = missing_bytes(lab, needs) + trials.max().unwrap_or(0) + room;
     if needed > free {
         return Err(RunError::NoSpace { dir: home.root().to_owned(), needed, free });
     }

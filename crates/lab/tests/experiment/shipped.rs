@@ -16,7 +16,7 @@ fn both_forms(name: &str) -> [Experiment; 2] {
 
 #[test]
 fn every_shipped_experiment_runs_on_every_server_in_both_forms() {
-    assert_eq!(shipped().len(), 11);
+    assert_eq!(shipped().len(), 12);
     for known in shipped() {
         assert!(!known.title.is_empty() && !known.question.is_empty(), "{}", known.name);
         for mut experiment in both_forms(known.name) {
@@ -156,7 +156,7 @@ fn an_unknown_name_lists_the_experiments_and_names_the_nearest() {
         error.to_string(),
         "there is no experiment 'tuned-vs-defualt' (did you mean 'tuned-vs-default'?); the experiments are \
          tuned-vs-default, volume-types, gp2-burst, flush-settings, instance-cap, optimized-writes-gain, \
-         same-twice, durability-matrix, optimized-writes, ssd-cache, migration; a file of your own \
+         same-twice, durability-matrix, optimized-writes, file-systems, ssd-cache, migration; a file of your own \
          needs a '/' or ends in .toml"
     );
 }

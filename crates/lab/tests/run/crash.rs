@@ -4,7 +4,7 @@ use ebbtide_catalog::Catalog;
 use ebbtide_lab::crash::record::{CrashRun, Cut, VerdictKind};
 use ebbtide_lab::crash::results::Store;
 use ebbtide_lab::crash::summary::summarize;
-use ebbtide_lab::crash::{self, CrashOptions};
+use ebbtide_lab::crash::{self, CrashOptions, Event};
 use ebbtide_lab::run::RunError;
 use ebbtide_load::Cancel;
 
@@ -43,19 +43,23 @@ measure = "10s"
 settle = "1s"
 "#;
 
-fn run(bench: &Bench, text: &str, cancel: &Cancel) -> Result<CrashRun, RunError> {
+fn crash_options(bench: &Bench) -> CrashOptions {
     let of = options(&bench.home(), &bench.out(), false);
-    let options = CrashOptions {
+    CrashOptions {
         home: of.home,
         server: of.server,
         out: of.out,
+        resume: false,
         catalog: of.catalog,
         overrides: None,
         checkers: Some(2),
         command: "a test".into(),
         ebbtide: "test".into(),
-    };
-    crash::run(parse(text), options, cancel, &mut |event| println!("{event:?}"))
+    }
+}
+
+fn run(bench: &Bench, text: &str, cancel: &Cancel) -> Result<CrashRun, RunError> {
+    crash::run(parse(text), crash_options(bench), cancel, &mut |event| println!("{event:?}"))
 }
 
 fn of<'a>(run: &'a CrashRun, arm: &str) -> Vec<&'a Cut> {
@@ -147,20 +151,40 @@ flush_log_at_trx_commit = 2
 }
 
 #[test]
-fn a_crash_run_that_is_cancelled_leaves_nothing_behind() {
+fn a_run_that_is_cancelled_leaves_nothing_behind_and_is_gone_on_with() {
     needs!();
     let bench = Bench::new();
+    let text = format!("{BASE}\n[crash]\ncuts = 9\n");
     let cancel = Cancel::default();
-    let from_elsewhere = cancel.clone();
-    let text = format!("{BASE}\n[crash]\ncuts = 500\n");
-    let ended = std::thread::scope(|scope| {
-        let running = scope.spawn(|| run(&bench, &text, &cancel));
-        // Into the first canary's cuts, or its preparation: either has to end in order.
-        std::thread::sleep(std::time::Duration::from_secs(12));
-        from_elsewhere.cancel();
-        running.join().unwrap()
+    let options = crash_options(&bench);
+    let ended = crash::run(parse(&text), options.clone(), &cancel, &mut |event| {
+        println!("{event:?}");
+        if matches!(&event, Event::Judged { stint, judged: 3, .. } if stint.number == 4) {
+            cancel.cancel();
+        }
     });
-    assert!(matches!(ended, Err(RunError::Cancelled { .. })), "{ended:?}");
+    assert!(matches!(ended, Err(RunError::Cancelled { done: 3, of: 4 })), "{ended:?}");
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+    let before = Store::open(&bench.out()).unwrap().run().unwrap();
+    let known = of(&before, "base").len();
+    assert!((3..9).contains(&known), "{known} cuts were judged before the end");
+
+    let again = CrashOptions { resume: true, ..options };
+    let mut planned = None;
+    let run = crash::run(parse(&text), again.clone(), &Cancel::default(), &mut |event| {
+        if let Event::Planned { stints, cuts, already } = event {
+            planned = Some((stints, cuts, already));
+        }
+    })
+    .unwrap();
+    assert_eq!(planned, Some((1, 9 - u32::try_from(known).unwrap(), 3)));
+    assert_eq!(run.cuts[..before.cuts.len()], before.cuts, "what was judged is not judged again");
+    let mut numbers: Vec<u32> = of(&run, "base").iter().map(|cut| cut.number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..9).collect::<Vec<_>>());
+    let other = parse(&text.replace("cuts = 9", "cuts = 10"));
+    let refused = crash::run(other, again, &Cancel::default(), &mut |_| ()).unwrap_err();
+    assert!(refused.to_string().contains("cuts"), "{refused}");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
 }
 

@@ -34,6 +34,7 @@ CREATE TABLE stint (
     started_ns INTEGER NOT NULL,
     took_s     REAL NOT NULL,
     cutting_s  REAL NOT NULL,
+    verified   INTEGER NOT NULL,    -- cuts judged in that time that could be verified
     tps        REAL,                -- these are NULL where it did not come to a measurement
     p50_us     REAL,
     p95_us     REAL,

@@ -65,13 +65,14 @@ pub(super) fn stint(database: &mut Connection, stint: &Stint) -> Result<()> {
     let measured = stint.throughput.as_ref();
     transaction.execute(
         "INSERT INTO stint VALUES \
-         ((SELECT coalesce(max(id), 0) + 1 FROM stint), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         ((SELECT coalesce(max(id), 0) + 1 FROM stint), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             stint.arm,
             stint.repeat,
             stint.started_ns,
             stint.took_s,
             stint.cutting_s,
+            stint.verified,
             measured.map(|measured| measured.tps),
             measured.map(|measured| measured.p50_us),
             measured.map(|measured| measured.p95_us),

@@ -46,7 +46,7 @@ pub(super) fn arm(run: &CrashRun, index: usize, arm: &Arm) -> ArmSummary {
         in_flight: in_flight(&cuts),
         throughput: throughput(&stints),
         gain: None,
-        pace: pace(&cuts, stints.iter().map(|stint| stint.cutting_s)),
+        pace: pace(&cuts, &stints),
     }
 }
 
@@ -215,9 +215,9 @@ pub(super) fn with_intervals(arms: &mut [ArmSummary], samples: &[Vec<Sample>], p
     }
 }
 
-pub(super) fn pace(cuts: &[&Cut], cutting_s: impl Iterator<Item = f64>) -> Pace {
-    let cutting_s: f64 = cutting_s.sum();
-    let verified = count(cuts, |cut| Standing::of(cut) != Standing::Unverified);
+pub(super) fn pace(cuts: &[&Cut], stints: &[&Stint]) -> Pace {
+    let cutting_s: f64 = stints.iter().map(|stint| stint.cutting_s).sum();
+    let verified: u32 = stints.iter().map(|stint| stint.verified).sum();
     let mean_of = |figure: fn(&Cut) -> f64| mean(&cuts.iter().map(|cut| figure(cut)).collect::<Vec<_>>());
     let took = Took {
         image: mean_of(|cut| cut.took.image),
@@ -229,11 +229,11 @@ pub(super) fn pace(cuts: &[&Cut], cutting_s: impl Iterator<Item = f64>) -> Pace 
         clear: mean_of(|cut| cut.took.clear),
         total: mean_of(|cut| cut.took.total),
     };
-    let measured = !cuts.is_empty() && cutting_s > 0.0;
+    let measured = verified > 0 && cutting_s > 0.0;
     Pace {
         cuts: number(cuts.len()),
         cutting_s,
-        cuts_a_minute: measured.then(|| verified as f64 * 60.0 / cutting_s),
+        cuts_a_minute: measured.then(|| f64::from(verified) * 60.0 / cutting_s),
         took,
         paused_us: mean_of(|cut| cut.paused_us),
     }

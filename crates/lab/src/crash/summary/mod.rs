@@ -76,10 +76,7 @@ pub fn summarize(run: &CrashRun) -> Summary {
         canaries,
         baseline,
         comparisons,
-        pace: arms::pace(
-            &run.cuts.iter().collect::<Vec<_>>(),
-            run.stints.iter().map(|stint| stint.cutting_s),
-        ),
+        pace: arms::pace(&run.cuts.iter().collect::<Vec<_>>(), &run.stints.iter().collect::<Vec<_>>()),
         notes: Vec::new(),
     };
     summary.findings = findings::findings(&summary);
