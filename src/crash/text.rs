@@ -213,6 +213,7 @@ mod tests {
             experiment,
             stints: Vec::new(),
             cuts,
+            gain: None,
         }
     }
 

@@ -164,6 +164,7 @@ pub(crate) fn header(shapes: &[Shape], cuts: u32) -> CrashRun {
         experiment,
         stints: Vec::new(),
         cuts: Vec::new(),
+        gain: None,
     }
 }
 

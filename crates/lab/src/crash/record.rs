@@ -3,7 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::{Experiment, Moment, Role};
-use crate::record::{HostFacts, ServerFacts};
+use crate::record::{HostFacts, Run, ServerFacts};
+use crate::summary::Summary;
+
+/// Where the results of what the risk buys are, in the directory of a crash run.
+pub const GAIN_DIR: &str = "gain";
 
 /// A crash run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,6 +31,45 @@ pub struct CrashRun {
     pub stints: Vec<Stint>,
     /// The cuts, in the order in which they were judged.
     pub cuts: Vec<Cut>,
+    /// What the risk buys, where the experiment names one that measures it; none until that has run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Gained>,
+}
+
+/// What the risk buys: an experiment of the lab, run after the cuts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Gained {
+    /// Its run, and what that says; none where it came to nothing.
+    pub measured: Option<GainRun>,
+    /// Why it ended before its last trial; none where it did not.
+    pub failed: Option<String>,
+}
+
+/// A run of the lab, as a crash run keeps it: its own results are in the directory [`GAIN_DIR`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GainRun {
+    /// The run, without its trials.
+    pub run: Run,
+    /// What it says.
+    pub summary: Summary,
+}
+
+impl GainRun {
+    /// Keeps a run of the lab.
+    #[must_use]
+    pub fn of(run: &Run, summary: &Summary) -> Self {
+        let header = Run {
+            started_ns: run.started_ns,
+            command: run.command.clone(),
+            ebbtide: run.ebbtide.clone(),
+            experiment: run.experiment.clone(),
+            overrides: run.overrides.clone(),
+            host: run.host.clone(),
+            server: run.server.clone(),
+            trials: Vec::new(),
+        };
+        Self { run: header, summary: summary.clone() }
+    }
 }
 
 /// A stretch of an arm's load: first its throughput is measured, undisturbed; then its power is cut

@@ -97,6 +97,7 @@ pub fn run(
         overrides: options.overrides,
         stints: Vec::new(),
         cuts: Vec::new(),
+        gain: None,
     };
     let store = if options.resume {
         Store::resume(&options.out, &header)?

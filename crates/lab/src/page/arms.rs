@@ -14,8 +14,7 @@ const SORTED: usize = 6;
 /// None where no arm has a figure.
 pub(super) fn section(page: &Page) -> Option<Section> {
     page.summary.arms.iter().find(|arm| arm.whole.is_some())?;
-    let ratios: Vec<Block> =
-        [Metric::Tps, Metric::P95].into_iter().filter_map(|metric| ratios(page, metric)).collect();
+    let ratios = comparisons(page);
     if !page.summary.curves.is_empty() {
         return Some(Section::new("The arms side by side", folded(page, ratios)));
     }
@@ -31,6 +30,11 @@ pub(super) fn section(page: &Page) -> Option<Section> {
     }
     blocks.extend(batches(page));
     Some(Section::new("The arms side by side", blocks))
+}
+
+/// The comparisons as charts.
+pub(super) fn comparisons(page: &Page) -> Vec<Block> {
+    [Metric::Tps, Metric::P95].into_iter().filter_map(|metric| ratios(page, metric)).collect()
 }
 
 /// The same where curves have said it already: for those who want to look a figure up.

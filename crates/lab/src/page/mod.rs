@@ -60,6 +60,26 @@ fn report(run: &Run, summary: &Summary) -> Report {
     }
 }
 
+/// What a run says, for the report of another one, whose arms are others: verdicts, then curves or comparisons. The
+/// run need not have its trials.
+pub(crate) fn told(run: &Run, summary: &Summary) -> Vec<Block> {
+    let page = Page::new(run, summary);
+    let mut blocks = verdict::blocks(&page);
+    blocks.extend(curves::blocks(&run.experiment, summary).unwrap_or_else(|| {
+        let mut comparisons = arms::comparisons(&page);
+        comparisons.iter_mut().for_each(without_groups);
+        comparisons
+    }));
+    blocks
+}
+
+/// Takes the arms' colours off.
+fn without_groups(block: &mut Block) {
+    if let Block::Estimates(estimates) = block {
+        estimates.rows.iter_mut().for_each(|row| row.group = None);
+    }
+}
+
 /// A run with its summary, arm by arm.
 struct Page<'a> {
     run: &'a Run,

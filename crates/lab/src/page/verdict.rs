@@ -18,7 +18,7 @@ const REMARKS: usize = 4;
 /// The verdicts, then what must be known before believing them.
 pub(super) fn blocks(page: &Page) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let measured = page.arms.iter().any(|view| !view.trials.is_empty());
+    let measured = measured(page);
     let curves: Vec<Card> =
         page.summary.curves.iter().filter(|_| measured).filter_map(|gain| curve(page, gain)).collect();
     // What is a point of a curve is told with its curve.
@@ -55,6 +55,10 @@ pub(super) fn blocks(page: &Page) -> Vec<Block> {
         blocks.push(Block::Notes(notes));
     }
     blocks
+}
+
+fn measured(page: &Page) -> bool {
+    page.summary.arms.iter().any(|arm| arm.whole.is_some())
 }
 
 /// What concerns the whole run first, then whole arms, then single trials.
@@ -426,7 +430,7 @@ fn course(page: &Page, view: &ArmView) -> Option<String> {
 
 /// The findings where nothing is compared.
 fn lonely(page: &Page) -> Vec<String> {
-    if page.arms.iter().any(|view| !view.trials.is_empty()) {
+    if measured(page) {
         return page.summary.findings.clone();
     }
     let mut reasons: Vec<String> = Vec::new();

@@ -2,6 +2,7 @@
 //! verdict came about.
 
 mod canaries;
+mod gain;
 mod matrix;
 mod moments;
 mod spreads;
@@ -39,6 +40,7 @@ fn report(run: &CrashRun, summary: &Summary) -> Report {
     let page = Page::new(run, summary);
     let mut sections = vec![Section::new("", verdict::blocks(&page))];
     sections.extend(matrix::section(&page));
+    sections.extend(gain::section(&page));
     sections.extend(spreads::loss(&page));
     sections.extend(spreads::recovery(&page));
     sections.extend(moments::section(&page));

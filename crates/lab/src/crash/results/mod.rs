@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-use super::record::{CrashRun, Cut, Stint};
+use super::record::{CrashRun, Cut, Gained, Stint};
 use super::summary::Summary;
 use crate::results::differences::{Identity, differences};
 use crate::results::{self, database, file};
@@ -53,6 +53,7 @@ impl Store {
         write::create(&mut store.database, run).map_err(database(dir))?;
         run.stints.iter().try_for_each(|stint| store.add_stint(stint))?;
         run.cuts.iter().try_for_each(|cut| store.add_cut(cut))?;
+        run.gain.iter().try_for_each(|gain| store.set_gain(gain))?;
         Ok(store)
     }
 
@@ -106,6 +107,15 @@ impl Store {
         write::cut(&mut self.database, cut).map_err(database(&self.dir))
     }
 
+    /// Keeps what the risk buys, in place of what was kept before.
+    ///
+    /// # Errors
+    ///
+    /// The database refused; figures that are not numbers are refused too.
+    pub fn set_gain(&mut self, gain: &Gained) -> Result<(), ResultsError> {
+        write::gain(&mut self.database, gain).map_err(database(&self.dir))
+    }
+
     /// Everything, as it was handed in.
     ///
     /// # Errors
@@ -114,7 +124,8 @@ impl Store {
     pub fn run(&self) -> Result<CrashRun, ResultsError> {
         let stints = read::all(&self.database, &self.dir, "stint")?;
         let cuts = read::all(&self.database, &self.dir, "cut")?;
-        Ok(CrashRun { stints, cuts, ..read::header(&self.database, &self.dir)? })
+        let gain = read::gain(&self.database, &self.dir)?;
+        Ok(CrashRun { stints, cuts, gain, ..read::header(&self.database, &self.dir)? })
     }
 
     /// The cuts with this seed: one, unless seeds met by chance.

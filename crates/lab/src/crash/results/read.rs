@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::de::DeserializeOwned;
 
-use crate::crash::record::{CrashRun, Cut};
+use crate::crash::record::{CrashRun, Cut, Gained};
 use crate::results::read::parse;
 use crate::results::{ResultsError, database};
 
@@ -37,7 +37,18 @@ pub(super) fn header(connection: &Connection, dir: &Path) -> Result<CrashRun, Re
         overrides,
         stints: Vec::new(),
         cuts: Vec::new(),
+        gain: None,
     })
+}
+
+/// What the risk buys; none where that was not measured, and in results of before it could be.
+pub(super) fn gain(connection: &Connection, dir: &Path) -> Result<Option<Gained>, ResultsError> {
+    let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'gain'";
+    if connection.query_row(there, [], |row| row.get::<_, u32>(0)).map_err(database(dir))? == 0 {
+        return Ok(None);
+    }
+    let texts = texts(connection, dir, "SELECT gain_json FROM gain", &[])?;
+    texts.first().map(|text| parse(dir, "the gain", text)).transpose()
 }
 
 /// Every record of a table that keeps each as `TABLE_json`, in the order in which they came.

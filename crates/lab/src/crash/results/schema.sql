@@ -14,6 +14,10 @@ CREATE TABLE crash_run (
     overrides      TEXT           -- laid over the built-in catalogue
 );
 
+CREATE TABLE gain (       -- one row, where what the risk buys was measured
+    gain_json TEXT NOT NULL
+);
+
 CREATE TABLE arm (
     id            INTEGER PRIMARY KEY, -- place in the experiment, from 0
     name          TEXT NOT NULL UNIQUE,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::SCHEMA_VERSION;
-use crate::crash::record::{CrashRun, Cut, Stint, Verdict, VerdictKind};
+use crate::crash::record::{CrashRun, Cut, Gained, Stint, Verdict, VerdictKind};
 use crate::crash::summary::{ArmSummary, Standing, Summary, has};
 use crate::experiment::{Arm, Canary, Fault, Role};
 use crate::results::write::{json, word};
@@ -83,6 +83,15 @@ pub(super) fn stint(database: &mut Connection, stint: &Stint) -> Result<()> {
             whole(stint)?,
         ],
     )?;
+    transaction.commit()
+}
+
+/// Keeps what the risk buys; what was kept before goes.
+pub(super) fn gain(database: &mut Connection, gain: &Gained) -> Result<()> {
+    let transaction = database.transaction()?;
+    // Results of before there was such a table are gone on with too.
+    transaction.execute_batch("CREATE TABLE IF NOT EXISTS gain (gain_json TEXT NOT NULL); DELETE FROM gain;")?;
+    transaction.execute("INSERT INTO gain VALUES (?)", [whole(gain)?])?;
     transaction.commit()
 }
 

@@ -3,7 +3,7 @@
 use super::arms::BAD;
 use super::model::{ArmSummary, Gain, Summary};
 use super::words;
-use crate::crash::record::VerdictKind;
+use crate::crash::record::{CrashRun, VerdictKind};
 use crate::experiment::End;
 use crate::page::words as print;
 use crate::stats::Share;
@@ -14,7 +14,7 @@ const TOGETHER: usize = 3;
 /// At most so many gains are told.
 const GAINS: usize = 3;
 
-pub(super) fn findings(summary: &Summary) -> Vec<String> {
+pub(super) fn findings(run: &CrashRun, summary: &Summary) -> Vec<String> {
     let mut told = Vec::new();
     if !summary.valid {
         told.push(format!("This result is void: {}.", summary.void.join("; ")));
@@ -24,6 +24,7 @@ pub(super) fn findings(summary: &Summary) -> Vec<String> {
     }
     told.extend(harmless(summary));
     told.extend(gains(summary));
+    told.extend(gained(run));
     told.extend(unverified(summary));
     if summary.arms.iter().all(|arm| arm.cuts == 0) {
         told.push("No cut was made of any arm, so that nothing can be said about them.".to_owned());
@@ -160,6 +161,15 @@ fn gains(summary: &Summary) -> Vec<String> {
         }));
     }
     sentences
+}
+
+/// What the lab measured of what the risk buys: all curves, or the largest differences.
+fn gained(run: &CrashRun) -> Vec<String> {
+    let Some(measured) = run.gain.as_ref().and_then(|gain| gain.measured.as_ref()) else { return Vec::new() };
+    let most = measured.summary.curves.len().max(GAINS);
+    let name = &measured.run.experiment.name;
+    let told = measured.summary.findings.iter().take(most);
+    told.map(|text| format!("{name}: {text}")).collect()
 }
 
 fn carries(summary: &Summary, gain: &Gain) -> Option<String> {

@@ -79,7 +79,7 @@ pub fn summarize(run: &CrashRun) -> Summary {
         pace: arms::pace(&run.cuts.iter().collect::<Vec<_>>(), &run.stints.iter().collect::<Vec<_>>()),
         notes: Vec::new(),
     };
-    summary.findings = findings::findings(&summary);
+    summary.findings = findings::findings(run, &summary);
     summary.notes = notes::notes(run, &summary);
     summary
 }
