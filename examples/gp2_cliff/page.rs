@@ -135,6 +135,7 @@ fn lines(run: &Run, color: usize, of: fn(&Second) -> f64) -> [Line; 2] {
         group: None,
         layer: None,
         values: (0..SECONDS).map(|second| series.0.get(second).map(of)).collect(),
+        intervals: Vec::new(),
     };
     [stroke("live", Stroke::Solid, &run.live), stroke("model", Stroke::Dashed, &run.model)]
 }

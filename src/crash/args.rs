@@ -32,6 +32,9 @@ pub(crate) struct CrashArgs {
     /// The short form that the experiment names: fewer arms, fewer cuts
     #[arg(long)]
     pub(super) quick: bool,
+    /// Leave out the experiment of the lab that measures what the risk buys
+    #[arg(long, requires = "experiment")]
+    pub(super) no_gain: bool,
     /// Directory for the results and the report [default: NAME-DATE-TIME here]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,

@@ -1,15 +1,17 @@
 //! `ebbtide crash`: the crash lab on the command line.
 //!
-//! [`args`] is the command line, [`status`] shows a run while it lasts, [`text`] prints what it found.
+//! [`args`] is the command line, [`gain`] has the lab measure what the risk buys, [`status`] shows a run while it
+//! lasts, [`text`] prints what it found.
 
 mod args;
+mod gain;
 mod status;
 mod text;
 
 use std::path::Path;
 
 use ebbtide_device::host::Home;
-use ebbtide_lab::crash::record::CrashRun;
+use ebbtide_lab::crash::record::{CrashRun, GAIN_DIR};
 use ebbtide_lab::crash::results::Store;
 use ebbtide_lab::crash::summary::{Standing, summarize};
 use ebbtide_lab::crash::{self as lab, CrashOptions};
@@ -27,6 +29,7 @@ use crate::run::{
 use crate::signals::cancel_on;
 use crate::text::{line, print_json, write};
 pub(crate) use args::CrashArgs;
+use gain::Gain;
 use status::Status;
 
 /// Carries the command out.
@@ -78,7 +81,8 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
         command: command(name, args, place, experiment.seed),
         ebbtide: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    cut(experiment, options, json)
+    let gain = Gain::of(&experiment, &options, args)?;
+    cut(experiment, options, gain, json)
 }
 
 /// What a run has found so far, by the directory of its results.
@@ -87,7 +91,12 @@ fn found_in(out: &Path) -> anyhow::Result<CrashRun> {
 }
 
 /// Runs the experiment, writes what it found, and says so.
-fn cut(experiment: Experiment, options: CrashOptions, json: bool) -> anyhow::Result<Exit> {
+fn cut(
+    experiment: Experiment,
+    options: CrashOptions,
+    gain: Option<Gain>,
+    json: bool,
+) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
     if !json {
@@ -97,7 +106,7 @@ fn cut(experiment: Experiment, options: CrashOptions, json: bool) -> anyhow::Res
     let mut status = Status::new(json);
     let result = lab::run(experiment, options, &cancel, &mut |event| status.take(event));
     drop(status);
-    let (record, cancelled) = match result {
+    let (mut record, cancelled) = match result {
         Ok(record) => (record, None),
         Err(error @ RunError::Cancelled { done, .. }) if done > 0 => (found_in(&out)?, Some(error)),
         Err(error @ RunError::Cancelled { .. }) => {
@@ -106,13 +115,23 @@ fn cut(experiment: Experiment, options: CrashOptions, json: bool) -> anyhow::Res
         }
         Err(error) => return Err(refuse_run(error)),
     };
+    let mut store = Store::open(&out).map_err(refuse_results)?;
+    if let (Some(gain), None) = (gain, &cancelled) {
+        let gained = gain.measure(&cancel, json);
+        store.set_gain(&gained).map_err(refuse_results)?;
+        record.gain = Some(gained);
+    }
     let summary = summarize(&record);
-    Store::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
+    store.finish(&summary).map_err(refuse_results)?;
     let report = write_report(&out, &lab::page::page(&record, &summary))?;
     if json {
         print_json(&json!({
             "directory": out, "report": report, "results": out.join("results.json"),
             "database": out.join("results.sqlite"), "seed": record.experiment.seed, "summary": summary,
+            "gain": record.gain.as_ref().map(|gain| json!({
+                "directory": out.join(GAIN_DIR), "failed": gain.failed,
+                "summary": gain.measured.as_ref().map(|measured| &measured.summary),
+            })),
         }));
     } else {
         line(&text::verdict(&record, &summary, &report));
@@ -123,6 +142,7 @@ fn cut(experiment: Experiment, options: CrashOptions, json: bool) -> anyhow::Res
     let clean = cancelled.is_none()
         && summary.valid
         && record.stints.iter().all(|stint| stint.failed.is_none())
+        && record.gain.as_ref().is_none_or(|gain| gain.failed.is_none())
         && record.cuts.iter().all(is_expected(&record));
     Ok(if clean { Exit::Clean } else { Exit::Finding })
 }
@@ -205,5 +225,6 @@ fn command(name: &str, args: &CrashArgs, place: &Place, seed: u64) -> String {
     }
     add("--seed", &seed.to_string());
     words.extend(args.quick.then(|| "--quick".to_owned()));
+    words.extend(args.no_gain.then(|| "--no-gain".to_owned()));
     words.join(" ")
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ebbtide_lab::crash::Kept;
 use ebbtide_lab::crash::page::replay;
-use ebbtide_lab::crash::record::{CrashRun, Cut, Verdict, VerdictKind};
-use ebbtide_lab::crash::summary::{ArmSummary, Summary, bound, kind_name};
+use ebbtide_lab::crash::record::{CrashRun, Cut, Gained, Verdict, VerdictKind};
+use ebbtide_lab::crash::summary::{self, ArmSummary, Summary, bound, kind_name};
 
 use crate::text::{Table, seconds, size, timestamp};
 
@@ -69,6 +69,9 @@ pub(super) fn verdict(record: &CrashRun, summary: &Summary, report: &Path) -> St
         let took = seconds(summary.pace.took.total);
         let _ = writeln!(text, "{pace:.0} verified cuts a minute; {took} for each, several side by side");
     }
+    if let Some(gain) = &record.gain {
+        text += &gained(record, gain);
+    }
     for note in summary.notes.iter().take(NOTES) {
         let arm = note.arm.as_ref().map(|arm| format!("{arm}: ")).unwrap_or_default();
         let _ = writeln!(text, "note: {arm}{}", note.text);
@@ -84,6 +87,18 @@ pub(super) fn verdict(record: &CrashRun, summary: &Summary, report: &Path) -> St
     }
     let _ = writeln!(text, "again: {}", record.command);
     text + &format!("report: {}", report.display())
+}
+
+/// What the risk buys.
+fn gained(record: &CrashRun, gain: &Gained) -> String {
+    let mut text = "what it gains:\n".to_owned();
+    for told in summary::gained(record) {
+        let _ = writeln!(text, "  {told}");
+    }
+    if let Some(why) = &gain.failed {
+        let _ = writeln!(text, "  not all of it was measured: {why}");
+    }
+    text
 }
 
 fn trust(summary: &Summary) -> String {

@@ -16,9 +16,11 @@ use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides};
+use ebbtide_lab::record::Run;
 use ebbtide_lab::results::{Earlier, ResultsError, Store};
 use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
+use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, ServerError};
 use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -90,11 +92,56 @@ fn measure(
 ) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
+    let Some(measured) = measured(experiment, options, earlier, &cancel, json)? else {
+        return Ok(Exit::Finding);
+    };
+    let Measured { record, summary, report, cancelled } = &measured;
+    if json {
+        print_json(&json!({
+            "directory": out, "report": report, "results": out.join("results.json"),
+            "database": out.join("results.sqlite"), "seed": record.experiment.seed, "summary": summary,
+        }));
+    } else {
+        line(&text::verdict(record, summary, report));
+    }
+    if let Some(error) = cancelled {
+        eprintln!("{error}: {}", error.hint().unwrap_or_default());
+    }
+    let agrees = summary.repeated.as_ref().is_none_or(again::agrees);
+    Ok(if measured.is_whole() && agrees { Exit::Clean } else { Exit::Finding })
+}
+
+/// A run of the lab with its report.
+pub(crate) struct Measured {
+    pub(crate) record: Run,
+    pub(crate) summary: Summary,
+    pub(crate) report: PathBuf,
+    /// That it was ended before its last trial.
+    pub(crate) cancelled: Option<RunError>,
+}
+
+impl Measured {
+    /// Whether every trial was made, and counts.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.cancelled.is_none() && text::all_measured(&self.summary)
+    }
+}
+
+/// Runs an experiment and writes its results and its report, telling how it goes on; none where it was ended before
+/// anything was measured.
+pub(crate) fn measured(
+    experiment: Experiment,
+    options: RunOptions,
+    earlier: &[Earlier],
+    cancel: &Cancel,
+    json: bool,
+) -> anyhow::Result<Option<Measured>> {
+    let out = options.out.clone();
     if !json {
         line(&text::header(&experiment, &options));
     }
     let mut status = Status::new(json);
-    let result = lab::run(experiment, options, &cancel, &mut |event| status.take(event));
+    let result = lab::run(experiment, options, cancel, &mut |event| status.take(event));
     drop(status);
     let (record, cancelled) = match result {
         Ok(record) => (record, None),
@@ -103,27 +150,14 @@ fn measure(
         }
         Err(error @ RunError::Cancelled { .. }) => {
             eprintln!("{error}: nothing was measured");
-            return Ok(Exit::Finding);
+            return Ok(None);
         }
         Err(error) => return Err(refuse_run(error)),
     };
     let summary = Summary { repeated: again::held(earlier, &out, &record), ..summarize(&record) };
     Store::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
     let report = write_report(&out, &ebbtide_lab::page::page(&record, &summary))?;
-    if json {
-        print_json(&json!({
-            "directory": out, "report": report, "results": out.join("results.json"),
-            "database": out.join("results.sqlite"), "seed": record.experiment.seed, "summary": summary,
-        }));
-    } else {
-        line(&text::verdict(&record, &summary, &report));
-    }
-    if let Some(error) = &cancelled {
-        eprintln!("{error}: {}", error.hint().unwrap_or_default());
-    }
-    let agrees = summary.repeated.as_ref().is_none_or(again::agrees);
-    let clean = cancelled.is_none() && text::all_measured(&summary) && agrees;
-    Ok(if clean { Exit::Clean } else { Exit::Finding })
+    Ok(Some(Measured { record, summary, report, cancelled }))
 }
 
 /// Writes the report whole or not at all, and answers with where it lies.

@@ -90,7 +90,8 @@ pub(super) fn stint(database: &mut Connection, stint: &Stint) -> Result<()> {
 pub(super) fn gain(database: &mut Connection, gain: &Gained) -> Result<()> {
     let transaction = database.transaction()?;
     // Results of before there was such a table are gone on with too.
-    transaction.execute_batch("CREATE TABLE IF NOT EXISTS gain (gain_json TEXT NOT NULL); DELETE FROM gain;")?;
+    transaction
+        .execute_batch("CREATE TABLE IF NOT EXISTS gain (gain_json TEXT NOT NULL); DELETE FROM gain;")?;
     transaction.execute("INSERT INTO gain VALUES (?)", [whole(gain)?])?;
     transaction.commit()
 }

@@ -163,8 +163,9 @@ fn gains(summary: &Summary) -> Vec<String> {
     sentences
 }
 
-/// What the lab measured of what the risk buys: all curves, or the largest differences.
-fn gained(run: &CrashRun) -> Vec<String> {
+/// What the lab measured of what the risk buys, in sentences: all curves, or the largest differences.
+#[must_use]
+pub fn gained(run: &CrashRun) -> Vec<String> {
     let Some(measured) = run.gain.as_ref().and_then(|gain| gain.measured.as_ref()) else { return Vec::new() };
     let most = measured.summary.curves.len().max(GAINS);
     let name = &measured.run.experiment.name;

@@ -18,6 +18,7 @@ pub(crate) use arms::BAD;
 pub(crate) use notes::PACE;
 
 pub use canaries::catches;
+pub use findings::gained;
 pub use model::{
     ArmSummary, BinlogSummary, CanarySummary, Gain, InFlightSummary, LossSummary, MomentSummary, Pace,
     Quantiles, RecoverySummary, Summary, ThroughputSummary, TornSummary,

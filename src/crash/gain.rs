@@ -1,0 +1,88 @@
+//! What the risk buys: the experiment of the lab that a crash experiment names, run after its cuts.
+
+use std::path::Path;
+
+use ebbtide_lab::crash::CrashOptions;
+use ebbtide_lab::crash::record::{GAIN_DIR, GainRun, Gained};
+use ebbtide_lab::experiment::{self, Experiment};
+use ebbtide_lab::results::DATABASE;
+use ebbtide_lab::run::{self as lab, RunOptions};
+use ebbtide_load::Cancel;
+
+use super::args::CrashArgs;
+use crate::run::{Measured, measured, quoted, refuse_experiment};
+use crate::text::line;
+
+/// An experiment of the lab that waits for the end of the cuts.
+pub(super) struct Gain {
+    experiment: Experiment,
+    options: RunOptions,
+}
+
+impl Gain {
+    /// The one that the experiment names; none where it names none, or nobody wants it. What cannot be run is
+    /// refused here, before anything is cut.
+    pub(super) fn of(
+        experiment: &Experiment,
+        options: &CrashOptions,
+        args: &CrashArgs,
+    ) -> anyhow::Result<Option<Self>> {
+        if args.no_gain {
+            return Ok(None);
+        }
+        let gain = experiment::load_gain(experiment, args.quick).map_err(refuse_experiment)?;
+        let Some(gain) = gain else { return Ok(None) };
+        lab::plan(gain.clone(), &options.catalog, &options.server).map_err(refuse_experiment)?;
+        let out = options.out.join(GAIN_DIR);
+        let options = RunOptions {
+            home: options.home.clone(),
+            server: options.server.clone(),
+            resume: out.join(DATABASE).exists(),
+            out,
+            // A slow host is noted with every trial: after the cuts it is too late to refuse it.
+            over_limit: true,
+            command: command(experiment, args, &options.home),
+            ebbtide: options.ebbtide.clone(),
+            catalog: options.catalog.clone(),
+            overrides: options.overrides.clone(),
+        };
+        Ok(Some(Self { experiment: gain, options }))
+    }
+
+    /// Measures it. Whatever keeps it from its end is told and kept, since the cuts are there in any case.
+    pub(super) fn measure(self, cancel: &Cancel, json: bool) -> Gained {
+        if !json {
+            line("");
+        }
+        match measured(self.experiment, self.options, &[], cancel, json) {
+            Ok(Some(measured)) => kept(&measured),
+            Ok(None) => Gained { measured: None, failed: Some("it was ended before its first trial".into()) },
+            Err(error) => {
+                let why = format!("{error:#}");
+                eprintln!("what the risk buys was not measured: {why}");
+                Gained { measured: None, failed: Some(why) }
+            }
+        }
+    }
+}
+
+fn kept(measured: &Measured) -> Gained {
+    let failed = match &measured.cancelled {
+        Some(error) => Some(error.to_string()),
+        None if measured.is_whole() => None,
+        None => Some("not every trial counts".into()),
+    };
+    Gained { measured: Some(GainRun::of(&measured.record, &measured.summary)), failed }
+}
+
+/// The command that makes the same run again.
+fn command(experiment: &Experiment, args: &CrashArgs, home: &Path) -> String {
+    let name = quoted(experiment.gain.as_deref().unwrap_or_default());
+    let mut words = vec!["ebbtide run".to_owned(), name];
+    words.push(format!("--home {}", quoted(&home.display().to_string())));
+    words.extend(args.server.iter().map(|path| format!("--server {}", quoted(&path.display().to_string()))));
+    words.push(format!("--seed {}", experiment.seed));
+    words.extend(args.quick.then(|| "--quick".to_owned()));
+    words.push("--over-limit".to_owned());
+    words.join(" ")
+}
