@@ -2,16 +2,49 @@
 
 use std::path::Path;
 
+use ebbtide_catalog::Catalog;
 use ebbtide_lab::crash::CrashOptions;
 use ebbtide_lab::crash::record::{GAIN_DIR, GainRun, Gained};
 use ebbtide_lab::experiment::{self, Experiment};
 use ebbtide_lab::results::DATABASE;
 use ebbtide_lab::run::{self as lab, RunOptions};
 use ebbtide_load::Cancel;
+use ebbtide_mysql::Binary;
 
 use super::args::CrashArgs;
+use crate::run::status::span;
 use crate::run::{Measured, measured, quoted, refuse_experiment};
 use crate::text::line;
+
+/// The experiment of the lab that measures what the risk buys; none where the experiment names none, or nobody wants
+/// it. What cannot be run is refused here, before anything is cut.
+pub(super) fn wanted(
+    experiment: &Experiment,
+    args: &CrashArgs,
+    catalog: &Catalog,
+    server: &Binary,
+) -> anyhow::Result<Option<Experiment>> {
+    if args.no_gain {
+        return Ok(None);
+    }
+    let Some(gain) = experiment::load_gain(experiment, args.quick).map_err(refuse_experiment)? else {
+        return Ok(None);
+    };
+    let plan = lab::plan(gain, catalog, server).map_err(refuse_experiment)?;
+    Ok(Some(plan.experiment))
+}
+
+/// What it is, for those who ask what would run.
+pub(super) fn outline(gain: &Experiment) -> String {
+    format!(
+        "\nafter the cuts, what it gains: {}, {} arms, {} trials of each, {} s measured: about {}",
+        gain.name,
+        gain.arms.len(),
+        gain.trial.repeats,
+        gain.trial.measure_s,
+        span(experiment::estimate(gain).as_secs_f64())
+    )
+}
 
 /// An experiment of the lab that waits for the end of the cuts.
 pub(super) struct Gain {
@@ -20,19 +53,8 @@ pub(super) struct Gain {
 }
 
 impl Gain {
-    /// The one that the experiment names; none where it names none, or nobody wants it. What cannot be run is
-    /// refused here, before anything is cut.
-    pub(super) fn of(
-        experiment: &Experiment,
-        options: &CrashOptions,
-        args: &CrashArgs,
-    ) -> anyhow::Result<Option<Self>> {
-        if args.no_gain {
-            return Ok(None);
-        }
-        let gain = experiment::load_gain(experiment, args.quick).map_err(refuse_experiment)?;
-        let Some(gain) = gain else { return Ok(None) };
-        lab::plan(gain.clone(), &options.catalog, &options.server).map_err(refuse_experiment)?;
+    /// `gain` with what the cuts have: home, server, catalogue.
+    pub(super) fn new(gain: Experiment, named: &str, args: &CrashArgs, options: &CrashOptions) -> Self {
         let out = options.out.join(GAIN_DIR);
         let options = RunOptions {
             home: options.home.clone(),
@@ -41,12 +63,12 @@ impl Gain {
             out,
             // A slow host is noted with every trial: after the cuts it is too late to refuse it.
             over_limit: true,
-            command: command(experiment, args, &options.home),
+            command: command(named, gain.seed, args, &options.home),
             ebbtide: options.ebbtide.clone(),
             catalog: options.catalog.clone(),
             overrides: options.overrides.clone(),
         };
-        Ok(Some(Self { experiment: gain, options }))
+        Self { experiment: gain, options }
     }
 
     /// Measures it. Whatever keeps it from its end is told and kept, since the cuts are there in any case.
@@ -76,12 +98,11 @@ fn kept(measured: &Measured) -> Gained {
 }
 
 /// The command that makes the same run again.
-fn command(experiment: &Experiment, args: &CrashArgs, home: &Path) -> String {
-    let name = quoted(experiment.gain.as_deref().unwrap_or_default());
-    let mut words = vec!["ebbtide run".to_owned(), name];
+fn command(named: &str, seed: u64, args: &CrashArgs, home: &Path) -> String {
+    let mut words = vec!["ebbtide run".to_owned(), quoted(named)];
     words.push(format!("--home {}", quoted(&home.display().to_string())));
     words.extend(args.server.iter().map(|path| format!("--server {}", quoted(&path.display().to_string()))));
-    words.push(format!("--seed {}", experiment.seed));
+    words.push(format!("--seed {seed}"));
     words.extend(args.quick.then(|| "--quick".to_owned()));
     words.push("--over-limit".to_owned());
     words.join(" ")

@@ -66,9 +66,12 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
     let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
     let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
     let (catalog, laid_over) = catalog(place)?;
+    let gain = gain::wanted(&experiment, args, &catalog, &server)?;
     if args.check {
         let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
-        return Ok(show_plan(&plan, &server, json));
+        let exit = show_plan(&plan, &server, json);
+        gain.iter().filter(|_| !json).for_each(|gain| line(&gain::outline(gain)));
+        return Ok(exit);
     }
     let options = CrashOptions {
         home: place.made()?.root().to_owned(),
@@ -81,7 +84,8 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
         command: command(name, args, place, experiment.seed),
         ebbtide: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    let gain = Gain::of(&experiment, &options, args)?;
+    let named = experiment.gain.clone().unwrap_or_default();
+    let gain = gain.map(|gain| Gain::new(gain, &named, args, &options));
     cut(experiment, options, gain, json)
 }
 

@@ -64,6 +64,37 @@ fn a_check_says_what_would_run_with_the_canaries_and_runs_nothing() {
 }
 
 #[test]
+fn a_gain_that_cannot_be_measured_is_refused_before_anything_is_cut() {
+    if !can(&[Need::Tool("mariadbd")]) {
+        return;
+    }
+    let home = Home::new();
+    let gain = |name: &str| format!("crash.gain={name}");
+    let crash = |set: &str| home.run(&["crash", "optimized-writes", "--quick", "--set", set]);
+    crash(&gain("optimized-writes-gian")).refused(2, &["did you mean 'optimized-writes-gain'?"]);
+    crash(&gain("durability-matrix")).refused(2, &["its power is cut"]);
+    let file = home.beside("mine.toml");
+    fs::write(&file, "[volumes]\ndata = \"io1:size=10GiB,iops=99999\"\n").unwrap();
+    crash(&gain(file.to_str().unwrap())).refused(2, &["io1"]);
+    assert!(!home.root().join("lab").exists(), "a refused run leaves nothing");
+}
+
+#[test]
+fn a_check_tells_the_gain_and_can_do_without_it() {
+    if !can(&[Need::Tool("mariadbd")]) {
+        return;
+    }
+    let home = Home::new();
+    let check = ["crash", "optimized-writes", "--quick", "--check"];
+    let text = home.run(&check).ok().stdout;
+    let told =
+        "after the cuts, what it gains: optimized-writes-gain, 16 arms, 2 trials of each, 12 s measured";
+    assert!(text.contains(told), "{text}");
+    let without = home.run(&[&check[..], &["--no-gain"]].concat()).ok().stdout;
+    assert!(!without.contains("what it gains"), "{without}");
+}
+
+#[test]
 fn nothing_is_gone_on_with_where_nothing_was_begun() {
     let home = Home::new();
     let none = home.beside("none");

@@ -96,13 +96,18 @@ fn is_path(name_or_path: &str) -> bool {
 pub fn load_gain(experiment: &Experiment, quick: bool) -> Result<Option<Experiment>, ExperimentError> {
     let Some(gain) = &experiment.gain else { return Ok(None) };
     let overrides = Overrides { quick, seed: Some(experiment.seed), ..Overrides::default() };
-    load(gain, &overrides).map(Some).map_err(|error| {
-        let mut message = format!("crash.gain = \"{gain}\": {error}");
-        if let ExperimentError::Unreadable { source, .. } = &error {
-            message = format!("{message}: {source}");
-        }
-        ExperimentError::Wrong { place: experiment.name.clone(), message }
-    })
+    let refused = |message: String| ExperimentError::Wrong {
+        place: experiment.name.clone(),
+        message: format!("crash.gain = \"{gain}\": {message}"),
+    };
+    let found = load(gain, &overrides).map_err(|error| match &error {
+        ExperimentError::Unreadable { source, .. } => refused(format!("{error}: {source}")),
+        _ => refused(error.to_string()),
+    })?;
+    if found.arms.iter().any(|arm| arm.crash.is_some()) {
+        return Err(refused("its power is cut: name an experiment that 'ebbtide run' measures".to_owned()));
+    }
+    Ok(Some(found))
 }
 
 /// Reads an experiment from a text; `place` stands for it in errors.

@@ -16,8 +16,8 @@ use crate::record::{
 };
 
 /// What an arm does, before noise.
-pub(super) struct Shape {
-    pub(super) name: &'static str,
+pub(crate) struct Shape {
+    pub(crate) name: &'static str,
     pub(super) volume: &'static str,
     pub(super) options: &'static [&'static str],
     pub(super) tps: f64,
@@ -47,7 +47,7 @@ impl Draw {
 }
 
 /// Two arms far apart.
-pub(super) const TUNED: [Shape; 2] = [
+pub(crate) const TUNED: [Shape; 2] = [
     Shape {
         name: "default",
         volume: "gp2:size=125GiB,credits=0%",
@@ -131,7 +131,7 @@ pub(super) fn many() -> Vec<Shape> {
 }
 
 /// A run of these arms.
-pub(super) fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Run {
+pub(crate) fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Run {
     let mut draw = Draw::new(seed);
     let mut trials = Vec::new();
     for repeat in 0..repeats {

@@ -1,9 +1,9 @@
 //! What the command line changes.
 
-use ebbtide_lab::experiment::{Overrides, Role};
+use ebbtide_lab::experiment::{self, Overrides, Role};
 use ebbtide_load::Arrival;
 
-use crate::support::{names, read_with, set};
+use crate::support::{names, read, read_with, set};
 
 const FILE: &str = r#"
     [settings]
@@ -117,11 +117,55 @@ fn a_volume_is_for_all_arms() {
 
 #[test]
 fn a_seed_is_kept_and_without_one_runs_differ() {
-    let fresh =
-        || ebbtide_lab::experiment::parse("mine", "mine.toml", "", &Overrides::default()).unwrap().seed;
+    let fresh = || experiment::parse("mine", "mine.toml", "", &Overrides::default()).unwrap().seed;
     assert_eq!(read_with("", &Overrides::default()).unwrap().seed, 7);
     let seeds: std::collections::BTreeSet<u64> = (0..4).map(|_| fresh()).collect();
     println!("seeds {seeds:?}");
     assert!(seeds.len() > 1);
     assert!(seeds.iter().all(|seed| *seed <= u64::from(u32::MAX)));
+}
+
+#[test]
+fn a_crash_experiment_names_the_experiment_that_measures_its_gain() {
+    let text = "[crash]\ngain = \"same-twice\"\n";
+    let mine = read(text).unwrap();
+    assert_eq!(mine.gain.as_deref(), Some("same-twice"));
+    let [long, short] = [false, true].map(|quick| experiment::load_gain(&mine, quick).unwrap().unwrap());
+    assert_eq!((long.name.as_str(), long.seed), ("same-twice", mine.seed));
+    assert!(short.trial.measure_s < long.trial.measure_s, "the quick form has the quick gain");
+    let other = read_with(text, &set("crash.gain", "volume-types")).unwrap();
+    assert_eq!(other.gain.as_deref(), Some("volume-types"));
+    let none = read_with(text, &set("crash.gain", "none")).unwrap();
+    assert_eq!(experiment::load_gain(&none, false).unwrap(), None);
+}
+
+#[test]
+fn a_gain_that_is_nowhere_is_refused_with_the_nearest_one() {
+    let refused = |name: &str| {
+        let mine = read(&format!("[crash]\ngain = \"{name}\"\n")).unwrap();
+        experiment::load_gain(&mine, false).unwrap_err().to_string()
+    };
+    let unknown = refused("same-twic");
+    assert!(unknown.starts_with("mine: crash.gain = \"same-twic\": there is no experiment"), "{unknown}");
+    assert!(unknown.contains("did you mean 'same-twice'?"), "{unknown}");
+    assert!(refused("ssd-cache").contains("its power is cut"), "that is for the other lab");
+    let missing = refused("./none.toml");
+    assert!(missing.contains("./none.toml") && missing.contains("No such file"), "{missing}");
+}
+
+#[test]
+fn the_path_of_a_gain_counts_from_the_file_that_names_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    put("gain.toml", "title = 'The gain'\n");
+    let load = |path: &str| {
+        let mine = experiment::load(path, &Overrides::default()).unwrap();
+        experiment::load_gain(&mine, false).unwrap().unwrap().title
+    };
+    assert_eq!(load(&put("mine.toml", "[crash]\ngain = 'gain.toml'\n")), "The gain");
+    assert_eq!(load(&put("other.toml", "[crash]\ngain = './gain.toml'\n")), "The gain");
 }

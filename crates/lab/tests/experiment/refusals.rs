@@ -63,6 +63,11 @@ fn a_plan_of_cuts_is_refused_with_the_words_that_it_may_have() {
             "mine.toml line 3: crash.moments = a list: 'ddl' needs a statement, which a kill of the server ends: leave \
              it out",
         ),
+        (
+            "[arms.a.crash]\ngain = 'same-twice'\n",
+            "mine.toml line 2: all arms share crash.gain: it cannot stand in option 'a' of axis 'arm', only in [crash]",
+        ),
+        ("[crash]\ngain = 3\n", "mine.toml line 2: crash.gain = 3: it must be a text in quotes"),
         ("[crash]\nmoments = []\n", "mine.toml line 2: crash.moments = a list: name one at least"),
         (
             "[crash]\nmoments = [1]\n",

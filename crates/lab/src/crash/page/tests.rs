@@ -8,7 +8,7 @@ use ebbtide_report::Block;
 use super::*;
 use crate::browser::browse;
 use crate::crash::fixture::{PLAUSIBLE, Shape, header, plausible};
-use crate::crash::record::{Failure, VerdictKind};
+use crate::crash::record::{Failure, GainRun, Gained, VerdictKind};
 use crate::crash::summary::{BAD, summarize, words::kind};
 
 const SEED: u64 = 11;
@@ -108,6 +108,56 @@ fn risk_and_gain_stand_in_one_table() {
     assert_eq!(table.rows[0][against].text, "baseline");
     assert!(table.rows[2][against].text.starts_with("+2"), "{:?}", table.rows[2][against]);
     assert_eq!(table.rows[3][place("Unverified")].text, summary.arms[3].unverified.to_string());
+}
+
+/// A crash run with what the lab measured of its risk.
+fn with_gain(measured: &crate::record::Run, failed: Option<&str>) -> (CrashRun, Summary) {
+    let (mut run, _) = synthetic(&PLAUSIBLE, 40);
+    let told = crate::summary::summarize(measured);
+    let (measured, failed) = (Some(GainRun::of(measured, &told)), failed.map(str::to_owned));
+    run.gain = Some(Gained { measured, failed });
+    let summary = summarize(&run);
+    (run, summary)
+}
+
+#[test]
+fn what_the_risk_buys_stands_beside_it_with_curves_and_a_link_to_all_of_it() {
+    let (run, summary) = with_gain(&crate::page::synthetic::curve(3, 30, SEED), None);
+    let html = page(&run, &summary);
+    keep("crash-gain", &html);
+    let told = section_text(&run, &summary, "What it gains");
+    assert!(told.contains("From 16 connections on, doublewrite off carries "), "{told}");
+    assert!(told.contains(r#""axis":"count""#) && told.contains("narrow: off over on"), "the curves: {told}");
+    assert!(told.contains(r#""file":"gain/report.html""#), "the link: {told}");
+    let sentence = |text: &String| text.starts_with("synthetic: narrow: from 16 connections on");
+    assert!(summary.findings.iter().any(sentence), "{:?}", summary.findings);
+    let headings: Vec<String> =
+        report(&run, &summary).sections.into_iter().map(|section| section.heading).collect();
+    assert_eq!(headings[1..3], ["Risk and gain", "What it gains"]);
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    let main = dom.split_once("<main").unwrap().1.split_once("</main>").unwrap().0;
+    assert!(!main.contains("NaN") && !main.contains("undefined"), "a value went wrong");
+    assert!(main.contains(r#"href="gain/report.html""#));
+}
+
+#[test]
+fn a_gain_without_curves_is_shown_by_its_comparisons_in_no_arms_colour() {
+    let measured = crate::page::synthetic::run(&crate::page::synthetic::TUNED, 3, 30, SEED);
+    let (run, summary) = with_gain(&measured, Some("ended after 6 of 10 trials"));
+    let told = section_text(&run, &summary, "What it gains");
+    assert!(told.contains("Throughput against default"), "{told}");
+    assert!(told.contains("ended early: ended after 6 of 10 trials"), "{told}");
+    assert!(told.contains(r#""group":null"#) && !told.contains(r#""group":1"#), "{told}");
+}
+
+#[test]
+fn a_gain_that_was_not_measured_says_why_and_one_that_nobody_asked_for_is_not_there() {
+    let (mut run, summary) = synthetic(&PLAUSIBLE, 20);
+    assert!(report(&run, &summary).sections.iter().all(|section| section.heading != "What it gains"));
+    run.gain = Some(Gained { measured: None, failed: Some("no room on the disk".into()) });
+    let summary = summarize(&run);
+    assert!(section_text(&run, &summary, "What it gains").contains("ended early: no room on the disk"));
 }
 
 #[test]

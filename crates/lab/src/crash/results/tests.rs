@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::crash::fixture::{PLAUSIBLE, clean, header, plausible};
-use crate::crash::record::{Recovery, VerdictKind};
+use crate::crash::record::{GainRun, Recovery, VerdictKind};
 use crate::crash::summary::{Standing, has, summarize};
 
 const SEED: u64 = 11;
@@ -111,6 +111,39 @@ fn the_same_run_goes_on_and_another_is_told_what_differs() {
         panic!("another run went on");
     };
     assert_eq!(differences, [format!("experiment.arms[{}].crash.cuts was 40, is 41", PLAUSIBLE[1].name)]);
+}
+
+/// What the lab would have measured.
+fn gained() -> Gained {
+    let run = crate::page::synthetic::curve(2, 10, SEED);
+    let summary = crate::summary::summarize(&run);
+    Gained { measured: Some(GainRun::of(&run, &summary)), failed: None }
+}
+
+#[test]
+fn what_the_risk_buys_is_read_back_without_its_trials_and_the_last_one_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), &filled()).unwrap();
+    assert_eq!(store.run().unwrap().gain, None);
+    store.set_gain(&Gained { measured: None, failed: Some("too early".into()) }).unwrap();
+    store.set_gain(&gained()).unwrap();
+    let found = store.run().unwrap().gain.unwrap();
+    assert_eq!(found, gained());
+    let measured = found.measured.unwrap();
+    assert!(measured.run.trials.is_empty() && measured.summary.arms.len() == 16);
+    let copy = tempfile::tempdir().unwrap();
+    let whole = CrashRun { gain: Some(gained()), ..filled() };
+    assert_eq!(Store::create(copy.path(), &whole).unwrap().run().unwrap(), whole);
+}
+
+#[test]
+fn results_of_before_gains_were_measured_are_read_and_can_get_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), &filled()).unwrap();
+    store.database.execute_batch("DROP TABLE gain").unwrap();
+    assert_eq!(store.run().unwrap(), filled());
+    store.set_gain(&gained()).unwrap();
+    assert_eq!(store.run().unwrap().gain, Some(gained()));
 }
 
 #[test]
