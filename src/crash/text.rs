@@ -264,7 +264,12 @@ mod tests {
 
     #[test]
     fn a_replay_tells_what_was_found_then_and_now() {
-        let page = PageFound { file: "bank/t.ibd".into(), page: 7, said: "Fail: page::7 invalid".into() };
+        let page = PageFound {
+            file: "bank/t.ibd".into(),
+            page: 7,
+            said: "Fail: page::7 invalid".into(),
+            copy: None,
+        };
         let bad = Verdict::Corrupt { how: Corruption::Pages, said: Vec::new(), pages: vec![page] };
         let (then, now) = (cut("asked", 3, Some(bad.clone())), cut("asked", 3, None));
         let text = replayed(&then, &then);

@@ -415,7 +415,12 @@ fn pages(check: &PageCheck, stage: &Stage<'_>) -> Vec<PageFound> {
     let roots: Vec<_> = stage.volumes.values().map(|volume| volume.dir()).collect();
     let found = check.invalid.iter().take(MOST_PAGES).map(|bad| {
         let short = roots.iter().find_map(|root| bad.file.strip_prefix(root).ok()).unwrap_or(&bad.file);
-        PageFound { file: short.display().to_string(), page: bad.page.into(), said: bad.said.clone() }
+        PageFound {
+            file: short.display().to_string(),
+            page: bad.page.into(),
+            said: bad.said.clone(),
+            copy: bad.copy,
+        }
     });
     found.collect()
 }

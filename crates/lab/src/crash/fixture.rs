@@ -337,7 +337,7 @@ fn in_flight(cut: &mut Cut, shape: &Shape, draw: &mut Draw) {
 }
 
 fn invalid(file: &str, page: u64) -> PageFound {
-    PageFound { file: file.to_owned(), page, said: format!("Fail: page::{page} invalid") }
+    PageFound { file: file.to_owned(), page, said: format!("Fail: page::{page} invalid"), copy: None }
 }
 
 /// A page that innochecksum names.

@@ -254,6 +254,10 @@ pub struct PageFound {
     pub page: u64,
     /// What was said about it.
     pub said: String,
+    /// Log position of the newest sound copy of it in the doublewrite buffer, for pages that were invalid before
+    /// recovery; none where there was none.
+    #[serde(default)]
+    pub copy: Option<u64>,
 }
 
 /// What is wrong with a recovered image.

@@ -109,7 +109,7 @@ impl Tool {
             said.lines().filter_map(|line| Some((invalid_page(line)?, line))).collect();
         let bad = |page: u32, said: &str| {
             let said = format!("innochecksum: {}", said.trim());
-            BadPage { file: space.path.clone(), page, said, facts: space.facts(page) }
+            BadPage { file: space.path.clone(), page, said, facts: space.facts(page), copy: None }
         };
         if !named.is_empty() {
             let named = named.into_iter().filter(|(page, _)| space.counts(*page));

@@ -4,6 +4,7 @@
 //! Each check answers with what it found, or with [`Unverified`] where it could not look: no check takes
 //! what it has not seen for clean. What is found is the evidence; the verdict is the caller's.
 
+mod doublewrite;
 mod innochecksum;
 mod log;
 pub mod page;
@@ -55,6 +56,9 @@ pub struct BadPage {
     pub said: String,
     /// What the page says of itself; none where the file ends inside of it.
     pub facts: Option<page::PageFacts>,
+    /// Log position of the newest sound copy of it in the doublewrite buffer; none where there is none, and
+    /// where nobody looked: [`scan_pages`] does.
+    pub copy: Option<u64>,
 }
 
 /// A check that could not be made: nothing is known, least of all that all is well.

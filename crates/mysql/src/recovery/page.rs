@@ -152,6 +152,11 @@ const fn compare(stored: u32, computed: u32) -> Checksum {
     if stored == computed { Checksum::Fits } else { Checksum::Differs { stored, computed } }
 }
 
+/// The tablespace and the number that a page calls itself.
+pub(super) fn name(page: &[u8]) -> (u32, u32) {
+    (word(page, SPACE), word(page, NUMBER))
+}
+
 /// The big-endian number at an offset.
 pub(super) fn word(page: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])

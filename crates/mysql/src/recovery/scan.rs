@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::FileExt as _;
 
+use super::doublewrite::look_for_copies;
 use super::page::{Checksum, PageFacts, facts};
 use super::spaces::Space;
 use super::{BadPage, INVALID_KEPT, PageCheck, Unverified};
@@ -11,7 +12,8 @@ use crate::Layout;
 const CHUNK: usize = 1 << 20;
 
 /// Looks at every page itself: its checksum, whether its first and its last bytes are of one version, and
-/// whether it stands where it belongs. The server must not run on the files.
+/// whether it stands where it belongs; and of those that fail, whether the doublewrite buffer has a sound copy.
+/// The server must not run on the files.
 ///
 /// This finds what [`check_pages`](super::check_pages) finds, and pages that stand in a wrong place, in a
 /// fraction of the time; that one is the servers' own word for it.
@@ -21,14 +23,17 @@ const CHUNK: usize = 1 << 20;
 pub fn scan_pages(layout: &Layout) -> Result<PageCheck, Unverified> {
     let mut check = PageCheck::default();
     let mut buffer = vec![0; CHUNK];
-    for space in Space::all(layout)? {
+    let spaces = Space::all(layout)?;
+    for space in &spaces {
         if let Some(why) = space.special {
             return Err(Unverified::form(&space.path, why));
         }
         check.files += 1;
         check.pages += space.pages();
-        check.invalid.extend(scan(&space, &mut buffer)?);
+        check.invalid.extend(scan(space, &mut buffer)?);
     }
+    let system = spaces.first().expect("the system tablespace comes first");
+    look_for_copies(&mut check.invalid, layout, system)?;
     Ok(check)
 }
 
@@ -48,14 +53,20 @@ fn scan(space: &Space, buffer: &mut [u8]) -> Result<Vec<BadPage>, Unverified> {
                 && let facts = facts(bytes, space.form)
                 && let Some(said) = objection(space, page, &facts)
             {
-                invalid.push(BadPage { file: space.path.clone(), page, said, facts: Some(facts) });
+                invalid.push(BadPage {
+                    file: space.path.clone(),
+                    page,
+                    said,
+                    facts: Some(facts),
+                    copy: None,
+                });
             }
             page += 1;
         }
     }
     if !space.len.is_multiple_of(space.size()) && invalid.len() < INVALID_KEPT {
         let said = format!("the file ends after {} bytes of it", space.len % space.size());
-        invalid.push(BadPage { file: space.path.clone(), page, said, facts: None });
+        invalid.push(BadPage { file: space.path.clone(), page, said, facts: None, copy: None });
     }
     invalid.truncate(INVALID_KEPT);
     Ok(invalid)

@@ -174,7 +174,7 @@ fn files(layout: &Layout) -> Result<Vec<PathBuf>, Unverified> {
 }
 
 /// Paths and names of what a directory holds.
-fn list(dir: &Path) -> Result<Vec<(PathBuf, String)>, Unverified> {
+pub(super) fn list(dir: &Path) -> Result<Vec<(PathBuf, String)>, Unverified> {
     let named = |entry: io::Result<std::fs::DirEntry>| {
         entry.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned()))
     };

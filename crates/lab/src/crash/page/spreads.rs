@@ -96,6 +96,10 @@ fn work(page: &Page) -> Table {
         };
         let mended =
             Cell { tone: if torn.mended > 0 { Tone::Good } else { Tone::Plain }, ..number(torn.mended) };
+        let not_restored = Cell {
+            tone: if torn.not_restored > 0 { Tone::Bad } else { Tone::Plain },
+            ..number(torn.not_restored)
+        };
         Some(vec![
             page.cell(place),
             io(&of.reads, &of.read_bytes),
@@ -105,6 +109,7 @@ fn work(page: &Page) -> Table {
             if torn.images > 0 { images } else { dash() },
             if torn.images > 0 { number(torn.given_back) } else { dash() },
             if torn.images > 0 { mended } else { dash() },
+            if torn.images > 0 { not_restored } else { dash() },
         ])
     };
     Table {
@@ -118,6 +123,7 @@ fn work(page: &Page) -> Table {
             "Images with invalid pages",
             "Pages from the doublewrite buffer",
             "Of these images clean after it",
+            "Of these a page with a sound copy not restored",
         ]),
         rows: page.arms.iter().enumerate().filter_map(row).collect(),
         sortable: true,

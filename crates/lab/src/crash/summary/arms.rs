@@ -8,7 +8,8 @@ use super::model::{
 };
 use super::{Standing, has};
 use crate::crash::record::{
-    Corruption, CrashRun, Cut, FileKind, Loss, Recovery, Stint, Throughput, Took, Verdict, VerdictKind,
+    Corruption, CrashRun, Cut, FileKind, Loss, PageFound, Recovery, Stint, Throughput, Took, Verdict,
+    VerdictKind,
 };
 use crate::experiment::{Arm, End};
 use crate::stats::series::{mean, median, variance};
@@ -126,8 +127,21 @@ fn torn(cuts: &[&Cut]) -> TornSummary {
             .filter_map(|cut| cut.recovery.as_ref())
             .map(|one| one.doublewrite_pages)
             .sum(),
+        not_restored: count(cuts, |cut| stayed(cut).any(|page| page.copy.is_some())),
         mended: count(cuts, |cut| torn(cut) && Standing::of(cut) == Standing::Clean),
     }
+}
+
+/// The pages that were invalid before recovery and still are after it.
+fn stayed(cut: &Cut) -> impl Iterator<Item = &PageFound> {
+    let after = || {
+        cut.verdicts.iter().flat_map(|verdict| match verdict {
+            Verdict::Corrupt { pages, .. } => pages.as_slice(),
+            _ => &[],
+        })
+    };
+    let is_same = |one: &PageFound, other: &PageFound| (&one.file, one.page) == (&other.file, other.page);
+    cut.torn_before.iter().filter(move |page| after().any(|later| is_same(page, later)))
 }
 
 fn binlog(cuts: &[&Cut]) -> Option<BinlogSummary> {

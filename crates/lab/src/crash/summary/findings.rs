@@ -45,7 +45,21 @@ fn worst_first(summary: &Summary) -> Vec<&ArmSummary> {
 /// What an arm's cuts did, one sentence for each kind of verdict.
 fn harm(arm: &ArmSummary) -> Vec<String> {
     let found = BAD.iter().filter_map(|kind| Some((*kind, arm.verdicts.get(kind)?)));
-    found.filter(|(_, share)| share.count > 0).map(|(kind, share)| sentence(arm, kind, share)).collect()
+    let told = found.filter(|(_, share)| share.count > 0).map(|(kind, share)| sentence(arm, kind, share));
+    told.chain(not_restored(arm)).collect()
+}
+
+/// Whose fault it is that a torn page stayed one.
+fn not_restored(arm: &ArmSummary) -> Option<String> {
+    let count = arm.torn.not_restored;
+    (count > 0).then(|| {
+        format!(
+            "{}: in {} of its images a page stayed torn of which the doublewrite buffer held a sound copy: the \
+             server did not restore it.",
+            arm.name,
+            print::whole(count as f64)
+        )
+    })
 }
 
 fn sentence(arm: &ArmSummary, kind: VerdictKind, share: &Share) -> String {

@@ -133,6 +133,8 @@ pub struct TornSummary {
     pub pages: u64,
     /// Pages that the doublewrite buffer gave back, by the server's log.
     pub given_back: u64,
+    /// Images in which a page stayed invalid although the doublewrite buffer had a sound copy of it.
+    pub not_restored: u64,
     /// Images with invalid pages before recovery that recovered clean.
     pub mended: u64,
 }

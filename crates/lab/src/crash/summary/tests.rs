@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::crash::fixture::{self, PLAUSIBLE, Shape, clean, corrupt, header, plausible};
-use crate::crash::record::{Corruption, Failure, Loss, Verdict};
+use crate::crash::record::{Corruption, Failure, Loss, PageFound, Verdict};
 use crate::experiment::Moment;
 
 const SEED: u64 = 11;
@@ -205,6 +205,29 @@ fn torn_pages_that_recovery_mends_are_counted_as_that() {
     run.cuts.push(mended);
     let torn = summarize(&run).arms[0].torn;
     assert_eq!((torn.images, torn.pages, torn.given_back, torn.mended), (1, 1, 1, 1));
+}
+
+#[test]
+fn a_torn_page_that_has_a_copy_and_is_not_restored_is_the_servers_doing_and_told_as_that() {
+    let mut run = caught();
+    let torn = PageFound { copy: Some(4711), ..fixture::page_found() };
+    let verdict = |page: PageFound| {
+        vec![Verdict::Corrupt { how: Corruption::Pages, said: Vec::new(), pages: vec![page] }]
+    };
+    let cuts = [
+        (torn.clone(), verdict(fixture::page_found())),
+        (torn.clone(), Vec::new()),
+        (fixture::page_found(), verdict(fixture::page_found())),
+        (torn, verdict(PageFound { page: 1, ..fixture::page_found() })),
+    ];
+    for (number, (before, verdicts)) in (0..).zip(cuts) {
+        run.cuts.push(Cut { torn_before: vec![before], verdicts, ..clean(first(), number) });
+    }
+    let summary = summarize(&run);
+    assert_eq!(summary.arms[0].torn.not_restored, 1);
+    let told =
+        format!("{}: in 1 of its images a page stayed torn of which the doublewrite buffer held", first());
+    assert!(summary.findings.iter().any(|text| text.starts_with(&told)), "{:?}", summary.findings);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use ebbtide_mysql::recovery::LogEvidence;
+use ebbtide_mysql::recovery::{self, LogEvidence};
 use ebbtide_mysql::{Cause, Server, ServerError, ServerPlan};
 
 use super::{PAGE, Pages, execute, files_below};
@@ -43,6 +43,8 @@ fn torn_without_doublewrite(bench: &Bench) -> ServerPlan {
     let page =
         old.leaves().into_iter().map(|(page, _)| page).rfind(changed).expect("a page that was not written");
     old.write((page as usize * PAGE) as u64, &new.page(page)[..PAGE / 2]);
+    let torn = recovery::scan_pages(&plan.layout).unwrap().invalid;
+    assert!(torn.iter().any(|bad| bad.page == page && bad.copy.is_none()), "{torn:?}");
     plan
 }
 
@@ -140,6 +142,9 @@ fn torn_with_doublewrite(bench: &Bench) -> Option<(u32, LogEvidence)> {
     let half = PAGE / 2;
     table.write((page as usize * PAGE + half) as u64, &before.page(page)[half..]);
     assert!(Pages::of_table(&plan.layout).facts(page).torn);
+    let torn = recovery::scan_pages(&plan.layout).unwrap().invalid;
+    let [bad] = torn.as_slice() else { panic!("{torn:?}") };
+    assert_eq!((bad.page, bad.copy), (page, Some(table.facts(page).lsn_head)), "{bad:?}");
 
     let server = start(&plan);
     let found = evidence(&server);
