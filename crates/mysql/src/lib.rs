@@ -20,6 +20,7 @@ mod process;
 mod record;
 
 pub mod recovery;
+pub mod replication;
 pub mod settings;
 pub mod status;
 

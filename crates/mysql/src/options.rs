@@ -9,6 +9,7 @@ use crate::install::Install;
 use crate::layout::Layout;
 use crate::plan::ServerPlan;
 use crate::record::WorkDir;
+use crate::replication::Part;
 
 /// From this version on MySQL listens for its X protocol too, unless told otherwise.
 const MYSQLX: Version = Version::new(8, 0, 11);
@@ -55,6 +56,9 @@ pub(crate) fn options(plan: &ServerPlan, work: &WorkDir, task: Task) -> Result<O
         lines.push("log-error-verbosity=3".into());
     }
     lines.extend(layout_lines(&plan.layout, &plan.binary));
+    if task != Task::Initialize {
+        lines.extend(plan.part.into_iter().flat_map(Part::lines));
+    }
     let asked = setting_lines(plan, task)?;
     let settings = asked.len();
     lines.extend(asked);

@@ -7,6 +7,7 @@ use ebbtide_load::Cancel;
 
 use crate::binary::Binary;
 use crate::layout::Layout;
+use crate::replication::Part;
 use crate::settings::Settings;
 
 /// How long a server may take to become ready, unless the plan says otherwise.
@@ -30,6 +31,8 @@ pub struct ServerPlan {
     pub work_dir: PathBuf,
     /// Whether it also listens on a free TCP port of 127.0.0.1.
     pub tcp: bool,
+    /// Its part in replication; none: nobody follows it, and it follows nobody.
+    pub part: Option<Part>,
     /// How long it may take to become ready. Recovery on a slow volume takes long.
     pub start_timeout: Duration,
     /// Ends whatever is waited for, and the server with it.
@@ -48,6 +51,7 @@ impl ServerPlan {
             require_memory: true,
             work_dir: work_dir.into(),
             tcp: false,
+            part: None,
             start_timeout: START_TIMEOUT,
             cancel: Cancel::default(),
         }

@@ -15,6 +15,9 @@ use super::transfer::{Fate, Statement, Transfer, abort_comes_first};
 /// over or is ended, and done again under the same number.
 const RETRIED: [u16; 3] = [1213, 1205, 1020];
 
+/// How often a client that is held back looks whether it may go on.
+const HELD: Duration = Duration::from_millis(2);
+
 /// A client at work.
 #[derive(Debug)]
 pub(super) struct Client {
@@ -70,6 +73,9 @@ impl Client {
 
     /// When the next transaction is due; none at the end. Waits for it.
     fn next_turn(&self, pace: Option<(Duration, Duration)>, turn: u32) -> Option<Instant> {
+        while self.shared.is_held() && !self.shared.is_stopping() {
+            std::thread::park_timeout(HELD);
+        }
         let Some((first, interval)) = pace else {
             return (!self.shared.is_stopping()).then(Instant::now);
         };

@@ -44,6 +44,7 @@ pub use findings::{Evidence, Finding, Findings, Lost, Mark, Rule};
 pub use journal::{Expected, Journal, JournalError};
 pub use options::Options;
 pub use prepare::prepare;
-pub use running::{Running, start};
+pub use read::marks;
+pub use running::{Brake, Running, start};
 pub use schema::Schema;
 pub use tally::{ClientEnd, InvariantReport, Second};

@@ -75,8 +75,11 @@ impl Seen {
     }
 }
 
-/// The clients' marks.
-pub(super) fn marks(session: &mut Session) -> Result<BTreeMap<u32, u64>, LoadError> {
+/// The number of each client's last commit that the server has.
+///
+/// # Errors
+/// The server's, and [`LoadError::Tables`] where a value stands there that no load wrote.
+pub fn marks(session: &mut Session) -> Result<BTreeMap<u32, u64>, LoadError> {
     let rows = numbers(session, &format!("SELECT client, seq FROM {LEDGER_TABLE}"))?;
     (0..rows.len()).map(|row| Ok((narrow(cell(&rows, row, 0)?)?, narrow(cell(&rows, row, 1)?)?))).collect()
 }

@@ -28,6 +28,7 @@ pub(super) struct Shared {
     pub(super) commits: AtomicU64,
     pub(super) tally: Mutex<Tally>,
     stopping: AtomicBool,
+    held: AtomicBool,
 }
 
 impl Shared {
@@ -45,7 +46,13 @@ impl Shared {
             commits: AtomicU64::new(0),
             tally: Mutex::new(Tally::new()),
             stopping: AtomicBool::new(false),
+            held: AtomicBool::new(false),
         }
+    }
+
+    /// Whether no further transaction is to begin for now.
+    pub(super) fn is_held(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_stopping(&self) -> bool {
@@ -63,6 +70,23 @@ impl Shared {
 struct Worker {
     thread: JoinHandle<()>,
     closer: Closer,
+}
+
+/// Holds the clients of a load back, from any thread.
+#[derive(Clone)]
+pub struct Brake(Arc<Shared>);
+
+impl fmt::Debug for Brake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Brake").field(&self.0.is_held()).finish()
+    }
+}
+
+impl Brake {
+    /// Has the clients begin no further transaction, or go on. Those that are under way come to their end.
+    pub fn hold(&self, held: bool) {
+        self.0.held.store(held, Ordering::Relaxed);
+    }
 }
 
 /// A load at work. Dropping it ends it, as [`Running::stop`] does.
@@ -150,6 +174,12 @@ impl Running {
             .map_err(|source| LoadError::System { what: "a thread", source })?;
         self.workers.push(Worker { thread, closer });
         Ok(())
+    }
+
+    /// What holds its clients back.
+    #[must_use]
+    pub fn brake(&self) -> Brake {
+        Brake(Arc::clone(&self.shared))
     }
 
     /// When each COMMIT was sent and acknowledged.

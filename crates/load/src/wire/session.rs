@@ -1,5 +1,6 @@
 //! One connection, spoken to blocking: for setting up, loading rows, and asking small questions.
 
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
@@ -218,6 +219,39 @@ impl Session {
         for _ in 0..columns + u64::from(!self.dialect.deprecate_eof) {
             self.packets.read("reading columns")?;
         }
+        self.text_rows(sql)
+    }
+
+    /// The first row of a query's answer by the names of its columns, NULLs left out; none without a row. For
+    /// statements whose columns are others from version to version, such as SHOW SLAVE STATUS.
+    ///
+    /// # Errors
+    /// The server's, or a broken connection.
+    pub fn named_row(&mut self, sql: &str) -> Result<Option<BTreeMap<String, String>>, LoadError> {
+        self.send_query(sql.as_bytes())?;
+        let first = self.packets.read("waiting for an answer")?;
+        let columns = match first.first() {
+            Some(0x00) => return Ok(None),
+            Some(0xFF) => return Err(self.refused(&first).for_statement(sql)),
+            _ => length_encoded(&first).ok_or_else(|| LoadError::Protocol("a short column count".into()))?.0,
+        };
+        let mut names = Vec::new();
+        for _ in 0..columns {
+            let packet = self.packets.read("reading columns")?;
+            // Catalogue, database, table and its real name come before it.
+            let name = column_texts(&packet).nth(4);
+            names.push(name.ok_or_else(|| LoadError::Protocol("a short column".into()))?);
+        }
+        if !self.dialect.deprecate_eof {
+            self.packets.read("reading columns")?;
+        }
+        let row = self.text_rows(sql)?.into_iter().next();
+        Ok(row.map(|row| {
+            names.into_iter().zip(row).filter_map(|(name, value)| Some((name, value?))).collect()
+        }))
+    }
+
+    fn text_rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, LoadError> {
         let mut rows = Vec::new();
         loop {
             let packet = self.packets.read("reading rows")?;
@@ -311,6 +345,18 @@ pub(crate) fn server_error(refusal: Refusal, statement: Option<String>) -> LoadE
 /// An identifier in backticks.
 pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
+}
+
+/// The texts that a column's description begins with.
+fn column_texts(packet: &[u8]) -> impl Iterator<Item = String> + '_ {
+    let mut rest = packet;
+    std::iter::from_fn(move || {
+        let (length, used) = length_encoded(rest)?;
+        let end = used.checked_add(usize::try_from(length).ok()?)?;
+        let text = String::from_utf8_lossy(rest.get(used..end)?).into_owned();
+        rest = &rest[end..];
+        Some(text)
+    })
 }
 
 fn text_row(packet: &[u8]) -> Result<Vec<Option<String>>, LoadError> {
