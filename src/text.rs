@@ -20,9 +20,10 @@ impl Table {
     }
 
     /// Adds a row, as wide as the heads.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        debug_assert_eq!(N, self.rows[0].len(), "a row has a cell for each head");
-        self.rows.push(cells.into());
+    pub(crate) fn row(&mut self, cells: impl Into<Vec<String>>) {
+        let cells = cells.into();
+        debug_assert_eq!(cells.len(), self.rows[0].len(), "a row has a cell for each head");
+        self.rows.push(cells);
     }
 
     /// Prints the table, or `empty` where it has no rows.

@@ -6,7 +6,8 @@ use std::path::Path;
 use ebbtide_lab::crash::Kept;
 use ebbtide_lab::crash::page::replay;
 use ebbtide_lab::crash::record::{CrashRun, Cut, Gained, Verdict, VerdictKind};
-use ebbtide_lab::crash::summary::{self, ArmSummary, Summary, bound, kind_name};
+use ebbtide_lab::crash::summary::{self, ArmSummary, Summary, bound, is_asked, kind_name};
+use ebbtide_lab::experiment::ServerRole;
 
 use crate::text::{Table, seconds, size, timestamp};
 
@@ -55,6 +56,9 @@ fn evidence(verdict: &Verdict) -> Vec<String> {
         Verdict::LostCommits => Vec::new(),
         Verdict::Partial { findings } => findings.clone(),
         Verdict::BinlogDisagrees { said, .. } => said.clone(),
+        Verdict::ReplicationBroken { said, place } => {
+            std::iter::once(place.clone()).chain(said.iter().cloned()).collect()
+        }
         Verdict::Unverified { why, log } => std::iter::once(why.clone()).chain(log.iter().cloned()).collect(),
     }
 }
@@ -112,7 +116,8 @@ fn trust(summary: &Summary) -> String {
 }
 
 fn arms(summary: &Summary) -> String {
-    let mut table = Table::new(&[
+    let replicas = summary.arms.iter().any(|arm| arm.role == ServerRole::Replica);
+    let mut columns = vec![
         "ARM",
         "CUTS",
         "CLEAN",
@@ -125,24 +130,40 @@ fn arms(summary: &Summary) -> String {
         "LOST AT MOST",
         "TPS",
         "GAIN, 95%",
-    ]);
+    ];
+    if replicas {
+        columns.insert(REPLICATION, "REPLICATION");
+    }
+    let mut table = Table::new(&columns);
     for arm in &summary.arms {
-        table.row(row(arm));
+        let mut row = row(arm);
+        if replicas {
+            row.insert(REPLICATION, asked(arm, VerdictKind::ReplicationBroken));
+        }
+        table.row(row);
     }
     table.text()
 }
 
-fn row(arm: &ArmSummary) -> [String; 12] {
+/// Where the column about replicas comes in, where there are any.
+const REPLICATION: usize = 7;
+
+/// Cuts with a kind of verdict; a dash where it is not looked for in a server of this role.
+fn asked(arm: &ArmSummary, kind: VerdictKind) -> String {
+    if is_asked(kind, arm.role) { arm.count(kind).to_string() } else { "-".to_owned() }
+}
+
+fn row(arm: &ArmSummary) -> Vec<String> {
     let none = || "-".to_owned();
     let count = |kind| arm.count(kind).to_string();
     let bound = bound(&arm.bad);
-    [
+    vec![
         arm.name.clone(),
         arm.cuts.to_string(),
         arm.clean.to_string(),
         count(VerdictKind::Corrupt),
         count(VerdictKind::Partial),
-        count(VerdictKind::LostCommits),
+        asked(arm, VerdictKind::LostCommits),
         count(VerdictKind::BinlogDisagrees),
         arm.unverified.to_string(),
         if bound.is_empty() { none() } else { bound },
@@ -192,6 +213,7 @@ mod tests {
             verdicts: verdict.into_iter().collect(),
             loss: None,
             recovery: Some(recovery),
+            resumed: None,
             took: Default::default(),
             kept: number == 99,
         }

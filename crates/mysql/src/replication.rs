@@ -164,8 +164,13 @@ impl Status {
     #[must_use]
     pub fn place(&self) -> String {
         let Self { applied, fetched, relay, gtid, .. } = self;
-        let by = gtid.as_ref().map_or(String::new(), |gtid| format!(", GTID {gtid}"));
-        format!("applied up to {applied} of the source's log ({relay} of the relay log{by}), fetched up to {fetched}")
+        match gtid {
+            // One that was just started has thrown its relay logs away and knows this alone.
+            Some(gtid) => format!("applied up to the transaction {gtid}"),
+            None => format!(
+                "applied up to {applied} of the source's log ({relay} of the relay log), fetched up to {fetched}"
+            ),
+        }
     }
 
     fn read(row: &BTreeMap<String, String>, gtid: Option<String>) -> Self {

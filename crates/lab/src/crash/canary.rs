@@ -3,7 +3,10 @@
 
 use ebbtide_mysql::{SettingError, Settings};
 
-use crate::experiment::{Arm, Canary, CrashPlan, End, Experiment, Fault, Moment, Role};
+use super::replica;
+use crate::experiment::{
+    Arm, Canary, CrashPlan, End, Experiment, Fault, Moment, Replication, Role, ServerRole,
+};
 
 /// How often a canary's power is cut at most; the first cut that shows the damage ends it.
 pub(super) const CUTS: u32 = 40;
@@ -21,15 +24,28 @@ const DURABLE: [(&str, &str); 3] =
 /// a server is there to be asked for its commits.
 const ROOMY: [(&str, &str); 2] = [("buffer_pool_size", "128MiB"), ("redo_capacity", "64MiB")];
 
+/// A replica that never has its position written: after a cut it is where the operating system last wrote it,
+/// up to half a minute ago, and the tables are not.
+const UNSYNCED: [(&str, &str); 4] = [
+    ("sync_relay_log", "0"),
+    ("sync_relay_log_info", "0"),
+    ("sync_master_info", "0"),
+    ("relay_log_recovery", "off"),
+];
+
 /// Adds the canaries to an experiment, before its own arms: each with the settings of its first arm, made
 /// durable.
 pub(super) fn add(experiment: &mut Experiment) -> Result<(), SettingError> {
     let Some(first) = experiment.arms.first().cloned() else { return Ok(()) };
-    let canaries = [
+    let of_replica = experiment.arms.iter().find(|arm| replica::is_replica(arm.crash.as_ref())).cloned();
+    let mut canaries = vec![
         arm(&first, Canary::AnswersEarly, TEARING, Some(Fault::AnswerEarly), &ROOMY)?,
         arm(&first, Canary::IgnoresFlushes, VOLATILE, Some(Fault::IgnoreFlush), &[])?,
         arm(&first, Canary::TornPages, TEARING, None, &[("doublewrite", "off")])?,
     ];
+    if let Some(replica) = of_replica {
+        canaries.push(arm(&replica, Canary::StalePosition, TEARING, None, &UNSYNCED)?);
+    }
     for comparison in &mut experiment.comparisons {
         comparison.arm += canaries.len();
         comparison.baseline += canaries.len();
@@ -55,7 +71,13 @@ fn arm(
         all.set(name, value)?;
     }
     arm.settings.merge(&all);
+    let role = match canary {
+        Canary::StalePosition => ServerRole::Replica,
+        Canary::AnswersEarly | Canary::IgnoresFlushes | Canary::TornPages => ServerRole::Primary,
+    };
     arm.crash = Some(CrashPlan {
+        role,
+        replication: Replication::Position,
         cuts: CUTS,
         end: End::PowerCut,
         fault,

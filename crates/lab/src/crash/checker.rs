@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use ebbtide_device::host::{HostError, ToolError};
 use ebbtide_device::store::StoreError;
-use ebbtide_load::invariant::{self, Evidence, Expected, Findings, Journal, Rule, Schema};
+use ebbtide_load::invariant::{self, Evidence, Findings, Rule, Schema};
 use ebbtide_load::{LoadError, Session};
 use ebbtide_mysql::recovery::{self, LogEvidence, PageCheck};
 use ebbtide_mysql::{Server, ServerError, ServerPlan};
 
-use super::cutter::{Images, Job};
+use super::cutter::{Images, Job, Known};
 use super::kept::Keeper;
-use super::record::{Corruption, Cut, Loss, PageFound, Recovery, Verdict};
+use super::record::{Corruption, Cut, Loss, PageFound, Recovery, Verdict, VerdictKind};
+use super::replica;
 use super::stage::{Props, Stage};
 use crate::run::error::StageError;
 use crate::run::home::TRIAL_PREFIX;
@@ -48,9 +49,9 @@ impl Checker<'_> {
     /// Judges a cut from its images, which are gone afterwards, or kept where it is bad; none where the user has
     /// ended the run, which takes the volumes away from under the server.
     pub(super) fn judge(&self, job: Job) -> Option<Cut> {
-        let Job { mut cut, images, expected, journal, at } = job;
+        let Job { mut cut, images, known } = job;
         let began = Instant::now();
-        if let Err(error) = self.recover(&images, &mut cut, &expected, journal.as_ref(), at) {
+        if let Err(error) = self.recover(&images, &mut cut, &known) {
             cut.verdicts.push(unverified(&error));
         }
         if self.props.cancel.is_cancelled() {
@@ -58,7 +59,7 @@ impl Checker<'_> {
             return None;
         }
         let clearing = Instant::now();
-        cut.kept = self.keeper.keep_or_delete(&images, &cut, &expected);
+        cut.kept = self.keeper.keep_or_delete(&images, &cut, &known.expected);
         cut.took.clear += clearing.elapsed().as_secs_f64();
         cut.took.total = cut.took.image + began.elapsed().as_secs_f64();
         Some(cut)
@@ -70,14 +71,7 @@ impl Checker<'_> {
     }
 
     /// Everything happens on copies of the images: what recovery changes must not spoil the evidence.
-    fn recover(
-        &self,
-        images: &Images,
-        cut: &mut Cut,
-        expected: &[Expected],
-        journal: Option<&Journal>,
-        at: Instant,
-    ) -> Result<(), StageError> {
+    fn recover(&self, images: &Images, cut: &mut Cut, known: &Known) -> Result<(), StageError> {
         let attaching = Instant::now();
         let name = |role| format!("{TRIAL_PREFIX}check-{}-{}", self.number, role_name(role));
         let store = self.props.lab.host.store();
@@ -101,7 +95,7 @@ impl Checker<'_> {
                 return refused(error).map(|verdict| cut.verdicts.push(verdict));
             }
         };
-        self.examine(&stage, &format!("check-{}", self.number), cut, expected, journal, at)?;
+        self.examine(&stage, &format!("check-{}", self.number), cut, known)?;
         let checking = Instant::now();
         self.check_file_systems(&stage, cut)?;
         cut.took.file_system = checking.elapsed().as_secs_f64();
@@ -117,9 +111,7 @@ impl Checker<'_> {
         stage: &Stage<'_>,
         work: &str,
         cut: &mut Cut,
-        expected: &[Expected],
-        journal: Option<&Journal>,
-        at: Instant,
+        known: &Known,
     ) -> Result<(), StageError> {
         let looking = Instant::now();
         match recovery::scan_pages(&stage.layout()) {
@@ -152,17 +144,8 @@ impl Checker<'_> {
             rolled_back: log.unfinished,
         });
         let asking = Instant::now();
-        let asked = self.ask(stage, &server, cut, expected, journal, at);
-        if let Err(error) = asked {
-            cut.verdicts.push(match died(&server, &error) {
-                // What lives after it has recovered, and dies of a question, has found damage.
-                Some(died) => no_start(&died),
-                None if is_damage(&error) => {
-                    Verdict::Corrupt { how: Corruption::Rows, said: vec![error.chain()], pages: Vec::new() }
-                }
-                None => Verdict::Unverified { why: error.chain(), log: server.log_tail(LOG_LINES) },
-            });
-        }
+        let asked = self.ask(stage, &server, cut, known);
+        cut.verdicts.extend(asked.err().map(|error| no_answer(&server, &error)));
         cut.took.ask = asking.elapsed().as_secs_f64();
         // Much damage shows only where somebody asks for it.
         let mut said = LogEvidence::read(&server.log_tail(ALL_LINES)).corruption;
@@ -170,6 +153,10 @@ impl Checker<'_> {
         if !said.is_empty() {
             cut.verdicts.push(Verdict::Corrupt { how: Corruption::Log, said, pages: Vec::new() });
         }
+        let resuming = Instant::now();
+        let resumed = self.resume(&server, cut, known);
+        cut.verdicts.extend(resumed.err().map(|error| no_answer(&server, &error)));
+        cut.took.resume = resuming.elapsed().as_secs_f64();
         let ending = Instant::now();
         end(server, !cut.torn_before.is_empty())?;
         cut.took.clear += ending.elapsed().as_secs_f64();
@@ -180,7 +167,20 @@ impl Checker<'_> {
     fn plan(&self, stage: &Stage<'_>, work: &str) -> ServerPlan {
         let plan = stage.plan(self.props, work);
         let (layout, work_dir) = (plan.layout.clone(), plan.work_dir.clone());
-        plan.for_recovery(layout, work_dir)
+        let part = replica::part_of_checker(self.props.arm.crash.as_ref(), self.number);
+        ServerPlan { part, ..plan.for_recovery(layout, work_dir) }
+    }
+
+    /// Has a replica go on, where it has a source still. Where tables are damaged, it has other worries.
+    fn resume(&self, server: &Server, cut: &mut Cut, known: &Known) -> Result<(), StageError> {
+        let damaged = [VerdictKind::Corrupt, VerdictKind::Unverified];
+        if cut.kinds().iter().any(|kind| damaged.contains(kind)) {
+            return Ok(());
+        }
+        match (&known.applied, &known.journal) {
+            (Some(applied), Some(journal)) => replica::resume(server, self.schema, applied, journal, cut),
+            _ => Ok(()),
+        }
     }
 
     fn ask(
@@ -188,15 +188,13 @@ impl Checker<'_> {
         stage: &Stage<'_>,
         server: &Server,
         cut: &mut Cut,
-        expected: &[Expected],
-        journal: Option<&Journal>,
-        at: Instant,
+        known: &Known,
     ) -> Result<(), StageError> {
         let target = server.target();
         let mut session = Session::open(&target, &target.endpoints[0])?;
-        let mut findings = invariant::check(&mut session, self.schema, expected)?;
-        if let Some(journal) = journal {
-            findings.date(journal, at);
+        let mut findings = invariant::check(&mut session, self.schema, &known.expected)?;
+        if let Some(journal) = &known.journal {
+            findings.date(journal, known.at);
         }
         cut.loss = loss(&findings);
         cut.verdicts.extend(verdicts(&findings));
@@ -317,6 +315,18 @@ fn end(server: Server, written: bool) -> Result<(), StageError> {
         server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 1")?;
     }
     Ok(server.stop(STOP)?)
+}
+
+/// What it means that a server does not answer.
+fn no_answer(server: &Server, error: &StageError) -> Verdict {
+    match died(server, error) {
+        // What lives after it has recovered, and dies of a question, has found damage.
+        Some(died) => no_start(&died),
+        None if is_damage(error) => {
+            Verdict::Corrupt { how: Corruption::Rows, said: vec![error.chain()], pages: Vec::new() }
+        }
+        None => Verdict::Unverified { why: error.chain(), log: server.log_tail(LOG_LINES) },
+    }
 }
 
 /// How a server died that was asked; one that has broken a connection is given the time to be gone.

@@ -12,6 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
 
 use super::file_map::{FileMap, PAGE};
+use super::load::Marks;
 use super::record::{Cut, FileKind, InFlight, PageState, TornWrite};
 use super::stage::Stage;
 use crate::experiment::Role;
@@ -33,8 +34,16 @@ pub(super) struct Job {
     /// What is known of it so far.
     pub(super) cut: Cut,
     pub(super) images: Images,
+    pub(super) known: Known,
+}
+
+/// What is known of the moment of a cut.
+#[derive(Debug)]
+pub(super) struct Known {
     /// What each client had sent and been told.
     pub(super) expected: Vec<Expected>,
+    /// What a replica had applied, at least; none of a primary, and where its source is gone.
+    pub(super) applied: Option<Marks>,
     /// When each commit was acknowledged; none for a cut that is judged again.
     pub(super) journal: Option<Journal>,
     /// When it was.

@@ -6,10 +6,12 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::record::{
-    Corruption, CrashRun, Cut, FileKind, InFlight, Loss, PageFound, PageState, Recovery, Stint, Throughput,
-    Took, TornWrite, Verdict,
+    Corruption, CrashRun, Cut, FileKind, InFlight, Loss, PageFound, PageState, Recovery, Resumed, Stint,
+    Throughput, Took, TornWrite, Verdict,
 };
-use crate::experiment::{Arm, Canary, Comparison, CrashPlan, End, Experiment, Fault, Moment, Role};
+use crate::experiment::{
+    Arm, Canary, Comparison, CrashPlan, End, Experiment, Fault, Moment, Role, ServerRole,
+};
 use crate::record::{HostFacts, ServerFacts};
 use crate::summary::fixture;
 
@@ -23,12 +25,14 @@ pub(crate) struct Shape {
     pub(crate) end: End,
     pub(crate) fault: Option<Fault>,
     pub(crate) canary: Option<Canary>,
+    pub(crate) role: ServerRole,
     pub(crate) tps: f64,
     pub(crate) corrupt: u32,
     pub(crate) lost: u32,
     pub(crate) binlog: u32,
     pub(crate) partial: u32,
     pub(crate) unverified: u32,
+    pub(crate) broken: u32,
     /// Within which time commits are lost, s.
     pub(crate) window_s: f64,
 }
@@ -41,12 +45,14 @@ const SAFE: Shape = Shape {
     end: End::PowerCut,
     fault: None,
     canary: None,
+    role: ServerRole::Primary,
     tps: 1140.0,
     corrupt: 0,
     lost: 0,
     binlog: 0,
     partial: 0,
     unverified: 0,
+    broken: 0,
     window_s: 0.0,
 };
 
@@ -117,6 +123,23 @@ pub(crate) const PLAUSIBLE: [Shape; 9] = [
     },
 ];
 
+/// Replicas beside a primary, and their canary after the others.
+pub(crate) const REPLICAS: [Shape; 7] = [
+    PLAUSIBLE[0],
+    Shape { name: "replica by position", role: ServerRole::Replica, tps: 355.0, broken: 97, ..SAFE },
+    Shape { name: "replica by GTID", role: ServerRole::Replica, tps: 371.0, ..SAFE },
+    PLAUSIBLE[6],
+    PLAUSIBLE[7],
+    PLAUSIBLE[8],
+    Shape {
+        name: "canary: stale position",
+        canary: Some(Canary::StalePosition),
+        role: ServerRole::Replica,
+        broken: 100,
+        ..SAFE
+    },
+];
+
 /// A run of these arms with so many cuts of each, canaries with a tenth of them.
 pub(crate) fn plausible(shapes: &[Shape], cuts: u32, seed: u64) -> CrashRun {
     let mut draw = Draw::new(seed);
@@ -180,14 +203,17 @@ fn experiment(shapes: &[Shape], cuts: u32) -> Experiment {
         arm.volumes.insert(Role::Data, shape.volume.to_owned());
         arm.instance.fs = shape.fs.to_owned();
         arm.options = vec![("arm".to_owned(), shape.name.to_owned())];
-        let Shape { end, fault, canary, .. } = *shape;
+        let Shape { role, end, fault, canary, .. } = *shape;
         arm.crash =
-            Some(CrashPlan { cuts: planned(shape, cuts), end, fault, canary, ..CrashPlan::default() });
+            Some(CrashPlan { role, cuts: planned(shape, cuts), end, fault, canary, ..CrashPlan::default() });
     }
     let asked = |arm: &Arm| arm.crash.as_ref().is_some_and(|crash| crash.canary.is_none());
-    let others = experiment.arms.iter().enumerate().skip(1).filter(|(_, arm)| asked(arm));
-    experiment.comparisons =
-        others.map(|(arm, _)| Comparison { axis: "arm".to_owned(), arm, baseline: 0 }).collect();
+    let others = experiment.arms.iter().enumerate().filter(|(_, arm)| asked(arm));
+    let first = |arm: usize| shapes.iter().position(|shape| shape.role == shapes[arm].role).unwrap();
+    experiment.comparisons = others
+        .map(|(arm, _)| Comparison { axis: "arm".to_owned(), arm, baseline: first(arm) })
+        .filter(|one| one.arm != one.baseline)
+        .collect();
     experiment
 }
 
@@ -226,9 +252,9 @@ fn stint(shape: &Shape, repeat: u32, cuts: u32, draw: &mut Draw) -> Stint {
         throughput: Some(Throughput {
             seconds: 15.0,
             tps,
-            p50_us: 11_000.0,
-            p95_us: 19_500.0,
-            p99_us: 31_000.0,
+            p50_us: Some(11_000.0),
+            p95_us: Some(19_500.0),
+            p99_us: Some(31_000.0),
             write_iops: 2.4 * tps,
             write_bytes_s: 30_000.0 * tps,
         }),
@@ -264,6 +290,7 @@ pub(crate) fn clean(arm: &str, number: u32) -> Cut {
             doublewrite_pages: 0,
             rolled_back: 9,
         }),
+        resumed: None,
         took: Took {
             image: 0.004,
             attach: 0.041,
@@ -271,6 +298,7 @@ pub(crate) fn clean(arm: &str, number: u32) -> Cut {
             pages: 0.162,
             start: 0.43,
             ask: 0.139,
+            resume: 0.0,
             clear: 0.087,
             total: 0.981,
         },
@@ -358,6 +386,14 @@ pub(crate) fn torn_write() -> TornWrite {
     }
 }
 
+/// A replica that applies transactions a second time.
+pub(crate) fn replication_broken() -> Verdict {
+    Verdict::ReplicationBroken {
+        said: vec!["error 1062: Duplicate entry '3-881' for key 'PRIMARY'".to_owned()],
+        place: "applied up to binlog.000001:4711 of the source's log".to_owned(),
+    }
+}
+
 /// A server that does not start.
 pub(crate) fn corrupt() -> Verdict {
     Verdict::Corrupt {
@@ -402,6 +438,15 @@ fn harm(cut: &mut Cut, shape: &Shape, draw: &mut Draw) {
             missing_in_tables: 1 + u64::from(draw.below(5)),
             said: vec!["client 3: tables up to 903, binary log up to 905".to_owned()],
         });
+    }
+    if shape.role == ServerRole::Replica {
+        let broken = draw.of_hundred(shape.broken);
+        cut.resumed = Some(Resumed {
+            place: "applied up to binlog.000001:4711 of the source's log".to_owned(),
+            to_fetch_again: u64::from(draw.below(3)),
+            caught_up_s: (!broken).then_some(0.4),
+        });
+        cut.verdicts.extend(broken.then(replication_broken));
     }
     if draw.of_hundred(shape.partial) {
         cut.verdicts.push(Verdict::Partial {

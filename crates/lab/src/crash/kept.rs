@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::checker::Checker;
-use super::cutter::{self, Images, Job};
+use super::cutter::{self, Images, Job, Known};
 use super::record::{Cut, Took, VerdictKind};
 use super::stage::Props;
 use super::stint::has_binlog;
@@ -99,7 +99,7 @@ impl<'a> Keeper<'a> {
         let arm = experiment.arms.iter().find(|arm| arm.name == cut.arm);
         let most = arm.and_then(|arm| arm.crash.as_ref()).map_or(0, |plan| plan.keep);
         let mut kept = self.kept.lock();
-        let kinds = cut.kinds();
+        let kinds: Vec<VerdictKind> = cut.kinds().into_iter().filter(can_be_asked_again).collect();
         let counts = |kept: &BTreeMap<_, u32>, kind| kept.get(&(cut.arm.clone(), kind)).copied().unwrap_or(0);
         let wanted = kinds.iter().any(|kind| counts(&kept, *kind) < most);
         if wanted {
@@ -139,6 +139,11 @@ impl<'a> Keeper<'a> {
         }
         true
     }
+}
+
+/// Whether a verdict can be judged again from the image alone: the source of a replica is gone with the run.
+fn can_be_asked_again(kind: &VerdictKind) -> bool {
+    *kind != VerdictKind::ReplicationBroken
 }
 
 fn snapshot_name(seed: u64, role: Role) -> String {
@@ -190,7 +195,7 @@ pub fn delete(home: &Path, seed: u64) -> Result<(), RunError> {
 }
 
 /// Judges a kept cut again, from the same bytes, by the same rules. Answers with what was found then and
-/// what is found now.
+/// what is found now. Whether a replica goes on where it was is left out of both.
 ///
 /// # Errors
 /// [`RunError::NotKept`], a server of another kind, and whatever forbids a run.
@@ -236,7 +241,7 @@ pub fn replay(
     let checker = Checker {
         props,
         schema: &schema,
-        has_binlog: has_binlog(&checked.arms[0]),
+        has_binlog: has_binlog(props.arm, props.checked),
         keeper: &keeper,
         number: 0,
     };
@@ -250,12 +255,15 @@ pub fn replay(
         ..meta.cut.clone()
     };
     let expected = meta.expected.iter().map(expected).collect();
-    let job = Job { cut, images, expected, journal: None, at: Instant::now() };
+    let known = Known { expected, applied: None, journal: None, at: Instant::now() };
+    let job = Job { cut, images, known };
     let mut again = checker.judge(job).ok_or(RunError::Cancelled { done: 0, of: 1 })?;
     again.kept = true;
     if let (Some(loss), Some(before)) = (&mut again.loss, &meta.cut.loss) {
         // Only the run knew when each commit was acknowledged.
         loss.seconds = if loss.clients == before.clients { before.seconds } else { f64::NAN };
     }
-    Ok((meta.cut.clone(), again))
+    let mut then = meta.cut.clone();
+    then.verdicts.retain(|verdict| can_be_asked_again(&verdict.kind()));
+    Ok((then, again))
 }

@@ -4,7 +4,8 @@
 //! throughput, and then cuts its power again and again: `moments` waits for the instant, `cutter` takes crash
 //! images of all volumes, and `checker`s, side by side with the load, let the file system and the server recover
 //! on them and judge what is there. `canary` arms prove in every run that damage is seen. `kept` images can be
-//! judged again. [`results`] keeps it all, [`summary`] says what was found, [`page`] makes the report of it.
+//! judged again. A `replica`
+//! follows a source that lives on, and is judged by whether it still does. [`results`] keeps it all, [`summary`] says what was found, [`page`] makes the report of it.
 
 mod event;
 #[cfg(test)]
@@ -19,7 +20,9 @@ mod checker;
 mod cutter;
 mod file_map;
 mod kept;
+mod load;
 mod moments;
+mod replica;
 mod run;
 mod stage;
 mod stint;

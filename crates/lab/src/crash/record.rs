@@ -102,14 +102,14 @@ pub struct Stint {
 pub struct Throughput {
     /// Length of the measurement, s.
     pub seconds: f64,
-    /// Transactions a second.
+    /// Transactions a second: those that a primary has acknowledged, those that a replica has applied.
     pub tps: f64,
-    /// Median response time of a transaction, us.
-    pub p50_us: f64,
+    /// Median response time of a transaction, us; none for a replica, for which nobody waits.
+    pub p50_us: Option<f64>,
     /// 95th percentile of it, us.
-    pub p95_us: f64,
+    pub p95_us: Option<f64>,
     /// 99th percentile of it, us.
-    pub p99_us: f64,
+    pub p99_us: Option<f64>,
     /// Writes a second of all volumes, as the guest submitted them.
     pub write_iops: f64,
     /// What they wrote, bytes a second.
@@ -161,6 +161,9 @@ pub struct Cut {
     pub loss: Option<Loss>,
     /// How the server recovered; none where it did not.
     pub recovery: Option<Recovery>,
+    /// How a replica went on after its recovery; none for a primary, and where it did not come to that.
+    #[serde(default)]
+    pub resumed: Option<Resumed>,
     /// Where the tester's time went.
     pub took: Took,
     /// Whether the image is kept, so that `--replay` can judge it again.
@@ -289,6 +292,14 @@ pub enum Verdict {
         /// The clients, and what each side has of them.
         said: Vec<String>,
     },
+    /// A replica does not go on where it was: it stopped with an error, or went on and has other transactions
+    /// than its source.
+    ReplicationBroken {
+        /// The words of the replica, and what does not hold.
+        said: Vec<String>,
+        /// Where it was when it went on.
+        place: String,
+    },
     /// Something could not be looked at. It is not known to be clean.
     Unverified {
         /// What, and why not.
@@ -307,6 +318,7 @@ impl Verdict {
             Self::LostCommits => VerdictKind::LostCommits,
             Self::Partial { .. } => VerdictKind::Partial,
             Self::BinlogDisagrees { .. } => VerdictKind::BinlogDisagrees,
+            Self::ReplicationBroken { .. } => VerdictKind::ReplicationBroken,
             Self::Unverified { .. } => VerdictKind::Unverified,
         }
     }
@@ -324,14 +336,22 @@ pub enum VerdictKind {
     LostCommits,
     /// Binary log disagrees.
     BinlogDisagrees,
+    /// Replication broken.
+    ReplicationBroken,
     /// Unverified.
     Unverified,
 }
 
 impl VerdictKind {
     /// All kinds, the worst first.
-    pub const ALL: [Self; 5] =
-        [Self::Corrupt, Self::Partial, Self::LostCommits, Self::BinlogDisagrees, Self::Unverified];
+    pub const ALL: [Self; 6] = [
+        Self::Corrupt,
+        Self::Partial,
+        Self::LostCommits,
+        Self::BinlogDisagrees,
+        Self::ReplicationBroken,
+        Self::Unverified,
+    ];
 }
 
 /// How corruption showed.
@@ -382,6 +402,17 @@ pub struct Recovery {
     pub rolled_back: u64,
 }
 
+/// How a replica went on after its recovery.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resumed {
+    /// Where it was, in its own words, before it went on.
+    pub place: String,
+    /// Transactions that it had applied before the cut and lacked after it, at least: its source has them still.
+    pub to_fetch_again: u64,
+    /// From its start as a replica until it had them all and some of the next, s; none where it never had.
+    pub caught_up_s: Option<f64>,
+}
+
 /// Where the tester's time for a cut went, s.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Took {
@@ -397,6 +428,9 @@ pub struct Took {
     pub start: f64,
     /// Asking the server: invariants, CHECK TABLE, binary log.
     pub ask: f64,
+    /// Having a replica go on, and asking it again.
+    #[serde(default)]
+    pub resume: f64,
     /// Ending the server, detaching and deleting.
     pub clear: f64,
     /// All of it.

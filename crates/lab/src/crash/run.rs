@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ebbtide_catalog::Catalog;
 use ebbtide_load::Cancel;
-use ebbtide_mysql::Binary;
+use ebbtide_mysql::{Binary, replication};
 use parking_lot::Mutex;
 
 use super::event::{Event, Progress};
@@ -17,7 +17,7 @@ use super::results::Store;
 use super::stage::Props;
 use super::stint::Setting;
 use super::summary::{Standing, catches};
-use super::{MOST_CLIENTS, canary, tables};
+use super::{MOST_CLIENTS, canary, replica, tables};
 use crate::experiment::{Arm, Checked, Experiment, ExperimentError};
 use crate::run::error::{RunError, StageError};
 use crate::run::event::Teller;
@@ -254,20 +254,22 @@ fn room_for_images(checkers: usize) -> u64 {
 /// The experiment as it is run: its power can be cut, canaries come before its own arms, and its binary logs say
 /// whose transactions they hold.
 fn with_canaries(mut experiment: Experiment, binary: &Binary) -> Result<Experiment, ExperimentError> {
-    refuse_what_cannot_be_cut(&experiment)?;
+    refuse_what_cannot_be_cut(&experiment, binary)?;
     canary::add(&mut experiment).expect("the settings of canaries are known to every server");
     name_transactions(&mut experiment, binary);
     Ok(experiment)
 }
 
 /// Arms that say nothing about cuts, and loads that the tables are not made for.
-fn refuse_what_cannot_be_cut(experiment: &Experiment) -> Result<(), ExperimentError> {
+fn refuse_what_cannot_be_cut(experiment: &Experiment, binary: &Binary) -> Result<(), ExperimentError> {
     let refused = experiment.arms.iter().find_map(|arm| {
         let clients = arm.load.connections;
         let why = if arm.crash.is_none() {
             "it says nothing about cuts: give the file a section [crash]".to_owned()
         } else if clients > MOST_CLIENTS {
             format!("load.connections = {clients}: the load with invariants has 1 to {MOST_CLIENTS} clients")
+        } else if replica::is_replica(arm.crash.as_ref()) {
+            replication::check(binary).err()?
         } else {
             return None;
         };

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use ebbtide_catalog::Resolved;
 use ebbtide_device::faults::Faults;
 use ebbtide_device::host::HostError;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan};
 
 use super::file_map::FileMap;
+use super::replica;
 use crate::experiment::{Arm, CheckedArm, Fault, Role};
 use crate::run::error::StageError;
 use crate::run::footing::{self, Volumes};
@@ -58,6 +60,19 @@ impl<'a> Stage<'a> {
         Self::attach(props, |_| Begin::There, name, progress)
     }
 
+    /// A clone of the prepared data on one volume that stays without limits.
+    pub(super) fn unlimited(
+        props: Props<'a>,
+        snapshot: &str,
+        name: &str,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, StageError> {
+        let name = format!("{TRIAL_PREFIX}{name}-{}", role_name(Role::Data));
+        let real = &props.checked.volumes[&Role::Data];
+        let volume = Self::volume(props, real, name, Begin::Snapshot(snapshot), progress)?;
+        Ok(Self { volumes: [(Role::Data, volume)].into() })
+    }
+
     fn attach<'b>(
         props: Props<'a>,
         begin: impl Fn(Role) -> Begin<'b>,
@@ -66,18 +81,29 @@ impl<'a> Stage<'a> {
     ) -> Result<Self, StageError> {
         let mut stage = Self { volumes: BTreeMap::new() };
         for (role, real) in &props.checked.volumes {
-            let wanted = Wanted {
-                name: name(*role),
-                begin: begin(*role),
-                unlimited: without_limits(real, props.lab.host.now()),
-                fs: fs_type(&props.arm.instance.fs),
-                rotational: props.arm.instance.rotational,
-                seed: props.seed,
-                cancel: props.cancel,
-            };
-            stage.volumes.insert(*role, LabVolume::make(props.lab, wanted, progress)?);
+            let volume = Self::volume(props, real, name(*role), begin(*role), progress)?;
+            stage.volumes.insert(*role, volume);
         }
         Ok(stage)
+    }
+
+    fn volume(
+        props: Props<'a>,
+        real: &Resolved,
+        name: String,
+        begin: Begin<'_>,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<LabVolume<'a>, StageError> {
+        let wanted = Wanted {
+            name,
+            begin,
+            unlimited: without_limits(real, props.lab.host.now()),
+            fs: fs_type(&props.arm.instance.fs),
+            rotational: props.arm.instance.rotational,
+            seed: props.seed,
+            cancel: props.cancel,
+        };
+        LabVolume::make(props.lab, wanted, progress)
     }
 
     /// The directories of a server on these volumes.
@@ -87,7 +113,9 @@ impl<'a> Stage<'a> {
 
     /// The server of the arm, as it runs under the load.
     pub(super) fn plan(&self, props: Props<'_>, work: &str) -> ServerPlan {
-        footing::plan(&self.volumes, props.arm, props.binary, props.lab.work_dir(work), props.cancel)
+        let work_dir = props.lab.work_dir(work);
+        let plan = footing::plan(&self.volumes, props.arm, props.binary, work_dir, props.cancel);
+        ServerPlan { part: replica::part(props.arm.crash.as_ref()), ..plan }
     }
 
     /// Starts the arm's server.

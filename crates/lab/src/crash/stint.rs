@@ -5,20 +5,22 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ebbtide_device::engine::Keep;
-use ebbtide_load::invariant::{self, Options, Running, Schema};
+use ebbtide_load::invariant::{self, Expected, Options, Schema};
 use ebbtide_load::{Cancel, Session};
 use ebbtide_mysql::Server;
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::checker::Checker;
-use super::cutter::{self, Job};
+use super::cutter::{self, Job, Known};
 use super::kept::Keeper;
+use super::load::{Load, sum};
 use super::moments::Moments;
 use super::record::{Cut, Failure, Stint, Throughput, Took, VerdictKind};
+use super::replica::{self, Source};
 use super::stage::{Props, Stage};
 use super::summary;
-use crate::experiment::{CheckedArm, CrashPlan, End, Experiment, Moment};
+use crate::experiment::{Arm, CheckedArm, CrashPlan, End, Experiment, Moment};
 use crate::run::error::StageError;
 
 /// How long transactions in flight are waited for.
@@ -90,93 +92,109 @@ impl Setting<'_> {
         (self.doing)("starting the server");
         let server = stage.start(self.props, "trial", self.doing)?;
         stint.notes.extend(server.notes().iter().cloned());
+        let source = self.source(&stage, &server)?;
         stage.limit(self.props)?;
         (self.doing)("settling");
-        let settling = self.load(&server)?;
+        let settling = self.load(&server, source.as_ref())?;
         self.wait(&server, &settling, Duration::from_secs(self.experiment.warmup.settle_s.into()))?;
         drop(settling);
         (self.doing)("measuring its throughput");
-        let running = self.load(&server)?;
-        stint.throughput = Some(self.measure(&stage, &server, &running)?);
+        let load = self.load(&server, source.as_ref())?;
+        stint.throughput = Some(self.measure(&stage, &server, &load)?);
         stage.plant(self.plan().fault)?;
         (self.doing)("cutting");
         let cutting = Instant::now();
         let done = match self.plan().end {
             End::PowerCut => {
-                let cut = self.cut_power(&stage, &server, &running);
-                let left = running.report().ended;
+                let cut = self.cut_power(&stage, &server, &load);
+                let left = load.running.report().ended;
                 stint.notes.extend(
                     left.iter()
                         .map(|end| format!("client {} of the load ended early: {}", end.client, end.error)),
                 );
                 cut
             }
-            End::Kill => self.kill_servers(&stage, server, running),
+            End::Kill => self.kill_servers(&stage, server, load),
         };
         stint.cutting_s = cutting.elapsed().as_secs_f64();
         done
     }
 
-    /// Starts the load: each client goes on after its mark.
-    fn load(&self, server: &Server) -> Result<Running, StageError> {
+    /// The source of a replica; none for a primary.
+    fn source(&self, stage: &Stage<'_>, server: &Server) -> Result<Option<Source<'_>>, StageError> {
+        if !replica::is_replica(Some(self.plan())) {
+            return Ok(None);
+        }
+        (self.doing)("starting its source");
+        Source::start(self.props, self.snapshot, (stage, server), self.plan(), self.doing).map(Some)
+    }
+
+    /// Starts the load, on the source where there is one: each client goes on after its mark.
+    fn load(&self, server: &Server, source: Option<&Source<'_>>) -> Result<Load, StageError> {
         let clients = self.props.arm.load.connections;
+        let target = source.map_or(server, |source| &source.server).target();
         let options = Options {
             seed: self.props.seed,
             grace: GRACE,
-            ..Options::new(server.target(), self.schema.clone(), clients)
+            ..Options::new(target.clone(), self.schema.clone(), clients)
         };
-        Ok(invariant::start(&options)?)
+        let running = invariant::start(&options)?;
+        match source {
+            None => Ok(Load::alone(running)),
+            Some(_) => Load::followed(running, &target, &server.target()),
+        }
     }
 
     /// Lets the load go on for a while.
-    fn wait(&self, server: &Server, running: &Running, span: Duration) -> Result<(), StageError> {
+    fn wait(&self, server: &Server, load: &Load, span: Duration) -> Result<(), StageError> {
         let end = Instant::now() + span;
         while let Some(left) = end.checked_duration_since(Instant::now()) {
             std::thread::sleep(left.min(LOOK));
-            self.proceed(server, running)?;
+            self.proceed(server, load)?;
         }
         Ok(())
     }
 
     /// Whether there is still something to cut.
-    fn proceed(&self, server: &Server, running: &Running) -> Result<(), StageError> {
+    fn proceed(&self, server: &Server, load: &Load) -> Result<(), StageError> {
         if self.cancel.is_cancelled() {
             return Err(StageError::Cancelled);
         }
         if let Some(died) = server.died() {
             return Err(died.into());
         }
-        if running.alive() == 0 {
-            let report = running.report();
+        if let Some(why) = load.lost() {
+            return Err(StageError::LoadEnded(why));
+        }
+        if load.running.alive() == 0 {
+            let report = load.running.report();
             let why = report.ended.first().map_or("", |end| end.error.as_str());
             return Err(StageError::LoadEnded(format!("every client of the load has ended: {why}")));
         }
         Ok(())
     }
 
-    fn measure(
-        &self,
-        stage: &Stage<'_>,
-        server: &Server,
-        running: &Running,
-    ) -> Result<Throughput, StageError> {
+    fn measure(&self, stage: &Stage<'_>, server: &Server, load: &Load) -> Result<Throughput, StageError> {
         let before = stage.io();
-        self.wait(server, running, Duration::from_secs(self.experiment.trial.measure_s.into()))?;
-        let report = running.report();
+        let (began, applied) = (Instant::now(), load.applied());
+        self.wait(server, load, Duration::from_secs(self.experiment.trial.measure_s.into()))?;
+        let report = load.running.report();
         let io = stage.io().since(before);
-        let seconds = report.elapsed_s;
+        let by_replica = applied.zip(load.applied()).map(|(before, after)| sum(&after) - sum(&before));
+        let seconds = if by_replica.is_some() { began.elapsed().as_secs_f64() } else { report.elapsed_s };
+        let latency = |us: f64| by_replica.is_none().then_some(us);
         Ok(Throughput {
             seconds,
-            tps: report.tps(),
-            p50_us: report.latency.p50_us,
-            p95_us: report.latency.p95_us,
-            p99_us: report.latency.p99_us,
+            tps: by_replica.map_or_else(|| report.tps(), |applied| applied as f64 / seconds),
+            p50_us: latency(report.latency.p50_us),
+            p95_us: latency(report.latency.p95_us),
+            p99_us: latency(report.latency.p99_us),
             write_iops: io.writes as f64 / seconds,
             write_bytes_s: io.written_bytes as f64 / seconds,
         })
     }
 
-    fn new_cut(&self, number: u32, moment: Moment, running: &Running) -> Cut {
+    fn new_cut(&self, number: u32, moment: Moment, load: &Load) -> Cut {
         Cut {
             arm: self.props.arm.name.clone(),
             repeat: self.repeat,
@@ -184,7 +202,7 @@ impl Setting<'_> {
             seed: cutter::seed_of(self.experiment.seed, &self.props.arm.name, number),
             moment,
             met: false,
-            at_s: running.journal().start().elapsed().as_secs_f64(),
+            at_s: load.running.journal().start().elapsed().as_secs_f64(),
             paused_us: 0.0,
             in_flight: Vec::new(),
             writes_in_flight: 0,
@@ -194,6 +212,7 @@ impl Setting<'_> {
             verdicts: Vec::new(),
             loss: None,
             recovery: None,
+            resumed: None,
             took: Took::default(),
             kept: false,
         }
@@ -208,14 +227,14 @@ impl Setting<'_> {
         Checker {
             props: self.props,
             schema: &self.schema,
-            has_binlog: has_binlog(self.props.checked),
+            has_binlog: has_binlog(self.props.arm, self.props.checked),
             keeper: self.keeper,
             number,
         }
     }
 
     /// Cuts the power again and again. The load goes on, and checkers judge the images beside it.
-    fn cut_power(&self, stage: &Stage<'_>, server: &Server, running: &Running) -> Result<(), StageError> {
+    fn cut_power(&self, stage: &Stage<'_>, server: &Server, load: &Load) -> Result<(), StageError> {
         let (give, take) = mpsc::sync_channel::<Job>(WAITING);
         let take = Mutex::new(take);
         let enough = AtomicBool::new(false);
@@ -226,7 +245,7 @@ impl Setting<'_> {
                     scope.spawn(move || self.check(number, take, enough))
                 })
                 .collect();
-            let mut cut = self.take_cuts(stage, server, running, &give, &enough);
+            let mut cut = self.take_cuts(stage, server, load, &give, &enough);
             drop(give);
             for checker in checkers {
                 let checked = checker.join().expect("a checker does not panic");
@@ -269,32 +288,33 @@ impl Setting<'_> {
         &self,
         stage: &Stage<'_>,
         server: &Server,
-        running: &Running,
+        load: &Load,
         give: &mpsc::SyncSender<Job>,
         enough: &AtomicBool,
     ) -> Result<(), StageError> {
         let target = server.target();
         let session = Session::open(&target, &target.endpoints[0])?;
-        let mut moments = Moments::new(stage, session, &self.plan().moments, has_binlog(self.props.checked))?;
+        let has_binlog = has_binlog(self.props.arm, self.props.checked);
+        let mut moments = Moments::new(stage, session, &self.plan().moments, has_binlog)?;
         for &number in self.numbers {
-            self.proceed(server, running)?;
+            self.proceed(server, load)?;
             if enough.load(Ordering::Relaxed) {
                 break;
             }
-            let mut cut = self.new_cut(number, self.moment(number), running);
+            let mut cut = self.new_cut(number, self.moment(number), load);
             let maps = stage.map(self.props.binary)?;
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(cut.seed);
             let imaging = || {
-                let began = Instant::now();
+                let (began, applied) = (Instant::now(), load.applied());
                 let taken = cutter::take(self.props.lab, stage, cut.seed, Keep::Torn);
-                (taken, began.elapsed())
+                (taken, applied, began.elapsed())
             };
-            let ((taken, took), met) = moments.at(cut.moment, &maps, &mut rng, imaging)?;
+            let ((taken, applied, took), met) = moments.at(cut.moment, &maps, &mut rng, imaging)?;
             let (images, group) = taken?;
             cut.met = met;
             cut.took.image = took.as_secs_f64();
             cutter::describe(&mut cut, &maps, &group);
-            let journal = running.journal().clone();
+            let journal = load.running.journal().clone();
             let expected = journal.at(group.at).map_err(|error| StageError::LoadEnded(error.to_string()));
             let expected = match expected {
                 Ok(expected) => expected,
@@ -303,7 +323,9 @@ impl Setting<'_> {
                     return Err(error);
                 }
             };
-            let job = Job { cut, images, expected, journal: Some(journal), at: group.at };
+            let expected = if applied.is_some() { untold(expected) } else { expected };
+            let known = Known { expected, applied, journal: Some(journal), at: group.at };
+            let job = Job { cut, images, known };
             if let Err(mpsc::SendError(job)) = give.send(job) {
                 cutter::delete(self.props.lab, &job.images);
                 break;
@@ -313,16 +335,11 @@ impl Setting<'_> {
     }
 
     /// Kills the server again and again; each time it recovers on its own volumes, is judged, and goes on.
-    fn kill_servers(
-        &self,
-        stage: &Stage<'_>,
-        mut server: Server,
-        mut running: Running,
-    ) -> Result<(), StageError> {
+    fn kill_servers(&self, stage: &Stage<'_>, mut server: Server, mut load: Load) -> Result<(), StageError> {
         let checker = self.checker(0);
         for &number in self.numbers {
-            self.proceed(&server, &running)?;
-            let mut cut = self.new_cut(number, self.moment(number), &running);
+            self.proceed(&server, &load)?;
+            let mut cut = self.new_cut(number, self.moment(number), &load);
             let maps = stage.map(self.props.binary)?;
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(cut.seed);
             let target = server.target();
@@ -331,21 +348,22 @@ impl Setting<'_> {
             let (killed, met) = moments.at(cut.moment, &maps, &mut rng, || server.kill())?;
             killed?;
             cut.met = met;
-            let journal = running.journal().clone();
-            drop(running.stop());
+            let journal = load.running.journal().clone();
+            drop(load.running.stop());
             let at = Instant::now();
             let expected = journal.at(at).map_err(|error| StageError::LoadEnded(error.to_string()))?;
+            let known = Known { expected, applied: None, journal: Some(journal), at };
             let began = Instant::now();
             stage.sync()?;
             let images = cutter::copy(self.props.lab, stage, cut.seed)?;
-            if let Err(error) = checker.examine(stage, "trial", &mut cut, &expected, Some(&journal), at) {
+            if let Err(error) = checker.examine(stage, "trial", &mut cut, &known) {
                 cut.verdicts.push(super::checker::unverified(&error));
             }
             if self.cancel.is_cancelled() {
                 cutter::delete(self.props.lab, &images);
                 return Err(StageError::Cancelled);
             }
-            cut.kept = self.keeper.keep_or_delete(&images, &cut, &expected);
+            cut.kept = self.keeper.keep_or_delete(&images, &cut, &known.expected);
             cut.took.total = began.elapsed().as_secs_f64();
             let damaged =
                 [VerdictKind::Corrupt, VerdictKind::Partial].iter().any(|kind| cut.kinds().contains(kind));
@@ -357,13 +375,24 @@ impl Setting<'_> {
             }
             stage.limit(self.props)?;
             server = stage.start(self.props, "trial", self.doing)?;
-            running = self.load(&server)?;
+            load = self.load(&server, None)?;
         }
         Ok(())
     }
 }
 
-/// Whether an arm's server writes a binary log.
-pub(super) fn has_binlog(arm: &CheckedArm) -> bool {
-    arm.options.iter().any(|line| line.starts_with("log_bin="))
+/// What clients know of a replica: they have been told nothing by it.
+fn untold(expected: Vec<Expected>) -> Vec<Expected> {
+    let untold = |one| Expected { acknowledged: 0, acknowledged_at: None, ..one };
+    expected.into_iter().map(untold).collect()
+}
+
+/// Whether an arm's server writes its transactions into a binary log: a replica does so where it is told to.
+pub(super) fn has_binlog(arm: &Arm, checked: &CheckedArm) -> bool {
+    let on = |name: &str| {
+        let value = arm.settings.get(name).unwrap_or("off").to_ascii_lowercase();
+        ["on", "1", "true"].contains(&value.as_str())
+    };
+    let logs = checked.options.iter().any(|line| line.starts_with("log_bin="));
+    logs && (!replica::is_replica(arm.crash.as_ref()) || on("log_slave_updates"))
 }

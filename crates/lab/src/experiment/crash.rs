@@ -5,6 +5,12 @@ use serde::{Deserialize, Serialize};
 /// How an arm's power is cut, and how often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrashPlan {
+    /// Whose power it is.
+    #[serde(default)]
+    pub role: ServerRole,
+    /// How a replica remembers how far it has come; without meaning for a primary.
+    #[serde(default)]
+    pub replication: Replication,
     /// How often, over all repeats of the arm.
     pub cuts: u32,
     /// What ends.
@@ -24,6 +30,8 @@ impl Default for CrashPlan {
     /// A hundred power cuts at all kinds of moments.
     fn default() -> Self {
         Self {
+            role: ServerRole::default(),
+            replication: Replication::default(),
             cuts: 100,
             end: End::PowerCut,
             fault: None,
@@ -32,6 +40,28 @@ impl Default for CrashPlan {
             canary: None,
         }
     }
+}
+
+/// Which server of a pair the arm is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerRole {
+    /// The one that clients talk to.
+    #[default]
+    Primary,
+    /// One that follows a source, which lives on when the replica's power is cut.
+    Replica,
+}
+
+/// How a replica remembers how far it has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replication {
+    /// By file and offset of the source's binary log, in files of its own.
+    #[default]
+    Position,
+    /// By global transaction id, in an InnoDB table.
+    Gtid,
 }
 
 /// What ends.
@@ -87,6 +117,17 @@ pub enum Canary {
     IgnoresFlushes,
     /// Pages torn without a doublewrite buffer cannot be recovered.
     TornPages,
+    /// A replica whose position is in a file that nobody syncs applies transactions twice. It is needed where
+    /// there are replicas.
+    StalePosition,
+}
+
+impl ServerRole {
+    const ALL: [(Self, &'static str); 2] = [(Self::Primary, "primary"), (Self::Replica, "replica")];
+}
+
+impl Replication {
+    const ALL: [(Self, &'static str); 2] = [(Self::Position, "position"), (Self::Gtid, "gtid")];
 }
 
 impl End {
@@ -112,10 +153,11 @@ impl Moment {
 }
 
 impl Canary {
-    const ALL: [(Self, &'static str); 3] = [
+    const ALL: [(Self, &'static str); 4] = [
         (Self::AnswersEarly, "answers-early"),
         (Self::IgnoresFlushes, "ignores-flushes"),
         (Self::TornPages, "torn-pages"),
+        (Self::StalePosition, "stale-position"),
     ];
 }
 
@@ -143,4 +185,4 @@ macro_rules! words {
         }
     )*};
 }
-words!(End, Fault, Moment, Canary);
+words!(ServerRole, Replication, End, Fault, Moment, Canary);

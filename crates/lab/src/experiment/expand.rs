@@ -53,7 +53,7 @@ pub(super) fn expand(
         data,
         trial,
         warmup: read::warmup(&common)?,
-        comparisons: file.compare.iter().flat_map(|compare| comparisons(file, compare, &arms)).collect(),
+        comparisons: all_comparisons(file, &arms),
         arms: arms.into_iter().map(|(_, arm)| arm).collect(),
         gain: read::gain(&common)?,
         seed,
@@ -187,6 +187,20 @@ fn refuse_equal(arms: &[(Choice, Arm)]) -> Result<(), ExperimentError> {
         }
     }
     Ok(())
+}
+
+/// All that the file asks for, each once. An arm is held against one of its own role alone: what a replica
+/// applies and what a primary commits are two figures.
+fn all_comparisons(file: &File, arms: &[(Choice, Arm)]) -> Vec<Comparison> {
+    let role = |arm: usize| arms[arm].1.crash.as_ref().map(|crash| crash.role);
+    let asked = file.compare.iter().flat_map(|compare| comparisons(file, compare, arms));
+    let mut all: Vec<Comparison> = Vec::new();
+    for comparison in asked.filter(|one| role(one.arm) == role(one.baseline)) {
+        if !all.contains(&comparison) {
+            all.push(comparison);
+        }
+    }
+    all
 }
 
 /// Each arm against the one that differs from it in the axis alone. Where the baseline was left out by

@@ -21,7 +21,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 
 pub use check::{Checked, CheckedArm, DATA_SEED, check, estimate, fit, leave_out, prepare_key};
-pub use crash::{Canary, CrashPlan, End, Fault, Moment};
+pub use crash::{Canary, CrashPlan, End, Fault, Moment, Replication, ServerRole};
 pub use error::ExperimentError;
 pub use model::{
     Arm, Batch, Comparison, DataPlan, Experiment, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,

@@ -6,7 +6,7 @@ use ebbtide_load::{Arrival, Distribution, Mix, RunOptions, Workload};
 use ebbtide_mysql::Settings;
 use ebbtide_volume::{MIB, TIB};
 
-use super::crash::{End, Fault, Moment};
+use super::crash::{End, Fault, Moment, Replication, ServerRole};
 use super::error::closest;
 use super::section::{GAIN, ROLES, Section};
 use super::tree::{Table, Value};
@@ -270,6 +270,16 @@ fn crash(root: &Table) -> Result<Option<CrashPlan>, ExperimentError> {
             format!("'{text}' is none of {names}{}", super::error::did_you_mean(nearest.as_deref())),
         )
     };
+    let role = match section.text("role")? {
+        None => default.role,
+        Some(text) => ServerRole::parse(text).ok_or_else(|| word("role", text, ServerRole::names()))?,
+    };
+    let replication = match section.text("replication")? {
+        None => default.replication,
+        Some(text) => {
+            Replication::parse(text).ok_or_else(|| word("replication", text, Replication::names()))?
+        }
+    };
     let end = match section.text("end")? {
         None => default.end,
         Some(text) => End::parse(text).ok_or_else(|| word("end", text, End::names()))?,
@@ -281,11 +291,16 @@ fn crash(root: &Table) -> Result<Option<CrashPlan>, ExperimentError> {
             Some(Fault::parse(text).ok_or_else(|| word("fault", text, names()))?)
         }
     };
-    // A statement of ours would die with the server.
-    let of_kills =
+    if (role, end) == (ServerRole::Replica, End::Kill) {
+        let only = "a replica's power is cut, and nothing else: leave it out, or say \"power-cut\"";
+        return Err(section.wrong("end", only));
+    }
+    // A statement of ours would die with a killed server, and a replica is written by its source alone.
+    let of_others =
         |moment: &Moment| !matches!(moment, Moment::Ddl | Moment::Extension | Moment::BinlogRotation);
+    let of_all = (role, end) == (ServerRole::Primary, End::PowerCut);
     let moments = match section.texts("moments")? {
-        None if end == End::Kill => default.moments.into_iter().filter(of_kills).collect(),
+        None if !of_all => default.moments.into_iter().filter(of_others).collect(),
         None => default.moments,
         Some(texts) if texts.is_empty() => return Err(section.wrong("moments", "name one at least")),
         Some(texts) => {
@@ -293,12 +308,17 @@ fn crash(root: &Table) -> Result<Option<CrashPlan>, ExperimentError> {
             texts.into_iter().map(moment).collect::<Result<Vec<_>, _>>()?
         }
     };
-    if let (End::Kill, Some(moment)) = (end, moments.iter().find(|moment| !of_kills(moment))) {
-        let only =
-            format!("'{}' needs a statement, which a kill of the server ends: leave it out", moment.name());
+    if let (false, Some(moment)) = (of_all, moments.iter().find(|moment| !of_others(moment))) {
+        let why = match end {
+            End::Kill => "a kill of the server ends",
+            End::PowerCut => "nobody gives to a replica",
+        };
+        let only = format!("'{}' needs a statement, which {why}: leave it out", moment.name());
         return Err(section.wrong("moments", only));
     }
     Ok(Some(CrashPlan {
+        role,
+        replication,
         cuts: section.whole("cuts", default.cuts, 1..=MOST_CUTS)?,
         end,
         fault,

@@ -21,7 +21,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 8] = [
     ("trial", &["repeats", "measure"]),
     ("warmup", &["read_tables", "lead_in", "lead_in_speed", "settle"]),
     ("batch", &["sql", "start", "end", "connections"]),
-    ("crash", &["cuts", "end", "fault", "moments", "keep", GAIN]),
+    ("crash", &["role", "replication", "cuts", "end", "fault", "moments", "keep", GAIN]),
 ];
 
 /// The key of `[crash]` that all arms share.

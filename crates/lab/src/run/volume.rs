@@ -209,9 +209,18 @@ impl<'a> LabVolume<'a> {
         self.attachment().info().mount.as_deref().expect("every volume of the lab is mounted")
     }
 
-    /// Unmounts it and checks its file system, which is not changed.
+    /// Unmounts it and checks its file system, which is not changed. A server that has just ended may hold its files
+    /// for a while yet, as in [`Self::detach`].
     pub(crate) fn check(&self) -> Result<FsCheck, HostError> {
-        self.attachment().unmount()?;
+        let give_up = Instant::now() + PATIENCE;
+        loop {
+            match self.attachment().unmount() {
+                Err(HostError::InUse { .. }) if Instant::now() < give_up && !self.cancel.is_cancelled() => {
+                    std::thread::sleep(LOOK);
+                }
+                unmounted => break unmounted?,
+            }
+        }
         self.attachment().check_fs(self.fs)
     }
 

@@ -54,6 +54,20 @@ fn a_plan_of_cuts_is_refused_with_the_words_that_it_may_have() {
              (did you mean 'ignore-flush'?)",
         ),
         (
+            "[crash]\nrole = 'slave'\n",
+            "mine.toml line 2: crash.role = \"slave\": 'slave' is none of primary, replica",
+        ),
+        (
+            "[crash]\nrole = 'replica'\nend = 'kill'\n",
+            "mine.toml line 3: crash.end = \"kill\": a replica's power is cut, and nothing else: leave it out, or say \
+             \"power-cut\"",
+        ),
+        (
+            "[crash]\nrole = 'replica'\nmoments = ['ddl']\n",
+            "mine.toml line 3: crash.moments = a list: 'ddl' needs a statement, which nobody gives to a replica: leave \
+             it out",
+        ),
+        (
             "[crash]\nmoments = ['random', 'checkpint']\n",
             "mine.toml line 2: crash.moments = a list: 'checkpint' is none of random, checkpoint, doublewrite, \
              page, redo, binlog-rotation, ddl, extension (did you mean 'checkpoint'?)",

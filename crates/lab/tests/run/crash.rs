@@ -151,6 +151,43 @@ flush_log_at_trx_commit = 2
 }
 
 #[test]
+fn a_replica_by_gtid_goes_on_where_it_was_and_one_whose_position_nobody_syncs_does_not() {
+    needs!();
+    let bench = Bench::new();
+    let text = format!(
+        "{BASE}
+[crash]
+cuts = 4
+role = \"replica\"
+moments = [\"random\", \"redo\"]
+
+[arms.gtid.crash]
+replication = \"gtid\"
+
+[arms.unsynced.settings]
+sync_relay_log_info = 0
+"
+    );
+    let run = run(&bench, &text, &Cancel::default()).unwrap();
+    let summary = summarize(&run);
+    assert!(summary.valid, "{:?}", summary.void);
+    assert_eq!(summary.canaries.len(), 4, "one of them is a replica");
+    for cut in of(&run, "gtid") {
+        assert!(cut.verdicts.is_empty(), "{cut:?}");
+        assert!(cut.resumed.as_ref().unwrap().caught_up_s.is_some(), "{cut:?}");
+    }
+    for cut in of(&run, "unsynced") {
+        assert_eq!(cut.kinds(), [VerdictKind::ReplicationBroken], "{cut:?}");
+        assert!(!cut.kept, "nobody could judge it again");
+    }
+    for stint in run.stints.iter().filter(|stint| ["gtid", "unsynced"].contains(&stint.arm.as_str())) {
+        let throughput = stint.throughput.as_ref().unwrap();
+        assert!(throughput.tps > 0.0 && throughput.p95_us.is_none(), "{throughput:?}");
+    }
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+#[test]
 fn a_run_that_is_cancelled_leaves_nothing_behind_and_is_gone_on_with() {
     needs!();
     let bench = Bench::new();

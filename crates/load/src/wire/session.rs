@@ -246,9 +246,8 @@ impl Session {
             self.packets.read("reading columns")?;
         }
         let row = self.text_rows(sql)?.into_iter().next();
-        Ok(row.map(|row| {
-            names.into_iter().zip(row).filter_map(|(name, value)| Some((name, value?))).collect()
-        }))
+        Ok(row
+            .map(|row| names.into_iter().zip(row).filter_map(|(name, value)| Some((name, value?))).collect()))
     }
 
     fn text_rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, LoadError> {

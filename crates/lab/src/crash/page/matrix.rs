@@ -3,8 +3,8 @@
 use ebbtide_report::{Block, Cell, Estimate, Estimates, Scale, Section, Table, Tone};
 
 use super::{Page, dash};
+use crate::crash::summary::ArmSummary;
 use crate::crash::summary::words::{bound, ends, kind as kind_name, seconds};
-use crate::crash::summary::{ArmSummary, BAD};
 use crate::page::words;
 use crate::stats::Share;
 use crate::summary::LEAST;
@@ -27,7 +27,7 @@ fn table(page: &Page) -> Table {
     let mut columns = vec!["Arm".to_owned(), "TPS, 95% interval".to_owned()];
     columns.extend(baseline.map(|(_, name)| format!("TPS against {name}")));
     columns.push("Any harm".to_owned());
-    columns.extend(BAD.map(|kind| kind_name(kind).to_owned()));
+    columns.extend(page.kinds().into_iter().map(|kind| kind_name(kind).to_owned()));
     columns.extend(["Lost at most", "Clean", "Unverified"].map(str::to_owned));
     let rows = page.arms.iter().enumerate().map(|(place, (arm, _))| row(page, place, arm));
     Table { columns, rows: rows.collect(), sortable: true, ..Table::default() }
@@ -37,10 +37,15 @@ fn row(page: &Page, place: usize, arm: &ArmSummary) -> Vec<Cell> {
     let name = Cell { detail: ends(arm.cuts, arm.end), ..page.cell(place) };
     let mut cells = vec![name, throughput(arm)];
     if let Some(baseline) = page.summary.baseline {
-        cells.push(if baseline == place { Cell::from("baseline") } else { gain(arm) });
+        cells.push(match arm.gain_over {
+            None => Cell::from("baseline"),
+            Some(over) if over == baseline => gain(arm),
+            Some(over) => against(page, over, gain(arm)),
+        });
     }
     cells.push(share(&arm.bad, Tone::Bad));
-    cells.extend(BAD.map(|kind| arm.verdicts.get(&kind).map_or_else(dash, |one| share(one, Tone::Bad))));
+    let of_kind = |kind| arm.verdicts.get(&kind).map_or_else(dash, |one| share(one, Tone::Bad));
+    cells.extend(page.kinds().into_iter().map(of_kind));
     cells.push(arm.loss.as_ref().map_or_else(dash, |loss| {
         let transactions = format!("{} transactions", words::whole(loss.transactions.max));
         Cell::value(seconds(loss.seconds.max), loss.seconds.max, transactions)
@@ -73,6 +78,13 @@ fn gain(arm: &ArmSummary) -> Cell {
     };
     let detail = words::change_interval(&interval);
     Cell::value(words::change(gain.ratio), gain.ratio, detail)
+}
+
+/// Says what a ratio is over, where that is not the arm that the column names.
+fn against(page: &Page, over: usize, ratio: Cell) -> Cell {
+    let name = page.arms.get(over).map_or("", |(_, name)| name.as_str());
+    let detail = if ratio.detail.is_empty() { String::new() } else { format!("{}, ", ratio.detail) };
+    Cell { detail: format!("{detail}against {name}"), ..ratio }
 }
 
 /// `61 of 100` over its interval, with a bar.

@@ -15,8 +15,8 @@ mod tests;
 
 use ebbtide_report::{Cell, Group, Report, Section};
 
-use super::record::CrashRun;
-use super::summary::{ArmSummary, Summary};
+use super::record::{CrashRun, VerdictKind};
+use super::summary::{ArmSummary, BAD, Summary, is_asked};
 use crate::experiment::Arm;
 use crate::page::{settings, setup, short_names, words};
 
@@ -83,6 +83,12 @@ impl<'a> Page<'a> {
         let full = summary.arms.iter().map(|arm| arm.name.clone()).collect();
         let names = short_names(&asked).filter(|names| names.len() == summary.arms.len()).unwrap_or(full);
         Self { run, summary, arms: summary.arms.iter().zip(names).collect() }
+    }
+
+    /// The kinds of bad verdict that are looked for in any of the arms.
+    fn kinds(&self) -> Vec<VerdictKind> {
+        let asked = |kind: &VerdictKind| self.arms.iter().any(|(arm, _)| is_asked(*kind, arm.role));
+        BAD.into_iter().filter(asked).collect()
     }
 
     fn groups(&self) -> Vec<Group> {

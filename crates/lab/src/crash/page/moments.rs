@@ -7,17 +7,17 @@ use ebbtide_report::{Block, Cell, Section, Table, Tone};
 use super::{Page, dash, texts};
 use crate::crash::record::FileKind;
 use crate::crash::summary::words::{file, kind as kind_name, moment as moment_words};
-use crate::crash::summary::{BAD, InFlightSummary, MomentSummary};
+use crate::crash::summary::{InFlightSummary, MomentSummary};
 use crate::page::words;
 
 /// None where nothing was cut.
 pub(super) fn section(page: &Page) -> Option<Section> {
-    let rows: Vec<Vec<Cell>> = together(page).iter().map(row).collect();
+    let rows: Vec<Vec<Cell>> = together(page).iter().map(|one| row(page, one)).collect();
     if rows.is_empty() {
         return None;
     }
     let mut columns = texts(&["The power was cut", "Cuts", "Moment met", "Clean"]);
-    columns.extend(BAD.map(|kind| kind_name(kind).to_owned()));
+    columns.extend(page.kinds().into_iter().map(|kind| kind_name(kind).to_owned()));
     columns.push("Unverified".to_owned());
     let table = Table { columns, rows, sortable: true, ..Table::default() };
     let mut blocks = vec![Block::Table(table)];
@@ -46,7 +46,7 @@ fn together(page: &Page) -> Vec<MomentSummary> {
     all
 }
 
-fn row(one: &MomentSummary) -> Vec<Cell> {
+fn row(page: &Page, one: &MomentSummary) -> Vec<Cell> {
     let number = |count: u64, tone: Tone| {
         let cell = Cell::value(words::whole(count as f64), count as f64, "");
         Cell { tone: if count > 0 { tone } else { Tone::Plain }, ..cell }
@@ -59,7 +59,8 @@ fn row(one: &MomentSummary) -> Vec<Cell> {
         Cell { tone: if share < 0.5 { Tone::Caution } else { Tone::Plain }, ..met },
         number(one.clean, Tone::Plain),
     ];
-    cells.extend(BAD.map(|kind| number(one.verdicts.get(&kind).copied().unwrap_or(0), Tone::Bad)));
+    let of_kind = |kind| number(one.verdicts.get(&kind).copied().unwrap_or(0), Tone::Bad);
+    cells.extend(page.kinds().into_iter().map(of_kind));
     cells.push(number(one.unverified, Tone::Caution));
     cells
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use ebbtide_report::{Band, Bands, Block, Cell, Fold, Listing, Section, Table, Tone};
 
 use super::{Page, replay, tester, texts};
-use crate::crash::record::{Cut, InFlight, Loss, PageFound, PageState, TornWrite, Verdict, VerdictKind};
+use crate::crash::record::{
+    Cut, InFlight, Loss, PageFound, PageState, Resumed, TornWrite, Verdict, VerdictKind,
+};
 use crate::crash::summary::words::{did, file, kind as kind_name, moment as moment_words, seconds, shown};
 use crate::crash::summary::{ArmSummary, BAD, Standing, has};
 use crate::experiment::{End, Role};
@@ -100,6 +102,11 @@ fn story(page: &Page, cut: &Cut, kind: VerdictKind, headed: bool) -> Vec<Block> 
     blocks.extend(cut.verdicts.iter().flat_map(|verdict| evidence(cut, verdict)));
     blocks.push(if cut.kept {
         Block::Listing(Listing { label: "Judge its image again:".into(), text: replay(cut.seed) })
+    } else if kind == VerdictKind::ReplicationBroken {
+        Block::Text(format!(
+            "Its seed is {:016x}. Whether a replica goes on cannot be judged again: its source is gone with the run.",
+            cut.seed
+        ))
     } else {
         Block::Text(format!("Its seed is {:016x}. Its image was not kept.", cut.seed))
     });
@@ -237,11 +244,28 @@ fn evidence(cut: &Cut, verdict: &Verdict) -> Vec<Block> {
             blocks.extend(listing("Client by client:", said));
             blocks
         }
+        Verdict::ReplicationBroken { said, place } => {
+            let mut blocks = vec![Block::Text(format!("Before it went on, the replica was here: {place}."))];
+            blocks.extend(cut.resumed.iter().map(|resumed| Block::Text(fetched_again(resumed))));
+            blocks.extend(listing("What the replica said, and what does not hold:", said));
+            blocks
+        }
         Verdict::Unverified { why, log } => {
             let mut blocks = vec![Block::Text(format!("Not everything could be looked at: {why}."))];
             blocks.extend(listing("The end of the server's log:", log));
             blocks
         }
+    }
+}
+
+/// What a replica lacked that its source has still.
+fn fetched_again(resumed: &Resumed) -> String {
+    match resumed.to_fetch_again {
+        0 => "Its tables had all that it had applied before the cut.".to_owned(),
+        lacking => format!(
+            "Its tables lacked {} or more that it had applied before the cut, and that its source has still.",
+            words::count(usize::try_from(lacking).unwrap_or(usize::MAX), "transaction")
+        ),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::summary::Note;
 const LISTED: usize = 400;
 
 /// The parts of a cut, in their order.
-fn parts(took: &Took) -> [(&'static str, f64); 7] {
+fn parts(took: &Took) -> [(&'static str, f64); 8] {
     [
         ("Taking the images of all volumes", took.image),
         ("Attaching them as new volumes", took.attach),
@@ -22,6 +22,7 @@ fn parts(took: &Took) -> [(&'static str, f64); 7] {
         ("Looking at pages, before recovery and after", took.pages),
         ("The server's start, recovery included", took.start),
         ("Asking the server: invariants, CHECK TABLE, binary log", took.ask),
+        ("Having a replica go on, and asking it again", took.resume),
         ("Ending the server, detaching, deleting", took.clear),
     ]
 }
@@ -182,7 +183,9 @@ fn stints(page: &Page) -> Table {
             Cell::from(page.name(&stint.arm)),
             Cell::value(words::whole(number), number, ""),
             measured.map_or_else(dash, |one| Cell::value(words::short(one.tps), one.tps, "")),
-            measured.map_or_else(dash, |one| Cell::value(words::latency(one.p95_us), one.p95_us, "")),
+            measured
+                .and_then(|one| one.p95_us)
+                .map_or_else(dash, |us| Cell::value(words::latency(us), us, "")),
             measured.map_or_else(dash, |one| Cell::value(words::short(one.write_iops), one.write_iops, "")),
             Cell::value(words::whole(cuts as f64), cuts as f64, ""),
             Cell::value(words::span(stint.took_s), stint.took_s, ""),

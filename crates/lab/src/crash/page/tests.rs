@@ -7,9 +7,10 @@ use ebbtide_report::Block;
 
 use super::*;
 use crate::browser::browse;
-use crate::crash::fixture::{PLAUSIBLE, Shape, header, plausible};
+use crate::crash::fixture::{PLAUSIBLE, REPLICAS, Shape, header, plausible};
 use crate::crash::record::{Failure, GainRun, Gained, VerdictKind};
-use crate::crash::summary::{BAD, summarize, words::kind};
+use crate::crash::summary::{BAD, is_asked, summarize, words::kind};
+use crate::experiment::ServerRole;
 
 const SEED: u64 = 11;
 
@@ -74,7 +75,7 @@ fn a_browser_draws_the_page_without_a_complaint_and_without_a_network() {
 fn every_kind_of_bad_verdict_has_its_story_and_its_seed() {
     let (run, summary) = synthetic(&PLAUSIBLE, 100);
     let told = section_text(&run, &summary, "What happened");
-    for one in BAD {
+    for one in BAD.into_iter().filter(|kind| is_asked(*kind, ServerRole::Primary)) {
         assert!(
             told.contains(&format!(r#""kind":"heading","value":"{}: "#, kind(one))),
             "no story of {one:?}"
@@ -87,6 +88,29 @@ fn every_kind_of_bad_verdict_has_its_story_and_its_seed() {
     assert!(
         section_text(&run, &summary, "What could not be verified").contains("innochecksum ended by signal 9")
     );
+}
+
+#[test]
+fn replicas_are_judged_by_whether_they_go_on_and_never_held_against_a_primary() {
+    let (run, summary) = synthetic(&REPLICAS, 100);
+    assert!(summary.valid, "{:?}", summary.void);
+    let html = page(&run, &summary);
+    keep("crash-replicas", &html);
+    let report = report(&run, &summary);
+    let section = report.sections.iter().find(|section| section.heading == "Risk and gain").unwrap();
+    let Block::Table(table) = &section.blocks[0] else { panic!("a table") };
+    let place = |heading: &str| table.columns.iter().position(|column| column == heading).unwrap();
+    let (lost, broken) = (place("Lost commits"), place("Replication broken"));
+    let texts = |column: usize| table.rows.iter().map(|row| row[column].text.as_str()).collect::<Vec<_>>();
+    assert_eq!(texts(lost), ["0 of 100", "\u{2013}", "\u{2013}"], "a replica told nobody of a commit");
+    assert_eq!(texts(broken)[0], "\u{2013}", "a primary follows nobody");
+    assert_eq!(texts(broken)[2], "0 of 100");
+    assert!(summary.arms[1].gain.is_none() && summary.arms[2].gain_over == Some(1), "{:?}", summary.arms[2]);
+    let told = section_text(&run, &summary, "What happened");
+    assert!(told.contains("Duplicate entry '3-881'") && told.contains("binlog.000001:4711"), "{told}");
+    let primaries =
+        section_text(&synthetic(&PLAUSIBLE, 10).0, &summarize(&synthetic(&PLAUSIBLE, 10).0), "Risk and gain");
+    assert!(!primaries.contains("Replication broken"), "there is nothing to ask");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::Page;
 use crate::crash::record::VerdictKind;
 use crate::crash::summary::words::{bound, did, ends, seconds, share_of, showed};
 use crate::crash::summary::{ArmSummary, BAD};
+use crate::experiment::ServerRole;
 use crate::page::words;
 use crate::stats::Share;
 
@@ -21,7 +22,11 @@ pub(super) fn blocks(page: &Page) -> Vec<Block> {
     if !page.summary.valid {
         blocks.push(Block::Verdicts(vec![void(page)]));
     }
-    let cards: Vec<Card> = BAD.iter().filter_map(|kind| worst(page, *kind)).chain(best(page)).collect();
+    let cards: Vec<Card> = BAD
+        .iter()
+        .filter_map(|kind| worst(page, *kind))
+        .chain([ServerRole::Primary, ServerRole::Replica].into_iter().filter_map(|role| best(page, role)))
+        .collect();
     if !cards.is_empty() {
         if !page.summary.valid {
             blocks.push(Block::Text("What it would say if it could be believed:".into()));
@@ -98,7 +103,7 @@ fn whole(value: f64) -> usize {
 
 /// What the risk buys.
 fn gain(page: &Page, arm: &ArmSummary) -> Option<String> {
-    let (_, baseline) = page.arms.get(page.summary.baseline?)?;
+    let (_, baseline) = page.arms.get(arm.gain_over?)?;
     let gain = arm.gain?;
     let interval = gain.interval.map_or_else(
         || "one stint, no interval".to_owned(),
@@ -107,9 +112,10 @@ fn gain(page: &Page, arm: &ArmSummary) -> Option<String> {
     Some(format!("Throughput against {baseline}: {} ({interval}).", words::change(gain.ratio)))
 }
 
-/// Of the arms that nothing bad was seen with, the one that carries most.
-fn best(page: &Page) -> Option<Card> {
-    let harmless = page.arms.iter().filter(|(arm, _)| arm.bad.of > 0 && arm.bad.count == 0);
+/// Of the arms of a role that nothing bad was seen with, the one that carries most.
+fn best(page: &Page, role: ServerRole) -> Option<Card> {
+    let harmless =
+        page.arms.iter().filter(|(arm, _)| arm.role == role && arm.bad.of > 0 && arm.bad.count == 0);
     let tps = |arm: &ArmSummary| arm.throughput.map_or(0.0, |throughput| throughput.tps.mean);
     let good: Vec<_> = harmless.collect();
     let (arm, name) = good.iter().max_by(|a, b| tps(a.0).total_cmp(&tps(b.0)))?;

@@ -19,7 +19,7 @@ use crate::results::{self, database, file};
 pub use crate::results::{DATABASE, JSON, ResultsError};
 
 /// Version of the schemas of `results.sqlite` and `results.json`.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// The command whose results these are, in messages.
 const OF: &str = "ebbtide crash";

@@ -22,6 +22,8 @@ CREATE TABLE arm (
     id            INTEGER PRIMARY KEY, -- place in the experiment, from 0
     name          TEXT NOT NULL UNIQUE,
     canary        TEXT,                -- what it is to prove; NULL for the arms that are asked about
+    role          TEXT,                -- primary or replica; NULL for an arm that is not cut
+    replication   TEXT,                -- how a replica keeps its position: position or gtid; NULL for others
     ends          TEXT,                -- power-cut or kill; NULL for an arm that is not cut
     fault         TEXT,                -- what its volumes do wrong on purpose
     data_volume   TEXT NOT NULL,       -- volume spec
@@ -66,6 +68,7 @@ CREATE TABLE cut (
     partial          INTEGER NOT NULL,
     lost_commits     INTEGER NOT NULL,
     binlog_disagrees INTEGER NOT NULL,
+    replication_broken INTEGER NOT NULL,
     unverified       INTEGER NOT NULL, -- something could not be looked at
     corruption       TEXT,             -- how it showed
     lost_transactions INTEGER, lost_s REAL,
@@ -74,6 +77,8 @@ CREATE TABLE cut (
     recovery_s REAL, recovery_reads INTEGER, recovery_read_bytes INTEGER,
     recovery_writes INTEGER, recovery_written_bytes INTEGER,
     doublewrite_pages INTEGER, rolled_back INTEGER,
+    -- how a replica went on; NULL for a primary, and where it did not come to that
+    to_fetch_again INTEGER, caught_up_s REAL,
     -- what the image had
     writes_in_flight INTEGER NOT NULL, torn_writes INTEGER NOT NULL, torn_pages INTEGER NOT NULL,
     cached_units_lost INTEGER NOT NULL,
@@ -100,7 +105,7 @@ CREATE TABLE arm_result (
 
 CREATE TABLE verdict_share (
     arm TEXT NOT NULL,
-    verdict TEXT NOT NULL, -- corrupt, partial, lost-commits, binlog-disagrees
+    verdict TEXT NOT NULL, -- corrupt, partial, lost-commits, binlog-disagrees, replication-broken
     cuts INTEGER NOT NULL,
     judged INTEGER NOT NULL, -- cuts in which it could be looked for
     share REAL, low REAL, high REAL,

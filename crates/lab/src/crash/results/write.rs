@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::SCHEMA_VERSION;
 use crate::crash::record::{CrashRun, Cut, Gained, Stint, Verdict, VerdictKind};
 use crate::crash::summary::{ArmSummary, Standing, Summary, has};
-use crate::experiment::{Arm, Canary, Fault, Role};
+use crate::experiment::{Arm, Canary, Fault, Role, ServerRole};
 use crate::results::write::{json, word};
 
 const SCHEMA: &str = include_str!("schema.sql");
@@ -41,11 +41,13 @@ fn add_arm(transaction: &Transaction<'_>, id: usize, arm: &Arm) -> Result<()> {
     let crash = arm.crash.as_ref();
     transaction
         .execute(
-            "INSERT INTO arm VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO arm VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 id,
                 arm.name,
                 crash.and_then(|crash| crash.canary).map(Canary::name),
+                crash.map(|crash| crash.role.name()),
+                crash.filter(|crash| crash.role == ServerRole::Replica).map(|crash| crash.replication.name()),
                 crash.map(|crash| crash.end.name()),
                 crash.and_then(|crash| crash.fault).map(Fault::name),
                 arm.volumes.get(&Role::Data).map_or("", String::as_str),
@@ -74,9 +76,9 @@ pub(super) fn stint(database: &mut Connection, stint: &Stint) -> Result<()> {
             stint.cutting_s,
             stint.verified,
             measured.map(|measured| measured.tps),
-            measured.map(|measured| measured.p50_us),
-            measured.map(|measured| measured.p95_us),
-            measured.map(|measured| measured.p99_us),
+            measured.and_then(|measured| measured.p50_us),
+            measured.and_then(|measured| measured.p95_us),
+            measured.and_then(|measured| measured.p99_us),
             measured.map(|measured| measured.write_iops),
             measured.map(|measured| measured.write_bytes_s),
             stint.failed.as_ref().map(|failure| &failure.why),
@@ -107,10 +109,10 @@ fn whole<T: Serialize + DeserializeOwned>(record: &T) -> Result<String> {
 
 const ADD_CUT: &str = "INSERT INTO cut VALUES ((SELECT coalesce(max(id), 0) + 1 FROM cut), \
     :arm, :repeat, :number, :seed, :moment, :met, :at_s, :paused_us, \
-    :clean, :corrupt, :partial, :lost_commits, :binlog_disagrees, :unverified, :corruption, \
+    :clean, :corrupt, :partial, :lost_commits, :binlog_disagrees, :replication_broken, :unverified, :corruption, \
     :lost_transactions, :lost_s, :missing_in_binlog, :missing_in_tables, \
     :recovery_s, :reads, :read_bytes, :writes, :written_bytes, :doublewrite_pages, :rolled_back, \
-    :writes_in_flight, :torn_writes, :torn_pages, :cached_units_lost, :took_s, :kept, :cut_json)";
+    :to_fetch_again, :caught_up_s, :writes_in_flight, :torn_writes, :torn_pages, :cached_units_lost, :took_s, :kept, :cut_json)";
 
 pub(super) fn cut(database: &mut Connection, cut: &Cut) -> Result<()> {
     let transaction = database.transaction()?;
@@ -143,6 +145,7 @@ pub(super) fn cut(database: &mut Connection, cut: &Cut) -> Result<()> {
             ":partial": has(VerdictKind::Partial),
             ":lost_commits": has(VerdictKind::LostCommits),
             ":binlog_disagrees": has(VerdictKind::BinlogDisagrees),
+            ":replication_broken": has(VerdictKind::ReplicationBroken),
             ":unverified": has(VerdictKind::Unverified),
             ":corruption": corruption.transpose()?,
             ":lost_transactions": loss.map(|loss| loss.transactions),
@@ -156,6 +159,8 @@ pub(super) fn cut(database: &mut Connection, cut: &Cut) -> Result<()> {
             ":written_bytes": recovery.map(|recovery| recovery.written_bytes),
             ":doublewrite_pages": recovery.map(|recovery| recovery.doublewrite_pages),
             ":rolled_back": recovery.map(|recovery| recovery.rolled_back),
+            ":to_fetch_again": cut.resumed.as_ref().map(|resumed| resumed.to_fetch_again),
+            ":caught_up_s": cut.resumed.as_ref().and_then(|resumed| resumed.caught_up_s),
             ":writes_in_flight": cut.writes_in_flight,
             ":torn_writes": cut.torn_writes.len(),
             ":torn_pages": cut.torn_before.len(),

@@ -4,30 +4,48 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{
     ArmSummary, BinlogSummary, InFlightSummary, LossSummary, MomentSummary, Pace, Quantiles, RecoverySummary,
-    ThroughputSummary, TornSummary,
+    ResumedSummary, ThroughputSummary, TornSummary,
 };
 use super::{Standing, has};
 use crate::crash::record::{
     Corruption, CrashRun, Cut, FileKind, Loss, PageFound, Recovery, Stint, Throughput, Took, Verdict,
     VerdictKind,
 };
-use crate::experiment::{Arm, End};
+use crate::experiment::{Arm, End, ServerRole};
 use crate::stats::series::{mean, median, variance};
 use crate::stats::{Prior, Sample, Share, mean_interval};
 use crate::summary::Measured;
 
 /// The kinds of verdict that say that something is wrong.
-pub(crate) const BAD: [VerdictKind; 4] =
-    [VerdictKind::Corrupt, VerdictKind::Partial, VerdictKind::LostCommits, VerdictKind::BinlogDisagrees];
+pub(crate) const BAD: [VerdictKind; 5] = [
+    VerdictKind::Corrupt,
+    VerdictKind::Partial,
+    VerdictKind::LostCommits,
+    VerdictKind::BinlogDisagrees,
+    VerdictKind::ReplicationBroken,
+];
+
+/// Whether a kind of verdict is looked for in a server of a role: clients are told nothing by a replica, and a
+/// primary follows nobody.
+#[must_use]
+pub fn is_asked(kind: VerdictKind, role: ServerRole) -> bool {
+    match kind {
+        VerdictKind::LostCommits => role == ServerRole::Primary,
+        VerdictKind::ReplicationBroken => role == ServerRole::Replica,
+        _ => true,
+    }
+}
 
 pub(super) fn arm(run: &CrashRun, index: usize, arm: &Arm) -> ArmSummary {
     let cuts: Vec<&Cut> = run.cuts.iter().filter(|cut| cut.arm == arm.name).collect();
     let stints: Vec<&Stint> = run.stints.iter().filter(|stint| stint.arm == arm.name).collect();
     let standing = |wanted| count(&cuts, |cut| Standing::of(cut) == wanted);
     let (clean, bad) = (standing(Standing::Clean), standing(Standing::Bad));
+    let role = arm.crash.as_ref().map_or(ServerRole::default(), |crash| crash.role);
     ArmSummary {
         name: arm.name.clone(),
         index,
+        role,
         end: arm.crash.as_ref().map_or(End::PowerCut, |crash| crash.end),
         planned: arm.crash.as_ref().map_or(0, |crash| crash.cuts),
         cuts: number(cuts.len()),
@@ -37,16 +55,22 @@ pub(super) fn arm(run: &CrashRun, index: usize, arm: &Arm) -> ArmSummary {
         bad_in_part: count(&cuts, |cut| {
             Standing::of(cut) == Standing::Bad && has(cut, VerdictKind::Unverified)
         }),
-        verdicts: BAD.iter().map(|kind| (*kind, share(&cuts, *kind))).collect(),
+        verdicts: BAD
+            .into_iter()
+            .filter(|kind| is_asked(*kind, role))
+            .map(|kind| (kind, share(&cuts, kind)))
+            .collect(),
         corruption: corruption(&cuts),
         loss: loss(&cuts),
         recovery: recovery(&cuts),
+        resumed: resumed(&cuts),
         torn: torn(&cuts),
         binlog: binlog(&cuts),
         moments: moments(arm, &cuts),
         in_flight: in_flight(&cuts),
         throughput: throughput(&stints),
         gain: None,
+        gain_over: None,
         pace: pace(&cuts, &stints),
     }
 }
@@ -65,6 +89,8 @@ fn share(cuts: &[&Cut], kind: VerdictKind) -> Share {
         Standing::Clean => true,
         Standing::Unverified => false,
         // Where the server does not start, and where something could not be looked at, nobody knows.
+        // A replica with damaged tables is not asked to go on.
+        Standing::Bad if kind == VerdictKind::ReplicationBroken => has(cut, kind) || cut.resumed.is_some(),
         Standing::Bad => has(cut, kind) || (cut.recovery.is_some() && !has(cut, VerdictKind::Unverified)),
     };
     Share::new(count(cuts, |cut| has(cut, kind)), count(cuts, looked_for))
@@ -113,6 +139,14 @@ fn recovery(cuts: &[&Cut]) -> Option<RecoverySummary> {
         writes: of(|one| one.writes as f64)?,
         written_bytes: of(|one| one.written_bytes as f64)?,
         rolled_back: recovered().map(|one| one.rolled_back).sum(),
+    })
+}
+
+fn resumed(cuts: &[&Cut]) -> Option<ResumedSummary> {
+    let resumed = || cuts.iter().filter_map(|cut| cut.resumed.as_ref());
+    Some(ResumedSummary {
+        to_fetch_again: quantiles(resumed().map(|one| one.to_fetch_again as f64))?,
+        caught_up_s: quantiles(resumed().filter_map(|one| one.caught_up_s)),
     })
 }
 
@@ -202,6 +236,7 @@ fn throughput(stints: &[&Stint]) -> Option<ThroughputSummary> {
     let measured: Vec<&Throughput> = stints.iter().filter_map(|stint| stint.throughput.as_ref()).collect();
     let of = |figure: fn(&Throughput) -> f64| measured.iter().map(|one| figure(one)).collect::<Vec<_>>();
     let tps = of(|one| one.tps);
+    let p95: Vec<f64> = measured.iter().filter_map(|one| one.p95_us).collect();
     let (least, most) = (tps.iter().copied().reduce(f64::min)?, tps.iter().copied().reduce(f64::max)?);
     Some(ThroughputSummary {
         stints: number(tps.len()),
@@ -212,7 +247,7 @@ fn throughput(stints: &[&Stint]) -> Option<ThroughputSummary> {
             min: least,
             max: most,
         },
-        p95_us: median(&of(|one| one.p95_us)),
+        p95_us: (!p95.is_empty()).then(|| median(&p95)),
         write_iops: mean(&of(|one| one.write_iops)),
         write_bytes_s: mean(&of(|one| one.write_bytes_s)),
     })
@@ -240,6 +275,7 @@ pub(super) fn pace(cuts: &[&Cut], stints: &[&Stint]) -> Pace {
         pages: mean_of(|cut| cut.took.pages),
         start: mean_of(|cut| cut.took.start),
         ask: mean_of(|cut| cut.took.ask),
+        resume: mean_of(|cut| cut.took.resume),
         clear: mean_of(|cut| cut.took.clear),
         total: mean_of(|cut| cut.took.total),
     };

@@ -3,9 +3,9 @@
 use super::model::CanarySummary;
 use super::{arms, canary_of, has, words};
 use crate::crash::record::{CrashRun, Cut, VerdictKind};
-use crate::experiment::{Arm, Canary};
+use crate::experiment::{Arm, Canary, ServerRole};
 
-/// The canaries that every run needs: each proves another part of the tester.
+/// The canaries that every run needs: each proves another part of the tester. One with replicas needs a further one.
 const REQUIRED: [Canary; 3] = [Canary::AnswersEarly, Canary::IgnoresFlushes, Canary::TornPages];
 
 /// Whether a cut shows the damage that a canary is there for: this ends it.
@@ -18,6 +18,7 @@ pub fn catches(canary: Canary, cut: &Cut) -> bool {
         Canary::AnswersEarly => has(cut, VerdictKind::LostCommits),
         Canary::IgnoresFlushes => has(cut, VerdictKind::LostCommits) || has(cut, VerdictKind::Corrupt),
         Canary::TornPages => has(cut, VerdictKind::Corrupt),
+        Canary::StalePosition => has(cut, VerdictKind::ReplicationBroken),
     }
 }
 
@@ -38,7 +39,13 @@ pub(super) fn canaries(run: &CrashRun, arms: &[(usize, &Arm)]) -> Vec<CanarySumm
 
 /// Why nothing that the run found may be believed; empty where it may.
 pub(super) fn void(run: &CrashRun, canaries: &[CanarySummary]) -> Vec<String> {
-    let missing = REQUIRED.iter().filter(|wanted| canaries.iter().all(|one| one.canary != **wanted));
+    let replicas = run
+        .experiment
+        .arms
+        .iter()
+        .any(|arm| arm.crash.as_ref().is_some_and(|crash| crash.role == ServerRole::Replica));
+    let required = REQUIRED.iter().chain(replicas.then_some(&Canary::StalePosition));
+    let missing = required.filter(|wanted| canaries.iter().all(|one| one.canary != **wanted));
     let mut reasons: Vec<String> = missing
         .map(|canary| format!("no arm proves that the tester sees {}", words::proves(*canary)))
         .collect();

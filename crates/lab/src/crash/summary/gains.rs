@@ -26,15 +26,21 @@ pub(super) fn gains(run: &CrashRun, arms: &mut [ArmSummary], baseline: Option<us
     let samples: Vec<Vec<Sample>> = arms.iter().map(|arm| samples(run, &arm.name)).collect();
     let prior = Prior::learn(&samples);
     with_intervals(arms, &samples, &prior);
-    for (index, arm) in arms.iter_mut().enumerate() {
-        let over = baseline.filter(|baseline| *baseline != index);
-        arm.gain = over.and_then(|baseline| over_each_other(&samples[index], &samples[baseline], &prior));
-    }
     let pairs = run.experiment.comparisons.iter().filter_map(|comparison| {
         let (arm, baseline) = (place(arms, comparison.arm)?, place(arms, comparison.baseline)?);
         Some((comparison.axis.clone(), arm, baseline))
     });
+    let pairs: Vec<(String, usize, usize)> = pairs.collect();
+    for index in 0..arms.len() {
+        // What a replica applies and what a primary commits are two figures.
+        let alike = baseline.filter(|baseline| arms[*baseline].role == arms[index].role);
+        let asked = || pairs.iter().find(|(_, arm, _)| *arm == index).map(|(.., baseline)| *baseline);
+        let over = alike.or_else(asked).filter(|baseline| *baseline != index);
+        arms[index].gain_over = over;
+        arms[index].gain = over.and_then(|over| over_each_other(&samples[index], &samples[over], &prior));
+    }
     let mut gains: Vec<Gain> = pairs
+        .into_iter()
         .map(|(axis, arm, baseline)| Gain {
             axis,
             arm,

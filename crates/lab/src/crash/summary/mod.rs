@@ -17,11 +17,12 @@ pub(crate) mod words;
 pub(crate) use arms::BAD;
 pub(crate) use notes::PACE;
 
+pub use arms::is_asked;
 pub use canaries::catches;
 pub use findings::gained;
 pub use model::{
     ArmSummary, BinlogSummary, CanarySummary, Gain, InFlightSummary, LossSummary, MomentSummary, Pace,
-    Quantiles, RecoverySummary, Summary, ThroughputSummary, TornSummary,
+    Quantiles, RecoverySummary, ResumedSummary, Summary, ThroughputSummary, TornSummary,
 };
 pub use words::{bound, kind as kind_name};
 

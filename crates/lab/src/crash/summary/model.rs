@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::crash::record::{Corruption, FileKind, Took, VerdictKind};
-use crate::experiment::{Canary, End, Moment};
+use crate::experiment::{Canary, End, Moment, ServerRole};
 use crate::stats::Share;
 use crate::summary::{Measured, Note, Ratio, Verdict};
 
@@ -22,7 +22,8 @@ pub struct Summary {
     pub arms: Vec<ArmSummary>,
     /// The canaries.
     pub canaries: Vec<CanarySummary>,
-    /// Place in [`Self::arms`] of the arm that every gain is over; none where there is only one arm.
+    /// Place in [`Self::arms`] of the arm that gains are over, those of arms of its role; none where there is only one
+    /// arm.
     pub baseline: Option<usize>,
     /// Throughput held against each other, as the experiment asks.
     pub comparisons: Vec<Gain>,
@@ -39,6 +40,8 @@ pub struct ArmSummary {
     pub name: String,
     /// Its place in the experiment.
     pub index: usize,
+    /// Whose power it was.
+    pub role: ServerRole,
     /// What ended in its cuts.
     pub end: End,
     /// Cuts that were to be made.
@@ -54,7 +57,7 @@ pub struct ArmSummary {
     pub unverified: u64,
     /// Cuts with a bad verdict in which something else could not be looked at.
     pub bad_in_part: u64,
-    /// Each kind of bad verdict, of the cuts in which it could be looked for: nobody finds lost commits where
+    /// Each kind of bad verdict that is looked for in a server of its role, of the cuts in which it could be looked for: nobody finds lost commits where
     /// the server does not start.
     pub verdicts: BTreeMap<VerdictKind, Share>,
     /// How corruption showed; a cut counts with its first verdict of the kind.
@@ -63,6 +66,8 @@ pub struct ArmSummary {
     pub loss: Option<LossSummary>,
     /// How the server recovered; none where it never did.
     pub recovery: Option<RecoverySummary>,
+    /// How replicas went on; none for a primary, and where none came to that.
+    pub resumed: Option<ResumedSummary>,
     /// Torn pages and writes.
     pub torn: TornSummary,
     /// Transactions that a replica would lack or have too much, at most; none where the logs agree.
@@ -73,8 +78,11 @@ pub struct ArmSummary {
     pub in_flight: Vec<InFlightSummary>,
     /// What it carries while nobody cuts; none where that was not measured.
     pub throughput: Option<ThroughputSummary>,
-    /// That over the baseline arm's; none for the baseline arm itself.
+    /// That over the arm's of [`Self::gain_over`].
     pub gain: Option<Ratio>,
+    /// Place in [`Summary::arms`] of the arm that the gain is over: the baseline arm, or for arms of the other role
+    /// the one that the experiment holds them against; none for these arms themselves.
+    pub gain_over: Option<usize>,
     /// How fast its cuts were judged.
     pub pace: Pace,
 }
@@ -120,6 +128,15 @@ pub struct RecoverySummary {
     pub written_bytes: Quantiles,
     /// Transactions that were rolled back, in all cuts.
     pub rolled_back: u64,
+}
+
+/// How replicas went on after their recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ResumedSummary {
+    /// Transactions that they had applied before the cut and had to fetch again, at least.
+    pub to_fetch_again: Quantiles,
+    /// Until they had them all, s; none where none ever had.
+    pub caught_up_s: Option<Quantiles>,
 }
 
 /// Pages that were torn, and what became of them.
@@ -185,8 +202,8 @@ pub struct ThroughputSummary {
     pub stints: u64,
     /// Transactions a second.
     pub tps: Measured,
-    /// 95th percentile of the response time, us: median stint.
-    pub p95_us: f64,
+    /// 95th percentile of the response time, us: median stint; none for a replica, for which nobody waits.
+    pub p95_us: Option<f64>,
     /// Writes a second of all volumes, as the guest submitted them: mean.
     pub write_iops: f64,
     /// What they wrote, bytes a second: mean.

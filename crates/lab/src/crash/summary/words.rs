@@ -59,6 +59,7 @@ pub const fn kind(kind: VerdictKind) -> &'static str {
         VerdictKind::Partial => "Phantom or partial",
         VerdictKind::LostCommits => "Lost commits",
         VerdictKind::BinlogDisagrees => "Binary log disagrees",
+        VerdictKind::ReplicationBroken => "Replication broken",
         VerdictKind::Unverified => "Unverified",
     }
 }
@@ -70,6 +71,7 @@ pub(crate) const fn did(kind: VerdictKind) -> &'static str {
         VerdictKind::Partial => "left transactions in part, or ones that were never committed",
         VerdictKind::LostCommits => "lost transactions that had been acknowledged",
         VerdictKind::BinlogDisagrees => "left tables and binary log with different transactions",
+        VerdictKind::ReplicationBroken => "left a replica that does not go on where it was",
         VerdictKind::Unverified => "could not be verified",
     }
 }
@@ -104,6 +106,7 @@ pub(crate) const fn proves(canary: Canary) -> &'static str {
         Canary::AnswersEarly => "the commits that a volume loses when it answers before they are durable",
         Canary::IgnoresFlushes => "what a volatile cache loses when it ignores flushes",
         Canary::TornPages => "pages that are torn while nothing guards them",
+        Canary::StalePosition => "a replica that applies transactions twice",
     }
 }
 

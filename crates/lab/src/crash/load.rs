@@ -1,0 +1,135 @@
+//! The load of a stint: on the arm's own server, or on the source of a replica, held back as far as the replica is
+//! behind.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ebbtide_load::invariant::{self, Brake, Running};
+use ebbtide_load::{LoadError, Session, Target};
+use ebbtide_mysql::replication;
+use parking_lot::Mutex;
+
+use crate::run::error::StageError;
+
+/// The number of each client's last transaction.
+pub(super) type Marks = BTreeMap<u32, u64>;
+
+/// Transactions that a replica may be behind its source before the source waits, and behind which it goes on again:
+/// so few are caught up in a second or two, and so many that the replica always has something to apply.
+const MOST_BEHIND: u64 = 400;
+const FEW_BEHIND: u64 = 200;
+/// How often it is looked how far a replica is behind.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often it is looked whether it still follows.
+const ASK: Duration = Duration::from_millis(500);
+
+/// All transactions of all clients.
+pub(super) fn sum(marks: &Marks) -> u64 {
+    marks.values().sum()
+}
+
+/// A load at work, and what follows it.
+#[derive(Debug)]
+pub(super) struct Load {
+    /// Ends before the load does: it has a connection to the same server.
+    leash: Option<Leash>,
+    pub(super) running: Running,
+}
+
+impl Load {
+    /// A load on a server that nobody follows.
+    pub(super) const fn alone(running: Running) -> Self {
+        Self { leash: None, running }
+    }
+
+    /// A load on a source, which waits for its replica.
+    pub(super) fn followed(running: Running, source: &Target, replica: &Target) -> Result<Self, StageError> {
+        let leash = Leash::fasten(source, replica, running.brake())?;
+        Ok(Self { leash: Some(leash), running })
+    }
+
+    /// What the replica had applied when it was last looked; none without one.
+    pub(super) fn applied(&self) -> Option<Marks> {
+        self.leash.as_ref().map(|leash| leash.seen.lock().applied.clone())
+    }
+
+    /// Why the replica no longer follows; none while it does.
+    pub(super) fn lost(&self) -> Option<String> {
+        self.leash.as_ref().and_then(|leash| leash.seen.lock().lost.clone())
+    }
+}
+
+/// Holds a source back while its replica is far behind.
+#[derive(Debug)]
+struct Leash {
+    seen: Arc<Mutex<Seen>>,
+    ending: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    applied: Marks,
+    lost: Option<String>,
+}
+
+impl Leash {
+    fn fasten(source: &Target, replica: &Target, brake: Brake) -> Result<Self, StageError> {
+        let open = |target: &Target| Session::open(target, &target.endpoints[0]);
+        let (mut source, mut replica) = (open(source)?, open(replica)?);
+        let first = Seen { applied: invariant::marks(&mut replica)?, lost: None };
+        let (seen, ending) = (Arc::new(Mutex::new(first)), Arc::new(AtomicBool::new(false)));
+        let (shared, end) = (Arc::clone(&seen), Arc::clone(&ending));
+        let work = move || {
+            if let Err(why) = watch(&mut source, &mut replica, &brake, &shared, &end) {
+                shared.lock().lost = Some(why);
+            }
+            brake.hold(false);
+        };
+        let thread = std::thread::Builder::new().name("leash".into()).spawn(work);
+        let thread = thread.map_err(|source| StageError::Io { action: "start a thread".into(), source })?;
+        Ok(Self { seen, ending, thread: Some(thread) })
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It has nothing that a panic could leave half done.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Looks how far the replica is behind until the end is asked for. An error is why it does not follow.
+fn watch(
+    source: &mut Session,
+    replica: &mut Session,
+    brake: &Brake,
+    seen: &Mutex<Seen>,
+    ending: &AtomicBool,
+) -> Result<(), String> {
+    let said = |error: LoadError| error.to_string();
+    let (mut held, mut asked) = (false, Instant::now());
+    while !ending.load(Ordering::Relaxed) {
+        let applied = invariant::marks(replica).map_err(said)?;
+        let all = sum(&invariant::marks(source).map_err(said)?);
+        let behind = all.saturating_sub(sum(&applied));
+        held = behind > if held { FEW_BEHIND } else { MOST_BEHIND };
+        brake.hold(held);
+        seen.lock().applied = applied;
+        if asked.elapsed() > ASK {
+            asked = Instant::now();
+            let status = replication::status(replica).map_err(said)?.unwrap_or_default();
+            if let Some(error) = status.stopped_by() {
+                return Err(format!("the replica has stopped: {error}; {}", status.place()));
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
