@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How an arm's power is cut, and how often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CrashPlan {
     /// Whose power it is.
     #[serde(default)]
@@ -22,7 +23,6 @@ pub struct CrashPlan {
     /// Images of bad cuts that are kept of each kind of verdict, at most.
     pub keep: u32,
     /// What it is to prove, where it is there to prove that the tester sees damage.
-    #[serde(default)]
     pub canary: Option<Canary>,
 }
 

@@ -97,9 +97,9 @@ pub enum RunError {
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// The user ended it. What was measured is in the results.
-    #[error("cancelled after {done} of {of} trials")]
+    #[error("cancelled after {done} of {of}")]
     Cancelled {
-        /// Trials in the results.
+        /// Trials or stints in the results.
         done: usize,
         /// Trials altogether.
         of: usize,
