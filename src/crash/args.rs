@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::candidate::CandidateArgs;
+
 const EXAMPLES: &str = "Examples:
   ebbtide crash --list
   ebbtide crash durability-matrix --quick
   ebbtide crash durability-matrix --arms relaxed --set crash.cuts=500 --out /tmp/relaxed
   ebbtide crash --kept
   ebbtide crash --replay 9f0c51d2a4b7e386
+  ebbtide crash --candidate --mysql-socket=/run/mysqld/mysqld.sock --volume gp3:size=500GiB
 
 How to write an experiment: docs/crash.md. What a run leaves behind: docs/json/crash.md.";
 
@@ -18,7 +21,7 @@ How to write an experiment: docs/crash.md. What a run leaves behind: docs/json/c
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CrashArgs {
     /// The name of a shipped experiment (see --list), or the path of your own file
-    #[arg(required_unless_present_any = ["list", "kept", "delete_kept", "replay"])]
+    #[arg(required_unless_present_any = ["list", "kept", "delete_kept", "replay", "candidate"])]
     pub(super) experiment: Option<String>,
     /// List the shipped experiments
     #[arg(long, conflicts_with_all = ["experiment", "kept", "delete_kept", "replay"])]
@@ -65,4 +68,6 @@ pub(crate) struct CrashArgs {
     /// Delete the kept image of a cut by its seed, or `all`
     #[arg(long, value_name = "SEED", conflicts_with = "experiment")]
     pub(super) delete_kept: Option<String>,
+    #[command(flatten)]
+    pub(super) candidate: CandidateArgs,
 }

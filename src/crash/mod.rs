@@ -1,9 +1,10 @@
 //! `ebbtide crash`: the crash lab on the command line.
 //!
-//! [`args`] is the command line, [`gain`] has the lab measure what the risk buys, [`status`] shows a run while it
-//! lasts, [`text`] prints what it found.
+//! [`args`] is the command line, [`candidate`] looks at a server that is not ours, [`gain`] has the lab measure what
+//! the risk buys, [`status`] shows a run while it lasts, [`text`] prints what it found.
 
 mod args;
+mod candidate;
 mod gain;
 mod status;
 mod text;
@@ -39,6 +40,9 @@ use status::Status;
 pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     if args.list {
         return Ok(list(true, json));
+    }
+    if args.candidate.is_asked()? {
+        return candidate::run(&args.candidate, place, json);
     }
     if args.kept || args.delete_kept.is_some() {
         return kept(args, place, json);

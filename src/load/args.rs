@@ -216,7 +216,7 @@ struct Grace(Option<Duration>);
 /// The server and the account.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server")]
-pub(super) struct ServerArgs {
+pub(crate) struct ServerArgs {
     /// Hosts; connections take turns [default: the local socket, else 127.0.0.1]
     #[arg(long, alias = "mysql_host", value_name = "LIST", value_delimiter = ',')]
     mysql_host: Vec<String>,
@@ -259,7 +259,7 @@ pub(super) struct ServerArgs {
 const SOCKETS: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
 
 impl ServerArgs {
-    pub(super) fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> Target {
         let encrypt = self.mysql_ssl || self.mysql_ssl_ca.is_some();
         Target {
             endpoints: self.endpoints(),
@@ -268,6 +268,11 @@ impl ServerArgs {
             database: self.mysql_db.clone(),
             tls: encrypt.then(|| Tls { ca: self.mysql_ssl_ca.clone() }),
         }
+    }
+
+    /// Whether a server is named, and not left to be found.
+    pub(crate) fn names_one(&self) -> bool {
+        !(self.mysql_host.is_empty() && self.mysql_port.is_empty() && self.mysql_socket.is_empty())
     }
 
     /// As the MySQL clients do: sockets first, and no host and no port mean the local socket.

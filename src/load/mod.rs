@@ -14,8 +14,8 @@ use crate::exit::{Exit, Refusal};
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
 use crate::text::{line, print_json};
-pub(crate) use args::LoadCommand;
 use args::{CleanupArgs, PrepareArgs, RunArgs};
+pub(crate) use args::{LoadCommand, ServerArgs};
 
 /// Carries a load command out.
 ///
@@ -30,7 +30,7 @@ pub(crate) fn run(command: &LoadCommand, json: bool) -> anyhow::Result<Exit> {
 }
 
 /// A load error with its exit code and what to do.
-fn refuse(error: LoadError) -> anyhow::Error {
+pub(crate) fn refuse(error: LoadError) -> anyhow::Error {
     let message = error.to_string();
     let refusal = match &error {
         LoadError::Options(_) => Refusal::usage(message),

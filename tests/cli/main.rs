@@ -3,6 +3,7 @@
 
 mod attach;
 mod bad_input;
+mod candidate;
 mod crash;
 mod faults;
 mod harness;

@@ -71,6 +71,7 @@ columns!(ServerSecond {
     neighbour_flushed,
     wait_free,
     redo_bytes,
+    redo_writes,
     redo_syncs,
     redo_sync_us,
     data_syncs,

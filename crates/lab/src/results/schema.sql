@@ -61,7 +61,7 @@ CREATE TABLE second (
     checkpoint_age REAL, checkpoint_age_max REAL, dirty_pages REAL, data_pages REAL,
     page_reads REAL, page_requests REAL, page_writes REAL,
     lru_flushed REAL, list_flushed REAL, adaptive_flushed REAL, sync_flushed REAL, neighbour_flushed REAL,
-    wait_free REAL, redo_bytes REAL, redo_syncs REAL, redo_sync_us REAL, data_syncs REAL, syncs REAL, log_waits REAL,
+    wait_free REAL, redo_bytes REAL, redo_writes REAL, redo_syncs REAL, redo_sync_us REAL, data_syncs REAL, syncs REAL, log_waits REAL,
     doublewrite_pages REAL, doublewrite_batches REAL, doublewrite_wait REAL, doublewrite_mutex_wait REAL,
     data_bytes REAL, binlog_bytes REAL, row_lock_waits REAL, history_length REAL,
     threads_running REAL, redo_wait REAL, data_wait REAL, binlog_wait REAL,

@@ -39,6 +39,7 @@ impl Counters {
             neighbour_flushed: span.rate(F::NeighbourFlushed),
             wait_free: span.rate(F::WaitFree),
             redo_bytes: span.rate(F::RedoBytes),
+            redo_writes: span.rate(F::RedoWrites),
             redo_syncs,
             redo_sync_us: span.mean(F::RedoSyncTime, F::RedoSyncCount).map(|ps| ps / 1e6),
             data_syncs: less(span.rate(F::Syncs), redo_syncs),
@@ -147,6 +148,8 @@ pub struct Rates {
     pub wait_free: Option<f64>,
     /// Redo bytes written a second.
     pub redo_bytes: Option<f64>,
+    /// Writes of the redo log a second.
+    pub redo_writes: Option<f64>,
     /// Syncs of the redo log a second. MariaDB stopped counting them in 10.8.
     pub redo_syncs: Option<f64>,
     /// Mean time of a sync of the redo log, us, from `performance_schema`; none where that is off, without

@@ -2,8 +2,10 @@
 //! looks at them. Whatever a version does not count is none, never a zero.
 
 mod counters;
+mod facts;
 mod sampler;
 mod sources;
 
 pub use counters::{Counters, Rates};
+pub use facts::Facts;
 pub use sampler::{Sampler, StatusError};

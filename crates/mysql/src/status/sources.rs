@@ -45,6 +45,7 @@ pub(super) enum Figure {
     RedoSyncTime,
     RedoSyncs,
     RedoWait,
+    RedoWrites,
     RowLockWaits,
     SyncFlushed,
     /// Syncs of all of InnoDB's files.
@@ -62,7 +63,7 @@ use Figure as F;
 ///
 /// `Innodb_data_written` is pages and doublewrite pages on MariaDB 10.11 and 11.8, with redo beside them on
 /// MySQL 8.0.15, and pages and redo without the doublewrite files on MySQL 9.7.4.
-pub(super) const STATUS: [(&str, Figure); 34] = [
+pub(super) const STATUS: [(&str, Figure); 35] = [
     ("binlog_bytes_written", F::BinlogBytes),
     ("com_commit", F::Commits),
     ("com_delete", F::WriteStatements),
@@ -90,6 +91,7 @@ pub(super) const STATUS: [(&str, Figure); 34] = [
     ("innodb_dblwr_writes", F::DoublewriteBatches),
     ("innodb_history_list_length", F::HistoryLength),
     ("innodb_log_waits", F::LogWaits),
+    ("innodb_log_writes", F::RedoWrites),
     ("innodb_os_log_fsyncs", F::RedoSyncs),
     ("innodb_os_log_written", F::RedoBytes),
     ("innodb_pages_read", F::PageReads),

@@ -55,6 +55,7 @@ fn all(rates: &Rates) -> Vec<(&'static str, Option<f64>)> {
         ("data_bytes", rates.data_bytes),
         ("write_statements", rates.write_statements),
         ("redo_bytes", rates.redo_bytes),
+        ("redo_writes", rates.redo_writes),
         ("syncs", rates.syncs),
         ("binlog_bytes", rates.binlog_bytes),
     ]

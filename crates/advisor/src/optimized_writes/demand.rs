@@ -1,0 +1,53 @@
+//! How much of a volume a workload takes, with the doublewrite buffer and without it.
+
+use serde::Serialize;
+
+use super::figures::Workload;
+
+/// Bytes and operations a second.
+///
+/// Operations are counted as the volume would: a page is one, and what lies in a row counts by its units.
+/// Left out is what no counter tells: the binary log's writes but for its bytes, the file system's journal, and
+/// pages that lie side by side and travel together. The first two would lower the ceilings, the last would
+/// raise that of the operations.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Demand {
+    /// Bytes.
+    pub bytes: f64,
+    /// Operations.
+    pub ios: f64,
+}
+
+impl Demand {
+    /// What a workload takes without the doublewrite buffer, at the same pace.
+    #[must_use]
+    pub fn without(work: &Workload, page_bytes: u64, unit_bytes: u64) -> Self {
+        let logs = work.redo_bytes + work.binlog_bytes.unwrap_or(0.0);
+        let units = |bytes: f64| bytes / unit_bytes as f64;
+        let redo = units(work.redo_bytes).max(work.redo_writes.unwrap_or(0.0));
+        Self {
+            bytes: (work.page_reads + work.page_writes) * page_bytes as f64 + logs,
+            ios: work.page_reads + work.page_writes + redo + units(work.binlog_bytes.unwrap_or(0.0)),
+        }
+    }
+
+    /// What the doublewrite buffer takes: an upper bound of the operations, so that the ceiling is one.
+    ///
+    /// Only the number of the batches and of their pages is known. With `k` pages to a unit, a batch of `n` is
+    /// `n / k` units rounded up, which is at most `(n + k - 1) / k`; and never more than its pages.
+    #[must_use]
+    pub fn of_doublewrite(work: &Workload, page_bytes: u64, unit_bytes: u64) -> Self {
+        // A page is written where it belongs too, so that more were only counted earlier.
+        let pages = work.doublewrite_pages.min(work.page_writes);
+        let in_a_unit = (unit_bytes as f64 / page_bytes as f64).max(1.0);
+        let batches = work.doublewrite_batches;
+        let ios = pages / in_a_unit + batches * (in_a_unit - 1.0) / in_a_unit;
+        Self { bytes: pages * page_bytes as f64, ios: ios.min(pages) }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { bytes: self.bytes + other.bytes, ios: self.ios + other.ios }
+    }
+}

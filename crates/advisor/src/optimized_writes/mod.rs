@@ -1,0 +1,27 @@
+//! Is a server a candidate for running without the doublewrite buffer, on storage that does not tear pages
+//! (torn-write prevention; RDS calls it Optimized Writes)?
+//!
+//! InnoDB writes a page twice: into the doublewrite buffer, and where it belongs. In bytes that is twice as
+//! much; in I/Os it is far less, because the pages of a batch lie side by side there, and a volume counts up
+//! to 256 KiB in a row as one. What can be gained thus depends on what the server lacks: [`judge`] counts both
+//! with the buffer and without it, and gives the quotient as the ceiling of the gain, not as a promise.
+//!
+//! [`figures`] is what goes in, [`demand`] the arithmetic, [`judge`](mod@judge) the judgement.
+
+mod conditions;
+mod demand;
+mod figures;
+mod judge;
+mod sources;
+
+#[cfg(test)]
+mod tests;
+
+pub use conditions::{Condition, Standing};
+pub use demand::Demand;
+pub use figures::{Doublewrite, Settings, Storage, Workload};
+pub use judge::{
+    BUSY, Candidate, Ceiling, FEWEST_PAGES, FEWEST_STATEMENTS, Gain, Limit, SMALLEST_GAIN, Verdict,
+    WAITING_SHARE, judge,
+};
+pub use sources::{SOURCES, Source};

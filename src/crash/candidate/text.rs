@@ -1,0 +1,224 @@
+//! The judgement for people: the answer first, then what it rests on.
+
+use std::fmt::Write as _;
+
+use ebbtide_advisor::optimized_writes::{
+    Candidate, Gain, Limit, SOURCES, Standing, Storage, Verdict, Workload,
+};
+use ebbtide_mysql::status::Facts;
+use ebbtide_volume::MIB;
+
+use crate::text::Table;
+
+/// What was looked at.
+pub(super) struct Seen<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) at: String,
+    pub(super) work: &'a Workload,
+    pub(super) storage: Option<&'a Storage>,
+}
+
+/// The answer, without an end of line.
+pub(super) fn answer(seen: &Seen<'_>, candidate: &Candidate) -> String {
+    let mut text = format!("{}: {}\n{}\n", said(candidate.verdict), candidate.why, server(seen));
+    if let Some(gain) = &candidate.gain {
+        let _ = write!(text, "\n{}\n\n{}", demand(seen, candidate, gain).text(), pages(seen.work, candidate));
+    }
+    let verdict = candidate.verdict;
+    if matches!(verdict, Verdict::Yes | Verdict::Perhaps | Verdict::AlreadyOff) {
+        let _ = write!(text, "\n{}{}.\n", conditions(candidate), candidate.risk);
+    }
+    if matches!(verdict, Verdict::Yes | Verdict::Perhaps) {
+        let reports: Vec<String> =
+            SOURCES.iter().take(3).map(|source| format!("  {}\n    {}\n", source.says, source.url)).collect();
+        let _ = write!(text, "\nOthers report:\n{}", reports.concat());
+        let volume = if seen.storage.is_none() { "; the volume's limits decide: --volume SPEC" } else { "" };
+        let _ = writeln!(text, "What to do: {}{volume}.", candidate.fix);
+        text += "Measure gain and risk first: ebbtide crash optimized-writes\n";
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn said(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Yes => "A candidate",
+        Verdict::Perhaps => "Perhaps a candidate",
+        Verdict::No => "No candidate",
+        Verdict::AlreadyOff => "Off already",
+        Verdict::NotKnown => "Not known",
+    }
+}
+
+fn server(seen: &Seen<'_>) -> String {
+    let Seen { facts, at, work, .. } = seen;
+    let commits = work.commits.map(|commits| format!("{} COMMIT, ", number(commits))).unwrap_or_default();
+    format!(
+        "{} {} at {at}, {:.0} s: a second {commits}{} statements that write, {} that read",
+        facts.flavour,
+        facts.version.split('-').next().unwrap_or_default(),
+        work.seconds,
+        number(work.write_statements),
+        number(work.read_statements)
+    )
+}
+
+/// What it takes of its storage, with and without.
+fn demand(seen: &Seen<'_>, candidate: &Candidate, gain: &Gain) -> Table {
+    let mut table = Table::new(&["A SECOND", "NOW", "WITHOUT IT", "GAIN AT MOST"]);
+    let mib = |bytes: f64| format!("{} MiB", number(bytes / MIB as f64));
+    let (with, without) = (candidate.with, candidate.without);
+    table.row(["bytes".into(), mib(with.bytes), mib(without.bytes), times(gain.if_throughput)]);
+    table.row(["operations".into(), number(with.ios), number(without.ios), times(gain.if_iops)]);
+    if let Some(commits) = seen.work.commits.filter(|commits| *commits >= 1.0) {
+        let kib = |bytes: f64| format!("{} KiB", number(bytes / commits / 1024.0));
+        table.row(["bytes for a COMMIT".into(), kib(with.bytes), kib(without.bytes), String::new()]);
+        let ios = |ios: f64| number(ios / commits);
+        table.row(["operations for a COMMIT".into(), ios(with.ios), ios(without.ios), String::new()]);
+    }
+    if let (Some(volume), Some(storage)) = (gain.on_volume, seen.storage) {
+        let limit = match volume.limit {
+            Limit::Throughput => "throughput",
+            Limit::Iops => "IOPS",
+        };
+        let credits = if storage.bursts { " without burst credits" } else { "" };
+        let share = |share: f64| format!("{:.0}%", share * 100.0);
+        table.row([
+            format!("nearest limit, now {limit}{credits}"),
+            share(volume.used),
+            share(volume.used_without),
+            times(volume.ceiling),
+        ]);
+    }
+    table
+}
+
+fn times(ratio: f64) -> String {
+    format!("{ratio:.2} times")
+}
+
+fn pages(work: &Workload, candidate: &Candidate) -> String {
+    let batch =
+        candidate.pages_a_batch.map(|pages| format!(", {} to a batch", number(pages))).unwrap_or_default();
+    let mut text = format!(
+        "Pages: {} read and {} written a second, {} of them through the doublewrite buffer{batch}.\n",
+        number(work.page_reads),
+        number(work.page_writes),
+        number(work.doublewrite_pages)
+    );
+    let threads =
+        |threads: Option<f64>, what: &str| threads.map(|threads| format!("{} {what}", number(threads)));
+    let waits: Vec<String> = [
+        threads(work.free_page_waits, "waits for a free page a second"),
+        threads(work.doublewrite_wait, "threads in the doublewrite files' I/O"),
+        threads(work.doublewrite_mutex_wait, "threads at its mutex"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !waits.is_empty() {
+        let _ = writeln!(text, "Waits: {}.", waits.join(", "));
+    }
+    text
+}
+
+fn conditions(candidate: &Candidate) -> String {
+    let mut text = String::from("What has to be true:\n");
+    for one in &candidate.conditions {
+        let standing = match one.standing {
+            Standing::Met => "yes",
+            Standing::ToDo => "to do",
+            Standing::Broken => "no",
+            Standing::Unknown => "find out",
+        };
+        let _ = writeln!(text, "  {standing:8}  {}: {}", one.what, one.how);
+    }
+    text
+}
+
+/// Three digits or more, thousands apart.
+fn number(value: f64) -> String {
+    match value {
+        1000.0.. => {
+            let digits = format!("{value:.0}");
+            let (head, tail) = digits.split_at(digits.len() - 3);
+            if head.len() > 3 {
+                let (millions, thousands) = head.split_at(head.len() - 3);
+                format!("{millions},{thousands},{tail}")
+            } else {
+                format!("{head},{tail}")
+            }
+        }
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        0.0 => "0".to_owned(),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_advisor::optimized_writes::{Doublewrite, Settings, judge};
+    use ebbtide_mysql::Flavour;
+
+    use super::*;
+
+    fn text(doublewrite: Doublewrite, write_statements: f64) -> String {
+        let work = Workload {
+            seconds: 30.0,
+            page_writes: 3000.0,
+            doublewrite_pages: 3000.0,
+            doublewrite_batches: 30.0,
+            page_reads: 0.0,
+            redo_bytes: 4e6,
+            redo_writes: None,
+            binlog_bytes: None,
+            commits: Some(750.0),
+            write_statements,
+            read_statements: 0.0,
+            free_page_waits: Some(0.0),
+            doublewrite_wait: Some(0.25),
+            doublewrite_mutex_wait: None,
+        };
+        let facts = Facts {
+            flavour: Flavour::MySql,
+            version: "9.7.4".into(),
+            aurora: None,
+            doublewrite: None,
+            page_bytes: None,
+            direct: None,
+        };
+        let settings = Settings { doublewrite, page_bytes: 16_384, direct: Some(false) };
+        let candidate = judge(&work, &settings, None);
+        answer(&Seen { facts: &facts, at: "/s".into(), work: &work, storage: None }, &candidate)
+    }
+
+    #[test]
+    fn the_first_line_is_the_answer_and_the_rest_is_a_screenful() {
+        let text = text(Doublewrite::On, 3000.0);
+        assert!(text.starts_with("Perhaps a candidate: up to 92% more"), "{text}");
+        for part in
+            ["750 COMMIT, 3,000 statements that write", "1.92 times", "100 to a batch", "0.25 threads"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(text.contains("to do     A page is written past the page cache"), "{text}");
+        assert!(!text.contains("mutex"), "what the server does not time is left out: {text}");
+        assert!((15..=34).contains(&text.lines().count()), "{text}");
+    }
+
+    #[test]
+    fn where_it_is_off_already_the_conditions_stay_and_no_gain_is_told() {
+        let text = text(Doublewrite::Off, 3000.0);
+        assert!(text.starts_with("Off already") && text.contains("What has to be true"), "{text}");
+        assert!(!text.contains("times") && !text.contains("What to do"), "{text}");
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        assert_eq!(
+            [0.0, 0.5, 12.34, 999.4, 1000.0, 1_234_567.0].map(number),
+            ["0", "0.50", "12.3", "999", "1,000", "1,234,567"]
+        );
+    }
+}
