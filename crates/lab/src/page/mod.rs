@@ -35,7 +35,7 @@ pub fn page(run: &Run, summary: &Summary) -> String {
 
 fn report(run: &Run, summary: &Summary) -> Report {
     let page = Page::new(run, summary);
-    let mut sections = vec![Section::new("", verdict::blocks(&page))];
+    let mut sections = vec![Section::new("", verdict::blocks(&page, CAVEATS))];
     sections.extend(curves::section(&run.experiment, summary));
     sections.extend(arms::section(&page));
     sections.extend(repeats::section(&page));
@@ -64,7 +64,7 @@ fn report(run: &Run, summary: &Summary) -> Report {
 /// run need not have its trials.
 pub(crate) fn told(run: &Run, summary: &Summary) -> Vec<Block> {
     let page = Page::new(run, summary);
-    let mut blocks = verdict::blocks(&page);
+    let mut blocks = verdict::blocks(&page, "in its own report");
     blocks.extend(curves::blocks(&run.experiment, summary).unwrap_or_else(|| {
         let mut comparisons = arms::comparisons(&page);
         comparisons.iter_mut().for_each(without_groups);
@@ -102,6 +102,9 @@ struct ArmView<'a> {
     /// Whether the charts over time begin with it.
     shown: bool,
 }
+
+/// Where the report has all remarks.
+const CAVEATS: &str = "under \u{201c}Trials and caveats\u{201d}";
 
 /// How many arms the charts over time begin with.
 const SHOWN: usize = 4;

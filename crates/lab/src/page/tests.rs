@@ -136,7 +136,7 @@ fn no_difference_is_said_with_what_could_have_been_seen() {
     compared.verdict = Verdict::NoDifferenceSeen;
     compared.tps.as_mut().unwrap().ratio = 1.004;
     compared.smallest_effect = Some(0.031);
-    let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
+    let verdict = text(&verdict::blocks(&Page::new(&run, &summary), CAVEATS));
     assert!(verdict.contains("No difference seen between tuned and default."), "{verdict}");
     assert!(
         verdict.contains("A true difference of 3.1% or more would have been seen in four of five"),
@@ -150,7 +150,7 @@ fn a_comparison_that_cannot_be_made_says_why() {
     let (run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
     summary.comparisons[0].verdict = Verdict::NotComparable { why: "the default arm has no trial".into() };
     summary.comparisons[0].tps = None;
-    let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
+    let verdict = text(&verdict::blocks(&Page::new(&run, &summary), CAVEATS));
     assert!(
         verdict.contains("cannot be compared") && verdict.contains("The default arm has no trial."),
         "{verdict}"
@@ -163,7 +163,7 @@ fn each_side_is_told_what_holds_it_back() {
     let (run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
     let figures = summary.arms[1].whole.as_mut().unwrap();
     figures.limiter = Limiter { what: Bottleneck::Processors, volume: None, share: 0.9 };
-    let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
+    let verdict = text(&verdict::blocks(&Page::new(&run, &summary), CAVEATS));
     assert!(verdict.contains("tuned: held back by the processors of this machine"), "{verdict}");
     assert!(verdict.contains("default: held back by the IOPS limit of the volume for 97%"), "{verdict}");
 }
@@ -233,7 +233,7 @@ fn runs_that_are_held_against_each_other_stand_in_the_verdict_and_beside_each_ot
     summary.repeated = Some(repetition(&runs));
     let html = page(&run, &summary);
     keep("2-again", &html);
-    let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
+    let verdict = text(&verdict::blocks(&Page::new(&run, &summary), CAVEATS));
     assert!(verdict.contains("3 runs: 12."), "{verdict}");
     assert!(verdict.contains("; the intervals overlap."), "{verdict}");
     let section = section_text(&run, &summary, "The same experiment, run again");
@@ -274,7 +274,7 @@ fn the_runs_own_summary_fills_the_page() {
         let summary = summarize(&run);
         let html = page(&run, &summary);
         keep(name, &html);
-        let verdict = text(&verdict::blocks(&Page::new(&run, &summary)));
+        let verdict = text(&verdict::blocks(&Page::new(&run, &summary), CAVEATS));
         assert!(
             verdict.contains(" times the transactions of ") || verdict.contains(" fewer transactions than ")
         );
@@ -299,7 +299,7 @@ fn arms_of_two_axes_are_told_by_what_sets_them_apart() {
     }
     assert_eq!(report(&run, &summarize(&run)).groups[1].label, "tuned", "what all arms share is left out");
     let summary = summarize(&run);
-    let blocks = verdict::blocks(&Page::new(&run, &summary));
+    let blocks = verdict::blocks(&Page::new(&run, &summary), CAVEATS);
     let Some(Block::Verdicts(cards)) = blocks.first() else { panic!("verdicts") };
     assert_eq!(cards[0].context, "gp2");
     assert!(cards[0].headline.starts_with("tuned carries 12."), "{}", cards[0].headline);

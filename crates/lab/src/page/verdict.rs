@@ -1,5 +1,7 @@
 //! What came out, in words first.
 
+use std::cmp::Ordering;
+
 use ebbtide_report::{Block, Note, Tone, Verdict as Card};
 
 use super::{ArmView, Page, repeats, words};
@@ -15,8 +17,8 @@ const CARDS: usize = 4;
 /// More remarks than this wait for their own section.
 const REMARKS: usize = 4;
 
-/// The verdicts, then what must be known before believing them.
-pub(super) fn blocks(page: &Page) -> Vec<Block> {
+/// The verdicts, then what must be known before believing them; `rest` is where more of that is.
+pub(super) fn blocks(page: &Page, rest: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let measured = measured(page);
     let curves: Vec<Card> =
@@ -43,18 +45,21 @@ pub(super) fn blocks(page: &Page) -> Vec<Block> {
     if !courses.is_empty() {
         blocks.push(Block::Findings(courses));
     }
+    blocks.extend(remarks(page, rest));
+    blocks
+}
+
+/// The remarks that matter most; `rest` is where the others are.
+fn remarks(page: &Page, rest: &str) -> Option<Block> {
     let mut remarks: Vec<&Remark> = page.summary.notes.iter().collect();
     remarks.sort_by_key(|remark| weight(remark));
-    let mut notes: Vec<Note> =
-        remarks.iter().take(REMARKS).map(|note| Note::caution(super::notes::sentence(page, note))).collect();
+    let told = remarks.iter().take(REMARKS);
+    let mut notes: Vec<Note> = told.map(|note| Note::caution(super::notes::sentence(page, note))).collect();
     if remarks.len() > REMARKS {
         let more = words::count(remarks.len() - REMARKS, "further remark");
-        notes.push(Note::plain(format!("{more} under \u{201c}Trials and caveats\u{201d}.")));
+        notes.push(Note::plain(format!("{more} {rest}.")));
     }
-    if !notes.is_empty() {
-        blocks.push(Block::Notes(notes));
-    }
-    blocks
+    (!notes.is_empty()).then_some(Block::Notes(notes))
 }
 
 fn measured(page: &Page) -> bool {
@@ -74,9 +79,7 @@ fn weight(remark: &Remark) -> u8 {
 pub(super) fn strongest(summary: &Summary) -> Vec<&Compared> {
     let mut order: Vec<&Compared> = summary.comparisons.iter().collect();
     let size = |compared: &Compared| ratio(compared).map_or(0.0, |ratio| ratio.ratio.ln().abs());
-    order.sort_by(|a, b| {
-        (told(b), size(b)).partial_cmp(&(told(a), size(a))).unwrap_or(std::cmp::Ordering::Equal)
-    });
+    order.sort_by(|a, b| (told(b), size(b)).partial_cmp(&(told(a), size(a))).unwrap_or(Ordering::Equal));
     order
 }
 
@@ -95,12 +98,11 @@ fn on_curve(summary: &Summary, compared: &Compared) -> bool {
 fn curve(page: &Page, gain: &CurveGain) -> Option<Card> {
     let loaded = gain.loaded?;
     let at = |point: &CurvePoint| page.summary.comparisons.get(point.comparison);
-    let floor = page.summary.noise.floor;
-    let (tone, seen) = match loaded.interval {
+    let (tone, seen) = match gain.direction(page.summary.noise.floor) {
         None => (Tone::Caution, true),
-        Some(interval) if interval.low > 1.0 + floor => (Tone::Good, true),
-        Some(interval) if interval.high < 1.0 / (1.0 + floor) => (Tone::Bad, true),
-        Some(_) => (Tone::Plain, false),
+        Some(Ordering::Greater) => (Tone::Good, true),
+        Some(Ordering::Less) => (Tone::Bad, true),
+        Some(Ordering::Equal) => (Tone::Plain, false),
     };
     let CurveGain { axis, option, baseline, .. } = gain;
     let headline = if seen {

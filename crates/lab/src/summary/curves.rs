@@ -240,6 +240,8 @@ mod tests {
         let first = told.iter().find(|text| text.starts_with("narrow: from 16 connections on")).unwrap();
         assert!(first.contains("doublewrite off carries ") && first.contains(" at 1,024"), "{first}");
         assert!(first.contains("At 128 connections, "), "why: {first}");
+        let wide = told.iter().find(|text| text.starts_with("wide: ")).unwrap();
+        assert!(wide.contains("no difference seen between doublewrite off and on"), "{wide}");
         assert_eq!(told.iter().filter(|text| text.contains("narrow")).count(), 1, "{told:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! What a run found, in sentences, the most useful first.
 
+use std::cmp::Ordering;
+
 use super::compare::primary;
 use super::curves::LOADED;
 use super::figures_under;
@@ -7,7 +9,7 @@ use super::group::Parted;
 use super::model::{
     ArmSummary, Bottleneck, Cause, Compared, CurveGain, Figures, Metric, Noise, Ratio, Summary, Verdict,
 };
-use super::words::{figure, limiter, list, percent, time};
+use super::words::{figure, limiter, list, percent, time, whole};
 use crate::experiment::{Arm, Experiment};
 
 /// From so many comparisons of one axis without a difference on they share a sentence.
@@ -131,7 +133,7 @@ fn curve(summary: &Summary, gain: &CurveGain) -> String {
         .iter()
         .filter_map(|point| {
             let ratio = summary.comparisons.get(point.comparison)?.tps?;
-            Some(format!("{} at {}", figure(ratio.ratio), figure(f64::from(point.connections))))
+            Some(format!("{} at {}", figure(ratio.ratio), whole(point.connections)))
         })
         .collect();
     let told =
@@ -143,15 +145,16 @@ fn curve(summary: &Summary, gain: &CurveGain) -> String {
         let compared = summary.comparisons.get(point.comparison)?;
         let side = |arm: usize| summary.arms.get(arm)?.whole.as_ref();
         let cause = cause(option, side(compared.arm)?, baseline, side(compared.baseline)?);
-        let at = figure(f64::from(point.connections));
+        let at = whole(point.connections);
         (!cause.is_empty()).then(|| format!(" At {at} connections{}.", cause.replacen(';', ",", 1)))
     });
-    format!(
-        "{place}from {LOADED} connections on, {axis} {option} carries {} {baseline} ({}); by connections: {told}.{}",
-        multiple(loaded.ratio),
-        range(loaded),
-        why.unwrap_or_default()
-    )
+    let said = if gain.direction(summary.noise.floor) == Some(Ordering::Equal) {
+        format!("no difference seen between {axis} {option} and {baseline} ({})", range(loaded))
+    } else {
+        format!("{axis} {option} carries {} {baseline} ({})", multiple(loaded.ratio), range(loaded))
+    };
+    let why = why.unwrap_or_default();
+    format!("{place}from {LOADED} connections on, {said}; by connections: {told}.{why}")
 }
 
 /// How much more, as it goes between the names of the arms.

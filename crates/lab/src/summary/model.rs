@@ -1,5 +1,6 @@
 //! What a summary holds: plain data, one figure for each thing that a report shows.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,20 @@ impl CurveGain {
     /// The points with many connections ([`super::LOADED`]).
     pub fn loaded_points(&self) -> impl Iterator<Item = &CurvePoint> {
         self.points.iter().filter(|point| point.connections >= super::LOADED)
+    }
+
+    /// What the data say about the gain under load: more, less, or no difference beyond `floor`; none without an
+    /// interval.
+    #[must_use]
+    pub fn direction(&self, floor: f64) -> Option<Ordering> {
+        let interval = self.loaded?.interval?;
+        if interval.low > 1.0 + floor {
+            Some(Ordering::Greater)
+        } else if interval.high < 1.0 / (1.0 + floor) {
+            Some(Ordering::Less)
+        } else {
+            Some(Ordering::Equal)
+        }
     }
 
     /// The point in the middle of those, which stands for them where one must; none where there are none.

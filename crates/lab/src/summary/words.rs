@@ -50,6 +50,11 @@ pub(super) fn figure(value: f64) -> String {
     grouped(&text)
 }
 
+/// A whole number, with commas between thousands.
+pub(super) fn whole(number: u32) -> String {
+    grouped(&number.to_string())
+}
+
 /// Commas between thousands.
 fn grouped(text: &str) -> String {
     let (whole, rest) = text.split_once('.').map_or((text, None), |(whole, rest)| (whole, Some(rest)));

@@ -163,6 +163,10 @@ function intervalPlugin(lines) {
         const { ctx } = plot;
         const ratio = devicePixelRatio;
         ctx.save();
+        ctx.beginPath();
+        ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+        ctx.clip();
+        ctx.setLineDash([]);
         ctx.lineWidth = 1.5 * ratio;
         for (const { series, faint } of lines) {
           if (faint || !series.intervals) continue;
@@ -188,10 +192,10 @@ function intervalPlugin(lines) {
   };
 }
 
-// A range that has the intervals in it too.
+// A range that has the intervals in it too, as far as they do not press the values together.
 function reach(lines, low, high) {
   const ends = lines.flatMap(({ series }) => (series.intervals || []).flatMap((interval) => interval || []));
-  return [Math.min(low, ...ends), Math.max(high, ...ends)];
+  return [Math.max(Math.min(low, ...ends), low / 1.5), Math.min(Math.max(high, ...ends), high * 1.5)];
 }
 
 function ratioRange(lines, low, high) {

@@ -181,7 +181,10 @@ fn gains(summary: &Summary) -> Vec<String> {
 #[must_use]
 pub fn gained(run: &CrashRun) -> Vec<String> {
     let Some(measured) = run.gain.as_ref().and_then(|gain| gain.measured.as_ref()) else { return Vec::new() };
-    let most = measured.summary.curves.len().max(GAINS);
+    let most = match measured.summary.curves.len() {
+        0 => GAINS,
+        curves => curves,
+    };
     let name = &measured.run.experiment.name;
     let told = measured.summary.findings.iter().take(most);
     told.map(|text| format!("{name}: {text}")).collect()
