@@ -79,6 +79,9 @@ fn judge_one(said: &Said, running: &BTreeMap<String, String>) -> Result<Option<S
     }
 }
 
+/// Options of which no server makes a variable: what they switch is in tables of `performance_schema`.
+const NEVER_VARIABLES: [&str; 2] = ["performance_schema_instrument", "performance_schema_consumer_"];
+
 /// A server's own option is compared where it can be read back. InnoDB's all can: one that is not there
 /// was accepted for the sake of old option files, and does nothing.
 fn judge_raw(
@@ -93,7 +96,9 @@ fn judge_raw(
             let running = format!("no such variable in {}", server_name(binary));
             return Err(SettingError::Ignored { name: said.name.clone(), option, running });
         }
-        return Ok(Some(format!("{}: not a variable, so that it could not be read back", said.name)));
+        let never = NEVER_VARIABLES.iter().any(|prefix| variable.starts_with(prefix));
+        let note = || format!("{}: not a variable, so that it could not be read back", said.name);
+        return Ok((!never).then(note));
     };
     match option.split_once('=') {
         Some((_, asked)) if !same(asked, has) => {
@@ -126,4 +131,25 @@ fn same(asked: &str, has: &str) -> bool {
 fn show(name: &str, text: &str) -> String {
     let shape = table().find(name).map(super::table::Row::shape);
     shape.and_then(|shape| Some(shape.show(&shape.read(text)?))).unwrap_or_else(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Flavour, Version};
+
+    #[test]
+    fn an_option_that_is_no_variable_is_noted_unless_no_server_ever_made_it_one() {
+        let version = Version { major: 10, minor: 11, patch: 19 };
+        let (path, text) = ("/usr/sbin/mariadbd".into(), String::new());
+        let binary = Binary { path, flavour: Flavour::MariaDb, version, text };
+        let mut settings = Settings::new();
+        settings.set("raw.performance_schema_instrument", "%dblwr_mutex=ON").unwrap();
+        settings.set("raw.some_option", "1").unwrap();
+        let said = say(&settings, &binary).unwrap();
+        assert_eq!(
+            judge(&said, &BTreeMap::new(), &binary).unwrap(),
+            ["raw.some_option: not a variable, so that it could not be read back"]
+        );
+    }
 }
