@@ -90,7 +90,10 @@ impl Gain {
 
 fn kept(measured: &Measured) -> Gained {
     let failed = match &measured.cancelled {
-        Some(error) => Some(error.to_string()),
+        Some(error) => {
+            let hint = error.hint().map_or_else(String::new, |hint| format!(": {hint}"));
+            Some(format!("{error}{hint}"))
+        }
         None if measured.is_whole() => None,
         None => Some("not every trial counts".into()),
     };
