@@ -7,6 +7,7 @@ mod life;
 mod memory;
 mod recovery;
 mod refusals;
+mod replication;
 mod settings;
 mod status;
 mod support;

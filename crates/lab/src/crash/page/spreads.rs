@@ -75,10 +75,11 @@ pub(super) fn recovery(page: &Page) -> Option<Section> {
     if rows.is_empty() {
         return None;
     }
-    let blocks = vec![
+    let mut blocks = vec![
         chart("Recovery time: from the server's start to its first answer", rows),
         Block::Table(work(page)),
     ];
+    blocks.extend(resumed(page));
     Some(Section::new("How it recovers", blocks).lead("On volumes with the same limits as under the load."))
 }
 
@@ -129,6 +130,44 @@ fn work(page: &Page) -> Table {
         sortable: true,
         ..Table::default()
     }
+}
+
+/// How replicas went on; none where there are none.
+fn resumed(page: &Page) -> Option<Block> {
+    let count = |value: f64| Cell::value(words::whole(value), value, "");
+    let time = |value: f64| Cell::value(seconds(value), value, "");
+    let row = |(place, (arm, _)): (usize, &(&ArmSummary, String))| {
+        let of = arm.resumed?;
+        let (again, caught_up) = (of.to_fetch_again, of.caught_up_s);
+        Some(vec![
+            page.cell(place),
+            count(again.count as f64),
+            count(again.p50),
+            count(again.max),
+            caught_up.map_or_else(|| count(0.0), |caught_up| count(caught_up.count as f64)),
+            caught_up.map_or_else(dash, |caught_up| time(caught_up.p50)),
+            caught_up.map_or_else(dash, |caught_up| time(caught_up.max)),
+        ])
+    };
+    let rows: Vec<Vec<Cell>> = page.arms.iter().enumerate().filter_map(row).collect();
+    (!rows.is_empty()).then(|| {
+        Block::Table(Table {
+            caption: "How replicas went on: what they had applied before the cut, and had to fetch again"
+                .into(),
+            columns: texts(&[
+                "Arm",
+                "Started again",
+                "To fetch again, median",
+                "At most",
+                "Caught up",
+                "Took, median",
+                "At most",
+            ]),
+            rows,
+            sortable: true,
+            ..Table::default()
+        })
+    })
 }
 
 fn row(place: usize, name: &str, detail: String, of: &Quantiles, points: Vec<f64>) -> Estimate {
