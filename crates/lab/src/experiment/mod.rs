@@ -18,7 +18,7 @@ mod shipped;
 mod tree;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use check::{Checked, CheckedArm, DATA_SEED, check, estimate, fit, leave_out, prepare_key};
 pub use crash::{Canary, CrashPlan, End, Fault, Moment, Replication, ServerRole};
@@ -79,7 +79,8 @@ fn beside(file: &Path, gain: String) -> String {
     if !is_path(&gain) || Path::new(&gain).is_absolute() {
         return gain;
     }
-    let beside = file.parent().unwrap_or(Path::new("")).join(&gain).display().to_string();
+    let beside: PathBuf = file.parent().unwrap_or(Path::new("")).join(&gain).components().collect();
+    let beside = beside.display().to_string();
     if is_path(&beside) { beside } else { format!("./{beside}") }
 }
 
@@ -132,4 +133,20 @@ pub fn parse(
 /// keys from the operating system.
 fn fresh_seed() -> u64 {
     RandomState::new().build_hasher().finish() >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_counts_from_the_file_that_has_it_and_stays_a_path() {
+        let of = |file: &str, gain: &str| beside(Path::new(file), gain.to_owned());
+        assert_eq!(of("./mine.toml", "./gain.toml"), "./gain.toml");
+        assert_eq!(of("mine.toml", "gain.toml"), "gain.toml");
+        assert_eq!(of("a/mine.toml", "../b/gain"), "a/../b/gain");
+        assert_eq!(of("mine.toml", "./gain"), "./gain", "without its dot it would be a name");
+        assert_eq!(of("a/mine.toml", "/b/gain.toml"), "/b/gain.toml");
+        assert_eq!(of("a/mine.toml", "same-twice"), "same-twice", "a name is no path");
+    }
 }
