@@ -65,7 +65,7 @@ fn server(seen: &Seen<'_>) -> String {
 
 /// What it takes of its storage, with and without.
 fn demand(seen: &Seen<'_>, candidate: &Candidate, gain: &Gain) -> Table {
-    let mut table = Table::new(&["A SECOND", "NOW", "WITHOUT IT", "GAIN AT MOST"]);
+    let mut table = Table::new(&["A SECOND", "NOW", "WITHOUT IT", "ROOM FOR"]);
     let mib = |bytes: f64| format!("{} MiB", number(bytes / MIB as f64));
     let (with, without) = (candidate.with, candidate.without);
     table.row(["bytes".into(), mib(with.bytes), mib(without.bytes), times(gain.if_throughput)]);
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn the_first_line_is_the_answer_and_the_rest_is_a_screenful() {
         let text = text(Doublewrite::On, 3000.0);
-        assert!(text.starts_with("Perhaps a candidate: up to 92% more"), "{text}");
+        assert!(text.starts_with("Perhaps a candidate: up to 92% more of its work"), "{text}");
         for part in
             ["750 COMMIT, 3,000 statements that write", "1.92 times", "100 to a batch", "0.25 threads"]
         {

@@ -38,7 +38,10 @@ pub enum Verdict {
     NotKnown,
 }
 
-/// How many times as much the server could do, at most.
+/// How many times the work that the server does now would fit, at most.
+///
+/// A server that gets faster may take fewer pages for a transaction (pages that are changed often are written once
+/// for more changes), and then gain a little more than that.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gain {
     /// Where the volume's throughput holds it back.
@@ -181,7 +184,10 @@ fn verdict(
         Some(volume) if volume.used >= BUSY => on_busy_volume(volume),
         _ if gain.if_throughput.max(gain.if_iops) < SMALLEST_GAIN => {
             let most = percent(gain.if_throughput.max(gain.if_iops));
-            (Verdict::No, format!("whatever holds it back, at most {most} more could be done without it"))
+            (
+                Verdict::No,
+                format!("whatever holds it back, at most {most} more of its work would fit without it"),
+            )
         }
         Some(volume) => on_idle_volume(volume),
         None => on_unknown_volume(work, gain),
@@ -213,9 +219,9 @@ fn on_busy_volume(volume: Ceiling) -> (Verdict, String) {
     let (used, limit, more) = (volume.used * 100.0, limit(volume.limit), percent(volume.ceiling));
     let is_busy = format!("{used:.0}% of the volume's {limit} is in use");
     if volume.ceiling < SMALLEST_GAIN {
-        (Verdict::No, format!("{is_busy}, and at most {more} more would fit without it"))
+        (Verdict::No, format!("{is_busy}, and at most {more} more of its work would fit without it"))
     } else {
-        (Verdict::Yes, format!("{is_busy}; up to {more} more would fit without it"))
+        (Verdict::Yes, format!("{is_busy}; up to {more} more of its work would fit without it"))
     }
 }
 
@@ -231,8 +237,8 @@ fn on_idle_volume(volume: Ceiling) -> (Verdict, String) {
 fn on_unknown_volume(work: &Workload, gain: &Gain) -> (Verdict, String) {
     let [throughput, iops] = [gain.if_throughput, gain.if_iops].map(percent);
     let either = format!(
-        "up to {throughput} more could be done where the volume's throughput holds it back, up to {iops} where its \
-         IOPS do"
+        "up to {throughput} more of its work would fit where the volume's throughput holds it back, up to {iops} where \
+         its IOPS do"
     );
     let waits = work.free_page_waits.unwrap_or(0.0);
     if waits > 0.0 && waits >= WAITING_SHARE * work.write_statements {

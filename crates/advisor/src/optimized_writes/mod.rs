@@ -4,7 +4,8 @@
 //! InnoDB writes a page twice: into the doublewrite buffer, and where it belongs. In bytes that is twice as
 //! much; in I/Os it is far less, because the pages of a batch lie side by side there, and a volume counts up
 //! to 256 KiB in a row as one. What can be gained thus depends on what the server lacks: [`judge`] counts both
-//! with the buffer and without it, and gives the quotient as the ceiling of the gain, not as a promise.
+//! with the buffer and without it, and gives the quotient: how many times the same work fits. It is a ceiling of the
+//! gain as long as a transaction takes the pages that it takes now, and no promise.
 //!
 //! [`figures`] is what goes in, [`demand`] the arithmetic, [`judge`](mod@judge) the judgement.
 
