@@ -56,6 +56,20 @@ fn bytes_and_operations_are_counted_as_on_paper() {
 }
 
 #[test]
+fn pages_that_are_counted_before_they_are_written_do_not_make_more_of_the_buffer_than_there_can_be() {
+    let early = Workload {
+        page_writes: 10.0,
+        doublewrite_pages: 400.0,
+        doublewrite_batches: 12.0,
+        page_reads: 0.0,
+        redo_bytes: 0.0,
+        ..writer()
+    };
+    let of = Demand::of_doublewrite(&early, 16 << 10, 256 << 10);
+    assert_eq!((of.bytes, of.ios), (160.0 * KIB, 10.0));
+}
+
+#[test]
 fn a_writer_is_a_candidate_where_it_lacks_throughput_and_not_where_it_lacks_operations() {
     // 101 MiB/s of 125, and 3,816 operations of 16,000.
     let throughput = judge(&writer(), &settings(), Some(&storage("gp3:size=500GiB,iops=16000")));
