@@ -11,6 +11,9 @@ use crate::stats::{ALPHA, Interval, Prior, holm, ratio, series, smallest_effect}
 /// files and the like move a rate by about as much, repeat after repeat alike.
 pub(crate) const LEAST: f64 = 0.01;
 
+/// A run that sees nothing smaller than this, as a share, sees nothing: that is not said with a figure.
+const LARGEST_EFFECT: f64 = 100.0;
+
 /// Two groups that are held against each other.
 #[derive(Debug, Clone, Copy)]
 struct Pair<'p, 'a> {
@@ -49,7 +52,7 @@ pub(super) fn compare(run: &Run, arms: &[Parted<'_>], priors: &Priors, noise: &m
         compared.smallest_effect =
             smallest_effect(&pair.arm.samples(figure), &pair.baseline.samples(figure), prior, alpha)
                 .map(|effect| effect.max(floor))
-                .filter(|effect| effect.is_finite());
+                .filter(|effect| *effect <= LARGEST_EFFECT);
     }
     done
 }

@@ -466,7 +466,7 @@ pub struct Compared {
     /// The verdict.
     pub verdict: Verdict,
     /// The smallest true difference that a run like this calls a difference 4 times of 5, as a share
-    /// (0.1: a tenth more); none with fewer than two trials of either.
+    /// (0.1: a tenth more); none with fewer than two trials of either, and where it is a hundred times or more.
     pub smallest_effect: Option<f64>,
 }
 
