@@ -93,7 +93,7 @@ pub(super) fn run(args: &CandidateArgs, place: &Place, json: bool) -> anyhow::Re
     let mut sampler = Sampler::open_as_it_is(session, facts.flavour).map_err(refuse_status)?;
     let Some((before, after)) = look(&mut sampler, args.interval.unwrap_or(INTERVAL), &cancel)? else {
         let message = "ended before the second look: nothing was judged";
-        return Err(Refusal::environment(message).hint("--interval takes less than 30s too").into());
+        return Err(Refusal::environment(message).hint("a shorter --interval ends sooner").into());
     };
     let rates = Counters::between(&before, &after);
     let work = workload(&rates, (after.at - before.at).as_secs_f64())
