@@ -111,16 +111,19 @@ fn cut(
         let (title, seed, server) = (&experiment.title, experiment.seed, &options.server.text);
         line(&format!("{}: {title}\nserver: {server}\nseed: {seed}", experiment.name));
     }
+    let seed = experiment.seed;
     let mut status = Status::new(json);
     let result = lab::run(experiment, options, &cancel, &mut |event| status.take(event));
     drop(status);
     let (mut record, cancelled) = match result {
         Ok(record) => (record, None),
-        Err(error @ RunError::Cancelled { done, .. }) if done > 0 => (found_in(&out)?, Some(error)),
-        Err(error @ RunError::Cancelled { .. }) => {
-            eprintln!("{error}: nothing was judged");
-            return Ok(Exit::Finding);
-        }
+        Err(error @ RunError::Cancelled { .. }) => match found_in(&out) {
+            Ok(record) if record.experiment.seed == seed && !record.cuts.is_empty() => (record, Some(error)),
+            _ => {
+                eprintln!("cancelled: nothing was judged");
+                return Ok(Exit::Finding);
+            }
+        },
         Err(error) => return Err(refuse_run(error)),
     };
     let mut store = Store::open(&out).map_err(refuse_results)?;

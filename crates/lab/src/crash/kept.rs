@@ -73,8 +73,11 @@ pub(super) struct Keeper<'a> {
 }
 
 impl<'a> Keeper<'a> {
-    pub(super) fn new(lab: &'a Lab, experiment: &'a Experiment, binary: &'a Binary) -> Self {
-        Self { lab, of: Some((experiment, binary)), kept: Mutex::default() }
+    /// `known` are the cuts of the run that this one goes on with.
+    pub(super) fn new(lab: &'a Lab, experiment: &'a Experiment, binary: &'a Binary, known: &[Cut]) -> Self {
+        let keeper = Self { lab, of: Some((experiment, binary)), kept: Mutex::default() };
+        known.iter().filter(|cut| cut.kept).for_each(|cut| count(&mut keeper.kept.lock(), cut));
+        keeper
     }
 
     /// One that keeps nothing.
@@ -103,9 +106,7 @@ impl<'a> Keeper<'a> {
         let counts = |kept: &BTreeMap<_, u32>, kind| kept.get(&(cut.arm.clone(), kind)).copied().unwrap_or(0);
         let wanted = kinds.iter().any(|kind| counts(&kept, *kind) < most);
         if wanted {
-            for kind in kinds {
-                *kept.entry((cut.arm.clone(), kind)).or_default() += 1;
-            }
+            count(&mut kept, cut);
         }
         wanted
     }
@@ -144,6 +145,13 @@ impl<'a> Keeper<'a> {
 /// Whether a verdict can be judged again from the image alone: the source of a replica is gone with the run.
 fn can_be_asked_again(kind: &VerdictKind) -> bool {
     *kind != VerdictKind::ReplicationBroken
+}
+
+/// Counts a cut that is kept with each kind of its verdicts.
+fn count(kept: &mut BTreeMap<(String, VerdictKind), u32>, cut: &Cut) {
+    for kind in cut.kinds().into_iter().filter(can_be_asked_again) {
+        *kept.entry((cut.arm.clone(), kind)).or_default() += 1;
+    }
 }
 
 fn snapshot_name(seed: u64, role: Role) -> String {

@@ -104,7 +104,8 @@ pub fn run(
     } else {
         Store::create(&options.out, &header)?
     };
-    let keeper = Keeper::new(&lab, &header.experiment, &options.server);
+    let known = store.run()?;
+    let keeper = Keeper::new(&lab, &header.experiment, &options.server, &known.cuts);
     let stints = Stints {
         lab: &lab,
         experiment: &header.experiment,
@@ -117,7 +118,7 @@ pub fn run(
         store: Mutex::new(store),
         keeper: &keeper,
     };
-    stints.run(teller)
+    stints.run(known, teller)
 }
 
 /// What [`run`] runs of an experiment: its arms with the canaries before them.
@@ -144,9 +145,8 @@ struct Stints<'a> {
 }
 
 impl Stints<'_> {
-    fn run(self, teller: Teller<'_>) -> Result<CrashRun, RunError> {
+    fn run(self, known: CrashRun, teller: Teller<'_>) -> Result<CrashRun, RunError> {
         let slots = order(self.experiment);
-        let known = self.store.lock().run()?;
         let left: Vec<(usize, &Slot, Vec<u32>)> = slots
             .iter()
             .enumerate()
@@ -173,7 +173,8 @@ impl Stints<'_> {
             (self.tell)(Event::StintStarted(progress.clone()));
             let snapshot = &snapshots[&self.checked.arms[slot.arm].prepare_key];
             let (stint, judged, bad) = self.stint(slot, numbers, snapshot, &progress, eta_s)?;
-            let Some(mut stint) = stint else { return Err(cancelled()) };
+            let Some(stint) = stint else { return Err(cancelled()) };
+            let mut stint = with_earlier(stint, &known.stints);
             stint.notes.splice(0..0, self.notes.iter().cloned());
             self.store.lock().add_stint(&stint)?;
             (self.tell)(Event::StintEnded {
@@ -332,9 +333,25 @@ fn missing(experiment: &Experiment, slot: &Slot, known: &CrashRun) -> Option<Vec
         return None;
     }
     let numbers: Vec<u32> = numbers(experiment, slot).filter(|number| !judged.contains(number)).collect();
-    let has_run = known.stints.iter().any(|stint| stint.arm == arm.name && stint.repeat == slot.repeat);
-    // Without its record the throughput of a stint is missing, whatever it has judged.
-    (!numbers.is_empty() || !has_run).then_some(numbers)
+    let is_measured = known
+        .stints
+        .iter()
+        .any(|stint| stint.arm == arm.name && stint.repeat == slot.repeat && stint.throughput.is_some());
+    (!numbers.is_empty() || !is_measured).then_some(numbers)
+}
+
+/// A stint with what an earlier attempt at it has in the results: its cuts are there, and its throughput stands
+/// where this one came to none.
+fn with_earlier(stint: Stint, known: &[Stint]) -> Stint {
+    let is_same = |one: &&Stint| one.arm == stint.arm && one.repeat == stint.repeat;
+    let Some(earlier) = known.iter().find(is_same) else { return stint };
+    Stint {
+        took_s: earlier.took_s + stint.took_s,
+        cutting_s: earlier.cutting_s + stint.cutting_s,
+        verified: earlier.verified + stint.verified,
+        throughput: stint.throughput.or_else(|| earlier.throughput.clone()),
+        ..stint
+    }
 }
 
 fn count(numbers: &[u32]) -> u32 {
@@ -396,6 +413,20 @@ mod tests {
         known.stints.push(Stint { arm: "a".into(), repeat: 0, ..stint });
         assert_eq!(left(&known, 3, 0), None);
         assert_eq!(left(&known, 3, 1), Some(vec![3, 4, 5]));
+        known.stints[0].throughput = None;
+        assert_eq!(left(&known, 3, 0), Some(Vec::new()), "it ended before it was measured");
+    }
+
+    #[test]
+    fn what_an_earlier_attempt_at_a_stint_came_to_is_not_lost() {
+        let earlier = fixture::plausible(&fixture::PLAUSIBLE, 30, 1).stints.remove(0);
+        let failed = Stint { throughput: None, verified: 2, cutting_s: 3.0, ..earlier.clone() };
+        let both = with_earlier(failed.clone(), std::slice::from_ref(&earlier));
+        assert_eq!(both.throughput, earlier.throughput);
+        assert_eq!(both.verified, earlier.verified + 2);
+        assert!((both.cutting_s - earlier.cutting_s - 3.0).abs() < 1e-9);
+        let other = Stint { repeat: 9, ..earlier };
+        assert_eq!(with_earlier(failed.clone(), &[other]), failed);
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub enum RunError {
     #[error(transparent)]
     Results(#[from] ResultsError),
     /// The user ended it. What was measured is in the results.
-    #[error("cancelled after {done} of {of}")]
+    #[error("cancelled after {done} of {of} trials")]
     Cancelled {
         /// Trials or stints in the results.
         done: usize,

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-use super::page::{self, Checksum, inspect};
+use super::page::{self, Checksum, PageFacts, inspect};
 use super::spaces::{Space, list};
 use super::{BadPage, Unverified};
 use crate::Layout;
@@ -15,16 +15,18 @@ use crate::Layout;
 const SUFFIX: &str = ".dblwr";
 
 /// Tablespace and number of a page.
-type Name = (u32, u32);
+pub(super) type Name = (u32, u32);
 
-/// Notes for each damaged page whether the buffer has a sound copy of it.
+/// Notes for each damaged page whether the buffer has a sound copy of it; `names` are what the pages should call
+/// themselves, since a damaged one may have forgotten.
 pub(super) fn look_for_copies(
     bad: &mut [BadPage],
+    names: &[Option<Name>],
     layout: &Layout,
     system: &Space,
 ) -> Result<(), Unverified> {
-    let mut newest: BTreeMap<Name, Option<u64>> =
-        bad.iter().filter_map(|bad| Some((name(bad)?, None))).collect();
+    let mut newest: BTreeMap<Name, Option<PageFacts>> =
+        names.iter().flatten().map(|name| (*name, None)).collect();
     if newest.is_empty() {
         return Ok(());
     }
@@ -38,17 +40,28 @@ pub(super) fn look_for_copies(
             look(&file, slot, system, &mut newest).map_err(Unverified::at("read", &path))?;
         }
     }
-    for bad in bad {
-        bad.copy = name(bad).and_then(|name| newest.get(&name).copied().flatten());
+    for (bad, name) in bad.iter_mut().zip(names) {
+        let copy = name.and_then(|name| newest.get(&name)?.as_ref());
+        bad.copy = copy
+            .zip(bad.facts.as_ref())
+            .filter(|(copy, torn)| restores(copy, torn))
+            .map(|(copy, _)| copy.lsn_head);
     }
     Ok(())
 }
 
-fn name(bad: &BadPage) -> Option<Name> {
-    bad.facts.as_ref().map(|facts| (facts.space, bad.page))
+/// Whether a copy is as new as everything in a damaged page: one that was left there earlier restores nothing.
+fn restores(copy: &PageFacts, torn: &PageFacts) -> bool {
+    let behind = |low: u32| low.wrapping_sub(copy.lsn_tail).cast_signed() > 0;
+    torn.lsn_head <= copy.lsn_head && !behind(torn.lsn_tail)
 }
 
-fn look(file: &File, slot: u64, system: &Space, newest: &mut BTreeMap<Name, Option<u64>>) -> io::Result<()> {
+fn look(
+    file: &File,
+    slot: u64,
+    system: &Space,
+    newest: &mut BTreeMap<Name, Option<PageFacts>>,
+) -> io::Result<()> {
     let mut bytes = vec![0; system.page_size];
     match file.read_exact_at(&mut bytes, slot * system.size()) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
@@ -58,8 +71,41 @@ fn look(file: &File, slot: u64, system: &Space, newest: &mut BTreeMap<Name, Opti
     if let Some(facts) = inspect(&bytes)
         && facts.checksum == Checksum::Fits
         && !facts.torn
+        && copy.as_ref().is_none_or(|known| known.lsn_head < facts.lsn_head)
     {
-        *copy = (*copy).max(Some(facts.lsn_head));
+        *copy = Some(facts);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::page::Form;
+
+    fn facts(lsn_head: u64, lsn_tail: u32) -> PageFacts {
+        PageFacts {
+            space: 1,
+            page: 1,
+            kind: 17855,
+            lsn_head,
+            lsn_tail,
+            torn: false,
+            form: Form::FullCrc32,
+            checksum: Checksum::Fits,
+        }
+    }
+
+    #[test]
+    fn a_copy_restores_a_page_only_if_nothing_in_the_page_is_newer() {
+        let copy = facts(0x1_0000_2000, 0x2000);
+        for torn in [(0x1_0000_1000, 0x2000), (0x1_0000_2000, 0x1000), (0, 0), (0x1_0000_1000, 0x1000)] {
+            assert!(restores(&copy, &facts(torn.0, torn.1)), "{torn:x?}");
+        }
+        // The low half of the position has begun anew between the two versions.
+        assert!(restores(&facts(0x2_0000_0010, 0x10), &facts(0x1_ffff_fff0, 0xffff_fff0)));
+        for torn in [(0x1_0000_3000, 0x2000), (0x1_0000_2000, 0x3000)] {
+            assert!(!restores(&copy, &facts(torn.0, torn.1)), "{torn:x?}");
+        }
+    }
 }

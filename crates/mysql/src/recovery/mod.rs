@@ -56,8 +56,8 @@ pub struct BadPage {
     pub said: String,
     /// What the page says of itself; none where the file ends inside of it.
     pub facts: Option<page::PageFacts>,
-    /// Log position of the newest sound copy of it in the doublewrite buffer; none where there is none, and
-    /// where nobody looked: [`scan_pages`] does.
+    /// Log position of the newest sound copy of it in the doublewrite buffer, as new as all that is left of the
+    /// page; none where there is none, and where nobody looked: [`scan_pages`] does.
     pub copy: Option<u64>,
 }
 

@@ -24,16 +24,19 @@ pub fn scan_pages(layout: &Layout) -> Result<PageCheck, Unverified> {
     let mut check = PageCheck::default();
     let mut buffer = vec![0; CHUNK];
     let spaces = Space::all(layout)?;
+    let mut names = Vec::new();
     for space in &spaces {
         if let Some(why) = space.special {
             return Err(Unverified::form(&space.path, why));
         }
         check.files += 1;
         check.pages += space.pages();
-        check.invalid.extend(scan(space, &mut buffer)?);
+        let invalid = scan(space, &mut buffer)?;
+        names.extend(invalid.iter().map(|bad| Some((space.id?, bad.page))));
+        check.invalid.extend(invalid);
     }
     let system = spaces.first().expect("the system tablespace comes first");
-    look_for_copies(&mut check.invalid, layout, system)?;
+    look_for_copies(&mut check.invalid, &names, layout, system)?;
     Ok(check)
 }
 

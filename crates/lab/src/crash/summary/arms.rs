@@ -64,7 +64,7 @@ pub(super) fn arm(run: &CrashRun, index: usize, arm: &Arm) -> ArmSummary {
         loss: loss(&cuts),
         recovery: recovery(&cuts),
         resumed: resumed(&cuts),
-        torn: torn(&cuts),
+        torn: torn(arm, &cuts),
         binlog: binlog(&cuts),
         moments: moments(arm, &cuts),
         in_flight: in_flight(&cuts),
@@ -150,7 +150,10 @@ fn resumed(cuts: &[&Cut]) -> Option<ResumedSummary> {
     })
 }
 
-fn torn(cuts: &[&Cut]) -> TornSummary {
+fn torn(arm: &Arm, cuts: &[&Cut]) -> TornSummary {
+    // What lies in a buffer that is not in use was left there when the data were made.
+    let doublewrite = arm.settings.get("doublewrite").map(str::to_ascii_lowercase);
+    let in_use = !matches!(doublewrite.as_deref(), Some("off" | "0" | "false"));
     let torn = |cut: &Cut| !cut.torn_before.is_empty();
     TornSummary {
         writes: cuts.iter().map(|cut| number(cut.in_flight.iter().filter(|one| one.is_torn()).count())).sum(),
@@ -161,7 +164,7 @@ fn torn(cuts: &[&Cut]) -> TornSummary {
             .filter_map(|cut| cut.recovery.as_ref())
             .map(|one| one.doublewrite_pages)
             .sum(),
-        not_restored: count(cuts, |cut| stayed(cut).any(|page| page.copy.is_some())),
+        not_restored: count(cuts, |cut| in_use && stayed(cut).any(|page| page.copy.is_some())),
         mended: count(cuts, |cut| torn(cut) && Standing::of(cut) == Standing::Clean),
     }
 }

@@ -145,6 +145,12 @@ fn torn_with_doublewrite(bench: &Bench) -> Option<(u32, LogEvidence)> {
     let torn = recovery::scan_pages(&plan.layout).unwrap().invalid;
     let [bad] = torn.as_slice() else { panic!("{torn:?}") };
     assert_eq!((bad.page, bad.copy), (page, Some(table.facts(page).lsn_head)), "{bad:?}");
+    // One that was never written has forgotten its name where its first unit is missing.
+    let first = (page as usize * PAGE) as u64;
+    table.write(first, &[0; 4096]);
+    let torn = recovery::scan_pages(&plan.layout).unwrap().invalid;
+    assert_eq!(torn[0].copy, bad.copy, "{torn:?}");
+    table.write(first, &table.page(page)[..4096]);
 
     let server = start(&plan);
     let found = evidence(&server);
