@@ -35,7 +35,7 @@ const BEYOND: u64 = 32;
 /// How long a replica may stand still while there is something to apply.
 const STILL: Duration = Duration::from_secs(10);
 /// How long one that applies transactions a second time is waited for until it says so itself.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long it may take to catch up.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked how far it is.

@@ -10,7 +10,7 @@ use super::home::Lab;
 use super::prepared::{Need, missing_bytes};
 use super::proc;
 use super::volume::role_name;
-use crate::experiment::{Arm, Checked, CheckedArm, Experiment};
+use crate::experiment::{Arm, Checked, CheckedArm, Experiment, ServerRole};
 
 /// Memory that the machine keeps for everything but the server.
 const OTHER_MEMORY: u64 = 256 * MIB;
@@ -31,15 +31,20 @@ pub(crate) struct Compared {
 /// Refuses a machine that has less memory than an arm's server may take.
 pub(crate) fn memory(experiment: &Experiment) -> Result<(), RunError> {
     let Some(available) = proc::available_memory() else { return Ok(()) };
-    let largest = experiment.arms.iter().max_by_key(|arm| arm.instance.memory_bytes);
+    let takes = |arm: &Arm| arm.instance.memory_bytes * servers(arm) + OTHER_MEMORY;
+    let largest = experiment.arms.iter().max_by_key(|arm| takes(arm));
     match largest {
-        Some(arm) if arm.instance.memory_bytes + OTHER_MEMORY > available => Err(RunError::NoMemory {
-            arm: arm.name.clone(),
-            needed: arm.instance.memory_bytes + OTHER_MEMORY,
-            available,
-        }),
+        Some(arm) if takes(arm) > available => {
+            Err(RunError::NoMemory { arm: arm.name.clone(), needed: takes(arm), available })
+        }
         _ => Ok(()),
     }
+}
+
+/// Servers that run for an arm at once: a replica has its source beside it.
+fn servers(arm: &Arm) -> u64 {
+    let replica = arm.crash.as_ref().is_some_and(|crash| crash.role == ServerRole::Replica);
+    if replica { 2 } else { 1 }
 }
 
 /// Refuses a disk that cannot take the data that are to be made, the largest trial, and `room` bytes besides.
@@ -63,7 +68,7 @@ pub(crate) fn space(
 /// What a clone grows by at most: every page written once, and the redo log.
 fn trial_bytes(arm: &Arm, checked: &CheckedArm) -> u64 {
     let redo = arm.settings.get("redo_capacity").and_then(|text| parse_size(text).ok());
-    checked.data_bytes / 4 * 5 + redo.unwrap_or(USUAL_REDO) + OTHER_SPACE
+    (checked.data_bytes / 4 * 5 + redo.unwrap_or(USUAL_REDO) + OTHER_SPACE) * servers(arm)
 }
 
 /// Refuses a host that is slower than an arm's volumes, unless that is to be marked alone.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ebbtide_lab::experiment::{self, Experiment, Overrides, shipped};
+use ebbtide_lab::experiment::{self, Experiment, Overrides, ServerRole, shipped};
 use ebbtide_lab::summary::curves;
 
 use crate::support::{check, names, servers};
@@ -98,6 +98,27 @@ fn the_gain_of_optimized_writes_is_measured_over_connections_where_iops_and_wher
     }
     let estimate = experiment::estimate(&quick);
     assert!(estimate < Duration::from_secs(16 * 60), "{estimate:?}");
+}
+
+#[test]
+fn the_migration_holds_primaries_against_primaries_and_replicas_against_replicas() {
+    for experiment in both_forms("migration") {
+        let role = |arm: usize| experiment.arms[arm].crash.as_ref().unwrap().role;
+        let name = |arm: usize| experiment.arms[arm].options[0].1.as_str();
+        let primaries =
+            experiment.arms.iter().filter(|arm| arm.crash.as_ref().unwrap().role == ServerRole::Primary);
+        assert_eq!(2 * primaries.count(), experiment.arms.len());
+        for one in &experiment.comparisons {
+            assert_eq!(role(one.arm), role(one.baseline), "{one:?}");
+            let baseline = if role(one.arm) == ServerRole::Primary { "synced" } else { "replica-synced" };
+            assert_eq!(name(one.baseline), baseline);
+        }
+        assert_eq!(
+            experiment.comparisons.len(),
+            experiment.arms.len() / 4 * 3,
+            "each but the baselines, once"
+        );
+    }
 }
 
 #[test]
