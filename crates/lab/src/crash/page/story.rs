@@ -75,6 +75,10 @@ fn telling(cut: &Cut, kind: VerdictKind) -> usize {
     let own = match kind {
         VerdictKind::Corrupt => 4 * usize::from(!cut.torn_writes.is_empty()),
         VerdictKind::LostCommits => 4 * loss,
+        // One that goes on without a word is worse than one that stops.
+        VerdictKind::ReplicationBroken => {
+            4 * usize::from(cut.resumed.as_ref().is_some_and(|resumed| resumed.caught_up_s.is_some()))
+        }
         _ => 0,
     };
     // A kept one can be looked at again, and one with a single verdict is easier to follow.
