@@ -84,7 +84,6 @@ fn arm(
         moments: vec![if canary == Canary::TornPages { Moment::Page } else { Moment::Random }],
         canary: Some(canary),
         keep: first.crash.as_ref().map_or(0, |plan| plan.keep),
-        ..CrashPlan::default()
     });
     Ok(arm)
 }
