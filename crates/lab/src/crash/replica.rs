@@ -104,8 +104,8 @@ enum Outcome {
     There(Duration),
     /// It stopped, does a second time what it had done, or gets nowhere: in its words.
     Broken(Vec<String>),
-    /// It gets somewhere, and was not waited for.
-    Slow,
+    /// It was not seen to go on, nor to be unable to: why.
+    Unseen(String),
 }
 
 /// Has a recovered replica go on, and judges whether it does so where it was. `applied` is what it had applied
@@ -141,10 +141,7 @@ pub(super) fn resume(
             (!said.is_empty()).then(|| broken(said))
         }
         Outcome::Broken(said) => Some(broken(said)),
-        Outcome::Slow => {
-            let why = format!("the replica was still catching up after {} s", PATIENCE.as_secs());
-            Some(Verdict::Unverified { why, log: Vec::new() })
-        }
+        Outcome::Unseen(why) => Some(Verdict::Unverified { why, log: Vec::new() }),
     };
     cut.verdicts.extend(verdict);
     Ok(())
@@ -188,12 +185,17 @@ fn go_on(session: &mut Session, applied: &Marks, recovered: &Marks) -> Result<Ou
         if status.applied != place {
             (place, moved) = (status.applied.clone(), Instant::now());
         }
+        if moved.elapsed() > STILL && has_all && status.fetch_error.is_none() {
+            let why = format!("the source of the replica brought nothing new for {} s", STILL.as_secs());
+            return Ok(Outcome::Unseen(why));
+        }
         if moved.elapsed() > STILL {
             let said = format!("it applied nothing for {} s: {}", STILL.as_secs(), status.place());
             return Ok(Outcome::Broken(std::iter::once(said).chain(status.fetch_error).collect()));
         }
         if began.elapsed() > PATIENCE {
-            return Ok(Outcome::Slow);
+            let why = format!("the replica was still catching up after {} s", PATIENCE.as_secs());
+            return Ok(Outcome::Unseen(why));
         }
         std::thread::sleep(LOOK);
     }
