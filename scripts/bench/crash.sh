@@ -3,8 +3,8 @@
 # durable settings comes to harm.
 #
 # usage: scripts/bench/crash.sh [EBBTIDE]
-# Settings by environment: CUTS=200 of each of the two arms, SERVER=PATH|NAME, SEED=N, KEEP=DIR keeps the results,
-#   EBBTIDE_HOME the data that runs share.
+# Settings by environment: CUTS=200 of each of the two arms, MOMENTS=random,page,... (docs/crash.md says which find what
+#   in which server), SERVER=PATH|NAME, SEED=N, KEEP=DIR keeps the results, EBBTIDE_HOME the data that runs share.
 #
 # The arms: doublewrite on where storage tears pages, and off where it does not. Fails where a canary was missed or a
 # cut did harm; pace is printed and fails nothing, since it is the machine's too.
@@ -23,6 +23,7 @@ export EBBTIDE_HOME=${EBBTIDE_HOME:-$WORK/home}
 echo 'promised: 60 verified cuts a minute on two cores, canaries caught, and no harm to a server with durable settings'
 options=(--set "crash.cuts=$CUTS" --out "${KEEP:-$WORK}/crash")
 [ -z "${SERVER:-}" ] || options+=(--server "$SERVER")
+[ -z "${MOMENTS:-}" ] || options+=(--set "crash.moments=$MOMENTS")
 [ -z "${SEED:-}" ] || options+=(--seed "$SEED")
 "$EBBTIDE" crash durability-matrix "${options[@]}" \
     --arms 'durable / doublewrite-on / units-4k,durable / doublewrite-off / units-16k'
