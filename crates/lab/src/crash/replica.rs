@@ -209,8 +209,9 @@ fn went_back(marks: &Marks, recovered: &Marks) -> Option<String> {
     let (by, client, mark) = recovered.iter().filter_map(back).filter(|(by, ..)| *by > 0).max()?;
     let clients = recovered.iter().filter_map(back).filter(|(by, ..)| *by > 0).count();
     Some(format!(
-        "it applies transactions a second time: {clients} clients' marks went back, that of client {client} from {mark} \
-         to {}",
+        "it applies transactions a second time: the marks of {clients} of {} clients went back, that of client {client} \
+         from {mark} to {}",
+        recovered.len(),
         mark - by
     ))
 }
@@ -268,7 +269,10 @@ mod tests {
         let recovered = Marks::from([(0, 10), (1, 20), (2, 30)]);
         assert_eq!(went_back(&Marks::from([(0, 10), (1, 25), (2, 31)]), &recovered), None);
         let said = went_back(&Marks::from([(0, 9), (1, 4), (2, 30)]), &recovered).unwrap();
-        assert!(said.ends_with("2 clients' marks went back, that of client 1 from 20 to 4"), "{said}");
+        assert!(
+            said.ends_with("the marks of 2 of 3 clients went back, that of client 1 from 20 to 4"),
+            "{said}"
+        );
     }
 
     #[test]
