@@ -10,7 +10,8 @@ use crate::page::words;
 
 pub(super) fn section(page: &Page) -> Section {
     let canaries = &page.summary.canaries;
-    let lead = "Arms that must come to harm: volumes that lie, and torn pages that nothing guards. A tester that does \
+    let lead = "Arms that must come to harm: volumes that lie, torn pages that nothing guards, and where there \
+                are replicas a position that nobody syncs. A tester that does \
                 not see their damage proves nothing about the other arms.";
     if canaries.is_empty() {
         let text = "None ran: nothing proves that the tester sees damage.";
