@@ -177,5 +177,8 @@ fn every_kind_of_block_is_drawn_without_a_complaint() {
     assert!(dom.contains("a stranger") && !dom.contains("example.com\">"), "no link leads out");
     assert!(dom.contains("every trial"), "the choice of layers");
     let main = dom.split_once("<main").unwrap().1.split_once("</main>").unwrap().0;
+    let notes: Vec<&str> = main.split("An arrow: ").collect();
+    let hidden = notes.iter().filter(|before| before.ends_with(r#"hidden="">"#)).count();
+    assert_eq!((notes.len() - 1, hidden), (3, 2), "said of the one interval that reaches beyond its chart");
     assert!(!main.contains("NaN") && !main.contains("undefined"), "no value went wrong: {main}");
 }

@@ -155,11 +155,24 @@ function markPlugin(marks, named) {
   };
 }
 
-// Intervals as bars through their values, in the colour of the line.
-function intervalPlugin(lines) {
+// A value, or the end of the chart that it is beyond.
+function within(plot, value) {
+  const { min, max } = plot.scales.y;
+  return Math.min(Math.max(value, min), max);
+}
+
+// Whether an interval goes on beyond the chart.
+function isCut(plot, lines) {
+  const ends = ({ series, faint }) => (faint ? [] : (series.intervals || []).flatMap((interval) => interval || []));
+  return lines.flatMap(ends).some((value) => within(plot, value) !== value);
+}
+
+// Intervals as bars through their values, in the colour of the line; `cut` is shown where one goes on beyond the chart.
+function intervalPlugin(lines, cut) {
   return {
     hooks: {
       draw: (plot) => {
+        cut.hidden = !isCut(plot, lines);
         const { ctx } = plot;
         const ratio = devicePixelRatio;
         ctx.save();
@@ -175,13 +188,17 @@ function intervalPlugin(lines) {
           series.intervals.forEach((interval, index) => {
             if (interval === null) return;
             const x = plot.valToPos(plot.data[0][index], "x", true);
-            const [low, high] = interval.map((value) => plot.valToPos(value, "y", true));
+            const [low, high] = interval.map((value) => plot.valToPos(within(plot, value), "y", true));
             ctx.beginPath();
             ctx.moveTo(x, low);
             ctx.lineTo(x, high);
-            for (const end of [low, high]) {
-              ctx.moveTo(x - 3 * ratio, end);
-              ctx.lineTo(x + 3 * ratio, end);
+            // An end that is in the chart is a bar, one beyond it the head of an arrow.
+            for (const [end, value, inwards] of [[low, interval[0], -1], [high, interval[1], 1]]) {
+              const back = within(plot, value) === value ? 0 : inwards * 5 * ratio;
+              ctx.moveTo(x - 3 * ratio, end + back);
+              ctx.lineTo(x, end);
+              if (back === 0) ctx.moveTo(x, end);
+              ctx.lineTo(x + 3 * ratio, end + back);
             }
             ctx.stroke();
           });
@@ -259,7 +276,7 @@ function options(entry, lines, width) {
       points: { show: plots.x.length < 3 || (plots.axis === "count" && series.line !== "limit"), size: 6 },
     }))),
     hooks: { setCursor: [(plot) => readOut(entry, plot.cursor.idx)] },
-    plugins: [intervalPlugin(lines), markPlugin(marks, wide)],
+    plugins: [intervalPlugin(lines, entry.cut), markPlugin(marks, wide)],
   };
 }
 
@@ -341,11 +358,12 @@ function figuresTable(entry) {
 function figure(plots, chart) {
   const box = element("div", { class: "plot" });
   const readout = element("div", { class: "readout" });
-  const entry = { plots, chart, box, readout, plot: null, table: null, lines: [] };
+  const cut = element("p", { class: "foot", hidden: "" }, "An arrow: the interval goes on beyond the chart. The table has its end.");
+  const entry = { plots, chart, box, readout, cut, plot: null, table: null, lines: [] };
   drawn.push(entry);
   const button = element("button", { type: "button", class: "quiet", "aria-expanded": "false" }, "Table");
   const caption = element("figcaption", {}, chart.title + " ", element("span", { class: "unit" }, chart.unit));
-  const node = element("figure", { class: chart.width }, element("div", { class: "head" }, caption, button), readout, box);
+  const node = element("figure", { class: chart.width }, element("div", { class: "head" }, caption, button), readout, box, cut);
   button.addEventListener("click", () => {
     if (entry.table) {
       entry.table.remove();
