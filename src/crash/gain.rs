@@ -10,6 +10,7 @@ use ebbtide_lab::results::DATABASE;
 use ebbtide_lab::run::{self as lab, RunOptions};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
+use serde_json::{Value, json};
 
 use super::args::CrashArgs;
 use crate::run::status::span;
@@ -44,6 +45,12 @@ pub(super) fn outline(gain: &Experiment) -> String {
         gain.trial.measure_s,
         span(experiment::estimate(gain).as_secs_f64())
     )
+}
+
+/// The same as an object.
+pub(super) fn outline_json(gain: &Experiment) -> Value {
+    let arms: Vec<&str> = gain.arms.iter().map(|arm| arm.name.as_str()).collect();
+    json!({ "name": gain.name, "arms": arms, "estimate_s": experiment::estimate(gain).as_secs() })
 }
 
 /// An experiment of the lab that waits for the end of the cuts.
@@ -95,7 +102,7 @@ fn kept(measured: &Measured) -> Gained {
             Some(format!("{error}{hint}"))
         }
         None if measured.is_whole() => None,
-        None => Some("not every trial counts".into()),
+        None => Some("trials failed, were disqualified or are missing".into()),
     };
     Gained { measured: Some(GainRun::of(&measured.record, &measured.summary)), failed }
 }

@@ -24,7 +24,7 @@ use serde_json::json;
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::run::{
-    catalog, directory_for, list, pairs, quoted, refuse_experiment, refuse_results, refuse_run,
+    catalog, directory_for, list, pairs, plan_json, quoted, refuse_experiment, refuse_results, refuse_run,
     refuse_server, show_plan, signals, write_report,
 };
 use crate::signals::cancel_on;
@@ -73,8 +73,14 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
     let gain = gain::wanted(&experiment, args, &catalog, &server)?;
     if args.check {
         let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
+        if json {
+            let mut told = plan_json(&plan, &server);
+            told["gain"] = gain.as_ref().map(gain::outline_json).into();
+            print_json(&told);
+            return Ok(Exit::Clean);
+        }
         let exit = show_plan(&plan, &server, json);
-        gain.iter().filter(|_| !json).for_each(|gain| line(&gain::outline(gain)));
+        gain.iter().for_each(|gain| line(&gain::outline(gain)));
         return Ok(exit);
     }
     let options = CrashOptions {

@@ -100,7 +100,8 @@ fn gained(record: &CrashRun, gain: &Gained) -> String {
         let _ = writeln!(text, "  {told}");
     }
     if let Some(why) = &gain.failed {
-        let _ = writeln!(text, "  not all of it was measured: {why}");
+        let what = if gain.measured.is_some() { "not all of it counts" } else { "nothing was measured" };
+        let _ = writeln!(text, "  {what}: {why}");
     }
     text
 }

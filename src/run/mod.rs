@@ -194,21 +194,26 @@ pub(crate) fn list(crash: bool, json: bool) -> Exit {
 
 /// Says what would run.
 pub(crate) fn show_plan(plan: &Plan, server: &Binary, json: bool) -> Exit {
-    let Plan { experiment, checked, left_out } = plan;
-    let estimate = experiment::estimate(experiment);
     if json {
-        let arms = experiment.arms.iter().zip(&checked.arms);
-        let options: serde_json::Map<_, _> =
-            arms.map(|(arm, checked)| (arm.name.clone(), json!(checked.options))).collect();
-        print_json(&json!({
-            "experiment": experiment, "server": server, "options": options, "left_out": left_out,
-            "estimate_s": estimate.as_secs(),
-        }));
+        print_json(&plan_json(plan, server));
     } else {
+        let Plan { experiment, checked, left_out } = plan;
         left_out.iter().for_each(|text| line(&format!("note: {text}")));
-        line(&text::plan(experiment, checked, server, estimate));
+        line(&text::plan(experiment, checked, server, experiment::estimate(experiment)));
     }
     Exit::Clean
+}
+
+/// What would run, as an object.
+pub(crate) fn plan_json(plan: &Plan, server: &Binary) -> serde_json::Value {
+    let Plan { experiment, checked, left_out } = plan;
+    let arms = experiment.arms.iter().zip(&checked.arms);
+    let options: serde_json::Map<_, _> =
+        arms.map(|(arm, checked)| (arm.name.clone(), json!(checked.options))).collect();
+    json!({
+        "experiment": experiment, "server": server, "options": options, "left_out": left_out,
+        "estimate_s": experiment::estimate(experiment).as_secs(),
+    })
 }
 
 /// Lists or deletes the data that runs share.

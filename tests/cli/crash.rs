@@ -90,6 +90,12 @@ fn a_check_tells_the_gain_and_can_do_without_it() {
     let told =
         "after the cuts, what it gains: optimized-writes-gain, 16 arms, 2 trials of each, 12 s measured";
     assert!(text.contains(told), "{text}");
+    let plan = home.run(&[&check[..], &["--json"]].concat()).ok().json();
+    assert_eq!(plan["gain"]["name"], "optimized-writes-gain");
+    assert_eq!(plan["gain"]["arms"].as_array().map(Vec::len), Some(16), "{}", plan["gain"]);
+    assert!(plan["gain"]["estimate_s"].as_u64() > Some(60), "{}", plan["gain"]);
+    let plan = home.run(&[&check[..], &["--json", "--no-gain"]].concat()).ok().json();
+    assert_eq!(plan.get("gain"), Some(&serde_json::Value::Null));
     let without = home.run(&[&check[..], &["--no-gain"]].concat()).ok().stdout;
     assert!(!without.contains("what it gains"), "{without}");
 }

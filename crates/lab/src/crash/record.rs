@@ -41,7 +41,7 @@ pub struct CrashRun {
 pub struct Gained {
     /// Its run, and what that says; none where it came to nothing.
     pub measured: Option<GainRun>,
-    /// Why it ended before its last trial; none where it did not.
+    /// Why not all of its trials count, or there are none; none where all do.
     pub failed: Option<String>,
 }
 

@@ -11,7 +11,8 @@ pub(super) fn section(page: &Page) -> Option<Section> {
     let gain = page.run.gain.as_ref()?;
     let mut blocks = Vec::new();
     if let Some(why) = &gain.failed {
-        blocks.push(Block::Notes(vec![Note::caution(format!("The measurement ended early: {why}."))]));
+        let what = if gain.measured.is_some() { "Not all of it counts" } else { "Nothing was measured" };
+        blocks.push(Block::Notes(vec![Note::caution(format!("{what}: {why}."))]));
     }
     if let Some(GainRun { run, summary }) = &gain.measured {
         blocks.extend(page::told(run, summary));

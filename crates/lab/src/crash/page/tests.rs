@@ -171,7 +171,7 @@ fn a_gain_without_curves_is_shown_by_its_comparisons_in_no_arms_colour() {
     let (run, summary) = with_gain(&measured, Some("ended after 6 of 10 trials"));
     let told = section_text(&run, &summary, "What it gains");
     assert!(told.contains("Throughput against default"), "{told}");
-    assert!(told.contains("ended early: ended after 6 of 10 trials"), "{told}");
+    assert!(told.contains("Not all of it counts: ended after 6 of 10 trials"), "{told}");
     assert!(told.contains(r#""group":null"#) && !told.contains(r#""group":1"#), "{told}");
 }
 
@@ -181,7 +181,9 @@ fn a_gain_that_was_not_measured_says_why_and_one_that_nobody_asked_for_is_not_th
     assert!(report(&run, &summary).sections.iter().all(|section| section.heading != "What it gains"));
     run.gain = Some(Gained { measured: None, failed: Some("no room on the disk".into()) });
     let summary = summarize(&run);
-    assert!(section_text(&run, &summary, "What it gains").contains("ended early: no room on the disk"));
+    assert!(
+        section_text(&run, &summary, "What it gains").contains("Nothing was measured: no room on the disk")
+    );
 }
 
 #[test]
