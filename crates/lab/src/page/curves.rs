@@ -124,7 +124,10 @@ impl<'a> Panel<'a> {
 
     fn rest(&mut self) {
         let volume = |of: fn(&VolumeFigures) -> f64| {
-            move |figures: &Figures| Some(figures.volumes.values().map(of).sum::<f64>())
+            move |figures: &Figures| {
+                let volumes = Some(&figures.volumes).filter(|volumes| !volumes.is_empty())?;
+                Some(volumes.values().map(of).sum::<f64>())
+            }
         };
         let server = |of: fn(&ServerFigures) -> Option<f64>| {
             move |figures: &Figures| figures.server.as_ref().and_then(of)
@@ -261,19 +264,24 @@ fn styles(summary: &Summary, curves: &Curves) -> Vec<Style> {
 fn table(summary: &Summary) -> Option<Block> {
     let first = summary.curves.first()?;
     let (axis, option, baseline) = (&first.axis, &first.option, &first.baseline);
-    let several = summary.curves.iter().any(|gain| (&gain.option, &gain.baseline) != (option, baseline));
-    let (ours, theirs) = if several { ("option", "baseline") } else { (option.as_str(), baseline.as_str()) };
+    let of = |gain: &CurveGain| (&gain.axis, &gain.option, &gain.baseline) != (axis, option, baseline);
+    let several = summary.curves.iter().any(of);
+    let (ours, theirs) = if several {
+        ("option".to_owned(), "baseline".to_owned())
+    } else {
+        (format!("{axis} {option}"), format!("{axis} {baseline}"))
+    };
     let columns = [
         "Where".to_owned(),
         "Connections".to_owned(),
-        format!("TPS, {axis} {theirs}"),
-        format!("TPS, {axis} {ours}"),
+        format!("TPS, {theirs}"),
+        format!("TPS, {ours}"),
         "Ratio, 95% interval".to_owned(),
         "p95".to_owned(),
         "I/Os per transaction".to_owned(),
         "KiB per transaction".to_owned(),
-        format!("Held back, {axis} {theirs}"),
-        format!("Held back, {axis} {ours}"),
+        format!("Held back, {theirs}"),
+        format!("Held back, {ours}"),
     ];
     let rows = summary.curves.iter().flat_map(|gain| {
         gain.points.iter().filter_map(move |point| {
@@ -300,7 +308,7 @@ fn row(
     let side = |arm: usize| summary.arms.get(arm).and_then(|arm| arm.whole.as_ref());
     let (ours, theirs) = (side(compared.arm), side(compared.baseline));
     let place = if several {
-        format!("{} {} over {}", gain.place, gain.option, gain.baseline)
+        format!("{} {} {} over {}", gain.place, gain.axis, gain.option, gain.baseline).trim_start().to_owned()
     } else {
         gain.place.clone()
     };

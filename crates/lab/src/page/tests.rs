@@ -392,11 +392,50 @@ fn the_curves_have_a_line_for_each_combination_with_its_intervals() {
 fn one_trial_of_each_arm_makes_curves_without_intervals_and_says_so() {
     let (run, summary) = curve(1);
     let first = text(&report(&run, &summary).sections[0].blocks);
-    assert!(first.contains("from one trial of each: too few for an interval"), "{first}");
+    assert!(first.contains("(no interval: that takes two trials of either side)"), "{first}");
+    assert!(first.contains("in too few trials to tell"), "{first}");
+    assert!(!first.contains("carries"), "one trial carries nothing: {first}");
     let Block::Plots(plots) = curves::blocks(&run.experiment, &summary).unwrap().remove(0) else {
         panic!("charts")
     };
     assert!(plots.charts[0].series.iter().all(|line| line.intervals.iter().all(Option::is_none)));
+}
+
+#[test]
+fn the_verdict_of_a_curve_names_the_point_that_it_is_without() {
+    let mut run = curve(3).0;
+    run.trials.retain(|trial| trial.arm != "narrow / 128 / off" || trial.repeat == 0);
+    let first = text(&report(&run, &summarize(&run)).sections[0].blocks);
+    let told = "in the mean of 16 and 1,024 connections, without 128, which lacks trials (95% interval: ";
+    assert!(first.contains(told), "{first}");
+}
+
+#[test]
+fn curves_say_nothing_of_volumes_that_were_not_measured_nor_of_writes_that_were_not_made() {
+    let (run, mut summary) = curve(3);
+    let first = |summary: &Summary| text(&report(&run, summary).sections[0].blocks);
+    assert!(first(&summary).contains("KiB a write"));
+    for figures in summary.arms.iter_mut().filter_map(|arm| arm.whole.as_mut()) {
+        figures.volumes.clear();
+        let cost = figures.per_transaction.as_mut().unwrap();
+        (cost.writes, cost.written_kib) = (0.0, 0.0);
+    }
+    assert!(!first(&summary).contains("KiB a write"), "{}", first(&summary));
+    let Block::Plots(plots) = curves::blocks(&run.experiment, &summary).unwrap().remove(0) else {
+        panic!("charts")
+    };
+    assert!(plots.charts.iter().all(|chart| chart.title != "Writes"));
+    assert!(!plots.foot.contains("writes"), "not measured is not zero: {}", plots.foot);
+}
+
+#[test]
+fn gains_of_two_axes_are_told_apart_in_the_table() {
+    let (run, mut summary) = curve(3);
+    summary.curves[1].axis = "another".into();
+    let shown = curves::blocks(&run.experiment, &summary).unwrap().remove(1);
+    let shown = text(&[shown]);
+    assert!(shown.contains("narrow another off over on"), "{shown}");
+    assert!(shown.contains("TPS, baseline"), "{shown}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::experiment::{Arm, Role};
 use crate::record::Outcome;
 use crate::summary::{
     Bottleneck, Cause, Compared, CurveGain, CurvePoint, Figures, LOADED, Metric, Note as Remark,
-    PerTransaction, Ratio, Regime, RegimeSummary, Summary, Verdict,
+    PerTransaction, Ratio, Regime, RegimeSummary, Summary, Verdict, without,
 };
 
 /// More comparisons than this are told by their strongest ones.
@@ -105,22 +105,26 @@ fn curve(page: &Page, gain: &CurveGain) -> Option<Card> {
         Some(Ordering::Equal) => (Tone::Plain, false),
     };
     let CurveGain { axis, option, baseline, .. } = gain;
-    let headline = if seen {
+    let headline = if !seen {
+        format!("From {LOADED} connections on, no difference seen between {axis} {option} and {baseline}.")
+    } else if loaded.interval.is_some() {
         format!("From {LOADED} connections on, {axis} {option} carries {} {baseline}.", more(loaded.ratio))
     } else {
-        format!("From {LOADED} connections on, no difference seen between {axis} {option} and {baseline}.")
+        let measured = format!("{axis} {option} was measured with {} {baseline}", more(loaded.ratio));
+        format!("From {LOADED} connections on, {measured}, in too few trials to tell.")
     };
     let counts: Vec<String> =
         gain.loaded_points().map(|point| words::whole(f64::from(point.connections))).collect();
     let measured = words::change(loaded.ratio);
-    let mut details = vec![match loaded.interval {
-        Some(interval) => format!(
-            "{measured} in the mean of {} connections (95% interval: {}).",
-            words::list(&counts),
-            words::change_interval(&interval)
-        ),
-        None => format!("{measured} from one trial of each: too few for an interval."),
-    }];
+    let interval = loaded.interval.map_or_else(
+        || "no interval: that takes two trials of either side".to_owned(),
+        |interval| format!("95% interval: {}", words::change_interval(&interval)),
+    );
+    let without = without(gain).map_or_else(String::new, |counts| format!(", {counts}"));
+    let mut details = vec![format!(
+        "{measured} in the mean of {} connections{without} ({interval}).",
+        words::list(&counts)
+    )];
     let way = gain.points.iter().filter_map(|point| {
         let ratio = at(point)?.tps?;
         Some(format!("{} at {}", words::change(ratio.ratio), words::whole(f64::from(point.connections))))
@@ -149,12 +153,20 @@ fn more(ratio: f64) -> String {
 /// Bytes for the same work, and how many of them a write has.
 fn bytes(sides: &Sides) -> Option<String> {
     let (arm, baseline) = (sides.arm_figures?.per_transaction?, sides.baseline_figures?.per_transaction?);
-    let each = |cost: PerTransaction| {
-        let write = if cost.writes > 0.0 { cost.written_kib / cost.writes } else { 0.0 };
-        (words::short(cost.written_kib), words::short(write))
+    if arm.writes <= 0.0 && baseline.writes <= 0.0 {
+        return None;
+    }
+    let write = |cost: PerTransaction| match cost.writes {
+        none if none <= 0.0 => "\u{2013}".to_owned(),
+        writes => words::short(cost.written_kib / writes),
     };
-    let ((ours, write), (theirs, other)) = (each(arm), each(baseline));
-    Some(format!("{ours} against {theirs} KiB written per transaction, {write} against {other} KiB a write."))
+    Some(format!(
+        "{} against {} KiB written per transaction, {} against {} KiB a write.",
+        words::short(arm.written_kib),
+        words::short(baseline.written_kib),
+        write(arm),
+        write(baseline)
+    ))
 }
 
 /// Whether the data carry a difference.

@@ -121,10 +121,10 @@ pub(super) fn gains(experiment: &Experiment, comparisons: &[Compared]) -> Vec<Cu
             }
         }
     }
-    gains.retain(|gain| gain.points.len() >= POINTS.min(curves.counts.len()));
+    gains.retain(|gain| gain.points.len() >= POINTS);
     for gain in &mut gains {
         gain.points.sort_by_key(|point| point.connections);
-        gain.loaded = loaded(gain, comparisons);
+        (gain.loaded, gain.left_out) = loaded(gain, comparisons);
     }
     gains
 }
@@ -147,16 +147,31 @@ fn begun(experiment: &Experiment, curves: &Curves, compared: &Compared) -> Optio
         place: line.name(&[&compared.axis]),
         points: Vec::new(),
         loaded: None,
+        left_out: Vec::new(),
     })
 }
 
 /// The geometric mean of the ratios from [`LOADED`] connections on, with its interval. The arms of every count are
 /// others, so that the errors of the ratios are independent; adding up half-widths instead of standard errors makes
-/// the interval a little too wide, since each has fewer degrees of freedom than their mean.
-fn loaded(gain: &CurveGain, comparisons: &[Compared]) -> Option<Ratio> {
-    let ratios: Option<Vec<Ratio>> =
-        gain.loaded_points().map(|point| comparisons[point.comparison].tps).collect();
-    let ratios = ratios.filter(|ratios| !ratios.is_empty())?;
+/// the interval a little too wide, since each has fewer degrees of freedom than their mean. A point without an interval
+/// would take it from all of them: where others have one, it is left out, and its connections are the second answer.
+fn loaded(gain: &CurveGain, comparisons: &[Compared]) -> (Option<Ratio>, Vec<u32>) {
+    let points: Vec<(u32, Option<Ratio>)> =
+        gain.loaded_points().map(|point| (point.connections, comparisons[point.comparison].tps)).collect();
+    let sure = |ratio: &Option<Ratio>| ratio.is_some_and(|ratio| ratio.interval.is_some());
+    let any_sure = points.iter().any(|(_, ratio)| sure(ratio));
+    let counts = |ratio: &Option<Ratio>| if any_sure { sure(ratio) } else { ratio.is_some() };
+    let left_out = points.iter().filter(|(_, ratio)| !counts(ratio)).map(|(connections, _)| *connections);
+    let left_out = left_out.collect();
+    let ratios: Vec<Ratio> = points.into_iter().map(|(_, ratio)| ratio).filter(counts).flatten().collect();
+    (mean(&ratios), left_out)
+}
+
+/// None of none.
+fn mean(ratios: &[Ratio]) -> Option<Ratio> {
+    if ratios.is_empty() {
+        return None;
+    }
     let count = ratios.len() as f64;
     let mid = ratios.iter().map(|ratio| ratio.ratio.ln()).sum::<f64>() / count;
     let half = |interval: Interval| (interval.high.ln() - interval.low.ln()) / 2.0;
@@ -170,6 +185,8 @@ fn loaded(gain: &CurveGain, comparisons: &[Compared]) -> Option<Ratio> {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Ordering;
+
     use super::*;
     use crate::page::synthetic::{COUNTS, curve};
     use crate::summary::summarize;
@@ -231,6 +248,45 @@ mod tests {
         let summary = summarize(&curve(1, 10, SEED));
         let loaded = summary.curves[1].loaded.unwrap();
         assert!((loaded.ratio - 2.0).abs() < 0.2 && loaded.interval.is_none(), "{loaded:?}");
+        assert_eq!(summary.curves[1].left_out, [0; 0]);
+        let told = summary.findings.iter().find(|text| text.starts_with("narrow: ")).unwrap();
+        assert!(told.contains("with too few trials to tell, ") && !told.contains("carries"), "{told}");
+    }
+
+    #[test]
+    fn one_point_without_an_interval_is_left_out_and_named_and_the_others_keep_theirs() {
+        println!("seed {SEED}");
+        let mut run = curve(3, 30, SEED);
+        run.trials.retain(|trial| trial.arm != "narrow / 128 / off" || trial.repeat == 0);
+        let summary = summarize(&run);
+        let narrow = &summary.curves[1];
+        assert_eq!(narrow.left_out, [128]);
+        let loaded: Vec<u32> = narrow.loaded_points().map(|point| point.connections).collect();
+        assert_eq!(loaded, [16, 1024]);
+        let interval = narrow.loaded.unwrap().interval.expect("of the other two");
+        assert!(interval.low < 2.0 && 2.0 < interval.high, "{interval:?}");
+        let told = summary.findings.iter().find(|text| text.starts_with("narrow: ")).unwrap();
+        assert!(told.contains("doublewrite off carries "), "{told}");
+        assert!(told.contains("without 128, which lacks trials"), "{told}");
+        run.trials.retain(|trial| trial.arm != "narrow / 128 / off");
+        assert_eq!(summarize(&run).curves[1].left_out, [128], "nor one that was not measured");
+    }
+
+    #[test]
+    fn a_curve_is_judged_by_the_rule_of_its_points() {
+        let summary = summarize(&curve(3, 30, SEED));
+        let mut gain = summary.curves[1].clone();
+        let mut direction = |low: f64, ratio: f64, high: f64| {
+            let interval = Some(Interval { mid: ratio, low, high });
+            gain.loaded = Some(Ratio { ratio, interval, p_value: None, p_adjusted: None });
+            gain.direction(0.05).unwrap()
+        };
+        assert_eq!(direction(1.02, 1.1, 1.19), Ordering::Greater, "without 1, and beyond the floor");
+        assert_eq!(direction(1.01, 1.04, 1.07), Ordering::Equal, "within the floor");
+        assert_eq!(direction(0.99, 1.1, 1.22), Ordering::Equal, "with 1");
+        assert_eq!(direction(0.84, 0.91, 0.98), Ordering::Less);
+        gain.loaded = None;
+        assert_eq!(gain.direction(0.05), None);
     }
 
     #[test]

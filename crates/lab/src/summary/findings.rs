@@ -148,13 +148,28 @@ fn curve(summary: &Summary, gain: &CurveGain) -> String {
         let at = whole(point.connections);
         (!cause.is_empty()).then(|| format!(" At {at} connections{}.", cause.replacen(';', ",", 1)))
     });
-    let said = if gain.direction(summary.noise.floor) == Some(Ordering::Equal) {
-        format!("no difference seen between {axis} {option} and {baseline} ({})", range(loaded))
-    } else {
-        format!("{axis} {option} carries {} {baseline} ({})", multiple(loaded.ratio), range(loaded))
+    let said = match gain.direction(summary.noise.floor) {
+        Some(Ordering::Equal) => {
+            format!("no difference seen between {axis} {option} and {baseline} ({})", range(loaded))
+        }
+        Some(_) => {
+            format!("{axis} {option} carries {} {baseline} ({})", multiple(loaded.ratio), range(loaded))
+        }
+        None => format!(
+            "with too few trials to tell, {axis} {option} was measured with {} {baseline}",
+            multiple(loaded.ratio)
+        ),
     };
+    let without = without(gain).map_or_else(String::new, |counts| format!(", {counts}"));
     let why = why.unwrap_or_default();
-    format!("{place}from {LOADED} connections on, {said}; by connections: {told}.{why}")
+    format!("{place}from {LOADED} connections on{without}, {said}; by connections: {told}.{why}")
+}
+
+/// The connections that the mean of a curve is without, and why; none where it is of all of them.
+pub(crate) fn without(gain: &CurveGain) -> Option<String> {
+    let counts: Vec<String> = gain.left_out.iter().map(|count| whole(*count)).collect();
+    let lack = if counts.len() == 1 { "lacks" } else { "lack" };
+    (!counts.is_empty()).then(|| format!("without {}, which {lack} trials", list(&counts)))
 }
 
 /// How much more, as it goes between the names of the arms.

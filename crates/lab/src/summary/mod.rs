@@ -24,6 +24,7 @@ mod words;
 
 pub(crate) use compare::LEAST;
 pub use curves::{Curve, Curves, LOADED, curves};
+pub(crate) use findings::without;
 pub use model::{
     Across, ArmSummary, Bottleneck, Cause, Change, Compared, CurveGain, CurvePoint, Figures, HostFigures,
     Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary,

@@ -46,8 +46,12 @@ pub struct CurveGain {
     pub place: String,
     /// The comparisons, by rising connections.
     pub points: Vec<CurvePoint>,
-    /// The geometric mean of their ratios from 16 connections on; none where there are none.
+    /// The geometric mean of their ratios from 16 connections on, of those that have an interval; of all of them where
+    /// none has one, and none where there are none.
     pub loaded: Option<Ratio>,
+    /// From 16 connections on, the connections of the points that [`Self::loaded`] is without: too few trials, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<u32>,
 }
 
 /// A comparison on a curve.
@@ -60,23 +64,23 @@ pub struct CurvePoint {
 }
 
 impl CurveGain {
-    /// The points with many connections ([`super::LOADED`]).
+    /// The points with many connections ([`super::LOADED`]) that [`Self::loaded`] is of.
     pub fn loaded_points(&self) -> impl Iterator<Item = &CurvePoint> {
-        self.points.iter().filter(|point| point.connections >= super::LOADED)
+        let counts = |point: &&CurvePoint| {
+            point.connections >= super::LOADED && !self.left_out.contains(&point.connections)
+        };
+        self.points.iter().filter(counts)
     }
 
-    /// What the data say about the gain under load: more, less, or no difference beyond `floor`; none without an
-    /// interval.
+    /// What the data say about the gain under load, by the rule of single comparisons: more or less where the interval
+    /// is without 1 and the ratio beyond `floor`, else equal; none without an interval.
     #[must_use]
     pub fn direction(&self, floor: f64) -> Option<Ordering> {
-        let interval = self.loaded?.interval?;
-        if interval.low > 1.0 + floor {
-            Some(Ordering::Greater)
-        } else if interval.high < 1.0 / (1.0 + floor) {
-            Some(Ordering::Less)
-        } else {
-            Some(Ordering::Equal)
-        }
+        let loaded = self.loaded?;
+        let interval = loaded.interval?;
+        let sure = interval.low > 1.0 || interval.high < 1.0;
+        let large = loaded.ratio.ln().abs().exp_m1() > floor;
+        Some(if sure && large { loaded.ratio.total_cmp(&1.0) } else { Ordering::Equal })
     }
 
     /// The point in the middle of those, which stands for them where one must; none where there are none.

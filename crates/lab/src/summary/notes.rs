@@ -22,6 +22,9 @@ const UNDONE: f64 = 0.01;
 /// More of the measured time than this was warm-up.
 const LONG_WARM_UP: f64 = 0.25;
 
+/// Transactions that take more of a trial than this are few one after the other.
+const LONG_TRANSACTION: f64 = 1.0 / 3.0;
+
 pub(super) fn notes(run: &Run, arms: &[Parted<'_>], summary: &Summary) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     let mut say = |arm: Option<&str>, text: String| {
@@ -44,7 +47,7 @@ pub(super) fn notes(run: &Run, arms: &[Parted<'_>], summary: &Summary) -> Vec<No
             say(Some(&arm.name), text);
         }
         if let Some(figures) = &arm.whole {
-            if let Some(text) = part_of_a_wave(figures) {
+            for text in part_of_a_wave(figures).into_iter().chain(long_transactions(figures)) {
                 say(Some(&arm.name), text);
             }
             if figures.limiter.what == Bottleneck::Processors {
@@ -217,6 +220,21 @@ fn part_of_a_wave(figures: &Figures) -> Option<String> {
             "Its trials of {trial_s:.0} s are shorter than the {turn_s:.0} s in which its full redo log turns over. \
              Flushing goes in waves of about that length, and trials that begin alike see the same part of one: the \
              figures may be off by more than their intervals say. Measure for longer."
+        )
+    })
+}
+
+/// Transactions that are long beside their trials: each client ends few of them, all at about the same times, so that it
+/// matters where the trial begins and ends.
+fn long_transactions(figures: &Figures) -> Option<String> {
+    let trial_s = figures.seconds / f64::from(figures.trials.max(1));
+    let p95_us = figures.p95_us.median;
+    (p95_us / 1e6 > LONG_TRANSACTION * trial_s).then(|| {
+        format!(
+            "Its transactions take up to {} (95th percentile), of trials that count {trial_s:.0} s: each client ends few \
+             of them, and the figures hang on where the trials begin and end. Measure for longer, or with fewer \
+             connections.",
+            time(p95_us)
         )
     })
 }

@@ -443,6 +443,20 @@ fn a_run_without_an_interval_leaves_the_agreement_open() {
 }
 
 #[test]
+fn transactions_that_take_much_of_their_trial_are_named() {
+    let mut run = run(&["short", "long"]);
+    run.trials = [three("short", 100.0), three("long", 100.0)].concat();
+    for (trial, p95_s) in run.trials.iter_mut().zip([19.0, 19.0, 19.0, 21.0, 21.0, 21.0]) {
+        trial.load = Some(report(p95_s * 1e6, 30e6));
+    }
+    let summary = summarize(&run);
+    let told =
+        |arm| notes_of(&summary, arm).iter().filter(|text| text.contains("each client ends few")).count();
+    assert_eq!((told("short"), told("long")), (0, 1), "{:?}", summary.notes);
+    assert!(notes_of(&summary, "long")[0].contains("of trials that count 60 s"), "{:?}", summary.notes);
+}
+
+#[test]
 fn a_trial_that_sees_a_part_of_a_wave_says_so() {
     // 76 MB of redo at 0.5 MB a second: a turn takes 152 s at 100 transactions a second, 15 s at 1,000.
     let notes = |tps: f64, age: f64| {
