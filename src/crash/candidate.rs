@@ -11,6 +11,8 @@ use clap::Args;
 use ebbtide_advisor::optimized_writes::{
     Candidate, Doublewrite, Settings, Storage, Verdict, Workload, judge,
 };
+use ebbtide_catalog::Spec;
+use ebbtide_device::host::Home;
 use ebbtide_load::{Cancel, Session};
 use ebbtide_mysql::status::{Counters, Facts, Rates, Sampler, StatusError};
 use serde_json::json;
@@ -54,8 +56,7 @@ impl CandidateArgs {
         if self.candidate || !named {
             return Ok(self.candidate);
         }
-        let message = "--interval, --volume, --mysql-host, --mysql-port and --mysql-socket go with --candidate \
-                       alone: cuts are made under servers that the crash lab starts itself";
+        let message = "--interval, --volume and --mysql-... go with --candidate alone: cuts are made under servers that the crash lab starts itself";
         Err(Refusal::usage(message).hint("leave them out, or add --candidate").into())
     }
 }
@@ -76,9 +77,7 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
 /// needed (exit code 3).
 pub(super) fn run(args: &CandidateArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let home = place.existing()?;
-    let resolved =
-        args.volume.as_deref().map(|spec| crate::serve::resolve(home.as_ref(), spec)).transpose()?;
-    let storage = resolved.as_ref().map(Storage::of);
+    let storage = args.volume.as_deref().map(|spec| storage(home.as_ref(), spec)).transpose()?;
     let target = args.server.target();
     let [endpoint] = &target.endpoints[..] else {
         return Err(Refusal::usage(
@@ -116,6 +115,7 @@ pub(super) fn run(args: &CandidateArgs, place: &Place, json: bool) -> anyhow::Re
 fn exit(candidate: &Candidate) -> Exit {
     match candidate.verdict {
         Verdict::Yes | Verdict::Perhaps => Exit::Finding,
+        Verdict::AlreadyOff if candidate.is_off_and_unsafe() => Exit::Finding,
         Verdict::No | Verdict::AlreadyOff => Exit::Clean,
         Verdict::NotKnown => Exit::Environment,
     }
@@ -123,6 +123,18 @@ fn exit(candidate: &Candidate) -> Exit {
 
 fn refuse_status(error: StatusError) -> anyhow::Error {
     anyhow::Error::new(error).context(Refusal::environment("cannot look at the server"))
+}
+
+/// What lies below the server.
+fn storage(home: Option<&Home>, spec: &str) -> anyhow::Result<Storage> {
+    let resolved = crate::serve::resolve(home, spec)?;
+    if resolved.members[0].accounting.whole_units {
+        let message =
+            format!("--volume {spec}: an operation there takes a whole unit, which is not reckoned here");
+        return Err(Refusal::usage(message).hint("name an SSD volume, or leave --volume out").into());
+    }
+    let written = Spec::parse(spec).expect("it has been read before it was resolved");
+    Ok(Storage::of(&written, &resolved))
 }
 
 fn settings(facts: &Facts) -> anyhow::Result<Settings> {
@@ -145,7 +157,8 @@ fn settings(facts: &Facts) -> anyhow::Result<Settings> {
     };
     let page_bytes = facts.page_bytes.filter(|bytes| *bytes > 0);
     let page_bytes = page_bytes.ok_or_else(|| Refusal::environment("the server has no innodb_page_size"))?;
-    Ok(Settings { doublewrite, page_bytes, direct: facts.direct })
+    let (direct, flush_neighbors) = (facts.direct, facts.flush_neighbors);
+    Ok(Settings { doublewrite, page_bytes, direct, flush_neighbors })
 }
 
 /// Two looks; none where it was ended in between.
@@ -156,7 +169,8 @@ fn look(
 ) -> anyhow::Result<Option<(Counters, Counters)>> {
     let mut status = StatusLine::new();
     let before = sampler.sample().map_err(refuse_status)?;
-    let end = Instant::now() + interval;
+    let (begun, mut asked) = (Instant::now(), Instant::now());
+    let end = begun + interval;
     loop {
         let left = end.saturating_duration_since(Instant::now());
         if cancel.is_cancelled() {
@@ -166,13 +180,23 @@ fn look(
             break;
         }
         status.show(&format!("watching the server's counters: {:.0} s left", left.as_secs_f64().ceil()));
+        if asked.elapsed() >= KEEP_ALIVE {
+            sampler.session().execute("DO 1").map_err(lost)?;
+            asked = Instant::now();
+        }
         std::thread::sleep(left.min(Duration::from_millis(200)));
     }
-    let after = sampler.sample().map_err(|error| {
-        let lost = "the server answered the first look and not the second: it was stopped, or started again";
-        anyhow::Error::new(error).context(Refusal::environment(lost))
-    })?;
+    let after = sampler.sample().map_err(lost)?;
     Ok(Some((before, after)))
+}
+
+/// How often a connection is used, so that neither server (`wait_timeout`) nor firewall takes it for dead.
+const KEEP_ALIVE: Duration = Duration::from_secs(2);
+
+fn lost(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
+    let message = "the connection was lost between the two looks";
+    let refusal = Refusal::environment(message).hint("look again, once the server answers");
+    anyhow::Error::new(error).context(refusal)
 }
 
 /// The figures that the judgement needs, or the names of those that the server does not tell.
@@ -203,6 +227,7 @@ fn workload(rates: &Rates, seconds: f64) -> Result<Workload, Vec<&'static str>> 
     if missing.is_empty() { Ok(work) } else { Err(missing) }
 }
 
+/// `restarted`: behind a proxy, whose connection outlives the server.
 fn untold(missing: &[&'static str], restarted: bool) -> anyhow::Error {
     let names = missing.join(", ");
     let refusal = if restarted {
@@ -227,6 +252,7 @@ mod tests {
             doublewrite: doublewrite.map(str::to_owned),
             page_bytes: Some(16_384),
             direct: None,
+            flush_neighbors: None,
         }
     }
 
@@ -247,6 +273,30 @@ mod tests {
         assert!(missing.contains(&"Innodb_dblwr_writes") && !missing.contains(&"Innodb_pages_written"));
         assert!(untold(&missing, false).to_string().contains("Innodb_dblwr_writes"));
         assert!(untold(&missing, true).to_string().contains("started again"));
+    }
+
+    #[test]
+    fn a_buffer_that_is_off_where_pages_tear_is_a_finding() {
+        let work = Workload {
+            seconds: 1.0,
+            page_writes: 500.0,
+            doublewrite_pages: 0.0,
+            doublewrite_batches: 0.0,
+            page_reads: 0.0,
+            redo_bytes: 0.0,
+            redo_writes: None,
+            binlog_bytes: None,
+            commits: None,
+            write_statements: 500.0,
+            read_statements: 0.0,
+            free_page_waits: None,
+            doublewrite_wait: None,
+            doublewrite_mutex_wait: None,
+        };
+        let settings = settings(&Facts { direct: Some(true), ..facts(Some("OFF")) }).unwrap();
+        let of = |spec| exit(&judge(&work, &settings, Some(&storage(None, spec).unwrap())));
+        assert_eq!(of("gp3:size=500GiB,twp=off"), Exit::Finding);
+        assert_eq!(of("gp3:size=500GiB,twp=on"), Exit::Clean);
     }
 
     #[test]

@@ -270,9 +270,11 @@ impl ServerArgs {
         }
     }
 
-    /// Whether a server is named, and not left to be found.
+    /// Whether anything is said of a server or its account; a password alone may come from the environment.
     pub(crate) fn names_one(&self) -> bool {
-        !(self.mysql_host.is_empty() && self.mysql_port.is_empty() && self.mysql_socket.is_empty())
+        let place = self.mysql_host.is_empty() && self.mysql_port.is_empty() && self.mysql_socket.is_empty();
+        let account = self.mysql_user == "sbtest" && self.mysql_db == "sbtest";
+        !(place && account) || self.mysql_ssl || self.mysql_ssl_ca.is_some()
     }
 
     /// As the MySQL clients do: sockets first, and no host and no port mean the local socket.

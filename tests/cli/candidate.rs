@@ -162,14 +162,22 @@ fn a_server_that_dies_between_the_looks_and_one_that_refuses_are_no_answer() {
     let looking = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for_a_look(&started);
     started.server.kill().unwrap();
-    Ran::of(looking.wait_with_output().unwrap())
-        .refused(3, &["the first look and not the second", "started again"]);
+    Ran::of(looking.wait_with_output().unwrap()).refused(3, &["the connection was lost"]);
+}
+
+#[test]
+fn a_look_outlasts_the_time_after_which_a_server_drops_idle_connections() {
+    let Some(started) = started("system", &[]) else { return };
+    started.server.session().unwrap().execute("SET GLOBAL wait_timeout = 4").unwrap();
+    let ran = started.ask(&Home::new(), &["--interval", "7s"]);
+    assert_eq!((ran.code, &ran.json()["judgement"]["verdict"]), (3, &"not-known".into()), "{ran:?}");
+    started.server.kill().unwrap();
 }
 
 /// Waits until somebody has looked once and waits for the second look: its connection sleeps.
 fn wait_for_a_look(started: &Started) {
     let mut session = started.server.session().unwrap();
-    let asleep = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND = 'Sleep' AND TIME >= 2";
+    let asleep = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND = 'Sleep' AND TIME >= 1";
     let end = Instant::now() + Duration::from_secs(15);
     while session.value(asleep).unwrap().as_deref() == Some("0") {
         assert!(Instant::now() < end, "nobody looks");
@@ -188,6 +196,10 @@ fn words_that_do_not_go_together_are_refused_and_nobody_is_asked() {
     home.run(&["crash", "durability-matrix", "--volume", "gp3:size=5GiB"]).refused(2, &["--candidate alone"]);
     home.run(&["crash", "--candidate", "--volume", "gp9"]).refused(2, &["gp9"]);
     home.run(&["crash", "--candidate", "--mysql-host=a,b"]).refused(2, &["one server"]);
+    home.run(&["crash", "durability-matrix", "--mysql-user=root"]).refused(2, &["--candidate alone"]);
+    for hdd in ["st1:size=500GiB", "sc1:size=500GiB"] {
+        home.run(&["crash", "--candidate", "--volume", hdd]).refused(2, &[hdd, "SSD volume"]);
+    }
     home.run(&["crash", "durability-matrix", "--mysql-socket=/nowhere.sock"])
         .refused(2, &["--candidate alone", "starts itself"]);
     assert!(!home.root().exists(), "looking makes no home");

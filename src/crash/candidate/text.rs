@@ -2,9 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ebbtide_advisor::optimized_writes::{
-    Candidate, Gain, Limit, SOURCES, Standing, Storage, Verdict, Workload,
-};
+use ebbtide_advisor::optimized_writes::{Candidate, Gain, SOURCES, Standing, Storage, Verdict, Workload};
 use ebbtide_mysql::status::Facts;
 use ebbtide_volume::MIB;
 
@@ -22,7 +20,7 @@ pub(super) struct Seen<'a> {
 pub(super) fn answer(seen: &Seen<'_>, candidate: &Candidate) -> String {
     let mut text = format!("{}: {}\n{}\n", said(candidate.verdict), candidate.why, server(seen));
     if let Some(gain) = &candidate.gain {
-        let _ = write!(text, "\n{}\n\n{}", demand(seen, candidate, gain).text(), pages(seen.work, candidate));
+        let _ = write!(text, "\n{}\n\n{}", demand(seen, candidate, gain).text(), pages(seen, candidate));
     }
     let verdict = candidate.verdict;
     if matches!(verdict, Verdict::Yes | Verdict::Perhaps | Verdict::AlreadyOff) {
@@ -70,17 +68,21 @@ fn demand(seen: &Seen<'_>, candidate: &Candidate, gain: &Gain) -> Table {
     let (with, without) = (candidate.with, candidate.without);
     table.row(["bytes".into(), mib(with.bytes), mib(without.bytes), times(gain.if_throughput)]);
     table.row(["operations".into(), number(with.ios), number(without.ios), times(gain.if_iops)]);
-    if let Some(commits) = seen.work.commits.filter(|commits| *commits >= 1.0) {
-        let kib = |bytes: f64| format!("{} KiB", number(bytes / commits / 1024.0));
-        table.row(["bytes for a COMMIT".into(), kib(with.bytes), kib(without.bytes), String::new()]);
-        let ios = |ios: f64| number(ios / commits);
-        table.row(["operations for a COMMIT".into(), ios(with.ios), ios(without.ios), String::new()]);
+    // Not for a COMMIT: a transaction of one statement has none.
+    let writes = seen.work.write_statements;
+    if writes >= 1.0 {
+        let kib = |bytes: f64| format!("{} KiB", number(bytes / writes / 1024.0));
+        table.row([
+            "bytes for a statement that writes".into(),
+            kib(with.bytes),
+            kib(without.bytes),
+            String::new(),
+        ]);
+        let ios = |ios: f64| number(ios / writes);
+        table.row(["operations for one".into(), ios(with.ios), ios(without.ios), String::new()]);
     }
     if let (Some(volume), Some(storage)) = (gain.on_volume, seen.storage) {
-        let limit = match volume.limit {
-            Limit::Throughput => "throughput",
-            Limit::Iops => "IOPS",
-        };
+        let limit = volume.limit.name();
         let credits = if storage.bursts { " without burst credits" } else { "" };
         let share = |share: f64| format!("{:.0}%", share * 100.0);
         table.row([
@@ -97,11 +99,14 @@ fn times(ratio: f64) -> String {
     format!("{ratio:.2} times")
 }
 
-fn pages(work: &Workload, candidate: &Candidate) -> String {
+fn pages(seen: &Seen<'_>, candidate: &Candidate) -> String {
+    let work = seen.work;
+    let cached =
+        if seen.facts.direct == Some(true) { "" } else { " (not counted: the page cache may have had them)" };
     let batch =
         candidate.pages_a_batch.map(|pages| format!(", {} to a batch", number(pages))).unwrap_or_default();
     let mut text = format!(
-        "Pages: {} read and {} written a second, {} of them through the doublewrite buffer{batch}.\n",
+        "Pages: {} read{cached} and {} written a second, {} of them through the doublewrite buffer{batch}.\n",
         number(work.page_reads),
         number(work.page_writes),
         number(work.doublewrite_pages)
@@ -186,9 +191,11 @@ mod tests {
             aurora: None,
             doublewrite: None,
             page_bytes: None,
-            direct: None,
+            direct: Some(false),
+            flush_neighbors: None,
         };
-        let settings = Settings { doublewrite, page_bytes: 16_384, direct: Some(false) };
+        let settings =
+            Settings { doublewrite, page_bytes: 16_384, direct: Some(false), flush_neighbors: None };
         let candidate = judge(&work, &settings, None);
         answer(&Seen { facts: &facts, at: "/s".into(), work: &work, storage: None }, &candidate)
     }
@@ -197,9 +204,13 @@ mod tests {
     fn the_first_line_is_the_answer_and_the_rest_is_a_screenful() {
         let text = text(Doublewrite::On, 3000.0);
         assert!(text.starts_with("Perhaps a candidate: up to 92% more of its work"), "{text}");
-        for part in
-            ["750 COMMIT, 3,000 statements that write", "1.92 times", "100 to a batch", "0.25 threads"]
-        {
+        for part in [
+            "750 COMMIT, 3,000 statements that write",
+            "1.92 times",
+            "100 to a batch",
+            "0.25 threads",
+            "0 read (not counted",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(text.contains("to do     A page is written past the page cache"), "{text}");

@@ -30,6 +30,14 @@ pub enum Standing {
     Unknown,
 }
 
+impl Standing {
+    /// Whether it is known not to be met.
+    #[must_use]
+    pub const fn fails(self) -> bool {
+        matches!(self, Self::ToDo | Self::Broken)
+    }
+}
+
 /// All of them, the storage's first.
 pub(super) fn conditions(settings: &Settings, storage: Option<&Storage>) -> Vec<Condition> {
     vec![keeps_whole(settings, storage), lies_whole(settings), goes_direct(settings)]
@@ -50,7 +58,11 @@ fn keeps_whole(settings: &Settings, storage: Option<&Storage>) -> Condition {
         }
         Some(storage) => {
             let whole = format_size(storage.whole_bytes);
-            (Standing::Met, format!("{} keeps {whole} whole, if that is the volume", storage.spec))
+            let how = format!(
+                "{} keeps {whole} whole, if that is the volume; EBS does on Nitro instances",
+                storage.spec
+            );
+            (if storage.whole_is_said { Standing::Met } else { Standing::Unknown }, how)
         }
         None => (
             Standing::Unknown,
@@ -73,7 +85,7 @@ fn lies_whole(settings: &Settings) -> Condition {
 fn goes_direct(settings: &Settings) -> Condition {
     let (standing, how) = match settings.direct {
         Some(true) => (Standing::Met, "data files are open with O_DIRECT"),
-        Some(false) => (Standing::ToDo, "innodb_flush_method = O_DIRECT"),
+        Some(false) => (Standing::ToDo, "data files go through it; innodb_flush_method = O_DIRECT"),
         None => (Standing::Unknown, "innodb_flush_method must be O_DIRECT"),
     };
     Condition { what: "A page is written past the page cache", standing, how: how.to_owned() }

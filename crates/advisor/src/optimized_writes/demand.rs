@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use super::figures::Workload;
+use super::figures::{Settings, Workload};
 
 /// Bytes and operations a second.
 ///
 /// Operations are counted as the volume would: a page is one, and what lies in a row counts by its units.
 /// Left out is what no counter tells: the binary log's writes but for its bytes, the file system's journal, and
 /// pages that lie side by side and travel together. The first two would lower the ceilings, the last would
-/// raise that of the operations.
+/// raise that of the operations: [`Demand::packed`] is how far.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Demand {
     /// Bytes.
@@ -20,15 +20,25 @@ pub struct Demand {
 
 impl Demand {
     /// What a workload takes without the doublewrite buffer, at the same pace.
+    ///
+    /// Reads count where they are known to go past the page cache: what that answers never reaches the volume.
     #[must_use]
-    pub fn without(work: &Workload, page_bytes: u64, unit_bytes: u64) -> Self {
+    pub fn without(work: &Workload, settings: &Settings, unit_bytes: u64) -> Self {
+        let reads = if settings.direct == Some(true) { work.page_reads } else { 0.0 };
         let logs = work.redo_bytes + work.binlog_bytes.unwrap_or(0.0);
         let units = |bytes: f64| bytes / unit_bytes as f64;
         let redo = units(work.redo_bytes).max(work.redo_writes.unwrap_or(0.0));
         Self {
-            bytes: (work.page_reads + work.page_writes) * page_bytes as f64 + logs,
-            ios: work.page_reads + work.page_writes + redo + units(work.binlog_bytes.unwrap_or(0.0)),
+            bytes: (reads + work.page_writes) * settings.page_bytes as f64 + logs,
+            ios: reads + work.page_writes + redo + units(work.binlog_bytes.unwrap_or(0.0)),
         }
+    }
+
+    /// The same with as few operations as pages can be written in: all of them side by side, in full units.
+    #[must_use]
+    pub fn packed(self, work: &Workload, page_bytes: u64, unit_bytes: u64) -> Self {
+        let in_a_unit = (unit_bytes as f64 / page_bytes as f64).max(1.0);
+        Self { ios: self.ios - work.page_writes + work.page_writes / in_a_unit, ..self }
     }
 
     /// What the doublewrite buffer takes: an upper bound of the operations, so that the ceiling is one.

@@ -1,6 +1,6 @@
 //! What the judgement is made from.
 
-use ebbtide_catalog::Resolved;
+use ebbtide_catalog::{Resolved, Spec};
 use serde::Serialize;
 
 /// What a server did over an interval, a second where nothing else is said. None where it does not tell.
@@ -58,12 +58,14 @@ pub struct Settings {
     pub page_bytes: u64,
     /// Whether data files go past the page cache; none: the server does not say so in words known here.
     pub direct: Option<bool>,
+    /// Whether a page takes its neighbours along when it is written, in one operation with them; none: not known.
+    pub flush_neighbors: Option<bool>,
 }
 
 /// The volume below the server, as far as the judgement needs it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Storage {
-    /// Its spec.
+    /// Its spec, as it was written.
     pub spec: String,
     /// Operations a second that it carries for ever; none: no limit.
     pub iops: Option<f64>,
@@ -75,12 +77,14 @@ pub struct Storage {
     pub unit_bytes: u64,
     /// Bytes of an aligned write that a power cut leaves wholly old or wholly new.
     pub whole_bytes: u64,
+    /// Whether that was said of the volume (`twp=on`), and not only of its type.
+    pub whole_is_said: bool,
 }
 
 impl Storage {
-    /// What a resolved spec says; of stripes all together.
+    /// What a spec says as it was written and resolved; of stripes all together.
     #[must_use]
-    pub fn of(resolved: &Resolved) -> Self {
+    pub fn of(written: &Spec, resolved: &Resolved) -> Self {
         let member = &resolved.members[0];
         let members = resolved.members.len() as f64;
         let unit = member.durability.atomic_unit.bytes();
@@ -88,12 +92,13 @@ impl Storage {
         let striped = resolved.members.len() > 1;
         let whole_bytes = if striped { common_power(unit, resolved.chunk_bytes) } else { unit };
         Self {
-            spec: resolved.spec.to_string(),
+            spec: written.to_string(),
             iops: member.iops.map(|rate| rate.rate as f64 * members),
             bytes_s: member.throughput.map(|rate| rate.rate as f64 * members),
             bursts: member.iops.iter().chain(&member.throughput).any(|rate| rate.credits > 0),
             unit_bytes: u64::from(member.accounting.unit_bytes),
             whole_bytes,
+            whole_is_said: written.volume.twp == Some(true),
         }
     }
 }

@@ -21,6 +21,13 @@ pub const SMALLEST_GAIN: f64 = 1.1;
 pub const BUSY: f64 = 0.8;
 /// From one wait for a free page in so many statements that change rows on, page writes hold the server back.
 pub const WAITING_SHARE: f64 = 0.01;
+/// Fewer waits for a free page in the interval are chance.
+pub const FEWEST_WAITS: f64 = 100.0;
+/// Fewer SELECT statements a second do not make a server one that reads.
+pub const FEWEST_READS: f64 = 10.0;
+/// More of a limit than this cannot be in use without burst credits (5% for the moments at which counters are
+/// read): pages travelled together, or the volume is another one.
+pub const MOST_USED: f64 = 1.05;
 
 /// The answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -46,18 +53,10 @@ pub enum Verdict {
 pub struct Gain {
     /// Where the volume's throughput holds it back.
     pub if_throughput: f64,
-    /// Where the volume's operations do.
+    /// Where the volume's operations do, if each page is one.
     pub if_iops: f64,
     /// On the volume that was named, whichever of the two decides there; none where none was.
     pub on_volume: Option<Ceiling>,
-}
-
-impl Gain {
-    /// The largest where a limit of the volume decides, as far as the volume is known.
-    #[must_use]
-    pub fn ceiling(&self) -> f64 {
-        self.on_volume.map_or(self.if_throughput.max(self.if_iops), |volume| volume.ceiling)
-    }
 }
 
 /// What a volume with limits makes of it.
@@ -81,6 +80,17 @@ pub enum Limit {
     Throughput,
     /// Operations a second.
     Iops,
+}
+
+impl Limit {
+    /// Its name for people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Iops => "IOPS",
+        }
+    }
 }
 
 /// The judgement with all that it rests on.
@@ -112,6 +122,14 @@ pub struct Candidate {
     pub sources: &'static [Source],
 }
 
+impl Candidate {
+    /// Whether the buffer is off where a condition is known not to be met.
+    #[must_use]
+    pub fn is_off_and_unsafe(&self) -> bool {
+        self.verdict == Verdict::AlreadyOff && self.conditions.iter().any(|one| one.standing.fails())
+    }
+}
+
 const UNIT: u64 = 256 << 10;
 
 /// Whether a server is a candidate. Without a volume, the limits that decide are not known, and both ceilings
@@ -119,7 +137,7 @@ const UNIT: u64 = 256 << 10;
 #[must_use]
 pub fn judge(work: &Workload, settings: &Settings, storage: Option<&Storage>) -> Candidate {
     let unit = storage.map_or(UNIT, |storage| storage.unit_bytes);
-    let without = Demand::without(work, settings.page_bytes, unit);
+    let without = Demand::without(work, settings, unit);
     let doublewrite = Demand::of_doublewrite(work, settings.page_bytes, unit);
     let with = without.and(doublewrite);
     let conditions = conditions(settings, storage);
@@ -129,7 +147,12 @@ pub fn judge(work: &Workload, settings: &Settings, storage: Option<&Storage>) ->
         if_iops: with.ios / without.ios,
         on_volume: storage.and_then(|storage| on_volume(with, without, storage)),
     });
-    let (verdict, why) = verdict(work, settings, &conditions, gain.as_ref());
+    let most = if settings.flush_neighbors == Some(false) {
+        Most::of(without, without, doublewrite, storage)
+    } else {
+        Most::of(without.packed(work, settings.page_bytes, unit), without, doublewrite, storage)
+    };
+    let (verdict, why) = verdict(work, settings, &conditions, gain.map(|gain| (gain, most)), storage);
     let batches = work.doublewrite_batches;
     Candidate {
         code: "optimized-writes",
@@ -143,33 +166,68 @@ pub fn judge(work: &Workload, settings: &Settings, storage: Option<&Storage>) ->
         fix: "innodb_doublewrite = OFF and a restart; on RDS an instance class and storage with Optimized Writes",
         risk: "Where one of these is not true, a power cut leaves pages half old and half new, and nothing mends \
                them: tables are damaged or the server does not start. How often: docs/crash.md",
-        cost: "none",
+        cost: "none, but for that of another instance class on RDS",
         sources: &SOURCES,
     }
 }
 
+/// The share of its nearest limit that a demand takes of a volume.
+fn nearest(demand: Demand, storage: &Storage) -> Option<(Limit, f64)> {
+    let bytes = storage.bytes_s.map(|limit| (Limit::Throughput, demand.bytes / limit));
+    let ios = storage.iops.map(|limit| (Limit::Iops, demand.ios / limit));
+    bytes.into_iter().chain(ios).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
 fn on_volume(with: Demand, without: Demand, storage: &Storage) -> Option<Ceiling> {
-    let nearest = |demand: Demand| {
-        let bytes = storage.bytes_s.map(|limit| (Limit::Throughput, demand.bytes / limit));
-        let ios = storage.iops.map(|limit| (Limit::Iops, demand.ios / limit));
-        bytes.into_iter().chain(ios).max_by(|a, b| a.1.total_cmp(&b.1))
-    };
-    let ((limit, used), (_, used_without)) = (nearest(with)?, nearest(without)?);
+    let ((limit, used), (_, used_without)) = (nearest(with, storage)?, nearest(without, storage)?);
     Some(Ceiling { limit, used, used_without, ceiling: used / used_without })
+}
+
+/// What stays true where pages that lie side by side travel together, however many of them do.
+#[derive(Debug, Clone, Copy)]
+struct Most {
+    /// No less of the volume's nearest limit is in use.
+    least_used: f64,
+    /// No more fits on it.
+    on_volume: f64,
+    /// No more fits where operations hold the server back.
+    if_iops: f64,
+}
+
+impl Most {
+    /// Of a demand without the buffer that is between two, which differ in their operations.
+    fn of(least: Demand, most: Demand, doublewrite: Demand, storage: Option<&Storage>) -> Self {
+        let if_iops = (least.ios + doublewrite.ios) / least.ios;
+        let limits = storage.and_then(|storage| Some((storage, storage.iops?)));
+        // The quotient falls with the operations where they are the nearest limit without the buffer, and rises
+        // with them where they are not: it is largest where both limits are equally near.
+        let even = limits.and_then(|(storage, iops)| Some(most.bytes / storage.bytes_s? * iops));
+        let worst = Demand { ios: even.map_or(least.ios, |even| even.max(least.ios).min(most.ios)), ..most };
+        let at = |demand: Demand| {
+            let storage = storage?;
+            on_volume(demand.and(doublewrite), demand, storage)
+        };
+        Self {
+            least_used: at(least).map_or(0.0, |volume| volume.used),
+            on_volume: at(worst).map_or(if_iops, |volume| volume.ceiling),
+            if_iops,
+        }
+    }
 }
 
 fn verdict(
     work: &Workload,
     settings: &Settings,
     conditions: &[Condition],
-    gain: Option<&Gain>,
+    gain: Option<(Gain, Most)>,
+    storage: Option<&Storage>,
 ) -> (Verdict, String) {
     match settings.doublewrite {
-        Doublewrite::Off => return (Verdict::AlreadyOff, "the doublewrite buffer is off".into()),
+        Doublewrite::Off => return already_off("the doublewrite buffer is off", conditions),
         Doublewrite::DetectOnly => {
-            let why = "innodb_doublewrite is DETECT_ONLY: pages are written once, and a torn one would be \
-                       known and not mended";
-            return (Verdict::AlreadyOff, why.into());
+            let what = "innodb_doublewrite is DETECT_ONLY: pages are written once, and a torn one would be \
+                        known and not mended";
+            return already_off(what, conditions);
         }
         Doublewrite::On => {}
     }
@@ -179,79 +237,129 @@ fn verdict(
     if work.page_writes * work.seconds < FEWEST_PAGES {
         return few_pages(work);
     }
-    let Some(gain) = gain else { return (Verdict::NotKnown, "nothing was counted".into()) };
+    let Some((gain, most)) = gain else { return (Verdict::NotKnown, "nothing was counted".into()) };
+    let bursts = storage.is_some_and(|storage| storage.bursts);
     match gain.on_volume {
-        Some(volume) if volume.used >= BUSY => on_busy_volume(volume),
-        _ if gain.if_throughput.max(gain.if_iops) < SMALLEST_GAIN => {
-            let most = percent(gain.if_throughput.max(gain.if_iops));
-            (
-                Verdict::No,
-                format!("whatever holds it back, at most {most} more of its work would fit without it"),
-            )
-        }
+        Some(volume) if volume.used > MOST_USED && !bursts => over_the_volume(volume),
+        Some(volume) if volume.used >= BUSY => on_busy_volume(volume, most),
+        _ if gain.if_throughput.max(gain.if_iops) < SMALLEST_GAIN => small(work, gain, most),
         Some(volume) => on_idle_volume(volume),
         None => on_unknown_volume(work, gain),
     }
 }
 
+fn already_off(what: &str, conditions: &[Condition]) -> (Verdict, String) {
+    let why = match conditions.iter().find(|one| one.standing.fails()) {
+        Some(one) => format!("{what}, and that is not safe: {}", one.how),
+        None => what.to_owned(),
+    };
+    (Verdict::AlreadyOff, why)
+}
+
 /// What an interval with hardly a page written says.
 fn few_pages(work: &Workload) -> (Verdict, String) {
-    let statements = |rate: f64| rate * work.seconds >= FEWEST_STATEMENTS;
     let pages = work.page_writes * work.seconds;
-    if statements(work.write_statements) {
+    let (writes, reads) = (work.write_statements * work.seconds, work.read_statements * work.seconds);
+    if writes >= FEWEST_STATEMENTS {
         let why = format!(
             "rows were changed, and only {pages:.0} pages were written yet: InnoDB writes them later. Look for longer"
         );
         return (Verdict::NotKnown, why);
     }
-    if statements(work.read_statements) {
+    if writes < 1.0 && reads >= FEWEST_STATEMENTS && work.read_statements >= FEWEST_READS {
         return (Verdict::No, format!("it reads: {pages:.0} pages were written in {:.0} s", work.seconds));
     }
     let why = format!(
-        "the server was idle: {:.0} statements and {pages:.0} pages written in {:.0} s. Look while it works",
-        (work.write_statements + work.read_statements) * work.seconds,
+        "it hardly wrote: {writes:.0} statements that write, {reads:.0} that read and {pages:.0} pages written in \
+         {:.0} s. Look while it writes",
         work.seconds
     );
     (Verdict::NotKnown, why)
 }
 
-fn on_busy_volume(volume: Ceiling) -> (Verdict, String) {
-    let (used, limit, more) = (volume.used * 100.0, limit(volume.limit), percent(volume.ceiling));
+fn over_the_volume(volume: Ceiling) -> (Verdict, String) {
+    let (used, limit) = (volume.used * 100.0, volume.limit.name());
+    let other = match volume.limit {
+        Limit::Throughput => "it bursts, or is another volume",
+        Limit::Iops => "pages may travel together, and more fit than can be told, or it is another volume",
+    };
+    (
+        Verdict::Perhaps,
+        format!("its work comes to {used:.0}% of the volume's {limit}, more than there is: {other}"),
+    )
+}
+
+fn on_busy_volume(volume: Ceiling, most: Most) -> (Verdict, String) {
+    let (used, limit, more) = (volume.used * 100.0, volume.limit.name(), percent(volume.ceiling));
     let is_busy = format!("{used:.0}% of the volume's {limit} is in use");
-    if volume.ceiling < SMALLEST_GAIN {
-        (Verdict::No, format!("{is_busy}, and at most {more} more of its work would fit without it"))
-    } else {
+    if most.on_volume < SMALLEST_GAIN {
+        let most = percent(most.on_volume);
+        (Verdict::No, format!("{is_busy}, and at most {most} more of its work would fit without it"))
+    } else if volume.ceiling >= SMALLEST_GAIN && most.least_used >= BUSY {
         (Verdict::Yes, format!("{is_busy}; up to {more} more of its work would fit without it"))
+    } else {
+        let why = format!(
+            "{is_busy} and up to {more} more of its work would fit without it if each page is an operation; \
+             innodb_flush_neighbors is not 0, and where pages travel together that is up to {}",
+            percent(most.on_volume.max(volume.ceiling))
+        );
+        (Verdict::Perhaps, why)
     }
 }
 
-fn on_idle_volume(volume: Ceiling) -> (Verdict, String) {
-    let (used, limit) = (volume.used * 100.0, limit(volume.limit));
+/// Where neither limit, each page being an operation, leaves a gain to look for.
+fn small(work: &Workload, gain: Gain, most: Most) -> (Verdict, String) {
+    let at_most = gain.if_throughput.max(most.if_iops);
+    if waits_for_pages(work) || holds_the_buffer(work) {
+        let why = "threads wait for page writes, and more is gained from shorter waits than the volume's limits \
+                   tell: these figures do not bound it";
+        return (Verdict::Perhaps, why.into());
+    }
+    if at_most < SMALLEST_GAIN {
+        let most = percent(at_most);
+        let why =
+            format!("where the volume's limits hold it back, at most {most} more of its work would fit");
+        return (Verdict::No, why);
+    }
     let why = format!(
-        "only {used:.0}% of the volume's {limit} is in use: what could be gained are shorter waits, which these \
-         figures do not bound"
+        "at most {} more of its work would fit if each page is an operation; innodb_flush_neighbors is not 0, and where \
+         pages travel together and IOPS hold it back that is up to {}",
+        percent(gain.if_throughput.max(gain.if_iops)),
+        percent(at_most)
     );
     (Verdict::Perhaps, why)
 }
 
-fn on_unknown_volume(work: &Workload, gain: &Gain) -> (Verdict, String) {
+/// Whether statements stood until pages were written, often enough to be no chance.
+fn waits_for_pages(work: &Workload) -> bool {
+    let waits = work.free_page_waits.unwrap_or(0.0);
+    waits * work.seconds >= FEWEST_WAITS && waits >= WAITING_SHARE * work.write_statements
+}
+
+/// Whether the doublewrite buffer keeps about one thread busy all the time.
+fn holds_the_buffer(work: &Workload) -> bool {
+    work.doublewrite_wait.unwrap_or(0.0) + work.doublewrite_mutex_wait.unwrap_or(0.0) >= BUSY
+}
+
+fn on_idle_volume(volume: Ceiling) -> (Verdict, String) {
+    let (used, limit) = (volume.used * 100.0, volume.limit.name());
+    let why = format!(
+        "what the counters show, which is not all that the server writes, takes {used:.0}% of the volume's {limit}: what \
+         could be gained are shorter waits, which these figures do not bound, or room in the instance's own limit"
+    );
+    (Verdict::Perhaps, why)
+}
+
+fn on_unknown_volume(work: &Workload, gain: Gain) -> (Verdict, String) {
     let [throughput, iops] = [gain.if_throughput, gain.if_iops].map(percent);
     let either = format!(
-        "up to {throughput} more of its work would fit where the volume's throughput holds it back, up to {iops} where \
-         its IOPS do"
+        "up to {throughput} more of its work would fit where the throughput of volume or instance holds it back, up to \
+         {iops} where IOPS do"
     );
-    let waits = work.free_page_waits.unwrap_or(0.0);
-    if waits > 0.0 && waits >= WAITING_SHARE * work.write_statements {
+    if waits_for_pages(work) {
         (Verdict::Yes, format!("page writes hold it back; {either}"))
     } else {
         (Verdict::Perhaps, format!("{either}; what does is not known"))
-    }
-}
-
-fn limit(limit: Limit) -> &'static str {
-    match limit {
-        Limit::Throughput => "throughput",
-        Limit::Iops => "IOPS",
     }
 }
 

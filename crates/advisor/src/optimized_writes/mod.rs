@@ -22,7 +22,7 @@ pub use conditions::{Condition, Standing};
 pub use demand::Demand;
 pub use figures::{Doublewrite, Settings, Storage, Workload};
 pub use judge::{
-    BUSY, Candidate, Ceiling, FEWEST_PAGES, FEWEST_STATEMENTS, Gain, Limit, SMALLEST_GAIN, Verdict,
-    WAITING_SHARE, judge,
+    BUSY, Candidate, Ceiling, FEWEST_PAGES, FEWEST_READS, FEWEST_STATEMENTS, FEWEST_WAITS, Gain, Limit,
+    MOST_USED, SMALLEST_GAIN, Verdict, WAITING_SHARE, judge,
 };
 pub use sources::{SOURCES, Source};

@@ -9,11 +9,12 @@ use super::StatusError;
 use crate::Flavour;
 
 /// The variables that are asked for.
-const VARIABLES: [&str; 7] = [
+const VARIABLES: [&str; 8] = [
     "aurora_version",
     "innodb_data_file_buffering",
     "innodb_doublewrite",
     "innodb_flush_method",
+    "innodb_flush_neighbors",
     "innodb_page_size",
     "version",
     "version_comment",
@@ -34,6 +35,9 @@ pub struct Facts {
     pub page_bytes: Option<u64>,
     /// Whether data files are opened with `O_DIRECT`; none where no variable says so.
     pub direct: Option<bool>,
+    /// Whether a page takes its neighbours along when it is written (`innodb_flush_neighbors`); none where no
+    /// variable says so.
+    pub flush_neighbors: Option<bool>,
 }
 
 impl Facts {
@@ -73,6 +77,7 @@ impl Facts {
                 .map(|buffered| !buffered)
                 .or(method
                     .map(|method| matches!(&*method, "O_DIRECT" | "O_DIRECT_NO_FSYNC" | "ALL_O_DIRECT"))),
+            flush_neighbors: take("innodb_flush_neighbors").map(|value| value != "0"),
             version,
         }
     }
@@ -104,5 +109,12 @@ mod tests {
         let both = [("innodb_flush_method", "O_DIRECT"), ("innodb_data_file_buffering", "ON")];
         assert_eq!(direct(&both), Some(false));
         assert_eq!(direct(&[("innodb_data_file_buffering", "OFF")]), Some(true));
+    }
+
+    #[test]
+    fn neighbours_travel_along_with_every_value_but_0() {
+        let along = |value| facts(&[("innodb_flush_neighbors", value)]).flush_neighbors;
+        assert_eq!(["0", "1", "2"].map(along), [Some(false), Some(true), Some(true)]);
+        assert_eq!(facts(&[]).flush_neighbors, None);
     }
 }
