@@ -302,6 +302,14 @@ mod tests {
     }
 
     #[test]
+    fn a_gain_that_came_to_nothing_says_why() {
+        let mut run = run();
+        run.gain = Some(Gained { measured: None, failed: Some("no room on the disk".into()) });
+        let text = told(&run);
+        assert!(text.contains("what it gains:\n  nothing was measured: no room on the disk\n"), "{text}");
+    }
+
+    #[test]
     fn arms_without_a_cut_have_no_bound() {
         let mut run = run();
         run.cuts.retain(|cut| cut.arm != "asked");
