@@ -147,16 +147,13 @@ impl Checker<'_> {
         let asked = self.ask(stage, &server, cut, known);
         cut.verdicts.extend(asked.err().map(|error| no_answer(&server, &error)));
         cut.took.ask = asking.elapsed().as_secs_f64();
-        // Much damage shows only where somebody asks for it.
-        let mut said = LogEvidence::read(&server.log_tail(ALL_LINES)).corruption;
-        said.dedup();
-        if !said.is_empty() {
-            cut.verdicts.push(Verdict::Corrupt { how: Corruption::Log, said, pages: Vec::new() });
-        }
+        // Much damage shows only where somebody asks for it, or writes there.
+        let told = read_log(&server, cut, 0);
         let resuming = Instant::now();
         let resumed = self.resume(&server, cut, known);
         cut.verdicts.extend(resumed.err().map(|error| no_answer(&server, &error)));
         cut.took.resume = resuming.elapsed().as_secs_f64();
+        read_log(&server, cut, told);
         let ending = Instant::now();
         end(server, !cut.torn_before.is_empty())?;
         cut.took.clear += ending.elapsed().as_secs_f64();
@@ -287,6 +284,18 @@ impl Checker<'_> {
         }
         Ok(())
     }
+}
+
+/// Takes the damage that the server's log tells of, without the first `known` lines of it. Says how many there are.
+fn read_log(server: &Server, cut: &mut Cut, known: usize) -> usize {
+    let mut said = LogEvidence::read(&server.log_tail(ALL_LINES)).corruption;
+    said.dedup();
+    let all = said.len();
+    if all > known {
+        let said = said.split_off(known);
+        cut.verdicts.push(Verdict::Corrupt { how: Corruption::Log, said, pages: Vec::new() });
+    }
+    all
 }
 
 /// Volumes that could not be attached: a file system that does not mount is damage, anything else is no

@@ -164,7 +164,10 @@ pub(crate) fn header(shapes: &[Shape], cuts: u32) -> CrashRun {
     let experiment = experiment(shapes, cuts);
     let options = shapes.iter().map(|shape| {
         let lines = shape.options.iter().map(|line| (*line).to_owned());
-        (shape.name.to_owned(), lines.chain(["innodb_buffer_pool_size=64M".to_owned()]).collect())
+        (
+            shape.name.to_owned(),
+            lines.chain(["innodb_buffer_pool_size=64M", "log_bin=/binlog/log"].map(str::to_owned)).collect(),
+        )
     });
     CrashRun {
         started_ns: 1_790_000_000_000_000_000,

@@ -249,7 +249,7 @@ pub fn replay(
     let checker = Checker {
         props,
         schema: &schema,
-        has_binlog: has_binlog(props.arm, props.checked),
+        has_binlog: has_binlog(props.arm, &props.checked.options),
         keeper: &keeper,
         number: 0,
     };
@@ -258,6 +258,7 @@ pub fn replay(
         torn_before: Vec::new(),
         loss: None,
         recovery: None,
+        resumed: None,
         took: Took::default(),
         kept: true,
         ..meta.cut.clone()

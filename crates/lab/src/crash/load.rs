@@ -124,9 +124,12 @@ fn watch(
         seen.lock().applied = applied;
         if asked.elapsed() > ASK {
             asked = Instant::now();
-            let status = replication::status(replica).map_err(said)?.unwrap_or_default();
+            let status = replication::status(replica).map_err(said)?.ok_or("the replica follows nobody")?;
             if let Some(error) = status.stopped_by() {
                 return Err(format!("the replica has stopped: {error}; {}", status.place()));
+            }
+            if !status.applying {
+                return Err(format!("the replica applies nothing, and does not say why; {}", status.place()));
             }
         }
         std::thread::sleep(LOOK);

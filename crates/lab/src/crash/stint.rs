@@ -20,7 +20,7 @@ use super::record::{Cut, Failure, Stint, Throughput, Took, VerdictKind};
 use super::replica::{self, Source};
 use super::stage::{Props, Stage};
 use super::summary;
-use crate::experiment::{Arm, CheckedArm, CrashPlan, End, Experiment, Moment};
+use crate::experiment::{Arm, CrashPlan, End, Experiment, Moment};
 use crate::run::error::StageError;
 
 /// How long transactions in flight are waited for.
@@ -227,7 +227,7 @@ impl Setting<'_> {
         Checker {
             props: self.props,
             schema: &self.schema,
-            has_binlog: has_binlog(self.props.arm, self.props.checked),
+            has_binlog: has_binlog(self.props.arm, &self.props.checked.options),
             keeper: self.keeper,
             number,
         }
@@ -294,7 +294,7 @@ impl Setting<'_> {
     ) -> Result<(), StageError> {
         let target = server.target();
         let session = Session::open(&target, &target.endpoints[0])?;
-        let has_binlog = has_binlog(self.props.arm, self.props.checked);
+        let has_binlog = has_binlog(self.props.arm, &self.props.checked.options);
         let mut moments = Moments::new(stage, session, &self.plan().moments, has_binlog)?;
         for &number in self.numbers {
             self.proceed(server, load)?;
@@ -388,11 +388,11 @@ fn untold(expected: Vec<Expected>) -> Vec<Expected> {
 }
 
 /// Whether an arm's server writes its transactions into a binary log: a replica does so where it is told to.
-pub(super) fn has_binlog(arm: &Arm, checked: &CheckedArm) -> bool {
+pub(super) fn has_binlog(arm: &Arm, options: &[String]) -> bool {
     let on = |name: &str| {
         let value = arm.settings.get(name).unwrap_or("off").to_ascii_lowercase();
         ["on", "1", "true"].contains(&value.as_str())
     };
-    let logs = checked.options.iter().any(|line| line.starts_with("log_bin="));
+    let logs = options.iter().any(|line| line.starts_with("log_bin="));
     logs && (!replica::is_replica(arm.crash.as_ref()) || on("log_slave_updates"))
 }

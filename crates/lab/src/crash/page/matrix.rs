@@ -33,12 +33,18 @@ fn table(page: &Page) -> Table {
     Table { columns, rows: rows.collect(), sortable: true, ..Table::default() }
 }
 
+/// Whether any arm is held against this one.
+fn is_baseline(page: &Page, place: usize) -> bool {
+    page.summary.baseline == Some(place) || page.arms.iter().any(|(arm, _)| arm.gain_over == Some(place))
+}
+
 fn row(page: &Page, place: usize, arm: &ArmSummary) -> Vec<Cell> {
     let name = Cell { detail: ends(arm.cuts, arm.end), ..page.cell(place) };
     let mut cells = vec![name, throughput(arm)];
     if let Some(baseline) = page.summary.baseline {
         cells.push(match arm.gain_over {
-            None => Cell::from("baseline"),
+            None if is_baseline(page, place) => Cell::from("baseline"),
+            None => dash(),
             Some(over) if over == baseline => gain(arm),
             Some(over) => against(page, over, gain(arm)),
         });

@@ -16,7 +16,7 @@ mod tests;
 use ebbtide_report::{Cell, Group, Report, Section};
 
 use super::record::{CrashRun, VerdictKind};
-use super::summary::{ArmSummary, BAD, Summary, is_asked};
+use super::summary::{ArmSummary, BAD, Summary};
 use crate::experiment::Arm;
 use crate::page::{settings, setup, short_names, words};
 
@@ -87,7 +87,7 @@ impl<'a> Page<'a> {
 
     /// The kinds of bad verdict that are looked for in any of the arms.
     fn kinds(&self) -> Vec<VerdictKind> {
-        let asked = |kind: &VerdictKind| self.arms.iter().any(|(arm, _)| is_asked(*kind, arm.role));
+        let asked = |kind: &VerdictKind| self.arms.iter().any(|(arm, _)| arm.verdicts.contains_key(kind));
         BAD.into_iter().filter(asked).collect()
     }
 

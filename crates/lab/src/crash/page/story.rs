@@ -104,7 +104,7 @@ fn story(page: &Page, cut: &Cut, kind: VerdictKind, headed: bool) -> Vec<Block> 
         blocks.push(Block::Text(format!("{more} in the database.")));
     }
     blocks.extend(cut.verdicts.iter().flat_map(|verdict| evidence(cut, verdict)));
-    blocks.push(if cut.kept {
+    blocks.push(if cut.kept && kind != VerdictKind::ReplicationBroken {
         Block::Listing(Listing { label: "Judge its image again:".into(), text: replay(cut.seed) })
     } else if kind == VerdictKind::ReplicationBroken {
         Block::Text(format!(

@@ -41,12 +41,8 @@ pub(super) fn header(connection: &Connection, dir: &Path) -> Result<CrashRun, Re
     })
 }
 
-/// What the risk buys; none where that was not measured, and in results of before it could be.
+/// What the risk buys; none where that was not measured.
 pub(super) fn gain(connection: &Connection, dir: &Path) -> Result<Option<Gained>, ResultsError> {
-    let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'gain'";
-    if connection.query_row(there, [], |row| row.get::<_, u32>(0)).map_err(database(dir))? == 0 {
-        return Ok(None);
-    }
     let texts = texts(connection, dir, "SELECT gain_json FROM gain", &[])?;
     texts.first().map(|text| parse(dir, "the gain", text)).transpose()
 }

@@ -100,7 +100,7 @@ CREATE TABLE arm_result (
     recovery_s_p50 REAL, recovery_s_p95 REAL, recovery_s_max REAL,
     cuts_a_minute REAL,
     tps REAL, tps_low REAL, tps_high REAL,
-    tps_ratio REAL, tps_ratio_low REAL, tps_ratio_high REAL -- over the baseline arm
+    tps_ratio REAL, tps_ratio_low REAL, tps_ratio_high REAL -- over the baseline arm of its role
 );
 
 CREATE TABLE verdict_share (

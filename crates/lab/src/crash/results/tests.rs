@@ -137,16 +137,6 @@ fn what_the_risk_buys_is_read_back_without_its_trials_and_the_last_one_counts() 
 }
 
 #[test]
-fn results_of_before_gains_were_measured_are_read_and_can_get_one() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::create(dir.path(), &filled()).unwrap();
-    store.database.execute_batch("DROP TABLE gain").unwrap();
-    assert_eq!(store.run().unwrap(), filled());
-    store.set_gain(&gained()).unwrap();
-    assert_eq!(store.run().unwrap().gain, Some(gained()));
-}
-
-#[test]
 fn another_schema_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path(), &filled()).unwrap();

@@ -91,9 +91,7 @@ pub(super) fn stint(database: &mut Connection, stint: &Stint) -> Result<()> {
 /// Keeps what the risk buys; what was kept before goes.
 pub(super) fn gain(database: &mut Connection, gain: &Gained) -> Result<()> {
     let transaction = database.transaction()?;
-    // Results of before there was such a table are gone on with too.
-    transaction
-        .execute_batch("CREATE TABLE IF NOT EXISTS gain (gain_json TEXT NOT NULL); DELETE FROM gain;")?;
+    transaction.execute("DELETE FROM gain", [])?;
     transaction.execute("INSERT INTO gain VALUES (?)", [whole(gain)?])?;
     transaction.commit()
 }

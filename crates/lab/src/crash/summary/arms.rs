@@ -11,6 +11,7 @@ use crate::crash::record::{
     Corruption, CrashRun, Cut, FileKind, Loss, PageFound, Recovery, Stint, Throughput, Took, Verdict,
     VerdictKind,
 };
+use crate::crash::stint::has_binlog;
 use crate::experiment::{Arm, End, ServerRole};
 use crate::stats::series::{mean, median, variance};
 use crate::stats::{Prior, Sample, Share, mean_interval};
@@ -25,13 +26,13 @@ pub(crate) const BAD: [VerdictKind; 5] = [
     VerdictKind::ReplicationBroken,
 ];
 
-/// Whether a kind of verdict is looked for in a server of a role: clients are told nothing by a replica, and a
-/// primary follows nobody.
-#[must_use]
-pub fn is_asked(kind: VerdictKind, role: ServerRole) -> bool {
+/// Whether a kind of verdict is looked for: clients are told nothing by a replica, a primary follows nobody, and a
+/// binary log that is not written disagrees with nothing.
+fn is_asked(kind: VerdictKind, role: ServerRole, has_binlog: bool) -> bool {
     match kind {
         VerdictKind::LostCommits => role == ServerRole::Primary,
         VerdictKind::ReplicationBroken => role == ServerRole::Replica,
+        VerdictKind::BinlogDisagrees => has_binlog,
         _ => true,
     }
 }
@@ -42,6 +43,7 @@ pub(super) fn arm(run: &CrashRun, index: usize, arm: &Arm) -> ArmSummary {
     let standing = |wanted| count(&cuts, |cut| Standing::of(cut) == wanted);
     let (clean, bad) = (standing(Standing::Clean), standing(Standing::Bad));
     let role = arm.crash.as_ref().map_or(ServerRole::default(), |crash| crash.role);
+    let has_binlog = run.server.options.get(&arm.name).is_some_and(|options| has_binlog(arm, options));
     ArmSummary {
         name: arm.name.clone(),
         index,
@@ -57,7 +59,7 @@ pub(super) fn arm(run: &CrashRun, index: usize, arm: &Arm) -> ArmSummary {
         }),
         verdicts: BAD
             .into_iter()
-            .filter(|kind| is_asked(*kind, role))
+            .filter(|kind| is_asked(*kind, role, has_binlog))
             .map(|kind| (kind, share(&cuts, kind)))
             .collect(),
         corruption: corruption(&cuts),
@@ -90,7 +92,9 @@ fn share(cuts: &[&Cut], kind: VerdictKind) -> Share {
         Standing::Unverified => false,
         // Where the server does not start, and where something could not be looked at, nobody knows.
         // A replica with damaged tables is not asked to go on.
-        Standing::Bad if kind == VerdictKind::ReplicationBroken => has(cut, kind) || cut.resumed.is_some(),
+        Standing::Bad if kind == VerdictKind::ReplicationBroken => {
+            has(cut, kind) || (cut.resumed.is_some() && !has(cut, VerdictKind::Unverified))
+        }
         Standing::Bad => has(cut, kind) || (cut.recovery.is_some() && !has(cut, VerdictKind::Unverified)),
     };
     Share::new(count(cuts, |cut| has(cut, kind)), count(cuts, looked_for))

@@ -17,7 +17,6 @@ pub(crate) mod words;
 pub(crate) use arms::BAD;
 pub(crate) use notes::PACE;
 
-pub use arms::is_asked;
 pub use canaries::catches;
 pub use findings::gained;
 pub use model::{

@@ -231,6 +231,16 @@ fn a_torn_page_that_has_a_copy_and_is_not_restored_is_the_servers_doing_and_told
 }
 
 #[test]
+fn a_binary_log_that_is_not_written_is_not_found_to_agree() {
+    let mut run = caught();
+    run.cuts.push(clean(first(), 0));
+    assert_eq!(summarize(&run).arms[0].verdicts[&VerdictKind::BinlogDisagrees].of, 1);
+    let lines = run.server.options.get_mut(first()).unwrap();
+    lines.retain(|line| !line.starts_with("log_bin="));
+    assert!(!summarize(&run).arms[0].verdicts.contains_key(&VerdictKind::BinlogDisagrees));
+}
+
+#[test]
 fn moments_count_cuts_and_whether_they_were_met() {
     let mut run = caught();
     for number in 0..4 {
