@@ -56,6 +56,11 @@ impl Load {
         self.leash.as_ref().map(|leash| leash.seen.lock().applied.clone())
     }
 
+    /// How often the source had to wait for the replica so far; none without one.
+    pub(super) fn looks(&self) -> Option<Looks> {
+        self.leash.as_ref().map(|leash| leash.seen.lock().looks)
+    }
+
     /// Why the replica no longer follows; none while it does.
     pub(super) fn lost(&self) -> Option<String> {
         self.leash.as_ref().and_then(|leash| leash.seen.lock().lost.clone())
@@ -74,13 +79,29 @@ struct Leash {
 struct Seen {
     applied: Marks,
     lost: Option<String>,
+    looks: Looks,
+}
+
+/// How often it was looked how far a replica is behind, and how often its source had to wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Looks {
+    all: u64,
+    held: u64,
+}
+
+impl Looks {
+    /// Whether the source hardly waited since: what the replica applied was then all that there was to apply.
+    pub(super) const fn kept_up_since(self, earlier: Self) -> bool {
+        let (all, held) = (self.all - earlier.all, self.held - earlier.held);
+        held * 20 < all
+    }
 }
 
 impl Leash {
     fn fasten(source: &Target, replica: &Target, brake: Brake) -> Result<Self, StageError> {
         let open = |target: &Target| Session::open(target, &target.endpoints[0]);
         let (mut source, mut replica) = (open(source)?, open(replica)?);
-        let first = Seen { applied: invariant::marks(&mut replica)?, lost: None };
+        let first = Seen { applied: invariant::marks(&mut replica)?, ..Seen::default() };
         let (seen, ending) = (Arc::new(Mutex::new(first)), Arc::new(AtomicBool::new(false)));
         let (shared, end) = (Arc::clone(&seen), Arc::clone(&ending));
         let work = move || {
@@ -121,7 +142,11 @@ fn watch(
         let behind = all.saturating_sub(sum(&applied));
         held = behind > if held { FEW_BEHIND } else { MOST_BEHIND };
         brake.hold(held);
-        seen.lock().applied = applied;
+        let mut now = seen.lock();
+        now.applied = applied;
+        now.looks.all += 1;
+        now.looks.held += u64::from(held);
+        drop(now);
         if asked.elapsed() > ASK {
             asked = Instant::now();
             let status = replication::status(replica).map_err(said)?.ok_or("the replica follows nobody")?;
@@ -135,4 +160,17 @@ fn watch(
         std::thread::sleep(LOOK);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_keeps_up_where_its_source_hardly_waits() {
+        let before = Looks { all: 1_000, held: 1_000 };
+        assert!(Looks { all: 1_500, held: 1_024 }.kept_up_since(before));
+        assert!(!Looks { all: 1_500, held: 1_025 }.kept_up_since(before));
+        assert!(!before.kept_up_since(before), "nothing is known of no time at all");
+    }
 }

@@ -100,7 +100,12 @@ impl Setting<'_> {
         drop(settling);
         (self.doing)("measuring its throughput");
         let load = self.load(&server, source.as_ref())?;
+        let looks = load.looks();
         stint.throughput = Some(self.measure(&stage, &server, &load)?);
+        if load.looks().zip(looks).is_some_and(|(now, before)| now.kept_up_since(before)) {
+            let note = "the replica kept up with its source while it was measured: it carries its throughput at least";
+            stint.notes.push(note.to_owned());
+        }
         stage.plant(self.plan().fault)?;
         (self.doing)("cutting");
         let cutting = Instant::now();

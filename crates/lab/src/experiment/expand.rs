@@ -4,7 +4,7 @@ use super::file::{Axis, Compare, File, no_such};
 use super::read::{self, ArmPlan};
 use super::sets::{self, Change, Whom};
 use super::tree::{Place, Table};
-use super::{Arm, Comparison, Experiment, ExperimentError, Overrides};
+use super::{Arm, Comparison, Experiment, ExperimentError, Overrides, ServerRole};
 
 /// Most arms of an experiment: more would take days, and are a slip.
 const MOST_ARMS: usize = 200;
@@ -192,10 +192,9 @@ fn refuse_equal(arms: &[(Choice, Arm)]) -> Result<(), ExperimentError> {
 /// All that the file asks for, each once. An arm is held against one of its own role alone: what a replica
 /// applies and what a primary commits are two figures.
 fn all_comparisons(file: &File, arms: &[(Choice, Arm)]) -> Vec<Comparison> {
-    let role = |arm: usize| arms[arm].1.crash.as_ref().map(|crash| crash.role);
     let asked = file.compare.iter().flat_map(|compare| comparisons(file, compare, arms));
     let mut all: Vec<Comparison> = Vec::new();
-    for comparison in asked.filter(|one| role(one.arm) == role(one.baseline)) {
+    for comparison in asked.filter(|one| role(&arms[one.arm].1) == role(&arms[one.baseline].1)) {
         if !all.contains(&comparison) {
             all.push(comparison);
         }
@@ -203,25 +202,31 @@ fn all_comparisons(file: &File, arms: &[(Choice, Arm)]) -> Vec<Comparison> {
     all
 }
 
-/// Each arm against the one that differs from it in the axis alone. Where the baseline was left out by
-/// `--arms`, the first option that is there stands in.
+/// Each arm against the one that differs from it in the axis alone. Where there is no arm of its role with the
+/// baseline, such as one that was left out by `--arms`, the first option that has one stands in.
 fn comparisons(file: &File, compare: &Compare, arms: &[(Choice, Arm)]) -> Vec<Comparison> {
     let axis = compare.axis;
     let options = &file.axes[axis].options;
     let named = options.iter().position(|option| option.name == compare.baseline);
-    let there = |option: &usize| arms.iter().any(|(choice, _)| choice[axis] == *option);
-    let Some(baseline) = named.filter(&there).or_else(|| (0..options.len()).find(there)) else {
-        return Vec::new();
+    let baseline_of = |arm: &Arm| {
+        let there = |option: &usize| {
+            arms.iter().any(|(choice, other)| choice[axis] == *option && role(other) == role(arm))
+        };
+        named.filter(&there).or_else(|| (0..options.len()).find(there))
     };
-    let against = |choice: &Choice| {
+    let against = |choice: &Choice, baseline: usize| {
         let mut wanted = choice.clone();
         wanted[axis] = baseline;
         arms.iter().position(|(other, _)| *other == wanted)
     };
-    let compared = arms.iter().enumerate().filter(|(_, (choice, _))| choice[axis] != baseline);
-    compared
-        .filter_map(|(arm, (choice, _))| {
-            Some(Comparison { axis: file.axes[axis].name.clone(), arm, baseline: against(choice)? })
-        })
-        .collect()
+    let compared = arms.iter().enumerate().filter_map(|(index, (choice, arm))| {
+        let baseline = baseline_of(arm).filter(|baseline| choice[axis] != *baseline)?;
+        let baseline = against(choice, baseline)?;
+        Some(Comparison { axis: file.axes[axis].name.clone(), arm: index, baseline })
+    });
+    compared.collect()
+}
+
+fn role(arm: &Arm) -> Option<ServerRole> {
+    arm.crash.as_ref().map(|crash| crash.role)
 }

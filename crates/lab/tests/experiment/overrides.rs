@@ -109,6 +109,25 @@ fn without_its_baseline_the_first_arm_left_stands_in() {
 }
 
 #[test]
+fn the_stand_in_is_of_the_arms_own_role() {
+    let text = "[crash]\n[arms.a.settings]\nsync_binlog = 1\n[arms.b.settings]\nsync_binlog = 0\n\
+                [arms.c.crash]\nrole = 'replica'\nmoments = ['random']\n\
+                [arms.d.crash]\nrole = 'replica'\nmoments = ['random']\nreplication = 'gtid'\n";
+    let held = |arms: &[&str]| -> Vec<String> {
+        let arms = arms.iter().map(|arm| (*arm).to_owned()).collect();
+        let experiment = read_with(text, &Overrides { arms, ..Overrides::default() }).unwrap();
+        let name = |arm: usize| experiment.arms[arm].name.as_str();
+        experiment
+            .comparisons
+            .iter()
+            .map(|one| format!("{} over {}", name(one.arm), name(one.baseline)))
+            .collect()
+    };
+    assert_eq!(held(&[]), ["b over a", "d over c"]);
+    assert_eq!(held(&["b", "c", "d"]), ["d over c"]);
+}
+
+#[test]
 fn a_volume_is_for_all_arms() {
     let volume = Some("gp2:size=200GiB".to_owned());
     let experiment = read_with(FILE, &Overrides { volume, ..Overrides::default() }).unwrap();
