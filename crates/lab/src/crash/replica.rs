@@ -189,6 +189,11 @@ fn go_on(session: &mut Session, applied: &Marks, recovered: &Marks) -> Result<Ou
             let why = format!("the source of the replica brought nothing new for {} s", STILL.as_secs());
             return Ok(Outcome::Unseen(why));
         }
+        if moved.elapsed() > STILL
+            && let Some(error) = status.fetch_error.as_deref().filter(|error| is_alone(error))
+        {
+            return Ok(Outcome::Unseen(format!("the source of the replica does not answer: {error}")));
+        }
         if moved.elapsed() > STILL {
             let said = format!("it applied nothing for {} s: {}", STILL.as_secs(), status.place());
             return Ok(Outcome::Broken(std::iter::once(said).chain(status.fetch_error).collect()));
@@ -199,6 +204,11 @@ fn go_on(session: &mut Session, applied: &Marks, recovered: &Marks) -> Result<Ou
         }
         std::thread::sleep(LOOK);
     }
+}
+
+/// Whether a replica's words say that it does not reach its source, which is the source's doing.
+fn is_alone(words: &str) -> bool {
+    words.contains("connecting to master")
 }
 
 /// How far marks have gone back, where any has: transactions are being applied a second time, which rows that
@@ -262,6 +272,14 @@ mod tests {
         assert!(said.ends_with("the tables had 890 of that client before"), "{said}");
         assert_eq!(twice(words, &Marks::from([(3, 880)])), None, "it is not there already");
         assert_eq!(twice("error 1032: Can't find record in 'ebbtide_history'", &had), None);
+    }
+
+    #[test]
+    fn a_source_that_does_not_answer_is_told_from_a_position_that_it_does_not_have() {
+        let unreached = "error 2003: error reconnecting to master 'ebbtide@127.0.0.1:4711' - retry-time: 60  \
+                         maximum-retries: 100000  message: Can't connect to server on '127.0.0.1' (111)";
+        assert!(is_alone(unreached));
+        assert!(!is_alone("error 1236: Got fatal error 1236 from master when reading data from binary log"));
     }
 
     #[test]
