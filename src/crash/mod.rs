@@ -154,7 +154,7 @@ fn cut(
         line(&text::verdict(&record, &summary, &report));
     }
     if let Some(error) = &cancelled {
-        eprintln!("{error}: {}", error.hint().unwrap_or_default());
+        eprintln!("cancelled: {}", error.hint().unwrap_or_default());
     }
     let clean = cancelled.is_none()
         && summary.valid
