@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ebbtide_load::invariant::{self, Expected, Journal, Schema};
 use ebbtide_load::{LoadError, Session};
-use ebbtide_mysql::replication::{self, Part, Position};
+use ebbtide_mysql::replication::{self, Part, Position, Status};
 use ebbtide_mysql::{Server, ServerPlan, Settings};
 
 use super::load::{Marks, sum};
@@ -185,24 +185,31 @@ fn go_on(session: &mut Session, applied: &Marks, recovered: &Marks) -> Result<Ou
         if status.applied != place {
             (place, moved) = (status.applied.clone(), Instant::now());
         }
-        if moved.elapsed() > STILL && has_all && status.fetch_error.is_none() {
-            let why = format!("the source of the replica brought nothing new for {} s", STILL.as_secs());
-            return Ok(Outcome::Unseen(why));
-        }
-        if moved.elapsed() > STILL
-            && let Some(error) = status.fetch_error.as_deref().filter(|error| is_alone(error))
-        {
-            return Ok(Outcome::Unseen(format!("the source of the replica does not answer: {error}")));
-        }
         if moved.elapsed() > STILL {
-            let said = format!("it applied nothing for {} s: {}", STILL.as_secs(), status.place());
-            return Ok(Outcome::Broken(std::iter::once(said).chain(status.fetch_error).collect()));
+            return Ok(still(&status, has_all));
         }
         if began.elapsed() > PATIENCE {
             let why = format!("the replica was still catching up after {} s", PATIENCE.as_secs());
             return Ok(Outcome::Unseen(why));
         }
         std::thread::sleep(LOOK);
+    }
+}
+
+/// Why a replica stands still: its source gives it nothing, or it cannot go on.
+fn still(status: &Status, has_all: bool) -> Outcome {
+    let span = STILL.as_secs();
+    match &status.fetch_error {
+        None if has_all => {
+            Outcome::Unseen(format!("the source of the replica brought nothing new for {span} s"))
+        }
+        Some(error) if is_alone(error) => {
+            Outcome::Unseen(format!("the source of the replica does not answer: {error}"))
+        }
+        error => {
+            let said = format!("it applied nothing for {span} s: {}", status.place());
+            Outcome::Broken(std::iter::once(said).chain(error.clone()).collect())
+        }
     }
 }
 
