@@ -10,11 +10,12 @@ use crate::run::RunArgs;
 use crate::serve::ServeArgs;
 use crate::simulate;
 use crate::snapshot::SnapshotCommand;
+use crate::version;
 use crate::volume::args::VolumeCommand;
 
 /// A faithful local EBS for people who run MySQL or MariaDB on block storage.
 #[derive(Debug, Parser)]
-#[command(name = "ebbtide", version, propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = "ebbtide", version = version::short(), long_version = version::long(), propagate_version = true, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     /// Where volumes and state live [default: /var/lib/ebbtide for root, else
     /// ~/.local/share/ebbtide]

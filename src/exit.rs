@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text;
+use crate::{text, version};
 
 /// The exit codes, which scripts rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,7 +135,7 @@ fn print_json(report: &Report) {
 }
 
 /// Prints clap's own message, and as JSON too where `json` is set; asking for help or the version
-/// is no error.
+/// is no error, and the version is JSON where `json` is set.
 pub(crate) fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
     if error.use_stderr() {
         if json {
@@ -144,6 +144,10 @@ pub(crate) fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
         // Where even standard error is closed, there is nobody to tell.
         let _ = error.print();
         return Exit::Usage.into();
+    }
+    if json && error.kind() == clap::error::ErrorKind::DisplayVersion {
+        version::print_json();
+        return text::lost().map_or(Exit::Clean.into(), |error| report(error, json));
     }
     match error.print() {
         // A closed pipe (`ebbtide --help | head -1`) is the reader's choice.

@@ -14,6 +14,7 @@ mod simulate;
 mod snapshot;
 mod status_line;
 mod text;
+mod version;
 mod volume;
 
 use std::process::ExitCode;

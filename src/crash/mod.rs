@@ -29,6 +29,7 @@ use crate::run::{
 };
 use crate::signals::cancel_on;
 use crate::text::{line, print_json, write};
+use crate::version;
 pub(crate) use args::CrashArgs;
 use gain::Gain;
 use status::Status;
@@ -92,7 +93,7 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
         overrides: laid_over,
         checkers: args.checkers.map(usize::from),
         command: command(name, args, place, experiment.seed),
-        ebbtide: env!("CARGO_PKG_VERSION").to_owned(),
+        ebbtide: version::of_results(),
     };
     let named = experiment.gain.clone().unwrap_or_default();
     let gain = gain.map(|gain| Gain::new(gain, &named, args, &options));

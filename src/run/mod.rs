@@ -29,6 +29,7 @@ use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::signals::cancel_on;
 use crate::text::{line, print_json, write};
+use crate::version;
 pub(crate) use args::RunArgs;
 use status::Status;
 
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
         resume: args.resume,
         over_limit: args.over_limit,
         command: command(name, args, place, experiment.seed),
-        ebbtide: env!("CARGO_PKG_VERSION").to_owned(),
+        ebbtide: version::of_results(),
         server,
         catalog,
         overrides,

@@ -30,7 +30,7 @@ pub(super) fn report(plan: &Plan, runs: &[Run]) -> Report {
         sections,
         footer: format!(
             "ebbtide {}. Every figure comes from the model alone; no clock, no disk.",
-            env!("CARGO_PKG_VERSION")
+            crate::version::of_results()
         ),
         ..Report::default()
     }

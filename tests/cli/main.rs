@@ -11,4 +11,5 @@ mod nbd;
 mod recovery;
 mod run;
 mod serve;
+mod version;
 mod volumes;
