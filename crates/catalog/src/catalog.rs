@@ -18,12 +18,14 @@ use crate::{
     },
     nearest::closest,
     overrides,
+    prices::{self, PriceBook, PriceTables},
 };
 
 const TYPES: &str = include_str!("../data/volume-types.toml");
 const SERVICE_TIMES: &str = include_str!("../data/service-times.toml");
 const INSTANCES: &str = include_str!("../data/instances.csv");
 const INSTANCE_STORE: &str = include_str!("../data/instance-store.csv");
+const PRICES: &str = include_str!("../data/prices.toml");
 const CORRECTIONS: &str = include_str!("../data/overrides.toml");
 
 /// All volume and instance types.
@@ -39,6 +41,7 @@ pub struct Catalog {
     instance: InstanceRules,
     instance_store: StoreRules,
     instances: Vec<InstanceType>,
+    pub(crate) prices: PriceBook,
 }
 
 /// A volume type, for listings.
@@ -72,6 +75,7 @@ pub(crate) struct Tables {
     pub(crate) types: Vec<toml::Table>,
     pub(crate) services: BTreeMap<String, toml::Table>,
     pub(crate) instances: Vec<(InstanceRow, Provenance)>,
+    pub(crate) prices: PriceTables,
 }
 
 static BUILTIN: LazyLock<Catalog> = LazyLock::new(|| {
@@ -192,6 +196,7 @@ fn load(user: Option<(&str, &str)>) -> Result<Catalog, CatalogError> {
         types: file.r#type.clone(),
         services,
         instances: instances.into_iter().map(|row| (row, provenance.clone())).collect(),
+        prices: prices::builtin("prices.toml", PRICES)?,
     };
     overrides::apply(&mut tables, "overrides.toml", CORRECTIONS)?;
     if let Some((place, text)) = user {
@@ -227,8 +232,10 @@ fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
         modification: file.modification,
         instance: file.instance,
         instance_store: file.instance_store,
+        prices: PriceBook::build(tables.prices)?,
     };
     check(&catalog)?;
+    catalog.prices.check(&catalog)?;
     catalog.infos = catalog.types.iter().map(|entry| info(&catalog, entry)).collect();
     Ok(catalog)
 }
@@ -284,6 +291,7 @@ fn store_type(name: String, row: &StoreRow, rules: &StoreRules, source: String, 
         multi_attach: false,
         annual_failure_percent: None,
         period: vec![period],
+        priced_as: None,
         overridden: None,
     }
 }

@@ -122,8 +122,23 @@ pub(crate) struct TypeEntry {
     pub(crate) multi_attach: bool,
     pub(crate) annual_failure_percent: Option<String>,
     pub(crate) period: Vec<Period>,
+    /// The type whose prices it has, where an override made it from that one.
+    pub(crate) priced_as: Option<String>,
     /// Why an override replaced or added it.
     pub(crate) overridden: Option<String>,
+}
+
+impl TypeEntry {
+    /// Whether a user provisions its IOPS, and its throughput, in its newest period.
+    pub(crate) fn provisioned(&self) -> (bool, bool) {
+        let newest = self.period.last();
+        let iops = newest.and_then(|period| period.iops);
+        let throughput = newest.and_then(|period| period.throughput);
+        (
+            matches!(iops, Some(IopsRule::Provisioned { .. })),
+            matches!(throughput, Some(ThroughputRule::Provisioned { .. })),
+        )
+    }
 }
 
 /// What a type may do from `from` until the next period.
@@ -265,22 +280,26 @@ pub(crate) struct StoreRow {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OverridesFile {
+    /// The region whose prices hold where nobody names another.
+    pub(crate) default_region: Option<String>,
     #[serde(default)]
     pub(crate) r#override: Vec<OverrideEntry>,
 }
 
-/// One override: of a volume type or of an instance type.
+/// One override: of a volume type, of an instance type, or of the price of a volume type in a region.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OverrideEntry {
     pub(crate) r#type: Option<String>,
     pub(crate) instance: Option<String>,
-    /// The type or instance that a new one begins as a copy of.
+    /// The region whose prices are meant; with a type, that type's alone.
+    pub(crate) region: Option<String>,
+    /// The type, instance or region that a new one begins as a copy of.
     pub(crate) like: Option<String>,
     pub(crate) reason: String,
     pub(crate) source: String,
     pub(crate) date: Date,
-    /// Fields to replace: of the newest period, or of the instance.
+    /// Fields to replace: of the newest period, of the instance, or of the price.
     #[serde(default)]
     pub(crate) set: toml::Table,
     /// Service times to replace.

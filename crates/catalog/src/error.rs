@@ -35,6 +35,20 @@ pub enum CatalogError {
         /// The known name most like it.
         nearest: Option<String>,
     },
+    /// A region without prices.
+    #[error(
+        "there are no prices for region '{name}'{suggestion}; there are some for {known}",
+        suggestion = did_you_mean(nearest.as_deref()),
+        known = known.join(", ")
+    )]
+    UnknownRegion {
+        /// The name as written.
+        name: String,
+        /// The known name most like it.
+        nearest: Option<String>,
+        /// All regions that have prices.
+        known: Vec<String>,
+    },
     /// A setting that this kind of volume does not have.
     #[error("{kind} has no setting '{key}': {why}")]
     NoSuchSetting {
@@ -290,7 +304,7 @@ impl CatalogError {
             Self::NoSuchSetting { .. } | Self::ChunkTooLarge { .. } | Self::DisksTooSmall { .. } => {
                 Some("InvalidParameterCombination")
             }
-            Self::Unreadable { .. } | Self::Data { .. } => None,
+            Self::UnknownRegion { .. } | Self::Unreadable { .. } | Self::Data { .. } => None,
         }
     }
 
@@ -303,6 +317,10 @@ impl CatalogError {
             Self::UnknownInstance { .. } => {
                 Some("An instance type that is missing can be added to the overrides file.".into())
             }
+            Self::UnknownRegion { .. } => Some(
+                "Name one of these, or add the region's prices to the overrides file (docs/catalog.md)."
+                    .into(),
+            ),
             Self::NotThen { .. } => Some(
                 "A year or month means its first day; give a later date, or none for today's limits.".into(),
             ),

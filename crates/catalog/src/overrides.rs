@@ -4,6 +4,7 @@ use crate::{
     CatalogError, Provenance,
     catalog::{Tables, data},
     data::{InstanceRow, OverrideEntry, OverridesFile},
+    prices::PriceTables,
 };
 
 /// Lays every override of `text` over the tables, in order.
@@ -14,12 +15,20 @@ pub(crate) fn apply(tables: &mut Tables, place: &str, text: &str) -> Result<(), 
         if entry.reason.trim().is_empty() || entry.source.trim().is_empty() {
             return Err(data(&place, "an override needs a reason and a source"));
         }
-        match (&entry.r#type, &entry.instance) {
-            (Some(kind), None) => override_type(tables, kind, entry),
-            (None, Some(name)) => override_instance(tables, name, entry),
-            _ => Err("give either type = \"...\" or instance = \"...\"".to_owned()),
+        match (&entry.r#type, &entry.instance, &entry.region) {
+            (Some(kind), None, None) => override_type(tables, kind, entry),
+            (None, Some(name), None) => override_instance(tables, name, entry),
+            (Some(kind), None, Some(region)) => override_price(&mut tables.prices, region, kind, entry),
+            (None, None, Some(region)) => add_region(&mut tables.prices, region, entry),
+            _ => {
+                Err("give either type = \"...\" or instance = \"...\", or region = \"...\" for prices"
+                    .to_owned())
+            }
         }
         .map_err(|reason| data(&place, reason))?;
+    }
+    if let Some(region) = file.default_region {
+        tables.prices.default_region = region;
     }
     Ok(())
 }
@@ -33,6 +42,9 @@ fn override_type(tables: &mut Tables, kind: &str, entry: &OverrideEntry) -> Resu
     let mut table = tables.types[position].clone();
     table.insert("name".into(), kind.into());
     table.insert("overridden".into(), entry.reason.clone().into());
+    if kind != original {
+        table.entry("priced_as").or_insert(original.into());
+    }
     if !entry.service.is_empty() {
         override_service(tables, &mut table, kind, entry)?;
     }
@@ -140,4 +152,53 @@ fn complete_instance(table: &mut toml::Table, given: &toml::Table) {
     table.entry("slots").or_insert("dedicated".into());
     table.entry("store_disks").or_insert(0.into());
     table.entry("store_disk_gb").or_insert(0.into());
+}
+
+/// Replaces figures of a type's price in a region, which may be new.
+fn override_price(
+    tables: &mut PriceTables,
+    region: &str,
+    kind: &str,
+    entry: &OverrideEntry,
+) -> Result<(), String> {
+    if !entry.service.is_empty() {
+        return Err("a price has no service times".into());
+    }
+    let original = entry.like.as_deref().unwrap_or(region);
+    let known = tables.regions.get(original).and_then(|types| types.get(kind)).cloned();
+    let mut table = match known {
+        Some(table) => table,
+        None if entry.like.is_some() => return Err(format!("{kind} has no price in '{original}'")),
+        None => toml::Table::new(),
+    };
+    merge(&mut table, &entry.set);
+    sourced(&mut table, entry);
+    tables.regions.entry(region.to_owned()).or_default().insert(kind.to_owned(), table);
+    Ok(())
+}
+
+/// Gives a new region the prices of another.
+fn add_region(tables: &mut PriceTables, region: &str, entry: &OverrideEntry) -> Result<(), String> {
+    let original = entry.like.as_deref().ok_or("give type = \"...\" whose price it is, or like = \"...\"")?;
+    if !entry.set.is_empty() || !entry.service.is_empty() {
+        return Err("a region has no figures of its own; give type = \"...\" whose price it is".into());
+    }
+    if tables.regions.contains_key(region) {
+        return Err(format!("'{region}' has prices already; give type = \"...\" whose price is another"));
+    }
+    let known: Vec<_> = tables.regions.keys().map(String::as_str).collect();
+    let types = tables.regions.get(original);
+    let types = types
+        .ok_or_else(|| format!("there are no prices for '{original}', only for {}", known.join(", ")))?;
+    let mut types = types.clone();
+    types.values_mut().for_each(|table| sourced(table, entry));
+    tables.regions.insert(region.to_owned(), types);
+    Ok(())
+}
+
+/// Says in a table that it is an override's.
+fn sourced(table: &mut toml::Table, entry: &OverrideEntry) {
+    table.insert("source".into(), entry.source.clone().into());
+    table.insert("date".into(), entry.date.to_string().into());
+    table.insert("overridden".into(), entry.reason.clone().into());
 }

@@ -8,6 +8,7 @@ mod formulas;
 mod instances;
 mod modify;
 mod overrides;
+mod prices;
 mod rejections;
 mod service;
 mod spec;

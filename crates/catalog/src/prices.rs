@@ -1,0 +1,372 @@
+//! What a volume costs a month: the prices of the regions, and how they add up.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Catalog, CatalogError, Provenance, Resolved, Usd, catalog::data, data::Class, money::price,
+    nearest::closest, resolve::gib,
+};
+
+/// Types that a built-in region must have: fewer mean that a list was cut short.
+const COMPLETE: [&str; 6] = ["gp2", "gp3", "io1", "io2", "sc1", "st1"];
+
+/// `data/prices.toml`. Types stay tables here, so that overrides can be laid over them.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PricesFile {
+    default_region: String,
+    region: BTreeMap<String, RegionEntry>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RegionEntry {
+    source: String,
+    date: Date,
+    r#type: BTreeMap<String, toml::Table>,
+}
+
+/// The prices as tables: region, then type, each with its source and date.
+#[derive(Debug, Clone)]
+pub(crate) struct PriceTables {
+    pub(crate) default_region: String,
+    pub(crate) regions: BTreeMap<String, BTreeMap<String, toml::Table>>,
+}
+
+/// The prices of all regions.
+#[derive(Debug, Clone)]
+pub(crate) struct PriceBook {
+    default_region: String,
+    regions: BTreeMap<String, BTreeMap<String, PriceEntry>>,
+}
+
+/// What a type costs in a region.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PriceEntry {
+    /// For a GiB and a month.
+    #[serde(deserialize_with = "price::deserialize")]
+    gb_month: Usd,
+    /// For provisioned operations a second, by how many there are.
+    #[serde(default)]
+    iops_month: Vec<IopsTier>,
+    /// For provisioned throughput, by how much there is.
+    #[serde(default)]
+    gibps_month: Vec<ThroughputTier>,
+    /// For a million I/O requests.
+    #[serde(default, deserialize_with = "price::option::deserialize")]
+    million_io: Option<Usd>,
+    source: String,
+    date: Date,
+    overridden: Option<String>,
+}
+
+/// A price of each operation a second above a number, up to the next tier's.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IopsTier {
+    above: u64,
+    #[serde(deserialize_with = "price::deserialize")]
+    usd: Usd,
+}
+
+/// A price of a GiB/s above a number of MiB/s, up to the next tier's.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ThroughputTier {
+    above_mib_s: u64,
+    #[serde(deserialize_with = "price::deserialize")]
+    usd: Usd,
+}
+
+/// The prices of one region.
+#[derive(Debug, Clone, Copy)]
+pub struct Prices<'a> {
+    catalog: &'a Catalog,
+    region: &'a str,
+    types: &'a BTreeMap<String, PriceEntry>,
+}
+
+/// What a volume, or all volumes of an array, cost a month at list prices: on demand, provisioned for a whole month,
+/// without tax. Snapshots, data transfer and the instance are not in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MonthlyCost {
+    /// The sum of the charges, US dollars.
+    pub usd: Usd,
+    /// The region whose prices these are.
+    pub region: String,
+    /// When the prices were published, `2026-10-06`.
+    pub as_of: String,
+    /// Where the prices come from.
+    pub source: String,
+    /// Why an override replaced the built-in prices; none where none did.
+    pub overridden: Option<String>,
+    /// What the sum is made of, for all members of an array together. Each is rounded by itself where it is shown.
+    pub charges: Vec<Charge>,
+    /// What a million I/O requests cost on top, US dollars; none where AWS does not charge them.
+    pub usd_per_million_io: Option<Usd>,
+}
+
+/// One part of a volume's cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// What is charged.
+    pub what: Charged,
+    /// How much of it, in [`Charged::unit`].
+    pub quantity: u64,
+    /// What that costs a month, US dollars.
+    pub usd: Usd,
+}
+
+/// What is charged for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Charged {
+    /// The size, whole GiB.
+    Storage,
+    /// Provisioned operations a second, without those that the storage includes.
+    Iops,
+    /// Provisioned MiB/s, without those that the storage includes.
+    Throughput,
+}
+
+impl Charged {
+    /// The unit of its quantity.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Storage => "GiB",
+            Self::Iops => "IOPS",
+            Self::Throughput => "MiB/s",
+        }
+    }
+
+    /// As it is printed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Storage => "storage",
+            Self::Iops => "IOPS",
+            Self::Throughput => "throughput",
+        }
+    }
+}
+
+impl Catalog {
+    /// The prices of a region; without a name those of the default region.
+    ///
+    /// # Errors
+    /// A region without prices: [`CatalogError::UnknownRegion`], which names those that have some.
+    pub fn prices(&self, region: Option<&str>) -> Result<Prices<'_>, CatalogError> {
+        let name = region.unwrap_or(&self.prices.default_region);
+        let found = self.prices.regions.get_key_value(name.trim());
+        let (region, types) = found.ok_or_else(|| CatalogError::UnknownRegion {
+            name: name.into(),
+            nearest: closest(name, self.regions()),
+            known: self.regions().map(str::to_owned).collect(),
+        })?;
+        Ok(Prices { catalog: self, region, types })
+    }
+
+    /// The regions that have prices, by name.
+    pub fn regions(&self) -> impl Iterator<Item = &str> {
+        self.prices.regions.keys().map(String::as_str)
+    }
+}
+
+impl Prices<'_> {
+    /// Whose prices these are.
+    #[must_use]
+    pub const fn region(&self) -> &str {
+        self.region
+    }
+
+    /// What the volumes of a spec cost a month, at these prices whatever day's limits the spec asks for. None where
+    /// the type has no price here: a device, an instance store, a type that the region does not list.
+    #[must_use]
+    pub fn monthly_cost(&self, resolved: &Resolved) -> Option<MonthlyCost> {
+        let volume = &resolved.spec.volume;
+        let original = self.catalog.entry(&volume.kind)?.priced_as.as_ref();
+        let entry = self.types.get(&volume.kind).or_else(|| self.types.get(original?))?;
+        let members = u64::from(resolved.spec.members());
+        let charges: Vec<Charge> = entry
+            .charges(gib(volume.size_bytes?), volume.iops.unwrap_or(0), volume.throughput_mib_s.unwrap_or(0))
+            .map(|charge| Charge {
+                quantity: charge.quantity * members,
+                usd: charge.usd.times(members),
+                ..charge
+            })
+            .collect();
+        Some(MonthlyCost {
+            usd: charges.iter().map(|charge| charge.usd).sum(),
+            region: self.region.to_owned(),
+            as_of: entry.date.to_string(),
+            source: entry.source.clone(),
+            overridden: entry.overridden.clone(),
+            charges,
+            usd_per_million_io: entry.million_io,
+        })
+    }
+
+    /// Where the prices of each type come from.
+    pub fn provenance(&self) -> impl Iterator<Item = (&str, Provenance)> {
+        self.types.iter().map(|(name, entry)| {
+            let provenance = Provenance {
+                source: entry.source.clone(),
+                date: entry.date.to_string(),
+                overridden: entry.overridden.clone(),
+            };
+            (name.as_str(), provenance)
+        })
+    }
+}
+
+impl PriceEntry {
+    /// The charges of one volume; those that come to nothing are left out, except for the storage.
+    fn charges(&self, gib: u64, iops: u64, mib_s: u64) -> impl Iterator<Item = Charge> {
+        let storage = Charge { what: Charged::Storage, quantity: gib, usd: self.gb_month.times(gib) };
+        let tiers: Vec<(u64, Usd)> = self.iops_month.iter().map(|tier| (tier.above, tier.usd)).collect();
+        let (quantity, usd) = tiered(&tiers, iops);
+        let iops = Charge { what: Charged::Iops, quantity, usd };
+        let tiers: Vec<(u64, Usd)> =
+            self.gibps_month.iter().map(|tier| (tier.above_mib_s, tier.usd)).collect();
+        let (quantity, usd) = tiered(&tiers, mib_s);
+        let throughput = Charge { what: Charged::Throughput, quantity, usd: usd.per_1024() };
+        std::iter::once(storage).chain([iops, throughput].into_iter().filter(|charge| charge.quantity > 0))
+    }
+}
+
+/// How much of `amount` is charged, and what it costs: each tier's price holds from its beginning to the next one's.
+fn tiered(tiers: &[(u64, Usd)], amount: u64) -> (u64, Usd) {
+    let ends = tiers.iter().skip(1).map(|(above, _)| *above).chain([u64::MAX]);
+    let within = tiers.iter().zip(ends).map(|(&(above, usd), end)| {
+        let quantity = amount.min(end).saturating_sub(above);
+        (quantity, usd.times(quantity))
+    });
+    within.fold((0, Usd::default()), |(all, sum), (quantity, usd)| (all + quantity, sum + usd))
+}
+
+/// Reads the built-in prices, and refuses lists that look thin.
+pub(crate) fn builtin(place: &str, text: &str) -> Result<PriceTables, CatalogError> {
+    let file: PricesFile = toml::from_str(text).map_err(|error| data(place, error))?;
+    let mut regions = BTreeMap::new();
+    for (name, region) in file.region {
+        let missing: Vec<&str> =
+            COMPLETE.into_iter().filter(|kind| !region.r#type.contains_key(*kind)).collect();
+        if !missing.is_empty() {
+            return Err(data(place, format!("region {name} has no price of {}", missing.join(", "))));
+        }
+        let mut types = region.r#type;
+        for table in types.values_mut() {
+            table.entry("source").or_insert(region.source.clone().into());
+            table.entry("date").or_insert(region.date.to_string().into());
+        }
+        regions.insert(name, types);
+    }
+    Ok(PriceTables { default_region: file.default_region, regions })
+}
+
+impl PriceBook {
+    /// Reads the tables, and refuses prices that contradict themselves or the types that they belong to.
+    pub(crate) fn build(tables: PriceTables) -> Result<Self, CatalogError> {
+        let mut regions = BTreeMap::new();
+        for (region, types) in tables.regions {
+            let mut entries = BTreeMap::new();
+            for (kind, table) in types {
+                let place = format!("price of {kind} in {region}");
+                let entry: PriceEntry = table.try_into().map_err(|error| data(&place, error))?;
+                entry.check().map_err(|reason| data(&place, reason))?;
+                entries.insert(kind, entry);
+            }
+            regions.insert(region, entries);
+        }
+        if !regions.contains_key(&tables.default_region) {
+            let known: Vec<_> = regions.keys().map(String::as_str).collect();
+            let reason = format!("there are prices for {} only", known.join(", "));
+            return Err(data(&format!("default region '{}'", tables.default_region), reason));
+        }
+        Ok(Self { default_region: tables.default_region, regions })
+    }
+
+    /// Refuses prices of types that there are not, and prices that do not fit what a type lets one provision.
+    pub(crate) fn check(&self, catalog: &Catalog) -> Result<(), CatalogError> {
+        for (region, types) in &self.regions {
+            for (kind, entry) in types {
+                let place = format!("price of {kind} in {region}");
+                let known = catalog.entry(kind).filter(|known| known.class == Class::Ebs);
+                let known = known.ok_or_else(|| data(&place, "there is no EBS type of this name"))?;
+                if known.overridden.is_some() {
+                    // What one may provision is the user's own there, and a price may lag behind.
+                    continue;
+                }
+                let (iops, throughput) = known.provisioned();
+                let told = |priced: bool| if priced { "has a price" } else { "has no price" };
+                for (what, can, priced) in [
+                    ("IOPS", iops, !entry.iops_month.is_empty()),
+                    ("throughput", throughput, !entry.gibps_month.is_empty()),
+                ] {
+                    if can != priced {
+                        let reason = format!(
+                            "{what} {}, but the type {} provision {what}",
+                            told(priced),
+                            if can { "lets one" } else { "does not let one" }
+                        );
+                        return Err(data(&place, reason));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PriceEntry {
+    fn check(&self) -> Result<(), String> {
+        if self.source.trim().is_empty() {
+            return Err("has no source".into());
+        }
+        let iops = self.iops_month.iter().map(|tier| tier.above);
+        let throughput = self.gibps_month.iter().map(|tier| tier.above_mib_s);
+        for (what, starts) in [("IOPS", iops.collect::<Vec<_>>()), ("throughput", throughput.collect())] {
+            if starts.windows(2).any(|pair| pair[0] >= pair[1]) {
+                return Err(format!("the tiers of {what} do not rise: {starts:?}"));
+            }
+        }
+        let prices = std::iter::once(self.gb_month)
+            .chain(self.iops_month.iter().map(|tier| tier.usd))
+            .chain(self.gibps_month.iter().map(|tier| tier.usd))
+            .chain(self.million_io);
+        if prices.into_iter().any(|price| price == Usd::default()) {
+            return Err("a price of zero: leave a charge out where there is none".into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_was_cut_short_is_refused() {
+        let whole = include_str!("../data/prices.toml");
+        builtin("prices.toml", whole).unwrap();
+        let without = whole.replacen("sc1 = { gb_month = \"0.0168\" }\n", "", 1);
+        let error = builtin("prices.toml", &without).unwrap_err();
+        assert_eq!(error.to_string(), "prices.toml: region eu-west-1 has no price of sc1");
+    }
+
+    #[test]
+    fn a_tier_holds_from_its_beginning_to_the_next_ones() {
+        let usd = Usd::from_micros;
+        let tiers = [(10, usd(100)), (20, usd(50)), (30, usd(1))];
+        let costs = [0, 10, 11, 20, 21, 30, 31].map(|amount| tiered(&tiers, amount));
+        let expected = [(0, 0), (0, 0), (1, 100), (10, 1_000), (11, 1_050), (20, 1_500), (21, 1_501)];
+        assert_eq!(costs, expected.map(|(quantity, micros)| (quantity, usd(micros))));
+        assert_eq!(tiered(&[], 5), (0, usd(0)), "nothing is charged without a tier");
+    }
+}
