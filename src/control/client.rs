@@ -208,8 +208,8 @@ mod tests {
             BufReader::new(server).read_line(&mut line).unwrap();
             line
         });
-        let broken = exchange(client, &Request::VolumeList, &mut |_| ());
+        let broken = exchange(client, &Request::SnapshotList, &mut |_| ());
         assert!(matches!(broken, Err(Broken::Off)), "{broken:?}");
-        assert_eq!(reader.join().unwrap(), format!("{{\"v\":{VERSION},\"request\":\"volume-list\"}}\n"));
+        assert_eq!(reader.join().unwrap(), format!("{{\"v\":{VERSION},\"request\":\"snapshot-list\"}}\n"));
     }
 }

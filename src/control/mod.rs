@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 use crate::exit::{Exit, Report};
 use crate::snapshot::SnapshotCreate;
 use crate::volume::args::{
-    AttachArgs, CrashImageArgs, CreateArgs, DetachArgs, FaultArgs, ModifyArgs, NameArgs,
+    AttachArgs, CrashImageArgs, CreateArgs, DetachArgs, FaultArgs, ListArgs, ModifyArgs, NameArgs, ShowArgs,
 };
 
 pub(crate) use client::{Answer, answers, ask, clear, not_running};
 pub(crate) use server::{Listener, Progress, serve_client};
 
 /// Version of the protocol. Both sides must speak the same one, since both come from one build.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// A request with the protocol version of who sends it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -51,9 +51,9 @@ pub(crate) enum Request {
     /// `volume modify`
     VolumeModify(ModifyArgs),
     /// `volume list`
-    VolumeList,
+    VolumeList(ListArgs),
     /// `volume show`
-    VolumeShow(NameArgs),
+    VolumeShow(ShowArgs),
     /// `volume delete`
     VolumeDelete(NameArgs),
     /// `volume fault`

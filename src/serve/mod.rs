@@ -26,7 +26,7 @@ use crate::exit::{Exit, Refusal};
 use crate::text;
 use service::Service;
 
-pub(crate) use service::{catalog, resolve};
+pub(crate) use service::{catalog, check, resolve};
 
 /// How long a detached server may take until it answers: it opens the store first.
 const START: Duration = Duration::from_secs(30);

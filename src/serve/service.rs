@@ -98,8 +98,8 @@ impl Service {
             Request::VolumeAttach(args) => self.attach(&args, progress).map(clean),
             Request::VolumeDetach(args) => self.detach(&args, progress),
             Request::VolumeModify(args) => self.modify(&args).map(clean),
-            Request::VolumeList => self.list().map(clean),
-            Request::VolumeShow(args) => self.show(&args.name).map(clean),
+            Request::VolumeList(args) => self.list(args.region.as_deref()).map(clean),
+            Request::VolumeShow(args) => self.show(&args.name, args.region.as_deref()).map(clean),
             Request::VolumeDelete(args) => self.delete(&args.name).map(clean),
             Request::VolumeFault(args) => self.fault(&args).map(clean),
             Request::VolumeCrashImage(args) => self.crash_image(&args).map(clean),
@@ -139,6 +139,15 @@ pub(crate) fn catalog(home: &Home) -> anyhow::Result<Catalog> {
 pub(crate) fn resolve(home: Option<&Home>, text: &str) -> anyhow::Result<Resolved> {
     let spec = parse(text)?;
     home.map_or_else(|| Ok(Catalog::builtin()), catalog)?.resolve(&spec).map_err(refuse_catalog)
+}
+
+/// Refuses a spec that cannot be created in a home, or where there is none, and a region without prices.
+pub(crate) fn check(home: Option<&Home>, text: &str, region: Option<&str>) -> anyhow::Result<()> {
+    let spec = parse(text)?;
+    let catalog = home.map_or_else(|| Ok(Catalog::builtin()), catalog)?;
+    catalog.resolve(&spec).map_err(refuse_catalog)?;
+    catalog.prices(region).map_err(refuse_catalog)?;
+    Ok(())
 }
 
 /// Reads a spec.

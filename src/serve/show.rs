@@ -1,5 +1,6 @@
 //! The server's part of `ebbtide volume list`, `show` and `fault`.
 
+use ebbtide_catalog::{Catalog, Prices};
 use ebbtide_device::faults::{AddedLatency, Affected, Errors, Faults};
 use ebbtide_device::host::{Attachment, SavedCredits, Status};
 use ebbtide_device::store::{BLOCK_BYTES, VolumeInfo};
@@ -7,7 +8,7 @@ use ebbtide_volume::{Nanos, Op, format_size};
 use serde_json::{Value, json};
 
 use super::meta::Meta;
-use super::service::{Service, refuse_host, refuse_store, unix_now_s};
+use super::service::{Service, refuse_catalog, refuse_host, refuse_store, unix_now_s};
 use super::volumes::fresh_seed;
 use crate::exit::Refusal;
 use crate::text;
@@ -16,23 +17,27 @@ use crate::volume::fault::FaultSetting;
 use crate::volume::view::{AttachmentView, LiveView, ModificationView, State, VolumeDetail, VolumeView};
 
 impl Service {
-    /// `volume list`
-    pub(super) fn list(&self) -> anyhow::Result<Value> {
-        let all: Vec<_> = self.host.store().volumes().iter().map(|info| self.view(info)).collect();
+    /// `volume list`, at the prices of a region, or of the default one.
+    pub(super) fn list(&self, region: Option<&str>) -> anyhow::Result<Value> {
+        let catalog = self.catalog().ok();
+        let prices = prices(catalog.as_ref(), region)?;
+        let all: Vec<_> = self.host.store().volumes().iter().map(|info| self.view(info, prices)).collect();
         Ok(serde_json::to_value(all)?)
     }
 
-    /// `volume show`
-    pub(super) fn show(&self, name: &str) -> anyhow::Result<Value> {
+    /// `volume show`, at the prices of a region, or of the default one.
+    pub(super) fn show(&self, name: &str, region: Option<&str>) -> anyhow::Result<Value> {
+        let catalog = self.catalog().ok();
+        let prices = prices(catalog.as_ref(), region)?;
         let info = self.host.store().volume(name).map_err(refuse_store)?;
         let live = match self.host.status(name) {
             Status::Attached(attachment) => Some(live_view(&attachment)),
             Status::Free | Status::Busy(_) => None,
         };
-        Ok(serde_json::to_value(VolumeDetail { volume: self.view(&info), live })?)
+        Ok(serde_json::to_value(VolumeDetail { volume: self.view(&info, prices), live })?)
     }
 
-    fn view(&self, info: &VolumeInfo) -> VolumeView {
+    fn view(&self, info: &VolumeInfo, prices: Option<Prices<'_>>) -> VolumeView {
         let status = self.host.status(&info.name);
         let meta = Meta::read(&info.meta).ok();
         let resolved = meta.as_ref().and_then(|meta| self.resolve(&meta.spec).ok());
@@ -68,6 +73,9 @@ impl Service {
             from_snapshot: info.from_snapshot.clone(),
             from_volume: info.from_volume.clone(),
             credit_pct: credits.map(|share| share * 100.0),
+            monthly_cost: prices
+                .zip(resolved.as_ref())
+                .and_then(|(prices, known)| prices.monthly_cost(known)),
             figures: resolved.and_then(|known| serde_json::to_value(known.figures).ok()),
             modification: meta.as_ref().and_then(modification_view),
             attachment: attachment.map(|attachment| attachment_view(attachment)),
@@ -109,6 +117,11 @@ impl Service {
             "power_cut": report,
         }))
     }
+}
+
+/// The prices of a region; none where the home's catalogue cannot be read, which must not hide its volumes.
+fn prices<'a>(catalog: Option<&'a Catalog>, region: Option<&str>) -> anyhow::Result<Option<Prices<'a>>> {
+    catalog.map(|catalog| catalog.prices(region)).transpose().map_err(refuse_catalog)
 }
 
 /// Refuses a range that the volume has not, or not whole.

@@ -27,7 +27,9 @@ impl Service {
                 .hint("give --block-size 512 or 4096")
                 .into());
         }
-        let resolved = self.resolve(&args.spec)?;
+        let catalog = self.catalog()?;
+        let resolved = catalog.resolve(&parse(&args.spec)?).map_err(refuse_catalog)?;
+        catalog.prices(args.region.as_deref()).map_err(refuse_catalog)?;
         let now = self.host.now();
         let array = resolved.array(now);
         let meta = Meta {
@@ -49,7 +51,7 @@ impl Service {
         };
         created.map_err(refuse_store)?;
         tracing::info!(volume = args.name, spec = meta.spec, "created");
-        self.show(&args.name)
+        self.show(&args.name, args.region.as_deref())
     }
 
     /// A volume is at least as large as the snapshot that it begins as.
@@ -106,7 +108,7 @@ impl Service {
             not_calibrated: compared.not_calibrated,
         };
         self.host.attach(request, progress).map_err(refuse_host)?;
-        self.show(&args.name)
+        self.show(&args.name, None)
     }
 
     /// An instance by `TYPE[/ID]`. Without an identifier, all volumes that name the type share one.
@@ -154,7 +156,7 @@ impl Service {
     pub(super) fn detach(&self, args: &DetachArgs, progress: Progress<'_>) -> anyhow::Result<Answer> {
         let detached = self.host.detach(&args.name, args.force, progress).map_err(refuse_host)?;
         tracing::info!(volume = args.name, force = args.force, "detached");
-        let mut value = self.show(&args.name)?;
+        let mut value = self.show(&args.name, None)?;
         value["lost"] = serde_json::to_value(&detached.lost)?;
         value["host_errors"] = detached.host_errors.into();
         value["power_cut"] = detached.power_cut.into();
@@ -175,7 +177,7 @@ impl Service {
     pub(super) fn modify(&self, args: &ModifyArgs) -> anyhow::Result<Value> {
         let change = |attachment: Option<&Attachment>| self.modify_alone(args, attachment);
         self.host.while_alone(&args.name, "being modified", change).map_err(refuse_host)??;
-        self.show(&args.name)
+        self.show(&args.name, None)
     }
 
     fn modify_alone(&self, args: &ModifyArgs, attachment: Option<&Attachment>) -> anyhow::Result<()> {

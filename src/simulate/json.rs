@@ -1,5 +1,6 @@
 //! The JSON that `--json` prints; `docs/json/simulate.md` is its contract.
 
+use ebbtide_catalog::MonthlyCost;
 use ebbtide_twin::{Balance, Interval, OpTotals, Totals};
 use ebbtide_volume::{Nanos, Op};
 use serde::Serialize;
@@ -18,6 +19,7 @@ struct Several<'a> {
 struct Single<'a> {
     volume: &'a str,
     description: &'a str,
+    monthly_cost: Option<&'a MonthlyCost>,
     job: &'a str,
     seed: u64,
     interval_s: f64,
@@ -121,6 +123,7 @@ fn single<'a>(plan: &'a Plan, volume: &'a Planned, run: &Run) -> Single<'a> {
     Single {
         volume: &volume.spec,
         description: &volume.resolved.description,
+        monthly_cost: volume.cost.as_ref(),
         job: &plan.job,
         seed: plan.seed,
         interval_s: plan.interval.as_secs_f64(),

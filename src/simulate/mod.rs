@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// Decides every draw; the same seed gives the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
+    /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
+    #[arg(long, value_name = "REGION")]
+    region: Option<String>,
     /// Write a page with charts, which opens offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,

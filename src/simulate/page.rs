@@ -3,7 +3,7 @@
 use ebbtide_twin::Interval;
 
 use super::figures::{mib, percent, short, span, us, whole};
-use super::plan::Plan;
+use super::plan::{Plan, Planned};
 use super::run::Run;
 use super::{text, words};
 use ebbtide_report::{
@@ -55,8 +55,10 @@ fn findings(plan: &Plan, runs: &[Run]) -> Vec<String> {
 }
 
 fn facts(plan: &Plan, runs: &[Run]) -> Vec<Fact> {
-    let mut facts: Vec<Fact> =
-        plan.volumes.iter().map(|volume| Fact::new("Volume", volume.resolved.description.as_str())).collect();
+    let of_volume = |volume: &Planned| {
+        [Fact::new("Volume", volume.resolved.description.as_str()), Fact::new("Cost", volume.cost_line())]
+    };
+    let mut facts: Vec<Fact> = plan.volumes.iter().flat_map(of_volume).collect();
     if let Some(instance) = &plan.instance {
         let shared = if plan.together { ", shared by all volumes" } else { "" };
         facts.push(Fact::new(
@@ -197,14 +199,25 @@ impl Charts<'_> {
 }
 
 fn totals(plan: &Plan, runs: &[Run]) -> Table {
-    let columns =
-        ["Volume", "IOPS", "MiB/s", "p50", "p99", "p99.9", "Credits left", "Credits ended", "Throttled"];
+    let columns = [
+        "Volume",
+        "IOPS",
+        "MiB/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "Credits left",
+        "Credits ended",
+        "Throttled",
+        "Cost a month",
+    ];
     let rows = plan.volumes.iter().zip(runs).map(|(volume, run)| {
         let all = run.totals.all();
         let throttled = all.throttled_ns as f64 / (all.latency_ns as f64).max(1.0);
         let mut row = vec![volume.spec.clone()];
         row.extend(text::comparison(run));
         row.push(percent(Some(throttled)));
+        row.push(volume.cost_cell());
         row.into_iter().map(Cell::from).collect()
     });
     Table { columns: columns.map(str::to_owned).to_vec(), rows: rows.collect(), ..Table::default() }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
+use ebbtide_catalog::{Catalog, CatalogError, InstanceType, MonthlyCost, Prices, Resolved, Spec};
 use ebbtide_twin::fio::{self, FioError};
 use ebbtide_twin::{Job, Workload};
 use ebbtide_volume::{Nanos, Op};
@@ -48,12 +48,27 @@ pub(super) struct Planned {
     /// Its spec as it was given.
     pub(super) spec: String,
     pub(super) resolved: Resolved,
+    /// What it costs a month; none where its type has no price in the region.
+    pub(super) cost: Option<MonthlyCost>,
+}
+
+impl Planned {
+    /// Its cost in a line; `-` where it has none.
+    pub(super) fn cost_line(&self) -> String {
+        self.cost.as_ref().map_or_else(|| "-".to_owned(), MonthlyCost::line)
+    }
+
+    /// Its cost in a cell; `-` where it has none.
+    pub(super) fn cost_cell(&self) -> String {
+        self.cost.as_ref().map_or_else(|| "-".to_owned(), MonthlyCost::short)
+    }
 }
 
 impl Plan {
     pub(super) fn read(args: &Args, catalog: &Catalog) -> anyhow::Result<Self> {
+        let prices = catalog.prices(args.region.as_deref()).map_err(refuse_region)?;
         let volumes: Vec<Planned> =
-            args.volume.iter().map(|spec| planned(catalog, spec)).collect::<Result<_, _>>()?;
+            args.volume.iter().map(|spec| planned(catalog, prices, spec)).collect::<Result<_, _>>()?;
         let instance = args.instance.as_deref().map(|name| instance(catalog, name)).transpose()?;
         let (mut workload, job_files) = workload(&args.job)?;
         workload.notes.extend(volumes.iter().filter_map(overridden));
@@ -132,7 +147,12 @@ fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error
     Refusal::usage(error.to_string()).into()
 }
 
-fn planned(catalog: &Catalog, text: &str) -> anyhow::Result<Planned> {
+/// A region without prices, with what to do.
+fn refuse_region(error: CatalogError) -> anyhow::Error {
+    Refusal { hint: error.hint(), ..Refusal::usage(format!("--region: {error}")) }.into()
+}
+
+fn planned(catalog: &Catalog, prices: Prices<'_>, text: &str) -> anyhow::Result<Planned> {
     let refuse = |error: &dyn std::error::Error| {
         Refusal::usage(format!("--volume {text}: {error}")).hint(
             "a volume is TYPE:KEY=VALUE,... such as gp3:size=500GiB,iops=6000 or raid0(2x gp2:size=100GiB)",
@@ -140,7 +160,8 @@ fn planned(catalog: &Catalog, text: &str) -> anyhow::Result<Planned> {
     };
     let spec = Spec::parse(text).map_err(|error| refuse(&error))?;
     let resolved = catalog.resolve(&spec).map_err(|error| refuse(&error))?;
-    Ok(Planned { spec: text.into(), resolved })
+    let cost = prices.monthly_cost(&resolved);
+    Ok(Planned { spec: text.into(), resolved, cost })
 }
 
 /// A note on a volume whose figures are not the built-in ones.
@@ -214,6 +235,7 @@ fn command(args: &Args) -> String {
     args.job.iter().for_each(|job| option("job", job));
     args.interval.iter().for_each(|interval| option("interval", interval));
     args.instance.iter().for_each(|name| option("instance", name));
+    args.region.iter().for_each(|name| option("region", name));
     option("seed", &args.seed.to_string());
     args.html.iter().for_each(|path| option("html", &path.display().to_string()));
     if args.together {

@@ -16,6 +16,7 @@ pub(super) fn heading(plan: &Plan) -> String {
     let mut text = format!("seed {}\n", plan.seed);
     for volume in &plan.volumes {
         let _ = writeln!(text, "volume {}: {}", volume.spec, volume.resolved.description);
+        let _ = writeln!(text, "  cost {}", volume.cost_line());
     }
     if let Some(instance) = &plan.instance {
         let shared = if plan.together { ", shared by all volumes" } else { "" };
@@ -170,8 +171,8 @@ fn side_by_side(plan: &Plan, runs: &[Run], text: &mut String) {
     let width = plan.volumes.iter().map(|volume| volume.spec.chars().count()).max().unwrap_or(0);
     let _ = writeln!(
         text,
-        "\n== side by side\n{:width$}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}{:>18}",
-        "volume", "IOPS", "MiB/s", "p50", "p99", "p99.9", "credits", "credits ended"
+        "\n== side by side\n{:width$}{:>10}{:>10}{:>10}{:>10}{:>10}{:>9}{:>18}{:>14}",
+        "volume", "IOPS", "MiB/s", "p50", "p99", "p99.9", "credits", "credits ended", "cost/month"
     );
     for (volume, run) in plan.volumes.iter().zip(runs) {
         let cells = comparison(run);
@@ -179,7 +180,7 @@ fn side_by_side(plan: &Plan, runs: &[Run], text: &mut String) {
         for (cell, width) in cells.iter().zip([10, 10, 10, 10, 10, 9, 18]) {
             let _ = write!(text, "{cell:>width$}");
         }
-        text.push('\n');
+        let _ = writeln!(text, "{:>14}", volume.cost_cell());
     }
 }
 

@@ -30,10 +30,10 @@ pub(crate) enum VolumeCommand {
     Modify(ModifyArgs),
     /// List the volumes
     #[command(after_help = "Example: ebbtide volume list --json")]
-    List,
-    /// Show one volume: limits, credits, counters, pacing, faults, attachment
-    #[command(after_help = "Example: ebbtide volume show db")]
-    Show(NameArgs),
+    List(ListArgs),
+    /// Show one volume: limits, cost, credits, counters, pacing, faults, attachment
+    #[command(after_help = "Example: ebbtide volume show db --region eu-west-1")]
+    Show(ShowArgs),
     /// Delete a detached volume and its data
     #[command(after_help = "Example: ebbtide volume delete db")]
     Delete(NameArgs),
@@ -75,6 +75,24 @@ pub(crate) struct NameArgs {
     pub(crate) name: String,
 }
 
+/// `volume list`
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+pub(crate) struct ListArgs {
+    /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+}
+
+/// `volume show`
+#[derive(Debug, Clone, Args, Serialize, Deserialize)]
+pub(crate) struct ShowArgs {
+    /// The volume
+    pub(crate) name: String,
+    /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+}
+
 /// `volume create`
 #[derive(Debug, Clone, Args, Serialize, Deserialize)]
 pub(crate) struct CreateArgs {
@@ -92,6 +110,9 @@ pub(crate) struct CreateArgs {
     /// Seed of its service times, errors and power cuts [default: drawn]
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// AWS region whose prices are shown [default: us-east-1, or that of the home's catalog.toml]
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
 }
 
 /// File systems that attach can make and mount.

@@ -28,14 +28,14 @@ pub(crate) fn run(command: &VolumeCommand, place: &Place, json: bool) -> anyhow:
         VolumeCommand::Check(args) => return check::run(args, place, json),
         VolumeCommand::Calibrate(args) => return calibrate::run(args, place, json),
         VolumeCommand::Create(args) => {
-            // A wrong spec is wrong whether or not a server runs.
-            serve::resolve(place.existing()?.as_ref(), &args.spec)?;
+            // A wrong spec or region is wrong whether or not a server runs.
+            serve::check(place.existing()?.as_ref(), &args.spec, args.region.as_deref())?;
             Request::VolumeCreate(args.clone())
         }
         VolumeCommand::Attach(args) => Request::VolumeAttach(absolute(args)?),
         VolumeCommand::Detach(args) => Request::VolumeDetach(args.clone()),
         VolumeCommand::Modify(args) => Request::VolumeModify(args.clone()),
-        VolumeCommand::List => Request::VolumeList,
+        VolumeCommand::List(args) => Request::VolumeList(args.clone()),
         VolumeCommand::Show(args) => Request::VolumeShow(args.clone()),
         VolumeCommand::Delete(args) => Request::VolumeDelete(args.clone()),
         VolumeCommand::Fault(args) => Request::VolumeFault(args.clone()),

@@ -1,5 +1,8 @@
 //! What the volume commands print for people.
 
+use std::collections::BTreeSet;
+
+use ebbtide_catalog::MonthlyCost;
 use ebbtide_device::faults::Faults;
 use ebbtide_volume::Nanos;
 use serde_json::Value;
@@ -15,11 +18,12 @@ use crate::text::{self, Table};
 /// Where the answer has another shape than this program expects.
 pub(super) fn answer(command: &VolumeCommand, value: Value) -> anyhow::Result<()> {
     match command {
-        VolumeCommand::List => list(&serde_json::from_value::<Vec<VolumeView>>(value)?),
+        VolumeCommand::List(_) => list(&serde_json::from_value::<Vec<VolumeView>>(value)?),
         VolumeCommand::Show(_) => show(&serde_json::from_value(value)?),
         VolumeCommand::Create(_) => {
             let VolumeDetail { volume, .. } = serde_json::from_value(value)?;
             text::line(&format!("created volume {}: {}", volume.name, volume.description));
+            text::line(&format!("cost: {}", cost(&volume)));
         }
         VolumeCommand::Modify(_) => {
             let VolumeDetail { volume, .. } = serde_json::from_value(value)?;
@@ -55,7 +59,8 @@ fn attached(volume: &VolumeView) {
 }
 
 fn list(volumes: &[VolumeView]) {
-    let mut table = Table::new(&["NAME", "STATE", "SIZE", "DATA", "CREDITS", "ATTACHED", "SPEC"]);
+    let mut table =
+        Table::new(&["NAME", "STATE", "SIZE", "DATA", "CREDITS", "COST/MONTH", "ATTACHED", "SPEC"]);
     for volume in volumes {
         table.row([
             volume.name.clone(),
@@ -63,11 +68,23 @@ fn list(volumes: &[VolumeView]) {
             text::size(volume.size_bytes),
             text::size(volume.data_bytes),
             percent(volume.credit_pct),
+            volume.monthly_cost.as_ref().map_or_else(|| "-".to_owned(), MonthlyCost::short),
             place(volume),
             volume.spec.clone(),
         ]);
     }
     table.print("no volumes");
+    let costs = volumes.iter().filter_map(|volume| volume.monthly_cost.as_ref());
+    let of: BTreeSet<String> = costs.map(|cost| format!("{}, {}", cost.region, cost.as_of)).collect();
+    if !of.is_empty() {
+        let of: Vec<String> = of.into_iter().collect();
+        text::line(&format!("COST/MONTH: US dollars, list prices ({})", of.join("; ")));
+    }
+}
+
+/// What a volume costs a month, in a line.
+fn cost(volume: &VolumeView) -> String {
+    volume.monthly_cost.as_ref().map_or_else(|| "-".to_owned(), MonthlyCost::line)
 }
 
 /// The state in one word or two. A volume without power is attached and answers nothing.
@@ -99,6 +116,7 @@ fn show(detail: &VolumeDetail) {
     row("name", &volume.name);
     row("spec", &volume.spec);
     row("is", &volume.description);
+    row("cost", &cost(volume));
     row("state", state(volume));
     if let Some(damage) = &volume.damage {
         row("damage", damage);

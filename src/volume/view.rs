@@ -1,5 +1,6 @@
 //! What `--json` prints of volumes and snapshots. docs/json/ documents these shapes.
 
+use ebbtide_catalog::MonthlyCost;
 use ebbtide_device::engine::PacingReport;
 use ebbtide_device::faults::Faults;
 use ebbtide_volume::{MinuteMetrics, Stats};
@@ -38,6 +39,8 @@ pub(crate) struct VolumeView {
     pub(crate) credit_pct: Option<f64>,
     /// What it may do; null where the catalogue no longer knows the type.
     pub(crate) figures: Option<serde_json::Value>,
+    /// What it costs a month; null where its type has no price in the region.
+    pub(crate) monthly_cost: Option<MonthlyCost>,
     /// The latest modification.
     pub(crate) modification: Option<ModificationView>,
     /// Where it is attached.

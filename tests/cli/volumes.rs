@@ -39,6 +39,61 @@ fn a_volume_is_created_listed_shown_and_deleted() {
 }
 
 #[test]
+fn a_volume_says_what_it_costs_where_it_is_created_shown_and_listed() {
+    let home = Home::served();
+    let spec = "gp3:size=500GiB,iops=6000,throughput=250";
+    let created = home.say(&format!("volume create db {spec}")).ok();
+    let cost = "$60.00 a month: 500 GiB $40.00, 3000 of 6000 IOPS $15.00, 125 of 250 MiB/s $5.00 (us-east-1, prices of \
+                2026-10-06)";
+    assert!(created.stdout.contains(&format!("\ncost: {cost}\n")), "{}", created.stdout);
+    assert!(home.say("volume show db").ok().stdout.contains(&format!("cost        {cost}\n")));
+    let irish = home.say("volume show db --region eu-west-1 --json").ok().json();
+    let monthly = &irish["monthly_cost"];
+    assert_eq!((&monthly["usd"], &monthly["region"]), (&Value::from(66.0), &Value::from("eu-west-1")));
+    assert_eq!(monthly["as_of"], "2026-10-06");
+    home.say("volume create scratch ideal:size=1GiB").ok();
+    home.say("volume create old standard:size=20GiB").ok();
+    let table = home.say("volume list").ok().stdout;
+    let cell = |name: &str| {
+        let column = table.lines().next().unwrap().find("COST/MONTH").unwrap();
+        let line = table.lines().find(|line| line.starts_with(name)).unwrap();
+        line[column..].split("  ").next().unwrap().to_owned()
+    };
+    assert_eq!(["db", "scratch", "old"].map(cell), ["$60.00", "-", "$1.00 + I/O"], "{table}");
+    assert!(table.ends_with("\nCOST/MONTH: US dollars, list prices (us-east-1, 2026-10-06)\n"), "{table}");
+    let listed = home.say("volume list --region ap-northeast-1 --json").ok().json();
+    let usd = |name: &str| {
+        let all = listed.as_array().unwrap();
+        all.iter().find(|one| one["name"] == name).unwrap()["monthly_cost"]["usd"].clone()
+    };
+    assert_eq!(["db", "scratch", "old"].map(usd), [72.0.into(), Value::Null, Value::Null]);
+    let known = ["no prices for region 'mars-1'", "ap-northeast-1, eu-west-1, us-east-1, us-west-2"];
+    home.say("volume list --region mars-1").refused(2, &known);
+    home.say("volume show db --region mars-1").refused(2, &known);
+    home.say("volume create other gp3:size=1GiB --region mars-1").refused(2, &known);
+    assert_eq!(
+        home.say("volume list --json").ok().json().as_array().unwrap().len(),
+        3,
+        "nothing was created"
+    );
+}
+
+#[test]
+fn a_home_brings_its_own_prices_and_its_own_region() {
+    let home = Home::served();
+    let own = "default_region = \"eu-west-1\"\n[[override]]\nregion = \"eu-west-1\"\ntype = \"gp3\"\n\
+               reason = \"our contract\"\nsource = \"a private pricing addendum\"\ndate = \"2026-11-01\"\n\
+               set = { gb_month = \"0.05\" }\n";
+    std::fs::write(home.root().join("catalog.toml"), own).unwrap();
+    let created = home.say("volume create db gp3:size=100GiB --json").ok().json();
+    let monthly = &created["monthly_cost"];
+    assert_eq!((&monthly["usd"], &monthly["region"]), (&Value::from(5.0), &Value::from("eu-west-1")));
+    assert_eq!(monthly["overridden"], "our contract");
+    let text = home.say("volume show db").ok().stdout;
+    assert!(text.contains("$5.00 a month: 100 GiB $5.00 (eu-west-1, own prices of 2026-11-01)"), "{text}");
+}
+
+#[test]
 fn a_spec_is_stored_with_its_defaults_and_gives_the_same_volume_again() {
     let home = Home::served();
     let first = home.say("volume create a raid0(2x,gp3:size=250GiB) --json");

@@ -192,3 +192,39 @@ fn the_overrides_of_the_home_hold_here_too_and_are_told() {
     let broken = simulate_with_overrides("[[override]]\ntype = 3\n", &arguments);
     assert_eq!(broken.status.code(), Some(3), "{}", String::from_utf8_lossy(&broken.stderr));
 }
+
+#[test]
+fn every_volume_has_its_cost_in_text_json_and_page() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("run.html");
+    let volumes = [
+        "--volume",
+        "gp3:size=500GiB,iops=6000",
+        "--volume",
+        "raid0(2x gp2:size=250GiB)",
+        "--volume",
+        "nvme",
+    ];
+    let job = ["--job", "rw=randread,bs=16k,iodepth=4,runtime=2"];
+    let printed = text(&[&volumes[..], &job, &["--html", page.to_str().unwrap()]].concat());
+    for line in [
+        "  cost $55.00 a month: 500 GiB $40.00, 3000 of 6000 IOPS $15.00 (us-east-1, prices of 2026-10-06)\n",
+        "  cost $50.00 a month: 500 GiB $50.00 (us-east-1, prices of 2026-10-06)\n",
+        "  cost -\n",
+    ] {
+        assert!(printed.contains(line), "{line} is not in {printed}");
+    }
+    let table: Vec<&str> =
+        printed.lines().skip_while(|line| !line.starts_with("== side")).skip(1).take(4).collect();
+    let last: Vec<_> = table.iter().map(|line| line.split_whitespace().last().unwrap()).collect();
+    assert_eq!(last, ["cost/month", "$55.00", "$50.00", "-"], "{table:?}");
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.contains("Cost a month") && html.contains("$55.00 a month: 500 GiB $40.00"));
+    let runs = json(&[&volumes[..], &job, &["--region", "eu-west-1"]].concat());
+    let usd = |index: usize| runs["runs"][index]["monthly_cost"]["usd"].clone();
+    // 500 x 0.088 + 3,000 x 0.0055; 500 x 0.11
+    assert_eq!([usd(0), usd(1)], [60.5.into(), Value::from(55.0)]);
+    assert_eq!(runs["runs"][2]["monthly_cost"], Value::Null);
+    assert_eq!(runs["runs"][0]["monthly_cost"]["region"], "eu-west-1");
+    assert!(runs["runs"][0]["command"].as_str().unwrap().contains(" --region eu-west-1"));
+}

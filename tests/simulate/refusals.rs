@@ -24,6 +24,10 @@ fn a_wrong_request_exits_with_2_and_says_what_to_do() {
             &["at least 2.59 s", "hint:"],
         ),
         (&["--volume", gp3, "--job", JOB, "--instance", "r5.lage"], &["r5.lage", "r5.large"]),
+        (
+            &["--volume", gp3, "--job", JOB, "--region", "eu-west-9"],
+            &["--region: there are no prices for region 'eu-west-9'", "us-west-2", "hint: Name one of these"],
+        ),
         (&["--volume", gp3, "--job", JOB, "--together"], &["--instance"]),
         (&["--volume", "ideal:size=1GiB", "--job", JOB], &["virtual time stands still", "rate_iops"]),
         (&["--job", JOB], &["--volume"]),

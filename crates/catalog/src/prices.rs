@@ -115,8 +115,10 @@ pub struct MonthlyCost {
 pub struct Charge {
     /// What is charged.
     pub what: Charged,
-    /// How much of it, in [`Charged::unit`].
-    pub quantity: u64,
+    /// How much of it there is, in [`Charged::unit`].
+    pub provisioned: u64,
+    /// How much of that is charged: gp3 includes the first 3,000 IOPS and 125 MiB/s.
+    pub charged: u64,
     /// What that costs a month, US dollars.
     pub usd: Usd,
 }
@@ -127,9 +129,9 @@ pub struct Charge {
 pub enum Charged {
     /// The size, whole GiB.
     Storage,
-    /// Provisioned operations a second, without those that the storage includes.
+    /// Provisioned operations a second.
     Iops,
-    /// Provisioned MiB/s, without those that the storage includes.
+    /// Provisioned MiB/s.
     Throughput,
 }
 
@@ -143,14 +145,36 @@ impl Charged {
             Self::Throughput => "MiB/s",
         }
     }
+}
 
-    /// As it is printed.
+impl MonthlyCost {
+    /// The sum for a table: `$60.00`, or `$1.00 + I/O` where I/O requests come on top.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Storage => "storage",
-            Self::Iops => "IOPS",
-            Self::Throughput => "throughput",
+    pub fn short(&self) -> String {
+        let io = if self.usd_per_million_io.is_some() { " + I/O" } else { "" };
+        format!("{}{io}", self.usd)
+    }
+
+    /// The sum, its parts, and whose prices they are, as one line: `$60.00 a month: 500 GiB $40.00, 3000 of 6000 IOPS
+    /// $15.00, 125 of 250 MiB/s $5.00 (us-east-1, prices of 2026-10-06)`.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let parts: Vec<String> = self.charges.iter().map(Charge::words).collect();
+        let io = self
+            .usd_per_million_io
+            .map_or(String::new(), |usd| format!(", and {usd} per million I/O requests"));
+        let own = if self.overridden.is_some() { "own prices" } else { "prices" };
+        format!("{} a month: {}{io} ({}, {own} of {})", self.usd, parts.join(", "), self.region, self.as_of)
+    }
+}
+
+impl Charge {
+    fn words(&self) -> String {
+        let unit = self.what.unit();
+        if self.charged == self.provisioned {
+            format!("{} {unit} {}", self.charged, self.usd)
+        } else {
+            format!("{} of {} {unit} {}", self.charged, self.provisioned, self.usd)
         }
     }
 }
@@ -195,7 +219,8 @@ impl Prices<'_> {
         let charges: Vec<Charge> = entry
             .charges(gib(volume.size_bytes?), volume.iops.unwrap_or(0), volume.throughput_mib_s.unwrap_or(0))
             .map(|charge| Charge {
-                quantity: charge.quantity * members,
+                provisioned: charge.provisioned * members,
+                charged: charge.charged * members,
                 usd: charge.usd.times(members),
                 ..charge
             })
@@ -227,15 +252,17 @@ impl Prices<'_> {
 impl PriceEntry {
     /// The charges of one volume; those that come to nothing are left out, except for the storage.
     fn charges(&self, gib: u64, iops: u64, mib_s: u64) -> impl Iterator<Item = Charge> {
-        let storage = Charge { what: Charged::Storage, quantity: gib, usd: self.gb_month.times(gib) };
+        let storage =
+            Charge { what: Charged::Storage, provisioned: gib, charged: gib, usd: self.gb_month.times(gib) };
         let tiers: Vec<(u64, Usd)> = self.iops_month.iter().map(|tier| (tier.above, tier.usd)).collect();
-        let (quantity, usd) = tiered(&tiers, iops);
-        let iops = Charge { what: Charged::Iops, quantity, usd };
+        let (charged, usd) = tiered(&tiers, iops);
+        let iops = Charge { what: Charged::Iops, provisioned: iops, charged, usd };
         let tiers: Vec<(u64, Usd)> =
             self.gibps_month.iter().map(|tier| (tier.above_mib_s, tier.usd)).collect();
-        let (quantity, usd) = tiered(&tiers, mib_s);
-        let throughput = Charge { what: Charged::Throughput, quantity, usd: usd.per_1024() };
-        std::iter::once(storage).chain([iops, throughput].into_iter().filter(|charge| charge.quantity > 0))
+        let (charged, usd) = tiered(&tiers, mib_s);
+        let usd = usd.per_1024();
+        let throughput = Charge { what: Charged::Throughput, provisioned: mib_s, charged, usd };
+        std::iter::once(storage).chain([iops, throughput].into_iter().filter(|charge| charge.charged > 0))
     }
 }
 

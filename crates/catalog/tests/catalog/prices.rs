@@ -37,15 +37,18 @@ fn a_month_costs_what_infracost_says() {
 #[test]
 fn the_parts_of_a_cost_are_told_and_add_up() {
     let cost = cost_in("us-west-2", "gp3:size=40GiB,iops=4000,throughput=130");
-    let parts: Vec<_> =
-        cost.charges.iter().map(|part| (part.what, part.quantity, part.usd.to_string())).collect();
-    let part = |what, quantity, usd: &str| (what, quantity, usd.to_owned());
+    let parts: Vec<_> = cost
+        .charges
+        .iter()
+        .map(|part| (part.what, part.provisioned, part.charged, part.usd.to_string()))
+        .collect();
+    let part = |what, provisioned, charged, usd: &str| (what, provisioned, charged, usd.to_owned());
     assert_eq!(
         parts,
         [
-            part(Charged::Storage, 40, "$3.20"),
-            part(Charged::Iops, 1000, "$5.00"),
-            part(Charged::Throughput, 5, "$0.20"),
+            part(Charged::Storage, 40, 40, "$3.20"),
+            part(Charged::Iops, 4000, 1000, "$5.00"),
+            part(Charged::Throughput, 130, 5, "$0.20"),
         ]
     );
     assert_eq!((cost.region.as_str(), cost.as_of.as_str()), ("us-west-2", "2026-10-06"));
@@ -67,7 +70,7 @@ fn a_month_is_sixty_times_the_half_day_of_awss_own_example() {
     let [storage, iops, _] = cost.charges.as_slice() else { panic!("{cost:?}") };
     let half_day = |usd: Usd| usd.micros() as f64 / 1e6 * 43_200.0 / (86_400.0 * 30.0);
     assert_eq!(format!("{:.5}", half_day(storage.usd)), "3.13133");
-    assert_eq!((iops.quantity, iops.usd), (7_000, "41.44".parse().unwrap()));
+    assert_eq!((iops.charged, iops.usd), (7_000, "41.44".parse().unwrap()));
 }
 
 #[test]
@@ -98,8 +101,43 @@ fn an_array_costs_what_its_volumes_cost_together_and_is_rounded_once() {
     assert_eq!(usd("us-east-1", "raid0(4x sc1:size=125GiB)"), "$7.50", "4 x 1.875, not 4 x 1.88");
     let array = cost_in("us-east-1", "raid0(2x gp3:size=250GiB,iops=6000,throughput=250)");
     assert_eq!(array.usd.to_string(), "$80.00", "2 x (20 + 15 + 5)");
-    assert_eq!(array.charges[1].quantity, 6_000, "of both");
+    assert_eq!(array.charges[1].charged, 6_000, "of both");
     assert_eq!(usd("us-east-1", "raid0(128x io2:size=64TiB,iops=256000)"), "$2,283,929.60");
+}
+
+#[test]
+fn a_cost_is_told_in_a_cell_and_in_a_line() {
+    let gp3 = cost_in("eu-west-1", "gp3:size=500GiB,iops=6000,throughput=250");
+    assert_eq!(
+        gp3.line(),
+        "$66.00 a month: 500 GiB $44.00, 3000 of 6000 IOPS $16.50, 125 of 250 MiB/s $5.50 (eu-west-1, prices of \
+         2026-10-06)"
+    );
+    assert_eq!(gp3.short(), "$66.00");
+    let standard = cost_in("us-east-1", "standard:size=20GiB");
+    assert_eq!(standard.short(), "$1.00 + I/O");
+    assert_eq!(
+        standard.line(),
+        "$1.00 a month: 20 GiB $1.00, and $0.05 per million I/O requests (us-east-1, prices of 2026-10-06)"
+    );
+}
+
+#[test]
+fn the_json_of_a_cost_is_a_stable_shape_and_reads_back() {
+    let cost = cost_in("us-east-1", "io2:size=100GiB,iops=3000");
+    let json = serde_json::to_value(&cost).unwrap();
+    assert_eq!(
+        json,
+        serde_json::json!({
+            "usd": 207.5, "region": "us-east-1", "as_of": "2026-10-06", "source": cost.source, "overridden": null,
+            "charges": [
+                { "what": "storage", "provisioned": 100, "charged": 100, "usd": 12.5 },
+                { "what": "iops", "provisioned": 3000, "charged": 3000, "usd": 195.0 },
+            ],
+            "usd_per_million_io": null,
+        })
+    );
+    assert_eq!(serde_json::from_value::<MonthlyCost>(json).unwrap(), cost);
 }
 
 #[test]
