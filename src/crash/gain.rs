@@ -38,11 +38,11 @@ pub(super) fn wanted(
 /// What it is, for those who ask what would run.
 pub(super) fn outline(gain: &Experiment) -> String {
     format!(
-        "\nafter the cuts, what it gains: {}, {} arms, {} trials of each, {} s measured: about {}",
+        "\nafter the cuts, what it gains: {}, {} arms, {} trials of each, {} measured: about {}",
         gain.name,
         gain.arms.len(),
         gain.trial.repeats,
-        gain.trial.measure_s,
+        crate::run::text::measured(gain),
         span(experiment::estimate(gain).as_secs_f64())
     )
 }

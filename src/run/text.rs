@@ -39,8 +39,9 @@ pub(super) fn header(experiment: &Experiment, options: &RunOptions) -> String {
     let _ = writeln!(text, "server: {} ({})", options.server.text.trim(), options.server.path.display());
     let _ = writeln!(
         text,
-        "{arms} arms, {repeats} trials of each, {} s measured; seed {}",
-        experiment.trial.measure_s, experiment.seed
+        "{arms} arms, {repeats} trials of each, {} measured; seed {}",
+        measured(experiment),
+        experiment.seed
     );
     text + &format!("results: {}", options.out.display())
 }
@@ -76,11 +77,18 @@ pub(super) fn plan(
     let (arms, repeats) = (experiment.arms.len(), experiment.trial.repeats);
     let is_cut = experiment.arms.iter().any(|arm| arm.crash.is_some());
     text + &format!(
-        "\n{arms} arms, {repeats} {} of each, {} s measured: about {}",
+        "\n{arms} arms, {repeats} {} of each, {} measured: about {}",
         if is_cut { "stints" } else { "trials" },
-        experiment.trial.measure_s,
+        measured(experiment),
         span(estimate.as_secs_f64())
     )
+}
+
+/// The time that is measured in a trial: `60 s`, or `15 to 60 s` where arms differ.
+pub(crate) fn measured(experiment: &Experiment) -> String {
+    let times = || experiment.arms.iter().map(|arm| arm.measure_s);
+    let (least, most) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
+    if least == most { format!("{most} s") } else { format!("{least} to {most} s") }
 }
 
 /// What an arm's server is put through.

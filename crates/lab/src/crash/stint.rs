@@ -96,7 +96,7 @@ impl Setting<'_> {
         stage.limit(self.props)?;
         (self.doing)("settling");
         let settling = self.load(&server, source.as_ref())?;
-        self.wait(&server, &settling, Duration::from_secs(self.experiment.warmup.settle_s.into()))?;
+        self.wait(&server, &settling, Duration::from_secs(self.props.arm.warmup.settle_s.into()))?;
         drop(settling);
         (self.doing)("measuring its throughput");
         let load = self.load(&server, source.as_ref())?;
@@ -182,7 +182,7 @@ impl Setting<'_> {
     fn measure(&self, stage: &Stage<'_>, server: &Server, load: &Load) -> Result<Throughput, StageError> {
         let before = stage.io();
         let (began, applied) = (Instant::now(), load.applied());
-        self.wait(server, load, Duration::from_secs(self.experiment.trial.measure_s.into()))?;
+        self.wait(server, load, Duration::from_secs(self.props.arm.measure_s.into()))?;
         let report = load.running.report();
         let io = stage.io().since(before);
         let by_replica = applied.zip(load.applied()).map(|(before, after)| sum(&after) - sum(&before));

@@ -293,24 +293,24 @@ pub fn estimate(experiment: &Experiment) -> Duration {
     let rows = u64::from(tables) * u64::from(rows);
     let prepare = PREPARE_OVERHEAD_S + rows / ROWS_PER_SECOND + u64::from(aged) * rows / AGED_PER_SECOND;
     let of_arms = experiment.arms.iter().map(|arm| match &arm.crash {
-        None => trial_estimate(experiment) * experiment.trial.repeats,
-        Some(plan) => stints_estimate(experiment, plan),
+        None => trial_estimate(experiment.data, arm) * experiment.trial.repeats,
+        Some(plan) => stints_estimate(experiment.trial.repeats, arm, plan),
     });
     Duration::from_secs(prepare) + of_arms.sum::<Duration>()
 }
 
 /// How long the stints of an arm take whose power is cut.
-fn stints_estimate(experiment: &Experiment, plan: &CrashPlan) -> Duration {
-    let load = TRIAL_OVERHEAD_S + u64::from(experiment.warmup.settle_s + experiment.trial.measure_s);
+fn stints_estimate(repeats: u32, arm: &Arm, plan: &CrashPlan) -> Duration {
+    let load = TRIAL_OVERHEAD_S + u64::from(arm.warmup.settle_s + arm.measure_s);
     // A canary is through once it is caught, which its first cuts do.
-    let (stints, cuts) = if plan.canary.is_some() { (1, 2) } else { (experiment.trial.repeats, plan.cuts) };
+    let (stints, cuts) = if plan.canary.is_some() { (1, 2) } else { (repeats, plan.cuts) };
     Duration::from_secs(u64::from(stints) * load + u64::from(cuts) * 60 / CUTS_A_MINUTE)
 }
 
-/// How long one trial takes.
-fn trial_estimate(experiment: &Experiment) -> Duration {
-    let warmup = experiment.warmup;
-    let read = if warmup.read_tables { data_bytes(experiment.data) / READ_BYTES_PER_SECOND } else { 0 };
-    let load = warmup.lead_in_s + warmup.settle_s + experiment.trial.measure_s;
+/// How long one trial of an arm takes.
+pub(crate) fn trial_estimate(data: DataPlan, arm: &Arm) -> Duration {
+    let warmup = arm.warmup;
+    let read = if warmup.read_tables { data_bytes(data) / READ_BYTES_PER_SECOND } else { 0 };
+    let load = warmup.lead_in_s + warmup.settle_s + arm.measure_s;
     Duration::from_secs(TRIAL_OVERHEAD_S + read + u64::from(load))
 }

@@ -4,7 +4,7 @@ use super::file::{Axis, Compare, File, no_such};
 use super::read::{self, ArmPlan};
 use super::sets::{self, Change, Whom};
 use super::tree::{Place, Table};
-use super::{Arm, Comparison, Experiment, ExperimentError, Overrides, ServerRole};
+use super::{Arm, Comparison, Experiment, ExperimentError, Overrides, ServerRole, TrialPlan};
 
 /// Most arms of an experiment: more would take days, and are a slip.
 const MOST_ARMS: usize = 200;
@@ -33,12 +33,12 @@ pub(super) fn expand(
     for change in changes.iter().filter(|change| change.whom == Whom::All) {
         common.merge(&change.patch);
     }
-    let (trial, data) = (read::trial(&common)?, read::data(&common)?);
+    let data = read::data(&common)?;
     let keep = keep(file, &names, &choices, overrides)?;
     let mut arms = Vec::new();
     for (choice, name) in choices.iter().zip(&names).filter(|(_, name)| keep.contains(name)) {
-        let tree = arm_tree(file, &base, &changes, choice, name);
-        let plan = read::arm(&tree, data, trial.measure_s)?;
+        let tree = arm_tree(file, &base, &changes, choice, name, overrides.quick);
+        let plan = read::arm(&tree, data)?;
         arms.push((choice.clone(), arm(file, choice, name, plan)));
     }
     if !file.equal_arms {
@@ -51,8 +51,7 @@ pub(super) fn expand(
         source: file.source.clone(),
         scale: file.scale.clone(),
         data,
-        trial,
-        warmup: read::warmup(&common)?,
+        trial: TrialPlan { repeats: read::repeats(&common)? },
         comparisons: all_comparisons(file, &arms),
         arms: arms.into_iter().map(|(_, arm)| arm).collect(),
         gain: read::gain(&common)?,
@@ -97,11 +96,18 @@ fn changes(file: &File, names: &[String], overrides: &Overrides) -> Result<Vec<C
 }
 
 /// The sections of one arm: the base, its options, then the command line.
-fn arm_tree(file: &File, base: &Table, changes: &[Change], choice: &Choice, name: &str) -> Table {
+fn arm_tree(
+    file: &File,
+    base: &Table,
+    changes: &[Change],
+    choice: &Choice,
+    name: &str,
+    quick: bool,
+) -> Table {
     let mut tree = base.clone();
-    for (axis, &option) in file.axes.iter().zip(choice) {
-        tree.merge(&axis.options[option].patch);
-    }
+    let options = || file.axes.iter().zip(choice).map(|(axis, &option)| &axis.options[option]);
+    options().for_each(|option| tree.merge(&option.patch));
+    options().filter(|_| quick).for_each(|option| tree.merge(&option.quick));
     let concerned = changes.iter().filter(|change| match &change.whom {
         Whom::All => true,
         Whom::With(axis, option) => choice[*axis] == *option,
@@ -123,6 +129,8 @@ fn arm(file: &File, choice: &Choice, name: &str, plan: ArmPlan) -> Arm {
         instance: plan.instance,
         load: plan.load,
         batch: plan.batch,
+        measure_s: plan.measure_s,
+        warmup: plan.warmup,
         crash: plan.crash,
         optional: file.axes.iter().zip(choice).any(|(axis, &option)| axis.options[option].optional),
     }

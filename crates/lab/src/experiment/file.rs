@@ -2,7 +2,7 @@
 
 use super::error::{closest, did_you_mean};
 use super::read::setting_text;
-use super::section::{GAIN, OF_ALL, OF_ARMS, canonical_key, unknown_key};
+use super::section::{OF_ALL, OF_ARMS, SHARED, canonical_key, unknown_key};
 use super::tree::{Node, Place, Table, Value};
 use super::{ExperimentError, sets};
 
@@ -62,6 +62,8 @@ pub(super) struct Axis {
 pub(super) struct AxisOption {
     pub(super) name: String,
     pub(super) patch: Table,
+    /// What the short form changes of the patch.
+    pub(super) quick: Table,
     /// Whether it may be left out on a server that lacks one of its settings.
     pub(super) optional: bool,
     pub(super) place: Place,
@@ -173,11 +175,14 @@ fn axis(name: &str, place: &Place, table: &Table) -> Result<Axis, ExperimentErro
             let mut patch = node.table(option)?.clone();
             let optional = take_switch(&mut patch, "optional")?;
             let of = format!("option '{option}' of axis '{name}'");
-            let patch = allowed(patch, &OF_ARMS, &of)?;
-            refuse_gain(&patch, &of)?;
+            let quick = match patch.take(QUICK) {
+                None => Table::default(),
+                Some(node) => arm_patch(node.table(QUICK)?.clone(), &format!("[quick] of {of}"))?,
+            };
             Ok(AxisOption {
                 name: option.to_owned(),
-                patch: normal(patch)?,
+                patch: arm_patch(patch, &of)?,
+                quick,
                 optional,
                 place: node.place.clone(),
             })
@@ -187,6 +192,13 @@ fn axis(name: &str, place: &Place, table: &Table) -> Result<Axis, ExperimentErro
         return Err(place.wrong(format!("axis '{name}' has no options")));
     }
     Ok(Axis { name: name.to_owned(), options })
+}
+
+/// What an arm may change, under the names that its keys have.
+fn arm_patch(patch: Table, of: &str) -> Result<Table, ExperimentError> {
+    let patch = normal(allowed(patch, &OF_ARMS, of)?)?;
+    refuse_shared(&patch, of)?;
+    Ok(patch)
 }
 
 /// A name that `--arms` and `--set` can take apart, and that is no section.
@@ -295,15 +307,17 @@ fn allowed(patch: Table, sections: &[&str], of: &str) -> Result<Table, Experimen
     Ok(patch)
 }
 
-/// Refuses a gain of some arms: it is measured once, for all of them.
-fn refuse_gain(patch: &Table, of: &str) -> Result<(), ExperimentError> {
-    let Some(crash) = patch.get("crash") else { return Ok(()) };
-    match crash.table("crash")?.get(GAIN) {
-        Some(node) => Err(node
-            .place
-            .wrong(format!("all arms share crash.{GAIN}: it cannot stand in {of}, only in [crash]"))),
-        None => Ok(()),
+/// Refuses keys that hold for all arms or none, such as the number of rounds.
+fn refuse_shared(patch: &Table, of: &str) -> Result<(), ExperimentError> {
+    for (section, key) in SHARED {
+        let Some(table) = patch.get(section) else { continue };
+        if let Some(node) = table.table(section)?.get(key) {
+            let message =
+                format!("all arms share {section}.{key}: it cannot stand in {of}, only in [{section}]");
+            return Err(node.place.wrong(message));
+        }
     }
+    Ok(())
 }
 
 /// Gives every key of every section its one name, so that a patch meets what it is to replace.

@@ -20,6 +20,7 @@ mod tree;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 
+pub(crate) use check::trial_estimate;
 pub use check::{Checked, CheckedArm, DATA_SEED, check, estimate, fit, leave_out, prepare_key};
 pub use crash::{Canary, CrashPlan, End, Fault, Moment, Replication, ServerRole};
 pub use error::ExperimentError;

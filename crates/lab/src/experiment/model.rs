@@ -23,10 +23,8 @@ pub struct Experiment {
     pub scale: String,
     /// The rows that every arm starts from.
     pub data: DataPlan,
-    /// How trials run.
+    /// How often trials run.
     pub trial: TrialPlan,
-    /// How every trial comes to its working state.
-    pub warmup: WarmupPlan,
     /// The arms, in the order of the file.
     pub arms: Vec<Arm>,
     /// Which arms are held against which, in the order of the report.
@@ -67,16 +65,14 @@ impl DataPlan {
     }
 }
 
-/// How trials run.
+/// How often trials run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialPlan {
     /// Trials of each arm.
     pub repeats: u32,
-    /// Time measured in each trial, s; what the detection of warm-up cuts off comes out of it.
-    pub measure_s: u32,
 }
 
-/// How every trial comes to its working state.
+/// How a trial comes to its working state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarmupPlan {
     /// Whether all tables are read through once, on a volume without limits.
@@ -125,12 +121,29 @@ pub struct Arm {
     pub load: LoadPlan,
     /// A batch job beside the load.
     pub batch: Option<Batch>,
+    /// Time measured in each trial, s; what the detection of warm-up cuts off comes out of it.
+    pub measure_s: u32,
+    /// How each of its trials comes to its working state.
+    pub warmup: WarmupPlan,
     /// How its power is cut; none where it is measured instead.
     #[serde(default)]
     pub crash: Option<CrashPlan>,
     /// Whether it is left out on a server that lacks one of its settings; otherwise that is an error.
     #[serde(default)]
     pub optional: bool,
+}
+
+impl Arm {
+    /// What its server is put under: the arm without its name, and without how long it is measured.
+    pub(crate) fn conditions(&self) -> Self {
+        Self {
+            name: String::new(),
+            options: Vec::new(),
+            measure_s: 0,
+            warmup: WarmupPlan { read_tables: true, lead_in_s: 0, lead_in_speed: 1, settle_s: 0 },
+            ..self.clone()
+        }
+    }
 }
 
 /// The machine that the server runs on.

@@ -10,9 +10,7 @@ use super::crash::{End, Fault, Moment, Replication, ServerRole};
 use super::error::closest;
 use super::section::{GAIN, ROLES, Section};
 use super::tree::{Table, Value};
-use super::{
-    Batch, CrashPlan, DataPlan, ExperimentError, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,
-};
+use super::{Batch, CrashPlan, DataPlan, ExperimentError, InstancePlan, LoadPlan, Role, WarmupPlan};
 
 /// The shortest measurement, s: less has no steady part to speak of.
 pub(super) const SHORTEST_MEASURE_S: u32 = 10;
@@ -33,6 +31,8 @@ pub(super) struct ArmPlan {
     pub(super) instance: InstancePlan,
     pub(super) load: LoadPlan,
     pub(super) batch: Option<Batch>,
+    pub(super) measure_s: u32,
+    pub(super) warmup: WarmupPlan,
     pub(super) crash: Option<CrashPlan>,
 }
 
@@ -45,15 +45,15 @@ pub(super) fn data(root: &Table) -> Result<DataPlan, ExperimentError> {
     })
 }
 
-pub(super) fn trial(root: &Table) -> Result<TrialPlan, ExperimentError> {
-    let section = Section::of(root, "trial")?;
-    Ok(TrialPlan {
-        repeats: section.whole("repeats", 5, 1..=100)?,
-        measure_s: section.duration("measure", 60, SHORTEST_MEASURE_S..=LONGEST_MEASURE_S)?,
-    })
+pub(super) fn repeats(root: &Table) -> Result<u32, ExperimentError> {
+    Section::of(root, "trial")?.whole("repeats", 5, 1..=100)
 }
 
-pub(super) fn warmup(root: &Table) -> Result<WarmupPlan, ExperimentError> {
+fn measure_s(root: &Table) -> Result<u32, ExperimentError> {
+    Section::of(root, "trial")?.duration("measure", 60, SHORTEST_MEASURE_S..=LONGEST_MEASURE_S)
+}
+
+fn warmup(root: &Table) -> Result<WarmupPlan, ExperimentError> {
     let section = Section::of(root, "warmup")?;
     Ok(WarmupPlan {
         read_tables: section.switch("read_tables", true)?,
@@ -63,13 +63,16 @@ pub(super) fn warmup(root: &Table) -> Result<WarmupPlan, ExperimentError> {
     })
 }
 
-pub(super) fn arm(root: &Table, data: DataPlan, measure_s: u32) -> Result<ArmPlan, ExperimentError> {
+pub(super) fn arm(root: &Table, data: DataPlan) -> Result<ArmPlan, ExperimentError> {
+    let measure_s = measure_s(root)?;
     Ok(ArmPlan {
         volumes: volumes(root)?,
         settings: settings(root)?,
         instance: instance(root)?,
         load: load(root)?,
         batch: batch(root, data, measure_s)?,
+        measure_s,
+        warmup: warmup(root)?,
         crash: crash(root)?,
     })
 }

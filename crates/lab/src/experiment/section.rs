@@ -27,6 +27,9 @@ pub(super) const SECTIONS: [(&str, &[&str]); 8] = [
 /// The key of `[crash]` that all arms share.
 pub(super) const GAIN: &str = "gain";
 
+/// The keys that all arms share, of sections in which arms may differ.
+pub(super) const SHARED: [(&str, &str); 2] = [("crash", GAIN), ("trial", "repeats")];
+
 const LOAD: &[&str] = &[
     "workload",
     "connections",
@@ -59,10 +62,11 @@ const ALSO: [(&str, &str, &str); 3] = [
 ];
 
 /// The sections in which arms may differ.
-pub(super) const OF_ARMS: [&str; 6] = ["settings", "volumes", "load", "instance", "batch", "crash"];
+pub(super) const OF_ARMS: [&str; 8] =
+    ["settings", "volumes", "load", "instance", "batch", "trial", "warmup", "crash"];
 
 /// The sections that all arms share.
-pub(super) const OF_ALL: [&str; 3] = ["data", "trial", "warmup"];
+pub(super) const OF_ALL: [&str; 1] = ["data"];
 
 /// The keys of a section; none for `settings`, which the servers decide on.
 pub(super) fn keys_of(section: &str) -> Option<&'static [&'static str]> {

@@ -5,7 +5,7 @@ use ebbtide_mysql::{SettingError, Settings};
 use super::ExperimentError;
 use super::error::{closest, did_you_mean};
 use super::file::{File, no_such, normal};
-use super::section::{GAIN, OF_ALL, OF_ARMS, SECTIONS, canonical_key, keys_of};
+use super::section::{OF_ALL, OF_ARMS, SECTIONS, SHARED, canonical_key, keys_of};
 use super::tree::{Node, Place, Table, Value};
 
 /// A change that the command line makes.
@@ -43,11 +43,11 @@ pub(super) fn change(
             (section, key)
         }
     };
-    let shared = OF_ALL.contains(&section) || (section == "crash" && key == GAIN);
+    let shared = OF_ALL.contains(&section) || SHARED.contains(&(section, key.as_str()));
     if whom != Whom::All && shared {
-        return Err(place.wrong(format!(
-            "all arms share {section}: write --set {section}.{key}={value} for all of them"
-        )));
+        let what = if OF_ALL.contains(&section) { section.to_owned() } else { format!("{section}.{key}") };
+        return Err(place
+            .wrong(format!("all arms share {what}: write --set {section}.{key}={value} for all of them")));
     }
     let node = Node::of_option(value, place);
     Ok(Change { whom, patch: normal(node.nested(section, &key))? })
@@ -142,7 +142,7 @@ fn bare(key: &str, value: &str, place: &Place) -> Result<(&'static str, String),
         Err(SettingError::Unknown { .. }) => {}
         Err(error) => return Err(place.wrong(error.to_string())),
     }
-    for section in ["load", "volumes", "instance", "batch"] {
+    for section in ["load", "volumes", "instance", "batch", "trial", "warmup"] {
         let name = canonical_key(section, key);
         if keys_of(section).is_some_and(|keys| keys.contains(&name.as_str())) {
             found.push((section, name));

@@ -21,7 +21,6 @@ pub(super) fn section(page: &Page) -> Section {
 
 fn experiment(page: &Page) -> Vec<(&'static str, String)> {
     let experiment = &page.run.experiment;
-    let trial = &experiment.trial;
     vec![
         ("Experiment", experiment.name.clone()),
         ("Compared with", words::line(&experiment.source)),
@@ -54,12 +53,12 @@ fn experiment(page: &Page) -> Vec<(&'static str, String)> {
         (
             "Trials",
             format!(
-                "{} of each arm, {} each; every round holds each arm once, in an order drawn from the seed",
-                trial.repeats,
-                words::span(f64::from(trial.measure_s))
+                "{} of each arm; every round holds each arm once, in an order drawn from the seed",
+                experiment.trial.repeats
             ),
         ),
-        ("Before each trial", warmup(page)),
+        ("Time measured", by_arm(page, |arm| words::span(f64::from(arm.measure_s)))),
+        ("Before each trial", by_arm(page, warmup)),
         ("Seed", experiment.seed.to_string()),
     ]
 }
@@ -70,6 +69,18 @@ fn common(page: &Page, of: impl Fn(&Arm) -> String) -> String {
     match values.as_slice() {
         [(value, _)] => value.clone(),
         _ => String::new(),
+    }
+}
+
+/// What all arms share, or what each has where they differ.
+fn by_arm(page: &Page, of: impl Fn(&Arm) -> String) -> String {
+    let values = agreed(page.run.experiment.arms.iter().map(|arm| (arm.name.as_str(), of(arm))));
+    match values.as_slice() {
+        [(value, _)] => value.clone(),
+        several => {
+            let each = |(value, arms): &(String, Vec<&str>)| format!("{}: {value}", arms.join(", "));
+            several.iter().map(each).collect::<Vec<_>>().join("; ")
+        }
     }
 }
 
@@ -114,8 +125,8 @@ fn distribution(distribution: &ebbtide_load::Distribution) -> String {
     }
 }
 
-fn warmup(page: &Page) -> String {
-    let warmup = &page.run.experiment.warmup;
+fn warmup(arm: &Arm) -> String {
+    let warmup = &arm.warmup;
     let mut steps = vec!["a fresh copy-on-write clone of the same prepared data".to_owned()];
     if warmup.read_tables {
         steps.push("all tables read through once".into());

@@ -186,6 +186,8 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
             mix: Mix::default(),
         },
         batch: None,
+        measure_s: seconds,
+        warmup: WarmupPlan { read_tables: true, lead_in_s: 20, lead_in_speed: 4, settle_s: 5 },
         crash: None,
         optional: false,
     };
@@ -204,8 +206,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
         source: "No one's measurement: figures drawn from a seed".into(),
         scale: "1/8 of nothing".into(),
         data: DataPlan { tables: 1, rows: 1_250_000, aged: true },
-        trial: TrialPlan { repeats, measure_s: seconds },
-        warmup: WarmupPlan { read_tables: true, lead_in_s: 20, lead_in_speed: 4, settle_s: 5 },
+        trial: TrialPlan { repeats },
         arms: shapes.iter().map(arm).collect(),
         comparisons: (1..shapes.len())
             .map(|arm| Comparison { axis: "setup".into(), arm, baseline: 0 })

@@ -57,7 +57,7 @@ pub(super) fn other_experiment(before: &Run, now: &Experiment, server: &ServerFa
             source: String::new(),
             scale: String::new(),
             seed: 0,
-            trial: TrialPlan { repeats: 0, ..experiment.trial },
+            trial: TrialPlan { repeats: 0 },
             ..experiment.clone()
         })
     };

@@ -250,7 +250,7 @@ fn only_a_repeat_of_a_run_may_be_held_against_it() {
     let others: [(&str, Change); 5] = [
         ("experiment.name was 'test', is 'mine'", |now| now.experiment.name = "mine".into()),
         ("experiment.data.rows was 1000, is 9", |now| now.experiment.data.rows = 9),
-        ("experiment.trial.measure_s was 60, is 9", |now| now.experiment.trial.measure_s = 9),
+        ("experiment.arms[large].measure_s was 60, is 9", |now| now.experiment.arms[1].measure_s = 9),
         ("experiment.arms[large].instance.divided_by was 1, is 8", |now| {
             now.experiment.arms[1].instance.divided_by = 8;
         }),

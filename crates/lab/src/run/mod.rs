@@ -30,7 +30,7 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ebbtide_catalog::Catalog;
 use ebbtide_load::Cancel;
@@ -228,19 +228,23 @@ impl Trials<'_> {
             teller: self.teller,
         };
         let snapshots = maker.provide(needs).map_err(|error| state.counted(error))?;
+        let plan_of =
+            |slot: &Slot| experiment::trial_estimate(self.experiment.data, &self.experiment.arms[slot.arm]);
+        let mut later: Duration = left.iter().map(|(_, slot)| plan_of(slot)).sum();
         for (index, slot) in left {
             if self.cancel.is_cancelled() {
                 return Err(state.cancelled());
             }
-            state.eta.begin();
-            let progress = || state.progress(index, slot, self.experiment);
+            state.eta.begin(plan_of(slot));
+            later -= plan_of(slot);
+            let progress = || state.progress(index, slot, self.experiment, later);
             let setting = self.setting(slot, &snapshots, &progress);
             let Some(mut trial) = setting.run() else { return Err(state.cancelled()) };
             trial.notes.splice(0..0, self.notes.iter().cloned());
             store.add_trial(&trial)?;
             state.eta.end(trial.outcome == Outcome::Measured);
             state.done += 1;
-            self.tell_end(&trial, state.progress(index, slot, self.experiment));
+            self.tell_end(&trial, state.progress(index, slot, self.experiment, later));
         }
         Ok(store.run()?)
     }
@@ -287,13 +291,14 @@ struct State {
 }
 
 impl State {
-    fn progress(&self, index: usize, slot: &Slot, experiment: &Experiment) -> Progress {
+    /// Where the run is in a trial, when `later` is planned for those after it.
+    fn progress(&self, index: usize, slot: &Slot, experiment: &Experiment, later: Duration) -> Progress {
         Progress {
             number: index + 1,
             of: self.of,
             arm: experiment.arms[slot.arm].name.clone(),
             repeat: slot.repeat,
-            eta_s: self.eta.left_s(self.of - self.done),
+            eta_s: self.eta.left_s(later),
         }
     }
 

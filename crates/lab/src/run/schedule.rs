@@ -45,40 +45,51 @@ pub(crate) fn is_measured(trials: &[Trial], arm: &str, repeat: u32) -> bool {
         .any(|trial| trial.arm == arm && trial.repeat == repeat && trial.outcome == Outcome::Measured)
 }
 
-/// How long the rest takes, by the trials that have ended in this run.
+/// How long the rest takes, by the trials that have ended in this run. Arms may differ in how long their
+/// trials are planned to take, so what is learnt is by how much trials exceed their plan.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Eta {
-    took: Vec<Duration>,
-    began: Option<Instant>,
+    /// Of the trials that were measured: planned, and taken.
+    planned: Duration,
+    took: Duration,
+    /// The trial that runs: its begin, and what is planned for it.
+    running: Option<(Instant, Duration)>,
 }
 
 impl Eta {
-    pub(crate) fn begin(&mut self) {
-        self.began = Some(Instant::now());
+    pub(crate) fn begin(&mut self, planned: Duration) {
+        self.running = Some((Instant::now(), planned));
     }
 
     /// The trial that began last has ended. One that failed early says nothing about the others.
     pub(crate) fn end(&mut self, measured: bool) {
-        if let Some(began) = self.began.take()
+        if let Some((began, planned)) = self.running.take()
             && measured
         {
-            self.took.push(began.elapsed());
+            self.planned += planned;
+            self.took += began.elapsed();
         }
     }
 
-    /// Time until the end of the run with so many trials still to end, the present one included, s;
+    /// Time until the end of the run, s, where `later` is planned for the trials after the present one;
     /// none before one has been measured.
-    pub(crate) fn left_s(&self, trials: usize) -> Option<f64> {
-        let spent = self.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
-        estimate(&self.took, trials, spent)
+    pub(crate) fn left_s(&self, later: Duration) -> Option<f64> {
+        let running = self.running.map(|(began, planned)| (began.elapsed(), planned));
+        estimate(self.planned, self.took, running, later)
     }
 }
 
-fn estimate(took: &[Duration], trials: usize, spent_s: f64) -> Option<f64> {
-    let mean_s = took.iter().map(Duration::as_secs_f64).sum::<f64>() / took.len() as f64;
-    (!took.is_empty()).then(|| {
-        let later = trials.saturating_sub(1) as f64 * mean_s;
-        if trials == 0 { 0.0 } else { later + (mean_s - spent_s).max(0.0) }
+fn estimate(
+    planned: Duration,
+    took: Duration,
+    running: Option<(Duration, Duration)>,
+    later: Duration,
+) -> Option<f64> {
+    (!planned.is_zero()).then(|| {
+        let excess = took.as_secs_f64() / planned.as_secs_f64();
+        let present = running
+            .map_or(0.0, |(spent, planned)| (planned.as_secs_f64() * excess - spent.as_secs_f64()).max(0.0));
+        present + later.as_secs_f64() * excess
     })
 }
 
@@ -113,9 +124,11 @@ mod tests {
     #[test]
     fn the_time_left_is_withheld_until_a_trial_has_been_measured() {
         let [ten, twenty] = [10, 20].map(Duration::from_secs);
-        assert_eq!(estimate(&[], 3, 5.0), None);
-        assert_eq!(estimate(&[ten, twenty], 3, 5.0), Some(2.0 * 15.0 + 10.0));
-        assert_eq!(estimate(&[ten], 1, 25.0), Some(0.0), "overdue");
-        assert_eq!(estimate(&[ten], 0, 0.0), Some(0.0));
+        let five = Duration::from_secs(5);
+        assert_eq!(estimate(Duration::ZERO, Duration::ZERO, Some((five, ten)), twenty), None);
+        // Twice as long as planned: 15 s are left of the present one, and 40 s of the later ones.
+        assert_eq!(estimate(ten, twenty, Some((five, ten)), twenty), Some(15.0 + 40.0));
+        assert_eq!(estimate(ten, ten, Some((twenty, ten)), Duration::ZERO), Some(0.0), "overdue");
+        assert_eq!(estimate(ten, ten, None, Duration::ZERO), Some(0.0));
     }
 }

@@ -136,7 +136,7 @@ impl Setting<'_> {
     }
 
     fn warm(&self, server: Server, stage: &Stage<'_>) -> Result<Server, Failure> {
-        if !self.experiment.warmup.read_tables {
+        if !self.arm.warmup.read_tables {
             return Ok(server);
         }
         self.phase(Phase::Reading);
@@ -242,7 +242,7 @@ impl<'a> Stage<'a> {
 
     /// Switches the limits of all volumes on, multiplied.
     fn lead_in(&self, setting: &Setting<'_>) -> Result<(), StageError> {
-        let speed = setting.experiment.warmup.lead_in_speed;
+        let speed = setting.arm.warmup.lead_in_speed;
         self.volumes
             .iter()
             .try_for_each(|(role, volume)| volume.lead_in(&setting.checked.volumes[role], speed))
@@ -327,7 +327,7 @@ impl Setting<'_> {
     }
 
     fn load_options(&self) -> ebbtide_load::RunOptions {
-        let (plan, warmup) = (&self.arm.load, &self.experiment.warmup);
+        let (plan, warmup) = (&self.arm.load, &self.arm.warmup);
         let data = self.experiment.data;
         ebbtide_load::RunOptions {
             schema: Schema { tables: data.tables, table_size: data.rows, ..Schema::default() },
@@ -336,7 +336,7 @@ impl Setting<'_> {
             seed: self.seed(),
             connections: plan.connections,
             arrival: plan.arrival,
-            duration: Some(Duration::from_secs(self.experiment.trial.measure_s.into())),
+            duration: Some(Duration::from_secs(self.arm.measure_s.into())),
             warmup_s: warmup.lead_in_s + warmup.settle_s,
             grace: Some(GRACE),
             ..ebbtide_load::RunOptions::new(plan.workload)
@@ -428,7 +428,7 @@ impl<'a> Load<'a> {
                 tracing::error!(%error, "a server did not end");
             }
             let answers = asking.join().unwrap_or_default();
-            let measured_s = f64::from(setting.experiment.trial.measure_s);
+            let measured_s = f64::from(setting.arm.measure_s);
             let batch = match job {
                 Ok(job) => {
                     let from = self.measured.as_ref().map(|begun| begun.at);
@@ -449,7 +449,7 @@ impl<'a> Load<'a> {
 
     /// With no time before the limits, they are on from the first transaction.
     fn begin(&mut self) -> Result<(), StageError> {
-        let warmup = self.setting.experiment.warmup;
+        let warmup = self.setting.arm.warmup;
         if warmup.lead_in_s > 0 {
             self.setting.phase(Phase::LeadIn);
             return self.stage.lead_in(self.setting);
@@ -475,7 +475,7 @@ impl<'a> Load<'a> {
         let volumes = self.stage.volumes.iter().map(|(role, volume)| (*role, volume.live())).collect();
         let mut watch = Watch::new(volumes, server, asked, ask);
         let setting = self.setting;
-        let measure_s = f64::from(setting.experiment.trial.measure_s);
+        let measure_s = f64::from(setting.arm.measure_s);
         let mut on_sample = |sample: &Sample| {
             let tick = watch.ticks();
             let second = watch.second(sample);
@@ -493,7 +493,7 @@ impl<'a> Load<'a> {
 
     /// What begins with the second that follows this one.
     fn turn(&mut self, sample: &Sample, beat: &Beat) {
-        let settle_s = f64::from(self.setting.experiment.warmup.settle_s);
+        let settle_s = f64::from(self.setting.arm.warmup.settle_s);
         // The end of a second is told as a sum of floating point numbers.
         if !self.limited && sample.t_s > -settle_s - 0.5 {
             self.limited = true;
@@ -517,7 +517,7 @@ impl<'a> Load<'a> {
     }
 
     fn tell(&self, second: &Second, sample: &Sample) {
-        let warmup = &self.setting.experiment.warmup;
+        let warmup = &self.setting.arm.warmup;
         let phase = match sample.warmup {
             false => Phase::Measuring,
             true if sample.t_s <= -f64::from(warmup.settle_s) + 0.5 && warmup.lead_in_s > 0 => Phase::LeadIn,
@@ -527,7 +527,7 @@ impl<'a> Load<'a> {
         let tick = Tick {
             phase,
             t_s: sample.t_s,
-            measure_s: self.setting.experiment.trial.measure_s,
+            measure_s: self.setting.arm.measure_s,
             tps: second.load.tps,
             p95_us: second.load.p95_us,
             credits: volumes().filter_map(|volume| volume.credits).reduce(f64::min),

@@ -127,8 +127,7 @@ fn measure(pair: &Pair<'_, '_>, arm: &Arm, baseline: &Arm, priors: &Priors) -> C
 }
 
 fn are_equal(a: &Arm, b: &Arm) -> bool {
-    let renamed = Arm { name: b.name.clone(), options: b.options.clone(), ..a.clone() };
-    renamed == *b
+    a.conditions() == b.conditions()
 }
 
 fn ratio_of(pair: &Pair<'_, '_>, figure: Figure, prior: &Prior) -> Option<Ratio> {

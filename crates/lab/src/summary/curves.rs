@@ -94,9 +94,9 @@ fn groups(arms: &[Arm], axis: &str) -> Vec<Group> {
 
 /// Whether two arms are the same but for their connections and their names.
 fn only_connections(a: &Arm, b: &Arm) -> bool {
-    let mut renamed = Arm { name: b.name.clone(), options: b.options.clone(), ..a.clone() };
-    renamed.load.connections = b.load.connections;
-    renamed == *b
+    let mut a = a.conditions();
+    a.load.connections = b.load.connections;
+    a == b.conditions()
 }
 
 /// Options that not all arms have: what all share names nothing.

@@ -28,6 +28,8 @@ pub(crate) fn experiment(names: &[&str]) -> Experiment {
             mix: Mix::default(),
         },
         batch: None,
+        measure_s: 60,
+        warmup: WarmupPlan { read_tables: true, lead_in_s: 0, lead_in_speed: 4, settle_s: 0 },
         crash: None,
         optional: false,
     };
@@ -38,8 +40,7 @@ pub(crate) fn experiment(names: &[&str]) -> Experiment {
         source: String::new(),
         scale: String::new(),
         data: DataPlan { tables: 1, rows: 1000, aged: false },
-        trial: TrialPlan { repeats: 3, measure_s: 60 },
-        warmup: WarmupPlan { read_tables: true, lead_in_s: 0, lead_in_speed: 4, settle_s: 0 },
+        trial: TrialPlan { repeats: 3 },
         arms: names.iter().enumerate().map(arm).collect(),
         comparisons: (1..names.len())
             .map(|arm| Comparison { axis: "volume".to_owned(), arm, baseline: 0 })

@@ -11,7 +11,7 @@ fn an_empty_file_is_an_experiment_with_one_arm_and_all_defaults() {
     assert_eq!(names(&experiment), ["base"]);
     assert_eq!(experiment.title, "mine");
     assert_eq!((experiment.data.tables, experiment.data.rows), (1, 1_000_000));
-    assert_eq!((experiment.trial.repeats, experiment.trial.measure_s), (5, 60));
+    assert_eq!((experiment.trial.repeats, experiment.arms[0].measure_s), (5, 60));
     let arm = &experiment.arms[0];
     assert_eq!(arm.load.workload, Workload::ReadWrite);
     assert_eq!(arm.load.distribution, Distribution::Uniform);

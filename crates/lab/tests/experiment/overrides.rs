@@ -78,11 +78,48 @@ fn quick_patches_the_base_and_keeps_its_arms_and_the_command_line_still_wins() {
     let quick = Overrides { quick: true, ..Overrides::default() };
     let experiment = read_with(FILE, &quick).unwrap();
     assert_eq!(names(&experiment), ["default / writes", "tuned / writes"]);
-    assert_eq!((experiment.trial.repeats, experiment.trial.measure_s), (2, 15));
+    assert_eq!((experiment.trial.repeats, experiment.arms[0].measure_s), (2, 15));
     let more = Overrides { repeats: Some(9), measure_s: Some(40), arms: vec!["reads".into()], ..quick };
     let experiment = read_with(FILE, &more).unwrap();
     assert_eq!(names(&experiment), ["default / reads", "tuned / reads"]);
-    assert_eq!((experiment.trial.repeats, experiment.trial.measure_s), (9, 40));
+    assert_eq!((experiment.trial.repeats, experiment.arms[0].measure_s), (9, 40));
+}
+
+#[test]
+fn an_arm_has_its_own_times_and_the_quick_form_has_others() {
+    let text = r#"
+        [trial]
+        measure = "90s"
+        [arms.default]
+        [arms.default.quick.trial]
+        measure = "15s"
+        [arms.tuned.trial]
+        measure = "2m"
+        [arms.tuned.warmup]
+        lead_in = "30s"
+        [arms.tuned.settings]
+        io_capacity = 1000
+        [quick.trial]
+        measure = "20s"
+        [quick.warmup]
+        lead_in = "5s"
+    "#;
+    let times = |overrides: &Overrides| -> Vec<(u32, u32)> {
+        let experiment = read_with(text, overrides).unwrap();
+        experiment.arms.iter().map(|arm| (arm.measure_s, arm.warmup.lead_in_s)).collect()
+    };
+    assert_eq!(times(&Overrides::default()), [(90, 10), (120, 30)]);
+    let quick = || Overrides { quick: true, ..Overrides::default() };
+    // An arm's own time holds in the short form too, unless its own short form says otherwise.
+    assert_eq!(times(&quick()), [(15, 5), (120, 30)]);
+    assert_eq!(times(&Overrides { measure_s: Some(40), ..quick() }), [(40, 5), (40, 30)]);
+    assert_eq!(times(&Overrides { quick: true, ..set("tuned.measure", "25s") }), [(15, 5), (25, 30)]);
+}
+
+#[test]
+fn arms_that_differ_in_their_times_alone_are_equal() {
+    let error = read("[arms.a]\n[arms.b.trial]\nmeasure = \"2m\"\n").unwrap_err().to_string();
+    assert!(error.starts_with("arm 'b': it is the same as 'a'"), "{error}");
 }
 
 #[test]
@@ -151,7 +188,7 @@ fn a_crash_experiment_names_the_experiment_that_measures_its_gain() {
     assert_eq!(mine.gain.as_deref(), Some("same-twice"));
     let [long, short] = [false, true].map(|quick| experiment::load_gain(&mine, quick).unwrap().unwrap());
     assert_eq!((long.name.as_str(), long.seed), ("same-twice", mine.seed));
-    assert!(short.trial.measure_s < long.trial.measure_s, "the quick form has the quick gain");
+    assert!(short.arms[0].measure_s < long.arms[0].measure_s, "the quick form has the quick gain");
     let other = read_with(text, &set("crash.gain", "volume-types")).unwrap();
     assert_eq!(other.gain.as_deref(), Some("volume-types"));
     let none = read_with(text, &set("crash.gain", "none")).unwrap();

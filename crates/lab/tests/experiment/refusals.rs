@@ -27,12 +27,21 @@ fn unknown_keys_name_the_line_and_the_nearest() {
         (
             "[arms.a.lod]\nx = 1\n",
             "mine.toml line 1: unknown key 'lod' in option 'a' of axis 'arm' (did you mean 'load'?); the keys are \
-             settings, volumes, load, instance, batch, crash",
+             settings, volumes, load, instance, batch, trial, warmup, crash",
+        ),
+        (
+            "[arms.a.data]\nrows = 1\n",
+            "mine.toml line 1: all arms share [data]: it cannot stand in option 'a' of axis 'arm'; an arm may have \
+             settings, volumes, load, instance, batch, trial, warmup, crash",
         ),
         (
             "[arms.a.trial]\nrepeats = 1\n",
-            "mine.toml line 1: all arms share [trial]: it cannot stand in option 'a' of axis 'arm'; an arm may have \
-             settings, volumes, load, instance, batch, crash",
+            "mine.toml line 2: all arms share trial.repeats: it cannot stand in option 'a' of axis 'arm', only in [trial]",
+        ),
+        (
+            "[arms.a.quick.trial]\nrepeats = 1\n",
+            "mine.toml line 2: all arms share trial.repeats: it cannot stand in [quick] of option 'a' of axis 'arm', \
+             only in [trial]",
         ),
     ]);
 }
@@ -286,7 +295,7 @@ fn set_paths_that_mean_nothing_or_two_things_are_refused() {
     assert_eq!(
         words("tunde.io_capacity", "1"),
         "--set tunde.io_capacity=1: there is no section or arm 'tunde' (did you mean 'tuned'?); there is settings, \
-         volumes, load, instance, batch, crash, data, trial, warmup, default, tuned"
+         volumes, load, instance, batch, trial, warmup, crash, data, default, tuned"
     );
     assert_eq!(
         words("io_capacity", "1"),
@@ -294,7 +303,7 @@ fn set_paths_that_mean_nothing_or_two_things_are_refused() {
     );
     assert_eq!(
         words("tuned.trial.repeats", "3"),
-        "--set tuned.trial.repeats=3: all arms share trial: write --set trial.repeats=3 for all of them"
+        "--set tuned.trial.repeats=3: all arms share trial.repeats: write --set trial.repeats=3 for all of them"
     );
     assert_eq!(
         words("load.conections", "3"),

@@ -131,9 +131,9 @@ fn the_gp2_of_the_burst_experiment_runs_dry_within_the_measurement() {
         // back: as measured on a busy host, and on one that answers at once.
         let baseline = rate.rate as f64;
         let batch = experiment.arms[0].batch.as_ref().unwrap();
-        let measure = f64::from(experiment.trial.measure_s);
+        let measure = f64::from(experiment.arms[0].measure_s);
         for (alone, together) in [(570.0, 1150.0), (570.0, 2000.0)] {
-            let before = f64::from(experiment.warmup.settle_s + batch.start_s) * (alone - baseline);
+            let before = f64::from(experiment.arms[0].warmup.settle_s + batch.start_s) * (alone - baseline);
             let left = rate.credits as f64 * volume.credit_share.unwrap() - before;
             let lasts = left / (together - baseline);
             assert!(lasts > 10.0, "{lasts}");
