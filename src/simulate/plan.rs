@@ -15,6 +15,8 @@ use crate::exit::Refusal;
 pub(super) const MOST_INTERVALS: u64 = 1_000_000;
 /// Intervals that a run without `--interval` aims to stay below: a day of seconds.
 const DEFAULT_INTERVALS: u64 = 86_400;
+/// Longest run without a runtime: as long as a runtime can be, 3650 days.
+const LONGEST_RUN: Nanos = Nanos::from_secs(3_650 * 86_400);
 /// Lengths of intervals and of table rows, in seconds, that people count in.
 pub(super) const STEPS_S: [u64; 19] = [
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200, 86_400, 604_800,
@@ -86,6 +88,7 @@ impl Plan {
             ends,
             command: command(args),
         };
+        plan.refuse_endless()?;
         plan.interval = match &args.interval {
             Some(text) => plan.given_interval(text)?,
             None => plan.default_interval(),
@@ -95,7 +98,8 @@ impl Plan {
 
     fn given_interval(&self, text: &str) -> anyhow::Result<Nanos> {
         let interval = fio::parse_time("--interval", text).map_err(usage)?;
-        let shortest = Nanos(self.ends.map_or(0, |ends| ends.0 / MOST_INTERVALS).max(1_000_000));
+        let ends = self.ends.unwrap_or_else(|| self.least_end());
+        let shortest = Nanos((ends.0 / MOST_INTERVALS).max(1_000_000));
         if interval < shortest {
             let message = format!(
                 "--interval {text} is too short: expected at least {shortest}, since a run keeps at most \
@@ -113,6 +117,49 @@ impl Plan {
         Nanos::from_secs(STEPS_S.iter().find(fits).copied().unwrap_or(STEPS_S[STEPS_S.len() - 1]))
     }
 
+    /// Refuses jobs that end by their amount alone where that lies beyond any use.
+    fn refuse_endless(&self) -> anyhow::Result<()> {
+        let least = self.least_end();
+        if self.ends.is_some() || least <= LONGEST_RUN {
+            return Ok(());
+        }
+        let days = least.0 / Nanos::from_secs(86_400).0;
+        let message = format!(
+            "--job {}: the run takes {days} days of virtual time or more, and 3650 days are the most",
+            self.job
+        );
+        Err(Refusal::usage(message)
+            .hint("give a higher rate, or end the job with runtime, size or number_ios")
+            .into())
+    }
+
+    /// A time before which the run cannot end.
+    fn least_end(&self) -> Nanos {
+        let phases = self.workload.jobs.iter().map(|job| job.phase).max().unwrap_or(0);
+        let on_volume = |volume: &Planned| {
+            let size = volume.resolved.size_bytes();
+            let of_phase = |phase| {
+                let jobs = self.workload.jobs.iter().filter(|job| job.phase == phase);
+                jobs.map(|job| job.least_time(size).0).max().unwrap_or(0)
+            };
+            let paced = (0..=phases).map(of_phase).fold(0, u64::saturating_add);
+            paced.max(self.least_transfer(volume).0)
+        };
+        Nanos(self.volumes.iter().map(on_volume).max().unwrap_or(0))
+    }
+
+    /// How long a volume takes for the bytes of all jobs when its burst never ends; zero where a
+    /// runtime may end a job before.
+    fn least_transfer(&self, volume: &Planned) -> Nanos {
+        let ceilings = volume.resolved.members.iter().map(|limits| Some(limits.throughput?.ceiling));
+        let Some(ceilings) = ceilings.collect::<Option<Vec<_>>>() else { return Nanos::ZERO };
+        let rate = ceilings.into_iter().fold(0, u64::saturating_add).max(1);
+        if self.workload.jobs.iter().any(|job| job.runtime.is_some() || job.max_ios.is_some()) {
+            return Nanos::ZERO;
+        }
+        Nanos((self.bytes_on(volume) / rate).saturating_mul(Nanos::SECOND.0))
+    }
+
     /// How long jobs that end by their amount take at the slowest volume's sustained limits. Only
     /// the length of intervals hangs on it.
     fn estimated_end(&self) -> Nanos {
@@ -124,7 +171,8 @@ impl Plan {
             let by_bytes = limits.throughput.map_or(0, |limit| bytes / limit.rate);
             by_iops.max(by_bytes)
         });
-        Nanos(seconds.max().unwrap_or(0).saturating_mul(1_000_000_000))
+        let limited = Nanos(seconds.max().unwrap_or(0).saturating_mul(Nanos::SECOND.0));
+        limited.max(self.least_end())
     }
 
     fn bytes_on(&self, volume: &Planned) -> u64 {

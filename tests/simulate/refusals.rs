@@ -43,6 +43,41 @@ fn a_wrong_request_exits_with_2_and_says_what_to_do() {
 }
 
 #[test]
+fn a_run_that_would_not_end_is_refused_before_it_begins() {
+    let gp3 = "gp3:size=100GiB";
+    let cases: &[(&[&str], &str)] = &[
+        (&["rate=1"], "213503 days"),
+        (&["rw=randwrite,rate=1,1,numjobs=4"], "213503 days"),
+        (&["thinktime=30d"], "days of virtual time"),
+        (&["loops=1000000"], "9481 days"),
+        (&["rate_iops=1,loops=1000000"], "days of virtual time"),
+        (&["rate=1k", "--interval", "1s"], "--interval 1s is too short"),
+    ];
+    for (job, part) in cases {
+        let begin = std::time::Instant::now();
+        let output = simulate(&[&["--volume", gp3, "--job"], *job].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{job:?}: {error}");
+        assert!(error.contains(part) && error.contains("hint:"), "{job:?}: no '{part}' in {error}");
+        // Nothing of the run may have been printed either: it was never begun.
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{job:?}");
+        assert!(begin.elapsed().as_secs() < 5, "{job:?}: refused after {:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn a_slow_job_gets_intervals_that_fit_its_length() {
+    // Two million seconds, one I/O in 100 s: a second each would be too many intervals.
+    let result = crate::support::json(&[
+        "--volume",
+        "gp3:size=10GiB",
+        "--job",
+        "rate_iops=1,bs=64k,thinktime=100s,size=10g,number_ios=20001",
+    ]);
+    assert!(result["interval_s"].as_f64().unwrap() > 20.0, "{}", result["interval_s"]);
+}
+
+#[test]
 fn a_page_that_cannot_be_written_is_the_environments_fault() {
     let output = simulate(&["--volume", "gp3:size=1GiB", "--job", JOB, "--html", "/no/such/folder/a.html"]);
     let error = String::from_utf8_lossy(&output.stderr);

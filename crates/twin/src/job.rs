@@ -195,6 +195,72 @@ impl Job {
             Direction::Mixed { .. } => matches!(op, Op::Read | Op::Write),
         }
     }
+
+    /// The least virtual time from the start of its phase to its end on a volume of that size, as
+    /// far as its runtime, its pace and its pauses decide it; the volume's limits only add to it.
+    /// Saturates at `Nanos(u64::MAX)`, 584 years.
+    #[must_use]
+    pub fn least_time(&self, volume_bytes: u64) -> Nanos {
+        let runtime = self.runtime.unwrap_or(Nanos(u64::MAX));
+        let spent = if self.time_based { runtime } else { self.least_time_of_amount(volume_bytes) };
+        Nanos(self.start_delay.0.saturating_add(spent.min(runtime).0))
+    }
+
+    fn least_time_of_amount(&self, volume_bytes: u64) -> Nanos {
+        let sides = || [Op::Read, Op::Write].into_iter().zip(0..).filter(|(op, _)| self.does(*op));
+        let sizes = || sides().map(|(_, side): (_, usize)| &self.block_sizes[side]);
+        let largest = u64::from(sizes().map(BlockSizes::largest).max().unwrap_or(0).max(1));
+        let smallest = u64::from(sizes().map(BlockSizes::smallest).min().unwrap_or(0));
+        let once = self.size.map_or_else(
+            || volume_bytes.saturating_sub(self.offset.bytes_of(volume_bytes)),
+            |size| size.bytes_of(volume_bytes),
+        );
+        let amount = self.amount.unwrap_or(once.saturating_mul(self.loops));
+        let most_ios = self.max_ios.unwrap_or(u64::MAX);
+        // The first I/O waits for nothing.
+        let ios = amount.div_ceil(largest).min(most_ios).saturating_sub(1);
+        let bytes = amount.min(most_ios.saturating_mul(smallest)).saturating_sub(largest);
+        let rates: Option<Vec<Rate>> = sides().map(|(_, side)| self.rate[side]).collect();
+        let (mut iops, mut byte_rate) = (0_u64, 0_u64);
+        for rate in rates.iter().flatten() {
+            match rate {
+                Rate::Iops(rate) => iops = iops.saturating_add(*rate),
+                Rate::Bytes(rate) => byte_rate = byte_rate.saturating_add(*rate),
+            }
+        }
+        let paced = match (iops, byte_rate) {
+            (rate @ 1.., 0) => span(ios, rate),
+            (0, rate @ 1..) => span(bytes, rate),
+            _ => Nanos::ZERO,
+        };
+        let pauses = ios / u64::from(self.think_blocks);
+        paced.max(Nanos(pauses.saturating_mul(self.think_time.0)))
+    }
+}
+
+/// How long `units` take at `rate` of them a second.
+fn span(units: u64, rate: u64) -> Nanos {
+    Nanos(u64::try_from(u128::from(units) * 1_000_000_000 / u128::from(rate)).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fio::parse_words;
+
+    #[test]
+    fn the_least_time_of_a_job_follows_from_its_pace_its_pauses_and_its_runtime() {
+        let least = |words: &str| parse_words(words).unwrap().jobs[0].least_time(1 << 30).0;
+        let second = 1_000_000_000;
+        // 1 GiB in blocks of 4 KiB is 262,144 I/Os.
+        assert_eq!(least("rate=4k"), 262_143 * second);
+        assert_eq!(least("rate_iops=2,number_ios=101"), 50 * second);
+        assert_eq!(least("rw=randrw,rate_iops=3,1,number_ios=401"), 100 * second);
+        assert_eq!(least("thinktime=2s,thinktime_blocks=4,number_ios=401,startdelay=7"), 207 * second);
+        assert_eq!(least("rate=1,size=1m,runtime=60"), 60 * second);
+        assert_eq!(least("rate=1,runtime=60"), 60 * second);
+        assert_eq!(least("rw=randread"), 0);
+        assert_eq!(least("rate=1,loops=1000000"), u64::MAX);
+    }
 }
 
 /// Jobs that run together on a volume, and what the reader of their words should know.
