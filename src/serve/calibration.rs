@@ -1,42 +1,65 @@
 //! Whether the host can carry a volume, and measuring it.
 
-use ebbtide_device::host::{Calibration, Export, HostError, InstanceRequest};
+use ebbtide_device::host::{Calibration, HostError, HostMatch, InstanceRequest};
 use ebbtide_volume::Array;
 use serde_json::Value;
 
 use super::service::{Service, refuse_host};
 use crate::control::Progress;
+use crate::exit::Refusal;
 
-/// How a volume compares with the host.
+/// What is asked of the host for a volume.
 #[derive(Debug)]
-pub(super) struct Comparison {
-    /// In which figures it exceeds what the host carries; empty where it does not.
-    pub(super) exceeded: Vec<String>,
-    /// Why the host could not be measured, where that is so.
-    pub(super) not_calibrated: Option<String>,
+pub(super) struct Demand<'a> {
+    /// The volume's name.
+    pub(super) volume: &'a str,
+    /// What it may do.
+    pub(super) array: &'a Array,
+    /// The instance whose limits hold too.
+    pub(super) instance: Option<&'a InstanceRequest>,
+    /// Whether it is exported through NBD instead of as a block device.
+    pub(super) through_nbd: bool,
+    /// Whether it is accepted, with a mark, where the host is too slow for it.
+    pub(super) over_limit: bool,
+    /// What the command does to the volume, as in `--over-limit attaches it`.
+    pub(super) does: &'static str,
 }
 
-impl Comparison {
-    fn failed(error: HostError) -> Self {
-        let error = format!("{:#}", anyhow::Error::new(error));
-        tracing::warn!(error, "this host could not be calibrated");
-        Self { exceeded: Vec::new(), not_calibrated: Some(error) }
-    }
+fn failed(error: HostError) -> HostMatch {
+    let error = format!("{:#}", anyhow::Error::new(error));
+    tracing::warn!(error, "this host could not be calibrated");
+    HostMatch { too_slow: Vec::new(), not_calibrated: Some(error) }
 }
 
 impl Service {
+    /// How a volume compares with this host, for its mark.
+    ///
+    /// # Errors
+    /// A volume that exceeds what the host can carry, without `over_limit`.
+    pub(super) fn require_of_host(
+        &self,
+        demand: &Demand<'_>,
+        progress: Progress<'_>,
+    ) -> anyhow::Result<HostMatch> {
+        let found = self.compare_with_host(demand, progress);
+        if found.too_slow.is_empty() || demand.over_limit {
+            return Ok(found);
+        }
+        let (volume, figures) = (demand.volume, found.too_slow.join("; "));
+        Err(Refusal::environment(format!("volume '{volume}' is faster than this host: {figures}"))
+            .hint(format!(
+                "--over-limit {} it all the same and marks it; 'ebbtide volume calibrate' measures the host again",
+                demand.does
+            ))
+            .into())
+    }
+
     /// In which figures a volume exceeds what this host can carry. A host that was never calibrated
     /// is calibrated first, briefly; where that fails, the volume can still be used, but nobody
     /// knows whether the host carries it.
-    pub(super) fn compare_with_host(
-        &self,
-        array: &Array,
-        instance: Option<&InstanceRequest>,
-        export: &Export,
-        progress: Progress<'_>,
-    ) -> Comparison {
-        let through_nbd = matches!(export, Export::Nbd(_));
-        let instance = instance.map(|instance| &instance.limits);
+    fn compare_with_host(&self, demand: &Demand<'_>, progress: Progress<'_>) -> HostMatch {
+        let (array, through_nbd) = (demand.array, demand.through_nbd);
+        let instance = demand.instance.map(|instance| &instance.limits);
         let known = Calibration::load(&self.host.home().calibration_file())
             // Measured where no block device could be made, for example by another user.
             .filter(|known| through_nbd || known.block.is_some());
@@ -47,23 +70,23 @@ impl Service {
                 progress("this host was never calibrated: measuring it for about 3 seconds");
                 match self.host.calibrate(true, progress) {
                     Ok(calibration) => calibration,
-                    Err(error) => return Comparison::failed(error),
+                    Err(error) => return failed(error),
                 }
             }
         };
-        let exceeded = calibration.exceeded_by(array, instance, through_nbd);
-        if exceeded.is_empty() || !calibration.quick {
-            return Comparison { exceeded, not_calibrated: None };
+        let too_slow = calibration.exceeded_by(array, instance, through_nbd);
+        if too_slow.is_empty() || !calibration.quick {
+            return HostMatch { too_slow, not_calibrated: None };
         }
         // A moment in which the machine was busy must not refuse a volume.
         tracing::info!("a short calibration is no reason to refuse: measuring for about 20 seconds");
         progress("a short calibration is no reason to refuse: measuring for about 20 seconds");
         match self.host.calibrate(false, progress) {
             Ok(calibration) => {
-                let exceeded = calibration.exceeded_by(array, instance, through_nbd);
-                Comparison { exceeded, not_calibrated: None }
+                let too_slow = calibration.exceeded_by(array, instance, through_nbd);
+                HostMatch { too_slow, not_calibrated: None }
             }
-            Err(error) => Comparison::failed(error),
+            Err(error) => failed(error),
         }
     }
 

@@ -281,7 +281,7 @@ mod tests {
     use std::fs::File;
     use std::path::Path;
 
-    use ebbtide_device::host::{AttachRequest, Export, FsType, MountRequest};
+    use ebbtide_device::host::{AttachRequest, Export, FsType, HostMatch, MountRequest};
 
     use super::*;
 
@@ -355,8 +355,7 @@ mod tests {
             block_bytes: 512,
             instance: None,
             export: Export::Block { mount: Some(mount) },
-            host_too_slow: Vec::new(),
-            not_calibrated: None,
+            host_match: HostMatch::default(),
         };
         let attachment = host.attach(request, &|_| ()).unwrap();
         let stalled = ebbtide_device::faults::Faults { stalled: true, ..Default::default() };

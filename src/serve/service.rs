@@ -97,7 +97,7 @@ impl Service {
             Request::VolumeCreate(args) => self.create(&args).map(clean),
             Request::VolumeAttach(args) => self.attach(&args, progress).map(clean),
             Request::VolumeDetach(args) => self.detach(&args, progress),
-            Request::VolumeModify(args) => self.modify(&args).map(clean),
+            Request::VolumeModify(args) => self.modify(&args, progress).map(clean),
             Request::VolumeList(args) => self.list(args.region.as_deref()).map(clean),
             Request::VolumeShow(args) => self.show(&args.name, args.region.as_deref()).map(clean),
             Request::VolumeDelete(args) => self.delete(&args.name).map(clean),

@@ -58,6 +58,7 @@ impl Service {
             (None, Status::Busy(_)) => State::Busy,
             (None, Status::Attached(_)) => State::InUse,
         };
+        let host_match = attachment.map(|attachment| attachment.host_match()).unwrap_or_default();
         VolumeView {
             name: info.name.clone(),
             spec: meta.as_ref().map(|meta| meta.spec.clone()).unwrap_or_default(),
@@ -79,8 +80,8 @@ impl Service {
             figures: resolved.and_then(|known| serde_json::to_value(known.figures).ok()),
             modification: meta.as_ref().and_then(modification_view),
             attachment: attachment.map(|attachment| attachment_view(attachment)),
-            host_too_slow: attachment.map(|at| at.info().host_too_slow.clone()).unwrap_or_default(),
-            not_calibrated: attachment.and_then(|at| at.info().not_calibrated.clone()),
+            host_too_slow: host_match.too_slow,
+            not_calibrated: host_match.not_calibrated,
             damage: info.damage.as_ref().map(ToString::to_string),
         }
     }

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
+use ebbtide_catalog::Resolved;
 use ebbtide_catalog::modify::{self, ModificationRecord};
 use ebbtide_device::host::{
-    AttachRequest, Attachment, Export, FsType, InstanceRequest, MountRequest, SavedCredits, Status,
+    AttachRequest, Attachment, Export, FsType, HostMatch, InstanceRequest, MountRequest, SavedCredits, Status,
 };
 use ebbtide_device::nbd::NbdAddress;
 use ebbtide_device::store::{StoreError, VolumeInfo};
 use ebbtide_volume::{Array, Nanos};
 use serde_json::{Value, json};
 
+use super::calibration::Demand;
 use super::meta::Meta;
 use super::service::{Service, is_lossless, parse, refuse_catalog, refuse_host, refuse_store, unix_now_s};
 use crate::control::{Answer, Progress};
@@ -82,20 +84,15 @@ impl Service {
         let array = self.array_of(&info, &meta)?;
         let export = export_of(args)?;
         let instance = args.instance.as_deref().map(|text| self.instance_of(text)).transpose()?;
-        let compared = self.compare_with_host(&array, instance.as_ref(), &export, progress);
-        let host_too_slow = compared.exceeded;
-        if !host_too_slow.is_empty() && !args.over_limit {
-            return Err(Refusal::environment(format!(
-                "volume '{}' is faster than this host: {}",
-                args.name,
-                host_too_slow.join("; ")
-            ))
-            .hint(
-                "--over-limit attaches it all the same and marks it; 'ebbtide volume calibrate' \
-                 measures the host again",
-            )
-            .into());
-        }
+        let demand = Demand {
+            volume: &args.name,
+            array: &array,
+            instance: instance.as_ref(),
+            through_nbd: matches!(export, Export::Nbd(_)),
+            over_limit: args.over_limit,
+            does: "attaches",
+        };
+        let host_match = self.require_of_host(&demand, progress)?;
         let request = AttachRequest {
             volume: args.name.clone(),
             meta: info.meta,
@@ -104,8 +101,7 @@ impl Service {
             block_bytes: meta.block_size,
             instance,
             export,
-            host_too_slow,
-            not_calibrated: compared.not_calibrated,
+            host_match,
         };
         self.host.attach(request, progress).map_err(refuse_host)?;
         self.show(&args.name, None)
@@ -174,19 +170,26 @@ impl Service {
     }
 
     /// `volume modify`
-    pub(super) fn modify(&self, args: &ModifyArgs) -> anyhow::Result<Value> {
-        let change = |attachment: Option<&Attachment>| self.modify_alone(args, attachment);
+    pub(super) fn modify(&self, args: &ModifyArgs, progress: Progress<'_>) -> anyhow::Result<Value> {
+        let change = |attachment: Option<&Attachment>| self.modify_alone(args, attachment, progress);
         self.host.while_alone(&args.name, "being modified", change).map_err(refuse_host)??;
         self.show(&args.name, None)
     }
 
-    fn modify_alone(&self, args: &ModifyArgs, attachment: Option<&Attachment>) -> anyhow::Result<()> {
+    fn modify_alone(
+        &self,
+        args: &ModifyArgs,
+        attachment: Option<&Attachment>,
+        progress: Progress<'_>,
+    ) -> anyhow::Result<()> {
         let info = self.host.store().volume(&args.name).map_err(refuse_store)?;
         let mut meta = read_meta(&info)?;
         let (from, to) = (parse(&meta.spec)?, parse(&args.spec)?);
         let now_s = unix_now_s();
         let plan = modify::check_modify(&self.catalog()?, &from, &to, &meta.modifications, now_s)
             .map_err(refuse_catalog)?;
+        let required = |attachment| self.require_of_attached(args, &plan.target, attachment, progress);
+        let host_match = attachment.map(required).transpose()?;
         let record = match args.optimizing {
             Some(Optimizing::Aws) => plan.record(now_s),
             Some(Optimizing::For(span)) => at_once(now_s, span),
@@ -208,10 +211,33 @@ impl Service {
                 .live()
                 .modify(&plan.target.members[0], at(record.optimizing_unix_s), at(record.completes_unix_s))
                 .context(Refusal::invariant("the catalogue's limits contradict themselves"))?;
+            attachment.set_host_match(host_match.unwrap_or_default());
             attachment.grow().map_err(refuse_host)?;
         }
         tracing::info!(volume = args.name, spec = meta.spec, "modified");
         Ok(())
+    }
+
+    /// How an attached volume compares with the host once it is modified; a detached one is
+    /// compared when it is attached.
+    fn require_of_attached(
+        &self,
+        args: &ModifyArgs,
+        target: &Resolved,
+        attachment: &Attachment,
+        progress: Progress<'_>,
+    ) -> anyhow::Result<HostMatch> {
+        let info = attachment.info();
+        let instance = info.instance.as_deref().map(|text| self.instance_of(text)).transpose()?;
+        let demand = Demand {
+            volume: &args.name,
+            array: &target.array(self.host.now()),
+            instance: instance.as_ref(),
+            through_nbd: info.device.is_none(),
+            over_limit: args.over_limit,
+            does: "modifies",
+        };
+        self.require_of_host(&demand, progress)
     }
 
     /// `volume crash-image`

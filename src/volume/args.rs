@@ -173,6 +173,10 @@ pub(crate) struct ModifyArgs {
     /// [default: no time at all]
     #[arg(long, value_name = "DURATION")]
     pub(crate) optimizing: Option<Optimizing>,
+    /// Modify an attached volume even where it is then faster than this host can carry; it is
+    /// marked as such
+    #[arg(long)]
+    pub(crate) over_limit: bool,
 }
 
 /// How long a modification takes.

@@ -28,6 +28,7 @@ pub(super) fn answer(command: &VolumeCommand, value: Value) -> anyhow::Result<()
         VolumeCommand::Modify(_) => {
             let VolumeDetail { volume, .. } = serde_json::from_value(value)?;
             text::line(&format!("volume {} becomes {}", volume.name, volume.description));
+            warn_of_host(&volume);
         }
         VolumeCommand::Attach(_) => attached(&serde_json::from_value::<VolumeDetail>(value)?.volume),
         VolumeCommand::Detach(args) => text::line(&format!("detached volume {}", args.name)),
@@ -47,6 +48,18 @@ fn attached(volume: &VolumeView) {
         let made = if at.made_fs { "new" } else { "existing" };
         eprintln!("mounted the {made} {fs} file system on {dir}");
     }
+    if let Some(uri) = at.uri.as_deref().filter(|uri| uri.starts_with("nbd:")) {
+        eprintln!(
+            "warning: every user of this machine can read and write the volume at {uri}, and can take all of its \
+             connections: NBD over TCP asks for no password"
+        );
+        eprintln!("hint: --nbd unix:PATH makes a socket for its owner alone");
+    }
+    warn_of_host(volume);
+}
+
+/// What is known against this host's carrying an attached volume.
+fn warn_of_host(volume: &VolumeView) {
     for figure in &volume.host_too_slow {
         eprintln!("warning: this host is too slow for the volume: {figure}");
     }

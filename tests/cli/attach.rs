@@ -216,6 +216,36 @@ fn a_volume_that_the_host_cannot_carry_is_refused_or_marked() {
 }
 
 #[test]
+fn a_modification_that_the_host_cannot_carry_is_refused_or_marked() {
+    let home = Home::served();
+    let socket = format!("unix:{}", home.beside("m.sock").display());
+    home.say("volume create db io2:size=1000GiB,iops=1000").ok();
+    home.say("volume create idle io2:size=1000GiB,iops=1000").ok();
+    home.run(&["volume", "attach", "db", "--nbd", &socket]).ok();
+    let faster = "volume modify db io2:size=1000GiB,iops=256000";
+    home.say(faster).refused(3, &["256000 IOPS", "the host carries", "--over-limit modifies"]);
+    let shown = home.show("db");
+    let spec = shown["spec"].as_str().unwrap();
+    assert!(
+        spec.starts_with("io2:size=1000GiB,iops=1000,"),
+        "a refused modification changes nothing: {spec}"
+    );
+    assert_eq!(shown["host_too_slow"], serde_json::json!([]));
+    let modified = home.say(&format!("{faster} --over-limit")).ok();
+    assert!(modified.stderr.contains("warning: this host is too slow"), "{}", modified.stderr);
+    assert!(home.show("db")["host_too_slow"][0].as_str().unwrap().contains("256000"));
+    assert!(home.say("volume list").ok().stdout.contains("host too slow"));
+    // What the host carries again is not marked any more.
+    home.say("volume modify db io2:size=1000GiB,iops=2000").ok();
+    assert_eq!(home.show("db")["host_too_slow"], serde_json::json!([]));
+    assert!(!home.say("volume list").ok().stdout.contains("host too slow"));
+    // A detached volume does no I/O; attaching it is what is refused.
+    home.say("volume modify idle io2:size=1000GiB,iops=256000").ok();
+    let socket = format!("unix:{}", home.beside("i.sock").display());
+    home.run(&["volume", "attach", "idle", "--nbd", &socket]).refused(3, &["256000 IOPS"]);
+}
+
+#[test]
 fn volumes_on_one_instance_share_its_limits() {
     if !can(&[Need::BlockDevices]) {
         return;

@@ -40,7 +40,25 @@ fn a_tcp_port_is_chosen_and_only_this_machine_may_use_it() {
     assert!(uri.starts_with("nbd://127.0.0.1:") && !uri.contains(":0/"), "{uri}");
     assert_eq!(shown["attachment"]["device"], serde_json::Value::Null);
     home.say("volume detach db").ok();
-    home.say("volume attach db --nbd tcp:0.0.0.0:0").refused(2, &["0.0.0.0"]);
+    let attached = home.say("volume attach db --nbd tcp:127.0.0.1:0").ok();
+    for part in ["every user of this machine", "take all of its connections", "--nbd unix:PATH"] {
+        assert!(attached.stderr.contains(part), "no '{part}' in {}", attached.stderr);
+    }
+    home.say("volume detach db").ok();
+    let socket = format!("unix:{}", home.beside("quiet.sock").display());
+    assert_eq!(home.run(&["volume", "attach", "db", "--nbd", &socket]).ok().stderr, "");
+    home.say("volume detach db").ok();
+    let refused = home.say("volume attach db --nbd tcp:0.0.0.0:0");
+    let advice = ["0.0.0.0", "tcp:127.0.0.1:PORT", "unix:PATH"];
+    let refused = refused.refused(2, &advice);
+    // What it advises is what the command takes.
+    let help = home.say("volume attach --help").ok().stdout;
+    let options = refused.stderr.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+    for option in options.filter(|word| word.starts_with("--")) {
+        assert!(help.contains(option), "{option} is no option of attach: {}", refused.stderr);
+    }
+    assert!(!refused.stderr.contains("allow it explicitly"), "nothing allows it: {}", refused.stderr);
+    assert!(help.contains("unix:PATH or tcp:HOST:PORT"), "{help}");
 }
 
 #[test]

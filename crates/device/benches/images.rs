@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use ebbtide_device::engine::{ImageRequest, Keep, crash_images};
 use ebbtide_device::host::{
-    AttachRequest, Attachment, Export, FsType, Home, Host, HostOptions, MountRequest, clear_leftovers,
+    AttachRequest, Attachment, Export, FsType, Home, Host, HostMatch, HostOptions, MountRequest,
+    clear_leftovers,
 };
 use ebbtide_volume::{Accounting, Array, AtomicUnit, Durability, Limits, Merge, ServiceTimes};
 use serde_json::Value;
@@ -74,8 +75,7 @@ impl Rig {
             block_bytes: 512,
             instance: None,
             export: Export::Block { mount: Some(mount) },
-            host_too_slow: Vec::new(),
-            not_calibrated: None,
+            host_match: HostMatch::default(),
         };
         rig.original = Some(rig.host.attach(request, &|_| ()).unwrap());
         rig.files = (0..FILES)

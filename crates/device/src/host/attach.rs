@@ -8,7 +8,7 @@ use ebbtide_volume::{Array, InstanceLimits};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::attachment::{Attachment, AttachmentInfo};
+use super::attachment::{Attachment, AttachmentInfo, HostMatch};
 use super::block::{self, BlockExport};
 use super::filesystem::{self, Content, FsType, SUPERBLOCK_AT, SUPERBLOCK_BYTES};
 use super::fscheck::{FsCheck, check_fs};
@@ -43,10 +43,8 @@ pub struct AttachRequest {
     pub instance: Option<InstanceRequest>,
     /// How the outside sees it.
     pub export: Export,
-    /// In which figures it exceeds what the host can carry; it is marked with them.
-    pub host_too_slow: Vec<String>,
-    /// Why it is not known whether the host can carry it; none where it is known.
-    pub not_calibrated: Option<String>,
+    /// How it compares with the host; it is marked with that.
+    pub host_match: HostMatch,
 }
 
 /// How the outside sees a volume.
@@ -141,8 +139,6 @@ impl Host {
         })?;
         let mut info = AttachmentInfo {
             instance: request.instance.map(|instance| instance.id),
-            host_too_slow: request.host_too_slow,
-            not_calibrated: request.not_calibrated,
             ..AttachmentInfo::nowhere(&request.volume, self.now())
         };
         let mut parts = Parts::new(self.home().clone(), &request.volume);
@@ -153,7 +149,7 @@ impl Host {
             return Err(error);
         }
         tracing::info!(volume = request.volume, "attached {}", info.place());
-        let attachment = Arc::new(Attachment::new(info, live, parts));
+        let attachment = Arc::new(Attachment::new(info, request.host_match, live, parts));
         reserved.attach(attachment.clone());
         Ok(attachment)
     }
@@ -173,8 +169,7 @@ impl Host {
             block_bytes: 512,
             instance: None,
             export: Export::Block { mount: None },
-            host_too_slow: Vec::new(),
-            not_calibrated: None,
+            host_match: HostMatch::default(),
         };
         self.attach(request, &|_| ())
     }

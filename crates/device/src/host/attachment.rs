@@ -39,8 +39,13 @@ pub struct AttachmentInfo {
     pub instance: Option<String>,
     /// Since when.
     pub since: Nanos,
-    /// In which figures the volume exceeds what the host can carry.
-    pub host_too_slow: Vec<String>,
+}
+
+/// How an attached volume compares with what the host carries.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostMatch {
+    /// In which figures the volume exceeds what the host can carry; empty where it does not.
+    pub too_slow: Vec<String>,
     /// Why it is not known whether the host can carry the volume; none where it is known.
     pub not_calibrated: Option<String>,
 }
@@ -57,8 +62,6 @@ impl AttachmentInfo {
             made_fs: false,
             instance: None,
             since,
-            host_too_slow: Vec::new(),
-            not_calibrated: None,
         }
     }
 
@@ -81,6 +84,7 @@ impl AttachmentInfo {
 #[derive(Debug)]
 pub struct Attachment {
     info: AttachmentInfo,
+    host_match: Mutex<HostMatch>,
     live: Arc<LiveVolume>,
     /// What detaching takes apart.
     pub(super) parts: Mutex<Parts>,
@@ -90,10 +94,16 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    pub(super) fn new(info: AttachmentInfo, live: Arc<LiveVolume>, parts: Parts) -> Self {
+    pub(super) fn new(
+        info: AttachmentInfo,
+        host_match: HostMatch,
+        live: Arc<LiveVolume>,
+        parts: Parts,
+    ) -> Self {
         let samples = VecDeque::from([live.stats()]);
         Self {
             info,
+            host_match: Mutex::new(host_match),
             live,
             parts: Mutex::new(parts),
             samples: Mutex::new(samples),
@@ -105,6 +115,17 @@ impl Attachment {
     #[must_use]
     pub const fn info(&self) -> &AttachmentInfo {
         &self.info
+    }
+
+    /// How the volume compares with the host, as it was attached or last modified.
+    #[must_use]
+    pub fn host_match(&self) -> HostMatch {
+        self.host_match.lock().clone()
+    }
+
+    /// Marks the volume with another comparison, after a modification.
+    pub fn set_host_match(&self, host_match: HostMatch) {
+        *self.host_match.lock() = host_match;
     }
 
     /// The volume itself.

@@ -34,7 +34,7 @@ use crate::clock::{Clock as _, MonotonicClock};
 use crate::store::{Store, StoreOptions};
 
 pub use attach::{AttachRequest, Detached, Export, InstanceRequest, MountRequest};
-pub use attachment::{Attachment, AttachmentInfo};
+pub use attachment::{Attachment, AttachmentInfo, HostMatch};
 pub use calibrate::{Calibration, Figures};
 pub use error::HostError;
 pub use extents::{FileExtent, file_extents};

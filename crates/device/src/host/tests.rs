@@ -61,8 +61,7 @@ impl Rig {
             block_bytes: 512,
             instance: None,
             export,
-            host_too_slow: Vec::new(),
-            not_calibrated: None,
+            host_match: HostMatch::default(),
         };
         self.host.attach(request, &|_| ())
     }

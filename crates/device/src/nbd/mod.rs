@@ -13,6 +13,7 @@ mod connection;
 mod input;
 mod negotiate;
 mod output;
+mod refused;
 mod reply;
 mod server;
 mod status;
@@ -136,7 +137,7 @@ pub enum NbdError {
     /// Other machines would reach the volume.
     #[error(
         "tcp:{host} is {ip}, which other machines reach, and NBD asks for no password; \
-         listen on 127.0.0.1, or allow it explicitly",
+         give tcp:127.0.0.1:PORT or unix:PATH, and let other machines in through a tunnel of ssh",
         ip = address.ip()
     )]
     BeyondLoopback {

@@ -23,12 +23,16 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use rustix::net::sockopt;
 
-use super::{NbdAddress, NbdError, NbdOptions, connection, wire::MAX_STRING};
+use super::{NbdAddress, NbdError, NbdOptions, connection, refused::RefusedLog, wire::MAX_STRING};
+use crate::clock::{Clock, MonotonicClock};
 use crate::engine::LiveVolume;
 
 /// Bytes of replies that the kernel holds for a client: a queue of 32 replies of 16 KiB, so that
 /// they rarely wait for the client to read.
 const SEND_BUFFER: usize = 1 << 20;
+
+/// Connections that the kernel keeps until they are accepted, as the standard library has it.
+const BACKLOG: i32 = 128;
 
 /// How long to wait before the next accept where the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -204,25 +208,31 @@ impl Drop for NbdServer {
 }
 
 fn accept(listener: &Listener, hub: &Arc<Hub>) {
+    let clock = MonotonicClock::new();
+    let (mut failed, mut refused) = (RefusedLog::default(), RefusedLog::default());
     for number in 0.. {
         let socket = match listener.accept() {
             _ if hub.stopping() => return,
             Ok(socket) => socket,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept an NBD connection");
+                if let Some(times) = failed.count(clock.now()) {
+                    tracing::warn!(%error, times, "cannot accept NBD connections");
+                }
                 std::thread::sleep(ACCEPT_PAUSE);
                 continue;
             }
         };
         if hub.open.lock().len() >= hub.options.max_connections {
-            tracing::warn!(
-                max = hub.options.max_connections,
-                "an NBD connection beyond the bound was closed"
-            );
+            if let Some(refused) = refused.count(clock.now()) {
+                let (export, max) = (&hub.options.export, hub.options.max_connections);
+                tracing::warn!(export, max, refused, "closed NBD connections beyond the most at a time");
+            }
             continue;
         }
-        if let Err(error) = start(number, socket, hub) {
-            tracing::warn!(%error, "cannot serve an NBD connection");
+        if let Err(error) = start(number, socket, hub)
+            && let Some(times) = failed.count(clock.now())
+        {
+            tracing::warn!(%error, times, "cannot serve NBD connections");
         }
     }
 }
@@ -263,17 +273,33 @@ fn listen_unix(path: &Path, mode: u32) -> Result<UnixListener, NbdError> {
         let max = super::address::SOCKET_PATH_MAX;
         return Err(NbdError::PathTooLong { path: path.to_owned(), length, max });
     }
-    let listener = match UnixListener::bind(path) {
+    let socket = match bind_unix(path, mode) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             remove_stale(path)?;
-            UnixListener::bind(path)
+            bind_unix(path, mode)
         }
         other => other,
     }
     .map_err(|source| failed(address(), source))?;
+    // The process's mask may have taken bits away.
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
         .map_err(|source| failed(address(), source))?;
-    Ok(listener)
+    rustix::net::listen(&socket, BACKLOG).map_err(|error| failed(address(), error.into()))?;
+    Ok(socket.into())
+}
+
+/// Binds a socket whose file has `mode`, or less, from its first moment on: the kernel takes the
+/// mode of the socket itself. Nobody can connect before it listens.
+fn bind_unix(path: &Path, mode: u32) -> io::Result<OwnedFd> {
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::STREAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    rustix::fs::fchmod(&socket, rustix::fs::Mode::from_raw_mode(mode))?;
+    rustix::net::bind(&socket, &rustix::net::SocketAddrUnix::new(path)?)?;
+    Ok(socket)
 }
 
 /// Removes a socket file on which nobody listens.
@@ -307,5 +333,21 @@ fn failed(address: NbdAddress, source: io::Error) -> NbdError {
         io::ErrorKind::AddrInUse => NbdError::InUse { address },
         io::ErrorKind::PermissionDenied => NbdError::Permission { address, source },
         _ => NbdError::Listen { address, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_has_its_mode_before_anyone_could_set_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let _socket = bind_unix(&path, 0o600).unwrap();
+        assert_eq!(fs::symlink_metadata(&path).unwrap().mode() & 0o777, 0o600);
+        // Bound and not listening: there is no moment at which a wrong mode lets someone in.
+        let refused = UnixStream::connect(&path).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
 }

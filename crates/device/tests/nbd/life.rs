@@ -3,6 +3,7 @@
 use std::{
     fs,
     os::unix::{fs::PermissionsExt, net::UnixListener},
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -13,7 +14,7 @@ use ebbtide_device::{
 };
 
 use crate::{
-    MIB, Served, limits,
+    MIB, Served, installed, limits,
     raw::{Client, FLUSH, READ, WRITE},
 };
 
@@ -85,6 +86,38 @@ fn tcp_beyond_the_loopback_needs_to_be_allowed() {
     options.beyond_loopback = true;
     let address = NbdAddress::parse("tcp:0.0.0.0:0").unwrap();
     NbdServer::listen(Arc::clone(&served.volume), &address, options).unwrap().stop();
+}
+
+#[test]
+fn a_unix_socket_is_closed_to_other_users() {
+    if !installed("setpriv") || !installed("nbdinfo") {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIPPED: only root can act as another user");
+        return;
+    }
+    let served = Served::new(8, 0);
+    let mode = |path: PathBuf| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(served.path("vol.sock")), 0o600);
+    // The directory is open to everyone, so that the socket's own mode decides.
+    fs::set_permissions(served.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let as_nobody = |uri: &str| {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "nbdinfo", "--size", uri]);
+        let output = command.current_dir("/").output().unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (reached, error) = as_nobody(&served.uri());
+    assert!(!reached && error.contains("Permission denied"), "{error}");
+    // A mode that lets others in does, which shows that nothing else kept the other user out.
+    let mut options = NbdOptions::new("open");
+    options.socket_mode = 0o666;
+    let address = NbdAddress::Unix(served.path("open.sock"));
+    let open = NbdServer::listen(Arc::clone(&served.volume), &address, options).unwrap();
+    assert_eq!(mode(served.path("open.sock")), 0o666);
+    let (reached, error) = as_nobody(&open.uri());
+    assert!(reached, "{error}");
 }
 
 #[test]

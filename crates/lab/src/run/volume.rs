@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use ebbtide_catalog::Resolved;
 use ebbtide_device::engine::LiveVolume;
 use ebbtide_device::host::{
-    AttachRequest, Attachment, Detached, Export, FsCheck, FsType, HostError, MountRequest,
+    AttachRequest, Attachment, Detached, Export, FsCheck, FsType, HostError, HostMatch, MountRequest,
 };
 use ebbtide_device::store::StoreError;
 use ebbtide_load::Cancel;
@@ -181,8 +181,7 @@ impl<'a> LabVolume<'a> {
             block_bytes: 512,
             instance: None,
             export: Export::Block { mount: Some(mount) },
-            host_too_slow: Vec::new(),
-            not_calibrated: None,
+            host_match: HostMatch::default(),
         };
         let attachment = lab.host.attach(request, progress)?;
         made.attachment = Some(Arc::clone(&attachment));
