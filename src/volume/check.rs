@@ -58,6 +58,7 @@ fn as_json(report: &CheckReport) -> serde_json::Value {
         "snapshots": report.snapshots,
         "layers": report.layers,
         "records": report.records,
+        "unsealed_records": report.unsealed,
         "blocks": report.blocks,
         "damages": damages,
         "notes": report.notes,
@@ -79,6 +80,10 @@ fn print(report: &CheckReport) {
     for damage in &report.damages {
         text::line(&format!("damage: {damage}"));
     }
-    let found = if report.is_clean() { "metadata clean" } else { "metadata damaged" };
+    let found = match (report.is_clean(), report.unsealed) {
+        (true, 0) => "metadata clean".to_owned(),
+        (true, unsealed) => format!("metadata clean, {unsealed} journal records not sealed"),
+        (false, _) => "metadata damaged".to_owned(),
+    };
     text::line(&format!("{found}; data carry no checksums"));
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::boot::host_restarted;
 use super::files::data_path;
 use super::home::{LAYERS, lock, orphans};
 use super::journal::{Scan, journal_path, scan};
@@ -22,6 +23,7 @@ use super::{BLOCK_BYTES, CheckReport, Damage, StoreError};
 /// not let it read. Damage is no error here; it is in the report.
 pub fn check(dir: &Path, volume: Option<&str>) -> Result<CheckReport, StoreError> {
     let _lock = lock(dir, false)?;
+    let restarted = host_restarted(dir);
     let mut report = CheckReport::default();
     let manifest = match Manifest::load(dir) {
         Ok(Some(manifest)) => manifest,
@@ -54,7 +56,7 @@ pub fn check(dir: &Path, volume: Option<&str>) -> Result<CheckReport, StoreError
         }
     };
     for id in layers {
-        check_layer(&layers_dir, &manifest, id, &mut report)?;
+        check_layer(&layers_dir, &manifest, id, restarted, &mut report)?;
     }
     Ok(report)
 }
@@ -63,19 +65,31 @@ fn check_layer(
     dir: &Path,
     manifest: &Manifest,
     id: LayerId,
+    restarted: bool,
     report: &mut CheckReport,
 ) -> Result<(), StoreError> {
-    let mut scan = load_layer(dir, id, manifest.parent(id).is_some())?;
+    let mut scan = load_layer(dir, id, manifest.parent(id).is_some(), restarted)?;
     report.layers += 1;
     report.records += scan.records;
     report.blocks += scan.maps.data_blocks();
     if let Some(torn) = &scan.torn {
         let (file, bytes, offset) = (journal_path(dir, id), torn.bytes, torn.offset);
         let note = format!(
-            "{} ends in a torn record ({bytes} bytes at {offset}), which the next open cuts off",
-            file.display()
+            "{} ends in {} ({bytes} bytes at {offset}), which the next open cuts off",
+            file.display(),
+            torn.why.name()
         );
         report.notes.push(note);
+    }
+    let unsealed = scan.unsealed();
+    if unsealed > 0 {
+        report.unsealed += unsealed;
+        report.notes.push(format!(
+            "{} has {unsealed} of {} records that are not sealed, as after a kill: it cannot be told whether more followed \
+             them; opening the store seals them",
+            journal_path(dir, id).display(),
+            scan.records
+        ));
     }
     if let (Some(name), Some(last)) = (manifest.volume_on(id), scan.maps.last_data()) {
         let size = manifest.volumes.get(name).map_or(0, |v| v.size_bytes);
@@ -89,8 +103,13 @@ fn check_layer(
 }
 
 /// Reads the journal of a layer and compares it with the data files.
-pub(super) fn load_layer(dir: &Path, id: LayerId, has_parent: bool) -> Result<Scan, StoreError> {
-    let mut scan = scan(dir, id, has_parent)?;
+pub(super) fn load_layer(
+    dir: &Path,
+    id: LayerId,
+    has_parent: bool,
+    host_restarted: bool,
+) -> Result<Scan, StoreError> {
+    let mut scan = scan(dir, id, has_parent, host_restarted)?;
     for segment in 0..SEGMENTS {
         let Some(last) = scan.maps.last_data_in_segment(segment) else { continue };
         let file = data_path(dir, id, segment);

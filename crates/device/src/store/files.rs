@@ -12,6 +12,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::maps::{SEGMENT_BYTES, SEGMENTS};
+use super::synced::{Synced, tell};
 use super::{LayerId, StoreError};
 
 /// Longest write that the host's page cache sees, bytes. It makes its folios as large as the writes,
@@ -108,7 +109,12 @@ impl Files {
             return Ok(());
         }
         let new_names = self.created.swap(false, Ordering::SeqCst);
-        let mut all = self.segments.iter().filter_map(OnceLock::get).try_for_each(File::sync_data);
+        let opened = self.segments.iter().enumerate().filter_map(|(at, file)| Some((at, file.get()?)));
+        let mut all = opened.into_iter().try_for_each(|(at, file)| {
+            file.sync_data()?;
+            tell(Synced::Content(&data_path(&self.dir, self.id, at)));
+            Ok(())
+        });
         if new_names && all.is_ok() {
             all = File::open(&self.dir).and_then(|dir| dir.sync_all());
         }

@@ -4,6 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use super::boot::{BOOT, NEW_BOOT};
 use super::manifest::{LayerId, MANIFEST, Manifest, sync_dir};
 use super::{Damage, StoreError};
 
@@ -90,7 +91,7 @@ pub(super) fn create(dir: &Path, layers_dir: &Path) -> Result<Manifest, StoreErr
                 let what = "the file is missing, while there are layers".to_owned();
                 return Err(Damage { file: dir.join(MANIFEST), offset: 0, what }.into());
             }
-        } else if name != LOCK && name != SPARE && name != "manifest.new" {
+        } else if ![LOCK, SPARE, BOOT, NEW_BOOT, "manifest.new"].iter().any(|known| name == *known) {
             let what = format!("it holds '{}'; give an empty directory", name.to_string_lossy());
             return Err(StoreError::Foreign { dir: dir.to_owned(), what });
         }

@@ -5,8 +5,9 @@ use super::Damage;
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreOptions {
-    /// Whether flushes of a volume reach the host's disk (`fdatasync`). Without it the store survives the death of its
-    /// process at any moment, but not the host's.
+    /// Whether flushes of a volume reach the host's disk (`fdatasync`), and a restart of the host leaves each block as
+    /// flushed or as written since. Without it the store survives the death of its process at any moment, but not the
+    /// host's.
     pub host_sync: bool,
 }
 
@@ -93,6 +94,8 @@ pub struct CheckReport {
     pub layers: usize,
     /// Journal records read.
     pub records: u64,
+    /// Those of them that are not sealed: that others followed them and were cut off would not be noticed.
+    pub unsealed: u64,
     /// Blocks the layers hold, 4 KiB each.
     pub blocks: u64,
     /// Every damage found, by file and offset.

@@ -2,6 +2,10 @@
 //!
 //! A record is written after the block's data and before the write is answered, and only when a block first appears in
 //! the layer or changes its kind. The page cache outlives the process, so a plain `write` is enough for `kill -9`.
+//!
+//! The header says how many records there are at least (*sealed*), so that a tail that is cut off later is noticed. With
+//! `host_sync` it also says for how many of them the blocks are on the host's disk (*durable*): the host may write a
+//! record to its disk before the record's blocks, and after its restart only the durable ones are believed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -10,19 +14,18 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::header::{HEADER_BYTES, Header, u32_at, u64_at};
 use super::manifest::sync_dir;
 use super::maps::{Kind, Maps};
+use super::synced::{Synced, tell};
 use super::{BLOCK_BYTES, Damage, LayerId, MAX_VOLUME_BYTES, StoreError};
 
-/// Length of the header, bytes.
-pub(super) const HEADER_BYTES: u64 = 40;
 /// Length of a record, bytes.
 pub(super) const RECORD_BYTES: u64 = 20;
 
 /// What a disk writes whole at least, bytes.
 const SECTOR_BYTES: u64 = 512;
 
-const MAGIC: &[u8; 8] = b"EBBJRNL1";
 const RECORD: usize = 20;
 const HEADER: usize = 40;
 
@@ -33,7 +36,14 @@ pub(super) struct Journal {
     id: LayerId,
     file: Option<Arc<File>>,
     records: u64,
-    sealed: u64,
+    /// As the file has it.
+    header: Header,
+    /// Records that a rewrite would have had at its last look.
+    compact: u64,
+    /// Records there were when the sync that runs began.
+    covering: u64,
+    /// Records that the last sync covered: they are in the file on the host's disk.
+    synced: u64,
     unsynced: bool,
     failed: bool,
 }
@@ -42,11 +52,13 @@ impl Journal {
     /// Creates the journal of a new layer.
     pub(super) fn create(dir: &Path, id: LayerId, host_sync: bool) -> Result<Self, StoreError> {
         let path = journal_path(dir, id);
+        let header = Header { sealed: 0, durable: host_sync.then_some(0) };
         let create = || {
             let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-            file.write_all_at(&header(id, 0), 0)?;
+            file.write_all_at(&header.encode(id), 0)?;
             if host_sync {
                 file.sync_all()?;
+                tell(Synced::Content(&path));
             }
             Ok(file)
         };
@@ -55,19 +67,40 @@ impl Journal {
             StoreError::io("create", &path)(e)
         })?;
         let file = Some(Arc::new(file));
-        Ok(Self { path, id, file, records: 0, sealed: 0, unsynced: false, failed: false })
+        let (records, compact, covering, synced) = (0, 0, 0, 0);
+        Ok(Self {
+            path,
+            id,
+            file,
+            records,
+            header,
+            compact,
+            covering,
+            synced,
+            unsynced: false,
+            failed: false,
+        })
     }
 
-    /// Takes up the journal that `scan` read, cutting off its torn tail.
-    pub(super) fn adopt(dir: &Path, id: LayerId, scan: &Scan) -> Result<Self, StoreError> {
+    /// Takes up the journal that `scan` read, cutting off what is not believed of its tail. Without `host_sync` it is
+    /// sealed; with it, that is for the first sync.
+    pub(super) fn adopt(dir: &Path, id: LayerId, scan: &Scan, host_sync: bool) -> Result<Self, StoreError> {
         let path = journal_path(dir, id);
         if let Some(torn) = &scan.torn {
-            tracing::warn!(file = %path.display(), offset = torn.offset, bytes = torn.bytes, "cut off a torn record");
+            let (offset, bytes, why) = (torn.offset, torn.bytes, torn.why.name());
+            tracing::warn!(file = %path.display(), offset, bytes, "cut off {why}");
             let file = OpenOptions::new().write(true).open(&path).map_err(StoreError::io("open", &path))?;
             file.set_len(torn.offset).map_err(StoreError::io("truncate", &path))?;
         }
-        let (records, sealed) = (scan.records, scan.sealed);
-        Ok(Self { path, id, file: None, records, sealed, unsynced: true, failed: false })
+        let (records, header, compact) = (scan.records, scan.header, scan.compact());
+        let (covering, synced, unsynced, failed) = (0, header.sealed, true, false);
+        let mut journal =
+            Self { path, id, file: None, records, header, compact, covering, synced, unsynced, failed };
+        if !host_sync {
+            journal.seal();
+            journal.close_file();
+        }
+        Ok(journal)
     }
 
     /// Records in it.
@@ -75,14 +108,24 @@ impl Journal {
         self.records
     }
 
-    /// Records that the last rewrite vouches for.
-    pub(super) fn sealed(&self) -> u64 {
-        self.sealed
+    /// Records that a rewrite had, or would have had, when last looked.
+    pub(super) fn compact(&self) -> u64 {
+        self.compact
     }
 
-    /// Whether records came after the last rewrite.
-    pub(super) fn is_unsealed(&self) -> bool {
-        self.records > self.sealed
+    /// Whether a rewrite may make the journal shorter.
+    pub(super) fn has_grown(&self) -> bool {
+        self.records > self.compact
+    }
+
+    /// Whether every record is sealed in the way of this process.
+    pub(super) fn is_settled(&self, host_sync: bool) -> bool {
+        self.header == Header { sealed: self.records, durable: host_sync.then_some(self.records) }
+    }
+
+    /// Vouches for all records there are, without the host's disk. Where the host refuses, the seal stays as it was.
+    pub(super) fn seal(&mut self) {
+        self.try_write_header(Header { sealed: self.records, durable: None });
     }
 
     /// Appends records. When that fails, none of them counts.
@@ -110,8 +153,18 @@ impl Journal {
         self.failed
     }
 
-    /// Gives the file to be synced, when there is something to sync, and takes it as synced.
-    pub(super) fn take_unsynced(&mut self) -> io::Result<Option<Arc<File>>> {
+    /// Begins a sync: the records there are now are those that it will cover.
+    pub(super) fn begin_sync(&mut self) {
+        self.covering = self.records;
+    }
+
+    /// Notes that the blocks of the covered records are on the host's disk. Gives the file to be synced, when there is
+    /// something to sync, and takes it as synced.
+    pub(super) fn data_synced(&mut self) -> io::Result<Option<Arc<File>>> {
+        if self.header.durable != Some(self.covering) {
+            self.unsynced = true;
+            self.write_header(Header { sealed: self.synced, durable: Some(self.covering) })?;
+        }
         if !self.unsynced {
             return Ok(None);
         }
@@ -120,7 +173,25 @@ impl Journal {
         Ok(Some(file))
     }
 
-    /// Takes back [`Self::take_unsynced`] after a sync that failed.
+    /// Notes that the covered records are in the file on the host's disk. The next header seals them; until then it calls
+    /// them durable, which is as good while the host does not restart.
+    pub(super) fn end_sync(&mut self) {
+        tell(Synced::Content(&self.path));
+        self.synced = self.covering;
+    }
+
+    /// Seals all records, which a sync has covered, on the host's disk.
+    pub(super) fn seal_synced(&mut self) -> io::Result<()> {
+        if self.synced < self.records || self.is_settled(true) {
+            return Ok(());
+        }
+        self.write_header(Header { sealed: self.records, durable: Some(self.records) })?;
+        self.file()?.sync_data()?;
+        tell(Synced::Content(&self.path));
+        Ok(())
+    }
+
+    /// Takes back [`Self::data_synced`] after a sync that failed.
     pub(super) fn mark_unsynced(&mut self) {
         self.unsynced = true;
     }
@@ -130,7 +201,8 @@ impl Journal {
         self.file = None;
     }
 
-    /// Puts `rewritten`, which says what the first `upto` records say, in this journal's place.
+    /// Puts `rewritten`, which says what the first `upto` records say, in this journal's place. With `host_sync` no
+    /// sync may run from the moment that `upto` was asked for.
     pub(super) fn replace(
         &mut self,
         rewritten: Rewritten,
@@ -146,18 +218,36 @@ impl Journal {
         let runs = old.chunks_exact(RECORD).map(|r| decode_body(r).expect("written by this process"));
         let (bytes, count) = encode(self.id, rewritten.records, runs);
         rewritten.file.write_all_at(&bytes, HEADER_BYTES + rewritten.records * RECORD_BYTES).map_err(fail)?;
-        if host_sync && count > 0 {
-            rewritten.file.sync_data().map_err(fail)?;
-        }
         std::fs::rename(&rewritten.path, &self.path).map_err(fail)?;
         // From here on the new file is the journal, whatever becomes of the sync.
         self.file = Some(Arc::new(rewritten.file));
         self.records = rewritten.records + count;
-        self.sealed = rewritten.records;
-        self.unsynced = !host_sync;
+        self.header = rewritten.header;
+        self.compact = rewritten.records;
+        self.synced = rewritten.records;
+        // Nobody was promised that the records since `upto` are on the disk: no sync ran meanwhile.
+        self.unsynced = !host_sync || count > 0;
         if host_sync {
             sync_dir(self.path.parent().unwrap_or(&self.path))?;
+            tell(Synced::Name(&rewritten.path, &self.path));
         }
+        Ok(())
+    }
+
+    fn try_write_header(&mut self, header: Header) {
+        if let Err(error) = self.write_header(header) {
+            tracing::warn!(file = %self.path.display(), %error, "the journal's records are not sealed");
+        }
+    }
+
+    /// Forty bytes in one sector: they change as a whole.
+    fn write_header(&mut self, header: Header) -> io::Result<()> {
+        if self.header == header {
+            return Ok(());
+        }
+        let bytes = header.encode(self.id);
+        self.file()?.write_all_at(&bytes, 0)?;
+        self.header = header;
         Ok(())
     }
 
@@ -176,9 +266,11 @@ pub(super) struct Rewritten {
     path: PathBuf,
     file: File,
     records: u64,
+    header: Header,
 }
 
-/// Writes what `maps` say as the shortest journal, beside the present one.
+/// Writes what `maps` say as the shortest journal, beside the present one. With `host_sync` the blocks that they call
+/// data must be on the host's disk.
 pub(super) fn rewrite(
     dir: &Path,
     id: LayerId,
@@ -189,7 +281,7 @@ pub(super) fn rewrite(
     let write = || {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
         let mut out = BufWriter::with_capacity(1 << 16, &file);
-        out.write_all(&header(id, 0))?;
+        out.write_all(&Header { sealed: 0, durable: None }.encode(id))?;
         let mut records = 0;
         for run in maps.runs() {
             let (bytes, count) = encode(id, records, std::iter::once(run));
@@ -198,22 +290,45 @@ pub(super) fn rewrite(
         }
         out.flush()?;
         drop(out);
-        file.write_all_at(&header(id, records), 0)?;
+        let header = Header { sealed: records, durable: host_sync.then_some(records) };
+        file.write_all_at(&header.encode(id), 0)?;
         if host_sync {
             file.sync_all()?;
+            tell(Synced::Content(&path));
         }
-        Ok((file, records))
+        Ok((file, records, header))
     };
-    let (file, records) = write().map_err(|e| {
+    let (file, records, header) = write().map_err(|e| {
         drop(std::fs::remove_file(&path));
         StoreError::io("write", &path)(e)
     })?;
-    Ok(Rewritten { path, file, records })
+    Ok(Rewritten { path, file, records, header })
 }
 
-/// The end of a journal that no answered write can have left.
+/// Why the end of a journal is not believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// No answered write can have left it.
+    Torn,
+    /// The host restarted before a flush covered it: its blocks may never have reached the disk.
+    NotFlushed,
+}
+
+impl Why {
+    /// What it is, for people.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Torn => "a torn record",
+            Self::NotFlushed => "records that no flush had covered when the host restarted",
+        }
+    }
+}
+
+/// The end of a journal that is not believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Torn {
+    /// Why not.
+    pub(super) why: Why,
     /// Where it begins, bytes.
     pub(super) offset: u64,
     /// How long it is, bytes.
@@ -221,12 +336,14 @@ pub(super) struct Torn {
 }
 
 /// What reading a journal gave.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Scan {
     /// Good records, those of the torn tail not counted.
     pub(super) records: u64,
-    /// Records that a rewrite vouches for.
-    pub(super) sealed: u64,
+    /// What the header says.
+    pub(super) header: Header,
+    /// Records that must be there and good: the sealed ones, and the durable ones unless the host restarted since.
+    vouched: u64,
     /// What the records say.
     pub(super) maps: Maps,
     /// The torn tail, if any.
@@ -235,10 +352,31 @@ pub(super) struct Scan {
     pub(super) damages: Vec<Damage>,
 }
 
-/// Reads a journal to its end. Damage is in the result; an error is the host's.
-pub(super) fn scan(dir: &Path, id: LayerId, has_parent: bool) -> Result<Scan, StoreError> {
+impl Scan {
+    /// Records that are good and not vouched for: whether others followed them cannot be told.
+    pub(super) fn unsealed(&self) -> u64 {
+        self.records.saturating_sub(self.vouched)
+    }
+
+    /// Records of a rewrite of this journal.
+    fn compact(&self) -> u64 {
+        let in_run = |blocks: Range<u64>| (blocks.end - blocks.start).div_ceil(u64::from(u32::MAX));
+        self.maps.runs().map(|(blocks, _)| in_run(blocks)).sum()
+    }
+}
+
+/// Reads a journal to its end. Damage is in the result; an error is the host's. After a restart of the host, records
+/// whose blocks may not have reached its disk are not believed.
+pub(super) fn scan(
+    dir: &Path,
+    id: LayerId,
+    has_parent: bool,
+    host_restarted: bool,
+) -> Result<Scan, StoreError> {
     let path = journal_path(dir, id);
-    let mut scan = Scan::default();
+    let header = Header { sealed: 0, durable: None };
+    let mut scan =
+        Scan { records: 0, header, vouched: 0, maps: Maps::default(), torn: None, damages: Vec::new() };
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -249,7 +387,7 @@ pub(super) fn scan(dir: &Path, id: LayerId, has_parent: bool) -> Result<Scan, St
     };
     let len = file.metadata().map_err(StoreError::io("examine", &path))?.len();
     let mut input = BufReader::with_capacity(1 << 18, file);
-    let mut reader = Scanner { path: &path, id, len, has_parent, scan: &mut scan };
+    let mut reader = Scanner { path: &path, id, len, has_parent, host_restarted, scan: &mut scan };
     reader.run(&mut input).map_err(StoreError::io("read", &path))?;
     scan.maps.optimize();
     Ok(scan)
@@ -260,6 +398,7 @@ struct Scanner<'a> {
     id: LayerId,
     len: u64,
     has_parent: bool,
+    host_restarted: bool,
     scan: &'a mut Scan,
 }
 
@@ -271,8 +410,8 @@ impl Scanner<'_> {
         }
         let mut head = [0; HEADER];
         input.read_exact(&mut head)?;
-        match parse_header(&head, self.id) {
-            Ok(sealed) => self.scan.sealed = sealed,
+        match Header::decode(&head, self.id) {
+            Ok(header) => self.scan.header = header,
             Err(what) => {
                 self.damage(0, what);
                 return Ok(());
@@ -280,11 +419,11 @@ impl Scanner<'_> {
         }
         let whole = (self.len - HEADER_BYTES) / RECORD_BYTES;
         let rest = (self.len - HEADER_BYTES) % RECORD_BYTES;
-        if whole < self.scan.sealed {
-            self.damage(
-                self.len,
-                format!("the file ends after {whole} of {} sealed records", self.scan.sealed),
-            );
+        let Header { sealed, durable } = self.scan.header;
+        self.scan.vouched = durable.filter(|_| !self.host_restarted).unwrap_or(sealed).max(sealed);
+        if whole < self.scan.vouched {
+            let vouched = self.scan.vouched;
+            self.damage(self.len, format!("the file ends after {whole} of {vouched} sealed records"));
             return Ok(());
         }
         self.records(input, whole, rest)
@@ -292,9 +431,14 @@ impl Scanner<'_> {
 
     fn records(&mut self, input: &mut impl Read, whole: u64, rest: u64) -> io::Result<()> {
         let mut record = [0; RECORD];
+        let believed = self.scan.header.durable.filter(|_| self.host_restarted);
         for index in 0..whole {
-            input.read_exact(&mut record)?;
             let at = HEADER_BYTES + index * RECORD_BYTES;
+            if believed.is_some_and(|durable| index >= durable) {
+                self.cut(at, Why::NotFlushed);
+                return Ok(());
+            }
+            input.read_exact(&mut record)?;
             let what = match decode(self.id, index, &record) {
                 Ok((blocks, kind)) => {
                     self.scan.maps.set(blocks, kind, self.has_parent);
@@ -303,11 +447,13 @@ impl Scanner<'_> {
                 }
                 Err(what) => what,
             };
-            let may_be_torn = index >= self.scan.sealed;
+            let may_be_torn = index >= self.scan.vouched;
             let is_last = index + 1 == whole && rest == 0;
             let is_blank = never_written(at, &record);
-            if may_be_torn && (is_last || (is_blank && only_zeroes(input)?)) {
-                self.scan.torn = Some(Torn { offset: at, bytes: self.len - at });
+            // A sync that the host's loss of power interrupted wrote the sectors in any order.
+            let is_interrupted = believed.is_some();
+            if may_be_torn && (is_last || is_interrupted || (is_blank && only_zeroes(input)?)) {
+                self.cut(at, Why::Torn);
                 return Ok(());
             }
             self.damage(at, what);
@@ -316,9 +462,13 @@ impl Scanner<'_> {
             }
         }
         if rest > 0 {
-            self.scan.torn = Some(Torn { offset: HEADER_BYTES + whole * RECORD_BYTES, bytes: rest });
+            self.cut(self.len - rest, Why::Torn);
         }
         Ok(())
+    }
+
+    fn cut(&mut self, offset: u64, why: Why) {
+        self.scan.torn = Some(Torn { why, offset, bytes: self.len - offset });
     }
 
     fn damage(&mut self, offset: u64, what: impl Into<String>) {
@@ -329,40 +479,6 @@ impl Scanner<'_> {
 /// Path of a layer's journal.
 pub(super) fn journal_path(dir: &Path, id: LayerId) -> PathBuf {
     dir.join(format!("{id}.journal"))
-}
-
-fn header(id: LayerId, sealed: u64) -> [u8; HEADER] {
-    let mut bytes = [0; HEADER];
-    bytes[..8].copy_from_slice(MAGIC);
-    bytes[8..12].copy_from_slice(&1_u32.to_le_bytes());
-    bytes[12..16].copy_from_slice(&u32::try_from(BLOCK_BYTES).expect("a block is small").to_le_bytes());
-    bytes[16..24].copy_from_slice(&id.0.to_le_bytes());
-    bytes[24..32].copy_from_slice(&sealed.to_le_bytes());
-    let crc = crc32c::crc32c(&bytes[..36]);
-    bytes[36..].copy_from_slice(&crc.to_le_bytes());
-    bytes
-}
-
-/// Gives the number of sealed records, or what is wrong.
-fn parse_header(bytes: &[u8; HEADER], id: LayerId) -> Result<u64, String> {
-    if &bytes[..8] != MAGIC {
-        return Err("the header does not begin as a journal's does".to_owned());
-    }
-    let stored = u32_at(bytes, 36);
-    let crc = crc32c::crc32c(&bytes[..36]);
-    if crc != stored {
-        return Err(format!("the header's checksum is {crc:08x}, {stored:08x} was stored"));
-    }
-    let (version, block, of) = (u32_at(bytes, 8), u32_at(bytes, 12), u64_at(bytes, 16));
-    if version != 1 || u64::from(block) != BLOCK_BYTES {
-        return Err(format!(
-            "the header has version {version} and blocks of {block} bytes; 1 and {BLOCK_BYTES} are known"
-        ));
-    }
-    if of != id.0 {
-        return Err(format!("this is the journal of layer {}", LayerId(of)));
-    }
-    Ok(u64_at(bytes, 24))
 }
 
 fn encode(id: LayerId, index: u64, runs: impl Iterator<Item = (Range<u64>, Kind)>) -> (Vec<u8>, u64) {
@@ -417,14 +533,6 @@ fn record_crc(id: LayerId, index: u64, record: &[u8; RECORD]) -> u32 {
     crc32c::crc32c_append(crc, &record[..16])
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
-}
-
 /// Whether a record is zeroes, or is from a sector's beginning on: a disk that lost its power wrote what was before that.
 fn never_written(at: u64, record: &[u8; RECORD]) -> bool {
     let before = SECTOR_BYTES - at % SECTOR_BYTES;
@@ -470,7 +578,7 @@ mod tests {
         failed.unwrap_err();
         journal.append(&[(8..9, Kind::Data)]).unwrap();
         maps.set(8..9, Kind::Data, false);
-        assert_eq!(scan(dir.path(), id, false).unwrap().maps, maps);
+        assert_eq!(scan(dir.path(), id, false, false).unwrap().maps, maps);
     }
 
     #[test]
@@ -489,9 +597,9 @@ mod tests {
         let file = OpenOptions::new().write(true).open(journal_path(dir.path(), id)).unwrap();
         file.set_len(512).unwrap();
         file.set_len(4096).unwrap();
-        let scan = scan(dir.path(), id, false).unwrap();
+        let scan = scan(dir.path(), id, false, false).unwrap();
         assert_eq!(scan.damages, []);
-        assert_eq!(scan.torn, Some(Torn { offset: 500, bytes: 3596 }));
+        assert_eq!(scan.torn, Some(Torn { why: Why::Torn, offset: 500, bytes: 3596 }));
         assert_eq!(scan.maps.data_blocks(), kept.data_blocks());
     }
 }

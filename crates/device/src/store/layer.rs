@@ -35,22 +35,37 @@ impl Layer {
         Self { dir: dir.to_owned(), id, files, journal, has_parent, host_sync, syncing, retired }
     }
 
-    /// Puts data and journal on the host's disk, data first: a journal must not promise what is not there.
+    /// Puts data and journal on the host's disk, data first: a journal must not promise what is not there. Records that
+    /// come between the two may reach the disk with the others, but are not among those that the header calls durable.
     pub(super) fn sync(&self) -> io::Result<()> {
         let _one = self.syncing.lock();
+        self.journal.lock().begin_sync();
         self.files.sync()?;
         let retired = self.retired.lock();
         if *retired {
             return Ok(()); // merged, and synced with the layer that took it over
         }
-        let file = self.journal.lock().take_unsynced()?;
+        let file = self.journal.lock().data_synced()?;
         drop(retired);
         let Some(file) = file else { return Ok(()) };
-        file.sync_data().inspect_err(|_| self.journal.lock().mark_unsynced())
+        file.sync_data().inspect_err(|_| self.journal.lock().mark_unsynced())?;
+        self.journal.lock().end_sync();
+        Ok(())
+    }
+
+    /// Vouches for every record that is there, with `host_sync` once it is on the host's disk.
+    pub(super) fn seal(&self) -> io::Result<()> {
+        if self.host_sync {
+            self.sync()?;
+            return self.journal.lock().seal_synced();
+        }
+        self.journal.lock().seal();
+        Ok(())
     }
 
     /// Writes the journal anew, as short as it can be. `maps` is asked while no record can be appended.
     pub(super) fn rewrite_journal(&self, maps: impl FnOnce() -> Arc<Maps>) -> Result<(), StoreError> {
+        let _no_sync = self.host_sync.then(|| self.syncing.lock());
         let retired = self.retired.lock();
         if *retired {
             return Ok(());
@@ -59,6 +74,10 @@ impl Layer {
             let journal = self.journal.lock();
             (maps(), journal.records())
         };
+        if self.host_sync {
+            let data = data_path(&self.dir, self.id, 0);
+            self.files.sync().map_err(StoreError::io("sync", data))?;
+        }
         let rewritten = rewrite(&self.dir, self.id, &maps, self.host_sync)?;
         drop(maps);
         self.journal.lock().replace(rewritten, upto, self.host_sync)
@@ -128,8 +147,15 @@ impl Frozen {
         has_parent: bool,
         host_sync: bool,
     ) -> Result<Self, StoreError> {
-        let journal = Journal::adopt(dir, id, &scan)?;
+        let journal = Journal::adopt(dir, id, &scan, host_sync)?;
+        let settled = journal.is_settled(host_sync);
         let layer = Arc::new(Layer::new(dir, id, journal, has_parent, host_sync));
+        if host_sync && !settled {
+            // What a killed process left, or one without `host_sync`: from here on the header's word counts.
+            let sync = || layer.files.open_existing().map(|()| layer.seal());
+            sync()?.map_err(StoreError::io("sync", journal_path(dir, id)))?;
+            layer.journal.lock().close_file();
+        }
         Ok(Self { layer, maps: Arc::new(scan.maps) })
     }
 }

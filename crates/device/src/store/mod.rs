@@ -5,10 +5,12 @@
 //! layer decides. Taking a snapshot puts an empty layer on top, whatever the volume holds. `docs/store-format.md` has the
 //! files, `docs/decisions/block-store.md` the reasons.
 
+mod boot;
 mod check;
 mod clones;
 mod error;
 mod files;
+mod header;
 mod home;
 mod info;
 mod journal;
@@ -17,8 +19,12 @@ mod manifest;
 mod maps;
 mod reclaim;
 mod registry;
+mod synced;
 mod usage;
 mod volume;
+
+#[cfg(test)]
+mod host_crash;
 
 pub use check::check;
 pub use clones::CloneRequest;

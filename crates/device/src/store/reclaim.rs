@@ -33,7 +33,7 @@ const MAX_ROUNDS: u32 = 8;
 /// Records since the last rewrite above which the journal of an open volume is rewritten: 5 MiB of them.
 const REWRITE_RECORDS: u64 = 1 << 18;
 
-/// How often an idle worker looks at the journals of open volumes.
+/// How often an idle worker looks at the journals of open volumes, and seals them.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Longest pause between two steps of a merge. Pauses are as long as the steps: half of the time is the load's.
@@ -48,7 +48,7 @@ pub(super) enum Job {
     Merge { parent: LayerId, child: LayerId },
     /// Merge a volume's writable layer with the frozen one below.
     Absorb { volume: String, parent: LayerId },
-    /// Rewrite the journal of a frozen layer, which seals it.
+    /// Rewrite the journal of a frozen layer, which seals it and makes it short.
     Seal(LayerId),
     /// Rewrite the journal of an open volume's writable layer.
     Rewrite(String),
@@ -63,7 +63,9 @@ impl Inner {
         while !self.stop.load(Ordering::SeqCst) {
             let Some(job) = self.next_job(&state) else {
                 self.changed.notify_all();
-                self.changed.wait_for(&mut state, LOOK_EVERY);
+                if self.changed.wait_for(&mut state, LOOK_EVERY).timed_out() {
+                    self.seal_open_volumes(&state);
+                }
                 continue;
             };
             state.working = true;
@@ -79,6 +81,13 @@ impl Inner {
         }
     }
 
+    /// Seals the journals of volumes that nobody flushes. With `host_sync` only a sync may.
+    fn seal_open_volumes(&self, state: &State) {
+        if !self.options.host_sync {
+            state.open.values().for_each(|core| core.chain.load().top.layer.journal.lock().seal());
+        }
+    }
+
     /// What is to be done next.
     pub(super) fn next_job(&self, state: &State) -> Option<Job> {
         let sync = state.manifest_unsynced.then_some(Job::SyncManifest);
@@ -86,15 +95,16 @@ impl Inner {
         let merges = only_children.into_iter().filter_map(|(parent, child)| merge_job(state, parent, child));
         let rewrites = state.open.iter().filter_map(|(name, core)| {
             let journal = &core.chain.load().top.layer;
-            let (records, sealed) = {
+            let (records, compact) = {
                 let j = journal.journal.lock();
-                (j.records(), j.sealed())
+                (j.records(), j.compact())
             };
-            (records - sealed > REWRITE_RECORDS.max(2 * sealed)).then(|| Job::Rewrite(name.clone()))
+            (records.saturating_sub(compact) > REWRITE_RECORDS.max(2 * compact))
+                .then(|| Job::Rewrite(name.clone()))
         });
         let seals = state.layers.iter().filter_map(|(id, layer)| {
-            let unsealed = layer.as_ref().is_ok_and(|frozen| frozen.layer.journal.lock().is_unsealed());
-            (unsealed && state.manifest.volume_on(*id).is_none()).then_some(Job::Seal(*id))
+            let grown = layer.as_ref().is_ok_and(|frozen| frozen.layer.journal.lock().has_grown());
+            (grown && state.manifest.volume_on(*id).is_none()).then_some(Job::Seal(*id))
         });
         sync.into_iter().chain(merges).chain(rewrites).chain(seals).find(|job| !state.given_up.contains(job))
     }
@@ -212,9 +222,7 @@ impl Inner {
                 }
             }
         }
-        if self.options.host_sync {
-            lower.layer.sync().map_err(fail)?;
-        }
+        lower.layer.seal().map_err(fail)?;
         Ok(Some(Frozen { layer: Arc::clone(&lower.layer), maps: Arc::new(merged) }))
     }
 

@@ -11,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::Value;
 
+use super::boot::{host_restarted, note_boot};
 use super::check::load_layer;
 use super::home::{LAYERS, Lock, create, keep_spare, lock, release_spare, remove_orphans};
 use super::layer::{Chain, Frozen, Top, remove_files};
@@ -80,7 +81,8 @@ pub(super) struct State {
 impl Store {
     /// Opens the store in `dir`, or creates it where the directory is missing or empty, and locks it to this process.
     ///
-    /// Files that a killed process left without a name in the manifest are removed, torn journal tails cut off. A damaged
+    /// Files that a killed process left without a name in the manifest are removed, torn journal tails cut off, and after a
+    /// restart of the host the records that no flush had covered. A damaged
     /// layer does not keep the rest from being used: [`Self::open_volume`] refuses the volumes that need it.
     ///
     /// # Errors
@@ -96,10 +98,11 @@ impl Store {
         };
         remove_orphans(&layers_dir, &manifest)?;
         keep_spare(dir);
+        let restarted = host_restarted(dir);
         let mut layers = BTreeMap::new();
         for (id, entry) in &manifest.layers {
             let has_parent = entry.parent.is_some();
-            let loaded = match load_layer(&layers_dir, *id, has_parent)? {
+            let loaded = match load_layer(&layers_dir, *id, has_parent, restarted)? {
                 scan if scan.damages.is_empty() => {
                     Ok(Frozen::adopt(&layers_dir, *id, scan, has_parent, options.host_sync)?)
                 }
@@ -107,6 +110,7 @@ impl Store {
             };
             layers.insert(*id, loaded);
         }
+        note_boot(dir, options.host_sync);
         let state = State {
             manifest,
             layers,
@@ -385,9 +389,12 @@ impl Store {
         let core = inner.state.lock().open.get(name).cloned();
         let core = core.expect("only the handle that is dropped closes the volume");
         let top = Arc::clone(&core.chain.load().top);
-        let unsealed = top.layer.journal.lock().is_unsealed();
-        if unsealed && let Err(e) = top.layer.rewrite_journal(|| top.maps()) {
+        let grown = top.layer.journal.lock().has_grown();
+        if grown && let Err(e) = top.layer.rewrite_journal(|| top.maps()) {
             tracing::warn!(volume = name, error = %e, "kept the journal as it is");
+        }
+        if let Err(e) = top.layer.seal() {
+            tracing::warn!(volume = name, error = %e, "the journal is not sealed");
         }
         let mut state = inner.state.lock();
         state.open.remove(name);

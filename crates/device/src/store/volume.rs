@@ -99,14 +99,15 @@ impl BlockStore {
         self.core.free(&self.core.chain.load(), split_at_blocks(offset, len).1)
     }
 
-    /// Puts every answered write on the host's disk when the store was opened with `host_sync`; otherwise does nothing.
+    /// Puts every answered write on the host's disk when the store was opened with `host_sync`; otherwise only seals the
+    /// journal, so that it is noticed when someone cuts it off.
     ///
     /// # Errors
     ///
     /// The host's. The next call tries again, but what the host's disk failed to take may be lost.
     pub fn sync(&self) -> io::Result<()> {
         if !self.core.host_sync {
-            return Ok(());
+            return self.core.chain.load().top.layer.seal();
         }
         // The chain is taken after the writes to be synced were answered: it has every layer that they went to.
         let chain = self.core.chain.load_full();
@@ -210,6 +211,9 @@ impl Core {
         let _gate = self.stop_writes();
         let chain = self.chain.load();
         let frozen = chain.top.freeze();
+        if !self.host_sync {
+            frozen.layer.journal.lock().seal();
+        }
         let below = std::iter::once(frozen.clone()).chain(chain.below.iter().cloned()).collect();
         self.chain.store(Arc::new(Chain { top: Arc::new(Top::thaw(empty)), below }));
         frozen

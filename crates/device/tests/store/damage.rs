@@ -68,7 +68,7 @@ fn a_flipped_bit_anywhere_in_a_journal_is_named_or_is_a_cut_tail() {
         let report = checked(dir.path());
         if byte >= HEADER + 4 * RECORD {
             // The very last record: an unanswered write as far as anyone can tell. Cut off, and said so.
-            assert!(report.is_clean() && report.notes[0].contains("torn"), "{byte}: {report:?}");
+            assert!(report.is_clean() && report.notes[0].contains("a torn record"), "{byte}: {report:?}");
             assert_eq!(contents(dir.path()), [1, 0, 2, 0, 3, 0, 4, 0, 0, 0]);
             continue;
         }
@@ -93,7 +93,8 @@ fn a_journal_cut_anywhere_loses_its_torn_record_or_is_refused() {
             continue;
         }
         let torn = !(len - HEADER).is_multiple_of(RECORD);
-        assert_eq!(checked(dir.path()).notes.len(), usize::from(torn));
+        let notes = checked(dir.path()).notes;
+        assert_eq!(notes.iter().any(|note| note.contains("a torn record")), torn, "{notes:?}");
         let whole = (len - HEADER) / RECORD;
         let expected: Vec<u8> = (0..10_u8)
             .map(|block| if block % 2 == 0 && usize::from(block / 2) < whole { block / 2 + 1 } else { 0 })
@@ -101,6 +102,85 @@ fn a_journal_cut_anywhere_loses_its_torn_record_or_is_refused() {
         assert_eq!(contents(dir.path()), expected, "cut at {len}");
         assert!(checked(dir.path()).notes.is_empty(), "the tail is gone");
     }
+}
+
+#[test]
+fn a_journal_cut_between_records_is_damage_where_a_flush_a_close_or_an_open_had_sealed_them() {
+    let flushed = |options| {
+        let (dir, store) = store_with_volume(1 << 20);
+        drop(store);
+        let store = Store::open(dir.path(), options).unwrap();
+        let volume = store.open_volume("v").unwrap();
+        for i in 0..5_u8 {
+            volume.write_at(&[i + 1; 4096], u64::from(i) * 2 * BLOCK).unwrap();
+        }
+        volume.sync().unwrap();
+        let killed = tempfile::tempdir().unwrap();
+        copy(dir.path(), killed.path());
+        killed
+    };
+    let closed = || {
+        let (dir, _) = killed_store();
+        drop(open(dir.path()).open_volume("v").unwrap());
+        dir
+    };
+    let opened = || {
+        let (dir, _) = killed_store();
+        drop(open(dir.path()));
+        dir
+    };
+    let (without_host_sync, with_host_sync) =
+        (|| flushed(StoreOptions::default()), || flushed(StoreOptions { host_sync: true }));
+    let sealed: [&dyn Fn() -> tempfile::TempDir; 4] = [&without_host_sync, &with_host_sync, &closed, &opened];
+    for dir in sealed {
+        for whole in 0..5 {
+            let dir = dir();
+            let journal = dir.path().join("layers/00000001.journal");
+            assert_eq!(checked(dir.path()).unsealed, 0);
+            assert_eq!(checked(dir.path()).notes, [] as [&str; 0]);
+            let len = u64::try_from(HEADER + whole * RECORD).unwrap();
+            fs::File::options().write(true).open(&journal).unwrap().set_len(len).unwrap();
+            let damages = checked(dir.path()).damages;
+            assert_eq!(damages.len(), 1, "{whole}: {damages:?}");
+            assert_eq!((&damages[0].file, damages[0].offset), (&journal, len));
+            assert!(damages[0].what.contains(&format!("after {whole} of 5 sealed")), "{}", damages[0].what);
+            match refusal(dir.path()) {
+                StoreError::Damaged(damage) => assert_eq!(damage, damages[0]),
+                other => panic!("{whole}: {other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_volume_that_nobody_flushes_is_sealed_within_seconds() {
+    let (dir, store) = store_with_volume(1 << 20);
+    let volume = store.open_volume("v").unwrap();
+    volume.write_at(&[1; 4096], 0).unwrap();
+    let begin = std::time::Instant::now();
+    loop {
+        let killed = tempfile::tempdir().unwrap();
+        copy(dir.path(), killed.path());
+        if checked(killed.path()).unsealed == 0 {
+            break;
+        }
+        assert!(begin.elapsed().as_secs() < 60, "the worker looks every five seconds");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn an_older_programs_store_is_told_as_unsealed_and_not_as_damaged() {
+    let (dir, journal) = killed_store();
+    // What an older program leaves when it is killed: no seal of the last records, and no note of the boot.
+    fs::remove_file(dir.path().join("boot")).unwrap();
+    let head = fs::read(&journal).unwrap();
+    assert_eq!(head[24..36], [0; 12], "nothing was flushed");
+    let report = checked(dir.path());
+    assert!(report.is_clean() && report.unsealed == 5, "{report:?}");
+    assert!(report.notes[0].contains("5 of 5 records that are not sealed"), "{report:?}");
+    assert_eq!(contents(dir.path()), [1, 0, 2, 0, 3, 0, 4, 0, 5, 0]);
+    assert_eq!(checked(dir.path()).unsealed, 0, "now it is sealed");
 }
 
 #[test]
@@ -216,7 +296,8 @@ fn files_that_a_killed_process_left_are_removed_and_others_are_not_touched() {
     for name in ["000000ff.data", "000000ff.journal", "00000001.journal.new", "notes.txt"] {
         fs::write(layers.join(name), "left").unwrap();
     }
-    assert_eq!(check(dir.path(), None).unwrap().notes.len(), 3);
+    let notes = check(dir.path(), None).unwrap().notes;
+    assert_eq!(notes.iter().filter(|note| note.contains("is left over")).count(), 3, "{notes:?}");
     assert_eq!(contents(dir.path())[0], 1);
     assert_eq!(crate::support::layer_files(dir.path()), ["00000001.data", "00000001.journal", "notes.txt"]);
 }
