@@ -4,13 +4,15 @@
 #
 # usage: scripts/bench/crash.sh [EBBTIDE]
 # Settings by environment: CUTS=200 of each of the two arms, MOMENTS=random,page,... (docs/crash.md says which find what
-#   in which server), SERVER=PATH|NAME, SEED=N, KEEP=DIR keeps the results, EBBTIDE_HOME the data that runs share.
+#   in which server), SERVER=PATH|NAME, SEED=N, KEEP=DIR keeps the results, EBBTIDE_HOME the data that runs share;
+#   BENCH_TINY=1: two cuts of each arm.
 #
 # The arms: doublewrite on where storage tears pages, and off where it does not. Fails where a canary was missed or a
 # cut did harm; pace is printed and fails nothing, since it is the machine's too.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+if [ "${BENCH_TINY:-0}" = 1 ]; then CUTS=2; fi
 CUTS=${CUTS:-200}
 EBBTIDE=$(realpath -- "${1:-target/release/ebbtide}")
 [ -x "$EBBTIDE" ] || { echo "no program at $EBBTIDE: cargo build --release" >&2; exit 3; }
@@ -22,6 +24,7 @@ export EBBTIDE_HOME=${EBBTIDE_HOME:-$WORK/home}
 
 echo 'promised: 60 verified cuts a minute on two cores, canaries caught, and no harm to a server with durable settings'
 options=(--set "crash.cuts=$CUTS" --out "${KEEP:-$WORK}/crash")
+if [ "${BENCH_TINY:-0}" = 1 ]; then options+=(--no-gain); fi
 [ -z "${SERVER:-}" ] || options+=(--server "$SERVER")
 [ -z "${MOMENTS:-}" ] || options+=(--set "crash.moments=$MOMENTS")
 [ -z "${SEED:-}" ] || options+=(--seed "$SEED")

@@ -2,10 +2,12 @@
 # How long `./dev demo` takes from a clean clone: with the build, and once more without it and without prepared data.
 #
 # usage: scripts/bench/demo.sh [EBBTIDE]   (the program is not used: the clone builds its own)
-# What cargo has downloaded, and packages that are installed, are used again.
+# What cargo has downloaded, and packages that are installed, are used again. BENCH_TINY=1: no clone, and one short
+# trial for each server.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+if [ "${BENCH_TINY:-0}" = 1 ]; then exec ./dev demo --tiny; fi
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/ebbtide-bench-demo.XXXXXX")
 trap 'rm -rf "$WORK"' EXIT
 git clone --quiet . "$WORK/clone"

@@ -13,6 +13,19 @@ need() {
     fi
 }
 
+# The user without privileges that a server runs as: mysql, else nobody, as the program chooses (crates/mysql).
+server_account() {
+    local user
+    for user in mysql nobody; do
+        if getent passwd "$user" >/dev/null; then
+            echo "$user"
+            return
+        fi
+    done
+    echo "no user mysql or nobody in the user database: a server does not run as root; add one (useradd --system mysql)" >&2
+    return 1
+}
+
 # Runs a command, with ISOLATE=1 (root) ahead of everything else on the machine: real-time round robin for the server
 # and for both clients alike. On a crowded machine, one event loop otherwise gets one thread's share, and a client with a
 # thread per connection gets as many. Other programs stand still meanwhile, so keep such runs short.
@@ -22,21 +35,22 @@ isolated() {
 
 start_server() {
     need mariadbd mariadb-install-db mariadb
-    local account=()
+    local account=() user
     BENCH_DIR=$(mktemp -d "${TMPDIR:-/tmp}/ebbtide-bench-load.XXXXXX")
     chmod 755 "$BENCH_DIR"
     mkdir "$BENCH_DIR/data"
     if [ "$(id -u)" = 0 ]; then
-        account=(--user=mysql)
-        chown mysql "$BENCH_DIR/data"
+        user=$(server_account) || exit 3
+        account=(--user="$user")
+        chown "$user" "$BENCH_DIR/data"
     fi
     mariadb-install-db --no-defaults "${account[@]}" --auth-root-authentication-method=normal --skip-test-db \
-        --datadir="$BENCH_DIR/data" >"$BENCH_DIR/log" 2>&1
+        --datadir="$BENCH_DIR/data" >"$BENCH_DIR/log" 2>&1 || { cat "$BENCH_DIR/log" >&2; exit 3; }
     SOCKET=$BENCH_DIR/data/s
     PORT=${PORT:-33061}
     isolated mariadbd --no-defaults "${account[@]}" --datadir="$BENCH_DIR/data" --socket="$SOCKET" --port="$PORT" \
         --bind-address=127.0.0.1 --max-connections=1200 --max-prepared-stmt-count=200000 \
-        --innodb-buffer-pool-size="${POOL:-2G}" --innodb-log-file-size=1G --innodb-flush-method=O_DIRECT \
+        --innodb-buffer-pool-size="${POOL:-2G}" --innodb-log-file-size="${LOG:-1G}" --innodb-flush-method=O_DIRECT \
         >>"$BENCH_DIR/log" 2>&1 &
     SERVER_PID=$!
     trap stop_server EXIT

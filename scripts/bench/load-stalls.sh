@@ -3,22 +3,26 @@
 # and when more arrives than the server can carry.
 #
 # usage: scripts/bench/load-stalls.sh [EBBTIDE]
-# Settings by environment: SECONDS_EACH=15 RATE=5000 OVERLOAD=200000 THREADS=16
+# Settings by environment: SECONDS_EACH=15 RATE=5000 OVERLOAD=200000 THREADS=16 ROWS=100000
+#   BENCH_TINY=1: one short probe of each tool
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=scripts/bench/load-server.sh
 . scripts/bench/load-server.sh
 
 EBBTIDE=${1:-target/release/ebbtide}
+TINY=${BENCH_TINY:-0}
+if [ "$TINY" = 1 ]; then SECONDS_EACH=4 RATE=200 THREADS=2 ROWS=1000 POOL=64M LOG=32M; fi
 SECONDS_EACH=${SECONDS_EACH:-15}
 RATE=${RATE:-5000}
 OVERLOAD=${OVERLOAD:-200000}
 THREADS=${THREADS:-16}
+ROWS=${ROWS:-100000}
 need sysbench
 [ -x "$EBBTIDE" ] || { echo "no program at $EBBTIDE: cargo build --release" >&2; exit 3; }
 
 start_server
-common=(--mysql-socket="$SOCKET" --mysql-user=root --mysql-db=sbtest --tables=4 --table-size=100000 --threads="$THREADS"
+common=(--mysql-socket="$SOCKET" --mysql-user=root --mysql-db=sbtest --tables=4 --table-size="$ROWS" --threads="$THREADS"
     --time="$SECONDS_EACH" --percentile=99)
 sysbench oltp_read_write "${common[@]}" prepare >/dev/null
 
@@ -59,6 +63,10 @@ probe() {
 }
 
 for tool in ebbtide sysbench; do
+    if [ "$TINY" = 1 ]; then
+        probe "rate $RATE, server frozen 2 s" "$tool" server --rate="$RATE"
+        continue
+    fi
     probe 'closed loop' "$tool" none
     probe 'closed loop, server frozen 2 s' "$tool" server
     probe "rate $RATE" "$tool" none --rate="$RATE"

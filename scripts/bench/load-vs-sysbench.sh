@@ -5,6 +5,7 @@
 # Settings by environment: SECONDS_EACH=8 REPEATS=3 CONNECTIONS="1 16 64 256"
 #   ISOLATE=1 (root; see scripts/bench/load-server.sh)
 #   WORKLOADS="oltp_point_select oltp_read_only oltp_read_write oltp_write_only" TABLES=4 ROWS=100000 TRANSPORT=socket|tcp
+#   BENCH_TINY=1: one short run of each tool
 #
 # Prints for each cell the medians of both and ours / theirs: transactions a second, CPU per query of the client
 # (user + system of the whole process, connecting included), and the client's largest memory.
@@ -14,6 +15,9 @@ cd "$(dirname "$0")/../.."
 . scripts/bench/load-server.sh
 
 EBBTIDE=${1:-target/release/ebbtide}
+if [ "${BENCH_TINY:-0}" = 1 ]; then
+    SECONDS_EACH=1 REPEATS=1 CONNECTIONS=1 WORKLOADS=oltp_point_select TABLES=1 ROWS=1000 POOL=64M LOG=32M
+fi
 SECONDS_EACH=${SECONDS_EACH:-8}
 REPEATS=${REPEATS:-3}
 CONNECTIONS=${CONNECTIONS:-1 16 64 256}

@@ -2,8 +2,12 @@
 //! checked, mounted again, thrown away. Each phase with its time and its processor time: this process, its children, and
 //! the whole machine's, which has the kernel's own threads too and means something on an idle machine only.
 //!
-//! `cargo bench -p ebbtide-device --bench images -- [ROUNDS [VOLUME_GIB]]`
+//! `cargo bench -p ebbtide-device --bench images -- [ROUNDS [VOLUME_GIB]]`. A tiny run (`BENCH_TINY=1`) takes one image
+//! of 1 GiB and judges nothing.
 #![allow(clippy::unwrap_used)] // a bench may fail where it stands
+
+#[path = "../../../benches/support/tiny.rs"]
+mod tiny;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -37,14 +41,15 @@ const PAUSE: &str = "1 of which no write completed";
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
-    let rounds: u32 = words.next().map_or(10, |word| word.parse().unwrap());
-    let gib: u64 = words.next().map_or(4, |word| word.parse().unwrap());
+    let (rounds, gib) = if tiny::tiny() { (1, 1) } else { (10, 4) };
+    let rounds: u32 = words.next().map_or(rounds, |word| word.parse().unwrap());
+    let gib: u64 = words.next().map_or(gib, |word| word.parse().unwrap());
     if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
         println!("SKIPPED: root and /dev/fuse, to attach block devices, are missing");
         return ExitCode::SUCCESS;
     }
     let kept = FsType::ALL.map(|fs| Rig::new(fs, gib << 30).run(rounds));
-    if kept.contains(&false) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if kept.contains(&false) && !tiny::tiny() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 struct Rig {

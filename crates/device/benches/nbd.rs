@@ -1,7 +1,11 @@
 //! The NBD server beside nbdkit's file plugin: fio's nbd engine over a Unix socket, 16 KiB random,
 //! the data in the page cache, both in one run.
 //!
-//! `cargo bench -p ebbtide-device --bench nbd [-- SECONDS]`
+//! `cargo bench -p ebbtide-device --bench nbd [-- SECONDS]`. A tiny run (`BENCH_TINY=1`) measures each job once, for a
+//! second.
+
+#[path = "../../../benches/support/tiny.rs"]
+mod tiny;
 
 use std::{
     fs,
@@ -35,7 +39,9 @@ const JOBS: [(&str, &str, &str); 4] = [
 
 fn main() -> ExitCode {
     // `cargo test --benches` passes --bench or --test as well; a number is the runtime.
-    let seconds = std::env::args().find_map(|argument| argument.parse::<u32>().ok()).unwrap_or(5);
+    let seconds = std::env::args()
+        .find_map(|argument| argument.parse::<u32>().ok())
+        .unwrap_or(if tiny::tiny() { 1 } else { 5 });
     for program in ["fio", "nbdkit"] {
         if Command::new(program).arg("--version").output().is_err() {
             println!("SKIPPED: {program} is not installed");
@@ -147,7 +153,8 @@ fn compare(servers: [(&str, u32); 2], name: &str, direction: &str, depth: &str, 
     let (rw, depth) = (format!("--rw={direction}"), format!("--iodepth={depth}"));
     let runtime = format!("--runtime={seconds}");
     let mut figures = [Vec::new(), Vec::new()];
-    for round in 0..ROUNDS {
+    let rounds = if tiny::tiny() { 1 } else { ROUNDS };
+    for round in 0..rounds {
         for at in [round % 2, 1 - round % 2] {
             let arguments = [&rw, &depth, &runtime, "--time_based", "--bs=16k"];
             figures[at].push(measure(servers[at], direction, &arguments));
@@ -155,7 +162,7 @@ fn compare(servers: [(&str, u32); 2], name: &str, direction: &str, depth: &str, 
     }
     let [ours, peer] = figures.map(|mut figures| {
         figures.sort_by(|a, b| a.iops.total_cmp(&b.iops));
-        figures[ROUNDS / 2]
+        figures[rounds / 2]
     });
     let cell = |it: Figures| format!("{:.0} ({:.0}), {:.1}", it.iops, it.latency_us, it.server_us);
     println!("{name:26} {:>26} {:>26} {:>6.2}", cell(ours), cell(peer), ours.iops / peer.iops);

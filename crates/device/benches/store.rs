@@ -2,8 +2,12 @@
 //! threads, first writes, and snapshots of much data under load.
 //!
 //! `cargo bench -p ebbtide-device --bench store -- [DIR [DATA_MIB]]`. Operations a second are of the wall clock; the time
-//! of one operation is the processor's, summed over the threads, so that it means the same on a busy machine.
+//! of one operation is the processor's, summed over the threads, so that it means the same on a busy machine. A tiny run
+//! (`BENCH_TINY=1`, or under `cargo test`) has 16 MiB, a twentieth of a second for each figure, and two snapshots.
 #![allow(clippy::unwrap_used)] // a bench may fail where it stands
+
+#[path = "../../../benches/support/tiny.rs"]
+mod tiny;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -14,13 +18,26 @@ use std::time::{Duration, Instant};
 use ebbtide_device::store::{BlockStore, Store, StoreError, StoreOptions};
 
 const IO: usize = 16 << 10;
-const RUN: Duration = Duration::from_secs(2);
+
+/// How much is done.
+#[derive(Clone, Copy)]
+struct Scale {
+    data_mib: u64,
+    /// How long each figure is measured.
+    run: Duration,
+    snapshots: u32,
+}
+
+const FULL: Scale = Scale { data_mib: 512, run: Duration::from_secs(2), snapshots: 10 };
+const TINY: Scale = Scale { data_mib: 16, run: Duration::from_millis(50), snapshots: 2 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
     let temporary = tempfile::tempdir()?;
     let dir = args.next().map_or_else(|| temporary.path().to_owned(), PathBuf::from);
-    let data_mib: u64 = args.next().map_or(Ok(512), |mib| mib.parse())?;
+    let scale = if tiny::tiny() { TINY } else { FULL };
+    let data_mib: u64 = args.next().map_or(Ok(scale.data_mib), |mib| mib.parse())?;
+    let rate = |what: &str, threads, span, io: Io<'_>| rate(scale.run, what, threads, span, io);
     let data = data_mib << 20;
 
     let store = Store::open(&dir.join("store"), StoreOptions::default())?;
@@ -43,32 +60,35 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         plain.write_all_at(&chunk, mib << 20)?;
     }
     for threads in [1, 2] {
-        rate("pread", threads, plain_data, |buf, at| plain.read_exact_at(buf, at).is_ok());
-        rate("store read", threads, plain_data, |buf, at| volume.read_at(buf, at).is_ok());
-        rate("pwrite", threads, plain_data, |buf, at| plain.write_all_at(buf, at).is_ok());
-        rate("store overwrite", threads, plain_data, |buf, at| volume.write_at(buf, at).is_ok());
+        rate("pread", threads, plain_data, &|buf, at| plain.read_exact_at(buf, at).is_ok());
+        rate("store read", threads, plain_data, &|buf, at| volume.read_at(buf, at).is_ok());
+        rate("pwrite", threads, plain_data, &|buf, at| plain.write_all_at(buf, at).is_ok());
+        rate("store overwrite", threads, plain_data, &|buf, at| volume.write_at(buf, at).is_ok());
     }
     let base = 50 << 30;
     let next = AtomicU64::new(0);
-    rate("store first write", 2, 1, |buf, _| {
+    rate("store first write", 2, 1, &|buf, _| {
         let at = next.fetch_add(1, Ordering::Relaxed) * IO as u64;
         volume.write_at(buf, base + at % (1 << 30)).is_ok()
     });
-    snapshot_under_load(&store, &volume, plain_data)?;
-    rate("store read through a snapshot", 1, plain_data, |buf, at| volume.read_at(buf, at).is_ok());
+    snapshot_under_load(&store, &volume, plain_data, scale.snapshots)?;
+    rate("store read through a snapshot", 1, plain_data, &|buf, at| volume.read_at(buf, at).is_ok());
     Ok(())
 }
 
-fn rate(what: &str, threads: u64, span: u64, io: impl Fn(&mut [u8], u64) -> bool + Sync) {
+/// One operation with a buffer at an offset; whether it succeeded.
+type Io<'a> = &'a (dyn Fn(&mut [u8], u64) -> bool + Sync);
+
+fn rate(run: Duration, what: &str, threads: u64, span: u64, io: Io<'_>) {
     let (total, cpu_ns) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for thread in 0..threads {
-            let (io, total, cpu_ns) = (&io, &total, &cpu_ns);
+            let (total, cpu_ns) = (&total, &cpu_ns);
             scope.spawn(move || {
                 let mut buf = vec![7; IO];
                 let (mut x, begin, begin_cpu, mut ops) =
                     (thread * 977 + 1, Instant::now(), thread_cpu_ns(), 0);
-                while begin.elapsed() < RUN {
+                while begin.elapsed() < run {
                     for _ in 0..64 {
                         assert!(io(&mut buf, random(&mut x) % span / IO as u64 * IO as u64));
                         ops += 1;
@@ -80,7 +100,7 @@ fn rate(what: &str, threads: u64, span: u64, io: impl Fn(&mut [u8], u64) -> bool
         }
     });
     let ops = total.load(Ordering::Relaxed);
-    let (per_second, ns) = (ops as f64 / RUN.as_secs_f64(), cpu_ns.load(Ordering::Relaxed) / ops);
+    let (per_second, ns) = (ops as f64 / run.as_secs_f64(), cpu_ns.load(Ordering::Relaxed) / ops);
     println!(
         "{:<44} {per_second:>12.0} op/s {ns:>8} ns of processor",
         format!("{what}, 16 KiB, {threads} threads")
@@ -96,6 +116,7 @@ fn snapshot_under_load(
     store: &Store,
     volume: &BlockStore,
     span: u64,
+    snapshots: u32,
 ) -> Result<(), Box<dyn std::error::Error>> {
     let (stop, worst) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -114,7 +135,7 @@ fn snapshot_under_load(
                 }
             });
         }
-        let taken = (0..10).try_for_each(|i| {
+        let taken = (0..snapshots).try_for_each(|i| {
             std::thread::sleep(Duration::from_millis(200));
             let (before, begin) = (worst.swap(0, Ordering::Relaxed), Instant::now());
             store.snapshot("bench", &format!("s{i}"), serde_json::Value::Null)?;

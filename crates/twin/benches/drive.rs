@@ -4,8 +4,11 @@
 //! Times are processor time where the system tells it, since other programs on the machine are no fault of
 //! the simulator.
 //!
-//! An argument gives the millions of I/Os of each case (default 10). Without `--bench`, as when tests run it,
-//! everything is done in a thousandth.
+//! An argument gives the millions of I/Os of each case (default 10). A tiny run (`BENCH_TINY=1`, or under
+//! `cargo test`) does a thousandth of everything.
+
+#[path = "../../../benches/support/tiny.rs"]
+mod tiny;
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -55,7 +58,7 @@ const GROWTH_KIB: u64 = 1024;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let whole = arguments.iter().any(|argument| argument == "--bench");
+    let whole = !tiny::tiny();
     let millions = arguments.iter().filter_map(|arg| arg.parse().ok()).next().unwrap_or(10_u64);
     let ios = millions * if whole { 1_000_000 } else { 1_000 };
     let unthrottled = Limits { iops: None, throughput: None, ..gp3() };

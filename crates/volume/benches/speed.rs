@@ -1,6 +1,9 @@
 //! How many I/Os a second the model takes on one core: a throttled gp3 with service times under a
-//! closed loop of 64.
+//! closed loop of 64. A tiny run (`BENCH_TINY=1`, or under `cargo test`) is a thousandth of one round.
 #![allow(clippy::unwrap_used)] // a bench may fail where it stands
+
+#[path = "../../../benches/support/tiny.rs"]
+mod tiny;
 
 use std::{collections::VecDeque, hint::black_box, time::Instant};
 
@@ -30,22 +33,23 @@ fn gp3() -> Limits {
 }
 
 fn main() {
-    let mut rates: Vec<_> = (0..ROUNDS).map(|round| round_millions_per_second(round as u64)).collect();
+    let (rounds, ios) = if tiny::tiny() { (1, IOS / 1_000) } else { (ROUNDS, IOS) };
+    let mut rates: Vec<_> = (0..rounds).map(|round| round_millions_per_second(round as u64, ios)).collect();
     rates.sort_by(f64::total_cmp);
-    let (low, median, high) = (rates[0], rates[ROUNDS / 2], rates[ROUNDS - 1]);
+    let (low, median, high) = (rates[0], rates[rounds / 2], rates[rounds - 1]);
     println!("throttled gp3 with service times: {median:.1} million I/Os a second [{low:.1}-{high:.1}]");
 }
 
-fn round_millions_per_second(seed: u64) -> f64 {
+fn round_millions_per_second(seed: u64, ios: u64) -> f64 {
     let mut volume = Volume::new(gp3(), Nanos::ZERO).unwrap();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut next: VecDeque<Nanos> = (0..64).map(|_| Nanos::ZERO).collect();
     let start = Instant::now();
-    for _ in 0..IOS {
+    for _ in 0..ios {
         let now = next.pop_front().unwrap();
         let io = Io { op: Op::Read, offset: (rng.next_u64() >> 38) << 14, len: 16 << 10 };
         next.push_back(volume.submit(io, now, &mut rng, None).completes);
     }
     black_box(volume.stats(Nanos::ZERO));
-    IOS as f64 / start.elapsed().as_secs_f64() / 1e6
+    ios as f64 / start.elapsed().as_secs_f64() / 1e6
 }
