@@ -38,6 +38,8 @@ pub(crate) struct Source {
     pub(crate) tests: Vec<String>,
     /// Paths outside tests.
     pub(crate) named: Vec<Named>,
+    /// Paths inside tests.
+    pub(crate) named_in_tests: Vec<Named>,
     /// Lines of modules that exist for tests only.
     pub(crate) test_lines: usize,
     inside_test: usize,
@@ -79,9 +81,8 @@ impl Source {
     }
 
     fn name(&mut self, path: String, span: Span) {
-        if self.inside_test == 0 {
-            self.named.push(Named { path, line: span.start().line });
-        }
+        let named = if self.inside_test == 0 { &mut self.named } else { &mut self.named_in_tests };
+        named.push(Named { path, line: span.start().line });
     }
 
     fn used(&mut self, prefix: &str, tree: &UseTree) {
@@ -220,6 +221,7 @@ mod tests {
         let named: Vec<_> =
             source.named.iter().map(|n| n.path.as_str()).filter(|n| n.starts_with("std")).collect();
         assert_eq!(named, ["std::fs", "std::thread::self", "std::thread::sleep", "std::process::exit"]);
+        assert!(source.named_in_tests.iter().any(|named| named.path == "std::net" && named.line == 10));
         assert_eq!(source.test_lines, 13);
     }
 }

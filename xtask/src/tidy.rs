@@ -3,6 +3,7 @@
 //! Each rule is a function from the repository to [`Findings`], and has a test of its own that plants
 //! the fault. What differs from rule to rule as data stands in `xtask/tidy.toml`.
 
+mod calm;
 mod commands;
 mod docs;
 mod edges;
@@ -10,7 +11,11 @@ mod promises;
 mod rules;
 mod sources;
 
-use std::{collections::BTreeMap, fmt, process::ExitCode};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, fs,
+    process::ExitCode,
+};
 
 use anyhow::{Context, Result};
 use cargo_metadata::{Metadata, MetadataCommand};
@@ -64,6 +69,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     edges::check(&metadata, &rules, &mut findings);
     sources::check(&repo, &sources, &rules, &mut findings);
     sources::check_purity(&sources, &crate_folders(&metadata), &rules, &mut findings);
+    calm::check(&metadata, &sources, &rules.repeat, &mut findings);
     docs::check(&repo, &mut findings);
     promises::check(&repo, &sources, &mut findings);
     commands::check(&repo, &commands::Programs::of(&metadata), &mut findings);
@@ -75,6 +81,14 @@ pub(crate) fn run() -> Result<ExitCode> {
     let tidy = findings.0.is_empty();
     println!("{}", if tidy { "tidy" } else { "not tidy" });
     Ok(if tidy { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The test programs that need no repetition, by the names of [`crate::flaky`].
+pub(crate) fn calm_programs(metadata: &Metadata) -> Result<BTreeSet<String>> {
+    let path = metadata.workspace_root.join("xtask/tidy.toml");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    let rules: Rules = toml::from_str(&text).with_context(|| format!("{path} is not as it should be"))?;
+    Ok(rules.repeat.calm.into_iter().collect())
 }
 
 fn parse(repo: &Repo, findings: &mut Findings) -> Sources {

@@ -92,6 +92,9 @@ mod tests {
             [pure]
             crates = []
             banned = []
+            [repeat]
+            calm = []
+            restless = []
             [sizes]
             file_lines = 1
             function_lines = 1

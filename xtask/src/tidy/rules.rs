@@ -13,6 +13,7 @@ pub(super) struct Rules {
     /// Outside crates that only these of ours may depend on.
     pub(super) only: BTreeMap<String, Vec<String>>,
     pub(super) pure: Pure,
+    pub(super) repeat: Repeat,
     pub(super) sizes: Sizes,
 }
 
@@ -48,6 +49,16 @@ pub(super) struct Impurity {
     pub(super) file: String,
     pub(super) path: String,
     pub(super) reason: String,
+}
+
+/// Which tests `cargo xtask flaky` leaves out.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Repeat {
+    /// Test programs by package and name, which give the same result each time.
+    pub(super) calm: Vec<String>,
+    /// Paths that the code of such a program may not name, whole or from some `::` on.
+    pub(super) restless: Vec<String>,
 }
 
 /// How long things may be, in lines.

@@ -113,7 +113,7 @@ pub(super) fn check_purity(
 }
 
 /// Whether a path is the banned one, lies inside it, or ends with it.
-fn names(path: &str, banned: &str) -> bool {
+pub(super) fn names(path: &str, banned: &str) -> bool {
     path == banned || path.starts_with(&format!("{banned}::")) || path.ends_with(&format!("::{banned}"))
 }
 
@@ -134,6 +134,9 @@ mod tests {
             crates = ["ebbtide-twin"]
             banned = ["std::fs", "Instant::now"]
             exceptions = [{ file = "crates/twin/src/load.rs", path = "std::fs", reason = "traces" }]
+            [repeat]
+            calm = []
+            restless = []
             [sizes]
             file_lines = 4
             function_lines = 3
