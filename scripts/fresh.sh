@@ -1,0 +1,276 @@
+#!/usr/bin/env bash
+# Runs the developer's commands in a new Debian root that has nothing but the base system, so that a missing
+# install step shows. Called by `./dev fresh`, as root.
+#
+# usage: scripts/fresh.sh [STEP...]
+#   setup        ./dev setup: everything that the tests need must be there afterwards
+#   demo         ./dev demo --tiny: the release build and one short trial of each server
+#   bench        ./dev bench --tiny of each bench; bench:NAME for one
+#   test-build   the fetched servers, and the build of all tests
+#   test         ./dev test, whole
+# Without a STEP: setup, demo, bench, test-build.
+#
+# Settings by environment: SUITE=bookworm (default: this machine's if it is Debian, else bookworm), MIRROR=URL (default: of
+#   this machine's apt), FRESH_DIR=/var/tmp for the root (10 GiB; 25 with tests). CARGO_PROFILE_*, RUSTUP_* and proxies are
+#   handed in.
+#
+# The repository is cloned as it is committed. Network settings (resolver, proxies, certificates, apt's Acquire) and what cargo
+# has downloaded are copied in; /dev and /sys are this machine's; packages and the toolchain are not. All mounts are in a mount
+# namespace of its own and all processes in a process namespace of its own: both end with the script, however it ends.
+# Exit codes: 0 every step passed, 1 a step failed or skipped something, 2 usage, 3 environment.
+set -euo pipefail
+REPO=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/..
+REPO=$(readlink -f -- "$REPO")
+readonly REPO
+readonly PREFIX=ebbtide-fresh
+readonly CLONE=/root/ebbtide
+
+say() { printf 'fresh: %s\n' "$*" >&2; }
+die() {
+    say "${@:2}"
+    exit "$1"
+}
+
+# --- outside: makes the directory, starts the namespaces, removes everything ---------------------
+
+# Paths of loop devices that hold a file of the root ($1), or of a FUSE file system that the process ($2) sees below it.
+loops_of() {
+    local root=$1 devices
+    devices=$(awk -v root="$root/" 'index($5, root) == 1 && / - fuse/ { print $3 }' "/proc/$2/mountinfo" 2>/dev/null | paste -sd' ' || true)
+    losetup --list --noheadings --raw --output NAME,BACK-MAJ:MIN,BACK-FILE |
+        awk -v root="$root/" -v devices="$devices" '
+            BEGIN { n = split(devices, list, " "); for (i = 1; i <= n; i++) ours[list[i]] = 1 }
+            $2 in ours || index($3, root) == 1 { print $1 }'
+}
+
+# Removes a directory ($1) of ours, if nothing is mounted below it.
+remove_dir() {
+    if awk -v dir="$1/" 'index($5, dir) == 1 { found = 1 } END { exit !found }' /proc/self/mountinfo; then
+        say "something is still mounted below $1; it is left there"
+        return 1
+    fi
+    rm -rf --one-file-system -- "$1"
+}
+
+# Removes what a killed run left: a directory whose lock nobody holds.
+remove_leftovers() {
+    local dir
+    for dir in "$PARENT/$PREFIX".*/; do
+        [ -e "$dir/lock" ] || continue
+        (
+            exec 8<"$dir/lock"
+            flock --nonblock 8 || exit 0
+            say "removing what an earlier run left: ${dir%/}"
+            remove_dir "${dir%/}"
+        )
+    done
+}
+
+DIR=
+INSIDE=
+# shellcheck disable=SC2317,SC2329 # called by the trap
+clean() {
+    local status=$? init loops
+    trap '' INT TERM HUP
+    if [ -n "$INSIDE" ] && kill -0 "$INSIDE" 2>/dev/null; then
+        say "interrupted: ending what runs in the root"
+        init=$(cat "/proc/$INSIDE/task/$INSIDE/children" 2>/dev/null || true)
+        mapfile -t loops < <(loops_of "$DIR/root" "${init%% *}")
+        kill -KILL "$INSIDE" 2>/dev/null || true
+        wait "$INSIDE" 2>/dev/null || true
+        while [ -n "${init%% *}" ] && kill -0 "${init%% *}" 2>/dev/null; do sleep 0.1; done
+        if [ ${#loops[@]} -gt 0 ]; then losetup --detach "${loops[@]}" || true; fi
+    fi
+    if [ -n "$DIR" ]; then remove_dir "$DIR" || status=3; fi
+    exit "$status"
+}
+
+outside() {
+    local steps=("$@") step tool need_gib=10 free
+    [ ${#steps[@]} -gt 0 ] || steps=(setup demo bench test-build)
+    for step in "${steps[@]}"; do
+        case $step in
+            setup | demo | bench | bench:*) ;;
+            test | test-build) need_gib=25 ;;
+            *) die 2 "no step is called '$step'; there are: setup demo bench bench:NAME test-build test" ;;
+        esac
+    done
+    [ "$(id -u)" = 0 ] || die 3 "root is needed, to mount and to change the root directory"
+    for tool in debootstrap unshare setpriv git; do
+        command -v "$tool" >/dev/null || die 3 "$tool is missing: apt-get install debootstrap util-linux git"
+    done
+    PARENT=${FRESH_DIR:-/var/tmp}
+    free=$(($(stat --file-system --format='%a * %S' "$PARENT") >> 30))
+    [ "$free" -ge "$need_gib" ] || die 3 "$PARENT has $free GiB free; at least $need_gib are needed (FRESH_DIR=DIR takes another)"
+    if [ -n "$(git -C "$REPO" status --porcelain)" ]; then say "changes that are not committed are left out"; fi
+
+    trap clean EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    remove_leftovers
+    DIR=$(mktemp -d "$PARENT/$PREFIX.XXXXXX")
+    exec 9>"$DIR/lock"
+    flock 9
+    mkdir "$DIR/root"
+    LOGS=${CARGO_TARGET_DIR:-$REPO/target}/fresh/$(date +%Y%m%d-%H%M%S)
+    mkdir -p "$LOGS"
+    export LOGS
+    say "root: $DIR/root; logs: $LOGS"
+    # In the background, so that a signal is handled at once. Killed, unshare takes its namespaces' processes with it.
+    setpriv --pdeathsig KILL unshare --mount --propagation private --pid --fork --kill-child \
+        -- "$REPO/scripts/fresh.sh" --inside "$DIR/root" "${steps[@]}" 9>&- </dev/null &
+    INSIDE=$!
+    local status=0
+    wait "$INSIDE" || status=$?
+    INSIDE=
+    return "$status"
+}
+
+# --- inside: the root --------------------------------------------------------------------------
+
+suite() { # of this machine where it is Debian
+    local id='' codename=''
+    # shellcheck source=/dev/null
+    . /etc/os-release 2>/dev/null && id=${ID-} codename=${VERSION_CODENAME-}
+    if [ -n "${SUITE-}" ]; then echo "$SUITE"; elif [ "$id" = debian ] && [ -n "$codename" ]; then echo "$codename"; else echo bookworm; fi
+}
+
+mirror() { # of this machine's apt, where it has one of Debian's
+    local found
+    found=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
+        grep -v '^ *#' | grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1 | tr -d ' ' || true)
+    echo "${MIRROR:-${found:-http://deb.debian.org/debian}}"
+}
+
+make_root() {
+    debootstrap --variant=minbase "$(suite)" "$ROOT" "$(mirror)"
+}
+
+# Copies what this machine needs to reach its networks, and what cargo has downloaded.
+furnish() {
+    local cargo=${CARGO_HOME:-$HOME/.cargo} file
+    cp -L /etc/resolv.conf /etc/hosts "$ROOT/etc/"
+    apt-config dump | grep -iE '^Acquire::(https?::|retries|force|socks|check-)' >"$ROOT/etc/apt/apt.conf.d/99host" || true
+    # They count once the package ca-certificates is installed.
+    if compgen -G '/usr/local/share/ca-certificates/*.crt' >/dev/null; then
+        mkdir -p "$ROOT/usr/local/share/ca-certificates"
+        cp /usr/local/share/ca-certificates/*.crt "$ROOT/usr/local/share/ca-certificates/"
+    fi
+    mkdir -p "$ROOT/root/.cargo/registry"
+    for file in config.toml registry/index registry/cache; do
+        if [ -e "$cargo/$file" ]; then cp -a "$cargo/$file" "$ROOT/root/.cargo/$file"; fi
+    done
+    git clone --quiet --no-hardlinks "$REPO" "$ROOT$CLONE"
+    mount --bind "$ROOT" "$ROOT"
+    mount -t proc proc "$ROOT/proc"
+    mount --rbind /sys "$ROOT/sys"
+    mount --rbind /dev "$ROOT/dev"
+    toolchain
+}
+
+# The root installs its own toolchain; where rustup's server cannot be reached, this machine's is lent.
+toolchain() {
+    local server=${RUSTUP_DIST_SERVER:-https://static.rust-lang.org} name
+    if curl -fsS --max-time 20 -o /dev/null "$server/rustup/release-stable.toml"; then return; fi
+    say "rustup's server cannot be reached: the root gets this machine's toolchain, and does not show that ./dev setup installs one"
+    for name in .rustup .cargo/bin; do
+        [ -d "$HOME/$name" ] || continue
+        mkdir -p "$ROOT/root/$name"
+        mount --bind -o ro "$HOME/$name" "$ROOT/root/$name"
+    done
+}
+
+# Runs a command in the clone inside the root, with an environment of its own.
+in_root() {
+    local pass=() name
+    while read -r name; do
+        pass+=("$name=${!name}")
+    done < <(compgen -e | grep -iE '^((https?|no|all)_proxy|CARGO_(PROFILE|NET|HTTP)_.*|RUSTUP_(DIST_SERVER|UPDATE_ROOT))$')
+    # shellcheck disable=SC2016 # the inner shell expands it
+    chroot "$ROOT" /usr/bin/env -i HOME=/root TERM=dumb LANG=C.UTF-8 \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${pass[@]}" \
+        bash -c 'cd "$1" && shift && exec "$@"' bash "$CLONE" "$@" </dev/null
+}
+
+# shellcheck disable=SC2016 # dpkg-query expands it
+packages() { chroot "$ROOT" dpkg-query --show --showformat='${Package}\n' 2>/dev/null | sort; }
+# Those that were asked for by name, of the list on standard input.
+asked_for() { comm -12 - <(chroot "$ROOT" apt-mark showmanual | sort); }
+
+ROWS=()
+FAILED=0
+
+# Runs a step ($1) as the command in the other words, with a log, a time, and what it installed.
+step() {
+    local name=$1 log=$LOGS/${1/:/-}.log began=$SECONDS status=0 before='' why='' new
+    shift
+    say "== $name"
+    if [ "$name" != root ]; then before=$(packages); fi
+    "$@" >"$log" 2>&1 || status=$?
+    [ "$status" = 0 ] || why="ended with $status"
+    # In a root where setup has run, nothing has a reason to be skipped.
+    if grep -q '^SKIPPED' "$log"; then
+        why="${why:+$why; }$(grep -c '^SKIPPED' "$log") skipped, the first: $(grep -m 1 '^SKIPPED' "$log")"
+    fi
+    if [ "$name" = setup ] && ! grep -q 'missing for tests: nothing' "$log"; then
+        why="${why:+$why; }$(grep -o 'missing for tests: .*' "$log" || echo 'setup did not end')"
+    fi
+    if [ -n "$before" ]; then
+        new=$(comm -13 <(echo "$before") <(packages))
+        if [ -n "$new" ]; then
+            say "$name installed: $(asked_for <<<"$new" | paste -sd' ') (and $(asked_for <<<"$new" | comm -23 <(echo "$new") - | wc -l) that they need)"
+        fi
+    fi
+    if [ -n "$why" ]; then
+        FAILED=1
+        say "FAILED: $name: $why; the end of $log:"
+        tail -n 15 "$log" >&2
+    fi
+    ROWS+=("$(printf '%6d s  %-20s %s' $((SECONDS - began)) "$name" "${why:-passed}")")
+}
+
+# shellcheck disable=SC2317,SC2329 # called by the trap
+end_inside() {
+    local loops
+    mapfile -t loops < <(loops_of "$ROOT" self)
+    if [ ${#loops[@]} -gt 0 ]; then
+        say "loop devices that were left attached: ${loops[*]}"
+        losetup --detach "${loops[@]}" || true
+    fi
+}
+
+inside() {
+    local name rust
+    export LC_ALL=C # one order for sort and comm
+    ROOT=$1
+    shift
+    trap end_inside EXIT
+    step root make_root
+    [ "$FAILED" = 0 ] || die 3 "no Debian root could be made"
+    furnish
+    for name in "$@"; do
+        case $name in
+            setup)
+                step setup in_root ./dev setup
+                # The others would only say so again.
+                if [ "$FAILED" = 1 ]; then break; fi
+                ;;
+            demo) step demo in_root ./dev demo --tiny ;;
+            bench)
+                while read -r name _; do
+                    step "bench:$name" in_root ./dev bench --tiny "$name"
+                done < <("$ROOT$CLONE/dev" bench --list)
+                ;;
+            bench:*) step "$name" in_root ./dev bench --tiny "${name#bench:}" ;;
+            test-build) step test-build in_root bash -c './dev setup && ./dev servers && cargo test --workspace --locked --no-run' ;;
+            test) step test in_root ./dev test ;;
+        esac
+    done
+    # shellcheck disable=SC2016 # the shell in the root expands it
+    rust=$(in_root bash -c 'PATH=$PATH:/root/.cargo/bin; cargo --version' 2>/dev/null || echo 'no cargo')
+    say "== time per step, in a root of $(suite); $rust; $(packages | wc -l) packages"
+    printf '%s\n' "${ROWS[@]}"
+    return "$FAILED"
+}
+
+if [ "${1-}" = --inside ]; then inside "${@:2}"; else outside "$@"; fi
