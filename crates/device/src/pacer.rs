@@ -71,6 +71,12 @@ impl Lateness {
         self.histogram.lock().reset();
     }
 
+    pub(crate) fn later_than(&self, limit: Nanos) -> u64 {
+        let histogram = self.histogram.lock();
+        let late = histogram.iter_recorded().filter(|value| value.value_iterated_to() > limit.0);
+        late.map(|value| value.count_since_last_iteration()).sum()
+    }
+
     pub(crate) fn report(&self) -> PacingReport {
         let histogram = self.histogram.lock();
         PacingReport {

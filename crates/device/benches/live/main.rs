@@ -7,6 +7,7 @@
 
 mod hogs;
 mod overhead;
+mod sleeper;
 #[path = "../../tests/live/support.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "it is the tests' own, and they use the rest")]
 mod support;

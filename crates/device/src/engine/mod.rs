@@ -219,6 +219,12 @@ impl LiveVolume {
         self.core.lateness.report()
     }
 
+    /// Answers that were later than `limit` (to 1%), since the start or the last [`LiveVolume::reset_pacing`].
+    #[must_use]
+    pub fn answers_later_than(&self, limit: Nanos) -> u64 {
+        self.core.lateness.later_than(limit)
+    }
+
     /// Forgets the lateness recorded so far.
     pub fn reset_pacing(&self) {
         self.core.lateness.reset();

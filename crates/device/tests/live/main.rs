@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 
+#[path = "../../benches/live/sleeper.rs"]
+mod bare;
+mod sleeper;
 #[allow(dead_code, reason = "the benches use the rest")]
 mod support;
 
