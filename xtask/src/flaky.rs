@@ -36,7 +36,8 @@ use self::{
 };
 
 /// How the command is called.
-pub(crate) const USAGE: &str = "cargo xtask flaky [--alone | --together] [--out DIR] [ROUNDS] [NAME]";
+pub(crate) const USAGE: &str =
+    "cargo xtask flaky [--alone | --together] [--package PACKAGE] [--out DIR] [ROUNDS] [NAME]";
 /// Rounds where none are named.
 const ROUNDS: u32 = 20;
 /// The longest that one test, and one program as a whole, may take before it counts as one that does not end.
@@ -53,6 +54,8 @@ struct Request {
     rounds: u32,
     /// Only tests whose `PROGRAM TEST` contains it.
     name: String,
+    /// Only tests of this package, and only it is built.
+    package: Option<String>,
     modes: Vec<Mode>,
     out: PathBuf,
 }
@@ -62,6 +65,7 @@ impl Request {
         let mut request = Self {
             rounds: ROUNDS,
             name: String::new(),
+            package: None,
             modes: vec![Mode::Together, Mode::Alone],
             out: PathBuf::from("target/flaky"),
         };
@@ -71,6 +75,9 @@ impl Request {
             match word {
                 "--alone" => request.modes = vec![Mode::Alone],
                 "--together" => request.modes = vec![Mode::Together],
+                "--package" | "-p" => {
+                    request.package = Some((*words.next().ok_or("--package needs a name")?).into());
+                }
                 "--out" => request.out = words.next().ok_or("--out needs a directory")?.into(),
                 option if option.starts_with('-') => return Err(format!("no option is called {option}")),
                 number if !named_rounds && number.parse::<u64>().is_ok() => {
@@ -95,7 +102,7 @@ pub(crate) fn run(words: &[&str]) -> Result<ExitCode> {
             return Ok(ExitCode::from(USAGE_ERROR));
         }
     };
-    let Some(mut programs) = programs::build()? else {
+    let Some(mut programs) = programs::build(request.package.as_deref())? else {
         eprintln!("flaky: the tests do not build");
         return Ok(ExitCode::from(ENVIRONMENT));
     };

@@ -57,14 +57,15 @@ pub(crate) fn name(package: &Package, target: &Target) -> Option<String> {
     }
 }
 
-/// Builds all tests and lists those that are repeated; none where they do not build.
-pub(crate) fn build() -> Result<Option<Vec<Program>>> {
+/// Builds all tests, or those of a package, and lists those that are repeated; none where they do not build.
+pub(super) fn build(package: Option<&str>) -> Result<Option<Vec<Program>>> {
     let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata failed")?;
     let calm = calm_programs(&metadata)?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // The program itself too: tests of the command line run it.
+    let which = package.map_or(vec!["--workspace"], |package| vec!["--package", package]);
     let mut build = Command::new(cargo)
-        .args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"])
+        .args(["test", "--no-run", "--message-format=json-render-diagnostics"])
+        .args(which)
         .current_dir(&metadata.workspace_root)
         .stdout(Stdio::piped())
         .spawn()

@@ -155,6 +155,7 @@ fn the_command_line_names_rounds_then_a_test() {
     assert_eq!((request.modes, request.out), (vec![Mode::Alone], PathBuf::from("/tmp/x")));
     assert_eq!(parse(&["detached"]).unwrap().rounds, 20);
     assert_eq!(parse(&["3", "7"]).unwrap().name, "7");
+    assert_eq!(parse(&["-p", "ebbtide-device"]).unwrap().package.as_deref(), Some("ebbtide-device"));
     for (words, error) in [
         (&["0"][..], "0 rounds: 1 to 100000 are possible"),
         (&["5", "a", "b"], "one NAME is possible"),
