@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use ebbtide_advisor::optimized_writes::{
-    Candidate, Doublewrite, Settings, Storage, Verdict, Workload, judge,
+    Candidate, Doublewrite, FileSystem, Release, Settings, Storage, Verdict, Workload, judge,
 };
 use ebbtide_catalog::Spec;
-use ebbtide_device::host::Home;
+use ebbtide_device::host::{CLUSTER_BYTES, FsType, Home};
 use ebbtide_load::{Cancel, Session};
 use ebbtide_mysql::status::{Counters, Facts, Rates, Sampler, StatusError};
 use serde_json::json;
@@ -41,6 +41,10 @@ pub(super) struct CandidateArgs {
     /// The volume that the server's files lie on, such as gp3:size=500GiB: its limits decide
     #[arg(long, value_name = "SPEC")]
     volume: Option<String>,
+    /// The file system of the data files: ext4-bigalloc (clusters of 16 KiB, on a device whose start is a multiple of
+    /// 16 KiB), ext4 or xfs. Only the first keeps pages in one piece
+    #[arg(long, value_name = "FS")]
+    fs: Option<FsType>,
     #[command(flatten)]
     server: ServerArgs,
 }
@@ -52,11 +56,12 @@ impl CandidateArgs {
     /// A server is named, and it is something else that is asked for: no power is cut under a server that is
     /// not ours.
     pub(super) fn is_asked(&self) -> anyhow::Result<bool> {
-        let named = self.server.names_one() || self.interval.is_some() || self.volume.is_some();
+        let named =
+            self.server.names_one() || self.interval.is_some() || self.volume.is_some() || self.fs.is_some();
         if self.candidate || !named {
             return Ok(self.candidate);
         }
-        let message = "--interval, --volume and --mysql-... go with --candidate alone: cuts are made under servers that the crash lab starts itself";
+        let message = "--interval, --volume, --fs and --mysql-... go with --candidate alone: cuts are made under servers that the crash lab starts itself";
         Err(Refusal::usage(message).hint("leave them out, or add --candidate").into())
     }
 }
@@ -88,7 +93,7 @@ pub(super) fn run(args: &CandidateArgs, place: &Place, json: bool) -> anyhow::Re
     let cancel = cancel_on(signals())?;
     let mut session = Session::open_without_database(&target, endpoint).map_err(refuse)?;
     let facts = Facts::read(&mut session).map_err(refuse_status)?;
-    let settings = settings(&facts)?;
+    let settings = settings(&facts, args.fs)?;
     let mut sampler = Sampler::open_as_it_is(session, facts.flavour).map_err(refuse_status)?;
     let Some((before, after)) = look(&mut sampler, args.interval.unwrap_or(INTERVAL), &cancel)? else {
         let message = "ended before the second look: nothing was judged";
@@ -137,7 +142,7 @@ fn storage(home: Option<&Home>, spec: &str) -> anyhow::Result<Storage> {
     Ok(Storage::of(&written, &resolved))
 }
 
-fn settings(facts: &Facts) -> anyhow::Result<Settings> {
+fn settings(facts: &Facts, fs: Option<FsType>) -> anyhow::Result<Settings> {
     if let Some(version) = &facts.aurora {
         let message = format!(
             "this is Aurora {version}: its storage takes redo and no pages, so none is written twice"
@@ -158,7 +163,15 @@ fn settings(facts: &Facts) -> anyhow::Result<Settings> {
     let page_bytes = facts.page_bytes.filter(|bytes| *bytes > 0);
     let page_bytes = page_bytes.ok_or_else(|| Refusal::environment("the server has no innodb_page_size"))?;
     let (direct, flush_neighbors) = (facts.direct, facts.flush_neighbors);
-    Ok(Settings { doublewrite, page_bytes, direct, flush_neighbors })
+    let files = fs.map(|fs| FileSystem {
+        name: fs.name().to_owned(),
+        aligned_bytes: if fs == FsType::Ext4Bigalloc { CLUSTER_BYTES } else { 0 },
+    });
+    let release = facts.release().map(|version| Release {
+        name: format!("{} {version}", facts.flavour),
+        listed: facts.flavour.runs_without_doublewrite(version),
+    });
+    Ok(Settings { doublewrite, page_bytes, direct, flush_neighbors, files, release })
 }
 
 /// Two looks; none where it was ended in between.
@@ -258,13 +271,13 @@ mod tests {
 
     #[test]
     fn every_word_of_the_setting_means_on_off_or_only_detecting() {
-        let of = |word| settings(&facts(Some(word))).unwrap().doublewrite;
+        let of = |word| settings(&facts(Some(word)), None).unwrap().doublewrite;
         assert_eq!(["ON", "fast", "DETECT_AND_RECOVER"].map(of), [Doublewrite::On; 3]);
         assert_eq!((of("OFF"), of("DETECT_ONLY")), (Doublewrite::Off, Doublewrite::DetectOnly));
-        assert!(settings(&facts(Some("PERHAPS"))).unwrap_err().to_string().contains("PERHAPS"));
-        assert!(settings(&facts(None)).unwrap_err().to_string().contains("InnoDB"));
+        assert!(settings(&facts(Some("PERHAPS")), None).unwrap_err().to_string().contains("PERHAPS"));
+        assert!(settings(&facts(None), None).unwrap_err().to_string().contains("InnoDB"));
         let aurora = Facts { aurora: Some("3.04".into()), ..facts(Some("ON")) };
-        assert!(settings(&aurora).unwrap_err().to_string().contains("no pages"));
+        assert!(settings(&aurora, None).unwrap_err().to_string().contains("no pages"));
     }
 
     #[test]
@@ -293,10 +306,21 @@ mod tests {
             doublewrite_wait: None,
             doublewrite_mutex_wait: None,
         };
-        let settings = settings(&Facts { direct: Some(true), ..facts(Some("OFF")) }).unwrap();
+        let settings = settings(&Facts { direct: Some(true), ..facts(Some("OFF")) }, None).unwrap();
         let of = |spec| exit(&judge(&work, &settings, Some(&storage(None, spec).unwrap())));
         assert_eq!(of("gp3:size=500GiB,twp=off"), Exit::Finding);
         assert_eq!(of("gp3:size=500GiB,twp=on"), Exit::Clean);
+    }
+
+    #[test]
+    fn the_file_system_and_the_release_are_known_only_where_they_are_told() {
+        let of = |fs: Option<FsType>| settings(&facts(Some("ON")), fs).unwrap();
+        assert_eq!(of(None).files, None);
+        let aligned = |fs| of(Some(fs)).files.unwrap().aligned_bytes;
+        assert_eq!([FsType::Ext4Bigalloc, FsType::Ext4, FsType::Xfs].map(aligned), [16 << 10, 0, 0]);
+        assert_eq!(of(None).release, Some(Release { name: "MySQL 8.4.0".into(), listed: true }));
+        let own = Facts { version: "own build".into(), ..facts(Some("ON")) };
+        assert_eq!(settings(&own, None).unwrap().release, None);
     }
 
     #[test]

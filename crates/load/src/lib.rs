@@ -44,4 +44,4 @@ pub use report::{
     StatementLatency, Totals,
 };
 pub use run::{Cancel, run};
-pub use wire::Session;
+pub use wire::{Session, own_version};

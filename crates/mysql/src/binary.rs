@@ -32,6 +32,26 @@ pub enum Flavour {
     Percona,
 }
 
+impl Flavour {
+    /// Whether AWS lists the version as one that RDS runs without the doublewrite buffer (RDS User Guide, "Improving
+    /// write performance with Amazon RDS Optimized Writes" for MySQL and for MariaDB, read in November 2026). Percona
+    /// Server writes pages as the MySQL of the same version.
+    #[must_use]
+    pub fn runs_without_doublewrite(self, version: Version) -> bool {
+        let Version { major, minor, patch } = version;
+        match (self, major, minor) {
+            (Self::MariaDb, 10, 6) => patch >= 10,
+            (Self::MariaDb, 10, 11) => patch >= 4,
+            (Self::MariaDb, 11, 4) => patch >= 3,
+            (Self::MariaDb, 11, minor) => minor >= 8,
+            (Self::MariaDb, major, _) => major > 11,
+            (Self::MySql | Self::Percona, 8, 0) => patch >= 30,
+            (Self::MySql | Self::Percona, 8, minor) => minor >= 4,
+            (Self::MySql | Self::Percona, major, _) => major > 8,
+        }
+    }
+}
+
 impl fmt::Display for Flavour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -66,9 +86,11 @@ impl Version {
         Self { major, minor, patch }
     }
 
-    /// The number at the start of a word such as `10.11.19-MariaDB-0+deb12u1`.
+    /// The number at the start of a word such as `10.11.19-MariaDB-0+deb12u1`; what MariaDB puts before it for
+    /// replicas of MySQL is left out.
     pub(crate) fn parse(word: &str) -> Option<Self> {
-        let number = word.split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?;
+        let number =
+            ebbtide_load::own_version(word).split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?;
         let mut parts = number.split('.').map(str::parse::<u32>);
         let mut part = || parts.next()?.ok();
         Some(Self::new(part()?, part()?, part()?))
@@ -216,6 +238,27 @@ fn parse_version(text: &str) -> Option<(Flavour, Version)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_is_the_servers_own_and_not_what_it_tells_replicas() {
+        assert_eq!(Version::parse("5.5.5-10.11.19-MariaDB-log"), Some(Version::new(10, 11, 19)));
+        assert_eq!(Version::parse("5.5.5"), Some(Version::new(5, 5, 5)));
+    }
+
+    #[test]
+    fn releases_that_run_without_the_doublewrite_buffer_are_those_that_the_vendor_lists() {
+        let listed = |flavour: Flavour, text| flavour.runs_without_doublewrite(Version::parse(text).unwrap());
+        for text in ["10.6.10", "10.11.19", "11.4.3", "11.8.2", "12.0.2"] {
+            assert!(listed(Flavour::MariaDb, text), "{text}");
+        }
+        for text in ["10.6.9", "10.11.3", "10.7.8", "11.4.2", "11.5.9"] {
+            assert!(!listed(Flavour::MariaDb, text), "{text}");
+        }
+        for text in ["8.0.30", "8.4.0", "9.7.4"] {
+            assert!(listed(Flavour::MySql, text) && listed(Flavour::Percona, text), "{text}");
+        }
+        assert!(!listed(Flavour::MySql, "8.0.29") && !listed(Flavour::MySql, "5.7.44"));
+    }
 
     #[test]
     fn versions_are_read_from_what_servers_say() {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use ebbtide_advisor::optimized_writes::{Candidate, Gain, SOURCES, Standing, Storage, Verdict, Workload};
+use ebbtide_advisor::optimized_writes::{
+    Action, Candidate, Gain, SOURCES, Standing, Storage, Verdict, Workload,
+};
 use ebbtide_mysql::status::Facts;
 use ebbtide_volume::MIB;
 
@@ -16,23 +18,24 @@ pub(super) struct Seen<'a> {
     pub(super) storage: Option<&'a Storage>,
 }
 
-/// The answer, without an end of line.
+/// What to do now first, then the answer, then what both rest on; without an end of line.
 pub(super) fn answer(seen: &Seen<'_>, candidate: &Candidate) -> String {
-    let mut text = format!("{}: {}\n{}\n", said(candidate.verdict), candidate.why, server(seen));
+    let said = said(candidate.verdict);
+    let mut text = format!("{}\n{said}. {}\n{}\n", candidate.advice, candidate.why, server(seen));
     if let Some(gain) = &candidate.gain {
         let _ = write!(text, "\n{}\n\n{}", demand(seen, candidate, gain).text(), pages(seen, candidate));
     }
     let verdict = candidate.verdict;
     if matches!(verdict, Verdict::Yes | Verdict::Perhaps | Verdict::AlreadyOff) {
-        let _ = write!(text, "\n{}{}.\n", conditions(candidate), candidate.risk);
+        let _ = write!(text, "\n{}{}\n", conditions(candidate), candidate.risk);
     }
-    if matches!(verdict, Verdict::Yes | Verdict::Perhaps) {
+    if verdict == Verdict::Yes {
         let reports: Vec<String> =
             SOURCES.iter().take(3).map(|source| format!("  {}\n    {}\n", source.says, source.url)).collect();
         let _ = write!(text, "\nOthers report:\n{}", reports.concat());
-        let volume = if seen.storage.is_none() { "; the volume's limits decide: --volume SPEC" } else { "" };
-        let _ = writeln!(text, "What to do: {}{volume}.", candidate.fix);
-        text += "Measure gain and risk first: ebbtide crash optimized-writes\n";
+    }
+    if matches!(verdict, Verdict::Yes | Verdict::Perhaps) && candidate.action == Action::LeaveOn {
+        text += "To measure gain and risk on emulated volumes: ebbtide crash optimized-writes\n";
     }
     text.truncate(text.trim_end().len());
     text
@@ -128,7 +131,7 @@ fn pages(seen: &Seen<'_>, candidate: &Candidate) -> String {
 }
 
 fn conditions(candidate: &Candidate) -> String {
-    let mut text = String::from("What has to be true:\n");
+    let mut text = String::from("Before it may be off, all of this has to be true:\n");
     for one in &candidate.conditions {
         let standing = match one.standing {
             Standing::Met => "yes",
@@ -194,8 +197,14 @@ mod tests {
             direct: Some(false),
             flush_neighbors: None,
         };
-        let settings =
-            Settings { doublewrite, page_bytes: 16_384, direct: Some(false), flush_neighbors: None };
+        let settings = Settings {
+            doublewrite,
+            page_bytes: 16_384,
+            direct: Some(false),
+            flush_neighbors: None,
+            files: None,
+            release: None,
+        };
         let candidate = judge(&work, &settings, None);
         answer(&Seen { facts: &facts, at: "/s".into(), work: &work, storage: None }, &candidate)
     }
@@ -203,7 +212,12 @@ mod tests {
     #[test]
     fn the_first_line_is_the_answer_and_the_rest_is_a_screenful() {
         let text = text(Doublewrite::On, 3000.0);
-        assert!(text.starts_with("Perhaps a candidate: up to 92% more of its work"), "{text}");
+        assert!(
+            text.starts_with(
+                "Leave the doublewrite buffer on: no gain is shown.\nPerhaps a candidate. Up to 92% more"
+            ),
+            "{text}"
+        );
         for part in [
             "750 COMMIT, 3,000 statements that write",
             "1.92 times",
@@ -221,8 +235,11 @@ mod tests {
     #[test]
     fn where_it_is_off_already_the_conditions_stay_and_no_gain_is_told() {
         let text = text(Doublewrite::Off, 3000.0);
-        assert!(text.starts_with("Off already") && text.contains("What has to be true"), "{text}");
-        assert!(!text.contains("times") && !text.contains("What to do"), "{text}");
+        assert!(
+            text.starts_with("Turn the doublewrite buffer on: ") && text.contains("\nOff already. "),
+            "{text}"
+        );
+        assert!(text.contains("has to be true") && !text.contains("times"), "{text}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use ebbtide_volume::format_size;
 use serde::Serialize;
 
-use super::figures::{Settings, Storage};
+use super::figures::{Release, Settings, Storage};
 
 /// A thing that has to be true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -40,7 +40,12 @@ impl Standing {
 
 /// All of them, the storage's first.
 pub(super) fn conditions(settings: &Settings, storage: Option<&Storage>) -> Vec<Condition> {
-    vec![keeps_whole(settings, storage), lies_whole(settings), goes_direct(settings)]
+    vec![keeps_whole(settings, storage), lies_whole(settings), goes_direct(settings), is_listed(settings)]
+}
+
+/// How many are not known to be met.
+pub(super) fn open(conditions: &[Condition]) -> usize {
+    conditions.iter().filter(|one| one.standing != Standing::Met).count()
 }
 
 /// The largest page that storage is known to keep whole (EC2's torn-write prevention).
@@ -56,37 +61,71 @@ fn keeps_whole(settings: &Settings, storage: Option<&Storage>) -> Condition {
             let whole = format_size(storage.whole_bytes);
             (Standing::Broken, format!("pages have {page}; {} keeps {whole} whole", storage.spec))
         }
-        Some(storage) => {
+        Some(storage) if storage.whole_is_said => {
             let whole = format_size(storage.whole_bytes);
+            (Standing::Met, format!("{} keeps {whole} whole, as twp=on says", storage.spec))
+        }
+        Some(storage) => {
             let how = format!(
-                "{} keeps {whole} whole, if that is the volume; EBS does on Nitro instances",
+                "{} does on Nitro instances; where it is attached to one, say so with twp=on",
                 storage.spec
             );
-            (if storage.whole_is_said { Standing::Met } else { Standing::Unknown }, how)
+            (Standing::Unknown, how)
         }
         None => (
             Standing::Unknown,
-            format!("pages have {page}; EBS on Nitro instances and some instance stores keep 16KiB whole"),
+            format!(
+                "pages have {page}; EBS on Nitro instances keeps 16KiB whole; name it with --volume TYPE:...,twp=on"
+            ),
         ),
     };
     Condition { what: "The storage keeps a page whole in a power cut", standing, how }
 }
 
 fn lies_whole(settings: &Settings) -> Condition {
-    let page = format_size(settings.page_bytes);
-    let how = format!(
-        "no layer may split or move it (mkfs.ext4 -O bigalloc -C {}; partitions, LVM and RAID at multiples of {page}; \
-         XFS and plain ext4 do not make sure of it)",
-        settings.page_bytes
-    );
-    Condition { what: "A page lies in one piece, aligned, on the device", standing: Standing::Unknown, how }
+    let (standing, how) = match &settings.files {
+        Some(files) if files.aligned_bytes >= settings.page_bytes => {
+            let whole = format_size(files.aligned_bytes);
+            (Standing::Met, format!("{} allocates aligned clusters of {whole}, as --fs says", files.name))
+        }
+        Some(files) => {
+            let page = format_size(settings.page_bytes);
+            (Standing::Broken, format!("{} does not keep pages of {page} aligned", files.name))
+        }
+        None => {
+            let how = format!(
+                "name the file system with --fs; ext4 made with -O bigalloc -C {} does, plain ext4 and XFS do not; \
+                 partitions, LVM and RAID have to start at multiples of it",
+                settings.page_bytes
+            );
+            (Standing::Unknown, how)
+        }
+    };
+    Condition { what: "A page lies in one piece, aligned, on the device", standing, how }
 }
 
 fn goes_direct(settings: &Settings) -> Condition {
     let (standing, how) = match settings.direct {
         Some(true) => (Standing::Met, "data files are open with O_DIRECT"),
-        Some(false) => (Standing::ToDo, "data files go through it; innodb_flush_method = O_DIRECT"),
-        None => (Standing::Unknown, "innodb_flush_method must be O_DIRECT"),
+        Some(false) => (Standing::ToDo, "data files go through it; set innodb_flush_method = O_DIRECT"),
+        None => (Standing::Unknown, "innodb_flush_method must be O_DIRECT; the server does not say"),
     };
     Condition { what: "A page is written past the page cache", standing, how: how.to_owned() }
+}
+
+fn is_listed(settings: &Settings) -> Condition {
+    let (standing, how) = match &settings.release {
+        Some(Release { name, listed: true }) => {
+            (Standing::Met, format!("{name}; AWS runs its like without the buffer"))
+        }
+        Some(Release { name, listed: false }) => (
+            Standing::Unknown,
+            format!(
+                "{name} is not listed by AWS; listed are MySQL from 8.0.30 on, and MariaDB from 10.6.10, 10.11.4, \
+                 11.4.3 and 11.8 on"
+            ),
+        ),
+        None => (Standing::Unknown, "the server does not say which release it is".to_owned()),
+    };
+    Condition { what: "The server's release is known to write whole pages", standing, how }
 }

@@ -60,6 +60,29 @@ pub struct Settings {
     pub direct: Option<bool>,
     /// Whether a page takes its neighbours along when it is written, in one operation with them; none: not known.
     pub flush_neighbors: Option<bool>,
+    /// The file system of the data files; none: not known.
+    pub files: Option<FileSystem>,
+    /// The release of the server; none: not known.
+    pub release: Option<Release>,
+}
+
+/// The file system that data files lie on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileSystem {
+    /// Its name, such as `ext4-bigalloc`.
+    pub name: String,
+    /// Bytes in which it allocates, aligned on the device: a page of this size or less stays in one piece; 0 where it
+    /// makes no such promise.
+    pub aligned_bytes: u64,
+}
+
+/// The release of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Release {
+    /// Maker and version, such as `MariaDB 10.11.19`.
+    pub name: String,
+    /// Whether AWS lists it as one that RDS runs without the doublewrite buffer.
+    pub listed: bool,
 }
 
 /// The volume below the server, as far as the judgement needs it.

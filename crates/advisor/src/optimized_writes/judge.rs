@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::advice::{Action, advise};
 use super::conditions::{Condition, Standing, conditions};
 use super::demand::Demand;
 use super::figures::{Doublewrite, Settings, Storage, Workload};
@@ -100,7 +101,11 @@ pub struct Candidate {
     pub code: &'static str,
     /// The answer.
     pub verdict: Verdict,
-    /// Why, in a sentence; for people.
+    /// What to do now.
+    pub action: Action,
+    /// The same, in sentences; for people.
+    pub advice: String,
+    /// Why the answer is what it is, in sentences; for people.
     pub why: String,
     /// What the server takes of its storage a second, with the doublewrite buffer.
     pub with: Demand,
@@ -112,8 +117,6 @@ pub struct Candidate {
     pub gain: Option<Gain>,
     /// What has to be true.
     pub conditions: Vec<Condition>,
-    /// What to do.
-    pub fix: &'static str,
     /// What a power cut does where a condition is not true.
     pub risk: &'static str,
     /// What it costs in money.
@@ -153,20 +156,22 @@ pub fn judge(work: &Workload, settings: &Settings, storage: Option<&Storage>) ->
         Most::of(without.packed(work, settings.page_bytes, unit), without, doublewrite, storage)
     };
     let (verdict, why) = verdict(work, settings, &conditions, gain.map(|gain| (gain, most)), storage);
+    let (action, advice) = advise(verdict, &conditions);
     let batches = work.doublewrite_batches;
     Candidate {
         code: "optimized-writes",
         verdict,
+        action,
+        advice,
         why,
         with,
         without,
         pages_a_batch: (batches > 0.0).then(|| work.doublewrite_pages / batches),
         gain,
         conditions,
-        fix: "innodb_doublewrite = OFF and a restart; on RDS an instance class and storage with Optimized Writes",
-        risk: "Where one of these is not true, a power cut leaves pages half old and half new, and nothing mends \
-               them: tables are damaged or the server does not start. How often: docs/crash.md",
-        cost: "none, but for that of another instance class on RDS",
+        risk: "Where one is not true, a power cut leaves pages half old and half new. Nothing mends them: tables are \
+               damaged, or the server does not start. How often: docs/crash.md",
+        cost: "None. On RDS, another instance class may cost more.",
         sources: &SOURCES,
     }
 }
@@ -223,21 +228,20 @@ fn verdict(
     storage: Option<&Storage>,
 ) -> (Verdict, String) {
     match settings.doublewrite {
-        Doublewrite::Off => return already_off("the doublewrite buffer is off", conditions),
+        Doublewrite::Off => return already_off("The doublewrite buffer is off.", conditions),
         Doublewrite::DetectOnly => {
-            let what = "innodb_doublewrite is DETECT_ONLY: pages are written once, and a torn one would be \
-                        known and not mended";
+            let what = "innodb_doublewrite is DETECT_ONLY. Pages are written once: a torn one is detected and not mended.";
             return already_off(what, conditions);
         }
         Doublewrite::On => {}
     }
     if let Some(broken) = conditions.iter().find(|one| one.standing == Standing::Broken) {
-        return (Verdict::No, format!("it would not be safe: {}", broken.how));
+        return (Verdict::No, format!("It would not be safe: {}.", broken.how));
     }
     if work.page_writes * work.seconds < FEWEST_PAGES {
         return few_pages(work);
     }
-    let Some((gain, most)) = gain else { return (Verdict::NotKnown, "nothing was counted".into()) };
+    let Some((gain, most)) = gain else { return (Verdict::NotKnown, "Nothing was counted.".into()) };
     let bursts = storage.is_some_and(|storage| storage.bursts);
     match gain.on_volume {
         Some(volume) if volume.used > MOST_USED && !bursts => over_the_volume(volume),
@@ -250,7 +254,7 @@ fn verdict(
 
 fn already_off(what: &str, conditions: &[Condition]) -> (Verdict, String) {
     let why = match conditions.iter().find(|one| one.standing.fails()) {
-        Some(one) => format!("{what}, and that is not safe: {}", one.how),
+        Some(one) => format!("{what} That is not safe: {}.", one.how),
         None => what.to_owned(),
     };
     (Verdict::AlreadyOff, why)
@@ -262,16 +266,16 @@ fn few_pages(work: &Workload) -> (Verdict, String) {
     let (writes, reads) = (work.write_statements * work.seconds, work.read_statements * work.seconds);
     if writes >= FEWEST_STATEMENTS {
         let why = format!(
-            "rows were changed, and only {pages:.0} pages were written yet: InnoDB writes them later. Look for longer"
+            "Rows were changed, and only {pages:.0} pages were written yet. InnoDB writes them later: look for longer."
         );
         return (Verdict::NotKnown, why);
     }
     if writes < 1.0 && reads >= FEWEST_STATEMENTS && work.read_statements >= FEWEST_READS {
-        return (Verdict::No, format!("it reads: {pages:.0} pages were written in {:.0} s", work.seconds));
+        return (Verdict::No, format!("It reads: {pages:.0} pages were written in {:.0} s.", work.seconds));
     }
     let why = format!(
-        "it hardly wrote: {writes:.0} statements that write, {reads:.0} that read and {pages:.0} pages written in \
-         {:.0} s. Look while it writes",
+        "It hardly wrote: {writes:.0} statements that write, {reads:.0} that read and {pages:.0} pages written in \
+         {:.0} s. Look while it writes.",
         work.seconds
     );
     (Verdict::NotKnown, why)
@@ -280,54 +284,59 @@ fn few_pages(work: &Workload) -> (Verdict, String) {
 fn over_the_volume(volume: Ceiling) -> (Verdict, String) {
     let (used, limit) = (volume.used * 100.0, volume.limit.name());
     let other = match volume.limit {
-        Limit::Throughput => "it bursts, or is another volume",
-        Limit::Iops => "pages may travel together, and more fit than can be told, or it is another volume",
+        Limit::Throughput => "The volume bursts, or it is another volume.",
+        Limit::Iops => {
+            "Pages may travel together, so that more fit than these figures show. Or it is another volume."
+        }
     };
     (
         Verdict::Perhaps,
-        format!("its work comes to {used:.0}% of the volume's {limit}, more than there is: {other}"),
+        format!("The work comes to {used:.0}% of the volume's {limit}, more than there is. {other}"),
     )
 }
 
 fn on_busy_volume(volume: Ceiling, most: Most) -> (Verdict, String) {
     let (used, limit, more) = (volume.used * 100.0, volume.limit.name(), percent(volume.ceiling));
-    let is_busy = format!("{used:.0}% of the volume's {limit} is in use");
+    let is_busy = format!("{used:.0}% of the volume's {limit} is in use.");
     if most.on_volume < SMALLEST_GAIN {
         let most = percent(most.on_volume);
-        (Verdict::No, format!("{is_busy}, and at most {most} more of its work would fit without it"))
+        (
+            Verdict::No,
+            format!("{is_busy} Without the buffer, at most {most} more of the same work would fit."),
+        )
     } else if volume.ceiling >= SMALLEST_GAIN && most.least_used >= BUSY {
-        (Verdict::Yes, format!("{is_busy}; up to {more} more of its work would fit without it"))
+        (Verdict::Yes, format!("{is_busy} Without the buffer, up to {more} more of the same work would fit."))
     } else {
-        let why = format!(
-            "{is_busy} and up to {more} more of its work would fit without it if each page is an operation; \
-             innodb_flush_neighbors is not 0, and where pages travel together that is up to {}",
-            percent(most.on_volume.max(volume.ceiling))
-        );
-        (Verdict::Perhaps, why)
+        let together = percent(most.on_volume.max(volume.ceiling));
+        (Verdict::Perhaps, format!("{is_busy} {}", apart_or_together(&more, &together)))
     }
+}
+
+/// What fits more without the buffer, if each page is an operation and if pages travel together.
+fn apart_or_together(apart: &str, together: &str) -> String {
+    format!(
+        "Without the buffer, up to {apart} more of the same work would fit, if each page is an operation. \
+         innodb_flush_neighbors is not known to be 0: where pages travel together, up to {together} more."
+    )
 }
 
 /// Where neither limit, each page being an operation, leaves a gain to look for.
 fn small(work: &Workload, gain: Gain, most: Most) -> (Verdict, String) {
     let at_most = gain.if_throughput.max(most.if_iops);
     if waits_for_pages(work) || holds_the_buffer(work) {
-        let why = "threads wait for page writes, and more is gained from shorter waits than the volume's limits \
-                   tell: these figures do not bound it";
+        let why = "Threads wait for page writes. Without the buffer they would wait less, and these figures do not \
+                   say by how much.";
         return (Verdict::Perhaps, why.into());
     }
     if at_most < SMALLEST_GAIN {
         let most = percent(at_most);
-        let why =
-            format!("where the volume's limits hold it back, at most {most} more of its work would fit");
+        let why = format!(
+            "Where the volume's limits hold it back, at most {most} more of the same work would fit."
+        );
         return (Verdict::No, why);
     }
-    let why = format!(
-        "at most {} more of its work would fit if each page is an operation; innodb_flush_neighbors is not 0, and where \
-         pages travel together and IOPS hold it back that is up to {}",
-        percent(gain.if_throughput.max(gain.if_iops)),
-        percent(at_most)
-    );
-    (Verdict::Perhaps, why)
+    let apart = percent(gain.if_throughput.max(gain.if_iops));
+    (Verdict::Perhaps, apart_or_together(&apart, &percent(at_most)))
 }
 
 /// Whether statements stood until pages were written, often enough to be no chance.
@@ -344,8 +353,9 @@ fn holds_the_buffer(work: &Workload) -> bool {
 fn on_idle_volume(volume: Ceiling) -> (Verdict, String) {
     let (used, limit) = (volume.used * 100.0, volume.limit.name());
     let why = format!(
-        "what the counters show, which is not all that the server writes, takes {used:.0}% of the volume's {limit}: what \
-         could be gained are shorter waits, which these figures do not bound, or room in the instance's own limit"
+        "The work that the counters show takes {used:.0}% of the volume's {limit}: this limit does not hold the server \
+         back. Waits for page writes may get shorter, and these figures do not say by how much. A lower limit of the \
+         instance would count too: give it to --volume."
     );
     (Verdict::Perhaps, why)
 }
@@ -353,13 +363,15 @@ fn on_idle_volume(volume: Ceiling) -> (Verdict, String) {
 fn on_unknown_volume(work: &Workload, gain: Gain) -> (Verdict, String) {
     let [throughput, iops] = [gain.if_throughput, gain.if_iops].map(percent);
     let either = format!(
-        "up to {throughput} more of its work would fit where the throughput of volume or instance holds it back, up to \
-         {iops} where IOPS do"
+        "Up to {throughput} more of the same work would fit where throughput is the limit, up to {iops} where IOPS are."
     );
     if waits_for_pages(work) {
-        (Verdict::Yes, format!("page writes hold it back; {either}"))
+        (Verdict::Yes, format!("Page writes hold the server back. {either}"))
     } else {
-        (Verdict::Perhaps, format!("{either}; what does is not known"))
+        (
+            Verdict::Perhaps,
+            format!("{either} Which limit holds it back is not known: name the volume with --volume."),
+        )
     }
 }
 

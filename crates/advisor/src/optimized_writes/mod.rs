@@ -7,8 +7,9 @@
 //! with the buffer and without it, and gives the quotient: how many times the same work fits. It is a ceiling of the
 //! gain as long as a transaction takes the pages that it takes now, and no promise.
 //!
-//! [`figures`] is what goes in, [`demand`] the arithmetic, [`judge`](mod@judge) the judgement.
+//! [`figures`] is what goes in, [`demand`] the arithmetic, [`judge`](mod@judge) the judgement, [`advice`] what to do.
 
+mod advice;
 mod conditions;
 mod demand;
 mod figures;
@@ -18,9 +19,10 @@ mod sources;
 #[cfg(test)]
 mod tests;
 
+pub use advice::Action;
 pub use conditions::{Condition, Standing};
 pub use demand::Demand;
-pub use figures::{Doublewrite, Settings, Storage, Workload};
+pub use figures::{Doublewrite, FileSystem, Release, Settings, Storage, Workload};
 pub use judge::{
     BUSY, Candidate, Ceiling, FEWEST_PAGES, FEWEST_READS, FEWEST_STATEMENTS, FEWEST_WAITS, Gain, Limit,
     MOST_USED, SMALLEST_GAIN, Verdict, WAITING_SHARE, judge,

@@ -54,7 +54,15 @@ pub(super) fn log_in(
         deprecate_eof: capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
         cache_metadata: mariadb.contains(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA),
     };
-    Ok(Agreed { dialect, version: greeting.server_version_str().into_owned() })
+    Ok(Agreed { dialect, version: own_version(&greeting.server_version_str()).to_owned() })
+}
+
+/// A server's version without what MariaDB puts before it in its greeting: `10.11.19-MariaDB` for
+/// `5.5.5-10.11.19-MariaDB`. Replicas of MySQL 5 would take a version of two digits for an old one
+/// (`RPL_VERSION_HACK` in its source).
+#[must_use]
+pub fn own_version(said: &str) -> &str {
+    said.strip_prefix("5.5.5-").unwrap_or(said)
 }
 
 fn capabilities(greeting: &HandshakePacket<'_>, target: &Target) -> Result<CapabilityFlags, LoadError> {

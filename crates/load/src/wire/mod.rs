@@ -10,6 +10,7 @@ mod session;
 mod tls;
 mod transport;
 
+pub use handshake::own_version;
 pub use session::Session;
 pub(crate) use session::{Closer, quoted};
 pub(crate) use transport::{Received, Transport};

@@ -6,7 +6,7 @@ use ebbtide_load::Session;
 use serde::{Deserialize, Serialize};
 
 use super::StatusError;
-use crate::Flavour;
+use crate::{Flavour, Version};
 
 /// The variables that are asked for.
 const VARIABLES: [&str; 8] = [
@@ -53,6 +53,12 @@ impl Facts {
             Some((cells.next()??, cells.next()??))
         };
         Ok(Self::of(rows.into_iter().filter_map(pair).collect()))
+    }
+
+    /// The release, without what the distribution adds to it; none where the version has no such form.
+    #[must_use]
+    pub fn release(&self) -> Option<Version> {
+        Version::parse(&self.version)
     }
 
     fn of(mut variables: BTreeMap<String, String>) -> Self {
