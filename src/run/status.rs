@@ -2,6 +2,7 @@
 
 use ebbtide_lab::record::Outcome;
 use ebbtide_lab::run::{Event, Phase, Progress, Tick};
+use ebbtide_lab::summary::TrialFigures;
 
 use crate::status_line::StatusLine;
 use crate::text::line;
@@ -37,9 +38,7 @@ impl Status {
                 let of = trial.as_ref().map(|trial| format!("{}: ", place(trial))).unwrap_or_default();
                 self.show(&format!("{of}waiting: {why}"), "");
             }
-            Event::TrialEnded { trial, outcome, tps, p95_us } => {
-                self.say(&ended(&trial, &outcome, tps, p95_us))
-            }
+            Event::TrialEnded { trial, outcome, figures } => self.say(&ended(&trial, &outcome, figures)),
             _ => {}
         }
     }
@@ -106,12 +105,9 @@ fn second(trial: &Progress, tick: &Tick) -> String {
     format!("{}: {phase}: {tps:.0} tps, p95 {p95}, {iops:.0} IOPS{credits}{eta}", place(trial))
 }
 
-fn ended(trial: &Progress, outcome: &Outcome, tps: Option<f64>, p95_us: Option<f64>) -> String {
-    let figures = match (tps, p95_us) {
-        (Some(tps), Some(p95)) => format!("{tps:.1} tps, p95 {}", latency(p95)),
-        (Some(tps), None) => format!("{tps:.1} tps"),
-        _ => String::new(),
-    };
+fn ended(trial: &Progress, outcome: &Outcome, figures: Option<TrialFigures>) -> String {
+    let text = |figures: TrialFigures| format!("{:.1} tps, p95 {}", figures.tps, latency(figures.p95_us));
+    let figures = figures.map(text).unwrap_or_default();
     let place = place(trial);
     match outcome {
         Outcome::Measured => format!("{place}: {figures}"),
@@ -164,7 +160,7 @@ mod tests {
     #[test]
     fn a_failed_trial_is_told_with_its_reason_and_the_end_of_the_log() {
         let outcome = Outcome::Failed { why: "the server died".into(), log: vec!["[ERROR] a".into()] };
-        let told = ended(&trial(None), &outcome, None, None);
+        let told = ended(&trial(None), &outcome, None);
         assert_eq!(told, "trial 3 of 6, gp2 / tuned: failed: the server died\n    [ERROR] a");
     }
 

@@ -126,7 +126,7 @@ pub(super) fn verdict(record: &Run, summary: &Summary, report: &Path) -> String 
     for finding in &summary.findings {
         let _ = writeln!(text, "\n{finding}");
     }
-    let _ = writeln!(text, "\n{}", arms(summary));
+    let _ = writeln!(text, "\n{}\n{DEFINITIONS}", arms(summary));
     if let Some(repetition) = &summary.repeated {
         let _ = writeln!(text, "{}\n", runs(repetition));
     }
@@ -163,6 +163,10 @@ fn runs(repetition: &Repetition) -> String {
     text
 }
 
+/// What the figures of the table are.
+const DEFINITIONS: &str =
+    "(without warm-up; IO/TX: operations a transaction, as the volumes' IOPS limits count them)";
+
 /// The arms as a table.
 fn arms(summary: &Summary) -> String {
     let mut table = Table::new(&["ARM", "TPS", "95%", "P95", "P99", "IO/TX", "KIB/TX", "TRIALS"]);
@@ -190,7 +194,7 @@ fn figures(arm: &ArmSummary) -> [String; 8] {
             .map_or_else(none, |interval| format!("{} to {}", number(interval.low), number(interval.high))),
         latency(figures.p95_us.median),
         latency(figures.p99_us.median),
-        per.map_or_else(none, |per| format!("{:.2}", per.ios)),
+        per.map_or_else(none, |per| format!("{:.2}", per.consumed_ios)),
         per.map_or_else(none, |per| format!("{:.1}", per.read_kib + per.written_kib)),
         counted,
     ]

@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod agreement;
+#[cfg(test)]
 #[path = "../../../tests/support/browser.rs"]
 mod browser;
 pub mod crash;

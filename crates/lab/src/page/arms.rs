@@ -11,12 +11,17 @@ const MANY: usize = 8;
 /// More comparisons than this are shown by size and not as the experiment has them.
 const SORTED: usize = 6;
 
+/// What the figures of an arm are.
+pub(crate) const DEFINITIONS: &str = "All figures are of the measured seconds without warm-up. TPS are transactions a \
+    second, the geometric mean of the trials. I/Os per transaction are operations as the IOPS limits of the volumes \
+    count them; what the guest submitted stands below.";
+
 /// None where no arm has a figure.
 pub(super) fn section(page: &Page) -> Option<Section> {
     page.summary.arms.iter().find(|arm| arm.whole.is_some())?;
     let ratios = comparisons(page);
     if !page.summary.curves.is_empty() {
-        return Some(Section::new("The arms side by side", folded(page, ratios)));
+        return Some(Section::new("The arms side by side", folded(page, ratios)).lead(DEFINITIONS));
     }
     let mut blocks = ratios;
     let table = Block::Table(table(page));
@@ -29,7 +34,7 @@ pub(super) fn section(page: &Page) -> Option<Section> {
         blocks.extend([throughput(page), table]);
     }
     blocks.extend(batches(page));
-    Some(Section::new("The arms side by side", blocks))
+    Some(Section::new("The arms side by side", blocks).lead(DEFINITIONS))
 }
 
 /// The comparisons as charts.
@@ -315,8 +320,8 @@ fn figure_cells(figures: &Figures) -> [Cell; 9] {
         latency(&figures.p95_us, true),
         latency(&figures.p99_us, true),
         cost.map_or_else(dash, |cost| {
-            let detail = format!("{} r + {} w", words::short(cost.reads), words::short(cost.writes));
-            Cell::value(words::short(cost.ios), cost.ios, detail)
+            let detail = format!("guest: {} r + {} w", words::short(cost.reads), words::short(cost.writes));
+            Cell::value(words::short(cost.consumed_ios), cost.consumed_ios, detail)
         }),
         cost.map_or_else(dash, |cost| Cell::value(words::short(kib(cost)), kib(cost), "")),
         limited(figures),

@@ -136,9 +136,10 @@ impl<'a> Panel<'a> {
             ("Response time, 95th percentile", "median trial, log scale", Scale::Log, Microseconds, Half),
             &|figures| Some(figures.p95_us.median).filter(|us| *us > 0.0),
         );
-        self.chart(("I/Os of a transaction", "reads and writes", Scale::Linear, Number, Half), &|figures| {
-            figures.per_transaction.map(|cost| cost.ios)
-        });
+        self.chart(
+            ("I/Os of a transaction", "as the volume's IOPS limit counts them", Scale::Linear, Number, Half),
+            &|figures| figures.per_transaction.map(|cost| cost.consumed_ios),
+        );
         self.chart(("Writes", "IOPS", Scale::Linear, Number, Half), &volume(|v| v.write_iops));
         self.chart(("Reads", "IOPS", Scale::Linear, Number, Half), &volume(|v| v.read_iops));
         self.chart(("Written", "MiB/s", Scale::Linear, Number, Half), &volume(|v| v.write_mib));
@@ -331,7 +332,7 @@ fn row(
         tps(ours),
         ratio(compared),
         both(|figures| Some(figures.p95_us.median), words::latency),
-        both(|figures| figures.per_transaction.map(|cost| cost.ios), words::short),
+        both(|figures| figures.per_transaction.map(|cost| cost.consumed_ios), words::short),
         both(|figures| figures.per_transaction.map(|cost| cost.read_kib + cost.written_kib), words::short),
         held(theirs),
         held(ours),

@@ -23,6 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_report::{Block, Fact, Group, Report, Section};
 
+#[cfg(test)]
+pub(crate) use arms::DEFINITIONS;
+
 use crate::experiment::Arm;
 use crate::record::{Outcome, Run, Trial};
 use crate::summary::{ArmSummary, Summary, TrialWindow};
@@ -33,7 +36,7 @@ pub fn page(run: &Run, summary: &Summary) -> String {
     report(run, summary).to_html()
 }
 
-fn report(run: &Run, summary: &Summary) -> Report {
+pub(crate) fn report(run: &Run, summary: &Summary) -> Report {
     let page = Page::new(run, summary);
     let mut sections = vec![Section::new("", verdict::blocks(&page, CAVEATS))];
     sections.extend(curves::section(&run.experiment, summary));

@@ -356,8 +356,8 @@ fn costs(compared: &Compared, sides: &Sides) -> Option<String> {
     if let (Some(arm), Some(baseline)) = (arm.per_transaction, baseline.per_transaction) {
         parts.push(format!(
             "{} against {} I/Os per transaction",
-            words::short(arm.ios),
-            words::short(baseline.ios)
+            words::short(arm.consumed_ios),
+            words::short(baseline.consumed_ios)
         ));
     }
     (!parts.is_empty()).then(|| format!("{}.", capital(&parts.join("; "))))

@@ -22,6 +22,7 @@ pub use file::{Results, read_json};
 
 use differences::Identity;
 
+use crate::experiment::Arm;
 use crate::record::{Run, Trial};
 use crate::summary::Summary;
 
@@ -39,6 +40,8 @@ pub const JSON: &str = "results.json";
 pub struct Store {
     dir: PathBuf,
     database: Connection,
+    /// Of the experiment.
+    arms: Vec<Arm>,
 }
 
 impl Store {
@@ -48,7 +51,8 @@ impl Store {
     ///
     /// The directory holds results already, or cannot be written.
     pub fn create(dir: &Path, run: &Run) -> Result<Self, ResultsError> {
-        let mut store = Self { dir: dir.to_path_buf(), database: create(dir)? };
+        let mut store =
+            Self { dir: dir.to_path_buf(), database: create(dir)?, arms: run.experiment.arms.clone() };
         write::create(&mut store.database, run).map_err(database(dir))?;
         for trial in &run.trials {
             store.add_trial(trial)?;
@@ -62,12 +66,13 @@ impl Store {
     ///
     /// There is nothing, or it is of another schema.
     pub fn open(dir: &Path) -> Result<Self, ResultsError> {
-        let store = Self { dir: dir.to_path_buf(), database: open(dir)? };
+        let mut store = Self { dir: dir.to_path_buf(), database: open(dir)?, arms: Vec::new() };
         let found = read::schema_version(&store.database).map_err(database(dir))?;
         if found != SCHEMA_VERSION {
             let reads = SCHEMA_VERSION;
             return Err(ResultsError::Schema { dir: dir.to_path_buf(), found, reads });
         }
+        store.arms = read::header(&store.database, dir)?.experiment.arms;
         Ok(store)
     }
 
@@ -94,7 +99,8 @@ impl Store {
     ///
     /// The database refused; figures that are not numbers are refused too.
     pub fn add_trial(&mut self, trial: &Trial) -> Result<(), ResultsError> {
-        write::trial(&mut self.database, trial).map_err(database(&self.dir))
+        let arm = self.arms.iter().find(|arm| arm.name == trial.arm);
+        write::trial(&mut self.database, trial, arm).map_err(database(&self.dir))
     }
 
     /// Everything, as it was handed in.

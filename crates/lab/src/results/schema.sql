@@ -32,14 +32,14 @@ CREATE TABLE trial (
     outcome    TEXT NOT NULL CHECK (outcome IN ('measured', 'disqualified', 'failed')),
     why        TEXT,                -- unless measured
     log_json   TEXT,                -- of a failed one: the end of the server's log
-    tps        REAL,                -- these from the load's own report, warm-up included
+    tps        REAL,                -- these without warm-up, as in arm_result; NULL without seconds
     qps        REAL,
     p50_us     REAL,
     p95_us     REAL,
     p99_us     REAL,
     p99_9_us   REAL,
     errors     INTEGER,
-    load_json  TEXT,
+    load_json  TEXT,                -- the load's own report, warm-up included
     batch_json TEXT,
     notes_json TEXT NOT NULL,
     UNIQUE (arm, repeat)

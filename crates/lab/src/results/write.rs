@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::SCHEMA_VERSION;
 use super::columns::Columns;
-use crate::experiment::Role;
+use crate::experiment::{Arm, Role};
 use crate::record::{
     HostSecond, LimitShares, LoadSecond, Outcome, Run, Second, ServerSecond, Trial, VolumeSecond,
 };
-use crate::summary::{ArmSummary, Compared, Figures, Ratio, Summary, Verdict};
+use crate::summary::{ArmSummary, Compared, Figures, Ratio, Summary, Verdict, trial_figures};
 
 const SCHEMA: &str = include_str!("schema.sql");
 
@@ -58,7 +58,8 @@ pub(super) fn create(database: &mut Connection, run: &Run) -> Result<()> {
     transaction.commit()
 }
 
-pub(super) fn trial(database: &mut Connection, trial: &Trial) -> Result<()> {
+/// `arm`: that of the trial; none where the experiment has none of its name.
+pub(super) fn trial(database: &mut Connection, trial: &Trial, arm: Option<&Arm>) -> Result<()> {
     let transaction = database.transaction()?;
     transaction
         .execute("DELETE FROM trial WHERE arm = ? AND repeat = ?", params![trial.arm, trial.repeat])?;
@@ -68,6 +69,7 @@ pub(super) fn trial(database: &mut Connection, trial: &Trial) -> Result<()> {
         Outcome::Failed { why, log } => ("failed", Some(why), Some(json(log)?)),
     };
     let load = trial.load.as_ref();
+    let figures = arm.and_then(|arm| trial_figures(trial, arm));
     transaction.execute(
         "INSERT INTO trial VALUES \
          ((SELECT coalesce(max(id), 0) + 1 FROM trial), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -79,12 +81,12 @@ pub(super) fn trial(database: &mut Connection, trial: &Trial) -> Result<()> {
             outcome,
             why,
             log,
-            load.map(ebbtide_load::RunReport::tps),
-            load.map(ebbtide_load::RunReport::qps),
-            load.map(|load| load.response.p50_us),
-            load.map(|load| load.response.p95_us),
-            load.map(|load| load.response.p99_us),
-            load.map(|load| load.response.p99_9_us),
+            figures.map(|figures| figures.tps),
+            figures.map(|figures| figures.qps),
+            figures.map(|figures| figures.p50_us),
+            figures.map(|figures| figures.p95_us),
+            figures.map(|figures| figures.p99_us),
+            figures.map(|figures| figures.p99_9_us),
             load.map(|load| load.totals.errors),
             load.map(json).transpose()?,
             trial.batch.as_ref().map(json).transpose()?,
@@ -158,7 +160,7 @@ fn arm_results(transaction: &Transaction<'_>, arm: &ArmSummary) -> Result<()> {
                 figures.p95_us.median,
                 figures.p99_us.median,
                 figures.p99_9_us.median,
-                cost.map(|cost| cost.ios),
+                cost.map(|cost| cost.consumed_ios),
                 cost.map(|cost| cost.written_kib),
                 cost.map(|cost| cost.read_kib),
                 word(&limiter.what)?,

@@ -1,6 +1,7 @@
 //! What a run tells while it goes on: enough for a status line, nothing that is needed afterwards.
 
 use crate::record::Outcome;
+use crate::summary::TrialFigures;
 
 /// Something that happened, or goes on.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,10 +62,8 @@ pub enum Event {
         trial: Progress,
         /// How it ended.
         outcome: Outcome,
-        /// Transactions a second over the measured time; none where it did not come to that.
-        tps: Option<f64>,
-        /// 95th percentile of the response time over the measured time, us.
-        p95_us: Option<f64>,
+        /// Its figures, as the summary has them: without warm-up; none where it did not come to a measurement.
+        figures: Option<TrialFigures>,
     },
 }
 
@@ -117,7 +116,7 @@ pub struct Tick {
     pub p95_us: f64,
     /// The lowest burst credits of the volumes, share of 0 to 1; none without.
     pub credits: Option<f64>,
-    /// Reads and writes a second of all volumes, as the guest submitted them.
+    /// I/Os a second of all volumes, as their IOPS limits count them.
     pub volume_iops: f64,
 }
 

@@ -23,10 +23,10 @@ mod abandon;
 mod batch;
 pub(crate) mod connections;
 pub(crate) mod proc;
-mod verdict;
+pub(crate) mod verdict;
 pub(crate) mod volume;
 pub(crate) mod warm;
-mod watch;
+pub(crate) mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,9 +41,10 @@ pub use error::{RunError, StageError};
 pub use event::{Event, Phase, Progress, Tick};
 pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};
 
-use crate::experiment::{self, Checked, Experiment, ExperimentError};
+use crate::experiment::{self, Arm, Checked, Experiment, ExperimentError};
 use crate::record::{Outcome, Run, ServerFacts, Trial};
 use crate::results::{Earlier, ResultsError, Store};
+use crate::summary;
 
 use event::Teller;
 use ground::{Ground, Wishes};
@@ -244,7 +245,9 @@ impl Trials<'_> {
             store.add_trial(&trial)?;
             state.eta.end(trial.outcome == Outcome::Measured);
             state.done += 1;
-            self.tell_end(&trial, state.progress(index, slot, self.experiment, later));
+            let arm = &self.experiment.arms[slot.arm];
+            let progress = state.progress(index, slot, self.experiment, later);
+            self.teller.tell(ended(&trial, arm, progress));
         }
         Ok(store.run()?)
     }
@@ -269,15 +272,14 @@ impl Trials<'_> {
             progress,
         }
     }
+}
 
-    fn tell_end(&self, trial: &Trial, progress: Progress) {
-        let load = trial.load.as_ref();
-        self.teller.tell(Event::TrialEnded {
-            trial: progress,
-            outcome: trial.outcome.clone(),
-            tps: load.map(ebbtide_load::RunReport::tps),
-            p95_us: load.map(|load| load.response.p95_us),
-        });
+/// That a trial has ended, with the figures that the summary will have for it.
+pub(crate) fn ended(trial: &Trial, arm: &Arm, progress: Progress) -> Event {
+    Event::TrialEnded {
+        trial: progress,
+        outcome: trial.outcome.clone(),
+        figures: summary::trial_figures(trial, arm),
     }
 }
 

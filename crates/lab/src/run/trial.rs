@@ -531,7 +531,7 @@ impl<'a> Load<'a> {
             tps: second.load.tps,
             p95_us: second.load.p95_us,
             credits: volumes().filter_map(|volume| volume.credits).reduce(f64::min),
-            volume_iops: volumes().map(|volume| volume.read_iops + volume.write_iops).sum(),
+            volume_iops: volumes().map(|volume| volume.consumed_iops).sum(),
         };
         self.setting.teller.tell(Event::Tick { trial: (self.setting.progress)(), tick });
     }

@@ -191,10 +191,11 @@ fn judge(compared: &mut Compared, pair: &Pair<'_, '_>, floor: f64) {
     };
 }
 
-/// I/Os per transaction of one over the other.
+/// I/Os per transaction of one over the other, as the limits count them.
 pub(super) fn ios_ratio(arm: Option<&Figures>, baseline: Option<&Figures>) -> Option<f64> {
-    let ios =
-        |figures: Option<&Figures>| figures?.per_transaction.map(|cost| cost.ios).filter(|ios| *ios > 0.0);
+    let ios = |figures: Option<&Figures>| {
+        figures?.per_transaction.map(|cost| cost.consumed_ios).filter(|ios| *ios > 0.0)
+    };
     Some(ios(arm)? / ios(baseline)?)
 }
 

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::group::{Figure, Group, Member};
+use super::group::{Figure, Group, Member, alone};
 use super::limiter::limiter;
-use super::model::{Across, Figures, HostFigures, Measured, PerTransaction, ServerFigures, VolumeFigures};
-use crate::experiment::{LoadPlan, Role};
-use crate::record::{HostSecond, LimitShares, Second, ServerSecond, VolumeSecond};
+use super::model::{
+    Across, Figures, HostFigures, Measured, PerTransaction, ServerFigures, TrialFigures, VolumeFigures,
+};
+use crate::experiment::{Arm, LoadPlan, Role};
+use crate::record::{HostSecond, LimitShares, Second, ServerSecond, Trial, VolumeSecond};
 use crate::stats::{Interval, Prior, mean_interval, series};
 
 /// Sums up a group; none without trials.
@@ -41,6 +43,26 @@ pub(super) fn figures(group: &Group<'_>, prior: &Prior, load: &LoadPlan, cpus: u
     }
     figures.limiter = limiter(&figures, load, cpus);
     Some(figures)
+}
+
+/// The figures of a trial, as they go into those of its arm; none without seconds, or where one of them has a figure
+/// that is no number.
+#[must_use]
+pub fn trial_figures(trial: &Trial, arm: &Arm) -> Option<TrialFigures> {
+    let is_number = |second: &Second| second.load.tps.is_finite() && second.load.p95_us.is_finite();
+    if !trial.seconds.iter().all(is_number) {
+        return None;
+    }
+    let member = alone(trial, arm)?;
+    let mean = |of: fn(&Second) -> f64| mean_of(&member.seconds, of);
+    Some(TrialFigures {
+        tps: mean(|second| second.load.tps),
+        qps: mean(|second| second.load.qps),
+        p50_us: member.percentiles.p50,
+        p95_us: member.percentiles.p95,
+        p99_us: member.percentiles.p99,
+        p99_9_us: member.percentiles.p99_9,
+    })
 }
 
 fn measured(group: &Group<'_>, of: fn(&Second) -> f64, interval: Option<Interval>) -> Measured {

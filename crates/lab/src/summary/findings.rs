@@ -257,7 +257,7 @@ fn cost(what: Bottleneck, ours: &Figures, theirs: &Figures) -> Option<String> {
             )
         }
         Bottleneck::VolumeLatency => {
-            format!("{} I/Os a transaction against {}", figure(a.ios), figure(b.ios))
+            format!("{} I/Os a transaction against {}", figure(a.consumed_ios), figure(b.consumed_ios))
         }
         Bottleneck::OfferedRate | Bottleneck::Unknown => return None,
     };

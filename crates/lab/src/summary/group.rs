@@ -4,7 +4,7 @@ use super::model::{ArmSummary, Regime, TrialCounts};
 use super::percentiles::{self, Percentiles};
 use super::window::{Looked, look};
 use crate::experiment::Arm;
-use crate::record::{Outcome, Run, Second};
+use crate::record::{Outcome, Run, Second, Trial};
 use crate::stats::{Prior, Sample};
 
 /// The part of a trial that belongs to a group.
@@ -111,6 +111,15 @@ impl<'a> Parted<'a> {
             ..ArmSummary::default()
         }
     }
+}
+
+/// A trial by itself: the same seconds as among the others of its arm, which only decide on the names of their
+/// conditions. None without seconds.
+pub(super) fn alone<'a>(trial: &'a Trial, arm: &Arm) -> Option<Member<'a>> {
+    if trial.seconds.is_empty() {
+        return None;
+    }
+    group(None, &[look(trial, arm)]).members.pop()
 }
 
 /// Trials that disagree on where their level changed are not split there.

@@ -24,11 +24,12 @@ mod words;
 
 pub(crate) use compare::LEAST;
 pub use curves::{Curve, Curves, LOADED, curves};
+pub use figures::trial_figures;
 pub(crate) use findings::without;
 pub use model::{
     Across, ArmSummary, Bottleneck, Cause, Change, Compared, CurveGain, CurvePoint, Figures, HostFigures,
     Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary,
-    ServerFigures, Summary, TrialCounts, TrialWindow, Verdict, VolumeFigures,
+    ServerFigures, Summary, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures,
 };
 pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
 

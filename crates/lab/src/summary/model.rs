@@ -272,16 +272,35 @@ pub struct Figures {
     pub limiter: Limiter,
 }
 
+/// The figures of one trial: of its measured seconds without warm-up, as everything that is said of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct TrialFigures {
+    /// Transactions a second, mean of the seconds.
+    pub tps: f64,
+    /// Statements a second.
+    pub qps: f64,
+    /// Median response time, us.
+    pub p50_us: f64,
+    /// 95th percentile of the response time, us.
+    pub p95_us: f64,
+    /// 99th percentile of the response time, us.
+    pub p99_us: f64,
+    /// 99.9th percentile of the response time, us.
+    pub p99_9_us: f64,
+}
+
 /// What a transaction cost, all volumes together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct PerTransaction {
-    /// Reads and writes, as the guest submitted them.
+    /// Reads and writes, as the guest submitted them. What is called I/Os a transaction everywhere is
+    /// [`Self::consumed_ios`].
     pub ios: f64,
     /// Reads.
     pub reads: f64,
     /// Writes.
     pub writes: f64,
-    /// Operations as the limits count them.
+    /// I/Os a transaction: operations as the volume's IOPS limit counts them, which is what its IOPS are held
+    /// against. On EBS's SSD volumes up to 256 KiB in a row are one, and larger I/O is several.
     pub consumed_ios: f64,
     /// KiB read.
     pub read_kib: f64,
