@@ -39,10 +39,15 @@ impl Status {
                 let bad = self.bad;
                 self.line.show(&format!("{}: cut {judged} of {of}, {bad} not clean{eta}", place(&stint)));
             }
-            Event::StintEnded { stint, tps, judged, bad, failed } => {
+            Event::StintEnded { stint, tps, disqualified, judged, bad, failed } => {
                 let tps = tps.map(|tps| format!("{tps:.0} tps, ")).unwrap_or_default();
+                let not_counted = disqualified.map(|why| format!("; throughput not counted: {why}"));
+                let not_counted = not_counted.unwrap_or_default();
                 let failed = failed.map(|why| format!("; ended early: {why}")).unwrap_or_default();
-                self.say(&format!("{}: {tps}{judged} cuts judged, {bad} bad{failed}", place(&stint)));
+                self.say(&format!(
+                    "{}: {tps}{judged} cuts judged, {bad} bad{not_counted}{failed}",
+                    place(&stint)
+                ));
             }
             _ => {}
         }

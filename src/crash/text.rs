@@ -181,7 +181,7 @@ fn row(arm: &ArmSummary) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ebbtide_lab::crash::record::{Corruption, PageFound, Recovery};
+    use ebbtide_lab::crash::record::{Corruption, PageFound, Recovery, Stint, Throughput};
     use ebbtide_lab::crash::summary::summarize;
     use ebbtide_lab::experiment::{self, Canary, CrashPlan, Moment, Overrides};
 
@@ -307,6 +307,44 @@ mod tests {
         run.gain = Some(Gained { measured: None, failed: Some("no room on the disk".into()) });
         let text = told(&run);
         assert!(text.contains("what it gains:\n  nothing was measured: no room on the disk\n"), "{text}");
+    }
+
+    #[test]
+    fn a_ratio_of_throughput_is_told_with_its_interval_or_not_at_all() {
+        let mut run = run();
+        let mut other = run.experiment.arms[0].clone();
+        other.name = "other".to_owned();
+        run.experiment.arms.insert(1, other);
+        let stint = |arm: &str, repeat, tps| Stint {
+            arm: arm.to_owned(),
+            repeat,
+            started_ns: 0,
+            took_s: 1.0,
+            cutting_s: 1.0,
+            verified: 1,
+            throughput: Some(Throughput {
+                seconds: 5.0,
+                tps,
+                p50_us: None,
+                p95_us: None,
+                p99_us: None,
+                write_iops: 1.0,
+                write_bytes_s: 1.0,
+                disqualified: None,
+            }),
+            failed: None,
+            notes: Vec::new(),
+        };
+        run.stints = vec![stint("asked", 0, 50.0), stint("other", 0, 1045.0)];
+        let line = |run: &CrashRun| {
+            let text = told(run);
+            text.lines().find(|line| line.starts_with("other")).map(str::to_owned).unwrap()
+        };
+        let one = line(&run);
+        assert!(one.contains("1045") && one.ends_with('-') && !one.contains("20.9"), "{one}");
+        run.stints.extend([stint("asked", 1, 51.0), stint("other", 1, 1044.0)]);
+        let two = line(&run);
+        assert!(two.contains("x, ") && two.contains(" to "), "{two}");
     }
 
     #[test]

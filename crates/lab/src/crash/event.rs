@@ -44,8 +44,10 @@ pub enum Event {
     StintEnded {
         /// Which stint.
         stint: Progress,
-        /// Transactions a second before the first cut; none where it did not come to that.
+        /// Transactions a second before the first cut; none where it did not come to that, or does not count.
         tps: Option<f64>,
+        /// Why its throughput does not count; none where it does, or was not measured.
+        disqualified: Option<String>,
         /// Cuts that were judged.
         judged: u32,
         /// Those among them that did not recover clean.

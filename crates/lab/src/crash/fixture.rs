@@ -260,6 +260,7 @@ fn stint(shape: &Shape, repeat: u32, cuts: u32, draw: &mut Draw) -> Stint {
             p99_us: Some(31_000.0),
             write_iops: 2.4 * tps,
             write_bytes_s: 30_000.0 * tps,
+            disqualified: None,
         }),
         failed: None,
         notes: Vec::new(),

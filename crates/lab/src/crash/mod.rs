@@ -1,7 +1,7 @@
 //! The crash lab: what a power cut costs under each durability setting and on each kind of storage.
 //!
 //! [`run()`] is the whole of it. A `stint` puts an arm's server under a load with invariants, measures its
-//! throughput, and then cuts its power again and again: `moments` waits for the instant, `cutter` takes crash
+//! throughput while `host` watches the machine, and then cuts its power again and again: `moments` waits for the instant, `cutter` takes crash
 //! images of all volumes, and `checker`s, side by side with the load, let the file system and the server recover
 //! on them and judge what is there. `canary` arms prove in every run that damage is seen. `kept` images can be
 //! judged again. A `replica`
@@ -19,6 +19,7 @@ mod canary;
 mod checker;
 mod cutter;
 mod file_map;
+mod host;
 mod kept;
 mod load;
 mod moments;

@@ -114,6 +114,17 @@ pub struct Throughput {
     pub write_iops: f64,
     /// What they wrote, bytes a second.
     pub write_bytes_s: f64,
+    /// Why it must not be believed: the load generator or the host could not keep up. It is in no figure then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disqualified: Option<String>,
+}
+
+impl Stint {
+    /// The throughput that counts; none where there is none, or the host could not keep up.
+    #[must_use]
+    pub fn counted(&self) -> Option<&Throughput> {
+        self.throughput.as_ref().filter(|throughput| throughput.disqualified.is_none())
+    }
 }
 
 /// A stint that ended early.

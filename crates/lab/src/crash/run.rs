@@ -179,7 +179,8 @@ impl Stints<'_> {
             self.store.lock().add_stint(&stint)?;
             (self.tell)(Event::StintEnded {
                 stint: progress,
-                tps: stint.throughput.as_ref().map(|throughput| throughput.tps),
+                tps: stint.counted().map(|throughput| throughput.tps),
+                disqualified: stint.throughput.as_ref().and_then(|measured| measured.disqualified.clone()),
                 judged,
                 bad,
                 failed: stint.failed.map(|failed| failed.why),
@@ -336,7 +337,7 @@ fn missing(experiment: &Experiment, slot: &Slot, known: &CrashRun) -> Option<Vec
     let is_measured = known
         .stints
         .iter()
-        .any(|stint| stint.arm == arm.name && stint.repeat == slot.repeat && stint.throughput.is_some());
+        .any(|stint| stint.arm == arm.name && stint.repeat == slot.repeat && stint.counted().is_some());
     (!numbers.is_empty() || !is_measured).then_some(numbers)
 }
 
@@ -349,7 +350,10 @@ fn with_earlier(stint: Stint, known: &[Stint]) -> Stint {
         took_s: earlier.took_s + stint.took_s,
         cutting_s: earlier.cutting_s + stint.cutting_s,
         verified: earlier.verified + stint.verified,
-        throughput: stint.throughput.or_else(|| earlier.throughput.clone()),
+        throughput: match stint.counted() {
+            None => earlier.counted().cloned().or(stint.throughput),
+            Some(_) => stint.throughput,
+        },
         ..stint
     }
 }

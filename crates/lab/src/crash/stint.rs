@@ -13,6 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::checker::Checker;
 use super::cutter::{self, Job, Known};
+use super::host;
 use super::kept::Keeper;
 use super::load::{Load, sum};
 use super::moments::Moments;
@@ -99,9 +100,17 @@ impl Setting<'_> {
         self.wait(&server, &settling, Duration::from_secs(self.props.arm.warmup.settle_s.into()))?;
         drop(settling);
         (self.doing)("measuring its throughput");
+        let others = host::threads();
         let load = self.load(&server, source.as_ref())?;
         let looks = load.looks();
-        stint.throughput = Some(self.measure(&stage, &server, &load)?);
+        let servers = [&server].into_iter().chain(source.as_ref().map(|source| &source.server)).collect();
+        let watch = host::Watch::begin(&stage, servers, others);
+        let measured = self.measure(&stage, &server, &load)?;
+        let seen = watch.end(self.props.checked);
+        stint.throughput = Some(Throughput { disqualified: seen.disqualified, ..measured });
+        stint
+            .notes
+            .extend(seen.notes.iter().map(|note| format!("while its throughput was measured, {note}")));
         if load.looks().zip(looks).is_some_and(|(now, before)| now.kept_up_since(before)) {
             let note = "the replica kept up with its source while it was measured: it carries its throughput at least";
             stint.notes.push(note.to_owned());
@@ -196,6 +205,7 @@ impl Setting<'_> {
             p99_us: latency(report.latency.p99_us),
             write_iops: io.writes as f64 / seconds,
             write_bytes_s: io.written_bytes as f64 / seconds,
+            disqualified: None,
         })
     }
 

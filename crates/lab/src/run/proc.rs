@@ -41,20 +41,26 @@ pub(crate) fn thread_time_s() -> f64 {
 /// Processor time of every thread of this process so far, s, by its number; of those that run at this
 /// moment, up to their last tick.
 pub(crate) fn thread_times_s() -> BTreeMap<u32, f64> {
+    of_threads(0)
+}
+
+/// How long every thread of this process was ready to run and had no processor so far, s, by its number.
+pub(crate) fn thread_waits_s() -> BTreeMap<u32, f64> {
+    of_threads(1)
+}
+
+/// A field of every thread's `schedstat`: time on a processor, time waiting for one, ns (Linux,
+/// Documentation/scheduler/sched-stats.rst).
+fn of_threads(field: usize) -> BTreeMap<u32, f64> {
     let Ok(threads) = fs::read_dir("/proc/self/task") else { return BTreeMap::new() };
     let times = threads.filter_map(|entry| {
         let path = entry.ok()?.path();
         let number = path.file_name()?.to_str()?.parse().ok()?;
-        Some((number, run_time_s(path.join("schedstat").to_str()?)?))
+        let text = fs::read_to_string(path.join("schedstat")).ok()?;
+        let ns: f64 = text.split_whitespace().nth(field)?.parse().ok()?;
+        Some((number, ns / 1e9))
     });
     times.collect()
-}
-
-/// The first field of a `schedstat` file: time on a processor, ns.
-fn run_time_s(path: &str) -> Option<f64> {
-    let text = fs::read_to_string(path).ok()?;
-    let ns: f64 = text.split_whitespace().next()?.parse().ok()?;
-    Some(ns / 1e9)
 }
 
 /// How long the reads and writes of a block device have taken so far, in sum, s, from their arrival in the
@@ -132,6 +138,31 @@ mod tests {
         }
         assert!(std::hint::black_box(sum) != 1);
         assert!(thread_times_s().values().any(|&time| time >= 0.005));
+    }
+
+    #[test]
+    fn threads_that_share_a_processor_are_seen_to_wait_for_it() {
+        let spin = || {
+            let before = thread_time_s();
+            while thread_time_s() < before + 0.15 {
+                std::hint::black_box((0..100_000).fold(0_u64, |sum, n| sum.wrapping_mul(31) ^ n));
+            }
+        };
+        let waited = || thread_waits_s().values().sum::<f64>();
+        let before = waited();
+        let many = 4 * cpus();
+        let seen = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..many).map(|_| scope.spawn(spin)).collect();
+            std::thread::sleep(std::time::Duration::from_millis(250));
+            let seen = waited();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            seen
+        });
+        assert!(
+            seen - before > 0.25,
+            "four threads a processor wait three of four seconds: {}",
+            seen - before
+        );
     }
 
     #[test]

@@ -31,38 +31,38 @@ const SAMPLING_NOTED: f64 = 0.01;
 
 /// A volume at the end of a trial.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct VolumeEnd {
-    pub(super) role: Role,
-    pub(super) pacing: PacingReport,
-    pub(super) host_errors: u64,
+pub(crate) struct VolumeEnd {
+    pub(crate) role: Role,
+    pub(crate) pacing: PacingReport,
+    pub(crate) host_errors: u64,
     /// What it may do; none where it is not limited.
-    pub(super) limit: Option<IopsLimit>,
+    pub(crate) limit: Option<IopsLimit>,
     /// Reads and writes that were under way at its device as the kernel counts it, mean over the
     /// measurement: those that have not come to the model yet, or come back from it, are among them.
-    pub(super) device_queue: Option<f64>,
+    pub(crate) device_queue: Option<f64>,
 }
 
 /// What stands behind a trial's figures.
 #[derive(Debug)]
-pub(super) struct Evidence<'a> {
-    pub(super) generator: &'a Generator,
-    pub(super) seconds: &'a [Second],
-    pub(super) volumes: &'a [VolumeEnd],
+pub(crate) struct Evidence<'a> {
+    pub(crate) generator: &'a Generator,
+    pub(crate) seconds: &'a [Second],
+    pub(crate) volumes: &'a [VolumeEnd],
     /// Processors of the machine.
-    pub(super) cpus: u32,
+    pub(crate) cpus: u32,
     /// Of these, kept busy by neither the server nor this process.
-    pub(super) foreign_cpus: f64,
+    pub(crate) foreign_cpus: f64,
 }
 
 /// What a trial looks like.
 #[derive(Debug)]
-pub(super) struct Looked {
-    pub(super) outcome: Outcome,
-    pub(super) notes: Vec<String>,
+pub(crate) struct Looked {
+    pub(crate) outcome: Outcome,
+    pub(crate) notes: Vec<String>,
 }
 
 /// Judges a trial that has been measured.
-pub(super) fn judge(evidence: &Evidence<'_>) -> Looked {
+pub(crate) fn judge(evidence: &Evidence<'_>) -> Looked {
     let mut reasons: Vec<String> = evidence.generator.disqualified.iter().cloned().collect();
     let mut notes = Vec::new();
     for volume in evidence.volumes {

@@ -69,7 +69,7 @@ pub(crate) const fn role_name(role: Role) -> &'static str {
 
 /// The operations a second that a volume may do, on an instance where it has one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct IopsLimit {
+pub(crate) struct IopsLimit {
     rate: f64,
     /// While credits last.
     ceiling: f64,
@@ -80,7 +80,7 @@ const GONE: f64 = 0.000_5;
 
 impl IopsLimit {
     /// None where a member of the volume has no such limit.
-    pub(super) fn of(real: &Resolved, instance: Option<&InstanceLimits>) -> Option<Self> {
+    pub(crate) fn of(real: &Resolved, instance: Option<&InstanceLimits>) -> Option<Self> {
         let members: Option<Vec<RateLimit>> = real.members.iter().map(|limits| limits.iops).collect();
         let members = members?;
         // What an instance has saved up is not known second by second: it is held to what lasts.

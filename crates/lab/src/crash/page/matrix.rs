@@ -68,12 +68,17 @@ fn row(page: &Page, place: usize, arm: &ArmSummary) -> Vec<Cell> {
 }
 
 fn throughput(arm: &ArmSummary) -> Cell {
-    let Some(throughput) = arm.throughput else { return dash() };
+    let not_counted = match arm.disqualified {
+        0 => String::new(),
+        stints => format!("{} not counted", words::count(usize::try_from(stints).unwrap_or(0), "stint")),
+    };
+    let Some(throughput) = arm.throughput else { return Cell { detail: not_counted, ..dash() } };
     let tps = throughput.tps;
     let detail = tps.interval.map_or_else(
         || words::count(usize::try_from(throughput.stints).unwrap_or(0), "stint"),
         |interval| format!("{} to {}", words::short(interval.low), words::short(interval.high)),
     );
+    let detail = if not_counted.is_empty() { detail } else { format!("{detail}, {not_counted}") };
     Cell::value(words::short(tps.mean), tps.mean, detail)
 }
 
@@ -148,5 +153,5 @@ fn stint_ratios(page: &Page, arm: usize, baseline: usize) -> Vec<f64> {
         return Vec::new();
     };
     let stints = page.run.stints.iter().filter(|stint| stint.arm == arm.name);
-    stints.filter_map(|stint| Some(stint.throughput.as_ref()?.tps / level)).collect()
+    stints.filter_map(|stint| Some(stint.counted()?.tps / level)).collect()
 }

@@ -23,7 +23,8 @@ pub(super) fn section(page: &Page) -> Option<Section> {
     let mut blocks = vec![Block::Table(table)];
     blocks.extend(in_flight(page));
     let lead = "All arms together, canaries apart. Where the moment was not met after a patient wait, the cut came at \
-                another time and counts all the same.";
+                another time and counts all the same. A moment that cannot come, such as a doublewrite batch without the \
+                buffer, is no moment that was not met.";
     Some(Section::new("When the power was cut", blocks).lead(lead))
 }
 
@@ -36,6 +37,7 @@ fn together(page: &Page) -> Vec<MomentSummary> {
             continue;
         };
         sum.cuts += one.cuts;
+        sum.possible += one.possible;
         sum.met += one.met;
         sum.clean += one.clean;
         sum.unverified += one.unverified;
@@ -51,12 +53,17 @@ fn row(page: &Page, one: &MomentSummary) -> Vec<Cell> {
         let cell = Cell::value(words::whole(count as f64), count as f64, "");
         Cell { tone: if count > 0 { tone } else { Tone::Plain }, ..cell }
     };
-    let share = one.met as f64 / one.cuts.max(1) as f64;
-    let met = Cell::value(words::percent(share), share, words::whole(one.met as f64));
+    // Of the cuts with which it can come at all.
+    let share = one.met as f64 / one.possible.max(1) as f64;
+    let detail = format!("{} of {}", words::whole(one.met as f64), words::whole(one.possible as f64));
+    let met = match one.possible {
+        0 => dash(),
+        _ => Cell::value(words::percent(share), share, detail),
+    };
     let mut cells = vec![
         Cell::from(moment_words(one.moment)),
         number(one.cuts, Tone::Plain),
-        Cell { tone: if share < 0.5 { Tone::Caution } else { Tone::Plain }, ..met },
+        Cell { tone: if one.possible > 0 && share < 0.5 { Tone::Caution } else { Tone::Plain }, ..met },
         number(one.clean, Tone::Plain),
     ];
     let of_kind = |kind| number(one.verdicts.get(&kind).copied().unwrap_or(0), Tone::Bad);

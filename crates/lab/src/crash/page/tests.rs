@@ -112,6 +112,85 @@ fn replicas_are_judged_by_whether_they_go_on_and_never_held_against_a_primary() 
     assert!(!primaries.contains("Replication broken"), "there is nothing to ask");
 }
 
+/// The cards at the top.
+fn cards(run: &CrashRun, summary: &Summary) -> Vec<ebbtide_report::Verdict> {
+    let report = report(run, summary);
+    let cards = report.sections[0].blocks.iter().filter_map(|block| match block {
+        Block::Verdicts(cards) => Some(cards.clone()),
+        _ => None,
+    });
+    cards.flatten().collect()
+}
+
+#[test]
+fn other_arms_with_the_same_damage_stand_with_their_own_counts() {
+    let (run, summary) = synthetic(&PLAUSIBLE, 100);
+    let lost = |summary: &Summary| {
+        let all = cards(&run, summary);
+        all.into_iter().find(|card| card.headline.contains("lost transactions")).unwrap().details.join(" ")
+    };
+    let count = |arm: usize| summary.arms[arm].verdicts[&VerdictKind::LostCommits];
+    let told = lost(&summary);
+    let other =
+        format!("The same with flush at commit 2 ({} of {} power cuts).", count(3).count, count(3).of);
+    assert!(told.contains(&other) && !told.contains("less often"), "{told}");
+    // As many in another arm are not fewer.
+    let mut even = summary.clone();
+    even.arms[3].verdicts.insert(VerdictKind::LostCommits, count(4));
+    let told = lost(&even);
+    assert!(told.contains(&format!("({} of {} power cuts)", count(4).count, count(4).of)), "{told}");
+    let mut all = summary.clone();
+    for arm in &mut all.arms {
+        arm.verdicts.insert(VerdictKind::LostCommits, count(4));
+    }
+    let share = crate::crash::summary::words::chance(count(4).share.unwrap());
+    assert!(
+        lost(&all).contains(&format!("5 other arms, in {share} to {share} of their cuts.")),
+        "{}",
+        lost(&all)
+    );
+}
+
+#[test]
+fn no_headline_has_a_ratio_of_throughput_and_one_stint_has_none_anywhere() {
+    let (mut run, _) = synthetic(&PLAUSIBLE, 100);
+    let all = cards(&run, &summarize(&run));
+    let ratio = |text: &str| text.contains("Throughput") || text.contains('\u{d7}') || text.contains("times");
+    for card in &all {
+        let texts = card.details.iter().chain([&card.figure, &card.headline, &card.context]);
+        assert!(texts.into_iter().all(|text| !ratio(text)), "{card:?}");
+    }
+    run.stints.retain(|stint| stint.repeat == 0);
+    let summary = summarize(&run);
+    let matrix = section_text(&run, &summary, "Risk and gain");
+    assert!(!matrix.contains('\u{d7}') && !matrix.contains("estimates"), "{matrix}");
+    let report = report(&run, &summary);
+    let section = report.sections.iter().find(|section| section.heading == "Risk and gain").unwrap();
+    let Block::Table(table) = &section.blocks[0] else { panic!("a table") };
+    let against = table.columns.iter().position(|column| column.starts_with("TPS against")).unwrap();
+    assert!(table.rows.iter().skip(1).all(|row| row[against].text == "\u{2013}"), "{table:?}");
+}
+
+#[test]
+fn a_moment_that_no_arm_can_meet_is_not_called_missed() {
+    let shapes = [PLAUSIBLE[1], PLAUSIBLE[2], PLAUSIBLE[6], PLAUSIBLE[7], PLAUSIBLE[8]];
+    let (mut run, _) = synthetic(&shapes, 80);
+    for arm in &mut run.experiment.arms {
+        arm.settings.set("doublewrite", "off").unwrap();
+    }
+    for cut in run.cuts.iter_mut().filter(|cut| cut.moment == crate::experiment::Moment::Doublewrite) {
+        cut.met = false;
+    }
+    let summary = summarize(&run);
+    let report = report(&run, &summary);
+    let section = report.sections.iter().find(|one| one.heading == "When the power was cut").unwrap();
+    let Block::Table(table) = &section.blocks[0] else { panic!("a table") };
+    let row = table.rows.iter().find(|row| row[0].text == "during a doublewrite batch").unwrap();
+    assert_eq!((row[2].text.as_str(), row[2].tone), ("\u{2013}", ebbtide_report::Tone::Plain));
+    let redo = table.rows.iter().find(|row| row[0].text == "while redo was written").unwrap();
+    assert!(redo[2].detail.contains(" of "), "{redo:?}");
+}
+
 #[test]
 fn risk_and_gain_stand_in_one_table() {
     let (run, summary) = synthetic(&PLAUSIBLE, 100);

@@ -12,7 +12,7 @@ use crate::stats::Share;
 
 /// More sentences than this wait in a fold.
 const SENTENCES: usize = 7;
-/// More harmless arms than this are counted.
+/// More arms beside the one of a card than this are counted.
 const NAMED: usize = 4;
 /// More remarks than this wait for their own section.
 const REMARKS: usize = 3;
@@ -67,11 +67,8 @@ fn worst(page: &Page, kind: VerdictKind) -> Option<Card> {
     if kind == VerdictKind::LostCommits {
         details.extend(lost(arm));
     }
-    details.extend(gain(page, arm));
-    let others = hit().count() - 1;
-    if others > 0 {
-        details.push(format!("{} too, less often.", words::count(others, "other arm")));
-    }
+    let others: Vec<_> = hit().filter(|(other, _)| other.name != arm.name).collect();
+    details.extend(too(&others, kind));
     Some(Card {
         figure: figure(share),
         context: name.clone(),
@@ -79,6 +76,27 @@ fn worst(page: &Page, kind: VerdictKind) -> Option<Card> {
         details,
         tone: Tone::Bad,
     })
+}
+
+/// The other arms with the same kind of verdict, with their own counts: which of them has it more often by more than
+/// chance is not said.
+fn too(others: &[&(&ArmSummary, String)], kind: VerdictKind) -> Option<String> {
+    let shares = || others.iter().filter_map(|(arm, name)| Some((arm, name, arm.verdicts.get(&kind)?)));
+    match others.len() {
+        0 => None,
+        1..=NAMED => {
+            let told: Vec<String> =
+                shares().map(|(arm, name, share)| format!("{name} ({})", share_of(share, arm.end))).collect();
+            Some(format!("The same with {}.", words::list(&told)))
+        }
+        many => {
+            let all = || shares().filter_map(|(_, _, share)| share.share);
+            let (least, most) = (all().fold(1.0, f64::min), all().fold(0.0, f64::max));
+            let [least, most] = [least, most].map(crate::crash::summary::words::chance);
+            let arms = words::count(many, "other arm");
+            Some(format!("The same with {arms}, in {least} to {most} of their cuts."))
+        }
+    }
 }
 
 fn figure(share: &Share) -> String {
@@ -101,17 +119,6 @@ fn whole(value: f64) -> usize {
     format!("{value:.0}").parse().unwrap_or(usize::MAX)
 }
 
-/// What the risk buys.
-fn gain(page: &Page, arm: &ArmSummary) -> Option<String> {
-    let (_, baseline) = page.arms.get(arm.gain_over?)?;
-    let gain = arm.gain?;
-    let interval = gain.interval.map_or_else(
-        || "one stint, no interval".to_owned(),
-        |interval| format!("95% interval: {}", words::change_interval(&interval)),
-    );
-    Some(format!("Throughput against {baseline}: {} ({interval}).", words::change(gain.ratio)))
-}
-
 /// Of the arms of a role that nothing bad was seen with, the one that carries most.
 fn best(page: &Page, role: ServerRole) -> Option<Card> {
     let harmless =
@@ -120,7 +127,6 @@ fn best(page: &Page, role: ServerRole) -> Option<Card> {
     let good: Vec<_> = harmless.collect();
     let (arm, name) = good.iter().max_by(|a, b| tps(a.0).total_cmp(&tps(b.0)))?;
     let mut details = vec![format!("{} of them do, with 95% confidence.", capital_bound(&arm.bad))];
-    details.extend(gain(page, arm));
     if good.len() > 1 {
         let others = good.iter().filter(|(other, _)| other.name != arm.name);
         let others: Vec<String> =

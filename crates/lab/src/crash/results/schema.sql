@@ -41,7 +41,7 @@ CREATE TABLE stint (
     took_s     REAL NOT NULL,
     cutting_s  REAL NOT NULL,
     verified   INTEGER NOT NULL,    -- cuts judged in that time that could be verified
-    tps        REAL,                -- these are NULL where it did not come to a measurement
+    tps        REAL,                -- these are NULL where it did not come to a measurement that counts
     p50_us     REAL,
     p95_us     REAL,
     p99_us     REAL,

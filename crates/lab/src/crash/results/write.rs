@@ -64,7 +64,7 @@ pub(super) fn stint(database: &mut Connection, stint: &Stint) -> Result<()> {
     let transaction = database.transaction()?;
     transaction
         .execute("DELETE FROM stint WHERE arm = ? AND repeat = ?", params![stint.arm, stint.repeat])?;
-    let measured = stint.throughput.as_ref();
+    let measured = stint.counted();
     transaction.execute(
         "INSERT INTO stint VALUES \
          ((SELECT coalesce(max(id), 0) + 1 FROM stint), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -12,7 +12,7 @@ use crate::crash::record::{
     VerdictKind,
 };
 use crate::crash::stint::has_binlog;
-use crate::experiment::{Arm, End, ServerRole};
+use crate::experiment::{Arm, End, Moment, ServerRole};
 use crate::stats::series::{mean, median, variance};
 use crate::stats::{Prior, Sample, Share, mean_interval};
 use crate::summary::Measured;
@@ -68,9 +68,10 @@ pub(super) fn arm(run: &CrashRun, index: usize, arm: &Arm) -> ArmSummary {
         resumed: resumed(&cuts),
         torn: torn(arm, &cuts),
         binlog: binlog(&cuts),
-        moments: moments(arm, &cuts),
+        moments: moments(arm, has_binlog, &cuts),
         in_flight: in_flight(&cuts),
         throughput: throughput(&stints),
+        disqualified: number(stints.iter().filter(|stint| is_disqualified(stint)).count()),
         gain: None,
         gain_over: None,
         pace: pace(&cuts, &stints),
@@ -154,10 +155,24 @@ fn resumed(cuts: &[&Cut]) -> Option<ResumedSummary> {
     })
 }
 
+/// Whether a server writes to its doublewrite buffer, which is what it does unless it is told not to.
+fn has_doublewrite(arm: &Arm) -> bool {
+    let doublewrite = arm.settings.get("doublewrite").map(str::to_ascii_lowercase);
+    !matches!(doublewrite.as_deref(), Some("off" | "0" | "false"))
+}
+
+/// Whether a moment can come with an arm at all.
+fn can_come(moment: Moment, arm: &Arm, has_binlog: bool) -> bool {
+    match moment {
+        Moment::Doublewrite => has_doublewrite(arm),
+        Moment::BinlogRotation => has_binlog,
+        _ => true,
+    }
+}
+
 fn torn(arm: &Arm, cuts: &[&Cut]) -> TornSummary {
     // What lies in a buffer that is not in use was left there when the data were made.
-    let doublewrite = arm.settings.get("doublewrite").map(str::to_ascii_lowercase);
-    let in_use = !matches!(doublewrite.as_deref(), Some("off" | "0" | "false"));
+    let in_use = has_doublewrite(arm);
     let torn = |cut: &Cut| !cut.torn_before.is_empty();
     TornSummary {
         writes: cuts.iter().map(|cut| number(cut.in_flight.iter().filter(|one| one.is_torn()).count())).sum(),
@@ -199,7 +214,7 @@ fn binlog(cuts: &[&Cut]) -> Option<BinlogSummary> {
     })
 }
 
-fn moments(arm: &Arm, cuts: &[&Cut]) -> Vec<MomentSummary> {
+fn moments(arm: &Arm, has_binlog: bool, cuts: &[&Cut]) -> Vec<MomentSummary> {
     let planned = arm.crash.iter().flat_map(|crash| &crash.moments);
     let mut moments = Vec::new();
     for moment in planned.copied().chain(cuts.iter().map(|cut| cut.moment)) {
@@ -212,6 +227,7 @@ fn moments(arm: &Arm, cuts: &[&Cut]) -> Vec<MomentSummary> {
         MomentSummary {
             moment,
             cuts: number(cuts.len()),
+            possible: if can_come(moment, arm, has_binlog) { number(cuts.len()) } else { 0 },
             met: count(&cuts, |cut| cut.met),
             clean: count(&cuts, |cut| Standing::of(cut) == Standing::Clean),
             unverified: count(&cuts, |cut| Standing::of(cut) == Standing::Unverified),
@@ -233,14 +249,19 @@ fn in_flight(cuts: &[&Cut]) -> Vec<InFlightSummary> {
     summed_up.collect()
 }
 
-/// One for each stint that measured something.
+/// Whether a stint's throughput was measured and does not count.
+fn is_disqualified(stint: &Stint) -> bool {
+    stint.throughput.is_some() && stint.counted().is_none()
+}
+
+/// One for each stint whose throughput counts.
 pub(super) fn samples(run: &CrashRun, arm: &str) -> Vec<Sample> {
     let stints = run.stints.iter().filter(|stint| stint.arm == arm);
-    stints.filter_map(|stint| Sample::new(stint.throughput.as_ref()?.tps, &[])).collect()
+    stints.filter_map(|stint| Sample::new(stint.counted()?.tps, &[])).collect()
 }
 
 fn throughput(stints: &[&Stint]) -> Option<ThroughputSummary> {
-    let measured: Vec<&Throughput> = stints.iter().filter_map(|stint| stint.throughput.as_ref()).collect();
+    let measured: Vec<&Throughput> = stints.iter().filter_map(|stint| stint.counted()).collect();
     let of = |figure: fn(&Throughput) -> f64| measured.iter().map(|one| figure(one)).collect::<Vec<_>>();
     let tps = of(|one| one.tps);
     let p95: Vec<f64> = measured.iter().filter_map(|one| one.p95_us).collect();

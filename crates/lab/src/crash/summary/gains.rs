@@ -56,36 +56,34 @@ pub(super) fn gains(run: &CrashRun, arms: &mut [ArmSummary], baseline: Option<us
         if let Some(tps) = &mut gain.tps {
             tps.p_adjusted = p;
         }
-        gain.verdict = judge(gain.tps.as_ref());
         let (ours, theirs) = (&samples[gain.arm], &samples[gain.baseline]);
+        gain.verdict = judge(gain.tps.as_ref(), ours.len().min(theirs.len()));
         let effect = smallest_effect(ours, theirs, &prior, ALPHA / family as f64);
         gain.smallest_effect = effect.map(|effect| effect.max(LEAST)).filter(|effect| effect.is_finite());
     }
     gains
 }
 
+/// One over the other; none where there is no interval, since one stint is no more than a guess.
 fn over_each_other(arm: &[Sample], baseline: &[Sample], prior: &Prior) -> Option<Ratio> {
-    if arm.is_empty() || baseline.is_empty() {
-        return None;
-    }
     let mid = |samples: &[Sample]| mean(&samples.iter().map(|sample| sample.log).collect::<Vec<_>>());
-    let tested = ratio(arm, baseline, prior);
+    let tested = ratio(arm, baseline, prior)?;
     Some(Ratio {
         ratio: (mid(arm) - mid(baseline)).exp(),
-        interval: tested.map(|tested| tested.interval),
-        p_value: tested.map(|tested| tested.p_value),
+        interval: Some(tested.interval),
+        p_value: Some(tested.p_value),
         p_adjusted: None,
     })
 }
 
-fn judge(tps: Option<&Ratio>) -> Verdict {
-    let Some(tps) = tps else {
-        return Verdict::NotComparable { why: "not both have a measured throughput".to_owned() };
-    };
-    let Some(p) = tps.p_adjusted else {
-        return Verdict::NotComparable {
-            why: "one stint shows no spread: repeat it to know what the ratio is worth".to_owned(),
+/// `fewest`: stints that count, of the side that has fewer.
+fn judge(tps: Option<&Ratio>, fewest: usize) -> Verdict {
+    let Some((tps, p)) = tps.and_then(|tps| Some((tps, tps.p_adjusted?))) else {
+        let why = match fewest {
+            0 => "not both have a throughput that counts",
+            _ => "one stint shows no spread: repeat it to know what a ratio is worth",
         };
+        return Verdict::NotComparable { why: why.to_owned() };
     };
     let large = tps.ratio.ln().abs().exp_m1() > LEAST;
     match (p < ALPHA && large, tps.ratio > 1.0) {

@@ -78,7 +78,10 @@ pub struct ArmSummary {
     pub in_flight: Vec<InFlightSummary>,
     /// What it carries while nobody cuts; none where that was not measured.
     pub throughput: Option<ThroughputSummary>,
-    /// That over the arm's of [`Self::gain_over`].
+    /// Stints whose throughput was measured and does not count: the load generator or the host could not keep up.
+    #[serde(default)]
+    pub disqualified: u64,
+    /// That over the arm's of [`Self::gain_over`], always with its interval; none where the stints are too few for one.
     pub gain: Option<Ratio>,
     /// Place in [`Summary::arms`] of the arm that the gain is over: the baseline arm, or for arms of the other role
     /// the one that the experiment holds them against; none for these arms themselves.
@@ -172,6 +175,9 @@ pub struct MomentSummary {
     pub moment: Moment,
     /// Cuts that looked for it.
     pub cuts: u64,
+    /// Those of them with whose server it can come at all: without a doublewrite buffer, no batch of it does.
+    #[serde(default)]
+    pub possible: u64,
     /// Those that met it.
     pub met: u64,
     /// Clean ones among the cuts.
@@ -198,7 +204,7 @@ pub struct InFlightSummary {
 /// What an arm carries while nobody cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ThroughputSummary {
-    /// Stints that measured it.
+    /// Stints that measured it, and count.
     pub stints: u64,
     /// Transactions a second.
     pub tps: Measured,
@@ -219,7 +225,7 @@ pub struct Gain {
     pub arm: usize,
     /// Place in [`Summary::arms`] of the arm that it is held against.
     pub baseline: usize,
-    /// The ratio; none where one of them has no throughput.
+    /// The ratio, always with its interval; none where the stints are too few for one.
     pub tps: Option<Ratio>,
     /// What the data carry.
     pub verdict: Verdict,

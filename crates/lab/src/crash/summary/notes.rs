@@ -29,6 +29,9 @@ pub(super) fn notes(run: &CrashRun, summary: &Summary) -> Vec<Note> {
         if let Some(failure) = &stint.failed {
             note(format!("Stint {number} ended early: {}.", failure.why.trim_end_matches('.')));
         }
+        if let Some(why) = stint.throughput.as_ref().and_then(|measured| measured.disqualified.as_ref()) {
+            note(format!("Stint {number}: its throughput is not counted: {}.", why.trim_end_matches('.')));
+        }
         stint.notes.iter().for_each(|text| note(format!("Stint {number}: {text}")));
     }
     notes
@@ -44,9 +47,10 @@ fn short_of(arm: &ArmSummary) -> Option<String> {
 
 fn unmet(arm: &ArmSummary) -> Option<String> {
     let seldom = arm.moments.iter().filter(|one| {
-        one.moment != Moment::Random && one.cuts > 0 && (one.met as f64) < SELDOM * one.cuts as f64
+        one.moment != Moment::Random && one.possible > 0 && (one.met as f64) < SELDOM * one.possible as f64
     });
-    let seldom: Vec<String> =
-        seldom.map(|one| format!("{} ({} of {})", words::moment(one.moment), one.met, one.cuts)).collect();
+    let seldom: Vec<String> = seldom
+        .map(|one| format!("{} ({} of {})", words::moment(one.moment), one.met, one.possible))
+        .collect();
     (!seldom.is_empty()).then(|| format!("Moments that were seldom met: {}.", print::list(&seldom)))
 }

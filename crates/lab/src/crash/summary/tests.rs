@@ -257,6 +257,93 @@ fn moments_count_cuts_and_whether_they_were_met() {
 }
 
 #[test]
+fn a_moment_that_cannot_come_with_an_arm_is_no_moment_that_was_seldom_met() {
+    let of = |doublewrite: &str, log_bin: bool| {
+        let mut run = caught();
+        let arm = run.experiment.arms.iter_mut().find(|arm| arm.name == first()).unwrap();
+        arm.settings.set("doublewrite", doublewrite).unwrap();
+        if !log_bin {
+            run.server.options.get_mut(first()).unwrap().retain(|line| !line.starts_with("log_bin="));
+        }
+        for (number, moment) in (0..8).zip([Moment::Doublewrite, Moment::BinlogRotation].into_iter().cycle())
+        {
+            let mut cut = clean(first(), number);
+            (cut.moment, cut.met) = (moment, false);
+            run.cuts.push(cut);
+        }
+        let summary = summarize(&run);
+        let seldom = summary.notes.iter().find(|note| note.text.starts_with("Moments that were seldom met"));
+        let possible = |moment| {
+            let moments = &summary.arms[0].moments;
+            moments.iter().find(|one| one.moment == moment).map(|one| (one.cuts, one.possible)).unwrap()
+        };
+        (
+            seldom.map(|note| note.text.clone()).unwrap_or_default(),
+            possible(Moment::Doublewrite),
+            possible(Moment::BinlogRotation),
+        )
+    };
+    let (both, batch, rotation) = of("on", true);
+    assert!(
+        both.contains("during a doublewrite batch (0 of 4)") && both.contains("rotated (0 of 4)"),
+        "{both}"
+    );
+    assert_eq!((batch, rotation), ((4, 4), (4, 4)));
+    let (rotation, batch, _) = of("off", true);
+    assert!(!rotation.contains("doublewrite") && rotation.contains("rotated"), "{rotation}");
+    assert_eq!(batch, (4, 0));
+    assert_eq!(of("OFF", false).0, "", "nothing is said of either");
+}
+
+#[test]
+fn one_stint_has_no_ratio_in_any_figure_and_in_no_sentence() {
+    println!("seed {SEED}");
+    let mut run = plausible(&PLAUSIBLE, 30, SEED);
+    run.stints.retain(|stint| stint.repeat == 0);
+    // Twenty times as much, as a busy machine may show it.
+    run.stints.iter_mut().filter(|stint| stint.arm == first()).for_each(|stint| {
+        stint.throughput.as_mut().unwrap().tps /= 20.0;
+    });
+    let summary = summarize(&run);
+    assert!(summary.arms.iter().all(|arm| arm.gain.is_none() && arm.throughput.is_some()));
+    for gain in &summary.comparisons {
+        assert_eq!(gain.tps, None);
+        let crate::summary::Verdict::NotComparable { why } = &gain.verdict else { panic!("{gain:?}") };
+        assert!(why.contains("one stint shows no spread"), "{why}");
+    }
+    assert!(!serde_json::to_string(&summary).unwrap().contains(r#""ratio""#));
+    assert!(summary.findings.iter().all(|text| !text.contains("transactions of")), "{:?}", summary.findings);
+}
+
+#[test]
+fn a_stint_whose_host_could_not_keep_up_is_in_no_figure_and_is_named() {
+    println!("seed {SEED}");
+    let mut run = plausible(&PLAUSIBLE, 30, SEED);
+    let noisy = run.stints.iter_mut().find(|stint| stint.arm == PLAUSIBLE[3].name).unwrap();
+    let throughput = noisy.throughput.as_mut().unwrap();
+    throughput.tps *= 20.0;
+    throughput.disqualified = Some("the load's threads waited for a processor".into());
+    let (number, arm) = (noisy.repeat + 1, noisy.arm.clone());
+    let summary = summarize(&run);
+    let throughput = summary.arms[3].throughput.unwrap();
+    assert_eq!((throughput.stints, summary.arms[3].disqualified), (2, 1));
+    assert!(throughput.tps.max < 2_300.0, "{throughput:?}");
+    assert!(summary.arms[3].gain.unwrap().ratio < 2.1, "{:?}", summary.arms[3].gain);
+    let text =
+        format!("Stint {number}: its throughput is not counted: the load's threads waited for a processor.");
+    assert!(summary.notes.contains(&crate::summary::Note { arm: Some(arm), text }), "{:?}", summary.notes);
+    for stint in run.stints.iter_mut().filter(|stint| stint.arm == PLAUSIBLE[3].name) {
+        stint.throughput.as_mut().unwrap().disqualified = Some("busy".into());
+    }
+    let summary = summarize(&run);
+    assert!(summary.arms[3].throughput.is_none() && summary.arms[3].gain.is_none());
+    let compared = summary.comparisons.iter().find(|gain| gain.arm == 3).unwrap();
+    assert!(
+        matches!(&compared.verdict, crate::summary::Verdict::NotComparable { why } if why.contains("counts"))
+    );
+}
+
+#[test]
 fn throughput_is_held_against_the_first_arm_with_its_interval() {
     println!("seed {SEED}");
     let run = plausible(&PLAUSIBLE, 30, SEED);
