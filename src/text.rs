@@ -1,6 +1,6 @@
 //! Text for people: tables, sizes, times; and JSON for programs.
 
-use ebbtide_volume::{GIB, KIB, MIB, TIB, format_size};
+pub(crate) use ebbtide_volume::size_text as size;
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -86,19 +86,6 @@ pub(crate) fn print_json(value: &serde_json::Value) {
     line(&serde_json::to_string_pretty(value).expect("a JSON value can always be written"));
 }
 
-/// A size for people: exact where a unit divides it, rounded otherwise.
-pub(crate) fn size(bytes: u64) -> String {
-    let exact = format_size(bytes);
-    if exact.len() <= 8 {
-        return exact;
-    }
-    let (unit, name) = [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")]
-        .into_iter()
-        .find(|(unit, _)| bytes >= *unit)
-        .unwrap_or((1, "B"));
-    format!("{:.1}{name}", bytes as f64 / unit as f64)
-}
-
 /// A time span with its unit: `2ms`, `90s`, `1h 30m`.
 ///
 /// # Errors
@@ -112,7 +99,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 /// A span of seconds for people, with one decimal below one second.
 pub(crate) fn seconds(span: f64) -> String {
     match span {
-        0.95.. => format!("{span:.0} s"),
+        0.95.. => ebbtide_volume::seconds_text(span),
         0.05.. => format!("{span:.1} s"),
         _ => "less than 0.1 s".to_owned(),
     }
@@ -135,16 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_exact_or_rounded_and_times_are_utc() {
-        assert_eq!(size(100 * GIB), "100GiB");
-        assert_eq!(size(1_234_567_168), "1.1GiB");
-        assert_eq!(size(0), "0B");
+    fn times_are_utc() {
         assert_eq!(timestamp(0), "1970-01-01T00:00:00Z");
     }
 
     #[test]
     fn a_span_below_a_second_is_never_told_as_none() {
-        let told = [0.01, 0.05, 0.44, 0.949, 0.95, 59.6].map(seconds);
-        assert_eq!(told, ["less than 0.1 s", "0.1 s", "0.4 s", "0.9 s", "1 s", "60 s"]);
+        let told = [0.01, 0.05, 0.44, 0.949, 0.95, 59.6, 3_605.0].map(seconds);
+        assert_eq!(told, ["less than 0.1 s", "0.1 s", "0.4 s", "0.9 s", "1 s", "60 s", "1 h 5 s"]);
     }
 }

@@ -125,9 +125,10 @@ pub(super) fn latency(us: f64) -> String {
     format!("{figure} {unit}")
 }
 
-/// A span for people who wait: seconds below two minutes.
+/// A span for people who wait: from two minutes on, in whole minutes and rounded up.
 pub(crate) fn span(seconds: f64) -> String {
-    if seconds < 120.0 { format!("{seconds:.0} s") } else { format!("{:.0} min", (seconds / 60.0).ceil()) }
+    let minutes = (seconds / 60.0).ceil();
+    ebbtide_volume::seconds_text(if seconds < 120.0 { seconds } else { 60.0 * minutes })
 }
 
 #[cfg(test)]
@@ -162,6 +163,14 @@ mod tests {
         let outcome = Outcome::Failed { why: "the server died".into(), log: vec!["[ERROR] a".into()] };
         let told = ended(&trial(None), &outcome, None);
         assert_eq!(told, "trial 3 of 6, gp2 / tuned: failed: the server died\n    [ERROR] a");
+    }
+
+    #[test]
+    fn whoever_waits_is_told_minutes_from_two_on() {
+        assert_eq!(
+            [41.0, 119.9, 200.0, 3_590.0, 5_000.0].map(span),
+            ["41 s", "2 min", "4 min", "1 h", "1 h 24 min"]
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use ebbtide_lab::summary::{ArmSummary, Repetition, Summary};
 use ebbtide_mysql::Binary;
 
 use super::status::{latency, span};
-use crate::text::{Table, size, timestamp};
+use crate::text::{Table, seconds, size, timestamp};
 
 /// The shipped experiments.
 pub(crate) fn list<'a>(shipped: impl IntoIterator<Item = &'a Shipped>, command: &str) -> String {
@@ -84,11 +84,12 @@ pub(super) fn plan(
     )
 }
 
-/// The time that is measured in a trial: `60 s`, or `15 to 60 s` where arms differ.
+/// The time that is measured in a trial: `60 s`, or `15 s to 60 s` where arms differ.
 pub(crate) fn measured(experiment: &Experiment) -> String {
     let times = || experiment.arms.iter().map(|arm| arm.measure_s);
     let (least, most) = (times().min().unwrap_or(0), times().max().unwrap_or(0));
-    if least == most { format!("{most} s") } else { format!("{least} to {most} s") }
+    let [least, most] = [least, most].map(|time| seconds(f64::from(time)));
+    if least == most { most } else { format!("{least} to {most}") }
 }
 
 /// What an arm's server is put through.

@@ -1,5 +1,6 @@
 //! Figures as people read them.
 
+pub(super) use ebbtide_volume::span_text as span;
 use ebbtide_volume::{MIB, Nanos};
 
 /// A whole number with commas: `1,999`.
@@ -27,28 +28,7 @@ pub(super) fn latency(latency: Option<Nanos>) -> String {
     format!("{figure} {unit}")
 }
 
-/// A span in its largest units: `33m20s`, `1h05m`, `500ms`.
-pub(super) fn span(span: Nanos) -> String {
-    let ms = span.0 / 1_000_000;
-    if ms < 1_000 {
-        return if ms == 0 { "0s".into() } else { format!("{ms}ms") };
-    }
-    let s = ms / 1_000;
-    let mut text = String::new();
-    for (count, unit) in [(s / 86_400, 'd'), (s % 86_400 / 3_600, 'h'), (s % 3_600 / 60, 'm')] {
-        if count > 0 {
-            text += &if text.is_empty() { format!("{count}{unit}") } else { format!("{count:02}{unit}") };
-        }
-    }
-    match (s % 60, ms % 1_000) {
-        (0, 0) => text,
-        (s, 0) if text.is_empty() => format!("{s}s"),
-        (s, 0) => format!("{text}{s:02}s"),
-        (s, ms) => format!("{text}{s}.{}s", format!("{ms:03}").trim_end_matches('0')),
-    }
-}
-
-/// Seconds with commas and the span beside them where it reads better: `2,000 s (33m20s)`.
+/// Seconds with commas and the span beside them where it reads better: `2,000 s (33 min 20 s)`.
 pub(super) fn seconds(at: Nanos) -> String {
     let text = format!("{} s", whole(at.as_secs_f64()));
     if at < Nanos::from_secs(120) {
@@ -94,14 +74,8 @@ mod tests {
         assert_eq!(latency(Some(Nanos::from_us(21_333))), "21.3 ms");
         assert_eq!(latency(Some(Nanos::from_us(1_365_000))), "1.36 s");
         assert_eq!(latency(None), "-");
-        assert_eq!(span(Nanos::from_secs(2_000)), "33m20s");
-        assert_eq!(span(Nanos::from_ms(90_500)), "1m30.5s");
-        assert_eq!(
-            (span(Nanos::from_secs(3_900)), span(Nanos::from_ms(20))),
-            ("1h05m".into(), "20ms".into())
-        );
         assert_eq!(percent(Some(0.0999)), "10%");
-        assert_eq!(seconds(Nanos::from_secs(2_000)), "2,000 s (33m20s)");
+        assert_eq!(seconds(Nanos::from_secs(2_000)), "2,000 s (33 min 20 s)");
         assert_eq!(
             (percent(Some(0.0)), percent(Some(0.021)), percent(None)),
             ("0%".into(), "2.1%".into(), "-".into())

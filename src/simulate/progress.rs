@@ -81,8 +81,8 @@ mod tests {
         let elapsed = Duration::from_secs(4);
         assert_eq!(
             status(&reached, Some(Nanos::from_secs(7_200)), elapsed),
-            "simulating: 30m of 2h (25%), about 12 s left"
+            "simulating: 30 min of 2 h (25%), about 12 s left"
         );
-        assert_eq!(status(&reached, None, elapsed), "simulating: 30m of virtual time");
+        assert_eq!(status(&reached, None, elapsed), "simulating: 30 min of virtual time");
     }
 }

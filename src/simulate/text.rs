@@ -102,7 +102,7 @@ fn over_time(plan: &Plan, run: &Run, text: &mut String) {
 /// Prints rows that were held back: of many the last, and how many it stands for.
 fn flush(same: &mut Vec<String>, text: &mut String) {
     if same.len() > 2 {
-        let _ = writeln!(text, "{:>10}  ({} rows alike)", "...", same.len() - 1);
+        let _ = writeln!(text, "{:>UNTIL$}  ({} rows alike)", "...", same.len() - 1);
         same.drain(..same.len() - 1);
     }
     for line in same.drain(..) {
@@ -110,8 +110,11 @@ fn flush(same: &mut Vec<String>, text: &mut String) {
     }
 }
 
+/// Width of the column of times.
+const UNTIL: usize = 12;
+
 fn columns(plan: &Plan, run: &Run) -> Vec<Column> {
-    let mut columns: Vec<Column> = vec![("until", 10, |row| span(row.end))];
+    let mut columns: Vec<Column> = vec![("until", UNTIL, |row| span(row.end))];
     if plan.does(Op::Read) && plan.does(Op::Write) {
         columns.push(("reads/s", 10, |row| rate(row.read_iops())));
         columns.push(("writes/s", 10, |row| rate(row.write_iops())));

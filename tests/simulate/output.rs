@@ -15,14 +15,18 @@ fn the_gp2_cliff_is_in_the_table_and_in_words() {
     assert!(text.starts_with("seed 1\n"), "the seed comes first: {text}");
     let rows: Vec<&str> = text.lines().collect();
     assert!(
-        text.contains("-- credits ended after 2,000 s (33m20s); from then on 300 IOPS, 4.7 MiB/s"),
+        text.contains("-- credits ended after 2,000 s (33 min 20 s); from then on 300 IOPS, 4.7 MiB/s"),
         "{text}"
     );
     assert!(text.contains("Credits ended after 2,000 s"), "{text}");
     assert!(text.contains("Held back by the volume's IOPS limit"), "{text}");
     assert!(rows.len() < 60, "condensed: {} lines", rows.len());
     let cliff = rows.iter().position(|row| row.contains("-- credits ended")).unwrap();
-    assert!(rows[cliff - 1].contains("33m20s") && rows[cliff - 1].contains("3,000"), "{}", rows[cliff - 1]);
+    assert!(
+        rows[cliff - 1].contains("33 min 20 s") && rows[cliff - 1].contains("3,000"),
+        "{}",
+        rows[cliff - 1]
+    );
     assert!(rows[cliff + 1].contains(" 300 "), "{}", rows[cliff + 1]);
 }
 

@@ -1,17 +1,17 @@
 //! One line of what a volume is.
 
-use ebbtide_volume::format_size;
+use ebbtide_volume::{seconds_text, size_text};
 
 use crate::{Figures, Raid0, Spec};
 
-/// Like `gp2, 100GiB, 300 IOPS (3000 for 33 min 20 s on full credits, refilled in 5 h), 128 MiB/s`.
+/// Like `gp2, 100 GiB, 300 IOPS (3000 for 33 min 20 s on full credits, refilled in 5 h), 128 MiB/s`.
 pub(crate) fn line(spec: &Spec, figures: &Figures) -> String {
     let volume = &spec.volume;
     let mut parts = vec![match volume.as_of {
         Some(as_of) => format!("{} as of {as_of}", volume.kind),
         None => volume.kind.clone(),
     }];
-    parts.extend(volume.size_bytes.map(format_size));
+    parts.extend(volume.size_bytes.map(size_text));
     parts.extend(figures.iops.map(|iops| match figures.burst_iops {
         Some(burst) => format!("{iops} IOPS ({burst}{})", lasting(figures)),
         None => format!("{iops} IOPS"),
@@ -26,7 +26,7 @@ pub(crate) fn line(spec: &Spec, figures: &Figures) -> String {
     let one = parts.join(", ");
     match spec.raid0 {
         Some(Raid0 { members, chunk_bytes: Some(chunk) }) => {
-            format!("RAID 0 of {members}, chunk {}, each: {one}", format_size(chunk))
+            format!("RAID 0 of {members}, chunk {}, each: {one}", size_text(chunk))
         }
         Some(Raid0 { members, .. }) => format!("RAID 0 of {members}, each: {one}"),
         None => one,
@@ -36,7 +36,7 @@ pub(crate) fn line(spec: &Spec, figures: &Figures) -> String {
 fn lasting(figures: &Figures) -> String {
     match (figures.burst_seconds, figures.refill_seconds) {
         (Some(burst), Some(refill)) => {
-            format!(" for {} on full credits, refilled in {}", span(burst), span(refill))
+            format!(" for {} on full credits, refilled in {}", seconds_text(burst), seconds_text(refill))
         }
         _ => String::new(),
     }
@@ -46,17 +46,4 @@ fn lasting(figures: &Figures) -> String {
 fn rounded(rate: f64) -> f64 {
     let rounded = (rate * 100.0).round() / 100.0;
     if rounded > 0.0 { rounded } else { rate }
-}
-
-/// A span of seconds in its two largest units.
-fn span(seconds: f64) -> String {
-    let seconds = crate::numbers::whole(seconds);
-    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    match (hours, minutes, rest) {
-        (0, 0, s) => format!("{s} s"),
-        (0, m, 0) => format!("{m} min"),
-        (0, m, s) => format!("{m} min {s} s"),
-        (h, 0, _) => format!("{h} h"),
-        (h, m, _) => format!("{h} h {m} min"),
-    }
 }

@@ -182,3 +182,17 @@ fn every_kind_of_block_is_drawn_without_a_complaint() {
     assert_eq!((notes.len() - 1, hidden), (3, 2), "said of the one interval that reaches beyond its chart");
     assert!(!main.contains("NaN") && !main.contains("undefined"), "no value went wrong: {main}");
 }
+
+#[test]
+fn spans_on_an_axis_have_the_form_that_they_have_in_a_sentence() {
+    let html = Report { title: "Spans".into(), ..Report::default() }.to_html();
+    // Within the page's own function, once all of it has run.
+    let ask = r#"(function () {addEventListener("load", () =>
+        document.body.append("spans: " + [0, 0.5, 90, 3605, 5400].map(duration).join("; ")));"#;
+    let Some((dom, console)) = browse(&html.replacen("(function () {\n\"use strict\";", ask, 1)) else {
+        return;
+    };
+    assert_eq!(console, "");
+    let dom = dom.replace("&nbsp;", " ").replace('\u{a0}', " ");
+    assert!(dom.contains("spans: 0; 0.5 s; 1 min 30 s; 1 h 5 s; 1 h 30 min"), "{dom}");
+}

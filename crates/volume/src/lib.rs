@@ -22,6 +22,7 @@ mod latency;
 mod limits;
 mod modify;
 mod stats;
+mod text;
 mod units;
 mod volume;
 
@@ -33,5 +34,6 @@ pub use latency::{QuantileCurve, QuantileError, ServiceTimes};
 pub use limits::{Accounting, Limits, LimitsError, Merge};
 pub use modify::{Modification, ModificationPhase};
 pub use stats::{LatencyHistogram, MinuteMetrics, OpStats, Stats};
+pub use text::{seconds_text, size_text, span_text};
 pub use units::{GIB, KIB, MIB, Nanos, SizeError, TIB, format_size, parse_size};
 pub use volume::{Grant, Io, Op, Volume};

@@ -1,6 +1,6 @@
 //! What has to be true before the doublewrite buffer may be turned off.
 
-use ebbtide_volume::format_size;
+use ebbtide_volume::size_text;
 use serde::Serialize;
 
 use super::figures::{Release, Settings, Storage};
@@ -52,17 +52,17 @@ pub(super) fn open(conditions: &[Condition]) -> usize {
 const LARGEST_WHOLE: u64 = 16 << 10;
 
 fn keeps_whole(settings: &Settings, storage: Option<&Storage>) -> Condition {
-    let page = format_size(settings.page_bytes);
+    let page = size_text(settings.page_bytes);
     let (standing, how) = match storage {
         _ if settings.page_bytes > LARGEST_WHOLE => {
-            (Standing::Broken, format!("pages have {page}; torn-write prevention keeps up to 16KiB whole"))
+            (Standing::Broken, format!("pages have {page}; torn-write prevention keeps up to 16 KiB whole"))
         }
         Some(storage) if storage.whole_bytes < settings.page_bytes => {
-            let whole = format_size(storage.whole_bytes);
+            let whole = size_text(storage.whole_bytes);
             (Standing::Broken, format!("pages have {page}; {} keeps {whole} whole", storage.spec))
         }
         Some(storage) if storage.whole_is_said => {
-            let whole = format_size(storage.whole_bytes);
+            let whole = size_text(storage.whole_bytes);
             (Standing::Met, format!("{} keeps {whole} whole, as twp=on says", storage.spec))
         }
         Some(storage) => {
@@ -75,7 +75,7 @@ fn keeps_whole(settings: &Settings, storage: Option<&Storage>) -> Condition {
         None => (
             Standing::Unknown,
             format!(
-                "pages have {page}; EBS on Nitro instances keeps 16KiB whole; name it with --volume TYPE:...,twp=on"
+                "pages have {page}; EBS on Nitro instances keeps 16 KiB whole; name it with --volume TYPE:...,twp=on"
             ),
         ),
     };
@@ -85,11 +85,11 @@ fn keeps_whole(settings: &Settings, storage: Option<&Storage>) -> Condition {
 fn lies_whole(settings: &Settings) -> Condition {
     let (standing, how) = match &settings.files {
         Some(files) if files.aligned_bytes >= settings.page_bytes => {
-            let whole = format_size(files.aligned_bytes);
+            let whole = size_text(files.aligned_bytes);
             (Standing::Met, format!("{} allocates aligned clusters of {whole}, as --fs says", files.name))
         }
         Some(files) => {
-            let page = format_size(settings.page_bytes);
+            let page = size_text(settings.page_bytes);
             (Standing::Broken, format!("{} does not keep pages of {page} aligned", files.name))
         }
         None => {

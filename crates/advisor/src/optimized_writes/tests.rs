@@ -256,11 +256,11 @@ fn what_is_off_is_off_and_what_is_not_safe_is_a_no() {
     assert!(with(Doublewrite::DetectOnly).why.contains("not mended"));
     let large = judge(&writer(), &Settings { page_bytes: 32 << 10, ..settings() }, None);
     assert_eq!(large.verdict, Verdict::No);
-    assert!(large.why.contains("32KiB"), "{}", large.why);
+    assert!(large.why.contains("32 KiB"), "{}", large.why);
     for spec in ["gp3:size=500GiB,iops=16000,twp=off", "raid0(2x gp3:size=500GiB; chunk=4KiB)", "sata-ssd"] {
         let candidate = judge(&writer(), &settings(), Some(&storage(spec)));
         assert_eq!(candidate.verdict, Verdict::No, "{spec}");
-        assert!(candidate.why.contains("4KiB whole"), "{spec}: {}", candidate.why);
+        assert!(candidate.why.contains("4 KiB whole"), "{spec}: {}", candidate.why);
     }
     let small = Settings { page_bytes: 4 << 10, ..settings() };
     let torn = storage("gp3:size=500GiB,iops=16000,twp=off");

@@ -198,14 +198,14 @@ fn a_resolved_spec_resolves_to_itself() {
 fn descriptions_name_size_limits_and_burst() {
     assert_eq!(
         resolve("gp2:size=100GiB").description,
-        "gp2, 100GiB, 300 IOPS (3000 for 33 min 20 s on full credits, refilled in 5 h), 128 MiB/s"
+        "gp2, 100 GiB, 300 IOPS (3000 for 33 min 20 s on full credits, refilled in 5 h), 128 MiB/s"
     );
-    assert_eq!(resolve("ideal:size=4GiB").description, "ideal, 4GiB, no limits");
+    assert_eq!(resolve("ideal:size=4GiB").description, "ideal, 4 GiB, no limits");
     let sc1 = resolve("sc1:size=125GiB").description;
     assert!(sc1.contains(", 1.46 MiB/s ("), "{sc1}");
     assert_eq!(
         resolve("raid0(2x gp3@2021:size=250GiB)").description,
-        "RAID 0 of 2, chunk 512KiB, each: gp3 as of 2021, 250GiB, 3000 IOPS, 125 MiB/s"
+        "RAID 0 of 2, chunk 512 KiB, each: gp3 as of 2021, 250 GiB, 3000 IOPS, 125 MiB/s"
     );
 }
 

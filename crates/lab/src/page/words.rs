@@ -48,21 +48,15 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Bytes in the unit that suits them.
+/// Bytes in the unit that suits them, for print: the text of [`ebbtide_volume::size_text`], in one piece.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes are far below 2^64")]
 pub(crate) fn bytes(bytes: f64) -> String {
-    let units =
-        [(1_099_511_627_776.0, "TiB"), (1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB")];
-    for (size, unit) in units {
-        if bytes >= size {
-            return format!("{}\u{a0}{unit}", trimmed(bytes / size));
-        }
-    }
-    format!("{bytes:.0}\u{a0}B")
+    in_one_piece(&ebbtide_volume::size_text(bytes.round() as u64))
 }
 
-fn trimmed(value: f64) -> String {
-    let text = short(value);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+/// A text that no line ends in.
+fn in_one_piece(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
 }
 
 /// From this ratio on, people say "times" and not "percent more".
@@ -189,16 +183,9 @@ pub(crate) fn moment(ns: u64) -> String {
         .unwrap_or_default()
 }
 
-/// A stretch of time: `42 s`, `3 min 20 s`.
+/// A stretch of time: the text of [`ebbtide_volume::seconds_text`], in one piece.
 pub(crate) fn span(seconds: f64) -> String {
-    if seconds < 120.0 {
-        return format!("{seconds:.0}\u{a0}s");
-    }
-    let minutes = (seconds / 60.0).floor();
-    match seconds - minutes * 60.0 {
-        rest if rest < 0.5 => format!("{minutes:.0}\u{a0}min"),
-        rest => format!("{minutes:.0}\u{a0}min {rest:.0}\u{a0}s"),
-    }
+    in_one_piece(&ebbtide_volume::seconds_text(seconds))
 }
 
 #[cfg(test)]
@@ -225,6 +212,7 @@ mod tests {
         assert_eq!(latency(850.0), "850\u{a0}\u{b5}s");
         assert_eq!(latency(0.0), "\u{2013}");
         assert_eq!(bytes(16.0 * 1_048_576.0), "16\u{a0}MiB");
+        assert_eq!(span(3_605.0), "1\u{a0}h\u{a0}5\u{a0}s");
         assert_eq!(percent(0.983), "98%");
         assert_eq!(whole(-1234.0), "\u{2212}1,234");
     }

@@ -26,19 +26,19 @@ function seriesColor(number) {
   return "series-" + ((number % COLORS) + 1);
 }
 
-const SECONDS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+const SECONDS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
-// 5400 -> "1h 30m", 0.5 -> "0.5s".
+// 5400 -> "1 h 30 min", 0.5 -> "0.5 s": the form of span_text in crates/volume, on an axis of minutes.
 function duration(seconds) {
-  if (seconds < 1) return seconds === 0 ? "0" : +seconds.toPrecision(3) + "s";
+  if (seconds < 1) return seconds === 0 ? "0" : +seconds.toPrecision(3) + "\u00a0s";
   let rest = seconds;
   const parts = [];
   for (const [unit, name] of SECONDS) {
     const count = unit === 1 ? +rest.toFixed(1) : Math.floor(rest / unit);
     rest -= count * unit;
-    if (count > 0) parts.push(count + name);
+    if (count > 0) parts.push(count + "\u00a0" + name);
   }
-  return parts.join(" ");
+  return parts.join("\u00a0");
 }
 
 // Three significant digits where they are needed, no exponent.
