@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::crash::CrashArgs;
 use crate::load::LoadCommand;
+use crate::manual::{CompletionsArgs, ManPagesArgs};
 use crate::run::RunArgs;
 use crate::serve::ServeArgs;
 use crate::simulate;
@@ -52,4 +53,8 @@ pub(crate) enum Command {
     Crash(Box<CrashArgs>),
     /// Run a volume alone, in virtual time
     Simulate(simulate::Args),
+    /// Write the manual pages into a directory
+    ManPages(ManPagesArgs),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
 }

@@ -7,6 +7,7 @@ mod crash;
 mod exit;
 mod home;
 mod load;
+mod manual;
 mod run;
 mod serve;
 mod signals;
@@ -48,6 +49,8 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Load(command) => load::run(command, cli.json),
         Command::Run(args) => run::run(args, &Place::of(cli)?, cli.json),
         Command::Crash(args) => crash::run(args, &Place::of(cli)?, cli.json),
+        Command::ManPages(args) => manual::write_pages(args, cli.json),
+        Command::Completions(args) => manual::print_completions(args, cli.json),
         Command::Simulate(args) => {
             // Without a place for a home there are no overrides to read.
             let home = Place::of(cli).map_or(Ok(None), |place| place.existing())?;

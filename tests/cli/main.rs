@@ -7,6 +7,7 @@ mod candidate;
 mod crash;
 mod faults;
 mod harness;
+mod manual;
 mod nbd;
 mod recovery;
 mod run;
