@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
+use crate::answers::Failed;
 use crate::{text, version};
 
 /// The exit codes, which scripts rely on.
@@ -130,7 +131,7 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
 }
 
 fn print_json(report: &Report) {
-    let line = serde_json::to_string(&serde_json::json!({ "error": report }));
+    let line = serde_json::to_string(&Failed { error: report });
     text::line(&line.expect("a report is plain data"));
 }
 

@@ -1,6 +1,7 @@
 //! The `ebbtide` program: parses arguments, prints, exits.
 #![forbid(unsafe_code)]
 
+mod answers;
 mod cli;
 mod control;
 mod crash;

@@ -15,15 +15,15 @@ use ebbtide_catalog::Spec;
 use ebbtide_device::host::{CLUSTER_BYTES, FsType, Home};
 use ebbtide_load::{Cancel, Session};
 use ebbtide_mysql::status::{Counters, Facts, Rates, Sampler, StatusError};
-use serde_json::json;
 
+use crate::answers::{self, Judged};
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::load::{ServerArgs, refuse};
 use crate::run::signals;
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
-use crate::text::{line, parse_duration, print_json};
+use crate::text::{line, parse_duration};
 
 /// What goes with `--candidate`.
 #[derive(Debug, Args)]
@@ -104,10 +104,14 @@ pub(super) fn run(args: &CandidateArgs, place: &Place, json: bool) -> anyhow::Re
         .map_err(|missing| untold(&missing, before.uptime() > after.uptime()))?;
     let candidate = judge(&work, &settings, storage.as_ref());
     if json {
-        print_json(&json!({
-            "server": facts, "at": endpoint.to_string(), "settings": settings, "volume": storage,
-            "workload": work, "judgement": candidate,
-        }));
+        answers::print(&Judged {
+            server: &facts,
+            at: endpoint.to_string(),
+            settings: &settings,
+            volume: storage.as_ref(),
+            workload: &work,
+            judgement: &candidate,
+        });
     } else {
         let seen =
             text::Seen { facts: &facts, at: endpoint.to_string(), work: &work, storage: storage.as_ref() };

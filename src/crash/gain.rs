@@ -10,9 +10,9 @@ use ebbtide_lab::results::DATABASE;
 use ebbtide_lab::run::{self as lab, RunOptions};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
-use serde_json::{Value, json};
 
 use super::args::CrashArgs;
+use crate::answers::GainPlan;
 use crate::run::status::span;
 use crate::run::{Measured, measured, quoted, refuse_experiment};
 use crate::text::line;
@@ -48,9 +48,9 @@ pub(super) fn outline(gain: &Experiment) -> String {
 }
 
 /// The same as an object.
-pub(super) fn outline_json(gain: &Experiment) -> Value {
-    let arms: Vec<&str> = gain.arms.iter().map(|arm| arm.name.as_str()).collect();
-    json!({ "name": gain.name, "arms": arms, "estimate_s": experiment::estimate(gain).as_secs() })
+pub(super) fn planned(gain: &Experiment) -> GainPlan<'_> {
+    let arms = gain.arms.iter().map(|arm| arm.name.as_str()).collect();
+    GainPlan { name: &gain.name, arms, estimate_s: experiment::estimate(gain).as_secs() }
 }
 
 /// An experiment of the lab that waits for the end of the cuts.

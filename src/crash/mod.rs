@@ -19,16 +19,16 @@ use ebbtide_lab::crash::{self as lab, CrashOptions};
 use ebbtide_lab::experiment::{self, Experiment, Overrides};
 use ebbtide_lab::run::RunError;
 use ebbtide_mysql::Binary;
-use serde_json::json;
 
+use crate::answers::{self, CrashEnded, CrashPlanned, DeletedAll, GainEnded, Replayed};
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::run::{
-    catalog, directory_for, list, pairs, plan_json, quoted, refuse_experiment, refuse_results, refuse_run,
-    refuse_server, show_plan, signals, write_report,
+    catalog, directory_for, list, pairs, quoted, refuse_experiment, refuse_results, refuse_run,
+    refuse_server, run_plan, show_plan, signals, write_report,
 };
 use crate::signals::cancel_on;
-use crate::text::{line, print_json, write};
+use crate::text::{line, write};
 use crate::version;
 pub(crate) use args::CrashArgs;
 use gain::Gain;
@@ -75,9 +75,8 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
     if args.check {
         let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
         if json {
-            let mut told = plan_json(&plan, &server);
-            told["gain"] = gain.as_ref().map(gain::outline_json).into();
-            print_json(&told);
+            let plan = run_plan(&plan, &server);
+            answers::print(&CrashPlanned { plan, gain: gain.as_ref().map(gain::planned) });
             return Ok(Exit::Clean);
         }
         let exit = show_plan(&plan, &server, json);
@@ -143,14 +142,21 @@ fn cut(
     store.finish(&summary).map_err(refuse_results)?;
     let report = write_report(&out, &lab::page::page(&record, &summary))?;
     if json {
-        print_json(&json!({
-            "directory": out, "report": report, "results": out.join("results.json"),
-            "database": out.join("results.sqlite"), "seed": record.experiment.seed, "summary": summary,
-            "gain": record.gain.as_ref().map(|gain| json!({
-                "directory": out.join(GAIN_DIR), "failed": gain.failed,
-                "summary": gain.measured.as_ref().map(|measured| &measured.summary),
-            })),
-        }));
+        let directory = out.join(GAIN_DIR);
+        let gain = record.gain.as_ref().map(|gain| GainEnded {
+            directory: &directory,
+            failed: gain.failed.as_deref(),
+            summary: gain.measured.as_ref().map(|measured| &measured.summary),
+        });
+        answers::print(&CrashEnded {
+            directory: &out,
+            report: &report,
+            results: &out.join("results.json"),
+            database: &out.join("results.sqlite"),
+            seed: record.experiment.seed,
+            summary: &summary,
+            gain,
+        });
     } else {
         line(&text::verdict(&record, &summary, &report));
     }
@@ -187,13 +193,17 @@ fn parse_seed(text: &str) -> anyhow::Result<u64> {
 fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let home = place.existing()?;
     let Some(root) = home.as_ref().map(Home::root) else {
-        line("nothing is kept");
+        if json {
+            answers::print(&Vec::<lab::Kept>::new());
+        } else {
+            line("nothing is kept");
+        }
         return Ok(Exit::Clean);
     };
     let all = lab::list_kept(root).map_err(refuse_run)?;
     let Some(wanted) = &args.delete_kept else {
         if json {
-            print_json(&json!(all));
+            answers::print(&all);
         } else {
             text::kept(&all);
         }
@@ -205,9 +215,8 @@ fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
         lab::delete_kept(root, *seed).map_err(refuse_run)?;
     }
     if json {
-        print_json(
-            &json!({ "deleted": seeds.iter().map(|seed| format!("{seed:016x}")).collect::<Vec<_>>() }),
-        );
+        let deleted: Vec<_> = seeds.iter().map(|seed| format!("{seed:016x}")).collect();
+        answers::print(&DeletedAll { deleted });
     } else {
         line(&format!("deleted {} kept images", seeds.len()));
     }
@@ -223,7 +232,7 @@ fn replay(seed: &str, args: &CrashArgs, place: &Place, json: bool) -> anyhow::Re
         .map_err(refuse_run)?;
     let same = then.kinds() == now.kinds();
     if json {
-        print_json(&json!({ "then": then, "now": now, "same": same }));
+        answers::print(&Replayed { then: &then, now: &now, same });
     } else {
         line(&text::replayed(&then, &now));
     }

@@ -5,15 +5,14 @@
 mod args;
 mod text;
 
-use anyhow::Context as _;
 use ebbtide_load::{Ended, LoadError, RunReport, Sample};
-use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::answers::{self, CleanedUp, TablesPrepared};
 use crate::exit::{Exit, Refusal};
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
-use crate::text::{line, print_json};
+use crate::text::line;
 use args::{CleanupArgs, PrepareArgs, RunArgs};
 pub(crate) use args::{LoadCommand, ServerArgs};
 
@@ -58,7 +57,7 @@ fn prepare(args: &PrepareArgs, json: bool) -> anyhow::Result<Exit> {
     let done = done.map_err(refuse)?;
     if json {
         let seed = options.seed;
-        print_json(&json!({ "prepared": done, "seed": seed }));
+        answers::print(&TablesPrepared { prepared: done.clone(), seed });
     } else {
         line(&text::prepared(&done));
     }
@@ -79,7 +78,7 @@ fn cleanup(args: &CleanupArgs, json: bool) -> anyhow::Result<Exit> {
         ebbtide_load::tables_present(&target, args.tables).map_err(refuse)?
     };
     if json {
-        print_json(&json!({ "database": target.database, "tables": names, "dropped": args.execute }));
+        answers::print(&CleanedUp { database: &target.database, tables: names, dropped: args.execute });
         return Ok(Exit::Clean);
     }
     let list = if names.is_empty() { "no tables of ours".to_owned() } else { names.join(", ") };
@@ -104,7 +103,7 @@ fn run_workload(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     drop(live);
     let report = report.map_err(refuse)?;
     if json {
-        print_json(&serde_json::to_value(&report).context("a report is plain data")?);
+        answers::print(&report);
     } else {
         line(&text::summary(&report, args.histogram));
     }

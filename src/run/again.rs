@@ -8,12 +8,12 @@ use ebbtide_lab::results::{Earlier, ResultsError};
 use ebbtide_lab::run as lab;
 use ebbtide_lab::summary::{Repetition, repetition};
 use ebbtide_mysql::Binary;
-use serde_json::json;
 
 use super::refuse_results;
 use super::text;
+use crate::answers;
 use crate::exit::{Exit, Refusal};
-use crate::text::{line, print_json};
+use crate::text::line;
 
 /// Reads the runs that a new one into `out` is to be held against.
 pub(super) fn earlier(dirs: &[PathBuf], out: Option<&Path>) -> anyhow::Result<Vec<Earlier>> {
@@ -67,7 +67,7 @@ pub(super) fn compare(dirs: &[PathBuf], json: bool) -> anyhow::Result<Exit> {
         dirs.iter().zip(&runs).map(|(dir, one)| (dir.as_str(), &one.run)).collect();
     let repetition = repetition(&pairs);
     if json {
-        print_json(&json!(repetition));
+        answers::print(&repetition);
     } else {
         line(&text::repetition(&first.run.experiment, &repetition));
     }

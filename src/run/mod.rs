@@ -22,13 +22,13 @@ use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, ServerError};
-use serde_json::json;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::answers::{self, DeletedAll, Listed, RunEnded, RunPlan};
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::signals::cancel_on;
-use crate::text::{line, print_json, write};
+use crate::text::{line, write};
 use crate::version;
 pub(crate) use args::RunArgs;
 use status::Status;
@@ -98,10 +98,14 @@ fn measure(
     };
     let Measured { record, summary, report, cancelled } = &measured;
     if json {
-        print_json(&json!({
-            "directory": out, "report": report, "results": out.join("results.json"),
-            "database": out.join("results.sqlite"), "seed": record.experiment.seed, "summary": summary,
-        }));
+        answers::print(&RunEnded {
+            directory: &out,
+            report,
+            results: &out.join("results.json"),
+            database: &out.join("results.sqlite"),
+            seed: record.experiment.seed,
+            summary,
+        });
     } else {
         line(&text::verdict(record, summary, report));
     }
@@ -183,10 +187,9 @@ pub(crate) fn text_of(name: &str) -> anyhow::Result<String> {
 pub(crate) fn list(crash: bool, json: bool) -> Exit {
     let shipped: Vec<_> = experiment::shipped().iter().filter(|one| one.crash == crash).collect();
     if json {
-        let all = shipped
-            .iter()
-            .map(|one| json!({ "name": one.name, "title": one.title, "question": one.question }));
-        print_json(&all.collect());
+        let all = shipped.iter();
+        let all = all.map(|one| Listed { name: one.name, title: &one.title, question: &one.question });
+        answers::print(&all.collect::<Vec<_>>());
     } else {
         line(&text::list(shipped, if crash { "crash" } else { "run" }));
     }
@@ -196,7 +199,7 @@ pub(crate) fn list(crash: bool, json: bool) -> Exit {
 /// Says what would run.
 pub(crate) fn show_plan(plan: &Plan, server: &Binary, json: bool) -> Exit {
     if json {
-        print_json(&plan_json(plan, server));
+        answers::print(&run_plan(plan, server));
     } else {
         let Plan { experiment, checked, left_out } = plan;
         left_out.iter().for_each(|text| line(&format!("note: {text}")));
@@ -206,15 +209,16 @@ pub(crate) fn show_plan(plan: &Plan, server: &Binary, json: bool) -> Exit {
 }
 
 /// What would run, as an object.
-pub(crate) fn plan_json(plan: &Plan, server: &Binary) -> serde_json::Value {
+pub(crate) fn run_plan<'a>(plan: &'a Plan, server: &'a Binary) -> RunPlan<'a> {
     let Plan { experiment, checked, left_out } = plan;
     let arms = experiment.arms.iter().zip(&checked.arms);
-    let options: serde_json::Map<_, _> =
-        arms.map(|(arm, checked)| (arm.name.clone(), json!(checked.options))).collect();
-    json!({
-        "experiment": experiment, "server": server, "options": options, "left_out": left_out,
-        "estimate_s": experiment::estimate(experiment).as_secs(),
-    })
+    RunPlan {
+        experiment,
+        server,
+        options: arms.map(|(arm, checked)| (arm.name.as_str(), checked.options.as_slice())).collect(),
+        left_out,
+        estimate_s: experiment::estimate(experiment).as_secs(),
+    }
 }
 
 /// Lists or deletes the data that runs share.
@@ -224,7 +228,7 @@ fn prepared(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let all = root.map_or(Ok(Vec::new()), lab::list_prepared).map_err(refuse_run)?;
     let Some(wanted) = &args.delete_prepared else {
         if json {
-            print_json(&json!(all));
+            answers::print(&all);
         } else {
             text::prepared(&all);
         }
@@ -244,7 +248,7 @@ fn prepared(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
         }
     }
     if json {
-        print_json(&json!({ "deleted": names }));
+        answers::print(&DeletedAll { deleted: names.into_iter().cloned().collect() });
     }
     Ok(Exit::Clean)
 }

@@ -21,6 +21,7 @@ use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, release
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::answers::{self, Serving};
 use crate::control::{self, Listener, Request};
 use crate::exit::{Exit, Refusal};
 use crate::text;
@@ -226,9 +227,7 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     }
     let (pid, socket) = (child.id(), home.socket());
     if json {
-        text::print_json(
-            &serde_json::json!({ "pid": pid, "home": home.root(), "socket": socket, "log": log }),
-        );
+        answers::print(&Serving { pid, home: home.root(), socket: &socket, log: &log });
     } else {
         text::line(&format!("serving {} as process {pid}", home.root().display()));
     }

@@ -9,8 +9,9 @@ use ebbtide_device::engine::EngineError;
 use ebbtide_device::host::{Detached, Home, Host, HostError};
 use ebbtide_device::nbd::NbdError;
 use ebbtide_device::store::StoreError;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use crate::answers::Stopped;
 use crate::control::{Answer, Progress, Request};
 use crate::exit::{Exit, Refusal};
 
@@ -75,7 +76,8 @@ impl Service {
         self.asked_to_stop.store(true, Ordering::Relaxed);
         let lossless = detached.iter().all(is_lossless);
         let exit = if lossless { Exit::Clean } else { Exit::Finding };
-        Ok(Answer { exit, value: json!({ "stopped": self.home.root(), "detached": detached }) })
+        let value = serde_json::to_value(Stopped { stopped: self.home.root(), detached })?;
+        Ok(Answer { exit, value })
     }
 
     /// Whether a client has asked the server to end. It does so after the answer has been sent.

@@ -5,7 +5,7 @@ use ebbtide_device::faults::{AddedLatency, Affected, Errors, Faults};
 use ebbtide_device::host::{Attachment, SavedCredits, Status};
 use ebbtide_device::store::{BLOCK_BYTES, VolumeInfo};
 use ebbtide_volume::{Nanos, Op, format_size};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::meta::Meta;
 use super::service::{Service, refuse_catalog, refuse_host, refuse_store, unix_now_s};
@@ -14,7 +14,9 @@ use crate::exit::Refusal;
 use crate::text;
 use crate::volume::args::FaultArgs;
 use crate::volume::fault::FaultSetting;
-use crate::volume::view::{AttachmentView, LiveView, ModificationView, State, VolumeDetail, VolumeView};
+use crate::volume::view::{
+    AttachmentView, FaultView, LiveView, ModificationView, State, VolumeDetail, VolumeView,
+};
 
 impl Service {
     /// `volume list`, at the prices of a region, or of the default one.
@@ -27,6 +29,11 @@ impl Service {
 
     /// `volume show`, at the prices of a region, or of the default one.
     pub(super) fn show(&self, name: &str, region: Option<&str>) -> anyhow::Result<Value> {
+        Ok(serde_json::to_value(self.detail(name, region)?)?)
+    }
+
+    /// All that is known of a volume, at the prices of a region, or of the default one.
+    pub(super) fn detail(&self, name: &str, region: Option<&str>) -> anyhow::Result<VolumeDetail> {
         let catalog = self.catalog().ok();
         let prices = prices(catalog.as_ref(), region)?;
         let info = self.host.store().volume(name).map_err(refuse_store)?;
@@ -34,7 +41,7 @@ impl Service {
             Status::Attached(attachment) => Some(live_view(&attachment)),
             Status::Free | Status::Busy(_) => None,
         };
-        Ok(serde_json::to_value(VolumeDetail { volume: self.view(&info, prices), live })?)
+        Ok(VolumeDetail { volume: self.view(&info, prices), live })
     }
 
     fn view(&self, info: &VolumeInfo, prices: Option<Prices<'_>>) -> VolumeView {
@@ -77,7 +84,7 @@ impl Service {
             monthly_cost: prices
                 .zip(resolved.as_ref())
                 .and_then(|(prices, known)| prices.monthly_cost(known)),
-            figures: resolved.and_then(|known| serde_json::to_value(known.figures).ok()),
+            figures: resolved.map(|known| known.figures),
             modification: meta.as_ref().and_then(modification_view),
             attachment: attachment.map(|attachment| attachment_view(attachment)),
             host_too_slow: host_match.too_slow,
@@ -111,12 +118,9 @@ impl Service {
             Some(seed) => Some(live.power_cut(seed).map_err(|error| refuse_host(error.into()))?),
             None => None,
         };
-        Ok(json!({
-            "volume": args.name,
-            "faults": live.faults(),
-            "power_lost": !live.is_live(),
-            "power_cut": report,
-        }))
+        let (faults, power_lost) = (live.faults(), !live.is_live());
+        let view = FaultView { volume: &args.name, faults, power_lost, power_cut: report };
+        Ok(serde_json::to_value(view)?)
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::meta::Meta;
 use super::service::{Service, refuse_host, refuse_store};
+use crate::answers::Deleted;
 use crate::snapshot::SnapshotCreate;
 use crate::text;
 use crate::volume::view::SnapshotView;
@@ -43,7 +44,7 @@ impl Service {
     pub(super) fn delete_snapshot(&self, name: &str) -> anyhow::Result<Value> {
         self.host.store().delete_snapshot(name).map_err(refuse_store)?;
         tracing::info!(snapshot = name, "snapshot deleted");
-        Ok(serde_json::json!({ "deleted": name }))
+        Ok(serde_json::to_value(Deleted { deleted: name })?)
     }
 }
 

@@ -11,14 +11,16 @@ use ebbtide_device::host::{
 use ebbtide_device::nbd::NbdAddress;
 use ebbtide_device::store::{StoreError, VolumeInfo};
 use ebbtide_volume::{Array, Nanos};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::calibration::Demand;
 use super::meta::Meta;
 use super::service::{Service, is_lossless, parse, refuse_catalog, refuse_host, refuse_store, unix_now_s};
+use crate::answers::Deleted;
 use crate::control::{Answer, Progress};
 use crate::exit::{Exit, Refusal};
 use crate::volume::args::{AttachArgs, CrashImageArgs, CreateArgs, DetachArgs, Fs, ModifyArgs, Optimizing};
+use crate::volume::view::{CrashImageView, DetachView};
 
 impl Service {
     /// `volume create`
@@ -152,12 +154,14 @@ impl Service {
     pub(super) fn detach(&self, args: &DetachArgs, progress: Progress<'_>) -> anyhow::Result<Answer> {
         let detached = self.host.detach(&args.name, args.force, progress).map_err(refuse_host)?;
         tracing::info!(volume = args.name, force = args.force, "detached");
-        let mut value = self.show(&args.name, None)?;
-        value["lost"] = serde_json::to_value(&detached.lost)?;
-        value["host_errors"] = detached.host_errors.into();
-        value["power_cut"] = detached.power_cut.into();
         let exit = if is_lossless(&detached) { Exit::Clean } else { Exit::Finding };
-        Ok(Answer { exit, value })
+        let view = DetachView {
+            volume: self.detail(&args.name, None)?,
+            lost: detached.lost,
+            host_errors: detached.host_errors,
+            power_cut: detached.power_cut,
+        };
+        Ok(Answer { exit, value: serde_json::to_value(view)? })
     }
 
     /// `volume delete`
@@ -166,7 +170,7 @@ impl Service {
         let delete = || self.host.store().delete_volume(name);
         self.host.while_free(name, "being deleted", delete).map_err(refuse_host)?.map_err(refuse_store)?;
         tracing::info!(volume = name, "deleted");
-        Ok(json!({ "deleted": name }))
+        Ok(serde_json::to_value(Deleted { deleted: name })?)
     }
 
     /// `volume modify`
@@ -252,7 +256,8 @@ impl Service {
             .crash_image(self.host.store(), &args.image, seed, whole)
             .map_err(|error| refuse_host(error.into()))?;
         tracing::info!(volume = args.name, image = args.image, seed, "crash image taken");
-        Ok(json!({ "volume": args.name, "image": args.image, "seed": seed, "report": report }))
+        let view = CrashImageView { volume: &args.name, image: &args.image, seed, report };
+        Ok(serde_json::to_value(view)?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The JSON that `--json` prints; `docs/json/simulate.md` is its contract.
+//! The JSON that `--json` prints; `docs/json/simulate.schema.json` is its contract.
 
 use ebbtide_catalog::MonthlyCost;
 use ebbtide_twin::{Balance, Interval, OpTotals, Totals};
@@ -10,97 +10,166 @@ use super::plan::{Plan, Planned};
 use super::run::Run;
 use super::words::{self, Held};
 
+/// What `simulate` prints for several volumes.
 #[derive(Serialize)]
 struct Several<'a> {
+    /// The runs, in the order of the volumes given.
     runs: Vec<Single<'a>>,
 }
 
+/// What `simulate` prints for one volume.
 #[derive(Serialize)]
 struct Single<'a> {
+    /// The spec as it was given.
     volume: &'a str,
+    /// The volume in words, with its limits.
     description: &'a str,
+    /// What the volume costs a month; null where its type has no price in the region.
     monthly_cost: Option<&'a MonthlyCost>,
+    /// The jobs as they were given; several are joined with ` + `.
     job: &'a str,
+    /// Seed; gives the same run again.
     seed: u64,
+    /// Length of an interval, s.
     interval_s: f64,
+    /// The instance type that the volume is attached to; null without one.
     instance: Option<&'a str>,
+    /// Whether all volumes share one instance.
     instance_shared: bool,
+    /// The command line that makes this run again, for a shell.
     command: &'a str,
+    /// What in the job has no effect here or differs from fio.
     notes: &'a [String],
+    /// The whole run.
     totals: WholeRun,
+    /// Every job.
     jobs: Vec<OneJob<'a>>,
+    /// When burst credits ended or came back.
     changes: Vec<Change>,
+    /// What happened, in sentences. For people; the wording may change.
     verdict: Vec<String>,
+    /// The run over time.
     intervals: Vec<OneInterval>,
 }
 
+/// The whole run: the figures of reads and writes together, and more.
 #[derive(Serialize)]
 struct WholeRun {
+    /// Virtual time from the start to the end, s.
     duration_s: f64,
+    /// Reads and writes together.
     #[serde(flatten)]
     all: Figures,
+    /// Reads by themselves; null where no job reads.
     read: Option<Figures>,
+    /// Writes by themselves; null where no job writes.
     write: Option<Figures>,
+    /// Completed flushes.
     flushes: u64,
+    /// Reads and writes that had not completed; they are in no other figure.
     in_flight_at_end: u64,
+    /// Burst credits left at the end, percent; null where the type has none.
     credit_pct: Option<f64>,
+    /// Percent of the time in which I/O waited for each limit.
     limited_pct: Limited,
 }
 
+/// Percent of the time in which I/O waited for each limit.
 #[derive(Serialize)]
 struct Limited {
+    /// The volume's IOPS, percent.
     volume_iops: f64,
+    /// The volume's throughput, percent.
     volume_throughput: f64,
+    /// The instance's IOPS, percent.
     instance_iops: f64,
+    /// The instance's throughput, percent.
     instance_throughput: f64,
 }
 
+/// Figures of completed operations.
 #[derive(Serialize)]
 struct Figures {
+    /// Completed operations, as the job submits them.
     ios: u64,
+    /// Bytes moved.
     bytes: u64,
+    /// Operations a second, mean over the duration of the run.
     iops: f64,
+    /// MiB (2^20 bytes) a second, mean over the duration of the run.
     mib_s: f64,
+    /// Mean latency, us; null without I/O.
     mean_us: Option<f64>,
+    /// Median latency, us; to 0.1%; null without I/O.
     p50_us: Option<f64>,
+    /// 90th percentile of the latency, us; null without I/O.
     p90_us: Option<f64>,
+    /// 99th percentile of the latency, us; null without I/O.
     p99_us: Option<f64>,
+    /// 99.9th percentile of the latency, us; null without I/O.
     p999_us: Option<f64>,
+    /// Largest latency, us; null without I/O.
     max_us: Option<f64>,
+    /// Percent of the I/O's time that was waiting for a limit.
     throttled_pct: f64,
 }
 
+/// A job.
 #[derive(Serialize)]
 struct OneJob<'a> {
+    /// The section of the job file, the word `name`, or `job`.
     name: &'a str,
+    /// Depth of every clone.
     iodepth: u32,
+    /// Clones.
     numjobs: u32,
+    /// Its reads; null where it reads nothing.
     read: Option<Figures>,
+    /// Its writes; null where it writes nothing.
     write: Option<Figures>,
+    /// Completed flushes.
     flushes: u64,
 }
 
+/// Burst credits that ended or came back.
 #[derive(Serialize)]
 struct Change {
+    /// When, to the second, s.
     t_s: f64,
+    /// Whose credits: `volume`, `instance_io` or `instance_bytes`.
     balance: &'static str,
+    /// True where the credits ended, false where they came back.
     ended: bool,
+    /// The change in words.
     text: String,
 }
 
+/// An interval of the run.
 #[derive(Serialize)]
 struct OneInterval {
+    /// End of the interval, s; the first one starts at 0, and the last one may be shorter.
     t_s: f64,
+    /// Reads and writes completed, a second.
     iops: f64,
+    /// MiB moved, a second.
     mib_s: f64,
+    /// Median latency, us; null where nothing completed.
     p50_us: Option<f64>,
+    /// 99th percentile of the latency, us; null where nothing completed.
     p99_us: Option<f64>,
+    /// Mean number of reads and writes in flight.
     queue: f64,
+    /// Burst credits left at the end of the interval, percent; null where the type has none.
     credit_pct: Option<f64>,
+    /// Reads completed, a second.
     read_iops: f64,
+    /// Writes completed, a second.
     write_iops: f64,
+    /// Percent of the I/O's time that was waiting for a limit.
     throttled_pct: f64,
+    /// The instance's I/O credits left, percent; null without an instance or where its size sustains its maximum.
     instance_io_pct: Option<f64>,
+    /// The instance's byte credits left, percent; null without an instance or where its size sustains its maximum.
     instance_byte_pct: Option<f64>,
 }
 

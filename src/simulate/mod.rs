@@ -61,7 +61,7 @@ const EXAMPLES: &str = "Examples:
   ebbtide simulate --volume gp3:size=1TiB,iops=16000 --instance r5.large \\
       --job rw=randrw,rwmixread=70,bs=16k,rate_iops=4000,2000,runtime=2h --json
 
-Words and schema: docs/simulate.md, docs/json/simulate.md";
+Words and schema: docs/simulate.md, docs/json/simulate.schema.json";
 
 /// Runs the simulation and prints its table, or one JSON object where `json` is set. The catalogue
 /// is that of the home, where there is one: a simulated volume is the one that would be hosted.

@@ -8,9 +8,9 @@ use ebbtide_catalog::calibrate::{FitOptions, Fitted, fit};
 use ebbtide_device::engine::PacingReport;
 use ebbtide_device::host::{Calibration, Figures};
 use ebbtide_volume::Nanos;
-use serde_json::json;
 
 use super::args::CalibrateArgs;
+use crate::answers::{self, FittedFromFio};
 use crate::control::{self, Request};
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
@@ -82,14 +82,8 @@ fn from_fio(file: &Path, kind: &str, place: &Place, json: bool) -> anyhow::Resul
     let overrides = place.made()?.overrides_file();
     add_override(&overrides, &fitted.toml)?;
     if json {
-        text::print_json(&json!({
-            "type": kind,
-            "read": fitted.read,
-            "write": fitted.write,
-            "flush": fitted.flush,
-            "warnings": fitted.warnings,
-            "overrides": overrides,
-        }));
+        let Fitted { read, write, flush, warnings, .. } = &fitted;
+        answers::print(&FittedFromFio { kind, read, write, flush, warnings, overrides: &overrides });
     } else {
         print_fitted(kind, &fitted, &overrides);
     }

@@ -3,9 +3,9 @@
 
 use ebbtide_device::host::HomeError;
 use ebbtide_device::store::{self, CheckReport, StoreError};
-use serde_json::json;
 
 use super::args::CheckArgs;
+use crate::answers::{self, Checked, DamageFound};
 use crate::control;
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &CheckArgs, place: &Place, json: bool) -> anyhow::Result
         other => anyhow::Error::new(other).context(Refusal::environment("the store cannot be checked")),
     })?;
     if json {
-        text::print_json(&as_json(&report));
+        answers::print(&answer(&report));
     } else {
         print(&report);
     }
@@ -46,23 +46,20 @@ fn no_store(place: &Place) -> Refusal {
         .hint("'ebbtide volume create' makes one; --home names another place")
 }
 
-fn as_json(report: &CheckReport) -> serde_json::Value {
-    let damages: Vec<_> = report
-        .damages
-        .iter()
-        .map(|damage| json!({ "file": damage.file, "offset": damage.offset, "what": damage.what }))
-        .collect();
-    json!({
-        "clean": report.is_clean(),
-        "volumes": report.volumes,
-        "snapshots": report.snapshots,
-        "layers": report.layers,
-        "records": report.records,
-        "unsealed_records": report.unsealed,
-        "blocks": report.blocks,
-        "damages": damages,
-        "notes": report.notes,
-    })
+fn answer(report: &CheckReport) -> Checked<'_> {
+    let damages = report.damages.iter();
+    let damages = damages.map(|one| DamageFound { file: &one.file, offset: one.offset, what: &one.what });
+    Checked {
+        clean: report.is_clean(),
+        volumes: report.volumes,
+        snapshots: report.snapshots,
+        layers: report.layers,
+        records: report.records,
+        unsealed_records: report.unsealed,
+        blocks: report.blocks,
+        damages: damages.collect(),
+        notes: &report.notes,
+    }
 }
 
 fn print(report: &CheckReport) {

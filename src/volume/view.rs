@@ -1,7 +1,7 @@
 //! What `--json` prints of volumes and snapshots. docs/json/ documents these shapes.
 
-use ebbtide_catalog::MonthlyCost;
-use ebbtide_device::engine::PacingReport;
+use ebbtide_catalog::{Figures, MonthlyCost};
+use ebbtide_device::engine::{CrashReport, PacingReport, PowerCutReport};
 use ebbtide_device::faults::Faults;
 use ebbtide_volume::{MinuteMetrics, Stats};
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub(crate) struct VolumeView {
     /// Percent of its burst credits left; null where the type has none.
     pub(crate) credit_pct: Option<f64>,
     /// What it may do; null where the catalogue no longer knows the type.
-    pub(crate) figures: Option<serde_json::Value>,
+    pub(crate) figures: Option<Figures>,
     /// What it costs a month; null where its type has no price in the region.
     pub(crate) monthly_cost: Option<MonthlyCost>,
     /// The latest modification.
@@ -146,6 +146,46 @@ pub(crate) struct LiveView {
     pub(crate) power_lost: bool,
     /// Requests that failed because the host failed: its disk is full, or broken.
     pub(crate) host_errors: u64,
+}
+
+/// A volume that was detached, as `volume detach` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct DetachView {
+    /// What `volume show` prints of it.
+    #[serde(flatten)]
+    pub(crate) volume: VolumeDetail,
+    /// What could not be written back, as texts; empty where everything is on the volume.
+    pub(crate) lost: Vec<String>,
+    /// Requests that failed during the attachment because the host failed: its disk is full, or broken.
+    pub(crate) host_errors: u64,
+    /// Whether a power cut had ended the volume, so that nothing could be written any more.
+    pub(crate) power_cut: bool,
+}
+
+/// What `volume fault` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct FaultView<'a> {
+    /// Name of the volume.
+    pub(crate) volume: &'a str,
+    /// The faults in force.
+    pub(crate) faults: Faults,
+    /// Whether the volume has lost its power.
+    pub(crate) power_lost: bool,
+    /// The power cut that was asked for; null where none was.
+    pub(crate) power_cut: Option<PowerCutReport>,
+}
+
+/// What `volume crash-image` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct CrashImageView<'a> {
+    /// Name of the volume.
+    pub(crate) volume: &'a str,
+    /// Name of the new volume.
+    pub(crate) image: &'a str,
+    /// Seed that decided what was written.
+    pub(crate) seed: u64,
+    /// What the image has.
+    pub(crate) report: CrashReport,
 }
 
 /// A snapshot.

@@ -8,12 +8,16 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::schema::assert_documented;
+
 /// The program under test.
 pub(crate) const EBBTIDE: &str = env!("CARGO_BIN_EXE_ebbtide");
 
 /// What one run of the program did.
 #[derive(Debug)]
 pub(crate) struct Ran {
+    /// What it was run with.
+    arguments: Vec<String>,
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -22,6 +26,7 @@ pub(crate) struct Ran {
 impl Ran {
     pub(crate) fn of(output: Output) -> Self {
         Self {
+            arguments: Vec::new(),
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
@@ -45,9 +50,18 @@ impl Ran {
         self
     }
 
+    /// The same with the arguments, by which its schema is known.
+    pub(crate) fn with(self, arguments: &[&str]) -> Self {
+        Self { arguments: arguments.iter().map(ToString::to_string).collect(), ..self }
+    }
+
+    /// The JSON that it printed, which is as docs/json documents it.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+        let value =
+            serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout));
+        assert_documented(&self.arguments.iter().map(String::as_str).collect::<Vec<_>>(), &value);
+        value
     }
 
     pub(crate) fn line(&self) -> &str {
@@ -114,7 +128,7 @@ impl Home {
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::of(self.command(arguments).output().unwrap())
+        Ran::of(self.command(arguments).output().unwrap()).with(arguments)
     }
 
     /// As [`Self::say`], with standard output on a disk that is full.

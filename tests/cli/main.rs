@@ -11,6 +11,9 @@ mod manual;
 mod nbd;
 mod recovery;
 mod run;
+#[path = "../support/schema.rs"]
+mod schema;
+mod schemas;
 mod serve;
 mod version;
 mod volumes;

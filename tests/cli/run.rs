@@ -11,6 +11,7 @@ use ebbtide_lab::results::Store;
 use ebbtide_lab::summary::summarize;
 
 use crate::harness::{EBBTIDE, Home, Need, Ran, can, left_of};
+use crate::schemas::assert_results_are_documented;
 
 #[test]
 fn the_shipped_experiments_are_listed_and_each_can_be_shown_and_loaded() {
@@ -159,6 +160,7 @@ fn finished_runs_are_compared_and_the_exit_code_says_whether_they_agree() {
     ended(&second, same_twice(false, 2), 1.01);
     ended(&third, same_twice(false, 3), 1.5);
     let [first, second, third] = [&first, &second, &third].map(|dir| dir.to_str().unwrap());
+    assert_results_are_documented("run", Path::new(first));
     let listed = |dir: &str| fs::read_dir(dir).unwrap().map(|one| one.unwrap().path()).collect::<Vec<_>>();
     let before = listed(first);
     let agree = home.run(&["run", "--compare", first, second]).ok().stdout;

@@ -11,7 +11,7 @@ use crate::harness::{EBBTIDE, Need, Ran, can, tool};
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
 fn ebbtide(arguments: &[&str]) -> Ran {
-    Ran::of(Command::new(EBBTIDE).args(arguments).output().unwrap()).ok()
+    Ran::of(Command::new(EBBTIDE).args(arguments).output().unwrap()).with(arguments).ok()
 }
 
 #[test]

@@ -5,4 +5,6 @@ mod browser;
 mod output;
 mod page;
 mod refusals;
+#[path = "../support/schema.rs"]
+mod schema;
 mod support;

@@ -1,9 +1,8 @@
 //! Tables and JSON.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
+use crate::schema::assert_unknown_fields_are_found;
 use crate::support::{assert_near, json, simulate_with_overrides, text};
 
 const GP2: &str = "gp2:size=100GiB";
@@ -72,32 +71,12 @@ fn gp3_has_no_credits_and_keeps_both_caps() {
     }
 }
 
-/// The keys of an object that the documentation must name, those inside it apart.
-fn keys(value: &Value) -> BTreeSet<&str> {
-    value.as_object().unwrap_or_else(|| panic!("{value} is no object")).keys().map(String::as_str).collect()
-}
-
-/// The names in the first column of the tables under a heading of the documentation.
-fn documented<'a>(document: &'a str, heading: &str) -> BTreeSet<&'a str> {
-    let (_, after) = document.split_once(heading).unwrap_or_else(|| panic!("no {heading}"));
-    let section = after.split("\n## ").next().unwrap_or_default();
-    let rows = section.lines().filter(|line| line.starts_with("| `"));
-    let cells = rows.filter_map(|row| row.split('|').nth(1));
-    cells.flat_map(|cell| cell.split(',')).map(|name| name.trim().trim_matches('`')).collect()
-}
-
 #[test]
 fn the_json_has_the_documented_fields_and_no_others() {
-    let document = include_str!("../../docs/json/simulate.md");
     let run = json(&["--volume", "gp2:size=1GiB,credits=0%", "--job", "rw=randrw,runtime=3"]);
-    assert_eq!(keys(&run), documented(document, "\n## A run\n"));
-    let figures = documented(document, "\nFigures:\n");
-    assert_eq!(keys(&run["totals"]), documented(document, "\n## `totals`\n"));
-    assert_eq!(keys(&run["totals"]["read"]), figures);
-    assert_eq!(keys(&run["jobs"][0]), documented(document, "\n## `jobs`\n"));
-    assert_eq!(keys(&run["jobs"][0]["write"]), figures);
-    assert_eq!(keys(&run["changes"][0]), documented(document, "\n## `changes`\n"));
-    assert_eq!(keys(&run["intervals"][0]), documented(document, "\n## `intervals`\n"));
+    assert!(!run["changes"].as_array().unwrap().is_empty(), "{run}");
+    let objects = assert_unknown_fields_are_found(&["simulate"], &run);
+    assert!(objects >= 9, "run, totals with three inside, job with two inside, change, interval: {objects}");
 }
 
 #[test]

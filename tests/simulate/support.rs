@@ -4,6 +4,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::schema::assert_documented;
+
 /// Runs `ebbtide simulate` with these arguments.
 pub(crate) fn simulate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_ebbtide"))
@@ -34,7 +36,9 @@ pub(crate) fn text(arguments: &[&str]) -> String {
 /// The JSON object that it prints.
 pub(crate) fn json(arguments: &[&str]) -> Value {
     let text = text(&[arguments, &["--json"]].concat());
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    let value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_documented(&["simulate"], &value);
+    value
 }
 
 /// Asserts a figure within a share of what a formula gives.

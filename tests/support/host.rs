@@ -14,6 +14,9 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[path = "schema.rs"]
+mod schema;
+
 /// What a live test needs; the missing thing where there is one.
 fn missing() -> Option<&'static str> {
     let have = |program: &str| Command::new(program).arg("--version").output().is_ok();
@@ -122,7 +125,9 @@ impl Host {
         let output = self.run(&[&["--json"], args].concat());
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{args:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?}: {error} in {text}"))
+        let value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?}: {error} in {text}"));
+        schema::assert_documented(args, &value);
+        value
     }
 
     /// Creates a volume and attaches it as a block device.

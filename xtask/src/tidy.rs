@@ -20,7 +20,7 @@ use std::{
 use anyhow::{Context, Result};
 use cargo_metadata::{Metadata, MetadataCommand};
 
-use crate::{repo::Repo, source::Source, tidy::rules::Rules};
+use crate::{repo::Repo, schemas, source::Source, tidy::rules::Rules};
 
 /// One breach of a rule.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,6 +72,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     calm::check(&metadata, &sources, &rules.repeat, &mut findings);
     docs::check(&repo, &mut findings);
     promises::check(&repo, &sources, &mut findings);
+    check_schemas(&repo, &mut findings);
     commands::check(&repo, &commands::Programs::of(&metadata), &mut findings);
 
     for finding in &findings.0 {
@@ -89,6 +90,16 @@ pub(crate) fn calm_programs(metadata: &Metadata) -> Result<BTreeSet<String>> {
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     let rules: Rules = toml::from_str(&text).with_context(|| format!("{path} is not as it should be"))?;
     Ok(rules.repeat.calm.into_iter().collect())
+}
+
+/// The schemas in docs/json are what the types say.
+fn check_schemas(repo: &Repo, findings: &mut Findings) {
+    match schemas::stale(repo) {
+        Ok(stale) => stale.iter().for_each(|path| {
+            findings.add(path, 0, "is not what the serialized types say: run `cargo xtask schemas`");
+        }),
+        Err(error) => findings.add("xtask/schemas.toml", 0, format!("{error:#}")),
+    }
 }
 
 fn parse(repo: &Repo, findings: &mut Findings) -> Sources {

@@ -34,7 +34,7 @@ pub struct Resolved {
 }
 
 /// What one volume may do, as people say it.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Figures {
     /// Operations a second that hold for ever (provisioned, or the baseline); none: no limit.
     pub iops: Option<u64>,

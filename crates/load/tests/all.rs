@@ -5,6 +5,8 @@
 mod support;
 
 mod compatibility;
+#[path = "../../../tests/support/schema.rs"]
+mod documented;
 mod invariant;
 mod ledger;
 mod open_loop;

@@ -7,8 +7,10 @@ use ebbtide_lab::crash::summary::summarize;
 use ebbtide_lab::crash::{self, CrashOptions, Event};
 use ebbtide_lab::run::RunError;
 use ebbtide_load::Cancel;
+use serde_json::json;
 
-use crate::support::{Bench, left_of, needs, options, parse};
+use crate::schema::assert_documented;
+use crate::support::{Bench, assert_results_are_documented, left_of, needs, options, parse};
 
 /// Small tables and a small redo log: pages are written all the time.
 const BASE: &str = r#"
@@ -103,6 +105,8 @@ flush_log_at_trx_commit = 0
     assert!(careless.iter().all(|cut| !cut.kinds().contains(&VerdictKind::Corrupt)), "{careless:?}");
     assert_eq!(Store::open(&bench.out()).unwrap().run().unwrap(), run, "the results are the run");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+    Store::open(&bench.out()).unwrap().finish(&summary).unwrap();
+    assert_results_are_documented("crash", &bench.out());
     replay_says_the_same(&bench, &run);
 }
 
@@ -117,6 +121,8 @@ fn replay_says_the_same(bench: &Bench, run: &CrashRun) {
         crash::replay(&bench.home(), torn.seed, &server, &Catalog::builtin(), &Cancel::default()).unwrap();
     assert_eq!((then.seed, then.kinds()), (torn.seed, torn.kinds()));
     assert_eq!(then.kinds(), now.kinds(), "{now:?}");
+    assert_documented(&["crash", "--kept"], &json!(kept));
+    assert_documented(&["crash", "--replay"], &json!({ "then": then, "now": now, "same": true }));
     for one in kept {
         crash::delete_kept(&bench.home(), one.seed).unwrap();
     }

@@ -5,5 +5,7 @@
 mod crash;
 mod ends;
 mod refusals;
+#[path = "../../../../tests/support/schema.rs"]
+mod schema;
 mod support;
 mod trials;

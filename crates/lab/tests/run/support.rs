@@ -11,6 +11,8 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, ServerError};
 use tempfile::TempDir;
 
+use crate::schema::assert_documented;
+
 /// Two arms that differ in one setting, on 20,000 rows.
 pub(crate) const TWO_ARMS: &str = r#"
 title = "Two arms"
@@ -64,6 +66,12 @@ pub(crate) fn missing() -> Option<String> {
 /// The distribution's server, or the program that `EBBTIDE_TEST_SERVER` names.
 pub(crate) fn server() -> Result<Binary, ServerError> {
     Binary::detect(std::env::var_os("EBBTIDE_TEST_SERVER").as_deref().map(Path::new))
+}
+
+/// Asserts that the `results.json` of a run is as docs/json says.
+pub(crate) fn assert_results_are_documented(command: &str, out: &Path) {
+    let text = std::fs::read_to_string(out.join("results.json")).unwrap();
+    assert_documented(&[&format!("<results.json of {command}>")], &serde_json::from_str(&text).unwrap());
 }
 
 /// Returns from the test where the machine lacks something.

@@ -4,10 +4,13 @@ use std::sync::Mutex;
 
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::record::{Outcome, Trial};
+use ebbtide_lab::results::Store;
 use ebbtide_lab::run::{self, Event, Phase};
+use ebbtide_lab::summary::summarize;
 use ebbtide_load::Cancel;
 
-use crate::support::{Bench, TWO_ARMS, left_of, needs};
+use crate::schema::assert_documented;
+use crate::support::{Bench, TWO_ARMS, assert_results_are_documented, left_of, needs};
 
 fn show(trial: &Trial) {
     println!("{}: {:?} {:?} took {:.1} s", trial.arm, trial.outcome, trial.notes, trial.took_s);
@@ -44,7 +47,10 @@ fn two_arms_are_measured_second_by_second_and_nothing_is_left() {
         assert!(cost > 0.0 && cost < 0.01, "sampling took {:.2}% of a processor", cost * 100.0);
     }
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+    Store::open(&bench.out()).unwrap().finish(&summarize(&run)).unwrap();
+    assert_results_are_documented("run", &bench.out());
     let kept = run::list_prepared(&bench.home()).unwrap();
+    assert_documented(&["run", "--prepared"], &serde_json::json!(kept));
     assert!(
         kept.iter().any(|kept| kept.tables == 2 && kept.rows == 10_000 && kept.damage.is_none()),
         "{kept:?}"

@@ -226,7 +226,9 @@ impl Server {
     }
 
     pub(crate) fn run(&self, options: &RunOptions) -> RunReport {
-        ebbtide_load::run(&self.target(), options, &Cancel::default(), &mut |_| {}).unwrap()
+        let report = ebbtide_load::run(&self.target(), options, &Cancel::default(), &mut |_| {}).unwrap();
+        crate::documented::assert_documented(&["load", "run"], &serde_json::to_value(&report).unwrap());
+        report
     }
 
     /// A file next to the data.
