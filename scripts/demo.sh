@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The demonstration: a real server with its default settings and with four of them changed, on an
 # emulated gp2 volume, with a report. Called by `./dev demo`, which has built the program; takes the
-# directory for the results. `--tiny` before it: one trial of two seconds for each of the two, which shows
+# directory for the results. `--tiny` before it: one trial of ten seconds for each of the two, which shows
 # that the demonstration runs on this machine, and nothing else.
 set -euo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
@@ -10,7 +10,7 @@ form=()
 status=0
 if [ "${1-}" = --tiny ]; then
     shift
-    form=(--repeats 1 --measure 2s --set data.rows=20000 --set data.aged=false
+    form=(--repeats 1 --measure 10s --set data.rows=20000 --set data.aged=false
         --set load.connections=4 --set warmup.lead_in=1s --set warmup.settle=1s)
 fi
 out=${1:-target/demo/tuned-vs-default-$(date +%Y%m%d-%H%M%S)}
