@@ -41,7 +41,8 @@ fn the_bare_sleeper_of_a_core_that_stands_still_is_late_as_the_pacer_would_be() 
         (Pattern::Service(Duration::from_micros(500)), 1, 4),
     ] {
         let sleepers = Sleepers::start(pattern, depth);
-        stall(core, 4, Duration::from_millis(10));
+        // Half of them count: other real-time threads of the machine may shorten a stall.
+        stall(core, 8, Duration::from_millis(10));
         let late = later_than(&sleepers.finish()[0], LIMIT);
         assert!(late.late >= least, "{pattern:?}, depth {depth}: {late:?} of at least {least}");
         assert!(late.percent() > 1.0, "{pattern:?}, depth {depth}: {late:?}");
