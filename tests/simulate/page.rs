@@ -1,6 +1,6 @@
 //! The page with charts, in a real browser.
 
-use crate::browser::browse;
+use crate::browser::{browse, without_scripts};
 use crate::support::text;
 
 #[test]
@@ -22,6 +22,19 @@ fn the_page_draws_its_charts_without_a_network() {
     assert!(printed.contains(&format!("charts: {}", page.display())), "{printed}");
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.len() < 200_000, "{} bytes", html.len());
+    let (_, plain) = without_scripts(&html);
+    for part in [
+        "gp2:size=100GiB,credits=1%: Credits ended after 20 s; from then on 300 IOPS",
+        "Operations (IOPS)",
+        "Lowest Mean Highest Last",
+        "Credits left Credits ended Throttled Cost a month",
+        "after 20 s",
+        "$10.00 a month: 100 GiB $10.00 (us-east-1, prices of",
+        "Seed 11",
+        "ebbtide simulate --volume",
+    ] {
+        assert!(plain.contains(part), "without JavaScript there is no '{part}': {plain}");
+    }
     let Some((rendered, _)) = browse(&html) else { return };
     for title in ["Operations", "Throughput", "Latency", "Queue", "Burst credits of the volume"] {
         assert!(rendered.contains(&format!("<figcaption>{title}")), "no chart '{title}'");

@@ -27,3 +27,21 @@ pub(crate) fn browse(html: &str) -> Option<(String, String)> {
     let console = complaints.lines().filter(|line| line.contains("CONSOLE")).collect::<Vec<_>>().join("\n");
     Some((String::from_utf8_lossy(&output.stdout).into_owned(), console))
 }
+
+/// A page as a browser has it in which JavaScript is switched off, and the text that its reader sees: every element of
+/// the page's own markup, without its scripts and styles.
+pub(crate) fn without_scripts(html: &str) -> (String, String) {
+    let mut page = html.to_owned();
+    for name in ["script", "style"] {
+        let (open, close) = (format!("<{name}"), format!("</{name}>"));
+        while let Some(start) = page.find(&open) {
+            let end = page[start..].find(&close).unwrap() + start + close.len();
+            page.replace_range(start..end, "");
+        }
+    }
+    let body = page.split_once("<body>").unwrap().1;
+    let pieces = body.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text));
+    let text = pieces.collect::<Vec<_>>().join(" ");
+    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
+    (page, text.split_whitespace().collect::<Vec<_>>().join(" "))
+}

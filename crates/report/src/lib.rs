@@ -1,14 +1,15 @@
 //! Reports: series and tables in, one HTML file out that opens offline.
 //!
-//! A [`Report`] is plain data; [`Report::to_html`] puts it as JSON into a page that carries its own
-//! styles, script and chart library (`assets/report`, `assets/uplot`). Every text enters the page
-//! as a text node, so no value can become markup.
+//! A [`Report`] is plain data; [`Report::to_html`] puts it into a page that carries its own styles, script and chart
+//! library (`assets/report`, `assets/uplot`): as markup, which reads without JavaScript, and as JSON, from which the
+//! script draws the page with its charts. Every text enters the page as a text node, so no value can become markup.
 
 #![forbid(unsafe_code)]
 
 mod block;
 mod number;
 mod page;
+mod plain;
 mod plot;
 
 pub use block::{

@@ -73,6 +73,79 @@ pub(crate) fn rounded_pairs<S: Serializer>(pairs: &[Option<(f64, f64)>], to: S) 
     list.end()
 }
 
+/// Three significant digits where they are needed, no exponent: `0.034`, `12.3`, `1,235`. What the page's script has in
+/// `text.js`, as the other functions below.
+pub(crate) fn short(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".into();
+    }
+    if size >= 99.95 {
+        return grouped(value);
+    }
+    let digits: usize = if size >= 1.0 { 3 } else { 2 };
+    // The power of ten after rounding: 9.996 has two digits before the point.
+    let exponent: i32 = format!("{size:.*e}", digits - 1)
+        .split_once('e')
+        .and_then(|(_, exponent)| exponent.parse().ok())
+        .unwrap_or(0);
+    let decimals = usize::try_from(i32::try_from(digits).unwrap_or(3) - 1 - exponent).unwrap_or(0);
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A whole number with commas.
+fn grouped(value: f64) -> String {
+    let whole = format!("{:.0}", value.abs().round());
+    let mut text = if value < 0.0 { "-".to_owned() } else { String::new() };
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A time given in microseconds: `250 us`, `1.5 ms`, `2 s`, with the Greek letter.
+pub(crate) fn microseconds(us: f64) -> String {
+    match us {
+        1e6.. => format!("{}\u{a0}s", short(us / 1e6)),
+        1e3.. => format!("{}\u{a0}ms", short(us / 1e3)),
+        _ => format!("{}\u{a0}\u{b5}s", short(us)),
+    }
+}
+
+/// A size given in bytes.
+pub(crate) fn bytes(value: f64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let fitting =
+        units.into_iter().map(|(power, name)| (2_f64.powi(power), name)).find(|(size, _)| value >= *size);
+    let (size, name) = fitting.unwrap_or((1.0, "B"));
+    format!("{}\u{a0}{name}", short(value / size))
+}
+
+/// A span of seconds in its units: `1 h 30 min`, `0.5 s`.
+pub(crate) fn duration(seconds: f64) -> String {
+    if seconds < 1.0 {
+        return if seconds == 0.0 { "0".into() } else { format!("{}\u{a0}s", short(seconds)) };
+    }
+    let mut rest = seconds;
+    let mut parts = Vec::new();
+    for (unit, name) in [(86_400.0, "d"), (3_600.0, "h"), (60.0, "min")] {
+        let count = (rest / unit).floor();
+        rest -= count * unit;
+        if count > 0.0 {
+            parts.push(format!("{count}\u{a0}{name}"));
+        }
+    }
+    let rest = (rest * 10.0).round() / 10.0;
+    if rest > 0.0 {
+        parts.push(format!("{rest}\u{a0}s"));
+    }
+    parts.join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +168,17 @@ mod tests {
     fn what_is_no_number_leaves_a_gap() {
         assert_eq!(written(f64::NAN), "null");
         assert_eq!(written(f64::INFINITY), "null");
+    }
+
+    #[test]
+    fn numbers_are_written_as_the_script_writes_them() {
+        let shorts = [0.0, 0.0345, 0.5, 1.0, 9.996, 12.34, 99.94, 100.0, 1234.5, -0.25].map(short);
+        assert_eq!(shorts, ["0", "0.035", "0.5", "1", "10", "12.3", "99.9", "100", "1,235", "-0.25"]);
+        let times = [250.0, 1500.0, 2e6].map(microseconds);
+        assert_eq!(times, ["250\u{a0}\u{b5}s", "1.5\u{a0}ms", "2\u{a0}s"]);
+        assert_eq!([512.0, 1536.0, 3e9].map(bytes), ["512\u{a0}B", "1.5\u{a0}KiB", "2.79\u{a0}GiB"]);
+        let spans =
+            [0.0, 0.5, 90.0, 5400.0, 86_400.0, 2000.04].map(duration).map(|span| span.replace('\u{a0}', " "));
+        assert_eq!(spans, ["0", "0.5 s", "1 min 30 s", "1 h 30 min", "1 d", "33 min 20 s"]);
     }
 }

@@ -1,6 +1,6 @@
-//! The page: a template, its styles and script, and the report as JSON.
+//! The page: a template, its styles and script, and the report as markup and as JSON.
 
-use crate::Report;
+use crate::{Report, plain};
 
 const PAGE: &str = include_str!("../assets/report/page.html");
 const STYLES: &str = include_str!("../assets/report/page.css");
@@ -21,7 +21,8 @@ impl Report {
         let data = serde_json::to_string(self).expect("a report is plain data");
         let styles = format!("{LIBRARY_STYLES}\n{STYLES}");
         fill(PAGE, |name| match name {
-            "title" => escape_text(&self.title),
+            "title" => plain::escaped(&self.title),
+            "content" => plain::markup(self),
             "styles" => styles.clone(),
             "licence" => format!("uPlot, embedded below:\n\n{LIBRARY_LICENCE}"),
             "library" => LIBRARY.to_owned(),
@@ -43,10 +44,6 @@ fn fill(page: &str, part: impl Fn(&str) -> String) -> String {
         rest = tail;
     }
     filled + rest
-}
-
-fn escape_text(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// JSON that may stand inside a script element. These characters only occur inside its strings,

@@ -27,7 +27,7 @@ pub struct Plots {
 }
 
 /// What an axis counts.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Axis {
     /// Seconds.

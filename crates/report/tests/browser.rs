@@ -5,7 +5,7 @@
 #[path = "../../../tests/support/browser.rs"]
 mod browser;
 
-use browser::browse;
+use browser::{browse, without_scripts};
 use ebbtide_report::{
     Axis, Band, Bands, Block, Cell, Chart, Estimate, Estimates, Fact, Fold, Format, Group, Layer, Line, Link,
     Listing, Mark, Note, Plots, Report, Scale, Section, Series, Table, Tone, Verdict, Width,
@@ -195,4 +195,39 @@ fn spans_on_an_axis_have_the_form_that_they_have_in_a_sentence() {
     assert_eq!(console, "");
     let dom = dom.replace("&nbsp;", " ").replace('\u{a0}', " ");
     assert!(dom.contains("spans: 0; 0.5 s; 1 min 30 s; 1 h 5 s; 1 h 30 min"), "{dom}");
+}
+
+#[test]
+fn without_javascript_the_page_has_all_but_the_charts_and_their_main_figures() {
+    let group = |label: &str, style| Group { label: label.into(), style, shown: true };
+    let report = Report {
+        title: "All blocks".into(),
+        subtitle: "a subtitle".into(),
+        groups: vec![group("one", 0), group("two", 9)],
+        sections: vec![Section::new("A section", blocks()).lead("a lead")],
+        footer: "the end".into(),
+        ..Report::default()
+    };
+    let (page, text) = without_scripts(&report.to_html());
+    let all = "All blocks|a subtitle|draws its charts with JavaScript|A section|a lead|12x|a headline|a detail|\
+               a finding|a heading|a paragraph|a label a value|a caption Name Share|a name a share|\
+               Estimates (ratio) Row Text a row its text|a listing its lines|a note a warning|a foot|\
+               a neighbour|a stranger|a torn page|a version a head written, left a tail|a fold inside|the end";
+    for part in all.split('|').map(str::trim) {
+        assert!(text.to_lowercase().contains(&part.to_lowercase()), "'{part}' is missing in: {text}");
+    }
+    // Over time: 0, 40 and what lies between; over counts: the value at each point, with its interval.
+    assert!(text.contains("Lowest Mean Highest Last"), "{text}");
+    assert!(text.contains("a curve 1.5 1.4 to 1.6 \u{2013} \u{2013} 1 2.5 0.5 to 4"), "{text}");
+    assert!(text.contains("at 2 s: a mark"), "{text}");
+    assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    assert!(page.contains(r#"<a href="beside/report.html">a neighbour</a>"#), "a link beside the page");
+    assert!(!page.contains("href=\"https:"), "no link leads out");
+    let Some((dom, console)) = browse(&page) else { return };
+    assert_eq!(console, "");
+    assert!(
+        dom.contains("<details class=\"fold\">") && dom.contains("<footer>the end</footer>"),
+        "well formed"
+    );
+    assert!(dom.trim_end().ends_with("</html>") && !dom.contains("<canvas"));
 }
