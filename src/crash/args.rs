@@ -59,6 +59,9 @@ pub(crate) struct CrashArgs {
     /// Seed of the moments, of what tears, and of the load [default: a fresh one, which is printed]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
+    /// AWS region whose prices the report shows [default: us-east-1, or that of the home's catalog.toml]
+    #[arg(long, value_name = "REGION")]
+    pub(super) region: Option<String>,
     /// List the images of bad cuts that are kept
     #[arg(long, conflicts_with_all = ["experiment", "delete_kept", "replay"])]
     pub(super) kept: bool,

@@ -66,6 +66,7 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
         quick: args.quick,
         seed,
         arms: args.arms.clone(),
+        region: args.region.clone(),
         ..Overrides::default()
     };
     let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
@@ -251,6 +252,7 @@ fn command(name: &str, args: &CrashArgs, place: &Place, seed: u64) -> String {
         add("--arms", &args.arms.join(","));
     }
     add("--seed", &seed.to_string());
+    args.region.iter().for_each(|region| add("--region", region));
     words.extend(args.quick.then(|| "--quick".to_owned()));
     words.extend(args.no_gain.then(|| "--no-gain".to_owned()));
     words.join(" ")

@@ -60,6 +60,9 @@ pub(crate) struct RunArgs {
     /// Seed of the order, the load and the volumes' draws [default: a fresh one, which is printed]
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
+    /// AWS region whose prices the report shows [default: us-east-1, or that of the home's catalog.toml]
+    #[arg(long, value_name = "REGION")]
+    pub(super) region: Option<String>,
     /// Run on a host that is slower than the volumes promise, and mark the report
     #[arg(long)]
     pub(super) over_limit: bool,
@@ -74,7 +77,7 @@ pub(crate) struct RunArgs {
         num_args = 1..,
         conflicts_with_all = [
             "experiment", "list", "against", "out", "quick", "set", "arms", "volume", "server", "repeats",
-            "measure", "seed", "over_limit", "delete_prepared",
+            "measure", "seed", "region", "over_limit", "delete_prepared",
         ]
     )]
     pub(super) compare: Vec<PathBuf>,

@@ -263,6 +263,7 @@ fn changes(args: &RunArgs) -> anyhow::Result<Overrides> {
         repeats: args.repeats,
         measure_s: args.measure.map(whole_seconds).transpose()?,
         arms: args.arms.clone(),
+        region: args.region.clone(),
     })
 }
 
@@ -319,6 +320,7 @@ fn command(name: &str, args: &RunArgs, place: &Place, seed: u64) -> String {
         add("--arms", &args.arms.join(","));
     }
     add("--seed", &seed.to_string());
+    args.region.iter().for_each(|region| add("--region", region));
     words.extend(args.quick.then(|| "--quick".to_owned()));
     words.extend(args.over_limit.then(|| "--over-limit".to_owned()));
     words.join(" ")

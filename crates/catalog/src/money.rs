@@ -47,6 +47,12 @@ impl Usd {
         (self.0 + MICROS / 200) / (MICROS / 100)
     }
 
+    /// The amount as it is shown: whole cents.
+    #[must_use]
+    pub const fn to_cents(self) -> Self {
+        Self(self.cents() * (MICROS / 100))
+    }
+
     /// This price for each of `count` things.
     pub(crate) const fn times(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))

@@ -155,16 +155,29 @@ impl MonthlyCost {
         format!("{}{io}", self.usd)
     }
 
+    /// What the sum is made of: `500 GiB $40.00, 3000 of 6000 IOPS $15.00`, and what comes on top of it.
+    #[must_use]
+    pub fn parts(&self) -> String {
+        let mut parts: Vec<String> = self.charges.iter().map(Charge::words).collect();
+        parts.extend(self.usd_per_million_io.map(|usd| format!("and {usd} per million I/O requests")));
+        parts.join(", ")
+    }
+
     /// The sum, its parts, and whose prices they are, as one line: `$60.00 a month: 500 GiB $40.00, 3000 of 6000 IOPS
     /// $15.00, 125 of 250 MiB/s $5.00 (us-east-1, prices of 2026-10-06)`.
     #[must_use]
     pub fn line(&self) -> String {
-        let parts: Vec<String> = self.charges.iter().map(Charge::words).collect();
-        let io = self
-            .usd_per_million_io
-            .map_or(String::new(), |usd| format!(", and {usd} per million I/O requests"));
         let own = if self.overridden.is_some() { "own prices" } else { "prices" };
-        format!("{} a month: {}{io} ({}, {own} of {})", self.usd, parts.join(", "), self.region, self.as_of)
+        format!("{} a month: {} ({}, {own} of {})", self.usd, self.parts(), self.region, self.as_of)
+    }
+
+    /// The same cost with every amount as it is shown: whole cents.
+    #[must_use]
+    pub fn to_cents(mut self) -> Self {
+        self.usd = self.usd.to_cents();
+        self.charges.iter_mut().for_each(|charge| charge.usd = charge.usd.to_cents());
+        self.usd_per_million_io = self.usd_per_million_io.map(Usd::to_cents);
+        self
     }
 }
 

@@ -10,6 +10,7 @@ mod agreement;
 #[cfg(test)]
 #[path = "../../../tests/support/browser.rs"]
 mod browser;
+pub mod cost;
 pub mod crash;
 pub mod experiment;
 pub mod page;

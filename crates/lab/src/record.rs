@@ -39,9 +39,14 @@ impl Run {
     /// understand the overrides any more.
     #[must_use]
     pub fn catalog(&self) -> Catalog {
-        let overridden = self.overrides.as_deref().map(|text| Catalog::with_overrides_text("the run", text));
-        overridden.and_then(Result::ok).unwrap_or_else(Catalog::builtin)
+        catalog_of(self.overrides.as_deref())
     }
+}
+
+/// The built-in catalogue with what a run laid over it: without that where this program does not understand it.
+pub(crate) fn catalog_of(overrides: Option<&str>) -> Catalog {
+    let overridden = overrides.map(|text| Catalog::with_overrides_text("the run", text));
+    overridden.and_then(Result::ok).unwrap_or_else(Catalog::builtin)
 }
 
 /// The machine that everything ran on.

@@ -70,6 +70,10 @@ pub fn check(
     if experiment.arms.is_empty() {
         return Err(ExperimentError::NoArms);
     }
+    catalog.prices(experiment.region.as_deref()).map_err(|error| ExperimentError::Wrong {
+        place: experiment.name.clone(),
+        message: with_hint(&error),
+    })?;
     let arms = experiment.arms.iter().map(|arm| {
         check_arm(experiment, arm, catalog, binary)
             .map_err(|message| ExperimentError::Arm { arm: arm.name.clone(), message })

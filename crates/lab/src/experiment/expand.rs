@@ -55,6 +55,10 @@ pub(super) fn expand(
         comparisons: all_comparisons(file, &arms),
         arms: arms.into_iter().map(|(_, arm)| arm).collect(),
         gain: read::gain(&common)?,
+        region: overrides
+            .region
+            .clone()
+            .or_else(|| Some(file.region.clone()).filter(|name| !name.is_empty())),
         seed,
     })
 }

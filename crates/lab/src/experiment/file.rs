@@ -7,11 +7,12 @@ use super::tree::{Node, Place, Table, Value};
 use super::{ExperimentError, sets};
 
 /// The keys of a file.
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "title",
     "question",
     "source",
     "scale",
+    "region",
     "equal_arms",
     "compare",
     "data",
@@ -38,6 +39,8 @@ pub(super) struct File {
     pub(super) question: String,
     pub(super) source: String,
     pub(super) scale: String,
+    /// Whose prices the report shows; empty where the file does not say.
+    pub(super) region: String,
     /// Whether arms may be equal, so that what differs between them is noise.
     pub(super) equal_arms: bool,
     /// What holds unless an option or the command line says otherwise.
@@ -101,6 +104,7 @@ impl File {
             question: take_text(&mut root, "question")?,
             source: take_text(&mut root, "source")?,
             scale: take_text(&mut root, "scale")?,
+            region: take_text(&mut root, "region")?,
             equal_arms: take_switch(&mut root, "equal_arms")?,
             quick: take_quick(&mut root)?,
             base: normal(root)?,

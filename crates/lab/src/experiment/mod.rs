@@ -48,6 +48,8 @@ pub struct Overrides {
     pub measure_s: Option<u32>,
     /// Which arms to keep: options of the axes (`gp2`), or whole names (`gp2 / tuned`); empty: all.
     pub arms: Vec<String>,
+    /// The AWS region whose prices the report shows.
+    pub region: Option<String>,
 }
 
 /// Reads an experiment: the name of a shipped one, or the path of a file (with a `/` or ending in `.toml`).
@@ -97,7 +99,8 @@ fn is_path(name_or_path: &str) -> bool {
 /// As [`load`], with the place that names it.
 pub fn load_gain(experiment: &Experiment, quick: bool) -> Result<Option<Experiment>, ExperimentError> {
     let Some(gain) = &experiment.gain else { return Ok(None) };
-    let overrides = Overrides { quick, seed: Some(experiment.seed), ..Overrides::default() };
+    let region = experiment.region.clone();
+    let overrides = Overrides { quick, seed: Some(experiment.seed), region, ..Overrides::default() };
     let refused = |message: String| ExperimentError::Wrong {
         place: experiment.name.clone(),
         message: format!("crash.gain = \"{gain}\": {message}"),

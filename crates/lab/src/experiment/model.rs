@@ -33,6 +33,10 @@ pub struct Experiment {
     /// path; none where nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<String>,
+    /// The AWS region whose prices the report shows; none: the catalogue's default. Nothing that is measured depends
+    /// on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
     /// Seed of the order, the load and the volumes' draws.
     pub seed: u64,
 }

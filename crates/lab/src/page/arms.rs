@@ -265,16 +265,17 @@ fn table(page: &Page) -> Table {
         "KiB per transaction",
         "Held back by, of the time",
         "Server CPU per transaction",
+        "Volumes, cost a month",
     ];
     Table {
         columns: columns.map(str::to_owned).to_vec(),
-        rows: rows(page).iter().map(table_row).collect(),
+        rows: rows(page).iter().map(|row| table_row(page, row)).collect(),
         sortable: true,
         ..Table::default()
     }
 }
 
-fn table_row(row: &Row) -> Vec<Cell> {
+fn table_row(page: &Page, row: &Row) -> Vec<Cell> {
     let counts = row.view.summary.map(|summary| summary.trials).unwrap_or_default();
     let mut about = vec![words::count(counts.measured as usize, "trial")];
     for (number, what) in [(counts.disqualified, "disqualified"), (counts.failed, "failed")] {
@@ -296,7 +297,17 @@ fn table_row(row: &Row) -> Vec<Cell> {
         Some(figures) => cells.extend(figure_cells(figures)),
         None => cells.extend((0..9).map(|_| Cell::from("\u{2013}"))),
     }
+    cells.push(monthly(page, row.view));
     cells
+}
+
+/// What the volumes of an arm cost, as the experiment names them.
+fn monthly(page: &Page, view: &ArmView) -> Cell {
+    let cost = page.summary.monthly_cost.as_ref().and_then(|costs| costs.arm(&view.arm.name));
+    let Some((cost, usd)) = cost.and_then(|cost| Some((cost, cost.usd?))) else { return Cell::from("-") };
+    let share = cost.divided_by;
+    let detail = if share > 1 { format!("as named; 1/{share} emulated") } else { String::new() };
+    Cell::value(cost.short().unwrap_or_default(), usd.cents() as f64, detail)
 }
 
 fn figure_cells(figures: &Figures) -> [Cell; 9] {

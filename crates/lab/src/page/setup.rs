@@ -12,6 +12,7 @@ pub(super) fn section(page: &Page) -> Section {
     let mut blocks =
         vec![facts(experiment(page)), facts(machine(&run.host, &run.server, &run.ebbtide, run.started_ns))];
     blocks.extend(calibration(&run.host));
+    blocks.extend(page.summary.monthly_cost.as_ref().and_then(|costs| costs.table(&page.named_arms())));
     blocks.push(Block::Text("How much equal things differed in this run:".into()));
     blocks.push(facts(noise(&page.summary.noise)));
     blocks.extend(overrides(page));

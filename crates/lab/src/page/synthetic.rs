@@ -212,6 +212,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
             .map(|arm| Comparison { axis: "setup".into(), arm, baseline: 0 })
             .collect(),
         gain: None,
+        region: None,
         seed,
     }
 }

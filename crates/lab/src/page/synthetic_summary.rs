@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::cost::Costs;
 use crate::experiment::Role;
 use crate::record::{Run, Second, Trial};
 use crate::stats::Interval;
@@ -33,6 +34,7 @@ pub(super) fn summary(run: &Run) -> Summary {
         },
         findings: vec!["A synthetic finding.".into()],
         notes: vec![Note { arm: None, text: "This run is synthetic: nothing was measured.".into() }],
+        monthly_cost: Costs::of(&run.experiment, &run.catalog()),
         repeated: None,
     }
 }

@@ -7,7 +7,7 @@ use ebbtide_report::Block;
 
 use super::synthetic::{self, Shape};
 use super::{synthetic_summary, *};
-use crate::browser::browse;
+use crate::browser::{browse, without_scripts};
 use crate::record::BatchUse;
 use crate::summary::{Bottleneck, Limiter, Note, Verdict, repetition, summarize};
 
@@ -54,6 +54,69 @@ fn a_browser_draws_the_page_without_a_complaint_and_without_a_network() {
     let charts = dom.matches("<canvas").count();
     assert!(charts >= 20, "{charts} charts");
     assert!(dom.contains("ebbtide run synthetic --seed 11"), "the command");
+}
+
+#[test]
+fn without_javascript_the_page_still_has_its_verdict_and_its_figures() {
+    let (run, summary) = synthetic(&synthetic::TUNED, 5, 60);
+    let (page, text) = without_scripts(&page(&run, &summary));
+    keep("2-plain", &page);
+    for part in [
+        "12.7\u{d7}",
+        "tuned carries 12.7 times the transactions of default",
+        "95% interval: 12.4 to 12.9 times",
+        "The arms side by side",
+        "Throughput against default",
+        "Lowest Mean Highest Last",
+        "p50 p95 p99 p99.9",
+        "innodb_flush_method",
+        "ebbtide run synthetic --seed 11",
+    ] {
+        assert!(text.contains(part), "no '{part}' in {text}");
+    }
+    assert!(!text.contains("NaN") && !text.contains("undefined"));
+    let tps = summary.arms[1].whole.as_ref().unwrap().tps.mean;
+    assert!(text.contains(&words::short(tps)), "the throughput of the second arm");
+}
+
+#[test]
+fn the_cost_of_the_volumes_stands_beside_the_arms_and_is_of_the_volumes_that_are_named() {
+    let (mut run, _) = synthetic(&synthetic::VOLUMES, 2, 30);
+    let told = |run: &Run| {
+        let (_, text) = without_scripts(&page(run, &summarize(run)));
+        text
+    };
+    let whole = told(&run);
+    for part in [
+        "list prices of us-east-1, published 2026-10-06, on demand, without I/O requests, snapshots and the instance",
+        "data gp2:size=100GiB, credits=2% gp2 $10.00 a month 100 GiB $10.00",
+        "data io1:size=100GiB, iops=3000 io1 $207.50 a month 100 GiB $12.50, 3000 IOPS $195.00",
+        "Volumes, cost a month",
+    ] {
+        assert!(whole.contains(part), "no '{part}' in {whole}");
+    }
+    assert!(!whole.contains("of each was emulated"), "nothing was divided");
+    run.experiment.arms.iter_mut().for_each(|arm| arm.instance.divided_by = 8);
+    run.experiment.region = Some("eu-west-1".into());
+    let share = told(&run);
+    for part in [
+        "list prices of eu-west-1",
+        "The cost is that of the volumes as they are named here; 1/8 of each was emulated",
+        "gp2 $11.00 a month 100 GiB $11.00",
+        "$11.00 as named; 1/8 emulated",
+    ] {
+        assert!(share.contains(part), "no '{part}' in {share}");
+    }
+    run.experiment.arms[0].volumes.insert(crate::experiment::Role::Redo, "nvme".into());
+    let costs = summarize(&run).monthly_cost.unwrap();
+    assert_eq!(costs.arms[0].usd, None, "one of its volumes has no price");
+    assert_eq!(costs.arms[0].volumes[&crate::experiment::Role::Redo], None);
+    assert_eq!(costs.arms[1].usd.unwrap().to_string(), "$8.80");
+    let text = told(&run);
+    assert!(text.contains("redo log nvme gp2 - no price"), "{text}");
+    let json = serde_json::to_value(&costs).unwrap();
+    assert_eq!(json["arms"][1]["volumes"]["data"]["usd"], 8.8);
+    assert_eq!(serde_json::from_value::<crate::cost::Costs>(json).unwrap(), costs);
 }
 
 #[test]

@@ -23,7 +23,9 @@ pub(crate) struct Identity<'a> {
 /// Volumes and instances are what the catalogue says, so what was laid over it counts too.
 pub(crate) fn differences(before: &Identity<'_>, now: &Identity<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    compare("experiment", &json(before.experiment), &json(now.experiment), &mut found);
+    // Whose prices the report shows changes nothing that was measured.
+    let measured = |experiment: &Experiment| json(&Experiment { region: None, ..experiment.clone() });
+    compare("experiment", &measured(before.experiment), &measured(now.experiment), &mut found);
     let facts = |run: &Identity<'_>| {
         serde_json::json!({
             "program": run.ebbtide,
@@ -56,6 +58,7 @@ pub(super) fn other_experiment(before: &Run, now: &Experiment, server: &ServerFa
             question: String::new(),
             source: String::new(),
             scale: String::new(),
+            region: None,
             seed: 0,
             trial: TrialPlan { repeats: 0 },
             ..experiment.clone()

@@ -125,6 +125,7 @@ fn the_same_run_goes_on_and_another_is_told_what_differs() {
     let mut now = Run { trials: Vec::new(), ..filled() };
     now.started_ns += 1;
     now.command.push_str(" --resume");
+    now.experiment.region = Some("eu-west-1".into());
     now.host = HostFacts { load_before: 3.0, ..now.host };
     assert_eq!(Store::resume(dir.path(), &now).unwrap().run().unwrap(), before);
 

@@ -46,6 +46,7 @@ pub(crate) fn experiment(names: &[&str]) -> Experiment {
             .map(|arm| Comparison { axis: "volume".to_owned(), arm, baseline: 0 })
             .collect(),
         gain: None,
+        region: None,
         seed: 7,
     }
 }

@@ -35,6 +35,7 @@ pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
 
 use group::{Figure, Parted, Priors};
 
+use crate::cost::Costs;
 use crate::record::{Run, Second};
 use crate::stats::{Sample, expected_between_equals, spread};
 
@@ -49,6 +50,7 @@ pub fn summarize(run: &Run) -> Summary {
         arms: arms.iter().map(|arm| arm_summary(arm, &priors, run.host.cpus)).collect(),
         comparisons,
         noise,
+        monthly_cost: Costs::of(&run.experiment, &run.catalog()),
         ..Summary::default()
     };
     for index in 0..summary.comparisons.len() {

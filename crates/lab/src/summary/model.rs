@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::repeat::Repetition;
+use crate::cost::Costs;
 use crate::experiment::Role;
 use crate::record::LimitShares;
 use crate::stats::Interval;
@@ -28,6 +29,9 @@ pub struct Summary {
     /// What a reader must know before believing it, in sentences: unsteady or disqualified trials, too
     /// few of them, a busy machine.
     pub notes: Vec<Note>,
+    /// What the volumes of the arms cost a month; none where the run is from a program without prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monthly_cost: Option<Costs>,
     /// The run held against earlier ones of the same experiment; none where none were named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeated: Option<Repetition>,

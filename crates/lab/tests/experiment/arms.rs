@@ -1,9 +1,9 @@
 //! What a file becomes.
 
-use ebbtide_lab::experiment::{Experiment, Role};
+use ebbtide_lab::experiment::{Experiment, Overrides, Role};
 use ebbtide_load::{Arrival, Distribution, Workload};
 
-use crate::support::{check, mariadb, names, read, servers};
+use crate::support::{check, mariadb, names, read, read_with, servers};
 
 #[test]
 fn an_empty_file_is_an_experiment_with_one_arm_and_all_defaults() {
@@ -189,4 +189,17 @@ fn arms_share_prepared_data_unless_what_made_them_differs() {
     assert_ne!(pages[0], pages[1]);
     let files = keys("[arms.a]\n[arms.b.instance]\nfs = \"ext4\"\n");
     assert_ne!(files[0], files[1]);
+}
+
+#[test]
+fn the_region_of_the_prices_comes_from_the_file_or_the_command_line_and_must_have_some() {
+    let text = "region = \"eu-west-1\"\n";
+    let experiment = read(text).unwrap();
+    assert_eq!(experiment.region.as_deref(), Some("eu-west-1"));
+    check(&experiment, &mariadb()).unwrap();
+    let asked = Overrides { region: Some("mars-1".into()), ..Overrides::default() };
+    let error = check(&read_with(text, &asked).unwrap(), &mariadb()).unwrap_err().to_string();
+    assert!(error.contains("there are no prices for region 'mars-1'"), "{error}");
+    assert!(error.contains("ap-northeast-1, eu-west-1, us-east-1, us-west-2"), "{error}");
+    assert_eq!(read("").unwrap().region, None);
 }

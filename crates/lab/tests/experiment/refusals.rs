@@ -21,7 +21,7 @@ fn unknown_keys_name_the_line_and_the_nearest() {
         (
             "[dta]\n",
             "mine.toml line 1: unknown key 'dta' in the experiment (did you mean 'data'?); the keys are title, \
-             question, source, scale, equal_arms, compare, data, instance, volumes, settings, load, trial, warmup, \
+             question, source, scale, region, equal_arms, compare, data, instance, volumes, settings, load, trial, warmup, \
              batch, crash, arms, axes, quick",
         ),
         (

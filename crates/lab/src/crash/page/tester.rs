@@ -124,6 +124,7 @@ pub(super) fn setup(page: &Page) -> Section {
     let machine = lab_setup::machine(&run.host, &run.server, &run.ebbtide, run.started_ns);
     let mut blocks = vec![facts(experiment), facts(machine)];
     blocks.extend(lab_setup::calibration(&run.host));
+    blocks.extend(page.summary.monthly_cost.as_ref().and_then(|costs| costs.table(&page.named_arms())));
     blocks.extend(lab_setup::spelt_out(&run.experiment));
     Section::new("How it was measured", blocks)
 }

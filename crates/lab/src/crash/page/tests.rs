@@ -6,7 +6,7 @@ use std::path::Path;
 use ebbtide_report::Block;
 
 use super::*;
-use crate::browser::browse;
+use crate::browser::{browse, without_scripts};
 use crate::crash::fixture::{PLAUSIBLE, REPLICAS, Shape, header, plausible};
 use crate::crash::record::{Failure, GainRun, Gained, VerdictKind};
 use crate::crash::summary::{BAD, summarize, words::kind};
@@ -41,6 +41,16 @@ fn a_browser_draws_the_page_without_a_complaint_and_without_a_network() {
     let (run, summary) = synthetic(&PLAUSIBLE, 100);
     let html = page(&run, &summary);
     keep("crash", &html);
+    let (_, plain) = without_scripts(&html);
+    for part in [
+        "power cuts left a server that does not start",
+        "Cost",
+        "a month",
+        "list prices of us-east-1",
+        "When the power was cut",
+    ] {
+        assert!(plain.contains(part), "without JavaScript there is no '{part}': {plain}");
+    }
     let Some((dom, console)) = browse(&html) else { return };
     assert_eq!(console, "");
     let main = dom.split_once("<main").unwrap().1.split_once("</main>").unwrap().0;

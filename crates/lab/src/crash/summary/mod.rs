@@ -26,7 +26,9 @@ pub use model::{
 pub use words::{bound, kind as kind_name};
 
 use super::record::{CrashRun, Cut, VerdictKind};
+use crate::cost::Costs;
 use crate::experiment::{Arm, Canary};
+use crate::record::catalog_of;
 
 /// What a cut comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,6 +80,7 @@ pub fn summarize(run: &CrashRun) -> Summary {
         baseline,
         comparisons,
         pace: arms::pace(&run.cuts.iter().collect::<Vec<_>>(), &run.stints.iter().collect::<Vec<_>>()),
+        monthly_cost: Costs::of(&run.experiment, &catalog_of(run.overrides.as_deref())),
         notes: Vec::new(),
     };
     summary.findings = findings::findings(run, &summary);

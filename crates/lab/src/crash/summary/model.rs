@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cost::Costs;
 use crate::crash::record::{Corruption, FileKind, Took, VerdictKind};
 use crate::experiment::{Canary, End, Moment, ServerRole};
 use crate::stats::Share;
@@ -29,6 +30,10 @@ pub struct Summary {
     pub comparisons: Vec<Gain>,
     /// How fast all cuts were judged, canaries included.
     pub pace: Pace,
+    /// What the volumes of the arms cost a month, canaries included; none where the run is from a program without
+    /// prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monthly_cost: Option<Costs>,
     /// What to know before believing it.
     pub notes: Vec<Note>,
 }
