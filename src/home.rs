@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ebbtide_device::host::Home;
+use ebbtide_device::host::{Home, HomeError};
 
 use crate::cli::Cli;
 use crate::control;
@@ -32,15 +32,15 @@ impl Place {
     /// # Errors
     /// Where it cannot be made or read.
     pub(crate) fn made(&self) -> anyhow::Result<Home> {
-        at(&self.0)
+        Home::open(&self.0).map_err(unusable)
     }
 
-    /// The home, where it is there already: for commands that only read it.
+    /// The home, where it is there already, as it is: for commands that only read it.
     ///
     /// # Errors
     /// Where it is there and cannot be used.
     pub(crate) fn existing(&self) -> anyhow::Result<Option<Home>> {
-        if self.0.is_dir() { self.made().map(Some) } else { Ok(None) }
+        if self.0.is_dir() { Home::existing(&self.0).map(Some).map_err(unusable) } else { Ok(None) }
     }
 
     /// The home, for commands that its server carries out.
@@ -57,12 +57,10 @@ impl Place {
     }
 }
 
-fn at(path: &Path) -> anyhow::Result<Home> {
-    Home::open(path).map_err(|error| {
-        let refusal = Refusal::environment("this home cannot be used")
-            .hint("name a directory that you may write with --home or EBBTIDE_HOME");
-        anyhow::Error::new(error).context(refusal)
-    })
+fn unusable(error: HomeError) -> anyhow::Error {
+    let refusal = Refusal::environment("this home cannot be used")
+        .hint("name a directory that you may write with --home or EBBTIDE_HOME");
+    anyhow::Error::new(error).context(refusal)
 }
 
 /// `/var/lib/ebbtide` for root, `~/.local/share/ebbtide` (or under `XDG_DATA_HOME`) otherwise.

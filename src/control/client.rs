@@ -10,6 +10,7 @@ use ebbtide_device::host::{self, Home, HomeError};
 
 use super::{Envelope, Reply, Request, VERSION};
 use crate::exit::{Exit, Refusal};
+use crate::text;
 
 /// How long a server that holds the home may take until it listens: it may be clearing what its
 /// predecessor left, or opening a large store.
@@ -74,17 +75,23 @@ fn clear_after_death(home: &Home) -> anyhow::Result<()> {
     }
 }
 
+/// Connects to the control socket. Anything else in its place, such as a symbolic link, is none.
+fn reach(home: &Home) -> std::io::Result<UnixStream> {
+    home.socket_identity().ok_or(ErrorKind::NotFound)?;
+    UnixStream::connect(home.socket())
+}
+
 /// Whether a server answers within `patience`. That there is a socket says less: one that was killed
 /// has it until its last thread is gone.
 pub(crate) fn answers(home: &Home, patience: Duration) -> bool {
-    let Ok(stream) = UnixStream::connect(home.socket()) else { return false };
+    let Ok(stream) = reach(home) else { return false };
     stream.set_read_timeout(Some(patience)).is_ok() && exchange(stream, &Request::Ping, &mut |_| ()).is_ok()
 }
 
 /// One status line on a terminal; nothing elsewhere, so that scripts see results alone.
 fn show_progress(terminal: bool, text: &str) {
     if terminal {
-        eprint!("\r\x1b[K{text}");
+        text::status(text);
     }
 }
 
@@ -126,7 +133,7 @@ fn exchange(
 fn connect(home: &Home) -> anyhow::Result<UnixStream> {
     let give_up = Instant::now() + STARTING;
     loop {
-        match UnixStream::connect(home.socket()) {
+        match reach(home) {
             Ok(stream) => return Ok(stream),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {}
             Err(error) => {
@@ -143,7 +150,13 @@ fn connect(home: &Home) -> anyhow::Result<UnixStream> {
                 std::thread::sleep(Duration::from_millis(20));
             }
             Err(error) => {
-                let refusal = Refusal::environment("the server of this home does not listen");
+                let hint = match &error {
+                    HomeError::Served { pid, .. } => {
+                        format!("its control socket is missing or dead: 'kill {pid}' ends it in order")
+                    }
+                    _ => "run the command as the owner of the home".to_owned(),
+                };
+                let refusal = Refusal::environment("the server of this home does not listen").hint(hint);
                 return Err(anyhow::Error::new(error).context(refusal));
             }
         }
@@ -152,15 +165,24 @@ fn connect(home: &Home) -> anyhow::Result<UnixStream> {
 
 /// Clears what a dead server left, and says so.
 pub(crate) fn clear(lock: &host::HomeLock) -> anyhow::Result<()> {
-    let cleared = host::clear_leftovers(lock).map_err(|error| {
-        let refusal = Refusal::environment("cannot clear what a killed server left behind")
-            .hint("run the command again as root, or as the user who ran the server");
-        anyhow::Error::new(error).context(refusal)
-    })?;
-    for left in cleared {
-        eprintln!("cleared: {left}");
+    let say =
+        |cleared: &[host::Leftover]| cleared.iter().for_each(|left| text::note(&format!("cleared: {left}")));
+    match host::clear_leftovers(lock) {
+        Ok(cleared) => {
+            say(&cleared);
+            Ok(())
+        }
+        Err(error) => {
+            say(&error.cleared);
+            let hint = match error.is_permission() {
+                true => "run the command again as root, or as the user who ran the server",
+                false => "mend what the message names; the next command tries again",
+            };
+            let refusal =
+                Refusal::environment("cannot clear all that a killed server left behind").hint(hint);
+            Err(anyhow::Error::new(error).context(refusal))
+        }
     }
-    Ok(())
 }
 
 /// The refusal of a command whose server is missing.

@@ -1,12 +1,14 @@
 //! The server's side of the control socket.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use ebbtide_device::host::Home;
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, shutdown};
 
 use super::client::Answer;
 use super::{Envelope, Reply, Request, VERSION};
@@ -21,34 +23,41 @@ const REQUEST_TIME: Duration = Duration::from_secs(2);
 /// Says what is being done; lines go to the client while it waits.
 pub(crate) type Progress<'a> = &'a (dyn Fn(&str) + Sync);
 
+/// How long a client may take to read a part of its answer; a server that stops waits for it.
+const REPLY_TIME: Duration = Duration::from_secs(5);
+
 /// The listening control socket; it is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: UnixListener,
-    path: PathBuf,
+    home: Home,
+    /// By which its file is known to be still this one.
+    identity: (u64, u64),
 }
 
 impl Listener {
-    /// Listens at `path`, for this user alone. The caller holds the home's lock, so a socket that
+    /// Listens in a home, for this user alone. The caller holds the home's lock, so a socket that
     /// is already there is a dead one.
     ///
     /// # Errors
     /// Where the socket cannot be made.
-    pub(crate) fn bind(path: &Path) -> anyhow::Result<Self> {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(error).context(format!("cannot replace {}", path.display()));
-            }
-            _ => {}
-        }
-        let socket = UnixListener::bind(path).map_err(|error| {
-            let refusal = Refusal::environment(format!("cannot listen at {}", path.display()))
-                .hint("a socket's path is at most 107 bytes long: choose a shorter --home");
-            anyhow::Error::new(error).context(refusal)
+    pub(crate) fn bind(home: &Home) -> anyhow::Result<Self> {
+        let path = home.socket();
+        let refusal = || Refusal::environment(format!("cannot listen at {}", path.display()));
+        home.remove_socket().with_context(refusal)?;
+        let socket = listen(&path).with_context(|| {
+            refusal().hint("a socket's path is at most 107 bytes long: choose a shorter --home")
         })?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))
-            .with_context(|| format!("cannot protect {}", path.display()))?;
-        Ok(Self { socket, path: path.to_owned() })
+        let identity = home.socket_identity().ok_or_else(|| {
+            refusal().hint("the home was deleted or replaced meanwhile: start the server again")
+        })?;
+        Ok(Self { socket, home: home.clone(), identity })
+    }
+
+    /// Wakes [`Self::accept`], whatever has become of the socket's file, and lets it accept nobody any more.
+    pub(crate) fn close(&self) {
+        // It cannot fail on a socket that listens.
+        let _ = shutdown(&self.socket, Shutdown::Both);
     }
 
     /// The next client.
@@ -62,9 +71,27 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        // Another server's, where this one's home was replaced.
+        if self.home.socket_identity() == Some(self.identity) {
+            let _ = self.home.remove_socket();
+        }
     }
 }
+
+/// A socket has the permissions that its descriptor had before it was bound, so that nobody can connect in
+/// between (Linux, `unix_bind_bsd` in net/unix/af_unix.c).
+fn listen(path: &std::path::Path) -> std::io::Result<UnixListener> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket =
+        rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Clients that may wait to be accepted, as many as the standard library lets wait.
+const BACKLOG: i32 = 128;
 
 /// Reads one client's request, has it handled and sends the answer. A client that has gone away
 /// does not disturb what it asked for.
@@ -72,10 +99,13 @@ pub(crate) fn serve_client(
     stream: &UnixStream,
     handle: impl FnOnce(Request, Progress<'_>) -> anyhow::Result<Answer>,
 ) {
+    let gone = AtomicBool::new(stream.set_write_timeout(Some(REPLY_TIME)).is_err());
     let say = |reply: &Reply| {
         let mut line = serde_json::to_vec(reply).expect("a reply is plain data");
         line.push(b'\n');
-        let _ = (&*stream).write_all(&line);
+        if !gone.load(Ordering::Relaxed) && (&*stream).write_all(&line).is_err() {
+            gone.store(true, Ordering::Relaxed);
+        }
     };
     let outcome = read_request(stream).and_then(|request| {
         tracing::debug!(?request, "request");
@@ -146,5 +176,29 @@ mod tests {
             answer_to(&format!("{{\"v\":{VERSION},\"request\":\"ping\"}}\n")),
             Reply::Done { .. }
         ));
+    }
+
+    #[test]
+    fn the_socket_is_its_users_alone_from_its_first_moment_and_goes_with_its_own_listener() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Home::open(dir.path()).unwrap().lock().unwrap();
+        let home = lock.home();
+        let victim = dir.path().join("victim");
+        std::fs::write(&victim, "mine").unwrap();
+        std::os::unix::fs::symlink(&victim, home.socket()).unwrap();
+        let before = rustix::process::umask(Mode::empty());
+        let listener = Listener::bind(home);
+        rustix::process::umask(before);
+        let listener = listener.unwrap();
+        let mode = home.socket().symlink_metadata().unwrap().permissions().mode();
+        assert_eq!((mode & 0o777, std::fs::read(&victim).unwrap()), (0o600, b"mine".to_vec()));
+        std::fs::remove_file(home.socket()).unwrap();
+        let other = UnixListener::bind(home.socket()).unwrap();
+        listener.close();
+        listener.accept().unwrap_err();
+        drop(listener);
+        UnixStream::connect(home.socket()).expect("the other one's is left alone");
+        drop(other);
     }
 }

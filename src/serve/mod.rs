@@ -7,7 +7,6 @@ mod show;
 mod snapshots;
 mod volumes;
 
-use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
@@ -95,7 +94,7 @@ fn lock(home: &Home) -> anyhow::Result<HomeLock> {
     lock.map_err(|error| {
         let hint = match &error {
             HomeError::Served { .. } => "stop it with 'ebbtide serve --stop', or choose another --home",
-            HomeError::Io { .. } => "choose another --home, or run as its owner",
+            HomeError::Io { .. } | HomeError::Unsafe { .. } => "choose another --home, or run as its owner",
         };
         let refusal = Refusal::environment("cannot serve this home").hint(hint);
         anyhow::Error::new(error).context(refusal)
@@ -127,7 +126,7 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let (stop, stopped) = mpsc::channel();
     let service = Service::new(host, home.clone());
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
-    let listener = Listener::bind(&home.socket())?;
+    let listener = Listener::bind(&home)?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {
         let handle = signals.handle();
@@ -143,9 +142,9 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
         let why = stopped.recv().unwrap_or_default();
         tracing::info!("stopping on {why}");
         service.end();
-        // A connection wakes the acceptor, which then sees that the server stops. The scope ends
-        // when every client has its answer.
-        let _ = std::os::unix::net::UnixStream::connect(home.socket());
+        // The acceptor wakes and sees that the server stops. The scope ends when every client has its
+        // answer.
+        listener.close();
         handle.close();
     });
     tracing::info!("stopped");
@@ -188,11 +187,9 @@ fn accept<'scope>(
 fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     drop(lock(home)?);
     let log = home.log_file();
-    let out = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&log)
-        .with_context(|| format!("cannot write {}", log.display()))?;
+    let out = home.open_log().map_err(|error| {
+        anyhow::Error::new(error).context(Refusal::environment("the server can write no log"))
+    })?;
     let from = out.metadata()?.len();
     let program = std::env::current_exe().context("cannot find this program")?;
     let mut command = Command::new(program);
@@ -256,7 +253,11 @@ fn stop(home: &Home, force: bool, json: bool) -> anyhow::Result<Exit> {
         match home.lock() {
             Ok(lock) => break lock,
             Err(HomeError::Served { .. }) => std::thread::sleep(Duration::from_millis(20)),
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                let refusal =
+                    Refusal::environment("the server has stopped, and its home cannot be looked at");
+                return Err(anyhow::Error::new(error).context(refusal));
+            }
         }
     };
     control::clear(&lock)?;
@@ -268,7 +269,7 @@ fn stop(home: &Home, force: bool, json: bool) -> anyhow::Result<Exit> {
     for detached in answer.value["detached"].as_array().into_iter().flatten() {
         let volume = detached["volume"].as_str().unwrap_or_default();
         if let Some(why) = detached["forced"].as_str() {
-            eprintln!("warning: volume '{volume}' was detached by force: {why}");
+            text::note(&format!("warning: volume '{volume}' was detached by force: {why}"));
         }
         crate::volume::warn_of_loss(volume, detached);
     }

@@ -6,25 +6,29 @@ use ebbtide_device::store::{self, CheckReport, StoreError};
 
 use super::args::CheckArgs;
 use crate::answers::{self, Checked, DamageFound};
-use crate::control;
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::text;
 
-/// Checks one volume, or everything.
+/// Checks one volume, or everything. Nothing in the home is changed, which may be on a disk that cannot be written.
 ///
 /// # Errors
 /// A home that is being served, or a store that cannot be read at all.
 pub(crate) fn run(args: &CheckArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let Some(home) = place.existing()? else { return Err(no_store(place).into()) };
-    let lock = home.lock().map_err(|error| match error {
-        HomeError::Served { .. } => anyhow::Error::new(error).context(
-            Refusal::environment("only a store that nobody serves can be checked")
-                .hint("run 'ebbtide serve --stop' first"),
-        ),
-        HomeError::Io { .. } => error.into(),
+    let _lock = home.lock_to_read().map_err(|error| {
+        let refusal = match &error {
+            HomeError::Served { .. } => {
+                Refusal::environment("only a store that nobody serves can be checked")
+                    .hint("run 'ebbtide serve --stop' first")
+            }
+            HomeError::Io { .. } | HomeError::Unsafe { .. } => {
+                Refusal::environment("the store cannot be checked")
+                    .hint("run the command as the owner of the home")
+            }
+        };
+        anyhow::Error::new(error).context(refusal)
     })?;
-    control::clear(&lock)?;
     let dir = home.store_dir();
     if !dir.exists() {
         return Err(no_store(place).into());

@@ -131,3 +131,77 @@ fn a_stop_while_mounted_writes_everything_back() {
     home.run(&attach).ok();
     assert!(std::fs::read(dir.join("unsynced")).unwrap() == vec![9; 8 << 20]);
 }
+
+#[test]
+fn volumes_with_the_names_of_files_of_the_home_are_cleared_like_all_others() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let names = [
+        "a",
+        "a.json",
+        "a.json.json",
+        "a.new",
+        "a.json.new",
+        "a.damaged",
+        "a.json.damaged",
+        "a.sock",
+        "a.data",
+        "a.journal",
+        "a.lock",
+        "run",
+        "records",
+        "store",
+        "lab",
+        "calibration.json",
+        "calibration.store",
+        "control.sock",
+        "serve.lock",
+    ];
+    let home = Home::served();
+    for round in 0..2 {
+        for name in names {
+            if round == 0 {
+                home.say(&format!("volume create {name} gp3:size=1GiB")).ok();
+            }
+            home.say(&format!("volume attach {name}")).ok();
+        }
+        assert_ne!(left_of(&home.root()), Vec::<String>::new());
+        if round == 0 {
+            home.say("volume detach a.json").ok();
+            home.say("volume attach a.json").ok();
+            kill_9(std::fs::read_to_string(home.root().join("serve.lock")).unwrap().trim().parse().unwrap());
+            let cleared = home.say("volume list").refused(3, &["is not running"]).stderr;
+            for name in names {
+                assert!(cleared.contains(&format!("of volume {name}, left by")), "{name}: {cleared}");
+            }
+        } else {
+            home.say("serve --stop").ok();
+        }
+        assert_eq!(left_of(&home.root()), Vec::<String>::new());
+        home.serve();
+    }
+}
+
+#[test]
+fn a_damaged_record_is_named_and_everything_else_is_cleared() {
+    let home = Home::served();
+    let socket = |name: &str| home.beside(&format!("{name}.sock"));
+    for name in ["db", "other"] {
+        home.say(&format!("volume create {name} gp3:size=1GiB")).ok();
+        home.run(&["volume", "attach", name, "--nbd", &format!("unix:{}", socket(name).display())]).ok();
+    }
+    kill_9(std::fs::read_to_string(home.root().join("serve.lock")).unwrap().trim().parse().unwrap());
+    // As a power cut of the host leaves a file that was not synced.
+    std::fs::write(home.root().join("records/db.json"), "").unwrap();
+    let aside = home.root().join("records/db.json.damaged");
+    let cleared =
+        home.say("volume list").refused(3, &["cleared: NBD socket", "is not running", "of volume other"]);
+    assert!(cleared.stderr.contains("cleared: the record of volume db"), "{}", cleared.stderr);
+    assert!(cleared.stderr.contains(aside.to_str().unwrap()), "{}", cleared.stderr);
+    assert!(!socket("other").exists());
+    let again = home.say("volume list").refused(3, &["is not running"]);
+    assert!(!again.stderr.contains("cleared"), "{}", again.stderr);
+    home.serve();
+    home.run(&["volume", "attach", "db", "--nbd", &format!("unix:{}", socket("db").display())]).ok();
+}

@@ -34,6 +34,64 @@ fn a_signal_stops_the_server_in_order_and_its_volumes_are_there_again() {
 }
 
 #[test]
+fn a_server_whose_socket_was_removed_ends_on_a_signal_and_gives_the_home_back() {
+    let home = Home::new();
+    let pid = home.serve();
+    home.say("volume create db gp3:size=1GiB").ok();
+    std::fs::remove_file(home.root().join("control.sock")).unwrap();
+    assert!(Command::new("kill").args(["-TERM", &pid.to_string()]).status().unwrap().success());
+    wait_for_end(pid);
+    assert!(home.log().contains("stopped"), "{}", home.log());
+    home.serve();
+    assert_eq!(home.show("db")["state"], "available");
+}
+
+#[test]
+fn a_server_ends_although_a_client_does_not_read_its_answer() {
+    let home = Home::new();
+    let pid = home.serve();
+    // Ten answers of a kilobyte each per volume, into a socket that nobody reads.
+    for number in 0..20 {
+        home.say(&format!("volume create v{number} gp3:size=1GiB")).ok();
+    }
+    let mut client = std::os::unix::net::UnixStream::connect(home.root().join("control.sock")).unwrap();
+    rustix::net::sockopt::set_socket_recv_buffer_size(&client, 1).unwrap();
+    std::io::Write::write_all(&mut client, b"{\"v\":2,\"request\":\"volume-list\"}\n").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(Command::new("kill").args(["-TERM", &pid.to_string()]).status().unwrap().success());
+    wait_for_end(pid);
+    drop(client);
+}
+
+/// Waits until a process is gone, or dead and not collected.
+#[track_caller]
+fn wait_for_end(pid: u32) {
+    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let lives = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.trim_start().starts_with('Z'))
+    };
+    while lives() {
+        assert!(std::time::Instant::now() < give_up, "process {pid} does not end");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_server_of_a_home_that_was_made_again_is_not_disturbed_by_the_old_one() {
+    let home = Home::new();
+    let old = home.serve();
+    home.say("volume create db gp3:size=1GiB").ok();
+    std::fs::remove_dir_all(home.root()).unwrap();
+    home.serve();
+    home.say("volume create other gp3:size=1GiB").ok();
+    assert!(Command::new("kill").args(["-TERM", &old.to_string()]).status().unwrap().success());
+    wait_for_end(old);
+    let names = home.say("volume list --json").ok().json();
+    assert_eq!((names.as_array().unwrap().len(), &names[0]["name"]), (1, &"other".into()), "{names}");
+}
+
+#[test]
 fn a_killed_server_is_replaced_at_once() {
     let home = Home::new();
     let first = home.serve();

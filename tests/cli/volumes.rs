@@ -202,3 +202,23 @@ fn service_times_are_fitted_from_a_fio_result_and_kept_beside_earlier_ones() {
     std::fs::write(home.root().join("catalog.toml"), "nonsense").unwrap();
     home.say("volume create other gp3:size=1GiB").refused(3, &["catalog.toml"]);
 }
+
+#[test]
+fn a_check_needs_no_home_that_can_be_written_and_changes_nothing() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::on_a_small_disk(24);
+    home.serve();
+    home.say("volume create db gp3:size=1GiB").ok();
+    home.say("serve --stop").ok();
+    let root = home.root();
+    let seen = || tool("find", &[root.to_str().unwrap(), "-printf", "%p %m %s %T@ %C@\n"]);
+    let before = seen();
+    home.say("volume check").ok();
+    assert_eq!(seen(), before);
+    tool("mount", &["-o", "remount,ro", root.to_str().unwrap()]);
+    assert!(home.say("volume check").ok().stdout.contains("metadata clean"));
+    home.say("volume check db").ok();
+    home.say("volume check none").refused(2, &["no volume 'none'"]);
+}

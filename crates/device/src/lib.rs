@@ -2,6 +2,7 @@
 //! behind it, and the exports to the kernel and to NBD clients.
 
 pub mod clock;
+mod dir;
 pub mod engine;
 pub mod faults;
 pub mod fuse;

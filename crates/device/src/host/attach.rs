@@ -146,6 +146,8 @@ impl Host {
             if let Err(stuck) = parts.take_apart(&live, true, progress) {
                 tracing::error!(volume = request.volume, %stuck, "a failed attachment is not cleared");
             }
+            drop((parts, live));
+            self.shared.wait_until_closed(&request.volume);
             return Err(error);
         }
         tracing::info!(volume = request.volume, "attached {}", info.place());

@@ -1,6 +1,7 @@
 //! The block device: a FUSE file system with one file, and a loop device on that file.
 
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,7 +49,8 @@ pub(super) fn require() -> Result<(), HostError> {
 impl BlockExport {
     /// Makes the block device of a volume; `dir` is made for its FUSE file system.
     pub(super) fn make(live: &Arc<LiveVolume>, dir: &Path) -> Result<Self, HostError> {
-        std::fs::create_dir_all(dir).map_err(HostError::io(format!("create {}", dir.display())))?;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        made.map_err(HostError::io(format!("create {}", dir.display())))?;
         let options = LoopOptions {
             block_bytes: live.block_bytes(),
             rotational: is_rotational(live),

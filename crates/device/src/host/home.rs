@@ -1,11 +1,15 @@
 //! A home: the directory that holds volumes and state, and the lock that says who serves it.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FileType, FlockOperation, Stat, flock, fstat};
+
+use crate::dir::{Access, Dir, identity, make_file_private};
+
+/// The permissions by which others than the owner may change a directory.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// A home that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +21,14 @@ pub enum HomeError {
         home: PathBuf,
         /// What that process wrote into the lock file.
         pid: String,
+    },
+    /// Somebody else owns it, or may change it.
+    #[error("{} cannot be used: {why}", path.display())]
+    Unsafe {
+        /// The home, or a file in it.
+        path: PathBuf,
+        /// Why not, and what to do.
+        why: String,
     },
     /// The directory or a file in it cannot be used.
     #[error("cannot {action} {}", path.display())]
@@ -46,26 +58,60 @@ pub fn free_bytes(dir: &Path) -> std::io::Result<u64> {
 }
 
 /// A directory that holds volumes and state.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Home {
     root: PathBuf,
+    /// Where the lock is held, changed only while it is.
+    dir: Dir,
 }
 
+/// The lock that the server of a home holds.
+const LOCK: &str = "serve.lock";
+const STORE: &str = "store";
+const RUN: &str = "run";
+const RECORDS: &str = "records";
+const SOCKET: &str = "control.sock";
+const LOG: &str = "serve.log";
+const CALIBRATION: &str = "calibration.json";
+const SCRATCH: &str = "calibration.store";
+const OVERRIDES: &str = "catalog.toml";
+
+/// What a home may hold. With nothing else in it, the directory is Ebbtide's own.
+const OWN: &[&str] = &[
+    LOCK,
+    STORE,
+    RUN,
+    RECORDS,
+    SOCKET,
+    LOG,
+    CALIBRATION,
+    SCRATCH,
+    OVERRIDES,
+    "calibration.new",
+    "catalog.new",
+    "lab",
+    "lost+found",
+];
+
 impl Home {
-    /// Opens a home and makes its directories, for its owner alone, where they are missing.
+    /// Opens a home and makes its directory, for its owner alone, where it is missing.
     ///
     /// # Errors
     /// Where the directory cannot be made or read.
     pub fn open(root: &Path) -> Result<Self, HomeError> {
-        let make = |path: &Path| {
-            DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("create", path))
-        };
-        make(root)?;
+        Dir::make(root).map_err(io("create", root))?;
+        Self::existing(root)
+    }
+
+    /// Opens a home that is there, and changes nothing.
+    ///
+    /// # Errors
+    /// Where the directory is missing or cannot be read.
+    pub fn existing(root: &Path) -> Result<Self, HomeError> {
         // Mounts and loop devices are found by path, so there must be only one way to write it.
         let root = root.canonicalize().map_err(io("resolve", root))?;
-        let home = Self { root };
-        make(&home.run_dir())?;
-        Ok(home)
+        let dir = Dir::open(&root).map_err(io("open", &root))?;
+        Ok(Self { root, dir })
     }
 
     /// The directory itself, absolute and without symbolic links.
@@ -77,42 +123,106 @@ impl Home {
     /// Where the block store lives.
     #[must_use]
     pub fn store_dir(&self) -> PathBuf {
-        self.root.join("store")
+        self.root.join(STORE)
     }
 
-    /// Where attachments are recorded and FUSE file systems are mounted.
+    /// The same as a directory that stays this one, made where it is missing. It may be a symbolic link to
+    /// another disk, which only the owner of the home can have made.
+    pub(super) fn make_store(&self) -> Result<Dir, HomeError> {
+        let is_link = |found: &Stat| FileType::from_raw_mode(found.st_mode) == FileType::Symlink;
+        let made = match self.dir.stat(STORE) {
+            Ok(found) if is_link(&found) => Dir::open(&self.store_dir()),
+            _ => self.dir.make_sub(STORE),
+        };
+        made.map_err(io("open", &self.store_dir()))
+    }
+
+    /// Where FUSE file systems are mounted, in directories with the names of volumes.
     #[must_use]
     pub fn run_dir(&self) -> PathBuf {
-        self.root.join("run")
+        self.root.join(RUN)
+    }
+
+    /// Where attachments are recorded. [`Self::lock`] makes it.
+    pub(super) fn records(&self) -> std::io::Result<Dir> {
+        self.dir.open_sub(RECORDS)
+    }
+
+    /// The directory of [`Self::run_dir`]. [`Self::lock`] makes it.
+    pub(super) fn run(&self) -> std::io::Result<Dir> {
+        self.dir.open_sub(RUN)
     }
 
     /// Where a calibration keeps its own block store while it runs.
     pub(super) fn scratch_dir(&self) -> PathBuf {
-        self.root.join("calibration.store")
+        self.root.join(SCRATCH)
     }
 
     /// The control socket of the process that serves this home.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
-        self.root.join("control.sock")
+        self.root.join(SOCKET)
+    }
+
+    /// The control socket's device and inode; none where there is no socket.
+    #[must_use]
+    pub fn socket_identity(&self) -> Option<(u64, u64)> {
+        let found = self.dir.stat(SOCKET).ok()?;
+        (FileType::from_raw_mode(found.st_mode) == FileType::Socket).then(|| identity(&found))
+    }
+
+    /// Removes the control socket, or what is in its place. Only its server does that, or who has proved
+    /// with the lock that there is none.
+    ///
+    /// # Errors
+    /// What the host says; that there is none is no error.
+    pub fn remove_socket(&self) -> Result<(), HomeError> {
+        match self.dir.remove(SOCKET) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(io("remove", &self.socket())(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The result of the last host calibration.
     #[must_use]
     pub fn calibration_file(&self) -> PathBuf {
-        self.root.join("calibration.json")
+        self.root.join(CALIBRATION)
     }
 
     /// Catalogue entries that replace the built-in ones.
     #[must_use]
     pub fn overrides_file(&self) -> PathBuf {
-        self.root.join("catalog.toml")
+        self.root.join(OVERRIDES)
     }
 
     /// Where a detached `serve` writes its log.
     #[must_use]
     pub fn log_file(&self) -> PathBuf {
-        self.root.join("serve.log")
+        self.root.join(LOG)
+    }
+
+    /// Opens that file to append to it.
+    ///
+    /// # Errors
+    /// Where it cannot be written, is a link, or belongs to somebody else.
+    pub fn open_log(&self) -> Result<File, HomeError> {
+        self.open_own(LOG, Access::Append)
+    }
+
+    /// Writes a file of the home whole or not at all.
+    ///
+    /// # Errors
+    /// What the host says.
+    pub(super) fn replace(&self, name: &str, new: &str, bytes: &[u8]) -> std::io::Result<()> {
+        self.dir.file(new, Access::Empty)?.write_all(bytes)?;
+        self.dir.rename(new, name)
+    }
+
+    /// Keeps a host calibration.
+    pub(super) fn save_calibration(&self, bytes: &[u8]) -> std::io::Result<()> {
+        self.replace(CALIBRATION, "calibration.new", bytes)
     }
 
     /// Bytes that are free on the disk that holds the home, for those without privileges.
@@ -125,45 +235,107 @@ impl Home {
 
     /// The process that has, or last had, the lock, as it wrote it down.
     pub(super) fn lock_holder(&self) -> Option<u32> {
-        std::fs::read_to_string(self.lock_file()).ok()?.trim().parse().ok()
+        String::from_utf8(self.dir.read(LOCK).ok()?).ok()?.trim().parse().ok()
     }
 
-    fn lock_file(&self) -> PathBuf {
-        self.root.join("serve.lock")
-    }
-
-    /// Takes the right to serve this home, or to clear what a dead server left in it.
+    /// Takes the right to serve this home, or to clear what a dead server left in it. From then on the
+    /// home is its owner's alone.
     ///
     /// The kernel releases the lock when its holder ends in whatever way, so a free lock proves
     /// that no server lives; a process number would not, since numbers are reused.
     ///
     /// # Errors
-    /// [`HomeError::Served`] where another process holds it.
+    /// [`HomeError::Served`] where another process holds it; [`HomeError::Unsafe`] where others may change it.
     pub fn lock(&self) -> Result<HomeLock, HomeError> {
-        let path = self.lock_file();
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)
-            .map_err(io("open", &path))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                let mut pid = String::new();
-                let _ = file.read_to_string(&mut pid);
-                return Err(HomeError::Served { home: self.root.clone(), pid: pid.trim().to_owned() });
-            }
-            Err(errno) => return Err(io("lock", &path)(errno.into())),
-        }
+        self.require_own()?;
+        let path = self.root.join(LOCK);
+        let mut file = self.open_own(LOCK, Access::Make)?;
+        self.flock(&mut file)?;
+        let dir = self.dir.guarded(LOCK, &file).map_err(io("lock", &path))?;
+        // Between the two calls it may have been removed with its directory.
+        dir.require_held().map_err(io("lock", &path))?;
         let pid = std::process::id();
         file.set_len(0).map_err(io("write", &path))?;
         file.rewind().map_err(io("write", &path))?;
         writeln!(file, "{pid}").map_err(io("write", &path))?;
-        Ok(HomeLock { home: self.clone(), file })
+        let home = Self { root: self.root.clone(), dir };
+        for name in [RUN, RECORDS] {
+            let made =
+                home.dir.make_sub(name).and_then(|dir| dir.make_private().and(dir.make_files_private()));
+            made.map_err(io("create", &home.root.join(name)))?;
+        }
+        home.dir.sync().map_err(io("sync", &home.root))?;
+        Ok(HomeLock { home, file })
     }
+
+    /// Keeps others from serving this home while it is read, and changes nothing. None where the home was
+    /// never served.
+    ///
+    /// # Errors
+    /// [`HomeError::Served`] where another process holds the lock.
+    pub fn lock_to_read(&self) -> Result<Option<HomeLock>, HomeError> {
+        let mut file = match self.dir.file(LOCK, Access::Read) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(io("open", &self.root.join(LOCK)))?,
+        };
+        self.flock(&mut file)?;
+        Ok(Some(HomeLock { home: self.clone(), file }))
+    }
+
+    fn flock(&self, file: &mut File) -> Result<(), HomeError> {
+        match flock(&*file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let mut pid = String::new();
+                let _ = file.read_to_string(&mut pid);
+                Err(HomeError::Served { home: self.root.clone(), pid: pid.trim().to_owned() })
+            }
+            Err(errno) => Err(io("lock", &self.root.join(LOCK))(errno.into())),
+        }
+    }
+
+    /// Opens a file that nobody else may read, write or lock.
+    fn open_own(&self, name: &str, access: Access) -> Result<File, HomeError> {
+        let path = self.root.join(name);
+        let file = self.dir.file(name, access).map_err(io("open", &path))?;
+        let found = fstat(&file).map_err(|errno| io("examine", &path)(errno.into()))?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+            return Err(HomeError::Unsafe { path, why: "it is not an ordinary file".to_owned() });
+        }
+        require_owner(&path, found.st_uid)?;
+        make_file_private(&file).map_err(io("protect", &path))?;
+        Ok(file)
+    }
+
+    /// Checks that nobody else can change what is in the home. A directory with nothing else in it becomes
+    /// its owner's alone; one with other things is left to others as far as they only read there.
+    fn require_own(&self) -> Result<(), HomeError> {
+        let root = &self.root;
+        let (owner, mode) = self.dir.owner_and_mode().map_err(io("examine", root))?;
+        require_owner(root, owner)?;
+        let names = self.dir.names().map_err(io("list", root))?;
+        match names.iter().find(|name| !OWN.iter().any(|own| name == own)) {
+            None => self.dir.make_private().map_err(io("protect", root)),
+            Some(other) if mode & OTHERS_WRITE != 0 => {
+                let other = other.to_string_lossy();
+                let why = format!(
+                    "others may write there (mode {mode:o}), and it holds '{other}', which is not Ebbtide's; \
+                     give a directory of its own, or take the permission away"
+                );
+                Err(HomeError::Unsafe { path: root.clone(), why })
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+fn require_owner(path: &Path, owner: u32) -> Result<(), HomeError> {
+    let own = rustix::process::geteuid().as_raw();
+    if owner == own {
+        return Ok(());
+    }
+    let why = format!("it belongs to user {owner}, and this process runs as user {own}; run it as the owner");
+    Err(HomeError::Unsafe { path: path.to_owned(), why })
 }
 
 /// The right to serve a home; dropping it gives it up.
@@ -209,5 +381,97 @@ mod tests {
         drop(lock);
         home.lock().expect("a process that is starting does not keep it");
         drop(inherited);
+    }
+
+    fn modes(root: &Path) -> Vec<(PathBuf, u32)> {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mut all = Vec::new();
+        let mut left = vec![root.to_owned()];
+        while let Some(path) = left.pop() {
+            let meta = path.symlink_metadata().unwrap();
+            if meta.is_dir() {
+                left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+            all.push((path, meta.permissions().mode() & 0o777));
+        }
+        all
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_home_that_others_could_read_is_its_owners_alone_when_it_is_served() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("home");
+        let host = || {
+            let lock = Home::open(&root).unwrap().lock().unwrap();
+            super::super::Host::open(lock, super::super::HostOptions::default()).unwrap()
+        };
+        let first = host();
+        first.store().create_volume("v", 1 << 20, serde_json::Value::Null).unwrap();
+        first.store().open_volume("v").unwrap().write_at(&[1; 4096], 0).unwrap();
+        drop(first);
+        std::fs::write(root.join("serve.log"), "").unwrap();
+        for (path, _) in modes(&root) {
+            set_mode(&path, if path.is_dir() { 0o755 } else { 0o644 });
+        }
+        let host = host();
+        drop(host.home().open_log().unwrap());
+        let found = modes(&root);
+        assert!(found.iter().any(|(path, _)| path.extension().is_some_and(|e| e == "data")), "{found:?}");
+        for (path, mode) in found {
+            assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{}: {mode:o}", path.display());
+        }
+    }
+
+    #[test]
+    fn a_home_that_others_may_change_is_refused_and_so_are_links_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("home");
+        let home = Home::open(&root).unwrap();
+        let victim = dir.path().join("victim");
+        std::fs::write(&victim, "mine").unwrap();
+        for name in [LOCK, LOG] {
+            std::os::unix::fs::symlink(&victim, root.join(name)).unwrap();
+        }
+        for refused in [home.lock().map(drop), home.open_log().map(drop)] {
+            let refused = refused.unwrap_err();
+            let why = std::error::Error::source(&refused).unwrap().to_string();
+            assert!(why.contains("symbolic link"), "{refused}: {why}");
+        }
+        assert_eq!(std::fs::read(&victim).unwrap(), b"mine");
+        std::fs::remove_file(root.join(LOCK)).unwrap();
+
+        std::fs::write(root.join("thesis.txt"), "").unwrap();
+        set_mode(&root, 0o755);
+        drop(home.lock().unwrap());
+        assert!(modes(&root).contains(&(root.clone(), 0o755)), "it holds more than a home");
+        set_mode(&root, 0o1777);
+        let refused = home.lock().unwrap_err().to_string();
+        assert!(refused.contains("thesis.txt") && refused.contains("777"), "{refused}");
+        std::fs::remove_file(root.join("thesis.txt")).unwrap();
+        drop(home.lock().unwrap());
+        assert!(modes(&root).contains(&(root.clone(), 0o700)));
+    }
+
+    #[test]
+    fn the_home_of_another_user_is_refused() {
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED: root may give a directory away");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::open(&dir.path().join("home")).unwrap();
+        drop(home.lock().unwrap());
+        std::os::unix::fs::chown(home.root(), Some(12_345), None).unwrap();
+        let refused = home.lock().unwrap_err().to_string();
+        assert!(refused.contains("user 12345") && refused.contains("as user 0"), "{refused}");
+        home.lock_to_read().unwrap();
+        std::os::unix::fs::chown(home.root(), Some(0), None).unwrap();
+        std::os::unix::fs::chown(home.root().join(LOCK), Some(12_345), None).unwrap();
+        home.lock().unwrap_err();
     }
 }

@@ -23,7 +23,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ebbtide_volume::{Array, Nanos};
 use parking_lot::Mutex;
@@ -42,7 +42,7 @@ pub use filesystem::{CLUSTER_BYTES, FsType, ToolError, UnknownFs};
 pub use fscheck::{FsCheck, check_fs};
 pub use holders::Holder;
 pub use home::{Home, HomeError, HomeLock, free_bytes};
-pub use recover::{Leftover, clear_leftovers, release_dying};
+pub use recover::{ClearError, Leftover, clear_leftovers, release_dying};
 
 use instances::Instances;
 use keeper::Keeper;
@@ -144,7 +144,7 @@ impl Host {
     /// # Errors
     /// Where the store is damaged or the host refuses it.
     pub fn open(lock: HomeLock, options: HostOptions) -> Result<Self, HostError> {
-        let store = Store::open(&lock.home().store_dir(), StoreOptions { host_sync: options.host_sync })?;
+        let store = Store::open_in(lock.home().make_store()?, StoreOptions { host_sync: options.host_sync })?;
         let shared = Arc::new(Shared { store, slots: Mutex::default(), meta: Mutex::default() });
         let keeper = Keeper::start(shared.clone()).map_err(HostError::io("start a thread"))?;
         Ok(Self {
@@ -337,6 +337,15 @@ impl Shared {
         Ok(())
     }
 
+    /// Waits until nobody looks at a volume any more that has just been taken apart, and the last of them has
+    /// closed its files in the store. That there are no handles would say less: the thread that gave up the
+    /// last one closes the files after that.
+    fn wait_until_closed(&self, volume: &str) {
+        if !self.store.wait_until_closed(volume, LOOKING) {
+            tracing::warn!(volume, "still looked at; it cannot be attached or deleted until that ends");
+        }
+    }
+
     /// Takes a free volume's name for as long as the answer lives.
     fn reserve(&self, volume: &str, doing: &'static str) -> Result<Reserved<'_>, HostError> {
         match self.reserve_any(volume, doing)? {
@@ -418,16 +427,11 @@ impl Reserved<'_> {
         self.becomes = Some(attachment);
     }
 
-    /// The volume is free from now on: once those who still look at it have looked, since its files
-    /// in the store are closed with the last of them.
+    /// The volume is free from now on.
     fn release(mut self, attachment: Arc<Attachment>) {
         self.becomes = None;
-        let looking = Arc::downgrade(attachment.live());
         drop(attachment);
-        let give_up = Instant::now() + LOOKING;
-        while looking.strong_count() > 0 && Instant::now() < give_up {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        self.shared.wait_until_closed(&self.volume);
     }
 }
 

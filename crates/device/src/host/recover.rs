@@ -13,7 +13,7 @@ use rustix::mount::{UnmountFlags, unmount};
 use super::holders;
 use super::home::{Home, HomeLock};
 use super::mounts;
-use super::record::Record;
+use super::record::{self, Found, Record};
 use crate::loopdev::{self, LoopError};
 
 /// Something that was left behind and has been cleared.
@@ -47,6 +47,15 @@ pub enum Leftover {
         /// The socket.
         path: PathBuf,
     },
+    /// A record that says nothing. What the volume's name tells was cleared.
+    Record {
+        /// The volume.
+        volume: String,
+        /// Where the record is now.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 impl fmt::Display for Leftover {
@@ -56,6 +65,14 @@ impl fmt::Display for Leftover {
             Self::Loop { volume, device } => ("loop device", device, volume),
             Self::Fuse { volume, dir } => ("FUSE session", dir, volume),
             Self::Socket { volume, path } => ("NBD socket", path, volume),
+            Self::Record { volume, path, why } => {
+                let path = path.display();
+                return write!(
+                    f,
+                    "the record of volume {volume}'s attachment, which is damaged ({why}) and is kept as {path}; \
+                     an NBD socket of the volume may be left"
+                );
+            }
         };
         write!(f, "{what} {} of volume {volume}, left by a server that was killed", path.display())
     }
@@ -64,20 +81,64 @@ impl fmt::Display for Leftover {
 /// Clears what the last server of this home left behind, and says what that was. Holding the lock
 /// proves that this server no longer lives.
 ///
+/// A damaged record is set aside, and what cannot be cleared does not keep the rest from being cleared.
+///
 /// # Errors
 /// Where the records cannot be read or the kernel does not let go of something. What is left then
 /// stays recorded, for the next attempt.
-pub fn clear_leftovers(lock: &HomeLock) -> io::Result<Vec<Leftover>> {
+pub fn clear_leftovers(lock: &HomeLock) -> Result<Vec<Leftover>, ClearError> {
     let home = lock.home();
     let mut cleared = Vec::new();
-    for record in Record::load_all(home)? {
-        clear(&record, &mut cleared)?;
-        Record::remove(home, &record.volume)?;
+    let mut failed = None;
+    match Found::all(home) {
+        Err(source) => failed = Some((format!("read the records in {}", home.root().display()), source)),
+        Ok(all) => {
+            for found in &all {
+                if let Err(source) = clear_one(found, &mut cleared) {
+                    let volume = &found.record.volume;
+                    tracing::warn!(volume, error = %source, "not cleared");
+                    failed.get_or_insert((format!("clear what is left of volume '{volume}'"), source));
+                }
+            }
+        }
     }
     // Worth nothing after their server's end, and not worth telling.
-    missing_is_fine(std::fs::remove_file(home.socket()))?;
-    missing_is_fine(std::fs::remove_dir_all(home.scratch_dir()))?;
-    Ok(cleared)
+    let worthless = record::remove_unfinished(home)
+        .and_then(|()| home.remove_socket().map_err(io::Error::other))
+        .and_then(|()| missing_is_fine(std::fs::remove_dir_all(home.scratch_dir())));
+    if let Err(source) = worthless {
+        failed.get_or_insert((format!("clear {}", home.root().display()), source));
+    }
+    match failed {
+        None => Ok(cleared),
+        Some((action, source)) => Err(ClearError { cleared, action, source }),
+    }
+}
+
+/// Not everything that the last server of a home left could be cleared.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action}")]
+pub struct ClearError {
+    /// What was cleared all the same.
+    pub cleared: Vec<Leftover>,
+    action: String,
+    source: io::Error,
+}
+
+impl ClearError {
+    /// Whether it takes another user, such as root.
+    #[must_use]
+    pub fn is_permission(&self) -> bool {
+        self.source.kind() == io::ErrorKind::PermissionDenied
+    }
+}
+
+fn clear_one(found: &Found, cleared: &mut Vec<Leftover>) -> io::Result<()> {
+    clear(&found.record, cleared)?;
+    if let (Some(path), Some(why)) = (found.forget()?, &found.damage) {
+        cleared.push(Leftover::Record { volume: found.record.volume.clone(), path, why: why.clone() });
+    }
+    Ok(())
 }
 
 /// Frees the lock of a home whose server was killed while one of its own threads waited inside the
@@ -91,7 +152,7 @@ pub fn release_dying(home: &Home) -> io::Result<bool> {
     if !home.lock_holder().is_some_and(is_dying) {
         return Ok(false);
     }
-    for dir in Record::load_all(home)?.into_iter().filter_map(|record| record.fuse_dir) {
+    for dir in Found::all(home)?.into_iter().filter_map(|found| found.record.fuse_dir) {
         // FORCE aborts the connection even where it then says that the mount is busy. It stays mounted, and
         // the loop device goes on naming its file by the path that the record has.
         let _ = unmount(&dir, UnmountFlags::FORCE | UnmountFlags::NOFOLLOW);
@@ -183,8 +244,8 @@ mod tests {
     #[test]
     fn a_dead_socket_is_removed_and_a_living_or_foreign_one_is_not() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::open(&dir.path().join("home")).unwrap();
-        let lock = home.lock().unwrap();
+        let lock = Home::open(&dir.path().join("home")).unwrap().lock().unwrap();
+        let home = lock.home();
         let record =
             |volume: &str, path: &Path| Record { nbd_socket: Some(path.into()), ..Record::nothing(volume) };
         let [dead, living, file] = ["dead", "living", "file"].map(|name| dir.path().join(name));
@@ -192,11 +253,41 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&living).unwrap();
         std::fs::write(&file, "mine").unwrap();
         for (name, path) in [("a", &dead), ("b", &living), ("c", &file)] {
-            record(name, path).save(&home).unwrap();
+            record(name, path).save(home).unwrap();
         }
         let cleared = clear_leftovers(&lock).unwrap();
         assert_eq!(cleared, [Leftover::Socket { volume: "a".into(), path: dead.clone() }]);
         assert!(!dead.exists() && living.exists() && file.exists());
+        assert_eq!(clear_leftovers(&lock).unwrap(), []);
+    }
+
+    #[test]
+    fn a_damaged_record_is_set_aside_and_does_not_keep_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = Home::open(&dir.path().join("home")).unwrap().lock().unwrap();
+        let home = lock.home();
+        let socket = dir.path().join("s");
+        drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+        let record = Record { nbd_socket: Some(socket.clone()), ..Record::nothing("m") };
+        record.save(home).unwrap();
+        let records = home.root().join("records");
+        for (name, bytes) in [("a.json", ""), ("z.json", "{\"volume\":")] {
+            std::fs::write(records.join(name), bytes).unwrap();
+        }
+        let fuse_dir = home.run_dir().join("a");
+        std::fs::create_dir(&fuse_dir).unwrap();
+        let mut cleared = clear_leftovers(&lock).unwrap();
+        cleared.sort_by_key(ToString::to_string);
+        let [
+            Leftover::Socket { path, .. },
+            Leftover::Record { path: a, .. },
+            Leftover::Record { volume, .. },
+        ] = &cleared[..]
+        else {
+            panic!("{cleared:?}")
+        };
+        assert_eq!((path, a, volume.as_str()), (&socket, &records.join("a.json.damaged"), "z"));
+        assert!(!socket.exists() && a.exists() && !fuse_dir.exists());
         assert_eq!(clear_leftovers(&lock).unwrap(), []);
     }
 }

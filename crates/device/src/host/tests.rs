@@ -6,6 +6,8 @@ use std::fs::File;
 
 use ebbtide_volume::{Accounting, AtomicUnit, Durability, Limits, Merge, ServiceTimes};
 
+use std::time::Instant;
+
 use super::*;
 use crate::{fuse, loopdev, nbd::NbdAddress};
 
@@ -93,6 +95,61 @@ fn a_detached_volume_is_free_however_long_someone_looked_at_it() {
         rig.host.detach("vol", false, &|_| ()).unwrap();
         rig.host.store().delete_volume("vol").unwrap();
     });
+}
+
+#[test]
+fn a_volume_is_free_only_when_the_last_who_looked_at_it_has_closed_its_files() {
+    // A long journal, which is written anew when the volume is closed.
+    const RECORDS: u64 = 16_384;
+    let rig = Rig::sized(RECORDS * 2 * 4096);
+    let attachment = rig.attach(rig.nbd()).unwrap();
+    for block in 0..RECORDS {
+        attachment.live().store().write_at(&[1; 4096], block * 2 * 4096).unwrap();
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            drop(attachment);
+        });
+        rig.host.detach("vol", false, &|_| ()).unwrap();
+        rig.host.store().delete_volume("vol").unwrap();
+    });
+}
+
+#[test]
+fn a_volume_whose_attachment_failed_is_free_at_once() {
+    let rig = Rig::new();
+    let taken = rig.dir.path().join("taken");
+    std::fs::write(&taken, "not a socket").unwrap();
+    for _ in 0..20 {
+        rig.attach(Export::Nbd(NbdAddress::Unix(taken.clone()))).map(drop).unwrap_err();
+        drop(rig.host.store().open_volume("vol").unwrap());
+    }
+    rig.host.store().delete_volume("vol").unwrap();
+}
+
+#[test]
+fn a_home_that_was_deleted_and_made_again_is_its_new_servers_alone() {
+    let rig = Rig::new();
+    let old = rig.host.home();
+    std::fs::remove_dir_all(old.root()).unwrap();
+    let new = Home::open(old.root()).unwrap();
+    let lock = new.lock().unwrap();
+    let host = Host::open(lock, HostOptions::default()).unwrap();
+    host.store().create_volume("other", SIZE, serde_json::json!({})).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(new.socket()).unwrap();
+    old.remove_socket().unwrap_err();
+    assert_eq!(old.socket_identity(), None, "the old home has none");
+    rig.host.store().create_volume("late", SIZE, serde_json::json!({})).unwrap_err();
+    let refused = rig.attach(rig.nbd()).map(drop).unwrap_err();
+    assert!(matches!(&refused, HostError::Io { .. }), "{refused}");
+    let Rig { host: old_host, dir: _dir, .. } = rig;
+    drop(old_host);
+    assert!(new.socket_identity().is_some());
+    drop(host);
+    let again = Host::open(new.lock().unwrap(), HostOptions::default()).unwrap();
+    let names: Vec<_> = again.store().volumes().into_iter().map(|volume| volume.name).collect();
+    assert_eq!(names, ["other"]);
 }
 
 #[test]

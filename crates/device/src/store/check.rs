@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::boot::host_restarted;
-use super::files::data_path;
-use super::home::{LAYERS, lock, orphans};
+use super::files::{data_name, data_path};
+use super::home::{layers, lock, orphans};
 use super::journal::{Scan, journal_path, scan};
 use super::manifest::{LayerId, Manifest};
 use super::maps::SEGMENTS;
 use super::{BLOCK_BYTES, CheckReport, Damage, StoreError};
+use crate::dir::Dir;
 
 /// Reads all metadata of a store that no process has open, changes nothing, and lists every damage.
 ///
@@ -22,13 +23,14 @@ use super::{BLOCK_BYTES, CheckReport, Damage, StoreError};
 /// [`StoreError::Foreign`] for the store of a later version, [`StoreError::Io`] where there is no store or the host does
 /// not let it read. Damage is no error here; it is in the report.
 pub fn check(dir: &Path, volume: Option<&str>) -> Result<CheckReport, StoreError> {
+    let dir = &Dir::open(dir).map_err(StoreError::io("open", dir))?;
     let _lock = lock(dir, false)?;
     let restarted = host_restarted(dir);
     let mut report = CheckReport::default();
     let manifest = match Manifest::load(dir) {
         Ok(Some(manifest)) => manifest,
         Ok(None) => {
-            let file = dir.join(super::manifest::MANIFEST);
+            let file = dir.path().join(super::manifest::MANIFEST);
             report.damages.push(Damage { file, offset: 0, what: "the file is missing".to_owned() });
             return Ok(report);
         }
@@ -38,7 +40,7 @@ pub fn check(dir: &Path, volume: Option<&str>) -> Result<CheckReport, StoreError
         }
         Err(e) => return Err(e),
     };
-    let layers_dir = dir.join(LAYERS);
+    let layers_dir = layers(dir)?;
     let layers: BTreeSet<LayerId> = match volume {
         Some(name) => {
             let not_found = || StoreError::NotFound { kind: "volume", name: name.to_owned() };
@@ -49,7 +51,8 @@ pub fn check(dir: &Path, volume: Option<&str>) -> Result<CheckReport, StoreError
         None => {
             report.volumes = manifest.volumes.len();
             report.snapshots = manifest.snapshots.len();
-            for path in orphans(&layers_dir, &manifest)? {
+            for name in orphans(&layers_dir, &manifest)? {
+                let path = layers_dir.path().join(name);
                 report.notes.push(format!("{} is left over; the next open removes it", path.display()));
             }
             manifest.layers.keys().copied().collect()
@@ -62,7 +65,7 @@ pub fn check(dir: &Path, volume: Option<&str>) -> Result<CheckReport, StoreError
 }
 
 fn check_layer(
-    dir: &Path,
+    dir: &Dir,
     manifest: &Manifest,
     id: LayerId,
     restarted: bool,
@@ -104,7 +107,7 @@ fn check_layer(
 
 /// Reads the journal of a layer and compares it with the data files.
 pub(super) fn load_layer(
-    dir: &Path,
+    dir: &Dir,
     id: LayerId,
     has_parent: bool,
     host_restarted: bool,
@@ -113,9 +116,10 @@ pub(super) fn load_layer(
     for segment in 0..SEGMENTS {
         let Some(last) = scan.maps.last_data_in_segment(segment) else { continue };
         let file = data_path(dir, id, segment);
-        let what = match file.metadata() {
-            Ok(meta) if meta.len() < (last + 1) * BLOCK_BYTES => {
-                Some((meta.len(), "the file ends before a block it has to hold"))
+        let len = dir.stat(&data_name(id, segment)).map(|found| u64::try_from(found.st_size).unwrap_or(0));
+        let what = match len {
+            Ok(len) if len < (last + 1) * BLOCK_BYTES => {
+                Some((len, "the file ends before a block it has to hold"))
             }
             Ok(_) => None,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => Some((0, "the file is missing")),

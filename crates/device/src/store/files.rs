@@ -1,9 +1,9 @@
 //! The data of a layer: sparse files in which a block lies at its own offset.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::maps::{SEGMENT_BYTES, SEGMENTS};
 use super::synced::{Synced, tell};
 use super::{LayerId, StoreError};
+use crate::dir::{Access, Dir};
 
 /// Longest write that the host's page cache sees, bytes. It makes its folios as large as the writes,
 /// and ext4 walks all blocks of a folio on each write to it: with writes of 256 KiB, later ones of
@@ -23,7 +24,7 @@ const PIECE: u64 = 16 << 10;
 /// The data files of one layer, one per 8 TiB, created when they are first written to.
 #[derive(Debug)]
 pub(super) struct Files {
-    dir: PathBuf,
+    dir: Dir,
     id: LayerId,
     segments: [OnceLock<File>; SEGMENTS],
     /// Whether the layer is removed, so that no file of it may be created any more.
@@ -33,9 +34,9 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(dir: &Path, id: LayerId) -> Self {
+    pub(super) fn new(dir: &Dir, id: LayerId) -> Self {
         Self {
-            dir: dir.to_owned(),
+            dir: dir.clone(),
             id,
             segments: Default::default(),
             opening: Mutex::new(false),
@@ -48,11 +49,10 @@ impl Files {
     /// Opens every file that exists, so that readers keep what they need even when the layer is removed meanwhile.
     pub(super) fn open_existing(&self) -> Result<(), StoreError> {
         for segment in 0..SEGMENTS {
-            let path = data_path(&self.dir, self.id, segment);
-            match OpenOptions::new().read(true).write(true).open(&path) {
+            match self.dir.file(&data_name(self.id, segment), Access::Write) {
                 Ok(file) => drop(self.segments[segment].set(file)),
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-                Err(e) => return Err(StoreError::io("open", path)(e)),
+                Err(e) => return Err(StoreError::io("open", data_path(&self.dir, self.id, segment))(e)),
             }
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Files {
             Ok(())
         });
         if new_names && all.is_ok() {
-            all = File::open(&self.dir).and_then(|dir| dir.sync_all());
+            all = self.dir.sync();
         }
         if all.is_err() {
             self.created.fetch_or(new_names, Ordering::SeqCst);
@@ -127,8 +127,10 @@ impl Files {
 
     /// Host space, bytes.
     pub(super) fn allocated_bytes(&self) -> u64 {
-        let blocks =
-            |segment| data_path(&self.dir, self.id, segment).metadata().map_or(0, |m| m.blocks() * 512);
+        let blocks = |segment| {
+            let found = self.dir.stat(&data_name(self.id, segment));
+            found.map_or(0, |found| u64::try_from(found.st_blocks).unwrap_or(0) * 512)
+        };
         (0..SEGMENTS).map(blocks).sum()
     }
 
@@ -146,8 +148,7 @@ impl Files {
             return Err(self.missing(segment));
         }
         if self.segments[segment].get().is_none() {
-            let path = data_path(&self.dir, self.id, segment);
-            let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+            let file = self.dir.file(&data_name(self.id, segment), Access::Make)?;
             self.created.store(true, Ordering::SeqCst);
             drop(self.segments[segment].set(file));
         }
@@ -171,9 +172,14 @@ impl Files {
     }
 }
 
-/// Path of one data file.
-pub(super) fn data_path(dir: &Path, id: LayerId, segment: usize) -> PathBuf {
-    dir.join(if segment == 0 { format!("{id}.data") } else { format!("{id}.data{segment}") })
+/// Name of one data file.
+pub(super) fn data_name(id: LayerId, segment: usize) -> String {
+    if segment == 0 { format!("{id}.data") } else { format!("{id}.data{segment}") }
+}
+
+/// Path of one data file, for messages.
+pub(super) fn data_path(dir: &Dir, id: LayerId, segment: usize) -> PathBuf {
+    dir.path().join(data_name(id, segment))
 }
 
 fn for_each_segment(
@@ -201,10 +207,11 @@ mod tests {
     fn a_write_that_a_sync_overtook_is_synced_by_the_next_one() {
         const BYTES: u64 = 64 << 20;
         let dir = tempfile::tempdir().unwrap();
-        let path = data_path(dir.path(), LayerId(1), 0);
+        let held = Dir::open(dir.path()).unwrap();
+        let path = data_path(&held, LayerId(1), 0);
         let data = vec![1; usize::try_from(BYTES).unwrap()];
         let overtaken = (0..20).any(|_| {
-            let files = Files::new(dir.path(), LayerId(1));
+            let files = Files::new(&held, LayerId(1));
             let overtaken = std::thread::scope(|scope| {
                 let writer = scope.spawn(|| files.write_at(&data, 0));
                 while !writer.is_finished() && path.metadata().map_or(0, |meta| meta.len()) < 64 << 10 {}

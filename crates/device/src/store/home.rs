@@ -1,15 +1,15 @@
 //! The store's directory: its lock, its making, and files in it that nothing names.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::path::{Path, PathBuf};
 
 use super::boot::{BOOT, NEW_BOOT};
 use super::manifest::{LayerId, MANIFEST, Manifest, sync_dir};
 use super::{Damage, StoreError};
+use crate::dir::{Access, Dir, make_file_private};
 
 /// Name of the directory of layers.
-pub(super) const LAYERS: &str = "layers";
+const LAYERS: &str = "layers";
 const LOCK: &str = "lock";
 /// Space kept back so that a deletion can write the manifest on a full disk, and its size, bytes: that of a manifest of
 /// hundreds of volumes.
@@ -30,25 +30,48 @@ impl Drop for Lock {
     }
 }
 
-/// Locks the store in `dir`. With `take`, this process writes its number there.
-pub(super) fn lock(dir: &Path, take: bool) -> Result<Lock, StoreError> {
-    let path = dir.join(LOCK);
-    let mut options = File::options();
-    options.read(true);
-    if take {
-        options.write(true).create(true);
+/// Checks that a directory is this user's.
+pub(super) fn require_own(dir: &Dir) -> Result<(), StoreError> {
+    let (owner, _) = dir.owner_and_mode().map_err(StoreError::io("examine", dir.path()))?;
+    let own = rustix::process::geteuid().as_raw();
+    if owner != own {
+        let what = format!("it belongs to user {owner}, and this process runs as {own}; run it as its owner");
+        return Err(StoreError::Foreign { dir: dir.path().to_owned(), what });
     }
-    let mut file = options.open(&path).map_err(StoreError::io("open", &path))?;
+    Ok(())
+}
+
+/// Takes everyone's permissions to a directory and the files in it away but the owner's.
+pub(super) fn protect(dir: &Dir) -> Result<(), StoreError> {
+    let protected = dir.make_private().and_then(|()| dir.make_files_private());
+    protected.map_err(StoreError::io("protect", dir.path()))
+}
+
+/// The directory of layers.
+pub(super) fn layers(dir: &Dir) -> Result<Dir, StoreError> {
+    dir.open_sub(LAYERS).map_err(StoreError::io("open", dir.path().join(LAYERS)))
+}
+
+/// Locks the store in `dir`, and gives the directory as one that is changed only while this lock is in place. With
+/// `take`, this process writes its number there.
+pub(super) fn lock(dir: &Dir, take: bool) -> Result<(Lock, Dir), StoreError> {
+    let path = dir.path().join(LOCK);
+    let access = if take { Access::Make } else { Access::Read };
+    let mut file = dir.file(LOCK, access).map_err(StoreError::io("open", &path))?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut text = String::new();
             let pid = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
-            return Err(StoreError::Locked { dir: dir.to_owned(), pid });
+            return Err(StoreError::Locked { dir: dir.path().to_owned(), pid });
         }
         Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", path)(e)),
     }
+    let dir = dir.guarded(LOCK, &file).map_err(StoreError::io("lock", &path))?;
+    // Between the two calls it may have been removed with its directory.
+    dir.require_held().map_err(StoreError::io("lock", &path))?;
     if take {
+        make_file_private(&file).map_err(StoreError::io("protect", &path))?;
         let write = |file: &mut File| {
             file.set_len(0)?;
             file.rewind()?;
@@ -59,44 +82,43 @@ pub(super) fn lock(dir: &Path, take: bool) -> Result<Lock, StoreError> {
             tracing::warn!(file = %path.display(), error = %e, "cannot note the process number");
         }
     }
-    Ok(Lock(file))
+    Ok((Lock(file), dir))
 }
 
 /// Takes the spare space, where it is missing and the disk has much more.
-pub(super) fn keep_spare(dir: &Path) {
-    let path = dir.join(SPARE);
-    let there = path.metadata().is_ok_and(|m| m.len() == SPARE_BYTES);
-    let has_room = || rustix::fs::statvfs(dir).is_ok_and(|s| s.f_bavail * s.f_frsize > 8 * SPARE_BYTES);
+pub(super) fn keep_spare(dir: &Dir) {
+    let there = dir.stat(SPARE).is_ok_and(|found| u64::try_from(found.st_size) == Ok(SPARE_BYTES));
+    let has_room = || rustix::fs::fstatvfs(dir).is_ok_and(|s| s.f_bavail * s.f_frsize > 8 * SPARE_BYTES);
     if there || !has_room() {
         return;
     }
     let bytes = vec![0xFF; usize::try_from(SPARE_BYTES).expect("small")];
-    if fs::write(&path, bytes).is_err() {
-        drop(fs::remove_file(&path)); // as small as it got, it would be in the way
+    let written = dir.file(SPARE, Access::Empty).and_then(|mut file| file.write_all(&bytes));
+    if written.is_err() {
+        drop(dir.remove(SPARE)); // as small as it got, it would be in the way
     }
 }
 
 /// Gives the spare space back to the disk; false where there is none.
-pub(super) fn release_spare(dir: &Path) -> bool {
-    fs::remove_file(dir.join(SPARE)).is_ok()
+pub(super) fn release_spare(dir: &Dir) -> bool {
+    dir.remove(SPARE).is_ok()
 }
 
 /// Makes a store in a directory that has none, provided that nothing is lost by that.
-pub(super) fn create(dir: &Path, layers_dir: &Path) -> Result<Manifest, StoreError> {
-    for entry in fs::read_dir(dir).map_err(StoreError::io("list", dir))? {
-        let name = entry.map_err(StoreError::io("list", dir))?.file_name();
+pub(super) fn create(dir: &Dir) -> Result<Manifest, StoreError> {
+    for name in dir.names().map_err(StoreError::io("list", dir.path()))? {
         if name == LAYERS {
-            let mut layers = fs::read_dir(layers_dir).map_err(StoreError::io("list", layers_dir))?;
-            if layers.next().is_some() {
+            let layers = layers(dir)?;
+            if !layers.names().map_err(StoreError::io("list", layers.path()))?.is_empty() {
                 let what = "the file is missing, while there are layers".to_owned();
-                return Err(Damage { file: dir.join(MANIFEST), offset: 0, what }.into());
+                return Err(Damage { file: dir.path().join(MANIFEST), offset: 0, what }.into());
             }
         } else if ![LOCK, SPARE, BOOT, NEW_BOOT, "manifest.new"].iter().any(|known| name == *known) {
             let what = format!("it holds '{}'; give an empty directory", name.to_string_lossy());
-            return Err(StoreError::Foreign { dir: dir.to_owned(), what });
+            return Err(StoreError::Foreign { dir: dir.path().to_owned(), what });
         }
     }
-    fs::create_dir_all(layers_dir).map_err(StoreError::io("create", layers_dir))?;
+    dir.make_sub(LAYERS).map_err(StoreError::io("create", dir.path().join(LAYERS)))?;
     let manifest = Manifest { next_layer: 1, ..Manifest::default() };
     manifest.save(dir, true)?;
     sync_dir(dir)?;
@@ -104,26 +126,26 @@ pub(super) fn create(dir: &Path, layers_dir: &Path) -> Result<Manifest, StoreErr
 }
 
 /// Files in the directory of layers that the manifest does not name and this store made.
-pub(super) fn orphans(layers_dir: &Path, manifest: &Manifest) -> Result<Vec<PathBuf>, StoreError> {
+pub(super) fn orphans(layers_dir: &Dir, manifest: &Manifest) -> Result<Vec<String>, StoreError> {
     let mut orphans = Vec::new();
-    for entry in fs::read_dir(layers_dir).map_err(StoreError::io("list", layers_dir))? {
-        let path = entry.map_err(StoreError::io("list", layers_dir))?.path();
-        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    for name in layers_dir.names().map_err(StoreError::io("list", layers_dir.path()))? {
+        let Ok(name) = name.into_string() else { continue };
         let Some((id, kind)) = name.split_once('.') else { continue };
         let Ok(id) = u64::from_str_radix(id, 16) else { continue };
         let ours = kind == "journal" || kind == "journal.new" || kind.starts_with("data");
         if ours && (kind == "journal.new" || !manifest.layers.contains_key(&LayerId(id))) {
-            orphans.push(path);
+            orphans.push(name);
         }
     }
     Ok(orphans)
 }
 
 /// Removes them.
-pub(super) fn remove_orphans(layers_dir: &Path, manifest: &Manifest) -> Result<(), StoreError> {
-    for path in orphans(layers_dir, manifest)? {
+pub(super) fn remove_orphans(layers_dir: &Dir, manifest: &Manifest) -> Result<(), StoreError> {
+    for name in orphans(layers_dir, manifest)? {
+        let path = layers_dir.path().join(&name);
         tracing::info!(file = %path.display(), "removed a file that a killed process left");
-        fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+        layers_dir.remove(&name).map_err(StoreError::io("remove", &path))?;
     }
     Ok(())
 }
@@ -134,12 +156,13 @@ mod tests {
 
     #[test]
     fn a_lock_is_given_up_even_where_a_process_that_is_starting_has_its_file() {
-        let dir = tempfile::tempdir().unwrap();
-        let first = lock(dir.path(), true).unwrap();
+        let temp = tempfile::tempdir().unwrap();
+        let dir = Dir::open(temp.path()).unwrap();
+        let (first, _) = lock(&dir, true).unwrap();
         let inherited = first.0.try_clone().unwrap();
-        assert!(matches!(lock(dir.path(), true), Err(StoreError::Locked { .. })));
+        assert!(matches!(lock(&dir, true), Err(StoreError::Locked { .. })));
         drop(first);
-        lock(dir.path(), true).unwrap();
+        lock(&dir, true).unwrap();
         drop(inherited);
     }
 }

@@ -7,7 +7,7 @@
 //! `host_sync` it also says for how many of them the blocks are on the host's disk (*durable*): the host may write a
 //! record to its disk before the record's blocks, and after its restart only the durable ones are believed.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -19,6 +19,7 @@ use super::manifest::sync_dir;
 use super::maps::{Kind, Maps};
 use super::synced::{Synced, tell};
 use super::{BLOCK_BYTES, Damage, LayerId, MAX_VOLUME_BYTES, StoreError};
+use crate::dir::{Access, Dir};
 
 /// Length of a record, bytes.
 pub(super) const RECORD_BYTES: u64 = 20;
@@ -32,6 +33,7 @@ const HEADER: usize = 40;
 /// The journal of one layer, ready to be appended to.
 #[derive(Debug)]
 pub(super) struct Journal {
+    dir: Dir,
     path: PathBuf,
     id: LayerId,
     file: Option<Arc<File>>,
@@ -50,25 +52,27 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Creates the journal of a new layer.
-    pub(super) fn create(dir: &Path, id: LayerId, host_sync: bool) -> Result<Self, StoreError> {
+    pub(super) fn create(dir: &Dir, id: LayerId, host_sync: bool) -> Result<Self, StoreError> {
         let path = journal_path(dir, id);
         let header = Header { sealed: 0, durable: host_sync.then_some(0) };
-        let create = || {
-            let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+        // One that is there already is not this store's to remove.
+        let file = dir.file(&journal_name(id), Access::New).map_err(StoreError::io("create", &path))?;
+        let begin = || {
             file.write_all_at(&header.encode(id), 0)?;
             if host_sync {
                 file.sync_all()?;
                 tell(Synced::Content(&path));
             }
-            Ok(file)
+            Ok(())
         };
-        let file = create().map_err(|e| {
-            drop(std::fs::remove_file(&path));
+        begin().map_err(|e| {
+            drop(dir.remove(&journal_name(id)));
             StoreError::io("create", &path)(e)
         })?;
-        let file = Some(Arc::new(file));
+        let (dir, file) = (dir.clone(), Some(Arc::new(file)));
         let (records, compact, covering, synced) = (0, 0, 0, 0);
         Ok(Self {
+            dir,
             path,
             id,
             file,
@@ -84,18 +88,20 @@ impl Journal {
 
     /// Takes up the journal that `scan` read, cutting off what is not believed of its tail. Without `host_sync` it is
     /// sealed; with it, that is for the first sync.
-    pub(super) fn adopt(dir: &Path, id: LayerId, scan: &Scan, host_sync: bool) -> Result<Self, StoreError> {
+    pub(super) fn adopt(dir: &Dir, id: LayerId, scan: &Scan, host_sync: bool) -> Result<Self, StoreError> {
         let path = journal_path(dir, id);
         if let Some(torn) = &scan.torn {
             let (offset, bytes, why) = (torn.offset, torn.bytes, torn.why.name());
             tracing::warn!(file = %path.display(), offset, bytes, "cut off {why}");
-            let file = OpenOptions::new().write(true).open(&path).map_err(StoreError::io("open", &path))?;
+            let opened = dir.file(&journal_name(id), Access::Write);
+            let file = opened.map_err(StoreError::io("open", &path))?;
             file.set_len(torn.offset).map_err(StoreError::io("truncate", &path))?;
         }
         let (records, header, compact) = (scan.records, scan.header, scan.compact());
         let (covering, synced, unsynced, failed) = (0, header.sealed, true, false);
+        let dir = dir.clone();
         let mut journal =
-            Self { path, id, file: None, records, header, compact, covering, synced, unsynced, failed };
+            Self { dir, path, id, file: None, records, header, compact, covering, synced, unsynced, failed };
         if !host_sync {
             journal.seal();
             journal.close_file();
@@ -218,7 +224,7 @@ impl Journal {
         let runs = old.chunks_exact(RECORD).map(|r| decode_body(r).expect("written by this process"));
         let (bytes, count) = encode(self.id, rewritten.records, runs);
         rewritten.file.write_all_at(&bytes, HEADER_BYTES + rewritten.records * RECORD_BYTES).map_err(fail)?;
-        std::fs::rename(&rewritten.path, &self.path).map_err(fail)?;
+        self.dir.rename(&rewrite_name(self.id), &journal_name(self.id)).map_err(fail)?;
         // From here on the new file is the journal, whatever becomes of the sync.
         self.file = Some(Arc::new(rewritten.file));
         self.records = rewritten.records + count;
@@ -228,8 +234,8 @@ impl Journal {
         // Nobody was promised that the records since `upto` are on the disk: no sync ran meanwhile.
         self.unsynced = !host_sync || count > 0;
         if host_sync {
-            sync_dir(self.path.parent().unwrap_or(&self.path))?;
-            tell(Synced::Name(&rewritten.path, &self.path));
+            sync_dir(&self.dir)?;
+            tell(Synced::Name(&self.dir.path().join(rewrite_name(self.id)), &self.path));
         }
         Ok(())
     }
@@ -255,7 +261,7 @@ impl Journal {
         if let Some(file) = &self.file {
             return Ok(Arc::clone(file));
         }
-        let file = Arc::new(OpenOptions::new().read(true).write(true).open(&self.path)?);
+        let file = Arc::new(self.dir.file(&journal_name(self.id), Access::Write)?);
         self.file = Some(Arc::clone(&file));
         Ok(file)
     }
@@ -263,7 +269,6 @@ impl Journal {
 
 /// A journal written anew beside the one it replaces.
 pub(super) struct Rewritten {
-    path: PathBuf,
     file: File,
     records: u64,
     header: Header,
@@ -271,15 +276,11 @@ pub(super) struct Rewritten {
 
 /// Writes what `maps` say as the shortest journal, beside the present one. With `host_sync` the blocks that they call
 /// data must be on the host's disk.
-pub(super) fn rewrite(
-    dir: &Path,
-    id: LayerId,
-    maps: &Maps,
-    host_sync: bool,
-) -> Result<Rewritten, StoreError> {
-    let path = dir.join(format!("{id}.journal.new"));
+pub(super) fn rewrite(dir: &Dir, id: LayerId, maps: &Maps, host_sync: bool) -> Result<Rewritten, StoreError> {
+    let name = rewrite_name(id);
+    let path = dir.path().join(&name);
     let write = || {
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
+        let file = dir.file(&name, Access::Empty)?;
         let mut out = BufWriter::with_capacity(1 << 16, &file);
         out.write_all(&Header { sealed: 0, durable: None }.encode(id))?;
         let mut records = 0;
@@ -299,10 +300,10 @@ pub(super) fn rewrite(
         Ok((file, records, header))
     };
     let (file, records, header) = write().map_err(|e| {
-        drop(std::fs::remove_file(&path));
+        drop(dir.remove(&name));
         StoreError::io("write", &path)(e)
     })?;
-    Ok(Rewritten { path, file, records, header })
+    Ok(Rewritten { file, records, header })
 }
 
 /// Why the end of a journal is not believed.
@@ -368,7 +369,7 @@ impl Scan {
 /// Reads a journal to its end. Damage is in the result; an error is the host's. After a restart of the host, records
 /// whose blocks may not have reached its disk are not believed.
 pub(super) fn scan(
-    dir: &Path,
+    dir: &Dir,
     id: LayerId,
     has_parent: bool,
     host_restarted: bool,
@@ -377,7 +378,7 @@ pub(super) fn scan(
     let header = Header { sealed: 0, durable: None };
     let mut scan =
         Scan { records: 0, header, vouched: 0, maps: Maps::default(), torn: None, damages: Vec::new() };
-    let file = match File::open(&path) {
+    let file = match dir.file(&journal_name(id), Access::Read) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             scan.damages.push(Damage { file: path, offset: 0, what: "the file is missing".to_owned() });
@@ -476,9 +477,19 @@ impl Scanner<'_> {
     }
 }
 
-/// Path of a layer's journal.
-pub(super) fn journal_path(dir: &Path, id: LayerId) -> PathBuf {
-    dir.join(format!("{id}.journal"))
+/// Name of a layer's journal.
+pub(super) fn journal_name(id: LayerId) -> String {
+    format!("{id}.journal")
+}
+
+/// Name of a journal that is being written anew.
+fn rewrite_name(id: LayerId) -> String {
+    format!("{id}.journal.new")
+}
+
+/// Path of a layer's journal, for messages.
+pub(super) fn journal_path(dir: &Dir, id: LayerId) -> PathBuf {
+    dir.path().join(journal_name(id))
 }
 
 fn encode(id: LayerId, index: u64, runs: impl Iterator<Item = (Range<u64>, Kind)>) -> (Vec<u8>, u64) {
@@ -564,12 +575,13 @@ mod tests {
             return;
         }
         let dir = tempfile::tempdir().unwrap();
+        let held = Dir::open(dir.path()).unwrap();
         let id = LayerId(7);
-        let mut journal = Journal::create(dir.path(), id, true).unwrap();
+        let mut journal = Journal::create(&held, id, true).unwrap();
         let mut maps = Maps::default();
         journal.append(&[(0..4, Kind::Data)]).unwrap();
         maps.set(0..4, Kind::Data, false);
-        let rewritten = rewrite(dir.path(), id, &maps, true).unwrap();
+        let rewritten = rewrite(&held, id, &maps, true).unwrap();
         let permit = |mode| std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode));
         // Names can be changed and not listed, so the rename succeeds and the sync of the directory fails.
         permit(0o300).unwrap();
@@ -578,14 +590,15 @@ mod tests {
         failed.unwrap_err();
         journal.append(&[(8..9, Kind::Data)]).unwrap();
         maps.set(8..9, Kind::Data, false);
-        assert_eq!(scan(dir.path(), id, false, false).unwrap().maps, maps);
+        assert_eq!(scan(&held, id, false, false).unwrap().maps, maps);
     }
 
     #[test]
     fn a_record_that_the_hosts_power_cut_at_a_sector_is_a_torn_tail() {
         let dir = tempfile::tempdir().unwrap();
+        let held = Dir::open(dir.path()).unwrap();
         let id = LayerId(7);
-        let mut journal = Journal::create(dir.path(), id, false).unwrap();
+        let mut journal = Journal::create(&held, id, false).unwrap();
         let mut kept = Maps::default();
         for block in 0..30 {
             journal.append(&[(block * 2..block * 2 + 1, Kind::Data)]).unwrap();
@@ -594,10 +607,10 @@ mod tests {
             }
         }
         // Record 23 lies across the first 512 bytes' end. What follows never reached the disk.
-        let file = OpenOptions::new().write(true).open(journal_path(dir.path(), id)).unwrap();
+        let file = held.file(&journal_name(id), Access::Write).unwrap();
         file.set_len(512).unwrap();
         file.set_len(4096).unwrap();
-        let scan = scan(dir.path(), id, false, false).unwrap();
+        let scan = scan(&held, id, false, false).unwrap();
         assert_eq!(scan.damages, []);
         assert_eq!(scan.torn, Some(Torn { why: Why::Torn, offset: 500, bytes: 3596 }));
         assert_eq!(scan.maps.data_blocks(), kept.data_blocks());

@@ -1,22 +1,21 @@
 //! Layers and the chain of them that makes a volume.
 
-use std::fs;
 use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
-use super::files::{Files, data_path};
-use super::journal::{Journal, Scan, journal_path, rewrite};
+use super::files::{Files, data_name, data_path};
+use super::journal::{Journal, Scan, journal_name, journal_path, rewrite};
 use super::maps::{Kind, Maps, SEGMENTS};
 use super::{BLOCK_BYTES, LayerId, StoreError};
+use crate::dir::Dir;
 
 /// The files of a layer, whether it is written to or frozen.
 #[derive(Debug)]
 pub(super) struct Layer {
-    pub(super) dir: PathBuf,
+    pub(super) dir: Dir,
     pub(super) id: LayerId,
     pub(super) files: Files,
     pub(super) journal: Mutex<Journal>,
@@ -29,10 +28,10 @@ pub(super) struct Layer {
 }
 
 impl Layer {
-    fn new(dir: &Path, id: LayerId, journal: Journal, has_parent: bool, host_sync: bool) -> Self {
+    fn new(dir: &Dir, id: LayerId, journal: Journal, has_parent: bool, host_sync: bool) -> Self {
         let (files, journal) = (Files::new(dir, id), Mutex::new(journal));
         let (syncing, retired) = (Mutex::new(()), Mutex::new(false));
-        Self { dir: dir.to_owned(), id, files, journal, has_parent, host_sync, syncing, retired }
+        Self { dir: dir.clone(), id, files, journal, has_parent, host_sync, syncing, retired }
     }
 
     /// Puts data and journal on the host's disk, data first: a journal must not promise what is not there. Records that
@@ -129,7 +128,7 @@ pub(super) struct Frozen {
 impl Frozen {
     /// A new, empty layer.
     pub(super) fn create(
-        dir: &Path,
+        dir: &Dir,
         id: LayerId,
         has_parent: bool,
         host_sync: bool,
@@ -141,7 +140,7 @@ impl Frozen {
 
     /// A layer whose journal was read without damage.
     pub(super) fn adopt(
-        dir: &Path,
+        dir: &Dir,
         id: LayerId,
         scan: Scan,
         has_parent: bool,
@@ -299,11 +298,12 @@ pub(super) fn byte_range(blocks: &Range<u64>) -> (u64, u64) {
 }
 
 /// Removes the files of a layer.
-pub(super) fn remove_files(dir: &Path, id: LayerId) {
-    let data = (0..SEGMENTS).map(|segment| data_path(dir, id, segment));
-    for path in data.chain([journal_path(dir, id)]) {
-        match fs::remove_file(&path) {
+pub(super) fn remove_files(dir: &Dir, id: LayerId) {
+    let data = (0..SEGMENTS).map(|segment| data_name(id, segment));
+    for name in data.chain([journal_name(id)]) {
+        match dir.remove(&name) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                let path = dir.path().join(name);
                 tracing::warn!(file = %path.display(), error = %e, "left a file behind; the next open removes it");
             }
             _ => {}

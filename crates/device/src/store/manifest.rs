@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, StoreError};
+use crate::dir::{Access, Dir};
 
 /// Name of the manifest in the store's directory.
 pub(super) const MANIFEST: &str = "manifest";
@@ -126,48 +126,47 @@ impl Manifest {
     }
 
     /// Reads the manifest; `None` where there is none.
-    pub(super) fn load(dir: &Path) -> Result<Option<Self>, StoreError> {
-        let path = dir.join(MANIFEST);
-        let bytes = match fs::read(&path) {
+    pub(super) fn load(dir: &Dir) -> Result<Option<Self>, StoreError> {
+        let path = dir.path().join(MANIFEST);
+        let bytes = match dir.read(MANIFEST) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(StoreError::io("read", path)(e)),
         };
-        let manifest = parse(&bytes, dir).map_err(|e| match e {
-            ParseError::Version(what) => StoreError::Foreign { dir: dir.to_owned(), what },
+        let manifest = parse(&bytes, dir.path()).map_err(|e| match e {
+            ParseError::Version(what) => StoreError::Foreign { dir: dir.path().to_owned(), what },
             ParseError::Damaged(offset, what) => Damage { file: path, offset, what }.into(),
         })?;
         Ok(Some(manifest))
     }
 
     /// Replaces the manifest on the host's file system, and with `durable` on its disk.
-    pub(super) fn save(&self, dir: &Path, durable: bool) -> Result<(), StoreError> {
+    pub(super) fn save(&self, dir: &Dir, durable: bool) -> Result<(), StoreError> {
         let body = serde_json::to_vec_pretty(self).expect("the manifest has string and integer keys only");
         let head = format!("{MAGIC} {VERSION} {:08x} {}\n", crc32c::crc32c(&body), body.len());
-        let new = dir.join(NEW_MANIFEST);
         let write = || {
-            let mut file = File::create(&new)?;
+            let mut file = dir.file(NEW_MANIFEST, Access::Empty)?;
             file.write_all(&[head.as_bytes(), &body].concat())?;
             if durable { file.sync_all() } else { Ok(()) }
         };
-        write().and_then(|()| fs::rename(&new, dir.join(MANIFEST))).map_err(|e| {
-            drop(fs::remove_file(&new));
-            StoreError::io("write", &new)(e)
+        write().and_then(|()| dir.rename(NEW_MANIFEST, MANIFEST)).map_err(|e| {
+            drop(dir.remove(NEW_MANIFEST));
+            StoreError::io("write", dir.path().join(NEW_MANIFEST))(e)
         })
     }
 }
 
 /// Puts the manifest that is there on the host's disk.
-pub(super) fn sync_manifest(dir: &Path) -> Result<(), StoreError> {
-    let path = dir.join(MANIFEST);
-    let file = File::open(&path).map_err(StoreError::io("open", &path))?;
+pub(super) fn sync_manifest(dir: &Dir) -> Result<(), StoreError> {
+    let path = dir.path().join(MANIFEST);
+    let file = dir.file(MANIFEST, Access::Read).map_err(StoreError::io("open", &path))?;
     file.sync_all().map_err(StoreError::io("sync", &path))?;
     sync_dir(dir)
 }
 
 /// Puts the names in a directory on the host's disk.
-pub(super) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
-    File::open(dir).and_then(|d| d.sync_all()).map_err(StoreError::io("sync", dir))
+pub(super) fn sync_dir(dir: &Dir) -> Result<(), StoreError> {
+    dir.sync().map_err(StoreError::io("sync", dir.path()))
 }
 
 enum ParseError {

@@ -202,7 +202,10 @@ impl Inner {
         may_pause: bool,
     ) -> Result<Option<Frozen>, StoreError> {
         let fail = |e| {
-            StoreError::io("merge a layer into", lower.layer.dir.join(format!("{}.data", lower.layer.id)))(e)
+            StoreError::io(
+                "merge a layer into",
+                lower.layer.dir.path().join(format!("{}.data", lower.layer.id)),
+            )(e)
         };
         lower.layer.files.open_existing()?;
         upper.layer.files.open_existing()?;

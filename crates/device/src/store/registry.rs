@@ -1,19 +1,20 @@
 //! The store as a whole: which volumes and snapshots there are.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use serde_json::Value;
 
 use super::boot::{host_restarted, note_boot};
 use super::check::load_layer;
-use super::home::{LAYERS, Lock, create, keep_spare, lock, release_spare, remove_orphans};
+use super::home::{
+    Lock, create, keep_spare, layers, lock, protect, release_spare, remove_orphans, require_own,
+};
 use super::layer::{Chain, Frozen, Top, remove_files};
 use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry, sync_dir};
 use super::reclaim::Job;
@@ -22,6 +23,7 @@ use super::volume::Core;
 use super::{
     BLOCK_BYTES, BlockStore, Damage, MAX_VOLUME_BYTES, SnapshotInfo, StoreError, StoreOptions, VolumeInfo,
 };
+use crate::dir::Dir;
 
 /// A directory of volumes and snapshots, held by one process at a time. A clone is another handle to the same store.
 #[derive(Debug, Clone)]
@@ -50,8 +52,8 @@ impl Drop for Keeper {
 /// What the handles and the background work share.
 #[derive(Debug)]
 pub(super) struct Inner {
-    dir: PathBuf,
-    pub(super) layers_dir: PathBuf,
+    dir: Dir,
+    pub(super) layers_dir: Dir,
     pub(super) options: StoreOptions,
     pub(super) state: Mutex<State>,
     pub(super) changed: Condvar,
@@ -89,16 +91,23 @@ impl Store {
     ///
     /// [`StoreError::Locked`], [`StoreError::Foreign`], [`StoreError::Damaged`] for the manifest, [`StoreError::Io`].
     pub fn open(dir: &Path, options: StoreOptions) -> Result<Self, StoreError> {
-        let layers_dir = dir.join(LAYERS);
-        fs::create_dir_all(dir).map_err(StoreError::io("create", dir))?;
-        let lock = lock(dir, true)?;
-        let manifest = match Manifest::load(dir)? {
+        Self::open_in(Dir::make(dir).map_err(StoreError::io("create", dir))?, options)
+    }
+
+    /// As [`Self::open`], in a directory that is held already.
+    pub(crate) fn open_in(dir: Dir, options: StoreOptions) -> Result<Self, StoreError> {
+        require_own(&dir)?;
+        let (lock, dir) = lock(&dir, true)?;
+        let manifest = match Manifest::load(&dir)? {
             Some(manifest) => manifest,
-            None => create(dir, &layers_dir)?,
+            None => create(&dir)?,
         };
+        let layers_dir = layers(&dir)?;
+        protect(&dir)?;
+        protect(&layers_dir)?;
         remove_orphans(&layers_dir, &manifest)?;
-        keep_spare(dir);
-        let restarted = host_restarted(dir);
+        keep_spare(&dir);
+        let restarted = host_restarted(&dir);
         let mut layers = BTreeMap::new();
         for (id, entry) in &manifest.layers {
             let has_parent = entry.parent.is_some();
@@ -110,7 +119,7 @@ impl Store {
             };
             layers.insert(*id, loaded);
         }
-        note_boot(dir, options.host_sync);
+        note_boot(&dir, options.host_sync);
         let state = State {
             manifest,
             layers,
@@ -122,7 +131,7 @@ impl Store {
             waiting: 0,
         };
         let inner = Arc::new(Inner {
-            dir: dir.to_owned(),
+            dir,
             layers_dir,
             options,
             state: Mutex::new(state),
@@ -134,7 +143,7 @@ impl Store {
         let worker = std::thread::Builder::new()
             .name("store-reclaim".to_owned())
             .spawn(move || for_worker.work())
-            .map_err(StoreError::io("start a thread for", dir))?;
+            .map_err(StoreError::io("start a thread for", inner.dir.path()))?;
         Ok(Self { keeper: Arc::new(Keeper { inner, worker: Some(worker) }) })
     }
 
@@ -382,6 +391,20 @@ impl Store {
             inner.changed.wait(&mut state);
         }
         state.waiting -= 1;
+    }
+
+    /// Waits until a volume is closed, whichever thread gives up its last handle; false where it is still open
+    /// after `patience`.
+    pub(crate) fn wait_until_closed(&self, name: &str, patience: Duration) -> bool {
+        let inner = self.inner();
+        let until = Instant::now() + patience;
+        let mut state = inner.state.lock();
+        while state.open.contains_key(name) {
+            if inner.changed.wait_until(&mut state, until).timed_out() {
+                return !state.open.contains_key(name);
+            }
+        }
+        true
     }
 
     pub(super) fn close_volume(&self, name: &str) {

@@ -9,4 +9,5 @@ mod layers;
 mod memory;
 mod model;
 mod names;
+mod replaced;
 mod support;

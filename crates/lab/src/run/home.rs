@@ -48,7 +48,8 @@ impl Lab {
         servers.cleared.into_iter().for_each(cleared);
         let kept = |what| Event::Noted { text: format!("{what}: the next command tries again") };
         servers.kept.into_iter().map(kept).for_each(|note| teller.tell(note));
-        let left = clear_leftovers(&lock).map_err(RunError::io("clear what a killed run left"))?;
+        let left = clear_leftovers(&lock)
+            .map_err(|error| RunError::io("clear what a killed run left")(std::io::Error::other(error)))?;
         left.iter().for_each(|leftover| cleared(leftover.to_string()));
         let host = Host::open(lock, HostOptions::default())?;
         let lab = Self { host, runtime, trouble: Mutex::default() };

@@ -14,7 +14,7 @@ use super::super::attach::{Export, Parts};
 use super::super::attachment::AttachmentInfo;
 use super::super::block;
 use super::super::home::Home;
-use super::super::{HostError, Progress};
+use super::super::{HostError, LOOKING, Progress};
 use super::load::{Job, Measured, Way};
 use super::{Figures, cpus, nbd, ring};
 use crate::clock::{Clock as _, MonotonicClock};
@@ -93,6 +93,12 @@ impl<'a> Bench<'a> {
         }
         let span = Duration::from_millis(if quick { 190 } else { 1_250 });
         Ok(Self { home: home.clone(), store, data, span, ended })
+    }
+
+    /// Closes the store, once every thread that had the volume is done with it.
+    pub(super) fn close(self) {
+        drop(self.data);
+        self.store.wait_until_closed(VOLUME, LOOKING);
     }
 
     pub(super) fn run(&self, progress: Progress<'_>) -> Result<Outcome, HostError> {

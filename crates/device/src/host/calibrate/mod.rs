@@ -15,7 +15,7 @@ use std::path::Path;
 use ebbtide_volume::{Array, InstanceLimits, Limits, MIB, RateLimit};
 use serde::{Deserialize, Serialize};
 
-use super::{Host, HostError, Progress};
+use super::{Home, Host, HostError, Progress};
 use crate::engine::PacingReport;
 
 /// What a path carries. Random I/O is of 16 KiB (InnoDB's page), throughput of 256 KiB at depth 8.
@@ -71,10 +71,8 @@ impl Calibration {
         (stored.kernel == kernel() && stored.cpus == cpus()).then_some(stored)
     }
 
-    fn save(&self, file: &Path) -> io::Result<()> {
-        let new = file.with_extension("new");
-        std::fs::write(&new, serde_json::to_vec_pretty(self)?)?;
-        std::fs::rename(&new, file)
+    fn save(&self, home: &Home) -> io::Result<()> {
+        home.save_calibration(&serde_json::to_vec_pretty(self)?)
     }
 
     /// In which figures a volume exceeds what this host carries, with both; empty where it does
@@ -159,8 +157,12 @@ impl Host {
         progress: Progress<'_>,
     ) -> Result<Calibration, HostError> {
         let _reserved = self.shared.reserve(measure::NAME, "calibrating")?;
-        // The bench is gone, and its store closed, before that is removed.
-        let measured = measure::Bench::new(self.home(), quick, ended).and_then(|bench| bench.run(progress));
+        // Its store is closed before that is removed.
+        let measured = measure::Bench::new(self.home(), quick, ended).and_then(|bench| {
+            let measured = bench.run(progress);
+            bench.close();
+            measured
+        });
         let removed = measure::remove_scratch(self.home());
         let (block, nbd, pacing_idle, pacing_loaded) = measured?;
         removed?;
@@ -176,7 +178,7 @@ impl Host {
             pacing_loaded,
         };
         let file = self.home().calibration_file();
-        calibration.save(&file).map_err(HostError::io(format!("write {}", file.display())))?;
+        calibration.save(self.home()).map_err(HostError::io(format!("write {}", file.display())))?;
         Ok(calibration)
     }
 }
@@ -253,11 +255,12 @@ mod tests {
     #[test]
     fn a_calibration_of_another_kernel_does_not_count() {
         let dir = tempfile::tempdir().unwrap();
-        let file = dir.path().join("calibration.json");
+        let home = Home::open(dir.path()).unwrap();
+        let file = home.calibration_file();
         assert_eq!(Calibration::load(&file), None);
-        calibration().save(&file).unwrap();
+        calibration().save(&home).unwrap();
         assert_eq!(Calibration::load(&file), Some(calibration()));
-        Calibration { kernel: "2.4.0".into(), ..calibration() }.save(&file).unwrap();
+        Calibration { kernel: "2.4.0".into(), ..calibration() }.save(&home).unwrap();
         assert_eq!(Calibration::load(&file), None);
     }
 }
