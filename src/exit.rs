@@ -123,9 +123,9 @@ pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     if json {
         print_json(&report);
     }
-    eprintln!("error: {report}");
+    text::note(&format!("error: {report}"));
     if let Some(hint) = &report.hint {
-        eprintln!("hint: {hint}");
+        text::note(&format!("hint: {hint}"));
     }
     report.exit.into()
 }
@@ -142,8 +142,13 @@ pub(crate) fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
         if json {
             print_json(&usage(error));
         }
-        // Where even standard error is closed, there is nobody to tell.
-        let _ = error.print();
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        if words.into_iter().all(|word| text::printable(&word) == word) {
+            // Where even standard error is closed, there is nobody to tell.
+            let _ = error.print();
+        } else {
+            text::note(error.to_string().trim_end());
+        }
         return Exit::Usage.into();
     }
     if json && error.kind() == clap::error::ErrorKind::DisplayVersion {

@@ -1,5 +1,7 @@
 //! The `ebbtide` program: parses arguments, prints, exits.
 #![forbid(unsafe_code)]
+// What goes to a terminal passes through `text`, which escapes it.
+#![deny(clippy::print_stderr)]
 
 mod answers;
 mod cli;

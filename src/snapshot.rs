@@ -27,7 +27,7 @@ pub(crate) enum SnapshotCommand {
 /// `snapshot create`
 #[derive(Debug, Clone, Args, Serialize, Deserialize)]
 pub(crate) struct SnapshotCreate {
-    /// Name of the new snapshot
+    /// Name of the new snapshot: a-z, 0-9, '.', '_' and '-', at most 63, the first a letter or digit
     pub(crate) name: String,
     /// The volume to copy
     #[arg(long, value_name = "VOLUME")]

@@ -88,7 +88,7 @@ impl Gain {
             Ok(None) => Gained { measured: None, failed: Some("it was ended before its first trial".into()) },
             Err(error) => {
                 let why = format!("{error:#}");
-                eprintln!("what the risk buys was not measured: {why}");
+                crate::text::note(&format!("what the risk buys was not measured: {why}"));
                 Gained { measured: None, failed: Some(why) }
             }
         }

@@ -127,7 +127,7 @@ fn cut(
         Err(error @ RunError::Cancelled { .. }) => match found_in(&out) {
             Ok(record) if record.experiment.seed == seed && !record.cuts.is_empty() => (record, Some(error)),
             _ => {
-                eprintln!("cancelled: nothing was judged");
+                crate::text::note("cancelled: nothing was judged");
                 return Ok(Exit::Finding);
             }
         },
@@ -162,7 +162,7 @@ fn cut(
         line(&text::verdict(&record, &summary, &report));
     }
     if let Some(error) = &cancelled {
-        eprintln!("cancelled: {}", error.hint().unwrap_or_default());
+        crate::text::note(&format!("cancelled: {}", error.hint().unwrap_or_default()));
     }
     let clean = cancelled.is_none()
         && summary.valid

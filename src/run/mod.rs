@@ -110,7 +110,7 @@ fn measure(
         line(&text::verdict(record, summary, report));
     }
     if let Some(error) = cancelled {
-        eprintln!("{error}: {}", error.hint().unwrap_or_default());
+        crate::text::note(&format!("{error}: {}", error.hint().unwrap_or_default()));
     }
     let agrees = summary.repeated.as_ref().is_none_or(again::agrees);
     Ok(if measured.is_whole() && agrees { Exit::Clean } else { Exit::Finding })
@@ -154,7 +154,7 @@ pub(crate) fn measured(
             (Store::open(&out).and_then(|store| store.run()).map_err(refuse_results)?, Some(error))
         }
         Err(error @ RunError::Cancelled { .. }) => {
-            eprintln!("{error}: nothing was measured");
+            crate::text::note(&format!("{error}: nothing was measured"));
             return Ok(None);
         }
         Err(error) => return Err(refuse_run(error)),

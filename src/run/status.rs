@@ -57,7 +57,7 @@ impl Status {
     fn say(&mut self, text: &str) {
         self.line.clear();
         if self.json {
-            eprintln!("{text}");
+            crate::text::note(text);
         } else {
             line(text);
         }

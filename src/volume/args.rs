@@ -96,7 +96,7 @@ pub(crate) struct ShowArgs {
 /// `volume create`
 #[derive(Debug, Clone, Args, Serialize, Deserialize)]
 pub(crate) struct CreateArgs {
-    /// Name of the new volume: letters, digits, '-', '_' and '.'
+    /// Name of the new volume: a-z, 0-9, '.', '_' and '-', at most 63, the first a letter or digit
     pub(crate) name: String,
     /// What it is: gp3:size=500GiB,iops=6000,throughput=250 | gp2:size=100GiB,credits=2% |
     /// raid0(2x gp3:size=250GiB) | ideal:size=10GiB | ...
@@ -222,7 +222,7 @@ pub(crate) struct FaultArgs {
 pub(crate) struct CrashImageArgs {
     /// The attached volume
     pub(crate) name: String,
-    /// Name of the new volume
+    /// Name of the new volume: a-z, 0-9, '.', '_' and '-', at most 63, the first a letter or digit
     pub(crate) image: String,
     /// Decides which writes in flight survive [default: drawn, and printed]
     #[arg(long)]

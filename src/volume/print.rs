@@ -46,14 +46,14 @@ fn attached(volume: &VolumeView) {
     text::line(at.device.as_deref().or(at.uri.as_deref()).unwrap_or_default());
     if let (Some(dir), Some(fs)) = (&at.mount, &at.fs) {
         let made = if at.made_fs { "new" } else { "existing" };
-        eprintln!("mounted the {made} {fs} file system on {dir}");
+        text::note(&format!("mounted the {made} {fs} file system on {dir}"));
     }
     if let Some(uri) = at.uri.as_deref().filter(|uri| uri.starts_with("nbd:")) {
-        eprintln!(
+        text::note(&format!(
             "warning: every user of this machine can read and write the volume at {uri}, and can take all of its \
              connections: NBD over TCP asks for no password"
-        );
-        eprintln!("hint: --nbd unix:PATH makes a socket for its owner alone");
+        ));
+        text::note("hint: --nbd unix:PATH makes a socket for its owner alone");
     }
     warn_of_host(volume);
 }
@@ -61,13 +61,13 @@ fn attached(volume: &VolumeView) {
 /// What is known against this host's carrying an attached volume.
 fn warn_of_host(volume: &VolumeView) {
     for figure in &volume.host_too_slow {
-        eprintln!("warning: this host is too slow for the volume: {figure}");
+        text::note(&format!("warning: this host is too slow for the volume: {figure}"));
     }
     if let Some(why) = &volume.not_calibrated {
-        eprintln!(
+        text::note(&format!(
             "warning: it is not known whether this host can carry the volume: calibrating failed: {why}"
-        );
-        eprintln!("hint: mend that, then 'ebbtide volume calibrate', and attach the volume again");
+        ));
+        text::note("hint: mend that, then 'ebbtide volume calibrate', and attach the volume again");
     }
 }
 
@@ -237,18 +237,20 @@ pub(crate) fn warn_of_loss(volume: &str, detached: &Value) {
     let cut = detached["power_cut"].as_bool().unwrap_or_default();
     if !lost.is_empty() {
         let why = if cut { ": its power was cut, so that this is expected" } else { "" };
-        eprintln!("warning: not everything could be written back to volume '{volume}'{why}");
+        text::note(&format!("warning: not everything could be written back to volume '{volume}'{why}"));
     } else if cut {
-        eprintln!("the power of volume '{volume}' was cut; nothing was waiting to be written back");
+        text::note(&format!(
+            "the power of volume '{volume}' was cut; nothing was waiting to be written back"
+        ));
     }
     for text in lost.iter().filter_map(Value::as_str) {
-        eprintln!("warning: volume '{volume}': {text}");
+        text::note(&format!("warning: volume '{volume}': {text}"));
     }
     if host_errors > 0 {
-        eprintln!(
+        text::note(&format!(
             "warning: {host_errors} requests of volume '{volume}' failed because the host's disk is full or broken; \
              what they were to write is lost unless it was written again"
-        );
+        ));
     }
 }
 

@@ -187,3 +187,49 @@ fn a_name_or_a_path_that_is_taken_is_an_error_of_usage_everywhere() {
     home.say("snapshot create monday --volume maria").ok();
     home.say("snapshot create monday --volume maria").refused(2, &["'monday' exists already"]);
 }
+
+#[test]
+fn a_name_is_refused_by_the_rule_that_the_help_gives() {
+    let home = Home::served();
+    let rule = "a-z, 0-9, '.', '_' and '-'";
+    for words in ["volume create", "volume crash-image", "snapshot create"] {
+        let help = home.say(&format!("{words} --help")).ok().stdout;
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains(rule) && help.contains("at most 63"), "{words}: {help}");
+    }
+    home.say("volume create Db gp3:size=1GiB").refused(2, &["'Db' is not a valid name", rule, "1 to 63"]);
+    home.say("volume create 0.a_b-c gp3:size=1GiB").ok();
+    home.say("snapshot create Monday --volume 0.a_b-c").refused(2, &["'Monday' is not a valid name", rule]);
+}
+
+#[test]
+fn control_characters_of_a_request_never_reach_the_terminal() {
+    let home = Home::served();
+    home.say("volume create db gp3:size=1GiB").ok();
+    let bad = "x\u{1b}[31m\u{7}\u{9b}2J\r\nerror: y";
+    for arguments in [
+        &["volume", "create", bad, "gp3:size=1GiB"][..],
+        &["volume", "create", "other", bad],
+        &["volume", "create", "other", "gp3:size=1GiB", "--snapshot", bad],
+        &["volume", "create", "other", "gp3:size=1GiB", "--seed", bad],
+        &["volume", "show", bad],
+        &["volume", "detach", bad],
+        &["volume", "fault", "db", bad],
+        &["volume", "attach", "db", "--nbd", bad],
+        &["volume", "calibrate", "--fio", bad, "--type", "gp3"],
+        &["volume", bad],
+        &["snapshot", "create", bad, "--volume", "db"],
+        &["snapshot", "delete", bad],
+        &["simulate", bad],
+        &["run", bad],
+        &["crash", bad],
+    ] {
+        let refused = home.run(arguments);
+        assert!([2, 3].contains(&refused.code), "{arguments:?}: {refused:?}");
+        let stderr = &refused.stderr;
+        assert!(!stderr.contains(|c: char| c.is_control() && c != '\n'), "{arguments:?}: {stderr:?}");
+        let mut messages = stderr.lines().filter(|line| line.starts_with("error: "));
+        assert!(messages.next().is_some() && messages.all(|line| !line.contains("error: y")), "{stderr:?}");
+    }
+    home.run(&["volume", "show", bad]).refused(2, &[r"x\u{1b}[31m\u{7}\u{9b}2J\u{d}"]);
+}
