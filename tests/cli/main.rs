@@ -6,6 +6,7 @@ mod bad_input;
 mod candidate;
 mod crash;
 mod faults;
+mod findings;
 mod harness;
 mod manual;
 mod nbd;

@@ -1,0 +1,60 @@
+//! The reproductions of `docs/findings/` still come to a verdict on the system's server.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{Need, can};
+
+/// What a script of `docs/findings/` says, and its exit code.
+fn ran(script: &str, words: &[&str], settings: &[(&str, &str)]) -> (String, Option<i32>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings").join(script);
+    let output = Command::new("bash").arg(path).args(words).envs(settings.iter().copied()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    (text.into_owned(), output.status.code())
+}
+
+#[test]
+fn the_reproduction_of_the_torn_first_page_comes_to_a_verdict() {
+    if !can(&[Need::Tool("mariadbd"), Need::Tool("mariadb")]) {
+        return;
+    }
+    let (text, code) = ran("torn-first-page.sh", &[], &[]);
+    // Another page is restored on any server, the first one as it may be.
+    let (first, verdict) = match code {
+        Some(0) => ("yes", "verdict: torn first page restored from the doublewrite buffer"),
+        _ => ("no", "verdict: torn first page NOT restored, a sound copy was in the doublewrite buffer"),
+    };
+    assert!(matches!(code, Some(0 | 1)), "{text}");
+    assert!(text.contains(&format!("\npage 3 restored: yes; page 0 restored: {first}\n{verdict}\n")), "{text}");
+    assert!(text.contains("\nby-hand: "), "the copy was not shown to be sound: {text}");
+}
+
+#[test]
+fn the_reproduction_of_the_torn_first_page_refuses_and_invents_no_verdict() {
+    let (text, code) = ran("torn-first-page.sh", &["no-such-server"], &[]);
+    assert_eq!((text.as_str(), code), ("verdict: none: the server no-such-server is missing\n", Some(3)));
+    let (text, code) = ran("torn-first-page.sh", &["--help"], &[]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("torn-first-page.sh [--grow] [SERVER [OPTION...]]"), "{text}");
+    // Without doublewrite buffer there is no copy.
+    if can(&[Need::Tool("mariadbd"), Need::Tool("mariadb")]) {
+        let (text, code) = ran("torn-first-page.sh", &["mariadbd", "--innodb-doublewrite=OFF"], &[]);
+        assert_eq!(code, Some(3), "{text}");
+        assert!(text.contains("verdict: none: precondition not met: "), "{text}");
+    }
+}
+
+#[test]
+fn the_reproduction_of_the_early_checkpoint_comes_to_a_verdict() {
+    if !can(&[Need::Tool("mariadbd"), Need::Tool("mariadb"), Need::Tool("cc")]) {
+        return;
+    }
+    let (text, code) = ran("unsynced-checkpoint.sh", &[], &[("SECONDS_OF_LOAD", "8")]);
+    let verdict = match code {
+        Some(0) => "verdict: no checkpoint ahead of the synced pages was seen",
+        _ => "verdict: checkpoint AHEAD of the synced pages",
+    };
+    assert!(matches!(code, Some(0 | 1)), "{text}");
+    assert!(text.contains(verdict), "{text}");
+    assert_eq!(code == Some(1), text.contains("\nUNSYNCED: checkpoint "), "{text}");
+}
