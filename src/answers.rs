@@ -167,6 +167,8 @@ pub(crate) struct RunPlan<'a> {
     pub(crate) left_out: &'a [String],
     /// How long it would take, s.
     pub(crate) estimate_s: u64,
+    /// What this machine or user lacks to run it; the exit code is 3 where it is not empty.
+    pub(crate) missing: &'a [String],
 }
 
 /// What `crash --check` prints.
@@ -244,8 +246,12 @@ pub(crate) struct Replayed<'a> {
     pub(crate) then: &'a Cut,
     /// The cut as it is judged now.
     pub(crate) now: &'a Cut,
-    /// Whether both have the same kinds of verdict.
-    pub(crate) same: bool,
+    /// Whether a recovery ran now: the server came up on the image, or tried to and refused.
+    pub(crate) recovered: bool,
+    /// Whether both have the same kinds of verdict; null where no recovery ran.
+    pub(crate) same: Option<bool>,
+    /// The server that was started on the image.
+    pub(crate) server: &'a Binary,
 }
 
 /// What `crash --candidate` prints. Rates are a second, over the time between the two looks.

@@ -58,3 +58,6 @@ pub(crate) enum Command {
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
 }
+
+#[cfg(test)]
+mod tests;

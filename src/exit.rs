@@ -62,6 +62,11 @@ impl Refusal {
         Self { exit: Exit::Invariant, message: message.into(), hint: None }
     }
 
+    /// The user ended it before its end (exit code 1).
+    pub(crate) fn cancelled(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Finding, message: message.into(), hint: None }
+    }
+
     /// Adds what to do about it.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
@@ -135,12 +140,14 @@ fn print_json(report: &Report) {
     text::line(&line.expect("a report is plain data"));
 }
 
-/// Prints clap's own message, and as JSON too where `json` is set; asking for help or the version
-/// is no error, and the version is JSON where `json` is set.
-pub(crate) fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
+/// Prints clap's own message, with a `hint` where there is a better one than clap's, and as JSON too where `json`
+/// is set; asking for help or the version is no error, and the
+/// version is JSON where `json` is set.
+pub(crate) fn report_usage(error: &clap::Error, hint: Option<String>, json: bool) -> ExitCode {
     if error.use_stderr() {
         if json {
-            print_json(&usage(error));
+            let report = usage(error);
+            print_json(&Report { hint: hint.clone().or(report.hint), ..report });
         }
         let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         if words.into_iter().all(|word| text::printable(&word) == word) {
@@ -149,6 +156,7 @@ pub(crate) fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
         } else {
             text::note(error.to_string().trim_end());
         }
+        hint.iter().for_each(|hint| text::note(&format!("hint: {hint}")));
         return Exit::Usage.into();
     }
     if json && error.kind() == clap::error::ErrorKind::DisplayVersion {

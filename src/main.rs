@@ -11,6 +11,7 @@ mod exit;
 mod home;
 mod load;
 mod manual;
+mod resume;
 mod run;
 mod serve;
 mod signals;
@@ -32,7 +33,12 @@ use crate::home::Place;
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return exit::report_usage(&error, std::env::args_os().any(|word| word == "--json")),
+        Err(error) => {
+            let words: Vec<String> =
+                std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+            let hint = load::in_our_order(&words);
+            return exit::report_usage(&error, hint, words.iter().any(|word| word == "--json"));
+        }
     };
     match carry_out(&cli) {
         Ok(exit) => match text::lost() {

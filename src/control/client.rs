@@ -30,6 +30,9 @@ pub(crate) struct Answer {
 /// # Errors
 /// The server's own refusal; no server (exit code 3), after clearing what a dead one left.
 pub(crate) fn ask(home: &Home, request: &Request) -> anyhow::Result<Answer> {
+    // A command that is given in a mounted volume would keep the server from unmounting it. Every path in the
+    // request is absolute by now.
+    let _ = std::env::set_current_dir("/");
     let stream = connect(home)?;
     let terminal = std::io::stderr().is_terminal();
     let answer = exchange(stream, request, &mut |text| show_progress(terminal, text));

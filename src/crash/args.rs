@@ -9,7 +9,8 @@ use super::candidate::CandidateArgs;
 const EXAMPLES: &str = "Examples:
   ebbtide crash --list
   ebbtide crash durability-matrix --quick
-  ebbtide crash durability-matrix --arms relaxed --set crash.cuts=500 --out /tmp/relaxed
+  ebbtide crash durability-matrix --arms flush-2 --set crash.cuts=500 --out /tmp/flush-2
+  ebbtide crash --resume --out /tmp/flush-2
   ebbtide crash --kept
   ebbtide crash --replay 9f0c51d2a4b7e386
   ebbtide crash --candidate --mysql-socket=/run/mysqld/mysqld.sock --volume gp3:size=500GiB
@@ -21,8 +22,8 @@ How to write an experiment: docs/crash.md. What a run leaves behind: docs/json/c
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CrashArgs {
     /// The name of a shipped experiment (see --list), or the path of your own file
-    #[arg(required_unless_present_any = ["list", "kept", "delete_kept", "replay", "candidate"])]
-    pub(super) experiment: Option<String>,
+    #[arg(required_unless_present_any = ["resume", "list", "kept", "delete_kept", "replay", "candidate"])]
+    pub(crate) experiment: Option<String>,
     /// List the shipped experiments
     #[arg(long, conflicts_with_all = ["experiment", "kept", "delete_kept", "replay"])]
     pub(super) list: bool,
@@ -32,7 +33,7 @@ pub(crate) struct CrashArgs {
     /// Check the experiment and say what would run; run nothing
     #[arg(long, requires = "experiment", conflicts_with = "show")]
     pub(super) check: bool,
-    /// The short form that the experiment names: fewer arms, fewer cuts
+    /// The short form: the file's [quick], else fewer cuts of the same arms
     #[arg(long)]
     pub(super) quick: bool,
     /// Leave out the experiment of the lab that measures what the risk buys
@@ -41,7 +42,8 @@ pub(crate) struct CrashArgs {
     /// Directory for the results and the report [default: NAME-DATE-TIME here]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Go on with an interrupted or partly failed run: take the cuts that --out DIR lacks
+    /// Go on with an interrupted or partly failed run: take the cuts that --out DIR lacks. The directory
+    /// knows the experiment and all options
     #[arg(long, requires = "out")]
     pub(super) resume: bool,
     /// Change a value: ARM.SETTING, or a path of the file such as crash.cuts; repeatable

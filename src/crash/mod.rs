@@ -11,6 +11,19 @@ mod text;
 
 use std::path::Path;
 
+use crate::answers::{self, CrashEnded, CrashPlanned, DeletedAll, GainEnded, Replayed};
+use crate::cli::Command;
+use crate::exit::{Exit, Refusal};
+use crate::home::Place;
+use crate::resume;
+use crate::run::{
+    catalog, detect, directory_for, list, pairs, quoted, refuse_experiment, refuse_results, refuse_run,
+    run_plan, show_missing, show_plan, signals, tell_quick, write_report,
+};
+use crate::signals::cancel_on;
+use crate::text::{line, write};
+use crate::version;
+pub(crate) use args::CrashArgs;
 use ebbtide_device::host::Home;
 use ebbtide_lab::crash::record::{CrashRun, GAIN_DIR};
 use ebbtide_lab::crash::results::Store;
@@ -18,19 +31,6 @@ use ebbtide_lab::crash::summary::{Standing, summarize};
 use ebbtide_lab::crash::{self as lab, CrashOptions};
 use ebbtide_lab::experiment::{self, Experiment, Overrides};
 use ebbtide_lab::run::RunError;
-use ebbtide_mysql::Binary;
-
-use crate::answers::{self, CrashEnded, CrashPlanned, DeletedAll, GainEnded, Replayed};
-use crate::exit::{Exit, Refusal};
-use crate::home::Place;
-use crate::run::{
-    catalog, directory_for, list, pairs, quoted, refuse_experiment, refuse_results, refuse_run,
-    refuse_server, run_plan, show_plan, signals, write_report,
-};
-use crate::signals::cancel_on;
-use crate::text::{line, write};
-use crate::version;
-pub(crate) use args::CrashArgs;
 use gain::Gain;
 use status::Status;
 
@@ -51,7 +51,8 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
     if let Some(seed) = &args.replay {
         return replay(seed, args, place, json);
     }
-    let name = args.experiment.as_deref().expect("clap asks for an experiment where nothing else is");
+    let Some(name) = args.experiment.as_deref() else { return resume(args, json) };
+    let name = &resume::from_anywhere(name);
     if args.show {
         write(&crate::run::text_of(name)?)?;
         return Ok(Exit::Clean);
@@ -61,32 +62,28 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
         (Some(out), None) if args.resume => Some(found_in(out)?.experiment.seed),
         (_, seed) => seed,
     };
-    let overrides = Overrides {
-        set: pairs(&args.set)?,
-        quick: args.quick,
-        seed,
-        arms: args.arms.clone(),
-        region: args.region.clone(),
-        ..Overrides::default()
-    };
+    let overrides = Overrides { seed, ..changes(args)? };
     let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
-    let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
+    tell_quick(name, &overrides, &experiment, json)?;
+    let server = detect(args.server.as_deref())?;
     let (catalog, laid_over) = catalog(place)?;
     let gain = gain::wanted(&experiment, args, &catalog, &server)?;
     if args.check {
         let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
+        let missing = ebbtide_lab::run::missing(&plan.experiment);
         if json {
-            let plan = run_plan(&plan, &server);
+            let plan = run_plan(&plan, &server, &missing);
             answers::print(&CrashPlanned { plan, gain: gain.as_ref().map(gain::planned) });
-            return Ok(Exit::Clean);
+        } else {
+            show_plan(&plan, &server, &missing, json);
+            gain.iter().for_each(|gain| line(&gain::outline(gain)));
         }
-        let exit = show_plan(&plan, &server, json);
-        gain.iter().for_each(|gain| line(&gain::outline(gain)));
-        return Ok(exit);
+        return Ok(show_missing(&missing, json));
     }
     let options = CrashOptions {
         home: place.made()?.root().to_owned(),
         server,
+        server_named: args.server.as_ref().map(|named| named.display().to_string()),
         out: args.out.clone().unwrap_or_else(|| directory_for(&experiment)),
         resume: args.resume,
         catalog,
@@ -98,6 +95,48 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
     let named = experiment.gain.clone().unwrap_or_default();
     let gain = gain.map(|gain| Gain::new(gain, &named, args, &options));
     cut(experiment, options, gain, json)
+}
+
+/// Goes on with the run in `--out`, as it was begun.
+fn resume(args: &CrashArgs, json: bool) -> anyhow::Result<Exit> {
+    let out = args.out.as_deref().expect("clap asks for it");
+    resume::refuse_changes(&changes(args)?)?;
+    let record = found_in(out)?;
+    let begun = resume::begun(&record.command, out)?;
+    let Command::Crash(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
+    let place = &Place::of(&begun)?;
+    let server = resume::server(args.server.as_deref(), &record.server)?;
+    let (catalog, laid_over) = catalog(place)?;
+    let experiment = lab::begun_with(&record);
+    let gain = gain::wanted(&experiment, begun_with, &catalog, &server)?;
+    let named = args.server.as_ref().or(begun_with.server.as_ref());
+    let options = CrashOptions {
+        home: place.made()?.root().to_owned(),
+        server,
+        server_named: named.map(|named| named.display().to_string()),
+        out: out.to_owned(),
+        resume: true,
+        catalog,
+        overrides: laid_over,
+        checkers: args.checkers.or(begun_with.checkers).map(usize::from),
+        command: record.command,
+        ebbtide: version::of_results(),
+    };
+    let named = experiment.gain.clone().unwrap_or_default();
+    let gain = gain.map(|gain| Gain::new(gain, &named, begun_with, &options));
+    cut(experiment, options, gain, json)
+}
+
+/// What the command line changes in the experiment.
+pub(crate) fn changes(args: &CrashArgs) -> anyhow::Result<Overrides> {
+    Ok(Overrides {
+        set: pairs(&args.set)?,
+        quick: args.quick,
+        seed: args.seed,
+        arms: args.arms.clone(),
+        region: args.region.clone(),
+        ..Overrides::default()
+    })
 }
 
 /// What a run has found so far, by the directory of its results.
@@ -162,7 +201,7 @@ fn cut(
         line(&text::verdict(&record, &summary, &report));
     }
     if let Some(error) = &cancelled {
-        crate::text::note(&format!("cancelled: {}", error.hint().unwrap_or_default()));
+        crate::text::note(&format!("{error}; go on with: {}", resume::command("crash", &out)));
     }
     let clean = cancelled.is_none()
         && summary.valid
@@ -193,15 +232,8 @@ fn parse_seed(text: &str) -> anyhow::Result<u64> {
 /// Lists or deletes the images that are kept.
 fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let home = place.existing()?;
-    let Some(root) = home.as_ref().map(Home::root) else {
-        if json {
-            answers::print(&Vec::<lab::Kept>::new());
-        } else {
-            line("nothing is kept");
-        }
-        return Ok(Exit::Clean);
-    };
-    let all = lab::list_kept(root).map_err(refuse_run)?;
+    let root = home.as_ref().map(Home::root);
+    let all = root.map_or(Ok(Vec::new()), lab::list_kept).map_err(refuse_run)?;
     let Some(wanted) = &args.delete_kept else {
         if json {
             answers::print(&all);
@@ -213,6 +245,7 @@ fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let seeds: Vec<u64> =
         if wanted == "all" { all.iter().map(|one| one.seed).collect() } else { vec![parse_seed(wanted)?] };
     for seed in &seeds {
+        let root = root.ok_or(RunError::NotKept { seed: *seed }).map_err(refuse_run)?;
         lab::delete_kept(root, *seed).map_err(refuse_run)?;
     }
     if json {
@@ -227,17 +260,18 @@ fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
 /// Judges a kept image again.
 fn replay(seed: &str, args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let seed = parse_seed(seed)?;
-    let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
-    let home = place.made()?;
-    let (then, now) = lab::replay(home.root(), seed, &server, &catalog(place)?.0, &cancel_on(signals())?)
-        .map_err(refuse_run)?;
-    let same = then.kinds() == now.kinds();
+    let server = args.server.as_deref().map(|named| detect(Some(named))).transpose()?;
+    let Some(home) = place.existing()? else { return Err(refuse_run(RunError::NotKept { seed })) };
+    let replayed =
+        lab::replay(home.root(), seed, server.as_ref(), &catalog(place)?.0, &cancel_on(signals())?)
+            .map_err(refuse_run)?;
     if json {
-        answers::print(&Replayed { then: &then, now: &now, same });
+        let lab::Replayed { then, now, recovered, same, server } = &replayed;
+        answers::print(&Replayed { then, now, recovered: *recovered, same: *same, server });
     } else {
-        line(&text::replayed(&then, &now));
+        line(&text::replayed(&replayed));
     }
-    Ok(if now.verdicts.is_empty() { Exit::Clean } else { Exit::Finding })
+    Ok(if replayed.now.verdicts.is_empty() { Exit::Clean } else { Exit::Finding })
 }
 
 /// The command that makes the same run again: all that was given, and the seed.

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ebbtide_lab::crash::Kept;
 use ebbtide_lab::crash::page::replay;
-use ebbtide_lab::crash::record::{CrashRun, Cut, Gained, Verdict, VerdictKind};
+use ebbtide_lab::crash::record::{CrashRun, Gained, Verdict, VerdictKind};
 use ebbtide_lab::crash::summary::{self, ArmSummary, Summary, bound, kind_name};
+use ebbtide_lab::crash::{Kept, Replayed};
 use ebbtide_lab::experiment::ServerRole;
 
 use crate::text::{Table, seconds, size, timestamp};
@@ -30,14 +30,20 @@ pub(super) fn kept(all: &[Kept]) {
 }
 
 /// What was found when a cut was judged, and what is found now, from the same bytes.
-pub(super) fn replayed(then: &Cut, now: &Cut) -> String {
+pub(super) fn replayed(replayed: &Replayed) -> String {
+    let Replayed { then, now, .. } = replayed;
     let mut text = format!("{}, cut {}, seed {:016x}\n", now.arm, now.number + 1, now.seed);
+    let _ = writeln!(text, "server: {} ({})", replayed.server.name(), replayed.server.path.display());
     let (was, is) = (found(&then.kinds()), found(&now.kinds()));
     let _ = writeln!(text, "then: {was}\nnow:  {is}");
     for said in now.verdicts.iter().flat_map(evidence) {
         let _ = writeln!(text, "  {said}");
     }
-    text + if was == is { "the same" } else { "NOT the same" }
+    text + match replayed.same {
+        Some(true) => "the same",
+        Some(false) => "NOT the same",
+        None => "no recovery ran: the server did not come up, so that there is nothing to compare",
+    }
 }
 
 /// Kinds of verdict in a few words.
@@ -86,8 +92,13 @@ pub(super) fn verdict(record: &CrashRun, summary: &Summary, report: &Path) -> St
     let asked = |arm: &str| summary.arms.iter().any(|known| known.name == arm);
     let kept = record.cuts.iter().find(|cut| cut.kept && asked(&cut.arm));
     if let Some(cut) = kept {
-        let _ =
-            writeln!(text, "look at a bad cut: {} ({}, cut {})", replay(cut.seed), cut.arm, cut.number + 1);
+        let _ = writeln!(
+            text,
+            "look at a bad cut: {} ({}, cut {})",
+            replay(record, cut.seed),
+            cut.arm,
+            cut.number + 1
+        );
     }
     let _ = writeln!(text, "again: {}", record.command);
     text + &format!("report: {}", report.display())
@@ -181,9 +192,10 @@ fn row(arm: &ArmSummary) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ebbtide_lab::crash::record::{Corruption, PageFound, Recovery, Stint, Throughput};
+    use ebbtide_lab::crash::record::{Corruption, Cut, PageFound, Recovery, Stint, Throughput};
     use ebbtide_lab::crash::summary::summarize;
     use ebbtide_lab::experiment::{self, Canary, CrashPlan, Moment, Overrides};
+    use ebbtide_mysql::{Binary, Flavour, Version};
 
     const CANARIES: [Canary; 3] = [Canary::AnswersEarly, Canary::IgnoresFlushes, Canary::TornPages];
 
@@ -218,6 +230,19 @@ mod tests {
             took: Default::default(),
             kept: number == 99,
         }
+    }
+
+    fn server() -> Binary {
+        let (flavour, version) = (Flavour::MariaDb, Version::new(11, 8, 3));
+        Binary { path: "/x/mariadbd".into(), flavour, version, text: String::new() }
+    }
+
+    #[test]
+    fn the_replay_of_a_run_names_its_home() {
+        let mut run = run();
+        run.host.home = "/srv/my lab".into();
+        let wanted = "look at a bad cut: ebbtide crash --replay 0000000000001267 --home '/srv/my lab' (asked";
+        assert!(told(&run).contains(wanted), "{}", told(&run));
     }
 
     fn corrupt() -> Verdict {
@@ -295,10 +320,22 @@ mod tests {
         };
         let bad = Verdict::Corrupt { how: Corruption::Pages, said: Vec::new(), pages: vec![page] };
         let (then, now) = (cut("asked", 3, Some(bad.clone())), cut("asked", 3, None));
-        let text = replayed(&then, &then);
+        let both = |now: &Cut, recovered: bool| Replayed {
+            then: then.clone(),
+            now: now.clone(),
+            recovered,
+            same: recovered.then(|| then.kinds() == now.kinds()),
+            server: server(),
+        };
+        let text = replayed(&both(&then, true));
+        assert!(text.contains("server: MariaDB 11.8.3 (/x/mariadbd)\n"), "{text}");
         let told = "then: corrupt\nnow:  corrupt\n  bank/t.ibd page 7: Fail: page::7 invalid\nthe same";
         assert!(text.contains(told), "{text}");
-        assert!(replayed(&then, &now).ends_with("then: corrupt\nnow:  clean\nNOT the same"));
+        assert!(replayed(&both(&now, true)).ends_with("then: corrupt\nnow:  clean\nNOT the same"));
+        let unjudged = Verdict::Unverified { why: "no room".into(), log: Vec::new() };
+        let text = replayed(&both(&cut("asked", 3, Some(unjudged)), false));
+        assert!(text.contains("  no room\nno recovery ran: "), "{text}");
+        assert!(!text.contains("NOT the same"), "{text}");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! `ebbtide load`: sysbench's OLTP workloads against any MySQL or MariaDB server.
 //!
-//! [`args`] is the command line in sysbench's words, [`text`] prints sysbench's summary and ours.
+//! [`args`] is the command line in sysbench's words, [`order`] knows sysbench's order of them, [`text`] prints sysbench's summary and ours.
 
 mod args;
+mod order;
 mod text;
 
 use ebbtide_load::{Ended, LoadError, RunReport, Sample};
@@ -15,6 +16,7 @@ use crate::status_line::StatusLine;
 use crate::text::line;
 use args::{CleanupArgs, PrepareArgs, RunArgs};
 pub(crate) use args::{LoadCommand, ServerArgs};
+pub(crate) use order::in_our_order;
 
 /// Carries a load command out.
 ///
@@ -63,7 +65,7 @@ fn prepare(args: &PrepareArgs, json: bool) -> anyhow::Result<Exit> {
     }
     if done.cancelled {
         let message = "cancelled: the tables are not complete";
-        return Err(Refusal::environment(message)
+        return Err(Refusal::cancelled(message)
             .hint("drop them with `ebbtide load cleanup --execute`")
             .into());
     }

@@ -7,9 +7,10 @@ use clap::Args;
 const EXAMPLES: &str = "Examples:
   ebbtide run --list
   ebbtide run tuned-vs-default --quick
-  ebbtide run flush-settings --arms baseline,redo-small --set trial.repeats=5 --out /tmp/flush
+  ebbtide run flush-settings --arms base,redo-small --set trial.repeats=5 --out /tmp/flush
   ebbtide run tuned-vs-default --out /tmp/again --against /tmp/first
   ebbtide run --compare /tmp/first /tmp/again
+  ebbtide run --resume --out /tmp/flush
   ebbtide run my-experiment.toml --server /opt/mysql-9.7/bin/mysqld --volume gp3:size=200GiB,iops=6000
 
 How to write an experiment: docs/experiments.md. What a run leaves behind: docs/json/run.md.";
@@ -19,8 +20,8 @@ How to write an experiment: docs/experiments.md. What a run leaves behind: docs/
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
     /// The name of a shipped experiment (see --list), or the path of your own file
-    #[arg(required_unless_present_any = ["list", "prepared", "delete_prepared", "compare"])]
-    pub(super) experiment: Option<String>,
+    #[arg(required_unless_present_any = ["resume", "list", "prepared", "delete_prepared", "compare"])]
+    pub(crate) experiment: Option<String>,
     /// List the shipped experiments
     #[arg(long, conflicts_with_all = ["experiment", "prepared", "delete_prepared"])]
     pub(super) list: bool,
@@ -30,13 +31,14 @@ pub(crate) struct RunArgs {
     /// Check the experiment and say what would run and for how long; run nothing
     #[arg(long, requires = "experiment", conflicts_with = "show")]
     pub(super) check: bool,
-    /// The short form that the experiment names: fewer arms, less time
+    /// The short form: the file's [quick], else fewer and shorter trials of the same arms
     #[arg(long)]
     pub(super) quick: bool,
     /// Directory for the results and the report [default: NAME-DATE-TIME here]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Go on with an interrupted or partly failed run: measure what --out DIR lacks
+    /// Go on with an interrupted or partly failed run: measure what --out DIR lacks. The directory knows
+    /// the experiment and all options
     #[arg(long, requires = "out")]
     pub(super) resume: bool,
     /// Change a value: ARM.SETTING, or a path of the file such as load.connections; repeatable

@@ -21,16 +21,19 @@ use ebbtide_lab::results::{Earlier, ResultsError, Store};
 use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
 use ebbtide_load::Cancel;
-use ebbtide_mysql::{Binary, ServerError};
+use ebbtide_mysql::Binary;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::answers::{self, DeletedAll, Listed, RunEnded, RunPlan};
+use crate::cli::Command;
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
+use crate::resume;
 use crate::signals::cancel_on;
 use crate::text::{line, write};
 use crate::version;
 pub(crate) use args::RunArgs;
+pub(crate) use ebbtide_lab::words::quoted;
 use status::Status;
 
 /// The report's file in the directory of a run.
@@ -50,7 +53,8 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
     if !args.compare.is_empty() {
         return again::compare(&args.compare, json);
     }
-    let name = args.experiment.as_deref().expect("clap asks for an experiment where nothing else is");
+    let Some(name) = args.experiment.as_deref() else { return resume(args, json) };
+    let name = &resume::from_anywhere(name);
     if args.show {
         write(&text_of(name)?)?;
         return Ok(Exit::Clean);
@@ -63,12 +67,15 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
             Some(Store::open(out).and_then(|store| store.run()).map_err(refuse_results)?.experiment.seed);
     }
     let experiment = experiment::load(name, &changes).map_err(refuse_experiment)?;
-    let server = Binary::detect(args.server.as_deref()).map_err(refuse_server)?;
+    tell_quick(name, &changes, &experiment, json)?;
+    let server = detect(args.server.as_deref())?;
     let (catalog, overrides) = catalog(place)?;
     again::refuse_others(&experiment, &server, &earlier)?;
     if args.check {
         let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
-        return Ok(show_plan(&plan, &server, json));
+        let missing = lab::missing(&plan.experiment);
+        show_plan(&plan, &server, &missing, json);
+        return Ok(show_missing(&missing, json));
     }
     let options = RunOptions {
         home: place.made()?.root().to_owned(),
@@ -82,6 +89,33 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
         overrides,
     };
     measure(experiment, options, &earlier, json)
+}
+
+/// Goes on with the run in `--out`, as it was begun.
+fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
+    let out = args.out.as_deref().expect("clap asks for it");
+    let changed = changes(args)?;
+    resume::refuse_changes(&changed)?;
+    let record = Store::open(out).and_then(|store| store.run()).map_err(refuse_results)?;
+    let begun = resume::begun(&record.command, out)?;
+    let Command::Run(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
+    let place = &Place::of(&begun)?;
+    let earlier = again::earlier(&args.against, Some(out))?;
+    let server = resume::server(args.server.as_deref(), &record.server)?;
+    let (catalog, overrides) = catalog(place)?;
+    again::refuse_others(&record.experiment, &server, &earlier)?;
+    let options = RunOptions {
+        home: place.made()?.root().to_owned(),
+        out: out.to_owned(),
+        resume: true,
+        over_limit: args.over_limit || begun_with.over_limit,
+        command: record.command,
+        ebbtide: version::of_results(),
+        server,
+        catalog,
+        overrides,
+    };
+    measure(record.experiment, options, &earlier, json)
 }
 
 /// Runs the experiment, writes what it found, and says so.
@@ -110,7 +144,10 @@ fn measure(
         line(&text::verdict(record, summary, report));
     }
     if let Some(error) = cancelled {
-        crate::text::note(&format!("{error}: {}", error.hint().unwrap_or_default()));
+        crate::text::note(&format!("{error}; go on with: {}", resume::command("run", &out)));
+    } else if !measured.is_whole() {
+        let command = resume::command("run", &out);
+        crate::text::note(&format!("trials that failed or were disqualified are run again with: {command}"));
     }
     let agrees = summary.repeated.as_ref().is_none_or(again::agrees);
     Ok(if measured.is_whole() && agrees { Exit::Clean } else { Exit::Finding })
@@ -174,6 +211,33 @@ pub(crate) fn write_report(out: &Path, page: &str) -> anyhow::Result<PathBuf> {
     Ok(std::path::absolute(&file).unwrap_or(file))
 }
 
+/// Says what `--quick` changes in an experiment whose file does not say so itself, and how long it takes then.
+pub(crate) fn tell_quick(
+    name: &str,
+    changes: &Overrides,
+    experiment: &Experiment,
+    json: bool,
+) -> anyhow::Result<()> {
+    let Some(told) = experiment::generic_quick(name, changes).map_err(refuse_experiment)? else {
+        return Ok(());
+    };
+    let full = Overrides { quick: false, ..changes.clone() };
+    let full = experiment::load(name, &full).map_err(refuse_experiment)?;
+    let span = |of: &Experiment| status::span(experiment::estimate(of).as_secs_f64());
+    let what = if told.is_empty() {
+        "--quick changes nothing, it is as short already".to_owned()
+    } else {
+        format!("--quick means {}: about {} instead of {}", told.join(", "), span(experiment), span(&full))
+    };
+    let text = format!("note: {name} has no [quick]: {what}");
+    if json {
+        crate::text::note(&text);
+    } else {
+        line(&text);
+    }
+    Ok(())
+}
+
 /// The file of an experiment: a shipped one's, or the user's own.
 pub(crate) fn text_of(name: &str) -> anyhow::Result<String> {
     if let Some(shipped) = experiment::shipped().iter().find(|shipped| shipped.name == name) {
@@ -196,20 +260,31 @@ pub(crate) fn list(crash: bool, json: bool) -> Exit {
     Exit::Clean
 }
 
+/// Says what this machine or user lacks to run it, unless `json` has said so. The exit code tells.
+pub(crate) fn show_missing(missing: &[String], json: bool) -> Exit {
+    if missing.is_empty() {
+        return Exit::Clean;
+    }
+    if !json {
+        line("\nit cannot run here; missing:");
+        missing.iter().for_each(|what| line(&format!("    {what}")));
+    }
+    Exit::Environment
+}
+
 /// Says what would run.
-pub(crate) fn show_plan(plan: &Plan, server: &Binary, json: bool) -> Exit {
+pub(crate) fn show_plan(plan: &Plan, server: &Binary, missing: &[String], json: bool) {
     if json {
-        answers::print(&run_plan(plan, server));
+        answers::print(&run_plan(plan, server, missing));
     } else {
         let Plan { experiment, checked, left_out } = plan;
         left_out.iter().for_each(|text| line(&format!("note: {text}")));
         line(&text::plan(experiment, checked, server, experiment::estimate(experiment)));
     }
-    Exit::Clean
 }
 
 /// What would run, as an object.
-pub(crate) fn run_plan<'a>(plan: &'a Plan, server: &'a Binary) -> RunPlan<'a> {
+pub(crate) fn run_plan<'a>(plan: &'a Plan, server: &'a Binary, missing: &'a [String]) -> RunPlan<'a> {
     let Plan { experiment, checked, left_out } = plan;
     let arms = experiment.arms.iter().zip(&checked.arms);
     RunPlan {
@@ -218,6 +293,7 @@ pub(crate) fn run_plan<'a>(plan: &'a Plan, server: &'a Binary) -> RunPlan<'a> {
         options: arms.map(|(arm, checked)| (arm.name.as_str(), checked.options.as_slice())).collect(),
         left_out,
         estimate_s: experiment::estimate(experiment).as_secs(),
+        missing,
     }
 }
 
@@ -254,7 +330,7 @@ fn prepared(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
 }
 
 /// What the command line changes in the experiment.
-fn changes(args: &RunArgs) -> anyhow::Result<Overrides> {
+pub(crate) fn changes(args: &RunArgs) -> anyhow::Result<Overrides> {
     Ok(Overrides {
         set: pairs(&args.set)?,
         quick: args.quick,
@@ -295,9 +371,9 @@ pub(crate) fn catalog(place: &Place) -> anyhow::Result<(Catalog, Option<String>)
     let Some(file) = file else { return Ok((Catalog::builtin(), None)) };
     let name = file.display().to_string();
     let text = std::fs::read_to_string(&file)
-        .map_err(|error| Refusal::usage(format!("cannot read the overrides in {name}: {error}")))?;
+        .map_err(|error| crate::serve::refuse_overrides(&file, error.into()))?;
     let catalog = Catalog::with_overrides_text(&name, &text);
-    Ok((catalog.map_err(|error| Refusal::usage(error.to_string()))?, Some(text)))
+    Ok((catalog.map_err(|error| crate::serve::refuse_overrides(&file, error.into()))?, Some(text)))
 }
 
 /// `NAME-20261120-104530` in the present directory.
@@ -326,15 +402,6 @@ fn command(name: &str, args: &RunArgs, place: &Place, seed: u64) -> String {
     words.join(" ")
 }
 
-/// A word for a shell.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 /// The signals that end a run in order. What a second one leaves, the next run clears.
 pub(crate) fn signals() -> impl Iterator<Item = c_int> {
     [SIGINT, SIGTERM].into_iter().chain((!hangup_is_ignored()).then_some(SIGHUP))
@@ -359,9 +426,14 @@ pub(crate) fn refuse_experiment(error: ExperimentError) -> anyhow::Error {
     if unreadable { anyhow::Error::new(error).context(refusal) } else { refusal.into() }
 }
 
-pub(crate) fn refuse_server(error: ServerError) -> anyhow::Error {
-    let (environment, hint) = (error.is_environment(), error.hint().map(str::to_owned));
-    refuse(error, environment, hint)
+/// The server of `--server`, or the machine's own. A program that was named and is no server, or not there, is the
+/// request being wrong; that the machine has none is not.
+pub(crate) fn detect(named: Option<&Path>) -> anyhow::Result<Binary> {
+    Binary::detect(named).map_err(|error| {
+        let (environment, hint) =
+            (named.is_none() && error.is_environment(), error.hint().map(str::to_owned));
+        refuse(error, environment, hint)
+    })
 }
 
 pub(crate) fn refuse_results(error: ResultsError) -> anyhow::Error {
@@ -370,6 +442,9 @@ pub(crate) fn refuse_results(error: ResultsError) -> anyhow::Error {
 }
 
 pub(crate) fn refuse_run(error: RunError) -> anyhow::Error {
+    if let RunError::Cancelled { .. } = error {
+        return Refusal::cancelled("cancelled").into();
+    }
     let (environment, hint) = (error.is_environment(), error.hint());
     refuse(error, environment, hint)
 }

@@ -26,7 +26,7 @@ use crate::exit::{Exit, Refusal};
 use crate::text;
 use service::Service;
 
-pub(crate) use service::{catalog, check, resolve};
+pub(crate) use service::{catalog, check, refuse_overrides, resolve};
 
 /// How long a detached server may take until it answers: it opens the store first.
 const START: Duration = Duration::from_secs(30);
@@ -35,7 +35,7 @@ const START: Duration = Duration::from_secs(30);
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  ebbtide serve &\n  ebbtide serve --home /srv/ebb --detach\n  \
     ebbtide serve --home /srv/ebb --stop\n  ebbtide serve --home /srv/ebb --stop --force\n\n\
-    SIGTERM and SIGINT unmount, detach and save everything first, by force where a volume is in use.")]
+    SIGTERM, SIGINT and SIGHUP do what --stop --force does.")]
 pub(crate) struct ServeArgs {
     /// Return once the server answers, and leave it running; its log goes to serve.log in the home
     #[arg(long, conflicts_with = "stop")]
@@ -43,7 +43,8 @@ pub(crate) struct ServeArgs {
     /// Stop the server of this home and wait until it has ended; refused while a volume is in use
     #[arg(long)]
     pub(crate) stop: bool,
-    /// Stop although files are open or I/O is stalled; what was not written is lost
+    /// Stop although a process uses a volume or I/O is stalled: what was written before is flushed to the
+    /// volume, I/O after that fails; a stall is ended first
     #[arg(long, requires = "stop")]
     force: bool,
     /// Let flushes reach the host's disk, so that answered writes survive the host's own crash

@@ -1,5 +1,6 @@
 //! The server's state, and the dispatch of requests to what handles them.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,6 +15,9 @@ use serde_json::Value;
 use crate::answers::Stopped;
 use crate::control::{Answer, Progress, Request};
 use crate::exit::{Exit, Refusal};
+
+/// What `--force` does to a volume in use, in the words of the help and of the manual.
+const FORCED: &str = "what was written before is flushed to the volume, I/O after that fails";
 
 /// Everything that a request may need.
 #[derive(Debug)]
@@ -130,11 +134,14 @@ pub(crate) fn catalog(home: &Home) -> anyhow::Result<Catalog> {
     if !overrides.exists() {
         return Ok(Catalog::builtin());
     }
-    Catalog::with_overrides(&overrides).map_err(|error| {
-        let refusal = Refusal::environment("this home's catalogue overrides cannot be used")
-            .hint(format!("mend or remove {}", overrides.display()));
-        anyhow::Error::new(error).context(refusal)
-    })
+    Catalog::with_overrides(&overrides).map_err(|error| refuse_overrides(&overrides, error.into()))
+}
+
+/// Overrides that cannot be read, or mean nothing: they belong to the home, not to the request.
+pub(crate) fn refuse_overrides(file: &Path, error: anyhow::Error) -> anyhow::Error {
+    let refusal = Refusal::environment("this home's catalogue overrides cannot be used")
+        .hint(format!("mend or remove {}", file.display()));
+    error.context(refusal)
 }
 
 /// What a spec's text means in a home, or where there is none.
@@ -175,10 +182,10 @@ fn refuse_stop(in_use: &[HostError]) -> anyhow::Error {
         HostError::InUse { volume, .. } | HostError::Stalled { volume } => Some(volume.as_str()),
         _ => None,
     });
-    Refusal::usage(format!("the server goes on: {}", texts.join("; ")))
+    Refusal::environment(format!("the server goes on: {}", texts.join("; ")))
         .hint(format!(
             "end what uses it, or give 'ebbtide volume detach {} --force' or 'ebbtide serve --stop --force': \
-             what was not written is then lost",
+             {FORCED}",
             volume.unwrap_or("NAME")
         ))
         .into()
@@ -240,11 +247,11 @@ pub(super) fn refuse_host(error: HostError) -> anyhow::Error {
         E::NotBlank { .. } => Refusal::usage(message)
             .hint("give --execute to destroy it, or attach without --mount to look at it")
             .into(),
-        E::InUse { .. } => Refusal::environment(message)
-            .hint("end what uses it, or give --force: what was not written is then lost")
-            .into(),
-        E::Stalled { volume } => Refusal::usage(message)
-            .hint(format!("'ebbtide volume fault {volume} stall=off' lets it go on; --force drops it"))
+        E::InUse { .. } => {
+            Refusal::environment(message).hint(format!("end what uses it, or give --force: {FORCED}")).into()
+        }
+        E::Stalled { volume } => Refusal::environment(message)
+            .hint(format!("'ebbtide volume fault {volume} stall=off' lets it go on; with --force it fails"))
             .into(),
         E::Engine(error) => refuse_engine(error),
         E::Nbd(error) => refuse_nbd(error),

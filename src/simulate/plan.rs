@@ -247,7 +247,7 @@ fn one_workload(text: &str, files: &mut Vec<(String, String)>) -> anyhow::Result
     let path = Path::new(text);
     if path.is_file() {
         let file = std::fs::read_to_string(path)
-            .with_context(|| Refusal::environment(format!("cannot read the job file {text}")))?;
+            .with_context(|| Refusal::usage(format!("cannot read the job file {text}")))?;
         let read = fio::parse_file(&file)
             .map_err(|error| Refusal::usage(format!("{text}: {error}")).hint(FIO_HINT))?;
         files.push((text.into(), file));

@@ -19,7 +19,7 @@ pub(crate) enum VolumeCommand {
     /// Attach a volume as a block device, or through NBD, and print where
     #[command(after_help = "Examples:\n  ebbtide volume attach db\n  \
         ebbtide volume attach db --mount /mnt/db --fs xfs\n  \
-        ebbtide volume attach db --nbd unix:/tmp/db.sock        (needs no root)\n  \
+        ebbtide volume attach db --nbd unix:/tmp/db.sock        # needs no root\n  \
         ebbtide volume attach db --instance r5.large/web1")]
     Attach(AttachArgs),
     /// Detach a volume: unmount it, drain it, keep its credits
@@ -157,7 +157,8 @@ pub(crate) struct AttachArgs {
 pub(crate) struct DetachArgs {
     /// The volume
     pub(crate) name: String,
-    /// Detach although files are open or I/O is stalled; what was not written is lost
+    /// Detach although a process uses the volume or I/O is stalled: what was written before is flushed to the
+    /// volume, I/O after that fails; stalled I/O fails too
     #[arg(long)]
     pub(crate) force: bool,
 }

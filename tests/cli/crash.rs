@@ -53,11 +53,11 @@ fn a_check_says_what_would_run_with_the_canaries_and_runs_nothing() {
     let home = Home::new();
     let check = ["crash", "durability-matrix", "--quick", "--check"];
     let asked = ["--arms", "flush-2", "--set", "crash.moments=redo, page", "--set", "crash.keep=7"];
-    let text = home.run(&[&check[..], &asked[..]].concat()).ok().stdout;
+    let text = home.run(&[&check[..], &asked[..]].concat()).planned().stdout;
     assert!(text.contains("canary torn-pages\n"), "{text}");
     assert!(text.contains("16 clients, 30 cuts (power-cut) at the moments redo, page\n"), "{text}");
     assert!(text.contains("7 arms, 1 stints of each"), "{text}");
-    let json = home.run(&[&check[..], &asked[..], &["--json"]].concat()).ok().json();
+    let json = home.run(&[&check[..], &asked[..], &["--json"]].concat()).planned().json();
     assert_eq!(json["experiment"]["arms"][3]["crash"]["keep"], 7, "{json}");
     assert!(json["estimate_s"].as_u64().unwrap() > 120, "{json}");
     assert!(!home.root().join("lab").exists());
@@ -86,17 +86,17 @@ fn a_check_tells_the_gain_and_can_do_without_it() {
     }
     let home = Home::new();
     let check = ["crash", "optimized-writes", "--quick", "--check"];
-    let text = home.run(&check).ok().stdout;
+    let text = home.run(&check).planned().stdout;
     let told =
         "after the cuts, what it gains: optimized-writes-gain, 16 arms, 2 trials of each, 12 s measured";
     assert!(text.contains(told), "{text}");
-    let plan = home.run(&[&check[..], &["--json"]].concat()).ok().json();
+    let plan = home.run(&[&check[..], &["--json"]].concat()).planned().json();
     assert_eq!(plan["gain"]["name"], "optimized-writes-gain");
     assert_eq!(plan["gain"]["arms"].as_array().map(Vec::len), Some(16), "{}", plan["gain"]);
     assert!(plan["gain"]["estimate_s"].as_u64() > Some(60), "{}", plan["gain"]);
-    let plan = home.run(&[&check[..], &["--json", "--no-gain"]].concat()).ok().json();
+    let plan = home.run(&[&check[..], &["--json", "--no-gain"]].concat()).planned().json();
     assert_eq!(plan.get("gain"), Some(&serde_json::Value::Null));
-    let without = home.run(&[&check[..], &["--no-gain"]].concat()).ok().stdout;
+    let without = home.run(&[&check[..], &["--no-gain"]].concat()).planned().stdout;
     assert!(!without.contains("what it gains"), "{without}");
 }
 

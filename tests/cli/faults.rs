@@ -76,7 +76,7 @@ fn stalled_io_waits_until_the_stall_ends_and_detaching_says_so() {
     let (done, finished) = mpsc::channel();
     let reader = std::thread::spawn(move || done.send(read(&device, 0).is_ok()).unwrap());
     finished.recv_timeout(Duration::from_millis(700)).unwrap_err();
-    home.say("volume detach db").refused(2, &["is stalled", "stall=off"]);
+    home.say("volume detach db").refused(3, &["is stalled", "stall=off"]);
     home.say("volume fault db stall=off").ok();
     assert!(finished.recv_timeout(Duration::from_secs(10)).unwrap());
     reader.join().unwrap();

@@ -50,6 +50,14 @@ impl Ran {
         self
     }
 
+    /// A plan that was shown: exit code 0, or 3 where the machine of the test lacks something that the plan names.
+    #[track_caller]
+    pub(crate) fn planned(self) -> Self {
+        let names_it = self.code == 3 && self.stdout.contains("missing");
+        assert!(self.code == 0 || names_it, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self
+    }
+
     /// The same with the arguments, by which its schema is known.
     pub(crate) fn with(self, arguments: &[&str]) -> Self {
         Self { arguments: arguments.iter().map(ToString::to_string).collect(), ..self }

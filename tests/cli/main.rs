@@ -11,6 +11,7 @@ mod harness;
 mod manual;
 mod nbd;
 mod recovery;
+mod refusals;
 mod run;
 #[path = "../support/schema.rs"]
 mod schema;

@@ -51,8 +51,8 @@ fn an_unknown_key_of_a_file_is_refused_with_its_line_and_the_nearest_key() {
 fn a_setting_without_a_value_and_a_server_that_is_none_are_refused() {
     let home = Home::new();
     home.run(&["run", "same-twice", "--set", "load.connections"]).refused(2, &["--set load.connections"]);
-    home.run(&["run", "same-twice", "--server", "/bin/true"]).refused(3, &["/bin/true"]);
-    home.run(&["run", "same-twice", "--server", "/nowhere/mysqld"]).refused(3, &["/nowhere/mysqld"]);
+    home.run(&["run", "same-twice", "--server", "/bin/true"]).refused(2, &["/bin/true"]);
+    home.run(&["run", "same-twice", "--server", "/nowhere/mysqld"]).refused(2, &["/nowhere/mysqld"]);
     home.run(&["run", "same-twice", "--measure", "1500ms"]).refused(2, &["whole seconds"]);
     assert!(!home.root().join("lab").exists(), "a refused run leaves nothing");
 }
@@ -63,11 +63,11 @@ fn a_check_says_what_would_run_in_the_servers_words_and_runs_nothing() {
         return;
     }
     let home = Home::new();
-    let plan = home.run(&["run", "tuned-vs-default", "--quick", "--check"]).ok().stdout;
+    let plan = home.run(&["run", "tuned-vs-default", "--quick", "--check"]).planned().stdout;
     for text in ["innodb_log_file_size=67108864", "128 connections", "gp2:size=500GiB", "about "] {
         assert!(plan.contains(text), "'{text}' is not in: {plan}");
     }
-    let plan = home.run(&["run", "same-twice", "--check", "--set", "load.connections=300"]).ok().stdout;
+    let plan = home.run(&["run", "same-twice", "--check", "--set", "load.connections=300"]).planned().stdout;
     assert!(plan.contains("max_connections=316"), "room for the load and the sampler: {plan}");
     home.run(&["run", "tuned-vs-default", "--check", "--set", "tuned.io_capacity=7"])
         .refused(2, &["io_capacity", "7"]);
@@ -208,4 +208,86 @@ fn a_run_is_refused_before_it_begins_where_the_earlier_one_was_another() {
         .refused(2, &[dir, "experiment.name was 'same-twice', is 'tuned-vs-default'", "same experiment"]);
     home.run(&["run", "same-twice", "--against", dir]).refused(2, &["server.flavour was '', is 'mariadb'"]);
     assert!(!home.root().join("lab").exists(), "nothing was begun");
+}
+
+#[test]
+fn quick_of_a_file_that_does_not_say_what_it_is_tells_what_it_changes() {
+    if !can(&[Need::Tool("mariadbd")]) {
+        return;
+    }
+    let home = Home::new();
+    let file = home.beside("mine.toml");
+    fs::write(&file, "[trial]\nrepeats = 6\n[arms.a]\n[arms.b.settings]\nsync_binlog = 0\n").unwrap();
+    let check = ["run", file.to_str().unwrap(), "--check", "--quick"];
+    let text = home.run(&check).planned().stdout;
+    for told in [
+        "has no [quick]",
+        "trials of each arm: 2 instead of 6",
+        "about 3 min instead of 17 min",
+        "2 trials of each, 20 s measured",
+    ] {
+        assert!(text.contains(told), "'{told}' is not in: {text}");
+    }
+    assert!(!home.run(&check[..3]).planned().stdout.contains("[quick]"));
+}
+
+/// A short experiment of two trials.
+const SHORT: &str = "title = \"Short\"\n[data]\ntables = 1\nrows = 5_000\n[volumes]\ndata = \"gp3:size=2GiB\"\n\
+    [instance]\nmemory = \"512MiB\"\n[settings]\nbuffer_pool_size = \"64MiB\"\nredo_capacity = \"16MiB\"\n\
+    [load]\nworkload = \"write_only\"\nconnections = 2\n[trial]\nrepeats = 1\n[warmup]\nlead_in = \"1s\"\nsettle = \"1s\"\n\
+    [arms.one.settings]\nflush_log_at_trx_commit = 1\n[arms.two.settings]\nflush_log_at_trx_commit = 0\n";
+
+#[test]
+fn a_run_that_was_ended_is_gone_on_with_by_the_command_that_it_prints_and_no_other_option() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    if !can(&[Need::BlockDevices, Need::Tool("mariadbd"), Need::Tool("mkfs.xfs")]) {
+        return;
+    }
+    let home = Home::new();
+    let (file, out) = (home.beside("mine.toml"), home.beside("my out"));
+    fs::write(&file, SHORT).unwrap();
+    let mut command = Command::new(EBBTIDE);
+    // Relative paths, a home of its own, and options that the directory has to remember.
+    command.args([
+        "run",
+        "mine.toml",
+        "--out",
+        "my out",
+        "--home",
+        "home",
+        "--measure",
+        "10s",
+        "--over-limit",
+    ]);
+    command.args(["--set", "one.flush_log_at_trx_commit=2"]).current_dir(home.beside(""));
+    let mut begun =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(begun.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let pid = begun.id().to_string();
+    for line in lines {
+        if line.starts_with("trial 1 of 2") {
+            assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        }
+    }
+    let mut told = String::new();
+    begun.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(begun.wait().unwrap().code(), Some(1), "{told}");
+    fs::remove_file(&file).unwrap();
+    let printed = told.split("go on with: ").nth(1).unwrap_or_else(|| panic!("{told}")).trim();
+    assert_eq!(printed, format!("ebbtide run --resume --out '{}'", out.display()));
+    let again = format!("set -- {}; shift; exec {EBBTIDE} \"$@\"", printed);
+    let again = Ran::of(Command::new("sh").args(["-c", &again]).current_dir("/").output().unwrap());
+    assert!(again.code == 0 || again.code == 1, "{}{}", again.stdout, again.stderr);
+    let run = Store::open(&out).unwrap().run().unwrap();
+    let arms: Vec<&str> = run.trials.iter().map(|trial| trial.arm.as_str()).collect();
+    assert_eq!(arms.len(), 2, "{arms:?}: {}", again.stderr);
+    assert!(
+        again.stdout.contains("2 trials, 1 of them measured already") || again.code == 1,
+        "{}",
+        again.stdout
+    );
+    assert_eq!(run.host.home, home.root().canonicalize().unwrap().display().to_string());
+    let changed = home.run(&["run", "--resume", "--out", out.to_str().unwrap(), "--quick"]);
+    changed.refused(2, &["as it was begun", "hint: give --resume and --out alone"]);
+    assert_eq!(left_of(&home.root()), Vec::<String>::new());
 }

@@ -144,7 +144,7 @@ fn a_stop_is_refused_while_files_are_open_and_touches_nothing_until_it_is_forced
     let mut holder = Command::new("sleep").arg("60").current_dir(&dir).spawn().unwrap();
     let named = format!("sleep (process {})", holder.id());
     let hints = ["volume detach db --force", "serve --stop --force"];
-    home.say("serve --stop").refused(2, &["'db'", &named, hints[0], hints[1]]);
+    home.say("serve --stop").refused(3, &["'db'", &named, hints[0], hints[1]]);
     assert_eq!(home.show("db")["state"], "in-use");
     assert_eq!(home.show("other")["state"], "in-use", "nothing is torn down before the check");
     let stopped = home.say("serve --stop --force --json");
@@ -170,10 +170,10 @@ fn a_stop_is_refused_while_a_device_is_open_and_a_signal_forces_it() {
     home.say("volume create db gp3:size=1GiB").ok();
     let device = home.say("volume attach db").ok();
     let open = std::fs::File::open(device.line()).unwrap();
-    home.say("serve --stop").refused(2, &["'db' is in use at", device.line(), "serve --stop --force"]);
+    home.say("serve --stop").refused(3, &["'db' is in use at", device.line(), "serve --stop --force"]);
     drop(open);
     home.say("volume fault db stall=on").ok();
-    home.say("serve --stop").refused(2, &["'db' is stalled", "serve --stop --force"]);
+    home.say("serve --stop").refused(3, &["'db' is stalled", "serve --stop --force"]);
     home.say("volume fault db stall=off").ok();
     let open = std::fs::File::open(device.line()).unwrap();
     assert!(Command::new("kill").args(["-TERM", &pid.to_string()]).status().unwrap().success());

@@ -64,6 +64,9 @@ pub struct HostFacts {
     pub calibration: Vec<(String, String)>,
     /// Load average over a minute when the run began.
     pub load_before: f64,
+    /// The home of the run, absolute; empty where it was not written down.
+    #[serde(default)]
+    pub home: String,
 }
 
 /// The server that was measured.

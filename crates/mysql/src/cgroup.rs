@@ -11,6 +11,8 @@ use crate::server::MemoryUse;
 /// How long the kernel may take to let go of a group whose processes are gone.
 const REMOVAL: Duration = Duration::from_secs(5);
 
+const NO_CONTROLLER: &str = "the kernel shows no memory controller in /proc/self/mountinfo";
+
 /// Which interface a group has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -70,9 +72,18 @@ impl Cgroup {
     /// Where this machine (or container) has no memory cgroups.
     pub(crate) fn find(name: &str) -> Result<Self, String> {
         let read = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
-        let place = Place::find(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?)
-            .ok_or("the kernel shows no memory controller in /proc/self/mountinfo")?;
+        let place =
+            Place::find(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?).ok_or(NO_CONTROLLER)?;
         Ok(Self { dir: place.parent()?.join(name), interface: place.interface })
+    }
+
+    /// Why no group can be made here, as far as is seen without making one.
+    pub(crate) fn missing() -> Option<String> {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let Some(place) = Place::find(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup")) else {
+            return Some(NO_CONTROLLER.to_owned());
+        };
+        place.missing()
     }
 
     /// Makes the group and sets its limit.
@@ -199,15 +210,34 @@ impl Place {
         }
     }
 
-    /// In version 2 a group with processes cannot have children with limits, so ours stands beside our own
-    /// group: below the nearest one that hands the memory controller down.
-    fn parent_v2(&self) -> Result<PathBuf, String> {
+    /// Why no group can be made here. A file of the group that would be its parent, or of the one that has to
+    /// hand the controller down, is opened for writing, and nothing is written.
+    fn missing(&self) -> Option<String> {
+        let file = match self.interface {
+            Interface::V1 => self.mount.join("cgroup.procs"),
+            Interface::V2 => match self.handing_down() {
+                Some(parent) => parent.join("cgroup.procs"),
+                None => self.mount.join("cgroup.subtree_control"),
+            },
+        };
+        let opened = std::fs::OpenOptions::new().write(true).open(&file);
+        opened.err().map(|error| format!("{}: {error}", file.display()))
+    }
+
+    /// The nearest group above ours that hands the memory controller down.
+    fn handing_down(&self) -> Option<&Path> {
         let hands_down = |dir: &Path| {
             std::fs::read_to_string(dir.join("cgroup.subtree_control"))
                 .is_ok_and(|text| text.split_whitespace().any(|controller| controller == "memory"))
         };
         let ours = self.own.ancestors().take_while(|dir| dir.starts_with(&self.mount));
-        if let Some(parent) = ours.into_iter().find(|dir| hands_down(dir)) {
+        ours.into_iter().find(|dir| hands_down(dir))
+    }
+
+    /// In version 2 a group with processes cannot have children with limits, so ours stands beside our own
+    /// group: below the nearest one that hands the memory controller down.
+    fn parent_v2(&self) -> Result<PathBuf, String> {
+        if let Some(parent) = self.handing_down() {
             return Ok(parent.to_owned());
         }
         let control = self.mount.join("cgroup.subtree_control");

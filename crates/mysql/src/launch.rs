@@ -177,6 +177,12 @@ impl Drop for Launched {
 }
 
 /// Makes the memory cgroup that the plan asks for.
+/// Why a server's memory cannot be limited here, as far as is seen without limiting it; None where it can be.
+#[must_use]
+pub fn missing_for_memory_limit() -> Option<String> {
+    Cgroup::missing()
+}
+
 fn bound_memory(
     plan: &ServerPlan,
     left: &mut Leaving,

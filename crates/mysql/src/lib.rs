@@ -27,6 +27,7 @@ pub mod status;
 pub use binary::{Binary, Flavour, Version};
 pub use error::{Cause, ServerError};
 pub use initialize::initialize;
+pub use launch::missing_for_memory_limit;
 pub use layout::Layout;
 pub use plan::{START_TIMEOUT, ServerPlan};
 pub use record::{Cleared, clear_leftovers, is_recorded};

@@ -189,8 +189,8 @@ impl Host {
     }
 
     /// Detaches a volume: unmounts it, completes what is in flight, saves its credits. With `force`
-    /// also where files are open or I/O is stalled; what was not written then is lost. The answer
-    /// says what could not be written back.
+    /// also where files are open or I/O is stalled: what was written before is flushed to the volume, I/O
+    /// after that fails, and so does what is stalled. The answer says what could not be written back.
     ///
     /// # Errors
     /// [`HostError::InUse`] and [`HostError::Stalled`] without `force`; the volume stays attached.

@@ -34,16 +34,30 @@ pub(super) fn paths(home: &Home, volume: &str) -> (PathBuf, PathBuf) {
 /// # Errors
 /// [`HostError::NoBlockDevice`], naming everything that is missing.
 pub(super) fn require() -> Result<(), HostError> {
-    let mut missing = Vec::new();
+    let mut missing = missing_devices();
     if !rustix::process::geteuid().is_root() {
-        missing.push("the server does not run as root".to_owned());
+        missing.insert(0, "the server does not run as root".to_owned());
     }
+    if missing.is_empty() { Ok(()) } else { Err(HostError::NoBlockDevice { missing: missing.join("; ") }) }
+}
+
+/// What block devices need and this process lacks, in a few words each; empty where nothing is missing.
+#[must_use]
+pub fn missing_for_block_devices() -> Vec<String> {
+    let user = rustix::process::geteuid();
+    let root = (!user.is_root()).then(|| format!("root (this is user {})", user.as_raw()));
+    root.into_iter().chain(missing_devices()).collect()
+}
+
+/// The kernel's devices that cannot be opened.
+fn missing_devices() -> Vec<String> {
+    let mut missing = Vec::new();
     for (device, module) in [("/dev/fuse", "fuse"), ("/dev/loop-control", "loop")] {
         if let Err(error) = OpenOptions::new().read(true).write(true).open(device) {
             missing.push(format!("{device} ({error}; 'modprobe {module}' loads it)"));
         }
     }
-    if missing.is_empty() { Ok(()) } else { Err(HostError::NoBlockDevice { missing: missing.join("; ") }) }
+    missing
 }
 
 impl BlockExport {

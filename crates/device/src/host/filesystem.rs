@@ -67,6 +67,22 @@ impl FsType {
         }
     }
 
+    /// The program that makes it.
+    const fn maker(self) -> &'static str {
+        match self {
+            Self::Xfs => "mkfs.xfs",
+            Self::Ext4 | Self::Ext4Bigalloc => "mkfs.ext4",
+        }
+    }
+
+    /// That the program which makes it is not in PATH; None where it is.
+    #[must_use]
+    pub fn missing_tool(self) -> Option<ToolError> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let is_there = std::env::split_paths(&path).any(|dir| dir.join(self.maker()).is_file());
+        (!is_there).then(|| ToolError::Missing { tool: self.maker(), package: self.package() })
+    }
+
     /// Options for mounting. Reads must not turn into writes. XFS must accept a copy (a snapshot, a
     /// crash image) beside its original, which has the same UUID. ext4 must not initialise its
     /// inode tables in the background, which would be I/O that nobody asked for.
@@ -183,10 +199,11 @@ pub(super) fn ext4_kind(superblock: &[u8; SUPERBLOCK_BYTES]) -> String {
 
 /// Makes a file system over whatever is there.
 pub(super) fn make(fs: FsType, device: &Path, waiting: &dyn Fn(Duration)) -> Result<(), ToolError> {
-    let (tool, arguments): (_, &[&str]) = match fs {
-        FsType::Xfs => ("mkfs.xfs", &["-f", "-q"]),
+    let tool = fs.maker();
+    let arguments: &[&str] = match fs {
+        FsType::Xfs => &["-f", "-q"],
         // Tables that a mount with noinit_itable leaves alone read as zeroes on a new volume.
-        FsType::Ext4 | FsType::Ext4Bigalloc => ("mkfs.ext4", &["-F", "-q", "-E", "lazy_itable_init=1"]),
+        FsType::Ext4 | FsType::Ext4Bigalloc => &["-F", "-q", "-E", "lazy_itable_init=1"],
     };
     let mut command = Command::new(tool);
     command.args(arguments);

@@ -35,6 +35,7 @@ use crate::store::{Store, StoreOptions};
 
 pub use attach::{AttachRequest, Detached, Export, InstanceRequest, MountRequest};
 pub use attachment::{Attachment, AttachmentInfo, HostMatch};
+pub use block::missing_for_block_devices;
 pub use calibrate::{Calibration, Figures};
 pub use error::HostError;
 pub use extents::{FileExtent, file_extents};

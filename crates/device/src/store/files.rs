@@ -127,11 +127,7 @@ impl Files {
 
     /// Host space, bytes.
     pub(super) fn allocated_bytes(&self) -> u64 {
-        let blocks = |segment| {
-            let found = self.dir.stat(&data_name(self.id, segment));
-            found.map_or(0, |found| u64::try_from(found.st_blocks).unwrap_or(0) * 512)
-        };
-        (0..SEGMENTS).map(blocks).sum()
+        allocated_bytes(&self.dir, self.id)
     }
 
     /// Lets no more files be created.
@@ -170,6 +166,15 @@ impl Files {
             format!("{} ends before a block it has to hold", path.display()),
         )
     }
+}
+
+/// Host space of a layer's data, bytes.
+pub(super) fn allocated_bytes(dir: &Dir, id: LayerId) -> u64 {
+    let blocks = |segment| {
+        let found = dir.stat(&data_name(id, segment));
+        found.map_or(0, |found| u64::try_from(found.st_blocks).unwrap_or(0) * 512)
+    };
+    (0..SEGMENTS).map(blocks).sum()
 }
 
 /// Name of one data file.

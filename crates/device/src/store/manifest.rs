@@ -87,6 +87,18 @@ impl Manifest {
         std::iter::successors(Some(top), |id| self.parent(*id)).collect()
     }
 
+    /// Of a layer and all below it, nearest first: whether nothing else needs them.
+    pub(super) fn owned(&self, top: LayerId) -> Vec<bool> {
+        let mut own = true;
+        let owned = |id: LayerId| {
+            if id != top {
+                own &= !self.is_snapshot(id) && self.children(id).count() == 1;
+            }
+            own
+        };
+        self.chain(top).into_iter().map(owned).collect()
+    }
+
     /// Layers directly above.
     pub(super) fn children(&self, id: LayerId) -> impl Iterator<Item = LayerId> + '_ {
         self.layers.iter().filter(move |(_, l)| l.parent == Some(id)).map(|(child, _)| *child)

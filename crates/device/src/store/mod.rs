@@ -15,6 +15,7 @@ mod home;
 mod info;
 mod journal;
 mod layer;
+mod listing;
 mod manifest;
 mod maps;
 mod reclaim;
@@ -30,6 +31,7 @@ pub use check::check;
 pub use clones::CloneRequest;
 pub use error::{Damage, StoreError};
 pub use info::{CheckReport, Extent, ExtentKind, SnapshotInfo, StoreOptions, VolumeInfo};
+pub use listing::list_snapshots;
 pub use registry::Store;
 pub use volume::BlockStore;
 

@@ -22,12 +22,8 @@ impl Usage {
     /// Looks at a layer and all below it.
     pub(super) fn gather(state: MutexGuard<'_, State>, top: LayerId) -> Self {
         let ids = state.manifest.chain(top);
-        let mut own = true;
         let mut usage = Self { chain: Vec::new(), layers: ids.len(), damage: None };
-        for id in ids {
-            if id != top {
-                own &= !state.manifest.is_snapshot(id) && state.manifest.children(id).count() == 1;
-            }
+        for (id, own) in ids.into_iter().zip(state.manifest.owned(top)) {
             match state.layer(id) {
                 Ok(frozen) => usage.chain.push((frozen, own)),
                 Err(damage) => usage.damage = usage.damage.or(Some(damage)),

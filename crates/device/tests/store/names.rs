@@ -1,6 +1,6 @@
 //! What the store refuses, and how it says so.
 
-use ebbtide_device::store::{CloneRequest, Store, StoreError, StoreOptions, check};
+use ebbtide_device::store::{CloneRequest, Store, StoreError, StoreOptions, check, list_snapshots};
 use serde_json::{Value, json};
 
 use crate::support::{assert_clean, layer_files, open, store_with_volume};
@@ -172,4 +172,23 @@ fn several_clones_are_made_or_none_is() {
     assert_eq!(store.volume("c").unwrap().from_volume.as_deref(), Some("v"));
     drop(store);
     assert_clean(dir.path());
+}
+
+#[test]
+fn the_snapshots_of_a_store_that_is_open_are_listed_without_its_lock_as_its_owner_lists_them() {
+    let (dir, store) = store_with_volume(GIB);
+    assert_eq!(list_snapshots(dir.path()).unwrap(), []);
+    let volume = store.open_volume("v").unwrap();
+    for (number, name) in ["a", "b", "c"].into_iter().enumerate() {
+        volume.write_at(&[1; 8192], u64::try_from(number).unwrap() * 4096).unwrap();
+        store.snapshot("v", name, json!({ "number": number })).unwrap();
+    }
+    store.delete_snapshot("b").unwrap();
+    store.settle();
+    volume.write_at(&[2; 4096], 1 << 20).unwrap();
+    let listed = list_snapshots(dir.path()).unwrap();
+    assert_eq!(listed, store.snapshots());
+    assert_eq!(listed.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!((listed[1].data_blocks, &listed[1].damage), (4, &None));
+    assert_eq!(list_snapshots(&dir.path().join("nowhere")).unwrap(), []);
 }

@@ -54,6 +54,17 @@ pub(super) fn add(experiment: &mut Experiment) -> Result<(), SettingError> {
     Ok(())
 }
 
+/// Takes the canaries of an experiment away: what [`add`] was given.
+pub(super) fn remove(experiment: &mut Experiment) {
+    let is_own = |arm: &Arm| arm.crash.as_ref().is_none_or(|plan| plan.canary.is_none());
+    let canaries = experiment.arms.iter().take_while(|arm| !is_own(arm)).count();
+    experiment.arms.drain(..canaries);
+    for comparison in &mut experiment.comparisons {
+        comparison.arm -= canaries;
+        comparison.baseline -= canaries;
+    }
+}
+
 fn arm(
     first: &Arm,
     canary: Canary,

@@ -129,8 +129,12 @@ impl Checker<'_> {
         let server = match started {
             Ok(server) => server,
             Err(error) => {
-                cut.verdicts.push(no_start(&error));
-                return self.look_at_pages(stage, cut);
+                let verdict = no_start(&error);
+                // A server that did not get as far as recovering has mended nothing: its pages say nothing of it.
+                let tried = verdict.kind() == VerdictKind::Corrupt;
+                cut.verdicts.push(verdict);
+                let when = "and the server did not recover";
+                return if tried { self.look_at_pages(stage, cut, when) } else { Ok(()) };
             }
         };
         let log = LogEvidence::read(&server.log_tail(ALL_LINES));
@@ -157,7 +161,7 @@ impl Checker<'_> {
         let ending = Instant::now();
         end(server, !cut.torn_before.is_empty())?;
         cut.took.clear += ending.elapsed().as_secs_f64();
-        self.look_at_pages(stage, cut)
+        self.look_at_pages(stage, cut, "after recovery")
     }
 
     /// The arm's server with what recovery depends on, and without what only makes its start slow.
@@ -253,16 +257,13 @@ impl Checker<'_> {
     }
 
     /// Looks at all pages once more: the server is gone, and what it has written stands there.
-    fn look_at_pages(&self, stage: &Stage<'_>, cut: &mut Cut) -> Result<(), StageError> {
+    fn look_at_pages(&self, stage: &Stage<'_>, cut: &mut Cut, when: &str) -> Result<(), StageError> {
         let looking = Instant::now();
         match recovery::check_pages(self.props.binary, &stage.layout()) {
             Ok(check) if check.invalid.is_empty() => {}
             Ok(check) => {
-                let said = vec![format!(
-                    "{} of {} pages are invalid after recovery",
-                    check.invalid.len(),
-                    check.pages
-                )];
+                let said =
+                    vec![format!("{} of {} pages are invalid {when}", check.invalid.len(), check.pages)];
                 let pages = pages(&check, stage);
                 cut.verdicts.push(Verdict::Corrupt { how: Corruption::Pages, said, pages });
             }

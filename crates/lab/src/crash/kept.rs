@@ -1,7 +1,7 @@
 //! Evidence: images of bad cuts, kept as snapshots, so that anyone can judge them again.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use ebbtide_catalog::Catalog;
@@ -15,14 +15,15 @@ use serde::{Deserialize, Serialize};
 
 use super::checker::Checker;
 use super::cutter::{self, Images, Job, Known};
-use super::record::{Cut, Took, VerdictKind};
+use super::record::{Corruption, Cut, Took, Verdict, VerdictKind};
 use super::stage::Props;
 use super::stint::has_binlog;
 use super::tables;
 use crate::experiment::{self, Experiment, Role};
 use crate::run::error::RunError;
 use crate::run::event::Teller;
-use crate::run::home::Lab;
+use crate::run::home::{self, Lab};
+use crate::run::require;
 use crate::run::volume::role_name;
 
 /// Key of [`Meta`] in a snapshot's metadata.
@@ -38,6 +39,12 @@ struct Meta {
     experiment: Experiment,
     /// The server, in its own words.
     server: String,
+    /// The server's program; none in images of earlier versions.
+    #[serde(default)]
+    binary: Option<Binary>,
+    /// How the user named the server; none where it was the machine's own.
+    #[serde(default)]
+    named: Option<String>,
     /// Client, last acknowledged, last sent.
     expected: Vec<(u32, u64, u64)>,
     /// Which of the instance's volumes it is.
@@ -57,10 +64,21 @@ pub struct Kept {
     pub verdicts: Vec<VerdictKind>,
     /// The server that had written it, in its own words.
     pub server: String,
+    /// Its program, which `--replay` starts; none in images of earlier versions.
+    pub program: Option<PathBuf>,
     /// What it takes on the host's disk, bytes.
     pub allocated_bytes: u64,
     /// When it was kept, seconds since 1970.
     pub created_unix_s: u64,
+}
+
+/// What images are made by.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) binary: &'a Binary,
+    /// How the user named the server.
+    pub(super) named: Option<&'a str>,
 }
 
 /// Decides which images are kept.
@@ -68,14 +86,14 @@ pub struct Kept {
 pub(super) struct Keeper<'a> {
     lab: &'a Lab,
     /// What is written down beside them; none: nothing is kept.
-    of: Option<(&'a Experiment, &'a Binary)>,
+    of: Option<Origin<'a>>,
     kept: Mutex<BTreeMap<(String, VerdictKind), u32>>,
 }
 
 impl<'a> Keeper<'a> {
     /// `known` are the cuts of the run that this one goes on with.
-    pub(super) fn new(lab: &'a Lab, experiment: &'a Experiment, binary: &'a Binary, known: &[Cut]) -> Self {
-        let keeper = Self { lab, of: Some((experiment, binary)), kept: Mutex::default() };
+    pub(super) fn new(lab: &'a Lab, origin: Origin<'a>, known: &[Cut]) -> Self {
+        let keeper = Self { lab, of: Some(origin), kept: Mutex::default() };
         known.iter().filter(|cut| cut.kept).for_each(|cut| count(&mut keeper.kept.lock(), cut));
         keeper
     }
@@ -94,7 +112,7 @@ impl<'a> Keeper<'a> {
     }
 
     fn is_wanted(&self, cut: &Cut) -> bool {
-        let Some((experiment, _)) = self.of else { return false };
+        let Some(Origin { experiment, .. }) = self.of else { return false };
         let room = self.lab.host.home().free_bytes().is_ok_and(|free| free > LEFT_FREE);
         if !cut.is_bad() || !room {
             return false;
@@ -112,7 +130,7 @@ impl<'a> Keeper<'a> {
     }
 
     fn keep(&self, images: &Images, cut: &Cut, expected: &[Expected]) -> bool {
-        let Some((experiment, binary)) = self.of else { return false };
+        let Some(Origin { experiment, binary, named }) = self.of else { return false };
         let arms = experiment.arms.iter().filter(|arm| arm.name == cut.arm).cloned().collect();
         let experiment = Experiment { arms, comparisons: Vec::new(), ..experiment.clone() };
         let store = self.lab.host.store();
@@ -125,6 +143,8 @@ impl<'a> Keeper<'a> {
                 cut: Cut { kept: true, ..cut.clone() },
                 experiment: experiment.clone(),
                 server: binary.text.clone(),
+                binary: Some(binary.clone()),
+                named: named.map(str::to_owned),
                 expected: expected.iter().map(|one| (one.client, one.acknowledged, one.sent)).collect(),
                 role: *role,
             };
@@ -158,20 +178,20 @@ fn snapshot_name(seed: u64, role: Role) -> String {
     format!("cut-{seed:016x}-{}", role_name(role))
 }
 
-/// The kept cuts of a home.
+/// The kept cuts of a home. A run that is under way there goes on.
 ///
 /// # Errors
-/// [`RunError::Busy`] while a run has them, and a store that cannot be read.
+/// A store that cannot be read.
 pub fn list(home: &Path) -> Result<Vec<Kept>, RunError> {
-    let lab = Lab::open(home, &Cancel::default(), Teller::new(&|_| ()))?;
     let mut all: BTreeMap<u64, Kept> = BTreeMap::new();
-    for (info, meta) in snapshots(&lab) {
+    for (info, meta) in read(home::snapshots(home)?) {
         let kept = all.entry(meta.cut.seed).or_insert_with(|| Kept {
             seed: meta.cut.seed,
             experiment: meta.experiment.name.clone(),
             arm: meta.cut.arm.clone(),
             verdicts: meta.cut.kinds(),
             server: meta.server.clone(),
+            program: meta.binary.as_ref().map(|binary| binary.path.clone()),
             allocated_bytes: 0,
             created_unix_s: info.created_unix_s,
         });
@@ -181,8 +201,12 @@ pub fn list(home: &Path) -> Result<Vec<Kept>, RunError> {
 }
 
 fn snapshots(lab: &Lab) -> Vec<(SnapshotInfo, Meta)> {
+    read(lab.host.store().snapshots())
+}
+
+fn read(snapshots: Vec<SnapshotInfo>) -> Vec<(SnapshotInfo, Meta)> {
     let read = |info: SnapshotInfo| Meta::deserialize(&info.meta[META]).ok().map(|meta| (info, meta));
-    lab.host.store().snapshots().into_iter().filter_map(read).collect()
+    snapshots.into_iter().filter_map(read).collect()
 }
 
 /// Deletes the images of a kept cut.
@@ -202,18 +226,39 @@ pub fn delete(home: &Path, seed: u64) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Judges a kept cut again, from the same bytes, by the same rules. Answers with what was found then and
-/// what is found now. Whether a replica goes on where it was is left out of both.
+/// A kept cut that was judged again. Whether a replica goes on where it was is left out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Replayed {
+    /// What was found when it was taken.
+    pub then: Cut,
+    /// What is found now.
+    pub now: Cut,
+    /// Whether a recovery ran now: the server came up on the image, or tried to and refused.
+    pub recovered: bool,
+    /// Whether both are the same; none where no recovery ran, so that there is nothing to compare.
+    pub same: Option<bool>,
+    /// The server that recovered.
+    pub server: Binary,
+}
+
+/// Judges a kept cut again, from the same bytes, by the same rules, with the server that had written it, or with
+/// `given` of the same version.
 ///
 /// # Errors
-/// [`RunError::NotKept`], a server of another kind, and whatever forbids a run.
+/// [`RunError::NotKept`], [`RunError::ServerGone`], [`RunError::OtherServer`], and whatever forbids a run.
 pub fn replay(
     home: &Path,
     seed: u64,
-    binary: &Binary,
+    given: Option<&Binary>,
     catalog: &Catalog,
     cancel: &Cancel,
-) -> Result<(Cut, Cut), RunError> {
+) -> Result<Replayed, RunError> {
+    let kept = read(home::snapshots(home)?);
+    let Some((_, meta)) = kept.iter().find(|(_, meta)| meta.cut.seed == seed) else {
+        return Err(RunError::NotKept { seed });
+    };
+    let binary = &server_of(meta, given)?;
+    require::equipment(&meta.experiment).map_err(RunError::Missing)?;
     let lab = Lab::open(home, cancel, Teller::new(&|_| ()))?;
     let found: Vec<_> = snapshots(&lab).into_iter().filter(|(_, meta)| meta.cut.seed == seed).collect();
     let Some((_, meta)) = found.first() else { return Err(RunError::NotKept { seed }) };
@@ -274,5 +319,53 @@ pub fn replay(
     }
     let mut then = meta.cut.clone();
     then.verdicts.retain(|verdict| can_be_asked_again(&verdict.kind()));
-    Ok((then, again))
+    let recovered = has_recovered(&again);
+    let same = recovered.then(|| then.kinds() == again.kinds());
+    Ok(Replayed { then, now: again, recovered, same, server: binary.clone() })
+}
+
+/// Whether a server came up on an image, or tried to recover and refused.
+fn has_recovered(cut: &Cut) -> bool {
+    let refused = |verdict: &Verdict| {
+        matches!(verdict, Verdict::Corrupt { how: Corruption::NoStart | Corruption::FileSystem, .. })
+    };
+    cut.recovery.is_some() || cut.verdicts.iter().any(refused)
+}
+
+/// The server that recovers an image: the one that had written it, or another program of its version.
+fn server_of(meta: &Meta, given: Option<&Binary>) -> Result<Binary, RunError> {
+    let gone =
+        |why: String| RunError::ServerGone { server: meta.server.clone(), why, named: meta.named.clone() };
+    let Some(writer) = &meta.binary else {
+        // An image of an earlier version knows what its server said of itself.
+        let binary = match given {
+            Some(given) => given.clone(),
+            None => Binary::detect(None).map_err(|error| gone(error.to_string()))?,
+        };
+        let release = |text: &str| text.split_once("Ver ").map_or(text, |(_, of)| of).trim().to_owned();
+        return match (release(&binary.text) == release(&meta.server), given) {
+            (true, _) => Ok(binary),
+            (false, Some(_)) => Err(other(meta, &binary)),
+            (false, None) => Err(gone(format!("{} is {}", binary.path.display(), binary.name()))),
+        };
+    };
+    if let Some(given) = given {
+        return if is_alike(writer, given) { Ok(given.clone()) } else { Err(other(meta, given)) };
+    }
+    let found = Binary::detect(Some(&writer.path)).map_err(|error| gone(error.to_string()))?;
+    if !is_alike(writer, &found) {
+        return Err(gone(format!("{} is {} by now", found.path.display(), found.name())));
+    }
+    Ok(found)
+}
+
+fn other(meta: &Meta, given: &Binary) -> RunError {
+    RunError::OtherServer { server: meta.server.clone(), given: given.name() }
+}
+
+/// Whether a server can recover what another one has left: it is of the same series. Neither MariaDB nor MySQL
+/// upgrades data after a crash.
+fn is_alike(writer: &Binary, other: &Binary) -> bool {
+    let series = |binary: &Binary| (binary.flavour, binary.version.major, binary.version.minor);
+    series(writer) == series(other)
 }

@@ -30,8 +30,8 @@ mod stint;
 
 pub use event::{Event, Progress};
 pub(crate) use kept::META as KEPT;
-pub use kept::{Kept, delete as delete_kept, list as list_kept, replay};
-pub use run::{CrashOptions, plan, run};
+pub use kept::{Kept, Replayed, delete as delete_kept, list as list_kept, replay};
+pub use run::{CrashOptions, begun_with, plan, run};
 
 use ebbtide_load::invariant::Schema;
 

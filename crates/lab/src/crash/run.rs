@@ -11,7 +11,7 @@ use ebbtide_mysql::{Binary, replication};
 use parking_lot::Mutex;
 
 use super::event::{Event, Progress};
-use super::kept::Keeper;
+use super::kept::{Keeper, Origin};
 use super::record::{CrashRun, Cut, Stint};
 use super::results::Store;
 use super::stage::Props;
@@ -41,6 +41,8 @@ pub struct CrashOptions {
     pub home: PathBuf,
     /// The server whose power is cut.
     pub server: Binary,
+    /// How the user named the server, for the record; none: it is the machine's own.
+    pub server_named: Option<String>,
     /// Where the results go; made where it is missing.
     pub out: PathBuf,
     /// Go on with a run whose results are in [`Self::out`]: what it has judged is not cut again.
@@ -105,7 +107,9 @@ pub fn run(
         Store::create(&options.out, &header)?
     };
     let known = store.run()?;
-    let keeper = Keeper::new(&lab, &header.experiment, &options.server, &known.cuts);
+    let named = options.server_named.as_deref();
+    let origin = Origin { experiment: &header.experiment, binary: &options.server, named };
+    let keeper = Keeper::new(&lab, origin, &known.cuts);
     let stints = Stints {
         lab: &lab,
         experiment: &header.experiment,
@@ -127,6 +131,14 @@ pub fn run(
 /// As [`experiment::check()`], and arms whose power cannot be cut.
 pub fn plan(experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
     lab_run::plan(with_canaries(experiment, server)?, catalog, server)
+}
+
+/// The experiment that a run was begun with, from what the run has kept of it: [`run`] goes on with it.
+#[must_use]
+pub fn begun_with(run: &CrashRun) -> Experiment {
+    let mut experiment = run.experiment.clone();
+    canary::remove(&mut experiment);
+    experiment
 }
 
 /// The stints of a run, and what all of them need.
@@ -448,6 +460,17 @@ mod tests {
         let torn = Verdict::Corrupt { how: Corruption::NoStart, said: Vec::new(), pages: Vec::new() };
         known.cuts[1].verdicts.push(torn);
         assert_eq!(missing(&experiment, &canary, &known), None);
+    }
+
+    #[test]
+    fn what_a_run_has_kept_of_its_experiment_makes_the_same_run_again() {
+        let experiment = experiment();
+        let header = fixture::header(&fixture::PLAUSIBLE, 1);
+        let run = CrashRun { experiment: experiment.clone(), ..header };
+        let mut again = begun_with(&run);
+        assert_eq!(again.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        canary::add(&mut again).unwrap();
+        assert_eq!(again, experiment);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! From axes to arms: every combination of the options, and what is held against what.
 
 use super::file::{Axis, Compare, File, no_such};
+use super::quick;
 use super::read::{self, ArmPlan};
 use super::sets::{self, Change, Whom};
 use super::tree::{Place, Table};
@@ -24,7 +25,7 @@ pub(super) fn expand(
 ) -> Result<Experiment, ExperimentError> {
     let choices = choices(&file.axes)?;
     let names: Vec<String> = choices.iter().map(|choice| arm_name(&file.axes, choice)).collect();
-    let changes = changes(file, &names, overrides)?;
+    let changes = changes(name, file, &names, overrides)?;
     let mut base = file.base.clone();
     if overrides.quick {
         base.merge(&file.quick.patch);
@@ -89,14 +90,26 @@ fn arm_name(axes: &[Axis], choice: &Choice) -> String {
     if options.is_empty() { ONLY_ARM.to_owned() } else { options.join(" / ") }
 }
 
-/// What the command line changes, in its order; `--volume`, `--repeats` and the like come last.
-fn changes(file: &File, names: &[String], overrides: &Overrides) -> Result<Vec<Change>, ExperimentError> {
+/// What the command line changes, in its order; `--volume`, `--repeats` and the like come last, and `--quick` of a
+/// file that does not say what that is comes first.
+fn changes(
+    name: &str,
+    file: &File,
+    names: &[String],
+    overrides: &Overrides,
+) -> Result<Vec<Change>, ExperimentError> {
+    let mut quick = Vec::new();
+    if overrides.quick && !file.has_quick() {
+        let full = expand(name, file, &Overrides { quick: false, ..overrides.clone() }, 0)?;
+        quick = quick::changes(&full);
+    }
     let set = overrides.set.iter().map(|(path, value)| sets::change(file, names, path, value));
     let volume = overrides.volume.iter().map(|spec| sets::volume(file, spec));
     let repeats = overrides.repeats.map(|repeats| sets::trial("repeats", "--repeats", &repeats.to_string()));
     let measure =
         overrides.measure_s.map(|seconds| sets::trial("measure", "--measure", &format!("{seconds}s")));
-    set.chain(volume).chain(repeats.into_iter().chain(measure).map(Ok)).collect()
+    let given = set.chain(volume).chain(repeats.into_iter().chain(measure).map(Ok));
+    quick.into_iter().map(Ok).chain(given).collect()
 }
 
 /// The sections of one arm: the base, its options, then the command line.

@@ -82,6 +82,8 @@ pub(super) struct Compare {
 /// The short form: a patch over the base, and the arms that it keeps.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Quick {
+    /// Whether the file has one.
+    pub(super) is_there: bool,
     pub(super) patch: Table,
     pub(super) arms: Vec<(String, Place)>,
 }
@@ -112,6 +114,12 @@ impl File {
             compare,
         };
         Ok(file)
+    }
+
+    /// Whether it says what the short form is, of all arms or of some.
+    pub(super) fn has_quick(&self) -> bool {
+        let mut options = self.axes.iter().flat_map(|axis| &axis.options);
+        self.quick.is_there || options.any(|option| option.quick.iter().next().is_some())
     }
 
     /// Every axis that has an option of this name.
@@ -292,7 +300,7 @@ fn take_quick(root: &mut Table) -> Result<Quick, ExperimentError> {
         Some(node) => return Err(node.place.wrong("arms is a list of names, like [\"gp2\", \"tuned\"]")),
     };
     let sections: Vec<&str> = OF_ARMS.into_iter().chain(OF_ALL).collect();
-    Ok(Quick { patch: normal(allowed(patch, &sections, "[quick]")?)?, arms })
+    Ok(Quick { is_there: true, patch: normal(allowed(patch, &sections, "[quick]")?)?, arms })
 }
 
 /// Refuses sections that have no meaning at this place.

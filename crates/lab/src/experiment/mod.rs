@@ -11,6 +11,7 @@ mod error;
 mod expand;
 mod file;
 mod model;
+mod quick;
 mod read;
 mod section;
 mod sets;
@@ -36,7 +37,7 @@ use file::File;
 pub struct Overrides {
     /// `PATH` and `VALUE` of every `--set PATH=VALUE`, in order.
     pub set: Vec<(String, String)>,
-    /// The short form, as the file's `[quick]` says.
+    /// The short form: as the file's `[quick]` says, else fewer and shorter trials of the same arms.
     pub quick: bool,
     /// The data volume of all arms, as a volume spec.
     pub volume: Option<String>,
@@ -70,8 +71,7 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Exp
         });
     }
     let path = Path::new(name_or_path);
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| ExperimentError::Unreadable { path: name_or_path.to_owned(), source })?;
+    let text = read_file(name_or_path)?;
     let name = path.file_stem().map_or_else(|| name_or_path.into(), |stem| stem.to_string_lossy());
     let experiment = parse(&name, name_or_path, &text, overrides)?;
     Ok(Experiment { gain: experiment.gain.map(|gain| beside(path, gain)), ..experiment })
@@ -113,6 +113,27 @@ pub fn load_gain(experiment: &Experiment, quick: bool) -> Result<Option<Experime
         return Err(refused("its power is cut: name an experiment that 'ebbtide run' measures".to_owned()));
     }
     Ok(Some(found))
+}
+
+/// What `--quick` changes in an experiment whose file does not say so itself, a few words for each change; None
+/// where the file has a `[quick]`, and without `--quick`.
+///
+/// # Errors
+/// As [`load`].
+pub fn generic_quick(
+    name_or_path: &str,
+    overrides: &Overrides,
+) -> Result<Option<Vec<String>>, ExperimentError> {
+    if shipped().iter().any(|known| known.name == name_or_path) || !overrides.quick {
+        return Ok(None);
+    }
+    let text = read_file(name_or_path)?;
+    quick::told(name_or_path, &File::parse(name_or_path, &text)?, overrides)
+}
+
+fn read_file(path: &str) -> Result<String, ExperimentError> {
+    std::fs::read_to_string(path)
+        .map_err(|source| ExperimentError::Unreadable { path: path.to_owned(), source })
 }
 
 /// Reads an experiment from a text; `place` stands for it in errors.

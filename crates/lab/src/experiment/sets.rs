@@ -80,6 +80,16 @@ pub(super) fn trial(key: &str, option: &str, value: &str) -> Change {
     Change { whom: Whom::All, patch: node.nested("trial", key) }
 }
 
+/// A key of a section, for all arms.
+pub(super) fn of_all(section: &str, key: &str, node: Node) -> Change {
+    Change { whom: Whom::All, patch: node.nested(section, key) }
+}
+
+/// A key of a section, for the arm of this whole name.
+pub(super) fn of_arm(arm: &str, section: &str, key: &str, node: Node) -> Change {
+    Change { whom: Whom::Arm(arm.to_owned()), patch: node.nested(section, key) }
+}
+
 /// The one name of a setting.
 pub(super) fn setting_name(name: &str, text: &str) -> Result<String, SettingError> {
     let mut one = Settings::new();

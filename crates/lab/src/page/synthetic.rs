@@ -155,6 +155,7 @@ pub(crate) fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Ru
                 ("16 KiB random writes".into(), "14,900 IOPS, p99 820 us".into()),
             ],
             load_before: 0.31,
+            home: String::new(),
         },
         server: ServerFacts {
             path: "/usr/sbin/mariadbd".into(),

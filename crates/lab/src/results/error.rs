@@ -111,7 +111,8 @@ impl ResultsError {
         match self {
             Self::Missing { .. } => Some("without --resume a run begins anew"),
             Self::Different { .. } => Some(
-                "go on with the same file, options, server, catalogue and program, or begin anew in another directory",
+                "--resume and --out alone go on with the run as it was begun, on the same machine, with the same server, \
+                 catalogue and program; or begin anew in another directory",
             ),
             Self::OtherExperiment { .. } => {
                 Some("name runs of the same experiment, options and server: only the seed may be another")

@@ -53,6 +53,12 @@ pub enum RunError {
         /// Bytes that are free.
         free: u64,
     },
+    /// The machine, or the rights of this user, do not suffice.
+    #[error("this cannot run here: {}", .0.join("; "))]
+    Missing(
+        /// What is missing, each in a few words.
+        Vec<String>,
+    ),
     /// The machine has too little memory.
     #[error(
         "arm '{arm}' gives its server {} MiB, and this machine has {} MiB available",
@@ -93,6 +99,24 @@ pub enum RunError {
         /// The seed.
         seed: u64,
     },
+    /// The server that had written an image is not there any more.
+    #[error("the server of this image, {}, is gone: {why}", server.trim())]
+    ServerGone {
+        /// The server, in its own words.
+        server: String,
+        /// What is found in its place.
+        why: String,
+        /// How the user had named it, where it was named.
+        named: Option<String>,
+    },
+    /// An image that another server has written.
+    #[error("this image was written by {}, and {given} cannot recover it", server.trim())]
+    OtherServer {
+        /// The server that had written it, in its own words.
+        server: String,
+        /// The server that was given.
+        given: String,
+    },
     /// The results cannot be kept.
     #[error(transparent)]
     Results(#[from] ResultsError),
@@ -131,6 +155,18 @@ impl RunError {
             Self::NoSpace { .. } => {
                 "free space there, take fewer rows, delete prepared data that nothing needs, or name another home"
             }
+            Self::Missing(_) => {
+                "run it as root, on a host with /dev/fuse, loop devices and memory cgroups; a container needs \
+                 --privileged"
+            }
+            Self::ServerGone { named, .. } => {
+                let named = named.as_ref().map(|named| format!("; it was --server {named} then"));
+                return Some(format!(
+                    "name a server of the same version with --server PATH{}",
+                    named.unwrap_or_default()
+                ));
+            }
+            Self::OtherServer { .. } => "name a server of the same version, or leave --server out",
             Self::NotKept { .. } => "'ebbtide crash --kept' lists those that are",
             Self::NoMemory { .. } => "give the instance less memory with --set",
             Self::Unfit { error, by_settings, .. } => return error.hint(*by_settings).map(str::to_owned),
@@ -146,7 +182,7 @@ impl RunError {
     #[must_use]
     pub fn is_environment(&self) -> bool {
         match self {
-            Self::Experiment(_) | Self::NotKept { .. } => false,
+            Self::Experiment(_) | Self::NotKept { .. } | Self::OtherServer { .. } => false,
             Self::Unfit { by_settings, error, .. } => !by_settings && error.is_environment(),
             Self::Results(error) => error.is_environment(),
             _ => true,

@@ -51,6 +51,7 @@ pub(crate) fn lay(
     };
     let Plan { mut experiment, mut checked, left_out } = plan(experiment, wishes.catalog, wishes.server)?;
     told(left_out);
+    require::equipment(&experiment).map_err(RunError::Missing)?;
     require::memory(&experiment)?;
     let lab = Lab::open(wishes.home, cancel, teller)?;
     require::space(&lab, &experiment, &checked, &prepared::needs(&checked.arms), wishes.room)?;
@@ -64,6 +65,8 @@ pub(crate) fn lay(
     let counting = arms.filter(|(arm, _)| (wishes.counts)(arm)).map(|(_, checked)| checked.clone());
     let counting = Checked { arms: counting.collect() };
     let compared = require::host(&lab, &counting, wishes.over_limit, cancel, teller)?;
-    let host = HostFacts { calibration: compared.figures, ..proc::host_facts() };
+    let home = std::path::absolute(wishes.home).unwrap_or_else(|_| wishes.home.to_owned());
+    let host =
+        HostFacts { calibration: compared.figures, home: home.display().to_string(), ..proc::host_facts() };
     Ok(Ground { lab, experiment, checked, host, notes: compared.notes })
 }

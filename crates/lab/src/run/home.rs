@@ -1,12 +1,16 @@
 //! The lab's own home: its lock, its volumes, and the directories that a server can reach.
 
 use std::fs::DirBuilder;
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, clear_leftovers, release_dying};
+use ebbtide_device::host::{
+    Home, HomeError, HomeLock, Host, HostError, HostOptions, clear_leftovers, release_dying,
+};
+use ebbtide_device::store::{SnapshotInfo, list_snapshots};
 use ebbtide_load::Cancel;
 use parking_lot::Mutex;
 
@@ -22,6 +26,16 @@ const DYING: Duration = Duration::from_secs(10);
 /// Where the lab keeps its volumes below a home.
 pub(crate) fn lab_dir(home: &Path) -> PathBuf {
     home.join("lab")
+}
+
+/// The snapshots of a home's lab, without its lock: a run that has it goes on.
+pub(crate) fn snapshots(home: &Path) -> Result<Vec<SnapshotInfo>, RunError> {
+    let lab = lab_dir(home);
+    if !lab.is_dir() {
+        return Ok(Vec::new());
+    }
+    let store = Home::open(&lab).map_err(RunError::Home)?.store_dir();
+    Ok(list_snapshots(&store).map_err(HostError::from)?)
 }
 
 /// A locked lab.
@@ -86,7 +100,7 @@ impl Lab {
     /// snapshots. So a volume that is there before anything runs was left behind.
     fn delete_stray_volumes(&self, teller: Teller<'_>) -> Result<(), RunError> {
         for volume in self.host.store().volumes() {
-            self.host.store().delete_volume(&volume.name).map_err(ebbtide_device::host::HostError::from)?;
+            self.host.store().delete_volume(&volume.name).map_err(HostError::from)?;
             teller.tell(Event::Cleared { what: format!("volume {} of a run that was killed", volume.name) });
         }
         Ok(())
@@ -154,11 +168,12 @@ fn runtime_dir(home: &Path) -> PathBuf {
 
 /// Makes a directory that other users can pass through.
 fn make_reachable(dir: &Path) -> Result<(), RunError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o711)
-        .create(dir)
-        .map_err(RunError::io(format!("create {}", dir.display())))
+    DirBuilder::new().recursive(true).mode(0o711).create(dir).map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => {
+            RunError::Missing(vec![format!("the right to create {} ({error})", dir.display())])
+        }
+        _ => RunError::io(format!("create {}", dir.display()))(error),
+    })
 }
 
 /// FNV-1a, 64 bits: the same name in every version of this program.

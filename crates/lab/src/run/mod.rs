@@ -161,6 +161,15 @@ pub fn run(
     trials.run(store, &needs)
 }
 
+/// What this machine, or the rights of this user, lack for an experiment, in a few words each: root, kernel devices,
+/// memory cgroups, tools, memory. Empty where nothing is missing. Space and speed of the disk are looked at when
+/// it runs.
+#[must_use]
+pub fn missing(experiment: &Experiment) -> Vec<String> {
+    let memory = require::memory(experiment).err().map(|error| error.to_string());
+    require::equipment(experiment).err().into_iter().flatten().chain(memory).collect()
+}
+
 /// Refuses earlier runs that this experiment on this server would be no repeat of.
 ///
 /// # Errors

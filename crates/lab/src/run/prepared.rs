@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{RunError, StageError};
 use super::event::{Event, Teller};
-use super::home::{Lab, fnv1a};
+use super::home::{self, Lab, fnv1a};
 use super::proc;
 use super::volume::{Begin, LabVolume, Wanted, ideal};
 use super::warm;
@@ -104,13 +104,12 @@ impl Prepared {
     }
 }
 
-/// The prepared data of a home.
+/// The prepared data of a home. A run that is under way there goes on.
 ///
 /// # Errors
-/// [`RunError::Busy`] while a run has them, and a store that cannot be read.
+/// A store that cannot be read.
 pub fn list(home: &Path) -> Result<Vec<Prepared>, RunError> {
-    let lab = Lab::open(home, &Cancel::default(), Teller::new(&|_| ()))?;
-    Ok(all(&lab))
+    Ok(read(home::snapshots(home)?))
 }
 
 /// Deletes prepared data by the snapshot's name; what takes space is free then.
@@ -125,8 +124,12 @@ pub fn delete(home: &Path, name: &str) -> Result<(), RunError> {
 }
 
 fn all(lab: &Lab) -> Vec<Prepared> {
+    read(lab.host.store().snapshots())
+}
+
+fn read(snapshots: Vec<SnapshotInfo>) -> Vec<Prepared> {
     let is_cut = |info: &SnapshotInfo| info.meta.get(crash::KEPT).is_some();
-    lab.host.store().snapshots().into_iter().filter(|info| !is_cut(info)).map(Prepared::read).collect()
+    snapshots.into_iter().filter(|info| !is_cut(info)).map(Prepared::read).collect()
 }
 
 /// The data that some arms start from.

@@ -106,6 +106,7 @@ pub(crate) fn host_facts() -> HostFacts {
         kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
         calibration: Vec::new(),
         load_before: load.split_whitespace().next().and_then(|load| load.parse().ok()).unwrap_or(0.0),
+        home: String::new(),
     }
 }
 

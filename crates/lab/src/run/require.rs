@@ -1,4 +1,6 @@
-//! What must hold before anything runs: a host that is faster than the volumes, room, memory.
+//! What must hold before anything runs: rights and devices, a host that is faster than the volumes, room, memory.
+
+use std::collections::BTreeSet;
 
 use ebbtide_device::host::{Calibration, HostError};
 use ebbtide_load::Cancel;
@@ -7,7 +9,7 @@ use ebbtide_volume::{MIB, Nanos, parse_size};
 use super::error::RunError;
 use super::event::Teller;
 use super::home::Lab;
-use super::prepared::{Need, missing_bytes};
+use super::prepared::{Need, fs_type, missing_bytes};
 use super::proc;
 use super::volume::role_name;
 use crate::experiment::{Arm, Checked, CheckedArm, Experiment, ServerRole};
@@ -26,6 +28,18 @@ pub(crate) struct Compared {
     pub(crate) figures: Vec<(String, String)>,
     /// What every trial should carry as a note.
     pub(crate) notes: Vec<String>,
+}
+
+/// Refuses a machine, or a user, without what volumes and bounded servers need. The error names all of it.
+pub(crate) fn equipment(experiment: &Experiment) -> Result<(), Vec<String>> {
+    let mut missing = ebbtide_device::host::missing_for_block_devices();
+    if let Some(why) = ebbtide_mysql::missing_for_memory_limit() {
+        missing.push(format!("memory cgroups (the server's memory cannot be limited: {why})"));
+    }
+    let tools = experiment.arms.iter().filter_map(|arm| fs_type(&arm.instance.fs).missing_tool());
+    let tools: BTreeSet<String> = tools.map(|error| error.to_string()).collect();
+    missing.extend(tools);
+    if missing.is_empty() { Ok(()) } else { Err(missing) }
 }
 
 /// Refuses a machine that has less memory than an arm's server may take.

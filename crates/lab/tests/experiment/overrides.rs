@@ -225,3 +225,68 @@ fn the_path_of_a_gain_counts_from_the_file_that_names_it() {
     assert_eq!(load(&put("mine.toml", "[crash]\ngain = 'gain.toml'\n")), "The gain");
     assert_eq!(load(&put("other.toml", "[crash]\ngain = './gain.toml'\n")), "The gain");
 }
+
+const WITHOUT_QUICK: &str = r#"
+    [load]
+    workload = "write_only"
+    [trial]
+    repeats = 7
+    [warmup]
+    settle = "1s"
+    [arms.one.settings]
+    io_capacity = 200
+    [arms.two.settings]
+    io_capacity = 1000
+"#;
+
+#[test]
+fn quick_shortens_an_experiment_that_does_not_say_what_quick_is() {
+    let quick = Overrides { quick: true, ..Overrides::default() };
+    let short = read_with(WITHOUT_QUICK, &quick).unwrap();
+    assert_eq!((short.trial.repeats, short.arms[0].measure_s), (2, 20));
+    assert_eq!(
+        (short.arms[0].warmup.lead_in_s, short.arms[0].warmup.settle_s),
+        (5, 1),
+        "what is shorter stays"
+    );
+    assert_eq!(short.arms.len(), 2);
+    let full = read_with(WITHOUT_QUICK, &Overrides::default()).unwrap();
+    assert!(experiment::estimate(&short) < experiment::estimate(&full) / 4);
+    let given = Overrides { repeats: Some(4), measure_s: Some(90), ..quick };
+    let given = read_with(WITHOUT_QUICK, &given).unwrap();
+    assert_eq!((given.trial.repeats, given.arms[1].measure_s), (4, 90), "the command line wins");
+}
+
+#[test]
+fn quick_leaves_a_batch_job_its_time_and_takes_fewer_cuts_of_every_arm() {
+    let quick = Overrides { quick: true, ..Overrides::default() };
+    let batch = format!("{WITHOUT_QUICK}[batch]\nsql = \"SELECT 1\"\nstart = \"15s\"\nend = \"30s\"\n");
+    assert_eq!(read_with(&batch, &quick).unwrap().arms[0].measure_s, 40);
+    let crash = format!("{WITHOUT_QUICK}[arms.two.crash]\ncuts = 7\n[crash]\ncuts = 300\n");
+    let short = read_with(&crash, &quick).unwrap();
+    let cuts = |of: &experiment::Experiment| -> Vec<u32> {
+        of.arms.iter().map(|arm| arm.crash.as_ref().unwrap().cuts).collect()
+    };
+    assert_eq!((cuts(&short), short.trial.repeats, short.arms[0].measure_s), (vec![20, 7], 1, 10));
+    let given = Overrides { set: vec![("crash.cuts".into(), "50".into())], ..quick };
+    assert_eq!(cuts(&read_with(&crash, &given).unwrap()), [50, 50]);
+}
+
+#[test]
+fn what_a_generic_quick_changes_is_told_and_that_of_a_file_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = |text: &str, overrides: &Overrides| {
+        let file = dir.path().join("mine.toml");
+        std::fs::write(&file, text).unwrap();
+        experiment::generic_quick(file.to_str().unwrap(), overrides).unwrap()
+    };
+    let quick = Overrides { quick: true, ..Overrides::default() };
+    let expected = [
+        "trials of each arm: 2 instead of 7",
+        "seconds measured: 20 instead of 60",
+        "seconds of lead-in: 5 instead of 10",
+    ];
+    assert_eq!(told(WITHOUT_QUICK, &quick).unwrap(), expected);
+    assert_eq!(told(WITHOUT_QUICK, &Overrides::default()), None);
+    assert_eq!(told(FILE, &quick), None);
+}

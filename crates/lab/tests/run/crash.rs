@@ -7,6 +7,7 @@ use ebbtide_lab::crash::summary::summarize;
 use ebbtide_lab::crash::{self, CrashOptions, Event};
 use ebbtide_lab::run::RunError;
 use ebbtide_load::Cancel;
+use ebbtide_mysql::{Binary, Version};
 use serde_json::json;
 
 use crate::schema::assert_documented;
@@ -50,6 +51,7 @@ fn crash_options(bench: &Bench) -> CrashOptions {
     CrashOptions {
         home: of.home,
         server: of.server,
+        server_named: None,
         out: of.out,
         resume: false,
         catalog: of.catalog,
@@ -116,18 +118,25 @@ fn replay_says_the_same(bench: &Bench, run: &CrashRun) {
     assert!(torn.kept, "{torn:?}");
     let kept = crash::list_kept(&bench.home()).unwrap();
     assert!(kept.iter().any(|one| one.seed == torn.seed), "{kept:?}");
+    let replay = |given: Option<&Binary>| {
+        crash::replay(&bench.home(), torn.seed, given, &Catalog::builtin(), &Cancel::default())
+    };
     let server = options(&bench.home(), &bench.out(), false).server;
-    let (then, now) =
-        crash::replay(&bench.home(), torn.seed, &server, &Catalog::builtin(), &Cancel::default()).unwrap();
-    assert_eq!((then.seed, then.kinds()), (torn.seed, torn.kinds()));
-    assert_eq!(then.kinds(), now.kinds(), "{now:?}");
     assert_documented(&["crash", "--kept"], &json!(kept));
-    assert_documented(&["crash", "--replay"], &json!({ "then": then, "now": now, "same": true }));
+    for given in [None, Some(&server)] {
+        let replayed = replay(given).unwrap();
+        assert_eq!((replayed.then.seed, replayed.then.kinds()), (torn.seed, torn.kinds()));
+        assert_eq!((replayed.recovered, replayed.same), (true, Some(true)), "{:?}", replayed.now);
+        assert_eq!(replayed.server, server);
+        assert_documented(&["crash", "--replay"], &json!(replayed));
+    }
+    let version = Version { major: server.version.major + 1, ..server.version };
+    let refused = replay(Some(&Binary { version, ..server.clone() })).unwrap_err();
+    assert!(matches!(refused, RunError::OtherServer { .. }) && !refused.is_environment(), "{refused}");
     for one in kept {
         crash::delete_kept(&bench.home(), one.seed).unwrap();
     }
-    let gone = crash::replay(&bench.home(), torn.seed, &server, &Catalog::builtin(), &Cancel::default())
-        .unwrap_err();
+    let gone = replay(None).unwrap_err();
     assert!(matches!(gone, RunError::NotKept { .. }), "{gone}");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
 }

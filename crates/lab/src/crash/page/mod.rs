@@ -19,6 +19,7 @@ use super::record::{CrashRun, VerdictKind};
 use super::summary::{ArmSummary, BAD, Summary};
 use crate::experiment::Arm;
 use crate::page::{settings, setup, short_names, words};
+use crate::words::quoted;
 
 /// The page, as one HTML file that opens offline.
 #[must_use]
@@ -26,10 +27,14 @@ pub fn page(run: &CrashRun, summary: &Summary) -> String {
     report(run, summary).to_html()
 }
 
-/// The command that judges the kept image of a cut again.
+/// The command that judges the kept image of a cut again, in the home of the run.
 #[must_use]
-pub fn replay(seed: u64) -> String {
-    format!("ebbtide crash --replay {seed:016x}")
+pub fn replay(run: &CrashRun, seed: u64) -> String {
+    let home = match run.host.home.as_str() {
+        "" => String::new(),
+        home => format!(" --home {}", quoted(home)),
+    };
+    format!("ebbtide crash --replay {seed:016x}{home}")
 }
 
 /// Where the figures of the page are.

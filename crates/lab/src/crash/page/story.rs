@@ -105,7 +105,7 @@ fn story(page: &Page, cut: &Cut, kind: VerdictKind, headed: bool) -> Vec<Block> 
     }
     blocks.extend(cut.verdicts.iter().flat_map(|verdict| evidence(cut, verdict)));
     blocks.push(if cut.kept && kind != VerdictKind::ReplicationBroken {
-        Block::Listing(Listing { label: "Judge its image again:".into(), text: replay(cut.seed) })
+        Block::Listing(Listing { label: "Judge its image again:".into(), text: replay(page.run, cut.seed) })
     } else if kind == VerdictKind::ReplicationBroken {
         Block::Text(format!(
             "Its seed is {:016x}. Whether a replica goes on cannot be judged again: its source is gone with the run.",

@@ -1,0 +1,87 @@
+//! The short form of an experiment whose file has no `[quick]`: the same arms, in less time.
+
+use super::error::ExperimentError;
+use super::file::File;
+use super::sets::{self, Change};
+use super::tree::{Node, Place};
+use super::{Arm, Experiment, Overrides, expand};
+
+/// Trials of each arm at most: two give an interval.
+const REPEATS: u32 = 2;
+/// Time measured in each trial at most, unless a batch job needs more, s.
+const MEASURE_S: u32 = 20;
+/// Time that is measured while a batch job runs, at least, s.
+const WITH_BATCH_S: u32 = 10;
+/// The load on multiplied limits at most, s.
+const LEAD_IN_S: u32 = 5;
+/// The load on the volumes' own limits before the measurement at most, s.
+const SETTLE_S: u32 = 2;
+/// Cuts of each arm at most.
+const CUTS: u32 = 20;
+/// Time for which the throughput is measured before cuts at most, s.
+const MEASURE_BEFORE_CUTS_S: u32 = 10;
+
+/// What the short form changes. It goes before what the command line says, which wins.
+pub(super) fn changes(full: &Experiment) -> Vec<Change> {
+    let is_cut = full.arms.iter().any(|arm| arm.crash.is_some());
+    let repeats = full.trial.repeats.min(if is_cut { 1 } else { REPEATS });
+    let of_all = sets::of_all("trial", "repeats", patch_of(&repeats.to_string()));
+    std::iter::once(of_all).chain(full.arms.iter().flat_map(of_arm)).collect()
+}
+
+/// What it changes in one arm.
+fn of_arm(arm: &Arm) -> Vec<Change> {
+    let most = if arm.crash.is_some() { MEASURE_BEFORE_CUTS_S } else { MEASURE_S.max(batch_s(arm)) };
+    let seconds = |of: u32| format!("{of}s");
+    let mut all = vec![
+        ("trial", "measure", seconds(arm.measure_s.min(most))),
+        ("warmup", "lead_in", seconds(arm.warmup.lead_in_s.min(LEAD_IN_S))),
+        ("warmup", "settle", seconds(arm.warmup.settle_s.min(SETTLE_S))),
+    ];
+    all.extend(arm.crash.as_ref().map(|crash| ("crash", "cuts", crash.cuts.min(CUTS).to_string())));
+    let change =
+        |(section, key, value): (_, _, String)| sets::of_arm(&arm.name, section, key, patch_of(&value));
+    all.into_iter().map(change).collect()
+}
+
+/// How long a trial has to be measured so that its batch job has run for a while and left; 0 without one.
+fn batch_s(arm: &Arm) -> u32 {
+    arm.batch.as_ref().map_or(0, |batch| batch.end_s.unwrap_or(batch.start_s) + WITH_BATCH_S)
+}
+
+fn patch_of(value: &str) -> Node {
+    Node::of_option(value, Place::option("--quick"))
+}
+
+/// What `--quick` changes in an experiment whose file has no `[quick]`, a few words for each; None where the file
+/// says it.
+pub(super) fn told(
+    name: &str,
+    file: &File,
+    overrides: &Overrides,
+) -> Result<Option<Vec<String>>, ExperimentError> {
+    if !overrides.quick || file.has_quick() {
+        return Ok(None);
+    }
+    let of = |quick| expand::expand(name, file, &Overrides { quick, ..overrides.clone() }, 0);
+    Ok(Some(differences(&of(false)?, &of(true)?)))
+}
+
+fn differences(full: &Experiment, quick: &Experiment) -> Vec<String> {
+    let mut told = Vec::new();
+    let mut tell = |what: &str, before: u32, now: u32| {
+        if before != now {
+            told.push(format!("{what} {now} instead of {before}"));
+        }
+    };
+    let most = |of: &Experiment, figure: fn(&Arm) -> u32| of.arms.iter().map(figure).max().unwrap_or(0);
+    let cuts = |arm: &Arm| arm.crash.as_ref().map_or(0, |crash| crash.cuts);
+    let what = if most(full, cuts) > 0 { "stints of each arm:" } else { "trials of each arm:" };
+    tell(what, full.trial.repeats, quick.trial.repeats);
+    let mut tell_most = |what, figure| tell(what, most(full, figure), most(quick, figure));
+    tell_most("cuts of each arm: at most", cuts);
+    tell_most("seconds measured:", |arm| arm.measure_s);
+    tell_most("seconds of lead-in:", |arm| arm.warmup.lead_in_s);
+    tell_most("seconds to settle:", |arm| arm.warmup.settle_s);
+    told
+}
