@@ -20,7 +20,8 @@ fn commands() -> Vec<(String, clap::Command)> {
     all
 }
 
-/// The command lines among the lines of a text; those that end with a backslash go on in the next line.
+/// The command lines among the lines of a text, without what a shell makes of them (remarks, pipes, files); those
+/// that end with a backslash go on in the next line.
 fn examples(text: &str) -> Vec<String> {
     let text = text.replace("\\\n", " ");
     let lines = text.lines().map(|line| {
@@ -29,7 +30,9 @@ fn examples(text: &str) -> Vec<String> {
     });
     let lines = lines.filter(|line| line.starts_with("ebbtide "));
     lines
-        .map(|line| line.split(" #").next().unwrap_or(line).trim_end().trim_end_matches(" &").to_owned())
+        .map(|line| {
+            line.split(['#', '>', '|']).next().unwrap_or(line).trim_end().trim_end_matches(" &").to_owned()
+        })
         .collect()
 }
 

@@ -201,7 +201,8 @@ fn as_nobody(dir: &Path, words: &[&str]) -> Ran {
     }
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(words);
-    Ran::of(command.env("EBBTIDE_HOME", dir.join("home")).current_dir(dir).output().unwrap())
+    let output = command.env("EBBTIDE_HOME", dir.join("home")).current_dir(dir).output().unwrap();
+    Ran::of(output).with(words)
 }
 
 #[test]
