@@ -271,18 +271,7 @@ pub fn replay(
         seed: meta.experiment.seed,
         cancel,
     };
-    let mut images = Images::new();
-    for (info, meta) in &found {
-        let name = cutter::image_name(seed, meta.role);
-        let made = lab.host.store().create_from_snapshot(
-            &name,
-            &info.name,
-            info.size_bytes,
-            serde_json::Value::Null,
-        );
-        made.map_err(HostError::from)?;
-        images.insert(meta.role, name);
-    }
+    let images = images(&lab, seed, &found)?;
     let expected = |&(client, acknowledged, sent): &(u32, u64, u64)| Expected {
         client,
         acknowledged,
@@ -322,6 +311,18 @@ pub fn replay(
     let recovered = has_recovered(&again);
     let same = recovered.then(|| then.kinds() == again.kinds());
     Ok(Replayed { then, now: again, recovered, same, server: binary.clone() })
+}
+
+/// Volumes with the content of a cut's kept images.
+fn images(lab: &Lab, seed: u64, kept: &[(SnapshotInfo, Meta)]) -> Result<Images, HostError> {
+    let mut images = Images::new();
+    for (info, meta) in kept {
+        let name = cutter::image_name(seed, meta.role);
+        let nothing = serde_json::Value::Null;
+        lab.host.store().create_from_snapshot(&name, &info.name, info.size_bytes, nothing)?;
+        images.insert(meta.role, name);
+    }
+    Ok(images)
 }
 
 /// Whether a server came up on an image, or tried to recover and refused.
