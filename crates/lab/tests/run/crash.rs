@@ -1,5 +1,7 @@
 //! The crash lab on a real server: power cuts under load, kills, canaries, and kept evidence.
 
+use std::path::Path;
+
 use ebbtide_catalog::Catalog;
 use ebbtide_lab::crash::record::{CrashRun, Cut, VerdictKind};
 use ebbtide_lab::crash::results::Store;
@@ -138,6 +140,43 @@ fn replay_says_the_same(bench: &Bench, run: &CrashRun) {
     }
     let gone = replay(None).unwrap_err();
     assert!(matches!(gone, RunError::NotKept { .. }), "{gone}");
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+#[test]
+fn an_image_of_a_fetched_server_is_judged_again_by_that_server_and_by_no_other_version() {
+    needs!();
+    let Ok(fetched) = Binary::detect(Some(Path::new("mariadb-11.8"))) else {
+        println!("SKIPPED: mariadb-11.8 is not here: ./dev servers mariadb-11.8");
+        return;
+    };
+    let bench = Bench::new();
+    let options = CrashOptions {
+        server: fetched.clone(),
+        server_named: Some("mariadb-11.8".into()),
+        ..crash_options(&bench)
+    };
+    let text = format!("{BASE}\n[crash]\ncuts = 1\n");
+    let run =
+        crash::run(parse(&text), options, &Cancel::default(), &mut |event| println!("{event:?}")).unwrap();
+    let kept = run.cuts.iter().find(|cut| cut.kept).unwrap();
+    let replay = |given: Option<&Binary>| {
+        crash::replay(&bench.home(), kept.seed, given, &Catalog::builtin(), &Cancel::default())
+    };
+    let replayed = replay(None).unwrap();
+    assert_eq!(
+        (replayed.recovered, replayed.same, &replayed.server.version),
+        (true, Some(true), &fetched.version)
+    );
+    let own = crash_options(&bench).server;
+    if (own.version.major, own.version.minor) != (fetched.version.major, fetched.version.minor) {
+        let refused = replay(Some(&own)).unwrap_err();
+        assert!(matches!(refused, RunError::OtherServer { .. }), "{refused}");
+    }
+    for one in crash::list_kept(&bench.home()).unwrap() {
+        assert!(one.program.is_some(), "{one:?}");
+        crash::delete_kept(&bench.home(), one.seed).unwrap();
+    }
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
 }
 
