@@ -17,5 +17,6 @@ mod run;
 mod schema;
 mod schemas;
 mod serve;
+mod tutorial;
 mod version;
 mod volumes;
