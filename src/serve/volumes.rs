@@ -69,7 +69,7 @@ impl Service {
             return Err(Refusal::usage(format!(
                 "the volume would have {have}, the snapshot '{snapshot}' needs {need}"
             ))
-            .hint(format!("give it size={need} or more"))
+            .hint(format!("give it size={} or more", ebbtide_volume::format_size(found.size_bytes)))
             .into());
         }
         Ok(())

@@ -118,7 +118,7 @@ fn snapshots_are_created_listed_used_and_deleted() {
     let restored = home.say("volume create copy gp3:size=20GiB --snapshot monday --json").ok().json();
     assert_eq!(restored["from_snapshot"], "monday");
     home.say("volume create small gp3:size=9GiB --snapshot monday")
-        .refused(2, &["needs 10GiB", "hint: give it size=10GiB or more"]);
+        .refused(2, &["needs 10 GiB", "hint: give it size=10GiB or more"]);
     home.say("snapshot create monday --volume db").refused(2, &["exists already"]);
     home.say("volume delete db").ok();
     home.say("snapshot delete monday").ok();
