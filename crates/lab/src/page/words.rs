@@ -64,25 +64,33 @@ const TIMES: f64 = 2.0;
 
 /// A ratio as a figure: `12.6x`, `+4.2%`, `-37%`, with the signs of print.
 pub(crate) fn change(ratio: f64) -> String {
-    if ratio >= TIMES {
-        return format!("{}\u{d7}", times(ratio));
-    }
+    if ratio >= TIMES { format!("{}\u{d7}", times(ratio)) } else { signed_percent(ratio) }
+}
+
+/// How far a ratio is from 1: `+4.2%`, `-37%`.
+fn signed_percent(ratio: f64) -> String {
     let share = ratio - 1.0;
     let sign = if share < 0.0 { "\u{2212}" } else { "+" };
     format!("{sign}{}", percent(share.abs()))
 }
 
-/// A ratio from 2 on, without its sign: `12.6`.
+/// A ratio without its sign: `12.6`.
 pub(crate) fn times(ratio: f64) -> String {
-    if ratio >= 99.5 { whole(ratio) } else { format!("{ratio:.1}") }
+    match ratio {
+        large if large >= 99.5 => whole(large),
+        small if small < 1.0 => format!("{small:.2}"),
+        ratio => format!("{ratio:.1}"),
+    }
 }
 
-/// Both ends of a ratio's interval in the words of [`change`]: `11.9 to 13.4 times`, `-3% to +5%`.
+/// Both ends of a ratio's interval in the form that [`change`] gives its middle: `1.6 to 3.9 times`, `-3% to +5%`.
 pub(crate) fn change_interval(interval: &Interval) -> String {
-    if interval.low >= TIMES {
-        return format!("{} to {} times", times(interval.low), times(interval.high));
+    let Interval { mid, low, high } = *interval;
+    if mid >= TIMES {
+        format!("{} to {} times", times(low), times(high))
+    } else {
+        format!("{} to {}", signed_percent(low), signed_percent(high))
     }
-    format!("{} to {}", change(interval.low), change(interval.high))
 }
 
 /// A text of several lines as one.
@@ -200,6 +208,8 @@ mod tests {
         assert_eq!(change(1.0), "+0%");
         let interval = Interval { mid: 1.0, low: 0.97, high: 1.05 };
         assert_eq!(change_interval(&interval), "\u{2212}3.0% to +5.0%");
+        let wide = |mid| change_interval(&Interval { mid, low: 0.84, high: 3.9 });
+        assert_eq!([wide(2.5), wide(1.8)], ["0.84 to 3.9 times", "\u{2212}16% to +290%"]);
     }
 
     #[test]
