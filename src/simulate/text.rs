@@ -180,8 +180,9 @@ fn side_by_side(plan: &Plan, runs: &[Run], text: &mut String) {
     for (volume, run) in plan.volumes.iter().zip(runs) {
         let cells = comparison(run);
         let _ = write!(text, "{:width$}", volume.spec);
-        for (cell, width) in cells.iter().zip([10, 10, 10, 10, 10, 9, 18]) {
-            let _ = write!(text, "{cell:>width$}");
+        // A cell that is wider than its column still has a blank before it.
+        for (cell, width) in cells.iter().zip([9, 9, 9, 9, 9, 8, 17]) {
+            let _ = write!(text, " {cell:>width$}");
         }
         let _ = writeln!(text, "{:>14}", volume.cost_cell());
     }
