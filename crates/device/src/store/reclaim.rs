@@ -5,13 +5,14 @@
 //! them, so neither a reader nor a crash at any moment can see a merge that is half done.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::layer::{Chain, Frozen, Top};
 use super::manifest::{LayerId, Manifest};
-use super::maps::Kind;
+use super::maps::{Kind, Maps};
 use super::registry::{Inner, State};
 use super::volume::Core;
 use super::{BLOCK_BYTES, StoreError};
@@ -209,6 +210,15 @@ impl Inner {
         };
         lower.layer.files.open_existing()?;
         upper.layer.files.open_existing()?;
+        let copied = self.copy_runs(lower, upper, may_pause);
+        // What was copied stays, whether all of it was or not.
+        lower.layer.seal().map_err(fail)?;
+        let merged = copied.map_err(fail)?;
+        Ok(merged.map(|maps| Frozen { layer: Arc::clone(&lower.layer), maps: Arc::new(maps) }))
+    }
+
+    /// The copying of [`Self::copy_down`]: what `lower` decides after it.
+    fn copy_runs(&self, lower: &Frozen, upper: &Frozen, may_pause: bool) -> io::Result<Option<Maps>> {
         let mut merged = (*lower.maps).clone();
         let mut buf = vec![0; STEP_BYTES];
         for (run, kind) in upper.maps.runs() {
@@ -217,7 +227,7 @@ impl Inner {
                 // A hole takes no memory, so that its length does not matter.
                 let until = if kind == Kind::Data { run.end.min(at + STEP_BLOCKS) } else { run.end };
                 let begin = Instant::now();
-                lower.layer.take_over(&upper.layer, at..until, kind, &mut buf).map_err(fail)?;
+                lower.layer.take_over(&upper.layer, at..until, kind, &mut buf)?;
                 merged.set(at..until, kind, lower.layer.has_parent);
                 at = until;
                 if may_pause && !self.pause(begin.elapsed()) {
@@ -225,8 +235,7 @@ impl Inner {
                 }
             }
         }
-        lower.layer.seal().map_err(fail)?;
-        Ok(Some(Frozen { layer: Arc::clone(&lower.layer), maps: Arc::new(merged) }))
+        Ok(Some(merged))
     }
 
     /// Leaves the machine to the load for a while, unless someone waits; false when the store closes.

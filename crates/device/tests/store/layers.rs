@@ -416,3 +416,26 @@ fn writers_of_neighbouring_sectors_do_not_undo_each_other_when_a_block_is_brough
         }
     }
 }
+
+#[test]
+fn a_store_that_is_closed_in_the_middle_of_a_merge_is_sealed() {
+    let mut interrupted = 0;
+    for _ in 0..20 {
+        let (dir, store) = store_with_volume(64 * MIB);
+        let volume = store.open_volume("v").unwrap();
+        volume.write_at(&vec![1; 4096], 0).unwrap();
+        store.snapshot("v", "below", Value::Null).unwrap();
+        // More than one step of a merge, in runs that are records each.
+        (0..16).for_each(|n| volume.write_at(&vec![2; 1 << 20], 2 * n * MIB).unwrap());
+        store.snapshot("v", "above", Value::Null).unwrap();
+        volume.write_at(&[3; 4096], 0).unwrap();
+        store.delete_snapshot("below").unwrap();
+        drop(volume);
+        std::thread::sleep(Duration::from_millis(2));
+        drop(store);
+        let report = ebbtide_device::store::check(dir.path(), None).unwrap();
+        assert!(report.is_clean() && report.unsealed == 0 && report.notes.is_empty(), "{report:#?}");
+        interrupted += u32::from(report.layers == 3 && report.records > 18);
+    }
+    assert!(interrupted > 0, "no merge was interrupted after its first step");
+}
