@@ -22,6 +22,9 @@ use rustix::{
     time::{ClockId, Timespec, clock_gettime},
 };
 
+/// At most so many of the pacer's answers, in percent, may be late beyond those that the machine makes late.
+pub(crate) const LATE_PERCENT: f64 = 0.1;
+
 /// The pacer's priority is 3 (`crates/device/src/sys.rs`).
 const PRIORITY: i32 = 4;
 /// Longest lateness that is told apart: a minute.

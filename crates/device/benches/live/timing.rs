@@ -10,7 +10,7 @@ use crate::{
     MIB,
     hogs::Hogs,
     judge,
-    sleeper::{Late, Pattern, Sleepers, added_percent, later_than, median_limit_ns},
+    sleeper::{LATE_PERCENT, Late, Pattern, Sleepers, added_percent, later_than, median_limit_ns},
     support::{Attached, capped, fio, slow},
 };
 
@@ -19,9 +19,8 @@ const CAP: u64 = 3_000;
 const DEPTH: u64 = 32;
 /// The first second is left out: fio starts in the middle of it.
 const WARM_UP_MS: u64 = 1_000;
-/// An answer is late from here on; at most this many, in percent, may be, beyond those of the machine.
+/// An answer is late from here on.
 const LATE: Duration = Duration::from_micros(500);
-const LATE_PERCENT: f64 = 0.1;
 
 /// A cap of 3,000 IOPS at depth 32.
 pub(crate) fn cap(seconds: u32) -> bool {

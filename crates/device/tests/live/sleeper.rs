@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::sched_getaffinity;
 
-use crate::bare::{Late, Pattern, Sleepers, added_percent, bind, later_than, median_limit_ns};
+use crate::bare::{LATE_PERCENT, Late, Pattern, Sleepers, added_percent, bind, later_than, median_limit_ns};
 
 const LIMIT: Duration = Duration::from_micros(500);
 
@@ -45,7 +45,8 @@ fn the_bare_sleeper_of_a_core_that_stands_still_is_late_as_the_pacer_would_be() 
         stall(core, 8, Duration::from_millis(10));
         let late = later_than(&sleepers.finish()[0], LIMIT);
         assert!(late.late >= least, "{pattern:?}, depth {depth}: {late:?} of at least {least}");
-        assert!(late.percent() > 1.0, "{pattern:?}, depth {depth}: {late:?}");
+        // Several times the share that the bench lets the pacer add.
+        assert!(late.percent() > 3.0 * LATE_PERCENT, "{pattern:?}, depth {depth}: {late:?}");
     }
 }
 

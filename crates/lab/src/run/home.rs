@@ -28,11 +28,15 @@ pub(crate) fn lab_dir(home: &Path) -> PathBuf {
     home.join("lab")
 }
 
-/// The snapshots of a home's lab, without its lock: a run that has it goes on.
+/// The snapshots of a home's lab. What a killed run left there is cleared; a run that has the lab goes on.
 pub(crate) fn snapshots(home: &Path) -> Result<Vec<SnapshotInfo>, RunError> {
     let lab = lab_dir(home);
     if !lab.is_dir() {
         return Ok(Vec::new());
+    }
+    // A list can be had without the lab's lock, and of a lab that this user may only read.
+    if let Err(error) = Lab::open(home, &Cancel::default(), Teller::new(&|_| ())) {
+        tracing::debug!(%error, "the lab is listed and not cleared");
     }
     let store = Home::open(&lab).map_err(RunError::Home)?.store_dir();
     Ok(list_snapshots(&store).map_err(HostError::from)?)
