@@ -277,9 +277,15 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// mariadbd refuses to run as root.
+/// The user without privileges that a server runs as, since it refuses to run as root: `mysql`, or `nobody` where no
+/// package has made that user.
+fn server_user() -> &'static str {
+    let users = fs::read_to_string("/etc/passwd").unwrap();
+    if users.lines().any(|user| user.starts_with("mysql:")) { "mysql" } else { "nobody" }
+}
+
 fn account() -> Vec<String> {
-    if is_root() { vec!["--user=mysql".into()] } else { Vec::new() }
+    if is_root() { vec![format!("--user={}", server_user())] } else { Vec::new() }
 }
 
 /// Installing takes seconds, copying does not: one installation serves all tests, kept with the build.
@@ -312,7 +318,7 @@ fn copy_mariadb_template(install: &Path, data: &Path) {
 
 fn give_to_server(dir: &Path) {
     if is_root() {
-        let done = Command::new("chown").arg("mysql").arg(dir).status().unwrap();
+        let done = Command::new("chown").arg(server_user()).arg(dir).status().unwrap();
         assert!(done.success());
     }
 }
