@@ -11,6 +11,7 @@ mod exit;
 mod home;
 mod load;
 mod manual;
+mod refusal;
 mod resume;
 mod run;
 mod serve;

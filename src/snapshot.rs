@@ -1,6 +1,7 @@
 //! `ebbtide snapshot`: point-in-time copies of volumes.
 
 use clap::{Args, Subcommand};
+use ebbtide_control::SnapshotView;
 use ebbtide_device::host::Home;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,6 @@ use crate::control::{self, Request};
 use crate::exit::Exit;
 use crate::text::{self, Table};
 use crate::volume::args::NameArgs;
-use crate::volume::view::SnapshotView;
 
 /// Point-in-time copies of volumes.
 #[derive(Debug, Subcommand)]
@@ -68,7 +68,7 @@ fn list(snapshots: &[SnapshotView]) {
             snapshot.from_volume.clone(),
             text::size(snapshot.size_bytes),
             text::size(snapshot.data_bytes),
-            snapshot.damage.clone().unwrap_or_else(|| snapshot.created.clone()),
+            snapshot.damage.clone().unwrap_or_else(|| snapshot.created.to_string()),
         ]);
     }
     table.print("no snapshots");

@@ -127,7 +127,7 @@ fn force_is_described_in_the_same_words_everywhere() {
         ("serve --help", help("ebbtide serve")),
         ("docs/cli.md", page("docs/cli.md")),
         ("SEMANTICS.md", page("SEMANTICS.md")),
-        ("the hint of a refusal", page("src/serve/service.rs")),
+        ("the hint of a refusal", page("src/refusal.rs")),
     ] {
         let words: Vec<&str> = text.split_whitespace().collect();
         assert!(words.join(" ").contains(FORCED), "{place}: {text}");

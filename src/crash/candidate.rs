@@ -136,7 +136,7 @@ fn refuse_status(error: StatusError) -> anyhow::Error {
 
 /// What lies below the server.
 fn storage(home: Option<&Home>, spec: &str) -> anyhow::Result<Storage> {
-    let resolved = crate::serve::resolve(home, spec)?;
+    let resolved = ebbtide_control::resolve(home, spec).map_err(crate::refusal::refuse)?;
     if resolved.members[0].accounting.whole_units {
         let message =
             format!("--volume {spec}: an operation there takes a whole unit, which is not reckoned here");

@@ -28,6 +28,7 @@ use crate::answers::{self, DeletedAll, Listed, RunEnded, RunPlan};
 use crate::cli::Command;
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
+use crate::refusal::refuse_overrides;
 use crate::resume;
 use crate::signals::cancel_on;
 use crate::text::{line, write};
@@ -370,10 +371,9 @@ pub(crate) fn catalog(place: &Place) -> anyhow::Result<(Catalog, Option<String>)
     let file = place.existing()?.map(|home| home.overrides_file()).filter(|file| file.exists());
     let Some(file) = file else { return Ok((Catalog::builtin(), None)) };
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(&file)
-        .map_err(|error| crate::serve::refuse_overrides(&file, error.into()))?;
+    let text = std::fs::read_to_string(&file).map_err(|error| refuse_overrides(&file, error.into()))?;
     let catalog = Catalog::with_overrides_text(&name, &text);
-    Ok((catalog.map_err(|error| crate::serve::refuse_overrides(&file, error.into()))?, Some(text)))
+    Ok((catalog.map_err(|error| refuse_overrides(&file, error.into()))?, Some(text)))
 }
 
 /// `NAME-20261120-104530` in the present directory.

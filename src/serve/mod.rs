@@ -1,21 +1,18 @@
 //! `ebbtide serve`: hosts the volumes of a home and takes control on its socket.
 
-mod calibration;
-mod meta;
 mod service;
-mod show;
-mod snapshots;
-mod volumes;
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
+use ebbtide_control::LiveControl;
 use ebbtide_device::host::{Home, HomeError, HomeLock, Host, HostOptions, release_dying};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -23,10 +20,9 @@ use signal_hook::iterator::Signals;
 use crate::answers::{self, Serving};
 use crate::control::{self, Listener, Request};
 use crate::exit::{Exit, Refusal};
+use crate::refusal::refuse;
 use crate::text;
 use service::Service;
-
-pub(crate) use service::{catalog, check, refuse_overrides, resolve};
 
 /// How long a detached server may take until it answers: it opens the store first.
 const START: Duration = Duration::from_secs(30);
@@ -123,9 +119,9 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let home = lock.home().clone();
     control::clear(&lock)?;
     let options = HostOptions { host_sync: args.host_sync };
-    let host = Host::open(lock, options).map_err(service::refuse_host)?;
+    let plane = LiveControl::new(Host::open(lock, options).map_err(|error| refuse(error.into()))?);
     let (stop, stopped) = mpsc::channel();
-    let service = Service::new(host, home.clone());
+    let (service, ended) = (Service::new(&plane, home.root()), AtomicBool::new(false));
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     let listener = Listener::bind(&home)?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
@@ -139,10 +135,11 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
                 let _ = stop.send(name);
             }
         });
-        scope.spawn(|| accept(scope, &listener, &service, stop));
+        scope.spawn(|| accept(scope, &listener, &service, &ended, stop));
         let why = stopped.recv().unwrap_or_default();
         tracing::info!("stopping on {why}");
-        service.end();
+        plane.end();
+        ended.store(true, Ordering::Relaxed);
         // The acceptor wakes and sees that the server stops. The scope ends when every client has its
         // answer.
         listener.close();
@@ -158,12 +155,13 @@ type Reason = &'static str;
 fn accept<'scope>(
     scope: &'scope Scope<'scope, '_>,
     listener: &Listener,
-    service: &'scope Service,
+    service: &'scope Service<'_>,
+    ended: &AtomicBool,
     stop: &'scope mpsc::Sender<Reason>,
 ) {
     loop {
         let client = listener.accept();
-        if service.is_ending() {
+        if ended.load(Ordering::Relaxed) {
             return;
         }
         match client {

@@ -1,87 +1,35 @@
-//! The server's state, and the dispatch of requests to what handles them.
+//! The socket's adapter of the control plane: requests of the protocol become typed ones, typed views
+//! become JSON.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use ebbtide_catalog::{Catalog, CatalogError, Resolved, Spec};
-use ebbtide_device::engine::EngineError;
-use ebbtide_device::host::{Detached, Home, Host, HostError};
-use ebbtide_device::nbd::NbdError;
-use ebbtide_device::store::StoreError;
-use serde_json::Value;
+use ebbtide_catalog::Spec;
+use ebbtide_control::{
+    AttachVolume, ControlError, ControlPlane, CreateSnapshot, CreateVolume, DetachVolume, Export, FsType,
+    ModifyVolume, MountRequest, NbdAddress, Optimizing, SetFaults, TakeCrashImage,
+};
+use serde::Serialize;
 
-use crate::answers::Stopped;
+use crate::answers::{Deleted, Stopped};
 use crate::control::{Answer, Progress, Request};
 use crate::exit::{Exit, Refusal};
+use crate::refusal::refuse;
+use crate::volume::args::{AttachArgs, CreateArgs, Fs, ModifyArgs};
 
-/// What `--force` does to a volume in use, in the words of the help and of the manual.
-const FORCED: &str = "what was written before is flushed to the volume, I/O after that fails";
-
-/// Everything that a request may need.
+/// Answers the clients of one home's socket.
 #[derive(Debug)]
-pub(super) struct Service {
-    /// The volumes.
-    pub(super) host: Host,
-    home: Home,
+pub(super) struct Service<'a> {
+    plane: &'a dyn ControlPlane,
+    home: &'a Path,
     asked_to_stop: AtomicBool,
-    stopping: AtomicBool,
-    ending: AtomicBool,
-    /// Serialises a stop by a client and one by a signal.
-    stop: Mutex<()>,
 }
 
-impl Service {
-    /// A service for a host's volumes.
-    pub(super) const fn new(host: Host, home: Home) -> Self {
-        Self {
-            host,
-            home,
-            asked_to_stop: AtomicBool::new(false),
-            stopping: AtomicBool::new(false),
-            ending: AtomicBool::new(false),
-            stop: Mutex::new(()),
-        }
-    }
-
-    /// Refuses requests from now on and detaches everything, by force where it must: the process
-    /// ends after that.
-    pub(super) fn end(&self) {
-        // Nothing is kept in it that a panic could have left half done.
-        let _alone = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
-        self.stopping.store(true, Ordering::Relaxed);
-        self.host.stop(&|_| ());
-        self.ending.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether [`Self::end`] has done its work.
-    pub(super) fn is_ending(&self) -> bool {
-        self.ending.load(Ordering::Relaxed)
-    }
-
-    /// `serve --stop`: detaches everything, after which the server ends. Where it is refused, the
-    /// server goes on.
-    fn stop(&self, force: bool, progress: Progress<'_>) -> anyhow::Result<Answer> {
-        let _alone = self.stop.lock().unwrap_or_else(PoisonError::into_inner);
-        self.stopping.store(true, Ordering::Relaxed);
-        let detached = if force {
-            Ok(self.host.stop(progress))
-        } else {
-            match self.host.in_use() {
-                none if none.is_empty() => self.host.stop_in_order(progress).map_err(|error| vec![error]),
-                in_use => Err(in_use),
-            }
-        };
-        let detached = detached.map_err(|in_use| {
-            self.stopping.store(false, Ordering::Relaxed);
-            refuse_stop(&in_use)
-        })?;
-        self.asked_to_stop.store(true, Ordering::Relaxed);
-        let lossless = detached.iter().all(is_lossless);
-        let exit = if lossless { Exit::Clean } else { Exit::Finding };
-        let value = serde_json::to_value(Stopped { stopped: self.home.root(), detached })?;
-        Ok(Answer { exit, value })
+impl<'a> Service<'a> {
+    /// A service for the volumes of a home.
+    pub(super) const fn new(plane: &'a dyn ControlPlane, home: &'a Path) -> Self {
+        Self { plane, home, asked_to_stop: AtomicBool::new(false) }
     }
 
     /// Whether a client has asked the server to end. It does so after the answer has been sent.
@@ -91,205 +39,102 @@ impl Service {
 
     /// Carries out one request.
     pub(super) fn handle(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
-        if self.stopping.load(Ordering::Relaxed) {
-            return Err(Refusal::environment("the server is stopping")
-                .hint("wait until it has ended, then start it again")
-                .into());
-        }
-        let clean = |value| Answer { exit: Exit::Clean, value };
+        // Whatever is wrong with a request, a server that stops says that it does.
+        self.plane.ready().map_err(refuse)?;
+        let plane = self.plane;
         match request {
-            Request::Ping => Ok(clean(Value::from(env!("CARGO_PKG_VERSION")))),
+            Request::Ping => done(Ok(env!("CARGO_PKG_VERSION"))),
             Request::Stop { force } => self.stop(force, progress),
-            Request::VolumeCreate(args) => self.create(&args).map(clean),
-            Request::VolumeAttach(args) => self.attach(&args, progress).map(clean),
-            Request::VolumeDetach(args) => self.detach(&args, progress),
-            Request::VolumeModify(args) => self.modify(&args, progress).map(clean),
-            Request::VolumeList(args) => self.list(args.region.as_deref()).map(clean),
-            Request::VolumeShow(args) => self.show(&args.name, args.region.as_deref()).map(clean),
-            Request::VolumeDelete(args) => self.delete(&args.name).map(clean),
-            Request::VolumeFault(args) => self.fault(&args).map(clean),
-            Request::VolumeCrashImage(args) => self.crash_image(&args).map(clean),
-            Request::Calibrate { quick } => self.calibrate(quick, progress).map(clean),
-            Request::SnapshotCreate(args) => self.snapshot(&args).map(clean),
-            Request::SnapshotList => self.snapshots().map(clean),
-            Request::SnapshotDelete(args) => self.delete_snapshot(&args.name).map(clean),
+            Request::VolumeCreate(args) => done(plane.create_volume(&create(args)?)),
+            Request::VolumeAttach(args) => done(plane.attach_volume(&attach(args)?, progress)),
+            Request::VolumeDetach(args) => {
+                let request = DetachVolume { name: args.name, force: args.force };
+                let view = plane.detach_volume(&request, progress).map_err(refuse)?;
+                answer(clean_if(view.is_lossless()), &view)
+            }
+            Request::VolumeModify(args) => done(plane.modify_volume(&modify(args)?, progress)),
+            Request::VolumeList(args) => done(plane.volumes(args.region.as_deref())),
+            Request::VolumeShow(args) => done(plane.volume(&args.name, args.region.as_deref())),
+            Request::VolumeDelete(args) => {
+                let deleted = Deleted { deleted: &args.name };
+                done(plane.delete_volume(&args.name).map(|()| deleted))
+            }
+            Request::VolumeFault(args) => {
+                done(plane.set_faults(&SetFaults { name: args.name, settings: args.settings }))
+            }
+            Request::VolumeCrashImage(args) => {
+                let request = TakeCrashImage { name: args.name, image: args.image, seed: args.seed };
+                done(plane.take_crash_image(&request))
+            }
+            Request::Calibrate { quick } => done(plane.calibrate(quick, progress)),
+            Request::SnapshotCreate(args) => {
+                done(plane.create_snapshot(&CreateSnapshot { name: args.name, volume: args.volume }))
+            }
+            Request::SnapshotList => done(plane.snapshots()),
+            Request::SnapshotDelete(args) => {
+                let deleted = Deleted { deleted: &args.name };
+                done(plane.delete_snapshot(&args.name).map(|()| deleted))
+            }
         }
     }
 
-    /// The catalogue with this home's overrides. It is read anew for each request, so that a
-    /// calibration counts at once.
-    pub(super) fn catalog(&self) -> anyhow::Result<Catalog> {
-        catalog(&self.home)
-    }
-
-    /// What a spec's text means.
-    pub(super) fn resolve(&self, text: &str) -> anyhow::Result<Resolved> {
-        resolve(Some(&self.home), text)
+    /// `serve --stop`: detaches everything, after which the server ends. Where it is refused, the
+    /// server goes on.
+    fn stop(&self, force: bool, progress: Progress<'_>) -> anyhow::Result<Answer> {
+        let detached = self.plane.stop(force, progress).map_err(refuse)?;
+        self.asked_to_stop.store(true, Ordering::Relaxed);
+        let lossless = detached.iter().all(|one| one.lost.is_empty() && one.host_errors == 0);
+        answer(clean_if(lossless), &Stopped { stopped: self.home, detached })
     }
 }
 
-/// The built-in catalogue, with a home's overrides where it has any.
-pub(crate) fn catalog(home: &Home) -> anyhow::Result<Catalog> {
-    let overrides = home.overrides_file();
-    if !overrides.exists() {
-        return Ok(Catalog::builtin());
-    }
-    Catalog::with_overrides(&overrides).map_err(|error| refuse_overrides(&overrides, error.into()))
+fn done(result: Result<impl Serialize, ControlError>) -> anyhow::Result<Answer> {
+    answer(Exit::Clean, &result.map_err(refuse)?)
 }
 
-/// Overrides that cannot be read, or mean nothing: they belong to the home, not to the request.
-pub(crate) fn refuse_overrides(file: &Path, error: anyhow::Error) -> anyhow::Error {
-    let refusal = Refusal::environment("this home's catalogue overrides cannot be used")
-        .hint(format!("mend or remove {}", file.display()));
-    error.context(refusal)
+fn answer(exit: Exit, view: &impl Serialize) -> anyhow::Result<Answer> {
+    Ok(Answer { exit, value: serde_json::to_value(view)? })
 }
 
-/// What a spec's text means in a home, or where there is none.
-pub(crate) fn resolve(home: Option<&Home>, text: &str) -> anyhow::Result<Resolved> {
-    let spec = parse(text)?;
-    home.map_or_else(|| Ok(Catalog::builtin()), catalog)?.resolve(&spec).map_err(refuse_catalog)
+/// How a client ends whose volume lost nothing, or lost something.
+const fn clean_if(lossless: bool) -> Exit {
+    if lossless { Exit::Clean } else { Exit::Finding }
 }
 
-/// Refuses a spec that cannot be created in a home, or where there is none, and a region without prices.
-pub(crate) fn check(home: Option<&Home>, text: &str, region: Option<&str>) -> anyhow::Result<()> {
-    let spec = parse(text)?;
-    let catalog = home.map_or_else(|| Ok(Catalog::builtin()), catalog)?;
-    catalog.resolve(&spec).map_err(refuse_catalog)?;
-    catalog.prices(region).map_err(refuse_catalog)?;
-    Ok(())
+fn spec(text: &str) -> anyhow::Result<Spec> {
+    Spec::parse(text).map_err(|error| refuse(error.into()))
 }
 
-/// Reads a spec.
-pub(super) fn parse(text: &str) -> anyhow::Result<Spec> {
-    Spec::parse(text).map_err(|error| Refusal::usage(error.to_string()).into())
+fn create(args: CreateArgs) -> anyhow::Result<CreateVolume> {
+    let CreateArgs { name, spec: text, snapshot, block_size, seed, region } = args;
+    Ok(CreateVolume { name, spec: spec(&text)?, snapshot, block_size, seed, region, token: None })
 }
 
-/// Seconds since 1970.
-pub(super) fn unix_now_s() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_secs()).unwrap_or(i64::MAX)
-}
-
-/// Whether everything that the guest wrote is on the volume, as far as the host knows.
-pub(super) const fn is_lossless(detached: &Detached) -> bool {
-    detached.lost.is_empty() && detached.host_errors == 0
-}
-
-/// Why the server is not stopped while volumes are in use.
-fn refuse_stop(in_use: &[HostError]) -> anyhow::Error {
-    let texts: Vec<_> = in_use.iter().map(ToString::to_string).collect();
-    let volume = in_use.iter().find_map(|error| match error {
-        HostError::InUse { volume, .. } | HostError::Stalled { volume } => Some(volume.as_str()),
-        _ => None,
-    });
-    Refusal::environment(format!("the server goes on: {}", texts.join("; ")))
-        .hint(format!(
-            "end what uses it, or give 'ebbtide volume detach {} --force' or 'ebbtide serve --stop --force': \
-             {FORCED}",
-            volume.unwrap_or("NAME")
-        ))
-        .into()
-}
-
-/// The catalogue's refusals are the user's request being wrong; they keep AWS's words.
-pub(super) fn refuse_catalog(error: CatalogError) -> anyhow::Error {
-    let refusal = Refusal::usage(error.to_string());
-    match error.hint() {
-        Some(hint) => refusal.hint(hint).into(),
-        None => refusal.into(),
-    }
-}
-
-/// The store's refusals.
-pub(super) fn refuse_store(error: StoreError) -> anyhow::Error {
-    use StoreError as E;
-    let message = error.to_string();
-    match error {
-        E::NotFound { kind, .. } => {
-            Refusal::usage(message).hint(format!("'ebbtide {kind} list' shows what there is")).into()
+fn attach(args: AttachArgs) -> anyhow::Result<AttachVolume> {
+    let export = match &args.nbd {
+        Some(address) => {
+            Export::Nbd(NbdAddress::parse(address).map_err(|error| Refusal::usage(error.to_string()))?)
         }
-        E::Exists { .. } | E::Busy { .. } | E::Name { .. } | E::Size { .. } | E::NotAncestor { .. } => {
-            Refusal::usage(message).into()
-        }
-        E::Damaged(_) => {
-            Refusal::environment(message).hint("'ebbtide volume check' lists every damage").into()
-        }
-        E::Io { .. } if error.is_full() => {
-            let refusal = Refusal::environment("the host's disk is full")
-                .hint("free space on the disk that holds the home; nothing already answered is lost");
-            anyhow::Error::new(error).context(refusal)
-        }
-        _ => anyhow::Error::new(error).context(Refusal::environment("the block store cannot be used")),
-    }
+        None => Export::Block { mount: mount(&args) },
+    };
+    Ok(AttachVolume { name: args.name, export, instance: args.instance, over_limit: args.over_limit })
 }
 
-/// The host's refusals.
-pub(super) fn refuse_host(error: HostError) -> anyhow::Error {
-    use HostError as E;
-    let message = error.to_string();
-    match error {
-        E::Store(error) => refuse_store(error),
-        E::NotFree { .. } => {
-            Refusal::usage(message).hint("'ebbtide volume detach' makes it available").into()
-        }
-        E::NotAttached { volume } => {
-            Refusal::usage(message).hint(format!("'ebbtide volume attach {volume}' attaches it")).into()
-        }
-        E::NoSlot { .. } => Refusal::usage(message).hint("detach another one first").into(),
-        E::OtherInstance { .. } => Refusal::usage(message).hint("give another ID after the type").into(),
-        E::NoBlockDevice { .. } => Refusal::environment(message)
-            .hint(
-                "run 'ebbtide serve' as root with /dev/fuse and /dev/loop-control there, or use \
-                 --nbd unix:PATH, which needs neither",
-            )
-            .into(),
-        E::MountDir { .. } => Refusal::usage(message).hint("choose an empty directory").into(),
-        E::NotBlank { .. } => Refusal::usage(message)
-            .hint("give --execute to destroy it, or attach without --mount to look at it")
-            .into(),
-        E::InUse { .. } => {
-            Refusal::environment(message).hint(format!("end what uses it, or give --force: {FORCED}")).into()
-        }
-        E::Stalled { volume } => Refusal::environment(message)
-            .hint(format!("'ebbtide volume fault {volume} stall=off' lets it go on; with --force it fails"))
-            .into(),
-        E::Engine(error) => refuse_engine(error),
-        E::Nbd(error) => refuse_nbd(error),
-        E::NoSpace { .. } => Refusal::environment(message)
-            .hint("free space on the disk that holds the home, or choose another --home")
-            .into(),
-        E::Home(_) | E::Fuse(_) | E::Loop(_) | E::Tool(_) | E::Io { .. } => not_allowed(error),
-        other => not_allowed(other),
-    }
+fn mount(args: &AttachArgs) -> Option<MountRequest> {
+    let (dir, fs) = args.mount.as_ref().zip(args.fs)?;
+    let fs = match fs {
+        Fs::Xfs => FsType::Xfs,
+        Fs::Ext4 => FsType::Ext4,
+        Fs::Ext4Bigalloc => FsType::Ext4Bigalloc,
+    };
+    Some(MountRequest { dir: dir.clone(), fs, destroy: args.execute, grow: false })
 }
 
-fn not_allowed(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    anyhow::Error::new(error).context(Refusal::environment("the host does not allow it"))
-}
-
-/// The engine's refusals.
-fn refuse_engine(error: EngineError) -> anyhow::Error {
-    use EngineError as E;
-    match error {
-        E::Store(error) => refuse_store(error),
-        // Both were checked when the volume was created.
-        E::BlockBytes(_) | E::StoreTooSmall { .. } => {
-            anyhow::Error::new(error).context(Refusal::invariant("the stored volume contradicts itself"))
-        }
-        other => not_allowed(other),
-    }
-}
-
-/// The NBD server's refusals: an address that cannot be used is the request being wrong.
-fn refuse_nbd(error: NbdError) -> anyhow::Error {
-    use NbdError as E;
-    match error {
-        E::Address { .. }
-        | E::PathTooLong { .. }
-        | E::ExportName { .. }
-        | E::InUse { .. }
-        | E::NotASocket { .. }
-        | E::BeyondLoopback { .. } => Refusal::usage(error.to_string()).into(),
-        other => not_allowed(other),
-    }
+fn modify(args: ModifyArgs) -> anyhow::Result<ModifyVolume> {
+    Ok(ModifyVolume {
+        name: args.name,
+        spec: spec(&args.spec)?,
+        optimizing: args.optimizing.unwrap_or(Optimizing::For(Duration::ZERO)),
+        over_limit: args.over_limit,
+    })
 }

@@ -15,11 +15,10 @@ mod words;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use ebbtide_catalog::Catalog;
 use ebbtide_device::host::Home;
 
 use crate::exit::{Exit, Refusal};
-use crate::serve;
+use crate::refusal::refuse;
 use crate::text as output;
 use plan::Plan;
 
@@ -69,7 +68,7 @@ Words and schema: docs/simulate.md, docs/json/simulate.schema.json";
 /// # Errors
 /// A wrong volume or job: a [`Refusal`] with [`Exit::Usage`].
 pub(crate) fn run(args: &Args, home: Option<&Home>, json: bool) -> anyhow::Result<Exit> {
-    let plan = Plan::read(args, &home.map_or_else(|| Ok(Catalog::builtin()), serve::catalog)?)?;
+    let plan = Plan::read(args, &ebbtide_control::catalog(home).map_err(refuse)?)?;
     if !json {
         output::write(&text::heading(&plan))?;
     }

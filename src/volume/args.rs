@@ -1,13 +1,11 @@
 //! The arguments of `ebbtide volume`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
-use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use ebbtide_control::{FaultSetting, Optimizing};
 use serde::{Deserialize, Serialize};
 
-use super::fault::FaultSetting;
 use crate::text;
 
 /// Live volumes: create, attach, change, break, look at, delete.
@@ -172,7 +170,7 @@ pub(crate) struct ModifyArgs {
     pub(crate) spec: String,
     /// How long it performs between old and new: a duration, or 'aws' for as long as AWS takes
     /// [default: no time at all]
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", value_parser = optimizing)]
     pub(crate) optimizing: Option<Optimizing>,
     /// Modify an attached volume even where it is then faster than this host can carry; it is
     /// marked as such
@@ -180,24 +178,10 @@ pub(crate) struct ModifyArgs {
     pub(crate) over_limit: bool,
 }
 
-/// How long a modification takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Optimizing {
-    /// As long as on AWS.
-    Aws,
-    /// This long; the new size is there at once.
-    For(Duration),
-}
-
-impl FromStr for Optimizing {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "aws" => Ok(Self::Aws),
-            other => text::parse_duration(other).map(Self::For),
-        }
+fn optimizing(text: &str) -> Result<Optimizing, String> {
+    match text {
+        "aws" => Ok(Optimizing::Aws),
+        other => text::parse_duration(other).map(Optimizing::For),
     }
 }
 

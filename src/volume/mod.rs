@@ -3,18 +3,17 @@
 pub(crate) mod args;
 mod calibrate;
 mod check;
-pub(crate) mod fault;
 mod print;
-pub(crate) mod view;
 
 use std::path::{Path, PathBuf};
 
-use ebbtide_device::nbd::NbdAddress;
+use ebbtide_control::NbdAddress;
 
 use crate::control::{self, Request};
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
-use crate::{serve, text};
+use crate::refusal::refuse;
+use crate::text;
 use args::{AttachArgs, VolumeCommand};
 
 pub(crate) use print::warn_of_loss;
@@ -29,7 +28,8 @@ pub(crate) fn run(command: &VolumeCommand, place: &Place, json: bool) -> anyhow:
         VolumeCommand::Calibrate(args) => return calibrate::run(args, place, json),
         VolumeCommand::Create(args) => {
             // A wrong spec or region is wrong whether or not a server runs.
-            serve::check(place.existing()?.as_ref(), &args.spec, args.region.as_deref())?;
+            ebbtide_control::check(place.existing()?.as_ref(), &args.spec, args.region.as_deref())
+                .map_err(refuse)?;
             Request::VolumeCreate(args.clone())
         }
         VolumeCommand::Attach(args) => Request::VolumeAttach(absolute(args)?),

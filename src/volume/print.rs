@@ -3,13 +3,12 @@
 use std::collections::BTreeSet;
 
 use ebbtide_catalog::MonthlyCost;
+use ebbtide_control::{LiveView, VolumeDetail, VolumeView, in_force};
 use ebbtide_device::faults::Faults;
 use ebbtide_volume::Nanos;
 use serde_json::Value;
 
 use super::args::VolumeCommand;
-use super::fault;
-use super::view::{LiveView, VolumeDetail, VolumeView};
 use crate::text::{self, Table};
 
 /// Prints the server's answer to a command.
@@ -146,7 +145,7 @@ fn show(detail: &VolumeDetail) {
         row("credits", &percent(volume.credit_pct));
     }
     if let Some(change) = &volume.modification {
-        let (state, done, from) = (&change.state, change.progress_pct, &change.source);
+        let (state, done, from) = (change.state.name(), change.progress_pct, &change.source);
         row("modified", &format!("{state} {done}%, from {from}, until {}", change.completes));
     }
     if let Some(at) = &volume.attachment {
@@ -212,14 +211,14 @@ fn show_live(live: &LiveView, row: &dyn Fn(&str, &str)) {
         row("power", "lost; detach and attach it again");
     }
     if live.faults != Faults::default() {
-        row("faults", &fault::words(&live.faults));
+        row("faults", &in_force(&live.faults));
     }
 }
 
 fn faults(name: &str, value: &Value) -> anyhow::Result<()> {
-    let in_force: Faults = serde_json::from_value(value["faults"].clone())?;
+    let faults: Faults = serde_json::from_value(value["faults"].clone())?;
     let power = if value["power_lost"] == true { "; power is lost" } else { "" };
-    text::line(&format!("volume {name}: {}{power}", fault::words(&in_force)));
+    text::line(&format!("volume {name}: {}{power}", in_force(&faults)));
     let cut = &value["power_cut"];
     if !cut.is_null() {
         text::line(&format!(

@@ -68,7 +68,9 @@ pub(crate) fn run() -> Result<ExitCode> {
 
     edges::check(&metadata, &rules, &mut findings);
     sources::check(&repo, &sources, &rules, &mut findings);
-    sources::check_purity(&sources, &crate_folders(&metadata), &rules, &mut findings);
+    let folders = crate_folders(&metadata);
+    sources::check_purity(&sources, &folders, &rules, &mut findings);
+    sources::check_bans(&sources, &folders, &rules, &mut findings);
     calm::check(&metadata, &sources, &rules.repeat, &mut findings);
     docs::check(&repo, &mut findings);
     promises::check(&repo, &sources, &mut findings);

@@ -13,6 +13,9 @@ pub(super) struct Rules {
     /// Outside crates that only these of ours may depend on.
     pub(super) only: BTreeMap<String, Vec<String>>,
     pub(super) pure: Pure,
+    /// What else the code of some crates may not name.
+    #[serde(default)]
+    pub(super) bans: Vec<Ban>,
     pub(super) repeat: Repeat,
     pub(super) sizes: Sizes,
 }
@@ -48,6 +51,16 @@ pub(super) struct Pure {
 pub(super) struct Impurity {
     pub(super) file: String,
     pub(super) path: String,
+    pub(super) reason: String,
+}
+
+/// Paths that the code of some crates may not name, and why.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ban {
+    pub(super) crates: Vec<String>,
+    /// Paths, whole or from some `::` on; a macro's name is one.
+    pub(super) paths: Vec<String>,
     pub(super) reason: String,
 }
 

@@ -112,6 +112,30 @@ pub(super) fn check_purity(
     }
 }
 
+/// Checks that no crate names what it is banned from.
+pub(super) fn check_bans(
+    sources: &Sources,
+    folders: &BTreeMap<String, String>,
+    rules: &Rules,
+    findings: &mut Findings,
+) {
+    for ban in &rules.bans {
+        for name in &ban.crates {
+            let Some(folder) = folders.get(name) else {
+                findings.add("xtask/tidy.toml", 0, format!("a ban names {name}, and there is no such crate"));
+                continue;
+            };
+            for (path, source) in sources.iter().filter(|(path, _)| path.starts_with(&format!("{folder}/"))) {
+                let banned = |path: &str| ban.paths.iter().any(|banned| names(path, banned));
+                for named in source.named.iter().filter(|named| banned(&named.path)) {
+                    let message = format!("{name} may not name {}: {}", named.path, ban.reason);
+                    findings.add(path, named.line, message);
+                }
+            }
+        }
+    }
+}
+
 /// Whether a path is the banned one, lies inside it, or ends with it.
 pub(super) fn names(path: &str, banned: &str) -> bool {
     path == banned || path.starts_with(&format!("{banned}::")) || path.ends_with(&format!("::{banned}"))
@@ -134,6 +158,10 @@ mod tests {
             crates = ["ebbtide-twin"]
             banned = ["std::fs", "Instant::now"]
             exceptions = [{ file = "crates/twin/src/load.rs", path = "std::fs", reason = "traces" }]
+            [[bans]]
+            crates = ["ebbtide-twin"]
+            paths = ["println", "serde_json::to_string"]
+            reason = "adapters print"
             [repeat]
             calm = []
             restless = []
@@ -154,6 +182,7 @@ mod tests {
         check(&repo, &sources, &rules, &mut findings);
         let folders = BTreeMap::from([("ebbtide-twin".into(), "crates/twin".into())]);
         check_purity(&sources, &folders, &rules, &mut findings);
+        check_bans(&sources, &folders, &rules, &mut findings);
         findings.0.iter().map(ToString::to_string).collect()
     }
 
@@ -190,6 +219,17 @@ mod tests {
         assert_eq!(fault("#[cfg(test)] mod t { use std::fs; }"), Vec::<String>::new());
         assert_eq!(found("crates/twin/src/load.rs", "//! Doc.\nuse std::fs;"), Vec::<String>::new());
         assert_eq!(found("crates/device/src/a.rs", "//! Doc.\nuse std::fs;"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_banned_macro_or_function_is_caught_in_its_crate_alone() {
+        let code = "//! Doc.\nfn f() { println!(); }\nfn g() { serde_json::to_string(&1); }";
+        let caught = found("crates/twin/src/a.rs", code);
+        assert_eq!(caught[0], "crates/twin/src/a.rs:2: ebbtide-twin may not name println: adapters print");
+        assert!(caught[1].contains("a.rs:3: ebbtide-twin may not name serde_json::to_string"), "{caught:?}");
+        assert_eq!(found("crates/device/src/a.rs", code), Vec::<String>::new());
+        let tests = "//! Doc.\n#[cfg(test)] mod t { fn f() { println!(); } }";
+        assert_eq!(found("crates/twin/src/a.rs", tests), Vec::<String>::new());
     }
 
     #[test]

@@ -1,12 +1,10 @@
-//! Whether the host can carry a volume, and measuring it.
+//! Whether the host can carry a volume.
 
-use ebbtide_device::host::{Calibration, HostError, HostMatch, InstanceRequest};
+use ebbtide_device::host::{Calibration, HostError, HostMatch, InstanceRequest, Progress};
 use ebbtide_volume::Array;
-use serde_json::Value;
 
-use super::service::{Service, refuse_host};
-use crate::control::Progress;
-use crate::exit::Refusal;
+use super::LiveControl;
+use crate::ControlError;
 
 /// What is asked of the host for a volume.
 #[derive(Debug)]
@@ -21,17 +19,29 @@ pub(super) struct Demand<'a> {
     pub(super) through_nbd: bool,
     /// Whether it is accepted, with a mark, where the host is too slow for it.
     pub(super) over_limit: bool,
-    /// What the command does to the volume, as in `--over-limit attaches it`.
-    pub(super) does: &'static str,
+    /// Whether a modification asks, not an attachment.
+    pub(super) modify: bool,
 }
 
 fn failed(error: HostError) -> HostMatch {
-    let error = format!("{:#}", anyhow::Error::new(error));
+    let error = with_causes(&error);
     tracing::warn!(error, "this host could not be calibrated");
     HostMatch { too_slow: Vec::new(), not_calibrated: Some(error) }
 }
 
-impl Service {
+/// An error and what caused it, in one text.
+fn with_causes(error: &HostError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+impl LiveControl {
     /// How a volume compares with this host, for its mark.
     ///
     /// # Errors
@@ -40,18 +50,13 @@ impl Service {
         &self,
         demand: &Demand<'_>,
         progress: Progress<'_>,
-    ) -> anyhow::Result<HostMatch> {
+    ) -> Result<HostMatch, ControlError> {
         let found = self.compare_with_host(demand, progress);
         if found.too_slow.is_empty() || demand.over_limit {
             return Ok(found);
         }
-        let (volume, figures) = (demand.volume, found.too_slow.join("; "));
-        Err(Refusal::environment(format!("volume '{volume}' is faster than this host: {figures}"))
-            .hint(format!(
-                "--over-limit {} it all the same and marks it; 'ebbtide volume calibrate' measures the host again",
-                demand.does
-            ))
-            .into())
+        let (volume, modify) = (demand.volume.to_owned(), demand.modify);
+        Err(ControlError::FasterThanHost { volume, figures: found.too_slow, modify })
     }
 
     /// In which figures a volume exceeds what this host can carry. A host that was never calibrated
@@ -88,11 +93,5 @@ impl Service {
             }
             Err(error) => failed(error),
         }
-    }
-
-    /// `volume calibrate`
-    pub(super) fn calibrate(&self, quick: bool, progress: Progress<'_>) -> anyhow::Result<Value> {
-        let calibration = self.host.calibrate(quick, progress).map_err(refuse_host)?;
-        Ok(serde_json::to_value(calibration)?)
     }
 }

@@ -1,4 +1,4 @@
-//! The words of `ebbtide volume fault`.
+//! Faults to set and to end, and their words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,10 @@ use ebbtide_device::faults::{Affected, Faults};
 use ebbtide_volume::{Op, format_size, parse_size};
 use serde::{Deserialize, Serialize};
 
-use crate::text;
-
 /// One thing to break or to mend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub(crate) enum FaultSetting {
+pub enum FaultSetting {
     /// Time added to reads, to writes, or to both where `op` is none.
     Latency {
         /// Which kind of I/O.
@@ -42,7 +40,7 @@ pub(crate) enum FaultSetting {
 
 /// A word that is no fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum FaultError {
+pub enum FaultError {
     /// No fault has this name.
     #[error(
         "'{0}' is no fault: use latency=, errors=, error-range=, stall=, power-cut, answer-early=, \
@@ -107,8 +105,9 @@ fn latency(value: &str) -> Result<FaultSetting, FaultError> {
         Some(_) => return wrong("latency", value, "only read: or write: may precede the time"),
         None => (None, value),
     };
-    match text::parse_duration(time) {
-        Ok(added) if added <= MOST_LATENCY => Ok(FaultSetting::Latency { op, added }),
+    // A negative time is none.
+    match time.parse::<jiff::SignedDuration>().map(Duration::try_from) {
+        Ok(Ok(added)) if added <= MOST_LATENCY => Ok(FaultSetting::Latency { op, added }),
         _ => wrong("latency", value, "give a time up to 1h with its unit, like 2ms or read:500us"),
     }
 }
@@ -137,8 +136,9 @@ fn error_range(value: &str) -> Result<FaultSetting, FaultError> {
     }
 }
 
-/// The faults in force, in the words that make them; none of them is `no faults`.
-pub(super) fn words(faults: &Faults) -> String {
+/// The faults in force, in the words that make them; `no faults` where there are none.
+#[must_use]
+pub fn in_force(faults: &Faults) -> String {
     let mut all: Vec<FaultSetting> = Vec::new();
     all.extend(faults.latency.iter().map(|latency| FaultSetting::Latency {
         op: match latency.affected {
@@ -164,7 +164,7 @@ pub(super) fn words(faults: &Faults) -> String {
     all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// A time in the largest unit that divides it, as [`text::parse_duration`] reads it.
+/// A time in the largest unit that divides it, as [`latency`] reads it.
 fn time(span: Duration) -> String {
     [(60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")]
         .into_iter()
@@ -250,7 +250,7 @@ mod tests {
     fn faults_in_force_are_told_in_the_words_that_make_them() {
         use ebbtide_device::faults::{AddedLatency, Errors};
         let mut faults = Faults::default();
-        assert_eq!(words(&faults), "no faults");
+        assert_eq!(in_force(&faults), "no faults");
         faults.latency = vec![
             AddedLatency { affected: Affected::All, us: 500 },
             AddedLatency { affected: Affected::Writes, us: 5_000 },
@@ -265,11 +265,11 @@ mod tests {
         ];
         (faults.stalled, faults.answer_early, faults.ignore_flush) = (true, true, true);
         assert_eq!(
-            words(&faults),
+            in_force(&faults),
             "latency=500us latency=write:5ms errors=100ppm error-range=1GiB+4KiB stall=on answer-early=on \
              ignore-flush=on"
         );
-        for word in words(&faults).split(' ') {
+        for word in in_force(&faults).split(' ') {
             assert_eq!(word.parse::<FaultSetting>().unwrap().to_string(), word);
         }
     }

@@ -1,0 +1,137 @@
+//! Creating volumes: new ones, from snapshots, and as crash images.
+
+use ebbtide_catalog::Resolved;
+use ebbtide_device::host::SavedCredits;
+use ebbtide_device::store::StoreError;
+
+use super::LiveControl;
+use crate::record::{Creation, VolumeRecord};
+use crate::state::Operation;
+use crate::{ControlError, CrashImageView, CreateVolume, TakeCrashImage, VolumeDetail};
+
+/// Most characters of a token, as of a client token of EC2.
+const TOKEN_LENGTH: usize = 64;
+
+impl LiveControl {
+    /// Creates a volume, or finds the one that a request with the same token has created.
+    pub(super) fn create(&self, request: &CreateVolume) -> Result<VolumeDetail, ControlError> {
+        let region = request.region.as_deref();
+        if ![512, 4096].contains(&request.block_size) {
+            return Err(ControlError::BlockSize { given: request.block_size });
+        }
+        let catalog = self.catalog()?;
+        let resolved = catalog.resolve(&request.spec)?;
+        catalog.prices(region)?;
+        let Some(creation) = creation(request, &resolved)? else {
+            self.create_new(request, &resolved, None)?;
+            return self.detail(&request.name, region);
+        };
+        // Without it, two requests at once would both find no earlier one.
+        let _alone = self.create.lock();
+        match self.created_by(&creation)? {
+            Some(earlier) => self.detail(&earlier, region),
+            None => {
+                self.create_new(request, &resolved, Some(creation))?;
+                self.detail(&request.name, region)
+            }
+        }
+    }
+
+    fn create_new(
+        &self,
+        request: &CreateVolume,
+        resolved: &Resolved,
+        creation: Option<Creation>,
+    ) -> Result<(), ControlError> {
+        let now = self.host.now();
+        let array = resolved.array(now);
+        let record = VolumeRecord {
+            spec: resolved.spec.to_string(),
+            block_size: request.block_size,
+            seed: request.seed.unwrap_or_else(fresh_seed),
+            modified_from: None,
+            modifications: Vec::new(),
+            creation,
+        };
+        let mut whole = record.fresh();
+        SavedCredits::write(SavedCredits::of(&array, now), &mut whole);
+        let (store, size) = (self.host.store(), array.size_bytes());
+        match &request.snapshot {
+            None => store.create_volume(&request.name, size, whole)?,
+            Some(snapshot) => {
+                self.require_room(snapshot, size)?;
+                store.create_from_snapshot(&request.name, snapshot, size, whole)?;
+            }
+        }
+        tracing::info!(volume = request.name, spec = record.spec, "created");
+        Ok(())
+    }
+
+    /// The volume that an earlier request with the same token has created, by its name.
+    fn created_by(&self, creation: &Creation) -> Result<Option<String>, ControlError> {
+        for info in self.host.store().volumes() {
+            let earlier = VolumeRecord::read(&info.meta).ok().and_then(|record| record.creation);
+            match earlier {
+                Some(earlier) if earlier == *creation => return Ok(Some(info.name)),
+                Some(earlier) if earlier.token == creation.token => {
+                    return Err(ControlError::TokenUsed { volume: info.name });
+                }
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// A volume is at least as large as the snapshot that it begins as.
+    fn require_room(&self, snapshot: &str, size_bytes: u64) -> Result<(), ControlError> {
+        let snapshots = self.host.store().snapshots();
+        let Some(found) = snapshots.iter().find(|found| found.name == snapshot) else {
+            return Err(StoreError::NotFound { kind: "snapshot", name: snapshot.to_owned() }.into());
+        };
+        if size_bytes < found.size_bytes {
+            let (snapshot, needed_bytes) = (snapshot.to_owned(), found.size_bytes);
+            return Err(ControlError::SmallerThanSnapshot { snapshot, size_bytes, needed_bytes });
+        }
+        Ok(())
+    }
+
+    /// Creates a volume with what a power cut of another one would leave now.
+    pub(super) fn crash_image(&self, request: &TakeCrashImage) -> Result<CrashImageView, ControlError> {
+        let (info, state) = self.find(&request.name)?;
+        state.permits(Operation::CrashImage)?;
+        let attachment = self.host.attached(&request.name)?;
+        let mut whole = info.meta;
+        // The token created the volume, not its image.
+        if let Ok(record) = state.record {
+            VolumeRecord { creation: None, ..record }.write(&mut whole);
+        }
+        SavedCredits::write(attachment.live().inspect(SavedCredits::of), &mut whole);
+        let seed = request.seed.unwrap_or_else(fresh_seed);
+        let report = attachment.live().crash_image(self.host.store(), &request.image, seed, whole)?;
+        tracing::info!(volume = request.name, image = request.image, seed, "crash image taken");
+        Ok(CrashImageView { volume: request.name.clone(), image: request.image.clone(), seed, report })
+    }
+}
+
+/// By what a repetition of a request is known; none without a token.
+fn creation(request: &CreateVolume, resolved: &Resolved) -> Result<Option<Creation>, ControlError> {
+    let Some(token) = request.token.clone() else { return Ok(None) };
+    let length = token.chars().count();
+    if !(1..=TOKEN_LENGTH).contains(&length) {
+        return Err(ControlError::TokenLength { length });
+    }
+    Ok(Some(Creation {
+        token,
+        spec: resolved.spec.to_string(),
+        snapshot: request.snapshot.clone(),
+        block_size: request.block_size,
+        seed: request.seed,
+    }))
+}
+
+/// A seed that nobody chose. It is stored and shown, so that the run can be repeated; 32 bits are
+/// short enough to type, and exact in every JSON reader.
+pub(super) fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 32
+}

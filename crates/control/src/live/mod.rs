@@ -1,0 +1,189 @@
+//! The control plane of a served home: the rules of [`state`](crate::state), on a live host.
+
+mod calibration;
+mod change;
+mod create;
+mod look;
+mod snapshots;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ebbtide_catalog::Catalog;
+use ebbtide_device::host::{Attachment, Calibration, Detached, Host, HostError, Progress, Status};
+use ebbtide_device::store::VolumeInfo;
+use parking_lot::Mutex;
+
+use crate::state::{Occupancy, VolumeState};
+use crate::{
+    AttachVolume, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume, DetachView,
+    DetachVolume, FaultView, ModifyVolume, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+};
+
+/// The volumes of a home that this process serves.
+#[derive(Debug)]
+pub struct LiveControl {
+    host: Host,
+    stopping: AtomicBool,
+    /// Serialises a stop by a caller and one by a signal.
+    stop: Mutex<()>,
+    /// Serialises creations with a token.
+    create: Mutex<()>,
+}
+
+impl LiveControl {
+    /// The control plane of a host's volumes.
+    #[must_use]
+    pub const fn new(host: Host) -> Self {
+        Self { host, stopping: AtomicBool::new(false), stop: Mutex::new(()), create: Mutex::new(()) }
+    }
+
+    /// Refuses requests from now on and detaches everything, by force where it must: the process
+    /// ends after that. Nothing is left to do after a [stop](ControlPlane::stop).
+    pub fn end(&self) {
+        let _alone = self.stop.lock();
+        self.stopping.store(true, Ordering::Relaxed);
+        self.host.stop(&|_| ());
+    }
+
+    /// The catalogue with this home's overrides. It is read anew for each request, so that a
+    /// calibration counts at once.
+    fn catalog(&self) -> Result<Catalog, ControlError> {
+        crate::catalog(Some(self.host.home()))
+    }
+
+    /// A volume as it is now: what the store knows of it, and what the rules look at.
+    fn find(&self, name: &str) -> Result<(VolumeInfo, VolumeState), ControlError> {
+        let info = self.host.store().volume(name)?;
+        let state = VolumeState::of(&info, occupancy(&self.host.status(name)));
+        Ok((info, state))
+    }
+
+    fn stop_all(&self, force: bool, progress: Progress<'_>) -> Result<Vec<Detached>, Vec<HostError>> {
+        if force {
+            return Ok(self.host.stop(progress));
+        }
+        let in_use = self.host.in_use();
+        if in_use.is_empty() {
+            self.host.stop_in_order(progress).map_err(|error| vec![error])
+        } else {
+            Err(in_use)
+        }
+    }
+}
+
+/// Who has a volume, by what the host says of it.
+fn occupancy(status: &Status) -> Occupancy {
+    match status {
+        Status::Free => Occupancy::Free,
+        Status::Busy(doing) => Occupancy::Busy(doing),
+        Status::Attached(attachment) => attached(attachment),
+    }
+}
+
+fn attached(attachment: &Attachment) -> Occupancy {
+    Occupancy::Attached(attachment.info().place().to_string())
+}
+
+/// Why volumes keep the server from stopping.
+fn still_in_use(errors: &[HostError]) -> ControlError {
+    let volume = errors.iter().find_map(|error| match error {
+        HostError::InUse { volume, .. } | HostError::Stalled { volume } => Some(volume.clone()),
+        _ => None,
+    });
+    ControlError::StillInUse { volume, reasons: errors.iter().map(ToString::to_string).collect() }
+}
+
+impl ControlPlane for LiveControl {
+    fn ready(&self) -> Result<(), ControlError> {
+        if self.stopping.load(Ordering::Relaxed) { Err(ControlError::Stopping) } else { Ok(()) }
+    }
+
+    fn create_volume(&self, request: &CreateVolume) -> Result<VolumeDetail, ControlError> {
+        self.ready()?;
+        self.create(request)
+    }
+
+    fn volumes(&self, region: Option<&str>) -> Result<Vec<VolumeView>, ControlError> {
+        self.ready()?;
+        self.list(region)
+    }
+
+    fn volume(&self, name: &str, region: Option<&str>) -> Result<VolumeDetail, ControlError> {
+        self.ready()?;
+        self.detail(name, region)
+    }
+
+    fn attach_volume(
+        &self,
+        request: &AttachVolume,
+        progress: Progress<'_>,
+    ) -> Result<VolumeDetail, ControlError> {
+        self.ready()?;
+        self.attach(request, progress)
+    }
+
+    fn detach_volume(
+        &self,
+        request: &DetachVolume,
+        progress: Progress<'_>,
+    ) -> Result<DetachView, ControlError> {
+        self.ready()?;
+        self.detach(request, progress)
+    }
+
+    fn modify_volume(
+        &self,
+        request: &ModifyVolume,
+        progress: Progress<'_>,
+    ) -> Result<VolumeDetail, ControlError> {
+        self.ready()?;
+        self.modify(request, progress)
+    }
+
+    fn delete_volume(&self, name: &str) -> Result<(), ControlError> {
+        self.ready()?;
+        self.delete(name)
+    }
+
+    fn set_faults(&self, request: &SetFaults) -> Result<FaultView, ControlError> {
+        self.ready()?;
+        self.fault(request)
+    }
+
+    fn take_crash_image(&self, request: &TakeCrashImage) -> Result<CrashImageView, ControlError> {
+        self.ready()?;
+        self.crash_image(request)
+    }
+
+    fn create_snapshot(&self, request: &CreateSnapshot) -> Result<SnapshotView, ControlError> {
+        self.ready()?;
+        self.snapshot(request)
+    }
+
+    fn snapshots(&self) -> Result<Vec<SnapshotView>, ControlError> {
+        self.ready()?;
+        Ok(self.host.store().snapshots().iter().map(snapshots::view).collect())
+    }
+
+    fn delete_snapshot(&self, name: &str) -> Result<(), ControlError> {
+        self.ready()?;
+        self.host.store().delete_snapshot(name)?;
+        tracing::info!(snapshot = name, "snapshot deleted");
+        Ok(())
+    }
+
+    fn calibrate(&self, quick: bool, progress: Progress<'_>) -> Result<Calibration, ControlError> {
+        self.ready()?;
+        Ok(self.host.calibrate(quick, progress)?)
+    }
+
+    fn stop(&self, force: bool, progress: Progress<'_>) -> Result<Vec<Detached>, ControlError> {
+        self.ready()?;
+        let _alone = self.stop.lock();
+        self.stopping.store(true, Ordering::Relaxed);
+        self.stop_all(force, progress).map_err(|errors| {
+            self.stopping.store(false, Ordering::Relaxed);
+            still_in_use(&errors)
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! The trait that every adapter calls.
+
+use ebbtide_device::host::{Calibration, Detached, Progress};
+
+use crate::{
+    AttachVolume, ControlError, CrashImageView, CreateSnapshot, CreateVolume, DetachView, DetachVolume,
+    FaultView, ModifyVolume, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+};
+
+/// Everything that can be asked about volumes and done to them.
+///
+/// Several callers may call at once. Each request is done whole or refused; two that concern the same volume
+/// are not done at the same time, the later one is refused with [`ControlError::NotFree`]. After
+/// [`Self::stop`] every request is refused with [`ControlError::Stopping`].
+///
+/// A request that was done already is refused with an error of its own, so that a caller who repeats it can
+/// take that for success: [`ControlError::NotFree`] of an attach, [`ControlError::NotAttached`] of a detach,
+/// [`ControlError::NotFound`] of a delete. A repeated create with the token of the first answers as the first
+/// did ([`CreateVolume::token`]).
+///
+/// `progress` is told, for people, what is being done or waited for.
+pub trait ControlPlane: std::fmt::Debug + Send + Sync {
+    /// Whether requests are taken.
+    ///
+    /// # Errors
+    /// [`ControlError::Stopping`].
+    fn ready(&self) -> Result<(), ControlError>;
+
+    /// Creates a volume.
+    ///
+    /// # Errors
+    /// A spec, name, size or block size that cannot be; a name that is taken; a snapshot that is missing or
+    /// larger than the volume; a token that was used for something else.
+    fn create_volume(&self, request: &CreateVolume) -> Result<VolumeDetail, ControlError>;
+
+    /// All volumes by name, at the prices of a region, or of the default one.
+    ///
+    /// # Errors
+    /// A region without prices.
+    fn volumes(&self, region: Option<&str>) -> Result<Vec<VolumeView>, ControlError>;
+
+    /// One volume, at the prices of a region, or of the default one.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`]; a region without prices.
+    fn volume(&self, name: &str, region: Option<&str>) -> Result<VolumeDetail, ControlError>;
+
+    /// Attaches a volume. A host that was never calibrated is calibrated first.
+    ///
+    /// # Errors
+    /// A volume that is missing, damaged or not free; a host that is too slow for it; an unknown instance or
+    /// one without room; what the kernel or the network address does not allow.
+    fn attach_volume(
+        &self,
+        request: &AttachVolume,
+        progress: Progress<'_>,
+    ) -> Result<VolumeDetail, ControlError>;
+
+    /// Detaches a volume: unmounts it, drains it, keeps its credits.
+    ///
+    /// # Errors
+    /// A volume that is missing, not attached, or on its way; one in use or stalled, without force.
+    fn detach_volume(
+        &self,
+        request: &DetachVolume,
+        progress: Progress<'_>,
+    ) -> Result<DetachView, ControlError>;
+
+    /// Changes type, size, IOPS or throughput, attached or not.
+    ///
+    /// # Errors
+    /// A volume that is missing or on its way; what AWS would refuse; a host that is too slow for the target.
+    fn modify_volume(
+        &self,
+        request: &ModifyVolume,
+        progress: Progress<'_>,
+    ) -> Result<VolumeDetail, ControlError>;
+
+    /// Deletes a detached volume and its data.
+    ///
+    /// # Errors
+    /// A volume that is missing, attached, or on its way.
+    fn delete_volume(&self, name: &str) -> Result<(), ControlError>;
+
+    /// Breaks an attached volume, or mends it.
+    ///
+    /// # Errors
+    /// A volume that is missing or not attached; a range beyond its end.
+    fn set_faults(&self, request: &SetFaults) -> Result<FaultView, ControlError>;
+
+    /// Creates a volume with what a power cut of an attached one would leave now.
+    ///
+    /// # Errors
+    /// A volume that is missing or not attached; a name that is taken.
+    fn take_crash_image(&self, request: &TakeCrashImage) -> Result<CrashImageView, ControlError>;
+
+    /// Copies a volume as it is now, without stopping its load.
+    ///
+    /// # Errors
+    /// A volume that is missing, damaged, or on its way; a name that is taken.
+    fn create_snapshot(&self, request: &CreateSnapshot) -> Result<SnapshotView, ControlError>;
+
+    /// All snapshots by name.
+    ///
+    /// # Errors
+    /// [`ControlError::Stopping`].
+    fn snapshots(&self) -> Result<Vec<SnapshotView>, ControlError>;
+
+    /// Deletes a snapshot; volumes made from it keep their content.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`].
+    fn delete_snapshot(&self, name: &str) -> Result<(), ControlError>;
+
+    /// Measures what this host can carry: for about 20 s, or 3 s where it is `quick`.
+    ///
+    /// # Errors
+    /// A disk without room; what the kernel does not allow.
+    fn calibrate(&self, quick: bool, progress: Progress<'_>) -> Result<Calibration, ControlError>;
+
+    /// Detaches everything and takes no request any more. Where it is refused, everything goes on.
+    ///
+    /// # Errors
+    /// [`ControlError::StillInUse`], without force.
+    fn stop(&self, force: bool, progress: Progress<'_>) -> Result<Vec<Detached>, ControlError>;
+}

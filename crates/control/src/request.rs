@@ -1,0 +1,106 @@
+//! What may be asked of the control plane, as plain data.
+
+use std::time::Duration;
+
+use ebbtide_catalog::Spec;
+use ebbtide_device::host::Export;
+use serde::{Deserialize, Serialize};
+
+use crate::FaultSetting;
+
+/// A new volume.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateVolume {
+    /// Its name: a-z, 0-9, '.', '_' and '-', at most 63, the first a letter or digit.
+    pub name: String,
+    /// What it is; what is left out takes the catalogue's default.
+    pub spec: Spec,
+    /// Snapshot whose content it begins with; none for an empty volume.
+    pub snapshot: Option<String>,
+    /// Logical block size in bytes: 512 or 4096.
+    pub block_size: u32,
+    /// Seed of its service times, errors and power cuts; drawn where it is none.
+    pub seed: Option<u64>,
+    /// AWS region whose prices the answer has; none for the default one.
+    pub region: Option<String>,
+    /// Makes a repeated request harmless: 1 to 64 characters that the caller chose. A request with the token
+    /// of an earlier one and the same parameters answers with the earlier one's volume, whatever name it
+    /// asks for.
+    pub token: Option<String>,
+}
+
+/// A volume to attach.
+#[derive(Debug, Clone)]
+pub struct AttachVolume {
+    /// The volume.
+    pub name: String,
+    /// How the outside sees it.
+    pub export: Export,
+    /// EC2 instance whose own limits hold too, as `TYPE` or `TYPE/ID`; volumes with the same text share them.
+    pub instance: Option<String>,
+    /// Whether it is attached, with a mark, although it is faster than this host can carry.
+    pub over_limit: bool,
+}
+
+/// A volume to detach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DetachVolume {
+    /// The volume.
+    pub name: String,
+    /// Whether it is detached although a process uses it or its I/O is stalled. What was written before is
+    /// flushed to the volume, I/O after that fails.
+    pub force: bool,
+}
+
+/// What a volume is to become.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModifyVolume {
+    /// The volume.
+    pub name: String,
+    /// What it becomes; a setting that is left out keeps its value.
+    pub spec: Spec,
+    /// How long it performs between old and new.
+    pub optimizing: Optimizing,
+    /// Whether an attached volume is modified, with a mark, although it is then faster than this host can
+    /// carry.
+    pub over_limit: bool,
+}
+
+/// How long a modification takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Optimizing {
+    /// As long as on AWS.
+    Aws,
+    /// This long, in whole seconds; the new size is there at once.
+    For(Duration),
+}
+
+/// Faults to set and to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetFaults {
+    /// The attached volume.
+    pub name: String,
+    /// What to break or mend, in this order; none asks for the faults in force.
+    pub settings: Vec<FaultSetting>,
+}
+
+/// A volume with what a power cut of another one would leave now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakeCrashImage {
+    /// The attached volume.
+    pub name: String,
+    /// Name of the new volume.
+    pub image: String,
+    /// Decides which writes in flight survive; drawn where it is none.
+    pub seed: Option<u64>,
+}
+
+/// A new snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CreateSnapshot {
+    /// Its name, in the form of a volume's.
+    pub name: String,
+    /// The volume to copy, attached or not.
+    pub volume: String,
+}

@@ -1,0 +1,296 @@
+//! What is known of volumes and snapshots, as plain data. `--json` prints them: docs/json documents these shapes.
+
+use ebbtide_catalog::{Figures, MonthlyCost};
+use ebbtide_device::engine::{CrashReport, PacingReport, PowerCutReport};
+use ebbtide_device::faults::Faults;
+use ebbtide_volume::{MinuteMetrics, Stats};
+use serde::{Deserialize, Serialize};
+
+use crate::UnixTime;
+
+/// A volume, as `volume list` prints it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct VolumeView {
+    /// Name.
+    pub name: String,
+    /// What it is, as text with every default written out.
+    pub spec: String,
+    /// One line for people; empty where the catalogue no longer knows the type.
+    pub description: String,
+    /// Where it stands.
+    pub state: State,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Bytes that hold data, in blocks of 4 KiB.
+    pub data_bytes: u64,
+    /// Host space that it alone needs, in bytes.
+    pub allocated_bytes: u64,
+    /// Host space that it shares with snapshots and other volumes, in bytes.
+    pub shared_bytes: u64,
+    /// Logical block size in bytes.
+    pub block_size: u32,
+    /// Seed of its draws.
+    pub seed: u64,
+    /// When it was created, RFC 3339.
+    pub created: UnixTime,
+    /// Snapshot that it began as.
+    pub from_snapshot: Option<String>,
+    /// Volume that it is a crash image of.
+    pub from_volume: Option<String>,
+    /// Percent of its burst credits left; null where the type has none.
+    pub credit_pct: Option<f64>,
+    /// What it may do; null where the catalogue no longer knows the type.
+    pub figures: Option<Figures>,
+    /// What it costs a month; null where its type has no price in the region.
+    pub monthly_cost: Option<MonthlyCost>,
+    /// The latest modification.
+    pub modification: Option<ModificationView>,
+    /// Where it is attached.
+    pub attachment: Option<AttachmentView>,
+    /// In which figures the volume exceeds what the host can carry; empty where it does not.
+    pub host_too_slow: Vec<String>,
+    /// Why it is not known whether the host can carry it; null where it is known, or detached.
+    pub not_calibrated: Option<String>,
+    /// What is damaged in the store.
+    pub damage: Option<String>,
+}
+
+/// Where a volume stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Detached.
+    Available,
+    /// Being attached or detached.
+    Busy,
+    /// Attached.
+    InUse,
+    /// Cannot be opened.
+    Damaged,
+}
+
+impl State {
+    /// As it is printed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Available => "available",
+            Self::Busy => "busy",
+            Self::InUse => "in-use",
+            Self::Damaged => "damaged",
+        }
+    }
+}
+
+/// Phase of a modification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Phase {
+    /// Being prepared; nothing has changed yet.
+    Modifying,
+    /// The size has changed; the performance moves from the source's to the target's.
+    Optimizing,
+    /// Done.
+    Completed,
+}
+
+impl Phase {
+    const ALL: [Self; 3] = [Self::Modifying, Self::Optimizing, Self::Completed];
+
+    /// As it is printed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Modifying => "modifying",
+            Self::Optimizing => "optimizing",
+            Self::Completed => "completed",
+        }
+    }
+}
+
+/// How the outside sees an attached volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum AttachmentKind {
+    /// As a block device.
+    Block,
+    /// Through NBD.
+    Nbd,
+}
+
+impl AttachmentKind {
+    const ALL: [Self; 2] = [Self::Block, Self::Nbd];
+
+    /// As it is printed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Block => "block",
+            Self::Nbd => "nbd",
+        }
+    }
+}
+
+/// A word that stands for nothing here.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not one of the words that may stand here")]
+pub struct UnknownWord(String);
+
+macro_rules! printed_by_name {
+    ($($kind:ty),*) => {$(
+        impl From<$kind> for String {
+            fn from(value: $kind) -> Self {
+                value.name().to_owned()
+            }
+        }
+
+        impl TryFrom<String> for $kind {
+            type Error = UnknownWord;
+
+            fn try_from(word: String) -> Result<Self, UnknownWord> {
+                let found = Self::ALL.into_iter().find(|one| one.name() == word);
+                found.ok_or(UnknownWord(word))
+            }
+        }
+    )*};
+}
+
+printed_by_name!(Phase, AttachmentKind);
+
+/// A modification.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ModificationView {
+    /// `modifying`, `optimizing` or `completed`.
+    pub state: Phase,
+    /// 0 to 100.
+    pub progress_pct: u8,
+    /// What the volume was.
+    pub source: String,
+    /// What it becomes.
+    pub target: String,
+    /// When it was requested, RFC 3339.
+    pub started: UnixTime,
+    /// When it completes, RFC 3339.
+    pub completes: UnixTime,
+}
+
+/// An attachment.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct AttachmentView {
+    /// `block` or `nbd`.
+    pub kind: AttachmentKind,
+    /// The block device; null for NBD.
+    pub device: Option<String>,
+    /// The NBD URI; null for a block device.
+    pub uri: Option<String>,
+    /// Where it is mounted.
+    pub mount: Option<String>,
+    /// The file system that is mounted there.
+    pub fs: Option<String>,
+    /// Whether the file system was made by this attachment.
+    pub made_fs: bool,
+    /// The instance whose limits hold too.
+    pub instance: Option<String>,
+    /// Since when, RFC 3339.
+    pub since: UnixTime,
+    /// Whether a power cut has ended it: it answers nothing until it is detached and attached.
+    pub power_lost: bool,
+}
+
+/// A volume, as `volume show` prints it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct VolumeDetail {
+    /// What `volume list` prints of it.
+    #[serde(flatten)]
+    pub volume: VolumeView,
+    /// What only an attached volume has.
+    pub live: Option<LiveView>,
+}
+
+/// An attached volume's inner life.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LiveView {
+    /// Counters since the attachment began; times in nanoseconds.
+    pub stats: Stats,
+    /// Seconds that `minute` covers: 60, or less while the attachment is younger.
+    pub minute_seconds: f64,
+    /// The last minute, as CloudWatch would publish it.
+    pub minute: MinuteMetrics,
+    /// How late answers were given.
+    pub pacing: PacingReport,
+    /// The faults in force.
+    pub faults: Faults,
+    /// Whether the volume has lost its power.
+    pub power_lost: bool,
+    /// Requests that failed because the host failed: its disk is full, or broken.
+    pub host_errors: u64,
+}
+
+/// A volume that was detached, as `volume detach` prints it.
+#[derive(Debug, Clone, Serialize)]
+pub struct DetachView {
+    /// What `volume show` prints of it.
+    #[serde(flatten)]
+    pub volume: VolumeDetail,
+    /// What could not be written back, as texts; empty where everything is on the volume.
+    pub lost: Vec<String>,
+    /// Requests that failed during the attachment because the host failed: its disk is full, or broken.
+    pub host_errors: u64,
+    /// Whether a power cut had ended the volume, so that nothing could be written any more.
+    pub power_cut: bool,
+}
+
+impl DetachView {
+    /// Whether everything that the guest wrote is on the volume, as far as the host knows.
+    #[must_use]
+    pub const fn is_lossless(&self) -> bool {
+        self.lost.is_empty() && self.host_errors == 0
+    }
+}
+
+/// What `volume fault` prints.
+#[derive(Debug, Clone, Serialize)]
+pub struct FaultView {
+    /// Name of the volume.
+    pub volume: String,
+    /// The faults in force.
+    pub faults: Faults,
+    /// Whether the volume has lost its power.
+    pub power_lost: bool,
+    /// The power cut that was asked for; null where none was.
+    pub power_cut: Option<PowerCutReport>,
+}
+
+/// What `volume crash-image` prints.
+#[derive(Debug, Clone, Serialize)]
+pub struct CrashImageView {
+    /// Name of the volume.
+    pub volume: String,
+    /// Name of the new volume.
+    pub image: String,
+    /// Seed that decided what was written.
+    pub seed: u64,
+    /// What the image has.
+    pub report: CrashReport,
+}
+
+/// A snapshot.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SnapshotView {
+    /// Name.
+    pub name: String,
+    /// Volume that it was taken from.
+    pub from_volume: String,
+    /// What that volume was.
+    pub spec: String,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Bytes that hold data, in blocks of 4 KiB.
+    pub data_bytes: u64,
+    /// Host space that it needs, in bytes.
+    pub allocated_bytes: u64,
+    /// When it was taken, RFC 3339.
+    pub created: UnixTime,
+    /// What is damaged in the store.
+    pub damage: Option<String>,
+}
