@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::options::OptionError;
+use ebbtide_workload::OptionError;
 
 /// Why a load could not be prepared or run.
 #[derive(Debug, thiserror::Error)]

@@ -21,6 +21,12 @@ pub(crate) fn coarse() -> Nanos {
     Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, 2).expect("the bounds are valid constants")
 }
 
+/// The whole part of a number that is not negative.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+pub(crate) fn whole_u64(value: f64) -> u64 {
+    value as u64
+}
+
 /// Adds `more` to `total`.
 pub(crate) fn merge(total: &mut Nanos, more: &Nanos) {
     total.add(more).expect("histograms of one kind have the same bounds");

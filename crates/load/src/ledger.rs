@@ -20,10 +20,10 @@ use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use ebbtide_workload::LEDGER_TABLE;
 use serde::{Deserialize, Serialize};
 
 use crate::error::LoadError;
-use crate::sql::LEDGER_TABLE;
 use crate::wire::Session;
 
 const MAGIC: &[u8; 8] = b"EBBLEDG1";

@@ -1,8 +1,10 @@
 //! Generates transactions against a MySQL or MariaDB server: the only crate that does.
 //!
-//! The sysbench OLTP family on sysbench's own tables, in a closed loop or at a fixed or Poisson rate.
-//! [`prepare`] loads the tables, [`run`] drives a [`Workload`] as [`RunOptions`] say and answers with
-//! a [`RunReport`], [`cleanup`] drops the tables.
+//! [`execute`] runs any workload that `ebbtide-workload` describes, in a closed loop or at a fixed or Poisson rate, and
+//! answers with an [`Outcome`]; [`load`] makes and fills its tables. There is one event loop for all of them.
+//!
+//! sysbench's OLTP family has its own options: [`prepare`] loads its tables, [`run`] drives a [`Workload`] as
+//! [`RunOptions`] say and answers with a [`RunReport`], [`cleanup`] drops the tables.
 //!
 //! Latency in an open loop counts from the intended start of a transaction; how late the generator
 //! itself was is measured beside it, and a run whose generator could not keep up is disqualified.
@@ -13,17 +15,16 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod execution;
 mod options;
 mod report;
 
-mod distribution;
 mod latency;
 mod schedule;
 
-mod plan;
-mod sql;
 mod wire;
 
+mod load;
 mod prepare;
 mod run;
 mod usage;
@@ -31,17 +32,17 @@ mod usage;
 pub mod invariant;
 pub mod ledger;
 
-pub use distribution::{Distribution, DistributionError};
+pub use ebbtide_workload::sysbench::{Mix, Schema, Workload};
+pub use ebbtide_workload::{DATABASE, Distribution, DistributionError, OptionError};
 pub use error::LoadError;
+pub use execution::{Execution, Refused};
 pub use latency::{Bucket, Latency};
-pub use options::{
-    Arrival, Endpoint, IgnoreErrors, LedgerOptions, Mix, OptionError, RunOptions, Schema, Target, Tls,
-    Workload,
-};
-pub use prepare::{PrepareOptions, Prepared, Progress, cleanup, prepare, tables_present};
+pub use load::{Loading, Prepared, Progress, load};
+pub use options::{Arrival, Endpoint, IgnoreErrors, LedgerOptions, RunOptions, Target, Tls};
+pub use prepare::{PrepareOptions, cleanup, prepare, tables_present};
 pub use report::{
-    ClientUse, Ended, ErrorCount, Fairness, Generator, Omission, OpenLoop, RunReport, Sample, ServerInfo,
-    StatementLatency, Totals,
+    ClientUse, Ended, ErrorCount, Fairness, Generator, Omission, OpenLoop, Outcome, RunReport, Sample,
+    ServerInfo, StatementLatency, Totals, TransactionLatency,
 };
-pub use run::{Cancel, run};
+pub use run::{Cancel, Commit, Witness, execute, run};
 pub use wire::{Session, own_version};

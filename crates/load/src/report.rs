@@ -213,6 +213,58 @@ pub struct StatementLatency {
     pub latency: Latency,
 }
 
+/// Latency of one kind of transaction, to 1%.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransactionLatency {
+    /// The kind.
+    pub transaction: String,
+    /// The response time of those that finished, committed or rolled back on purpose.
+    pub response: Latency,
+}
+
+/// What executing a workload found out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The server.
+    pub server: ServerInfo,
+    /// Why it ended.
+    pub ended: Ended,
+    /// The measured time, s, warm-up not included.
+    pub elapsed_s: f64,
+    /// Counts.
+    pub totals: Totals,
+    /// Transactions whose commit was acknowledged.
+    pub commits: u64,
+    /// Transactions rolled back on purpose.
+    pub rolled_back: u64,
+    /// Response time; see [`RunReport::response`].
+    pub response: Latency,
+    /// Response time at the percentile that was asked for, us.
+    pub percentile_us: f64,
+    /// Open loop: service time, from the first statement sent to the last answer.
+    pub service: Option<Latency>,
+    /// Closed loop: what it hides.
+    pub omission: Option<Omission>,
+    /// Open loop: the arrivals.
+    pub open_loop: Option<OpenLoop>,
+    /// How well the generator kept up.
+    pub generator: Generator,
+    /// What the generator took.
+    pub client: ClientUse,
+    /// How evenly the connections were served.
+    pub fairness: Fairness,
+    /// By name of statement, in the order of the description.
+    pub statements: Vec<StatementLatency>,
+    /// By kind of transaction, in the order of the description.
+    pub transactions: Vec<TransactionLatency>,
+    /// Server errors by code.
+    pub errors: Vec<ErrorCount>,
+    /// Second by second.
+    pub samples: Vec<Sample>,
+    /// The whole response-time histogram.
+    pub histogram: Vec<Bucket>,
+}
+
 /// Everything that a run found out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunReport {
@@ -259,6 +311,29 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    pub(crate) fn new(options: RunOptions, outcome: Outcome) -> Self {
+        Self {
+            ledger_records: if options.ledger.is_some() { outcome.commits } else { 0 },
+            options,
+            server: outcome.server,
+            ended: outcome.ended,
+            elapsed_s: outcome.elapsed_s,
+            totals: outcome.totals,
+            response: outcome.response,
+            percentile_us: outcome.percentile_us,
+            service: outcome.service,
+            omission: outcome.omission,
+            open_loop: outcome.open_loop,
+            generator: outcome.generator,
+            client: outcome.client,
+            fairness: outcome.fairness,
+            statements: outcome.statements,
+            errors: outcome.errors,
+            samples: outcome.samples,
+            histogram: outcome.histogram,
+        }
+    }
+
     /// Transactions a second.
     #[must_use]
     pub fn tps(&self) -> f64 {

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::distribution::{Random, whole_u64};
+use ebbtide_workload::Random;
+
+use crate::latency::whole_u64;
 use crate::options::Arrival;
 
 /// Arrivals of one event loop. Times are nanoseconds since the run's start.

@@ -10,4 +10,5 @@ mod documented;
 mod invariant;
 mod ledger;
 mod open_loop;
+mod script;
 mod workloads;

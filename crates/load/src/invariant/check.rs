@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use ebbtide_workload::invariant::{
+    ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, HISTORY, INITIAL_BALANCE, Index, Schema, Table,
+};
+
 use crate::error::LoadError;
 use crate::wire::Session;
 
 use super::findings::{Finding, Findings, Lost, Mark, Rule, SHOWN};
 use super::journal::Expected;
 use super::read::{Range, Scan, Seen};
-use super::schema::{
-    ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, HISTORY, INITIAL_BALANCE, Index, Schema, Table,
-};
 
 /// Checks a server on which nobody works against what its clients knew when it was cut off.
 ///

@@ -1,11 +1,8 @@
 //! A load whose tables prove what a server kept: the workload for power cuts.
 //!
-//! Every transaction moves an amount between two accounts, raises the counters of three rows, changes a
-//! secondary index, writes a history row and drops an old one, and puts its number into its client's
-//! mark (the table `ebbtide_ledger`). So whatever set of whole transactions a server has, sums and
-//! counters agree with the marks; half a transaction breaks them. The [`Journal`] knows when each COMMIT
-//! was sent and when its OK was read, and with it [`check`] says which acknowledged commits a recovered
-//! server has lost.
+//! What its transactions do, and its tables, are described in [`ebbtide_workload::invariant`]; the event loop of
+//! [`crate::execute`] does them. The [`Journal`] knows when each COMMIT was sent and when its OK was read, and with it
+//! [`check`] says which acknowledged commits a recovered server has lost.
 //!
 //! ```no_run
 //! use std::time::Instant;
@@ -28,23 +25,20 @@
 //! ```
 
 mod check;
-mod client;
 mod findings;
 mod journal;
 mod options;
 mod prepare;
 mod read;
 mod running;
-mod schema;
 mod tally;
-mod transfer;
 
 pub use check::check;
+pub use ebbtide_workload::invariant::Schema;
 pub use findings::{Evidence, Finding, Findings, Lost, Mark, Rule};
 pub use journal::{Expected, Journal, JournalError};
 pub use options::Options;
 pub use prepare::prepare;
 pub use read::marks;
 pub use running::{Brake, Running, start};
-pub use schema::Schema;
 pub use tally::{ClientEnd, InvariantReport, Second};

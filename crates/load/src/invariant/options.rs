@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::options::{OptionError, Target};
+use ebbtide_workload::OptionError;
+use ebbtide_workload::invariant::{Schema, check_clients};
 
-use super::schema::{Schema, check_clients};
+use crate::options::Target;
 
 /// Commits that the journal keeps by default: 32 MB, a quarter of an hour at 2,000 a second.
 const JOURNAL_COMMITS: usize = 2_000_000;
@@ -16,7 +17,7 @@ pub struct Options {
     pub target: Target,
     /// The tables, as they were prepared.
     pub schema: Schema,
-    /// Connections, each with a thread: 1 to 64, and no more than the tables were prepared for.
+    /// Connections: 1 to 64, and no more than the tables were prepared for.
     pub clients: u32,
     /// Seed of everything random. The transaction of a client and a sequence number is the same in
     /// every run with one seed.

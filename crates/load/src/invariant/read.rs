@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::LoadError;
-use crate::sql::LEDGER_TABLE;
-use crate::wire::Session;
+use ebbtide_workload::LEDGER_TABLE;
+use ebbtide_workload::invariant::{ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, HISTORY, Index, Table};
 
-use super::schema::{ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, HISTORY, Index, Table};
+use crate::error::LoadError;
+use crate::wire::Session;
 
 /// Everything that the rules look at.
 #[derive(Debug)]

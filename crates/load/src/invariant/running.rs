@@ -2,74 +2,101 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use ebbtide_workload::invariant::{ABORTED, Invariants};
+use ebbtide_workload::{OptionError, Program};
 
 use crate::error::LoadError;
-use crate::options::OptionError;
-use crate::wire::{Closer, Session};
+use crate::execution::{Execution, Refused};
+use crate::options::{Arrival, IgnoreErrors};
+use crate::run::{Cancel, Commit, Witness, execute};
+use crate::wire::Session;
 
-use super::client::{Client, set_up};
 use super::journal::Journal;
 use super::options::Options;
-use super::schema::{ABORTED, Schema};
 use super::tally::{ClientEnd, InvariantReport, Second, Tally};
 
-/// What the clients share.
+/// Deadlock, lock wait timeout, and MariaDB's "record has changed since last read": the transaction is
+/// over or is ended, and done again under the same number.
+const RETRIED: [u16; 3] = [1213, 1205, 1020];
+
+/// How often a load that is held back looks whether it may go on.
+const HELD: Duration = Duration::from_millis(2);
+
+/// What the clients share with those who look at them.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) schema: Schema,
-    pub(super) seed: u64,
-    pub(super) abort_every: u32,
-    /// Time between two transactions of a client, and between the first ones of two clients.
-    interval: Option<(Duration, Duration)>,
-    pub(super) journal: Journal,
-    pub(super) commits: AtomicU64,
-    pub(super) tally: Mutex<Tally>,
-    stopping: AtomicBool,
+struct Shared {
+    /// Each client's last commit before the load.
+    marks: Vec<u64>,
+    journal_commits: usize,
+    /// Begins when all clients are connected.
+    journal: OnceLock<Journal>,
+    commits: AtomicU64,
+    tally: Mutex<Tally>,
     held: AtomicBool,
 }
 
 impl Shared {
-    fn new(options: &Options, journal: Journal) -> Self {
-        let interval = options.rate.map(|rate| {
-            let apart = Duration::from_secs_f64(1.0 / rate);
-            (apart.saturating_mul(options.clients), apart)
-        });
-        Self {
-            schema: options.schema.clone(),
-            seed: options.seed,
-            abort_every: options.abort_every,
-            interval,
-            journal,
-            commits: AtomicU64::new(0),
-            tally: Mutex::new(Tally::new()),
-            stopping: AtomicBool::new(false),
-            held: AtomicBool::new(false),
-        }
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        // An event loop that panicked has left whole counts behind.
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether no further transaction is to begin for now.
-    pub(super) fn is_held(&self) -> bool {
-        self.held.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-
-    /// When a client's first transaction is due after the start, and the time from one to the next.
-    pub(super) fn pace(&self, client: u32) -> Option<(Duration, Duration)> {
-        self.interval.map(|(interval, apart)| (apart.saturating_mul(client), interval))
+    fn journal(&self) -> &Journal {
+        self.journal.get_or_init(|| Journal::new(&self.marks, self.journal_commits))
     }
 }
 
-/// A client's thread, and the way to end its connection from here.
-#[derive(Debug)]
-struct Worker {
-    thread: JoinHandle<()>,
-    closer: Closer,
+/// Writes down what the event loops do.
+struct Recorder {
+    shared: Arc<Shared>,
+    /// To say that the load runs.
+    tell: mpsc::Sender<Result<(), LoadError>>,
+}
+
+impl Witness for Recorder {
+    fn ready(&self) {
+        self.shared.journal();
+        // Whoever started the load waits for it.
+        let _ = self.tell.send(Ok(()));
+    }
+
+    fn last_commit(&self, client: u32) -> u64 {
+        self.shared.marks[usize::try_from(client).expect("64 clients at most")]
+    }
+
+    fn held(&self) -> Option<Duration> {
+        self.shared.held.load(Ordering::Relaxed).then_some(HELD)
+    }
+
+    fn commit_sent(&self, client: u32, sequence: u64) {
+        // Written down before it can have any effect, and acknowledged only when the OK was read.
+        self.shared.journal().sent(client, sequence);
+    }
+
+    fn committed(&self, commit: &Commit) -> Result<(), LoadError> {
+        self.shared.journal().acknowledged(commit.client);
+        self.shared.commits.fetch_add(1, Ordering::Relaxed);
+        let (since, took) = (Duration::from_nanos(commit.at_ns), Duration::from_nanos(commit.took_ns));
+        self.shared.tally().commit(since, took);
+        Ok(())
+    }
+
+    fn rolled_back(&self, _client: u32) {
+        self.shared.tally().rolled_back += 1;
+    }
+
+    fn refused(&self, error: &LoadError, again: bool) {
+        self.shared.tally().error(error, again);
+    }
+
+    fn ended(&self, client: u32, error: &LoadError, in_doubt: Option<u64>) {
+        let (code, error) = (error.code(), error.to_string());
+        self.shared.tally().end(ClientEnd { client, error, code, in_doubt });
+    }
 }
 
 /// Holds the clients of a load back, from any thread.
@@ -78,7 +105,7 @@ pub struct Brake(Arc<Shared>);
 
 impl fmt::Debug for Brake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Brake").field(&self.0.is_held()).finish()
+        f.debug_tuple("Brake").field(&self.0.held).finish()
     }
 }
 
@@ -92,12 +119,10 @@ impl Brake {
 /// A load at work. Dropping it ends it, as [`Running::stop`] does.
 pub struct Running {
     shared: Arc<Shared>,
-    workers: Vec<Worker>,
-    /// Each client says when it is through.
-    through: mpsc::Receiver<()>,
-    ended: u32,
     clients: u32,
-    grace: Duration,
+    cancel: Cancel,
+    /// Carries the event loops; none once it was waited for.
+    thread: Option<JoinHandle<()>>,
 }
 
 impl fmt::Debug for Running {
@@ -113,29 +138,51 @@ impl fmt::Debug for Running {
 /// Wrong options, no server, tables that are missing (1146) or were prepared for fewer clients.
 pub fn start(options: &Options) -> Result<Running, LoadError> {
     options.check()?;
-    let target = &options.target;
-    let mut sessions = Vec::new();
-    for client in 0..options.clients {
-        let at = usize::try_from(client).expect("64 clients at most") % target.endpoints.len();
-        let mut session = Session::open(target, &target.endpoints[at])?;
-        set_up(&mut session)?;
-        sessions.push(session);
+    let target = options.target.clone();
+    let clients = options.clients;
+    let load = Invariants { schema: options.schema.clone(), clients, abort_every: options.abort_every };
+    let program = Program::new(load.describe()).expect("our own description is in order");
+    let mut session = Session::open(&target, crate::load::first(&target)?)?;
+    for sql in &program.description().session {
+        session.execute(sql)?;
     }
-    let marks = marks(&mut sessions[0], options.clients)?;
-    let shared = Arc::new(Shared::new(options, Journal::new(&marks, options.journal_commits)));
-    let (tell, through) = mpsc::channel();
-    let mut running = Running {
-        shared,
-        workers: Vec::new(),
-        through,
-        ended: 0,
-        clients: options.clients,
-        grace: options.grace,
+    let shared = Arc::new(Shared {
+        marks: marks(&mut session, clients)?,
+        journal_commits: options.journal_commits,
+        journal: OnceLock::new(),
+        commits: AtomicU64::new(0),
+        tally: Mutex::new(Tally::new()),
+        held: AtomicBool::new(false),
+    });
+    drop(session);
+    let execution = Execution {
+        seed: options.seed,
+        connections: clients,
+        arrival: options.rate.map_or(Arrival::Closed, |per_second| Arrival::Fixed { per_second }),
+        cancel_grace: options.grace,
+        refused: Refused::EndsClient { unless: IgnoreErrors::Codes(RETRIED.into()) },
+        ..Execution::default()
     };
-    for ((number, session), seq) in (0..).zip(sessions).zip(marks) {
-        running.spawn(number, session, seq, tell.clone())?;
+    let cancel = Cancel::default();
+    let (tell, told) = mpsc::channel();
+    let (recorder, ending) = (Recorder { shared: Arc::clone(&shared), tell }, cancel.clone());
+    let work = move || {
+        if let Err(error) = execute(&target, &program, &execution, &ending, &recorder, &mut |_| ()) {
+            // Nobody listens any more once the load runs: every client has said then why it ended.
+            let _ = recorder.tell.send(Err(error));
+        }
+    };
+    let thread = std::thread::Builder::new()
+        .name("invariant-load".into())
+        .spawn(work)
+        .map_err(|source| LoadError::System { what: "a thread", source })?;
+    match told.recv() {
+        Ok(Ok(())) => Ok(Running { shared, clients, cancel, thread: Some(thread) }),
+        Ok(Err(error)) => Err(error),
+        Err(mpsc::RecvError) => std::panic::resume_unwind(
+            thread.join().expect_err("a load that neither runs nor says why has panicked"),
+        ),
     }
-    Ok(running)
 }
 
 /// Each client's last commit, as durable as the server's settings make any commit.
@@ -154,28 +201,6 @@ fn marks(session: &mut Session, clients: u32) -> Result<Vec<u64>, LoadError> {
 }
 
 impl Running {
-    fn spawn(
-        &mut self,
-        number: u32,
-        session: Session,
-        seq: u64,
-        tell: mpsc::Sender<()>,
-    ) -> Result<(), LoadError> {
-        let closer = session.closer().map_err(|source| LoadError::System { what: "a descriptor", source })?;
-        let client = Client::new(number, session, seq, Arc::clone(&self.shared));
-        let work = move || {
-            client.run();
-            // Nobody listens any more only where the load is being dropped.
-            let _ = tell.send(());
-        };
-        let thread = std::thread::Builder::new()
-            .name(format!("bank-{number}"))
-            .spawn(work)
-            .map_err(|source| LoadError::System { what: "a thread", source })?;
-        self.workers.push(Worker { thread, closer });
-        Ok(())
-    }
-
     /// What holds its clients back.
     #[must_use]
     pub fn brake(&self) -> Brake {
@@ -185,7 +210,7 @@ impl Running {
     /// When each COMMIT was sent and acknowledged.
     #[must_use]
     pub fn journal(&self) -> &Journal {
-        &self.shared.journal
+        self.shared.journal()
     }
 
     /// Commits acknowledged so far.
@@ -197,28 +222,32 @@ impl Running {
     /// Commits a second since the start.
     #[must_use]
     pub fn tps(&self) -> f64 {
-        let elapsed = self.shared.journal.start().elapsed().as_secs_f64();
+        let elapsed = self.elapsed().as_secs_f64();
         self.commits() as f64 / elapsed.max(f64::MIN_POSITIVE)
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.journal().start().elapsed()
     }
 
     /// The seconds that are over.
     #[must_use]
     pub fn seconds(&self) -> Vec<Second> {
-        self.shared.tally().seconds(self.shared.journal.start().elapsed())
+        self.shared.tally().seconds(self.elapsed())
     }
 
     /// Clients that are still at work. Those whose connection was lost do not come back: the load is started
     /// again when the server has recovered.
     #[must_use]
     pub fn alive(&self) -> u32 {
-        let alive = self.workers.iter().filter(|worker| !worker.thread.is_finished()).count();
-        u32::try_from(alive).expect("64 clients at most")
+        let works = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        if works { self.clients.saturating_sub(self.shared.tally().ended()) } else { 0 }
     }
 
     /// What was done so far.
     #[must_use]
     pub fn report(&self) -> InvariantReport {
-        self.shared.tally().report(self.clients, self.shared.journal.start().elapsed())
+        self.shared.tally().report(self.clients, self.elapsed())
     }
 
     /// Lets every client finish its transaction, closes the connections of those that do not within the grace,
@@ -230,26 +259,13 @@ impl Running {
     }
 
     fn finish(&mut self) {
-        self.shared.stopping.store(true, Ordering::Relaxed);
-        for worker in &self.workers {
-            worker.thread.thread().unpark();
-        }
-        let deadline = Instant::now() + self.grace;
-        let all = u32::try_from(self.workers.len()).expect("64 clients at most");
-        while self.ended < all {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if self.through.recv_timeout(left).is_err() {
-                break;
-            }
-            self.ended += 1;
-        }
-        for (client, worker) in (0..).zip(self.workers.drain(..)) {
-            if !worker.thread.is_finished() && self.ended < all {
-                worker.closer.close();
-            }
-            if worker.thread.join().is_err() {
-                let error = "the client panicked".into();
-                self.shared.tally().end(ClientEnd { client, error, code: None, in_doubt: None });
+        self.cancel.cancel();
+        let Some(thread) = self.thread.take() else { return };
+        if thread.join().is_err() {
+            let mut tally = self.shared.tally();
+            for client in 0..self.clients {
+                let error = "the load panicked".into();
+                tally.end(ClientEnd { client, error, code: None, in_doubt: None });
             }
         }
     }

@@ -123,8 +123,16 @@ impl Tally {
         count.retried += u64::from(retried);
     }
 
+    /// Each client ends once.
     pub(super) fn end(&mut self, end: ClientEnd) {
-        self.ended.push(end);
+        if self.ended.iter().all(|ended| ended.client != end.client) {
+            self.ended.push(end);
+        }
+    }
+
+    /// Clients that have ended early.
+    pub(super) fn ended(&self) -> u32 {
+        u32::try_from(self.ended.len()).expect("64 clients at most")
     }
 
     /// The seconds that were over `since` after the start, those without commits included.

@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use super::Shared;
 use super::interval::Interval;
 use super::is_open_loop;
-use super::worker::{Finish, Message, SECOND};
-use crate::distribution::whole_u64;
-use crate::latency::{self, Latency, Nanos, percentile_us, us};
+use super::worker::{Failure, Finish, Message, SECOND};
+use crate::latency::{self, Latency, Nanos, percentile_us, us, whole_u64};
 use crate::report::{
-    ClientUse, Ended, Fairness, Generator, Omission, OpenLoop, RunReport, Sample, ServerInfo,
-    StatementLatency,
+    ClientUse, Ended, Fairness, Generator, Omission, OpenLoop, Outcome, Sample, ServerInfo, StatementLatency,
+    TransactionLatency,
 };
-use crate::sql::Stmt;
 use crate::usage;
 
 /// A last interval shorter than this is in the totals and has no sample of its own.
@@ -27,19 +25,21 @@ pub(super) struct Collector<'a> {
     open: BTreeMap<u64, (u32, Interval)>,
     finished: Vec<Finish>,
     samples: Vec<Sample>,
-    statements: BTreeMap<Stmt, Nanos>,
+    statements: BTreeMap<usize, Nanos>,
+    transactions: BTreeMap<usize, Nanos>,
 }
 
 impl<'a> Collector<'a> {
     pub(super) fn new(shared: &'a Shared<'a>, server: ServerInfo) -> Self {
         Self {
-            total: Interval::new(is_open_loop(shared.options)),
+            total: Interval::new(is_open_loop(shared.execution)),
             shared,
             server,
             open: BTreeMap::new(),
             finished: Vec::new(),
             samples: Vec::new(),
             statements: BTreeMap::new(),
+            transactions: BTreeMap::new(),
         }
     }
 
@@ -49,9 +49,8 @@ impl<'a> Collector<'a> {
             Message::Second { tick, interval } => self.add(tick, &interval),
             Message::Ended(mut finish) => {
                 self.add(finish.tick, &finish.interval);
-                for (stmt, histogram) in finish.statements.drain(..) {
-                    latency::merge(self.statements.entry(stmt).or_insert_with(latency::coarse), &histogram);
-                }
+                merge(&mut self.statements, &mut finish.statements);
+                merge(&mut self.transactions, &mut finish.transactions);
                 self.finished.push(*finish);
             }
         }
@@ -59,7 +58,7 @@ impl<'a> Collector<'a> {
     }
 
     fn add(&mut self, tick: u64, interval: &Interval) {
-        let new = || (0, Interval::new(is_open_loop(self.shared.options)));
+        let new = || (0, Interval::new(is_open_loop(self.shared.execution)));
         let (loops, sum) = self.open.entry(tick).or_insert_with(new);
         *loops += 1;
         sum.merge(interval);
@@ -75,7 +74,7 @@ impl<'a> Collector<'a> {
                 return;
             }
             let (_, interval) = entry.remove();
-            let warmup = tick < u64::from(self.shared.options.warmup_s);
+            let warmup = tick < u64::from(self.shared.execution.warmup_s);
             if !warmup {
                 self.total.merge(&interval);
                 // Gauges are not sums over time.
@@ -98,13 +97,13 @@ impl<'a> Collector<'a> {
         let to = if all_ended { end.unwrap_or(full).min(full) } else { full };
         let length_s = seconds(to.saturating_sub(tick * SECOND));
         Sample {
-            t_s: seconds(to) - f64::from(self.shared.options.warmup_s),
+            t_s: seconds(to) - f64::from(self.shared.execution.warmup_s),
             length_s,
             warmup,
             totals: interval.totals,
             response: Latency::of(&interval.response),
             service: interval.service.as_ref().map(Latency::of),
-            percentile_us: percentile_us(&interval.response, self.shared.options.percentile),
+            percentile_us: percentile_us(&interval.response, self.shared.execution.percentile),
             lag_p99_us: percentile_us(&interval.lag, 99.0),
             lag_max_us: percentile_us(&interval.lag, 100.0),
             due: interval.arrivals.due,
@@ -115,26 +114,25 @@ impl<'a> Collector<'a> {
         }
     }
 
-    pub(super) fn finish(self) -> RunReport {
-        let options = self.shared.options;
-        let warmup_ns = u64::from(options.warmup_s) * SECOND;
+    pub(super) fn finish(self) -> Outcome {
+        let execution = self.shared.execution;
+        let warmup_ns = u64::from(execution.warmup_s) * SECOND;
         let at = self.finished.iter().map(|finish| finish.at).max().unwrap_or(0);
         let elapsed_s = seconds(at.saturating_sub(warmup_ns));
         let total = &self.total;
         let response = Latency::of(&total.response);
-        let open = is_open_loop(options);
+        let open = is_open_loop(execution);
         let cpu_s = seconds(self.finished.iter().map(|finish| finish.cpu_ns).sum());
         let queries = total.totals.queries().max(1) as f64;
-        RunReport {
-            options: options.clone(),
+        Outcome {
             server: self.server.clone(),
             ended: self.ended(),
             elapsed_s,
             totals: total.totals,
-            percentile_us: percentile_us(&total.response, options.percentile),
+            percentile_us: percentile_us(&total.response, execution.percentile),
             service: total.service.as_ref().map(Latency::of),
-            omission: (!open).then(|| omission(total, &response, options.connections, elapsed_s)).flatten(),
-            open_loop: options.arrival.per_second().map(|rate| self.open_loop(rate)),
+            omission: (!open).then(|| omission(total, &response, execution.connections, elapsed_s)).flatten(),
+            open_loop: execution.arrival.per_second().map(|rate| self.open_loop(rate)),
             generator: Generator {
                 loops: self.shared.loops,
                 lag: Latency::of(&total.lag),
@@ -148,8 +146,10 @@ impl<'a> Collector<'a> {
             },
             fairness: self.fairness(),
             statements: self.statement_latencies(),
+            transactions: self.transaction_latencies(),
             errors: total.errors.values().cloned().collect(),
-            ledger_records: total.ledger_records,
+            commits: total.commits,
+            rolled_back: total.rolled_back,
             histogram: latency::buckets(&total.response),
             response,
             samples: self.samples,
@@ -157,15 +157,15 @@ impl<'a> Collector<'a> {
     }
 
     fn ended(&self) -> Ended {
-        if let Some((refusal, stmt)) = self.finished.iter().find_map(|finish| finish.failure.clone()) {
-            let statement = stmt.name().to_owned();
-            return Ended::Failed { code: refusal.code, message: refusal.message, statement };
+        if let Some(failure) = self.finished.iter().find_map(|finish| finish.failure.clone()) {
+            let Failure { code, message, statement } = failure;
+            return Ended::Failed { code, message, statement: statement.to_owned() };
         }
         if self.shared.cancel.is_cancelled() {
             return Ended::Cancelled;
         }
         let started = self.shared.started.load(std::sync::atomic::Ordering::Relaxed);
-        match self.shared.options.events {
+        match self.shared.execution.events {
             Some(limit) if started >= limit => Ended::Events,
             _ => Ended::Time,
         }
@@ -196,11 +196,26 @@ impl<'a> Collector<'a> {
     fn statement_latencies(&self) -> Vec<StatementLatency> {
         self.statements
             .iter()
-            .map(|(stmt, histogram)| StatementLatency {
-                statement: stmt.name().into(),
+            .map(|(statement, histogram)| StatementLatency {
+                statement: self.shared.name(*statement).into(),
                 latency: Latency::of(histogram),
             })
             .collect()
+    }
+
+    fn transaction_latencies(&self) -> Vec<TransactionLatency> {
+        let transactions = &self.shared.program.description().transactions;
+        let of = |(at, histogram): (&usize, &Nanos)| TransactionLatency {
+            transaction: transactions[*at].name.into(),
+            response: Latency::of(histogram),
+        };
+        self.transactions.iter().map(of).collect()
+    }
+}
+
+fn merge(total: &mut BTreeMap<usize, Nanos>, more: &mut Vec<(usize, Nanos)>) {
+    for (at, histogram) in more.drain(..) {
+        latency::merge(total.entry(at).or_insert_with(latency::coarse), &histogram);
     }
 }
 

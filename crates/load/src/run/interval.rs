@@ -19,7 +19,9 @@ pub(super) struct Interval {
     /// Transactions that started over a millisecond after they were due.
     pub(super) late: u64,
     pub(super) arrivals: ArrivalCounts,
-    pub(super) ledger_records: u64,
+    pub(super) commits: u64,
+    /// On purpose.
+    pub(super) rolled_back: u64,
     pub(super) errors: BTreeMap<u16, ErrorCount>,
     /// At the interval's end.
     pub(super) backlog: u64,
@@ -37,7 +39,8 @@ impl Interval {
             told_late: 0,
             late: 0,
             arrivals: ArrivalCounts::default(),
-            ledger_records: 0,
+            commits: 0,
+            rolled_back: 0,
             errors: BTreeMap::new(),
             backlog: 0,
             in_flight: 0,
@@ -68,7 +71,8 @@ impl Interval {
         self.arrivals.due += more.arrivals.due;
         self.arrivals.shed += more.arrivals.shed;
         self.arrivals.longest = self.arrivals.longest.max(more.arrivals.longest);
-        self.ledger_records += more.ledger_records;
+        self.commits += more.commits;
+        self.rolled_back += more.rolled_back;
         for (code, error) in &more.errors {
             let count = self.errors.entry(*code).or_insert_with(|| ErrorCount {
                 count: 0,

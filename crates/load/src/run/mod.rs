@@ -1,4 +1,4 @@
-//! Running a workload: event loops that carry the connections, and the reader of their counts.
+//! Executing a workload: event loops that carry the connections, and the reader of their counts.
 
 mod client;
 mod collect;
@@ -6,6 +6,7 @@ mod connector;
 mod interval;
 mod kernel;
 mod transact;
+mod witness;
 mod worker;
 
 use std::sync::Arc;
@@ -14,14 +15,17 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ebbtide_workload::{OptionError, Program, UniqueIds, numbered};
+
 use crate::error::LoadError;
+use crate::execution::Execution;
 use crate::ledger::{self, Writer};
-use crate::options::{Arrival, OptionError, RunOptions, Target};
-use crate::plan::{Plan, UniqueIds};
-use crate::report::{RunReport, Sample, ServerInfo};
+use crate::options::{Arrival, RunOptions, Target};
+use crate::report::{Outcome, RunReport, Sample, ServerInfo};
 use crate::wire::Session;
 
 use collect::Collector;
+pub use witness::{Commit, Witness};
 use worker::{Message, Worker};
 
 /// Ends a run from outside. Clones end the same run.
@@ -49,15 +53,18 @@ impl Cancel {
 }
 
 /// What all event loops of a run share.
-#[derive(Debug)]
 struct Shared<'a> {
     target: &'a Target,
-    options: &'a RunOptions,
+    program: &'a Program,
+    execution: &'a Execution,
     cancel: &'a Cancel,
-    plan: Plan,
-    texts: Vec<String>,
+    witness: &'a dyn Witness,
+    slots: Slots,
+    /// For each statement the first one of its name: that under which its latency is kept.
+    kept_as: Vec<usize>,
     unique: UniqueIds,
-    ledger: Option<Writer>,
+    /// Whether clients pause before or after their transactions.
+    pauses: bool,
     /// Transactions started, counted only where the run has a number to reach.
     started: AtomicU64,
     /// An event loop met an error that ends the run.
@@ -65,15 +72,77 @@ struct Shared<'a> {
     loops: u32,
 }
 
-impl Shared<'_> {
+impl<'a> Shared<'a> {
+    fn new(
+        target: &'a Target,
+        program: &'a Program,
+        execution: &'a Execution,
+        cancel: &'a Cancel,
+        witness: &'a dyn Witness,
+    ) -> Self {
+        let description = program.description();
+        let statements = &description.statements;
+        let first = |name| statements.iter().position(|statement| statement.name == name);
+        let pauses = |of: &ebbtide_workload::Transaction| of.keying_us.is_some() || of.thinking_us.is_some();
+        Self {
+            target,
+            program,
+            execution,
+            cancel,
+            witness,
+            slots: Slots::new(program, execution.prepared),
+            kept_as: statements.iter().filter_map(|statement| first(statement.name)).collect(),
+            unique: UniqueIds::new(execution.seed),
+            pauses: execution.arrival == Arrival::Closed && description.transactions.iter().any(pauses),
+            started: AtomicU64::new(0),
+            failed: AtomicBool::new(false),
+            loops: loops(execution),
+        }
+    }
+
     fn is_stopping(&self) -> bool {
         self.cancel.is_cancelled() || self.failed.load(Ordering::Relaxed)
     }
 
     /// The time after which no transaction starts, in ns of the run.
     fn deadline(&self) -> u64 {
-        let warmup = Duration::from_secs(self.options.warmup_s.into());
-        self.options.duration.map_or(u64::MAX, |duration| nanos(duration.saturating_add(warmup)))
+        let warmup = Duration::from_secs(self.execution.warmup_s.into());
+        self.execution.duration.map_or(u64::MAX, |duration| nanos(duration.saturating_add(warmup)))
+    }
+
+    fn name(&self, statement: usize) -> &'static str {
+        self.program.description().statements[statement].name
+    }
+}
+
+/// Where each connection keeps its prepared statements.
+#[derive(Debug)]
+struct Slots {
+    /// The first slot of each statement that is prepared; the others follow, by the number of the table.
+    base: Vec<Option<usize>>,
+    /// What to prepare, in the order of the slots.
+    texts: Vec<String>,
+    /// Whether the types of the statement's columns are needed, by slot.
+    typed: Vec<bool>,
+}
+
+impl Slots {
+    fn new(program: &Program, prepared: bool) -> Self {
+        let statements = &program.description().statements;
+        let mut slots = Self { base: vec![None; statements.len()], texts: Vec::new(), typed: Vec::new() };
+        for place in program.called().into_iter().filter(|place| prepared && statements[*place].prepare) {
+            slots.base[place] = Some(slots.texts.len());
+            let statement = &statements[place];
+            let numbers = if statement.tables == 0 { 0..=0 } else { 1..=statement.tables };
+            slots.texts.extend(numbers.map(|number| numbered(&statement.text, number)));
+            slots.typed.resize(slots.texts.len(), program.binds(place));
+        }
+        slots
+    }
+
+    /// The slot of a statement on a table, where it is prepared.
+    fn of(&self, statement: usize, table: u32) -> Option<usize> {
+        Some(self.base[statement]? + usize::try_from(table.saturating_sub(1)).expect("a u32 fits"))
     }
 }
 
@@ -81,38 +150,25 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Runs a workload and answers with what was found out. Calls `on_sample` once a second.
+/// Executes a workload and answers with what was found out. Calls `on_sample` once a second.
 ///
-/// A server error that is not to be ignored ends the run early; the report is made all the same and
-/// says so in [`RunReport::ended`].
+/// A server error that is not in the list of [`Execution::refused`] ends the run or its client; the outcome says so.
 ///
 /// # Errors
 /// Wrong options, and everything that goes wrong before the first transaction.
-pub fn run(
+pub fn execute(
     target: &Target,
-    options: &RunOptions,
+    program: &Program,
+    execution: &Execution,
     cancel: &Cancel,
+    witness: &dyn Witness,
     on_sample: &mut dyn FnMut(&Sample),
-) -> Result<RunReport, LoadError> {
-    options.check()?;
+) -> Result<Outcome, LoadError> {
+    execution.check()?;
     if target.endpoints.is_empty() {
         return Err(OptionError::Contradiction("no server is named").into());
     }
-    let plan = Plan::new(options);
-    let mut shared = Shared {
-        target,
-        options,
-        cancel,
-        texts: plan.texts(),
-        plan,
-        unique: UniqueIds::new(options.seed),
-        ledger: None,
-        started: AtomicU64::new(0),
-        failed: AtomicBool::new(false),
-        loops: loops(options),
-    };
-    shared.ledger = open_ledger(target, options)?;
-    let shared = &shared;
+    let shared = &Shared::new(target, program, execution, cancel, witness);
     thread::scope(|scope| {
         let (tell, told) = mpsc::channel();
         let mut starters = Vec::new();
@@ -124,6 +180,7 @@ pub fn run(
         }
         drop(tell);
         let server = ready(&told, shared)?;
+        witness.ready();
         let start = Instant::now();
         for starter in starters {
             // A loop that is gone has told why.
@@ -137,12 +194,35 @@ pub fn run(
     })
 }
 
+/// Runs a workload of sysbench and answers with what was found out. Calls `on_sample` once a second.
+///
+/// A server error that is not to be ignored ends the run early; the report is made all the same and
+/// says so in [`RunReport::ended`].
+///
+/// # Errors
+/// Wrong options, and everything that goes wrong before the first transaction.
+pub fn run(
+    target: &Target,
+    options: &RunOptions,
+    cancel: &Cancel,
+    on_sample: &mut dyn FnMut(&Sample),
+) -> Result<RunReport, LoadError> {
+    options.check()?;
+    let program = Program::new(options.sysbench().describe()).expect("our own description is in order");
+    let execution = options.execution();
+    let outcome = match open_ledger(target, options)? {
+        Some(ledger) => execute(target, &program, &execution, cancel, &ledger, on_sample)?,
+        None => execute(target, &program, &execution, cancel, &(), on_sample)?,
+    };
+    Ok(RunReport::new(options.clone(), outcome))
+}
+
 /// One loop for every 16 connections, and half of the processors at most: the server needs the rest.
-fn loops(options: &RunOptions) -> u32 {
+fn loops(execution: &Execution) -> u32 {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let most = u32::try_from(processors / 2).unwrap_or(u32::MAX).max(1);
-    let wanted = options.loops.unwrap_or_else(|| options.connections.div_ceil(16).min(most));
-    wanted.clamp(1, options.connections)
+    let wanted = execution.loops.unwrap_or_else(|| execution.connections.div_ceil(16).min(most));
+    wanted.clamp(1, execution.connections)
 }
 
 /// Waits until every loop has its connections.
@@ -165,12 +245,96 @@ fn ready(told: &mpsc::Receiver<Message>, shared: &Shared<'_>) -> Result<ServerIn
 fn open_ledger(target: &Target, options: &RunOptions) -> Result<Option<Writer>, LoadError> {
     let Some(ledger) = &options.ledger else { return Ok(None) };
     if ledger.marks {
-        let mut session = Session::open(target, &target.endpoints[0])?;
+        let mut session = Session::open(target, crate::load::first(target)?)?;
         ledger::set_marks(&mut session, options.connections, &options.schema.engine)?;
     }
     Writer::create(&ledger.path, options.seed, options.connections).map(Some)
 }
 
-fn is_open_loop(options: &RunOptions) -> bool {
-    options.arrival != Arrival::Closed
+impl Witness for Writer {
+    fn committed(&self, commit: &Commit) -> Result<(), LoadError> {
+        self.record(commit.client, commit.sequence, commit.at_ns)
+    }
+}
+
+fn is_open_loop(execution: &Execution) -> bool {
+    execution.arrival != Arrival::Closed
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_workload::{Next, Play, Situation};
+
+    use super::*;
+    use crate::options::LedgerOptions;
+    use crate::wire::{Values, command};
+    use crate::{Schema, Workload};
+
+    /// What a client sends in 50 transactions.
+    fn sent(workload: Workload, prepared: bool) -> Vec<u8> {
+        let mut options = RunOptions::new(workload);
+        let auto_inc = workload != Workload::Insert;
+        options.schema = Schema { tables: 7, table_size: 12_345, auto_inc, ..Schema::default() };
+        options.mix.delete_inserts = 2;
+        options.ledger = workload.writes().then(|| LedgerOptions { path: "x".into(), marks: true });
+        let program = Program::new(options.sysbench().describe()).unwrap();
+        let slots = Slots::new(&program, prepared);
+        let unique = UniqueIds::new(5);
+        let (mut play, mut out) = (Play::new(&program, 5, 4), Vec::new());
+        for sequence in 1..=50 {
+            let situation = Situation { client: 3, sequence, unique: &unique };
+            play.choose(&program);
+            loop {
+                let calls = match play.next(&program, &situation) {
+                    Next::Send(calls) => calls,
+                    Next::Commit(call) => call..call + 1,
+                    Next::Done => break,
+                    other => panic!("{other:?}"),
+                };
+                for call in calls.map(|at| program.call(at)) {
+                    let statement = program.statement(call);
+                    let table = call.table.as_ref().and_then(|table| play.number(table, &situation));
+                    let table = u32::try_from(table.unwrap_or(0)).unwrap();
+                    let slot = slots.of(call.statement, table);
+                    let mut values = Values { play: &mut play, params: &call.params, situation };
+                    match slot {
+                        Some(slot) => {
+                            let id = u32::try_from(slot).unwrap();
+                            command::execute(&mut out, id, true, &statement.params, &mut values);
+                        }
+                        None => command::query_with(&mut out, statement, table, &mut values),
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// The lengths and checksums are those of the version before workloads were described as data.
+    #[test]
+    fn a_seed_sends_the_same_bytes_in_every_version() {
+        for (workload, prepared, length, crc) in [
+            (Workload::PointSelect, true, 1_100, 0x5888_e712),
+            (Workload::PointSelect, false, 2_000, 0x2089_098b),
+            (Workload::ReadOnly, true, 18_000, 0x96c6_03a6),
+            (Workload::ReadOnly, false, 34_250, 0x93fd_c6ef),
+            (Workload::ReadWrite, true, 51_300, 0x6f0f_28ad),
+            (Workload::ReadWrite, false, 75_441, 0xa00d_b9e4),
+            (Workload::WriteOnly, true, 34_700, 0x3641_7cd1),
+            (Workload::WriteOnly, false, 42_241, 0xac7a_0f15),
+            (Workload::Insert, true, 15_607, 0x6657_3c83),
+            (Workload::Insert, false, 16_248, 0xf913_ff68),
+            (Workload::Delete, true, 4_100, 0x155c_e8c9),
+            (Workload::Delete, false, 5_541, 0x9ef8_f7aa),
+            (Workload::UpdateIndex, true, 4_100, 0x155c_e8c9),
+            (Workload::UpdateIndex, false, 5_791, 0xf739_5ec4),
+            (Workload::UpdateNonIndex, true, 10_200, 0x71a0_6071),
+            (Workload::UpdateNonIndex, false, 11_691, 0xc630_5a78),
+        ] {
+            let sent = sent(workload, prepared);
+            let mut sum = flate2::Crc::new();
+            sum.update(&sent);
+            assert_eq!((sent.len(), sum.sum()), (length, crc), "{workload}, prepared: {prepared}");
+        }
+    }
 }

@@ -1,15 +1,16 @@
-//! What an event loop does for one client: send a statement, read its answer, count, go on.
+//! What an event loop does for one client: send statements, read their answers, count, go on.
 
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::client::{After, State};
+use super::client::{After, Purpose, State};
 use super::nanos;
-use super::worker::{Worker, refusal_of};
+use super::witness::Commit;
+use super::worker::Worker;
 use crate::error::{LoadError, SERVER_LOST};
-use crate::options::Workload;
-use crate::wire::Received;
+use crate::execution::Refused;
 use crate::wire::answer::{Answer, Refusal};
+use crate::wire::{Received, server_error};
 
 /// What counts as a late start.
 const LATE: u64 = 1_000_000;
@@ -20,19 +21,22 @@ impl Worker<'_> {
     /// Gives a client its next transaction, lets it wait for one, or retires it.
     pub(super) fn begin_next(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
         let due = match &mut self.schedule {
-            None if now < self.deadline => now,
-            Some(schedule) if now < self.deadline => match schedule.take() {
-                Some(due) => due,
-                None => {
-                    self.clients[at].state = State::Idle;
-                    self.idle.push_back(at);
-                    return Ok(());
-                }
-            },
-            _ => {
+            _ if now >= self.deadline => {
                 self.retire(at);
                 return Ok(());
             }
+            _ if self.held.is_some() => {
+                self.wait_for_work(at);
+                return Ok(());
+            }
+            None => now,
+            Some(schedule) => match schedule.take() {
+                Some(due) => due,
+                None => {
+                    self.wait_for_work(at);
+                    return Ok(());
+                }
+            },
         };
         if self.budget_is_spent() {
             self.retire(at);
@@ -44,13 +48,18 @@ impl Worker<'_> {
         client.state = State::Busy;
         client.due = due;
         client.began = now;
-        client.restart();
+        client.begin(self.shared);
         self.interval.late += u64::from(now - due > LATE);
         self.advance(at, now)
     }
 
+    fn wait_for_work(&mut self, at: usize) {
+        self.clients[at].state = State::Idle;
+        self.idle.push_back(at);
+    }
+
     fn budget_is_spent(&self) -> bool {
-        let Some(limit) = self.shared.options.events else { return false };
+        let Some(limit) = self.shared.execution.events else { return false };
         self.shared.started.fetch_add(1, Ordering::Relaxed) >= limit
     }
 
@@ -62,20 +71,11 @@ impl Worker<'_> {
         }
     }
 
-    /// Sends the client's next statement, or completes its transaction.
+    /// Sends the client's next statements, or completes its transaction.
     fn advance(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
         self.out.clear();
         let client = &mut self.clients[at];
-        let more = if self.shared.options.workload == Workload::BulkInsert {
-            let first = client.bulk_rows == 0;
-            if first {
-                client.write_bulk(self.shared, &mut self.out);
-            }
-            first
-        } else {
-            client.write_next(self.shared, &mut self.out)
-        };
-        if !more {
+        if !client.write_next(self.shared, &mut self.out) {
             return self.complete(at, now);
         }
         client.sent = now;
@@ -92,7 +92,7 @@ impl Worker<'_> {
                 link.wants_room = true;
                 self.kernel.watch_room(at, &link.transport, true)
             }
-            Err(error) => self.lost(at, &error),
+            Err(error) => self.lost(at, "sending a statement", error),
         }
     }
 
@@ -109,12 +109,13 @@ impl Worker<'_> {
                 }
                 Ok(())
             }
-            Err(error) => self.lost(at, &error),
+            Err(error) => self.lost(at, "sending a statement", error),
         }
     }
 
     /// Reads what has come for a client.
     pub(super) fn readable(&mut self, at: usize) -> Result<(), LoadError> {
+        const DURING: &str = "waiting for an answer";
         loop {
             let Some(link) = &mut self.clients[at].link else { return Ok(()) };
             let held = link.held.len();
@@ -128,87 +129,214 @@ impl Worker<'_> {
                 Ok(Received::Some(read)) => (read, true),
                 Ok(Received::Closed) => {
                     let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed it");
-                    return self.lost(at, &error);
+                    return self.lost(at, DURING, error);
                 }
-                Err(error) => return self.lost(at, &error),
+                Err(error) => return self.lost(at, DURING, error),
             };
-            let now = nanos(self.start.elapsed());
-            let have = held + read;
-            let (used, answer) = link
-                .reader
-                .feed(&self.scratch[..have])
-                .map_err(|malformed| LoadError::Protocol(malformed.0.into()))?;
             link.held.clear();
-            link.held.extend_from_slice(&self.scratch[used..have]);
-            if let Some(answer) = answer {
-                if self.schedule.is_none() {
-                    self.interval.lag.saturating_record(now.saturating_sub(self.batch));
-                }
-                self.answered(at, answer, now)?;
-            }
+            let now = nanos(self.start.elapsed());
+            self.take_answers(at, held + read, now)?;
             if !more {
                 return Ok(());
             }
         }
     }
 
+    /// Takes the answers out of the first `have` bytes of the scratch buffer, and keeps what is no whole one.
+    fn take_answers(&mut self, at: usize, have: usize, now: u64) -> Result<(), LoadError> {
+        let mut taken = 0;
+        while taken < have {
+            // An answer may have ended the connection.
+            let Some(link) = &mut self.clients[at].link else { return Ok(()) };
+            let (used, answer) = link
+                .reader
+                .feed(&self.scratch[taken..have])
+                .map_err(|malformed| LoadError::Protocol(malformed.0.into()))?;
+            taken += used;
+            let Some(answer) = answer else {
+                link.held.extend_from_slice(&self.scratch[taken..have]);
+                return Ok(());
+            };
+            if self.schedule.is_none() {
+                self.interval.lag.saturating_record(now.saturating_sub(self.batch));
+            }
+            self.answered(at, answer, now)?;
+        }
+        Ok(())
+    }
+
     fn answered(&mut self, at: usize, answer: Answer, now: u64) -> Result<(), LoadError> {
-        let client = &self.clients[at];
+        let client = &mut self.clients[at];
         if client.state != State::Busy {
             // The server's goodbye to a connection that waits, such as 4031 after wait_timeout.
             return match answer {
-                Answer::Refused(refusal) => self.refused(at, refusal, now),
+                Answer::Refused(refusal) => self.refused(at, refused_by(refusal), now),
                 _ => Err(LoadError::Protocol("an answer to nothing".into())),
             };
         }
-        let (stmt, took) = (client.stmt, now.saturating_sub(client.sent));
-        match answer {
-            Answer::Refused(refusal) => return self.refused(at, refusal, now),
-            Answer::Rows(_) => self.interval.totals.reads += 1,
-            Answer::Done { affected: 0 } => self.interval.totals.other += 1,
-            Answer::Done { .. } => self.interval.totals.writes += 1,
+        let (statement, took) = (client.statement, now.saturating_sub(client.sent));
+        let totals = &mut self.interval.totals;
+        let rows = match answer {
+            Answer::Refused(refusal) => {
+                client.refusal.get_or_insert_with(|| refused_by(refusal));
+                None
+            }
+            Answer::Rows(rows) => {
+                totals.reads += 1;
+                Some(rows)
+            }
+            Answer::Done { affected } => {
+                *(if affected == 0 { &mut totals.other } else { &mut totals.writes }) += 1;
+                Some(affected)
+            }
+        };
+        client.take_answer(self.shared, rows);
+        if rows.is_some() {
+            self.statement(statement).saturating_record(took);
         }
-        self.statement(stmt).saturating_record(took);
+        let client = &mut self.clients[at];
+        if client.pending > 0 {
+            return Ok(());
+        }
+        match client.refusal.take() {
+            Some(refusal) => self.refused(at, refusal, now),
+            None => self.go_on(at, now),
+        }
+    }
+
+    /// What was sent has its answers.
+    fn go_on(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
+        let client = &mut self.clients[at];
+        match client.purpose {
+            Purpose::Work => {}
+            Purpose::Commit => {
+                client.ended = true;
+                self.acknowledge(at, now)?;
+            }
+            Purpose::RollBack => {
+                client.ended = true;
+                self.interval.rolled_back += 1;
+                self.shared.witness.rolled_back(client.id);
+            }
+            Purpose::Undo => return self.retry(at, now),
+        }
         self.advance(at, now)
     }
 
-    /// As sysbench does: an ignored error starts the transaction again, any other ends the run.
-    fn refused(&mut self, at: usize, refusal: Refusal, now: u64) -> Result<(), LoadError> {
-        let ignored = self.shared.options.ignore_errors.contains(refusal.code);
-        self.interval.error(refusal.code, &refusal.message, ignored);
+    /// The server has committed the client's transaction.
+    fn acknowledge(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
         let client = &mut self.clients[at];
-        if !ignored {
-            let stmt = client.stmt;
-            self.retire(at);
-            self.fail(refusal, stmt);
+        client.commits += 1;
+        client.purpose = Purpose::Work;
+        let took_ns = now.saturating_sub(client.due);
+        self.interval.commits += 1;
+        self.shared.witness.committed(&Commit {
+            client: client.id,
+            sequence: client.commits,
+            at_ns: now,
+            took_ns,
+        })
+    }
+
+    /// An error in the list has the transaction done again; any other ends the run or the client.
+    fn refused(&mut self, at: usize, error: LoadError, now: u64) -> Result<(), LoadError> {
+        let shared = self.shared;
+        let client = &mut self.clients[at];
+        let code = error.code();
+        let (ends_client, again) = match &shared.execution.refused {
+            Refused::EndsRun { unless } => (false, code.is_some_and(|code| unless.contains(code))),
+            Refused::EndsClient { unless } => {
+                let again = code.is_some_and(|code| unless.contains(code) && !LOST.contains(&code));
+                (true, again && client.purpose != Purpose::Commit)
+            }
+        };
+        let (code, message) = said(&error);
+        self.interval.error(code, &message, again);
+        shared.witness.refused(&error, again);
+        if !again {
+            if ends_client {
+                self.end_client(at, &error);
+            } else {
+                let statement = client.statement;
+                self.retire(at);
+                self.fail(code, message, shared.name(statement));
+            }
             return Ok(());
         }
-        if LOST.contains(&refusal.code) {
+        if LOST.contains(&code) {
             self.interval.totals.reconnects += 1;
             self.reconnect(at, After::Restart);
             return Ok(());
         }
         self.interval.totals.errors += 1;
-        client.restart();
-        client.bulk_rows = 0;
-        self.advance(at, now)
+        if ends_client && shared.is_stopping() {
+            self.retire(at);
+            return Ok(());
+        }
+        let Some(undo) = shared.program.undo() else { return self.retry(at, now) };
+        self.out.clear();
+        client.write_calls(shared, Purpose::Undo, undo..undo + 1, &mut self.out);
+        client.sent = now;
+        self.send(at)
+    }
+
+    /// Does the client's transaction again, at once or after a while.
+    fn retry(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
+        let client = &mut self.clients[at];
+        client.retry();
+        let after = nanos(self.shared.execution.retry_after);
+        if after == 0 {
+            return self.advance(at, now);
+        }
+        client.state = State::Retrying;
+        self.pausing.push(std::cmp::Reverse((now.saturating_add(after), at)));
+        Ok(())
+    }
+
+    /// Goes on after a while.
+    pub(super) fn end_pause(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
+        let client = &mut self.clients[at];
+        match client.state {
+            State::Pausing => self.begin_next(at, now),
+            State::Retrying => {
+                client.state = State::Busy;
+                (client.due, client.began) = (now, now);
+                self.advance(at, now)
+            }
+            // It has ended meanwhile, or connects again.
+            _ => Ok(()),
+        }
+    }
+
+    /// Ends a client before the run.
+    pub(super) fn end_client(&mut self, at: usize, error: &LoadError) {
+        let client = &mut self.clients[at];
+        let committing = client.state == State::Busy && client.purpose == Purpose::Commit;
+        let in_doubt = committing.then_some(client.commits + 1);
+        self.shared.witness.ended(client.id, error, in_doubt);
+        if let Some(link) = client.link.take() {
+            self.kernel.forget(&link.transport);
+        }
+        self.idle.retain(|idle| *idle != at);
+        self.retire(at);
     }
 
     /// The connection is gone.
-    fn lost(&mut self, at: usize, error: &io::Error) -> Result<(), LoadError> {
-        let idle = self.clients[at].state == State::Idle;
-        if let Some(link) = self.clients[at].link.take() {
+    fn lost(&mut self, at: usize, during: &'static str, source: io::Error) -> Result<(), LoadError> {
+        let now = self.now();
+        let client = &mut self.clients[at];
+        if let Some(link) = client.link.take() {
             self.kernel.forget(&link.transport);
         }
-        if idle {
-            self.idle.retain(|client| *client != at);
+        match client.state {
+            State::Retired => return Ok(()),
+            State::Idle | State::Pausing | State::Retrying => {
+                self.idle.retain(|idle| *idle != at);
+                (client.due, client.began) = (now, now);
+            }
+            State::Busy | State::Reconnecting(_) => {}
         }
-        if self.clients[at].state == State::Retired {
-            return Ok(());
-        }
-        let message = format!("the connection to the server was lost: {error}");
-        let refusal = Refusal { code: SERVER_LOST, state: "HY000".into(), message };
-        self.refused(at, refusal, self.now())
+        self.refused(at, LoadError::Broken { during, source }, now)
     }
 
     fn reconnect(&mut self, at: usize, after: After) {
@@ -217,18 +345,21 @@ impl Worker<'_> {
             self.kernel.forget(&link.transport);
         }
         client.state = State::Reconnecting(after);
-        self.connector.want(at, client.id);
+        let connector = self.connector.as_ref().expect("a run whose clients connect again has a connector");
+        connector.want(at, client.id);
     }
 
     /// Takes the connections that were made.
     pub(super) fn reconnected(&mut self) -> Result<(), LoadError> {
-        for (at, made) in self.connector.made() {
+        let Some(connector) = &self.connector else { return Ok(()) };
+        for (at, made) in connector.made() {
             let link = match made {
                 Ok(link) => link,
                 Err(error) => {
-                    let stmt = self.clients[at].stmt;
+                    let statement = self.shared.name(self.clients[at].statement);
                     self.retire(at);
-                    self.fail(refusal_of(&error), stmt);
+                    let (code, message) = said(&error);
+                    self.fail(code, message, statement);
                     continue;
                 }
             };
@@ -238,8 +369,7 @@ impl Worker<'_> {
             client.since_reconnect = 0;
             let State::Reconnecting(after) = client.state else { continue };
             client.state = State::Busy;
-            client.restart();
-            client.bulk_rows = 0;
+            client.restart(self.shared);
             let now = self.now();
             match after {
                 After::Restart => self.advance(at, now)?,
@@ -251,16 +381,13 @@ impl Worker<'_> {
 
     /// The transaction's last statement was answered.
     fn complete(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
-        let client = &mut self.clients[at];
-        if self.shared.plan.commits {
-            client.commits += 1;
-            if let Some(ledger) = &self.shared.ledger {
-                ledger.record(client.id, client.commits, now)?;
-                self.interval.ledger_records += 1;
-            }
+        if !self.clients[at].ended {
+            // Its statements have committed themselves.
+            self.acknowledge(at, now)?;
         }
+        let client = &mut self.clients[at];
         client.since_reconnect += 1;
-        if client.since_reconnect == self.shared.options.reconnect_every {
+        if client.since_reconnect == self.shared.execution.reconnect_every {
             self.interval.totals.reconnects += 1;
             // As in sysbench, the transaction lasts until the connection is there again.
             self.reconnect(at, After::Complete);
@@ -272,15 +399,43 @@ impl Worker<'_> {
     fn count(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
         let client = &mut self.clients[at];
         let service = now.saturating_sub(client.began);
-        let rows = std::mem::take(&mut client.bulk_rows);
-        let events = if self.shared.options.workload == Workload::BulkInsert { rows } else { 1 };
+        let response = now.saturating_sub(client.due);
+        let events = std::mem::take(&mut client.rows).max(1);
+        let transaction = client.play.transaction();
         client.events += events;
         client.busy_ns += service;
         self.interval.totals.events += events;
-        self.interval.response.saturating_record(now.saturating_sub(client.due));
+        self.interval.response.saturating_record(response);
         if let Some(histogram) = &mut self.interval.service {
             histogram.saturating_record(service);
         }
-        self.begin_next(at, now)
+        self.transaction(transaction).saturating_record(response);
+        if self.shared.pauses { self.pause(at, now, true) } else { self.begin_next(at, now) }
+    }
+
+    /// Lets a client wait before its next transaction.
+    pub(super) fn pause(&mut self, at: usize, now: u64, after: bool) -> Result<(), LoadError> {
+        let pause = self.clients[at].pause(self.shared, after);
+        if pause == 0 || now >= self.deadline {
+            return self.begin_next(at, now);
+        }
+        self.clients[at].state = State::Pausing;
+        self.pausing.push(std::cmp::Reverse((now.saturating_add(pause), at)));
+        Ok(())
+    }
+}
+
+fn refused_by(refusal: Refusal) -> LoadError {
+    server_error(refusal, None)
+}
+
+/// An error as the server says it, or as a client of it would: its code and its words.
+pub(super) fn said(error: &LoadError) -> (u16, String) {
+    match error {
+        LoadError::Server { code, message, .. } => (*code, message.clone()),
+        LoadError::Broken { source, .. } => {
+            (SERVER_LOST, format!("the connection to the server was lost: {source}"))
+        }
+        other => (other.code().unwrap_or(SERVER_LOST), other.to_string()),
     }
 }

@@ -3,25 +3,25 @@
 //! A statement costs one send and one receive; a wait for the kernel is shared by all answers that
 //! have come in meanwhile.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::mpsc;
 use std::thread::Scope;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use ebbtide_workload::Random;
 
 use super::client::{Client, Link, State};
 use super::connector::Connector;
 use super::interval::Interval;
 use super::kernel::{Kernel, Woken};
+use super::transact::said;
 use super::{Shared, is_open_loop, nanos};
-use crate::distribution::Random;
-use crate::error::{LoadError, SERVER_LOST};
+use crate::error::LoadError;
+use crate::execution::Refused;
 use crate::latency::{self, Nanos};
-use crate::options::Workload;
 use crate::schedule::Schedule;
-use crate::sql::Stmt;
 use crate::usage::thread_cpu_ns;
-use crate::wire::Session;
-use crate::wire::answer::Refusal;
 
 /// What an event loop tells.
 #[derive(Debug)]
@@ -42,14 +42,25 @@ pub(super) struct Finish {
     pub(super) interval: Interval,
     /// ns of the run.
     pub(super) at: u64,
-    pub(super) statements: Vec<(Stmt, Nanos)>,
+    /// By statement, and by transaction.
+    pub(super) statements: Vec<(usize, Nanos)>,
+    pub(super) transactions: Vec<(usize, Nanos)>,
     /// Transactions and busy ns of each client.
     pub(super) clients: Vec<(u64, u64)>,
     pub(super) cpu_ns: u64,
     /// Arrivals that the end left waiting or in progress, and the longest wait, ns.
     pub(super) unfinished: u64,
     pub(super) oldest_ns: u64,
-    pub(super) failure: Option<(Refusal, Stmt)>,
+    pub(super) failure: Option<Failure>,
+}
+
+/// What has ended a run early.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    pub(super) code: u16,
+    pub(super) message: String,
+    /// The name of the statement.
+    pub(super) statement: &'static str,
 }
 
 pub(super) const SECOND: u64 = 1_000_000_000;
@@ -57,8 +68,8 @@ pub(super) const SECOND: u64 = 1_000_000_000;
 const NAP: u64 = 200_000_000;
 /// While every connection is busy, arrivals are taken in at least this often.
 const SATURATED_NAP: u64 = 1_000_000;
-/// How long transactions in flight may take after a cancellation or a failure.
-const LAST_WORDS: u64 = SECOND;
+/// Where no statement is under way.
+const BEGIN: &str = "begin";
 /// Room for what one receive brings.
 const SCRATCH: usize = 64 * 1024;
 
@@ -67,16 +78,22 @@ pub(super) struct Worker<'a> {
     pub(super) shared: &'a Shared<'a>,
     pub(super) clients: Vec<Client>,
     pub(super) kernel: Kernel,
-    pub(super) connector: Connector,
+    /// None where no client connects again.
+    pub(super) connector: Option<Connector>,
     tell: mpsc::Sender<Message>,
     pub(super) start: Instant,
     pub(super) schedule: Option<Schedule>,
     /// Clients without a transaction, longest idle first.
     pub(super) idle: VecDeque<usize>,
+    /// When clients that wait for their users go on, and which.
+    pub(super) pausing: BinaryHeap<Reverse<(u64, usize)>>,
+    /// No transaction is to begin; how long until that is asked again.
+    pub(super) held: Option<Duration>,
     /// Clients that are not retired.
     pub(super) active: usize,
     pub(super) interval: Interval,
-    pub(super) statements: [Option<Nanos>; Stmt::ALL.len()],
+    statements: Vec<Option<Nanos>>,
+    transactions: Vec<Option<Nanos>>,
     tick: u64,
     pub(super) deadline: u64,
     /// When to give up on transactions in flight.
@@ -88,7 +105,7 @@ pub(super) struct Worker<'a> {
     cpu_base: u64,
     pub(super) scratch: Vec<u8>,
     pub(super) out: Vec<u8>,
-    pub(super) failure: Option<(Refusal, Stmt)>,
+    failure: Option<Failure>,
 }
 
 impl<'a> Worker<'a> {
@@ -115,7 +132,9 @@ impl<'a> Worker<'a> {
         let Ok(start) = start.recv() else { return };
         worker.start = start;
         if let Err(error) = worker.work() {
-            worker.fail(refusal_of(&error), Stmt::Begin);
+            worker.give_clients_up(&error);
+            let (code, message) = said(&error);
+            worker.fail(code, message, BEGIN);
         }
         worker.finish();
     }
@@ -127,16 +146,20 @@ impl<'a> Worker<'a> {
         clients: Vec<Client>,
         tell: mpsc::Sender<Message>,
     ) -> Result<Self, LoadError> {
-        let options = shared.options;
+        let execution = shared.execution;
         let kernel = Kernel::new()?;
-        let connector = Connector::start(scope, shared)?;
-        kernel.watch_connector(&connector)?;
+        let reconnects =
+            matches!(execution.refused, Refused::EndsRun { .. }) || execution.reconnect_every > 0;
+        let connector = reconnects.then(|| Connector::start(scope, shared)).transpose()?;
+        if let Some(connector) = &connector {
+            kernel.watch_connector(connector)?;
+        }
         for (at, client) in clients.iter().enumerate() {
             kernel.watch(at, &client.link.as_ref().expect("a new client has a link").transport)?;
         }
         // Far from the clients' streams, whose numbers are 32 bits.
-        let arrivals = Random::new(options.seed, (1 << 40) + u64::from(index));
-        let schedule = Schedule::new(options.arrival, options.backlog, index, shared.loops, arrivals);
+        let arrivals = Random::new(execution.seed, (1 << 40) + u64::from(index));
+        let schedule = Schedule::new(execution.arrival, execution.backlog, index, shared.loops, arrivals);
         Ok(Self {
             shared,
             active: clients.len(),
@@ -147,8 +170,11 @@ impl<'a> Worker<'a> {
             start: Instant::now(),
             schedule,
             idle: VecDeque::new(),
-            interval: Interval::new(is_open_loop(options)),
-            statements: [const { None }; Stmt::ALL.len()],
+            pausing: BinaryHeap::new(),
+            held: None,
+            interval: Interval::new(is_open_loop(execution)),
+            statements: vec![None; shared.kept_as.len()],
+            transactions: vec![None; shared.program.description().transactions.len()],
             tick: 0,
             deadline: shared.deadline(),
             give_up: u64::MAX,
@@ -169,18 +195,41 @@ impl<'a> Worker<'a> {
     fn work(&mut self) -> Result<(), LoadError> {
         self.cpu_base = thread_cpu_ns();
         let now = self.now();
+        self.held = self.shared.witness.held();
         for at in 0..self.clients.len() {
-            self.begin_next(at, now)?;
+            if self.shared.pauses {
+                self.pause(at, now, false)?;
+            } else {
+                self.begin_next(at, now)?;
+            }
         }
         while self.active > 0 {
             let now = self.now();
             self.watch_the_end(now);
             if now >= self.give_up {
+                let late = std::io::Error::new(
+                    std::io::ErrorKind::TimedOut,
+                    "the answer did not come before the load was to end",
+                );
+                self.give_clients_up(&LoadError::Broken { during: "waiting for an answer", source: late });
                 return Ok(());
             }
             self.turn(now)?;
         }
         Ok(())
+    }
+
+    /// Where each client has an end of its own: ends those that are left.
+    fn give_clients_up(&mut self, error: &LoadError) {
+        if matches!(self.shared.execution.refused, Refused::EndsRun { .. }) {
+            return;
+        }
+        for at in 0..self.clients.len() {
+            if self.clients[at].state != State::Retired {
+                self.shared.witness.refused(error, false);
+                self.end_client(at, error);
+            }
+        }
     }
 
     /// Waits once, and handles what has come.
@@ -194,7 +243,9 @@ impl<'a> Worker<'a> {
             self.interval.lag.saturating_record(overslept);
         }
         self.end_seconds(self.batch);
+        self.held = self.shared.witness.held();
         self.take_arrivals(self.batch)?;
+        self.wake_up(self.batch)?;
         for at in 0..self.kernel.rang() {
             match self.kernel.woken(at) {
                 Woken::Timer => {}
@@ -215,6 +266,12 @@ impl<'a> Worker<'a> {
     fn set_alarm(&mut self, now: u64) -> Result<u64, LoadError> {
         let second = (self.tick + 1).saturating_mul(SECOND);
         let mut until = second.min(now + NAP).min(self.give_up);
+        if let Some(held) = self.held {
+            until = until.min(now + nanos(held));
+        }
+        if let Some(Reverse((due, _))) = self.pausing.peek() {
+            until = until.min((*due).max(now));
+        }
         if self.deadline > now {
             until = until.min(self.deadline);
         }
@@ -223,7 +280,7 @@ impl<'a> Worker<'a> {
             && now < self.deadline
         {
             let next = schedule.next();
-            if self.idle.is_empty() {
+            if self.idle.is_empty() || self.held.is_some() {
                 // No connection is free: an arrival can wait until it is written down.
                 self.planned = next.max(now + SATURATED_NAP).min(until);
             } else {
@@ -244,10 +301,27 @@ impl<'a> Worker<'a> {
         schedule.advance(now.min(self.deadline), |due| {
             lag.saturating_record(now.saturating_sub(due.max(planned)));
         });
-        while self.schedule.as_ref().is_some_and(Schedule::is_waiting) {
+        while self.held.is_none() && self.schedule.as_ref().is_some_and(Schedule::is_waiting) {
             let Some(client) = self.idle.pop_front() else { break };
             self.clients[client].state = State::Idle;
             self.begin_next(client, now)?;
+        }
+        Ok(())
+    }
+
+    /// Lets clients go on whose pause is over, or that were held back.
+    fn wake_up(&mut self, now: u64) -> Result<(), LoadError> {
+        if self.held.is_none() && self.schedule.is_none() {
+            while let Some(client) = self.idle.pop_front() {
+                self.begin_next(client, now)?;
+            }
+        }
+        while let Some(Reverse((due, client))) = self.pausing.peek().copied() {
+            if due > now {
+                break;
+            }
+            self.pausing.pop();
+            self.end_pause(client, now)?;
         }
         Ok(())
     }
@@ -256,14 +330,20 @@ impl<'a> Worker<'a> {
         let stopping = self.shared.is_stopping();
         if stopping {
             self.deadline = self.deadline.min(now);
-            self.give_up = self.give_up.min(now + LAST_WORDS);
+            let grace = nanos(self.shared.execution.cancel_grace);
+            self.give_up = self.give_up.min(now.saturating_add(grace));
         }
         if now >= self.deadline {
-            if let Some(grace) = self.shared.options.grace {
+            if let Some(grace) = self.shared.execution.grace {
                 self.give_up = self.give_up.min(self.deadline.saturating_add(nanos(grace)));
             }
             while let Some(client) = self.idle.pop_front() {
                 self.retire(client);
+            }
+            while let Some(Reverse((_, client))) = self.pausing.pop() {
+                if matches!(self.clients[client].state, State::Pausing | State::Retrying) {
+                    self.retire(client);
+                }
             }
         }
     }
@@ -278,7 +358,7 @@ impl<'a> Worker<'a> {
             // The collector lives as long as we do.
             let _ = self.tell.send(message);
             self.tick += 1;
-            if self.tick == u64::from(self.shared.options.warmup_s) {
+            if self.tick == u64::from(self.shared.execution.warmup_s) {
                 self.forget_the_warmup();
             }
         }
@@ -294,7 +374,8 @@ impl<'a> Worker<'a> {
     }
 
     fn forget_the_warmup(&mut self) {
-        self.statements = [const { None }; Stmt::ALL.len()];
+        self.statements.fill(None);
+        self.transactions.fill(None);
         self.cpu_base = thread_cpu_ns();
         for client in &mut self.clients {
             (client.events, client.busy_ns) = (0, 0);
@@ -302,9 +383,9 @@ impl<'a> Worker<'a> {
     }
 
     /// Ends the run for all loops.
-    pub(super) fn fail(&mut self, refusal: Refusal, stmt: Stmt) {
+    pub(super) fn fail(&mut self, code: u16, message: String, statement: &'static str) {
         self.shared.failed.store(true, std::sync::atomic::Ordering::Relaxed);
-        self.failure.get_or_insert((refusal, stmt));
+        self.failure.get_or_insert(Failure { code, message, statement });
     }
 
     fn finish(mut self) {
@@ -313,15 +394,16 @@ impl<'a> Worker<'a> {
         let cpu_ns = thread_cpu_ns().saturating_sub(self.cpu_base);
         let (unfinished, oldest_ns) = self.count_unfinished(at);
         self.gauge();
-        let statements = Stmt::ALL
-            .into_iter()
-            .filter_map(|stmt| Some((stmt, self.statements[stmt.index()].take()?)))
-            .collect();
+        let [statements, transactions] = [&mut self.statements, &mut self.transactions].map(|all| {
+            let kept = all.drain(..).enumerate();
+            kept.filter_map(|(at, histogram)| Some((at, histogram?))).collect()
+        });
         let finish = Finish {
             tick: self.tick,
             interval: self.interval,
             at,
             statements,
+            transactions,
             clients: self.clients.iter().map(|client| (client.events, client.busy_ns)).collect(),
             cpu_ns,
             unfinished,
@@ -347,9 +429,14 @@ impl<'a> Worker<'a> {
         (count, oldest)
     }
 
-    /// The histogram of a kind of statement.
-    pub(super) fn statement(&mut self, stmt: Stmt) -> &mut Nanos {
-        self.statements[stmt.index()].get_or_insert_with(latency::coarse)
+    /// The histogram of a statement's name.
+    pub(super) fn statement(&mut self, statement: usize) -> &mut Nanos {
+        self.statements[self.shared.kept_as[statement]].get_or_insert_with(latency::coarse)
+    }
+
+    /// The histogram of a kind of transaction.
+    pub(super) fn transaction(&mut self, transaction: usize) -> &mut Nanos {
+        self.transactions[transaction].get_or_insert_with(latency::coarse)
     }
 }
 
@@ -358,39 +445,15 @@ fn connect(shared: &Shared<'_>, index: u32) -> Result<(Vec<Client>, String), Loa
     let mut clients = Vec::new();
     let mut version = String::new();
     let step = usize::try_from(shared.loops).expect("a u32 fits");
-    for id in (index..shared.options.connections).step_by(step) {
+    for id in (index..shared.execution.connections).step_by(step) {
         if shared.is_stopping() {
             break;
         }
         let (link, seen) = Link::open(shared, id)?;
         version = seen;
         let mut client = Client::new(shared, id, link);
-        if shared.options.workload == Workload::BulkInsert {
-            client.set_bulk_id(last_bulk_id(shared, id)?);
-        }
+        client.ask_opening(shared)?;
         clients.push(client);
     }
     Ok((clients, version))
-}
-
-fn last_bulk_id(shared: &Shared<'_>, id: u32) -> Result<u32, LoadError> {
-    let endpoints = &shared.target.endpoints;
-    let endpoint = &endpoints[usize::try_from(id).expect("a u32 fits") % endpoints.len()];
-    let mut session = Session::open(shared.target, endpoint)?;
-    let last = session.value(&format!("SELECT MAX(id) FROM sbtest{}", id + 1))?;
-    Ok(last.and_then(|last| last.parse().ok()).unwrap_or(0))
-}
-
-/// An error of ours in the server's form.
-pub(super) fn refusal_of(error: &LoadError) -> Refusal {
-    match error {
-        LoadError::Server { code, state, message, .. } => {
-            Refusal { code: *code, state: state.clone(), message: message.clone() }
-        }
-        other => Refusal {
-            code: other.code().unwrap_or(SERVER_LOST),
-            state: "HY000".into(),
-            message: other.to_string(),
-        },
-    }
 }

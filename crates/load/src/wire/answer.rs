@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use super::capture::Capture;
+
 /// How a statement ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -43,6 +45,9 @@ pub(crate) struct AnswerReader {
     dialect: Dialect,
     state: State,
     rows: u64,
+    /// Values to keep of the answer.
+    capture: Option<Box<Capture>>,
+    capturing: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +65,18 @@ const ERR: u8 = 0xFF;
 
 impl AnswerReader {
     pub(crate) fn new(dialect: Dialect) -> Self {
-        Self { dialect, state: State::First, rows: 0 }
+        Self { dialect, state: State::First, rows: 0, capture: None, capturing: false }
+    }
+
+    /// Has values kept of the next answer.
+    pub(crate) fn capture(&mut self) -> &mut Capture {
+        self.capturing = true;
+        self.capture.get_or_insert_default()
+    }
+
+    /// What was kept of the last answer; none where nothing was wanted.
+    pub(crate) fn captured(&mut self) -> Option<&Capture> {
+        std::mem::take(&mut self.capturing).then_some(self.capture.as_deref()).flatten()
     }
 
     /// Takes in all whole packets at the front of `bytes`; answers with how many bytes they were, and
@@ -87,11 +103,18 @@ impl AnswerReader {
                 EOF if self.ends_rows(payload) => Ok(ControlFlow::Break(Answer::Rows(self.rows))),
                 ERR => Ok(ControlFlow::Break(Answer::Refused(refusal(payload)?))),
                 _ => {
+                    if self.capturing {
+                        let number = self.rows;
+                        self.capture().row(number, payload)?;
+                    }
                     self.rows += 1;
                     Ok(ControlFlow::Continue(()))
                 }
             },
             State::Columns(left) => {
+                if self.capturing {
+                    self.capture().column(payload)?;
+                }
                 self.state = match left {
                     1 if self.dialect.deprecate_eof => State::Rows,
                     1 => State::AfterColumns,
@@ -123,6 +146,9 @@ impl AnswerReader {
             _ => {
                 let (columns, read) = length_encoded(payload).ok_or(Malformed("a short column count"))?;
                 let left_out = self.dialect.cache_metadata && payload.get(read) == Some(&0);
+                if self.capturing && !left_out {
+                    self.capture().forget_columns();
+                }
                 self.state = match (left_out, self.dialect.deprecate_eof) {
                     (true, true) => State::Rows,
                     (true, false) => State::AfterColumns,

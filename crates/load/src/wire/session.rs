@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
 
 use super::answer::{Answer, AnswerReader, Dialect, Refusal, length_encoded, packet_at};
+use super::capture::ColumnType;
 use super::command;
 use super::handshake;
 use super::transport::Transport;
@@ -84,16 +84,12 @@ impl Packets {
     }
 }
 
-/// Ends a connection whose session another thread holds.
+/// A statement that the server has prepared.
 #[derive(Debug)]
-pub(crate) struct Closer(OwnedFd);
-
-impl Closer {
-    /// Whoever waits for an answer is told that the connection is lost.
-    pub(crate) fn close(&self) {
-        // A socket that is not connected any more has nobody waiting.
-        let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both);
-    }
+pub(crate) struct Prepared {
+    pub(crate) id: u32,
+    /// The types of its columns, as they were then.
+    pub(crate) columns: Vec<ColumnType>,
 }
 
 /// A logged-in connection.
@@ -162,23 +158,6 @@ impl Session {
         let mut out = Vec::with_capacity(sql.len() + 5);
         command::query(&mut out, |out| out.extend_from_slice(sql));
         self.packets.send(&out)
-    }
-
-    /// Sends several statements in one go; their answers come in the same order.
-    pub(crate) fn send_queries<'a>(
-        &mut self,
-        statements: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<(), LoadError> {
-        let mut out = Vec::new();
-        for sql in statements {
-            command::query(&mut out, |out| out.extend_from_slice(sql));
-        }
-        self.packets.send(&out)
-    }
-
-    /// What ends this connection from another thread.
-    pub(crate) fn closer(&self) -> std::io::Result<Closer> {
-        self.packets.transport.as_fd().try_clone_to_owned().map(Closer)
     }
 
     /// Waits for the answer to the statement sent longest ago.
@@ -277,9 +256,9 @@ impl Session {
         }
     }
 
-    /// Prepares statements and answers with their ids; none for what the server cannot prepare, such as
-    /// BEGIN on MySQL. Asks for many before it waits.
-    pub(crate) fn prepare(&mut self, texts: &[String]) -> Result<Vec<Option<u32>>, LoadError> {
+    /// Prepares statements and answers with their ids and the types of their columns; none for what the server
+    /// cannot prepare, such as BEGIN on MySQL. Asks for many before it waits.
+    pub(crate) fn prepare(&mut self, texts: &[String]) -> Result<Vec<Option<Prepared>>, LoadError> {
         let mut ids = Vec::with_capacity(texts.len());
         for window in texts.chunks(PREPARE_WINDOW) {
             let mut out = Vec::new();
@@ -289,7 +268,7 @@ impl Session {
             self.packets.send(&out)?;
             for text in window {
                 match self.prepared() {
-                    Ok(id) => ids.push(Some(id)),
+                    Ok(prepared) => ids.push(Some(prepared)),
                     Err(error) if error.code() == Some(UNSUPPORTED_PREPARED) => ids.push(None),
                     Err(error) => return Err(error.for_statement(text)),
                 }
@@ -298,21 +277,27 @@ impl Session {
         Ok(ids)
     }
 
-    fn prepared(&mut self) -> Result<u32, LoadError> {
+    fn prepared(&mut self) -> Result<Prepared, LoadError> {
         let packet = self.packets.read("preparing statements")?;
         let [0, a, b, c, d, columns_low, columns_high, params_low, params_high, ..] = packet[..] else {
             return Err(self.refused(&packet));
         };
-        let eof = usize::from(!self.dialect.deprecate_eof);
-        for count in
-            [u16::from_le_bytes([params_low, params_high]), u16::from_le_bytes([columns_low, columns_high])]
-        {
-            let packets = if count == 0 { 0 } else { usize::from(count) + eof };
-            for _ in 0..packets {
+        let mut types = Vec::new();
+        for (count, of_columns) in [
+            (u16::from_le_bytes([params_low, params_high]), false),
+            (u16::from_le_bytes([columns_low, columns_high]), true),
+        ] {
+            for _ in 0..count {
+                let packet = self.packets.read("preparing statements")?;
+                if of_columns {
+                    types.push(ColumnType::of(&packet).map_err(|error| LoadError::Protocol(error.0.into()))?);
+                }
+            }
+            if count > 0 && !self.dialect.deprecate_eof {
                 self.packets.read("preparing statements")?;
             }
         }
-        Ok(u32::from_le_bytes([a, b, c, d]))
+        Ok(Prepared { id: u32::from_le_bytes([a, b, c, d]), columns: types })
     }
 
     /// Hands the connection to an event loop. Nothing of an answer may be outstanding.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ebbtide_load::Cancel;
 use ebbtide_load::invariant::{Expected, Findings, InvariantReport, Options, Schema, check, prepare, start};
 
-use crate::support::Server;
+use crate::support::{Server, on_each as on_each_server};
 
 /// Small, with few accounts, so that clients meet.
 fn small() -> Schema {
@@ -22,7 +22,8 @@ fn options(server: &Server, schema: &Schema, clients: u32) -> Options {
 
 fn prepared(server: &Server, schema: &Schema, clients: u32) {
     let done = prepare(&server.target(), schema, 7, clients, &Cancel::default()).unwrap();
-    assert_eq!(done.rows, u64::from(schema.accounts + schema.rows));
+    // A mark for each client.
+    assert_eq!(done.rows, u64::from(schema.accounts + schema.rows + clients));
 }
 
 /// Runs the load for a while, and answers with what its clients know at the end.
@@ -46,17 +47,4 @@ fn checked(server: &Server, schema: &Schema, expected: &[Expected]) -> Findings 
 
 fn assert_clean(findings: &Findings) {
     assert!(findings.is_clean(), "{:#?}", findings.findings);
-}
-
-/// Runs a test on the system's MariaDB and on each other server that is here.
-fn on_each_server(settings: &[&str], test: impl Fn(&mut Server)) {
-    if let Some(mut server) = Server::start_with(settings) {
-        test(&mut server);
-    }
-    for name in ["mariadb-11.8", "mysql-8.0", "mysql-9.7"] {
-        if let Some(mut server) = Server::start_fetched(name, settings) {
-            println!("on {name}");
-            test(&mut server);
-        }
-    }
 }

@@ -261,6 +261,19 @@ pub(crate) fn signal_process(pid: u32, signal: &str) {
     let _ = sent.success();
 }
 
+/// Runs a test on the system's MariaDB and on each other server that is here.
+pub(crate) fn on_each(settings: &[&str], test: impl Fn(&mut Server)) {
+    if let Some(mut server) = Server::start_with(settings) {
+        test(&mut server);
+    }
+    for name in ["mariadb-11.8", "mysql-8.0", "mysql-9.7"] {
+        if let Some(mut server) = Server::start_fetched(name, settings) {
+            println!("on {name}");
+            test(&mut server);
+        }
+    }
+}
+
 /// A small schema.
 pub(crate) fn schema(tables: u32, table_size: u32) -> Schema {
     Schema { tables, table_size, ..Schema::default() }

@@ -101,8 +101,15 @@ impl Distribution {
 }
 
 /// A distribution with its constants worked out, ready to draw from.
-#[derive(Debug, Clone)]
-pub(crate) enum Drawer {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawer {
+    distribution: Distribution,
+    shape: Shape,
+}
+
+/// The constants of a distribution.
+#[derive(Debug, Clone, PartialEq)]
+enum Shape {
     Special { iterations: u32, middle: f64, stretch: f64 },
     Uniform,
     Gaussian { iterations: u32 },
@@ -111,31 +118,40 @@ pub(crate) enum Drawer {
 }
 
 impl Drawer {
-    pub(crate) fn new(distribution: Distribution) -> Self {
-        match distribution {
-            Distribution::Special { iterations, pct, res } => Self::Special {
+    /// Works the constants out.
+    #[must_use]
+    pub fn new(distribution: Distribution) -> Self {
+        let shape = match distribution {
+            Distribution::Special { iterations, pct, res } => Shape::Special {
                 iterations,
                 middle: f64::from(pct) / 100.0,
                 stretch: 100.0 / (100.0 - f64::from(res)),
             },
-            Distribution::Uniform => Self::Uniform,
-            Distribution::Gaussian { iterations } => Self::Gaussian { iterations },
-            Distribution::Pareto { h } => Self::Pareto { power: h.ln() / (1.0 - h).ln() },
-            Distribution::Zipfian { exponent } => Self::Zipfian(Zipf::new(exponent)),
-        }
+            Distribution::Uniform => Shape::Uniform,
+            Distribution::Gaussian { iterations } => Shape::Gaussian { iterations },
+            Distribution::Pareto { h } => Shape::Pareto { power: h.ln() / (1.0 - h).ln() },
+            Distribution::Zipfian { exponent } => Shape::Zipfian(Zipf::new(exponent)),
+        };
+        Self { distribution, shape }
+    }
+
+    /// The distribution.
+    #[must_use]
+    pub fn distribution(&self) -> Distribution {
+        self.distribution
     }
 
     /// An id from 1 to `most`.
-    pub(crate) fn id(&self, random: &mut Random, most: u32) -> u32 {
+    pub fn id(&self, random: &mut Random, most: u32) -> u32 {
         let n = f64::from(most);
-        let offset = match self {
-            Self::Special { iterations, middle, stretch } => {
+        let offset = match &self.shape {
+            Shape::Special { iterations, middle, stretch } => {
                 special(random, n - 1.0, *iterations, *middle, *stretch)
             }
-            Self::Uniform => return random.up_to(most),
-            Self::Gaussian { iterations } => n * random.bell(*iterations),
-            Self::Pareto { power } => n * random.unit().powf(*power),
-            Self::Zipfian(zipf) => return zipf.rank(random, most),
+            Shape::Uniform => return random.up_to(most),
+            Shape::Gaussian { iterations } => n * random.bell(*iterations),
+            Shape::Pareto { power } => n * random.unit().powf(*power),
+            Shape::Zipfian(zipf) => return zipf.rank(random, most),
         };
         whole(offset).saturating_add(1).min(most)
     }
@@ -153,8 +169,8 @@ fn special(random: &mut Random, reach: f64, iterations: u32, middle: f64, stretc
 
 /// Rejection-inversion sampling of a bounded Zipf distribution (Hormann and Derflinger, "Rejection-
 /// inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996).
-#[derive(Debug, Clone)]
-pub(crate) struct Zipf {
+#[derive(Debug, Clone, PartialEq)]
+struct Zipf {
     exponent: f64,
     /// Below this distance from the rounded value a draw is accepted without a test.
     shortcut: f64,
@@ -202,26 +218,28 @@ impl Zipf {
 
 /// A connection's own random source.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(Xoshiro256PlusPlus);
+pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
     /// Stream `stream` of `seed`; streams of one seed are unrelated.
-    pub(crate) fn new(seed: u64, stream: u64) -> Self {
+    #[must_use]
+    pub fn new(seed: u64, stream: u64) -> Self {
         // An odd multiplier keeps (seed, stream) pairs apart; the generator mixes the rest.
         Self(Xoshiro256PlusPlus::seed_from_u64(seed ^ stream.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
     }
 
-    pub(crate) fn bits(&mut self) -> u64 {
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// Uniform in [0, 1).
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
     /// Uniform from 1 to `most`.
-    pub(crate) fn up_to(&mut self, most: u32) -> u32 {
+    pub fn up_to(&mut self, most: u32) -> u32 {
         let scaled = ((self.bits() >> 32) * u64::from(most)) >> 32;
         u32::try_from(scaled).expect("less than a u32 by construction") + 1
     }
@@ -232,12 +250,12 @@ impl Random {
     }
 
     /// Exponentially distributed with mean 1.
-    pub(crate) fn exponential(&mut self) -> f64 {
+    pub fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 
     /// Appends `groups` groups of eleven digits, joined by dashes: sysbench's c has ten, pad has five.
-    pub(crate) fn digit_groups(&mut self, groups: usize, out: &mut Vec<u8>) {
+    pub fn digit_groups(&mut self, groups: usize, out: &mut Vec<u8>) {
         for group in 0..groups {
             if group > 0 {
                 out.push(b'-');
@@ -256,14 +274,8 @@ impl Random {
 
 /// The whole part of a number that is not negative.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
-pub(crate) fn whole(value: f64) -> u32 {
+fn whole(value: f64) -> u32 {
     value as u32
-}
-
-/// The same for nanoseconds.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
-pub(crate) fn whole_u64(value: f64) -> u64 {
-    value as u64
 }
 
 #[cfg(test)]

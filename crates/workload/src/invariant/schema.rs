@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::options::{OptionError, in_range};
+use crate::error::{OptionError, in_range};
 
 /// What every account holds at first.
-pub(super) const INITIAL_BALANCE: i64 = 1_000;
-/// Clients of one set of tables, at most: a thread each.
-const MAX_CLIENTS: u32 = 64;
+pub const INITIAL_BALANCE: i64 = 1_000;
+/// Clients of one set of tables, at most.
+pub const MAX_CLIENTS: u32 = 64;
 /// Ids are MySQL INTEGER.
 const MAX_ROWS: u32 = 2_147_483_647;
 /// A client's window of history, at most: 64 clients then have 64 million rows.
@@ -55,58 +55,68 @@ impl Schema {
     /// not what this one checks.
     #[must_use]
     pub fn form() -> u32 {
-        crc_of(include_bytes!("tables.sql"))
+        crc32fast::hash(include_bytes!("tables.sql"))
     }
 
-    /// The statements that create the tables.
-    pub(super) fn statements(&self) -> Vec<String> {
+    /// The statements that create accounts, ballast, history, and the markers of what was rolled back.
+    pub(super) fn statements(&self) -> [String; 4] {
         let text = include_str!("tables.sql").replace("@ENGINE@", &self.engine);
-        let parts = text.split(';').map(|part| part.trim().to_owned());
-        parts.filter(|part| !part.is_empty()).collect()
+        let mut parts = text.split(';').map(|part| part.trim().to_owned());
+        std::array::from_fn(|_| parts.next().expect("the file has four statements"))
     }
 
     /// The lowest history row that a client with this mark has; 0 where it has none.
-    pub(super) fn oldest(&self, mark: u64) -> u64 {
+    #[must_use]
+    pub fn oldest(&self, mark: u64) -> u64 {
         // A damaged mark may be any number.
         mark.min(mark.saturating_add(1).saturating_sub(self.window.into()).max(1))
     }
 }
 
 /// Checks a number of clients.
-pub(super) fn check_clients(clients: u32) -> Result<(), OptionError> {
+///
+/// # Errors
+/// A number outside of 1 to [`MAX_CLIENTS`].
+pub fn check_clients(clients: u32) -> Result<(), OptionError> {
     in_range("clients", clients, 1, MAX_CLIENTS, "1 to 64 clients")
 }
 
 /// A table whose rows carry a checksum.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Table {
-    pub(super) name: &'static str,
+pub struct Table {
+    /// Its name.
+    pub name: &'static str,
     /// The primary key's columns.
-    pub(super) key: &'static [&'static str],
+    pub key: &'static [&'static str],
     /// The columns under the checksum, as SQL lists them.
-    pub(super) summed: &'static str,
-    pub(super) indexes: &'static [Index],
+    pub summed: &'static str,
+    /// Its secondary indexes.
+    pub indexes: &'static [Index],
 }
 
 /// A secondary index.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Index {
-    pub(super) name: &'static str,
+pub struct Index {
+    /// Its name.
+    pub name: &'static str,
     /// Its columns, without those of the primary key that InnoDB appends.
-    pub(super) columns: &'static [&'static str],
+    pub columns: &'static [&'static str],
 }
 
-pub(super) const ACCOUNT: Table =
+/// The accounts.
+pub const ACCOUNT: Table =
     Table { name: "ebbtide_account", key: &["id"], summed: "id,balance,version", indexes: &[] };
 
-pub(super) const BALLAST: Table = Table {
+/// Rows that make the tables larger than the buffer pool.
+pub const BALLAST: Table = Table {
     name: "ebbtide_ballast",
     key: &["id"],
     summed: "id,k,c,pad,hits",
     indexes: &[Index { name: "by_k", columns: &["k"] }],
 };
 
-pub(super) const HISTORY: Table = Table {
+/// What each client did last.
+pub const HISTORY: Table = Table {
     name: "ebbtide_history",
     key: &["client", "seq"],
     summed: "client,seq,a,b,amount,payload",
@@ -117,43 +127,33 @@ pub(super) const HISTORY: Table = Table {
 };
 
 /// Marker rows of transactions that are rolled back: nobody may ever see one.
-pub(super) const ABORTED: &str = "ebbtide_aborted";
+pub const ABORTED: &str = "ebbtide_aborted";
 /// The payload of a history row of such a transaction starts with this.
-pub(super) const ABORTED_PAYLOAD: &str = "aborted-";
+pub const ABORTED_PAYLOAD: &str = "aborted-";
 
 impl Table {
     /// The checksum of a row as the server computes it.
-    pub(super) fn crc(&self) -> String {
+    #[must_use]
+    pub fn crc(&self) -> String {
         format!("CRC32(CONCAT_WS('|',{}))", self.summed)
     }
 
     /// The key's columns, as SQL lists them.
-    pub(super) fn key_list(&self) -> String {
+    #[must_use]
+    pub fn key_list(&self) -> String {
         self.key.join(",")
     }
 
     /// A number for the entry of a row in an index, computed from columns that both hold.
-    pub(super) fn print(&self, index: &Index) -> String {
+    #[must_use]
+    pub fn print(&self, index: &Index) -> String {
         format!("CRC32(CONCAT_WS('|',{},{}))", self.key_list(), index.columns.join(","))
     }
-}
-
-/// The checksum that the server computes for a row whose columns are joined by bars.
-pub(super) fn crc_of(joined: &[u8]) -> u32 {
-    let mut crc = flate2::Crc::new();
-    crc.update(joined);
-    crc.sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_checksum_is_the_one_of_sql() {
-        // SELECT CRC32('MySQL') in the manual of the function.
-        assert_eq!(crc_of(b"MySQL"), 3_259_397_556);
-    }
 
     #[test]
     fn the_history_starts_a_window_behind_the_mark() {
@@ -179,7 +179,6 @@ mod tests {
     #[test]
     fn every_statement_has_the_engine() {
         let statements = Schema { engine: "Aria".into(), ..Schema::default() }.statements();
-        assert_eq!(statements.len(), 4);
         for statement in statements {
             assert!(statement.starts_with("CREATE TABLE ebbtide_") && statement.contains("ENGINE = Aria"));
         }

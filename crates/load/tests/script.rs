@@ -1,0 +1,263 @@
+//! A workload that is described in full, executed on a real server: values from results, branches, loops, transactions
+//! that are rolled back on purpose, a mix, pauses.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use ebbtide_load::{Cancel, Commit, Ended, Execution, LoadError, Loading, Outcome, Witness, execute, load};
+use ebbtide_workload::{
+    Bind, Call, Description, Expr, Fill, Op, ParamKind, Program, Register, Statement, Step, Table,
+    Transaction,
+};
+
+use crate::support::{Server, on_each};
+
+const ITEMS: u32 = 20;
+const PRICE: Register = Register(0);
+const NAME: Register = Register(1);
+const ITEM: Register = Register(2);
+const FOUND: Register = Register(3);
+const TOTAL: Register = Register(4);
+const LINES: Register = Register(5);
+const WHEN: Register = Register(6);
+
+const LOOK_UP: usize = 0;
+const LAST: usize = 1;
+const LINE: usize = 2;
+const ORDER: usize = 3;
+const BEGIN: usize = 4;
+const COMMIT: usize = 5;
+const ROLLBACK: usize = 6;
+
+fn table(name: &str, create: &str, fill: Fill) -> Table {
+    Table {
+        name: name.into(),
+        count: 0,
+        create: format!("CREATE TABLE {name} ({create}) ENGINE=InnoDB"),
+        indexes: Vec::new(),
+        fill,
+        row_bytes: 50,
+        warm_up: Vec::new(),
+        ageing: None,
+    }
+}
+
+fn fill(rows: u32, values: Vec<Expr>) -> Fill {
+    Fill { rows, columns: "", lets: Vec::new(), values, stream_rows: 100 }
+}
+
+fn statement(name: &'static str, text: &str, params: Vec<ParamKind>) -> Statement {
+    Statement { params, ..Statement::plain(name, text) }
+}
+
+fn send(call: Call) -> Step {
+    Step::Send(vec![call])
+}
+
+fn bind(row: Expr, column: u16, into: Register) -> Bind {
+    Bind { row, column, into }
+}
+
+/// Orders of one to three items, whose prices come from the server. An item that is not there (the last of
+/// `ITEMS + 1`) rolls the order back.
+fn shop() -> Description {
+    let register = Expr::Register;
+    let look_up = Call {
+        binds: vec![bind(Expr::Int(0), 1, PRICE), bind(Expr::Int(0), 2, NAME), bind(Expr::Int(0), 3, WHEN)],
+        count: Some(FOUND),
+        ..Call::new(LOOK_UP, vec![register(ITEM)])
+    };
+    let missing = register(FOUND).op(Op::Equal, Expr::Int(0));
+    let add = Step::Set(TOTAL, register(TOTAL).op(Op::Add, register(PRICE)));
+    let line = Call::new(LINE, vec![Expr::Client, register(NAME), register(PRICE), register(WHEN)]);
+    let buy = vec![
+        Step::Set(TOTAL, Expr::Int(0)),
+        Step::Set(ITEM, Expr::up_to(i64::from(ITEMS) + 1)),
+        Step::Set(LINES, Expr::between(1, 3)),
+        send(Call::new(BEGIN, Vec::new())),
+        send(look_up),
+        Step::If(
+            missing,
+            vec![Step::RollBack(Call::new(ROLLBACK, Vec::new()))],
+            vec![
+                Step::Repeat(register(LINES), vec![send(line), add]),
+                send(Call::new(ORDER, vec![Expr::Client, Expr::Sequence, register(TOTAL), register(LINES)])),
+                Step::Commit(Call::new(COMMIT, Vec::new())),
+            ],
+        ),
+    ];
+    // The middle row of all, as TPC-C chooses a customer by name.
+    let middle = Expr::Int(i64::from(ITEMS) / 2);
+    let browse = vec![send(Call {
+        binds: vec![bind(middle, 0, ITEM), bind(Expr::Int(1_000), 0, NAME)],
+        count: Some(FOUND),
+        ..Call::new(LAST, Vec::new())
+    })];
+    Description {
+        name: "shop".into(),
+        form: "shop".into(),
+        tables: tables(),
+        statements: statements(),
+        transactions: vec![
+            Transaction { weight: 3, ..Transaction::alone("buy", buy) },
+            Transaction::alone("browse", browse),
+        ],
+        session: vec!["SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED".into()],
+        opening: Vec::new(),
+        undo: None,
+        registers: 7,
+    }
+}
+
+fn tables() -> Vec<Table> {
+    vec![
+        table(
+            "item",
+            "id INT PRIMARY KEY, price INT UNSIGNED NOT NULL, name VARCHAR(40) NULL, made DATETIME NOT NULL",
+            fill(
+                ITEMS,
+                vec![
+                    Expr::Row,
+                    Expr::Row.op(Op::Mul, Expr::Int(10)),
+                    // Every other item has no name.
+                    Expr::Choose(
+                        Expr::Row.op(Op::Rem, Expr::Int(2)).into(),
+                        Expr::Concat(vec![Expr::Text("it's item ".into()), Expr::Row]).into(),
+                        Expr::Null.into(),
+                    ),
+                    Expr::Text("2026-11-22 10:20:30".into()),
+                ],
+            ),
+        ),
+        table(
+            "line",
+            "id INT AUTO_INCREMENT PRIMARY KEY, client INT, name VARCHAR(40) NULL, price INT, made DATETIME",
+            fill(0, Vec::new()),
+        ),
+        table("orders", "client INT, seq BIGINT, total INT, lines_left INT", fill(0, Vec::new())),
+    ]
+}
+
+fn statements() -> Vec<Statement> {
+    vec![
+        statement("look_up", "SELECT id, price, name, made FROM item WHERE id=?", vec![ParamKind::Int]),
+        statement("browse", "SELECT id FROM item ORDER BY id", Vec::new()),
+        statement(
+            "line",
+            "INSERT INTO line (client, name, price, made) VALUES (?,?,?,?)",
+            vec![ParamKind::Int, ParamKind::Text, ParamKind::Long, ParamKind::Text],
+        ),
+        statement(
+            "order",
+            "INSERT INTO orders VALUES (?,?,?,?)",
+            vec![ParamKind::Int, ParamKind::Long, ParamKind::Long, ParamKind::Int],
+        ),
+        Statement::plain("begin", "BEGIN"),
+        Statement::plain("commit", "COMMIT"),
+        Statement::plain("rollback", "ROLLBACK"),
+    ]
+}
+
+fn prepare(server: &Server, description: &Description) {
+    let loading = Loading { seed: 1, connections: 2 };
+    load(&server.target(), description, loading, &Cancel::default(), &mut |_| ()).unwrap();
+}
+
+fn executed(server: &Server, description: Description, execution: &Execution) -> Outcome {
+    let program = Program::new(description).unwrap();
+    execute(&server.target(), &program, execution, &Cancel::default(), &(), &mut |_| ()).unwrap()
+}
+
+#[test]
+fn a_script_uses_what_statements_returned_and_rolls_back_on_purpose() {
+    on_each(&[], |server| {
+        for prepared in [true, false] {
+            prepare(server, &shop());
+            let execution = Execution { connections: 3, events: Some(600), prepared, ..Execution::default() };
+            let outcome = executed(server, shop(), &execution);
+            assert_eq!(outcome.ended, Ended::Events, "{:?}", outcome.errors);
+            assert_eq!(outcome.totals.events, 600);
+            let of = |name: &str| {
+                let found = outcome.transactions.iter().find(|of| of.transaction == name);
+                found.map_or(0, |of| of.response.count)
+            };
+            assert!((400..500).contains(&of("buy")), "{:?}", outcome.transactions);
+            assert_eq!(of("buy") + of("browse"), 600);
+            // One item of 21 is not there.
+            assert!((5..60).contains(&outcome.rolled_back), "{}", outcome.rolled_back);
+            assert_eq!(outcome.commits + outcome.rolled_back, 600);
+            let mut session = server.session();
+            let mut number = |sql: &str| session.value(sql).unwrap().unwrap().parse::<u64>().unwrap();
+            let orders = number("SELECT COUNT(*) FROM orders");
+            assert_eq!(orders, of("buy") - outcome.rolled_back);
+            assert_eq!(
+                number("SELECT CAST(SUM(total) AS UNSIGNED) FROM orders"),
+                number("SELECT SUM(price) FROM line")
+            );
+            let lines = number("SELECT COUNT(*) FROM line");
+            assert!(lines > orders && lines < 3 * orders, "{lines} lines of {orders} orders");
+            let wrong = "SELECT COUNT(*) FROM line JOIN item USING (price) \
+                         WHERE NOT (line.name <=> item.name) OR line.made <> '2026-11-22 10:20:30'";
+            assert_eq!(number(wrong), 0, "names, NULL and times are those of the item");
+            assert!(number("SELECT COUNT(*) FROM line WHERE name IS NULL") > 0);
+            for table in ["item", "line", "orders"] {
+                session.execute(&format!("DROP TABLE {table}")).unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn keying_and_thinking_are_waited_for_and_are_in_no_latency() {
+    let Some(server) = Server::start() else { return };
+    prepare(&server, &shop());
+    let mut description = shop();
+    for transaction in &mut description.transactions {
+        transaction.keying_us = Some(Expr::between(10_000, 30_000));
+        transaction.thinking_us = Some(Expr::Int(30_000));
+    }
+    let duration = Some(Duration::from_secs(2));
+    let outcome =
+        executed(&server, description, &Execution { connections: 10, duration, ..Execution::default() });
+    assert_eq!(outcome.ended, Ended::Time);
+    // Ten clients whose cycle is 50 ms and the response time.
+    assert!((150..=420).contains(&outcome.totals.events), "{}", outcome.totals.events);
+    assert!(outcome.response.p50_us < 30_000.0, "{:?}", outcome.response);
+}
+
+/// Notes what it is told.
+#[derive(Default)]
+struct Notes(Mutex<Vec<(u32, u64)>>);
+
+impl Witness for Notes {
+    fn last_commit(&self, client: u32) -> u64 {
+        u64::from(client) * 100
+    }
+
+    fn committed(&self, commit: &Commit) -> Result<(), LoadError> {
+        self.0.lock().unwrap().push((commit.client, commit.sequence));
+        Ok(())
+    }
+}
+
+#[test]
+fn commits_are_told_in_order_and_go_on_after_the_last_one() {
+    let Some(server) = Server::start() else { return };
+    prepare(&server, &shop());
+    let mut description = shop();
+    description.transactions.truncate(1);
+    let program = Program::new(description).unwrap();
+    let execution = Execution { connections: 2, events: Some(100), ..Execution::default() };
+    let notes = Notes::default();
+    let outcome =
+        execute(&server.target(), &program, &execution, &Cancel::default(), &notes, &mut |_| ()).unwrap();
+    let noted = notes.0.into_inner().unwrap();
+    assert_eq!(u64::try_from(noted.len()).unwrap(), outcome.commits);
+    for client in 0..2_u32 {
+        let of: Vec<u64> = noted.iter().filter(|(of, _)| *of == client).map(|(_, number)| *number).collect();
+        let first = u64::from(client) * 100 + 1;
+        assert!(of.iter().copied().eq((first..).take(of.len())), "{of:?}");
+        let stored = server.session().value(&format!("SELECT MAX(seq) FROM orders WHERE client={client}"));
+        assert_eq!(stored.unwrap().unwrap(), of.last().unwrap().to_string());
+    }
+}

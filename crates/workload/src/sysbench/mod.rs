@@ -1,0 +1,226 @@
+//! sysbench's OLTP family, as the command line and experiment files name it: which workload, on which tables, with how
+//! many statements. [`Sysbench`] makes a [`crate::Description`] of it.
+
+mod describe;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::distribution::Distribution;
+use crate::error::{OptionError, in_range};
+
+pub use describe::BULK_BYTES;
+
+/// One of sysbench's workloads with everything that decides what it does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sysbench {
+    /// What each transaction does.
+    pub workload: Workload,
+    /// The tables.
+    pub schema: Schema,
+    /// How many statements of each kind.
+    pub mix: Mix,
+    /// How ids are drawn; for the rows, how the values of k are.
+    pub distribution: Distribution,
+    /// Clients: `bulk_insert` has a table for each.
+    pub clients: u32,
+    /// Each transaction also writes its client and number into [`crate::LEDGER_TABLE`].
+    pub marks: bool,
+}
+
+/// The workloads: sysbench's OLTP scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Workload {
+    /// One primary-key read.
+    PointSelect,
+    /// Ten primary-key reads and four range reads in a transaction.
+    ReadOnly,
+    /// The reads of `ReadOnly` and the writes of `WriteOnly` in a transaction.
+    ReadWrite,
+    /// Two updates, a delete and an insert in a transaction.
+    WriteOnly,
+    /// One insert.
+    Insert,
+    /// One delete by primary key.
+    Delete,
+    /// One update of the indexed column.
+    UpdateIndex,
+    /// One update of a column without an index.
+    UpdateNonIndex,
+    /// Rows appended in statements of half a mebibyte.
+    BulkInsert,
+}
+
+impl Workload {
+    const ALL: [(Self, &'static str); 9] = [
+        (Self::PointSelect, "oltp_point_select"),
+        (Self::ReadOnly, "oltp_read_only"),
+        (Self::ReadWrite, "oltp_read_write"),
+        (Self::WriteOnly, "oltp_write_only"),
+        (Self::Insert, "oltp_insert"),
+        (Self::Delete, "oltp_delete"),
+        (Self::UpdateIndex, "oltp_update_index"),
+        (Self::UpdateNonIndex, "oltp_update_non_index"),
+        (Self::BulkInsert, "bulk_insert"),
+    ];
+
+    /// sysbench's name for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(workload, _)| *workload == self).map_or("", |(_, name)| name)
+    }
+
+    /// All names, as a sentence's list.
+    #[must_use]
+    pub fn names() -> String {
+        Self::ALL.map(|(_, name)| name).join(", ")
+    }
+
+    /// Whether it changes data.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        !matches!(self, Self::PointSelect | Self::ReadOnly)
+    }
+
+    /// Whether sysbench wraps its statements in BEGIN and COMMIT.
+    #[must_use]
+    pub fn is_transaction(self) -> bool {
+        matches!(self, Self::ReadOnly | Self::ReadWrite | Self::WriteOnly)
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Workload {
+    type Err = OptionError;
+
+    fn from_str(text: &str) -> Result<Self, OptionError> {
+        let wanted = text.trim_end_matches(".lua").replace('-', "_");
+        let wanted = wanted.strip_prefix("oltp_").unwrap_or(&wanted);
+        Self::ALL
+            .iter()
+            .find(|(_, name)| name.strip_prefix("oltp_").unwrap_or(name) == wanted)
+            .map(|(workload, _)| *workload)
+            .ok_or_else(|| OptionError::UnknownWorkload(text.to_owned()))
+    }
+}
+
+/// The tables, as sysbench's `oltp_common.lua` defines them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schema {
+    /// Number of tables, `sbtest1` and up.
+    pub tables: u32,
+    /// Rows per table.
+    pub table_size: u32,
+    /// The id column is AUTO_INCREMENT.
+    pub auto_inc: bool,
+    /// The id has a secondary index in place of the primary key.
+    pub secondary: bool,
+    /// Column k has an index.
+    pub create_secondary: bool,
+    /// The storage engine.
+    pub engine: String,
+    /// Text appended to CREATE TABLE.
+    pub create_table_options: String,
+}
+
+impl Default for Schema {
+    fn default() -> Self {
+        Self {
+            tables: 1,
+            table_size: 10_000,
+            auto_inc: true,
+            secondary: false,
+            create_secondary: true,
+            engine: "innodb".into(),
+            create_table_options: String::new(),
+        }
+    }
+}
+
+impl Schema {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first value out of range.
+    pub fn check(&self) -> Result<(), OptionError> {
+        in_range("tables", self.tables, 1, 100_000, "1 to 100000 tables")?;
+        in_range(
+            "table-size",
+            self.table_size,
+            0,
+            MAX_TABLE_SIZE,
+            "0 to 2147483647 rows, the range of INTEGER",
+        )
+    }
+}
+
+/// Rows of a table, at most: ids are MySQL INTEGER.
+pub const MAX_TABLE_SIZE: u32 = 2_147_483_647;
+
+/// How many statements of each kind a transaction has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mix {
+    /// Primary-key reads (`point_select` always has one).
+    pub point_selects: u32,
+    /// Range reads of column c.
+    pub simple_ranges: u32,
+    /// Range sums of column k.
+    pub sum_ranges: u32,
+    /// Range reads with ORDER BY.
+    pub order_ranges: u32,
+    /// Range reads with DISTINCT.
+    pub distinct_ranges: u32,
+    /// Rows per range.
+    pub range_size: u32,
+    /// Whether there are range reads at all.
+    pub range_selects: bool,
+    /// Updates of the indexed column.
+    pub index_updates: u32,
+    /// Updates of the column without an index.
+    pub non_index_updates: u32,
+    /// Pairs of a delete and an insert of the same id.
+    pub delete_inserts: u32,
+    /// No BEGIN and COMMIT: every statement commits by itself.
+    pub skip_trx: bool,
+}
+
+impl Default for Mix {
+    fn default() -> Self {
+        Self {
+            point_selects: 10,
+            simple_ranges: 1,
+            sum_ranges: 1,
+            order_ranges: 1,
+            distinct_ranges: 1,
+            range_size: 100,
+            range_selects: true,
+            index_updates: 1,
+            non_index_updates: 1,
+            delete_inserts: 1,
+            skip_trx: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workload_is_found_by_any_of_its_usual_spellings() {
+        for text in ["oltp_read_write", "read_write", "read-write", "oltp_read_write.lua"] {
+            assert_eq!(text.parse::<Workload>(), Ok(Workload::ReadWrite));
+        }
+        assert_eq!("bulk_insert".parse::<Workload>(), Ok(Workload::BulkInsert));
+        let error = "oltp_raed".parse::<Workload>().unwrap_err().to_string();
+        assert!(error.contains("oltp_read_only"), "{error}");
+    }
+}
