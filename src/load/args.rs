@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
 use ebbtide_load::{
-    Arrival, Distribution, Endpoint, IgnoreErrors, LedgerOptions, LoadError, Mix, PrepareOptions, RunOptions,
-    Schema, Target, Tls, Workload,
+    Arrival, DATABASE, Distribution, Endpoint, IgnoreErrors, LedgerOptions, LoadError, Mix, PrepareOptions,
+    RunOptions, Schema, Target, Tls, Workload,
 };
 
 /// sysbench's OLTP workloads against any MySQL or MariaDB server.
@@ -227,7 +227,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, alias = "mysql_socket", value_name = "LIST", value_delimiter = ',')]
     mysql_socket: Vec<PathBuf>,
     /// The account
-    #[arg(long, alias = "mysql_user", value_name = "NAME", default_value = "sbtest")]
+    #[arg(long, alias = "mysql_user", value_name = "NAME", default_value = DATABASE)]
     mysql_user: String,
     /// Its password
     #[arg(
@@ -241,7 +241,7 @@ pub(crate) struct ServerArgs {
     )]
     mysql_password: String,
     /// The database
-    #[arg(long, alias = "mysql_db", value_name = "NAME", default_value = "sbtest")]
+    #[arg(long, alias = "mysql_db", value_name = "NAME", default_value = DATABASE)]
     mysql_db: String,
     /// Encrypt
     #[arg(long, alias = "mysql_ssl", value_name = "on|off", default_value = "off", default_missing_value = "on",
@@ -273,7 +273,7 @@ impl ServerArgs {
     /// Whether anything is said of a server or its account; a password alone may come from the environment.
     pub(crate) fn names_one(&self) -> bool {
         let place = self.mysql_host.is_empty() && self.mysql_port.is_empty() && self.mysql_socket.is_empty();
-        let account = self.mysql_user == "sbtest" && self.mysql_db == "sbtest";
+        let account = self.mysql_user == DATABASE && self.mysql_db == DATABASE;
         !(place && account) || self.mysql_ssl || self.mysql_ssl_ca.is_some()
     }
 

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ebbtide_load::{Cancel, Endpoint, LoadError, Session, Target};
+use ebbtide_load::{Cancel, DATABASE, Endpoint, LoadError, Session, Target};
 
 use crate::account::Account;
 use crate::cgroup::Cgroup;
@@ -23,8 +23,6 @@ const TELL_EVERY: Duration = Duration::from_secs(2);
 const PORTS_TRIED: u32 = 5;
 /// The account that the data are made with.
 const USER: &str = "root";
-/// Where sysbench's tables go.
-const DATABASE: &str = "sbtest";
 
 /// Memory of a server and of the page cache that its files take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -151,8 +149,8 @@ impl Server {
         self.ready_after
     }
 
-    /// Where it listens: its socket first, then its port where it has one; user `root`, database `sbtest`
-    /// (which is made by whoever loads the tables).
+    /// Where it listens: its socket first, then its port where it has one; user `root`, database
+    /// [`DATABASE`] (which is made by whoever loads the tables).
     #[must_use]
     pub fn target(&self) -> Target {
         self.target.clone()

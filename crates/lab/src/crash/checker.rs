@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use ebbtide_device::host::{HostError, ToolError};
 use ebbtide_device::store::StoreError;
+use ebbtide_load::DATABASE;
 use ebbtide_load::invariant::{self, Evidence, Findings, Rule, Schema};
 use ebbtide_load::{LoadError, Session};
 use ebbtide_mysql::recovery::{self, LogEvidence, PageCheck};
@@ -32,8 +33,6 @@ const DYING: Duration = Duration::from_secs(2);
 const AFTER: usize = 12;
 /// Pages that a verdict names at most.
 const MOST_PAGES: usize = 16;
-/// The database of the load's tables.
-const DATABASE: &str = "sbtest";
 
 /// Judges the cuts of one arm.
 pub(super) struct Checker<'a> {

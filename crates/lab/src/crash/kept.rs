@@ -18,7 +18,6 @@ use super::cutter::{self, Images, Job, Known};
 use super::record::{Corruption, Cut, Took, Verdict, VerdictKind};
 use super::stage::Props;
 use super::stint::has_binlog;
-use super::tables;
 use crate::experiment::{self, Experiment, Role};
 use crate::run::error::RunError;
 use crate::run::event::Teller;
@@ -279,7 +278,7 @@ pub fn replay(
         sent,
     };
     let keeper = Keeper::none(&lab);
-    let schema = tables(meta.experiment.data);
+    let schema = meta.experiment.data.invariants().schema;
     let checker = Checker {
         props,
         schema: &schema,

@@ -32,19 +32,3 @@ pub use event::{Event, Progress};
 pub(crate) use kept::META as KEPT;
 pub use kept::{Kept, Replayed, delete as delete_kept, list as list_kept, replay};
 pub use run::{CrashOptions, begun_with, plan, run};
-
-use ebbtide_load::invariant::Schema;
-
-use crate::experiment::DataPlan;
-
-/// Clients that the tables are made for.
-pub(crate) const MOST_CLIENTS: u32 = 64;
-
-/// The tables of the load with invariants.
-pub(crate) const TABLES: [&str; 5] =
-    ["ebbtide_account", "ebbtide_ballast", "ebbtide_history", "ebbtide_ledger", "ebbtide_aborted"];
-
-/// The tables that the load with invariants works on.
-pub(crate) fn tables(data: DataPlan) -> Schema {
-    Schema { rows: data.rows, ..Schema::default() }
-}

@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use ebbtide_device::engine::TappedWrite;
-use ebbtide_load::{LoadError, Session};
+use ebbtide_load::{DATABASE, LoadError, Session};
 use rand_core::Rng;
 
 use super::file_map::FileMap;
@@ -74,7 +74,7 @@ impl<'a> Moments<'a> {
                 session.execute(sql)?;
             }
         }
-        let growing = stage.layout().data.join("sbtest/crash_growth.ibd");
+        let growing = stage.layout().data.join(DATABASE).join("crash_growth.ibd");
         Ok(Self { stage, session, growing, next_ddl: 0, has_binlog })
     }
 

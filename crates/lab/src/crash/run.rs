@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use ebbtide_catalog::Catalog;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, replication};
+use ebbtide_workload::invariant::MAX_CLIENTS;
 use parking_lot::Mutex;
 
 use super::event::{Event, Progress};
@@ -17,7 +18,7 @@ use super::results::Store;
 use super::stage::Props;
 use super::stint::Setting;
 use super::summary::{Standing, catches};
-use super::{MOST_CLIENTS, canary, replica, tables};
+use super::{canary, replica};
 use crate::experiment::{Arm, Checked, Experiment, ExperimentError};
 use crate::run::error::{RunError, StageError};
 use crate::run::event::Teller;
@@ -243,7 +244,7 @@ impl Stints<'_> {
             },
             experiment: self.experiment,
             snapshot,
-            schema: tables(self.experiment.data),
+            schema: self.experiment.data.invariants().schema,
             repeat: slot.repeat,
             numbers,
             checkers: self.checkers,
@@ -280,8 +281,8 @@ fn refuse_what_cannot_be_cut(experiment: &Experiment, binary: &Binary) -> Result
         let clients = arm.load.connections;
         let why = if arm.crash.is_none() {
             "it says nothing about cuts: give the file a section [crash]".to_owned()
-        } else if clients > MOST_CLIENTS {
-            format!("load.connections = {clients}: the load with invariants has 1 to {MOST_CLIENTS} clients")
+        } else if clients > MAX_CLIENTS {
+            format!("load.connections = {clients}: the load with invariants has 1 to {MAX_CLIENTS} clients")
         } else if replica::is_replica(arm.crash.as_ref()) {
             replication::check(binary).err()?
         } else {

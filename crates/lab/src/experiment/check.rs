@@ -13,10 +13,6 @@ use super::{Arm, CrashPlan, DataPlan, Experiment, ExperimentError, Role, divide}
 /// The seed of the rows. It is not the run's: prepared data would else never serve a second run.
 pub const DATA_SEED: u64 = 1;
 
-/// What a row of sysbench's tables takes on disk, its index included, bytes: 1.25 million rows make a
-/// file of about 290 MiB on MariaDB 10.11 and MySQL 9.
-const ROW_BYTES: u64 = 235;
-
 /// What a data directory takes without tables: system and undo tablespaces, temporary files, bytes.
 const SYSTEM_BYTES: u64 = 256 * MIB;
 
@@ -98,7 +94,7 @@ fn check_arm(
     let options = arm.settings.options_for(binary).map_err(|error| chain(&error))?;
     check_roles(arm)?;
     check_memory(arm)?;
-    let data_bytes = data_bytes(experiment.data);
+    let data_bytes = arm.tables(experiment.data).data_bytes();
     for (role, volume) in &volumes {
         check_room(arm, *role, volume, data_bytes)?;
     }
@@ -159,11 +155,6 @@ fn check_memory(arm: &Arm) -> Result<(), String> {
 /// A setting's size; the default where it is not set or no size (the servers judge it then).
 fn setting_bytes(arm: &Arm, name: &str, default: u64) -> u64 {
     arm.settings.get(name).and_then(|text| parse_size(text).ok()).unwrap_or(default)
-}
-
-/// What the tables take, bytes.
-fn data_bytes(data: DataPlan) -> u64 {
-    u64::from(data.tables) * u64::from(data.rows) * ROW_BYTES
 }
 
 /// Refuses a volume that is smaller than what will be on it.
@@ -261,10 +252,8 @@ pub fn leave_out(experiment: &mut Experiment, against: impl Fn(&Arm) -> Option<S
 #[must_use]
 pub fn prepare_key(experiment: &Experiment, arm: &Arm, binary: &Binary) -> String {
     let DataPlan { tables, rows, aged } = experiment.data;
-    let tables_of = match arm.crash {
-        Some(_) => format!(" tables-of=invariants-{:08x}", ebbtide_load::invariant::Schema::form()),
-        None => String::new(),
-    };
+    let form = arm.tables(experiment.data).form;
+    let tables_of = if form.is_empty() { form } else { format!(" tables-of={form}") };
     format!(
         "layout=1 server={:?}-{} tables={tables} rows={rows} aged={aged} seed={DATA_SEED} fs={} init={}{tables_of}",
         binary.flavour,
@@ -314,7 +303,8 @@ fn stints_estimate(repeats: u32, arm: &Arm, plan: &CrashPlan) -> Duration {
 /// How long one trial of an arm takes.
 pub(crate) fn trial_estimate(data: DataPlan, arm: &Arm) -> Duration {
     let warmup = arm.warmup;
-    let read = if warmup.read_tables { data_bytes(data) / READ_BYTES_PER_SECOND } else { 0 };
+    let data_bytes = arm.tables(data).data_bytes();
+    let read = if warmup.read_tables { data_bytes / READ_BYTES_PER_SECOND } else { 0 };
     let load = warmup.lead_in_s + warmup.settle_s + arm.measure_s;
     Duration::from_secs(TRIAL_OVERHEAD_S + read + u64::from(load))
 }

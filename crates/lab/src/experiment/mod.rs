@@ -17,6 +17,7 @@ mod section;
 mod sets;
 mod shipped;
 mod tree;
+mod work;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_load::{Arrival, Distribution, Mix, Workload};
+use ebbtide_load::Arrival;
 use ebbtide_mysql::Settings;
+use ebbtide_workload::Distribution;
+use ebbtide_workload::sysbench::{Mix, Workload};
 use serde::{Deserialize, Serialize};
 
 use super::CrashPlan;
@@ -49,24 +51,11 @@ pub struct DataPlan {
     /// Rows per table.
     pub rows: u32,
     /// Whether the index on column k is worn before the data are kept: half of the rows get another k at
-    /// random ([`DataPlan::ageing`]), and purge comes to its end. The pages of an index that was just
+    /// random, and purge comes to its end. The pages of an index that was just
     /// built are full, and the first write to each splits it, which more than doubles the redo of a
     /// transaction; those of a table in use are not.
     #[serde(default)]
     pub aged: bool,
-}
-
-impl DataPlan {
-    /// The statements that age the data, one for each table; none where they stay as they were loaded.
-    /// The random numbers are seeded: the same rows change on every machine.
-    #[must_use]
-    pub fn ageing(&self) -> Vec<String> {
-        let Self { tables, rows, aged } = *self;
-        let age = |table| {
-            format!("UPDATE sbtest{table} SET k = 1 + FLOOR(RAND({table}) * {rows}) WHERE id % 2 = 0")
-        };
-        if aged { (1..=tables).map(age).collect() } else { Vec::new() }
-    }
 }
 
 /// How often trials run.

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use ebbtide_catalog::Resolved;
 use ebbtide_device::host::{FsType, HostError};
 use ebbtide_device::store::SnapshotInfo;
-use ebbtide_load::{Cancel, PrepareOptions, Schema, invariant};
+use ebbtide_load::{Cancel, Loading};
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan, Settings};
 use ebbtide_volume::{GIB, MIB};
+use ebbtide_workload::Description;
 use serde::{Deserialize, Serialize};
 
 use super::error::{RunError, StageError};
@@ -277,27 +278,18 @@ impl Maker<'_> {
         self.proceed()?;
         let loading = loading(kept, self.binary, need.data_bytes);
         let server = Server::start(&ServerPlan { settings: loading, ..plan.clone() }, &tell)?;
-        let with_invariants = self.experiment.arms[need.arm].crash.is_some();
-        let (ageing, analyses) = if with_invariants {
-            (Vec::new(), vec![format!("ANALYZE TABLE {}", crash::TABLES.join(", "))])
-        } else {
-            let tables = 1..=self.experiment.data.tables;
-            let analyse = |table| format!("ANALYZE TABLE sbtest{table}");
-            (self.experiment.data.ageing(), tables.map(analyse).collect())
-        };
-        if with_invariants {
-            self.load_with_invariants(&server)?
-        } else {
-            self.load(&server)?
-        }
-        let server = self.answer(server, &ageing, "ageing the tables")?;
+        let data = self.experiment.data;
+        let arm = &self.experiment.arms[need.arm];
+        let tables = arm.tables(data);
+        self.load(&server, &tables)?;
+        let server = self.answer(server, &arm.ageing(data), "ageing the tables")?;
         tell("writing them back");
         server.stop(SHUTDOWN)?;
         self.proceed()?;
         // Once more as the arms will have it: redo log and doublewrite area of the usual kind.
         let finishing = finishing(kept, self.binary, need.data_bytes);
         let server = Server::start(&ServerPlan { settings: finishing, ..plan }, &tell)?;
-        let server = self.answer(server, &analyses, "analysing the tables")?;
+        let server = self.answer(server, &tables.analysis(), "analysing the tables")?;
         // The first start of a trial is to find no work left over.
         server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 0").map_err(StageError::from)?;
         tell("purging and writing back");
@@ -305,29 +297,14 @@ impl Maker<'_> {
         forget_pages(&dir.join("data"))
     }
 
-    fn load(&self, server: &Server) -> Result<(), StageError> {
-        let data = self.experiment.data;
-        let options = PrepareOptions {
-            workload: None,
-            schema: Schema { tables: data.tables, table_size: data.rows, ..Schema::default() },
-            distribution: ebbtide_load::Distribution::Uniform,
-            seed: DATA_SEED,
-            threads: proc::cpus().clamp(2, 8),
-        };
+    fn load(&self, server: &Server, tables: &Description) -> Result<(), StageError> {
+        let loading = Loading { seed: DATA_SEED, connections: proc::cpus().clamp(2, 8) };
         let told = |progress: &ebbtide_load::Progress| {
             let share = progress.rows as f64 / progress.rows_total.max(1) as f64;
             let what = format!("making the data: {} of {} rows", progress.rows, progress.rows_total);
             self.teller.tell(Event::Preparing { what, share: Some(share) });
         };
-        ebbtide_load::prepare(&server.target(), &options, self.cancel, &mut { told })?;
-        self.proceed()
-    }
-
-    /// The tables of the load with invariants, for as many clients as any arm may have.
-    fn load_with_invariants(&self, server: &Server) -> Result<(), StageError> {
-        self.teller.preparing("making the data: tables with invariants");
-        let schema = crash::tables(self.experiment.data);
-        invariant::prepare(&server.target(), &schema, DATA_SEED, crash::MOST_CLIENTS, self.cancel)?;
+        ebbtide_load::load(&server.target(), tables, loading, self.cancel, &mut { told })?;
         self.proceed()
     }
 

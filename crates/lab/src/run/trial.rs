@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ebbtide_load::{Cancel, Ended, RunReport, Sample, Schema, Session, Target};
+use ebbtide_load::{Cancel, Ended, RunReport, Sample, Session, Target};
 use ebbtide_mysql::status::Sampler;
 use ebbtide_mysql::{Binary, Server, ServerError, ServerPlan};
 
@@ -143,7 +143,8 @@ impl Setting<'_> {
         let target = server.target();
         let mut running = Some(server);
         let end = || drop(running.take());
-        let read = warm::read_tables(&target, &self.experiment.data, self.cancel, end);
+        let read =
+            warm::answer_all(&target, &self.arm.tables(self.experiment.data).warm_up(), self.cancel, end);
         match (read, running) {
             (Ok(()), Some(server)) => Ok(server),
             (Err(error), Some(server)) => Err(stage.explain(LastWords::of(&server).failure(error))),
@@ -328,9 +329,8 @@ impl Setting<'_> {
 
     fn load_options(&self) -> ebbtide_load::RunOptions {
         let (plan, warmup) = (&self.arm.load, &self.arm.warmup);
-        let data = self.experiment.data;
         ebbtide_load::RunOptions {
-            schema: Schema { tables: data.tables, table_size: data.rows, ..Schema::default() },
+            schema: self.experiment.data.schema(),
             mix: plan.mix.clone(),
             distribution: plan.distribution,
             seed: self.seed(),
@@ -405,9 +405,9 @@ impl<'a> Load<'a> {
         std::thread::scope(|scope| {
             let asked = &asked;
             let asking = scope.spawn(move || asked.run(sampler, &ticks));
-            let tables = setting.experiment.data.tables;
+            let tables = setting.arm.tables(setting.experiment.data);
             let batch = setting.arm.batch.as_ref();
-            let job = batch.map(|batch| batch::start(scope, batch, tables, &target, &beat)).transpose();
+            let job = batch.map(|batch| batch::start(scope, batch, &tables, &target, &beat)).transpose();
             let loaded = match &job {
                 Ok(_) => self.load(&target, &server, asked, ask, &beat),
                 Err(_) => {

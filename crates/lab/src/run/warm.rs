@@ -7,45 +7,15 @@ use std::time::Duration;
 use ebbtide_load::{Cancel, LoadError, Session, Target};
 
 use super::error::StageError;
-use crate::experiment::DataPlan;
 
-/// Ranges of ids that a table's primary key is read in.
-const RANGES: u32 = 4;
 /// Connections at most. The volume is without limits then, and the machine has few processors.
 const READERS: usize = 4;
 /// How often it is looked whether the user has ended the run.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The statements, in order: all rows by primary key, then the index.
-fn statements(data: &DataPlan) -> Vec<String> {
-    let mut all = Vec::new();
-    for table in 1..=data.tables {
-        let step = data.rows.div_ceil(RANGES).max(1);
-        for first in (1..=data.rows).step_by(usize::try_from(step).unwrap_or(usize::MAX)) {
-            let last = first.saturating_add(step - 1);
-            all.push(format!(
-                "SELECT SUM(LENGTH(c)) FROM sbtest{table} FORCE INDEX (PRIMARY) WHERE id BETWEEN {first} AND {last}"
-            ));
-        }
-    }
-    let index = |table| format!("SELECT COUNT(k) FROM sbtest{table} FORCE INDEX (k_{table}) WHERE k >= 0");
-    all.extend((1..=data.tables).map(index));
-    all
-}
-
-/// Reads everything once; see [`answer_all`] for `stop`.
-pub(crate) fn read_tables(
-    target: &Target,
-    data: &DataPlan,
-    cancel: &Cancel,
-    stop: impl FnOnce(),
-) -> Result<(), StageError> {
-    answer_all(target, &statements(data), cancel, stop)
-}
-
 /// Has the server answer statements, a few at a time. On a cancelled run `stop` is called, which must
 /// end the server or its connections, so that those who wait for an answer come back.
-pub(crate) fn answer_all(
+pub(super) fn answer_all(
     target: &Target,
     statements: &[String],
     cancel: &Cancel,
@@ -78,18 +48,4 @@ pub(crate) fn answer_all(
         }
         Ok(read.into_iter().collect::<Result<(), LoadError>>()?)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_row_is_read_once_and_every_index() {
-        let all = statements(&DataPlan { tables: 2, rows: 10, aged: false });
-        assert_eq!(all.len(), 2 * 4 + 2);
-        assert!(all[0].ends_with("BETWEEN 1 AND 3") && all[3].ends_with("BETWEEN 10 AND 12"), "{all:?}");
-        assert!(all[9].contains("sbtest2") && all[9].contains("k_2"), "{all:?}");
-        assert_eq!(statements(&DataPlan { tables: 1, rows: 1, aged: false }).len(), 2);
-    }
 }

@@ -170,8 +170,9 @@ fn a_batch_job_knows_the_rows_of_a_table() {
 fn aged_data_are_named_and_keyed_apart() {
     let fresh = read("[data]\ntables = 2\nrows = 100\n").unwrap();
     let aged = read("[data]\ntables = 2\nrows = 100\naged = true\n").unwrap();
-    assert!(fresh.data.ageing().is_empty());
-    assert_eq!(aged.data.ageing().len(), 2);
+    let ageing = |experiment: &Experiment| experiment.arms[0].ageing(experiment.data);
+    assert!(ageing(&fresh).is_empty());
+    assert_eq!(ageing(&aged).len(), 2);
     let key = |experiment: &Experiment| check(experiment, &mariadb()).unwrap().arms[0].prepare_key.clone();
     assert_ne!(key(&fresh), key(&aged));
 }
