@@ -8,6 +8,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+/// A number with its noun: `1 trial`, `2 trials`.
+pub(crate) fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A table with left-aligned columns.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -159,6 +165,14 @@ mod tests {
         assert_eq!(
             printable("a\u{1b}[31mb\u{7}\u{7f}\u{9b}\r\u{202e}"),
             r"a\u{1b}[31mb\u{7}\u{7f}\u{9b}\u{d}\u{202e}"
+        );
+    }
+
+    #[test]
+    fn one_of_a_thing_is_singular() {
+        assert_eq!(
+            [count(1, "trial"), count(2, "trial"), count(0, "cut")],
+            ["1 trial", "2 trials", "0 cuts"]
         );
     }
 

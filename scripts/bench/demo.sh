@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# How long `./dev demo` takes from a clean clone: with the build, and once more without it and without prepared data.
+# How long `./dev demo` takes from a clean clone, and how wide the interval of its ratio is: with the build, once more
+# without it and without prepared data, and once with them.
 #
 # usage: scripts/bench/demo.sh [EBBTIDE]   (the program is not used: the clone builds its own)
 # What cargo has downloaded, and packages that are installed, are used again. BENCH_TINY=1: no clone, and one short
@@ -27,7 +28,14 @@ demo() {
     fi
     sed -n '/^$/,$p' "$WORK/said" | grep -v '^report: '
     printf 'the demo %s: %d min %02d s, of %d min (exit %d)\n' "$1" $((took / 60)) $((took % 60)) "$2" "$status"
+    narrow || { echo "FAILED: the interval is not within a factor of 1.5 to either side"; return 1; }
     [ "$took" -le $(($2 * 60)) ] || { echo "FAILED: it took longer than promised"; return 1; }
+}
+
+# Whether the ratio that the demo printed has an interval within a factor of 1.5 to either side.
+narrow() {
+    sed -n 's/.* carries \([0-9.]*\) times the transactions of [^(]*(\([0-9.]*\) to \([0-9.]*\), 95%).*/\1 \2 \3/p' "$WORK/said" |
+        awk '{ seen = 1; wide = $1 / $2 > 1.5 || $3 / $1 > 1.5 } END { exit !seen || wide }'
 }
 
 echo "promised: 15 minutes from a clean clone on two cores, 6 without the build; here: $(nproc) processors"
@@ -35,4 +43,5 @@ failed=0
 demo 'with the build' 15 || failed=1
 rm -rf target/demo
 demo 'without the build' 6 || failed=1
+demo 'without the build, on prepared data' 6 || failed=1
 exit $failed

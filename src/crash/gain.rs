@@ -15,7 +15,7 @@ use super::args::CrashArgs;
 use crate::answers::GainPlan;
 use crate::run::status::span;
 use crate::run::{Measured, measured, quoted, refuse_experiment};
-use crate::text::line;
+use crate::text::{count, line};
 
 /// The experiment of the lab that measures what the risk buys; none where the experiment names none, or nobody wants
 /// it. What cannot be run is refused here, before anything is cut.
@@ -38,10 +38,10 @@ pub(super) fn wanted(
 /// What it is, for those who ask what would run.
 pub(super) fn outline(gain: &Experiment) -> String {
     format!(
-        "\nafter the cuts, what it gains: {}, {} arms, {} trials of each, {} measured: about {}",
+        "\nafter the cuts, what it gains: {}, {}, {} of each, {} measured: about {}",
         gain.name,
-        gain.arms.len(),
-        gain.trial.repeats,
+        count(gain.arms.len(), "arm"),
+        count(gain.trial.repeats, "trial"),
         crate::run::text::measured(gain),
         span(experiment::estimate(gain).as_secs_f64())
     )

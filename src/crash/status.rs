@@ -5,7 +5,7 @@ use ebbtide_lab::run::Event as LabEvent;
 
 use crate::run::status::span;
 use crate::status_line::StatusLine;
-use crate::text::line;
+use crate::text::{count, line};
 
 /// Shows a run on standard error; stints that end are lines of standard output, unless that carries JSON.
 #[derive(Debug)]
@@ -27,9 +27,12 @@ impl Status {
             Event::Lab(LabEvent::Preparing { what, .. }) => self.line.show(&what),
             Event::Lab(LabEvent::Waiting { why, .. }) => self.line.show(&format!("waiting: {why}")),
             Event::Planned { stints, cuts, already } => {
-                let already =
-                    if already > 0 { format!(", {already} stints are there already") } else { String::new() };
-                self.say(&format!("{stints} stints, {cuts} cuts{already}"));
+                let already = if already > 0 {
+                    format!(", {} done already", count(already, "stint"))
+                } else {
+                    String::new()
+                };
+                self.say(&format!("{}, {}{already}", count(stints, "stint"), count(cuts, "cut")));
             }
             Event::StintStarted(_) => self.bad = 0,
             Event::Doing { stint, what } => self.line.show(&format!("{}: {what}", place(&stint))),

@@ -11,7 +11,7 @@ use ebbtide_lab::summary::{ArmSummary, Repetition, Summary};
 use ebbtide_mysql::Binary;
 
 use super::status::{latency, span};
-use crate::text::{Table, seconds, size, timestamp};
+use crate::text::{Table, count, seconds, size, timestamp};
 
 /// The shipped experiments.
 pub(crate) fn list<'a>(shipped: impl IntoIterator<Item = &'a Shipped>, command: &str) -> String {
@@ -39,7 +39,9 @@ pub(super) fn header(experiment: &Experiment, options: &RunOptions) -> String {
     let _ = writeln!(text, "server: {} ({})", options.server.text.trim(), options.server.path.display());
     let _ = writeln!(
         text,
-        "{arms} arms, {repeats} trials of each, {} measured; seed {}",
+        "{}, {} of each, {} measured; seed {}",
+        count(arms, "arm"),
+        count(repeats, "trial"),
         measured(experiment),
         experiment.seed
     );
@@ -77,8 +79,9 @@ pub(super) fn plan(
     let (arms, repeats) = (experiment.arms.len(), experiment.trial.repeats);
     let is_cut = experiment.arms.iter().any(|arm| arm.crash.is_some());
     text + &format!(
-        "\n{arms} arms, {repeats} {} of each, {} measured: about {}",
-        if is_cut { "stints" } else { "trials" },
+        "\n{}, {} of each, {} measured: about {}",
+        count(arms, "arm"),
+        count(repeats, if is_cut { "stint" } else { "trial" }),
         measured(experiment),
         span(estimate.as_secs_f64())
     )

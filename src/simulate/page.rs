@@ -133,7 +133,7 @@ fn over_time(plan: &Plan, runs: &[Run]) -> Section {
         marks: section.marks(),
     };
     Section::new("Over time", vec![Block::Plots(plots), Block::Table(totals(plan, runs))])
-        .lead("The charts share their time axis. Drag across one to zoom in, double-click to zoom out.")
+        .lead("The charts share their time axis.")
 }
 
 struct Charts<'a> {

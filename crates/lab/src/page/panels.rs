@@ -21,16 +21,17 @@ pub(super) fn sections(page: &Page) -> Vec<Section> {
     if timeline.is_empty() {
         return Vec::new();
     }
-    let mut lead = "Drag across a chart to zoom in on all of them, double-click to zoom out.".to_owned();
-    if let Some(seconds) = timeline.averaged() {
-        lead += &format!(" Each point is the mean of {seconds} seconds.");
-    }
+    let lead = timeline.averaged().map(|seconds| format!("Each point is the mean of {seconds} seconds."));
     let roles: BTreeSet<Role> =
         page.run.experiment.arms.iter().flat_map(|arm| arm.volumes.keys().copied()).collect();
     let volumes: Vec<Plots> =
         roles.iter().filter_map(|role| volume(&timeline, page, *role, roles.len() > 1)).collect();
     let parts = [
-        ("Throughput and response time over time", load(&timeline).into_iter().collect::<Vec<_>>(), lead),
+        (
+            "Throughput and response time over time",
+            load(&timeline).into_iter().collect::<Vec<_>>(),
+            lead.unwrap_or_default(),
+        ),
         ("What the volume did", volumes, VOLUME.into()),
         ("What the server did", server(&timeline).into_iter().collect(), SERVER.into()),
         ("Processors and memory", host(&timeline, page).into_iter().collect(), host_lead(page)),

@@ -377,11 +377,17 @@ function figure(plots, chart) {
   return node;
 }
 
+let isFirstBlock = true;
+
 function plotsBlock(plots) {
+  // Only where charts are drawn: the page without scripts has tables in their place.
+  const hint = isFirstBlock ? "Drag across a chart to zoom in, double-click to zoom out." : "";
+  isFirstBlock = false;
   const grid = element("div", { class: "plots" }, ...plots.charts.map((chart) => figure(plots, chart)));
   return element("div", {},
     plots.heading ? element("h3", {}, plots.heading) : null,
     plots.lead ? element("p", { class: "lead" }, plots.lead) : null,
+    hint ? element("p", { class: "lead" }, hint) : null,
     grid,
     plots.foot ? element("p", { class: "foot" }, plots.foot) : null);
 }
