@@ -6,12 +6,54 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::ServerError;
 use crate::server::MemoryUse;
 
 /// How long the kernel may take to let go of a group whose processes are gone.
 const REMOVAL: Duration = Duration::from_secs(5);
 
-const NO_CONTROLLER: &str = "the kernel shows no memory controller in /proc/self/mountinfo";
+/// Why a memory cgroup cannot be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CgroupError {
+    /// The kernel has no memory controller, or does not show it here.
+    #[error("the kernel shows no memory controller in /proc/self/mountinfo")]
+    NoController,
+    /// The controller cannot be handed down to a group of ours.
+    #[error("cannot switch the memory controller on in {}: {source}", file.display())]
+    SwitchOn {
+        /// The file that switches it on.
+        file: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// A file of a group refuses.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file or directory.
+        file: PathBuf,
+        /// Why not.
+        #[source]
+        source: io::Error,
+    },
+    /// The group could not be written down, so that nobody could clear it.
+    #[error("{0}")]
+    Unrecorded(Box<ServerError>),
+}
+
+impl CgroupError {
+    /// A file or directory of a group that refuses.
+    pub(crate) fn at(file: &Path) -> impl FnOnce(io::Error) -> Self {
+        let file = file.to_owned();
+        move |source| Self::Io { file, source }
+    }
+
+    /// A group that could not be written down.
+    pub(crate) fn unrecorded(error: ServerError) -> Self {
+        Self::Unrecorded(Box::new(error))
+    }
+}
 
 /// Which interface a group has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,18 +112,18 @@ impl Cgroup {
     ///
     /// # Errors
     /// Where this machine (or container) has no memory cgroups.
-    pub(crate) fn find(name: &str) -> Result<Self, String> {
-        let read = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
-        let place =
-            Place::find(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?).ok_or(NO_CONTROLLER)?;
+    pub(crate) fn find(name: &str) -> Result<Self, CgroupError> {
+        let read = |path: &str| std::fs::read_to_string(path).map_err(CgroupError::at(Path::new(path)));
+        let place = Place::find(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?)
+            .ok_or(CgroupError::NoController)?;
         Ok(Self { dir: place.parent()?.join(name), interface: place.interface })
     }
 
     /// Why no group can be made here, as far as is seen without making one.
-    pub(crate) fn missing() -> Option<String> {
+    pub(crate) fn missing() -> Option<CgroupError> {
         let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
         let Some(place) = Place::find(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup")) else {
-            return Some(NO_CONTROLLER.to_owned());
+            return Some(CgroupError::NoController);
         };
         place.missing()
     }
@@ -202,7 +244,7 @@ impl Place {
     }
 
     /// The group in which a group of ours can be made.
-    fn parent(&self) -> Result<PathBuf, String> {
+    fn parent(&self) -> Result<PathBuf, CgroupError> {
         match self.interface {
             // At the top of what this mount shows: in a container that is the container's own part.
             Interface::V1 => Ok(self.mount.clone()),
@@ -212,7 +254,7 @@ impl Place {
 
     /// Why no group can be made here. A file of the group that would be its parent, or of the one that has to
     /// hand the controller down, is opened for writing, and nothing is written.
-    fn missing(&self) -> Option<String> {
+    fn missing(&self) -> Option<CgroupError> {
         let file = match self.interface {
             Interface::V1 => self.mount.join("cgroup.procs"),
             Interface::V2 => match self.handing_down() {
@@ -221,7 +263,7 @@ impl Place {
             },
         };
         let opened = std::fs::OpenOptions::new().write(true).open(&file);
-        opened.err().map(|error| format!("{}: {error}", file.display()))
+        opened.err().map(CgroupError::at(&file))
     }
 
     /// The nearest group above ours that hands the memory controller down.
@@ -236,14 +278,13 @@ impl Place {
 
     /// In version 2 a group with processes cannot have children with limits, so ours stands beside our own
     /// group: below the nearest one that hands the memory controller down.
-    fn parent_v2(&self) -> Result<PathBuf, String> {
+    fn parent_v2(&self) -> Result<PathBuf, CgroupError> {
         if let Some(parent) = self.handing_down() {
             return Ok(parent.to_owned());
         }
         let control = self.mount.join("cgroup.subtree_control");
-        std::fs::write(&control, "+memory").map_err(|error| {
-            format!("cannot switch the memory controller on in {}: {error}", control.display())
-        })?;
+        std::fs::write(&control, "+memory")
+            .map_err(|source| CgroupError::SwitchOn { file: control, source })?;
         Ok(self.mount.clone())
     }
 }

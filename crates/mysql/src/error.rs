@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ebbtide_load::LoadError;
 
+use crate::cgroup::CgroupError;
+use crate::end::ProcessEnd;
 use crate::settings::SettingError;
 
 /// A server that could not be brought up, or did not do what was asked.
@@ -51,23 +53,23 @@ pub enum ServerError {
         words: Vec<String>,
     },
     /// The server ended, or was not ready in time.
-    #[error("the server did not start: {how}{}", because(cause.as_ref()))]
+    #[error("the server did not start: {}{end}{}", while_making(*initializing, end), because(cause.as_ref()))]
     DidNotStart {
-        /// How it ended, or how long it was waited for.
-        how: String,
-        /// Whether it ended by itself; otherwise it was given up.
-        ended: bool,
-        /// Why, where its log says so.
+        /// How it ended, or why it was given up.
+        end: ProcessEnd,
+        /// Whether it was to make its data, and not to serve.
+        initializing: bool,
+        /// Why, where its cgroup or its log says so.
         cause: Option<Cause>,
         /// Its error lines and the end of its log.
         log: Vec<String>,
     },
     /// The server ended while it was in use.
-    #[error("the server died: {how}{}", because(cause.as_ref()))]
+    #[error("the server died: {end}{}", because(cause.as_ref()))]
     Died {
         /// How it ended.
-        how: String,
-        /// Why, where its log says so.
+        end: ProcessEnd,
+        /// Why, where its cgroup or its log says so.
         cause: Option<Cause>,
         /// Its error lines and the end of its log.
         log: Vec<String>,
@@ -136,8 +138,8 @@ pub enum ServerError {
     Cgroup {
         /// The limit.
         limit_bytes: u64,
-        /// What the kernel or the system said.
-        why: String,
+        /// Why not.
+        why: CgroupError,
     },
     /// The server did not answer a question as it should.
     #[error(transparent)]
@@ -150,6 +152,10 @@ pub enum ServerError {
         /// Why not.
         source: io::Error,
     },
+}
+
+fn while_making(initializing: bool, end: &ProcessEnd) -> &'static str {
+    if initializing && !matches!(end, ProcessEnd::GivenUp(_)) { "while making its data, " } else { "" }
 }
 
 fn because(cause: Option<&Cause>) -> String {

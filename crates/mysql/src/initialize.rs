@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::account::Account;
+use crate::end::GivenUp;
 use crate::error::ServerError;
 use crate::install::Install;
 use crate::launch::Launched;
@@ -12,7 +13,6 @@ use crate::layout::{Layout, Maker};
 use crate::log;
 use crate::options::Task;
 use crate::plan::ServerPlan;
-use crate::process;
 
 /// How often someone who waits is told.
 const TELL_EVERY: Duration = Duration::from_secs(2);
@@ -59,14 +59,12 @@ fn make(plan: &ServerPlan, account: &Account, progress: &dyn Fn(&str)) -> Result
         }
         told = Instant::now();
         if began.elapsed() > plan.start_timeout || log::waits_for_room(&server.log().lines()) {
-            let how = format!("making its data was not done after {} s", began.elapsed().as_secs());
-            return Err(server.did_not_start(how));
+            return Err(server.gave_up(GivenUp::NotInitialized { seconds: began.elapsed().as_secs() }));
         }
         progress(&format!("making a data directory: {} s so far", began.elapsed().as_secs()));
     };
     if !status.success() {
-        let how = format!("while making its data, {}", process::describe(status));
-        return Err(server.did_not_start(how));
+        return Err(server.did_not_start(server.end()));
     }
     Maker::of(&plan.binary).sign(&plan.layout, account)
 }

@@ -9,12 +9,13 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::account::Account;
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, CgroupError};
+use crate::end::{GivenUp, ProcessEnd};
 use crate::error::{Cause, ServerError};
 use crate::log::{self, Log};
 use crate::options::{self, Options, Task};
 use crate::plan::ServerPlan;
-use crate::process::{self, ProcStat, Process};
+use crate::process::{ProcStat, Process};
 use crate::record::{Record, WorkDir};
 
 /// How long a killed server may take to be gone: its I/O in flight has to be answered first, which a
@@ -30,6 +31,7 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 #[derive(Debug)]
 pub(crate) struct Launched {
     process: Process,
+    task: Task,
     log: Log,
     options: Options,
     notes: Vec<String>,
@@ -83,7 +85,7 @@ impl Launched {
         words.extend(task_argument(plan, task));
         let command = command(&words, left.cgroup.as_ref(), log_file, input)?;
         let process = Process::spawn(command).map_err(ServerError::at("start", &plan.binary.path))?;
-        let launched = Self { process, log, options, notes, left };
+        let launched = Self { process, task, log, options, notes, left };
         record.process = ProcStat::of(launched.pid()).map(|stat| (launched.pid(), stat.start_ticks));
         launched.left.work.save(&record)?;
         Ok(launched)
@@ -144,26 +146,45 @@ impl Launched {
 
     /// The error of a process that has ended while it served; none while it lives.
     pub(crate) fn died(&self) -> Option<ServerError> {
-        let how = process::describe(self.status()?);
-        Some(ServerError::Died { how, cause: self.cause(), log: self.log.evidence() })
+        let end = self.end();
+        (end != ProcessEnd::Running).then(|| ServerError::Died {
+            end,
+            cause: self.cause(),
+            log: self.log.evidence(),
+        })
+    }
+
+    /// How it ended; [`ProcessEnd::Running`] while it did not.
+    pub(crate) fn end(&self) -> ProcessEnd {
+        let ended = |status| ProcessEnd::of(status, self.process.was_killed(), self.oom_kills());
+        self.status().map_or(ProcessEnd::Running, ended)
+    }
+
+    fn oom_kills(&self) -> u64 {
+        self.cgroup().map_or(0, Cgroup::kills)
     }
 
     fn cause(&self) -> Option<Cause> {
-        if self.cgroup().is_some_and(|cgroup| cgroup.kills() > 0) {
+        if self.oom_kills() > 0 {
             return Some(Cause::Memory);
         }
         log::cause(&self.log.lines())
     }
 
-    /// The error of a process that did not come to serve.
-    pub(crate) fn did_not_start(&self, how: String) -> ServerError {
+    /// The error of a process that is given up, unless its end says more; it is killed when this is dropped.
+    pub(crate) fn gave_up(&self, why: GivenUp) -> ServerError {
+        self.did_not_start(ProcessEnd::GivenUp(why))
+    }
+
+    /// The error of a process that did not do its task.
+    pub(crate) fn did_not_start(&self, end: ProcessEnd) -> ServerError {
         let words = self.refusals();
         if !words.is_empty() {
             return ServerError::SettingRefused { words };
         }
         ServerError::DidNotStart {
-            ended: self.status().is_some(),
-            how,
+            end,
+            initializing: self.task == Task::Initialize,
             cause: self.cause(),
             log: self.log.evidence(),
         }
@@ -176,13 +197,13 @@ impl Drop for Launched {
     }
 }
 
-/// Makes the memory cgroup that the plan asks for.
 /// Why a server's memory cannot be limited here, as far as is seen without limiting it; None where it can be.
 #[must_use]
-pub fn missing_for_memory_limit() -> Option<String> {
+pub fn missing_for_memory_limit() -> Option<CgroupError> {
     Cgroup::missing()
 }
 
+/// Makes the memory cgroup that the plan asks for.
 fn bound_memory(
     plan: &ServerPlan,
     left: &mut Leaving,
@@ -192,10 +213,10 @@ fn bound_memory(
     let Some(limit_bytes) = plan.memory_bytes else { return Ok(()) };
     let made = Cgroup::find(&group_name()).and_then(|cgroup| {
         record.cgroup = Some(cgroup.clone());
-        left.work.save(record).map_err(|error| error.to_string())?;
+        left.work.save(record).map_err(CgroupError::unrecorded)?;
         // Set before it is made: what was made halfway goes too.
         left.cgroup = Some(cgroup.clone());
-        cgroup.make(limit_bytes).map_err(|error| format!("{}: {error}", cgroup.dir().display()))
+        cgroup.make(limit_bytes).map_err(CgroupError::at(cgroup.dir()))
     });
     let Err(why) = made else { return Ok(()) };
     if plan.require_memory {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod binary;
+mod end;
 mod error;
 mod layout;
 mod plan;
@@ -25,6 +26,8 @@ pub mod settings;
 pub mod status;
 
 pub use binary::{Binary, Flavour, Version};
+pub use cgroup::CgroupError;
+pub use end::{GivenUp, ProcessEnd};
 pub use error::{Cause, ServerError};
 pub use initialize::initialize;
 pub use launch::missing_for_memory_limit;

@@ -4,6 +4,7 @@ use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -31,6 +32,8 @@ pub(crate) struct Process {
     pid: u32,
     pidfd: OwnedFd,
     ending: Arc<Ending>,
+    /// Whether we have killed it.
+    killed: AtomicBool,
     waiter: Option<JoinHandle<()>>,
 }
 
@@ -53,7 +56,7 @@ impl Process {
             }
         })?;
         let (pid, pidfd) = told.recv().map_err(io::Error::other)??;
-        Ok(Self { pid, pidfd, ending, waiter: Some(waiter) })
+        Ok(Self { pid, pidfd, ending, killed: AtomicBool::new(false), waiter: Some(waiter) })
     }
 
     pub(crate) const fn pid(&self) -> u32 {
@@ -72,6 +75,11 @@ impl Process {
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
+    /// Whether we have sent it signal 9 while it lived.
+    pub(crate) fn was_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed)
+    }
+
     /// Sends a signal; one that has ended needs none.
     pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
         match pidfd_send_signal(&self.pidfd, signal) {
@@ -82,6 +90,9 @@ impl Process {
 
     /// Ends it at once and waits until it is gone; I/O in flight has to be answered first.
     pub(crate) fn kill(&self, patience: Duration) -> io::Result<ExitStatus> {
+        if self.status().is_none() {
+            self.killed.store(true, Ordering::Relaxed);
+        }
         self.signal(Signal::KILL)?;
         self.wait(patience).ok_or_else(|| {
             let waited =
@@ -118,18 +129,6 @@ fn start(command: &mut Command) -> io::Result<(Child, OwnedFd)> {
 fn pid_of(pid: u32) -> io::Result<Pid> {
     let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
     raw.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, format!("{pid} is no process id")))
-}
-
-/// How a process ended, for people.
-pub(crate) fn describe(status: ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt as _;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("it ended with exit status {code}"),
-        (None, Some(6)) => "it aborted (signal 6)".to_owned(),
-        (None, Some(9)) => "it was killed (signal 9)".to_owned(),
-        (None, Some(signal)) => format!("it was ended by signal {signal}"),
-        (None, None) => "it ended".to_owned(),
-    }
 }
 
 /// What a short command wrote, and whether it succeeded.
@@ -243,6 +242,8 @@ pub(crate) fn with_argument(argument: &str) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
     use super::*;
 
     #[test]
@@ -274,14 +275,16 @@ mod tests {
         command.args(["-c", "exit 7"]);
         let process = Process::spawn(command).unwrap();
         let status = process.wait(Duration::from_secs(10)).unwrap();
-        assert_eq!(describe(status), "it ended with exit status 7");
+        assert_eq!(status.code(), Some(7));
         process.signal(Signal::TERM).unwrap();
 
         let mut command = Command::new("sleep");
         command.arg("60");
         let process = Process::spawn(command).unwrap();
         assert_eq!(process.wait(Duration::from_millis(1)), None);
-        assert_eq!(describe(process.kill(Duration::from_secs(10)).unwrap()), "it was killed (signal 9)");
+        assert!(!process.was_killed());
+        assert_eq!(process.kill(Duration::from_secs(10)).unwrap().signal(), Some(9));
+        assert!(process.was_killed());
     }
 
     #[test]

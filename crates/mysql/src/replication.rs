@@ -52,19 +52,23 @@ pub struct Source {
     port: u16,
 }
 
+/// A server on which the position of a replica cannot be lost as a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{server} keeps a replica's position in InnoDB tables, and replicas are measured with MariaDB alone: leave arms \
+     with role = \"replica\" out with --arms, or name a mariadbd with --server"
+)]
+pub struct NotMeasured {
+    /// The server and its version.
+    pub server: String,
+}
+
 /// Refuses a server on which the position of a replica cannot be lost as a file.
 ///
 /// # Errors
-/// A sentence that says why.
-pub fn check(binary: &Binary) -> Result<(), String> {
-    if binary.is_mariadb() {
-        return Ok(());
-    }
-    Err(format!(
-        "{} keeps a replica's position in InnoDB tables, and replicas are measured with MariaDB alone: leave arms with \
-         role = \"replica\" out with --arms, or name a mariadbd with --server",
-        binary.name()
-    ))
+/// [`NotMeasured`] for every server but MariaDB.
+pub fn check(binary: &Binary) -> Result<(), NotMeasured> {
+    if binary.is_mariadb() { Ok(()) } else { Err(NotMeasured { server: binary.name() }) }
 }
 
 /// Makes a started server a source: its binary log begins anew, and replicas have an account. The server needs
@@ -140,6 +144,8 @@ pub struct Status {
     pub applying: bool,
     /// Why it does not fetch, or has trouble with it, in its own words.
     pub fetch_error: Option<String>,
+    /// The number of that error; 0 without one.
+    pub fetch_errno: u32,
     /// Why it does not apply.
     pub apply_error: Option<String>,
     /// Up to where it has applied: file and offset of the source's binary log.
@@ -158,6 +164,15 @@ impl Status {
     pub fn stopped_by(&self) -> Option<&str> {
         let applying = self.apply_error.as_deref().filter(|_| !self.applying);
         applying.or(self.fetch_error.as_deref().filter(|_| !self.fetching))
+    }
+
+    /// Whether it does not reach its source, which is the source's doing: the number of its error is one of the client
+    /// library (2000 to 2999, `errmsg.h`), or one by which a server refuses or ends a connection
+    /// (`ER_CON_COUNT_ERROR`, `ER_ACCESS_DENIED_ERROR`, `ER_SERVER_SHUTDOWN`, `ER_HOST_IS_BLOCKED`,
+    /// `ER_HOST_NOT_PRIVILEGED`, `ER_CONNECTION_KILLED`).
+    #[must_use]
+    pub const fn is_alone(&self) -> bool {
+        matches!(self.fetch_errno, 2000..=2999 | 1040 | 1045 | 1053 | 1129 | 1130 | 1927)
     }
 
     /// Where it is, in a sentence.
@@ -185,6 +200,7 @@ impl Status {
             fetching: text("Slave_IO_Running") != "No",
             applying: text("Slave_SQL_Running") == "Yes",
             fetch_error: error("Last_IO_Errno", "Last_IO_Error"),
+            fetch_errno: text("Last_IO_Errno").parse().unwrap_or(0),
             apply_error: error("Last_SQL_Errno", "Last_SQL_Error"),
             applied: place("Relay_Master_Log_File", "Exec_Master_Log_Pos"),
             fetched: place("Master_Log_File", "Read_Master_Log_Pos"),
@@ -250,6 +266,9 @@ mod tests {
         ]);
         let status = Status::read(&connecting, None);
         assert!(status.stopped_by().is_none() && status.fetch_error.is_some());
+        assert!(status.is_alone());
+        let unreadable = Status { fetch_errno: 1236, ..status };
+        assert!(!unreadable.is_alone(), "its source answers, and does not have what it asks for");
     }
 
     #[test]

@@ -8,12 +8,13 @@ use ebbtide_load::{Cancel, DATABASE, Endpoint, LoadError, Session, Target};
 
 use crate::account::Account;
 use crate::cgroup::Cgroup;
+use crate::end::{GivenUp, ProcessEnd};
 use crate::error::{Cause, ServerError};
 use crate::launch::Launched;
 use crate::log;
 use crate::options::Task;
 use crate::plan::ServerPlan;
-use crate::process::{self, ProcStat};
+use crate::process::ProcStat;
 
 /// How often it is looked whether a starting server answers, or one that stops has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -109,25 +110,25 @@ impl Server {
                 Err(ServerError::Session(LoadError::Unreachable { .. })) => None,
                 Err(error) => Some(error),
             };
-            if let Some(status) = self.launched.wait(LOOK_EVERY) {
-                return Err(self.launched.did_not_start(process::describe(status)));
+            if self.launched.wait(LOOK_EVERY).is_some() {
+                return Err(self.launched.did_not_start(self.launched.end()));
             }
             if plan.cancel.is_cancelled() {
                 return Err(ServerError::Cancelled);
             }
             if began.elapsed() > plan.start_timeout {
-                let why = refused.map(|error| format!(" ({error})")).unwrap_or_default();
-                let how = format!("it was not ready after {} s{why}", plan.start_timeout.as_secs());
-                return Err(self.launched.did_not_start(how));
+                let refused = refused.map(|error| error.to_string());
+                let seconds = plan.start_timeout.as_secs();
+                return Err(self.launched.gave_up(GivenUp::NotReady { seconds, refused }));
             }
             if told.elapsed() > TELL_EVERY {
                 told = Instant::now();
                 let lines = self.launched.log().lines();
                 if log::waits_for_room(&lines) {
-                    return Err(self.launched.did_not_start("it waits for room".into()));
+                    return Err(self.launched.gave_up(GivenUp::WaitsForRoom));
                 }
                 if lines.len() == said && log::tells_of_damage(&lines) {
-                    return Err(self.launched.did_not_start("it stands still before damaged data".into()));
+                    return Err(self.launched.gave_up(GivenUp::StandsStill));
                 }
                 said = lines.len();
                 let last = lines.last().map_or("", String::as_str);
@@ -183,10 +184,10 @@ impl Server {
         self.launched.log().tail(lines)
     }
 
-    /// How it ended, where it did.
+    /// How it ended; [`ProcessEnd::Running`] while it lives.
     #[must_use]
-    pub fn exited(&self) -> Option<String> {
-        self.launched.status().map(process::describe)
+    pub fn end(&self) -> ProcessEnd {
+        self.launched.end()
     }
 
     /// The error of a server that died while it was in use, with its error lines and the end of its log;

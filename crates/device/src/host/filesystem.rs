@@ -6,8 +6,9 @@
 
 use std::fmt;
 use std::io::Read as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -137,7 +138,9 @@ pub enum ToolError {
     Failed {
         /// The program.
         tool: &'static str,
-        /// What it said.
+        /// Why, as far as something is decided by it.
+        cause: ToolCause,
+        /// What it said, for people: nothing is decided by it.
         said: String,
     },
 }
@@ -145,7 +148,46 @@ pub enum ToolError {
 impl ToolError {
     /// Whether umount found files in use.
     pub(super) fn is_busy(&self) -> bool {
-        matches!(self, Self::Failed { tool: "umount", said } if said.contains("busy"))
+        matches!(self, Self::Failed { tool: "umount", cause: ToolCause::Busy, .. })
+    }
+}
+
+/// Why a file system tool failed. The tools run as children of their own (see the top of this file), so that their
+/// errno is known by its words alone: [`ToolCause::of`] is the only place that reads them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolCause {
+    /// The kernel had no memory (ENOMEM), or killed the tool for lack of it (signal 9, which nobody else sends).
+    OutOfMemory,
+    /// What it was to change is in use (EBUSY).
+    Busy,
+    /// A signal other than 9 ended it.
+    Signaled {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// It could not do its work here, whatever is on the device: no rights, a wrong call, no loop device left.
+    Machine,
+    /// It ended by itself and refuses what it was given: for mount and blkid, what is on the device.
+    Refused,
+}
+
+/// mount(8): from this exit status on the mount itself has failed. Below it are a wrong call or missing rights (1),
+/// an error of the system (2), of mount (4), the user's interrupt (8), and its own files (16).
+const MOUNT_FAILED: i32 = 32;
+
+impl ToolCause {
+    /// By how a tool ended, and by what it wrote to standard error in the C locale: strerror(3)'s words for ENOMEM
+    /// and EBUSY, and those that util-linux has in their place.
+    fn of(tool: &str, status: ExitStatus, said: &str) -> Self {
+        match (status.code(), status.signal()) {
+            (None, Some(9)) => Self::OutOfMemory,
+            (None, signal) => Self::Signaled { signal: signal.unwrap_or(0) },
+            (Some(_), _) if said.contains("Cannot allocate memory") => Self::OutOfMemory,
+            (Some(_), _) if said.contains("busy") => Self::Busy,
+            (Some(code), _) if tool == "mount" && code < MOUNT_FAILED => Self::Machine,
+            (Some(_), _) => Self::Refused,
+        }
     }
 }
 
@@ -172,7 +214,7 @@ pub(super) fn probe(device: &Path) -> Result<Content, ToolError> {
         }
         Some(2) => Ok(Content::Unknown),
         Some(8) => Ok(Content::Known("several contradicting signatures".into())),
-        _ => Err(ToolError::Failed { tool: "blkid", said: first_line(output.said.as_bytes()) }),
+        _ => Err(output.failed("blkid")),
     }
 }
 
@@ -283,10 +325,23 @@ pub(super) fn sync_device(device: &Path, waiting: &dyn Fn(Duration)) -> Result<(
 pub(super) struct Output {
     /// None where a signal ended it.
     pub(super) code: Option<i32>,
+    status: ExitStatus,
     /// Its standard output.
     pub(super) text: String,
     /// Its standard error.
     pub(super) said: String,
+}
+
+impl Output {
+    /// The error of a tool that ended like this.
+    fn failed(&self, tool: &'static str) -> ToolError {
+        self.failed_with(tool, first_line(self.said.as_bytes()))
+    }
+
+    /// The same, in other words.
+    pub(super) fn failed_with(&self, tool: &'static str, said: String) -> ToolError {
+        ToolError::Failed { tool, cause: ToolCause::of(tool, self.status, &self.said), said }
+    }
 }
 
 fn spawn_error(tool: &'static str, package: &'static str) -> impl FnOnce(std::io::Error) -> ToolError {
@@ -297,7 +352,7 @@ fn spawn_error(tool: &'static str, package: &'static str) -> impl FnOnce(std::io
 }
 
 fn prepare(command: &mut Command) -> &mut Command {
-    // Messages are recognised by their words.
+    // [`ToolCause::of`] knows errors by their words.
     command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped())
 }
 
@@ -310,6 +365,7 @@ pub(super) fn run_for_output(
     let output = prepare(&mut command).output().map_err(spawn_error(tool, package))?;
     Ok(Output {
         code: output.status.code(),
+        status: output.status,
         text: String::from_utf8_lossy(&output.stdout).into_owned(),
         said: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
@@ -356,13 +412,11 @@ fn run_accepting(
     if status.code().is_some_and(|code| good.contains(&code)) {
         return Ok(());
     }
+    let said = String::from_utf8_lossy(&said);
+    let cause = ToolCause::of(tool, status, &said);
     // The tools of ext4 introduce themselves first.
-    let said = String::from_utf8_lossy(&said)
-        .lines()
-        .filter(|line| !is_banner(tool, line))
-        .collect::<Vec<_>>()
-        .join("\n");
-    Err(ToolError::Failed { tool, said: first_line(said.as_bytes()) })
+    let said = said.lines().filter(|line| !is_banner(tool, line)).collect::<Vec<_>>().join("\n");
+    Err(ToolError::Failed { tool, cause, said: first_line(said.as_bytes()) })
 }
 
 /// Whether a line is a tool's name and version, such as `resize2fs 1.47.0 (5-Feb-2023)`.
@@ -388,6 +442,77 @@ mod tests {
         let error = unmount(Path::new("/nowhere-at-all"), false, &|_| ()).unwrap_err();
         assert!(error.to_string().contains("/nowhere-at-all"), "{error}");
         assert!(!error.is_busy());
+    }
+
+    #[test]
+    fn why_a_tool_failed_is_known_by_its_end_and_by_its_errno() {
+        let exited = |code: i32| ExitStatus::from_raw(code << 8);
+        let signaled = ExitStatus::from_raw;
+        for (tool, status, said, cause) in [
+            (
+                "mount",
+                exited(32),
+                "mount: /x: mount(2) system call failed: Cannot allocate memory.",
+                ToolCause::OutOfMemory,
+            ),
+            (
+                "mount",
+                exited(32),
+                "mount: /x: fsconfig system call failed: Cannot allocate memory.\n       dmesg(1) may have more",
+                ToolCause::OutOfMemory,
+            ),
+            ("mount", signaled(9), "", ToolCause::OutOfMemory),
+            ("mount", signaled(11), "", ToolCause::Signaled { signal: 11 }),
+            ("mount", exited(1), "mount: /x: must be superuser to use mount.", ToolCause::Machine),
+            (
+                "mount",
+                exited(32),
+                "mount: /x: wrong fs type, bad option, bad superblock on /dev/loop1, missing codepage or helper \
+                 program, or other error.",
+                ToolCause::Refused,
+            ),
+            (
+                "mount",
+                exited(32),
+                "mount: /x: mount(2) system call failed: Structure needs cleaning.",
+                ToolCause::Refused,
+            ),
+            ("umount", exited(32), "umount: /x: target is busy.", ToolCause::Busy),
+            ("umount", exited(32), "umount: /x: not mounted.", ToolCause::Refused),
+            ("blkid", exited(4), "blkid: error: /dev/loop1: Input/output error", ToolCause::Refused),
+        ] {
+            assert_eq!(ToolCause::of(tool, status, said), cause, "{tool} {status:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_is_killed_has_not_refused_the_device() {
+        for (how, expected) in [
+            ("kill -s KILL $$", ToolCause::OutOfMemory),
+            ("kill -s TERM $$", ToolCause::Signaled { signal: 15 }),
+            ("exit 2", ToolCause::Machine),
+            ("exit 32", ToolCause::Refused),
+        ] {
+            let mut command = Command::new("sh");
+            command.args(["-c", how]);
+            let error = run("mount", "mount", command, &|_| ()).unwrap_err();
+            let ToolError::Failed { cause, .. } = error else { panic!("{how}: {error:?}") };
+            assert_eq!(cause, expected, "{how}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_holds_no_file_system_is_refused_by_mount_itself() {
+        if !rustix::process::geteuid().is_root() {
+            println!("SKIPPED: mounting needs root");
+            return;
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(64 << 20).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let error = mount(FsType::Ext4, file.path(), dir.path()).unwrap_err();
+        let is_refused = matches!(error, ToolError::Failed { tool: "mount", cause: ToolCause::Refused, .. });
+        assert!(is_refused, "{error:?}");
     }
 
     #[test]

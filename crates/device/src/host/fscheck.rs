@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::filesystem::{FsType, Output, ToolError, run_for_output};
+use super::filesystem::{FsType, ToolError, run_for_output};
 
 /// Longest text that is kept of what a check said, in characters.
 const SAID_CHARS: usize = 16_000;
@@ -35,8 +35,9 @@ pub fn check_fs(fs: FsType, device: &Path) -> Result<FsCheck, ToolError> {
     };
     let mut command = Command::new(tool);
     command.args(arguments).arg(device);
-    let Output { code, text, said } = run_for_output(tool, fs.package(), command)?;
-    let mut said = format!("{text}{said}");
+    let output = run_for_output(tool, fs.package(), command)?;
+    let code = output.code;
+    let mut said = format!("{}{}", output.text, output.said);
     let clean = match fs {
         FsType::Xfs => xfs_verdict(code, &said),
         FsType::Ext4 | FsType::Ext4Bigalloc => ext4_verdict(code),
@@ -54,7 +55,7 @@ pub fn check_fs(fs: FsType, device: &Path) -> Result<FsCheck, ToolError> {
             let why = said.lines().find(|line| NO_VERDICT.iter().any(|words| line.contains(words))).or(last);
             let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
             let said = format!("no verdict ({code}): {}", why.unwrap_or("it gave no reason").trim());
-            Err(ToolError::Failed { tool, said })
+            Err(output.failed_with(tool, said))
         }
     }
 }

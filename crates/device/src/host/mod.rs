@@ -39,7 +39,7 @@ pub use block::missing_for_block_devices;
 pub use calibrate::{Calibration, Figures};
 pub use error::HostError;
 pub use extents::{FileExtent, file_extents};
-pub use filesystem::{CLUSTER_BYTES, FsType, ToolError, UnknownFs};
+pub use filesystem::{CLUSTER_BYTES, FsType, ToolCause, ToolError, UnknownFs};
 pub use fscheck::{FsCheck, check_fs};
 pub use holders::Holder;
 pub use home::{Home, HomeError, HomeLock, free_bytes};

@@ -4,20 +4,21 @@
 
 use std::time::{Duration, Instant};
 
-use ebbtide_device::host::{HostError, ToolError};
 use ebbtide_device::store::StoreError;
 use ebbtide_load::DATABASE;
-use ebbtide_load::invariant::{self, Evidence, Findings, Rule, Schema};
+use ebbtide_load::invariant::{self, Evidence as Shown, Findings, Rule, Schema};
 use ebbtide_load::{LoadError, Session};
 use ebbtide_mysql::recovery::{self, LogEvidence, PageCheck};
 use ebbtide_mysql::{Server, ServerError, ServerPlan};
 
 use super::cutter::{Images, Job, Known};
+use super::error::StintError;
 use super::kept::Keeper;
 use super::record::{Corruption, Cut, Loss, PageFound, Recovery, Verdict, VerdictKind};
 use super::replica;
 use super::stage::{Props, Stage};
-use crate::run::error::StageError;
+use super::verdict::{self, Evidence, Log};
+use crate::run::error::{StageError, chain};
 use crate::run::home::TRIAL_PREFIX;
 use crate::run::volume::role_name;
 
@@ -70,7 +71,7 @@ impl Checker<'_> {
     }
 
     /// Everything happens on copies of the images: what recovery changes must not spoil the evidence.
-    fn recover(&self, images: &Images, cut: &mut Cut, known: &Known) -> Result<(), StageError> {
+    fn recover(&self, images: &Images, cut: &mut Cut, known: &Known) -> Result<(), StintError> {
         let attaching = Instant::now();
         let name = |role| format!("{TRIAL_PREFIX}check-{}-{}", self.number, role_name(role));
         let store = self.props.lab.host.store();
@@ -91,7 +92,8 @@ impl Checker<'_> {
                         Err(error) => self.props.lab.note_trouble(format!("{}: {error}", name(*role))),
                     }
                 }
-                return refused(error).map(|verdict| cut.verdicts.push(verdict));
+                cut.verdicts.push(refused(error)?);
+                return Ok(());
             }
         };
         self.examine(&stage, &format!("check-{}", self.number), cut, known)?;
@@ -111,7 +113,7 @@ impl Checker<'_> {
         work: &str,
         cut: &mut Cut,
         known: &Known,
-    ) -> Result<(), StageError> {
+    ) -> Result<(), StintError> {
         let looking = Instant::now();
         match recovery::scan_pages(&stage.layout()) {
             Ok(check) => cut.torn_before = pages(&check, stage),
@@ -172,7 +174,7 @@ impl Checker<'_> {
     }
 
     /// Has a replica go on, where it has a source still. Where tables are damaged, it has other worries.
-    fn resume(&self, server: &Server, cut: &mut Cut, known: &Known) -> Result<(), StageError> {
+    fn resume(&self, server: &Server, cut: &mut Cut, known: &Known) -> Result<(), StintError> {
         let damaged = [VerdictKind::Corrupt, VerdictKind::Unverified];
         if cut.kinds().iter().any(|kind| damaged.contains(kind)) {
             return Ok(());
@@ -189,7 +191,7 @@ impl Checker<'_> {
         server: &Server,
         cut: &mut Cut,
         known: &Known,
-    ) -> Result<(), StageError> {
+    ) -> Result<(), StintError> {
         let target = server.target();
         let mut session = Session::open(&target, &target.endpoints[0])?;
         let mut findings = invariant::check(&mut session, self.schema, &known.expected)?;
@@ -256,7 +258,7 @@ impl Checker<'_> {
     }
 
     /// Looks at all pages once more: the server is gone, and what it has written stands there.
-    fn look_at_pages(&self, stage: &Stage<'_>, cut: &mut Cut, when: &str) -> Result<(), StageError> {
+    fn look_at_pages(&self, stage: &Stage<'_>, cut: &mut Cut, when: &str) -> Result<(), StintError> {
         let looking = Instant::now();
         match recovery::check_pages(self.props.binary, &stage.layout()) {
             Ok(check) if check.invalid.is_empty() => {}
@@ -272,7 +274,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn check_file_systems(&self, stage: &Stage<'_>, cut: &mut Cut) -> Result<(), StageError> {
+    fn check_file_systems(&self, stage: &Stage<'_>, cut: &mut Cut) -> Result<(), StintError> {
         for (role, volume) in &stage.volumes {
             let check = volume.check()?;
             if !check.clean {
@@ -298,28 +300,21 @@ fn read_log(server: &Server, cut: &mut Cut, known: usize) -> usize {
     all
 }
 
-/// Volumes that could not be attached: a file system that does not mount is damage, anything else is no
+/// Volumes that could not be attached: a file system that its tools refuse is damage, anything else is no
 /// verdict at all.
 fn refused(error: StageError) -> Result<Verdict, StageError> {
-    match &error {
-        StageError::Host(HostError::Tool(ToolError::Failed { tool: "mount", said }))
-            if said.contains("Cannot allocate memory") =>
-        {
-            Err(error)
-        }
-        StageError::Host(
-            HostError::Tool(ToolError::Failed { tool: "mount" | "blkid", .. }) | HostError::NotBlank { .. },
-        ) => {
+    match verdict::of_attaching(&error) {
+        Evidence::Damage => {
             Ok(Verdict::Corrupt { how: Corruption::FileSystem, said: vec![error.chain()], pages: Vec::new() })
         }
-        _ => Err(error),
+        Evidence::Nothing => Err(error),
     }
 }
 
 /// Ends a server that recovered. It is asked to, since a kill can cut a page in half that goes through the page
 /// cache. `written` has it write back all that it has in memory first: a page that was invalid before is sound
 /// there long before it is on the volume.
-fn end(server: Server, written: bool) -> Result<(), StageError> {
+fn end(server: Server, written: bool) -> Result<(), StintError> {
     if written {
         server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 1")?;
     }
@@ -327,11 +322,11 @@ fn end(server: Server, written: bool) -> Result<(), StageError> {
 }
 
 /// What it means that a server does not answer.
-fn no_answer(server: &Server, error: &StageError) -> Verdict {
+fn no_answer(server: &Server, error: &StintError) -> Verdict {
     match died(server, error) {
         // What lives after it has recovered, and dies of a question, has found damage.
         Some(died) => no_start(&died),
-        None if is_damage(error) => {
+        None if verdict::of_answer(error) == Evidence::Damage => {
             Verdict::Corrupt { how: Corruption::Rows, said: vec![error.chain()], pages: Vec::new() }
         }
         None => Verdict::Unverified { why: error.chain(), log: server.log_tail(LOG_LINES) },
@@ -339,8 +334,8 @@ fn no_answer(server: &Server, error: &StageError) -> Verdict {
 }
 
 /// How a server died that was asked; one that has broken a connection is given the time to be gone.
-fn died(server: &Server, error: &StageError) -> Option<ServerError> {
-    let broken = matches!(error, StageError::Load(LoadError::Broken { .. }));
+fn died(server: &Server, error: &StintError) -> Option<ServerError> {
+    let broken = matches!(error, StintError::Stage(StageError::Load(LoadError::Broken { .. })));
     let give_up = Instant::now() + if broken { DYING } else { Duration::ZERO };
     loop {
         let died = server.died();
@@ -351,51 +346,33 @@ fn died(server: &Server, error: &StageError) -> Option<ServerError> {
     }
 }
 
-/// Whether an answer means that a table is damaged or gone: a server with sound tables has none of these.
-fn is_damage(error: &StageError) -> bool {
-    match error {
-        StageError::Load(LoadError::Tables(_)) => true,
-        // ER_NO_SUCH_TABLE, ER_NOT_KEYFILE, ER_INDEX_CORRUPT, ER_TABLESPACE_MISSING, ER_INTERNAL_ERROR,
-        // ER_TABLE_CORRUPT, ER_NO_SUCH_TABLE_IN_ENGINE
-        StageError::Load(LoadError::Server { code, .. }) => {
-            [1146, 1034, 1712, 1812, 1815, 1877, 1932].contains(code)
-        }
-        _ => false,
-    }
-}
-
 /// A server that did not come up, or died when it was asked.
 fn no_start(error: &ServerError) -> Verdict {
-    let log = error.log().to_vec();
-    let ended_by_itself = match error {
-        ServerError::DidNotStart { cause, ended, .. } => cause.is_none() && *ended,
-        ServerError::Died { cause, .. } => cause.is_none(),
-        _ => false,
-    };
-    let evidence = LogEvidence::read(&log);
-    let mut said = [evidence.corruption, evidence.crash].concat();
+    let log = error.log();
+    let found = LogEvidence::read(log);
+    let mut said = [found.corruption, found.crash].concat();
     said.dedup();
-    // The kernel kills for want of memory, and nobody else does.
-    let killed = error.to_string().contains("signal 9");
-    if (ended_by_itself && !killed) || !said.is_empty() {
-        said.extend_from_slice(&log[log.len().saturating_sub(AFTER)..]);
-        return Verdict::Corrupt { how: Corruption::NoStart, said, pages: Vec::new() };
+    let reported = if said.is_empty() { Log::Silent } else { Log::ReportsDamage };
+    let (end, cause) = verdict::end_of(error);
+    match verdict::of_end(end, cause, reported) {
+        Evidence::Damage => {
+            said.extend_from_slice(&log[log.len().saturating_sub(AFTER)..]);
+            Verdict::Corrupt { how: Corruption::NoStart, said, pages: Vec::new() }
+        }
+        Evidence::Nothing => Verdict::Unverified { why: error.to_string(), log: last(log) },
     }
-    Verdict::Unverified { why: error.to_string(), log: last(&log) }
 }
 
 fn last(log: &[String]) -> Vec<String> {
     log[log.len().saturating_sub(LOG_LINES)..].to_vec()
 }
 
-pub(super) fn unverified(error: &StageError) -> Verdict {
+pub(super) fn unverified(error: &StintError) -> Verdict {
     Verdict::Unverified { why: error.chain(), log: Vec::new() }
 }
 
 fn not_looked(what: &str, error: &dyn std::error::Error) -> Verdict {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    let why = causes.fold(format!("{what}: {error}"), |text, cause| format!("{text}: {cause}"));
-    Verdict::Unverified { why, log: Vec::new() }
+    Verdict::Unverified { why: format!("{what}: {}", chain(error)), log: Vec::new() }
 }
 
 fn loss(findings: &Findings) -> Option<Loss> {
@@ -409,17 +386,17 @@ fn loss(findings: &Findings) -> Option<Loss> {
 
 /// What broken rules are evidence of.
 fn verdicts(findings: &Findings) -> Vec<Verdict> {
-    let texts = |evidence: Evidence| -> Vec<String> {
-        let of = findings.findings.iter().filter(|finding| finding.rule.evidence() == evidence);
+    let texts = |shown: Shown| -> Vec<String> {
+        let of = findings.findings.iter().filter(|finding| finding.rule.evidence() == shown);
         of.map(ToString::to_string).collect()
     };
     let mut verdicts = Vec::new();
-    let corrupt = texts(Evidence::Corrupt);
+    let corrupt = texts(Shown::Corrupt);
     if !corrupt.is_empty() {
         let how = Corruption::Rows;
         verdicts.push(Verdict::Corrupt { how, said: corrupt, pages: Vec::new() });
     }
-    let partial = texts(Evidence::PhantomOrPartial);
+    let partial = texts(Shown::PhantomOrPartial);
     if !partial.is_empty() {
         verdicts.push(Verdict::Partial { findings: partial });
     }

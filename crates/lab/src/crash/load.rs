@@ -8,10 +8,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ebbtide_load::invariant::{self, Brake, Running};
-use ebbtide_load::{LoadError, Session, Target};
+use ebbtide_load::{Session, Target};
 use ebbtide_mysql::replication;
 use parking_lot::Mutex;
 
+use super::error::ReplicaLost;
 use crate::run::error::StageError;
 
 /// The number of each client's last transaction.
@@ -61,9 +62,9 @@ impl Load {
         self.leash.as_ref().map(|leash| leash.seen.lock().looks)
     }
 
-    /// Why the replica no longer follows; none while it does.
-    pub(super) fn lost(&self) -> Option<String> {
-        self.leash.as_ref().and_then(|leash| leash.seen.lock().lost.clone())
+    /// Why the replica no longer follows, the first time that it is asked; None while it does.
+    pub(super) fn lost(&self) -> Option<ReplicaLost> {
+        self.leash.as_ref().and_then(|leash| leash.seen.lock().lost.take())
     }
 }
 
@@ -78,7 +79,7 @@ struct Leash {
 #[derive(Debug, Default)]
 struct Seen {
     applied: Marks,
-    lost: Option<String>,
+    lost: Option<ReplicaLost>,
     looks: Looks,
 }
 
@@ -133,12 +134,12 @@ fn watch(
     brake: &Brake,
     seen: &Mutex<Seen>,
     ending: &AtomicBool,
-) -> Result<(), String> {
-    let said = |error: LoadError| error.to_string();
+) -> Result<(), ReplicaLost> {
+    let unasked = ReplicaLost::Unasked;
     let (mut held, mut asked) = (false, Instant::now());
     while !ending.load(Ordering::Relaxed) {
-        let applied = invariant::marks(replica).map_err(said)?;
-        let all = sum(&invariant::marks(source).map_err(said)?);
+        let applied = invariant::marks(replica).map_err(unasked)?;
+        let all = sum(&invariant::marks(source).map_err(unasked)?);
         let behind = all.saturating_sub(sum(&applied));
         held = behind > if held { FEW_BEHIND } else { MOST_BEHIND };
         brake.hold(held);
@@ -149,12 +150,12 @@ fn watch(
         drop(now);
         if asked.elapsed() > ASK {
             asked = Instant::now();
-            let status = replication::status(replica).map_err(said)?.ok_or("the replica follows nobody")?;
+            let status = replication::status(replica).map_err(unasked)?.ok_or(ReplicaLost::Alone)?;
             if let Some(error) = status.stopped_by() {
-                return Err(format!("the replica has stopped: {error}; {}", status.place()));
+                return Err(ReplicaLost::Stopped { said: error.to_owned(), place: status.place() });
             }
             if !status.applying {
-                return Err(format!("the replica applies nothing, and does not say why; {}", status.place()));
+                return Err(ReplicaLost::Idle { place: status.place() });
             }
         }
         std::thread::sleep(LOOK);

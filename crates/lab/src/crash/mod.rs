@@ -3,7 +3,7 @@
 //! [`run()`] is the whole of it. A `stint` puts an arm's server under a load with invariants, measures its
 //! throughput while `host` watches the machine, and then cuts its power again and again: `moments` waits for the instant, `cutter` takes crash
 //! images of all volumes, and `checker`s, side by side with the load, let the file system and the server recover
-//! on them and judge what is there. `canary` arms prove in every run that damage is seen. `kept` images can be
+//! on them and judge what is there, by the rules of `verdict`. `canary` arms prove in every run that damage is seen. `kept` images can be
 //! judged again. A `replica`
 //! follows a source that lives on, and is judged by whether it still does. [`results`] keeps it all, [`summary`] says what was found, [`page`] makes the report of it.
 
@@ -18,6 +18,7 @@ pub mod summary;
 mod canary;
 mod checker;
 mod cutter;
+mod error;
 mod file_map;
 mod host;
 mod kept;
@@ -27,6 +28,7 @@ mod replica;
 mod run;
 mod stage;
 mod stint;
+mod verdict;
 
 pub use event::{Event, Progress};
 pub(crate) use kept::META as KEPT;

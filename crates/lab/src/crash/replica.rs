@@ -12,6 +12,7 @@ use ebbtide_load::{LoadError, Session};
 use ebbtide_mysql::replication::{self, Part, Position, Status};
 use ebbtide_mysql::{Server, ServerPlan, Settings};
 
+use super::error::StintError;
 use super::load::{Marks, sum};
 use super::record::{Cut, Resumed, Verdict};
 use super::stage::{Props, Stage};
@@ -116,7 +117,7 @@ pub(super) fn resume(
     applied: &Marks,
     journal: &Journal,
     cut: &mut Cut,
-) -> Result<(), StageError> {
+) -> Result<(), StintError> {
     let target = server.target();
     let mut session = Session::open(&target, &target.endpoints[0])?;
     let recovered = invariant::marks(&mut session)?;
@@ -203,7 +204,7 @@ fn still(status: &Status, has_all: bool) -> Outcome {
         None if has_all => {
             Outcome::Unseen(format!("the source of the replica brought nothing new for {span} s"))
         }
-        Some(error) if is_alone(error) => {
+        Some(error) if status.is_alone() => {
             Outcome::Unseen(format!("the source of the replica does not answer: {error}"))
         }
         error => {
@@ -211,11 +212,6 @@ fn still(status: &Status, has_all: bool) -> Outcome {
             Outcome::Broken(std::iter::once(said).chain(error.clone()).collect())
         }
     }
-}
-
-/// Whether a replica's words say that it does not reach its source, which is the source's doing.
-fn is_alone(words: &str) -> bool {
-    words.contains("connecting to master")
 }
 
 /// How far marks have gone back, where any has: transactions are being applied a second time, which rows that
@@ -239,9 +235,9 @@ fn diverged(
     schema: &Schema,
     applied: &Marks,
     journal: &Journal,
-) -> Result<Vec<String>, StageError> {
+) -> Result<Vec<String>, StintError> {
     replication::pause(session)?;
-    let sent = journal.at(Instant::now()).map_err(|error| StageError::LoadEnded(error.to_string()))?;
+    let sent = journal.at(Instant::now())?;
     let expected: Vec<Expected> = sent
         .into_iter()
         .map(|one| Expected { acknowledged: mark_of(applied, one.client), acknowledged_at: None, ..one })
@@ -283,10 +279,12 @@ mod tests {
 
     #[test]
     fn a_source_that_does_not_answer_is_told_from_a_position_that_it_does_not_have() {
-        let unreached = "error 2003: error reconnecting to master 'ebbtide@127.0.0.1:4711' - retry-time: 60  \
-                         maximum-retries: 100000  message: Can't connect to server on '127.0.0.1' (111)";
-        assert!(is_alone(unreached));
-        assert!(!is_alone("error 1236: Got fatal error 1236 from master when reading data from binary log"));
+        let of = |errno: u32| {
+            let fetch_error = Some(format!("error {errno}: in the server's words"));
+            still(&Status { fetch_errno: errno, fetch_error, ..Status::default() }, false)
+        };
+        assert!(matches!(of(2003), Outcome::Unseen(_)));
+        assert!(matches!(of(1236), Outcome::Broken(_)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use ebbtide_mysql::{Binary, replication};
 use ebbtide_workload::invariant::MAX_CLIENTS;
 use parking_lot::Mutex;
 
+use super::error::StintError;
 use super::event::{Event, Progress};
 use super::kept::{Keeper, Origin};
 use super::record::{CrashRun, Cut, Stint};
@@ -20,7 +21,7 @@ use super::stint::Setting;
 use super::summary::{Standing, catches};
 use super::{canary, replica};
 use crate::experiment::{Arm, Checked, Experiment, ExperimentError};
-use crate::run::error::{RunError, StageError};
+use crate::run::error::RunError;
 use crate::run::event::Teller;
 use crate::run::ground::{self, Ground, Wishes};
 use crate::run::home::Lab;
@@ -222,7 +223,7 @@ impl Stints<'_> {
         let take = |cut: Cut| {
             if let Err(error) = self.store.lock().add_cut(&cut) {
                 *broken.lock() = Some(error);
-                return Err(StageError::LoadEnded("the results cannot be written".into()));
+                return Err(StintError::Results);
             }
             let judged = judged.fetch_add(1, Ordering::Relaxed) + 1;
             bad.fetch_add(u32::from(cut.is_bad()), Ordering::Relaxed);
@@ -284,7 +285,7 @@ fn refuse_what_cannot_be_cut(experiment: &Experiment, binary: &Binary) -> Result
         } else if clients > MAX_CLIENTS {
             format!("load.connections = {clients}: the load with invariants has 1 to {MAX_CLIENTS} clients")
         } else if replica::is_replica(arm.crash.as_ref()) {
-            replication::check(binary).err()?
+            replication::check(binary).err()?.to_string()
         } else {
             return None;
         };

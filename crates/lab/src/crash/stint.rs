@@ -13,6 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::checker::Checker;
 use super::cutter::{self, Job, Known};
+use super::error::StintError;
 use super::host;
 use super::kept::Keeper;
 use super::load::{Load, sum};
@@ -48,7 +49,7 @@ pub(super) struct Setting<'a> {
     pub(super) keeper: &'a Keeper<'a>,
     pub(super) doing: &'a (dyn Fn(&str) + Sync),
     /// Is given every cut once it is judged; an error of it ends the stint.
-    pub(super) judged: &'a (dyn Fn(Cut) -> Result<(), StageError> + Sync),
+    pub(super) judged: &'a (dyn Fn(Cut) -> Result<(), StintError> + Sync),
 }
 
 impl Setting<'_> {
@@ -76,18 +77,14 @@ impl Setting<'_> {
             return None;
         }
         if let Err(error) = ended {
-            let log = match &error {
-                StageError::Server(error) => error.log().to_vec(),
-                _ => Vec::new(),
-            };
-            stint.failed = Some(Failure { why: error.chain(), log });
+            stint.failed = Some(Failure { why: error.chain(), log: error.log().to_vec() });
         }
         stint.notes.extend(self.props.lab.take_trouble());
         stint.took_s = began.elapsed().as_secs_f64();
         Some(stint)
     }
 
-    fn go(&self, stint: &mut Stint) -> Result<(), StageError> {
+    fn go(&self, stint: &mut Stint) -> Result<(), StintError> {
         (self.doing)("attaching volumes");
         let stage = Stage::set(self.props, self.snapshot, "stage", self.doing)?;
         (self.doing)("starting the server");
@@ -135,16 +132,17 @@ impl Setting<'_> {
     }
 
     /// The source of a replica; none for a primary.
-    fn source(&self, stage: &Stage<'_>, server: &Server) -> Result<Option<Source<'_>>, StageError> {
+    fn source(&self, stage: &Stage<'_>, server: &Server) -> Result<Option<Source<'_>>, StintError> {
         if !replica::is_replica(Some(self.plan())) {
             return Ok(None);
         }
         (self.doing)("starting its source");
-        Source::start(self.props, self.snapshot, (stage, server), self.plan(), self.doing).map(Some)
+        let source = Source::start(self.props, self.snapshot, (stage, server), self.plan(), self.doing)?;
+        Ok(Some(source))
     }
 
     /// Starts the load, on the source where there is one: each client goes on after its mark.
-    fn load(&self, server: &Server, source: Option<&Source<'_>>) -> Result<Load, StageError> {
+    fn load(&self, server: &Server, source: Option<&Source<'_>>) -> Result<Load, StintError> {
         let clients = self.props.arm.load.connections;
         let target = source.map_or(server, |source| &source.server).target();
         let options = Options {
@@ -155,12 +153,12 @@ impl Setting<'_> {
         let running = invariant::start(&options)?;
         match source {
             None => Ok(Load::alone(running)),
-            Some(_) => Load::followed(running, &target, &server.target()),
+            Some(_) => Ok(Load::followed(running, &target, &server.target())?),
         }
     }
 
     /// Lets the load go on for a while.
-    fn wait(&self, server: &Server, load: &Load, span: Duration) -> Result<(), StageError> {
+    fn wait(&self, server: &Server, load: &Load, span: Duration) -> Result<(), StintError> {
         let end = Instant::now() + span;
         while let Some(left) = end.checked_duration_since(Instant::now()) {
             std::thread::sleep(left.min(LOOK));
@@ -170,25 +168,25 @@ impl Setting<'_> {
     }
 
     /// Whether there is still something to cut.
-    fn proceed(&self, server: &Server, load: &Load) -> Result<(), StageError> {
+    fn proceed(&self, server: &Server, load: &Load) -> Result<(), StintError> {
         if self.cancel.is_cancelled() {
-            return Err(StageError::Cancelled);
+            return Err(StageError::Cancelled.into());
         }
         if let Some(died) = server.died() {
             return Err(died.into());
         }
         if let Some(why) = load.lost() {
-            return Err(StageError::LoadEnded(why));
+            return Err(why.into());
         }
         if load.running.alive() == 0 {
             let report = load.running.report();
-            let why = report.ended.first().map_or("", |end| end.error.as_str());
-            return Err(StageError::LoadEnded(format!("every client of the load has ended: {why}")));
+            let why = report.ended.first().map(|end| end.error.clone()).unwrap_or_default();
+            return Err(StintError::ClientsEnded { why });
         }
         Ok(())
     }
 
-    fn measure(&self, stage: &Stage<'_>, server: &Server, load: &Load) -> Result<Throughput, StageError> {
+    fn measure(&self, stage: &Stage<'_>, server: &Server, load: &Load) -> Result<Throughput, StintError> {
         let before = stage.io();
         let (began, applied) = (Instant::now(), load.applied());
         self.wait(server, load, Duration::from_secs(self.props.arm.measure_s.into()))?;
@@ -249,7 +247,7 @@ impl Setting<'_> {
     }
 
     /// Cuts the power again and again. The load goes on, and checkers judge the images beside it.
-    fn cut_power(&self, stage: &Stage<'_>, server: &Server, load: &Load) -> Result<(), StageError> {
+    fn cut_power(&self, stage: &Stage<'_>, server: &Server, load: &Load) -> Result<(), StintError> {
         let (give, take) = mpsc::sync_channel::<Job>(WAITING);
         let take = Mutex::new(take);
         let enough = AtomicBool::new(false);
@@ -276,7 +274,7 @@ impl Setting<'_> {
         number: usize,
         take: &Mutex<mpsc::Receiver<Job>>,
         enough: &AtomicBool,
-    ) -> Result<(), StageError> {
+    ) -> Result<(), StintError> {
         let checker = self.checker(number);
         let mut ended = Ok(());
         loop {
@@ -306,7 +304,7 @@ impl Setting<'_> {
         load: &Load,
         give: &mpsc::SyncSender<Job>,
         enough: &AtomicBool,
-    ) -> Result<(), StageError> {
+    ) -> Result<(), StintError> {
         let target = server.target();
         let session = Session::open(&target, &target.endpoints[0])?;
         let has_binlog = has_binlog(self.props.arm, &self.props.checked.options);
@@ -330,12 +328,11 @@ impl Setting<'_> {
             cut.took.image = took.as_secs_f64();
             cutter::describe(&mut cut, &maps, &group);
             let journal = load.running.journal().clone();
-            let expected = journal.at(group.at).map_err(|error| StageError::LoadEnded(error.to_string()));
-            let expected = match expected {
+            let expected = match journal.at(group.at) {
                 Ok(expected) => expected,
                 Err(error) => {
                     cutter::delete(self.props.lab, &images);
-                    return Err(error);
+                    return Err(error.into());
                 }
             };
             let expected = if applied.is_some() { untold(expected) } else { expected };
@@ -350,7 +347,7 @@ impl Setting<'_> {
     }
 
     /// Kills the server again and again; each time it recovers on its own volumes, is judged, and goes on.
-    fn kill_servers(&self, stage: &Stage<'_>, mut server: Server, mut load: Load) -> Result<(), StageError> {
+    fn kill_servers(&self, stage: &Stage<'_>, mut server: Server, mut load: Load) -> Result<(), StintError> {
         let checker = self.checker(0);
         for &number in self.numbers {
             self.proceed(&server, &load)?;
@@ -366,7 +363,7 @@ impl Setting<'_> {
             let journal = load.running.journal().clone();
             drop(load.running.stop());
             let at = Instant::now();
-            let expected = journal.at(at).map_err(|error| StageError::LoadEnded(error.to_string()))?;
+            let expected = journal.at(at)?;
             let known = Known { expected, applied: None, journal: Some(journal), at };
             let began = Instant::now();
             stage.sync()?;
@@ -376,7 +373,7 @@ impl Setting<'_> {
             }
             if self.cancel.is_cancelled() {
                 cutter::delete(self.props.lab, &images);
-                return Err(StageError::Cancelled);
+                return Err(StageError::Cancelled.into());
             }
             cut.kept = self.keeper.keep_or_delete(&images, &cut, &known.expected);
             cut.took.total = began.elapsed().as_secs_f64();
@@ -385,8 +382,7 @@ impl Setting<'_> {
             (self.judged)(cut)?;
             if damaged {
                 // What comes after damage would be judged twice.
-                let why = "the server's data are damaged: its further kills would only show that again";
-                return Err(StageError::LoadEnded(why.to_owned()));
+                return Err(StintError::Damaged);
             }
             stage.limit(self.props)?;
             server = stage.start(self.props, "trial", self.doing)?;

@@ -7,6 +7,7 @@ use ebbtide_device::host::{HomeError, HostError};
 use ebbtide_device::store::StoreError;
 use ebbtide_load::LoadError;
 use ebbtide_mysql::ServerError;
+use ebbtide_mysql::status::StatusError;
 
 use crate::experiment::ExperimentError;
 use crate::results::ResultsError;
@@ -217,9 +218,19 @@ pub enum StageError {
         /// What its file system still has, bytes; a server may have asked for more at a time.
         free: u64,
     },
-    /// The load ended early, or the server's status could not be read.
-    #[error("{0}")]
-    LoadEnded(String),
+    /// The load ended early, with an error of the server.
+    #[error("the load ended with the server's error {code} ({statement}): {message}")]
+    LoadFailed {
+        /// The server's error code, such as 1213.
+        code: u16,
+        /// The server's words.
+        message: String,
+        /// The kind of statement.
+        statement: String,
+    },
+    /// The server's status could not be read.
+    #[error(transparent)]
+    Status(#[from] StatusError),
     /// The disk of the host ran full, or broke: a fault of the machine, not of the arm.
     #[error("{0}")]
     HostFailed(String),
@@ -247,7 +258,7 @@ fn and_more(count: usize) -> String {
 
 impl StageError {
     /// The server's own lines, where it left any.
-    pub(super) fn log(&self) -> &[String] {
+    pub(crate) fn log(&self) -> &[String] {
         if let Self::Server(error) = self { error.log() } else { &[] }
     }
 
@@ -275,7 +286,12 @@ impl StageError {
 
     /// Its words and those of its causes.
     pub(crate) fn chain(&self) -> String {
-        let causes = std::iter::successors(std::error::Error::source(self), |cause| cause.source());
-        causes.fold(self.to_string(), |text, cause| format!("{text}: {cause}"))
+        chain(self)
     }
+}
+
+/// An error's words and those of its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

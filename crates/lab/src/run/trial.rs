@@ -437,12 +437,12 @@ impl<'a> Load<'a> {
                 Err(error) => return Err(stage.explain(words.failure(error.into()))),
             };
             let sound = loaded.and_then(|report| self.sound(report, full));
-            match sound {
-                Ok(report) if words.died.is_none() => {
-                    Ok(self.finished(report, batch, &answers, volumes, words.notes))
+            match (sound, words) {
+                (Ok(report), LastWords { died: None, notes, .. }) => {
+                    Ok(self.finished(report, batch, &answers, volumes, notes))
                 }
-                Ok(_) => Err(stage.explain(words.failure(StageError::LoadEnded(String::new())))),
-                Err(error) => Err(stage.explain(words.failure(error))),
+                (Ok(_), LastWords { died: Some(died), .. }) => Err(stage.explain(died.into())),
+                (Err(error), words) => Err(stage.explain(words.failure(error))),
             }
         })
     }
@@ -545,10 +545,10 @@ impl<'a> Load<'a> {
         if let Some(full) = full {
             return Err(full);
         }
-        match &report.ended {
-            Ended::Failed { code, message, statement } => Err(StageError::LoadEnded(format!(
-                "the load ended with the server's error {code} ({statement}): {message}"
-            ))),
+        match report.ended {
+            Ended::Failed { code, message, statement } => {
+                Err(StageError::LoadFailed { code, message, statement })
+            }
             Ended::Time | Ended::Events | Ended::Cancelled => Ok(report),
         }
     }
@@ -583,7 +583,7 @@ fn add_rest_of_load(seconds: &mut [Second], cpu_s: f64) {
 
 fn open_sampler(target: &Target, binary: &Binary) -> Result<Sampler, StageError> {
     let session = Session::open(target, &target.endpoints[0])?;
-    Sampler::open(session, binary).map_err(|error| StageError::LoadEnded(error.to_string()))
+    Ok(Sampler::open(session, binary)?)
 }
 
 #[cfg(test)]

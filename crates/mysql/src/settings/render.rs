@@ -62,7 +62,9 @@ pub(crate) fn understand(
         server: server_name(binary),
         why: absent.why,
     })?;
-    here.check(&value).map_err(|expected| wrong(format!("{} takes {expected}", server_name(binary))))?;
+    if !here.takes(&value) {
+        return Err(wrong(format!("{} takes {}", server_name(binary), here.expected())));
+    }
     Ok((here, value))
 }
 

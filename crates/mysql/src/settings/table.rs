@@ -267,9 +267,9 @@ impl<'a> Here<'a> {
         self.row.shape().read(self.span.default.as_deref()?)
     }
 
-    /// Whether this server takes the value; what it takes otherwise.
-    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
-        let fits = match value {
+    /// Whether this server takes the value.
+    pub(crate) fn takes(&self, value: &Value) -> bool {
+        match value {
             Value::Number(number) => {
                 (self.min()..=self.max()).contains(number)
                     && self.step().is_none_or(|step| number.is_multiple_of(step))
@@ -278,13 +278,14 @@ impl<'a> Here<'a> {
             Value::Percent(percent) => (self.min() as f64..=self.max() as f64).contains(percent),
             Value::Word(word) => self.words().contains(word),
             Value::Switch(_) | Value::Text(_) => true,
-        };
-        if fits {
-            return Ok(());
         }
+    }
+
+    /// What this server takes, in words.
+    pub(crate) fn expected(&self) -> String {
         let expected = self.row.expected_within(self.min(), self.max(), self.words(), self.step());
         let power = if self.span.form == Some(Form::PowerOfTwo) { ", a power of two" } else { "" };
-        Err(format!("{expected}{power}"))
+        format!("{expected}{power}")
     }
 }
 

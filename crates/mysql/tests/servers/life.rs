@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
 use ebbtide_load::Cancel;
-use ebbtide_mysql::{Binary, Flavour, Server, ServerError, initialize};
+use ebbtide_mysql::{Binary, Flavour, GivenUp, ProcessEnd, Server, ServerError, ServerPlan, initialize};
 
 use crate::support::{Bench, PATIENCE, count, death, fill, lives, on_each_server, start};
 
@@ -54,10 +54,56 @@ on_each_server! {
         // MySQL catches the signal and ends by itself.
         let how = if bench.binary.is_mariadb() { "it aborted (signal 6)" } else { "it ended with exit status 2" };
         assert_eq!(died.to_string(), format!("the server died: {how}"));
+        let ServerError::Died { end, cause: None, .. } = &died else { panic!("{died:?}") };
+        assert!(end.by_itself() && *end == server.end(), "{end:?}");
         assert!(died.log().iter().any(|line| line.contains("signal 6")), "{:?}", died.log());
         let error = server.stop(PATIENCE).unwrap_err();
         assert!(matches!(error, ServerError::Died { .. }), "{error:?}");
     }
+}
+
+/// A program in a server's place that ends at once, as the words of a shell say.
+fn ends(bench: &Bench, how: &str) -> Binary {
+    let path = bench.path("ends");
+    std::fs::write(&path, format!("#!/bin/sh\n{how}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Binary { path, ..bench.binary.clone() }
+}
+
+#[test]
+fn how_a_server_ended_that_did_not_start_is_a_type() {
+    let Some(bench) = Bench::of("system") else { return };
+    let mut plan = bench.plan();
+    for (how, expected) in [
+        ("exit 3", ProcessEnd::Exited { code: 3 }),
+        ("kill -s ABRT $$", ProcessEnd::Signaled { signal: 6 }),
+        ("kill -s SEGV $$", ProcessEnd::Signaled { signal: 11 }),
+        ("kill -s KILL $$", ProcessEnd::OutOfMemory { counted: false }),
+    ] {
+        plan.binary = ends(&bench, how);
+        let error = Server::start(&plan, &|_| ()).unwrap_err();
+        let ServerError::DidNotStart { end, cause: None, initializing: false, .. } = &error else {
+            panic!("{how}: {error:?}")
+        };
+        assert_eq!(*end, expected, "{how}");
+    }
+    let frozen = ServerPlan { binary: slow(&bench, bench.binary.flavour), ..plan };
+    let error = Server::start(&ServerPlan { start_timeout: Duration::from_millis(20), ..frozen }, &|_| ());
+    let Err(ServerError::DidNotStart { end, .. }) = error else { panic!("{error:?}") };
+    assert!(matches!(end, ProcessEnd::GivenUp(GivenUp::NotReady { .. })), "{end:?}");
+}
+
+#[test]
+fn a_server_that_someone_else_kills_with_signal_9_was_killed_for_memory_and_by_us_it_was_not() {
+    let Some(bench) = Bench::of("system") else { return };
+    let (server, _plan) = bench.started();
+    assert_eq!(server.end(), ProcessEnd::Running);
+    let pid = rustix::process::Pid::from_raw(i32::try_from(server.pid()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let died = death(&server);
+    assert_eq!(died.to_string(), "the server died: it was killed (signal 9)");
+    let ServerError::Died { end, .. } = died else { panic!("{died:?}") };
+    assert_eq!(end, ProcessEnd::OutOfMemory { counted: false });
 }
 
 #[test]
@@ -80,6 +126,8 @@ fn a_server_that_is_never_ready_is_given_up_and_killed() {
     plan.start_timeout = Duration::ZERO;
     let error = Server::start(&plan, &|_| {}).unwrap_err();
     assert!(error.to_string().contains("it was not ready after 0 s"), "{error}");
+    let ServerError::DidNotStart { end, .. } = error else { panic!("{error:?}") };
+    assert!(matches!(end, ProcessEnd::GivenUp(GivenUp::NotReady { seconds: 0, .. })), "{end:?}");
     plan.start_timeout = PATIENCE;
     start(&plan).stop(PATIENCE).unwrap();
 }

@@ -1,6 +1,6 @@
 //! The bound on a server's memory, which holds its page cache too.
 
-use ebbtide_mysql::{Server, ServerError, ServerPlan};
+use ebbtide_mysql::{Cause, ProcessEnd, Server, ServerError, ServerPlan};
 
 use crate::support::{Bench, PATIENCE, start};
 
@@ -47,7 +47,7 @@ fn check_the_bound(bench: &Bench) {
     assert!(after.bytes <= LIMIT && after.peak_bytes <= LIMIT, "{after:?}");
     // It has met the bound, rather than never having come near it.
     assert!(after.peak_bytes > LIMIT * 9 / 10, "{after:?}");
-    assert!(server.exited().is_none(), "{:?}", server.died());
+    assert_eq!(server.end(), ProcessEnd::Running, "{:?}", server.died());
     server.stop(PATIENCE).unwrap();
     start(&ServerPlan { memory_bytes: None, ..plan }).kill().unwrap();
 }
@@ -74,5 +74,8 @@ fn a_server_that_needs_more_memory_than_there_is_is_told_so() {
     let error = Server::start(&plan, &|_| {}).unwrap_err();
     if !cgroups_are_missing(&error) {
         assert!(error.to_string().contains("it needs more memory than it may have"), "{error}");
+        let ServerError::DidNotStart { end, cause, .. } = error else { panic!("{error:?}") };
+        assert_eq!(end, ProcessEnd::OutOfMemory { counted: true });
+        assert_eq!(cause, Some(Cause::Memory));
     }
 }

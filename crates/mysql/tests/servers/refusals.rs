@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, initialize};
+use ebbtide_mysql::{Binary, Layout, ProcessEnd, Server, ServerError, ServerPlan, initialize};
 
 use crate::support::{Bench, PATIENCE, on_each_server, open_dir, start};
 
@@ -47,7 +47,7 @@ on_each_server! {
         let error = refusal(&plan);
         let pid = server.pid().to_string();
         assert!(matches!(&error, ServerError::InUse { pid: by, .. } if *by == pid), "{error:?}");
-        assert!(server.exited().is_none());
+        assert_eq!(server.end(), ProcessEnd::Running);
         server.stop(PATIENCE).unwrap();
     }
 }

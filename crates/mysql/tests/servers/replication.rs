@@ -83,7 +83,7 @@ on_each_server! {
     fn a_server_that_keeps_no_position_in_files_is_refused_with_what_to_do(bench) {
         match replication::check(&bench.binary) {
             Ok(()) => assert!(bench.binary.is_mariadb()),
-            Err(why) => assert!(!bench.binary.is_mariadb() && why.contains("--server"), "{why}"),
+            Err(why) => assert!(!bench.binary.is_mariadb() && why.to_string().contains("--server"), "{why}"),
         }
     }
 }
