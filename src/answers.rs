@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ebbtide_advisor::optimized_writes::{Candidate, Settings, Storage, Workload};
+use ebbtide_crash::record::Cut;
+use ebbtide_crash::summary::Summary as CrashSummary;
 use ebbtide_device::host::Detached;
-use ebbtide_lab::crash::record::Cut;
-use ebbtide_lab::crash::summary::Summary as CrashSummary;
 use ebbtide_lab::experiment::Experiment;
 use ebbtide_lab::summary::Summary;
 use ebbtide_load::Prepared;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_lab::crash::CrashOptions;
-use ebbtide_lab::crash::record::{GAIN_DIR, GainRun, Gained};
+use ebbtide_crash::CrashOptions;
+use ebbtide_crash::record::{GAIN_DIR, GainRun, Gained};
 use ebbtide_lab::experiment::{self, Experiment};
 use ebbtide_lab::results::DATABASE;
-use ebbtide_lab::run::{self as lab, RunOptions};
+use ebbtide_lab::run::{self as lab, Plan, RunOptions};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
 
@@ -24,15 +24,14 @@ pub(super) fn wanted(
     args: &CrashArgs,
     catalog: &Catalog,
     server: &Binary,
-) -> anyhow::Result<Option<Experiment>> {
+) -> anyhow::Result<Option<Plan>> {
     if args.no_gain {
         return Ok(None);
     }
     let Some(gain) = experiment::load_gain(experiment, args.quick).map_err(refuse_experiment)? else {
         return Ok(None);
     };
-    let plan = lab::plan(gain, catalog, server).map_err(refuse_experiment)?;
-    Ok(Some(plan.experiment))
+    lab::plan(gain, catalog, server).map(Some).map_err(refuse_experiment)
 }
 
 /// What it is, for those who ask what would run.
@@ -55,27 +54,25 @@ pub(super) fn planned(gain: &Experiment) -> GainPlan<'_> {
 
 /// An experiment of the lab that waits for the end of the cuts.
 pub(super) struct Gain {
-    experiment: Experiment,
+    plan: Plan,
     options: RunOptions,
 }
 
 impl Gain {
-    /// `gain` with what the cuts have: home, server, catalogue.
-    pub(super) fn new(gain: Experiment, named: &str, args: &CrashArgs, options: &CrashOptions) -> Self {
+    /// What the cuts have stands for it too: the home, and the version.
+    pub(super) fn new(plan: Plan, named: &str, args: &CrashArgs, options: &CrashOptions) -> Self {
         let out = options.out.join(GAIN_DIR);
         let options = RunOptions {
             home: options.home.clone(),
-            server: options.server.clone(),
             resume: out.join(DATABASE).exists(),
             out,
             // A slow host is noted with every trial: after the cuts it is too late to refuse it.
             over_limit: true,
-            command: command(named, gain.seed, args, &options.home),
+            command: command(named, plan.experiment().seed, args, &options.home),
             ebbtide: options.ebbtide.clone(),
-            catalog: options.catalog.clone(),
             overrides: options.overrides.clone(),
         };
-        Self { experiment: gain, options }
+        Self { plan, options }
     }
 
     /// Measures it. Whatever keeps it from its end is told and kept, since the cuts are there in any case.
@@ -83,7 +80,7 @@ impl Gain {
         if !json {
             line("");
         }
-        match measured(self.experiment, self.options, &[], cancel, json) {
+        match measured(self.plan, self.options, &[], cancel, json) {
             Ok(Some(measured)) => kept(&measured),
             Ok(None) => Gained { measured: None, failed: Some("it was ended before its first trial".into()) },
             Err(error) => {

@@ -17,19 +17,19 @@ use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::resume;
 use crate::run::{
-    catalog, detect, directory_for, list, pairs, quoted, refuse_experiment, refuse_results, refuse_run,
-    run_plan, show_missing, show_plan, signals, tell_quick, write_report,
+    catalog, detect, directory_for, list, pairs, quoted, refuse, refuse_experiment, refuse_results,
+    refuse_run, run_plan, show_missing, show_plan, signals, tell_quick, write_report,
 };
 use crate::signals::cancel_on;
 use crate::text::{line, write};
 use crate::version;
 pub(crate) use args::CrashArgs;
+use ebbtide_crash::record::{CrashRun, GAIN_DIR};
+use ebbtide_crash::results::Store;
+use ebbtide_crash::summary::{Standing, summarize};
+use ebbtide_crash::{self as lab, CrashOptions, CutPlan, KeptError};
 use ebbtide_device::host::Home;
-use ebbtide_lab::crash::record::{CrashRun, GAIN_DIR};
-use ebbtide_lab::crash::results::Store;
-use ebbtide_lab::crash::summary::{Standing, summarize};
-use ebbtide_lab::crash::{self as lab, CrashOptions};
-use ebbtide_lab::experiment::{self, Experiment, Overrides};
+use ebbtide_lab::experiment::{self, Overrides};
 use ebbtide_lab::run::RunError;
 use gain::Gain;
 use status::Status;
@@ -68,33 +68,33 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
     let server = detect(args.server.as_deref())?;
     let (catalog, laid_over) = catalog(place)?;
     let gain = gain::wanted(&experiment, args, &catalog, &server)?;
+    let (out, seed, named) = (directory_for(&experiment), experiment.seed, experiment.gain.clone());
+    let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
     if args.check {
-        let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
-        let missing = ebbtide_lab::run::missing(&plan.experiment);
+        let experiment = plan.plan().experiment();
+        let missing = ebbtide_lab::run::missing(&experiment);
+        let gain = gain.map(|plan| plan.experiment());
         if json {
-            let plan = run_plan(&plan, &server, &missing);
+            let plan = run_plan(plan.plan(), &experiment, &missing);
             answers::print(&CrashPlanned { plan, gain: gain.as_ref().map(gain::planned) });
         } else {
-            show_plan(&plan, &server, &missing, json);
+            show_plan(plan.plan(), &experiment, &missing, json);
             gain.iter().for_each(|gain| line(&gain::outline(gain)));
         }
         return Ok(show_missing(&missing, json));
     }
     let options = CrashOptions {
         home: place.made()?.root().to_owned(),
-        server,
         server_named: args.server.as_ref().map(|named| named.display().to_string()),
-        out: args.out.clone().unwrap_or_else(|| directory_for(&experiment)),
+        out: args.out.clone().unwrap_or(out),
         resume: args.resume,
-        catalog,
         overrides: laid_over,
         checkers: args.checkers.map(usize::from),
-        command: command(name, args, place, experiment.seed),
+        command: command(name, args, place, seed),
         ebbtide: version::of_results(),
     };
-    let named = experiment.gain.clone().unwrap_or_default();
-    let gain = gain.map(|gain| Gain::new(gain, &named, args, &options));
-    cut(experiment, options, gain, json)
+    let gain = gain.map(|gain| Gain::new(gain, &named.unwrap_or_default(), args, &options));
+    cut(plan, options, gain, json)
 }
 
 /// Goes on with the run in `--out`, as it was begun.
@@ -112,11 +112,9 @@ fn resume(args: &CrashArgs, json: bool) -> anyhow::Result<Exit> {
     let named = args.server.as_ref().or(begun_with.server.as_ref());
     let options = CrashOptions {
         home: place.made()?.root().to_owned(),
-        server,
         server_named: named.map(|named| named.display().to_string()),
         out: out.to_owned(),
         resume: true,
-        catalog,
         overrides: laid_over,
         checkers: args.checkers.or(begun_with.checkers).map(usize::from),
         command: record.command,
@@ -124,7 +122,8 @@ fn resume(args: &CrashArgs, json: bool) -> anyhow::Result<Exit> {
     };
     let named = experiment.gain.clone().unwrap_or_default();
     let gain = gain.map(|gain| Gain::new(gain, &named, begun_with, &options));
-    cut(experiment, options, gain, json)
+    let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
+    cut(plan, options, gain, json)
 }
 
 /// What the command line changes in the experiment.
@@ -145,21 +144,17 @@ fn found_in(out: &Path) -> anyhow::Result<CrashRun> {
 }
 
 /// Runs the experiment, writes what it found, and says so.
-fn cut(
-    experiment: Experiment,
-    options: CrashOptions,
-    gain: Option<Gain>,
-    json: bool,
-) -> anyhow::Result<Exit> {
+fn cut(plan: CutPlan, options: CrashOptions, gain: Option<Gain>, json: bool) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
+    let (experiment, server) = (plan.plan().experiment(), &plan.plan().server().text);
+    let seed = experiment.seed;
     if !json {
-        let (title, seed, server) = (&experiment.title, experiment.seed, &options.server.text);
+        let title = &experiment.title;
         line(&format!("{}: {title}\nserver: {server}\nseed: {seed}", experiment.name));
     }
-    let seed = experiment.seed;
     let mut status = Status::new(json);
-    let result = lab::run(experiment, options, &cancel, &mut |event| status.take(event));
+    let result = lab::run(plan, options, &cancel, &mut |event| status.take(event));
     drop(status);
     let (mut record, cancelled) = match result {
         Ok(record) => (record, None),
@@ -212,7 +207,7 @@ fn cut(
 }
 
 /// Whether a cut says nothing against its arm: it is clean, or a canary's.
-fn is_expected(run: &CrashRun) -> impl Fn(&ebbtide_lab::crash::record::Cut) -> bool + '_ {
+fn is_expected(run: &CrashRun) -> impl Fn(&ebbtide_crash::record::Cut) -> bool + '_ {
     |cut| {
         let arm = run.experiment.arms.iter().find(|arm| arm.name == cut.arm);
         let plan = arm.and_then(|arm| arm.crash.as_ref());
@@ -233,7 +228,7 @@ fn parse_seed(text: &str) -> anyhow::Result<u64> {
 fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let home = place.existing()?;
     let root = home.as_ref().map(Home::root);
-    let all = root.map_or(Ok(Vec::new()), lab::list_kept).map_err(refuse_run)?;
+    let all = root.map_or(Ok(Vec::new()), lab::list_kept).map_err(refuse_kept)?;
     let Some(wanted) = &args.delete_kept else {
         if json {
             answers::print(&all);
@@ -245,8 +240,8 @@ fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let seeds: Vec<u64> =
         if wanted == "all" { all.iter().map(|one| one.seed).collect() } else { vec![parse_seed(wanted)?] };
     for seed in &seeds {
-        let root = root.ok_or(RunError::NotKept { seed: *seed }).map_err(refuse_run)?;
-        lab::delete_kept(root, *seed).map_err(refuse_run)?;
+        let root = root.ok_or(KeptError::NotKept { seed: *seed }).map_err(refuse_kept)?;
+        lab::delete_kept(root, *seed).map_err(refuse_kept)?;
     }
     if json {
         let deleted: Vec<_> = seeds.iter().map(|seed| format!("{seed:016x}")).collect();
@@ -257,14 +252,23 @@ fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
+/// An error about kept images, with its exit code and what to do.
+fn refuse_kept(error: KeptError) -> anyhow::Error {
+    if let KeptError::Run(error) = error {
+        return refuse_run(error);
+    }
+    let (environment, hint) = (error.is_environment(), error.hint());
+    refuse(error, environment, hint)
+}
+
 /// Judges a kept image again.
 fn replay(seed: &str, args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
     let seed = parse_seed(seed)?;
     let server = args.server.as_deref().map(|named| detect(Some(named))).transpose()?;
-    let Some(home) = place.existing()? else { return Err(refuse_run(RunError::NotKept { seed })) };
+    let Some(home) = place.existing()? else { return Err(refuse_kept(KeptError::NotKept { seed })) };
     let replayed =
         lab::replay(home.root(), seed, server.as_ref(), &catalog(place)?.0, &cancel_on(signals())?)
-            .map_err(refuse_run)?;
+            .map_err(refuse_kept)?;
     if json {
         let lab::Replayed { then, now, recovered, same, server } = &replayed;
         answers::print(&Replayed { then, now, recovered: *recovered, same: *same, server });

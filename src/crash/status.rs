@@ -1,6 +1,6 @@
 //! A crash run while it lasts: one status line on a terminal, and a line for each stint that ends.
 
-use ebbtide_lab::crash::{Event, Progress};
+use ebbtide_crash::{Event, Progress};
 use ebbtide_lab::run::Event as LabEvent;
 
 use crate::run::status::span;

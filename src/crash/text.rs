@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ebbtide_lab::crash::page::replay;
-use ebbtide_lab::crash::record::{CrashRun, Gained, Verdict, VerdictKind};
-use ebbtide_lab::crash::summary::{self, ArmSummary, Summary, bound, kind_name};
-use ebbtide_lab::crash::{Kept, Replayed};
+use ebbtide_crash::page::replay;
+use ebbtide_crash::record::{CrashRun, Gained, Verdict, VerdictKind};
+use ebbtide_crash::summary::{self, ArmSummary, Summary, bound, kind_name};
+use ebbtide_crash::{Kept, Replayed};
 use ebbtide_lab::experiment::ServerRole;
 
 use crate::text::{Table, seconds, size, timestamp};
@@ -192,8 +192,8 @@ fn row(arm: &ArmSummary) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ebbtide_lab::crash::record::{Corruption, Cut, PageFound, Recovery, Stint, Throughput};
-    use ebbtide_lab::crash::summary::summarize;
+    use ebbtide_crash::record::{Corruption, Cut, PageFound, Recovery, Stint, Throughput};
+    use ebbtide_crash::summary::summarize;
     use ebbtide_lab::experiment::{self, Canary, CrashPlan, Moment, Overrides};
     use ebbtide_mysql::{Binary, Flavour, Version};
 

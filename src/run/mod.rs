@@ -15,7 +15,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::Home;
-use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides};
+use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides, PlannedArm};
 use ebbtide_lab::record::Run;
 use ebbtide_lab::results::{Earlier, ResultsError, Store};
 use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
@@ -72,10 +72,11 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
     let server = detect(args.server.as_deref())?;
     let (catalog, overrides) = catalog(place)?;
     again::refuse_others(&experiment, &server, &earlier)?;
+    let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
+    let experiment = plan.experiment();
     if args.check {
-        let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
-        let missing = lab::missing(&plan.experiment);
-        show_plan(&plan, &server, &missing, json);
+        let missing = lab::missing(&experiment);
+        show_plan(&plan, &experiment, &missing, json);
         return Ok(show_missing(&missing, json));
     }
     let options = RunOptions {
@@ -85,11 +86,9 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
         over_limit: args.over_limit,
         command: command(name, args, place, experiment.seed),
         ebbtide: version::of_results(),
-        server,
-        catalog,
         overrides,
     };
-    measure(experiment, options, &earlier, json)
+    measure(plan, options, &earlier, json)
 }
 
 /// Goes on with the run in `--out`, as it was begun.
@@ -112,23 +111,17 @@ fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
         over_limit: args.over_limit || begun_with.over_limit,
         command: record.command,
         ebbtide: version::of_results(),
-        server,
-        catalog,
         overrides,
     };
-    measure(record.experiment, options, &earlier, json)
+    let plan = lab::plan(record.experiment, &catalog, &server).map_err(refuse_experiment)?;
+    measure(plan, options, &earlier, json)
 }
 
 /// Runs the experiment, writes what it found, and says so.
-fn measure(
-    experiment: Experiment,
-    options: RunOptions,
-    earlier: &[Earlier],
-    json: bool,
-) -> anyhow::Result<Exit> {
+fn measure(plan: Plan, options: RunOptions, earlier: &[Earlier], json: bool) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
-    let Some(measured) = measured(experiment, options, earlier, &cancel, json)? else {
+    let Some(measured) = measured(plan, options, earlier, &cancel, json)? else {
         return Ok(Exit::Finding);
     };
     let Measured { record, summary, report, cancelled } = &measured;
@@ -173,7 +166,7 @@ impl Measured {
 /// Runs an experiment and writes its results and its report, telling how it goes on; none where it was ended before
 /// anything was measured.
 pub(crate) fn measured(
-    experiment: Experiment,
+    plan: Plan,
     options: RunOptions,
     earlier: &[Earlier],
     cancel: &Cancel,
@@ -181,10 +174,10 @@ pub(crate) fn measured(
 ) -> anyhow::Result<Option<Measured>> {
     let out = options.out.clone();
     if !json {
-        line(&text::header(&experiment, &options));
+        line(&text::header(&plan, &out));
     }
     let mut status = Status::new(json);
-    let result = lab::run(experiment, options, cancel, &mut |event| status.take(event));
+    let result = lab::run(plan, options, cancel, &mut |event| status.take(event));
     drop(status);
     let (record, cancelled) = match result {
         Ok(record) => (record, None),
@@ -273,26 +266,24 @@ pub(crate) fn show_missing(missing: &[String], json: bool) -> Exit {
     Exit::Environment
 }
 
-/// Says what would run.
-pub(crate) fn show_plan(plan: &Plan, server: &Binary, missing: &[String], json: bool) {
+/// Says what would run: `experiment` is that of the plan.
+pub(crate) fn show_plan(plan: &Plan, experiment: &Experiment, missing: &[String], json: bool) {
     if json {
-        answers::print(&run_plan(plan, server, missing));
+        answers::print(&run_plan(plan, experiment, missing));
     } else {
-        let Plan { experiment, checked, left_out } = plan;
-        left_out.iter().for_each(|text| line(&format!("note: {text}")));
-        line(&text::plan(experiment, checked, server, experiment::estimate(experiment)));
+        plan.left_out().iter().for_each(|text| line(&format!("note: {text}")));
+        line(&text::plan(plan, experiment));
     }
 }
 
 /// What would run, as an object.
-pub(crate) fn run_plan<'a>(plan: &'a Plan, server: &'a Binary, missing: &'a [String]) -> RunPlan<'a> {
-    let Plan { experiment, checked, left_out } = plan;
-    let arms = experiment.arms.iter().zip(&checked.arms);
+pub(crate) fn run_plan<'a>(plan: &'a Plan, experiment: &'a Experiment, missing: &'a [String]) -> RunPlan<'a> {
+    let options = |planned: &'a PlannedArm| (planned.arm.name.as_str(), planned.options.as_slice());
     RunPlan {
         experiment,
-        server,
-        options: arms.map(|(arm, checked)| (arm.name.as_str(), checked.options.as_slice())).collect(),
-        left_out,
+        server: plan.server(),
+        options: plan.arms().iter().map(options).collect(),
+        left_out: plan.left_out(),
         estimate_s: experiment::estimate(experiment).as_secs(),
         missing,
     }
@@ -450,7 +441,7 @@ pub(crate) fn refuse_run(error: RunError) -> anyhow::Error {
 }
 
 /// An error with its exit code and what to do.
-fn refuse(
+pub(crate) fn refuse(
     error: impl std::error::Error + Send + Sync + 'static,
     environment: bool,
     hint: Option<String>,

@@ -2,13 +2,11 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
-use ebbtide_lab::experiment::{Arm, Checked, Experiment, Shipped};
+use ebbtide_lab::experiment::{self, Arm, Experiment, Shipped};
 use ebbtide_lab::record::Run;
-use ebbtide_lab::run::{Prepared, RunOptions};
+use ebbtide_lab::run::{Plan, Prepared};
 use ebbtide_lab::summary::{ArmSummary, Repetition, Summary};
-use ebbtide_mysql::Binary;
 
 use super::status::{latency, span};
 use crate::text::{Table, count, seconds, size, timestamp};
@@ -33,10 +31,11 @@ pub(crate) fn list<'a>(shipped: impl IntoIterator<Item = &'a Shipped>, command: 
 }
 
 /// What runs, before it does.
-pub(super) fn header(experiment: &Experiment, options: &RunOptions) -> String {
+pub(super) fn header(plan: &Plan, out: &Path) -> String {
+    let (experiment, server) = (&plan.experiment(), plan.server());
     let (arms, repeats) = (experiment.arms.len(), experiment.trial.repeats);
     let mut text = format!("{}: {}\n", experiment.name, experiment.title);
-    let _ = writeln!(text, "server: {} ({})", options.server.text.trim(), options.server.path.display());
+    let _ = writeln!(text, "server: {} ({})", server.text.trim(), server.path.display());
     let _ = writeln!(
         text,
         "{}, {} of each, {} measured; seed {}",
@@ -45,21 +44,18 @@ pub(super) fn header(experiment: &Experiment, options: &RunOptions) -> String {
         measured(experiment),
         experiment.seed
     );
-    text + &format!("results: {}", options.out.display())
+    text + &format!("results: {}", out.display())
 }
 
 /// What would run.
-pub(super) fn plan(
-    experiment: &Experiment,
-    checked: &Checked,
-    server: &Binary,
-    estimate: Duration,
-) -> String {
+pub(super) fn plan(plan: &Plan, experiment: &Experiment) -> String {
+    let (server, estimate) = (plan.server(), experiment::estimate(experiment));
     let mut text = format!("{}: {}\nserver: {}\n", experiment.name, experiment.title, server.text.trim());
     if !experiment.scale.is_empty() {
         let _ = writeln!(text, "scale: {}", experiment.scale.trim());
     }
-    for (arm, checked) in experiment.arms.iter().zip(&checked.arms) {
+    for planned in plan.arms() {
+        let arm = &planned.arm;
         let _ = writeln!(text, "\n{}", arm.name);
         for (role, spec) in &arm.volumes {
             let role = format!("{role:?}").to_lowercase();
@@ -69,10 +65,10 @@ pub(super) fn plan(
             text,
             "    memory {}, about {} of data",
             size(arm.instance.memory_bytes),
-            size(checked.data_bytes)
+            size(planned.data_bytes)
         );
         let _ = writeln!(text, "    {}", asked_of(arm));
-        for option in &checked.options {
+        for option in &planned.options {
             let _ = writeln!(text, "    {option}");
         }
     }

@@ -11,12 +11,10 @@ mod agreement;
 #[path = "../../../tests/support/browser.rs"]
 mod browser;
 pub mod cost;
-pub mod crash;
 pub mod experiment;
 pub mod page;
 pub mod record;
 pub mod results;
 pub mod run;
-pub mod stats;
 pub mod summary;
 pub mod words;

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use ebbtide_catalog::Catalog;
 use ebbtide_load::RunReport;
-/// The server in a second: differences of its status over the second, gauges at its end; none where the
-/// server does not tell.
-pub use ebbtide_mysql::status::Rates as ServerSecond;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{Experiment, Role};
+use ebbtide_analysis::record::{Arrivals, Response, RunRecord, TrialRecord};
+pub use ebbtide_analysis::record::{
+    HostSecond, LimitShares, LoadSecond, Outcome, Second, ServerSecond, VolumeSecond,
+};
+
+use crate::experiment::Experiment;
 
 /// A whole run of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,10 +43,53 @@ impl Run {
     pub fn catalog(&self) -> Catalog {
         catalog_of(self.overrides.as_deref())
     }
+
+    /// What summaries read of it.
+    #[must_use]
+    pub fn record(&self) -> RunRecord<'_> {
+        RunRecord {
+            design: self.experiment.design(),
+            started_ns: self.started_ns,
+            seed: self.experiment.seed,
+            ebbtide: &self.ebbtide,
+            cpus: self.host.cpus,
+            cpu_model: &self.host.cpu_model,
+            load_before: self.host.load_before,
+            trials: self.trials.iter().map(Trial::record).collect(),
+        }
+    }
+}
+
+impl Trial {
+    /// What summaries read of it.
+    #[must_use]
+    pub fn record(&self) -> TrialRecord<'_> {
+        let load = self.load.as_ref();
+        TrialRecord {
+            arm: &self.arm,
+            repeat: self.repeat,
+            outcome: &self.outcome,
+            seconds: &self.seconds,
+            response: load.map(|load| Response {
+                p50_us: load.response.p50_us,
+                p95_us: load.response.p95_us,
+                p99_us: load.response.p99_us,
+                p99_9_us: load.response.p99_9_us,
+            }),
+            arrivals: load.and_then(|load| load.open_loop).map(|open_loop| Arrivals {
+                due: open_loop.due,
+                shed: open_loop.shed,
+                unfinished: open_loop.unfinished,
+                oldest_unfinished_ms: open_loop.oldest_unfinished_ms,
+            }),
+            notes: &self.notes,
+        }
+    }
 }
 
 /// The built-in catalogue with what a run laid over it: without that where this program does not understand it.
-pub(crate) fn catalog_of(overrides: Option<&str>) -> Catalog {
+#[must_use]
+pub fn catalog_of(overrides: Option<&str>) -> Catalog {
     let overridden = overrides.map(|text| Catalog::with_overrides_text("the run", text));
     overridden.and_then(Result::ok).unwrap_or_else(Catalog::builtin)
 }
@@ -124,122 +169,4 @@ pub struct BatchUse {
     pub errors: u64,
     /// The first error's words.
     pub first_error: Option<String>,
-}
-
-/// How a trial ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "is")]
-pub enum Outcome {
-    /// Measured.
-    Measured,
-    /// Measured, and not to be believed: the generator or the host could not keep up.
-    Disqualified {
-        /// Why.
-        why: String,
-    },
-    /// It did not come to a measurement.
-    Failed {
-        /// Why.
-        why: String,
-        /// The end of the server's log.
-        log: Vec<String>,
-    },
-}
-
-/// One second of a trial.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Second {
-    /// The end of the second, s since the start of the measurement.
-    pub t_s: f64,
-    /// The load.
-    pub load: LoadSecond,
-    /// The volumes.
-    pub volumes: BTreeMap<Role, VolumeSecond>,
-    /// The server; none where it could not be asked.
-    pub server: Option<ServerSecond>,
-    /// The machine.
-    pub host: HostSecond,
-}
-
-/// The load in a second.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoadSecond {
-    /// Transactions a second.
-    pub tps: f64,
-    /// Statements a second.
-    pub qps: f64,
-    /// Median response time, us.
-    pub p50_us: f64,
-    /// 95th percentile, us.
-    pub p95_us: f64,
-    /// 99th percentile, us.
-    pub p99_us: f64,
-    /// 99.9th percentile, us.
-    pub p99_9_us: f64,
-    /// Largest, us.
-    pub max_us: f64,
-    /// Errors.
-    pub errors: u64,
-}
-
-/// A volume in a second.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct VolumeSecond {
-    /// Completed reads a second, as the guest submitted them.
-    pub read_iops: f64,
-    /// Completed writes a second, as the guest submitted them.
-    pub write_iops: f64,
-    /// Operations a second as the limits count them.
-    pub consumed_iops: f64,
-    /// MiB/s read.
-    pub read_mib: f64,
-    /// MiB/s written.
-    pub write_mib: f64,
-    /// Mean latency of the reads, us; 0 without any.
-    pub read_us: f64,
-    /// Mean latency of the writes, us; 0 without any.
-    pub write_us: f64,
-    /// Mean queue length.
-    pub queue: f64,
-    /// Flushes a second.
-    pub flushes: f64,
-    /// Burst credits left, share of 0 to 1; none for types without.
-    pub credits: Option<f64>,
-    /// Share of the second in which I/O waited for a limit: the volume's IOPS or throughput, or the
-    /// instance's, whichever was longest; 0 to 1.
-    pub limited: f64,
-    /// The same, limit by limit.
-    pub limits: LimitShares,
-}
-
-/// Shares of a second (0 to 1) in which I/O waited for each limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct LimitShares {
-    /// The volume's IOPS.
-    pub volume_iops: f64,
-    /// The volume's throughput.
-    pub volume_throughput: f64,
-    /// The instance's IOPS.
-    pub instance_iops: f64,
-    /// The instance's throughput.
-    pub instance_throughput: f64,
-}
-
-/// The machine in a second.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct HostSecond {
-    /// Processors that the server kept busy.
-    pub server_cpus: f64,
-    /// Processors that this program's load kept busy.
-    pub load_cpus: f64,
-    /// Processors that all of the machine kept busy.
-    pub busy_cpus: f64,
-    /// Processors' worth of time that the hypervisor took away.
-    pub steal_cpus: f64,
-    /// Memory of the server's cgroup, page cache included, bytes.
-    pub memory_bytes: f64,
-    /// How much later than the model the volumes answered, 99th percentile so far, us.
-    pub pacing_p99_us: f64,
-    /// What sampling itself took, processors.
-    pub sampler_cpus: f64,
 }

@@ -115,6 +115,7 @@ impl Types {
         };
         let name = whole.last().context("a type has a name")?;
         let Some(all) = self.by_name.get(name) else { return Ok(None) };
+        let whole = self.re_exported(file, &whole, all).unwrap_or(whole.clone());
         let ranked = |found: &Found| rank(found, file, &whole);
         let best = all.iter().map(ranked).max().unwrap_or_default();
         let mut likely = all.iter().filter(|found| ranked(found) == best);
@@ -129,6 +130,29 @@ impl Types {
             _ => Ok(None),
         }
     }
+}
+
+impl Types {
+    /// The path that a crate re-exports a type by, where the path leads to a crate that has none of this name itself.
+    fn re_exported(&self, file: &str, path: &[String], all: &[Found]) -> Option<Vec<String>> {
+        let wanted = wanted_crate(file, path);
+        if all.iter().any(|found| krate(&found.file) == wanted) {
+            return None;
+        }
+        let modules: Vec<&str> = path[..path.len() - 1].iter().map(String::as_str).collect();
+        let modules = from_the_root(file, &modules);
+        let of_module =
+            self.imports.iter().filter(|(path, _)| krate(path) == wanted && modules_of(path) == modules);
+        let mut named = of_module.filter_map(|(_, imports)| imports.get(path.last()?));
+        named.find(|import| import.first().is_some_and(|first| first.starts_with("ebbtide_"))).cloned()
+    }
+}
+
+/// The folder of the crate that a path in a file leads to.
+fn wanted_crate(file: &str, path: &[String]) -> String {
+    let first = path[..path.len() - 1].first();
+    let foreign = first.and_then(|first| first.strip_prefix("ebbtide_"));
+    foreign.map_or_else(|| krate(file).to_owned(), |name| format!("crates/{name}"))
 }
 
 /// The type that a serializer was given: that of the first call which is one of a simple type.
@@ -149,9 +173,7 @@ impl Visit<'_> for Written {
 /// How well a type fits a path in a file: its crate, then the modules of the path, then the file itself.
 fn rank(found: &Found, file: &str, path: &[String]) -> usize {
     let modules: Vec<&str> = path[..path.len() - 1].iter().map(String::as_str).collect();
-    let foreign = modules.first().and_then(|first| first.strip_prefix("ebbtide_"));
-    let wanted = foreign.map_or_else(|| krate(file).to_owned(), |name| format!("crates/{name}"));
-    let in_crate = usize::from(krate(&found.file) == wanted);
+    let in_crate = usize::from(krate(&found.file) == wanted_crate(file, path));
     let parts: Vec<&str> = modules_of(&found.file);
     let named = modules.iter().filter(|module| parts.contains(module)).count();
     // A path from the root of a crate names the first modules of the file.
@@ -211,5 +233,30 @@ fn collect(tree: &UseTree, before: &mut Vec<String>, found: &mut BTreeMap<String
         }
         UseTree::Group(group) => group.items.iter().for_each(|tree| collect(tree, before, found)),
         UseTree::Glob(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_that_a_crate_re_exports_is_that_of_the_crate_which_has_it() {
+        let mut types = Types::default();
+        for (path, text) in [
+            ("crates/low/src/summary/model.rs", "#[derive(Serialize)] pub struct Summary { a: u8 }"),
+            ("crates/top/src/summary/model.rs", "#[derive(Serialize)] pub struct Summary { b: u8 }"),
+            ("crates/lab/src/page.rs", "use ebbtide_report::Summary;"),
+            ("crates/lab/src/summary/mod.rs", "pub use ebbtide_low::summary::Summary;"),
+            ("crates/report/src/lib.rs", "#[derive(Serialize)] pub struct Summary { c: u8 }"),
+            ("crates/lab/src/results.rs", "use crate::summary::Summary;"),
+            ("src/answers.rs", "use ebbtide_lab::summary::Summary;"),
+        ] {
+            types.take(path, syn::parse_file(text).unwrap().items);
+        }
+        for file in ["src/answers.rs", "crates/lab/src/results.rs"] {
+            let found = types.resolve(file, &["Summary".to_owned()]).unwrap().unwrap();
+            assert_eq!(found.file, "crates/low/src/summary/model.rs", "{file}");
+        }
     }
 }

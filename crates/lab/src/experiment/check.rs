@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use ebbtide_catalog::{Catalog, CatalogError, InstanceType, Resolved, Spec};
+use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_mysql::Binary;
 use ebbtide_volume::{MIB, parse_size};
 
+use super::arm_error::{ArmError, chain, with_hint};
 use super::section::ROLES;
 use super::{Arm, CrashPlan, DataPlan, Experiment, ExperimentError, Role, divide};
 
@@ -28,19 +29,12 @@ const SERVER_BYTES: u64 = 128 * MIB;
 /// Smallest volume that a file system is made on: `mkfs.xfs` refuses less than 300 MiB.
 const SMALLEST_VOLUME: u64 = 300 * MIB;
 
-/// An experiment that can run: what its arms resolve to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Checked {
-    /// The arms, in the order of [`Experiment::arms`].
-    pub arms: Vec<CheckedArm>,
-}
-
-/// What an arm resolves to. Limits are divided by [`super::InstancePlan::divided_by`] already: the
+/// An arm that can run, and what it resolves to. Limits are divided by [`super::InstancePlan::divided_by`] already: the
 /// arrays of the volumes and the limits of the instance are attached as they stand here.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CheckedArm {
-    /// The arm's name.
-    pub name: String,
+pub struct PlannedArm {
+    /// The arm.
+    pub arm: Arm,
     /// The volumes.
     pub volumes: BTreeMap<Role, Resolved>,
     /// The EC2 instance, where one is named.
@@ -53,7 +47,7 @@ pub struct CheckedArm {
     pub prepare_key: String,
 }
 
-/// Holds an experiment against the catalogue and a server.
+/// Holds an experiment against the catalogue and a server. Answers with its arms, in their order.
 ///
 /// # Errors
 /// The first volume that AWS would refuse or that is too small, setting that the server lacks, unknown
@@ -62,7 +56,7 @@ pub fn check(
     experiment: &Experiment,
     catalog: &Catalog,
     binary: &Binary,
-) -> Result<Checked, ExperimentError> {
+) -> Result<Vec<PlannedArm>, ExperimentError> {
     if experiment.arms.is_empty() {
         return Err(ExperimentError::NoArms);
     }
@@ -71,10 +65,9 @@ pub fn check(
         message: with_hint(&error),
     })?;
     let arms = experiment.arms.iter().map(|arm| {
-        check_arm(experiment, arm, catalog, binary)
-            .map_err(|message| ExperimentError::Arm { arm: arm.name.clone(), message })
+        check_arm(experiment, arm, catalog, binary).map_err(|why| ExperimentError::of_arm(&arm.name, why))
     });
-    Ok(Checked { arms: arms.collect::<Result<_, _>>()? })
+    arms.collect()
 }
 
 fn check_arm(
@@ -82,24 +75,32 @@ fn check_arm(
     arm: &Arm,
     catalog: &Catalog,
     binary: &Binary,
-) -> Result<CheckedArm, String> {
+) -> Result<PlannedArm, ArmError> {
     let by = arm.instance.divided_by;
     let mut volumes = BTreeMap::new();
     for (role, text) in &arm.volumes {
-        let of = |error: String| format!("its {} volume {text}: {error}", role_name(*role));
-        let spec = Spec::parse(text).map_err(|error| of(error.to_string()))?;
-        let resolved = catalog.resolve(&spec).map_err(|error| of(with_hint(&error)))?;
+        let role_name = role_name(*role);
+        let spec = Spec::parse(text).map_err(|error| ArmError::Spec {
+            role: role_name,
+            spec: text.clone(),
+            error,
+        })?;
+        let resolved = catalog.resolve(&spec).map_err(|error| ArmError::Volume {
+            role: role_name,
+            spec: text.clone(),
+            error,
+        })?;
         volumes.insert(*role, divide::volume(resolved, by));
     }
-    let options = arm.settings.options_for(binary).map_err(|error| chain(&error))?;
+    let options = arm.settings.options_for(binary).map_err(ArmError::Setting)?;
     check_roles(arm)?;
     check_memory(arm)?;
     let data_bytes = arm.tables(experiment.data).data_bytes();
     for (role, volume) in &volumes {
         check_room(arm, *role, volume, data_bytes)?;
     }
-    Ok(CheckedArm {
-        name: arm.name.clone(),
+    Ok(PlannedArm {
+        arm: arm.clone(),
         instance: check_instance(arm, &volumes, catalog)?,
         volumes,
         options,
@@ -108,48 +109,26 @@ fn check_arm(
     })
 }
 
-/// What the catalogue refuses, and what to do about it.
-fn with_hint(error: &CatalogError) -> String {
-    error.hint().map_or_else(|| chain(error), |hint| format!("{} {hint}", chain(error)))
-}
-
-/// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
-}
-
 fn role_name(role: Role) -> &'static str {
     ROLES.iter().find(|(_, known)| *known == role).map_or("", |(name, _)| name)
 }
 
-fn check_roles(arm: &Arm) -> Result<(), String> {
+fn check_roles(arm: &Arm) -> Result<(), ArmError> {
     let off = |value: &str| ["off", "0", "false", "no"].contains(&value.to_ascii_lowercase().as_str());
     let logs = arm.settings.get("log_bin").is_some_and(|value| !off(value));
     if arm.volumes.contains_key(&Role::Binlog) && !logs {
-        return Err("it has a volume for the binary log, and log_bin is off: set log_bin = true".into());
+        return Err(ArmError::NoBinlog);
     }
     Ok(())
 }
 
-fn check_memory(arm: &Arm) -> Result<(), String> {
+fn check_memory(arm: &Arm) -> Result<(), ArmError> {
     let pool = setting_bytes(arm, "buffer_pool_size", DEFAULT_POOL_BYTES);
     let memory = arm.instance.memory_bytes;
     if pool.saturating_add(SERVER_BYTES) <= memory {
         return Ok(());
     }
-    Err(format!(
-        "its buffer pool of {} MiB and the {} MiB that a server needs besides do not fit into the instance's memory \
-         of {} MiB: set a smaller buffer_pool_size or a larger instance.memory",
-        pool / MIB,
-        SERVER_BYTES / MIB,
-        memory / MIB,
-    ))
+    Err(ArmError::Memory { pool, besides: SERVER_BYTES, memory })
 }
 
 /// A setting's size; the default where it is not set or no size (the servers judge it then).
@@ -158,13 +137,13 @@ fn setting_bytes(arm: &Arm, name: &str, default: u64) -> u64 {
 }
 
 /// Refuses a volume that is smaller than what will be on it.
-fn check_room(arm: &Arm, role: Role, volume: &Resolved, data_bytes: u64) -> Result<(), String> {
+fn check_room(arm: &Arm, role: Role, volume: &Resolved, data_bytes: u64) -> Result<(), ArmError> {
     let redo = setting_bytes(arm, "redo_capacity", DEFAULT_REDO_BYTES);
     let redo_here = if arm.volumes.contains_key(&Role::Redo) { 0 } else { redo };
     let size = volume.size_bytes();
     let name = role_name(role);
     let spec = &arm.volumes[&role];
-    let (needed, what) = match role {
+    let (needed, why) = match role {
         // Rows that are updated and inserted out of order leave their pages half full: a quarter more.
         Role::Data => (
             data_bytes / 4 * 5 + SYSTEM_BYTES + redo_here,
@@ -179,24 +158,16 @@ fn check_room(arm: &Arm, role: Role, volume: &Resolved, data_bytes: u64) -> Resu
         Role::Redo => (redo + 64 * MIB, format!("the redo log takes {} MiB", redo / MIB)),
         Role::Binlog | Role::Undo | Role::Tmp => (0, String::new()),
     };
-    let share = match arm.instance.divided_by {
-        1 => String::new(),
-        by => format!(" (1/{by} of {spec})"),
+    let volume = match arm.instance.divided_by {
+        1 => format!("{name} volume"),
+        by => format!("{name} volume (1/{by} of {spec})"),
     };
     if size < needed {
-        return Err(format!(
-            "its {name} volume{share} has {} MiB, and needs {}: {what}; take a larger volume{}",
-            size / MIB,
-            format_args!("{} MiB", needed / MIB),
-            if role == Role::Data { " or fewer rows" } else { " or a smaller redo_capacity" },
-        ));
+        let or = if role == Role::Data { "fewer rows" } else { "a smaller redo_capacity" };
+        return Err(ArmError::Room { volume, size, needed, why, or });
     }
     if size < SMALLEST_VOLUME {
-        return Err(format!(
-            "its {name} volume{share} has {} MiB, and a file system is made on {} MiB or more: take a larger volume",
-            size / MIB,
-            SMALLEST_VOLUME / MIB,
-        ));
+        return Err(ArmError::Small { volume, size, least: SMALLEST_VOLUME });
     }
     Ok(())
 }
@@ -205,15 +176,13 @@ fn check_instance(
     arm: &Arm,
     volumes: &BTreeMap<Role, Resolved>,
     catalog: &Catalog,
-) -> Result<Option<InstanceType>, String> {
+) -> Result<Option<InstanceType>, ArmError> {
     let Some(kind) = &arm.instance.kind else { return Ok(None) };
-    let instance = catalog.instance(kind).map_err(|error| with_hint(&error))?;
+    let instance = catalog.instance(kind).map_err(ArmError::Instance)?;
     let attached: u32 = volumes.values().map(|volume| u32::from(volume.spec.members())).sum();
     if attached > instance.ebs_slots {
-        return Err(format!(
-            "its {attached} volumes do not fit on an {}, which takes {}: use fewer volumes or a larger instance",
-            instance.name, instance.ebs_slots,
-        ));
+        let (instance, slots) = (instance.name, instance.ebs_slots);
+        return Err(ArmError::Slots { volumes: attached, instance, slots });
     }
     let instance = if arm.instance.burst { instance } else { divide::without_burst(instance) };
     Ok(Some(divide::instance(instance, arm.instance.divided_by)))

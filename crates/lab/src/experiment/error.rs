@@ -1,5 +1,7 @@
 //! What can be wrong with an experiment, before anything runs.
 
+use super::ArmError;
+
 /// An experiment that cannot be run as it is written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -37,13 +39,20 @@ pub enum ExperimentError {
     #[error("this server lacks settings of every arm: choose other arms or another server")]
     NoArms,
     /// Something that the whole of an arm, a server or the catalogue does not allow.
-    #[error("arm '{arm}': {message}")]
+    #[error("arm '{arm}': {why}")]
     Arm {
         /// The arm.
         arm: String,
         /// What is wrong, and what would be right.
-        message: String,
+        why: Box<ArmError>,
     },
+}
+
+impl ExperimentError {
+    /// An arm that cannot be run as it is written.
+    pub fn of_arm(arm: &str, why: impl Into<ArmError>) -> Self {
+        Self::Arm { arm: arm.to_owned(), why: Box::new(why.into()) }
+    }
 }
 
 /// The part of a message that names the suggestion.

@@ -5,7 +5,7 @@ use super::quick;
 use super::read::{self, ArmPlan};
 use super::sets::{self, Change, Whom};
 use super::tree::{Place, Table};
-use super::{Arm, Comparison, Experiment, ExperimentError, Overrides, ServerRole, TrialPlan};
+use super::{Arm, ArmError, Comparison, Experiment, ExperimentError, Overrides, ServerRole, TrialPlan};
 
 /// Most arms of an experiment: more would take days, and are a slip.
 const MOST_ARMS: usize = 200;
@@ -201,14 +201,8 @@ fn refuse_equal(arms: &[(Choice, Arm)]) -> Result<(), ExperimentError> {
     };
     for (at, (_, arm)) in arms.iter().enumerate() {
         if let Some((_, twin)) = arms[..at].iter().find(|(_, earlier)| same(earlier, arm)) {
-            return Err(ExperimentError::Arm {
-                arm: arm.name.clone(),
-                message: format!(
-                    "it is the same as '{}' in volumes, settings, instance, load and batch: change one of them, \
-                     or say equal_arms = true where noise is what you want to see",
-                    twin.name
-                ),
-            });
+            let why = ArmError::Same { twin: twin.name.clone() };
+            return Err(ExperimentError::of_arm(&arm.name, why));
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 //! spells out every arm. [`check()`] then holds the result against the catalogue and a server before
 //! anything runs.
 
+mod arm_error;
 mod check;
 mod crash;
 mod divide;
@@ -22,8 +23,9 @@ mod work;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 
+pub use arm_error::ArmError;
 pub(crate) use check::trial_estimate;
-pub use check::{Checked, CheckedArm, DATA_SEED, check, estimate, fit, leave_out, prepare_key};
+pub use check::{DATA_SEED, PlannedArm, check, estimate, fit, leave_out, prepare_key};
 pub use crash::{Canary, CrashPlan, End, Fault, Moment, Replication, ServerRole};
 pub use error::ExperimentError;
 pub use model::{

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ebbtide_analysis::record::{BatchSpan, Design, DesignArm};
+pub use ebbtide_analysis::record::{Comparison, Role};
 use ebbtide_load::Arrival;
 use ebbtide_mysql::Settings;
 use ebbtide_workload::Distribution;
@@ -81,22 +83,6 @@ pub struct WarmupPlan {
     pub settle_s: u32,
 }
 
-/// What a volume holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// The data directory, and everything that has no volume of its own.
-    Data,
-    /// The redo log.
-    Redo,
-    /// The binary log.
-    Binlog,
-    /// The undo tablespaces.
-    Undo,
-    /// Temporary tables and files.
-    Tmp,
-}
-
 /// One combination of volumes, settings and load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Arm {
@@ -126,16 +112,45 @@ pub struct Arm {
     pub optional: bool,
 }
 
+impl Experiment {
+    /// What summaries read of it.
+    #[must_use]
+    pub fn design(&self) -> Design {
+        Design {
+            arms: self.arms.iter().map(Arm::design).collect(),
+            comparisons: self.comparisons.clone(),
+            repeats: self.trial.repeats,
+        }
+    }
+}
+
 impl Arm {
-    /// What its server is put under: the arm without its name, and without how long it is measured.
-    pub(crate) fn conditions(&self) -> Self {
-        Self {
+    /// What summaries read of it.
+    #[must_use]
+    pub fn design(&self) -> DesignArm {
+        let batch = self.batch.as_ref().map(|batch| BatchSpan { start_s: batch.start_s, end_s: batch.end_s });
+        DesignArm {
+            name: self.name.clone(),
+            options: self.options.clone(),
+            connections: self.load.connections,
+            offered: self.load.arrival.per_second(),
+            batch,
+            conditions: self.conditions(),
+        }
+    }
+
+    /// What its server is put under, its connections apart: the arm without its name, and without how long it is
+    /// measured.
+    fn conditions(&self) -> String {
+        let alike = Self {
             name: String::new(),
             options: Vec::new(),
             measure_s: 0,
             warmup: WarmupPlan { read_tables: true, lead_in_s: 0, lead_in_speed: 1, settle_s: 0 },
+            load: LoadPlan { connections: 0, ..self.load.clone() },
             ..self.clone()
-        }
+        };
+        serde_json::to_string(&alike).expect("an arm is written to results.json like that")
     }
 }
 
@@ -198,15 +213,4 @@ pub struct Batch {
     pub connections: u32,
     /// The statement; `{table}` becomes each table in turn.
     pub sql: String,
-}
-
-/// Which arms are held against which: those that differ in one axis alone.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// The axis.
-    pub axis: String,
-    /// The arm to compare, as an index into [`Experiment::arms`].
-    pub arm: usize,
-    /// The arm that it is held against.
-    pub baseline: usize,
 }

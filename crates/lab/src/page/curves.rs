@@ -9,11 +9,11 @@ use ebbtide_report::{
 
 use super::words;
 use crate::experiment::Experiment;
-use crate::stats::Interval;
 use crate::summary::{
     Bottleneck, Compared, Curve, CurveGain, Curves, Figures, Ratio, ServerFigures, Summary, Verdict,
     VolumeFigures, curves,
 };
+use ebbtide_analysis::stats::Interval;
 
 const LEAD: &str = "Each point is an arm of its own, with its 95% interval where it has several trials. Lines of one \
                     colour differ in the option that is compared alone; dashed is what it is held against.";

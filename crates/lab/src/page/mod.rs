@@ -1,19 +1,21 @@
 //! The report of a run: a page that says what came out, and shows what it rests on.
 
 mod arms;
+pub mod costs;
 pub(crate) mod curves;
 mod latency;
 mod notes;
 mod panels;
 mod repeats;
-pub(crate) mod settings;
-pub(crate) mod setup;
+pub mod settings;
+pub mod setup;
 mod timeline;
 mod verdict;
-pub(crate) mod words;
+pub mod words;
 
-#[cfg(test)]
-pub(crate) mod synthetic;
+#[cfg(any(test, feature = "fixtures"))]
+#[allow(clippy::unwrap_used, dead_code, reason = "made up for tests alone")]
+pub mod synthetic;
 #[cfg(test)]
 mod synthetic_summary;
 #[cfg(test)]
@@ -65,7 +67,8 @@ pub(crate) fn report(run: &Run, summary: &Summary) -> Report {
 
 /// What a run says, for the report of another one, whose arms are others: verdicts, then curves or comparisons. The
 /// run need not have its trials.
-pub(crate) fn told(run: &Run, summary: &Summary) -> Vec<Block> {
+#[must_use]
+pub fn verdicts_and_curves(run: &Run, summary: &Summary) -> Vec<Block> {
     let page = Page::new(run, summary);
     let mut blocks = verdict::blocks(&page, "in its own report");
     blocks.extend(curves::blocks(&run.experiment, summary).unwrap_or_else(|| {
@@ -166,7 +169,8 @@ impl<'a> ArmView<'a> {
 }
 
 /// The arms by the options in which they differ; none where these do not tell all of them apart.
-pub(crate) fn short_names(arms: &[Arm]) -> Option<Vec<String>> {
+#[must_use]
+pub fn short_names(arms: &[Arm]) -> Option<Vec<String>> {
     let differs = |axis: &str| {
         let option =
             |arm: &Arm| arm.options.iter().find(|(name, _)| name == axis).map(|(_, option)| option.clone());
@@ -204,13 +208,15 @@ fn prominence(run: &Run, summary: &Summary) -> Vec<usize> {
 }
 
 /// Facts from pairs, without the ones that have nothing to say.
-pub(crate) fn facts(pairs: Vec<(&str, String)>) -> Block {
+#[must_use]
+pub fn facts(pairs: Vec<(&str, String)>) -> Block {
     let told = pairs.into_iter().filter(|(_, value)| !value.is_empty());
     Block::Facts(told.map(|(label, value)| Fact::new(label, value)).collect())
 }
 
 /// The values of every arm where they differ, by what they are; one text where all arms agree.
-pub(crate) fn agreed<'a>(values: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, Vec<&'a str>)> {
+#[must_use]
+pub fn agreed<'a>(values: impl Iterator<Item = (&'a str, String)>) -> Vec<(String, Vec<&'a str>)> {
     let mut arms_by_value: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (arm, value) in values {
         arms_by_value.entry(value).or_default().push(arm);

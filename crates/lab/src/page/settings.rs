@@ -39,7 +39,8 @@ type Properties = BTreeMap<String, String>;
 const UNSET: &str = "server's default";
 
 /// How these arms differ, each with the name that its page has for it.
-pub(crate) fn section(arms: &[(&str, &Arm)], server: &ServerFacts) -> Section {
+#[must_use]
+pub fn section(arms: &[(&str, &Arm)], server: &ServerFacts) -> Section {
     let arms: Vec<(&str, Properties)> =
         arms.iter().map(|(name, arm)| (*name, properties(server, arm))).collect();
     let names = differing(&arms);
@@ -98,7 +99,9 @@ fn option(line: &str) -> Option<(String, String)> {
         .then(|| (name, value.trim().to_owned()))
 }
 
-pub(crate) fn workload(load: &LoadPlan) -> String {
+/// What a load runs, in words.
+#[must_use]
+pub fn workload(load: &LoadPlan) -> String {
     let usual = ebbtide_load::Mix::default();
     let mix = &load.mix;
     let name = load.workload.name().to_owned();
@@ -129,7 +132,9 @@ pub(crate) fn workload(load: &LoadPlan) -> String {
     format!("{name}, {}", parts.join(", "))
 }
 
-pub(crate) fn arrival(arrival: Arrival) -> String {
+/// When transactions start, in words.
+#[must_use]
+pub fn arrival(arrival: Arrival) -> String {
     match arrival {
         Arrival::Closed => "closed loop: each connection waits for its answer".into(),
         Arrival::Fixed { per_second } => format!("open loop: {} a second, evenly", words::short(per_second)),

@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Block, Fold, Listing, Section};
 
-use super::{Page, agreed, facts, settings, words};
+use super::{Page, agreed, costs, facts, settings, words};
 use crate::experiment::{Arm, Batch, Experiment};
 use crate::record::{HostFacts, ServerFacts};
 use crate::summary::Noise;
@@ -12,7 +12,7 @@ pub(super) fn section(page: &Page) -> Section {
     let mut blocks =
         vec![facts(experiment(page)), facts(machine(&run.host, &run.server, &run.ebbtide, run.started_ns))];
     blocks.extend(calibration(&run.host));
-    blocks.extend(page.summary.monthly_cost.as_ref().and_then(|costs| costs.table(&page.named_arms())));
+    blocks.extend(page.summary.monthly_cost.as_ref().and_then(|cost| costs::table(cost, &page.named_arms())));
     blocks.push(Block::Text("How much equal things differed in this run:".into()));
     blocks.push(facts(noise(&page.summary.noise)));
     blocks.extend(overrides(page));
@@ -86,7 +86,8 @@ fn by_arm(page: &Page, of: impl Fn(&Arm) -> String) -> String {
 }
 
 /// The machine that an arm's server runs on.
-pub(crate) fn instance(arm: &Arm) -> String {
+#[must_use]
+pub fn instance(arm: &Arm) -> String {
     let plan = &arm.instance;
     let share = if plan.divided_by > 1 { format!("1/{} of ", plan.divided_by) } else { String::new() };
     let kind = plan.kind.as_ref().map_or(String::new(), |kind| format!("{share}an EC2 {kind}, "));
@@ -143,7 +144,8 @@ fn warmup(arm: &Arm) -> String {
 }
 
 /// What this machine's disk carries; nothing where that was not measured.
-pub(crate) fn calibration(host: &HostFacts) -> Vec<Block> {
+#[must_use]
+pub fn calibration(host: &HostFacts) -> Vec<Block> {
     if host.calibration.is_empty() {
         return Vec::new();
     }
@@ -153,7 +155,8 @@ pub(crate) fn calibration(host: &HostFacts) -> Vec<Block> {
 }
 
 /// Server and machine; `started_ns` since 1970.
-pub(crate) fn machine(
+#[must_use]
+pub fn machine(
     host: &HostFacts,
     server: &ServerFacts,
     ebbtide: &str,
@@ -210,7 +213,8 @@ fn noise(noise: &Noise) -> Vec<(&'static str, String)> {
 }
 
 /// The experiment with every default filled in.
-pub(crate) fn spelt_out(experiment: &Experiment) -> Option<Block> {
+#[must_use]
+pub fn spelt_out(experiment: &Experiment) -> Option<Block> {
     let text = toml::to_string_pretty(experiment)
         .or_else(|_| serde_json::to_string_pretty(experiment).map_err(|_| ()))
         .ok()?;
@@ -235,7 +239,8 @@ fn overrides(page: &Page) -> Option<Block> {
 }
 
 /// The command, and where the figures are.
-pub(crate) fn again(command: &str, data: &str) -> Section {
+#[must_use]
+pub fn again(command: &str, data: &str) -> Section {
     let command = Listing { label: String::new(), text: command.to_owned() };
     Section::new("Run it again", vec![Block::Listing(command), Block::Text(data.into())])
 }

@@ -16,8 +16,9 @@ use crate::record::{
 };
 
 /// What an arm does, before noise.
-pub(crate) struct Shape {
-    pub(crate) name: &'static str,
+pub struct Shape {
+    /// Its name.
+    pub name: &'static str,
     pub(super) volume: &'static str,
     pub(super) options: &'static [&'static str],
     pub(super) tps: f64,
@@ -47,7 +48,7 @@ impl Draw {
 }
 
 /// Two arms far apart.
-pub(crate) const TUNED: [Shape; 2] = [
+pub const TUNED: [Shape; 2] = [
     Shape {
         name: "default",
         volume: "gp2:size=125GiB,credits=0%",
@@ -131,7 +132,7 @@ pub(super) fn many() -> Vec<Shape> {
 }
 
 /// A run of these arms.
-pub(crate) fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Run {
+pub fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Run {
     let mut draw = Draw::new(seed);
     let mut trials = Vec::new();
     for repeat in 0..repeats {
@@ -365,11 +366,11 @@ fn empty_report() -> RunReport {
 }
 
 /// Connections of [`curve`].
-pub(crate) const COUNTS: [u32; 4] = [1, 16, 128, 1024];
+pub const COUNTS: [u32; 4] = [1, 16, 128, 1024];
 
 /// Arms over connections, on two volumes and with the doublewrite buffer on and off: off carries twice as much on
 /// `narrow` from 16 connections on, and as much as on everywhere else.
-pub(crate) fn curve(repeats: u32, seconds: u32, seed: u64) -> Run {
+pub fn curve(repeats: u32, seconds: u32, seed: u64) -> Run {
     let mut shapes = Vec::new();
     let mut options = Vec::new();
     for volume in ["wide", "narrow"] {

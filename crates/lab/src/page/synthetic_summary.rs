@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::cost::Costs;
+use crate::cost;
 use crate::experiment::Role;
 use crate::record::{Run, Second, Trial};
-use crate::stats::Interval;
 use crate::summary::{
     Across, ArmSummary, Bottleneck, Cause, Change, Compared, Figures, Limiter, Measured, Metric, Noise, Note,
     Part, PerTransaction, Ratio, Regime, RegimeSummary, Summary, TrialCounts, TrialWindow, Verdict,
     VolumeFigures,
 };
+use ebbtide_analysis::stats::Interval;
 
 /// A summary in which a ratio nearer to 1 than this is no difference.
 const FLOOR: f64 = 0.02;
@@ -34,7 +34,7 @@ pub(super) fn summary(run: &Run) -> Summary {
         },
         findings: vec!["A synthetic finding.".into()],
         notes: vec![Note { arm: None, text: "This run is synthetic: nothing was measured.".into() }],
-        monthly_cost: Costs::of(&run.experiment, &run.catalog()),
+        monthly_cost: cost::of(&run.experiment, &run.catalog()),
         repeated: None,
     }
 }

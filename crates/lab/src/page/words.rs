@@ -1,11 +1,12 @@
 //! Figures and names as the page writes them.
 
 use crate::experiment::Role;
-use crate::stats::Interval;
 use crate::summary::{Bottleneck, Cause, Limiter};
+use ebbtide_analysis::stats::Interval;
 
 /// A whole number with commas: `1,999`.
-pub(crate) fn whole(value: f64) -> String {
+#[must_use]
+pub fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::from(if value <= -0.5 { "\u{2212}" } else { "" });
     for (position, digit) in digits.chars().enumerate() {
@@ -18,7 +19,8 @@ pub(crate) fn whole(value: f64) -> String {
 }
 
 /// Three significant digits where they are needed: `1,234`, `56.7`, `0.089`.
-pub(crate) fn short(value: f64) -> String {
+#[must_use]
+pub fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 99.95 => whole(value),
         size if size >= 9.995 => format!("{value:.1}"),
@@ -30,7 +32,8 @@ pub(crate) fn short(value: f64) -> String {
 }
 
 /// A time given in microseconds, in the unit that suits it; a dash for none at all.
-pub(crate) fn latency(us: f64) -> String {
+#[must_use]
+pub fn latency(us: f64) -> String {
     if us <= 0.0 {
         return "\u{2013}".into();
     }
@@ -39,7 +42,8 @@ pub(crate) fn latency(us: f64) -> String {
 }
 
 /// A share of 0 to 1 as a percentage.
-pub(crate) fn percent(share: f64) -> String {
+#[must_use]
+pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     match value.abs() {
         size if size >= 9.95 || size == 0.0 => format!("{value:.0}%"),
@@ -50,7 +54,8 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// Bytes in the unit that suits them, for print: the text of [`ebbtide_volume::size_text`], in one piece.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes are far below 2^64")]
-pub(crate) fn bytes(bytes: f64) -> String {
+#[must_use]
+pub fn bytes(bytes: f64) -> String {
     in_one_piece(&ebbtide_volume::size_text(bytes.round() as u64))
 }
 
@@ -63,7 +68,8 @@ fn in_one_piece(text: &str) -> String {
 const TIMES: f64 = 2.0;
 
 /// A ratio as a figure: `12.6x`, `+4.2%`, `-37%`, with the signs of print.
-pub(crate) fn change(ratio: f64) -> String {
+#[must_use]
+pub fn change(ratio: f64) -> String {
     if ratio >= TIMES { format!("{}\u{d7}", times(ratio)) } else { signed_percent(ratio) }
 }
 
@@ -75,7 +81,8 @@ fn signed_percent(ratio: f64) -> String {
 }
 
 /// A ratio without its sign: `12.6`.
-pub(crate) fn times(ratio: f64) -> String {
+#[must_use]
+pub fn times(ratio: f64) -> String {
     match ratio {
         large if large >= 99.5 => whole(large),
         small if small < 1.0 => format!("{small:.2}"),
@@ -84,7 +91,8 @@ pub(crate) fn times(ratio: f64) -> String {
 }
 
 /// Both ends of a ratio's interval in the form that [`change`] gives its middle: `1.6 to 3.9 times`, `-3% to +5%`.
-pub(crate) fn change_interval(interval: &Interval) -> String {
+#[must_use]
+pub fn change_interval(interval: &Interval) -> String {
     let Interval { mid, low, high } = *interval;
     if mid >= TIMES {
         format!("{} to {} times", times(low), times(high))
@@ -94,12 +102,14 @@ pub(crate) fn change_interval(interval: &Interval) -> String {
 }
 
 /// A text of several lines as one.
-pub(crate) fn line(text: &str) -> String {
+#[must_use]
+pub fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A list in a sentence: `a, b and c`.
-pub(crate) fn list(parts: &[String]) -> String {
+#[must_use]
+pub fn list(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
         [only] => only.clone(),
@@ -108,12 +118,14 @@ pub(crate) fn list(parts: &[String]) -> String {
 }
 
 /// `1 trial`, `2 trials`.
-pub(crate) fn count(number: usize, what: &str) -> String {
+#[must_use]
+pub fn count(number: usize, what: &str) -> String {
     format!("{} {what}{}", whole(number as f64), if number == 1 { "" } else { "s" })
 }
 
 /// What a volume holds, in a word.
-pub(crate) fn role(role: Role) -> &'static str {
+#[must_use]
+pub fn role(role: Role) -> &'static str {
     match role {
         Role::Data => "data",
         Role::Redo => "redo log",
@@ -124,7 +136,8 @@ pub(crate) fn role(role: Role) -> &'static str {
 }
 
 /// What holds an arm back, to follow its name and a colon.
-pub(crate) fn limiter(limiter: &Limiter) -> String {
+#[must_use]
+pub fn limiter(limiter: &Limiter) -> String {
     let volume = match limiter.volume {
         None | Some(Role::Data) => "the volume".to_owned(),
         Some(other) => format!("the volume of the {}", role(other)),
@@ -157,7 +170,8 @@ pub(crate) fn limiter(limiter: &Limiter) -> String {
 }
 
 /// What holds an arm back, in a word or two for a table; none where nothing was found.
-pub(crate) fn limiter_short(what: Bottleneck) -> &'static str {
+#[must_use]
+pub fn limiter_short(what: Bottleneck) -> &'static str {
     match what {
         Bottleneck::VolumeIops => "volume's IOPS",
         Bottleneck::VolumeThroughput => "volume's MiB/s",
@@ -173,7 +187,8 @@ pub(crate) fn limiter_short(what: Bottleneck) -> &'static str {
 }
 
 /// Why conditions changed, as the label of a moment.
-pub(crate) fn cause(cause: Cause) -> &'static str {
+#[must_use]
+pub fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::CreditsEnded => "burst credits gone",
         Cause::CreditsBack => "burst credits back",
@@ -185,14 +200,16 @@ pub(crate) fn cause(cause: Cause) -> &'static str {
 }
 
 /// The day and the minute of a time in ns since 1970, in UTC.
-pub(crate) fn moment(ns: u64) -> String {
+#[must_use]
+pub fn moment(ns: u64) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(ns))
         .map(|time| time.strftime("%-d %B %Y, %H:%M UTC").to_string())
         .unwrap_or_default()
 }
 
 /// A stretch of time: the text of [`ebbtide_volume::seconds_text`], in one piece.
-pub(crate) fn span(seconds: f64) -> String {
+#[must_use]
+pub fn span(seconds: f64) -> String {
     in_one_piece(&ebbtide_volume::seconds_text(seconds))
 }
 

@@ -10,18 +10,24 @@ const NAMED: usize = 8;
 
 /// What makes a run that run: what is measured, with what and on what.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Identity<'a> {
-    pub(crate) experiment: &'a Experiment,
-    pub(crate) ebbtide: &'a str,
-    pub(crate) server: &'a ServerFacts,
-    pub(crate) host: &'a HostFacts,
-    pub(crate) overrides: Option<&'a str>,
+pub struct Identity<'a> {
+    /// What was asked.
+    pub experiment: &'a Experiment,
+    /// The program's version.
+    pub ebbtide: &'a str,
+    /// The server.
+    pub server: &'a ServerFacts,
+    /// The machine.
+    pub host: &'a HostFacts,
+    /// What was laid over the catalogue; None: nothing.
+    pub overrides: Option<&'a str>,
 }
 
 /// What keeps `now` from going on with the results of `before`: its place and both values, in words. The
 /// command, the start and the host's load may differ; what is measured, with what and on what may not.
 /// Volumes and instances are what the catalogue says, so what was laid over it counts too.
-pub(crate) fn differences(before: &Identity<'_>, now: &Identity<'_>) -> Vec<String> {
+#[must_use]
+pub fn differences(before: &Identity<'_>, now: &Identity<'_>) -> Vec<String> {
     let mut found = Vec::new();
     // Whose prices the report shows changes nothing that was measured.
     let measured = |experiment: &Experiment| json(&Experiment { region: None, ..experiment.clone() });

@@ -23,11 +23,14 @@ pub struct Results {
 }
 
 /// The same, before it is written.
-#[derive(Serialize)]
-pub(crate) struct Borrowed<'a, R, S> {
-    pub(crate) schema_version: u32,
-    pub(crate) run: &'a R,
-    pub(crate) summary: &'a S,
+#[derive(Debug, Serialize)]
+pub struct Borrowed<'a, R, S> {
+    /// Version of the form of the file.
+    pub schema_version: u32,
+    /// What was measured.
+    pub run: &'a R,
+    /// What it says.
+    pub summary: &'a S,
 }
 
 #[derive(Deserialize)]
@@ -45,7 +48,10 @@ pub fn read_json(dir: &Path) -> Result<Results, ResultsError> {
 }
 
 /// Reads `results.json` of a directory as results of this schema.
-pub(crate) fn read_of<T: DeserializeOwned>(dir: &Path, schema: u32) -> Result<T, ResultsError> {
+///
+/// # Errors
+/// It is not there, of another schema, or damaged.
+pub fn read_of<T: DeserializeOwned>(dir: &Path, schema: u32) -> Result<T, ResultsError> {
     let path = dir.join(JSON);
     let text = std::fs::read_to_string(&path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
@@ -64,8 +70,11 @@ pub(crate) fn read_of<T: DeserializeOwned>(dir: &Path, schema: u32) -> Result<T,
     serde_json::from_str(&text).map_err(damaged)
 }
 
-/// Writes beside it and renames: a kill leaves the old file or the new one.
-pub(crate) fn write_json(dir: &Path, results: &impl Serialize) -> Result<(), ResultsError> {
+/// Writes `results.json` beside its place and renames it: a kill leaves the old file or the new one.
+///
+/// # Errors
+/// A directory or disk that refuses.
+pub fn write_json(dir: &Path, results: &impl Serialize) -> Result<(), ResultsError> {
     let (path, part) = (dir.join(JSON), dir.join("results.json.part"));
     let write = || -> std::io::Result<()> {
         let mut file = BufWriter::new(File::create(&part)?);

@@ -2,12 +2,12 @@
 //! `results.json`, written at the end. `docs/json/run.md` documents both.
 
 mod columns;
-pub(crate) mod differences;
+pub mod differences;
 mod earlier;
 mod error;
-pub(crate) mod file;
-pub(crate) mod read;
-pub(crate) mod write;
+pub mod file;
+pub mod read;
+pub mod write;
 
 #[cfg(test)]
 mod tests;
@@ -139,7 +139,10 @@ fn identity(run: &Run) -> Identity<'_> {
 }
 
 /// Makes the directory and an empty database in it.
-pub(crate) fn create(dir: &Path) -> Result<Connection, ResultsError> {
+///
+/// # Errors
+/// [`ResultsError::Exists`] where it holds results, and a disk that refuses.
+pub fn create(dir: &Path) -> Result<Connection, ResultsError> {
     std::fs::create_dir_all(dir).map_err(|source| ResultsError::File {
         action: "create",
         path: dir.to_path_buf(),
@@ -160,7 +163,10 @@ pub(crate) fn create(dir: &Path) -> Result<Connection, ResultsError> {
 }
 
 /// Opens the database of a directory.
-pub(crate) fn open(dir: &Path) -> Result<Connection, ResultsError> {
+///
+/// # Errors
+/// [`ResultsError::Missing`], and a database that cannot be opened.
+pub fn open(dir: &Path) -> Result<Connection, ResultsError> {
     let path = dir.join(DATABASE);
     if !path.is_file() || is_unborn(&path) {
         return Err(ResultsError::Missing { dir: dir.to_path_buf() });
@@ -179,7 +185,8 @@ fn is_unborn(path: &Path) -> bool {
     path.metadata().is_ok_and(|facts| facts.len() == 0)
 }
 
-pub(crate) fn database(dir: &Path) -> impl Fn(rusqlite::Error) -> ResultsError {
+/// What becomes of an error of the database of a directory.
+pub fn database(dir: &Path) -> impl Fn(rusqlite::Error) -> ResultsError {
     let dir = dir.to_path_buf();
     move |source| ResultsError::Database { dir: dir.clone(), source }
 }

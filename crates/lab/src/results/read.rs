@@ -50,7 +50,11 @@ pub(super) fn header(connection: &Connection, dir: &Path) -> Result<Run, Results
     })
 }
 
-pub(crate) fn parse<T: DeserializeOwned>(dir: &Path, what: &str, text: &str) -> Result<T, ResultsError> {
+/// Reads a value that a column holds as JSON; `what` names it in the error.
+///
+/// # Errors
+/// [`ResultsError::Damaged`].
+pub fn parse<T: DeserializeOwned>(dir: &Path, what: &str, text: &str) -> Result<T, ResultsError> {
     serde_json::from_str(text).map_err(|error| ResultsError::Damaged {
         dir: dir.to_path_buf(),
         what: format!("{what} cannot be read: {error}"),

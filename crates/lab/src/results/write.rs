@@ -14,12 +14,19 @@ use crate::summary::{ArmSummary, Compared, Figures, Ratio, Summary, Verdict, tri
 
 const SCHEMA: &str = include_str!("schema.sql");
 
-pub(crate) fn json(value: &impl Serialize) -> Result<String> {
+/// A value as JSON, for a column.
+///
+/// # Errors
+/// A value that JSON cannot have.
+pub fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| Error::ToSqlConversionFailure(Box::new(error)))
 }
 
 /// A unit variant as its JSON spells it.
-pub(crate) fn word(value: &impl Serialize) -> Result<String> {
+///
+/// # Errors
+/// A value that JSON cannot have.
+pub fn word(value: &impl Serialize) -> Result<String> {
     Ok(json(value)?.trim_matches('"').to_owned())
 }
 

@@ -94,30 +94,6 @@ pub enum RunError {
     /// The data could not be made.
     #[error("the data could not be prepared: {}{}", .0.chain(), lines(.0))]
     Prepare(Box<StageError>),
-    /// No image is kept of such a cut.
-    #[error("no image is kept of a cut with the seed {seed:016x}")]
-    NotKept {
-        /// The seed.
-        seed: u64,
-    },
-    /// The server that had written an image is not there any more.
-    #[error("the server of this image, {}, is gone: {why}", server.trim())]
-    ServerGone {
-        /// The server, in its own words.
-        server: String,
-        /// What is found in its place.
-        why: String,
-        /// How the user had named it, where it was named.
-        named: Option<String>,
-    },
-    /// An image that another server has written.
-    #[error("this image was written by {}, and {given} cannot recover it", server.trim())]
-    OtherServer {
-        /// The server that had written it, in its own words.
-        server: String,
-        /// The server that was given.
-        given: String,
-    },
     /// The results cannot be kept.
     #[error(transparent)]
     Results(#[from] ResultsError),
@@ -160,15 +136,6 @@ impl RunError {
                 "run it as root, on a host with /dev/fuse, loop devices and memory cgroups; a container needs \
                  --privileged"
             }
-            Self::ServerGone { named, .. } => {
-                let named = named.as_ref().map(|named| format!("; it was --server {named} then"));
-                return Some(format!(
-                    "name a server of the same version with --server PATH{}",
-                    named.unwrap_or_default()
-                ));
-            }
-            Self::OtherServer { .. } => "name a server of the same version, or leave --server out",
-            Self::NotKept { .. } => "'ebbtide crash --kept' lists those that are",
             Self::NoMemory { .. } => "give the instance less memory with --set",
             Self::Unfit { error, by_settings, .. } => return error.hint(*by_settings).map(str::to_owned),
             Self::Untried(error) | Self::Prepare(error) => return error.hint(false).map(str::to_owned),
@@ -183,7 +150,7 @@ impl RunError {
     #[must_use]
     pub fn is_environment(&self) -> bool {
         match self {
-            Self::Experiment(_) | Self::NotKept { .. } | Self::OtherServer { .. } => false,
+            Self::Experiment(_) => false,
             Self::Unfit { by_settings, error, .. } => !by_settings && error.is_environment(),
             Self::Results(error) => error.is_environment(),
             _ => true,
@@ -258,7 +225,8 @@ fn and_more(count: usize) -> String {
 
 impl StageError {
     /// The server's own lines, where it left any.
-    pub(crate) fn log(&self) -> &[String] {
+    #[must_use]
+    pub fn log(&self) -> &[String] {
         if let Self::Server(error) = self { error.log() } else { &[] }
     }
 
@@ -285,13 +253,15 @@ impl StageError {
     }
 
     /// Its words and those of its causes.
-    pub(crate) fn chain(&self) -> String {
+    #[must_use]
+    pub fn chain(&self) -> String {
         chain(self)
     }
 }
 
 /// An error's words and those of its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+#[must_use]
+pub fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

@@ -120,27 +120,30 @@ pub struct Tick {
     pub volume_iops: f64,
 }
 
-/// Whom a run tells; from any of its threads.
+/// Where a run sends its events, from any of its threads.
 #[derive(Clone, Copy)]
-pub(crate) struct Teller<'a>(&'a (dyn Fn(Event) + Sync));
+pub struct EventSink<'a>(&'a (dyn Fn(Event) + Sync));
 
-impl<'a> Teller<'a> {
-    pub(crate) const fn new(tell: &'a (dyn Fn(Event) + Sync)) -> Self {
+impl<'a> EventSink<'a> {
+    /// Hands every event to `tell`.
+    #[must_use]
+    pub const fn new(tell: &'a (dyn Fn(Event) + Sync)) -> Self {
         Self(tell)
     }
 
-    pub(crate) fn tell(&self, event: Event) {
+    /// Something has happened.
+    pub fn send(&self, event: Event) {
         (self.0)(event);
     }
 
     /// Something is being done before the trials.
-    pub(crate) fn preparing(&self, what: impl Into<String>) {
-        self.tell(Event::Preparing { what: what.into(), share: None });
+    pub fn preparing(&self, what: impl Into<String>) {
+        self.send(Event::Preparing { what: what.into(), share: None });
     }
 }
 
-impl std::fmt::Debug for Teller<'_> {
+impl std::fmt::Debug for EventSink<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Teller")
+        f.write_str("EventSink")
     }
 }

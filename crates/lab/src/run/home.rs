@@ -15,27 +15,30 @@ use ebbtide_load::Cancel;
 use parking_lot::Mutex;
 
 use super::RunError;
-use super::event::{Event, Teller};
+use super::event::{Event, EventSink};
 
 /// Prefix of the volumes that a trial makes. None of them outlives its trial.
-pub(crate) const TRIAL_PREFIX: &str = "trial-";
+pub const TRIAL_PREFIX: &str = "trial-";
 
 /// How long a run that was killed may take to get away.
 const DYING: Duration = Duration::from_secs(10);
 
 /// Where the lab keeps its volumes below a home.
-pub(crate) fn lab_dir(home: &Path) -> PathBuf {
+pub fn lab_dir(home: &Path) -> PathBuf {
     home.join("lab")
 }
 
 /// The snapshots of a home's lab. What a killed run left there is cleared; a run that has the lab goes on.
-pub(crate) fn snapshots(home: &Path) -> Result<Vec<SnapshotInfo>, RunError> {
+///
+/// # Errors
+/// A store that cannot be read.
+pub fn snapshots(home: &Path) -> Result<Vec<SnapshotInfo>, RunError> {
     let lab = lab_dir(home);
     if !lab.is_dir() {
         return Ok(Vec::new());
     }
     // A list can be had without the lab's lock, and of a lab that this user may only read.
-    if let Err(error) = Lab::open(home, &Cancel::default(), Teller::new(&|_| ())) {
+    if let Err(error) = Lab::open(home, &Cancel::default(), EventSink::new(&|_| ())) {
         tracing::debug!(%error, "the lab is listed and not cleared");
     }
     let store = Home::open(&lab).map_err(RunError::Home)?.store_dir();
@@ -44,8 +47,9 @@ pub(crate) fn snapshots(home: &Path) -> Result<Vec<SnapshotInfo>, RunError> {
 
 /// A locked lab.
 #[derive(Debug)]
-pub(crate) struct Lab {
-    pub(crate) host: Host,
+pub struct Lab {
+    /// The host of its volumes.
+    pub host: Host,
     /// Mounts and servers' work directories. A server runs as a user of its own, who cannot enter the
     /// home; and a socket's path must be short.
     runtime: PathBuf,
@@ -55,45 +59,48 @@ pub(crate) struct Lab {
 
 impl Lab {
     /// Takes the lab of a home and clears what a killed run left in it.
-    pub(crate) fn open(home: &Path, cancel: &Cancel, teller: Teller<'_>) -> Result<Self, RunError> {
+    ///
+    /// # Errors
+    /// [`RunError::Busy`] where another run has it, and a home that cannot be used.
+    pub fn open(home: &Path, cancel: &Cancel, events: EventSink<'_>) -> Result<Self, RunError> {
         let home = Home::open(&lab_dir(home)).map_err(RunError::Home)?;
         let lock = lock(&home, cancel)?;
-        let cleared = |what| teller.tell(Event::Cleared { what });
+        let cleared = |what| events.send(Event::Cleared { what });
         let runtime = runtime_dir(home.root());
         make_reachable(&runtime)?;
         // Servers first: they keep the mounts busy.
         let servers = ebbtide_mysql::clear_leftovers(&runtime);
         servers.cleared.into_iter().for_each(cleared);
         let kept = |what| Event::Noted { text: format!("{what}: the next command tries again") };
-        servers.kept.into_iter().map(kept).for_each(|note| teller.tell(note));
+        servers.kept.into_iter().map(kept).for_each(|note| events.send(note));
         let left = clear_leftovers(&lock)
             .map_err(|error| RunError::io("clear what a killed run left")(std::io::Error::other(error)))?;
         left.iter().for_each(|leftover| cleared(leftover.to_string()));
         let host = Host::open(lock, HostOptions::default())?;
         let lab = Self { host, runtime, trouble: Mutex::default() };
-        lab.delete_stray_volumes(teller)?;
+        lab.delete_stray_volumes(events)?;
         lab.clear_runtime()?;
         Ok(lab)
     }
 
     /// Keeps and logs that something could not be cleared away.
-    pub(crate) fn note_trouble(&self, what: String) {
+    pub fn note_trouble(&self, what: String) {
         tracing::error!("{what}");
         self.trouble.lock().push(what);
     }
 
     /// What could not be cleared away since the last time.
-    pub(crate) fn take_trouble(&self) -> Vec<String> {
+    pub fn take_trouble(&self) -> Vec<String> {
         std::mem::take(&mut self.trouble.lock())
     }
 
     /// Where a volume is mounted.
-    pub(crate) fn mount_dir(&self, name: &str) -> PathBuf {
+    pub fn mount_dir(&self, name: &str) -> PathBuf {
         self.runtime.join(name)
     }
 
     /// Where a server has its socket and log: not where something is recorded that could not be ended.
-    pub(crate) fn work_dir(&self, name: &str) -> PathBuf {
+    pub fn work_dir(&self, name: &str) -> PathBuf {
         let first = self.runtime.join(format!("{name}.run"));
         let others = (2..).map(|number| self.runtime.join(format!("{name}-{number}.run")));
         let mut all = std::iter::once(first).chain(others);
@@ -102,10 +109,10 @@ impl Lab {
 
     /// Every volume of a lab belongs to a trial or to data that are being prepared; what is kept is
     /// snapshots. So a volume that is there before anything runs was left behind.
-    fn delete_stray_volumes(&self, teller: Teller<'_>) -> Result<(), RunError> {
+    fn delete_stray_volumes(&self, events: EventSink<'_>) -> Result<(), RunError> {
         for volume in self.host.store().volumes() {
             self.host.store().delete_volume(&volume.name).map_err(HostError::from)?;
-            teller.tell(Event::Cleared { what: format!("volume {} of a run that was killed", volume.name) });
+            events.send(Event::Cleared { what: format!("volume {} of a run that was killed", volume.name) });
         }
         Ok(())
     }
@@ -181,7 +188,7 @@ fn make_reachable(dir: &Path) -> Result<(), RunError> {
 }
 
 /// FNV-1a, 64 bits: the same name in every version of this program.
-pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
+pub fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
@@ -191,8 +198,8 @@ pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn open(home: &Path, teller: Teller<'_>) -> Result<Lab, RunError> {
-        Lab::open(home, &Cancel::default(), teller)
+    fn open(home: &Path, events: EventSink<'_>) -> Result<Lab, RunError> {
+        Lab::open(home, &Cancel::default(), events)
     }
 
     #[test]
@@ -206,13 +213,13 @@ mod tests {
     #[test]
     fn a_second_run_in_the_same_home_is_refused_with_its_process() {
         let dir = tempfile::tempdir().unwrap();
-        let teller = Teller::new(&|_| ());
-        let lab = open(dir.path(), teller).unwrap();
-        let refused = open(dir.path(), teller).map(drop).unwrap_err();
+        let events = EventSink::new(&|_| ());
+        let lab = open(dir.path(), events).unwrap();
+        let refused = open(dir.path(), events).map(drop).unwrap_err();
         let RunError::Busy { pid, .. } = &refused else { panic!("{refused}") };
         assert_eq!(*pid, std::process::id().to_string());
         drop(lab);
-        open(dir.path(), teller).unwrap();
+        open(dir.path(), events).unwrap();
     }
 
     #[test]
@@ -220,7 +227,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let told = Mutex::new(Vec::new());
         let tell = |event| told.lock().push(event);
-        let lab = open(dir.path(), Teller::new(&tell)).unwrap();
+        let lab = open(dir.path(), EventSink::new(&tell)).unwrap();
         let left = lab.work_dir("trial");
         std::fs::create_dir(&left).unwrap();
         // What it says cannot be known, so it must not be thrown away.
@@ -229,13 +236,13 @@ mod tests {
         drop(lab);
         for _ in 0..2 {
             assert!(ebbtide_mysql::is_recorded(&left));
-            drop(open(dir.path(), Teller::new(&tell)).unwrap());
+            drop(open(dir.path(), EventSink::new(&tell)).unwrap());
             let told = std::mem::take(&mut *told.lock());
             let [Event::Noted { text }] = &told[..] else { panic!("{told:?}") };
             assert!(text.contains("cannot clear") && text.contains("trial.run"), "{text}");
         }
         std::fs::remove_dir_all(&left).unwrap();
-        drop(open(dir.path(), Teller::new(&tell)).unwrap());
+        drop(open(dir.path(), EventSink::new(&tell)).unwrap());
     }
 
     #[test]
@@ -243,6 +250,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let served = Home::open(dir.path()).unwrap();
         let _lock = served.lock().unwrap();
-        open(dir.path(), Teller::new(&|_| ())).unwrap();
+        open(dir.path(), EventSink::new(&|_| ())).unwrap();
     }
 }

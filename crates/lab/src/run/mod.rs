@@ -1,72 +1,69 @@
 //! Running an experiment: data prepared once, volumes cloned from it for every trial, a real server
 //! on them, its load measured second by second, and nothing left behind.
 //!
-//! [`run`] is the whole of it. `home` holds the lab's lock and clears what a killed run left,
-//! `require` refuses what the machine cannot carry, `rehearse` what the server does not take (`ground` has both
-//! labs ask them), `prepared` makes the data, `schedule` decides the order, and `trial` runs one trial on its `volume`s: `warm` reads
-//! the tables, `watch` samples, `batch` joins, and `verdict` says whether to believe it. `abandon` gives
-//! volumes up when the user ends the run.
+//! [`plan()`] decides what is run, and [`run`] is the whole of running it. `home` holds the lab's lock and clears what a
+//! killed run left, `require` refuses what the machine cannot carry, `rehearse` what the server does not take
+//! (`preflight` has both labs ask them), `prepared` makes the data, `schedule` decides the order, and `trial` runs one
+//! trial: an `arm_server` on its `volume`s. `warm` reads the tables, `watch` samples, `batch` joins, and `verdict` says
+//! whether to believe it. `abandon` gives volumes up when the user ends the run.
 
-pub(crate) mod error;
-pub(crate) mod event;
+pub mod error;
+pub mod event;
 
-pub(crate) mod footing;
-pub(crate) mod ground;
-pub(crate) mod home;
-pub(crate) mod prepared;
+pub mod arm_server;
+pub mod home;
+mod plan;
+pub mod preflight;
+pub mod prepared;
 pub(crate) mod rehearse;
-pub(crate) mod require;
-pub(crate) mod schedule;
+pub mod require;
+pub mod schedule;
 mod trial;
 
 mod abandon;
 mod batch;
 pub(crate) mod connections;
-pub(crate) mod proc;
-pub(crate) mod verdict;
-pub(crate) mod volume;
+pub mod proc;
+pub mod verdict;
+pub mod volume;
 pub(crate) mod warm;
-pub(crate) mod watch;
+pub mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ebbtide_catalog::Catalog;
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
 use parking_lot::Mutex;
 
 pub use error::{RunError, StageError};
 pub use event::{Event, Phase, Progress, Tick};
+pub use plan::{Plan, plan};
 pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};
 
-use crate::experiment::{self, Arm, Checked, Experiment, ExperimentError};
+use crate::experiment::{self, Arm, ArmError, Experiment, ExperimentError, PlannedArm};
 use crate::record::{Outcome, Run, ServerFacts, Trial};
 use crate::results::{Earlier, ResultsError, Store};
 use crate::summary;
 
-use event::Teller;
-use ground::{Ground, Wishes};
+use event::EventSink;
 use home::Lab;
+use preflight::{Preflight, Requirements};
 use prepared::Maker;
 use schedule::{Eta, Slot};
-use trial::Setting;
+use trial::TrialContext;
 
 /// Where and with what an experiment runs.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
     /// The home: the lab keeps its own below it, in `lab`.
     pub home: PathBuf,
-    /// The server that is measured.
-    pub server: Binary,
     /// Where the results go; made where it is missing.
     pub out: PathBuf,
     /// Go on with a run whose results are in [`Self::out`]: what it has measured is not run again.
     pub resume: bool,
-    /// What volume specs and instance types mean.
-    pub catalog: Catalog,
-    /// What [`Self::catalog`] has over the built-in one, as the user's file says it; none: nothing.
+    /// What the catalogue of the plan has over the built-in one, as the user's file says it; none: nothing.
     pub overrides: Option<String>,
     /// Run although the host is slower than a volume; the trials are marked with it.
     pub over_limit: bool,
@@ -74,28 +71,6 @@ pub struct RunOptions {
     pub command: String,
     /// The program's version, for the record.
     pub ebbtide: String,
-}
-
-/// What is run of an experiment on a server.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// Without the arms that this server cannot have, and with room for all connections.
-    pub experiment: Experiment,
-    /// What its arms resolve to.
-    pub checked: Checked,
-    /// A sentence for each arm that was left out.
-    pub left_out: Vec<String>,
-}
-
-/// What [`run`] runs of an experiment.
-///
-/// # Errors
-/// As [`experiment::check()`].
-pub fn plan(mut experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
-    let left_out = experiment::fit(&mut experiment, server);
-    connections::admit(&mut experiment);
-    let checked = experiment::check(&experiment, catalog, server)?;
-    Ok(Plan { experiment, checked, left_out })
 }
 
 /// Runs an experiment.
@@ -108,39 +83,33 @@ pub fn plan(mut experiment: Experiment, catalog: &Catalog, server: &Binary) -> R
 /// What forbids the run before its first trial, [`RunError::Cancelled`], and results that cannot be
 /// written.
 pub fn run(
-    experiment: Experiment,
+    plan: Plan,
     options: RunOptions,
     cancel: &Cancel,
     tell: &mut (dyn FnMut(Event) + Send),
 ) -> Result<Run, RunError> {
     let tell = Mutex::new(tell);
     let tell = |event| (tell.lock())(event);
-    let teller = Teller::new(&tell);
+    let events = EventSink::new(&tell);
     let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    if let Some(arm) = experiment.arms.iter().find(|arm| arm.crash.is_some()) {
-        let message = format!("its power is cut: run it with 'ebbtide crash {}'", experiment.name);
-        return Err(ExperimentError::Arm { arm: arm.name.clone(), message }.into());
+    let cut = plan.arms().iter().map(|planned| &planned.arm).find(|arm| arm.crash.is_some());
+    if let Some(arm) = cut {
+        let why = ArmError::IsCut { experiment: plan.experiment().name };
+        return Err(ExperimentError::of_arm(&arm.name, why).into());
     }
-    let of = experiment.arms.len() * usize::try_from(experiment.trial.repeats).unwrap_or(usize::MAX);
-    let wishes = Wishes {
-        home: &options.home,
-        server: &options.server,
-        catalog: &options.catalog,
-        over_limit: options.over_limit,
-        room: 0,
-        counts: |_| true,
-    };
-    let Ground { lab, experiment, checked, host, notes } =
-        ground::lay(experiment, &wishes, cancel, teller)
-            .map_err(|error| State { done: 0, of, eta: Eta::default() }.counted(error))?;
-    let needs = prepared::needs(&checked.arms);
+    let repeats = plan.experiment().trial.repeats;
+    let of = plan.arms().len() * usize::try_from(repeats).unwrap_or(usize::MAX);
+    let requirements =
+        Requirements { home: &options.home, over_limit: options.over_limit, room: 0, counts: |_| true };
+    let Preflight { lab, plan, host, notes } = preflight::check(plan, &requirements, cancel, events)
+        .map_err(|error| State { done: 0, of, eta: Eta::default() }.counted(error))?;
     let header = Run {
         started_ns: u64::try_from(began_ns).unwrap_or(u64::MAX),
         command: options.command,
         ebbtide: options.ebbtide,
         host,
-        server: server_facts(&options.server, &checked),
-        experiment,
+        server: server_facts(&plan),
+        experiment: plan.experiment(),
         overrides: options.overrides,
         trials: Vec::new(),
     };
@@ -149,16 +118,9 @@ pub fn run(
     } else {
         Store::create(&options.out, &header)?
     };
-    let trials = Trials {
-        lab: &lab,
-        experiment: &header.experiment,
-        checked: &checked,
-        binary: &options.server,
-        cancel,
-        teller,
-        notes: &notes,
-    };
-    trials.run(store, &needs)
+    let trials =
+        Trials { lab: &lab, experiment: &header.experiment, plan: &plan, cancel, events, notes: &notes };
+    trials.run(store)
 }
 
 /// What this machine, or the rights of this user, lack for an experiment, in a few words each: root, kernel devices,
@@ -186,9 +148,11 @@ pub fn refuse_others(
     earlier.iter().try_for_each(|one| one.refuse_other(&experiment, &server))
 }
 
-pub(crate) fn server_facts(binary: &Binary, checked: &Checked) -> ServerFacts {
-    let options = checked.arms.iter().map(|arm| (arm.name.clone(), arm.options.clone()));
-    ServerFacts { options: options.collect(), ..program(binary) }
+/// What is known of the server of a run: its program and its version, and the options of each arm.
+#[must_use]
+pub fn server_facts(plan: &Plan) -> ServerFacts {
+    let options = plan.arms().iter().map(|planned| (planned.arm.name.clone(), planned.options.clone()));
+    ServerFacts { options: options.collect(), ..program(plan.server()) }
 }
 
 /// What is known of a server before it has options.
@@ -205,41 +169,39 @@ fn program(binary: &Binary) -> ServerFacts {
 struct Trials<'a> {
     lab: &'a Lab,
     experiment: &'a Experiment,
-    checked: &'a Checked,
-    binary: &'a Binary,
+    plan: &'a Plan,
     cancel: &'a Cancel,
-    teller: Teller<'a>,
+    events: EventSink<'a>,
     /// What every trial should carry.
     notes: &'a [String],
 }
 
 impl Trials<'_> {
-    fn run(&self, mut store: Store, needs: &[prepared::Need<'_>]) -> Result<Run, RunError> {
+    fn run(&self, mut store: Store) -> Result<Run, RunError> {
         let repeats = self.experiment.trial.repeats;
-        let slots = schedule::order(self.experiment.arms.len(), repeats, self.experiment.seed);
+        let slots = schedule::order(self.plan.arms().len(), repeats, self.experiment.seed);
         let known = store.run()?.trials;
-        let is_known =
-            |slot: &Slot| schedule::is_measured(&known, &self.experiment.arms[slot.arm].name, slot.repeat);
+        let is_known = |slot: &Slot| schedule::is_measured(&known, &self.arm(slot).arm.name, slot.repeat);
         let done = slots.iter().filter(|slot| is_known(slot)).count();
         let mut state = State { done, of: slots.len(), eta: Eta::default() };
         let left: Vec<(usize, &Slot)> =
             slots.iter().enumerate().filter(|(_, slot)| !is_known(slot)).collect();
         let estimate_s = experiment::estimate(self.experiment).as_secs_f64();
         let share = left.len() as f64 / slots.len().max(1) as f64;
-        self.teller.tell(Event::Planned { of: state.of, already: done, estimate_s: estimate_s * share });
+        self.events.send(Event::Planned { of: state.of, already: done, estimate_s: estimate_s * share });
         if left.is_empty() {
             return Ok(store.run()?);
         }
         let maker = Maker {
             lab: self.lab,
             experiment: self.experiment,
-            binary: self.binary,
+            binary: self.plan.server(),
             cancel: self.cancel,
-            teller: self.teller,
+            events: self.events,
         };
-        let snapshots = maker.provide(needs).map_err(|error| state.counted(error))?;
-        let plan_of =
-            |slot: &Slot| experiment::trial_estimate(self.experiment.data, &self.experiment.arms[slot.arm]);
+        let needs = prepared::needs(self.plan.arms());
+        let snapshots = maker.provide(&needs).map_err(|error| state.counted(error))?;
+        let plan_of = |slot: &Slot| experiment::trial_estimate(self.experiment.data, &self.arm(slot).arm);
         let mut later: Duration = left.iter().map(|(_, slot)| plan_of(slot)).sum();
         for (index, slot) in left {
             if self.cancel.is_cancelled() {
@@ -247,37 +209,40 @@ impl Trials<'_> {
             }
             state.eta.begin(plan_of(slot));
             later -= plan_of(slot);
-            let progress = || state.progress(index, slot, self.experiment, later);
-            let setting = self.setting(slot, &snapshots, &progress);
-            let Some(mut trial) = setting.run() else { return Err(state.cancelled()) };
+            let arm = &self.arm(slot).arm;
+            let progress = || state.progress(index, slot, arm, later);
+            let context = self.context(slot, &snapshots, &progress);
+            let Some(mut trial) = context.run() else { return Err(state.cancelled()) };
             trial.notes.splice(0..0, self.notes.iter().cloned());
             store.add_trial(&trial)?;
             state.eta.end(trial.outcome == Outcome::Measured);
             state.done += 1;
-            let arm = &self.experiment.arms[slot.arm];
-            let progress = state.progress(index, slot, self.experiment, later);
-            self.teller.tell(ended(&trial, arm, progress));
+            let progress = state.progress(index, slot, arm, later);
+            self.events.send(ended(&trial, arm, progress));
         }
         Ok(store.run()?)
     }
 
-    fn setting<'a>(
+    fn arm(&self, slot: &Slot) -> &PlannedArm {
+        &self.plan.arms()[slot.arm]
+    }
+
+    fn context<'a>(
         &'a self,
         slot: &Slot,
         snapshots: &'a BTreeMap<String, String>,
         progress: &'a (dyn Fn() -> Progress + Sync),
-    ) -> Setting<'a> {
-        let checked = &self.checked.arms[slot.arm];
-        Setting {
+    ) -> TrialContext<'a> {
+        let planned = self.arm(slot);
+        TrialContext {
             lab: self.lab,
             experiment: self.experiment,
-            binary: self.binary,
-            arm: &self.experiment.arms[slot.arm],
-            checked,
-            snapshot: &snapshots[&checked.prepare_key],
+            binary: self.plan.server(),
+            planned,
+            snapshot: &snapshots[&planned.prepare_key],
             repeat: slot.repeat,
             cancel: self.cancel,
-            teller: self.teller,
+            events: self.events,
             progress,
         }
     }
@@ -303,11 +268,11 @@ struct State {
 
 impl State {
     /// Where the run is in a trial, when `later` is planned for those after it.
-    fn progress(&self, index: usize, slot: &Slot, experiment: &Experiment, later: Duration) -> Progress {
+    fn progress(&self, index: usize, slot: &Slot, arm: &Arm, later: Duration) -> Progress {
         Progress {
             number: index + 1,
             of: self.of,
-            arm: experiment.arms[slot.arm].name.clone(),
+            arm: arm.name.clone(),
             repeat: slot.repeat,
             eta_s: self.eta.left_s(later),
         }

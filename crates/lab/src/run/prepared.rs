@@ -17,13 +17,12 @@ use ebbtide_workload::Description;
 use serde::{Deserialize, Serialize};
 
 use super::error::{RunError, StageError};
-use super::event::{Event, Teller};
+use super::event::{Event, EventSink};
 use super::home::{self, Lab, fnv1a};
 use super::proc;
 use super::volume::{Begin, LabVolume, Wanted, ideal};
 use super::warm;
-use crate::crash;
-use crate::experiment::{CheckedArm, DATA_SEED, Experiment, Role};
+use crate::experiment::{DATA_SEED, Experiment, PlannedArm, Role};
 
 /// Version of what this module makes. Data made otherwise are made again.
 const VERSION: u32 = 2;
@@ -118,7 +117,7 @@ pub fn list(home: &Path) -> Result<Vec<Prepared>, RunError> {
 /// # Errors
 /// [`RunError::Busy`] while a run has them, and where there are none of that name.
 pub fn delete(home: &Path, name: &str) -> Result<(), RunError> {
-    let lab = Lab::open(home, &Cancel::default(), Teller::new(&|_| ()))?;
+    let lab = Lab::open(home, &Cancel::default(), EventSink::new(&|_| ()))?;
     lab.host.store().delete_snapshot(name).map_err(HostError::from)?;
     lab.host.store().settle();
     Ok(())
@@ -129,13 +128,16 @@ fn all(lab: &Lab) -> Vec<Prepared> {
 }
 
 fn read(snapshots: Vec<SnapshotInfo>) -> Vec<Prepared> {
-    let is_cut = |info: &SnapshotInfo| info.meta.get(crash::KEPT).is_some();
-    snapshots.into_iter().filter(|info| !is_cut(info)).map(Prepared::read).collect()
+    // Whoever else keeps snapshots in this store names them by a key of their own.
+    let is_others = |info: &SnapshotInfo| {
+        info.meta.as_object().is_some_and(|meta| !meta.is_empty() && !meta.contains_key(META))
+    };
+    snapshots.into_iter().filter(|info| !is_others(info)).map(Prepared::read).collect()
 }
 
 /// The data that some arms start from.
 #[derive(Debug, Clone)]
-pub(crate) struct Need<'a> {
+pub struct Need<'a> {
     key: &'a str,
     /// An arm that starts from it: its settings and its file system make it.
     arm: usize,
@@ -153,7 +155,7 @@ impl Need<'_> {
 }
 
 /// What the arms start from, each once.
-pub(crate) fn needs(arms: &[CheckedArm]) -> Vec<Need<'_>> {
+pub fn needs(arms: &[PlannedArm]) -> Vec<Need<'_>> {
     let mut needs: BTreeMap<&str, Need<'_>> = BTreeMap::new();
     for (index, arm) in arms.iter().enumerate() {
         let volume = &arm.volumes[&Role::Data];
@@ -179,7 +181,7 @@ fn find(lab: &Lab, need: &Need<'_>) -> Option<Prepared> {
 }
 
 /// Bytes of the host's disk that preparing what is missing will take.
-pub(crate) fn missing_bytes(lab: &Lab, needs: &[Need<'_>]) -> u64 {
+pub fn missing_bytes(lab: &Lab, needs: &[Need<'_>]) -> u64 {
     let missing = needs.iter().filter(|need| find(lab, need).is_none());
     // The redo log of the load and the tables, which a merge of layers may hold twice for a moment.
     missing.map(|need| need.data_bytes * 2 + load_redo_bytes(need.data_bytes)).sum()
@@ -187,17 +189,22 @@ pub(crate) fn missing_bytes(lab: &Lab, needs: &[Need<'_>]) -> u64 {
 
 /// Everything that making data takes.
 #[derive(Debug)]
-pub(crate) struct Maker<'a> {
-    pub(crate) lab: &'a Lab,
-    pub(crate) experiment: &'a Experiment,
-    pub(crate) binary: &'a Binary,
-    pub(crate) cancel: &'a Cancel,
-    pub(crate) teller: Teller<'a>,
+pub struct Maker<'a> {
+    /// Where they are kept.
+    pub lab: &'a Lab,
+    /// What they are for.
+    pub experiment: &'a Experiment,
+    /// The server that makes them.
+    pub binary: &'a Binary,
+    /// Ends the making.
+    pub cancel: &'a Cancel,
+    /// Who hears of it.
+    pub events: EventSink<'a>,
 }
 
 impl Maker<'_> {
     /// The snapshots that the needs are served from, by key; those that are missing are made.
-    pub(crate) fn provide(&self, needs: &[Need<'_>]) -> Result<BTreeMap<String, String>, RunError> {
+    pub fn provide(&self, needs: &[Need<'_>]) -> Result<BTreeMap<String, String>, RunError> {
         let mut snapshots = BTreeMap::new();
         for need in needs {
             let name = match find(self.lab, need) {
@@ -220,7 +227,7 @@ impl Maker<'_> {
         let name = format!("prep-{:016x}", fnv1a(format!("{} {size}", need.key).as_bytes()));
         self.delete_useless(&name)?;
         let fs = fs_type(&arm.instance.fs);
-        let tell = |text: &str| self.teller.preparing(format!("making the data: {text}"));
+        let tell = |text: &str| self.events.preparing(format!("making the data: {text}"));
         let wanted = Wanted {
             name: name.clone(),
             begin: Begin::Blank,
@@ -250,7 +257,7 @@ impl Maker<'_> {
     fn delete_useless(&self, name: &str) -> Result<(), StageError> {
         let store = self.lab.host.store();
         if store.snapshots().iter().any(|snapshot| snapshot.name == name) {
-            self.teller.preparing(format!("deleting {name}, which cannot be used any more"));
+            self.events.preparing(format!("deleting {name}, which cannot be used any more"));
             store.delete_snapshot(name)?;
         }
         Ok(())
@@ -302,7 +309,7 @@ impl Maker<'_> {
         let told = |progress: &ebbtide_load::Progress| {
             let share = progress.rows as f64 / progress.rows_total.max(1) as f64;
             let what = format!("making the data: {} of {} rows", progress.rows, progress.rows_total);
-            self.teller.tell(Event::Preparing { what, share: Some(share) });
+            self.events.send(Event::Preparing { what, share: Some(share) });
         };
         ebbtide_load::load(&server.target(), tables, loading, self.cancel, &mut { told })?;
         self.proceed()
@@ -311,7 +318,7 @@ impl Maker<'_> {
     /// Has a server answer statements; it is killed where the user ends the run meanwhile.
     fn answer(&self, server: Server, statements: &[String], what: &str) -> Result<Server, StageError> {
         if !statements.is_empty() {
-            self.teller.preparing(format!("making the data: {what}"));
+            self.events.preparing(format!("making the data: {what}"));
         }
         let target = server.target();
         let mut running = Some(server);
@@ -337,7 +344,7 @@ fn forget_pages(data: &Path) -> Result<(), StageError> {
 }
 
 /// A file system by the name that a checked experiment has for it.
-pub(crate) fn fs_type(name: &str) -> FsType {
+pub fn fs_type(name: &str) -> FsType {
     name.parse().expect("a checked experiment names a file system that can be made")
 }
 

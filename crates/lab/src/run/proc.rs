@@ -12,15 +12,15 @@ const TICKS_PER_S: f64 = 100.0;
 
 /// Processor time of the whole machine since it started, s.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct MachineTime {
+pub struct MachineTime {
     /// Spent working.
-    pub(crate) busy_s: f64,
+    pub busy_s: f64,
     /// Taken away by the hypervisor.
-    pub(crate) steal_s: f64,
+    pub steal_s: f64,
 }
 
 /// The machine's processor time; none where the kernel does not say.
-pub(crate) fn machine_time() -> Option<MachineTime> {
+pub fn machine_time() -> Option<MachineTime> {
     parse_machine_time(&fs::read_to_string("/proc/stat").ok()?)
 }
 
@@ -34,18 +34,18 @@ fn parse_machine_time(text: &str) -> Option<MachineTime> {
 }
 
 /// Processor time of this thread so far, s.
-pub(crate) fn thread_time_s() -> f64 {
+pub fn thread_time_s() -> f64 {
     ebbtide_device::clock::thread_cpu_time().as_secs_f64()
 }
 
 /// Processor time of every thread of this process so far, s, by its number; of those that run at this
 /// moment, up to their last tick.
-pub(crate) fn thread_times_s() -> BTreeMap<u32, f64> {
+pub fn thread_times_s() -> BTreeMap<u32, f64> {
     of_threads(0)
 }
 
 /// How long every thread of this process was ready to run and had no processor so far, s, by its number.
-pub(crate) fn thread_waits_s() -> BTreeMap<u32, f64> {
+pub fn thread_waits_s() -> BTreeMap<u32, f64> {
     of_threads(1)
 }
 
@@ -77,7 +77,7 @@ fn parse_device_time(text: &str) -> Option<f64> {
 }
 
 /// Memory that could be given to a server, bytes; none where the kernel does not say.
-pub(crate) fn available_memory() -> Option<u64> {
+pub fn available_memory() -> Option<u64> {
     meminfo("MemAvailable:")
 }
 
@@ -89,12 +89,12 @@ fn meminfo(field: &str) -> Option<u64> {
 }
 
 /// How many processors this process may use.
-pub(crate) fn cpus() -> u32 {
+pub fn cpus() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
 /// The machine, its calibration left out.
-pub(crate) fn host_facts() -> HostFacts {
+pub fn host_facts() -> HostFacts {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

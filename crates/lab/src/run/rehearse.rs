@@ -12,43 +12,45 @@ use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, Settings};
 use ebbtide_volume::{GIB, parse_size};
 
 use super::error::{RunError, StageError};
-use super::event::Teller;
+use super::event::EventSink;
 use super::home::Lab;
 use super::prepared::{fs_type, made_with};
 use super::volume::{Begin, LabVolume, Wanted, ideal, role_name};
-use crate::experiment::{self, Arm, Experiment, Role};
+use crate::experiment::{Arm, Experiment, Role};
 
 /// The volume, and the work directory of the server on it.
 const NAME: &str = "rehearsal";
 /// Room for two data directories without tables, redo logs not included.
 const ROOM: u64 = 4 * GIB;
 
-/// What a rehearsal takes.
+/// What trying the arms takes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct RehearsalContext<'a> {
     pub(crate) lab: &'a Lab,
     pub(crate) binary: &'a Binary,
     pub(crate) cancel: &'a Cancel,
-    pub(crate) teller: Teller<'a>,
+    pub(crate) events: EventSink<'a>,
 }
 
-/// Tries every arm of a plan. Arms that may be left out are, where the server refuses their settings; the
-/// answer is whom they were told of, in the words of [`experiment::leave_out`].
+/// Tries every arm of an experiment. Answers with why the server refuses the settings of arms that may be left out, by
+/// their names.
 ///
 /// # Errors
 /// [`RunError::Unfit`] for the first arm that cannot be left out.
-pub(crate) fn hold(scene: Scene<'_>, experiment: &mut Experiment) -> Result<Vec<String>, RunError> {
-    scene.teller.preparing(format!("trying {} with what the arms ask for", scene.binary.name()));
-    let ended = || scene.cancel.is_cancelled();
-    let refusals = Rehearsal::new(scene, experiment)
+pub(crate) fn hold(
+    context: RehearsalContext<'_>,
+    experiment: &Experiment,
+) -> Result<BTreeMap<String, String>, RunError> {
+    context.events.preparing(format!("trying {} with what the arms ask for", context.binary.name()));
+    let ended = || context.cancel.is_cancelled();
+    let refusals = Rehearsal::new(context, experiment)
         .map_err(|error| RunError::Untried(Box::new(error)))
         .and_then(|rehearsal| rehearsal.refusals(experiment));
     // What fails when the run was ended fails because of that.
     if ended() {
         return Err(RunError::Cancelled { done: 0, of: 0 });
     }
-    let refusals = refusals?;
-    Ok(experiment::leave_out(experiment, |arm| refusals.get(&arm.name).cloned()))
+    refusals
 }
 
 /// Arms whose servers are started alike.
@@ -71,28 +73,28 @@ fn alike(experiment: &Experiment) -> Vec<Alike<'_>> {
 }
 
 struct Rehearsal<'a> {
-    scene: Scene<'a>,
+    context: RehearsalContext<'a>,
     volume: LabVolume<'a>,
     /// Data directories without tables, by the settings that they were made with.
     fresh: RefCell<BTreeMap<String, PathBuf>>,
 }
 
 impl<'a> Rehearsal<'a> {
-    fn new(scene: Scene<'a>, experiment: &Experiment) -> Result<Self, StageError> {
+    fn new(context: RehearsalContext<'a>, experiment: &Experiment) -> Result<Self, StageError> {
         let redo =
             experiment.arms.iter().filter_map(|arm| parse_size(arm.settings.get("redo_capacity")?).ok());
         let size = ROOM + redo.max().unwrap_or(0).saturating_mul(2).next_multiple_of(GIB);
         let wanted = Wanted {
             name: NAME.into(),
             begin: Begin::Blank,
-            unlimited: ideal(size, scene.lab.host.now()),
+            unlimited: ideal(size, context.lab.host.now()),
             fs: fs_type(&experiment.arms[0].instance.fs),
             rotational: false,
             seed: experiment.seed,
-            cancel: scene.cancel,
+            cancel: context.cancel,
         };
-        let volume = LabVolume::make(scene.lab, wanted, &|_| ())?;
-        Ok(Self { scene, volume, fresh: RefCell::default() })
+        let volume = LabVolume::make(context.lab, wanted, &|_| ())?;
+        Ok(Self { context, volume, fresh: RefCell::default() })
     }
 
     /// Why arms that may be left out have to be, by their names.
@@ -107,7 +109,7 @@ impl<'a> Rehearsal<'a> {
                 return Err(RunError::Unfit {
                     arm: first.name.clone(),
                     others: needed.len() - 1,
-                    server: self.scene.binary.name(),
+                    server: self.context.binary.name(),
                     error: Box::new(error),
                     by_settings,
                 });
@@ -136,7 +138,7 @@ impl<'a> Rehearsal<'a> {
 
     /// Starts the server and ends it again; all that it made is removed.
     fn start_with(&self, settings: &Settings, roles: &[Role], memory_bytes: u64) -> Result<(), StageError> {
-        let fresh = self.fresh(&made_with(settings, self.scene.binary))?;
+        let fresh = self.fresh(&made_with(settings, self.context.binary))?;
         let at = |role: Role| self.volume.dir().join(role_name(role));
         let own = |role: Role| roles.contains(&role).then(|| at(role));
         let data = at(Role::Data);
@@ -161,7 +163,7 @@ impl<'a> Rehearsal<'a> {
 
     /// A data directory without tables; made once for each set of settings that it keeps.
     fn fresh(&self, kept: &Settings) -> Result<PathBuf, StageError> {
-        let key = kept.init_key(self.scene.binary);
+        let key = kept.init_key(self.context.binary);
         if let Some(known) = self.fresh.borrow().get(&key) {
             return Ok(known.clone());
         }
@@ -173,9 +175,9 @@ impl<'a> Rehearsal<'a> {
     }
 
     fn plan(&self, layout: Layout) -> ServerPlan {
-        let work_dir = self.scene.lab.work_dir(NAME);
-        let cancel = self.scene.cancel.clone();
-        ServerPlan { cancel, ..ServerPlan::new(self.scene.binary.clone(), layout, work_dir) }
+        let work_dir = self.context.lab.work_dir(NAME);
+        let cancel = self.context.cancel.clone();
+        ServerPlan { cancel, ..ServerPlan::new(self.context.binary.clone(), layout, work_dir) }
     }
 }
 
@@ -193,7 +195,7 @@ fn tool<'a>(name: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::Overrides;
+    use crate::experiment::{self, Overrides};
 
     #[test]
     fn arms_that_differ_in_load_or_limits_alone_are_tried_once() {

@@ -7,12 +7,12 @@ use ebbtide_load::Cancel;
 use ebbtide_volume::{MIB, Nanos, parse_size};
 
 use super::error::RunError;
-use super::event::Teller;
+use super::event::EventSink;
 use super::home::Lab;
 use super::prepared::{Need, fs_type, missing_bytes};
 use super::proc;
 use super::volume::role_name;
-use crate::experiment::{Arm, Checked, CheckedArm, Experiment, ServerRole};
+use crate::experiment::{Arm, Experiment, PlannedArm, ServerRole};
 
 /// Memory that the machine keeps for everything but the server.
 const OTHER_MEMORY: u64 = 256 * MIB;
@@ -30,8 +30,11 @@ pub(crate) struct Compared {
     pub(crate) notes: Vec<String>,
 }
 
-/// Refuses a machine, or a user, without what volumes and bounded servers need. The error names all of it.
-pub(crate) fn equipment(experiment: &Experiment) -> Result<(), Vec<String>> {
+/// Refuses a machine, or a user, without what volumes and bounded servers need.
+///
+/// # Errors
+/// All that is missing, each in a few words.
+pub fn equipment(experiment: &Experiment) -> Result<(), Vec<String>> {
     let mut missing = ebbtide_device::host::missing_for_block_devices();
     if let Some(why) = ebbtide_mysql::missing_for_memory_limit() {
         missing.push(format!("memory cgroups (the server's memory cannot be limited: {why})"));
@@ -62,17 +65,10 @@ fn servers(arm: &Arm) -> u64 {
 }
 
 /// Refuses a disk that cannot take the data that are to be made, the largest trial, and `room` bytes besides.
-pub(crate) fn space(
-    lab: &Lab,
-    experiment: &Experiment,
-    checked: &Checked,
-    needs: &[Need<'_>],
-    room: u64,
-) -> Result<(), RunError> {
+pub(crate) fn space(lab: &Lab, arms: &[PlannedArm], needs: &[Need<'_>], room: u64) -> Result<(), RunError> {
     let home = lab.host.home();
     let Ok(free) = home.free_bytes() else { return Ok(()) };
-    let trials = experiment.arms.iter().zip(&checked.arms).map(|(arm, checked)| trial_bytes(arm, checked));
-    let needed = missing_bytes(lab, needs) + trials.max().unwrap_or(0) + room;
+    let needed = missing_bytes(lab, needs) + arms.iter().map(trial_bytes).max().unwrap_or(0) + room;
     if needed > free {
         return Err(RunError::NoSpace { dir: home.root().to_owned(), needed, free });
     }
@@ -80,39 +76,40 @@ pub(crate) fn space(
 }
 
 /// What a clone grows by at most: every page written once, and the redo log.
-fn trial_bytes(arm: &Arm, checked: &CheckedArm) -> u64 {
+fn trial_bytes(planned: &PlannedArm) -> u64 {
+    let arm = &planned.arm;
     let redo = arm.settings.get("redo_capacity").and_then(|text| parse_size(text).ok());
-    (checked.data_bytes / 4 * 5 + redo.unwrap_or(USUAL_REDO) + OTHER_SPACE) * servers(arm)
+    (planned.data_bytes / 4 * 5 + redo.unwrap_or(USUAL_REDO) + OTHER_SPACE) * servers(arm)
 }
 
 /// Refuses a host that is slower than an arm's volumes, unless that is to be marked alone.
 pub(crate) fn host(
     lab: &Lab,
-    checked: &Checked,
+    arms: &[&PlannedArm],
     over_limit: bool,
     cancel: &Cancel,
-    teller: Teller<'_>,
+    events: EventSink<'_>,
 ) -> Result<Compared, RunError> {
     let file = lab.host.home().calibration_file();
     let known = Calibration::load(&file).filter(|known| known.block.is_some());
     let calibration = match known {
         Some(known) => known,
-        None => match measure(lab, true, cancel, teller) {
+        None => match measure(lab, true, cancel, events) {
             Ok(calibration) => calibration,
             Err(error) => return proceed(cancel).map(|()| not_calibrated(&error)),
         },
     };
     proceed(cancel)?;
     let mut calibration = calibration;
-    let mut exceeded = exceeded(&calibration, checked);
+    let mut exceeded = exceeded(&calibration, arms);
     // A moment in which the machine was busy must not refuse a run.
     if !exceeded.is_empty() && calibration.quick {
-        calibration = match measure(lab, false, cancel, teller) {
+        calibration = match measure(lab, false, cancel, events) {
             Ok(calibration) => calibration,
             Err(error) => return proceed(cancel).map(|()| not_calibrated(&error)),
         };
         proceed(cancel)?;
-        exceeded = self::exceeded(&calibration, checked);
+        exceeded = self::exceeded(&calibration, arms);
     }
     if !exceeded.is_empty() && !over_limit {
         return Err(RunError::HostTooSlow(exceeded));
@@ -131,16 +128,16 @@ fn not_calibrated(error: &HostError) -> Compared {
     Compared { figures: Vec::new(), notes: vec![note] }
 }
 
-fn measure(lab: &Lab, quick: bool, cancel: &Cancel, teller: Teller<'_>) -> Result<Calibration, HostError> {
+fn measure(lab: &Lab, quick: bool, cancel: &Cancel, events: EventSink<'_>) -> Result<Calibration, HostError> {
     let span = if quick { "3 seconds" } else { "20 seconds" };
-    teller.preparing(format!("measuring what this host carries, for about {span}"));
-    lab.host.calibrate_unless(&|| cancel.is_cancelled(), quick, &|text| teller.preparing(text))
+    events.preparing(format!("measuring what this host carries, for about {span}"));
+    lab.host.calibrate_unless(&|| cancel.is_cancelled(), quick, &|text| events.preparing(text))
 }
 
 /// In what the volumes exceed the host, each figure once.
-fn exceeded(calibration: &Calibration, checked: &Checked) -> Vec<String> {
+fn exceeded(calibration: &Calibration, arms: &[&PlannedArm]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for arm in &checked.arms {
+    for arm in arms {
         for (role, volume) in &arm.volumes {
             let array = volume.array(Nanos::ZERO);
             let instance = arm.instance.as_ref().map(|instance| &instance.limits);

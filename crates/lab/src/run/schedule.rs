@@ -9,16 +9,16 @@ use crate::record::{Outcome, Trial};
 
 /// A trial that is to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub struct Slot {
     /// Index of the arm.
-    pub(crate) arm: usize,
+    pub arm: usize,
     /// Which repeat of it, from 0: the round.
-    pub(crate) repeat: u32,
+    pub repeat: u32,
 }
 
 /// All trials: every round holds each arm once, in an order drawn from the seed. What drifts on the
 /// host over the run then falls on all arms alike.
-pub(crate) fn order(arms: usize, repeats: u32, seed: u64) -> Vec<Slot> {
+pub fn order(arms: usize, repeats: u32, seed: u64) -> Vec<Slot> {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut slots = Vec::new();
     for repeat in 0..repeats {

@@ -8,17 +8,17 @@ use ebbtide_load::{Cancel, Ended, RunReport, Sample, Session, Target};
 use ebbtide_mysql::status::Sampler;
 use ebbtide_mysql::{Binary, Server, ServerError, ServerPlan};
 
+use super::arm_server::{self, Volumes};
 use super::batch::{self, Beat};
 use super::error::StageError;
-use super::event::{Event, Phase, Progress, Teller, Tick};
-use super::footing::{self, Volumes};
+use super::event::{Event, EventSink, Phase, Progress, Tick};
 use super::home::{Lab, TRIAL_PREFIX};
 use super::prepared::fs_type;
 use super::verdict::{self, Evidence, VolumeEnd};
 use super::volume::{Begin, IopsLimit, LabVolume, Wanted, role_name, without_limits};
 use super::watch::{Answers, Asked, Watch};
 use super::{proc, warm};
-use crate::experiment::{Arm, CheckedArm, Experiment, Role};
+use crate::experiment::{Experiment, PlannedArm, Role};
 use crate::record::{BatchUse, Outcome, Second, Trial};
 
 /// How long transactions that are in flight at the end are waited for. The server is killed then.
@@ -33,17 +33,16 @@ const LOG_LINES: usize = 40;
 const FULL_BYTES: u64 = 8 << 20;
 
 /// Everything that a trial needs.
-pub(super) struct Setting<'a> {
+pub(super) struct TrialContext<'a> {
     pub(super) lab: &'a Lab,
     pub(super) experiment: &'a Experiment,
     pub(super) binary: &'a Binary,
-    pub(super) arm: &'a Arm,
-    pub(super) checked: &'a CheckedArm,
+    pub(super) planned: &'a PlannedArm,
     /// The snapshot of its data.
     pub(super) snapshot: &'a str,
     pub(super) repeat: u32,
     pub(super) cancel: &'a Cancel,
-    pub(super) teller: Teller<'a>,
+    pub(super) events: EventSink<'a>,
     /// Which trial it is, and how far the run.
     pub(super) progress: &'a (dyn Fn() -> Progress + Sync),
 }
@@ -74,19 +73,19 @@ impl<E: Into<StageError>> From<E> for Failure {
     }
 }
 
-impl Setting<'_> {
+impl TrialContext<'_> {
     /// Runs the trial; none where the user ended it.
     pub(super) fn run(&self) -> Option<Trial> {
         let began = Instant::now();
         let started_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        self.teller.tell(Event::TrialStarted((self.progress)()));
+        self.events.send(Event::TrialStarted((self.progress)()));
         let done = self.measure();
         let trouble = self.lab.take_trouble();
         if self.cancel.is_cancelled() {
             return None;
         }
         let trial = Trial {
-            arm: self.arm.name.clone(),
+            arm: self.planned.arm.name.clone(),
             repeat: self.repeat,
             started_ns: u64::try_from(started_ns).unwrap_or(u64::MAX),
             took_s: began.elapsed().as_secs_f64(),
@@ -136,15 +135,19 @@ impl Setting<'_> {
     }
 
     fn warm(&self, server: Server, stage: &Stage<'_>) -> Result<Server, Failure> {
-        if !self.arm.warmup.read_tables {
+        if !self.planned.arm.warmup.read_tables {
             return Ok(server);
         }
         self.phase(Phase::Reading);
         let target = server.target();
         let mut running = Some(server);
         let end = || drop(running.take());
-        let read =
-            warm::answer_all(&target, &self.arm.tables(self.experiment.data).warm_up(), self.cancel, end);
+        let read = warm::answer_all(
+            &target,
+            &self.planned.arm.tables(self.experiment.data).warm_up(),
+            self.cancel,
+            end,
+        );
         match (read, running) {
             (Ok(()), Some(server)) => Ok(server),
             (Err(error), Some(server)) => Err(stage.explain(LastWords::of(&server).failure(error))),
@@ -153,11 +156,11 @@ impl Setting<'_> {
     }
 
     fn phase(&self, phase: Phase) {
-        self.teller.tell(Event::Phase { trial: (self.progress)(), phase });
+        self.events.send(Event::Phase { trial: (self.progress)(), phase });
     }
 
     fn waiting(&self, why: &str) {
-        self.teller.tell(Event::Waiting { trial: Some((self.progress)()), why: why.to_owned() });
+        self.events.send(Event::Waiting { trial: Some((self.progress)()), why: why.to_owned() });
     }
 
     fn proceed(&self) -> Result<(), StageError> {
@@ -213,55 +216,55 @@ struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    fn set(setting: &Setting<'a>) -> Result<Self, StageError> {
-        let mut stage = Self { lab: setting.lab, volumes: BTreeMap::new() };
-        for (role, real) in &setting.checked.volumes {
+    fn set(context: &TrialContext<'a>) -> Result<Self, StageError> {
+        let mut stage = Self { lab: context.lab, volumes: BTreeMap::new() };
+        for (role, real) in &context.planned.volumes {
             let begin = match role {
-                Role::Data => Begin::Snapshot(setting.snapshot),
+                Role::Data => Begin::Snapshot(context.snapshot),
                 _ => Begin::Blank,
             };
             let wanted = Wanted {
-                name: format!("{TRIAL_PREFIX}{}-{}", (setting.progress)().number, role_name(*role)),
+                name: format!("{TRIAL_PREFIX}{}-{}", (context.progress)().number, role_name(*role)),
                 begin,
-                unlimited: without_limits(real, setting.lab.host.now()),
-                fs: fs_type(&setting.arm.instance.fs),
-                rotational: setting.arm.instance.rotational,
-                seed: setting.seed(),
-                cancel: setting.cancel,
+                unlimited: without_limits(real, context.lab.host.now()),
+                fs: fs_type(&context.planned.arm.instance.fs),
+                rotational: context.planned.arm.instance.rotational,
+                seed: context.seed(),
+                cancel: context.cancel,
             };
-            setting.proceed()?;
-            let progress = |text: &str| setting.waiting(text);
-            stage.volumes.insert(*role, LabVolume::make(setting.lab, wanted, &progress)?);
+            context.proceed()?;
+            let progress = |text: &str| context.waiting(text);
+            stage.volumes.insert(*role, LabVolume::make(context.lab, wanted, &progress)?);
         }
         Ok(stage)
     }
 
-    fn plan(&self, setting: &Setting<'_>) -> ServerPlan {
+    fn plan(&self, context: &TrialContext<'_>) -> ServerPlan {
         let work_dir = self.lab.work_dir("trial");
-        footing::plan(&self.volumes, setting.arm, setting.binary, work_dir, setting.cancel)
+        arm_server::server_plan(&self.volumes, &context.planned.arm, context.binary, work_dir, context.cancel)
     }
 
     /// Switches the limits of all volumes on, multiplied.
-    fn lead_in(&self, setting: &Setting<'_>) -> Result<(), StageError> {
-        let speed = setting.arm.warmup.lead_in_speed;
+    fn lead_in(&self, context: &TrialContext<'_>) -> Result<(), StageError> {
+        let speed = context.planned.arm.warmup.lead_in_speed;
         self.volumes
             .iter()
-            .try_for_each(|(role, volume)| volume.lead_in(&setting.checked.volumes[role], speed))
+            .try_for_each(|(role, volume)| volume.lead_in(&context.planned.volumes[role], speed))
     }
 
     /// Switches the limits of all volumes on, and those of their instance.
-    fn limit(&self, setting: &Setting<'_>) -> Result<(), StageError> {
-        footing::limit(&self.volumes, setting.checked)
+    fn limit(&self, context: &TrialContext<'_>) -> Result<(), StageError> {
+        arm_server::limit(&self.volumes, context.planned)
     }
 
     /// How the volumes stand, when they were measured since `begun`.
-    fn ends(&self, checked: &CheckedArm, begun: Option<&Begun>) -> Vec<VolumeEnd> {
-        let instance = checked.instance.as_ref().map(|instance| &instance.limits);
+    fn ends(&self, planned: &PlannedArm, begun: Option<&Begun>) -> Vec<VolumeEnd> {
+        let instance = planned.instance.as_ref().map(|instance| &instance.limits);
         let end = |(role, volume): (&Role, &LabVolume<'_>)| VolumeEnd {
             role: *role,
             pacing: volume.live().pacing(),
             host_errors: volume.live().host_errors(),
-            limit: IopsLimit::of(&checked.volumes[role], instance),
+            limit: IopsLimit::of(&planned.volumes[role], instance),
             device_queue: begun.and_then(|begun| begun.mean_queue(*role, volume)),
         };
         self.volumes.iter().map(end).collect()
@@ -321,14 +324,14 @@ fn says_full(log: &[String]) -> bool {
     log.iter().any(|line| words.iter().any(|word| line.contains(word)))
 }
 
-impl Setting<'_> {
+impl TrialContext<'_> {
     /// Seed of what is drawn in this trial: the same for every arm of a round.
     fn seed(&self) -> u64 {
         self.experiment.seed ^ (u64::from(self.repeat) << 32)
     }
 
     fn load_options(&self) -> ebbtide_load::RunOptions {
-        let (plan, warmup) = (&self.arm.load, &self.arm.warmup);
+        let (plan, warmup) = (&self.planned.arm.load, &self.planned.arm.warmup);
         ebbtide_load::RunOptions {
             schema: self.experiment.data.schema(),
             mix: plan.mix.clone(),
@@ -336,7 +339,7 @@ impl Setting<'_> {
             seed: self.seed(),
             connections: plan.connections,
             arrival: plan.arrival,
-            duration: Some(Duration::from_secs(self.arm.measure_s.into())),
+            duration: Some(Duration::from_secs(self.planned.arm.measure_s.into())),
             warmup_s: warmup.lead_in_s + warmup.settle_s,
             grace: Some(GRACE),
             ..ebbtide_load::RunOptions::new(plan.workload)
@@ -367,7 +370,7 @@ impl Begun {
 
 /// The load of a trial while it runs.
 struct Load<'a> {
-    setting: &'a Setting<'a>,
+    context: &'a TrialContext<'a>,
     stage: &'a Stage<'a>,
     /// Whether the limits are on.
     limited: bool,
@@ -381,9 +384,9 @@ struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
-    fn new(setting: &'a Setting<'a>, stage: &'a Stage<'a>) -> Self {
+    fn new(context: &'a TrialContext<'a>, stage: &'a Stage<'a>) -> Self {
         Self {
-            setting,
+            context,
             stage,
             limited: false,
             broken: None,
@@ -396,17 +399,17 @@ impl<'a> Load<'a> {
     /// Runs the load to its end, and ends the server. The limits are switched on, and the batch job
     /// joins, on the way.
     fn run(mut self, server: Server) -> Result<Measured, Failure> {
-        let (setting, stage) = (self.setting, self.stage);
+        let (context, stage) = (self.context, self.stage);
         let target = server.target();
         let (beat, asked) = (Beat::default(), Asked::default());
-        let sampler = open_sampler(&target, setting.binary)?;
+        let sampler = open_sampler(&target, context.binary)?;
         let (ask, ticks) = mpsc::channel();
         self.begin()?;
         std::thread::scope(|scope| {
             let asked = &asked;
             let asking = scope.spawn(move || asked.run(sampler, &ticks));
-            let tables = setting.arm.tables(setting.experiment.data);
-            let batch = setting.arm.batch.as_ref();
+            let tables = context.planned.arm.tables(context.experiment.data);
+            let batch = context.planned.arm.batch.as_ref();
             let job = batch.map(|batch| batch::start(scope, batch, &tables, &target, &beat)).transpose();
             let loaded = match &job {
                 Ok(_) => self.load(&target, &server, asked, ask, &beat),
@@ -419,7 +422,7 @@ impl<'a> Load<'a> {
             // The server's end is that of everything that still waits for it.
             let words =
                 if was_cut_off(&loaded) { LastWords::of_dying(&server) } else { LastWords::of(&server) };
-            let (volumes, full) = (stage.ends(setting.checked, self.measured.as_ref()), stage.full());
+            let (volumes, full) = (stage.ends(context.planned, self.measured.as_ref()), stage.full());
             beat.end();
             asked.end();
             // The server's end takes as long as what it has asked its volumes for.
@@ -428,7 +431,7 @@ impl<'a> Load<'a> {
                 tracing::error!(%error, "a server did not end");
             }
             let answers = asking.join().unwrap_or_default();
-            let measured_s = f64::from(setting.arm.measure_s);
+            let measured_s = f64::from(context.planned.arm.measure_s);
             let batch = match job {
                 Ok(job) => {
                     let from = self.measured.as_ref().map(|begun| begun.at);
@@ -449,15 +452,15 @@ impl<'a> Load<'a> {
 
     /// With no time before the limits, they are on from the first transaction.
     fn begin(&mut self) -> Result<(), StageError> {
-        let warmup = self.setting.arm.warmup;
+        let warmup = self.context.planned.arm.warmup;
         if warmup.lead_in_s > 0 {
-            self.setting.phase(Phase::LeadIn);
-            return self.stage.lead_in(self.setting);
+            self.context.phase(Phase::LeadIn);
+            return self.stage.lead_in(self.context);
         }
-        self.stage.limit(self.setting)?;
+        self.stage.limit(self.context)?;
         self.limited = true;
         if warmup.settle_s > 0 {
-            self.setting.phase(Phase::Settling);
+            self.context.phase(Phase::Settling);
         } else {
             self.measure_from_now();
         }
@@ -474,8 +477,8 @@ impl<'a> Load<'a> {
     ) -> Result<RunReport, StageError> {
         let volumes = self.stage.volumes.iter().map(|(role, volume)| (*role, volume.live())).collect();
         let mut watch = Watch::new(volumes, server, asked, ask);
-        let setting = self.setting;
-        let measure_s = f64::from(setting.arm.measure_s);
+        let context = self.context;
+        let measure_s = f64::from(context.planned.arm.measure_s);
         let mut on_sample = |sample: &Sample| {
             let tick = watch.ticks();
             let second = watch.second(sample);
@@ -486,20 +489,20 @@ impl<'a> Load<'a> {
                 self.seconds.push((tick, second));
             }
         };
-        let report = ebbtide_load::run(target, &setting.load_options(), setting.cancel, &mut on_sample)?;
+        let report = ebbtide_load::run(target, &context.load_options(), context.cancel, &mut on_sample)?;
         self.foreign_cpus = watch.foreign_cpus();
         Ok(report)
     }
 
     /// What begins with the second that follows this one.
     fn turn(&mut self, sample: &Sample, beat: &Beat) {
-        let settle_s = f64::from(self.setting.arm.warmup.settle_s);
+        let settle_s = f64::from(self.context.planned.arm.warmup.settle_s);
         // The end of a second is told as a sum of floating point numbers.
         if !self.limited && sample.t_s > -settle_s - 0.5 {
             self.limited = true;
-            self.broken = self.stage.limit(self.setting).err();
+            self.broken = self.stage.limit(self.context).err();
             if settle_s > 0.0 {
-                self.setting.phase(Phase::Settling);
+                self.context.phase(Phase::Settling);
             }
         }
         if sample.t_s > -0.5 {
@@ -513,11 +516,11 @@ impl<'a> Load<'a> {
     fn measure_from_now(&mut self) {
         self.measured = Some(Begun::of(self.stage));
         self.stage.volumes.values().for_each(|volume| volume.live().reset_pacing());
-        self.setting.phase(Phase::Measuring);
+        self.context.phase(Phase::Measuring);
     }
 
     fn tell(&self, second: &Second, sample: &Sample) {
-        let warmup = &self.setting.arm.warmup;
+        let warmup = &self.context.planned.arm.warmup;
         let phase = match sample.warmup {
             false => Phase::Measuring,
             true if sample.t_s <= -f64::from(warmup.settle_s) + 0.5 && warmup.lead_in_s > 0 => Phase::LeadIn,
@@ -527,18 +530,18 @@ impl<'a> Load<'a> {
         let tick = Tick {
             phase,
             t_s: sample.t_s,
-            measure_s: self.setting.arm.measure_s,
+            measure_s: self.context.planned.arm.measure_s,
             tps: second.load.tps,
             p95_us: second.load.p95_us,
             credits: volumes().filter_map(|volume| volume.credits).reduce(f64::min),
             volume_iops: volumes().map(|volume| volume.consumed_iops).sum(),
         };
-        self.setting.teller.tell(Event::Tick { trial: (self.setting.progress)(), tick });
+        self.context.events.send(Event::Tick { trial: (self.context.progress)(), tick });
     }
 
     /// A report that says something about the arm.
     fn sound(&mut self, report: RunReport, full: Option<StageError>) -> Result<RunReport, StageError> {
-        self.setting.proceed()?;
+        self.context.proceed()?;
         if let Some(broken) = self.broken.take() {
             return Err(broken);
         }

@@ -31,38 +31,46 @@ const SAMPLING_NOTED: f64 = 0.01;
 
 /// A volume at the end of a trial.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct VolumeEnd {
-    pub(crate) role: Role,
-    pub(crate) pacing: PacingReport,
-    pub(crate) host_errors: u64,
+pub struct VolumeEnd {
+    /// What it holds.
+    pub role: Role,
+    /// How late its answers were.
+    pub pacing: PacingReport,
+    /// Requests that the host's disk failed.
+    pub host_errors: u64,
     /// What it may do; none where it is not limited.
-    pub(crate) limit: Option<IopsLimit>,
+    pub limit: Option<IopsLimit>,
     /// Reads and writes that were under way at its device as the kernel counts it, mean over the
     /// measurement: those that have not come to the model yet, or come back from it, are among them.
-    pub(crate) device_queue: Option<f64>,
+    pub device_queue: Option<f64>,
 }
 
 /// What stands behind a trial's figures.
 #[derive(Debug)]
-pub(crate) struct Evidence<'a> {
-    pub(crate) generator: &'a Generator,
-    pub(crate) seconds: &'a [Second],
-    pub(crate) volumes: &'a [VolumeEnd],
+pub struct Evidence<'a> {
+    /// How well the load's generator kept up.
+    pub generator: &'a Generator,
+    /// The measured seconds.
+    pub seconds: &'a [Second],
+    /// The volumes at their end.
+    pub volumes: &'a [VolumeEnd],
     /// Processors of the machine.
-    pub(crate) cpus: u32,
+    pub cpus: u32,
     /// Of these, kept busy by neither the server nor this process.
-    pub(crate) foreign_cpus: f64,
+    pub foreign_cpus: f64,
 }
 
 /// What a trial looks like.
 #[derive(Debug)]
-pub(crate) struct Looked {
-    pub(crate) outcome: Outcome,
-    pub(crate) notes: Vec<String>,
+pub struct Looked {
+    /// Whether to believe it.
+    pub outcome: Outcome,
+    /// What should be known about it.
+    pub notes: Vec<String>,
 }
 
 /// Judges a trial that has been measured.
-pub(crate) fn judge(evidence: &Evidence<'_>) -> Looked {
+pub fn judge(evidence: &Evidence<'_>) -> Looked {
     let mut reasons: Vec<String> = evidence.generator.disqualified.iter().cloned().collect();
     let mut notes = Vec::new();
     for volume in evidence.volumes {

@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What a new volume begins as.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Begin<'a> {
+pub enum Begin<'a> {
     /// Nothing but holes; a file system is made on it.
     Blank,
     /// A snapshot; its file system is grown.
@@ -43,21 +43,25 @@ pub(crate) enum Begin<'a> {
 
 /// What is made.
 #[derive(Debug)]
-pub(crate) struct Wanted<'a> {
+pub struct Wanted<'a> {
     /// Its name, and that of its mount.
-    pub(crate) name: String,
-    pub(crate) begin: Begin<'a>,
+    pub name: String,
+    /// What it begins as.
+    pub begin: Begin<'a>,
     /// Its physics while the limits are off; size and durability are those of the real one.
-    pub(crate) unlimited: Array,
-    pub(crate) fs: FsType,
-    pub(crate) rotational: bool,
-    pub(crate) seed: u64,
+    pub unlimited: Array,
+    /// The file system that is made, or that it has.
+    pub fs: FsType,
+    /// Whether it says that it is a rotating disk.
+    pub rotational: bool,
+    /// Seed of its draws.
+    pub seed: u64,
     /// Where the run is ended, what is on the volume and not yet written back is given up.
-    pub(crate) cancel: &'a Cancel,
+    pub cancel: &'a Cancel,
 }
 
 /// What a volume holds, in a word.
-pub(crate) const fn role_name(role: Role) -> &'static str {
+pub const fn role_name(role: Role) -> &'static str {
     match role {
         Role::Data => "data",
         Role::Redo => "redo",
@@ -69,7 +73,7 @@ pub(crate) const fn role_name(role: Role) -> &'static str {
 
 /// The operations a second that a volume may do, on an instance where it has one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct IopsLimit {
+pub struct IopsLimit {
     rate: f64,
     /// While credits last.
     ceiling: f64,
@@ -80,7 +84,7 @@ const GONE: f64 = 0.000_5;
 
 impl IopsLimit {
     /// None where a member of the volume has no such limit.
-    pub(crate) fn of(real: &Resolved, instance: Option<&InstanceLimits>) -> Option<Self> {
+    pub fn of(real: &Resolved, instance: Option<&InstanceLimits>) -> Option<Self> {
         let members: Option<Vec<RateLimit>> = real.members.iter().map(|limits| limits.iops).collect();
         let members = members?;
         // What an instance has saved up is not known second by second: it is held to what lasts.
@@ -96,7 +100,7 @@ impl IopsLimit {
 }
 
 /// A volume's physics without its limits and its service times.
-pub(crate) fn without_limits(real: &Resolved, now: Nanos) -> Array {
+pub fn without_limits(real: &Resolved, now: Nanos) -> Array {
     at_once(real, now, |_| None)
 }
 
@@ -125,7 +129,7 @@ fn at_once(real: &Resolved, now: Nanos, limit: impl Fn(RateLimit) -> Option<Rate
 }
 
 /// A volume of a size that nothing limits.
-pub(crate) fn ideal(size_bytes: u64, now: Nanos) -> Array {
+pub fn ideal(size_bytes: u64, now: Nanos) -> Array {
     let limits = Limits {
         size_bytes,
         iops: None,
@@ -139,7 +143,7 @@ pub(crate) fn ideal(size_bytes: u64, now: Nanos) -> Array {
 
 /// A volume that is attached and mounted. Dropping it throws it away, by force where it is in use.
 #[derive(Debug)]
-pub(crate) struct LabVolume<'a> {
+pub struct LabVolume<'a> {
     lab: &'a Lab,
     name: String,
     unlimited: Array,
@@ -151,7 +155,7 @@ pub(crate) struct LabVolume<'a> {
 
 impl<'a> LabVolume<'a> {
     /// Makes a volume, attaches and mounts it.
-    pub(crate) fn make(
+    pub fn make(
         lab: &'a Lab,
         wanted: Wanted<'_>,
         progress: &(dyn Fn(&str) + Sync),
@@ -199,18 +203,18 @@ impl<'a> LabVolume<'a> {
     }
 
     /// The volume itself.
-    pub(crate) fn live(&self) -> &LiveVolume {
+    pub fn live(&self) -> &LiveVolume {
         self.attachment().live()
     }
 
     /// Where it is mounted.
-    pub(crate) fn dir(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         self.attachment().info().mount.as_deref().expect("every volume of the lab is mounted")
     }
 
     /// Unmounts it and checks its file system, which is not changed. A server that has just ended may hold its files
     /// for a while yet, as in [`Self::detach`].
-    pub(crate) fn check(&self) -> Result<FsCheck, HostError> {
+    pub fn check(&self) -> Result<FsCheck, HostError> {
         let give_up = Instant::now() + PATIENCE;
         loop {
             match self.attachment().unmount() {
@@ -224,43 +228,39 @@ impl<'a> LabVolume<'a> {
     }
 
     /// How long its device's reads and writes have taken so far, in sum, as the kernel counts it, s.
-    pub(crate) fn device_time_s(&self) -> Option<f64> {
+    pub fn device_time_s(&self) -> Option<f64> {
         proc::device_time_s(self.attachment().info().device.as_deref()?)
     }
 
     /// Switches its limits off: nobody waits for what it carries any more.
-    pub(crate) fn release(&self) {
+    pub fn release(&self) {
         if let Err(error) = self.live().replace_model(self.unlimited.clone(), None) {
             tracing::warn!(volume = self.name, %error, "its limits stay on while it is thrown away");
         }
     }
 
     /// Switches the limits on, multiplied.
-    pub(crate) fn lead_in(&self, real: &Resolved, speed: u32) -> Result<(), StageError> {
+    pub fn lead_in(&self, real: &Resolved, speed: u32) -> Result<(), StageError> {
         let live = self.live();
         live.replace_model(hastened(real, speed, live.now()), None).map_err(HostError::from)?;
         Ok(())
     }
 
     /// Switches the limits on.
-    pub(crate) fn limit(
-        &self,
-        real: &Resolved,
-        instance: Option<Arc<Mutex<Instance>>>,
-    ) -> Result<(), StageError> {
+    pub fn limit(&self, real: &Resolved, instance: Option<Arc<Mutex<Instance>>>) -> Result<(), StageError> {
         let live = self.live();
         live.replace_model(real.array(live.now()), instance).map_err(HostError::from)?;
         Ok(())
     }
 
     /// Switches the limits off again.
-    pub(crate) fn unlimit(&self) -> Result<(), StageError> {
+    pub fn unlimit(&self) -> Result<(), StageError> {
         self.live().replace_model(self.unlimited.clone(), None).map_err(HostError::from)?;
         Ok(())
     }
 
     /// Detaches it in order, so that everything written is on the volume, and keeps a snapshot of it.
-    pub(crate) fn keep(
+    pub fn keep(
         mut self,
         snapshot: &str,
         meta: serde_json::Value,
@@ -342,7 +342,7 @@ mod tests {
     use ebbtide_device::faults::{AddedLatency, Affected, Faults};
 
     use super::*;
-    use crate::run::event::Teller;
+    use crate::run::event::EventSink;
 
     /// Whether volumes can be attached here; says what is missing where not.
     fn can_attach() -> bool {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     fn lab(home: &Path, cancel: &Cancel) -> Lab {
-        Lab::open(home, cancel, Teller::new(&|_| ())).unwrap()
+        Lab::open(home, cancel, EventSink::new(&|_| ())).unwrap()
     }
 
     fn volume<'a>(lab: &'a Lab, cancel: &Cancel) -> LabVolume<'a> {

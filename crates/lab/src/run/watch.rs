@@ -300,7 +300,7 @@ fn load_second(sample: &Sample) -> LoadSecond {
 }
 
 /// A volume between two readings of its counters.
-pub(crate) fn volume_second(before: &Stats, after: &Stats) -> VolumeSecond {
+pub fn volume_second(before: &Stats, after: &Stats) -> VolumeSecond {
     let span_s = after.at.since(before.at).as_secs_f64().max(1e-6);
     let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / span_s;
     let mib = |before: u64, after: u64| rate(before, after) / ebbtide_volume::MIB as f64;

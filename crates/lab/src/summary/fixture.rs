@@ -13,7 +13,7 @@ use crate::record::{
 };
 
 /// An experiment whose arms differ in the size of their volume, each held against the first one.
-pub(crate) fn experiment(names: &[&str]) -> Experiment {
+pub fn experiment(names: &[&str]) -> Experiment {
     let arm = |(index, name): (usize, &&str)| Arm {
         name: (*name).to_owned(),
         options: vec![("volume".to_owned(), (*name).to_owned())],
@@ -52,7 +52,7 @@ pub(crate) fn experiment(names: &[&str]) -> Experiment {
 }
 
 /// A run of it without trials.
-pub(crate) fn run(names: &[&str]) -> Run {
+pub fn run(names: &[&str]) -> Run {
     Run {
         started_ns: 1_790_000_000_000_000_000,
         command: "ebbtide run test --seed 7".to_owned(),
@@ -66,7 +66,7 @@ pub(crate) fn run(names: &[&str]) -> Run {
 }
 
 /// A second of `tps` transactions on a volume at its IOPS limit of 3,000.
-pub(crate) fn second(t: u32, tps: f64) -> Second {
+pub fn second(t: u32, tps: f64) -> Second {
     let volume = VolumeSecond {
         read_iops: 1000.0,
         write_iops: 2000.0,
@@ -111,7 +111,7 @@ pub(crate) fn second(t: u32, tps: f64) -> Second {
 }
 
 /// A measured trial from its rates.
-pub(crate) fn trial(arm: &str, repeat: u32, rates: &[f64]) -> Trial {
+pub fn trial(arm: &str, repeat: u32, rates: &[f64]) -> Trial {
     Trial {
         arm: arm.to_owned(),
         repeat,
@@ -126,7 +126,7 @@ pub(crate) fn trial(arm: &str, repeat: u32, rates: &[f64]) -> Trial {
 }
 
 /// A report of the load with these percentiles.
-pub(crate) fn report(p95_us: f64, p99_us: f64) -> RunReport {
+pub fn report(p95_us: f64, p99_us: f64) -> RunReport {
     let latency = serde_json::json!({
         "count": 100, "min_us": 1.0, "mean_us": 2.5, "p50_us": p95_us / 2.0, "p90_us": p95_us * 0.9,
         "p95_us": p95_us, "p99_us": p99_us, "p99_9_us": p99_us * 1.5, "p99_99_us": p99_us * 2.0,

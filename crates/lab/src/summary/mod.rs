@@ -1,111 +1,57 @@
-//! From what a run recorded to what it says.
-//!
-//! [`summarize`] is a pure function: the same run gives the same summary, so that a report can be made
-//! again from stored results. Trials are looked at one by one ([`window`]), put into groups of like
-//! conditions ([`group`]), summed up ([`figures`], [`limiter`]), held against each other ([`compare`]), and
-//! told ([`findings`], [`notes`]); comparisons that differ in connections alone are curves ([`mod@curves`]).
+//! What a run says: the summaries of `ebbtide_analysis`, over the records of this crate, with what the volumes cost.
 
-mod compare;
-mod curves;
-mod figures;
-mod findings;
 #[cfg(test)]
-pub(crate) mod fixture;
-mod group;
-mod limiter;
-mod model;
-mod notes;
-mod percentiles;
-mod repeat;
+mod curve_tests;
+#[cfg(any(test, feature = "fixtures"))]
+#[allow(clippy::unwrap_used, reason = "made up for tests alone")]
+pub mod fixture;
 #[cfg(test)]
 mod tests;
-mod window;
-mod words;
 
-pub(crate) use compare::LEAST;
-pub use curves::{Curve, Curves, LOADED, curves};
-pub use figures::trial_figures;
-pub(crate) use findings::without;
-pub use model::{
-    Across, ArmSummary, Bottleneck, Cause, Change, Compared, CurveGain, CurvePoint, Figures, HostFigures,
-    Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary,
-    ServerFigures, Summary, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures,
+use ebbtide_analysis::record::RunRecord;
+use ebbtide_analysis::summary as analysis;
+
+pub use ebbtide_analysis::summary::{
+    Across, ArmSummary, Bottleneck, Cause, Change, Compared, Curve, CurveGain, CurvePoint, Curves, Figures,
+    HostFigures, LEAST, LOADED, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime,
+    RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures, Summary, TrialCounts, TrialFigures,
+    TrialWindow, Verdict, VolumeFigures, without,
 };
-pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
 
-use group::{Figure, Parted, Priors};
-
-use crate::cost::Costs;
-use crate::record::{Run, Second};
-use crate::stats::{Sample, expected_between_equals, spread};
+use crate::cost;
+use crate::experiment::{Arm, Experiment};
+use crate::record::{Run, Trial};
 
 /// What a run says. Works on runs that were cut short too: an arm without trials has no figures.
 #[must_use]
 pub fn summarize(run: &Run) -> Summary {
-    let arms: Vec<Parted<'_>> = (0..run.experiment.arms.len()).map(|arm| Parted::of(run, arm)).collect();
-    let priors = Priors::learn(&arms);
-    let mut noise = noise(run, &arms);
-    let comparisons = compare::compare(run, &arms, &priors, &mut noise);
-    let mut summary = Summary {
-        arms: arms.iter().map(|arm| arm_summary(arm, &priors, run.host.cpus)).collect(),
-        comparisons,
-        noise,
-        monthly_cost: Costs::of(&run.experiment, &run.catalog()),
-        ..Summary::default()
-    };
-    for index in 0..summary.comparisons.len() {
-        let compared = &summary.comparisons[index];
-        let side = |arm: usize, regime: Option<Regime>| figures_under(&summary.arms[arm], regime);
-        let (ours, theirs) = compared.regimes.unzip();
-        let ratio = compare::ios_ratio(side(compared.arm, ours), side(compared.baseline, theirs));
-        summary.comparisons[index].ios_per_transaction = ratio;
-    }
-    summary.curves = curves::gains(&run.experiment, &summary.comparisons);
-    summary.findings = findings::findings(&run.experiment, &arms, &summary);
-    summary.notes = notes::notes(run, &arms, &summary);
-    summary
+    let monthly_cost = cost::of(&run.experiment, &run.catalog());
+    Summary { monthly_cost, ..analysis::summarize(&run.record()) }
 }
 
-fn arm_summary(arm: &Parted<'_>, priors: &Priors, cpus: u32) -> ArmSummary {
-    let figures = |group| figures::figures(group, &priors.tps, &arm.arm.load, cpus);
-    let regimes = arm.regimes.iter().filter_map(|group| {
-        let regime = group.regime?;
-        let label = words::regime(regime, arm.arm.batch.is_some());
-        Some(RegimeSummary { regime, label, figures: figures(group)? })
-    });
-    ArmSummary { whole: figures(&arm.whole), regimes: regimes.collect(), ..arm.summary() }
+/// The figures of a trial, as they go into those of its arm; none without seconds, or where one of them has a figure
+/// that is no number.
+#[must_use]
+pub fn trial_figures(trial: &Trial, arm: &Arm) -> Option<TrialFigures> {
+    analysis::trial_figures(&trial.record(), &arm.design())
 }
 
-/// An arm's figures under a comparison's conditions.
-fn figures_under(arm: &ArmSummary, regime: Option<Regime>) -> Option<&Figures> {
-    match regime {
-        Some(regime) if !arm.regimes.is_empty() => {
-            arm.regimes.iter().find(|part| part.regime == regime).map(|part| &part.figures)
-        }
-        _ => arm.whole.as_ref(),
-    }
+/// The curves of an experiment; none where no axis makes them.
+#[must_use]
+pub fn curves(experiment: &Experiment) -> Option<Curves> {
+    analysis::curves(&experiment.design())
 }
 
-fn noise(run: &Run, arms: &[Parted<'_>]) -> Noise {
-    let samples: Vec<Vec<Sample>> =
-        arms.iter().flat_map(Parted::groups).map(|group| group.samples(Figure::Tps)).collect();
-    let between = spread(&samples);
-    let several: Vec<f64> =
-        samples.iter().map(Vec::len).filter(|trials| *trials > 1).map(|trials| trials as f64).collect();
-    let trials = crate::stats::series::median(&several);
-    let members = || arms.iter().flat_map(|arm| &arm.whole.members);
-    let seconds: Vec<&Second> = members().flat_map(|member| member.seconds.iter().copied()).collect();
-    let host = figures::host(&seconds);
-    Noise {
-        between_trials: between.map(|(spread, _)| spread),
-        expected_aa: between.map(|(spread, df)| expected_between_equals(spread, df, trials)),
-        observed_aa: None,
-        floor: LEAST,
-        steal_cpus: host.steal_cpus,
-        worst_steal_cpus: members()
-            .map(|member| figures::host(&member.seconds).steal_cpus)
-            .fold(0.0, f64::max),
-        other_cpus: host.other_cpus,
-        load_before: run.host.load_before,
-    }
+/// Holds the runs of one experiment against each other, each with the directory of its results.
+#[must_use]
+pub fn repetition(runs: &[(&str, &Run)]) -> Repetition {
+    let records: Vec<(&str, RunRecord<'_>)> = runs.iter().map(|(dir, run)| (*dir, run.record())).collect();
+    analysis::repetition(&records.iter().map(|(dir, record)| (*dir, record)).collect::<Vec<_>>())
+}
+
+/// Holds the runs of one experiment against each other, comparison by comparison; empty for fewer than
+/// two runs.
+#[must_use]
+pub fn compare_runs(experiment: &Experiment, runs: &[Summary]) -> Vec<Repeated> {
+    analysis::compare_runs(&experiment.design(), runs)
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::fixture::{report, run, trial};
 use super::*;
 use crate::experiment::{Batch, Comparison, Role};
-use crate::record::{Outcome, Trial};
+use crate::record::{Outcome, Second, Trial};
 
 /// Rates that waver by 4% around a level, differently from trial to trial.
 fn rates(level: f64, seconds: u32, turn: u32) -> Vec<f64> {

@@ -173,7 +173,7 @@ fn aged_data_are_named_and_keyed_apart() {
     let ageing = |experiment: &Experiment| experiment.arms[0].ageing(experiment.data);
     assert!(ageing(&fresh).is_empty());
     assert_eq!(ageing(&aged).len(), 2);
-    let key = |experiment: &Experiment| check(experiment, &mariadb()).unwrap().arms[0].prepare_key.clone();
+    let key = |experiment: &Experiment| check(experiment, &mariadb()).unwrap()[0].prepare_key.clone();
     assert_ne!(key(&fresh), key(&aged));
 }
 
@@ -181,8 +181,8 @@ fn aged_data_are_named_and_keyed_apart() {
 fn arms_share_prepared_data_unless_what_made_them_differs() {
     let keys = |text: &str| -> Vec<String> {
         let experiment = read(text).unwrap();
-        let checked = check(&experiment, &mariadb()).unwrap();
-        checked.arms.iter().map(|arm| arm.prepare_key.clone()).collect()
+        let planned = check(&experiment, &mariadb()).unwrap();
+        planned.iter().map(|arm| arm.prepare_key.clone()).collect()
     };
     let same = keys("[arms.a.settings]\nio_capacity = 300\n[arms.b.volumes]\ndata = \"gp2:size=50GiB\"\n");
     assert_eq!(same[0], same[1]);

@@ -23,9 +23,9 @@ fn every_shipped_experiment_runs_on_every_server_in_both_forms() {
             assert!(!experiment.scale.is_empty(), "{}", known.name);
             for server in servers() {
                 let left_out = experiment::fit(&mut experiment, &server);
-                let checked = check(&experiment, &server)
+                let planned = check(&experiment, &server)
                     .unwrap_or_else(|error| panic!("{} on {}: {error}", known.name, server.version));
-                assert_eq!(checked.arms.len(), experiment.arms.len());
+                assert_eq!(planned.len(), experiment.arms.len());
                 println!("{} on {} {:?}", known.name, server.version, left_out);
             }
         }
@@ -68,10 +68,10 @@ fn the_tuned_and_the_default_arm_are_the_papers_divided_by_eight() {
     assert_eq!(tuned.settings.get("flush_method"), Some("O_DIRECT"));
     assert_eq!(default.settings.get("doublewrite"), tuned.settings.get("doublewrite"));
     assert_eq!(default.load, tuned.load);
-    let checked = check(&full, &servers()[0]).unwrap();
-    let gp2 = &checked.arms[0].volumes[&experiment::Role::Data];
+    let planned = check(&full, &servers()[0]).unwrap();
+    let gp2 = &planned[0].volumes[&experiment::Role::Data];
     assert_eq!(gp2.members[0].iops.unwrap().ceiling, 3000 / 8);
-    assert_eq!(checked.arms[0].instance.as_ref().unwrap().limits.iops.rate, 30_000 / 8);
+    assert_eq!(planned[0].instance.as_ref().unwrap().limits.iops.rate, 30_000 / 8);
 }
 
 #[test]
@@ -84,12 +84,12 @@ fn the_gain_of_optimized_writes_is_measured_over_connections_where_iops_and_wher
     assert_eq!(curves(&quick).unwrap().counts, [1, 16, 64, 256]);
     for experiment in [&full, &quick] {
         assert!(experiment.trial.repeats >= 2, "one trial has no interval");
-        for arm in &check(experiment, &servers()[0]).unwrap().arms {
+        for arm in &check(experiment, &servers()[0]).unwrap() {
             let volume = &arm.volumes[&experiment::Role::Data].members[0];
             let page_iops = volume.throughput.unwrap().ceiling / 16_384;
             let iops = volume.iops.unwrap().ceiling;
             // Pages that are written once and read once as often: twice the bytes of the writes with doublewrite.
-            match arm.name.split(" / ").next().unwrap() {
+            match arm.arm.name.split(" / ").next().unwrap() {
                 "gp3-iops" => assert!(2 * iops < page_iops, "{iops} of {page_iops}"),
                 "gp3-mib" => assert!(page_iops < iops * 6 / 10, "{page_iops} of {iops}"),
                 _ => assert_eq!((iops, page_iops), (6_250, 6_250), "io1 has 16 KiB for each of its IOPS"),
@@ -124,8 +124,8 @@ fn the_migration_holds_primaries_against_primaries_and_replicas_against_replicas
 #[test]
 fn the_gp2_of_the_burst_experiment_runs_dry_within_the_measurement() {
     for experiment in both_forms("gp2-burst") {
-        let checked = check(&experiment, &servers()[0]).unwrap();
-        let volume = &checked.arms[0].volumes[&experiment::Role::Data];
+        let planned = check(&experiment, &servers()[0]).unwrap();
+        let volume = &planned[0].volumes[&experiment::Role::Data];
         let rate = volume.members[0].iops.unwrap();
         // What the load alone, and load and batch job together, make of a volume that does not hold them
         // back: as measured on a busy host, and on one that answers at once.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_lab::experiment::{self, Checked, Experiment, ExperimentError, Overrides};
+use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides, PlannedArm};
 use ebbtide_mysql::{Binary, Flavour, Version};
 
 /// An experiment from a text, called `mine`, from line 1 of `mine.toml`.
@@ -25,7 +25,7 @@ pub(crate) fn check_refused(text: &str) -> String {
     check(&read(text).expect("it must be read"), &mariadb()).expect_err("it must be refused").to_string()
 }
 
-pub(crate) fn check(experiment: &Experiment, binary: &Binary) -> Result<Checked, ExperimentError> {
+pub(crate) fn check(experiment: &Experiment, binary: &Binary) -> Result<Vec<PlannedArm>, ExperimentError> {
     experiment::check(experiment, &Catalog::builtin(), binary)
 }
 

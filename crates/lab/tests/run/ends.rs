@@ -175,7 +175,7 @@ mod victim {
     use ebbtide_lab::run::{self, Event};
     use ebbtide_load::Cancel;
 
-    use crate::support::{Bench, TWO_ARMS, options, parse};
+    use crate::support::{Bench, TWO_ARMS, options, parse, plan};
 
     const VICTIM: &str = "EBBTIDE_TEST_RUN_VICTIM";
 
@@ -189,8 +189,8 @@ mod victim {
             Event::Preparing { what, .. } => println!("{what}"),
             _ => {}
         };
-        run::run(parse(TWO_ARMS), options(&paths[0], &paths[1], false), &Cancel::default(), &mut tell)
-            .unwrap();
+        let plan = plan(parse(TWO_ARMS)).unwrap();
+        run::run(plan, options(&paths[0], &paths[1], false), &Cancel::default(), &mut tell).unwrap();
         true
     }
 

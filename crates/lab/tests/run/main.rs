@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 
-mod crash;
 mod ends;
 mod refusals;
 #[path = "../../../../tests/support/schema.rs"]

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ebbtide_catalog::Catalog;
-use ebbtide_lab::experiment::{self, Experiment, Overrides};
+use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides};
 use ebbtide_lab::record::Run;
-use ebbtide_lab::run::{self, Event, RunError, RunOptions};
+use ebbtide_lab::run::{self, Event, Plan, RunError, RunOptions};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, ServerError};
 use tempfile::TempDir;
@@ -131,7 +131,7 @@ impl Bench {
         tell: &mut (dyn FnMut(Event) + Send),
     ) -> Result<Run, RunError> {
         let options = options(&self.home(), &self.out(), resume);
-        run::run(parse(text), options, cancel, tell)
+        run::run(plan(parse(text))?, options, cancel, tell)
     }
 
     /// Runs it to its end, and prints what it told.
@@ -143,16 +143,19 @@ impl Bench {
 pub(crate) fn options(home: &Path, out: &Path, resume: bool) -> RunOptions {
     RunOptions {
         home: home.to_owned(),
-        server: server().unwrap(),
         out: out.to_owned(),
         resume,
-        catalog: Catalog::builtin(),
         overrides: None,
         // The machine of a test may be busy with other tests.
         over_limit: true,
         command: "a test".into(),
         ebbtide: "test".into(),
     }
+}
+
+/// What is run of an experiment on the server of these tests.
+pub(crate) fn plan(experiment: Experiment) -> Result<Plan, ExperimentError> {
+    run::plan(experiment, &Catalog::builtin(), &server().unwrap())
 }
 
 pub(crate) fn parse(text: &str) -> Experiment {

@@ -6,6 +6,7 @@ mod facts;
 mod sampler;
 mod sources;
 
-pub use counters::{Counters, Rates};
+pub use counters::Counters;
+pub use ebbtide_observe::Rates;
 pub use facts::Facts;
 pub use sampler::{Sampler, StatusError};

@@ -1,0 +1,100 @@
+//! Canaries: arms that must come to harm. A tester that does not see it sees nothing, and then no clean
+//! result of its run counts.
+
+use ebbtide_lab::experiment::{
+    Arm, Canary, CrashPlan, End, Experiment, Fault, Moment, Replication, Role, ServerRole,
+};
+use ebbtide_mysql::{SettingError, Settings};
+
+use super::parts;
+
+/// How often a canary's power is cut at most; the first cut that shows the damage ends it.
+pub(super) const CUTS: u32 = 40;
+
+/// Storage that loses what was not flushed: a consumer SSD with a volatile cache.
+const VOLATILE: &str = "sata-ssd:size=10GiB";
+/// Storage that tears pages.
+const TEARING: &str = "gp3:size=10GiB,twp=off";
+
+/// Settings under which nothing that was acknowledged may be lost on sound storage.
+const DURABLE: [(&str, &str); 3] =
+    [("flush_log_at_trx_commit", "1"), ("sync_binlog", "1"), ("doublewrite", "on")];
+
+/// Room for all changed pages: what a volume that answers early loses is then the end of the redo log, so that
+/// a server is there to be asked for its commits.
+const ROOMY: [(&str, &str); 2] = [("buffer_pool_size", "128MiB"), ("redo_capacity", "64MiB")];
+
+/// A replica that never has its position written: after a cut it is where the operating system last wrote it,
+/// up to half a minute ago, and the tables are not.
+const UNSYNCED: [(&str, &str); 4] = [
+    ("sync_relay_log", "0"),
+    ("sync_relay_log_info", "0"),
+    ("sync_master_info", "0"),
+    ("relay_log_recovery", "off"),
+];
+
+/// Adds the canaries to an experiment, before its own arms: each with the settings of its first arm, made
+/// durable.
+pub(super) fn add(experiment: &mut Experiment) -> Result<(), SettingError> {
+    let Some(first) = experiment.arms.first().cloned() else { return Ok(()) };
+    let of_replica = experiment.arms.iter().find(|arm| parts::is_replica(arm.crash.as_ref())).cloned();
+    let mut canaries = vec![
+        arm(&first, Canary::AnswersEarly, TEARING, Some(Fault::AnswerEarly), &ROOMY)?,
+        arm(&first, Canary::IgnoresFlushes, VOLATILE, Some(Fault::IgnoreFlush), &[])?,
+        arm(&first, Canary::TornPages, TEARING, None, &[("doublewrite", "off")])?,
+    ];
+    if let Some(replica) = of_replica {
+        canaries.push(arm(&replica, Canary::StalePosition, TEARING, None, &UNSYNCED)?);
+    }
+    for comparison in &mut experiment.comparisons {
+        comparison.arm += canaries.len();
+        comparison.baseline += canaries.len();
+    }
+    experiment.arms.splice(0..0, canaries);
+    Ok(())
+}
+
+/// Takes the canaries of an experiment away: what [`add`] was given.
+pub(super) fn remove(experiment: &mut Experiment) {
+    let is_own = |arm: &Arm| arm.crash.as_ref().is_none_or(|plan| plan.canary.is_none());
+    let canaries = experiment.arms.iter().take_while(|arm| !is_own(arm)).count();
+    experiment.arms.drain(..canaries);
+    for comparison in &mut experiment.comparisons {
+        comparison.arm -= canaries;
+        comparison.baseline -= canaries;
+    }
+}
+
+fn arm(
+    first: &Arm,
+    canary: Canary,
+    volume: &str,
+    fault: Option<Fault>,
+    settings: &[(&str, &str)],
+) -> Result<Arm, SettingError> {
+    let mut arm = first.clone();
+    arm.name = format!("canary {}", canary.name());
+    arm.options = Vec::new();
+    arm.volumes = [(Role::Data, volume.to_owned())].into();
+    arm.instance.divided_by = 1;
+    let mut all = Settings::new();
+    for (name, value) in DURABLE.iter().chain(settings) {
+        all.set(name, value)?;
+    }
+    arm.settings.merge(&all);
+    let role = match canary {
+        Canary::StalePosition => ServerRole::Replica,
+        Canary::AnswersEarly | Canary::IgnoresFlushes | Canary::TornPages => ServerRole::Primary,
+    };
+    arm.crash = Some(CrashPlan {
+        role,
+        replication: Replication::Position,
+        cuts: CUTS,
+        end: End::PowerCut,
+        fault,
+        moments: vec![if canary == Canary::TornPages { Moment::Page } else { Moment::Random }],
+        canary: Some(canary),
+        keep: first.crash.as_ref().map_or(0, |plan| plan.keep),
+    });
+    Ok(arm)
+}

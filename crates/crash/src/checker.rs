@@ -1,0 +1,424 @@
+//! A checker: attaches a crash image, lets the file system and the server recover, and judges what is there.
+//!
+//! Nothing that it could not look at is ever called clean: such a cut is *unverified*.
+
+use std::time::{Duration, Instant};
+
+use ebbtide_device::store::StoreError;
+use ebbtide_lab::run::error::{StageError, chain};
+use ebbtide_lab::run::home::TRIAL_PREFIX;
+use ebbtide_lab::run::volume::role_name;
+use ebbtide_load::DATABASE;
+use ebbtide_load::invariant::{self, Evidence as Shown, Findings, Rule, Schema};
+use ebbtide_load::{LoadError, Session};
+use ebbtide_mysql::recovery::{self, LogEvidence, PageCheck};
+use ebbtide_mysql::{Server, ServerError, ServerPlan};
+
+use super::binlog::STATEMENTS;
+use super::cutter::{Images, Job, Known};
+use super::error::StintError;
+use super::kept::Keeper;
+use super::parts;
+use super::record::{Corruption, Cut, Loss, PageFound, Recovery, Verdict, VerdictKind};
+use super::replica;
+use super::stage::{Props, Stage};
+use super::verdict::{self, Evidence, Log};
+
+/// How much of a server's log a verdict keeps.
+const LOG_LINES: usize = 60;
+/// How much of the log is read for evidence: all of a start's, in practice.
+const ALL_LINES: usize = 10_000;
+/// How long a recovered server may take to end, on volumes without limits.
+const STOP: Duration = Duration::from_secs(60);
+/// How long a server that breaks a connection may take to be gone.
+const DYING: Duration = Duration::from_secs(2);
+/// Lines from the end of the log that follow the words of damage.
+const AFTER: usize = 12;
+/// Pages that a verdict names at most.
+const MOST_PAGES: usize = 16;
+
+/// Judges the cuts of one arm.
+pub(super) struct Checker<'a> {
+    pub(super) props: Props<'a>,
+    pub(super) schema: &'a Schema,
+    pub(super) has_binlog: bool,
+    pub(super) keeper: &'a Keeper<'a>,
+    /// Which of the checkers side by side it is.
+    pub(super) number: usize,
+}
+
+impl Checker<'_> {
+    /// Judges a cut from its images, which are gone afterwards, or kept where it is bad; none where the user has
+    /// ended the run, which takes the volumes away from under the server.
+    pub(super) fn judge(&self, job: Job) -> Option<Cut> {
+        let Job { mut cut, images, known } = job;
+        let began = Instant::now();
+        if let Err(error) = self.recover(&images, &mut cut, &known) {
+            cut.verdicts.push(unverified(&error));
+        }
+        if self.props.cancel.is_cancelled() {
+            super::cutter::delete(self.props.lab, &images);
+            return None;
+        }
+        let clearing = Instant::now();
+        cut.kept = self.keeper.keep_or_delete(&images, &cut, &known.expected);
+        cut.took.clear += clearing.elapsed().as_secs_f64();
+        cut.took.total = cut.took.image + began.elapsed().as_secs_f64();
+        Some(cut)
+    }
+
+    /// Throws away what nobody will judge.
+    pub(super) fn throw_away(&self, job: &Job) {
+        super::cutter::delete(self.props.lab, &job.images);
+    }
+
+    /// Everything happens on copies of the images: what recovery changes must not spoil the evidence.
+    fn recover(&self, images: &Images, cut: &mut Cut, known: &Known) -> Result<(), StintError> {
+        let attaching = Instant::now();
+        let name = |role| format!("{TRIAL_PREFIX}check-{}-{}", self.number, role_name(role));
+        let store = self.props.lab.host.store();
+        let cloned = images
+            .iter()
+            .try_for_each(|(role, image)| store.clone_volume(image, &name(*role), serde_json::Value::Null));
+        let attached = match cloned {
+            Ok(()) => Stage::of_images(self.props, name, &|_| ()),
+            Err(error) => Err(error.into()),
+        };
+        cut.took.attach = attaching.elapsed().as_secs_f64();
+        let stage = match attached {
+            Ok(stage) => stage,
+            Err(error) => {
+                for role in images.keys() {
+                    match store.delete_volume(&name(*role)) {
+                        Ok(()) | Err(StoreError::NotFound { .. }) => {}
+                        Err(error) => self.props.lab.note_trouble(format!("{}: {error}", name(*role))),
+                    }
+                }
+                cut.verdicts.push(refused(error)?);
+                return Ok(());
+            }
+        };
+        self.examine(&stage, &format!("check-{}", self.number), cut, known)?;
+        let checking = Instant::now();
+        self.check_file_systems(&stage, cut)?;
+        cut.took.file_system = checking.elapsed().as_secs_f64();
+        let clearing = Instant::now();
+        drop(stage);
+        cut.took.clear += clearing.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// Lets the server recover on mounted volumes and judges what it has.
+    pub(super) fn examine(
+        &self,
+        stage: &Stage<'_>,
+        work: &str,
+        cut: &mut Cut,
+        known: &Known,
+    ) -> Result<(), StintError> {
+        let looking = Instant::now();
+        match recovery::scan_pages(&stage.layout()) {
+            Ok(check) => cut.torn_before = pages(&check, stage),
+            Err(error) => cut.verdicts.push(not_looked("the pages before recovery", &error)),
+        }
+        cut.took.pages = looking.elapsed().as_secs_f64();
+        stage.limit(self.props)?;
+        let before = stage.io();
+        let starting = Instant::now();
+        let started = Server::start(&self.plan(stage, work), &|_| ());
+        cut.took.start = starting.elapsed().as_secs_f64();
+        let io = stage.io().since(before);
+        stage.hasten()?;
+        let server = match started {
+            Ok(server) => server,
+            Err(error) => {
+                let verdict = no_start(&error);
+                // A server that did not get as far as recovering has mended nothing: its pages say nothing of it.
+                let tried = verdict.kind() == VerdictKind::Corrupt;
+                cut.verdicts.push(verdict);
+                let when = "and the server did not recover";
+                return if tried { self.look_at_pages(stage, cut, when) } else { Ok(()) };
+            }
+        };
+        let log = LogEvidence::read(&server.log_tail(ALL_LINES));
+        cut.recovery = Some(Recovery {
+            seconds: server.ready_after().as_secs_f64(),
+            reads: io.reads,
+            read_bytes: io.read_bytes,
+            writes: io.writes,
+            written_bytes: io.written_bytes,
+            doublewrite_pages: u64::try_from(log.doublewrite.len()).unwrap_or(u64::MAX),
+            rolled_back: log.unfinished,
+        });
+        let asking = Instant::now();
+        let asked = self.ask(stage, &server, cut, known);
+        cut.verdicts.extend(asked.err().map(|error| no_answer(&server, &error)));
+        cut.took.ask = asking.elapsed().as_secs_f64();
+        // Much damage shows only where somebody asks for it, or writes there.
+        let told = read_log(&server, cut, 0);
+        let resuming = Instant::now();
+        let resumed = self.resume(&server, cut, known);
+        cut.verdicts.extend(resumed.err().map(|error| no_answer(&server, &error)));
+        cut.took.resume = resuming.elapsed().as_secs_f64();
+        read_log(&server, cut, told);
+        let ending = Instant::now();
+        end(server, !cut.torn_before.is_empty())?;
+        cut.took.clear += ending.elapsed().as_secs_f64();
+        self.look_at_pages(stage, cut, "after recovery")
+    }
+
+    /// The arm's server with what recovery depends on, and without what only makes its start slow.
+    fn plan(&self, stage: &Stage<'_>, work: &str) -> ServerPlan {
+        let plan = stage.plan(self.props, work);
+        let (layout, work_dir) = (plan.layout.clone(), plan.work_dir.clone());
+        let part = parts::part_of_checker(self.props.planned.arm.crash.as_ref(), self.number);
+        ServerPlan { part, ..plan.for_recovery(layout, work_dir) }
+    }
+
+    /// Has a replica go on, where it has a source still. Where tables are damaged, it has other worries.
+    fn resume(&self, server: &Server, cut: &mut Cut, known: &Known) -> Result<(), StintError> {
+        let damaged = [VerdictKind::Corrupt, VerdictKind::Unverified];
+        if cut.kinds().iter().any(|kind| damaged.contains(kind)) {
+            return Ok(());
+        }
+        match (&known.applied, &known.journal) {
+            (Some(applied), Some(journal)) => replica::resume(server, self.schema, applied, journal, cut),
+            _ => Ok(()),
+        }
+    }
+
+    fn ask(
+        &self,
+        stage: &Stage<'_>,
+        server: &Server,
+        cut: &mut Cut,
+        known: &Known,
+    ) -> Result<(), StintError> {
+        let target = server.target();
+        let mut session = Session::open(&target, &target.endpoints[0])?;
+        let mut findings = invariant::check(&mut session, self.schema, &known.expected)?;
+        if let Some(journal) = &known.journal {
+            findings.date(journal, known.at);
+        }
+        cut.loss = loss(&findings);
+        cut.verdicts.extend(verdicts(&findings));
+        if self.has_binlog {
+            self.compare_binlog(stage, &findings, cut);
+        }
+        let checks = recovery::check_tables(&mut session, DATABASE)?;
+        let bad: Vec<String> = checks
+            .into_iter()
+            .filter(|check| !check.ok)
+            .map(|check| format!("{}: {}", check.table, check.said.join("; ")))
+            .collect();
+        if !bad.is_empty() {
+            let how = Corruption::CheckTable;
+            cut.verdicts.push(Verdict::Corrupt { how, said: bad, pages: Vec::new() });
+        }
+        Ok(())
+    }
+
+    fn compare_binlog(&self, stage: &Stage<'_>, findings: &Findings, cut: &mut Cut) {
+        let clients = u32::try_from(findings.recovered.len()).unwrap_or(u32::MAX);
+        let commits = match recovery::binlog_tail(&stage.layout(), clients) {
+            Ok(commits) => commits,
+            Err(error) => return cut.verdicts.push(not_looked("the binary log", &error)),
+        };
+        if commits.last.is_empty() && !self.names_transactions() {
+            let why = "the binary log names no transaction: were its statements left out of it?".to_owned();
+            return cut.verdicts.push(Verdict::Unverified { why, log: Vec::new() });
+        }
+        let (mut missing_in_binlog, mut missing_in_tables, mut said) = (0, 0, Vec::new());
+        for mark in &findings.recovered {
+            let logged = commits.last.get(&mark.client).copied().unwrap_or(0);
+            if logged != mark.seq {
+                missing_in_binlog += mark.seq.saturating_sub(logged);
+                missing_in_tables += logged.saturating_sub(mark.seq);
+                said.push(format!(
+                    "client {}: the tables have {} transactions, the binary log {logged}",
+                    mark.client, mark.seq
+                ));
+            }
+        }
+        if !said.is_empty() {
+            cut.verdicts.push(Verdict::BinlogDisagrees { missing_in_binlog, missing_in_tables, said });
+        }
+    }
+
+    /// Whether the binary log says whose transactions it has: MariaDB's does unless it is told not to, MySQL's
+    /// where it is told to.
+    fn names_transactions(&self) -> bool {
+        let says = |name, off: &str| {
+            let value = self.props.planned.arm.settings.get(name).unwrap_or(off);
+            ["on", "1", "true"].contains(&value.to_ascii_lowercase().as_str())
+        };
+        if self.props.binary.is_mariadb() {
+            says("raw.binlog_annotate_row_events", "on")
+        } else {
+            says(STATEMENTS, "off")
+        }
+    }
+
+    /// Looks at all pages once more: the server is gone, and what it has written stands there.
+    fn look_at_pages(&self, stage: &Stage<'_>, cut: &mut Cut, when: &str) -> Result<(), StintError> {
+        let looking = Instant::now();
+        match recovery::check_pages(self.props.binary, &stage.layout()) {
+            Ok(check) if check.invalid.is_empty() => {}
+            Ok(check) => {
+                let said =
+                    vec![format!("{} of {} pages are invalid {when}", check.invalid.len(), check.pages)];
+                let pages = pages(&check, stage);
+                cut.verdicts.push(Verdict::Corrupt { how: Corruption::Pages, said, pages });
+            }
+            Err(error) => cut.verdicts.push(not_looked("the pages after recovery", &error)),
+        }
+        cut.took.pages += looking.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    fn check_file_systems(&self, stage: &Stage<'_>, cut: &mut Cut) -> Result<(), StintError> {
+        for (role, volume) in &stage.volumes {
+            let check = volume.check()?;
+            if !check.clean {
+                let said =
+                    vec![format!("the file system of the {} volume: {}", role_name(*role), check.said)];
+                let how = Corruption::FileSystem;
+                cut.verdicts.push(Verdict::Corrupt { how, said, pages: Vec::new() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes the damage that the server's log tells of, without the first `known` lines of it. Says how many there are.
+fn read_log(server: &Server, cut: &mut Cut, known: usize) -> usize {
+    let mut said = LogEvidence::read(&server.log_tail(ALL_LINES)).corruption;
+    said.dedup();
+    let all = said.len();
+    if all > known {
+        let said = said.split_off(known);
+        cut.verdicts.push(Verdict::Corrupt { how: Corruption::Log, said, pages: Vec::new() });
+    }
+    all
+}
+
+/// Volumes that could not be attached: a file system that its tools refuse is damage, anything else is no
+/// verdict at all.
+fn refused(error: StageError) -> Result<Verdict, StageError> {
+    match verdict::of_attaching(&error) {
+        Evidence::Damage => {
+            Ok(Verdict::Corrupt { how: Corruption::FileSystem, said: vec![error.chain()], pages: Vec::new() })
+        }
+        Evidence::Nothing => Err(error),
+    }
+}
+
+/// Ends a server that recovered. It is asked to, since a kill can cut a page in half that goes through the page
+/// cache. `written` has it write back all that it has in memory first: a page that was invalid before is sound
+/// there long before it is on the volume.
+fn end(server: Server, written: bool) -> Result<(), StintError> {
+    if written {
+        server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 1")?;
+    }
+    Ok(server.stop(STOP)?)
+}
+
+/// What it means that a server does not answer.
+fn no_answer(server: &Server, error: &StintError) -> Verdict {
+    match died(server, error) {
+        // What lives after it has recovered, and dies of a question, has found damage.
+        Some(died) => no_start(&died),
+        None if verdict::of_answer(error) == Evidence::Damage => {
+            Verdict::Corrupt { how: Corruption::Rows, said: vec![error.chain()], pages: Vec::new() }
+        }
+        None => Verdict::Unverified { why: error.chain(), log: server.log_tail(LOG_LINES) },
+    }
+}
+
+/// How a server died that was asked; one that has broken a connection is given the time to be gone.
+fn died(server: &Server, error: &StintError) -> Option<ServerError> {
+    let broken = matches!(error, StintError::Stage(StageError::Load(LoadError::Broken { .. })));
+    let give_up = Instant::now() + if broken { DYING } else { Duration::ZERO };
+    loop {
+        let died = server.died();
+        if died.is_some() || Instant::now() >= give_up {
+            return died;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A server that did not come up, or died when it was asked.
+fn no_start(error: &ServerError) -> Verdict {
+    let log = error.log();
+    let found = LogEvidence::read(log);
+    let mut said = [found.corruption, found.crash].concat();
+    said.dedup();
+    let reported = if said.is_empty() { Log::Silent } else { Log::ReportsDamage };
+    let (end, cause) = verdict::end_of(error);
+    match verdict::of_end(end, cause, reported) {
+        Evidence::Damage => {
+            said.extend_from_slice(&log[log.len().saturating_sub(AFTER)..]);
+            Verdict::Corrupt { how: Corruption::NoStart, said, pages: Vec::new() }
+        }
+        Evidence::Nothing => Verdict::Unverified { why: error.to_string(), log: last(log) },
+    }
+}
+
+fn last(log: &[String]) -> Vec<String> {
+    log[log.len().saturating_sub(LOG_LINES)..].to_vec()
+}
+
+pub(super) fn unverified(error: &StintError) -> Verdict {
+    Verdict::Unverified { why: error.chain(), log: Vec::new() }
+}
+
+fn not_looked(what: &str, error: &dyn std::error::Error) -> Verdict {
+    Verdict::Unverified { why: format!("{what}: {}", chain(error)), log: Vec::new() }
+}
+
+fn loss(findings: &Findings) -> Option<Loss> {
+    let transactions = findings.lost_commits();
+    (transactions > 0).then(|| Loss {
+        transactions,
+        seconds: findings.lost_ms().unwrap_or(0.0) / 1e3,
+        clients: findings.lost.iter().map(|lost| (lost.client, lost.acknowledged, lost.recovered)).collect(),
+    })
+}
+
+/// What broken rules are evidence of.
+fn verdicts(findings: &Findings) -> Vec<Verdict> {
+    let texts = |shown: Shown| -> Vec<String> {
+        let of = findings.findings.iter().filter(|finding| finding.rule.evidence() == shown);
+        of.map(ToString::to_string).collect()
+    };
+    let mut verdicts = Vec::new();
+    let corrupt = texts(Shown::Corrupt);
+    if !corrupt.is_empty() {
+        let how = Corruption::Rows;
+        verdicts.push(Verdict::Corrupt { how, said: corrupt, pages: Vec::new() });
+    }
+    let partial = texts(Shown::PhantomOrPartial);
+    if !partial.is_empty() {
+        verdicts.push(Verdict::Partial { findings: partial });
+    }
+    if findings.rules().contains(&Rule::LostCommits) {
+        verdicts.push(Verdict::LostCommits);
+    }
+    verdicts
+}
+
+/// Invalid pages, their files named as on the volume.
+fn pages(check: &PageCheck, stage: &Stage<'_>) -> Vec<PageFound> {
+    let roots: Vec<_> = stage.volumes.values().map(|volume| volume.dir()).collect();
+    let found = check.invalid.iter().take(MOST_PAGES).map(|bad| {
+        let short = roots.iter().find_map(|root| bad.file.strip_prefix(root).ok()).unwrap_or(&bad.file);
+        PageFound {
+            file: short.display().to_string(),
+            page: bad.page.into(),
+            said: bad.said.clone(),
+            copy: bad.copy,
+        }
+    });
+    found.collect()
+}

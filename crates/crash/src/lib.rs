@@ -1,0 +1,46 @@
+//! The crash lab: what a power cut costs under each durability setting and on each kind of storage.
+//!
+//! [`run()`] is the whole of it. A `stint` puts an arm's server under a load with invariants, measures its throughput
+//! while `host` watches the machine, and then cuts its power again and again: `moments` waits for the instant, `cutter`
+//! takes crash images of all volumes, and `checker`s, side by side with the load, let the file system and the server
+//! recover on them and judge what is there, by the rules of `verdict`. `canary` arms prove in every run that damage is
+//! seen. `kept` images can be judged again (`replay`). A `replica` follows a source that lives on, and is judged by whether it
+//! still does. [`results`] keeps it all, [`summary`] says what was found, [`page`] makes the report of it.
+//!
+//! Experiments, prepared data, volumes and their servers are those of `ebbtide_lab`, which knows nothing of this crate.
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+#[path = "../../../tests/support/browser.rs"]
+mod browser;
+mod event;
+#[cfg(test)]
+mod fixture;
+pub mod page;
+pub mod record;
+pub mod results;
+pub mod summary;
+
+mod binlog;
+mod canary;
+mod checker;
+mod cutter;
+mod error;
+mod file_map;
+mod host;
+mod kept;
+mod load;
+mod moments;
+mod parts;
+mod replay;
+mod replica;
+mod run;
+mod stage;
+mod stint;
+mod verdict;
+
+pub use error::KeptError;
+pub use event::{Event, Progress};
+pub use kept::{Kept, delete as delete_kept, list as list_kept};
+pub use replay::{Replayed, replay};
+pub use run::{CrashOptions, CutPlan, begun_with, plan, run};

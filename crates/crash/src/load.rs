@@ -1,0 +1,177 @@
+//! The load of a stint: on the arm's own server, or on the source of a replica, held back as far as the replica is
+//! behind.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ebbtide_lab::run::error::StageError;
+use ebbtide_load::invariant::{self, Brake, Running};
+use ebbtide_load::{Session, Target};
+use ebbtide_mysql::replication;
+use parking_lot::Mutex;
+
+use super::error::ReplicaLost;
+
+/// The number of each client's last transaction.
+pub(super) type Marks = BTreeMap<u32, u64>;
+
+/// Transactions that a replica may be behind its source before the source waits, and behind which it goes on again:
+/// so few are caught up in a second or two, and so many that the replica always has something to apply.
+const MOST_BEHIND: u64 = 400;
+const FEW_BEHIND: u64 = 200;
+/// How often it is looked how far a replica is behind.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often it is looked whether it still follows.
+const ASK: Duration = Duration::from_millis(500);
+
+/// All transactions of all clients.
+pub(super) fn sum(marks: &Marks) -> u64 {
+    marks.values().sum()
+}
+
+/// A load at work, and what follows it.
+#[derive(Debug)]
+pub(super) struct Load {
+    /// Ends before the load does: it has a connection to the same server.
+    leash: Option<Leash>,
+    pub(super) running: Running,
+}
+
+impl Load {
+    /// A load on a server that nobody follows.
+    pub(super) const fn alone(running: Running) -> Self {
+        Self { leash: None, running }
+    }
+
+    /// A load on a source, which waits for its replica.
+    pub(super) fn followed(running: Running, source: &Target, replica: &Target) -> Result<Self, StageError> {
+        let leash = Leash::fasten(source, replica, running.brake())?;
+        Ok(Self { leash: Some(leash), running })
+    }
+
+    /// What the replica had applied when it was last looked; none without one.
+    pub(super) fn applied(&self) -> Option<Marks> {
+        self.leash.as_ref().map(|leash| leash.seen.lock().applied.clone())
+    }
+
+    /// How often the source had to wait for the replica so far; none without one.
+    pub(super) fn looks(&self) -> Option<Looks> {
+        self.leash.as_ref().map(|leash| leash.seen.lock().looks)
+    }
+
+    /// Why the replica no longer follows, the first time that it is asked; None while it does.
+    pub(super) fn lost(&self) -> Option<ReplicaLost> {
+        self.leash.as_ref().and_then(|leash| leash.seen.lock().lost.take())
+    }
+}
+
+/// Holds a source back while its replica is far behind.
+#[derive(Debug)]
+struct Leash {
+    seen: Arc<Mutex<Seen>>,
+    ending: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    applied: Marks,
+    lost: Option<ReplicaLost>,
+    looks: Looks,
+}
+
+/// How often it was looked how far a replica is behind, and how often its source had to wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Looks {
+    all: u64,
+    held: u64,
+}
+
+impl Looks {
+    /// Whether the source hardly waited since: what the replica applied was then all that there was to apply.
+    pub(super) const fn kept_up_since(self, earlier: Self) -> bool {
+        let (all, held) = (self.all - earlier.all, self.held - earlier.held);
+        held * 20 < all
+    }
+}
+
+impl Leash {
+    fn fasten(source: &Target, replica: &Target, brake: Brake) -> Result<Self, StageError> {
+        let open = |target: &Target| Session::open(target, &target.endpoints[0]);
+        let (mut source, mut replica) = (open(source)?, open(replica)?);
+        let first = Seen { applied: invariant::marks(&mut replica)?, ..Seen::default() };
+        let (seen, ending) = (Arc::new(Mutex::new(first)), Arc::new(AtomicBool::new(false)));
+        let (shared, end) = (Arc::clone(&seen), Arc::clone(&ending));
+        let work = move || {
+            if let Err(why) = watch(&mut source, &mut replica, &brake, &shared, &end) {
+                shared.lock().lost = Some(why);
+            }
+            brake.hold(false);
+        };
+        let thread = std::thread::Builder::new().name("leash".into()).spawn(work);
+        let thread = thread.map_err(|source| StageError::Io { action: "start a thread".into(), source })?;
+        Ok(Self { seen, ending, thread: Some(thread) })
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It has nothing that a panic could leave half done.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Looks how far the replica is behind until the end is asked for. An error is why it does not follow.
+fn watch(
+    source: &mut Session,
+    replica: &mut Session,
+    brake: &Brake,
+    seen: &Mutex<Seen>,
+    ending: &AtomicBool,
+) -> Result<(), ReplicaLost> {
+    let unasked = ReplicaLost::Unasked;
+    let (mut held, mut asked) = (false, Instant::now());
+    while !ending.load(Ordering::Relaxed) {
+        let applied = invariant::marks(replica).map_err(unasked)?;
+        let all = sum(&invariant::marks(source).map_err(unasked)?);
+        let behind = all.saturating_sub(sum(&applied));
+        held = behind > if held { FEW_BEHIND } else { MOST_BEHIND };
+        brake.hold(held);
+        let mut now = seen.lock();
+        now.applied = applied;
+        now.looks.all += 1;
+        now.looks.held += u64::from(held);
+        drop(now);
+        if asked.elapsed() > ASK {
+            asked = Instant::now();
+            let status = replication::status(replica).map_err(unasked)?.ok_or(ReplicaLost::Alone)?;
+            if let Some(error) = status.stopped_by() {
+                return Err(ReplicaLost::Stopped { said: error.to_owned(), place: status.place() });
+            }
+            if !status.applying {
+                return Err(ReplicaLost::Idle { place: status.place() });
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replica_keeps_up_where_its_source_hardly_waits() {
+        let before = Looks { all: 1_000, held: 1_000 };
+        assert!(Looks { all: 1_500, held: 1_024 }.kept_up_since(before));
+        assert!(!Looks { all: 1_500, held: 1_025 }.kept_up_since(before));
+        assert!(!before.kept_up_since(before), "nothing is known of no time at all");
+    }
+}

@@ -1,0 +1,58 @@
+//! The proof that the tester sees damage where there is some.
+
+use ebbtide_lab::page::words;
+use ebbtide_report::{Block, Cell, Section, Table, Tone};
+
+use super::{Page, story, texts};
+use crate::record::VerdictKind;
+use crate::summary::CanarySummary;
+use crate::summary::words::{ends, kind as kind_name, proves};
+
+pub(super) fn section(page: &Page) -> Section {
+    let canaries = &page.summary.canaries;
+    let lead = "Arms that must come to harm: volumes that lie, torn pages that nothing guards, and where there \
+                are replicas a position that nobody syncs. A tester that does \
+                not see their damage proves nothing about the other arms.";
+    if canaries.is_empty() {
+        let text = "None ran: nothing proves that the tester sees damage.";
+        return Section::new("Canaries", vec![Block::Text(text.into())]).lead(lead);
+    }
+    let table = Table {
+        columns: texts(&["Canary", "It proves that the tester sees", "Caught", "Cuts", "All that was found"]),
+        rows: canaries.iter().map(row).collect(),
+        prose: true,
+        words: true,
+        ..Table::default()
+    };
+    let mut blocks = vec![Block::Table(table)];
+    blocks.extend(canaries.iter().flat_map(|canary| story::folds(page, &canary.arm)));
+    Section::new("Canaries", blocks).lead(lead)
+}
+
+fn row(canary: &CanarySummary) -> Vec<Cell> {
+    let arm = &canary.arm;
+    let caught = match canary.caught {
+        Some(1) => Cell { tone: Tone::Good, ..Cell::from("by its first cut") },
+        Some(cuts) => {
+            Cell { tone: Tone::Good, ..Cell::from(format!("after {} cuts", words::whole(cuts as f64))) }
+        }
+        None => Cell { tone: Tone::Bad, ..Cell::from("not caught") },
+    };
+    let mut found: Vec<String> = VerdictKind::ALL
+        .iter()
+        .filter(|kind| arm.count(**kind) > 0)
+        .map(|kind| format!("{} {}", words::whole(arm.count(*kind) as f64), kind_name(*kind).to_lowercase()))
+        .collect();
+    for (count, what) in [(arm.unverified, "unverified"), (arm.clean, "clean")] {
+        if count > 0 {
+            found.push(format!("{} {what}", words::whole(count as f64)));
+        }
+    }
+    vec![
+        Cell::from(arm.name.as_str()),
+        Cell::from(proves(canary.canary)),
+        caught,
+        Cell::from(ends(arm.cuts, arm.end)),
+        Cell::from(if found.is_empty() { "nothing".to_owned() } else { found.join(", ") }),
+    ]
+}

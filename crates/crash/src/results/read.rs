@@ -1,0 +1,80 @@
+//! Out of the database.
+
+use std::path::Path;
+
+use ebbtide_lab::results::read::parse;
+use ebbtide_lab::results::{ResultsError, database};
+use rusqlite::{Connection, OptionalExtension as _};
+use serde::de::DeserializeOwned;
+
+use crate::record::{CrashRun, Cut, Gained};
+
+/// None where there is no crash run.
+pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<Option<u32>> {
+    let sql = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'crash_run'";
+    if connection.query_row(sql, [], |row| row.get::<_, u32>(0))? == 0 {
+        return Ok(None);
+    }
+    connection.query_row("SELECT schema_version FROM crash_run", [], |row| row.get(0)).optional()
+}
+
+/// Everything but stints and cuts.
+pub(super) fn header(connection: &Connection, dir: &Path) -> Result<CrashRun, ResultsError> {
+    let sql = "SELECT started_ns, command, ebbtide, experiment_json, host_json, server_json, overrides FROM crash_run";
+    let (started_ns, command, ebbtide, texts, overrides) = connection
+        .query_row(sql, [], |row| {
+            let texts: [String; 3] = [row.get(3)?, row.get(4)?, row.get(5)?];
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, texts, row.get(6)?))
+        })
+        .map_err(database(dir))?;
+    Ok(CrashRun {
+        started_ns,
+        command,
+        ebbtide,
+        experiment: parse(dir, "the experiment", &texts[0])?,
+        host: parse(dir, "the host", &texts[1])?,
+        server: parse(dir, "the server", &texts[2])?,
+        overrides,
+        stints: Vec::new(),
+        cuts: Vec::new(),
+        gain: None,
+    })
+}
+
+/// What the risk buys; none where that was not measured.
+pub(super) fn gain(connection: &Connection, dir: &Path) -> Result<Option<Gained>, ResultsError> {
+    let texts = texts(connection, dir, "SELECT gain_json FROM gain", &[])?;
+    texts.first().map(|text| parse(dir, "the gain", text)).transpose()
+}
+
+/// Every record of a table that keeps each as `TABLE_json`, in the order in which they came.
+pub(super) fn all<T: DeserializeOwned>(
+    connection: &Connection,
+    dir: &Path,
+    table: &str,
+) -> Result<Vec<T>, ResultsError> {
+    texts(connection, dir, &format!("SELECT {table}_json FROM {table} ORDER BY id"), &[])?
+        .iter()
+        .map(|text| parse(dir, &format!("a {table}"), text))
+        .collect()
+}
+
+pub(super) fn cuts_of(connection: &Connection, dir: &Path, seed: u64) -> Result<Vec<Cut>, ResultsError> {
+    let sql = "SELECT cut_json FROM cut WHERE seed = ? ORDER BY id";
+    let texts = texts(connection, dir, sql, &[format!("{seed:016x}")])?;
+    texts.iter().map(|text| parse(dir, "a cut", text)).collect()
+}
+
+fn texts(
+    connection: &Connection,
+    dir: &Path,
+    sql: &str,
+    values: &[String],
+) -> Result<Vec<String>, ResultsError> {
+    connection
+        .prepare(sql)
+        .and_then(|mut query| {
+            query.query_map(rusqlite::params_from_iter(values), |row| row.get(0))?.collect()
+        })
+        .map_err(database(dir))
+}

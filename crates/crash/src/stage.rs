@@ -1,0 +1,214 @@
+//! The stage of a stint: an arm's volumes with their real limits and its real server.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use ebbtide_catalog::Resolved;
+use ebbtide_device::faults::Faults;
+use ebbtide_device::host::HostError;
+use ebbtide_lab::experiment::{Fault, PlannedArm, Role};
+use ebbtide_lab::run::arm_server::{self, Volumes};
+use ebbtide_lab::run::error::StageError;
+use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX};
+use ebbtide_lab::run::prepared::fs_type;
+use ebbtide_lab::run::volume::{Begin, LabVolume, Wanted, role_name, without_limits};
+use ebbtide_load::Cancel;
+use ebbtide_mysql::{Binary, Layout, Server, ServerPlan};
+
+use super::file_map::FileMap;
+use super::parts;
+
+/// What a stage is made of.
+#[derive(Clone, Copy)]
+pub(super) struct Props<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) binary: &'a Binary,
+    pub(super) planned: &'a PlannedArm,
+    /// Seed of the volumes' draws.
+    pub(super) seed: u64,
+    pub(super) cancel: &'a Cancel,
+}
+
+/// An arm's volumes, mounted.
+#[derive(Debug)]
+pub(super) struct Stage<'a> {
+    pub(super) volumes: Volumes<'a>,
+}
+
+impl<'a> Stage<'a> {
+    /// Clones the prepared data and attaches every volume, without limits for now.
+    pub(super) fn set(
+        props: Props<'a>,
+        snapshot: &str,
+        name: &str,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, StageError> {
+        let begin = |role| match role {
+            Role::Data => Begin::Snapshot(snapshot),
+            _ => Begin::Blank,
+        };
+        Self::attach(props, begin, |role| format!("{TRIAL_PREFIX}{name}-{}", role_name(role)), progress)
+    }
+
+    /// Attaches volumes that are in the store, such as copies of crash images.
+    pub(super) fn of_images(
+        props: Props<'a>,
+        name: impl Fn(Role) -> String,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, StageError> {
+        Self::attach(props, |_| Begin::There, name, progress)
+    }
+
+    /// A clone of the prepared data on one volume that stays without limits.
+    pub(super) fn unlimited(
+        props: Props<'a>,
+        snapshot: &str,
+        name: &str,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, StageError> {
+        let name = format!("{TRIAL_PREFIX}{name}-{}", role_name(Role::Data));
+        let real = &props.planned.volumes[&Role::Data];
+        let volume = Self::volume(props, real, name, Begin::Snapshot(snapshot), progress)?;
+        Ok(Self { volumes: [(Role::Data, volume)].into() })
+    }
+
+    fn attach<'b>(
+        props: Props<'a>,
+        begin: impl Fn(Role) -> Begin<'b>,
+        name: impl Fn(Role) -> String,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Self, StageError> {
+        let mut stage = Self { volumes: BTreeMap::new() };
+        for (role, real) in &props.planned.volumes {
+            let volume = Self::volume(props, real, name(*role), begin(*role), progress)?;
+            stage.volumes.insert(*role, volume);
+        }
+        Ok(stage)
+    }
+
+    fn volume(
+        props: Props<'a>,
+        real: &Resolved,
+        name: String,
+        begin: Begin<'_>,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<LabVolume<'a>, StageError> {
+        let wanted = Wanted {
+            name,
+            begin,
+            unlimited: without_limits(real, props.lab.host.now()),
+            fs: fs_type(&props.planned.arm.instance.fs),
+            rotational: props.planned.arm.instance.rotational,
+            seed: props.seed,
+            cancel: props.cancel,
+        };
+        LabVolume::make(props.lab, wanted, progress)
+    }
+
+    /// The directories of a server on these volumes.
+    pub(super) fn layout(&self) -> Layout {
+        arm_server::layout(&self.volumes)
+    }
+
+    /// The server of the arm, as it runs under the load.
+    pub(super) fn plan(&self, props: Props<'_>, work: &str) -> ServerPlan {
+        let work_dir = props.lab.work_dir(work);
+        let plan =
+            arm_server::server_plan(&self.volumes, &props.planned.arm, props.binary, work_dir, props.cancel);
+        ServerPlan { part: parts::part(props.planned.arm.crash.as_ref()), ..plan }
+    }
+
+    /// Starts the arm's server.
+    pub(super) fn start(
+        &self,
+        props: Props<'_>,
+        work: &str,
+        progress: &(dyn Fn(&str) + Sync),
+    ) -> Result<Server, StageError> {
+        Ok(Server::start(&self.plan(props, work), &progress)?)
+    }
+
+    /// Switches the limits of all volumes on, and those of their instance.
+    pub(super) fn limit(&self, props: Props<'_>) -> Result<(), StageError> {
+        arm_server::limit(&self.volumes, props.planned)
+    }
+
+    /// Switches them off again.
+    pub(super) fn hasten(&self) -> Result<(), StageError> {
+        self.volumes.values().try_for_each(LabVolume::unlimit)
+    }
+
+    /// Has all volumes do wrong.
+    pub(super) fn plant(&self, fault: Option<Fault>) -> Result<(), StageError> {
+        let faults = match fault {
+            None => return Ok(()),
+            // A device that lies about writes and tells the truth about flushes would be caught by nobody who
+            // flushes.
+            Some(Fault::AnswerEarly) => {
+                Faults { answer_early: true, ignore_flush: true, ..Faults::default() }
+            }
+            Some(Fault::IgnoreFlush) => Faults { ignore_flush: true, ..Faults::default() },
+        };
+        self.volumes.values().try_for_each(|volume| {
+            volume.live().set_faults(faults.clone()).map_err(|error| HostError::from(error).into())
+        })
+    }
+
+    /// Which file every part of the volumes belongs to, now.
+    pub(super) fn map(&self, binary: &Binary) -> Result<BTreeMap<Role, FileMap>, StageError> {
+        let draw =
+            |(role, volume): (&Role, &LabVolume<'_>)| Ok((*role, FileMap::draw(volume.dir(), binary)?));
+        self.volumes.iter().map(draw).collect::<std::io::Result<_>>().map_err(|source| StageError::Io {
+            action: "look where the server's files lie on their volumes".into(),
+            source,
+        })
+    }
+
+    /// Has the operating system write back what it holds of the volumes.
+    pub(super) fn sync(&self) -> Result<(), StageError> {
+        for volume in self.volumes.values() {
+            let action = || format!("write back {}", volume.dir().display());
+            let synced = Command::new("sync").arg("--file-system").arg(volume.dir()).status();
+            match synced {
+                Ok(status) if status.success() => {}
+                Ok(status) => return Err(StageError::HostFailed(format!("cannot {}: {status}", action()))),
+                Err(source) => return Err(StageError::Io { action: action(), source }),
+            }
+        }
+        Ok(())
+    }
+
+    /// What the volumes have been asked for so far: reads, bytes read, writes, bytes written.
+    pub(super) fn io(&self) -> Io {
+        self.volumes.values().fold(Io::default(), |sum, volume| {
+            let stats = volume.live().stats();
+            Io {
+                reads: sum.reads + stats.read.ops,
+                read_bytes: sum.read_bytes + stats.read.bytes,
+                writes: sum.writes + stats.write.ops,
+                written_bytes: sum.written_bytes + stats.write.bytes,
+            }
+        })
+    }
+}
+
+/// Completed I/O.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Io {
+    pub(super) reads: u64,
+    pub(super) read_bytes: u64,
+    pub(super) writes: u64,
+    pub(super) written_bytes: u64,
+}
+
+impl Io {
+    /// What came after an earlier reading.
+    pub(super) const fn since(self, earlier: Self) -> Self {
+        Self {
+            reads: self.reads - earlier.reads,
+            read_bytes: self.read_bytes - earlier.read_bytes,
+            writes: self.writes - earlier.writes,
+            written_bytes: self.written_bytes - earlier.written_bytes,
+        }
+    }
+}

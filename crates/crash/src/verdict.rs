@@ -1,0 +1,177 @@
+//! What follows from an error while a cut is judged: whether it is evidence of damage, or of nothing.
+//!
+//! Every decision here is made by types: by how a process ended, by the cause of an error, by the number that the
+//! server gave it. None takes a message, so that other words cannot make another verdict.
+
+use ebbtide_device::host::{HostError, ToolCause, ToolError};
+use ebbtide_lab::run::error::StageError;
+use ebbtide_load::LoadError;
+use ebbtide_mysql::{Cause, ProcessEnd, ServerError};
+
+use super::error::StintError;
+
+/// What an error is evidence of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// Of damaged data.
+    Damage,
+    /// Of nothing: the cut is not verified.
+    Nothing,
+}
+
+/// Whether the log of a server reports damage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Log {
+    /// A line of it reports a damaged page, or a crash of the server inside its own code.
+    ReportsDamage,
+    /// None does.
+    Silent,
+}
+
+/// Of a server that was to recover, or had recovered, and is gone or was given up. `end` and `cause`: None where it
+/// was never started, or did not end.
+pub(super) const fn of_end(end: Option<&ProcessEnd>, cause: Option<&Cause>, log: Log) -> Evidence {
+    match (log, end, cause) {
+        // What the server itself found counts, whatever ended it afterwards.
+        (Log::ReportsDamage, ..) => Evidence::Damage,
+        // It gave up by itself, and neither its file system nor its machine is why.
+        (Log::Silent, Some(end), None | Some(Cause::Corrupt)) if end.by_itself() => Evidence::Damage,
+        (Log::Silent, ..) => Evidence::Nothing,
+    }
+}
+
+/// How a server ended, and why as far as it is known; None for every other error of a server.
+pub(super) const fn end_of(error: &ServerError) -> (Option<&ProcessEnd>, Option<&Cause>) {
+    match error {
+        ServerError::DidNotStart { end, cause, .. } | ServerError::Died { end, cause, .. } => {
+            (Some(end), cause.as_ref())
+        }
+        _ => (None, None),
+    }
+}
+
+/// Of volumes that could not be attached: a file system that its own tools refuse is damaged.
+pub(super) fn of_attaching(error: &StageError) -> Evidence {
+    match error {
+        StageError::Host(
+            HostError::Tool(ToolError::Failed { tool: "mount" | "blkid", cause: ToolCause::Refused, .. })
+            | HostError::NotBlank { .. },
+        ) => Evidence::Damage,
+        _ => Evidence::Nothing,
+    }
+}
+
+/// Of an answer: a server whose tables are sound gives none of these.
+pub(super) fn of_answer(error: &StintError) -> Evidence {
+    /// `ER_NO_SUCH_TABLE`, `ER_NOT_KEYFILE`, `ER_INDEX_CORRUPT`, `ER_TABLESPACE_MISSING`, `ER_INTERNAL_ERROR`,
+    /// `ER_TABLE_CORRUPT`, `ER_NO_SUCH_TABLE_IN_ENGINE`.
+    const DAMAGED: [u16; 7] = [1146, 1034, 1712, 1812, 1815, 1877, 1932];
+    match error {
+        StintError::Stage(StageError::Load(LoadError::Tables(_))) => Evidence::Damage,
+        StintError::Stage(StageError::Load(LoadError::Server { code, .. })) if DAMAGED.contains(code) => {
+            Evidence::Damage
+        }
+        _ => Evidence::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_mysql::GivenUp;
+
+    use super::*;
+
+    /// Words that once decided a verdict, and others.
+    const WORDS: [&str; 4] = ["", "signal 9", "mount failed: Cannot allocate memory", "all is well"];
+
+    #[test]
+    fn only_a_server_that_ended_by_itself_without_another_cause_shows_damage() {
+        let given_up = |why| ProcessEnd::GivenUp(why);
+        for (end, cause, expected) in [
+            (ProcessEnd::Exited { code: 1 }, None, Evidence::Damage),
+            (ProcessEnd::Exited { code: 1 }, Some(Cause::Corrupt), Evidence::Damage),
+            (ProcessEnd::Signaled { signal: 6 }, None, Evidence::Damage),
+            (ProcessEnd::Signaled { signal: 11 }, None, Evidence::Damage),
+            (ProcessEnd::Signaled { signal: 15 }, None, Evidence::Nothing),
+            (ProcessEnd::Exited { code: 1 }, Some(Cause::NoSpace), Evidence::Nothing),
+            (ProcessEnd::Exited { code: 1 }, Some(Cause::Memory), Evidence::Nothing),
+            (ProcessEnd::OutOfMemory { counted: true }, Some(Cause::Memory), Evidence::Nothing),
+            (ProcessEnd::OutOfMemory { counted: false }, None, Evidence::Nothing),
+            (ProcessEnd::Killed, None, Evidence::Nothing),
+            (given_up(GivenUp::NotReady { seconds: 120, refused: None }), None, Evidence::Nothing),
+            (given_up(GivenUp::WaitsForRoom), Some(Cause::NoSpace), Evidence::Nothing),
+            (ProcessEnd::Running, None, Evidence::Nothing),
+        ] {
+            assert_eq!(of_end(Some(&end), cause.as_ref(), Log::Silent), expected, "{end:?}, {cause:?}");
+            let reported = of_end(Some(&end), cause.as_ref(), Log::ReportsDamage);
+            assert_eq!(reported, Evidence::Damage, "{end:?}, {cause:?}");
+        }
+        assert_eq!(of_end(None, None, Log::Silent), Evidence::Nothing);
+        let still = ProcessEnd::GivenUp(GivenUp::StandsStill);
+        assert_eq!(of_end(Some(&still), Some(&Cause::Corrupt), Log::ReportsDamage), Evidence::Damage);
+    }
+
+    #[test]
+    fn the_words_of_a_servers_error_make_no_verdict() {
+        for words in WORDS {
+            let log = vec![words.to_owned()];
+            let refused = Some(words.to_owned());
+            let given_up = ProcessEnd::GivenUp(GivenUp::NotReady { seconds: 1, refused });
+            for (end, expected) in [
+                (ProcessEnd::Exited { code: 1 }, Evidence::Damage),
+                (ProcessEnd::OutOfMemory { counted: false }, Evidence::Nothing),
+                (given_up, Evidence::Nothing),
+            ] {
+                let died = ServerError::Died { end: end.clone(), cause: None, log: log.clone() };
+                let not_started =
+                    ServerError::DidNotStart { end, initializing: false, cause: None, log: log.clone() };
+                for error in [died, not_started] {
+                    let (end, cause) = end_of(&error);
+                    assert_eq!(of_end(end, cause, Log::Silent), expected, "{error:?}");
+                }
+            }
+            let stopped = ServerError::DidNotStop { seconds: 1, log };
+            assert_eq!(end_of(&stopped), (None, None));
+        }
+    }
+
+    #[test]
+    fn the_words_of_mount_make_no_verdict() {
+        let failed = |tool, cause, said: &str| {
+            StageError::Host(ToolError::Failed { tool, cause, said: said.to_owned() }.into())
+        };
+        for words in WORDS {
+            for tool in ["mount", "blkid"] {
+                let of = |cause| of_attaching(&failed(tool, cause, words));
+                assert_eq!(of(ToolCause::Refused), Evidence::Damage, "{tool}: {words}");
+                for cause in [
+                    ToolCause::OutOfMemory,
+                    ToolCause::Busy,
+                    ToolCause::Machine,
+                    ToolCause::Signaled { signal: 15 },
+                ] {
+                    assert_eq!(of(cause), Evidence::Nothing, "{tool}, {cause:?}: {words}");
+                }
+            }
+            let elsewhere = failed("xfs_growfs", ToolCause::Refused, words);
+            assert_eq!(of_attaching(&elsewhere), Evidence::Nothing);
+        }
+    }
+
+    #[test]
+    fn the_number_of_a_servers_error_says_whether_a_table_is_damaged_and_its_words_do_not() {
+        for words in WORDS {
+            for (code, expected) in [(1877, Evidence::Damage), (1205, Evidence::Nothing)] {
+                let error = LoadError::Server {
+                    code,
+                    state: "HY000".to_owned(),
+                    message: words.to_owned(),
+                    statement: None,
+                };
+                assert_eq!(of_answer(&error.into()), expected, "{code}: {words}");
+            }
+            let gone = StintError::ClientsEnded { why: words.to_owned() };
+            assert_eq!(of_answer(&gone), Evidence::Nothing);
+        }
+    }
+}

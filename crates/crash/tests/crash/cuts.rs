@@ -1,0 +1,287 @@
+//! The crash lab on a real server: power cuts under load, kills, canaries, and kept evidence.
+
+use std::path::Path;
+
+use ebbtide_catalog::Catalog;
+use ebbtide_crash::record::{CrashRun, Cut, VerdictKind};
+use ebbtide_crash::results::Store;
+use ebbtide_crash::summary::summarize;
+use ebbtide_crash::{self as crash, CrashOptions, CutPlan, Event, KeptError};
+use ebbtide_lab::run::RunError;
+use ebbtide_load::Cancel;
+use ebbtide_mysql::{Binary, Version};
+use serde_json::json;
+
+use crate::schema::assert_documented;
+use crate::support::{Bench, assert_results_are_documented, left_of, needs, options, parse, server};
+
+/// Small tables and a small redo log: pages are written all the time.
+const BASE: &str = r#"
+title = "Cuts"
+question = "Does the tester see what there is to see?"
+
+[data]
+rows = 4_000
+
+[volumes]
+data = "gp3:size=2GiB,twp=off"
+
+[instance]
+memory = "512MiB"
+fs = "ext4"
+
+[settings]
+flush_method = "O_DIRECT"
+buffer_pool_size = "32MiB"
+redo_capacity = "8MiB"
+log_bin = true
+sync_binlog = 1
+
+[load]
+connections = 4
+
+[trial]
+repeats = 1
+measure = "10s"
+
+[warmup]
+settle = "1s"
+"#;
+
+fn crash_options(bench: &Bench) -> CrashOptions {
+    let of = options(&bench.home(), &bench.out(), false);
+    CrashOptions {
+        home: of.home,
+        server_named: None,
+        out: of.out,
+        resume: false,
+        overrides: None,
+        checkers: Some(2),
+        command: "a test".into(),
+        ebbtide: "test".into(),
+    }
+}
+
+/// What is cut of an experiment on the server of these tests.
+fn plan(text: &str) -> Result<CutPlan, RunError> {
+    Ok(crash::plan(parse(text), &Catalog::builtin(), &server().unwrap())?)
+}
+
+fn run(bench: &Bench, text: &str, cancel: &Cancel) -> Result<CrashRun, RunError> {
+    crash::run(plan(text)?, crash_options(bench), cancel, &mut |event| println!("{event:?}"))
+}
+
+fn of<'a>(run: &'a CrashRun, arm: &str) -> Vec<&'a Cut> {
+    run.cuts.iter().filter(|cut| cut.arm == arm).collect()
+}
+
+#[test]
+fn canaries_are_caught_a_durable_server_loses_nothing_and_a_careless_one_its_last_commits() {
+    needs!();
+    let bench = Bench::new();
+    let text = format!(
+        "{BASE}
+[crash]
+cuts = 8
+
+[arms.durable.settings]
+flush_log_at_trx_commit = 1
+
+[arms.careless.settings]
+flush_log_at_trx_commit = 0
+"
+    );
+    let run = run(&bench, &text, &Cancel::default()).unwrap();
+    let summary = summarize(&run);
+    assert!(summary.valid, "{:?}", summary.void);
+    for canary in ["answers-early", "ignores-flushes", "torn-pages"] {
+        let cuts = of(&run, &format!("canary {canary}"));
+        assert!(cuts.iter().any(|cut| cut.is_bad()), "{canary} was not caught: {cuts:?}");
+    }
+    let durable = of(&run, "durable");
+    assert_eq!(durable.len(), 8);
+    for cut in durable {
+        assert!(cut.verdicts.is_empty(), "{cut:?}");
+        assert!(cut.recovery.is_some(), "{cut:?}");
+    }
+    let careless = of(&run, "careless");
+    let lost: Vec<_> = careless.iter().filter_map(|cut| cut.loss.as_ref()).collect();
+    assert!(!lost.is_empty(), "{careless:?}");
+    // The redo log goes out once a second, and a busy machine is late with it.
+    assert!(lost.iter().all(|loss| loss.transactions > 0 && loss.seconds < 3.0), "{lost:?}");
+    assert!(careless.iter().all(|cut| !cut.kinds().contains(&VerdictKind::Corrupt)), "{careless:?}");
+    assert_eq!(Store::open(&bench.out()).unwrap().run().unwrap(), run, "the results are the run");
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+    Store::open(&bench.out()).unwrap().finish(&summary).unwrap();
+    assert_results_are_documented("crash", &bench.out());
+    replay_says_the_same(&bench, &run);
+}
+
+/// An image of a bad cut is kept, judged again to the same verdict, and deleted.
+fn replay_says_the_same(bench: &Bench, run: &CrashRun) {
+    let torn = of(run, "canary torn-pages").into_iter().find(|cut| cut.is_bad()).unwrap();
+    assert!(torn.kept, "{torn:?}");
+    let kept = crash::list_kept(&bench.home()).unwrap();
+    assert!(kept.iter().any(|one| one.seed == torn.seed), "{kept:?}");
+    let replay = |given: Option<&Binary>| {
+        crash::replay(&bench.home(), torn.seed, given, &Catalog::builtin(), &Cancel::default())
+    };
+    let server = server().unwrap();
+    assert_documented(&["crash", "--kept"], &json!(kept));
+    for given in [None, Some(&server)] {
+        let replayed = replay(given).unwrap();
+        assert_eq!((replayed.then.seed, replayed.then.kinds()), (torn.seed, torn.kinds()));
+        assert_eq!((replayed.recovered, replayed.same), (true, Some(true)), "{:?}", replayed.now);
+        assert_eq!(replayed.server, server);
+        assert_documented(&["crash", "--replay"], &json!(replayed));
+    }
+    let version = Version { major: server.version.major + 1, ..server.version };
+    let refused = replay(Some(&Binary { version, ..server.clone() })).unwrap_err();
+    assert!(matches!(refused, KeptError::OtherServer { .. }) && !refused.is_environment(), "{refused}");
+    for one in kept {
+        crash::delete_kept(&bench.home(), one.seed).unwrap();
+    }
+    let gone = replay(None).unwrap_err();
+    assert!(matches!(gone, KeptError::NotKept { .. }), "{gone}");
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+#[test]
+fn an_image_of_a_fetched_server_is_judged_again_by_that_server_and_by_no_other_version() {
+    needs!();
+    let Ok(fetched) = Binary::detect(Some(Path::new("mariadb-11.8"))) else {
+        println!("SKIPPED: mariadb-11.8 is not here: ./dev servers mariadb-11.8");
+        return;
+    };
+    let bench = Bench::new();
+    let options = CrashOptions { server_named: Some("mariadb-11.8".into()), ..crash_options(&bench) };
+    let text = format!("{BASE}\n[crash]\ncuts = 1\n");
+    let plan = crash::plan(parse(&text), &Catalog::builtin(), &fetched).unwrap();
+    let run = crash::run(plan, options, &Cancel::default(), &mut |event| println!("{event:?}")).unwrap();
+    let kept = run.cuts.iter().find(|cut| cut.kept).unwrap();
+    let replay = |given: Option<&Binary>| {
+        crash::replay(&bench.home(), kept.seed, given, &Catalog::builtin(), &Cancel::default())
+    };
+    let replayed = replay(None).unwrap();
+    assert_eq!(
+        (replayed.recovered, replayed.same, &replayed.server.version),
+        (true, Some(true), &fetched.version)
+    );
+    let own = server().unwrap();
+    if (own.version.major, own.version.minor) != (fetched.version.major, fetched.version.minor) {
+        let refused = replay(Some(&own)).unwrap_err();
+        assert!(matches!(refused, KeptError::OtherServer { .. }), "{refused}");
+    }
+    for one in crash::list_kept(&bench.home()).unwrap() {
+        assert!(one.program.is_some(), "{one:?}");
+        crash::delete_kept(&bench.home(), one.seed).unwrap();
+    }
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+#[test]
+fn a_killed_server_keeps_what_only_the_page_cache_has() {
+    needs!();
+    let bench = Bench::new();
+    let text = format!(
+        "{BASE}
+[crash]
+cuts = 3
+end = \"kill\"
+moments = [\"random\", \"page\"]
+
+[arms.each-second.settings]
+flush_log_at_trx_commit = 2
+"
+    );
+    let run = run(&bench, &text, &Cancel::default()).unwrap();
+    let cuts = of(&run, "each-second");
+    assert_eq!(cuts.len(), 3);
+    for cut in cuts {
+        assert!(cut.verdicts.is_empty(), "{cut:?}");
+    }
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+#[test]
+fn a_replica_by_gtid_goes_on_where_it_was_and_one_whose_position_nobody_syncs_does_not() {
+    needs!();
+    let bench = Bench::new();
+    let text = format!(
+        "{BASE}
+[crash]
+cuts = 4
+role = \"replica\"
+moments = [\"random\", \"redo\"]
+
+[arms.gtid.crash]
+replication = \"gtid\"
+
+[arms.unsynced.settings]
+sync_relay_log_info = 0
+"
+    );
+    let run = run(&bench, &text, &Cancel::default()).unwrap();
+    let summary = summarize(&run);
+    assert!(summary.valid, "{:?}", summary.void);
+    assert_eq!(summary.canaries.len(), 4, "one of them is a replica");
+    for cut in of(&run, "gtid") {
+        assert!(cut.verdicts.is_empty(), "{cut:?}");
+        assert!(cut.resumed.as_ref().unwrap().caught_up_s.is_some(), "{cut:?}");
+    }
+    for cut in of(&run, "unsynced") {
+        assert_eq!(cut.kinds(), [VerdictKind::ReplicationBroken], "{cut:?}");
+        assert!(!cut.kept, "nobody could judge it again");
+    }
+    for stint in run.stints.iter().filter(|stint| ["gtid", "unsynced"].contains(&stint.arm.as_str())) {
+        let throughput = stint.throughput.as_ref().unwrap();
+        assert!(throughput.tps > 0.0 && throughput.p95_us.is_none(), "{throughput:?}");
+    }
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+#[test]
+fn a_run_that_is_cancelled_leaves_nothing_behind_and_is_gone_on_with() {
+    needs!();
+    let bench = Bench::new();
+    let text = format!("{BASE}\n[crash]\ncuts = 9\n");
+    let cancel = Cancel::default();
+    let options = crash_options(&bench);
+    let ended = crash::run(plan(&text).unwrap(), options.clone(), &cancel, &mut |event| {
+        println!("{event:?}");
+        if matches!(&event, Event::Judged { stint, judged: 3, .. } if stint.number == 4) {
+            cancel.cancel();
+        }
+    });
+    assert!(matches!(ended, Err(RunError::Cancelled { done: 3, of: 4 })), "{ended:?}");
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+    let before = Store::open(&bench.out()).unwrap().run().unwrap();
+    let known = of(&before, "base").len();
+    assert!((3..9).contains(&known), "{known} cuts were judged before the end");
+
+    let again = CrashOptions { resume: true, ..options };
+    let mut planned = None;
+    let run = crash::run(plan(&text).unwrap(), again.clone(), &Cancel::default(), &mut |event| {
+        if let Event::Planned { stints, cuts, already } = event {
+            planned = Some((stints, cuts, already));
+        }
+    })
+    .unwrap();
+    assert_eq!(planned, Some((1, 9 - u32::try_from(known).unwrap(), 3)));
+    assert_eq!(run.cuts[..before.cuts.len()], before.cuts, "what was judged is not judged again");
+    let mut numbers: Vec<u32> = of(&run, "base").iter().map(|cut| cut.number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (0..9).collect::<Vec<_>>());
+    let other = plan(&text.replace("cuts = 9", "cuts = 10")).unwrap();
+    let refused = crash::run(other, again, &Cancel::default(), &mut |_| ()).unwrap_err();
+    assert!(refused.to_string().contains("cuts"), "{refused}");
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+#[test]
+fn an_experiment_without_cuts_is_refused_before_anything_runs() {
+    let bench = Bench::new();
+    let refused = run(&bench, BASE, &Cancel::default()).unwrap_err();
+    assert!(refused.to_string().contains("give the file a section [crash]"), "{refused}");
+    assert!(!bench.out().exists());
+}

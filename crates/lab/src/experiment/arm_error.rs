@@ -1,0 +1,138 @@
+//! Why an arm cannot be run as it is written.
+
+use ebbtide_catalog::{CatalogError, SpecError};
+use ebbtide_mysql::SettingError;
+use ebbtide_mysql::replication::NotMeasured;
+use ebbtide_volume::MIB;
+
+/// What the whole of an arm, a server or the catalogue does not allow.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArmError {
+    /// A volume spec that is none.
+    #[error("its {role} volume {spec}: {error}")]
+    Spec {
+        /// What the volume holds.
+        role: &'static str,
+        /// The spec.
+        spec: String,
+        /// What is wrong with it.
+        error: SpecError,
+    },
+    /// A volume that the catalogue refuses.
+    #[error("its {role} volume {spec}: {}", with_hint(error))]
+    Volume {
+        /// What it holds.
+        role: &'static str,
+        /// Its spec.
+        spec: String,
+        /// Why.
+        error: CatalogError,
+    },
+    /// A setting that the server lacks, or a value that it does not take.
+    #[error("{}", chain(.0))]
+    Setting(SettingError),
+    /// A volume for a log that the server does not write.
+    #[error("it has a volume for the binary log, and log_bin is off: set log_bin = true")]
+    NoBinlog,
+    /// A buffer pool that does not fit.
+    #[error(
+        "its buffer pool of {} MiB and the {} MiB that a server needs besides do not fit into the instance's memory \
+         of {} MiB: set a smaller buffer_pool_size or a larger instance.memory",
+        pool / MIB,
+        besides / MIB,
+        memory / MIB
+    )]
+    Memory {
+        /// The buffer pool, bytes.
+        pool: u64,
+        /// What the server needs besides, bytes.
+        besides: u64,
+        /// The instance's, bytes.
+        memory: u64,
+    },
+    /// A volume that is smaller than what will be on it.
+    #[error("its {volume} has {} MiB, and needs {} MiB: {why}; take a larger volume or {or}", size / MIB, needed / MIB)]
+    Room {
+        /// The volume, as messages call it.
+        volume: String,
+        /// Its size, bytes.
+        size: u64,
+        /// What it needs, bytes.
+        needed: u64,
+        /// What for.
+        why: String,
+        /// What else helps.
+        or: &'static str,
+    },
+    /// A volume on which no file system is made.
+    #[error("its {volume} has {} MiB, and a file system is made on {} MiB or more: take a larger volume", size / MIB, least / MIB)]
+    Small {
+        /// The volume, as messages call it.
+        volume: String,
+        /// Its size, bytes.
+        size: u64,
+        /// The smallest that is possible, bytes.
+        least: u64,
+    },
+    /// An instance type that the catalogue does not have.
+    #[error("{}", with_hint(.0))]
+    Instance(CatalogError),
+    /// More volumes than its instance takes.
+    #[error(
+        "its {volumes} volumes do not fit on an {instance}, which takes {slots}: use fewer volumes or a larger instance"
+    )]
+    Slots {
+        /// How many it has.
+        volumes: u32,
+        /// The instance type.
+        instance: String,
+        /// How many that takes.
+        slots: u32,
+    },
+    /// An arm that would run the same as another one.
+    #[error(
+        "it is the same as '{twin}' in volumes, settings, instance, load and batch: change one of them, or say \
+         equal_arms = true where noise is what you want to see"
+    )]
+    Same {
+        /// The other one.
+        twin: String,
+    },
+    /// An arm to be measured whose power is cut.
+    #[error("its power is cut: run it with 'ebbtide crash {experiment}'")]
+    IsCut {
+        /// The experiment.
+        experiment: String,
+    },
+    /// An arm to be cut that says nothing about it.
+    #[error("it says nothing about cuts: give the file a section [crash]")]
+    NotCut,
+    /// More clients than the tables with invariants are made for.
+    #[error("load.connections = {clients}: the load with invariants has 1 to {most} clients")]
+    Clients {
+        /// The clients.
+        clients: u32,
+        /// The most that there may be.
+        most: u32,
+    },
+    /// A server on which replicas are not measured.
+    #[error(transparent)]
+    Replica(#[from] NotMeasured),
+}
+
+/// What the catalogue refuses, and what to do about it.
+pub(super) fn with_hint(error: &CatalogError) -> String {
+    error.hint().map_or_else(|| chain(error), |hint| format!("{} {hint}", chain(error)))
+}
+
+/// An error and its causes in one line.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

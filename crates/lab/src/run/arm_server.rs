@@ -1,0 +1,65 @@
+//! An arm's server on its volumes, in a trial as under power cuts: its directories, its plan, and the volumes' limits.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ebbtide_load::Cancel;
+use ebbtide_mysql::{Binary, Layout, ServerPlan};
+use ebbtide_volume::Instance;
+use parking_lot::Mutex;
+
+use super::error::StageError;
+use super::volume::{LabVolume, role_name};
+use crate::experiment::{Arm, PlannedArm, Role};
+
+/// A server that has to bring its redo log to another size, on a volume without limits.
+const START: Duration = Duration::from_secs(120);
+
+/// The volumes of an arm, attached and mounted.
+pub type Volumes<'a> = BTreeMap<Role, LabVolume<'a>>;
+
+/// The directories of a server on these volumes.
+///
+/// # Panics
+/// Without a data volume: every arm has one.
+#[must_use]
+pub fn layout(volumes: &Volumes<'_>) -> Layout {
+    let own = |role| volumes.get(&role).map(|volume| volume.dir().join(role_name(role)));
+    Layout {
+        redo: own(Role::Redo),
+        binlog: own(Role::Binlog),
+        undo: own(Role::Undo),
+        tmp: own(Role::Tmp),
+        ..Layout::single(own(Role::Data).expect("every arm has a data volume"))
+    }
+}
+
+/// The server of an arm, as it runs under its load.
+#[must_use]
+pub fn server_plan(
+    volumes: &Volumes<'_>,
+    arm: &Arm,
+    binary: &Binary,
+    work_dir: PathBuf,
+    cancel: &Cancel,
+) -> ServerPlan {
+    ServerPlan {
+        settings: arm.settings.clone(),
+        memory_bytes: Some(arm.instance.memory_bytes),
+        start_timeout: START,
+        cancel: cancel.clone(),
+        ..ServerPlan::new(binary.clone(), layout(volumes), work_dir)
+    }
+}
+
+/// Switches the limits of all volumes on, and those of their instance.
+///
+/// # Errors
+/// A volume that is gone.
+pub fn limit(volumes: &Volumes<'_>, planned: &PlannedArm) -> Result<(), StageError> {
+    let instance = planned.instance.as_ref();
+    let instance = instance.map(|instance| Arc::new(Mutex::new(Instance::new(instance.limits))));
+    volumes.iter().try_for_each(|(role, volume)| volume.limit(&planned.volumes[role], instance.clone()))
+}

@@ -1,0 +1,112 @@
+//! What is run of an experiment on a server: decided once, and consumed by the run.
+
+use ebbtide_catalog::Catalog;
+use ebbtide_mysql::Binary;
+
+use super::connections;
+use crate::experiment::{self, Arm, Experiment, ExperimentError, PlannedArm};
+
+/// What is run of an experiment on a server: [`plan`] makes it, and a run consumes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// The experiment without its arms: each stands in [`Self::arms`], beside what it resolves to.
+    rest: Experiment,
+    arms: Vec<PlannedArm>,
+    server: Binary,
+    left_out: Vec<String>,
+}
+
+/// What is run of an experiment on a server: without the arms that this server cannot have, and with room for all
+/// connections.
+///
+/// # Errors
+/// As [`experiment::check()`].
+pub fn plan(mut experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
+    let left_out = experiment::fit(&mut experiment, server);
+    connections::admit(&mut experiment);
+    let arms = experiment::check(&experiment, catalog, server)?;
+    Ok(Plan { rest: Experiment { arms: Vec::new(), ..experiment }, arms, server: server.clone(), left_out })
+}
+
+impl Plan {
+    /// The arms, in their order.
+    #[must_use]
+    pub fn arms(&self) -> &[PlannedArm] {
+        &self.arms
+    }
+
+    /// The server that is measured.
+    #[must_use]
+    pub const fn server(&self) -> &Binary {
+        &self.server
+    }
+
+    /// A sentence for each arm that was left out.
+    #[must_use]
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// The experiment as it is run.
+    #[must_use]
+    pub fn experiment(&self) -> Experiment {
+        let arms = self.arms.iter().map(|planned| planned.arm.clone());
+        Experiment { arms: arms.collect(), ..self.rest.clone() }
+    }
+
+    /// Leaves out the arms that may be left out and that something stands against.
+    ///
+    /// # Errors
+    /// [`ExperimentError::NoArms`]: none is left.
+    pub(crate) fn leave_out(
+        &mut self,
+        against: impl Fn(&Arm) -> Option<String>,
+    ) -> Result<Vec<String>, ExperimentError> {
+        let mut experiment = self.experiment();
+        let left_out = experiment::leave_out(&mut experiment, against);
+        let kept: Vec<Arm> = std::mem::take(&mut experiment.arms);
+        if kept.is_empty() {
+            return Err(ExperimentError::NoArms);
+        }
+        self.arms.retain(|planned| kept.iter().any(|arm| arm.name == planned.arm.name));
+        self.rest = experiment;
+        Ok(left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_mysql::{Flavour, Version};
+
+    use super::*;
+    use crate::experiment::Overrides;
+
+    /// Three arms, the second of which may be left out; the others are held against the first.
+    fn three() -> Plan {
+        let text = "title = \"t\"\n[volumes]\ndata = \"gp3:size=20GiB\"\n[arms.a]\n[arms.b]\noptional = true\n\
+                    [arms.c.settings]\nio_capacity = 300\n[arms.b.settings]\nio_capacity = 200\n";
+        let experiment = experiment::parse("t", "t.toml", text, &Overrides::default()).unwrap();
+        let version = Version { major: 10, minor: 11, patch: 14 };
+        let text = "Ver 10.11.14-MariaDB".to_owned();
+        let server = Binary { path: "/usr/sbin/mariadbd".into(), flavour: Flavour::MariaDb, version, text };
+        plan(experiment, &Catalog::builtin(), &server).unwrap()
+    }
+
+    #[test]
+    fn an_arm_that_is_left_out_takes_what_it_resolves_to_with_it() {
+        let mut plan = three();
+        let whole = plan.experiment();
+        assert_eq!(whole.arms.len(), 3);
+        let said = plan.leave_out(|arm| (arm.name == "b").then(|| "no".to_owned())).unwrap();
+        assert_eq!(said, ["arm 'b' is left out: no"]);
+        let names: Vec<&str> = plan.arms().iter().map(|planned| planned.arm.name.as_str()).collect();
+        assert_eq!(names, ["a", "c"]);
+        let left = plan.experiment();
+        for comparison in &left.comparisons {
+            assert!(comparison.arm < 2 && comparison.baseline < 2, "{comparison:?}");
+            let of = |index: usize| left.arms[index].name.as_str();
+            assert_eq!((of(comparison.arm), of(comparison.baseline)), ("c", "a"));
+        }
+        assert!(left.comparisons.len() < whole.comparisons.len());
+    }
+}

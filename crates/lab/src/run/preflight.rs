@@ -1,0 +1,70 @@
+//! What is made sure of before the first trial or cut of either lab: an open lab with room for the plan, a server that
+//! takes its settings, and a host whose figures are known.
+
+use std::path::Path;
+
+use ebbtide_load::Cancel;
+
+use super::error::RunError;
+use super::event::{Event, EventSink};
+use super::home::Lab;
+use super::rehearse::{self, RehearsalContext};
+use super::{Plan, prepared, proc, require};
+use crate::experiment::{Arm, PlannedArm};
+use crate::record::HostFacts;
+
+/// What a run requires of the machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Requirements<'a> {
+    /// The home: the lab keeps its own below it.
+    pub home: &'a Path,
+    /// Run although the host is slower than a volume.
+    pub over_limit: bool,
+    /// Room on the host's disk besides the data and the largest trial, bytes.
+    pub room: u64,
+    /// The arms whose volumes the host must be faster than.
+    pub counts: fn(&Arm) -> bool,
+}
+
+/// A run that may begin.
+#[derive(Debug)]
+pub struct Preflight {
+    /// The lab, locked.
+    pub lab: Lab,
+    /// What is run, without the arms that the server refused and that may be left out.
+    pub plan: Plan,
+    /// The machine, with its calibration.
+    pub host: HostFacts,
+    /// What every trial should carry.
+    pub notes: Vec<String>,
+}
+
+/// Refuses what cannot run, leaves out what is optional, and measures the host.
+///
+/// # Errors
+/// What forbids the run.
+pub fn check(
+    mut plan: Plan,
+    requirements: &Requirements<'_>,
+    cancel: &Cancel,
+    events: EventSink<'_>,
+) -> Result<Preflight, RunError> {
+    let note = |text: &String| events.send(Event::Noted { text: text.clone() });
+    plan.left_out().iter().for_each(note);
+    let experiment = plan.experiment();
+    require::equipment(&experiment).map_err(RunError::Missing)?;
+    require::memory(&experiment)?;
+    let lab = Lab::open(requirements.home, cancel, events)?;
+    require::space(&lab, plan.arms(), &prepared::needs(plan.arms()), requirements.room)?;
+    let server = plan.server().clone();
+    let refusals =
+        rehearse::hold(RehearsalContext { lab: &lab, binary: &server, cancel, events }, &experiment)?;
+    plan.leave_out(|arm| refusals.get(&arm.name).cloned())?.iter().for_each(note);
+    let counting: Vec<&PlannedArm> =
+        plan.arms().iter().filter(|planned| (requirements.counts)(&planned.arm)).collect();
+    let compared = require::host(&lab, &counting, requirements.over_limit, cancel, events)?;
+    let home = std::path::absolute(requirements.home).unwrap_or_else(|_| requirements.home.to_owned());
+    let host =
+        HostFacts { calibration: compared.figures, home: home.display().to_string(), ..proc::host_facts() };
+    Ok(Preflight { lab, plan, host, notes: compared.notes })
+}
