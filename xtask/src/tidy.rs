@@ -7,6 +7,7 @@ mod calm;
 mod commands;
 mod docs;
 mod edges;
+mod modules;
 mod promises;
 mod rules;
 mod sources;
@@ -71,6 +72,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let folders = crate_folders(&metadata);
     sources::check_purity(&sources, &folders, &rules, &mut findings);
     sources::check_bans(&sources, &folders, &rules, &mut findings);
+    modules::check(&sources, &folders, &rules, &mut findings);
     calm::check(&metadata, &sources, &rules.repeat, &mut findings);
     docs::check(&repo, &mut findings);
     promises::check(&repo, &sources, &mut findings);

@@ -1,6 +1,6 @@
 //! The data of the rules: the shape of `xtask/tidy.toml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -16,6 +16,8 @@ pub(super) struct Rules {
     /// What else the code of some crates may not name.
     #[serde(default)]
     pub(super) bans: Vec<Ban>,
+    #[serde(default)]
+    pub(super) modules: Modules,
     pub(super) repeat: Repeat,
     pub(super) sizes: Sizes,
 }
@@ -62,6 +64,30 @@ pub(super) struct Ban {
     /// Paths, whole or from some `::` on; a macro's name is one.
     pub(super) paths: Vec<String>,
     pub(super) reason: String,
+}
+
+/// Circles of modules inside a crate.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Modules {
+    #[serde(default)]
+    pub(super) known: Vec<KnownCycle>,
+}
+
+/// Top modules of a crate that know each other in a circle: their number may shrink, not grow.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct KnownCycle {
+    #[serde(rename = "crate")]
+    pub(super) krate: String,
+    pub(super) modules: Vec<String>,
+    pub(super) reason: String,
+}
+
+impl KnownCycle {
+    pub(super) fn set(&self) -> BTreeSet<String> {
+        self.modules.iter().cloned().collect()
+    }
 }
 
 /// Which tests `cargo xtask flaky` leaves out.
