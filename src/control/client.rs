@@ -68,7 +68,7 @@ fn clear_after_death(home: &Home) -> anyhow::Result<()> {
     let give_up = Instant::now() + STARTING;
     loop {
         match home.lock() {
-            Ok(lock) => return clear(&lock),
+            Ok(lock) => return clear(&lock, &text::note),
             Err(HomeError::Served { .. }) if Instant::now() < give_up => {
                 std::thread::sleep(Duration::from_millis(20));
             }
@@ -146,7 +146,7 @@ fn connect(home: &Home) -> anyhow::Result<UnixStream> {
         }
         match home.lock() {
             Ok(lock) => {
-                clear(&lock)?;
+                clear(&lock, &text::note)?;
                 return Err(not_running(home.root()).into());
             }
             Err(HomeError::Served { .. }) if Instant::now() < give_up => {
@@ -166,10 +166,9 @@ fn connect(home: &Home) -> anyhow::Result<UnixStream> {
     }
 }
 
-/// Clears what a dead server left, and says so.
-pub(crate) fn clear(lock: &host::HomeLock) -> anyhow::Result<()> {
-    let say =
-        |cleared: &[host::Leftover]| cleared.iter().for_each(|left| text::note(&format!("cleared: {left}")));
+/// Clears what a dead server left, and says so with `note`.
+pub(crate) fn clear(lock: &host::HomeLock, note: &dyn Fn(&str)) -> anyhow::Result<()> {
+    let say = |cleared: &[host::Leftover]| cleared.iter().for_each(|left| note(&format!("cleared: {left}")));
     match host::clear_leftovers(lock) {
         Ok(cleared) => {
             say(&cleared);

@@ -1,5 +1,6 @@
 //! `ebbtide serve`: hosts the volumes of a home and takes control on its socket.
 
+mod log;
 mod service;
 
 use std::io::{BufRead as _, BufReader};
@@ -22,6 +23,7 @@ use crate::control::{self, Listener, Request};
 use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
 use crate::text;
+use log::LogFormat;
 use service::Service;
 
 /// How long a detached server may take until it answers: it opens the store first.
@@ -46,6 +48,10 @@ pub(crate) struct ServeArgs {
     /// Let flushes reach the host's disk, so that answered writes survive the host's own crash
     #[arg(long, conflicts_with = "stop")]
     host_sync: bool,
+    /// How lines of the log are written; EBBTIDE_LOG says which: a level, or levels by module
+    /// (info,ebbtide_device=debug)
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", conflicts_with = "stop")]
+    log_format: LogFormat,
     /// This process is the one that stays behind after --detach.
     #[arg(long, hide = true)]
     background: bool,
@@ -66,7 +72,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<E
         // It fails only where this process leads a session already, which is what is wanted.
         let _ = rustix::process::setsid();
     }
-    log_to_stderr();
+    log::start(args.log_format, log::filter()?);
     serve(lock(home)?, args)
 }
 
@@ -104,20 +110,10 @@ fn is_served(home: &Home) -> anyhow::Result<bool> {
     Ok(!is_dying && control::answers(home, ANSWER))
 }
 
-fn log_to_stderr() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("EBBTIDE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-        .init();
-}
-
 /// Serves until a signal or a request to stop arrives.
 fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let home = lock.home().clone();
-    control::clear(&lock)?;
+    control::clear(&lock, &|left: &str| args.log_format.say(left))?;
     let options = HostOptions { host_sync: args.host_sync };
     let plane = LiveControl::new(Host::open(lock, options).map_err(|error| refuse(error.into()))?);
     let (stop, stopped) = mpsc::channel();
@@ -184,6 +180,8 @@ fn accept<'scope>(
 
 /// Starts a server in the background and returns once it answers.
 fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
+    // Before another process is started, whose refusals are in its log.
+    log::filter()?;
     drop(lock(home)?);
     let log = home.log_file();
     let out = home.open_log().map_err(|error| {
@@ -196,6 +194,7 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     if args.host_sync {
         command.arg("--host-sync");
     }
+    command.args(["--log-format", args.log_format.name()]);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(out.try_clone()?)
@@ -259,7 +258,7 @@ fn stop(home: &Home, force: bool, json: bool) -> anyhow::Result<Exit> {
             }
         }
     };
-    control::clear(&lock)?;
+    control::clear(&lock, &text::note)?;
     if json {
         text::print_json(&answer.value);
     } else {

@@ -8,6 +8,7 @@ mod crash;
 mod faults;
 mod findings;
 mod harness;
+mod log;
 mod manual;
 mod nbd;
 mod recovery;

@@ -1,7 +1,7 @@
 //! What is known of volumes and snapshots, as plain data. `--json` prints them: docs/json documents these shapes.
 
 use ebbtide_catalog::{Figures, MonthlyCost};
-use ebbtide_device::engine::{CrashReport, PacingReport, PowerCutReport};
+use ebbtide_device::engine::{CrashReport, HostFailure, PacingReport, PowerCutReport};
 use ebbtide_device::faults::Faults;
 use ebbtide_volume::{MinuteMetrics, Stats};
 use serde::{Deserialize, Serialize};
@@ -224,6 +224,8 @@ pub struct LiveView {
     pub power_lost: bool,
     /// Requests that failed because the host failed: its disk is full, or broken.
     pub host_errors: u64,
+    /// These requests by operation and errno, in the order in which they were first seen.
+    pub host_failures: Vec<HostFailure>,
 }
 
 /// A volume that was detached, as `volume detach` prints it.

@@ -242,6 +242,13 @@ impl VolumeFile {
     }
 
     fn submit(&self, command: Command, offset: u64, len: u32, reply: Reply) {
+        tracing::trace!(
+            volume = self.volume.name(),
+            operation = command.name(),
+            offset,
+            length = len,
+            "asked"
+        );
         self.volume.submit(Request { command, offset, len, fua: false, data: None, reply });
     }
 }
@@ -335,6 +342,7 @@ impl Filesystem for VolumeFile {
     ) {
         ENTERED.with(|_| ());
         let Ok(len) = u32::try_from(data.len()) else { return reply.error(Errno::EINVAL) };
+        tracing::trace!(volume = self.volume.name(), operation = "write", offset, length = len, "asked");
         self.volume.submit_write(offset, data, Reply::fuse_write(reply, len));
     }
 

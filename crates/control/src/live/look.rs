@@ -109,6 +109,7 @@ fn live_view(attachment: &Attachment) -> LiveView {
         faults: live.faults(),
         power_lost: !live.is_live(),
         host_errors: live.host_errors(),
+        host_failures: live.host_failures(),
     }
 }
 

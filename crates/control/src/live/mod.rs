@@ -58,6 +58,25 @@ impl LiveControl {
         Ok((info, state))
     }
 
+    /// Carries out a request, in a span that names it, and says in the log how it ended.
+    fn carry_out<T>(
+        &self,
+        operation: &'static str,
+        volume: &str,
+        work: impl FnOnce() -> Result<T, ControlError>,
+    ) -> Result<T, ControlError> {
+        let _request = tracing::debug_span!("request", operation, volume).entered();
+        self.ready()?;
+        let begun = self.host.now();
+        let outcome = work();
+        let took_ms = self.host.now().since(begun).0 / 1_000_000;
+        match &outcome {
+            Ok(_) => tracing::debug!(took_ms, "done"),
+            Err(error) => tracing::debug!(took_ms, kind = ?error.kind(), %error, "refused"),
+        }
+        outcome
+    }
+
     fn stop_all(&self, force: bool, progress: Progress<'_>) -> Result<Vec<Detached>, Vec<HostError>> {
         if force {
             return Ok(self.host.stop(progress));
@@ -99,18 +118,15 @@ impl ControlPlane for LiveControl {
     }
 
     fn create_volume(&self, request: &CreateVolume) -> Result<VolumeDetail, ControlError> {
-        self.ready()?;
-        self.create(request)
+        self.carry_out("create", &request.name, || self.create(request))
     }
 
     fn volumes(&self, region: Option<&str>) -> Result<Vec<VolumeView>, ControlError> {
-        self.ready()?;
-        self.list(region)
+        self.carry_out("list", "", || self.list(region))
     }
 
     fn volume(&self, name: &str, region: Option<&str>) -> Result<VolumeDetail, ControlError> {
-        self.ready()?;
-        self.detail(name, region)
+        self.carry_out("show", name, || self.detail(name, region))
     }
 
     fn attach_volume(
@@ -118,8 +134,7 @@ impl ControlPlane for LiveControl {
         request: &AttachVolume,
         progress: Progress<'_>,
     ) -> Result<VolumeDetail, ControlError> {
-        self.ready()?;
-        self.attach(request, progress)
+        self.carry_out("attach", &request.name, || self.attach(request, progress))
     }
 
     fn detach_volume(
@@ -127,8 +142,7 @@ impl ControlPlane for LiveControl {
         request: &DetachVolume,
         progress: Progress<'_>,
     ) -> Result<DetachView, ControlError> {
-        self.ready()?;
-        self.detach(request, progress)
+        self.carry_out("detach", &request.name, || self.detach(request, progress))
     }
 
     fn modify_volume(
@@ -136,54 +150,50 @@ impl ControlPlane for LiveControl {
         request: &ModifyVolume,
         progress: Progress<'_>,
     ) -> Result<VolumeDetail, ControlError> {
-        self.ready()?;
-        self.modify(request, progress)
+        self.carry_out("modify", &request.name, || self.modify(request, progress))
     }
 
     fn delete_volume(&self, name: &str) -> Result<(), ControlError> {
-        self.ready()?;
-        self.delete(name)
+        self.carry_out("delete", name, || self.delete(name))
     }
 
     fn set_faults(&self, request: &SetFaults) -> Result<FaultView, ControlError> {
-        self.ready()?;
-        self.fault(request)
+        self.carry_out("fault", &request.name, || self.fault(request))
     }
 
     fn take_crash_image(&self, request: &TakeCrashImage) -> Result<CrashImageView, ControlError> {
-        self.ready()?;
-        self.crash_image(request)
+        self.carry_out("crash-image", &request.name, || self.crash_image(request))
     }
 
     fn create_snapshot(&self, request: &CreateSnapshot) -> Result<SnapshotView, ControlError> {
-        self.ready()?;
-        self.snapshot(request)
+        self.carry_out("snapshot", &request.volume, || self.snapshot(request))
     }
 
     fn snapshots(&self) -> Result<Vec<SnapshotView>, ControlError> {
-        self.ready()?;
-        Ok(self.host.store().snapshots().iter().map(snapshots::view).collect())
+        let all = || Ok(self.host.store().snapshots().iter().map(snapshots::view).collect());
+        self.carry_out("list-snapshots", "", all)
     }
 
     fn delete_snapshot(&self, name: &str) -> Result<(), ControlError> {
-        self.ready()?;
-        self.host.store().delete_snapshot(name)?;
-        tracing::info!(snapshot = name, "snapshot deleted");
-        Ok(())
+        self.carry_out("delete-snapshot", "", || {
+            self.host.store().delete_snapshot(name)?;
+            tracing::info!(snapshot = name, "snapshot deleted");
+            Ok(())
+        })
     }
 
     fn calibrate(&self, quick: bool, progress: Progress<'_>) -> Result<Calibration, ControlError> {
-        self.ready()?;
-        Ok(self.host.calibrate(quick, progress)?)
+        self.carry_out("calibrate", "", || Ok(self.host.calibrate(quick, progress)?))
     }
 
     fn stop(&self, force: bool, progress: Progress<'_>) -> Result<Vec<Detached>, ControlError> {
-        self.ready()?;
-        let _alone = self.stop.lock();
-        self.stopping.store(true, Ordering::Relaxed);
-        self.stop_all(force, progress).map_err(|errors| {
-            self.stopping.store(false, Ordering::Relaxed);
-            still_in_use(&errors)
+        self.carry_out("stop", "", || {
+            let _alone = self.stop.lock();
+            self.stopping.store(true, Ordering::Relaxed);
+            self.stop_all(force, progress).map_err(|errors| {
+                self.stopping.store(false, Ordering::Relaxed);
+                still_in_use(&errors)
+            })
         })
     }
 }

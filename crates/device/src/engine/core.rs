@@ -15,10 +15,14 @@ use ebbtide_volume::{Io, Nanos, Stats};
 use parking_lot::{Mutex, RwLock};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use tracing::Level;
 
 use super::{
-    BUFFER_BYTES, Done, EARLY_BYTES, EngineError, LiveOptions, MAX_DATA_BYTES, TappedWrite, model::Model,
-    overlay::Overlay, tap::Tap,
+    BUFFER_BYTES, Done, EARLY_BYTES, EngineError, LiveOptions, MAX_DATA_BYTES, TappedWrite,
+    failures::{Failed, HostFailures},
+    model::Model,
+    overlay::Overlay,
+    tap::Tap,
 };
 use crate::{
     clock::Clock,
@@ -185,7 +189,7 @@ pub(crate) struct Core {
     live: AtomicBool,
     ignore_flush: AtomicBool,
     pub(super) array_bytes: AtomicU64,
-    pub(super) host_errors: AtomicU64,
+    pub(super) failures: HostFailures,
     /// Writes that came, or were still waiting, when the volume had ended.
     pub(super) refused_writes: AtomicU64,
     pub(crate) leader: Alarm,
@@ -208,7 +212,7 @@ impl Core {
             live: AtomicBool::new(true),
             ignore_flush: AtomicBool::new(false),
             array_bytes: AtomicU64::new(options.array.size_bytes()),
-            host_errors: AtomicU64::new(0),
+            failures: HostFailures::default(),
             refused_writes: AtomicU64::new(0),
             leader: Alarm::default(),
             followers: Alarm::default(),
@@ -238,14 +242,16 @@ impl Core {
 
     pub(super) fn submit(&self, request: Request) {
         let Request { command, offset, len, .. } = request;
-        if let Err(error) = self.check(command, offset, len, request.data.as_deref()) {
-            return request.reply.send(Err(error));
-        }
         let arrived = self.clock.now();
+        if let Err(error) = self.check(command, offset, len, request.data.as_deref()) {
+            request.reply.send(Err(error));
+            return self.trace(command, offset, len, (arrived, arrived), Err(error));
+        }
         let mut pending = Pending::arriving(request, arrived);
         if command == Command::Read && self.is_live() {
             let mut buffer = self.pool.take(usize::try_from(len).expect("a request fits in memory"));
-            pending.fate = self.note(self.overlay.read(&self.store, &mut buffer, offset));
+            let read = self.overlay.read(&self.store, &mut buffer, offset);
+            pending.fate = self.note(Failed { operation: command, offset, length: len }, read);
             pending.data = Some(buffer);
         }
         let mut state = self.state.lock();
@@ -277,10 +283,11 @@ impl Core {
     pub(super) fn submit_write(&self, offset: u64, data: &[u8], reply: Reply) {
         let Ok(len) = u32::try_from(data.len()) else { return reply.send(Err(IoError::OutOfRange)) };
         let command = Command::Write;
-        if let Err(error) = self.check(command, offset, len, Some(data)) {
-            return reply.send(Err(error));
-        }
         let arrived = self.clock.now();
+        if let Err(error) = self.check(command, offset, len, Some(data)) {
+            reply.send(Err(error));
+            return self.trace(command, offset, len, (arrived, arrived), Err(error));
+        }
         let request = Request { command, offset, len, fua: false, data: None, reply };
         let mut pending = Pending::arriving(request, arrived);
         let mut state = self.state.lock();
@@ -292,7 +299,9 @@ impl Core {
         drop(state);
         if charged && (pending.due <= arrived || pending.due <= self.clock.now()) {
             let done = pending.fate.and_then(|()| self.apply(command, offset, len, false, Some(data)));
+            let times = (arrived, pending.due);
             pending.reply.send(done.map(|()| None));
+            self.trace(command, offset, len, times, done);
             return note_submission(arrived, false);
         }
         let mut buffer = self.pool.take(data.len());
@@ -364,12 +373,44 @@ impl Core {
 
     /// Completes a request that is due: changes the store and answers.
     fn perform(&self, pending: Pending) {
-        let Pending { command, offset, len, fua, mut data, .. } = pending;
+        let Pending { command, offset, len, fua, mut data, arrived, due, .. } = pending;
         let done = pending.fate.and_then(|()| self.apply(command, offset, len, fua, data.as_deref()));
         if command != Command::Read {
             data = None;
         }
         pending.reply.send(done.map(|()| data));
+        self.trace(command, offset, len, (arrived, due), done);
+    }
+
+    /// Traces a request that has been answered, by when it had arrived and when it was due. Unless someone
+    /// asked for it, this is one comparison with an atomic.
+    #[inline]
+    fn trace(&self, command: Command, offset: u64, length: u32, times: (Nanos, Nanos), done: Done) {
+        if tracing::enabled!(Level::TRACE) {
+            self.write_trace(command, offset, length, times, done);
+        }
+    }
+
+    #[cold]
+    fn write_trace(
+        &self,
+        command: Command,
+        offset: u64,
+        length: u32,
+        (arrived, due): (Nanos, Nanos),
+        done: Done,
+    ) {
+        let now = self.clock.now();
+        tracing::trace!(
+            volume = self.name,
+            operation = command.name(),
+            offset,
+            length,
+            errno = done.err().map_or(0, IoError::errno),
+            took_us = now.since(arrived).0 / 1_000,
+            late_us = now.since(due).0 / 1_000,
+            "answered"
+        );
     }
 
     /// As [`Core::perform`], for a request that has waited; notes how late it was answered.
@@ -381,8 +422,10 @@ impl Core {
 
     /// Answers that the volume has ended.
     fn refuse(&self, pending: Pending) {
-        self.note_refused(pending.command);
-        pending.reply.send(Err(IoError::PowerLost));
+        let Pending { command, offset, len, arrived, due, reply, .. } = pending;
+        self.note_refused(command);
+        reply.send(Err(IoError::PowerLost));
+        self.trace(command, offset, len, (arrived, due), Err(IoError::PowerLost));
     }
 
     fn note_refused(&self, command: Command) {
@@ -415,16 +458,13 @@ impl Core {
             Command::Flush if self.ignore_flush.load(Ordering::Relaxed) => Ok(()),
             Command::Flush => overlay.flush(store).and_then(|()| store.sync()),
         };
-        self.note(done)
+        self.note(Failed { operation: command, offset, length: len }, done)
     }
 
-    /// Turns an error of the host into one for the guest, and says so.
-    fn note(&self, done: std::io::Result<()>) -> Done {
+    /// Turns an error of the host into one for the guest, counts it and logs it.
+    fn note(&self, request: Failed, done: std::io::Result<()>) -> Done {
         done.map_err(|error| {
-            let earlier = self.host_errors.fetch_add(1, Ordering::Relaxed);
-            if (earlier + 1).is_power_of_two() {
-                tracing::error!(volume = %self.name, errors = earlier + 1, %error, "the host failed a request");
-            }
+            self.failures.note(&self.name, request, &error, self.clock.now());
             IoError::from(&error)
         })
     }

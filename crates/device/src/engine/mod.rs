@@ -8,6 +8,7 @@
 
 pub(crate) mod core;
 mod cut;
+mod failures;
 mod images;
 mod model;
 mod overlay;
@@ -37,6 +38,7 @@ use crate::{
 
 pub use crate::pacer::PacingReport;
 pub use cut::PowerCutReport;
+pub use failures::HostFailure;
 pub use images::{CACHED_LOST_NAMED, CrashReport, CutWrite, GroupCut, ImageRequest, Keep, crash_images};
 pub use tap::TappedWrite;
 
@@ -233,7 +235,18 @@ impl LiveVolume {
     /// Requests that failed because the host failed (its disk is full, or broken), so far.
     #[must_use]
     pub fn host_errors(&self) -> u64 {
-        self.core.host_errors.load(Ordering::Relaxed)
+        self.core.failures.total()
+    }
+
+    /// The requests of [`Self::host_errors`] by operation and errno, in the order in which they were first seen.
+    #[must_use]
+    pub fn host_failures(&self) -> Vec<HostFailure> {
+        self.core.failures.kinds()
+    }
+
+    /// Logs how many of these requests the log has not named yet, at most once in 10 seconds.
+    pub(crate) fn log_host_failures(&self) {
+        self.core.failures.log_rest(&self.core.name, self.core.clock.now());
     }
 
     /// Writes that were refused because the volume had ended, by a power cut or a stop, so far.

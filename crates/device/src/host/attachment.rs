@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ebbtide_volume::{MinuteMetrics, Nanos, Stats};
 use parking_lot::Mutex;
@@ -90,7 +89,6 @@ pub struct Attachment {
     pub(super) parts: Mutex<Parts>,
     /// Counters of the last minute, a sample a second, oldest first.
     samples: Mutex<VecDeque<Stats>>,
-    host_errors_logged: AtomicU64,
 }
 
 impl Attachment {
@@ -107,7 +105,6 @@ impl Attachment {
             live,
             parts: Mutex::new(parts),
             samples: Mutex::new(samples),
-            host_errors_logged: AtomicU64::new(0),
         }
     }
 
@@ -144,8 +141,8 @@ impl Attachment {
         (latest.at.since(earliest.at), MinuteMetrics::between(&earliest, &latest))
     }
 
-    /// Takes a sample of the counters, forgets those older than a minute, and logs what the host
-    /// did wrong since the last time.
+    /// Takes a sample of the counters, forgets those older than a minute, and logs how many
+    /// requests the host has failed that no line has named yet.
     pub(super) fn sample(&self) {
         let latest = self.live.stats();
         let mut samples = self.samples.lock();
@@ -154,15 +151,7 @@ impl Attachment {
             samples.pop_front();
         }
         drop(samples);
-        let errors = self.live.host_errors();
-        let logged = self.host_errors_logged.swap(errors, Ordering::Relaxed);
-        if errors > logged {
-            tracing::error!(
-                volume = self.live.name(),
-                failed = errors - logged,
-                "the host's disk is full or broken: requests failed with an I/O error"
-            );
-        }
+        self.live.log_host_failures();
     }
 
     /// Whether a fault stalls its I/O.

@@ -195,6 +195,14 @@ impl Connection {
     }
 
     fn handle(self: &Arc<Self>, header: RequestHeader, input: &mut Input) -> io::Result<()> {
+        tracing::trace!(
+            volume = self.hub.volume.name(),
+            operation = ?header.command,
+            offset = header.offset,
+            length = header.len,
+            cookie = header.cookie,
+            "asked"
+        );
         if let Err(refusal) = self.judge(&header) {
             if header.payload() > MAX_SKIPPED_PAYLOAD {
                 return Err(invalid(format!("a write of {} bytes", header.payload())));
@@ -360,6 +368,15 @@ impl Connection {
     }
 
     fn refuse(&self, header: &RequestHeader, refusal: &Refusal) {
+        tracing::debug!(
+            volume = self.hub.volume.name(),
+            operation = ?header.command,
+            offset = header.offset,
+            length = header.len,
+            code = ?refusal.code,
+            "refused: {}",
+            refusal.message
+        );
         let mut out = Vec::new();
         encode_refusal(&mut out, self.structured(), header.cookie, refusal);
         self.send_own(&out);

@@ -6,11 +6,13 @@ mod buffer;
 use std::{fmt, sync::Arc};
 
 use ebbtide_volume::Op;
+use serde::{Deserialize, Serialize};
 
 pub use buffer::{Buffer, BufferPool};
 
 /// What a request asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Command {
     /// Reads bytes.
     Read,
@@ -25,6 +27,18 @@ pub enum Command {
 }
 
 impl Command {
+    /// As logs and JSON name it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::WriteZeroes => "write-zeroes",
+            Self::Discard => "discard",
+            Self::Flush => "flush",
+        }
+    }
+
     /// What the model charges.
     pub(crate) const fn op(self) -> Op {
         match self {

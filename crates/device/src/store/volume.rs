@@ -53,7 +53,8 @@ impl BlockStore {
     /// was cut by someone else.
     pub fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         self.core.check_range(offset, len_u64(buf.len()))?;
-        self.core.chain.load().read(buf, offset)
+        let done = self.core.chain.load().read(buf, offset);
+        self.trace("read", offset, len_u64(buf.len()), done)
     }
 
     /// Writes `buf` at `offset`, any range inside the volume. Survives `kill -9` of this process once it returned.
@@ -65,7 +66,8 @@ impl BlockStore {
     pub fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         self.core.check_range(offset, len_u64(buf.len()))?;
         let _gate = self.core.gate.read();
-        self.core.write(&self.core.chain.load(), buf, offset)
+        let done = self.core.write(&self.core.chain.load(), buf, offset);
+        self.trace("write", offset, len_u64(buf.len()), done)
     }
 
     /// Makes the range read as zeroes; whole blocks free their host space.
@@ -85,7 +87,8 @@ impl BlockStore {
                 self.core.write(&chain, &ZEROES[..len], edge.start)?;
             }
         }
-        self.core.free(&chain, whole)
+        let done = self.core.free(&chain, whole);
+        self.trace("write-zeroes", offset, len, done)
     }
 
     /// Frees the whole blocks inside the range, which read as zeroes from then on; its ragged ends stay as they are.
@@ -96,7 +99,8 @@ impl BlockStore {
     pub fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
         self.core.check_range(offset, len)?;
         let _gate = self.core.gate.read();
-        self.core.free(&self.core.chain.load(), split_at_blocks(offset, len).1)
+        let done = self.core.free(&self.core.chain.load(), split_at_blocks(offset, len).1);
+        self.trace("discard", offset, len, done)
     }
 
     /// Puts every answered write on the host's disk when the store was opened with `host_sync`; otherwise only seals the
@@ -106,13 +110,28 @@ impl BlockStore {
     ///
     /// The host's. The next call tries again, but what the host's disk failed to take may be lost.
     pub fn sync(&self) -> io::Result<()> {
-        if !self.core.host_sync {
-            return self.core.chain.load().top.layer.seal();
-        }
-        // The chain is taken after the writes to be synced were answered: it has every layer that they went to.
-        let chain = self.core.chain.load_full();
-        chain.top.layer.sync()?;
-        chain.below.iter().try_for_each(|frozen| frozen.layer.sync())
+        let done = if self.core.host_sync {
+            // The chain is taken after the writes to be synced were answered: it has every layer that they went to.
+            let chain = self.core.chain.load_full();
+            let below = || chain.below.iter().try_for_each(|frozen| frozen.layer.sync());
+            chain.top.layer.sync().and_then(|()| below())
+        } else {
+            self.core.chain.load().top.layer.seal()
+        };
+        self.trace("sync", 0, 0, done)
+    }
+
+    /// Traces what the host's file system answered; errno 0 where it did what was asked.
+    fn trace(
+        &self,
+        operation: &'static str,
+        offset: u64,
+        length: u64,
+        done: io::Result<()>,
+    ) -> io::Result<()> {
+        let errno = || done.as_ref().err().map_or(Some(0), io::Error::raw_os_error);
+        tracing::trace!(volume = self.name, operation, offset, length, errno = errno(), "done");
+        done
     }
 
     /// What holds data and what does not, in order and without gaps, neighbours of one kind joined. The part of the range
