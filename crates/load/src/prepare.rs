@@ -1,6 +1,6 @@
 //! sysbench's tables: loading them, and dropping them.
 
-use ebbtide_workload::sysbench::{Mix, Sysbench};
+use ebbtide_workload::sysbench::{Mix, Sysbench, TABLES};
 use ebbtide_workload::{LEDGER_TABLE, OptionError};
 use serde::{Deserialize, Serialize};
 
@@ -51,18 +51,18 @@ pub fn prepare(
     load(target, &sysbench.describe(), loading, cancel, on_progress)
 }
 
-/// The names among `sbtest1` to `sbtestN` and the ledger's table that are there.
+/// The names among sysbench's first `tables` tables and the ledger's that are there.
 ///
 /// # Errors
 /// The server's.
 pub fn tables_present(target: &Target, tables: u32) -> Result<Vec<String>, LoadError> {
     let mut session = Session::open(target, first(target)?)?;
-    let rows = session.rows(
+    let rows = session.rows(&format!(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND \
-         (table_name LIKE 'sbtest%' OR table_name = 'ebbtide_ledger')",
-    )?;
+         (table_name LIKE '{TABLES}%' OR table_name = '{LEDGER_TABLE}')"
+    ))?;
     let ours = |name: &str| {
-        let number = name.strip_prefix("sbtest").and_then(|number| number.parse::<u32>().ok());
+        let number = name.strip_prefix(TABLES).and_then(|number| number.parse::<u32>().ok());
         name == LEDGER_TABLE || number.is_some_and(|number| (1..=tables).contains(&number))
     };
     let mut names: Vec<String> = rows

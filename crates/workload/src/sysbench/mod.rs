@@ -13,6 +13,9 @@ use crate::error::{OptionError, in_range};
 
 pub use describe::BULK_BYTES;
 
+/// What the names of the tables begin with; their numbers follow, from 1.
+pub const TABLES: &str = "sbtest";
+
 /// One of sysbench's workloads with everything that decides what it does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sysbench {
