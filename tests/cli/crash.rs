@@ -56,7 +56,7 @@ fn a_check_says_what_would_run_with_the_canaries_and_runs_nothing() {
     let text = home.run(&[&check[..], &asked[..]].concat()).planned().stdout;
     assert!(text.contains("canary torn-pages\n"), "{text}");
     assert!(text.contains("16 clients, 30 cuts (power-cut) at the moments redo, page\n"), "{text}");
-    assert!(text.contains("7 arms, 1 stints of each"), "{text}");
+    assert!(text.contains("7 arms, 1 stint of each"), "{text}");
     let json = home.run(&[&check[..], &asked[..], &["--json"]].concat()).planned().json();
     assert_eq!(json["experiment"]["arms"][3]["crash"]["keep"], 7, "{json}");
     assert!(json["estimate_s"].as_u64().unwrap() > 120, "{json}");
