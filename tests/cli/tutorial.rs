@@ -78,10 +78,12 @@ fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The words of a line, with `#` for each that has a digit: what stays the same from run to run.
+/// The words of a line, with `#` for each that has a digit, and nouns in the singular: what stays the same from run to run.
 fn form(line: &str) -> String {
-    let word =
-        |word: &str| if word.contains(|c: char| c.is_ascii_digit()) { "#".into() } else { word.to_owned() };
+    let word = |word: &str| {
+        let has_digit = word.contains(|c: char| c.is_ascii_digit());
+        if has_digit { "#".into() } else { word.strip_suffix('s').unwrap_or(word).to_owned() }
+    };
     line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
@@ -206,6 +208,7 @@ fn a_line_that_no_command_prints_is_noticed() {
         "now   9.9  9 to 10",
         "no difference seen between gp3 and now (0.9 to 1.1, 95%)",
         "4 arms, 3 trials of each, 15 s measured",
+        "4 arms, 1 trial of each, 15 s measured",
     ] {
         assert!(is_quoted_rightly(good, output), "{good}");
     }
