@@ -34,7 +34,7 @@ const UNSYNCED: [(&str, &str); 4] = [
 ];
 
 /// Adds the canaries to an experiment, before its own arms: each with the settings of its first arm, made
-/// durable.
+/// durable. None is optional, whatever that arm is: a server that cannot run them all is refused.
 pub(super) fn add(experiment: &mut Experiment) -> Result<(), SettingError> {
     let Some(first) = experiment.arms.first().cloned() else { return Ok(()) };
     let of_replica = experiment.arms.iter().find(|arm| parts::is_replica(arm.crash.as_ref())).cloned();
@@ -75,6 +75,7 @@ fn arm(
     let mut arm = first.clone();
     arm.name = format!("canary {}", canary.name());
     arm.options = Vec::new();
+    arm.optional = false;
     arm.volumes = [(Role::Data, volume.to_owned())].into();
     arm.instance.divided_by = 1;
     let mut all = Settings::new();

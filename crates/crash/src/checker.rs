@@ -132,12 +132,7 @@ impl Checker<'_> {
         let server = match started {
             Ok(server) => server,
             Err(error) => {
-                let verdict = no_start(&error);
-                // A server that did not get as far as recovering has mended nothing: its pages say nothing of it.
-                let tried = verdict.kind() == VerdictKind::Corrupt;
-                cut.verdicts.push(verdict);
-                let when = "and the server did not recover";
-                return if tried { self.look_at_pages(stage, cut, when) } else { Ok(()) };
+                return self.take_end(stage, cut, no_start(&error), "and the server did not recover");
             }
         };
         let log = LogEvidence::read(&server.log_tail(ALL_LINES));
@@ -162,9 +157,29 @@ impl Checker<'_> {
         cut.took.resume = resuming.elapsed().as_secs_f64();
         read_log(&server, cut, told);
         let ending = Instant::now();
-        end(server, !cut.torn_before.is_empty())?;
+        let died = end(server, !cut.torn_before.is_empty())?;
         cut.took.clear += ending.elapsed().as_secs_f64();
-        self.look_at_pages(stage, cut, "after recovery")
+        match died {
+            Some(verdict) => self.take_end(stage, cut, verdict, "after recovery"),
+            None => self.look_at_pages(stage, cut, "after recovery"),
+        }
+    }
+
+    /// Takes the verdict on a server that did not start or that died, and checks its pages if that shows damage.
+    /// Otherwise they show nothing: it may not have recovered at all, and a kill can tear a page.
+    fn take_end(
+        &self,
+        stage: &Stage<'_>,
+        cut: &mut Cut,
+        verdict: Verdict,
+        when: &str,
+    ) -> Result<(), StintError> {
+        let damaged = verdict.kind() == VerdictKind::Corrupt;
+        // One that died of a question has its verdict already.
+        if !cut.verdicts.contains(&verdict) {
+            cut.verdicts.push(verdict);
+        }
+        if damaged { self.look_at_pages(stage, cut, when) } else { Ok(()) }
     }
 
     /// The arm's server with what recovery depends on, and without what only makes its start slow.
@@ -315,12 +330,29 @@ fn refused(error: StageError) -> Result<Verdict, StageError> {
 
 /// Ends a server that recovered. It is asked to, since a kill can cut a page in half that goes through the page
 /// cache. `written` has it write back all that it has in memory first: a page that was invalid before is sound
-/// there long before it is on the volume.
-fn end(server: Server, written: bool) -> Result<(), StintError> {
+/// there long before it is on the volume. The verdict is on a server that died; None where it ended cleanly.
+fn end(server: Server, written: bool) -> Result<Option<Verdict>, StintError> {
     if written {
-        server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 1")?;
+        let set = || -> Result<(), StintError> {
+            server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 1")?;
+            Ok(())
+        };
+        // How it died says more than that it does not answer.
+        if let Err(error) = set()
+            && died(&server, &error).is_none()
+        {
+            return Err(error);
+        }
     }
-    Ok(server.stop(STOP)?)
+    ended(server.stop(STOP))
+}
+
+/// What the end of a server says that was to stop: a stop writes pages back, and so can meet damage.
+fn ended(stopped: Result<(), ServerError>) -> Result<Option<Verdict>, StintError> {
+    match stopped {
+        Err(died @ ServerError::Died { .. }) => Ok(Some(no_start(&died))),
+        stopped => Ok(stopped.map(|()| None)?),
+    }
 }
 
 /// What it means that a server does not answer.
@@ -348,13 +380,13 @@ fn died(server: &Server, error: &StintError) -> Option<ServerError> {
     }
 }
 
-/// A server that did not come up, or died when it was asked.
+/// A server that did not come up, or died when it was asked or stopped.
 fn no_start(error: &ServerError) -> Verdict {
     let log = error.log();
     let found = LogEvidence::read(log);
+    let reported = Log::of(&found);
     let mut said = [found.corruption, found.crash].concat();
     said.dedup();
-    let reported = if said.is_empty() { Log::Silent } else { Log::ReportsDamage };
     let (end, cause) = verdict::end_of(error);
     match verdict::of_end(end, cause, reported) {
         Evidence::Damage => {
@@ -421,4 +453,44 @@ fn pages(check: &PageCheck, stage: &Stage<'_>) -> Vec<PageFound> {
         }
     });
     found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_mysql::{Cause, ProcessEnd};
+
+    use super::*;
+
+    fn died(signal: i32, cause: Option<Cause>, log: &[&str]) -> ServerError {
+        let log = log.iter().map(|line| (*line).to_owned()).collect();
+        ServerError::Died { end: ProcessEnd::Signaled { signal }, cause, log }
+    }
+
+    #[test]
+    fn a_server_that_dies_while_it_is_stopped_has_a_verdict() {
+        assert_eq!(ended(Ok(())).unwrap(), None);
+        for (signal, expected) in [(6, VerdictKind::Corrupt), (15, VerdictKind::Unverified)] {
+            let verdict = ended(Err(died(signal, None, &[]))).unwrap();
+            assert_eq!(verdict.map(|verdict| verdict.kind()), Some(expected), "signal {signal}");
+        }
+        let hangs = ServerError::DidNotStop { seconds: 60, log: Vec::new() };
+        for error in [hangs, ServerError::Cancelled] {
+            assert!(ended(Err(error)).is_err());
+        }
+    }
+
+    #[test]
+    fn a_server_that_crashes_for_want_of_room_or_memory_shows_no_damage() {
+        const CRASH: &str = "[ERROR] mysqld got signal 6 ;";
+        const CORRUPT: &str = "[ERROR] InnoDB: Page [page id: space=7, page number=3] is corrupted";
+        let want = [Cause::NoSpace, Cause::Memory];
+        for cause in want.into_iter().map(Some) {
+            let crashed = no_start(&died(6, cause.clone(), &[CRASH]));
+            assert_eq!(crashed.kind(), VerdictKind::Unverified, "{cause:?}");
+            let damaged = no_start(&died(6, cause.clone(), &[CORRUPT, CRASH]));
+            assert_eq!(damaged.kind(), VerdictKind::Corrupt, "{cause:?}");
+        }
+        // What ended it may hide that it had crashed.
+        assert_eq!(no_start(&died(15, None, &[CRASH])).kind(), VerdictKind::Corrupt);
+    }
 }

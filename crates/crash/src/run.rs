@@ -131,7 +131,7 @@ impl CutPlan {
 /// What [`run`] runs of an experiment.
 ///
 /// # Errors
-/// As [`experiment::check()`], and arms whose power cannot be cut.
+/// As [`ebbtide_lab::experiment::check()`], and arms whose power cannot be cut.
 pub fn plan(experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<CutPlan, ExperimentError> {
     lab_run::plan(with_canaries(experiment, server)?, catalog, server).map(CutPlan)
 }
@@ -362,6 +362,7 @@ mod tests {
     use crate::fixture;
     use crate::record::{Corruption, Verdict};
     use ebbtide_lab::experiment::{self, Overrides};
+    use ebbtide_mysql::{Flavour, Version};
 
     fn experiment() -> Experiment {
         let text = "[crash]\ncuts = 10\n[trial]\nrepeats = 3\n[arms.a.settings]\nsync_binlog = 0\n\
@@ -382,6 +383,19 @@ mod tests {
         for round in names[3..].chunks(2) {
             assert!(round.contains(&"a") && round.contains(&"b"), "{names:?}");
         }
+    }
+
+    #[test]
+    fn a_server_that_cannot_run_the_canaries_is_refused() {
+        let text = "[volumes]\ndata = \"gp3:size=10GiB\"\n[crash]\ncuts = 10\n[arms.a]\noptional = true\n\
+                    [arms.a.settings]\nuse_fdatasync = \"on\"\n[arms.b.settings]\nsync_binlog = 1\n";
+        let experiment = experiment::parse("cuts", "cuts.toml", text, &Overrides::default()).unwrap();
+        let version = Version { major: 10, minor: 11, patch: 14 };
+        let text = "Ver 10.11.14-MariaDB".to_owned();
+        let server = Binary { path: "/usr/sbin/mariadbd".into(), flavour: Flavour::MariaDb, version, text };
+        let error = plan(experiment, &Catalog::builtin(), &server).unwrap_err().to_string();
+        let expected = "arm 'canary answers-early': MariaDB 10.11.14 has no use_fdatasync";
+        assert!(error.starts_with(expected), "{error}");
     }
 
     #[test]

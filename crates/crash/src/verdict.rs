@@ -6,6 +6,7 @@
 use ebbtide_device::host::{HostError, ToolCause, ToolError};
 use ebbtide_lab::run::error::StageError;
 use ebbtide_load::LoadError;
+use ebbtide_mysql::recovery::LogEvidence;
 use ebbtide_mysql::{Cause, ProcessEnd, ServerError};
 
 use super::error::StintError;
@@ -22,10 +23,23 @@ pub(super) enum Evidence {
 /// Whether the log of a server reports damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Log {
-    /// A line of it reports a damaged page, or a crash of the server inside its own code.
+    /// A line of it reports damaged data.
     ReportsDamage,
+    /// A line of it reports a crash of the server inside its own code, and none reports damaged data.
+    ReportsCrash,
     /// None does.
     Silent,
+}
+
+impl Log {
+    /// What was found in a server's log.
+    pub(super) const fn of(found: &LogEvidence) -> Self {
+        match (found.corruption.is_empty(), found.crash.is_empty()) {
+            (false, _) => Self::ReportsDamage,
+            (true, false) => Self::ReportsCrash,
+            (true, true) => Self::Silent,
+        }
+    }
 }
 
 /// Of a server that was to recover, or had recovered, and is gone or was given up. `end` and `cause`: None where it
@@ -34,9 +48,10 @@ pub(super) const fn of_end(end: Option<&ProcessEnd>, cause: Option<&Cause>, log:
     match (log, end, cause) {
         // What the server itself found counts, whatever ended it afterwards.
         (Log::ReportsDamage, ..) => Evidence::Damage,
-        // It gave up by itself, and neither its file system nor its machine is why.
+        // It crashed or gave up by itself, and neither its file system nor its machine is why.
+        (Log::ReportsCrash, _, None | Some(Cause::Corrupt)) => Evidence::Damage,
         (Log::Silent, Some(end), None | Some(Cause::Corrupt)) if end.by_itself() => Evidence::Damage,
-        (Log::Silent, ..) => Evidence::Nothing,
+        (Log::ReportsCrash | Log::Silent, ..) => Evidence::Nothing,
     }
 }
 
@@ -88,6 +103,7 @@ mod tests {
     fn only_a_server_that_ended_by_itself_without_another_cause_shows_damage() {
         let given_up = |why| ProcessEnd::GivenUp(why);
         for (end, cause, expected) in [
+            (ProcessEnd::Exited { code: 0 }, None, Evidence::Nothing),
             (ProcessEnd::Exited { code: 1 }, None, Evidence::Damage),
             (ProcessEnd::Exited { code: 1 }, Some(Cause::Corrupt), Evidence::Damage),
             (ProcessEnd::Signaled { signal: 6 }, None, Evidence::Damage),
@@ -105,6 +121,8 @@ mod tests {
             assert_eq!(of_end(Some(&end), cause.as_ref(), Log::Silent), expected, "{end:?}, {cause:?}");
             let reported = of_end(Some(&end), cause.as_ref(), Log::ReportsDamage);
             assert_eq!(reported, Evidence::Damage, "{end:?}, {cause:?}");
+            let crashed = of_end(Some(&end), cause.as_ref(), Log::ReportsCrash) == Evidence::Damage;
+            assert_eq!(crashed, matches!(cause, None | Some(Cause::Corrupt)), "{end:?}, {cause:?}");
         }
         assert_eq!(of_end(None, None, Log::Silent), Evidence::Nothing);
         let still = ProcessEnd::GivenUp(GivenUp::StandsStill);

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProcessEnd {
-    /// It ended by itself.
+    /// It ended with an exit status.
     Exited {
         /// Its exit status, 0 to 255.
         code: i32,
@@ -73,13 +73,14 @@ impl ProcessEnd {
         }
     }
 
-    /// Whether it ended by itself: with an exit status, or by a signal that a program raises by what it does
-    /// (`SIGILL`, `SIGTRAP`, `SIGABRT`, `SIGBUS`, `SIGFPE`, `SIGSEGV`, `SIGSYS`). A process that was killed, that
-    /// another signal ended, that was given up, or that still runs did not.
+    /// Whether it ended by itself: with an exit status other than 0, or by a signal that a program raises by what it
+    /// does (`SIGILL`, `SIGTRAP`, `SIGABRT`, `SIGBUS`, `SIGFPE`, `SIGSEGV`, `SIGSYS`). A process that was killed, that
+    /// another signal ended, that was given up, or that still runs did not; nor did a server with exit status 0, which
+    /// is how one ends that somebody sent `SIGTERM`.
     #[must_use]
     pub const fn by_itself(&self) -> bool {
         match self {
-            Self::Exited { .. } => true,
+            Self::Exited { code } => *code != 0,
             // The numbers of Linux on x86-64 and ARM64, signal(7).
             Self::Signaled { signal } => matches!(signal, 4 | 5 | 6 | 7 | 8 | 11 | 31),
             _ => false,
@@ -146,7 +147,7 @@ mod tests {
             assert_eq!(found, end, "{status:?}, killed by us: {killed_by_us}, {oom_kills} kills");
             assert_eq!(
                 end.by_itself(),
-                matches!(end, ProcessEnd::Exited { .. } | ProcessEnd::Signaled { .. })
+                matches!(end, ProcessEnd::Exited { code: 1.. } | ProcessEnd::Signaled { .. })
             );
         }
         assert!(!ProcessEnd::of(signaled(15), false, 0).by_itself(), "somebody asked it to end");

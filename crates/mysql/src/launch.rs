@@ -173,7 +173,10 @@ impl Launched {
 
     /// The error of a process that is given up, unless its end says more; it is killed when this is dropped.
     pub(crate) fn gave_up(&self, why: GivenUp) -> ServerError {
-        self.did_not_start(ProcessEnd::GivenUp(why))
+        self.did_not_start(match self.end() {
+            ProcessEnd::Running => ProcessEnd::GivenUp(why),
+            end => end,
+        })
     }
 
     /// The error of a process that did not do its task.
@@ -284,6 +287,34 @@ mod tests {
             work.save(&Record { server: "x".into(), ..Record::default() }).unwrap();
             drop(Leaving { outlived, cgroup: None, work });
             assert_eq!(crate::is_recorded(dir.path()), outlived);
+        }
+    }
+
+    #[test]
+    fn a_server_that_has_ended_when_it_is_given_up_is_judged_by_its_end() {
+        for (script, expected) in [
+            ("exit 3", ProcessEnd::Exited { code: 3 }),
+            ("exec sleep 60", ProcessEnd::GivenUp(GivenUp::WaitsForRoom)),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let work = WorkDir::open(dir.path(), &Account::for_server().unwrap()).unwrap();
+            let (log, _file) = Log::open(&work.log_file()).unwrap();
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            let launched = Launched {
+                process: Process::spawn(command).unwrap(),
+                task: Task::Serve { port: None },
+                log,
+                options: Options::default(),
+                notes: Vec::new(),
+                left: Leaving { outlived: false, cgroup: None, work },
+            };
+            if script == "exit 3" {
+                launched.wait(Duration::from_secs(10)).unwrap();
+            }
+            let error = launched.gave_up(GivenUp::WaitsForRoom);
+            let ServerError::DidNotStart { end, .. } = error else { panic!("{error:?}") };
+            assert_eq!(end, expected);
         }
     }
 }

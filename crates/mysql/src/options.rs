@@ -26,7 +26,7 @@ pub(crate) enum Task {
 }
 
 /// The lines of the group `[mysqld]`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Options {
     /// All of them; later ones win.
     pub(crate) lines: Vec<String>,

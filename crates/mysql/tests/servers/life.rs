@@ -60,6 +60,15 @@ on_each_server! {
         let error = server.stop(PATIENCE).unwrap_err();
         assert!(matches!(error, ServerError::Died { .. }), "{error:?}");
     }
+
+    fn a_server_that_someone_else_asks_to_end_has_exit_status_0_and_did_not_end_by_itself(bench) {
+        let (server, _plan) = bench.started();
+        let pid = rustix::process::Pid::from_raw(i32::try_from(server.pid()).unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let ServerError::Died { end, .. } = death(&server) else { panic!("it died") };
+        assert_eq!(end, ProcessEnd::Exited { code: 0 });
+        assert!(!end.by_itself());
+    }
 }
 
 /// A program in a server's place that ends at once, as the words of a shell say.
