@@ -19,7 +19,7 @@ pub(crate) use client::{Answer, answers, ask, clear, not_running};
 pub(crate) use server::{Listener, Progress, serve_client};
 
 /// Version of the protocol. Both sides must speak the same one, since both come from one build.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// A request with the protocol version of who sends it.
 #[derive(Debug, Serialize, Deserialize)]

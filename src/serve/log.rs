@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, stderr};
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::exit::Refusal;
 
@@ -25,7 +26,7 @@ impl LogFormat {
     pub(super) fn say(self, what: &str) {
         match self {
             Self::Text => crate::text::note(what),
-            Self::Json => tracing::info!("{what}"),
+            Self::Json => tracing::warn!("{what}"),
         }
     }
 
@@ -47,11 +48,23 @@ pub(super) fn filter() -> anyhow::Result<EnvFilter> {
         return Ok(EnvFilter::new("info"));
     };
     let text = text.to_string_lossy();
-    EnvFilter::try_new(&text).map_err(|error| {
-        Refusal::usage(format!("{FILTER}='{text}' is no filter of log events: {error}"))
+    parse(&text).map_err(|why| {
+        Refusal::usage(format!("{FILTER}='{text}' is no filter of log events: {why}"))
             .hint("write a level (error, warn, info, debug or trace), or levels by module: info,ebbtide_device=debug")
             .into()
     })
+}
+
+/// Reads a filter. Errors are logged unless it says `off`: among them are requests that the host's disk failed.
+fn parse(text: &str) -> Result<EnvFilter, String> {
+    for word in text.split(',').map(str::trim).filter(|word| !word.contains(['=', '['])) {
+        // A word alone that is no level would be taken for a module, and all others would be switched off.
+        if word.parse::<LevelFilter>().is_err() && !word.starts_with("ebbtide") {
+            return Err(format!("'{word}' is no level"));
+        }
+    }
+    // Later words win over earlier ones.
+    EnvFilter::try_new(format!("error,{text}")).map_err(|error| error.to_string())
 }
 
 /// Logs to standard error from now on.

@@ -147,8 +147,11 @@ fn each_line_of_a_json_log_is_json_and_each_request_is_traced() {
 fn a_filter_that_is_none_is_refused_before_a_server_starts() {
     let home = Home::new();
     for arguments in [&["serve"][..], &["serve", "--detach"]] {
-        let output = home.command(arguments).env("EBBTIDE_LOG", "loud=yes=no").output().unwrap();
-        crate::harness::Ran::of(output).refused(2, &["EBBTIDE_LOG='loud=yes=no'", "hint: write a level"]);
+        for filter in ["loud=yes=no", "inof"] {
+            let output = home.command(arguments).env("EBBTIDE_LOG", filter).output().unwrap();
+            let told = format!("EBBTIDE_LOG='{filter}'");
+            crate::harness::Ran::of(output).refused(2, &[&told, "hint: write a level"]);
+        }
     }
     assert!(!home.root().join("control.sock").exists());
 }

@@ -73,7 +73,7 @@ pub struct BatchSpan {
 pub struct Comparison {
     /// The axis.
     pub axis: String,
-    /// The arm to compare, as an index into `Experiment::arms`.
+    /// The arm to compare, as an index into [`Design::arms`].
     pub arm: usize,
     /// The arm that it is held against.
     pub baseline: usize,

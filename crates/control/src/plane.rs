@@ -9,8 +9,8 @@ use crate::{
 
 /// Everything that can be asked about volumes and done to them.
 ///
-/// Several callers may call at once. Each request is done whole or refused; two that concern the same volume
-/// are not done at the same time, the later one is refused with [`ControlError::NotFree`]. After
+/// Several callers may call at once. Each request is done whole or refused. Of two that attach, detach, modify or
+/// delete the same volume at the same time the later one is refused with [`ControlError::NotFree`]. After
 /// [`Self::stop`] every request is refused with [`ControlError::Stopping`].
 ///
 /// A request that was done already is refused with an error of its own, so that a caller who repeats it can

@@ -30,7 +30,7 @@ pub struct Curves {
 pub struct Curve {
     /// Axes and options that its arms share.
     pub options: Vec<(String, String)>,
-    /// Its arms, as places in [`Experiment::arms`], one for each of [`Curves::counts`]; none where that was left
+    /// Its arms, as places in [`Design::arms`](crate::record::Design::arms), one for each of [`Curves::counts`]; none where that was left
     /// out.
     pub arms: Vec<Option<usize>>,
 }

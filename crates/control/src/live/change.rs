@@ -163,6 +163,7 @@ impl LiveControl {
         let attachment = self.host.attached(&request.name)?;
         let live = attachment.live();
         let size_bytes = info.size_bytes;
+        let alone = self.faults.lock();
         let mut faults = live.faults();
         let mut cut = None;
         for setting in &request.settings {
@@ -180,6 +181,7 @@ impl LiveControl {
             let settings: Vec<_> = request.settings.iter().map(ToString::to_string).collect();
             tracing::info!(volume = request.name, "faults: {}", settings.join(" "));
         }
+        drop(alone);
         let power_cut = cut.map(|seed| live.power_cut(seed)).transpose()?;
         let (faults, power_lost) = (live.faults(), !live.is_live());
         Ok(FaultView { volume: request.name.clone(), faults, power_lost, power_cut })

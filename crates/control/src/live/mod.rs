@@ -28,13 +28,21 @@ pub struct LiveControl {
     stop: Mutex<()>,
     /// Serialises creations with a token.
     create: Mutex<()>,
+    /// Held while the faults of a volume are read, changed and set.
+    faults: Mutex<()>,
 }
 
 impl LiveControl {
     /// The control plane of a host's volumes.
     #[must_use]
     pub const fn new(host: Host) -> Self {
-        Self { host, stopping: AtomicBool::new(false), stop: Mutex::new(()), create: Mutex::new(()) }
+        Self {
+            host,
+            stopping: AtomicBool::new(false),
+            stop: Mutex::new(()),
+            create: Mutex::new(()),
+            faults: Mutex::new(()),
+        }
     }
 
     /// Refuses requests from now on and detaches everything, by force where it must: the process
@@ -175,7 +183,7 @@ impl ControlPlane for LiveControl {
     }
 
     fn delete_snapshot(&self, name: &str) -> Result<(), ControlError> {
-        self.carry_out("delete-snapshot", "", || {
+        self.carry_out("delete-snapshot", name, || {
             self.host.store().delete_snapshot(name)?;
             tracing::info!(snapshot = name, "snapshot deleted");
             Ok(())

@@ -95,21 +95,31 @@ impl HostFailures {
     /// Logs how many failures no line has named, unless too much was logged lately. Called every second.
     pub(super) fn log_rest(&self, volume: &str, now: Nanos) {
         let mut inner = self.inner.lock();
-        if inner.unlogged == 0 || !inner.limiter.take(now) {
-            return;
+        if inner.unlogged > 0 && inner.limiter.take(now) {
+            inner.log(volume, self.total());
         }
-        let unlogged = std::mem::take(&mut inner.unlogged);
-        drop(inner);
-        tracing::error!(
-            volume,
-            unlogged,
-            total = self.total(),
-            "the host's disk is full or broken: requests failed with an I/O error"
-        );
+    }
+
+    /// Logs the same whatever was logged lately: the volume ends.
+    pub(super) fn log_last(&self, volume: &str) {
+        let mut inner = self.inner.lock();
+        if inner.unlogged > 0 {
+            inner.log(volume, self.total());
+        }
     }
 }
 
 impl Inner {
+    fn log(&mut self, volume: &str, total: u64) {
+        let unlogged = std::mem::take(&mut self.unlogged);
+        tracing::error!(
+            volume,
+            unlogged,
+            total,
+            "the host's disk is full or broken: requests failed with an I/O error"
+        );
+    }
+
     fn count(&mut self, operation: Command, errno: Option<i32>) {
         let same = |kind: &&mut HostFailure| kind.operation == operation && kind.errno == errno;
         match self.kinds.iter_mut().find(same) {
@@ -188,5 +198,10 @@ mod tests {
             ]
         );
         assert_eq!(failures.total(), 6);
+        assert_eq!(failures.inner.lock().unlogged, 1, "the sixth line was one too many");
+        failures.log_rest("db", Nanos::from_secs(1));
+        assert_eq!(failures.inner.lock().unlogged, 1);
+        failures.log_last("db");
+        assert_eq!(failures.inner.lock().unlogged, 0, "the end of a volume names the rest");
     }
 }

@@ -374,6 +374,7 @@ impl LiveVolume {
             return Ok(());
         }
         let stopped = self.core.stop();
+        self.core.failures.log_last(&self.core.name);
         let this_thread = std::thread::current().id();
         for thread in self.threads.lock().drain(..) {
             // The last handle may be dropped by an answer, on a pacer's own thread.

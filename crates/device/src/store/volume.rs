@@ -80,14 +80,15 @@ impl BlockStore {
         let _gate = self.core.gate.read();
         let chain = self.core.chain.load();
         let (head, whole, tail) = split_at_blocks(offset, len);
-        for edge in [head, tail] {
+        let edges = [head, tail].into_iter().try_for_each(|edge| {
             let block = edge.start / BLOCK_BYTES;
-            if !edge.is_empty() && chain.locate(block, block + 1).0.is_some() {
-                let len = usize::try_from(edge.end - edge.start).map_err(io::Error::other)?;
-                self.core.write(&chain, &ZEROES[..len], edge.start)?;
+            if edge.is_empty() || chain.locate(block, block + 1).0.is_none() {
+                return Ok(());
             }
-        }
-        let done = self.core.free(&chain, whole);
+            let len = usize::try_from(edge.end - edge.start).map_err(io::Error::other)?;
+            self.core.write(&chain, &ZEROES[..len], edge.start)
+        });
+        let done = edges.and_then(|()| self.core.free(&chain, whole));
         self.trace("write-zeroes", offset, len, done)
     }
 
