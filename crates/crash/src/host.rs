@@ -16,7 +16,7 @@ use ebbtide_volume::Stats;
 
 use super::stage::Stage;
 
-/// Share of the measurement that the load's threads may stand ready without a processor. The generator of the lab is
+/// Share of the measurement that a thread of the load may stand ready without a processor. The generator of the lab is
 /// disqualified from the same share of the response time on.
 const LOAD_WAITS: f64 = 0.25;
 
@@ -73,11 +73,8 @@ impl<'a> Watch<'a> {
         let own = gained(&self.before.ran, &now.ran, |_| true) / span_s;
         let foreign_cpus = (second.host.busy_cpus - second.host.server_cpus - own).max(0.0);
         let (waited, threads) = self.load_waits(&now);
-        let generator = Generator {
-            loops: threads,
-            lag: Latency::default(),
-            disqualified: late(waited / span_s / f64::from(threads.max(1))),
-        };
+        let generator =
+            Generator { loops: threads, lag: Latency::default(), disqualified: late(waited / span_s) };
         let instance = planned.instance.as_ref().map(|instance| &instance.limits);
         let volumes: Vec<VolumeEnd> = self
             .stage
@@ -107,20 +104,21 @@ impl<'a> Watch<'a> {
         Seen { disqualified, notes: looked.notes }
     }
 
-    /// How long the load's threads waited for a processor, s, and how many of them there are.
+    /// The longest that a thread of the load waited for a processor, s, and how many threads it has. Its event loops
+    /// alone work: a mean would hide them behind threads that sleep.
     fn load_waits(&self, now: &Look) -> (f64, u32) {
-        let is_load = |thread: &u32| !self.others.contains(thread);
-        let threads = now.waited.keys().filter(|thread| is_load(thread)).count();
-        let waited = gained(&self.before.waited, &now.waited, is_load);
-        (waited, u32::try_from(threads).unwrap_or(u32::MAX))
+        let load: Vec<u32> =
+            now.waited.keys().copied().filter(|thread| !self.others.contains(thread)).collect();
+        let waited = |thread: &u32| gained(&self.before.waited, &now.waited, |other| other == thread);
+        (load.iter().map(waited).fold(0.0, f64::max), u32::try_from(load.len()).unwrap_or(u32::MAX))
     }
 }
 
-/// Why a load whose threads waited for so large a share of the time says nothing about the server.
+/// Why a load with a thread that waited for so large a share of the time says nothing about the server.
 fn late(share: f64) -> Option<String> {
     (share > LOAD_WAITS).then(|| {
         format!(
-            "the load's threads waited for a processor {:.0}% of the time, more than {:.0}%: this machine limits the \
+            "a thread of the load waited for a processor {:.0}% of the time, more than {:.0}%: this machine limits the \
              load, not the server",
             100.0 * share,
             100.0 * LOAD_WAITS

@@ -169,6 +169,10 @@ impl Expr {
 
     /// As a whole number. Leaves `out` as it was.
     pub(crate) fn number(&self, scope: &mut Scope<'_>, out: &mut Vec<u8>) -> Option<i64> {
+        // The most frequent case, without the general one's room for texts.
+        if let Self::Int(value) = self {
+            return Some(*value);
+        }
         match self.evaluate(scope, out) {
             Evaluated::Null => None,
             Evaluated::Int(value) => Some(value),

@@ -134,7 +134,12 @@ impl Slots {
             slots.base[place] = Some(slots.texts.len());
             let statement = &statements[place];
             let numbers = if statement.tables == 0 { 0..=0 } else { 1..=statement.tables };
-            slots.texts.extend(numbers.map(|number| numbered(&statement.text, number)));
+            // As `Statement::text`: without tables there is no number to put in.
+            let text = |number| match statement.tables {
+                0 => statement.text.clone(),
+                _ => numbered(&statement.text, number),
+            };
+            slots.texts.extend(numbers.map(text));
             slots.typed.resize(slots.texts.len(), program.binds(place));
         }
         slots

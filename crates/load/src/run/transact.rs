@@ -148,10 +148,10 @@ impl Worker<'_> {
         while taken < have {
             // An answer may have ended the connection.
             let Some(link) = &mut self.clients[at].link else { return Ok(()) };
-            let (used, answer) = link
-                .reader
-                .feed(&self.scratch[taken..have])
-                .map_err(|malformed| LoadError::Protocol(malformed.0.into()))?;
+            let (used, answer) = match link.reader.feed(&self.scratch[taken..have]) {
+                Ok(fed) => fed,
+                Err(malformed) => return self.nonsense(at, malformed.0, now),
+            };
             taken += used;
             let Some(answer) = answer else {
                 link.held.extend_from_slice(&self.scratch[taken..have]);
@@ -165,13 +165,22 @@ impl Worker<'_> {
         Ok(())
     }
 
+    /// An answer that cannot be: it ends the run, or its client where clients end one by one.
+    fn nonsense(&mut self, at: usize, what: &'static str, now: u64) -> Result<(), LoadError> {
+        let error = LoadError::Protocol(what.into());
+        match self.shared.execution.refused {
+            Refused::EndsRun { .. } => Err(error),
+            Refused::EndsClient { .. } => self.refused(at, error, now),
+        }
+    }
+
     fn answered(&mut self, at: usize, answer: Answer, now: u64) -> Result<(), LoadError> {
         let client = &mut self.clients[at];
         if client.state != State::Busy {
             // The server's goodbye to a connection that waits, such as 4031 after wait_timeout.
             return match answer {
                 Answer::Refused(refusal) => self.refused(at, refused_by(refusal), now),
-                _ => Err(LoadError::Protocol("an answer to nothing".into())),
+                _ => self.nonsense(at, "an answer to nothing", now),
             };
         }
         let (statement, took) = (client.statement, now.saturating_sub(client.sent));
@@ -369,10 +378,12 @@ impl Worker<'_> {
             client.since_reconnect = 0;
             let State::Reconnecting(after) = client.state else { continue };
             client.state = State::Busy;
-            client.restart(self.shared);
             let now = self.now();
             match after {
-                After::Restart => self.advance(at, now)?,
+                After::Restart => {
+                    client.restart(self.shared);
+                    self.advance(at, now)?;
+                }
                 After::Complete => self.count(at, now)?,
             }
         }

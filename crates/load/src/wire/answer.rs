@@ -145,6 +145,9 @@ impl AnswerReader {
             LOCAL_INFILE => Err(Malformed("a request for a local file")),
             _ => {
                 let (columns, read) = length_encoded(payload).ok_or(Malformed("a short column count"))?;
+                if columns == 0 {
+                    return Err(Malformed("rows without columns"));
+                }
                 let left_out = self.dialect.cache_metadata && payload.get(read) == Some(&0);
                 if self.capturing && !left_out {
                     self.capture().forget_columns();

@@ -242,7 +242,13 @@ fn write_time(out: &mut String, bytes: &[u8]) -> std::fmt::Result {
     let length = bytes.len().min(12);
     all[..length].copy_from_slice(&bytes[..length]);
     let sign = if all[0] == 1 { "-" } else { "" };
-    write!(out, "{sign}{:02}:{:02}:{:02}", number(&all[1..5]) * 24 + u32::from(all[5]), all[6], all[7])?;
+    write!(
+        out,
+        "{sign}{:02}:{:02}:{:02}",
+        u64::from(number(&all[1..5])) * 24 + u64::from(all[5]),
+        all[6],
+        all[7]
+    )?;
     write_micros(out, number(&all[8..]))
 }
 
