@@ -373,12 +373,12 @@ impl Worker<'_> {
                 }
             };
             self.kernel.watch(at, &link.transport)?;
+            let now = self.now();
             let client = &mut self.clients[at];
             client.link = Some(link);
             client.since_reconnect = 0;
             let State::Reconnecting(after) = client.state else { continue };
             client.state = State::Busy;
-            let now = self.now();
             match after {
                 After::Restart => {
                     client.restart(self.shared);
