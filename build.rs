@@ -1,4 +1,4 @@
-//! Tells the program its commit and its build date, as variables of the compiler's environment.
+//! Gives the program its commit and its build date, as variables of the compiler's environment.
 //!
 //! The script runs again only when a source of the program or the commit changes, so that a build
 //! without changes stays a build without work. It needs neither git nor a network: in a source archive
@@ -26,7 +26,7 @@ fn main() {
         println!("cargo::rerun-if-changed={path}");
     }
     let tracked = commit_of_repository(&root);
-    // An archive may lie in somebody else's repository, which says nothing of its sources.
+    // An archive may be in another repository, whose commit is not that of its sources.
     let modified = tracked.is_some() && is_modified(&root, &sources);
     let commit = tracked.or_else(|| commit_of_archive(&root)).unwrap_or_default();
     println!("cargo::rustc-env=EBBTIDE_COMMIT={commit}");
@@ -50,13 +50,13 @@ fn sources(root: &Path) -> Vec<String> {
     paths
 }
 
-/// The commit of the repository whose root this is, and not of another one that the sources lie in.
+/// The commit of the repository whose root this is, and not of another one that the sources are in.
 fn commit_of_repository(root: &Path) -> Option<String> {
     let top = git(root, &["rev-parse", "--show-toplevel"])?;
     if fs::canonicalize(top).ok()? != fs::canonicalize(root).ok()? {
         return None;
     }
-    // The log of HEAD grows with every commit and checkout. Without one, HEAD and its branch tell.
+    // The log of HEAD grows with every commit and checkout. Without one, HEAD and its branch are watched.
     let branch = git(root, &["symbolic-ref", "--quiet", "HEAD"]).unwrap_or_default();
     let log = git_path(root, "logs/HEAD");
     let watched =

@@ -1,7 +1,7 @@
 //! A 100 GiB volume with 10 GiB of data under a write load: how long a snapshot and a crash image
 //! take, the command included, and how much memory the host process holds. A tiny run (`BENCH_TINY=1`) writes 64 MiB,
 //! takes one of each, and judges nothing.
-#![allow(clippy::unwrap_used)] // a bench may fail where it stands
+#![allow(clippy::unwrap_used)] // a bench fails by a panic
 
 #[path = "../tests/support/host.rs"]
 mod host;

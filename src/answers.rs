@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ebbtide_advisor::optimized_writes::{Candidate, Settings, Storage, Workload};
+use ebbtide_advisor::optimized_writes::{Candidate, PageWriteSettings, Storage, Workload};
 use ebbtide_crash::record::Cut;
 use ebbtide_crash::summary::Summary as CrashSummary;
 use ebbtide_device::host::Detached;
@@ -74,7 +74,7 @@ pub(crate) struct Stopped<'a> {
 /// What `volume check` prints.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checked<'a> {
-    /// Whether manifest, journals and sizes of data files are sound. Data carry no checksums and are not read.
+    /// Whether manifest, journals and sizes of data files are valid. Data carry no checksums and are not read.
     pub(crate) clean: bool,
     /// Volumes looked at.
     pub(crate) volumes: usize,
@@ -84,7 +84,7 @@ pub(crate) struct Checked<'a> {
     pub(crate) layers: usize,
     /// Journal records read.
     pub(crate) records: u64,
-    /// Those of them that are not sealed: nothing vouches that no others followed them, as after a kill.
+    /// Those of them that are not sealed: more may have followed them, as after a kill.
     pub(crate) unsealed_records: u64,
     /// Blocks of 4 KiB that the layers hold.
     pub(crate) blocks: u64,
@@ -262,7 +262,7 @@ pub(crate) struct Judged<'a> {
     /// Where it was reached: socket, or host and port.
     pub(crate) at: String,
     /// Its settings, as they were judged.
-    pub(crate) settings: &'a Settings,
+    pub(crate) settings: &'a PageWriteSettings,
     /// The volume of `--volume`; null without one.
     pub(crate) volume: Option<&'a Storage>,
     /// What the server did between the two looks.

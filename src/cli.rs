@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::crash::CrashArgs;
+use crate::doctor::DoctorArgs;
 use crate::load::LoadCommand;
 use crate::manual::{CompletionsArgs, ManPagesArgs};
+use crate::predict::PredictArgs;
 use crate::run::RunArgs;
 use crate::serve::ServeArgs;
 use crate::simulate;
@@ -44,13 +46,17 @@ pub(crate) enum Command {
     Snapshot(SnapshotCommand),
     /// Host volumes and take control on a socket
     Serve(ServeArgs),
-    /// sysbench's OLTP workloads against any MySQL or MariaDB server
+    /// sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server
     #[command(subcommand)]
-    Load(LoadCommand),
+    Load(Box<LoadCommand>),
     /// The lab: a real server on emulated volumes, measured arm by arm, with a report
     Run(Box<RunArgs>),
     /// The crash lab: cut a real server's power, let it recover, and count what was lost
     Crash(Box<CrashArgs>),
+    /// Say what is wrong with the storage of a MySQL or MariaDB server, and how to mend it; it is only read
+    Doctor(Box<DoctorArgs>),
+    /// Say what a server would do on a volume, in virtual time, and how sure that is
+    Predict(Box<PredictArgs>),
     /// Run a volume alone, in virtual time
     Simulate(simulate::Args),
     /// Write the manual pages into a directory

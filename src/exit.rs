@@ -151,7 +151,7 @@ pub(crate) fn report_usage(error: &clap::Error, hint: Option<String>, json: bool
         }
         let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         if words.into_iter().all(|word| text::printable(&word) == word) {
-            // Where even standard error is closed, there is nobody to tell.
+            // Where even standard error is closed, the error cannot be reported.
             let _ = error.print();
         } else {
             text::note(error.to_string().trim_end());

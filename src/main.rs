@@ -7,10 +7,12 @@ mod answers;
 mod cli;
 mod control;
 mod crash;
+mod doctor;
 mod exit;
 mod home;
 mod load;
 mod manual;
+mod predict;
 mod refusal;
 mod resume;
 mod run;
@@ -59,8 +61,13 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Load(command) => load::run(command, cli.json),
         Command::Run(args) => run::run(args, &Place::of(cli)?, cli.json),
         Command::Crash(args) => crash::run(args, &Place::of(cli)?, cli.json),
+        Command::Doctor(args) => doctor::run(args, &Place::of(cli)?, cli.json),
         Command::ManPages(args) => manual::write_pages(args, cli.json),
         Command::Completions(args) => manual::print_completions(args, cli.json),
+        Command::Predict(args) => {
+            let home = Place::of(cli).map_or(Ok(None), |place| place.existing())?;
+            predict::run(args, home.as_ref(), cli.json)
+        }
         Command::Simulate(args) => {
             // Without a place for a home there are no overrides to read.
             let home = Place::of(cli).map_or(Ok(None), |place| place.existing())?;

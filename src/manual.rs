@@ -1,4 +1,4 @@
-//! `ebbtide man-pages` and `ebbtide completions`: what a package installs beside the program, made from
+//! `ebbtide man-pages` and `ebbtide completions`: what a package installs next to the program, made from
 //! the table of commands, so that it cannot differ from it.
 
 use std::fs;
@@ -74,7 +74,7 @@ pub(crate) fn write_pages(args: &ManPagesArgs, json: bool) -> anyhow::Result<Exi
 
 /// File names and texts of the pages of a command and all below it.
 fn pages_of(command: clap::Command) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
-    // A page for `help` beside each page says nothing more.
+    // A page for `help` of each page would contain nothing more.
     let mut command = command.disable_help_subcommand(true).long_version(version::short());
     command.build();
     let mut pages = Vec::new();

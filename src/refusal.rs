@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ebbtide_control::{ControlError, Kind};
+use ebbtide_control::{ControlError, ControlErrorKind};
 use ebbtide_device::host::HostError;
 
 use crate::exit::{Exit, Refusal};
@@ -28,11 +28,13 @@ fn mend(overrides: &Path) -> String {
 }
 
 /// The exit code of a kind of refusal.
-const fn exit(kind: Kind) -> Exit {
+const fn exit(kind: ControlErrorKind) -> Exit {
     match kind {
-        Kind::Usage | Kind::NotFound | Kind::Conflict => Exit::Usage,
-        Kind::InUse | Kind::Unavailable | Kind::Environment => Exit::Environment,
-        Kind::Invariant => Exit::Invariant,
+        ControlErrorKind::Usage | ControlErrorKind::NotFound | ControlErrorKind::Conflict => Exit::Usage,
+        ControlErrorKind::InUse | ControlErrorKind::Unavailable | ControlErrorKind::Environment => {
+            Exit::Environment
+        }
+        ControlErrorKind::Invariant => Exit::Invariant,
     }
 }
 

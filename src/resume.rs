@@ -32,7 +32,8 @@ pub(crate) fn refuse_changes(changes: &Overrides) -> anyhow::Result<()> {
     if *changes == Overrides::default() {
         return Ok(());
     }
-    let message = "--resume goes on with a run as it was begun: its experiment and seed cannot be changed";
+    let message =
+        "--resume goes on with a run as it was begun: its experiment, seed and region cannot be changed";
     Err(Refusal::usage(message)
         .hint("give --resume and --out alone, or begin anew in another directory")
         .into())
@@ -44,7 +45,7 @@ pub(crate) fn begun(command: &str, out: &Path) -> anyhow::Result<Cli> {
     Cli::try_parse_from(words).map_err(|_| other_command(out))
 }
 
-/// The refusal of results that do not say how they were begun.
+/// The refusal of results that do not have how they were begun.
 pub(crate) fn other_command(out: &Path) -> anyhow::Error {
     let message = format!("{} does not say how its run was begun", out.display());
     Refusal::usage(message).hint("name the experiment and all options that it was begun with").into()
@@ -84,5 +85,8 @@ mod tests {
     fn what_goes_on_is_not_changed() {
         refuse_changes(&Overrides::default()).unwrap();
         refuse_changes(&Overrides { quick: true, ..Overrides::default() }).unwrap_err();
+        let region = Some("eu-west-1".to_owned());
+        let error = refuse_changes(&Overrides { region, ..Overrides::default() }).unwrap_err();
+        assert!(format!("{error:#}").contains("region"), "{error:#}");
     }
 }

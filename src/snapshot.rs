@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::control::{self, Request};
 use crate::exit::Exit;
-use crate::text::{self, Table};
+use crate::text::{self, TextTable};
 use crate::volume::args::NameArgs;
 
 /// Point-in-time copies of volumes.
@@ -61,7 +61,7 @@ pub(crate) fn run(command: &SnapshotCommand, home: &Home, json: bool) -> anyhow:
 }
 
 fn list(snapshots: &[SnapshotView]) {
-    let mut table = Table::new(&["NAME", "VOLUME", "SIZE", "DATA", "CREATED"]);
+    let mut table = TextTable::new(&["NAME", "VOLUME", "SIZE", "DATA", "CREATED"]);
     for snapshot in snapshots {
         table.row([
             snapshot.name.clone(),

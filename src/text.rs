@@ -1,6 +1,6 @@
-//! Text for people: tables, sizes, times; and JSON for programs.
+//! Text for people: tables, lines, times as commands take and print them; and JSON for programs.
 
-pub(crate) use ebbtide_volume::size_text as size;
+pub(crate) use ebbtide_text::{count, size};
 use std::borrow::Cow;
 use std::io::{self, Write as _};
 use std::sync::OnceLock;
@@ -8,19 +8,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// A number with its noun: `1 trial`, `2 trials`.
-pub(crate) fn count(number: impl TryInto<u64>, noun: &str) -> String {
-    let number = number.try_into().unwrap_or(u64::MAX);
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
 /// A table with left-aligned columns.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TextTable {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     /// A table with these column heads.
     pub(crate) fn new(heads: &[&str]) -> Self {
         Self { rows: vec![heads.iter().map(ToString::to_string).collect()] }
@@ -78,7 +72,7 @@ static LOST: OnceLock<anyhow::Error> = OnceLock::new();
 /// stream would have it: a command whose work is done half must not end over its output.
 pub(crate) fn line(text: &str) {
     if let Err(error) = write(&format!("{text}\n")) {
-        // A later failure says nothing new.
+        // A later failure shows nothing new.
         let _ = LOST.set(error);
     }
 }
@@ -137,8 +131,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 /// A span of seconds for people, with one decimal below one second.
 pub(crate) fn seconds(span: f64) -> String {
     match span {
-        0.95.. => ebbtide_volume::seconds_text(span),
-        0.05.. => format!("{span:.1} s"),
+        0.95.. => ebbtide_text::seconds(span),
+        0.05.. => format!("{} s", ebbtide_text::fixed(span, 1)),
         _ => "less than 0.1 s".to_owned(),
     }
 }
@@ -154,7 +148,7 @@ mod tests {
 
     #[test]
     fn columns_line_up_and_lines_end_without_blanks() {
-        let mut table = Table::new(&["NAME", "SIZE"]);
+        let mut table = TextTable::new(&["NAME", "SIZE"]);
         table.row(["database".into(), "1GiB".into()]);
         assert_eq!(table.lines(), ["NAME      SIZE", "database  1GiB"]);
     }
@@ -169,21 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn one_of_a_thing_is_singular() {
-        assert_eq!(
-            [count(1, "trial"), count(2, "trial"), count(0, "cut")],
-            ["1 trial", "2 trials", "0 cuts"]
-        );
-    }
-
-    #[test]
     fn times_are_utc() {
         assert_eq!(timestamp(0), "1970-01-01T00:00:00Z");
     }
 
     #[test]
-    fn a_span_below_a_second_is_never_told_as_none() {
-        let told = [0.01, 0.05, 0.44, 0.949, 0.95, 59.6, 3_605.0].map(seconds);
-        assert_eq!(told, ["less than 0.1 s", "0.1 s", "0.4 s", "0.9 s", "1 s", "60 s", "1 h 5 s"]);
+    fn a_span_below_a_second_is_never_shown_as_none() {
+        let shown = [0.01, 0.05, 0.44, 0.949, 0.95, 59.6, 3_605.0].map(seconds);
+        assert_eq!(shown, ["less than 0.1 s", "0.1 s", "0.4 s", "0.9 s", "1 s", "60 s", "1 h 5 s"]);
     }
 }

@@ -11,7 +11,7 @@
 # on a copy of that directory. A torn page is the new page with one of its four 4 KiB units old, as
 # on storage that writes 4 KiB at a time.
 #
-# Exit codes: 0 restored; 1 not restored although a sound copy was there; 2 usage; 3 no verdict:
+# Exit codes: 0 restored; 1 not restored although a valid copy was there; 2 usage; 3 no verdict:
 # a program is missing, or the state could not be made.
 set -euo pipefail
 
@@ -167,7 +167,7 @@ TRIES=${TRIES:-5}
 for try in $(seq "$TRIES"); do
     make_state
     if check_state; then break; fi
-    [ "$try" != "$TRIES" ] || none "precondition not met: no sound copy of page 0 in the doublewrite buffer"
+    [ "$try" != "$TRIES" ] || none "precondition not met: no valid copy of page 0 in the doublewrite buffer"
 done
 read -r -a COPY <<<"$(copy_of 0)"
 NEW=$(lsn "$WORK/data/test/t.ibd" 0)
@@ -185,13 +185,13 @@ cp -a "$WORK/page-0" "$WORK/by-hand" && put_back by-hand
 recover page-0 "page 0 is torn: its last 4 KiB are old"
 FIRST=$FOUND
 recover by-hand "page 0 was torn, and the doublewrite copy put back by hand before the start"
-[ $FOUND = all ] || none "precondition not met: the copy of page 0 is not sound"
+[ $FOUND = all ] || none "precondition not met: the copy of page 0 is not valid"
 cp -a "$WORK/page-0" "$WORK/too-late" && put_back too-late
 if [ $FIRST != all ]; then recover too-late "as page-0, and the copy put back by hand after that start"; fi
 
 printf '\npage %s restored: %s; page 0 restored: %s\n' $ROOT "${OTHER/all/yes}" "${FIRST/all/yes}"
 if [ $FIRST != all ]; then
-    echo "verdict: torn first page NOT restored, a sound copy was in the doublewrite buffer"
+    echo "verdict: torn first page NOT restored, a valid copy was in the doublewrite buffer"
     exit 1
 fi
 echo "verdict: torn first page restored from the doublewrite buffer"

@@ -1,5 +1,5 @@
 //! The gp2 cliff, live: the same fio load on a 100 GiB gp2 volume that begins with few burst credits
-//! and on a gp3 of the same size, both real block devices of this machine, beside what the model
+//! and on a gp3 of the same size, both real block devices of this machine, compared with what the model
 //! predicts for them. `./dev demo` runs it.
 
 #[path = "../../tests/support/fio.rs"]
@@ -162,12 +162,12 @@ fn cliff(series: &Series) -> Option<usize> {
 fn print(runs: &[Run]) {
     println!("\n{:<5} {:<8} {:>24} {:>24}", "", "", before_label(), after_label());
     for run in runs {
-        for (world, series) in [("live", &run.live), ("model", &run.model)] {
+        for (target, series) in [("live", &run.live), ("model", &run.model)] {
             let cell = |(from, to): (usize, usize)| {
                 let p50 = series.mean(from, to, |second| second.p50_us) / 1e3;
                 format!("{:.0} IOPS, {p50:.1} ms", series.iops(from, to))
             };
-            println!("{:<5} {world:<8} {:>24} {:>24}", run.name, cell(BEFORE), cell(AFTER));
+            println!("{:<5} {target:<8} {:>24} {:>24}", run.name, cell(BEFORE), cell(AFTER));
         }
     }
     for run in runs {

@@ -53,7 +53,7 @@ pub(crate) fn ask(home: &Home, request: &Request) -> anyhow::Result<Answer> {
 enum Broken {
     /// The connection ended too early: the server was killed, most likely.
     Off,
-    /// The server said no, or something that is not understood.
+    /// The server refused, or its answer is not understood.
     Refused(anyhow::Error),
 }
 
@@ -84,7 +84,7 @@ fn reach(home: &Home) -> std::io::Result<UnixStream> {
     UnixStream::connect(home.socket())
 }
 
-/// Whether a server answers within `patience`. That there is a socket says less: one that was killed
+/// Whether a server answers within `patience`. That there is a socket shows less: one that was killed
 /// has it until its last thread is gone.
 pub(crate) fn answers(home: &Home, patience: Duration) -> bool {
     let Ok(stream) = reach(home) else { return false };
@@ -166,16 +166,17 @@ fn connect(home: &Home) -> anyhow::Result<UnixStream> {
     }
 }
 
-/// Clears what a dead server left, and says so with `note`.
+/// Clears what a dead server left, and reports it with `note`.
 pub(crate) fn clear(lock: &host::HomeLock, note: &dyn Fn(&str)) -> anyhow::Result<()> {
-    let say = |cleared: &[host::Leftover]| cleared.iter().for_each(|left| note(&format!("cleared: {left}")));
+    let note_cleared =
+        |cleared: &[host::Leftover]| cleared.iter().for_each(|left| note(&format!("cleared: {left}")));
     match host::clear_leftovers(lock) {
         Ok(cleared) => {
-            say(&cleared);
+            note_cleared(&cleared);
             Ok(())
         }
         Err(error) => {
-            say(&error.cleared);
+            note_cleared(&error.cleared);
             let hint = match error.is_permission() {
                 true => "run the command again as root, or as the user who ran the server",
                 false => "mend what the message names; the next command tries again",
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_dies_in_between_is_told_from_one_that_refuses() {
+    fn a_server_that_dies_in_between_is_distinguished_from_one_that_refuses() {
         let (client, server) = UnixStream::pair().unwrap();
         let reader = std::thread::spawn(move || {
             let mut line = String::new();

@@ -12,14 +12,15 @@ use serde::{Deserialize, Serialize};
 use crate::exit::{Exit, Report};
 use crate::snapshot::SnapshotCreate;
 use crate::volume::args::{
-    AttachArgs, CrashImageArgs, CreateArgs, DetachArgs, FaultArgs, ListArgs, ModifyArgs, NameArgs, ShowArgs,
+    AttachArgs, CrashImageArgs, CreateArgs, DetachArgs, FaultArgs, ListArgs, ModifyArgs, NameArgs,
+    RecordFile, ShowArgs,
 };
 
 pub(crate) use client::{Answer, answers, ask, clear, not_running};
 pub(crate) use server::{Listener, Progress, serve_client};
 
 /// Version of the protocol. Both sides must speak the same one, since both come from one build.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// A request with the protocol version of who sends it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,6 +49,10 @@ pub(crate) enum Request {
     VolumeAttach(AttachArgs),
     /// `volume detach`
     VolumeDetach(DetachArgs),
+    /// `volume record`: begin
+    VolumeRecord(RecordFile),
+    /// `volume record`: end
+    VolumeRecordEnd(NameArgs),
     /// `volume modify`
     VolumeModify(ModifyArgs),
     /// `volume list`

@@ -20,7 +20,7 @@ const MAX_REQUEST: u64 = 64 << 10;
 /// How long a client may take to send its request; a server that stops waits for it.
 const REQUEST_TIME: Duration = Duration::from_secs(2);
 
-/// Says what is being done; lines go to the client while it waits.
+/// Reports what is being done; lines go to the client while it waits.
 pub(crate) type Progress<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// How long a client may take to read a part of its answer; a server that stops waits for it.
@@ -100,7 +100,7 @@ pub(crate) fn serve_client(
     handle: impl FnOnce(Request, Progress<'_>) -> anyhow::Result<Answer>,
 ) {
     let gone = AtomicBool::new(stream.set_write_timeout(Some(REPLY_TIME)).is_err());
-    let say = |reply: &Reply| {
+    let send = |reply: &Reply| {
         let mut line = serde_json::to_vec(reply).expect("a reply is plain data");
         line.push(b'\n');
         if !gone.load(Ordering::Relaxed) && (&*stream).write_all(&line).is_err() {
@@ -109,16 +109,16 @@ pub(crate) fn serve_client(
     };
     let outcome = read_request(stream).and_then(|request| {
         tracing::debug!(?request, "request");
-        handle(request, &|text| say(&Reply::Progress(text.to_owned())))
+        handle(request, &|text| send(&Reply::Progress(text.to_owned())))
     });
     match outcome {
-        Ok(Answer { exit, value }) => say(&Reply::Done { exit, value }),
+        Ok(Answer { exit, value }) => send(&Reply::Done { exit, value }),
         Err(error) => {
             let report = Report::of(&error);
             if matches!(report.exit, Exit::Environment | Exit::Invariant) {
                 tracing::warn!(exit = ?report.exit, "request failed: {report}");
             }
-            say(&Reply::Failed(report));
+            send(&Reply::Failed(report));
         }
     }
 }

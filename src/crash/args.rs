@@ -30,7 +30,7 @@ pub(crate) struct CrashArgs {
     /// Print the experiment's file, to copy and change
     #[arg(long, requires = "experiment")]
     pub(super) show: bool,
-    /// Check the experiment and say what would run; run nothing
+    /// Check the experiment and print what would run; run nothing
     #[arg(long, requires = "experiment", conflicts_with = "show")]
     pub(super) check: bool,
     /// The short form: the file's [quick], else fewer cuts of the same arms

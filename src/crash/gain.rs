@@ -59,7 +59,7 @@ pub(super) struct Gain {
 }
 
 impl Gain {
-    /// What the cuts have stands for it too: the home, and the version.
+    /// Settings that it shares with the cuts: the home, and the version.
     pub(super) fn new(plan: Plan, named: &str, args: &CrashArgs, options: &CrashOptions) -> Self {
         let out = options.out.join(GAIN_DIR);
         let options = RunOptions {
@@ -75,7 +75,7 @@ impl Gain {
         Self { plan, options }
     }
 
-    /// Measures it. Whatever keeps it from its end is told and kept, since the cuts are there in any case.
+    /// Measures it. Whatever ends it early is reported and recorded, since the cuts are there in any case.
     pub(super) fn measure(self, cancel: &Cancel, json: bool) -> Gained {
         if !json {
             line("");

@@ -18,14 +18,14 @@ use crate::home::Place;
 use crate::resume;
 use crate::run::{
     catalog, detect, directory_for, list, pairs, quoted, refuse, refuse_experiment, refuse_results,
-    refuse_run, run_plan, show_missing, show_plan, signals, tell_quick, write_report,
+    refuse_run, report_quick, run_plan, show_missing, show_plan, signals, write_report,
 };
 use crate::signals::cancel_on;
 use crate::text::{line, write};
 use crate::version;
 pub(crate) use args::CrashArgs;
 use ebbtide_crash::record::{CrashRun, GAIN_DIR};
-use ebbtide_crash::results::Store;
+use ebbtide_crash::results::CrashDatabase;
 use ebbtide_crash::summary::{Standing, summarize};
 use ebbtide_crash::{self as lab, CrashOptions, CutPlan, KeptError};
 use ebbtide_device::host::Home;
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result
     };
     let overrides = Overrides { seed, ..changes(args)? };
     let experiment = experiment::load(name, &overrides).map_err(refuse_experiment)?;
-    tell_quick(name, &overrides, &experiment, json)?;
+    report_quick(name, &overrides, &experiment, json)?;
     let server = detect(args.server.as_deref())?;
     let (catalog, laid_over) = catalog(place)?;
     let gain = gain::wanted(&experiment, args, &catalog, &server)?;
@@ -140,10 +140,10 @@ pub(crate) fn changes(args: &CrashArgs) -> anyhow::Result<Overrides> {
 
 /// What a run has found so far, by the directory of its results.
 fn found_in(out: &Path) -> anyhow::Result<CrashRun> {
-    Store::open(out).and_then(|store| store.run()).map_err(refuse_results)
+    CrashDatabase::open(out).and_then(|store| store.run()).map_err(refuse_results)
 }
 
-/// Runs the experiment, writes what it found, and says so.
+/// Runs the experiment, writes what it found, and prints a summary.
 fn cut(plan: CutPlan, options: CrashOptions, gain: Option<Gain>, json: bool) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
@@ -167,7 +167,7 @@ fn cut(plan: CutPlan, options: CrashOptions, gain: Option<Gain>, json: bool) -> 
         },
         Err(error) => return Err(refuse_run(error)),
     };
-    let mut store = Store::open(&out).map_err(refuse_results)?;
+    let mut store = CrashDatabase::open(&out).map_err(refuse_results)?;
     if let (Some(gain), None) = (gain, &cancelled) {
         let gained = gain.measure(&cancel, json);
         store.set_gain(&gained).map_err(refuse_results)?;
@@ -206,7 +206,7 @@ fn cut(plan: CutPlan, options: CrashOptions, gain: Option<Gain>, json: bool) -> 
     Ok(if clean { Exit::Clean } else { Exit::Finding })
 }
 
-/// Whether a cut says nothing against its arm: it is clean, or a canary's.
+/// Whether a cut is no evidence against its arm: it is clean, or a canary's.
 fn is_expected(run: &CrashRun) -> impl Fn(&ebbtide_crash::record::Cut) -> bool + '_ {
     |cut| {
         let arm = run.experiment.arms.iter().find(|arm| arm.name == cut.arm);
@@ -217,7 +217,7 @@ fn is_expected(run: &CrashRun) -> impl Fn(&ebbtide_crash::record::Cut) -> bool +
 
 /// A seed as the report prints it: hexadecimal.
 fn parse_seed(text: &str) -> anyhow::Result<u64> {
-    u64::from_str_radix(text.trim_start_matches("0x"), 16).map_err(|_| {
+    ebbtide_text::seed::from_hex(text).ok_or_else(|| {
         Refusal::usage(format!("{text} is no seed of a cut: it has up to 16 hexadecimal digits"))
             .hint("'ebbtide crash --kept' lists the cuts whose images are kept")
             .into()
@@ -244,7 +244,7 @@ fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
         lab::delete_kept(root, *seed).map_err(refuse_kept)?;
     }
     if json {
-        let deleted: Vec<_> = seeds.iter().map(|seed| format!("{seed:016x}")).collect();
+        let deleted: Vec<_> = seeds.iter().map(|seed| ebbtide_text::seed::hex(*seed)).collect();
         answers::print(&DeletedAll { deleted });
     } else {
         line(&format!("deleted {} kept images", seeds.len()));

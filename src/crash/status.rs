@@ -22,8 +22,8 @@ impl Status {
 
     pub(super) fn take(&mut self, event: Event) {
         match event {
-            Event::Lab(LabEvent::Noted { text }) => self.say(&format!("note: {text}")),
-            Event::Lab(LabEvent::Cleared { what }) => self.say(&format!("cleared: {what}")),
+            Event::Lab(LabEvent::Noted { text }) => self.print(&format!("note: {text}")),
+            Event::Lab(LabEvent::Cleared { what }) => self.print(&format!("cleared: {what}")),
             Event::Lab(LabEvent::Preparing { what, .. }) => self.line.show(&what),
             Event::Lab(LabEvent::Waiting { why, .. }) => self.line.show(&format!("waiting: {why}")),
             Event::Planned { stints, cuts, already } => {
@@ -32,7 +32,7 @@ impl Status {
                 } else {
                     String::new()
                 };
-                self.say(&format!("{}, {}{already}", count(stints, "stint"), count(cuts, "cut")));
+                self.print(&format!("{}, {}{already}", count(stints, "stint"), count(cuts, "cut")));
             }
             Event::StintStarted(_) => self.bad = 0,
             Event::Doing { stint, what } => self.line.show(&format!("{}: {what}", place(&stint))),
@@ -43,11 +43,11 @@ impl Status {
                 self.line.show(&format!("{}: cut {judged} of {of}, {bad} not clean{eta}", place(&stint)));
             }
             Event::StintEnded { stint, tps, disqualified, judged, bad, failed } => {
-                let tps = tps.map(|tps| format!("{tps:.0} tps, ")).unwrap_or_default();
+                let tps = tps.map(|tps| format!("{} tps, ", ebbtide_text::figure(tps))).unwrap_or_default();
                 let not_counted = disqualified.map(|why| format!("; throughput not counted: {why}"));
                 let not_counted = not_counted.unwrap_or_default();
                 let failed = failed.map(|why| format!("; ended early: {why}")).unwrap_or_default();
-                self.say(&format!(
+                self.print(&format!(
                     "{}: {tps}{judged} cuts judged, {bad} bad{not_counted}{failed}",
                     place(&stint)
                 ));
@@ -56,8 +56,8 @@ impl Status {
         }
     }
 
-    /// Says something that stays.
-    fn say(&mut self, text: &str) {
+    /// Prints a line that stays.
+    fn print(&mut self, text: &str) {
         self.line.clear();
         if self.json {
             crate::text::note(text);

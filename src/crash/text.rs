@@ -6,18 +6,19 @@ use std::path::Path;
 use ebbtide_crash::page::replay;
 use ebbtide_crash::record::{CrashRun, Gained, Verdict, VerdictKind};
 use ebbtide_crash::summary::{self, ArmSummary, Summary, bound, kind_name};
-use ebbtide_crash::{Kept, Replayed};
+use ebbtide_crash::{KeptCut, Replayed};
 use ebbtide_lab::experiment::ServerRole;
+use ebbtide_text::{change, change_interval, figure, latency, seed, whole};
 
-use crate::text::{Table, seconds, size, timestamp};
+use crate::text::{TextTable, seconds, size, timestamp};
 
 /// The kept images of bad cuts.
-pub(super) fn kept(all: &[Kept]) {
-    let mut table = Table::new(&["SEED", "EXPERIMENT", "ARM", "FOUND", "DISK", "KEPT", "SERVER"]);
+pub(super) fn kept(all: &[KeptCut]) {
+    let mut table = TextTable::new(&["SEED", "EXPERIMENT", "ARM", "FOUND", "DISK", "KEPT", "SERVER"]);
     for one in all {
         let created = i64::try_from(one.created_unix_s).unwrap_or(i64::MAX);
         table.row([
-            format!("{:016x}", one.seed),
+            seed::hex(one.seed),
             one.experiment.clone(),
             one.arm.clone(),
             found(&one.verdicts),
@@ -32,12 +33,12 @@ pub(super) fn kept(all: &[Kept]) {
 /// What was found when a cut was judged, and what is found now, from the same bytes.
 pub(super) fn replayed(replayed: &Replayed) -> String {
     let Replayed { then, now, .. } = replayed;
-    let mut text = format!("{}, cut {}, seed {:016x}\n", now.arm, now.number + 1, now.seed);
+    let mut text = format!("{}, cut {}, seed {}\n", now.arm, now.number + 1, seed::hex(now.seed));
     let _ = writeln!(text, "server: {} ({})", replayed.server.name(), replayed.server.path.display());
     let (was, is) = (found(&then.kinds()), found(&now.kinds()));
     let _ = writeln!(text, "then: {was}\nnow:  {is}");
-    for said in now.verdicts.iter().flat_map(evidence) {
-        let _ = writeln!(text, "  {said}");
+    for line in now.verdicts.iter().flat_map(evidence) {
+        let _ = writeln!(text, "  {line}");
     }
     text + match replayed.same {
         Some(true) => "the same",
@@ -55,15 +56,16 @@ fn found(kinds: &[VerdictKind]) -> String {
 /// What a verdict rests on, line by line.
 fn evidence(verdict: &Verdict) -> Vec<String> {
     match verdict {
-        Verdict::Corrupt { said, pages, .. } => {
-            let pages = pages.iter().map(|page| format!("{} page {}: {}", page.file, page.page, page.said));
-            said.iter().cloned().chain(pages).collect()
+        Verdict::Corrupt { messages, pages, .. } => {
+            let pages =
+                pages.iter().map(|page| format!("{} page {}: {}", page.file, page.page, page.message));
+            messages.iter().cloned().chain(pages).collect()
         }
         Verdict::LostCommits => Vec::new(),
         Verdict::Partial { findings } => findings.clone(),
-        Verdict::BinlogDisagrees { said, .. } => said.clone(),
-        Verdict::ReplicationBroken { said, place } => {
-            std::iter::once(place.clone()).chain(said.iter().cloned()).collect()
+        Verdict::BinlogDisagrees { differences, .. } => differences.clone(),
+        Verdict::ReplicationBroken { messages, place } => {
+            std::iter::once(place.clone()).chain(messages.iter().cloned()).collect()
         }
         Verdict::Unverified { why, log } => std::iter::once(why.clone()).chain(log.iter().cloned()).collect(),
     }
@@ -77,7 +79,8 @@ pub(super) fn verdict(record: &CrashRun, summary: &Summary, report: &Path) -> St
     let mut text = format!("\n{}\n\n{}\n\n", trust(summary), arms(summary));
     if let Some(pace) = summary.pace.cuts_a_minute {
         let took = seconds(summary.pace.took.total);
-        let _ = writeln!(text, "{pace:.0} verified cuts a minute; {took} for each, several side by side");
+        let _ =
+            writeln!(text, "{} verified cuts a minute; {took} for each, several side by side", whole(pace));
     }
     if let Some(gain) = &record.gain {
         text += &gained(record, gain);
@@ -107,8 +110,8 @@ pub(super) fn verdict(record: &CrashRun, summary: &Summary, report: &Path) -> St
 /// What the risk buys.
 fn gained(record: &CrashRun, gain: &Gained) -> String {
     let mut text = "what it gains:\n".to_owned();
-    for told in summary::gained(record) {
-        let _ = writeln!(text, "  {told}");
+    for finding in summary::gained(record) {
+        let _ = writeln!(text, "  {finding}");
     }
     if let Some(why) = &gain.failed {
         let what = if gain.measured.is_some() { "not all of it counts" } else { "nothing was measured" };
@@ -146,7 +149,7 @@ fn arms(summary: &Summary) -> String {
     if replicas {
         columns.insert(REPLICATION, "REPLICATION");
     }
-    let mut table = Table::new(&columns);
+    let mut table = TextTable::new(&columns);
     for arm in &summary.arms {
         let mut row = row(arm);
         if replicas {
@@ -179,13 +182,17 @@ fn row(arm: &ArmSummary) -> Vec<String> {
         asked(arm, VerdictKind::BinlogDisagrees),
         arm.unverified.to_string(),
         if bound.is_empty() { none() } else { bound },
-        arm.loss
-            .map_or_else(none, |loss| format!("{:.0} tx, {:.2} s", loss.transactions.max, loss.seconds.max)),
-        arm.throughput.map_or_else(none, |throughput| format!("{:.0}", throughput.tps.mean)),
+        arm.loss.map_or_else(none, |loss| {
+            format!("{} tx, {}", whole(loss.transactions.max), latency(loss.seconds.max * 1e6))
+        }),
+        arm.throughput.map_or_else(none, |throughput| {
+            let without = if throughput.tps.interval.is_none() { " (no interval)" } else { "" };
+            format!("{}{without}", figure(throughput.tps.mean))
+        }),
         // One stint has no spread, and a gain without an interval is a guess.
-        arm.gain
-            .and_then(|gain| Some((gain.ratio, gain.interval?)))
-            .map_or_else(none, |(ratio, of)| format!("{ratio:.2}x, {:.2} to {:.2}", of.low, of.high)),
+        arm.gain.and_then(|gain| Some((gain.ratio, gain.interval?))).map_or_else(none, |(ratio, of)| {
+            format!("{}, {}", change(ratio), change_interval(of.mid, of.low, of.high))
+        }),
     ]
 }
 
@@ -242,11 +249,11 @@ mod tests {
         let mut run = run();
         run.host.home = "/srv/my lab".into();
         let wanted = "look at a bad cut: ebbtide crash --replay 0000000000001267 --home '/srv/my lab' (asked";
-        assert!(told(&run).contains(wanted), "{}", told(&run));
+        assert!(shown(&run).contains(wanted), "{}", shown(&run));
     }
 
     fn corrupt() -> Verdict {
-        Verdict::Corrupt { how: Corruption::Pages, said: Vec::new(), pages: Vec::new() }
+        Verdict::Corrupt { how: Corruption::Pages, messages: Vec::new(), pages: Vec::new() }
     }
 
     /// An arm with 99 clean cuts and a bad one, and three canaries, each caught by its only cut.
@@ -280,13 +287,13 @@ mod tests {
         }
     }
 
-    fn told(run: &CrashRun) -> String {
+    fn shown(run: &CrashRun) -> String {
         verdict(run, &summarize(run), Path::new("out/report.html"))
     }
 
     #[test]
-    fn a_valid_run_has_a_line_for_each_arm_and_says_how_to_look_further() {
-        let text = told(&run());
+    fn a_valid_run_has_a_line_for_each_arm_and_how_to_look_further() {
+        let text = shown(&run());
         assert!(text.contains("Valid: all 3 canaries were caught, the last one by its cut 1."), "{text}");
         let line = text.lines().find(|line| line.starts_with("asked")).unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -300,10 +307,10 @@ mod tests {
     }
 
     #[test]
-    fn a_void_run_says_so_first_and_why() {
+    fn a_void_run_reports_it_first_and_why() {
         let mut run = run();
         run.cuts.pop();
-        let text = told(&run);
+        let text = shown(&run);
         assert!(
             text.starts_with("\nVOID: nothing below may be believed.\n  the arm 'torn-pages' never ran"),
             "{text}"
@@ -311,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_tells_what_was_found_then_and_now() {
+    fn a_replay_shows_what_was_found_then_and_now() {
         let page = PageFound {
             file: "bank/t.ibd".into(),
             page: 7,
-            said: "Fail: page::7 invalid".into(),
+            message: "Fail: page::7 invalid".into(),
             copy: None,
         };
-        let bad = Verdict::Corrupt { how: Corruption::Pages, said: Vec::new(), pages: vec![page] };
+        let bad = Verdict::Corrupt { how: Corruption::Pages, messages: Vec::new(), pages: vec![page] };
         let (then, now) = (cut("asked", 3, Some(bad.clone())), cut("asked", 3, None));
         let both = |now: &Cut, recovered: bool| Replayed {
             then: then.clone(),
@@ -329,8 +336,8 @@ mod tests {
         };
         let text = replayed(&both(&then, true));
         assert!(text.contains("server: MariaDB 11.8.3 (/x/mariadbd)\n"), "{text}");
-        let told = "then: corrupt\nnow:  corrupt\n  bank/t.ibd page 7: Fail: page::7 invalid\nthe same";
-        assert!(text.contains(told), "{text}");
+        let shown = "then: corrupt\nnow:  corrupt\n  bank/t.ibd page 7: Fail: page::7 invalid\nthe same";
+        assert!(text.contains(shown), "{text}");
         assert!(replayed(&both(&now, true)).ends_with("then: corrupt\nnow:  clean\nNOT the same"));
         let unjudged = Verdict::Unverified { why: "no room".into(), log: Vec::new() };
         let text = replayed(&both(&cut("asked", 3, Some(unjudged)), false));
@@ -339,15 +346,15 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_that_came_to_nothing_says_why() {
+    fn a_gain_that_came_to_nothing_gives_the_reason() {
         let mut run = run();
         run.gain = Some(Gained { measured: None, failed: Some("no room on the disk".into()) });
-        let text = told(&run);
+        let text = shown(&run);
         assert!(text.contains("what it gains:\n  nothing was measured: no room on the disk\n"), "{text}");
     }
 
     #[test]
-    fn a_ratio_of_throughput_is_told_with_its_interval_or_not_at_all() {
+    fn a_ratio_of_throughput_is_reported_with_its_interval_or_not_at_all() {
         let mut run = run();
         let mut other = run.experiment.arms[0].clone();
         other.name = "other".to_owned();
@@ -374,21 +381,21 @@ mod tests {
         };
         run.stints = vec![stint("asked", 0, 50.0), stint("other", 0, 1045.0)];
         let line = |run: &CrashRun| {
-            let text = told(run);
+            let text = shown(run);
             text.lines().find(|line| line.starts_with("other")).map(str::to_owned).unwrap()
         };
         let one = line(&run);
-        assert!(one.contains("1045") && one.ends_with('-') && !one.contains("20.9"), "{one}");
+        assert!(one.contains("1,045 (no interval)") && one.ends_with('-') && !one.contains("20.9"), "{one}");
         run.stints.extend([stint("asked", 1, 51.0), stint("other", 1, 1044.0)]);
         let two = line(&run);
-        assert!(two.contains("x, ") && two.contains(" to "), "{two}");
+        assert!(two.contains("x, ") && two.contains(" to ") && !two.contains("no interval"), "{two}");
     }
 
     #[test]
     fn arms_without_a_cut_have_no_bound() {
         let mut run = run();
         run.cuts.retain(|cut| cut.arm != "asked");
-        let text = told(&run);
+        let text = shown(&run);
         let line = text.lines().find(|line| line.starts_with("asked")).unwrap();
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(words[1..], ["0", "0", "0", "0", "0", "-", "0", "-", "-", "-", "-"], "{line}");

@@ -1,47 +1,86 @@
 //! The command line of `ebbtide load`: sysbench's option names, with dashes or underscores.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use clap::{ArgAction, Args, Subcommand, ValueEnum};
+use ebbtide_load::tpcc::{TpccOptions, TpccPrepareOptions};
 use ebbtide_load::{
-    Arrival, DATABASE, Distribution, Endpoint, IgnoreErrors, LedgerOptions, LoadError, Mix, PrepareOptions,
-    RunOptions, Schema, Target, Tls, Workload,
+    Arrival, ClientOptions, Distribution, IgnoreErrors, LedgerOptions, LoadError, Mix, OptionError,
+    PrepareOptions, RunOptions, Schema, Workload,
 };
 
-/// sysbench's OLTP workloads against any MySQL or MariaDB server.
+use super::server::ServerArgs;
+use super::tpcc::{TablesArgs, TransactionsArgs, belongs, refuse_options, table_sets};
+use crate::exit::Refusal;
+
+/// sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LoadCommand {
     /// Create and fill the tables (and the database, where it is missing)
     Prepare(PrepareArgs),
     /// Run a workload and report
     Run(Box<RunArgs>),
+    /// Check the consistency conditions of TPC-C: exit code 1 where one does not hold
+    Check(CheckArgs),
     /// Say which tables would be dropped; with --execute, drop them
     Cleanup(CleanupArgs),
 }
 
 const PREPARE_EXAMPLE: &str = "Example:
   ebbtide load prepare --mysql-socket=/run/mysqld/mysqld.sock --mysql-user=root \\
-      --tables=4 --table-size=500000 --threads=4";
+      --tables=4 --table-size=500000 --threads=4
+  ebbtide load prepare tpcc --warehouses=10 --threads=4";
+
+const CHECK_EXAMPLE: &str = "Example:
+  ebbtide load check tpcc --mysql-socket=/run/mysqld/mysqld.sock --mysql-user=root
+
+The conditions: docs/tpcc.md";
 
 const RUN_EXAMPLE: &str = "Examples:
   ebbtide load run oltp_read_write --tables=4 --table-size=500000 --threads=16 --time=60 --report-interval=1
   ebbtide load run oltp_point_select --threads=16 --time=60 --rate=5000
+  ebbtide load run tpcc --warehouses=10 --threads=16 --time=300 --warmup-time=60 --report-interval=10
 
-The workloads, what every figure means, and the JSON: docs/load.md, docs/json/load.md";
+The workloads, what every figure means, and the JSON: docs/load.md, docs/tpcc.md, docs/json/load.md";
+
+/// A workload by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    Sysbench(Workload),
+    Tpcc,
+}
+
+impl FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if matches!(text, "tpcc" | "tpcc.lua") {
+            return Ok(Self::Tpcc);
+        }
+        text.parse().map(Self::Sysbench).map_err(|error: OptionError| format!("{error}, tpcc"))
+    }
+}
+
+/// What options are called that sysbench's workloads alone have.
+const OF_SYSBENCH: &str = "sysbench's OLTP workloads, and tpcc was named";
+const OF_TPCC: &str = "tpcc, and another workload was named";
 
 /// `ebbtide load prepare`.
 #[derive(Debug, Args)]
 #[command(after_help = PREPARE_EXAMPLE)]
 pub(crate) struct PrepareArgs {
-    /// The workload that the tables are for; only bulk_insert and oltp_insert have their own needs
-    workload: Option<Workload>,
+    /// The workload that the tables are for; only tpcc, bulk_insert and oltp_insert have their own needs
+    pub(super) workload: Option<Named>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
     #[command(flatten)]
     schema: SchemaArgs,
+    #[command(flatten)]
+    tpcc: TablesArgs,
     #[command(flatten)]
     random: RandomArgs,
     /// Connections that load at the same time
@@ -51,22 +90,80 @@ pub(crate) struct PrepareArgs {
 
 impl PrepareArgs {
     pub(super) fn options(&self) -> Result<PrepareOptions> {
-        if self.threads == 0 {
-            return Err(crate::exit::Refusal::usage("--threads=0 loads nothing: give 1 or more").into());
-        }
+        self.check_threads()?;
+        belongs(self.tpcc.is_given(), "--warehouses, --table-sets and --foreign-keys", OF_TPCC)?;
+        let workload = match self.workload {
+            Some(Named::Sysbench(workload)) => Some(workload),
+            Some(Named::Tpcc) | None => None,
+        };
         Ok(PrepareOptions {
-            workload: self.workload,
+            workload,
             schema: self.schema.schema(),
             distribution: self.random.distribution(),
             seed: self.random.seed(),
             threads: self.threads,
         })
     }
+
+    pub(super) fn tpcc_options(&self) -> Result<TpccPrepareOptions> {
+        self.check_threads()?;
+        self.schema.must_be_default()?;
+        self.random.must_be_default()?;
+        Ok(TpccPrepareOptions {
+            warehouses: self.tpcc.warehouses.unwrap_or(1),
+            table_sets: self.tpcc.table_sets.map_or(Ok(0), table_sets)?,
+            foreign_keys: self.tpcc.foreign_keys.unwrap_or(true),
+            seed: self.random.seed(),
+            threads: self.threads,
+            ..TpccPrepareOptions::default()
+        })
+    }
+
+    fn check_threads(&self) -> Result<()> {
+        if self.threads == 0 {
+            return Err(Refusal::usage("--threads=0 loads nothing: give 1 or more").into());
+        }
+        Ok(())
+    }
+}
+
+/// `ebbtide load check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLE)]
+pub(crate) struct CheckArgs {
+    /// tpcc
+    workload: Named,
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    /// Warehouses that the tables must have [default: those that they have]
+    #[arg(long, value_name = "N")]
+    pub(super) warehouses: Option<u32>,
+    /// Sets of tables with numbers in their names, as sysbench-tpcc's --tables makes them [default: one set without
+    /// numbers]
+    #[arg(long, alias = "table_sets", value_name = "N")]
+    pub(super) table_sets: Option<u32>,
+    /// Connections that check at the same time
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(super) threads: u32,
+}
+
+impl CheckArgs {
+    pub(super) fn must_be_tpcc(&self) -> Result<()> {
+        match self.workload {
+            Named::Tpcc => Ok(()),
+            Named::Sysbench(workload) => {
+                let message = format!("{workload} has no consistency conditions: load check takes tpcc");
+                Err(Refusal::usage(message).into())
+            }
+        }
+    }
 }
 
 /// `ebbtide load cleanup`.
 #[derive(Debug, Args)]
 pub(crate) struct CleanupArgs {
+    /// The workload whose tables are meant: only tpcc has tables of other names
+    pub(super) workload: Option<Named>,
     #[command(flatten)]
     pub(super) server: ServerArgs,
     /// Number of tables, sbtest1 and up
@@ -82,8 +179,8 @@ pub(crate) struct CleanupArgs {
 #[command(after_help = RUN_EXAMPLE)]
 pub(crate) struct RunArgs {
     /// oltp_point_select, oltp_read_only, oltp_read_write, oltp_write_only, oltp_insert,
-    /// oltp_delete, oltp_update_index, oltp_update_non_index, bulk_insert
-    workload: Workload,
+    /// oltp_delete, oltp_update_index, oltp_update_non_index, bulk_insert, tpcc
+    pub(super) workload: Named,
     #[command(flatten)]
     pub(super) server: ServerArgs,
     #[command(flatten)]
@@ -92,6 +189,8 @@ pub(crate) struct RunArgs {
     random: RandomArgs,
     #[command(flatten)]
     mix: MixArgs,
+    #[command(flatten)]
+    tpcc: TransactionsArgs,
     /// Connections
     #[arg(long, alias = "num-threads", value_name = "N", default_value_t = 1, help_heading = "Run")]
     pub(super) threads: u32,
@@ -149,11 +248,40 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    pub(super) fn options(&self) -> Result<RunOptions> {
+    pub(super) fn options(&self, workload: Workload) -> Result<RunOptions> {
+        belongs(self.tpcc.is_given(), "--warehouses, --table-sets, --wait-mode and --trx-level", OF_TPCC)?;
         let mut options = RunOptions {
             schema: self.schema.schema(),
             mix: self.mix.mix(),
             distribution: self.random.distribution(),
+            clients: self.clients()?,
+            ..RunOptions::new(workload)
+        };
+        let marks = self.ledger_marks;
+        options.ledger = self.ledger.clone().map(|path| LedgerOptions { path, marks });
+        options.check().map_err(|error| super::refuse(LoadError::Options(error)))?;
+        Ok(options)
+    }
+
+    pub(super) fn tpcc_options(&self) -> Result<TpccOptions> {
+        self.schema.must_be_default()?;
+        self.random.must_be_default()?;
+        let mix = self.mix.mix() != Mix::default();
+        belongs(mix, "--point-selects, --range-size, --skip-trx and the like", OF_SYSBENCH)?;
+        belongs(self.ledger.is_some(), "--ledger and --ledger-marks", OF_SYSBENCH)?;
+        let options = TpccOptions {
+            warehouses: self.tpcc.warehouses.unwrap_or(1),
+            table_sets: self.tpcc.table_sets.map_or(Ok(0), table_sets)?,
+            isolation: self.tpcc.isolation(),
+            wait: self.tpcc.wait(),
+            clients: self.clients()?,
+        };
+        options.check().map_err(refuse_options)?;
+        Ok(options)
+    }
+
+    fn clients(&self) -> Result<ClientOptions> {
+        Ok(ClientOptions {
             seed: self.random.seed(),
             connections: self.threads,
             loops: self.loop_threads,
@@ -167,12 +295,7 @@ impl RunArgs {
             ignore_errors: self.mysql_ignore_errors.clone(),
             reconnect_every: self.reconnect,
             percentile: self.percentile,
-            ..RunOptions::new(self.workload)
-        };
-        let marks = self.ledger_marks;
-        options.ledger = self.ledger.clone().map(|path| LedgerOptions { path, marks });
-        options.check().map_err(|error| super::refuse(LoadError::Options(error)))?;
-        Ok(options)
+        })
     }
 
     fn arrival(&self) -> Result<Arrival> {
@@ -191,7 +314,7 @@ impl RunArgs {
         }
         let duration = Duration::try_from_secs_f64(self.time).map_err(|_| {
             let message = format!("--time={} is out of range: 0 (no limit) or more seconds", self.time);
-            crate::exit::Refusal::usage(message)
+            Refusal::usage(message)
         })?;
         Ok(Some(duration))
     }
@@ -212,87 +335,6 @@ enum PsMode {
 /// How long to wait at the end; none waits for everything.
 #[derive(Debug, Clone, Copy)]
 struct Grace(Option<Duration>);
-
-/// The server and the account.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Server")]
-pub(crate) struct ServerArgs {
-    /// Hosts; connections take turns [default: the local socket, else 127.0.0.1]
-    #[arg(long, alias = "mysql_host", value_name = "LIST", value_delimiter = ',')]
-    mysql_host: Vec<String>,
-    /// Ports; connections take turns [default: 3306]
-    #[arg(long, alias = "mysql_port", value_name = "LIST", value_delimiter = ',')]
-    mysql_port: Vec<u16>,
-    /// Unix sockets; connections take turns
-    #[arg(long, alias = "mysql_socket", value_name = "LIST", value_delimiter = ',')]
-    mysql_socket: Vec<PathBuf>,
-    /// The account
-    #[arg(long, alias = "mysql_user", value_name = "NAME", default_value = DATABASE)]
-    mysql_user: String,
-    /// Its password
-    #[arg(
-        long,
-        alias = "mysql_password",
-        value_name = "TEXT",
-        default_value = "",
-        hide_default_value = true,
-        env = "EBBTIDE_MYSQL_PASSWORD",
-        hide_env_values = true
-    )]
-    mysql_password: String,
-    /// The database
-    #[arg(long, alias = "mysql_db", value_name = "NAME", default_value = DATABASE)]
-    mysql_db: String,
-    /// Encrypt
-    #[arg(long, alias = "mysql_ssl", value_name = "on|off", default_value = "off", default_missing_value = "on",
-        num_args = 0..=1, require_equals = true, value_parser = parse_switch, action = ArgAction::Set)]
-    mysql_ssl: bool,
-    /// Accept only a certificate that this authority signed (PEM); implies --mysql-ssl
-    #[arg(long, alias = "mysql_ssl_ca", value_name = "FILE")]
-    mysql_ssl_ca: Option<PathBuf>,
-    /// Only for scripts written for sysbench
-    #[arg(long, alias = "db_driver", hide = true, default_value = "mysql", value_parser = ["mysql"])]
-    db_driver: String,
-}
-
-/// Where MySQL and MariaDB put their socket on most systems.
-const SOCKETS: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
-
-impl ServerArgs {
-    pub(crate) fn target(&self) -> Target {
-        let encrypt = self.mysql_ssl || self.mysql_ssl_ca.is_some();
-        Target {
-            endpoints: self.endpoints(),
-            user: self.mysql_user.clone(),
-            password: self.mysql_password.clone(),
-            database: self.mysql_db.clone(),
-            tls: encrypt.then(|| Tls { ca: self.mysql_ssl_ca.clone() }),
-        }
-    }
-
-    /// Whether anything is said of a server or its account; a password alone may come from the environment.
-    pub(crate) fn names_one(&self) -> bool {
-        let place = self.mysql_host.is_empty() && self.mysql_port.is_empty() && self.mysql_socket.is_empty();
-        let account = self.mysql_user == DATABASE && self.mysql_db == DATABASE;
-        !(place && account) || self.mysql_ssl || self.mysql_ssl_ca.is_some()
-    }
-
-    /// As the MySQL clients do: sockets first, and no host and no port mean the local socket.
-    fn endpoints(&self) -> Vec<Endpoint> {
-        if !self.mysql_socket.is_empty() {
-            return self.mysql_socket.iter().cloned().map(Endpoint::Unix).collect();
-        }
-        let local = self.mysql_host.iter().all(|host| host == "localhost") && self.mysql_port.is_empty();
-        if local && let Some(socket) = SOCKETS.iter().find(|path| Path::new(path).exists()) {
-            return vec![Endpoint::Unix(socket.into())];
-        }
-        let hosts =
-            if self.mysql_host.is_empty() { vec!["127.0.0.1".into()] } else { self.mysql_host.clone() };
-        let ports = if self.mysql_port.is_empty() { vec![3306] } else { self.mysql_port.clone() };
-        let all = hosts.iter().flat_map(|host| ports.iter().map(move |port| (host.clone(), *port)));
-        all.map(|(host, port)| Endpoint::Tcp { host, port }).collect()
-    }
-}
 
 /// The tables.
 #[derive(Debug, Args)]
@@ -332,6 +374,11 @@ pub(super) struct SchemaArgs {
 }
 
 impl SchemaArgs {
+    fn must_be_default(&self) -> Result<()> {
+        let given = self.schema() != Schema::default();
+        belongs(given, "--tables, --table-size and the other options of its tables", OF_SYSBENCH)
+    }
+
     fn schema(&self) -> Schema {
         Schema {
             tables: self.tables,
@@ -382,6 +429,11 @@ enum RandType {
 }
 
 impl RandomArgs {
+    fn must_be_default(&self) -> Result<()> {
+        let given = self.distribution() != Distribution::default();
+        belongs(given, "--rand-type and its parameters", OF_SYSBENCH)
+    }
+
     fn distribution(&self) -> Distribution {
         let iterations = self.rand_spec_iter;
         match self.rand_type {
@@ -464,7 +516,7 @@ impl MixArgs {
     }
 }
 
-fn parse_switch(text: &str) -> Result<bool, String> {
+pub(super) fn parse_switch(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "true" | "1" | "yes" | "required" => Ok(true),
         "off" | "false" | "0" | "no" | "disabled" => Ok(false),
@@ -504,7 +556,8 @@ mod tests {
     fn run_options(words: &[&str]) -> RunOptions {
         let line = Line::try_parse_from([&["load", "run"], words].concat()).unwrap();
         let LoadCommand::Run(args) = line.command else { panic!() };
-        args.options().unwrap()
+        let Named::Sysbench(workload) = args.workload else { panic!() };
+        args.options(workload).unwrap()
     }
 
     #[test]
@@ -524,30 +577,20 @@ mod tests {
             "--time=0",
         ]);
         assert_eq!((options.schema.tables, options.schema.table_size), (4, 500));
-        assert!(options.mix.skip_trx && !options.mix.range_selects && !options.prepared);
+        assert!(options.mix.skip_trx && !options.mix.range_selects && !options.clients.prepared);
         assert_eq!(options.distribution, Distribution::Pareto { h: 0.2 });
-        assert_eq!(options.arrival, Arrival::Poisson { per_second: 100.0 });
-        assert!(options.ignore_errors.contains(2013) && !options.ignore_errors.contains(1205));
-        assert_eq!((options.events, options.duration), (Some(7), None));
+        assert_eq!(options.clients.arrival, Arrival::Poisson { per_second: 100.0 });
+        assert!(
+            options.clients.ignore_errors.contains(2013) && !options.clients.ignore_errors.contains(1205)
+        );
+        assert_eq!((options.clients.events, options.clients.duration), (Some(7), None));
     }
 
     #[test]
     fn without_words_a_run_is_sysbenchs_default_run() {
         let mut options = run_options(&["read_write"]);
-        assert_ne!(options.seed, 0);
-        options.seed = 1;
+        assert_ne!(options.clients.seed, 0);
+        options.clients.seed = 1;
         assert_eq!(options, RunOptions::new(Workload::ReadWrite));
-    }
-
-    #[test]
-    fn sockets_come_first_and_a_port_alone_means_this_machine() {
-        let endpoints = |words: &[&str]| {
-            let line = Line::try_parse_from([&["load", "cleanup"], words].concat()).unwrap();
-            let LoadCommand::Cleanup(args) = line.command else { panic!() };
-            args.server.target().endpoints.iter().map(ToString::to_string).collect::<Vec<_>>()
-        };
-        assert_eq!(endpoints(&["--mysql-socket=/a,/b", "--mysql-host=x"]), ["/a", "/b"]);
-        assert_eq!(endpoints(&["--mysql-port=3307"]), ["127.0.0.1:3307"]);
-        assert_eq!(endpoints(&["--mysql-host=a,b", "--mysql-port=1,2"]), ["a:1", "a:2", "b:1", "b:2"]);
     }
 }

@@ -1,12 +1,15 @@
-//! `ebbtide load`: sysbench's OLTP workloads against any MySQL or MariaDB server.
+//! `ebbtide load`: sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server.
 //!
-//! [`args`] is the command line in sysbench's words, [`order`] knows sysbench's order of them, [`text`] prints sysbench's summary and ours.
+//! [`args`] is the command line in sysbench's words, [`server`] the server and the account, [`order`] knows sysbench's order of them, [`text`] prints sysbench's summary and ours.
+//! [`tpcc`] has what only TPC-C has.
 
 mod args;
 mod order;
+mod server;
 mod text;
+mod tpcc;
 
-use ebbtide_load::{Ended, LoadError, RunReport, Sample};
+use ebbtide_load::{Ended, Generator, LoadError, Prepared, Sample, Workload};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::answers::{self, CleanedUp, TablesPrepared};
@@ -14,9 +17,10 @@ use crate::exit::{Exit, Refusal};
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
 use crate::text::line;
-use args::{CleanupArgs, PrepareArgs, RunArgs};
-pub(crate) use args::{LoadCommand, ServerArgs};
+pub(crate) use args::LoadCommand;
+use args::{CleanupArgs, Named, PrepareArgs, RunArgs};
 pub(crate) use order::in_our_order;
+pub(crate) use server::ServerArgs;
 
 /// Carries a load command out.
 ///
@@ -24,8 +28,13 @@ pub(crate) use order::in_our_order;
 /// Wrong options (exit code 2), and a server that is away or refuses (exit code 3).
 pub(crate) fn run(command: &LoadCommand, json: bool) -> anyhow::Result<Exit> {
     match command {
+        LoadCommand::Prepare(args) if args.workload == Some(Named::Tpcc) => tpcc::prepare(args, json),
         LoadCommand::Prepare(args) => prepare(args, json),
-        LoadCommand::Run(args) => run_workload(args, json),
+        LoadCommand::Run(args) => match args.workload {
+            Named::Tpcc => tpcc::run(args, json),
+            Named::Sysbench(workload) => run_workload(args, workload, json),
+        },
+        LoadCommand::Check(args) => tpcc::check(args, json),
         LoadCommand::Cleanup(args) => cleanup(args, json),
     }
 }
@@ -46,7 +55,7 @@ pub(crate) fn refuse(error: LoadError) -> anyhow::Error {
 
 fn prepare(args: &PrepareArgs, json: bool) -> anyhow::Result<Exit> {
     let options = args.options()?;
-    let target = args.server.target();
+    let target = args.server.target()?;
     let cancel = cancel_on([SIGINT, SIGTERM])?;
     if !json {
         line(&text::prepare_header(&target, &options));
@@ -56,29 +65,32 @@ fn prepare(args: &PrepareArgs, json: bool) -> anyhow::Result<Exit> {
         status.show(&text::progress(progress));
     });
     drop(status);
-    let done = done.map_err(refuse)?;
+    prepared(done.map_err(refuse)?, options.seed, "ebbtide load cleanup --execute", json)
+}
+
+/// Prints what was loaded; `drop` is the command that drops it.
+fn prepared(done: Prepared, seed: u64, drop: &str, json: bool) -> anyhow::Result<Exit> {
     if json {
-        let seed = options.seed;
         answers::print(&TablesPrepared { prepared: done.clone(), seed });
     } else {
         line(&text::prepared(&done));
     }
     if done.cancelled {
         let message = "cancelled: the tables are not complete";
-        return Err(Refusal::cancelled(message)
-            .hint("drop them with `ebbtide load cleanup --execute`")
-            .into());
+        return Err(Refusal::cancelled(message).hint(format!("drop them with `{drop}`")).into());
     }
     Ok(Exit::Clean)
 }
 
 fn cleanup(args: &CleanupArgs, json: bool) -> anyhow::Result<Exit> {
-    let target = args.server.target();
-    let names = if args.execute {
-        ebbtide_load::cleanup(&target, args.tables).map_err(refuse)?
-    } else {
-        ebbtide_load::tables_present(&target, args.tables).map_err(refuse)?
+    let target = args.server.target()?;
+    let names = match (args.workload == Some(Named::Tpcc), args.execute) {
+        (true, true) => ebbtide_load::tpcc::cleanup(&target),
+        (true, false) => ebbtide_load::tpcc::tables_present(&target),
+        (false, true) => ebbtide_load::cleanup(&target, args.tables),
+        (false, false) => ebbtide_load::tables_present(&target, args.tables),
     };
+    let names = names.map_err(refuse)?;
     if json {
         answers::print(&CleanedUp { database: &target.database, tables: names, dropped: args.execute });
         return Ok(Exit::Clean);
@@ -92,34 +104,33 @@ fn cleanup(args: &CleanupArgs, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-fn run_workload(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
-    let options = args.options()?;
-    let target = args.server.target();
+fn run_workload(args: &RunArgs, workload: Workload, json: bool) -> anyhow::Result<Exit> {
+    let options = args.options(workload)?;
+    let target = args.server.target()?;
     let cancel = cancel_on([SIGINT, SIGTERM])?;
     if !json {
         line(&text::run_header(&target, &options, args.report_interval));
     }
-    let mut live =
-        Live { every: args.report_interval, json, pending: Vec::new(), status: StatusLine::new(), args };
+    let mut live = Live::new(args, json);
     let report = ebbtide_load::run(&target, &options, &cancel, &mut |sample| live.take(sample));
     drop(live);
     let report = report.map_err(refuse)?;
     if json {
         answers::print(&report);
     } else {
-        line(&text::summary(&report, args.histogram));
+        line(&text::summary(&text::Shown::of_run(&report), args.histogram));
     }
-    verdict(&report)
+    verdict(&report.ended, &report.generator)
 }
 
 /// What the report means for the exit code.
-fn verdict(report: &RunReport) -> anyhow::Result<Exit> {
-    if let Ended::Failed { code, message, statement } = &report.ended {
+fn verdict(ended: &Ended, generator: &Generator) -> anyhow::Result<Exit> {
+    if let Ended::Failed { code, message, statement } = ended {
         let message = format!("the run ended early, at {statement}: server error {code}: {message}");
         let hint = "--mysql-ignore-errors=CODE,... restarts transactions after these codes; 2013 reconnects";
         return Err(Refusal::environment(message).hint(hint).into());
     }
-    Ok(if report.generator.disqualified.is_some() { Exit::Finding } else { Exit::Clean })
+    Ok(if generator.disqualified.is_some() { Exit::Finding } else { Exit::Clean })
 }
 
 /// Shows a run while it lasts: sysbench's lines where asked for, else one line on a terminal.
@@ -131,7 +142,11 @@ struct Live<'a> {
     args: &'a RunArgs,
 }
 
-impl Live<'_> {
+impl<'a> Live<'a> {
+    fn new(args: &'a RunArgs, json: bool) -> Self {
+        Self { every: args.report_interval, json, pending: Vec::new(), status: StatusLine::new(), args }
+    }
+
     fn take(&mut self, sample: &Sample) {
         if self.every == 0 || self.json {
             self.status.show(&text::live(sample, self.args.time));

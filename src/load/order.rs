@@ -7,7 +7,7 @@ use ebbtide_load::Workload;
 use crate::run::quoted;
 
 /// The commands, as sysbench has them.
-const COMMANDS: [&str; 3] = ["prepare", "run", "cleanup"];
+const COMMANDS: [&str; 4] = ["prepare", "run", "check", "cleanup"];
 
 /// For a command line with the workload before the command, or without a command: what to do, with the command
 /// line that was meant. None for every other one.
@@ -24,8 +24,8 @@ pub(crate) fn in_our_order(words: &[String]) -> Option<String> {
     let mut meant = vec!["ebbtide".to_owned()];
     meant.extend(before.iter().skip(1).map(|word| quoted(word)));
     meant.extend(["load".to_owned(), name.to_owned()]);
-    // The tables are the same for every workload.
-    meant.extend((name != "cleanup").then(|| workload.to_owned()));
+    // The tables are the same for every workload of sysbench.
+    meant.extend((name != "cleanup" || workload == "tpcc").then(|| workload.to_owned()));
     meant.extend(options.map(|(_, word)| quoted(word)));
     Some(format!("the command comes before the workload: {}", meant.join(" ")))
 }
@@ -36,6 +36,9 @@ fn workload(word: &str) -> Option<&str> {
         Some(script) => Path::new(script).file_name()?.to_str()?,
         None => word,
     };
+    if name == "tpcc" {
+        return Some(name);
+    }
     let is_sysbenchs = name.starts_with("oltp_") || name == "bulk_insert";
     (is_sysbenchs && name.parse::<Workload>().is_ok()).then_some(name)
 }
@@ -67,6 +70,9 @@ mod tests {
                 "ebbtide load prepare oltp_insert --table-size=100",
             ),
             ("ebbtide load oltp_read_write --tables=4 cleanup", "ebbtide load cleanup --tables=4"),
+            ("ebbtide load tpcc --warehouses=2 run", "ebbtide load run tpcc --warehouses=2"),
+            ("ebbtide load ./tpcc.lua cleanup", "ebbtide load cleanup tpcc"),
+            ("ebbtide load tpcc check --threads=4", "ebbtide load check tpcc --threads=4"),
             (
                 "ebbtide load /usr/share/sysbench/oltp_point_select.lua run",
                 "ebbtide load run oltp_point_select",

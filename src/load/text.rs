@@ -1,14 +1,72 @@
 //! What `ebbtide load` prints: sysbench's layout first, so that scripts that read it go on working,
-//! then what sysbench does not tell.
+//! then what sysbench does not report.
 
 use std::fmt::Write as _;
 
 use ebbtide_load::{
-    Arrival, Bucket, Ended, Latency, PrepareOptions, Prepared, Progress, RunOptions, RunReport, Sample,
-    Target, Totals,
+    Arrival, Bucket, ClientUse, Ended, ErrorCount, Fairness, Generator, Latency, Omission, OpenLoop, Outcome,
+    PrepareOptions, Prepared, Progress, RunOptions, RunReport, Sample, ServerInfo, StatementLatency, Target,
+    Totals,
 };
 
-fn endpoints(target: &Target) -> String {
+/// What a summary shows, whatever the workload was.
+pub(super) struct Shown<'a> {
+    pub(super) server: &'a ServerInfo,
+    pub(super) ended: &'a Ended,
+    pub(super) elapsed_s: f64,
+    pub(super) totals: &'a Totals,
+    pub(super) response: &'a Latency,
+    /// Which percentile is in sysbench's lines, and what it is, us.
+    pub(super) percentile: f64,
+    pub(super) percentile_us: f64,
+    pub(super) service: Option<&'a Latency>,
+    pub(super) omission: Option<&'a Omission>,
+    pub(super) open_loop: Option<&'a OpenLoop>,
+    pub(super) generator: &'a Generator,
+    pub(super) client: &'a ClientUse,
+    pub(super) fairness: &'a Fairness,
+    pub(super) statements: &'a [StatementLatency],
+    pub(super) errors: &'a [ErrorCount],
+    pub(super) ledger_records: u64,
+    pub(super) histogram: &'a [Bucket],
+}
+
+/// The fields that the report of a run and the outcome of an execution have both.
+macro_rules! shown {
+    ($of:expr, $percentile:expr, $ledger_records:expr) => {
+        Shown {
+            server: &$of.server,
+            ended: &$of.ended,
+            elapsed_s: $of.elapsed_s,
+            totals: &$of.totals,
+            response: &$of.response,
+            percentile: $percentile,
+            percentile_us: $of.percentile_us,
+            service: $of.service.as_ref(),
+            omission: $of.omission.as_ref(),
+            open_loop: $of.open_loop.as_ref(),
+            generator: &$of.generator,
+            client: &$of.client,
+            fairness: &$of.fairness,
+            statements: &$of.statements,
+            errors: &$of.errors,
+            ledger_records: $ledger_records,
+            histogram: &$of.histogram,
+        }
+    };
+}
+
+impl<'a> Shown<'a> {
+    pub(super) fn of_run(report: &'a RunReport) -> Self {
+        shown!(report, report.options.clients.percentile, report.ledger_records)
+    }
+
+    pub(super) fn of_outcome(outcome: &'a Outcome, percentile: f64) -> Self {
+        shown!(outcome, percentile, 0)
+    }
+}
+
+pub(super) fn endpoints(target: &Target) -> String {
     let list: Vec<String> = target.endpoints.iter().map(ToString::to_string).collect();
     list.join(", ")
 }
@@ -45,8 +103,25 @@ pub(super) fn prepared(done: &Prepared) -> String {
 
 pub(super) fn run_header(target: &Target, options: &RunOptions, report_interval: u32) -> String {
     let mut text = format!("Running {} at {}\n", options.workload, endpoints(target));
-    let _ = writeln!(text, "Number of threads: {}", options.connections);
-    match options.arrival {
+    threads_and_arrivals(&mut text, options.clients.connections, options.clients.arrival, report_interval);
+    if let Some(ledger) = &options.ledger {
+        let marks =
+            if ledger.marks { "one update more in each transaction" } else { "no marks in the server" };
+        let _ = writeln!(text, "Ledger of commits: {} ({marks})", ledger.path.display());
+    }
+    let _ =
+        write!(text, "Random numbers: {}, seed {}", options.distribution.describe(), options.clients.seed);
+    text
+}
+
+pub(super) fn threads_and_arrivals(
+    text: &mut String,
+    connections: u32,
+    arrival: Arrival,
+    report_interval: u32,
+) {
+    let _ = writeln!(text, "Number of threads: {connections}");
+    match arrival {
         Arrival::Closed => text.push_str("Closed loop: each connection waits for its answer\n"),
         Arrival::Fixed { per_second } => {
             let _ = writeln!(text, "Target transaction rate: {per_second}/sec, at even intervals");
@@ -58,13 +133,6 @@ pub(super) fn run_header(target: &Target, options: &RunOptions, report_interval:
     if report_interval > 0 {
         let _ = writeln!(text, "Report intermediate results every {report_interval} second(s)");
     }
-    if let Some(ledger) = &options.ledger {
-        let marks =
-            if ledger.marks { "one update more in each transaction" } else { "no marks in the server" };
-        let _ = writeln!(text, "Ledger of commits: {} ({marks})", ledger.path.display());
-    }
-    let _ = write!(text, "Random numbers: {}, seed {}", options.distribution.describe(), options.seed);
-    text
 }
 
 /// The status line while a run lasts.
@@ -112,10 +180,10 @@ pub(super) fn interval(samples: &[Sample], threads: u32, percentile: f64, open: 
     text
 }
 
-pub(super) fn summary(report: &RunReport, histogram: bool) -> String {
+pub(super) fn summary(report: &Shown<'_>, histogram: bool) -> String {
     let mut text = String::new();
     if histogram {
-        print_histogram(&mut text, &report.histogram);
+        print_histogram(&mut text, report.histogram);
     }
     statistics(&mut text, report);
     percentiles(&mut text, report);
@@ -128,11 +196,11 @@ pub(super) fn summary(report: &RunReport, histogram: bool) -> String {
     text
 }
 
-fn statistics(text: &mut String, report: &RunReport) {
-    let totals = &report.totals;
+fn statistics(text: &mut String, report: &Shown<'_>) {
+    let totals = report.totals;
     let rate = |count: u64| if report.elapsed_s > 0.0 { count as f64 / report.elapsed_s } else { 0.0 };
     let ms = |us: f64| us / 1e3;
-    let response = &report.response;
+    let response = report.response;
     let counted =
         |name: &str, count: u64| format!("    {name:<37}{count:<6} ({:.2} per sec.)\n", rate(count));
     text.push_str("SQL statistics:\n    queries performed:\n");
@@ -155,14 +223,14 @@ fn statistics(text: &mut String, report: &RunReport) {
     );
     let _ = writeln!(text, "    total number of events:              {}\n", totals.events);
     let sum = ms(response.mean_us) * response.count as f64;
-    let ordinal = format!("{}th percentile:", report.options.percentile);
+    let ordinal = format!("{}th percentile:", report.percentile);
     let _ = writeln!(text, "Latency (ms):");
     let _ = writeln!(text, "         min: {:39.2}", ms(response.min_us));
     let _ = writeln!(text, "         avg: {:39.2}", ms(response.mean_us));
     let _ = writeln!(text, "         max: {:39.2}", ms(response.max_us));
     let _ = writeln!(text, "        {ordinal:>17} {:28.2}", ms(report.percentile_us));
     let _ = writeln!(text, "         sum: {sum:39.2}\n");
-    let fair = &report.fairness;
+    let fair = report.fairness;
     let _ = writeln!(text, "Threads fairness:");
     let _ = writeln!(
         text,
@@ -176,7 +244,7 @@ fn statistics(text: &mut String, report: &RunReport) {
     );
 }
 
-fn percentiles(text: &mut String, report: &RunReport) {
+fn percentiles(text: &mut String, report: &Shown<'_>) {
     let _ = writeln!(
         text,
         "{:<26}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}",
@@ -189,18 +257,18 @@ fn percentiles(text: &mut String, report: &RunReport) {
         }
         text.push('\n');
     };
-    match (&report.service, &report.omission) {
+    match (report.service, report.omission) {
         (Some(service), _) => {
-            row("from the intended start", &report.response);
+            row("from the intended start", report.response);
             row("service time", service);
         }
         (None, Some(omission)) => {
-            row("as measured", &report.response);
+            row("as measured", report.response);
             row("omission corrected", &omission.corrected);
         }
-        (None, None) => row("as measured", &report.response),
+        (None, None) => row("as measured", report.response),
     }
-    if let Some(omission) = &report.omission {
+    if let Some(omission) = report.omission {
         let weight = if omission.misleading {
             "WARNING: coordinated omission: this closed loop sent nothing while it waited, and its percentiles hide \
              what clients would have met. The corrected line is"
@@ -216,7 +284,7 @@ fn percentiles(text: &mut String, report: &RunReport) {
     text.push('\n');
 }
 
-fn statements(text: &mut String, report: &RunReport) {
+fn statements(text: &mut String, report: &Shown<'_>) {
     if report.statements.len() < 2 {
         return;
     }
@@ -225,7 +293,7 @@ fn statements(text: &mut String, report: &RunReport) {
         "{:<26}{:>10}{:>10}{:>10}{:>10}{:>12}",
         "By statement (ms):", "p50", "p95", "p99", "max", "count"
     );
-    for statement in &report.statements {
+    for statement in report.statements {
         let of = &statement.latency;
         let _ = writeln!(
             text,
@@ -241,12 +309,12 @@ fn statements(text: &mut String, report: &RunReport) {
     text.push('\n');
 }
 
-fn errors(text: &mut String, report: &RunReport) {
+fn errors(text: &mut String, report: &Shown<'_>) {
     if report.errors.is_empty() {
         return;
     }
     text.push_str("Errors by code:\n");
-    for error in &report.errors {
+    for error in report.errors {
         let _ = writeln!(
             text,
             "    {} x {}, {} retried: {}",
@@ -256,8 +324,8 @@ fn errors(text: &mut String, report: &RunReport) {
     text.push('\n');
 }
 
-fn arrivals(text: &mut String, report: &RunReport) {
-    let Some(open) = &report.open_loop else { return };
+fn arrivals(text: &mut String, report: &Shown<'_>) {
+    let Some(open) = report.open_loop else { return };
     let _ = writeln!(
         text,
         "Arrivals:\n    due {}, finished {}, shed {}, unfinished {}\n    started over 1 ms late: {:.1}%; longest \
@@ -281,8 +349,8 @@ fn arrivals(text: &mut String, report: &RunReport) {
     text.push('\n');
 }
 
-fn generator(text: &mut String, report: &RunReport) {
-    let (generator, client) = (&report.generator, &report.client);
+fn generator(text: &mut String, report: &Shown<'_>) {
+    let (generator, client) = (report.generator, report.client);
     let _ = writeln!(
         text,
         "Generator:\n    {} event loop(s); own lag p99 {:.3} ms, max {:.3} ms\n    {:.2} us of CPU per query ({:.2} s); \
@@ -303,8 +371,8 @@ fn generator(text: &mut String, report: &RunReport) {
     }
 }
 
-fn ended(text: &mut String, report: &RunReport) {
-    match &report.ended {
+fn ended(text: &mut String, report: &Shown<'_>) {
+    match report.ended {
         Ended::Cancelled => text.push_str("\nCancelled before its end.\n"),
         Ended::Failed { code, .. } => {
             let _ = writeln!(text, "\nEnded early by server error {code}.");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ebbtide_lab::experiment::Experiment;
-use ebbtide_lab::record::Run;
+use ebbtide_lab::record::LabRun;
 use ebbtide_lab::results::{Earlier, ResultsError};
 use ebbtide_lab::run as lab;
 use ebbtide_lab::summary::{Repetition, repetition};
@@ -36,19 +36,19 @@ pub(super) fn refuse_others(
 }
 
 /// The run that has just ended, among the earlier ones; none where there are none.
-pub(super) fn held(earlier: &[Earlier], out: &Path, record: &Run) -> Option<Repetition> {
+pub(super) fn held(earlier: &[Earlier], out: &Path, record: &LabRun) -> Option<Repetition> {
     if earlier.is_empty() {
         return None;
     }
     let out = shown(out);
     let dirs: Vec<String> = earlier.iter().map(|one| shown(&one.dir)).collect();
-    let mut runs: Vec<(&str, &Run)> =
+    let mut runs: Vec<(&str, &LabRun)> =
         dirs.iter().zip(earlier).map(|(dir, one)| (dir.as_str(), &one.run)).collect();
     runs.push((out.as_str(), record));
     Some(repetition(&runs))
 }
 
-/// `ebbtide run --compare`: holds finished runs against each other and writes nothing. The exit code says
+/// `ebbtide run --compare`: holds finished runs against each other and writes nothing. The exit code shows
 /// whether they agree.
 pub(super) fn compare(dirs: &[PathBuf], json: bool) -> anyhow::Result<Exit> {
     if dirs.len() < 2 {
@@ -63,7 +63,7 @@ pub(super) fn compare(dirs: &[PathBuf], json: bool) -> anyhow::Result<Exit> {
         .try_for_each(|one| one.refuse_other(&first.run.experiment, &first.run.server))
         .map_err(refuse_results)?;
     let dirs: Vec<String> = runs.iter().map(|one| shown(&one.dir)).collect();
-    let pairs: Vec<(&str, &Run)> =
+    let pairs: Vec<(&str, &LabRun)> =
         dirs.iter().zip(&runs).map(|(dir, one)| (dir.as_str(), &one.run)).collect();
     let repetition = repetition(&pairs);
     if json {

@@ -28,7 +28,7 @@ pub(crate) struct RunArgs {
     /// Print the experiment's file, to copy and change
     #[arg(long, requires = "experiment")]
     pub(super) show: bool,
-    /// Check the experiment and say what would run and for how long; run nothing
+    /// Check the experiment and print what would run and for how long; run nothing
     #[arg(long, requires = "experiment", conflicts_with = "show")]
     pub(super) check: bool,
     /// The short form: the file's [quick], else fewer and shorter trials of the same arms

@@ -16,8 +16,8 @@ use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides, PlannedArm};
-use ebbtide_lab::record::Run;
-use ebbtide_lab::results::{Earlier, ResultsError, Store};
+use ebbtide_lab::record::LabRun;
+use ebbtide_lab::results::{Earlier, ResultsDatabase, ResultsError};
 use ebbtide_lab::run::{self as lab, Plan, RunError, RunOptions};
 use ebbtide_lab::summary::{Summary, summarize};
 use ebbtide_load::Cancel;
@@ -64,11 +64,12 @@ pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
     let mut changes = changes(args)?;
     if let (true, Some(out), None) = (args.resume, &args.out, args.seed) {
         // The trials that are left belong to the run that was begun.
-        changes.seed =
-            Some(Store::open(out).and_then(|store| store.run()).map_err(refuse_results)?.experiment.seed);
+        changes.seed = Some(
+            ResultsDatabase::open(out).and_then(|store| store.run()).map_err(refuse_results)?.experiment.seed,
+        );
     }
     let experiment = experiment::load(name, &changes).map_err(refuse_experiment)?;
-    tell_quick(name, &changes, &experiment, json)?;
+    report_quick(name, &changes, &experiment, json)?;
     let server = detect(args.server.as_deref())?;
     let (catalog, overrides) = catalog(place)?;
     again::refuse_others(&experiment, &server, &earlier)?;
@@ -96,7 +97,7 @@ fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     let out = args.out.as_deref().expect("clap asks for it");
     let changed = changes(args)?;
     resume::refuse_changes(&changed)?;
-    let record = Store::open(out).and_then(|store| store.run()).map_err(refuse_results)?;
+    let record = ResultsDatabase::open(out).and_then(|store| store.run()).map_err(refuse_results)?;
     let begun = resume::begun(&record.command, out)?;
     let Command::Run(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
     let place = &Place::of(&begun)?;
@@ -117,7 +118,7 @@ fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     measure(plan, options, &earlier, json)
 }
 
-/// Runs the experiment, writes what it found, and says so.
+/// Runs the experiment, writes what it found, and prints a summary.
 fn measure(plan: Plan, options: RunOptions, earlier: &[Earlier], json: bool) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
@@ -149,7 +150,7 @@ fn measure(plan: Plan, options: RunOptions, earlier: &[Earlier], json: bool) -> 
 
 /// A run of the lab with its report.
 pub(crate) struct Measured {
-    pub(crate) record: Run,
+    pub(crate) record: LabRun,
     pub(crate) summary: Summary,
     pub(crate) report: PathBuf,
     /// That it was ended before its last trial.
@@ -182,7 +183,7 @@ pub(crate) fn measured(
     let (record, cancelled) = match result {
         Ok(record) => (record, None),
         Err(error @ RunError::Cancelled { done, .. }) if done > 0 => {
-            (Store::open(&out).and_then(|store| store.run()).map_err(refuse_results)?, Some(error))
+            (ResultsDatabase::open(&out).and_then(|store| store.run()).map_err(refuse_results)?, Some(error))
         }
         Err(error @ RunError::Cancelled { .. }) => {
             crate::text::note(&format!("{error}: nothing was measured"));
@@ -191,12 +192,12 @@ pub(crate) fn measured(
         Err(error) => return Err(refuse_run(error)),
     };
     let summary = Summary { repeated: again::held(earlier, &out, &record), ..summarize(&record) };
-    Store::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
+    ResultsDatabase::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
     let report = write_report(&out, &ebbtide_lab::page::page(&record, &summary))?;
     Ok(Some(Measured { record, summary, report, cancelled }))
 }
 
-/// Writes the report whole or not at all, and answers with where it lies.
+/// Writes the report whole or not at all, and returns where it is.
 pub(crate) fn write_report(out: &Path, page: &str) -> anyhow::Result<PathBuf> {
     let (file, unfinished) = (out.join(REPORT), out.join("report.html.part"));
     std::fs::write(&unfinished, page)
@@ -205,23 +206,23 @@ pub(crate) fn write_report(out: &Path, page: &str) -> anyhow::Result<PathBuf> {
     Ok(std::path::absolute(&file).unwrap_or(file))
 }
 
-/// Says what `--quick` changes in an experiment whose file does not say so itself, and how long it takes then.
-pub(crate) fn tell_quick(
+/// Reports what `--quick` changes in an experiment whose file has no `[quick]`, and how long it takes then.
+pub(crate) fn report_quick(
     name: &str,
-    changes: &Overrides,
+    overrides: &Overrides,
     experiment: &Experiment,
     json: bool,
 ) -> anyhow::Result<()> {
-    let Some(told) = experiment::generic_quick(name, changes).map_err(refuse_experiment)? else {
+    let Some(changes) = experiment::generic_quick(name, overrides).map_err(refuse_experiment)? else {
         return Ok(());
     };
-    let full = Overrides { quick: false, ..changes.clone() };
+    let full = Overrides { quick: false, ..overrides.clone() };
     let full = experiment::load(name, &full).map_err(refuse_experiment)?;
     let span = |of: &Experiment| status::span(experiment::estimate(of).as_secs_f64());
-    let what = if told.is_empty() {
+    let what = if changes.is_empty() {
         "--quick changes nothing, it is as short already".to_owned()
     } else {
-        format!("--quick means {}: about {} instead of {}", told.join(", "), span(experiment), span(&full))
+        format!("--quick means {}: about {} instead of {}", changes.join(", "), span(experiment), span(&full))
     };
     let text = format!("note: {name} has no [quick]: {what}");
     if json {
@@ -254,7 +255,7 @@ pub(crate) fn list(crash: bool, json: bool) -> Exit {
     Exit::Clean
 }
 
-/// Says what this machine or user lacks to run it, unless `json` has said so. The exit code tells.
+/// Reports what this machine or user lacks to run it, unless `json` has. The exit code shows it.
 pub(crate) fn show_missing(missing: &[String], json: bool) -> Exit {
     if missing.is_empty() {
         return Exit::Clean;
@@ -266,7 +267,7 @@ pub(crate) fn show_missing(missing: &[String], json: bool) -> Exit {
     Exit::Environment
 }
 
-/// Says what would run: `experiment` is that of the plan.
+/// Reports what would run: `experiment` is that of the plan.
 pub(crate) fn show_plan(plan: &Plan, experiment: &Experiment, missing: &[String], json: bool) {
     if json {
         answers::print(&run_plan(plan, experiment, missing));
@@ -400,10 +401,7 @@ pub(crate) fn signals() -> impl Iterator<Item = c_int> {
 
 /// Whether this process was started to outlive its terminal, as `nohup` does.
 fn hangup_is_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    mask & (1 << (SIGHUP - 1)) != 0
+    ebbtide_proc::process::ignores(SIGHUP.unsigned_abs())
 }
 
 pub(crate) fn refuse_experiment(error: ExperimentError) -> anyhow::Error {
@@ -413,7 +411,7 @@ pub(crate) fn refuse_experiment(error: ExperimentError) -> anyhow::Error {
         ExperimentError::Unknown { .. } => refusal.hint("'ebbtide run --list' says what each one asks"),
         _ => refusal,
     };
-    // What the operating system said is worth reading; every other message is complete.
+    // An error of the operating system is worth reading; every other message is complete.
     if unreadable { anyhow::Error::new(error).context(refusal) } else { refusal.into() }
 }
 

@@ -3,6 +3,7 @@
 use ebbtide_lab::record::Outcome;
 use ebbtide_lab::run::{Event, Phase, Progress, Tick};
 use ebbtide_lab::summary::TrialFigures;
+use ebbtide_text::{figure, latency, percent};
 
 use crate::status_line::StatusLine;
 use crate::text::line;
@@ -12,25 +13,25 @@ use crate::text::line;
 pub(super) struct Status {
     line: StatusLine,
     json: bool,
-    /// What was last said where no line can be written over, so that nothing is said twice.
-    said: String,
+    /// The last line that was printed where no line can be overwritten, so that none is printed twice.
+    last: String,
 }
 
 impl Status {
     pub(super) fn new(json: bool) -> Self {
-        Self { line: StatusLine::new(), json, said: String::new() }
+        Self { line: StatusLine::new(), json, last: String::new() }
     }
 
     pub(super) fn take(&mut self, event: Event) {
         match event {
-            Event::Noted { text } => self.say(&format!("note: {text}")),
-            Event::Cleared { what } => self.say(&format!("cleared: {what}")),
+            Event::Noted { text } => self.print(&format!("note: {text}")),
+            Event::Cleared { what } => self.print(&format!("cleared: {what}")),
             Event::Preparing { what, share } => {
                 // A figure that grows is for a line that is written over.
                 let plain = if share.is_some() { "" } else { what.as_str() };
                 self.show(&preparing(&what, share), plain);
             }
-            Event::Planned { of, already, estimate_s } => self.say(&planned(of, already, estimate_s)),
+            Event::Planned { of, already, estimate_s } => self.print(&planned(of, already, estimate_s)),
             Event::TrialStarted(_) => {}
             Event::Phase { trial, phase } => self.show(&format!("{}: {}", place(&trial), words(phase)), ""),
             Event::Tick { trial, tick } => self.show(&second(&trial, &tick), ""),
@@ -38,23 +39,23 @@ impl Status {
                 let of = trial.as_ref().map(|trial| format!("{}: ", place(trial))).unwrap_or_default();
                 self.show(&format!("{of}waiting: {why}"), "");
             }
-            Event::TrialEnded { trial, outcome, figures } => self.say(&ended(&trial, &outcome, figures)),
+            Event::TrialEnded { trial, outcome, figures } => self.print(&ended(&trial, &outcome, figures)),
             _ => {}
         }
     }
 
-    /// Shows a line on a terminal; says `plain` once where there is none.
+    /// Shows a line on a terminal; prints `plain` once where there is none.
     fn show(&mut self, text: &str, plain: &str) {
         if self.line.is_seen() {
             self.line.show(text);
-        } else if !plain.is_empty() && self.said != plain {
-            plain.clone_into(&mut self.said);
-            self.say(plain);
+        } else if !plain.is_empty() && self.last != plain {
+            plain.clone_into(&mut self.last);
+            self.print(plain);
         }
     }
 
-    /// Says something that stays.
-    fn say(&mut self, text: &str) {
+    /// Prints a line that stays.
+    fn print(&mut self, text: &str) {
         self.line.clear();
         if self.json {
             crate::text::note(text);
@@ -66,7 +67,7 @@ impl Status {
 
 fn preparing(what: &str, share: Option<f64>) -> String {
     match share {
-        Some(share) => format!("{what}: {:.0}%", share * 100.0),
+        Some(share) => format!("{what}: {}", percent(share)),
         None => what.to_owned(),
     }
 }
@@ -89,6 +90,8 @@ fn words(phase: Phase) -> &'static str {
         Phase::LeadIn => "leading in on multiplied limits, to the working state",
         Phase::Settling => "settling on the volumes' limits",
         Phase::Measuring => "measuring",
+        Phase::Promoting => "promoting a replica",
+        Phase::Checking => "checking the consistency of the tables, without limits",
         Phase::Clearing => "throwing the volumes away",
     }
 }
@@ -99,14 +102,15 @@ fn second(trial: &Progress, tick: &Tick) -> String {
         Phase::Settling => "settling".to_owned(),
         _ => "leading in".to_owned(),
     };
-    let credits = tick.credits.map(|share| format!(", credits {:.1}%", share * 100.0)).unwrap_or_default();
+    let credits = tick.credits.map(|share| format!(", credits {}", percent(share))).unwrap_or_default();
     let eta = trial.eta_s.map(|eta| format!("; {} left", span(eta))).unwrap_or_default();
-    let (tps, p95, iops) = (tick.tps, latency(tick.p95_us), tick.volume_iops);
-    format!("{}: {phase}: {tps:.0} tps, p95 {p95}, {iops:.0} IOPS{credits}{eta}", place(trial))
+    let (tps, p95, iops) = (figure(tick.tps), latency(tick.p95_us), figure(tick.volume_iops));
+    format!("{}: {phase}: {tps} tps, p95 {p95}, {iops} IOPS{credits}{eta}", place(trial))
 }
 
 fn ended(trial: &Progress, outcome: &Outcome, figures: Option<TrialFigures>) -> String {
-    let text = |figures: TrialFigures| format!("{:.1} tps, p95 {}", figures.tps, latency(figures.p95_us));
+    let text =
+        |figures: TrialFigures| format!("{} tps, p95 {}", figure(figures.tps), latency(figures.p95_us));
     let figures = figures.map(text).unwrap_or_default();
     let place = place(trial);
     match outcome {
@@ -119,16 +123,10 @@ fn ended(trial: &Progress, outcome: &Outcome, figures: Option<TrialFigures>) -> 
     }
 }
 
-/// A latency given in us.
-pub(super) fn latency(us: f64) -> String {
-    let (figure, unit) = ebbtide_lab::words::latency(us);
-    format!("{figure} {unit}")
-}
-
 /// A span for people who wait: from two minutes on, in whole minutes and rounded up.
 pub(crate) fn span(seconds: f64) -> String {
     let minutes = (seconds / 60.0).ceil();
-    ebbtide_volume::seconds_text(if seconds < 120.0 { seconds } else { 60.0 * minutes })
+    ebbtide_text::seconds(if seconds < 120.0 { seconds } else { 60.0 * minutes })
 }
 
 #[cfg(test)]
@@ -140,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_of_a_trial_is_told_with_credits_and_an_eta_only_where_they_are_known() {
+    fn a_second_of_a_trial_is_reported_with_credits_and_an_eta_only_where_they_are_known() {
         let tick = Tick {
             phase: Phase::Measuring,
             t_s: 12.0,
@@ -159,23 +157,17 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_trial_is_told_with_its_reason_and_the_end_of_the_log() {
+    fn a_failed_trial_is_reported_with_its_reason_and_the_end_of_the_log() {
         let outcome = Outcome::Failed { why: "the server died".into(), log: vec!["[ERROR] a".into()] };
-        let told = ended(&trial(None), &outcome, None);
-        assert_eq!(told, "trial 3 of 6, gp2 / tuned: failed: the server died\n    [ERROR] a");
+        let shown = ended(&trial(None), &outcome, None);
+        assert_eq!(shown, "trial 3 of 6, gp2 / tuned: failed: the server died\n    [ERROR] a");
     }
 
     #[test]
-    fn whoever_waits_is_told_minutes_from_two_on() {
+    fn waits_are_shown_in_minutes_from_two_on() {
         assert_eq!(
             [41.0, 119.9, 200.0, 3_590.0, 5_000.0].map(span),
             ["41 s", "2 min", "4 min", "1 h", "1 h 24 min"]
         );
-    }
-
-    #[test]
-    fn latencies_have_three_digits_and_the_unit_that_suits_them() {
-        let told = [83.4, 12_345.0, 999.6, 999_600.0, 95_885_040.0].map(latency);
-        assert_eq!(told, ["83 us", "12.3 ms", "1.00 ms", "1.00 s", "95.9 s"]);
     }
 }

@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use ebbtide_lab::experiment::{self, Arm, Experiment, Shipped};
-use ebbtide_lab::record::Run;
+use ebbtide_lab::experiment::{self, Arm, Experiment, LoadKind, PlannedArm, Shipped};
+use ebbtide_lab::record::{LabRun, Trial};
 use ebbtide_lab::run::{Plan, Prepared};
-use ebbtide_lab::summary::{ArmSummary, Repetition, Summary};
+use ebbtide_lab::summary::{Across, ArmSummary, Repetition, Summary, TransactionFigures};
+use ebbtide_text::{figure, latency, percent};
 
-use super::status::{latency, span};
-use crate::text::{Table, count, seconds, size, timestamp};
+use super::status::span;
+use crate::text::{TextTable, count, seconds, size, timestamp};
 
 /// The shipped experiments.
 pub(crate) fn list<'a>(shipped: impl IntoIterator<Item = &'a Shipped>, command: &str) -> String {
@@ -71,6 +72,9 @@ pub(super) fn plan(plan: &Plan, experiment: &Experiment) -> String {
         for option in &planned.options {
             let _ = writeln!(text, "    {option}");
         }
+        if let Some(replica) = &planned.replica {
+            text += &replicas(arm, replica);
+        }
     }
     let (arms, repeats) = (experiment.arms.len(), experiment.trial.repeats);
     let is_cut = experiment.arms.iter().any(|arm| arm.crash.is_some());
@@ -81,6 +85,20 @@ pub(super) fn plan(plan: &Plan, experiment: &Experiment) -> String {
         measured(experiment),
         span(estimate.as_secs_f64())
     )
+}
+
+/// The replicas of an arm.
+fn replicas(arm: &Arm, replica: &PlannedArm) -> String {
+    let topology = &arm.topology;
+    let mut text = format!("    {} by {}\n", count(topology.replicas, "replica"), topology.by.name());
+    for (role, spec) in &replica.arm.volumes {
+        let role = format!("{role:?}").to_lowercase();
+        let _ = writeln!(text, "        {role} volume: {spec}");
+    }
+    for option in &replica.options {
+        let _ = writeln!(text, "        {option}");
+    }
+    text
 }
 
 /// The time that is measured in a trial: `60 s`, or `15 s to 60 s` where arms differ.
@@ -98,10 +116,11 @@ fn asked_of(arm: &Arm) -> String {
         return format!("{} with {} connections", load.workload, load.connections);
     };
     let moments: Vec<&str> = crash.moments.iter().map(|moment| moment.name()).collect();
+    let tpcc = if load.workload == LoadKind::Tpcc { "tpcc with " } else { "" };
     let upto = if crash.canary.is_some() { "up to " } else { "" };
     let fault = crash.fault.map(|fault| format!("; fault: {}", fault.name())).unwrap_or_default();
     format!(
-        "{} clients, {upto}{} cuts ({}) at the moments {}{fault}",
+        "{tpcc}{} clients, {upto}{} cuts ({}) at the moments {}{fault}",
         load.connections,
         crash.cuts,
         crash.end.name(),
@@ -111,22 +130,33 @@ fn asked_of(arm: &Arm) -> String {
 
 /// The data that runs share.
 pub(super) fn prepared(all: &[Prepared]) {
-    let mut table = Table::new(&["NAME", "TABLES", "ROWS", "FS", "DISK", "SERVER"]);
+    let mut table = TextTable::new(&["NAME", "TABLES", "ROWS", "FS", "DISK", "SERVER"]);
     for one in all {
         let server = one.damage.clone().unwrap_or_else(|| one.server.trim().to_owned());
-        let (tables, rows) = (one.tables.to_string(), one.rows.to_string());
+        let rows =
+            one.warehouses.map_or_else(|| one.rows.to_string(), |count_of| count(count_of, "warehouse"));
+        let tables = one.tables.to_string();
         table.row([one.name.clone(), tables, rows, one.fs.clone(), size(one.allocated_bytes), server]);
     }
     table.print("no prepared data");
 }
 
 /// What was found.
-pub(super) fn verdict(record: &Run, summary: &Summary, report: &Path) -> String {
+pub(super) fn verdict(record: &LabRun, summary: &Summary, report: &Path) -> String {
     let mut text = String::new();
     for finding in &summary.findings {
         let _ = writeln!(text, "\n{finding}");
     }
     let _ = writeln!(text, "\n{}\n{DEFINITIONS}", arms(summary));
+    if let Some(table) = tpcc(summary) {
+        let _ = writeln!(text, "\n{table}\n{TPCC_DEFINITIONS}");
+    }
+    if let Some(table) = lag(summary) {
+        let _ = writeln!(text, "\n{table}\n{LAG_DEFINITIONS}");
+    }
+    for line in promotions(record) {
+        let _ = writeln!(text, "{line}");
+    }
     if let Some(repetition) = &summary.repeated {
         let _ = writeln!(text, "{}\n", runs(repetition));
     }
@@ -144,7 +174,7 @@ pub(super) fn repetition(experiment: &Experiment, repetition: &Repetition) -> St
 }
 
 fn runs(repetition: &Repetition) -> String {
-    let mut table = Table::new(&["RUN", "STARTED", "SEED", "TRIALS"]);
+    let mut table = TextTable::new(&["RUN", "STARTED", "SEED", "TRIALS"]);
     for run in &repetition.runs {
         let started = timestamp(i64::try_from(run.started_ns / 1_000_000_000).unwrap_or(i64::MAX));
         let trials = format!("{} of {}", run.measured, run.trials);
@@ -167,9 +197,80 @@ fn runs(repetition: &Repetition) -> String {
 const DEFINITIONS: &str =
     "(without warm-up; IO/TX: operations a transaction, as the volumes' IOPS limits count them)";
 
+/// What the figures of TPC-C's table are.
+const TPCC_DEFINITIONS: &str = "(tpmC: New-Orders a minute of the same seconds; CEILING: of 12.86 for each warehouse; p95 of each transaction, all \
+     measured seconds)";
+
+/// TPC-C's figures as a table; none for another load.
+fn tpcc(summary: &Summary) -> Option<String> {
+    let arms = || summary.arms.iter().filter_map(|arm| Some((arm, arm.tpcc.as_ref()?)));
+    let names: Vec<String> =
+        arms().next()?.1.transactions.iter().map(|of| of.transaction.to_uppercase()).collect();
+    let mut heads = vec!["ARM", "TPMC", "95%", "CEILING", "ST/TX"];
+    heads.extend(names.iter().map(String::as_str));
+    let mut table = TextTable::new(&heads);
+    for (arm, figures) in arms() {
+        let interval = figures.tpmc.interval;
+        let interval = interval.map(|of| format!("{} to {}", figure(of.low), figure(of.high)));
+        let mut row = vec![
+            arm.name.clone(),
+            figure(figures.tpmc.mean),
+            interval.unwrap_or_else(|| "-".to_owned()),
+            percent(figures.ceiling_pct / 100.0),
+            figure(figures.statements_per_transaction),
+        ];
+        let p95 =
+            |of: &TransactionFigures| if of.count > 0 { latency(of.p95_us.median) } else { "-".to_owned() };
+        row.extend(figures.transactions.iter().map(p95));
+        table.row(row);
+    }
+    Some(table.text())
+}
+
+/// A line for each trial that ended with the promotion of a replica.
+fn promotions(record: &LabRun) -> Vec<String> {
+    let line = |trial: &Trial| {
+        let of = trial.promotion?;
+        let (applied, took) = (latency(of.applied_s * 1e6), latency(of.took_s * 1e6));
+        Some(format!(
+            "promotion: {}, trial {}: took writes {took} after the source's end (applied what it had after {applied}); {} of {} \
+             acknowledged transactions are lost",
+            trial.arm,
+            trial.repeat + 1,
+            of.lost,
+            of.acknowledged
+        ))
+    };
+    record.trials.iter().filter_map(line).collect()
+}
+
+/// What the figures of the replicas' table are.
+const LAG_DEFINITIONS: &str = "(age of the newest heartbeat that the replica farthest behind had applied, and transactions that it had not; a \
+     heartbeat is committed each 0.1 s)";
+
+/// The replicas' lag as a table; none without replicas.
+fn lag(summary: &Summary) -> Option<String> {
+    let mut table = TextTable::new(&["ARM", "LAG", "P95", "AT END", "TX", "TX AT END"]);
+    let mut any = false;
+    for (arm, lag) in summary.arms.iter().filter_map(|arm| Some((arm, arm.lag?))) {
+        any = true;
+        let time = |of: Across| latency(of.median * 1e6);
+        let count = |of: Option<Across>| of.map_or_else(|| "-".to_owned(), |of| figure(of.median));
+        table.row([
+            arm.name.clone(),
+            time(lag.mean_s),
+            time(lag.p95_s),
+            time(lag.end_s),
+            count(lag.transactions),
+            count(lag.end_transactions),
+        ]);
+    }
+    any.then(|| table.text())
+}
+
 /// The arms as a table.
 fn arms(summary: &Summary) -> String {
-    let mut table = Table::new(&["ARM", "TPS", "95%", "P95", "P99", "IO/TX", "KIB/TX", "TRIALS"]);
+    let mut table = TextTable::new(&["ARM", "TPS", "95%", "P95", "P99", "IO/TX", "KIB/TX", "TRIALS"]);
     for arm in &summary.arms {
         table.row(figures(arm));
     }
@@ -187,29 +288,66 @@ fn figures(arm: &ArmSummary) -> [String; 8] {
     let per = figures.per_transaction.as_ref();
     [
         arm.name.clone(),
-        number(figures.tps.mean),
+        figure(figures.tps.mean),
         figures
             .tps
             .interval
-            .map_or_else(none, |interval| format!("{} to {}", number(interval.low), number(interval.high))),
+            .map_or_else(none, |interval| format!("{} to {}", figure(interval.low), figure(interval.high))),
         latency(figures.p95_us.median),
         latency(figures.p99_us.median),
-        per.map_or_else(none, |per| format!("{:.2}", per.consumed_ios)),
-        per.map_or_else(none, |per| format!("{:.1}", per.read_kib + per.written_kib)),
+        per.map_or_else(none, |per| figure(per.consumed_ios)),
+        per.map_or_else(none, |per| figure(per.read_kib + per.written_kib)),
         counted,
     ]
 }
 
-/// Three digits or more.
-fn number(value: f64) -> String {
-    match value {
-        100.0.. => format!("{value:.0}"),
-        10.0.. => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
-}
-
-/// Whether every trial counts: the exit code says so.
+/// Whether every trial counts: the exit code shows it.
 pub(super) fn all_measured(summary: &Summary) -> bool {
     summary.arms.iter().all(|arm| arm.trials.disqualified == 0 && arm.trials.failed == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_lab::page::{page, synthetic};
+    use ebbtide_lab::summary::summarize;
+    use ebbtide_text::{change, change_interval, typeset};
+
+    use super::*;
+
+    /// The rows of all tables of a page, as its markup has them.
+    fn rows(html: &str) -> Vec<&str> {
+        html.split("<tr>").skip(1).filter_map(|rest| Some(rest.split_once("</tr>")?.0)).collect()
+    }
+
+    #[test]
+    fn the_report_has_each_figure_as_the_terminal_has_it() {
+        let record = synthetic::run(&synthetic::TUNED, 3, 30, 7);
+        let summary = summarize(&record);
+        let html = page(&record, &summary);
+        let rows = rows(&html);
+        assert_eq!(summary.arms.len(), 2);
+        for arm in &summary.arms {
+            let cells = figures(arm);
+            let (name, printed) = (&cells[0], cells[1..7].iter().map(|cell| typeset_parts(cell)));
+            let printed: Vec<String> = printed.collect();
+            assert!(printed.iter().all(|cell| cell != "-"), "{cells:?}");
+            let same = |row: &&str| {
+                row.contains(name.as_str()) && printed.iter().all(|cell| row.contains(cell.as_str()))
+            };
+            assert!(rows.iter().any(same), "no row of the report has {printed:?}");
+        }
+        let ratio = summary.comparisons[0].tps.expect("both arms were measured");
+        let interval = ratio.interval.expect("three trials have an interval");
+        let texts = [
+            typeset(&change(ratio.ratio)),
+            change_interval(interval.mid, interval.low, interval.high).replace('-', "\u{2212}"),
+        ];
+        let same = |row: &&str| texts.iter().all(|text| row.contains(text.as_str()));
+        assert!(rows.iter().any(same), "no row of the report has {texts:?}");
+    }
+
+    /// A cell in the signs of print; the words between two figures stay.
+    fn typeset_parts(cell: &str) -> String {
+        cell.split(" to ").map(typeset).collect::<Vec<_>>().join(" to ")
+    }
 }

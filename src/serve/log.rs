@@ -8,7 +8,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use crate::exit::Refusal;
 
-/// The environment variable that says which events are logged.
+/// The environment variable that sets which events are logged.
 const FILTER: &str = "EBBTIDE_LOG";
 
 /// How a line of the log is written.
@@ -22,8 +22,8 @@ pub(crate) enum LogFormat {
 }
 
 impl LogFormat {
-    /// Says something on standard error that is no event: as text to people, and as an event where lines are JSON.
-    pub(super) fn say(self, what: &str) {
+    /// Prints a text on standard error that is no event: as text to people, and as an event where lines are JSON.
+    pub(super) fn print(self, what: &str) {
         match self {
             Self::Text => crate::text::note(what),
             Self::Json => tracing::warn!("{what}"),
@@ -55,7 +55,7 @@ pub(super) fn filter() -> anyhow::Result<EnvFilter> {
     })
 }
 
-/// Reads a filter. Errors are logged unless it says `off`: among them are requests that the host's disk failed.
+/// Reads a filter. Errors are logged unless it is `off`: among them are requests that the host's disk failed.
 fn parse(text: &str) -> Result<EnvFilter, String> {
     for word in text.split(',').map(str::trim).filter(|word| !word.contains(['=', '['])) {
         // A word alone that is no level would be taken for a module, and all others would be switched off.

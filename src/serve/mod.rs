@@ -1,6 +1,7 @@
 //! `ebbtide serve`: hosts the volumes of a home and takes control on its socket.
 
 mod log;
+mod recording;
 mod service;
 
 use std::io::{BufRead as _, BufReader};
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<E
     serve(lock(home)?, args)
 }
 
-/// How long a server may take to say that it is there.
+/// How long a server may take to report that it is there.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// How long a command that clears what a killed server left may hold the home.
@@ -113,7 +114,7 @@ fn is_served(home: &Home) -> anyhow::Result<bool> {
 /// Serves until a signal or a request to stop arrives.
 fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let home = lock.home().clone();
-    control::clear(&lock, &|left: &str| args.log_format.say(left))?;
+    control::clear(&lock, &|left: &str| args.log_format.print(left))?;
     let options = HostOptions { host_sync: args.host_sync };
     let plane = LiveControl::new(Host::open(lock, options).map_err(|error| refuse(error.into()))?);
     let (stop, stopped) = mpsc::channel();
@@ -229,7 +230,7 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     Ok(Exit::Clean)
 }
 
-/// What the log says since `from`, its errors above all.
+/// What the log has since `from`, its errors above all.
 fn last_lines(log: &std::path::Path, from: u64) -> String {
     let read = || -> std::io::Result<Vec<String>> {
         let mut file = std::fs::File::open(log)?;

@@ -8,7 +8,8 @@ use std::time::Duration;
 use ebbtide_catalog::Spec;
 use ebbtide_control::{
     AttachVolume, ControlError, ControlPlane, CreateSnapshot, CreateVolume, DetachVolume, Export, FsType,
-    ModifyVolume, MountRequest, NbdAddress, Optimizing, SetFaults, TakeCrashImage,
+    ModifyVolume, MountRequest, NbdAddress, Optimizing, RecordVolume, RecordingView, SetFaults,
+    TakeCrashImage,
 };
 use serde::Serialize;
 
@@ -16,7 +17,9 @@ use crate::answers::{Deleted, Stopped};
 use crate::control::{Answer, Progress, Request};
 use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
-use crate::volume::args::{AttachArgs, CreateArgs, Fs, ModifyArgs};
+use crate::volume::args::{AttachArgs, CreateArgs, Fs, ModifyArgs, RecordFile};
+
+use super::recording;
 
 /// Answers the clients of one home's socket.
 #[derive(Debug)]
@@ -39,7 +42,7 @@ impl<'a> Service<'a> {
 
     /// Carries out one request.
     pub(super) fn handle(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
-        // Whatever is wrong with a request, a server that stops says that it does.
+        // Whatever is wrong with a request, a server that stops reports that it does.
         self.plane.ready().map_err(refuse)?;
         let plane = self.plane;
         match request {
@@ -52,6 +55,8 @@ impl<'a> Service<'a> {
                 let view = plane.detach_volume(&request, progress).map_err(refuse)?;
                 answer(clean_if(view.is_lossless()), &view)
             }
+            Request::VolumeRecord(args) => done(self.record(&args)?),
+            Request::VolumeRecordEnd(args) => done(plane.end_recording(&args.name)),
             Request::VolumeModify(args) => done(plane.modify_volume(&modify(args)?, progress)),
             Request::VolumeList(args) => done(plane.volumes(args.region.as_deref())),
             Request::VolumeShow(args) => done(plane.volume(&args.name, args.region.as_deref())),
@@ -76,6 +81,18 @@ impl<'a> Service<'a> {
                 done(plane.delete_snapshot(&args.name).map(|()| deleted))
             }
         }
+    }
+
+    /// `volume record`: the file is made first, and goes again where the volume cannot be recorded.
+    fn record(&self, args: &RecordFile) -> anyhow::Result<Result<RecordingView, ControlError>> {
+        let output = recording::create(&args.file)?;
+        let request = RecordVolume { name: args.name.clone(), path: args.file.display().to_string() };
+        let begun = self.plane.record_volume(&request, output);
+        if begun.is_err() {
+            // It is empty, and was made a moment ago.
+            let _ = std::fs::remove_file(&args.file);
+        }
+        Ok(begun)
     }
 
     /// `serve --stop`: detaches everything, after which the server ends. Where it is refused, the
@@ -117,7 +134,9 @@ fn attach(args: AttachArgs) -> anyhow::Result<AttachVolume> {
         }
         None => Export::Block { mount: mount(&args) },
     };
-    Ok(AttachVolume { name: args.name, export, instance: args.instance, over_limit: args.over_limit })
+    let shadows = args.shadow.iter().map(|text| spec(text)).collect::<anyhow::Result<_>>()?;
+    let AttachArgs { name, instance, over_limit, .. } = args;
+    Ok(AttachVolume { name, export, instance, over_limit, shadows })
 }
 
 fn mount(args: &AttachArgs) -> Option<MountRequest> {

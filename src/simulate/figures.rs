@@ -1,34 +1,26 @@
-//! Figures as people read them.
+//! Figures of a simulation: those of `ebbtide_text`, of the model's times, with a dash where there is none.
 
-pub(super) use ebbtide_volume::span_text as span;
+use std::time::Duration;
+
+pub(super) use ebbtide_text::whole;
 use ebbtide_volume::{MIB, Nanos};
 
-/// A whole number with commas: `1,999`.
-pub(super) fn whole(value: f64) -> String {
-    let digits = format!("{:.0}", value.max(0.0));
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A rate: whole from 100 on, with one decimal below.
+/// A rate: whole from 100 on, with one decimal below, so that the rows of a table line up.
 pub(super) fn rate(value: f64) -> String {
-    if value >= 99.95 { whole(value) } else { format!("{value:.1}") }
+    if value >= 99.95 { whole(value) } else { ebbtide_text::fixed(value, 1) }
 }
 
 /// A latency with three digits; a dash without one.
 pub(super) fn latency(latency: Option<Nanos>) -> String {
-    let Some(Nanos(ns)) = latency else { return "-".into() };
-    let (figure, unit) = ebbtide_lab::words::latency(ns as f64 / 1e3);
-    format!("{figure} {unit}")
+    latency.map_or_else(|| "-".to_owned(), |Nanos(ns)| ebbtide_text::latency(ns as f64 / 1e3))
 }
 
-/// Seconds with commas and the span beside them where it reads better: `2,000 s (33 min 20 s)`.
+/// A span of virtual time.
+pub(super) fn span(span: Nanos) -> String {
+    ebbtide_text::span(Duration::from_nanos(span.0))
+}
+
+/// Seconds with commas and the span next to them where it reads better: `2,000 s (33 min 20 s)`.
 pub(super) fn seconds(at: Nanos) -> String {
     let text = format!("{} s", whole(at.as_secs_f64()));
     if at < Nanos::from_secs(120) {
@@ -40,11 +32,7 @@ pub(super) fn seconds(at: Nanos) -> String {
 
 /// A share (0 to 1) as a percentage; a dash without one.
 pub(super) fn percent(share: Option<f64>) -> String {
-    match share {
-        None => "-".into(),
-        Some(share) if share > 0.0 && share < 0.0995 => format!("{:.1}%", share * 100.0),
-        Some(share) => format!("{:.0}%", share * 100.0),
-    }
+    share.map_or_else(|| "-".to_owned(), ebbtide_text::percent)
 }
 
 /// Bytes in MiB.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::figures::{mib, short, us};
 use super::plan::{Plan, Planned};
-use super::run::Run;
+use super::run::SimulatedRun;
 use super::words::{self, Held};
 
 /// What `simulate` prints for several volumes.
@@ -26,8 +26,10 @@ struct Single<'a> {
     description: &'a str,
     /// What the volume costs a month; null where its type has no price in the region.
     monthly_cost: Option<&'a MonthlyCost>,
-    /// The jobs as they were given; several are joined with ` + `.
+    /// The jobs as they were given; several are joined with ` + `. Empty with a trace.
     job: &'a str,
+    /// The trace that was replayed; null with jobs.
+    trace: Option<TraceFigures>,
     /// Seed; gives the same run again.
     seed: u64,
     /// Length of an interval, s.
@@ -50,6 +52,29 @@ struct Single<'a> {
     verdict: Vec<String>,
     /// The run over time.
     intervals: Vec<OneInterval>,
+}
+
+/// A trace that was replayed.
+#[derive(Serialize)]
+struct TraceFigures {
+    /// The file.
+    path: String,
+    /// Its format.
+    format: &'static str,
+    /// Its requests: reads, writes and flushes.
+    requests: u64,
+    /// Lines or events that are no request to the volume, or are another device's.
+    discarded: u64,
+    /// Requests that stand more than 10 s or 65,536 requests too late in the file.
+    late: u64,
+    /// Bytes that were read, unpacked.
+    bytes: u64,
+    /// Whether each request waited for the answer that its client had waited for (`--think-times`).
+    think_times: bool,
+    /// Median of the latencies that the trace has, us; null where it has none.
+    recorded_p50_us: Option<f64>,
+    /// 99th percentile of the latencies that the trace has, us; null where it has none.
+    recorded_p99_us: Option<f64>,
 }
 
 /// The whole run: the figures of reads and writes together, and more.
@@ -174,7 +199,7 @@ struct OneInterval {
 }
 
 /// One object: of the run where there is one volume, of `runs` where there are several.
-pub(super) fn text(plan: &Plan, runs: &[Run]) -> String {
+pub(super) fn text(plan: &Plan, runs: &[SimulatedRun]) -> String {
     let mut runs: Vec<Single<'_>> =
         plan.volumes.iter().zip(runs).map(|(volume, run)| single(plan, volume, run)).collect();
     let text = match (runs.pop(), runs.is_empty()) {
@@ -187,13 +212,24 @@ pub(super) fn text(plan: &Plan, runs: &[Run]) -> String {
     text.expect("a run is plain data with finite numbers") + "\n"
 }
 
-fn single<'a>(plan: &'a Plan, volume: &'a Planned, run: &Run) -> Single<'a> {
+fn single<'a>(plan: &'a Plan, volume: &'a Planned, run: &SimulatedRun) -> Single<'a> {
     let jobs = plan.workload.jobs.iter().zip(&run.outcome.jobs);
     Single {
         volume: &volume.spec,
         description: &volume.resolved.description,
         monthly_cost: volume.cost.as_ref(),
         job: &plan.job,
+        trace: plan.trace.as_ref().zip(run.trace.as_ref()).map(|(trace, read)| TraceFigures {
+            path: trace.path.display().to_string(),
+            format: read.format.name(),
+            requests: read.requests,
+            discarded: read.discarded,
+            late: read.late,
+            bytes: read.bytes,
+            think_times: read.think_times,
+            recorded_p50_us: read.recorded.at(0.50).map(us),
+            recorded_p99_us: read.recorded.at(0.99).map(us),
+        }),
         seed: plan.seed,
         interval_s: plan.interval.as_secs_f64(),
         instance: plan.instance.as_ref().map(|instance| instance.name.as_str()),
@@ -208,9 +244,9 @@ fn single<'a>(plan: &'a Plan, volume: &'a Planned, run: &Run) -> Single<'a> {
     }
 }
 
-fn whole_run(plan: &Plan, run: &Run) -> WholeRun {
+fn whole_run(plan: &Plan, run: &SimulatedRun) -> WholeRun {
     let held = Held::of(run);
-    let side = |op, part: &OpTotals| plan.does(op).then(|| figures(part, run.duration));
+    let side = |op, part: &OpTotals| run.shows(plan, op).then(|| figures(part, run.duration));
     WholeRun {
         duration_s: run.duration.as_secs_f64(),
         all: figures(&run.totals.all(), run.duration),
@@ -258,7 +294,7 @@ fn one_job<'a>(job: &'a ebbtide_twin::Job, done: &Totals, duration: Nanos) -> On
     }
 }
 
-fn changes(run: &Run) -> Vec<Change> {
+fn changes(run: &SimulatedRun) -> Vec<Change> {
     let described = words::changes(run).into_iter().zip(&run.outcome.changes);
     let change = described.map(|(described, change)| Change {
         t_s: change.at.as_secs_f64(),

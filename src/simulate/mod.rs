@@ -1,4 +1,4 @@
-//! `ebbtide simulate`: fio's jobs on volumes, in virtual time.
+//! `ebbtide simulate`: fio's jobs, or a trace, on volumes, in virtual time.
 //!
 //! [`plan`] reads the arguments, [`run`](mod@run) drives the volumes, [`words`] judges what came
 //! out, and [`text`], [`json`] and [`page`] show it.
@@ -10,6 +10,7 @@ mod plan;
 mod progress;
 mod run;
 mod text;
+mod trace;
 mod words;
 
 use std::path::PathBuf;
@@ -26,12 +27,14 @@ use plan::Plan;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared: each gets the same jobs
+    /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared: each gets the same requests
     #[arg(long, value_name = "SPEC", required = true)]
     volume: Vec<String>,
     /// A job in fio's words, or the path of a fio job file. Several run at the same time
-    #[arg(long, value_name = "WORDS|FILE", required = true)]
+    #[arg(long, value_name = "WORDS|FILE")]
     job: Vec<String>,
+    #[command(flatten)]
+    trace: trace::TraceArgs,
     /// Length of an interval: 100ms, 1s, 5m. Given, the table shows every one of them [default: 1s,
     /// longer where the run exceeds a day; the table condenses them]
     #[arg(long, value_name = "TIME")]
@@ -57,6 +60,7 @@ pub(crate) struct Args {
 const EXAMPLES: &str = "Examples:
   ebbtide simulate --volume gp2:size=100GiB --job rw=randread,bs=16k,iodepth=64,runtime=3h
   ebbtide simulate --volume gp2:size=100GiB --volume gp3:size=100GiB --job oltp.fio --html oltp.html
+  ebbtide simulate --volume gp3:size=1TiB --trace db.blkparse.gz
   ebbtide simulate --volume gp3:size=1TiB,iops=16000 --instance r5.large \\
       --job rw=randrw,rwmixread=70,bs=16k,rate_iops=4000,2000,runtime=2h --json
 

@@ -4,7 +4,7 @@ use ebbtide_twin::Interval;
 
 use super::figures::{mib, percent, short, span, us, whole};
 use super::plan::{Plan, Planned};
-use super::run::Run;
+use super::run::SimulatedRun;
 use super::{text, words};
 use ebbtide_report::{
     Axis, Block, Cell, Chart, Fact, Format, Line, Listing, Mark, Note, Plots, Report, Scale, Section, Series,
@@ -15,7 +15,7 @@ use ebbtide_report::{
 type Figure = fn(&Interval) -> Option<f64>;
 
 /// The page of all runs: every chart has a line for every volume.
-pub(super) fn report(plan: &Plan, runs: &[Run]) -> Report {
+pub(super) fn report(plan: &Plan, runs: &[SimulatedRun]) -> Report {
     let specs: Vec<&str> = plan.volumes.iter().map(|volume| volume.spec.as_str()).collect();
     let first = vec![Block::Findings(findings(plan, runs)), Block::Facts(facts(plan, runs))];
     let mut sections = vec![Section::new("", first), over_time(plan, runs)];
@@ -25,8 +25,8 @@ pub(super) fn report(plan: &Plan, runs: &[Run]) -> Report {
     }
     sections.push(Section::new("Run it again", listings(plan)));
     Report {
-        title: specs.join(" beside "),
-        subtitle: format!("Simulated in virtual time: {}", plan.job),
+        title: specs.join(" and "),
+        subtitle: format!("Simulated in virtual time: {}", plan.load()),
         sections,
         footer: format!(
             "ebbtide {}. Every figure comes from the model alone; no clock, no disk.",
@@ -44,7 +44,7 @@ fn listings(plan: &Plan) -> Vec<Block> {
     std::iter::once(listing("", &plan.command)).chain(files).collect()
 }
 
-fn findings(plan: &Plan, runs: &[Run]) -> Vec<String> {
+fn findings(plan: &Plan, runs: &[SimulatedRun]) -> Vec<String> {
     if let [only] = runs {
         return words::verdict(plan, only);
     }
@@ -54,7 +54,7 @@ fn findings(plan: &Plan, runs: &[Run]) -> Vec<String> {
         .collect()
 }
 
-fn facts(plan: &Plan, runs: &[Run]) -> Vec<Fact> {
+fn facts(plan: &Plan, runs: &[SimulatedRun]) -> Vec<Fact> {
     let of_volume = |volume: &Planned| {
         [Fact::new("Volume", volume.resolved.description.as_str()), Fact::new("Cost", volume.cost_line())]
     };
@@ -73,7 +73,7 @@ fn facts(plan: &Plan, runs: &[Run]) -> Vec<Fact> {
             ),
         ));
     }
-    facts.push(Fact::new("Job", plan.job.as_str()));
+    facts.push(Fact::new(if plan.trace.is_some() { "Trace" } else { "Job" }, plan.load()));
     let duration = runs.iter().map(|run| run.duration).max().unwrap_or_default();
     facts.push(Fact::new(
         "Virtual time",
@@ -83,7 +83,7 @@ fn facts(plan: &Plan, runs: &[Run]) -> Vec<Fact> {
     facts
 }
 
-fn over_time(plan: &Plan, runs: &[Run]) -> Section {
+fn over_time(plan: &Plan, runs: &[SimulatedRun]) -> Section {
     let longest = runs.iter().map(|run| run.intervals.as_slice()).max_by_key(|intervals| intervals.len());
     let x = longest.unwrap_or_default().iter().map(|interval| short(interval.end.as_secs_f64())).collect();
     let section = Charts { plan, runs };
@@ -138,7 +138,7 @@ fn over_time(plan: &Plan, runs: &[Run]) -> Section {
 
 struct Charts<'a> {
     plan: &'a Plan,
-    runs: &'a [Run],
+    runs: &'a [SimulatedRun],
 }
 
 impl Charts<'_> {
@@ -198,7 +198,7 @@ impl Charts<'_> {
     }
 }
 
-fn totals(plan: &Plan, runs: &[Run]) -> Table {
+fn totals(plan: &Plan, runs: &[SimulatedRun]) -> Table {
     let columns = [
         "Volume",
         "IOPS",

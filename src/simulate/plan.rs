@@ -9,6 +9,7 @@ use ebbtide_twin::{Job, Workload};
 use ebbtide_volume::{Nanos, Op};
 
 use super::Args;
+use super::trace::TracePlan;
 use crate::exit::Refusal;
 
 /// Intervals that one run keeps at most: the limit of what a page or a JSON reader takes well.
@@ -27,7 +28,9 @@ pub(super) const STEPS_S: [u64; 19] = [
 pub(super) struct Plan {
     pub(super) volumes: Vec<Planned>,
     pub(super) workload: Workload,
-    /// The jobs as they were given.
+    /// What is replayed instead of jobs.
+    pub(super) trace: Option<TracePlan>,
+    /// The jobs as they were given; with a trace, none.
     pub(super) job: String,
     /// Job files among them, with their texts.
     pub(super) job_files: Vec<(String, String)>,
@@ -38,7 +41,7 @@ pub(super) struct Plan {
     pub(super) interval: Nanos,
     /// Whether the user named the interval, and wants to see every one.
     pub(super) interval_given: bool,
-    /// When the run ends at the latest, where runtimes say so.
+    /// When the run ends at the latest, where runtimes limit it.
     pub(super) ends: Option<Nanos>,
     /// The command line that makes this run again.
     pub(super) command: String,
@@ -74,10 +77,12 @@ impl Plan {
         let instance = args.instance.as_deref().map(|name| instance(catalog, name)).transpose()?;
         let (mut workload, job_files) = workload(&args.job)?;
         workload.notes.extend(volumes.iter().filter_map(overridden));
-        let ends = latest_end(&workload.jobs);
+        let trace = args.trace.plan()?;
+        let ends = latest_end(&workload.jobs).filter(|_| trace.is_none());
         let mut plan = Self {
             volumes,
             workload,
+            trace,
             job: args.job.join(" + "),
             job_files,
             instance,
@@ -117,7 +122,7 @@ impl Plan {
         Nanos::from_secs(STEPS_S.iter().find(fits).copied().unwrap_or(STEPS_S[STEPS_S.len() - 1]))
     }
 
-    /// Refuses jobs that end by their amount alone where that lies beyond any use.
+    /// Refuses jobs that end by their amount alone where that is beyond any use.
     fn refuse_endless(&self) -> anyhow::Result<()> {
         let least = self.least_end();
         if self.ends.is_some() || least <= LONGEST_RUN {
@@ -184,9 +189,14 @@ impl Plan {
         self.workload.jobs.iter().map(of_job).fold(0, u64::saturating_add)
     }
 
-    /// Whether any job reads, and whether any writes.
+    /// Whether any job reads, and whether any writes. Of a trace this is not known before.
     pub(super) fn does(&self, op: Op) -> bool {
         self.workload.jobs.iter().any(|job| job.does(op))
+    }
+
+    /// What the volumes get, for people: the jobs, or the trace.
+    pub(super) fn load(&self) -> String {
+        self.trace.as_ref().map_or_else(|| self.job.clone(), |trace| trace.path.display().to_string())
     }
 }
 
@@ -281,11 +291,15 @@ fn command(args: &Args) -> String {
     let mut option = |name: &str, value: &str| words.push(format!("--{name} {}", quoted(value)));
     args.volume.iter().for_each(|spec| option("volume", spec));
     args.job.iter().for_each(|job| option("job", job));
+    args.trace.words().iter().for_each(|(name, value)| option(name, value));
     args.interval.iter().for_each(|interval| option("interval", interval));
     args.instance.iter().for_each(|name| option("instance", name));
     args.region.iter().for_each(|name| option("region", name));
     option("seed", &args.seed.to_string());
     args.html.iter().for_each(|path| option("html", &path.display().to_string()));
+    if args.trace.think_times {
+        words.push("--think-times".into());
+    }
     if args.together {
         words.push("--together".into());
     }

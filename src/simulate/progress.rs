@@ -17,11 +17,11 @@ const PERIOD: Duration = Duration::from_millis(200);
 pub(super) struct Progress {
     /// Where every run is to end; none: not known.
     ends: Option<Nanos>,
-    state: Option<Mutex<State>>,
+    state: Option<Mutex<ProgressLine>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct ProgressLine {
     began: Instant,
     shown: Option<Instant>,
     reached: Vec<Nanos>,
@@ -30,7 +30,7 @@ struct State {
 impl Progress {
     /// For that many runs; silent where standard error is no terminal.
     pub(super) fn new(runs: usize, ends: Option<Nanos>) -> Self {
-        let state = State { began: Instant::now(), shown: None, reached: vec![Nanos::ZERO; runs] };
+        let state = ProgressLine { began: Instant::now(), shown: None, reached: vec![Nanos::ZERO; runs] };
         Self { ends, state: std::io::stderr().is_terminal().then(|| Mutex::new(state)) }
     }
 

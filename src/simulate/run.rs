@@ -4,12 +4,14 @@ use std::ops::ControlFlow;
 use std::thread;
 
 use ebbtide_twin::{
-    Interval, Observer, Percentiles, Setup, SimulateError, Totals, VolumeOutcome, Workload, simulate,
+    Interval, Observer, Outcome, Percentiles, ReplayError, ReplaySetup, Setup, SimulateError, Totals,
+    VolumeOutcome, replay, replay_closed, simulate,
 };
-use ebbtide_volume::{Array, Instance, Nanos};
+use ebbtide_volume::{Array, Instance, Nanos, Op};
 
 use super::plan::{MOST_INTERVALS, Plan, STEPS_S};
 use super::progress::Progress;
+use super::trace::{self, TracePlan, TraceRead};
 use crate::exit::Refusal;
 
 /// Rows of a condensed table: what fits a screen.
@@ -17,7 +19,7 @@ const ROWS: u64 = 40;
 
 /// What came out for one volume.
 #[derive(Debug)]
-pub(super) struct Run {
+pub(super) struct SimulatedRun {
     /// Virtual time from the start to the end.
     pub(super) duration: Nanos,
     pub(super) outcome: VolumeOutcome,
@@ -26,18 +28,31 @@ pub(super) struct Run {
     pub(super) intervals: Vec<Interval>,
     /// The table: the intervals, or several of them in one.
     pub(super) rows: Vec<Interval>,
+    /// What was read of the trace; none of jobs.
+    pub(super) trace: Option<TraceRead>,
+}
+
+impl SimulatedRun {
+    /// Whether the table has figures of reads, or of writes.
+    pub(super) fn shows(&self, plan: &Plan, op: Op) -> bool {
+        match (&self.trace, op) {
+            (None, _) => plan.does(op),
+            (Some(_), Op::Read) => self.totals.read.ios > 0,
+            (Some(_), _) => self.totals.write.ios > 0,
+        }
+    }
 }
 
 /// Runs every volume of the plan.
 ///
 /// # Errors
 /// A job that does not fit a volume, or a run that would never end.
-pub(super) fn all(plan: &Plan) -> anyhow::Result<Vec<Run>> {
+pub(super) fn all(plan: &Plan) -> anyhow::Result<Vec<SimulatedRun>> {
     let arrays: Vec<Array> = plan.volumes.iter().map(|volume| volume.resolved.array(Nanos::ZERO)).collect();
     let progress = Progress::new(arrays.len(), plan.ends);
     let groups: Vec<Vec<Array>> =
         if plan.together { vec![arrays] } else { arrays.into_iter().map(|array| vec![array]).collect() };
-    let results: Vec<Result<Vec<Run>, SimulateError>> = thread::scope(|scope| {
+    let results: Vec<anyhow::Result<Vec<SimulatedRun>>> = thread::scope(|scope| {
         let progress = &progress;
         let started: Vec<_> = groups
             .into_iter()
@@ -50,7 +65,7 @@ pub(super) fn all(plan: &Plan) -> anyhow::Result<Vec<Run>> {
     drop(progress);
     let mut runs = Vec::new();
     for result in results {
-        runs.append(&mut result.map_err(|error| refusal(&error))?);
+        runs.append(&mut result?);
     }
     Ok(runs)
 }
@@ -71,42 +86,76 @@ fn one_group(
     volumes: Vec<Array>,
     first: usize,
     progress: &Progress,
-) -> Result<Vec<Run>, SimulateError> {
-    let workload: &Workload = &plan.workload;
+) -> anyhow::Result<Vec<SimulatedRun>> {
     let instance = plan.instance.as_ref().map(|instance| Instance::new(instance.limits));
-    let mut keeper = Keeper { volumes: volumes.iter().map(|_| Kept::new(plan)).collect(), first, progress };
-    let setup = Setup { volumes, instance, workload, seed: plan.seed, interval: plan.interval };
-    let outcome = simulate(setup, &mut keeper)?;
-    let kept = keeper.volumes.into_iter().zip(outcome.volumes);
-    let runs = kept.map(|(kept, volume)| Run {
+    let mut collector = IntervalCollector {
+        volumes: volumes.iter().map(|_| CollectedVolume::new(plan)).collect(),
+        first,
+        progress,
+    };
+    let (seed, interval) = (plan.seed, plan.interval);
+    let (outcome, trace) = match &plan.trace {
+        None => {
+            let setup = Setup { volumes, instance, workload: &plan.workload, seed, interval };
+            (simulate(setup, &mut collector).map_err(|error| refusal(&error))?, None)
+        }
+        Some(trace) => {
+            let setup = ReplaySetup { volumes, instance, seed, interval };
+            let (outcome, read) = replayed(trace, setup, &mut collector)?;
+            (outcome, Some(read))
+        }
+    };
+    let kept = collector.volumes.into_iter().zip(outcome.volumes);
+    let runs = kept.map(|(kept, volume)| SimulatedRun {
         duration: outcome.duration,
         totals: volume.totals(),
         outcome: volume,
         rows: kept.rows.finish(),
         intervals: kept.intervals,
+        trace: trace.clone(),
     });
     Ok(runs.collect())
 }
 
-struct Keeper<'a> {
-    volumes: Vec<Kept>,
+fn replayed(
+    plan: &TracePlan,
+    setup: ReplaySetup,
+    collector: &mut IntervalCollector<'_>,
+) -> anyhow::Result<(Outcome, TraceRead)> {
+    let mut trace = plan.open()?;
+    let outcome = if plan.think_times {
+        replay_closed(setup, trace.by_ref(), collector)
+    } else {
+        replay(setup, trace.by_ref(), collector)
+    };
+    let read = TraceRead::of(&trace, plan.think_times);
+    match outcome {
+        Ok(_) if read.requests == 0 => Err(trace::empty(&plan.path, &read).into()),
+        Ok(outcome) => Ok((outcome, read)),
+        Err(ReplayError::Simulate(error)) => Err(refusal(&error).into()),
+        Err(error) => Err(trace::refusal(&plan.path, &error, read.requests).into()),
+    }
+}
+
+struct IntervalCollector<'a> {
+    volumes: Vec<CollectedVolume>,
     /// Number of the first volume among all runs.
     first: usize,
     progress: &'a Progress,
 }
 
-struct Kept {
+struct CollectedVolume {
     intervals: Vec<Interval>,
     rows: Rows,
 }
 
-impl Kept {
+impl CollectedVolume {
     fn new(plan: &Plan) -> Self {
         Self { intervals: Vec::new(), rows: Rows::new(plan) }
     }
 }
 
-impl Observer for Keeper<'_> {
+impl Observer for IntervalCollector<'_> {
     fn interval(&mut self, volume: usize, interval: &Interval, latencies: &Percentiles) -> ControlFlow<()> {
         self.progress.reached(self.first + volume, interval.end);
         let kept = &mut self.volumes[volume];

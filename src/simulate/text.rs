@@ -8,7 +8,7 @@ use ebbtide_volume::Op;
 
 use super::figures::{latency, mib, percent, rate, span, whole};
 use super::plan::Plan;
-use super::run::Run;
+use super::run::SimulatedRun;
 use super::words;
 
 /// What is known before the run: the seed first.
@@ -30,7 +30,8 @@ pub(super) fn heading(plan: &Plan) -> String {
             whole(instance.maximum_mbps as f64),
         );
     }
-    let _ = writeln!(text, "job {}", plan.job);
+    let kind = if plan.trace.is_some() { "trace" } else { "job" };
+    let _ = writeln!(text, "{kind} {}", plan.load());
     for note in &plan.workload.notes {
         let _ = writeln!(text, "note: {note}");
     }
@@ -38,7 +39,7 @@ pub(super) fn heading(plan: &Plan) -> String {
 }
 
 /// Tables, totals and verdicts.
-pub(super) fn body(plan: &Plan, runs: &[Run], html: Option<&Path>) -> String {
+pub(super) fn body(plan: &Plan, runs: &[SimulatedRun], html: Option<&Path>) -> String {
     let mut text = String::new();
     for (volume, run) in plan.volumes.iter().zip(runs) {
         if runs.len() > 1 {
@@ -64,7 +65,7 @@ pub(super) fn body(plan: &Plan, runs: &[Run], html: Option<&Path>) -> String {
 /// A column: its heading, its width and how a row fills it.
 type Column = (&'static str, usize, fn(&Interval) -> String);
 
-fn over_time(plan: &Plan, run: &Run, text: &mut String) {
+fn over_time(plan: &Plan, run: &SimulatedRun, text: &mut String) {
     let columns = columns(plan, run);
     for (heading, width, _) in &columns {
         let _ = write!(text, "{heading:>width$}");
@@ -72,7 +73,7 @@ fn over_time(plan: &Plan, run: &Run, text: &mut String) {
     text.push('\n');
     let changes = words::changes(run);
     let mut next = changes.iter().peekable();
-    // Rows that read the same as the one before, told in one line. Every row is shown where the
+    // Rows that read the same as the one before, in one line. Every row is shown where the
     // user named the interval.
     let mut same: Vec<String> = Vec::new();
     let mut before = String::new();
@@ -99,7 +100,7 @@ fn over_time(plan: &Plan, run: &Run, text: &mut String) {
     }
 }
 
-/// Prints rows that were held back: of many the last, and how many it stands for.
+/// Prints rows that were held back: of many the last, and how many it represents.
 fn flush(same: &mut Vec<String>, text: &mut String) {
     if same.len() > 2 {
         let _ = writeln!(text, "{:>UNTIL$}  ({} rows alike)", "...", same.len() - 1);
@@ -113,9 +114,9 @@ fn flush(same: &mut Vec<String>, text: &mut String) {
 /// Width of the column of times.
 const UNTIL: usize = 12;
 
-fn columns(plan: &Plan, run: &Run) -> Vec<Column> {
+fn columns(plan: &Plan, run: &SimulatedRun) -> Vec<Column> {
     let mut columns: Vec<Column> = vec![("until", UNTIL, |row| span(row.end))];
-    if plan.does(Op::Read) && plan.does(Op::Write) {
+    if run.shows(plan, Op::Read) && run.shows(plan, Op::Write) {
         columns.push(("reads/s", 10, |row| rate(row.read_iops())));
         columns.push(("writes/s", 10, |row| rate(row.write_iops())));
     } else {
@@ -138,16 +139,16 @@ fn columns(plan: &Plan, run: &Run) -> Vec<Column> {
     columns
 }
 
-fn has(run: &Run, share: fn(&Interval) -> Option<f64>) -> bool {
+fn has(run: &SimulatedRun, share: fn(&Interval) -> Option<f64>) -> bool {
     run.intervals.iter().any(|interval| share(interval).is_some())
 }
 
-fn totals(plan: &Plan, run: &Run, text: &mut String) {
+fn totals(plan: &Plan, run: &SimulatedRun, text: &mut String) {
     let seconds = run.duration.as_secs_f64();
     let _ = writeln!(text, "\ntotal over {}", span(run.duration));
     let parts = [("reads", Op::Read, &run.totals.read), ("writes", Op::Write, &run.totals.write)];
     for (name, op, part) in parts {
-        if !plan.does(op) {
+        if !run.shows(plan, op) {
             continue;
         }
         let at = |quantile| latency(part.percentiles.at(quantile));
@@ -170,7 +171,7 @@ fn totals(plan: &Plan, run: &Run, text: &mut String) {
     text.push('\n');
 }
 
-fn side_by_side(plan: &Plan, runs: &[Run], text: &mut String) {
+fn side_by_side(plan: &Plan, runs: &[SimulatedRun], text: &mut String) {
     let width = plan.volumes.iter().map(|volume| volume.spec.chars().count()).max().unwrap_or(0);
     let _ = writeln!(
         text,
@@ -189,7 +190,7 @@ fn side_by_side(plan: &Plan, runs: &[Run], text: &mut String) {
 }
 
 /// IOPS, MiB/s, p50, p99, p99.9, credits left, and when they ended.
-pub(super) fn comparison(run: &Run) -> [String; 7] {
+pub(super) fn comparison(run: &SimulatedRun) -> [String; 7] {
     let all = run.totals.all();
     let seconds = run.duration.as_secs_f64();
     let at = |quantile| latency(all.percentiles.at(quantile));

@@ -5,7 +5,8 @@ use ebbtide_volume::{Nanos, Op};
 
 use super::figures;
 use super::plan::Plan;
-use super::run::Run;
+use super::run::SimulatedRun;
+use super::trace::TraceRead;
 
 /// A limit counts as what holds a run back when I/O waited for it in this share of the time.
 const HELD: f64 = 0.02;
@@ -23,13 +24,13 @@ pub(super) struct Change {
 }
 
 /// The changes of a run: when credits ended or came back, and what it ran at from then on.
-pub(super) fn changes(run: &Run) -> Vec<Change> {
+pub(super) fn changes(run: &SimulatedRun) -> Vec<Change> {
     let all = &run.outcome.changes;
     let next = all.iter().skip(1).map(|change| change.at).chain([run.duration]);
     all.iter().zip(next).map(|(change, until)| describe(run, change, until)).collect()
 }
 
-fn describe(run: &Run, change: &BalanceChange, until: Nanos) -> Change {
+fn describe(run: &SimulatedRun, change: &BalanceChange, until: Nanos) -> Change {
     let whose = match change.balance {
         Balance::Volume => "credits",
         Balance::InstanceIo => "the instance's I/O credits",
@@ -50,8 +51,8 @@ fn describe(run: &Run, change: &BalanceChange, until: Nanos) -> Change {
     Change { at: change.at, sentence, label }
 }
 
-/// Mean IOPS and MiB/s of the intervals that lie wholly within a span, where there are any.
-fn between(run: &Run, from: Nanos, until: Nanos) -> Option<(f64, f64)> {
+/// Mean IOPS and MiB/s of the intervals that are wholly within a span, where there are any.
+fn between(run: &SimulatedRun, from: Nanos, until: Nanos) -> Option<(f64, f64)> {
     // The interval in which the change fell has some of both sides; the one after it has the rest
     // of what was in flight.
     let inside = |interval: &&Interval| interval.start >= from && interval.end <= until;
@@ -77,7 +78,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub(super) fn of(run: &Run) -> Self {
+    pub(super) fn of(run: &SimulatedRun) -> Self {
         let stats = &run.outcome.stats;
         let share = |time: Nanos| (time.0 as f64 / (run.duration.0 as f64).max(1.0)).min(1.0);
         Self {
@@ -90,15 +91,16 @@ impl Held {
 }
 
 /// The verdict on one run: what changed, what held it back, and whether its pace was kept.
-pub(super) fn verdict(plan: &Plan, run: &Run) -> Vec<String> {
+pub(super) fn verdict(plan: &Plan, run: &SimulatedRun) -> Vec<String> {
     let mut sentences: Vec<String> =
         changes(run).into_iter().map(|change| capital(&change.sentence)).collect();
     sentences.push(bottleneck(run));
+    sentences.extend(run.trace.iter().flat_map(TraceRead::sentences));
     sentences.extend(behind(plan, run));
     sentences
 }
 
-fn bottleneck(run: &Run) -> String {
+fn bottleneck(run: &SimulatedRun) -> String {
     let held = Held::of(run);
     let mut limits = [
         (held.volume_iops, "the volume's IOPS limit"),
@@ -114,6 +116,9 @@ fn bottleneck(run: &Run) -> String {
         .collect();
     if named.is_empty() {
         let p50 = figures::latency(run.totals.all().percentiles.at(0.50));
+        if run.trace.is_some() {
+            return format!("No limit held it back; the latency of the volume was {p50} at the median.");
+        }
         return format!(
             "No limit held it back: the depth of the load and the latency of the volume, {p50} at the median, set the pace."
         );
@@ -122,7 +127,7 @@ fn bottleneck(run: &Run) -> String {
 }
 
 /// A sentence for every paced job that the volume did not keep up with.
-fn behind(plan: &Plan, run: &Run) -> Vec<String> {
+fn behind(plan: &Plan, run: &SimulatedRun) -> Vec<String> {
     let mut sentences = Vec::new();
     for (job, done) in plan.workload.jobs.iter().zip(&run.outcome.jobs) {
         let Some(runtime) = job.runtime.filter(|_| job.time_based) else { continue };

@@ -1,6 +1,7 @@
 //! The arguments of `ebbtide volume`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use ebbtide_control::{FaultSetting, Optimizing};
@@ -18,11 +19,16 @@ pub(crate) enum VolumeCommand {
     #[command(after_help = "Examples:\n  ebbtide volume attach db\n  \
         ebbtide volume attach db --mount /mnt/db --fs xfs\n  \
         ebbtide volume attach db --nbd unix:/tmp/db.sock        # needs no root\n  \
-        ebbtide volume attach db --instance r5.large/web1")]
+        ebbtide volume attach db --instance r5.large/web1\n  \
+        ebbtide volume attach db --shadow gp3:iops=6000 --shadow io2:iops=6000")]
     Attach(AttachArgs),
     /// Detach a volume: unmount it, drain it, keep its credits
     #[command(after_help = "Example: ebbtide volume detach db")]
     Detach(DetachArgs),
+    /// Record the requests of an attached volume to a file, for `ebbtide simulate --trace`, until Ctrl-C
+    #[command(after_help = "Examples:\n  ebbtide volume record db db.blkparse.zst --for 10m\n  \
+        ebbtide volume record db --stop     # ends one whose command was killed")]
+    Record(RecordArgs),
     /// Change type, size, IOPS or throughput, attached or not
     #[command(after_help = "Example: ebbtide volume modify db gp3:size=1TiB,iops=12000 --optimizing 10m")]
     Modify(ModifyArgs),
@@ -148,6 +154,35 @@ pub(crate) struct AttachArgs {
     /// Attach even where the volume is faster than this host can carry; it is marked as such
     #[arg(long)]
     pub(crate) over_limit: bool,
+    /// A volume that gets the same requests and answers nobody: `volume show` prints what it would have done.
+    /// May be repeated; without a size it has the volume's
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) shadow: Vec<String>,
+}
+
+/// `volume record`
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RecordArgs {
+    /// The attached volume
+    pub(crate) name: String,
+    /// New file for the requests, in the text of blkparse; packed with zstd if its name ends in .zst
+    #[arg(required_unless_present = "stop")]
+    pub(crate) file: Option<PathBuf>,
+    /// End after this time [default: at Ctrl-C]
+    #[arg(long = "for", value_name = "DURATION", value_parser = text::parse_duration, conflicts_with = "stop")]
+    pub(crate) duration: Option<Duration>,
+    /// End the recording of the volume
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) stop: bool,
+}
+
+/// What the server is to record.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RecordFile {
+    /// The attached volume.
+    pub(crate) name: String,
+    /// The new file, absolute.
+    pub(crate) file: PathBuf,
 }
 
 /// `volume detach`

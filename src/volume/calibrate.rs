@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
 use ebbtide_catalog::calibrate::{FitOptions, Fitted, fit};
 use ebbtide_device::engine::PacingReport;
-use ebbtide_device::host::{Calibration, Figures};
+use ebbtide_device::host::{Calibration, HostFigures};
 use ebbtide_volume::Nanos;
 
 use super::args::CalibrateArgs;
@@ -14,7 +14,7 @@ use crate::answers::{self, FittedFromFio};
 use crate::control::{self, Request};
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
-use crate::text::{self, Table};
+use crate::text::{self, TextTable};
 
 /// Runs the command.
 ///
@@ -34,8 +34,8 @@ pub(crate) fn run(args: &CalibrateArgs, place: &Place, json: bool) -> anyhow::Re
 }
 
 fn print(calibration: &Calibration) {
-    let mut table = Table::new(&["", "BLOCK DEVICE", "NBD"]);
-    let mut row = |name: &str, figure: &dyn Fn(&Figures) -> String| {
+    let mut table = TextTable::new(&["", "BLOCK DEVICE", "NBD"]);
+    let mut row = |name: &str, figure: &dyn Fn(&HostFigures) -> String| {
         let block = calibration.block.as_ref().map_or_else(|| "-".to_owned(), figure);
         table.row([name.to_owned(), block, figure(&calibration.nbd)]);
     };

@@ -1,4 +1,4 @@
-//! `ebbtide volume check`: reads the metadata of a store that nobody serves. What the data files
+//! `ebbtide volume check`: reads the metadata of a store that no server has open. What the data files
 //! hold is not looked at, for there is nothing to compare it to.
 
 use ebbtide_device::host::HomeError;

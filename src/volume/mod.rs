@@ -4,6 +4,7 @@ pub(crate) mod args;
 mod calibrate;
 mod check;
 mod print;
+mod record;
 
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,7 @@ pub(crate) fn run(command: &VolumeCommand, place: &Place, json: bool) -> anyhow:
     let request = match command {
         VolumeCommand::Check(args) => return check::run(args, place, json),
         VolumeCommand::Calibrate(args) => return calibrate::run(args, place, json),
+        VolumeCommand::Record(args) => return record::run(args, place, json),
         VolumeCommand::Create(args) => {
             // A wrong spec or region is wrong whether or not a server runs.
             ebbtide_control::check(place.existing()?.as_ref(), &args.spec, args.region.as_deref())
@@ -44,6 +46,7 @@ pub(crate) fn run(command: &VolumeCommand, place: &Place, json: bool) -> anyhow:
     let answer = control::ask(&place.served()?, &request)?;
     if let VolumeCommand::Detach(args) = command {
         warn_of_loss(&args.name, &answer.value);
+        record::warn_of_failure(&answer.value["recording"]);
     }
     if json {
         text::print_json(&answer.value);
@@ -69,7 +72,7 @@ fn absolute(args: &AttachArgs) -> anyhow::Result<AttachArgs> {
 }
 
 /// Absolute, and without symbolic links as far as it exists, as the kernel lists mounts.
-fn absolute_path(path: &Path) -> anyhow::Result<PathBuf> {
+pub(super) fn absolute_path(path: &Path) -> anyhow::Result<PathBuf> {
     if path.as_os_str().is_empty() {
         return Err(Refusal::usage("a path is empty").into());
     }

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use ebbtide_catalog::MonthlyCost;
-use ebbtide_control::{LiveView, VolumeDetail, VolumeView, in_force};
+use ebbtide_control::{
+    LatencyView, LiveView, RecordingView, ShadowsView, VolumeDetail, VolumeView, in_force,
+};
 use ebbtide_device::faults::Faults;
 use ebbtide_volume::Nanos;
 use serde_json::Value;
 
 use super::args::VolumeCommand;
-use crate::text::{self, Table};
+use super::record::so_far;
+use crate::text::{self, TextTable};
 
 /// Prints the server's answer to a command.
 ///
@@ -30,11 +33,21 @@ pub(super) fn answer(command: &VolumeCommand, value: Value) -> anyhow::Result<()
             warn_of_host(&volume);
         }
         VolumeCommand::Attach(_) => attached(&serde_json::from_value::<VolumeDetail>(value)?.volume),
-        VolumeCommand::Detach(args) => text::line(&format!("detached volume {}", args.name)),
+        VolumeCommand::Detach(args) => {
+            text::line(&format!("detached volume {}", args.name));
+            if let Some(shadows) = serde_json::from_value(value["shadows"].clone())? {
+                show_shadows(&shadows);
+            }
+            if let Some(recording) =
+                serde_json::from_value::<Option<RecordingView>>(value["recording"].clone())?
+            {
+                text::line(&format!("recorded {} to {}", so_far(&recording), recording.path));
+            }
+        }
         VolumeCommand::Delete(args) => text::line(&format!("deleted volume {}", args.name)),
         VolumeCommand::Fault(args) => faults(&args.name, &value)?,
         VolumeCommand::CrashImage(_) => crash_image(&value),
-        VolumeCommand::Check(_) | VolumeCommand::Calibrate(_) => {}
+        VolumeCommand::Record(_) | VolumeCommand::Check(_) | VolumeCommand::Calibrate(_) => {}
     }
     Ok(())
 }
@@ -72,7 +85,7 @@ fn warn_of_host(volume: &VolumeView) {
 
 fn list(volumes: &[VolumeView]) {
     let mut table =
-        Table::new(&["NAME", "STATE", "SIZE", "DATA", "CREDITS", "COST/MONTH", "ATTACHED", "SPEC"]);
+        TextTable::new(&["NAME", "STATE", "SIZE", "DATA", "CREDITS", "COST/MONTH", "ATTACHED", "SPEC"]);
     for volume in volumes {
         table.row([
             volume.name.clone(),
@@ -213,6 +226,59 @@ fn show_live(live: &LiveView, row: &dyn Fn(&str, &str)) {
     if live.faults != Faults::default() {
         row("faults", &in_force(&live.faults));
     }
+    if let Some(recording) = &live.recording {
+        row("recording", &format!("{}: {}, since {}", recording.path, so_far(recording), recording.since));
+    }
+    if let Some(shadows) = &live.shadows {
+        show_shadows(shadows);
+    }
+}
+
+/// What shadows would have done beside the volume itself.
+fn show_shadows(shadows: &ShadowsView) {
+    let requests = ebbtide_text::count(shadows.requests, "request");
+    text::line(&format!("\nshadows, for {} ({requests}):", text::seconds(shadows.seconds)));
+    let heads = [
+        "VOLUME",
+        "READ P50",
+        "P99",
+        "MAX",
+        "WRITE P50",
+        "P99",
+        "MAX",
+        "OVER ITS LIMITS",
+        "CREDITS",
+        "A MONTH",
+    ];
+    let mut table = TextTable::new(&heads);
+    let latency = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), ebbtide_text::latency);
+    let latencies = |view: &LatencyView| [view.p50_us, view.p99_us, view.max_us].map(latency);
+    let mut row = |name: &str, read, write, rest: [String; 3]| {
+        table.row([&[name.to_owned()][..], &latencies(read), &latencies(write), &rest].concat());
+    };
+    let none = || "-".to_owned();
+    row("(this one)", &shadows.live_read, &shadows.live_write, [none(), none(), none()]);
+    for shadow in &shadows.shadows {
+        let over = [
+            shadow.over_volume_iops_pct,
+            shadow.over_volume_throughput_pct,
+            shadow.over_instance_iops_pct,
+            shadow.over_instance_throughput_pct,
+        ];
+        let over = over.into_iter().fold(0.0, f64::max);
+        let cost = shadow.monthly_cost.as_ref().map_or_else(none, MonthlyCost::short);
+        row(
+            &shadow.spec,
+            &shadow.read,
+            &shadow.write,
+            [format!("{over:.1}%"), percent(shadow.credit_pct), cost],
+        );
+    }
+    table.print("");
+    if shadows.lost > 0 {
+        let lost = ebbtide_text::count(shadows.lost, "request");
+        text::line(&format!("  the shadows did not get {lost}: this machine was too slow"));
+    }
 }
 
 fn faults(name: &str, value: &Value) -> anyhow::Result<()> {
@@ -229,7 +295,7 @@ fn faults(name: &str, value: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Says on standard error what a detachment could not write back, and why.
+/// Prints on standard error what a detachment could not write back, and why.
 pub(crate) fn warn_of_loss(volume: &str, detached: &Value) {
     let lost = detached["lost"].as_array().map(Vec::as_slice).unwrap_or_default();
     let host_errors = detached["host_errors"].as_u64().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Every wrong request: its exit code and what the program says about it.
+//! Every wrong request: its exit code and its message.
 
 use std::process::Command;
 
@@ -22,13 +22,13 @@ fn a_request_outside_of_the_limits_is_refused_in_the_words_of_aws() {
     ] {
         home.run(&["volume", "create", "db", spec]).refused(2, &[text, "error: "]);
     }
-    assert_eq!(home.say("volume list").ok().line(), "no volumes");
+    assert_eq!(home.run_line("volume list").ok().line(), "no volumes");
 }
 
 #[test]
 fn wrong_names_and_missing_things_are_named() {
     let home = Home::served();
-    home.say("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
     for (words, texts) in [
         ("volume create db gp3:size=1GiB", &["'db' exists already"][..]),
         ("volume create ../db gp3:size=1GiB", &["'../db' is not a valid name"]),
@@ -53,14 +53,14 @@ fn wrong_names_and_missing_things_are_named() {
         ("volume attach db --execute", &["--mount"]),
         ("volume calibrate --fio /nowhere.json --type gp3", &["/nowhere.json"]),
     ] {
-        home.say(words).refused(2, texts);
+        home.run_line(words).refused(2, texts);
     }
 }
 
 #[test]
 fn a_refusal_is_json_too_where_json_is_asked_for() {
     let home = Home::served();
-    let error = home.say("volume show none --json").refused(2, &[]).json();
+    let error = home.run_line("volume show none --json").refused(2, &[]).json();
     assert_eq!(error["error"]["exit"], "usage");
     assert!(error["error"]["chain"][0].as_str().unwrap().contains("'none'"), "{error}");
     for (words, what) in [
@@ -70,7 +70,7 @@ fn a_refusal_is_json_too_where_json_is_asked_for() {
         ("volume create db gp3:size=1GiB --json --seed x", "'x'"),
         ("volume --json", "requires a subcommand"),
     ] {
-        let refused = home.say(words).refused(2, &[]);
+        let refused = home.run_line(words).refused(2, &[]);
         let error = &refused.json()["error"];
         assert_eq!(error["exit"], "usage", "{words}");
         assert!(error["chain"][0].as_str().unwrap().contains(what), "{words}: {error}");
@@ -82,14 +82,14 @@ fn a_refusal_is_json_too_where_json_is_asked_for() {
 }
 
 #[test]
-fn without_a_server_a_command_says_how_to_start_one() {
+fn without_a_server_a_command_prints_how_to_start_one() {
     let home = Home::new();
-    let refused = home.say("volume list").refused(3, &["is not running", "serve --home", "systemd"]);
+    let refused = home.run_line("volume list").refused(3, &["is not running", "serve --home", "systemd"]);
     assert!(refused.stderr.contains(home.root().to_str().unwrap()));
-    home.say("snapshot list").refused(3, &["is not running"]);
-    home.say("volume create db gp3:size=1GiB").refused(3, &["is not running"]);
-    home.say("volume create db gp3:size=1GiB,iops=9000").refused(2, &["ratio"]);
-    home.say("serve --stop").refused(3, &["is not running"]);
+    home.run_line("snapshot list").refused(3, &["is not running"]);
+    home.run_line("volume create db gp3:size=1GiB").refused(3, &["is not running"]);
+    home.run_line("volume create db gp3:size=1GiB,iops=9000").refused(2, &["ratio"]);
+    home.run_line("serve --stop").refused(3, &["is not running"]);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn every_command_explains_itself_with_an_example() {
 #[test]
 fn output_that_cannot_be_written_is_an_error_and_a_reader_that_left_is_none() {
     let home = Home::served();
-    home.say("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
     for words in [
         "volume list",
         "volume list --json",
@@ -159,33 +159,37 @@ fn output_that_cannot_be_written_is_an_error_and_a_reader_that_left_is_none() {
         "snapshot create monday --volume db",
         "volume list --help",
     ] {
-        home.say_into_a_full_disk(words).refused(3, &["standard output", "No space left"]);
+        home.run_into_a_full_disk(words).refused(3, &["standard output", "No space left"]);
     }
-    assert_eq!(home.say("snapshot list --json").ok().json()[0]["name"], "monday", "it was done all the same");
+    assert_eq!(
+        home.run_line("snapshot list --json").ok().json()[0]["name"],
+        "monday",
+        "it was done all the same"
+    );
     for words in ["volume list", "volume show db --json", "snapshot list", "volume list --help"] {
-        assert_eq!(home.say_into_a_closed_pipe(words).ok().stderr, "", "{words}");
+        assert_eq!(home.run_into_a_closed_pipe(words).ok().stderr, "", "{words}");
     }
 }
 
 #[test]
 fn a_name_or_a_path_that_is_taken_is_an_error_of_usage_everywhere() {
     let home = Home::served();
-    home.say("volume create maria gp3:size=1GiB").ok();
-    home.say("volume create db gp3:size=1GiB").ok();
-    home.say("volume create db gp3:size=1GiB").refused(2, &["'db' exists already"]);
-    let ordinary = home.beside("ordinary");
+    home.run_line("volume create maria gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").refused(2, &["'db' exists already"]);
+    let ordinary = home.sibling("ordinary");
     std::fs::write(&ordinary, "not a socket").unwrap();
     let nbd = |path: &std::path::Path| format!("unix:{}", path.display());
     home.run(&["volume", "attach", "maria", "--nbd", &nbd(&ordinary)])
         .refused(2, &[ordinary.to_str().unwrap(), "is not a socket"]);
     assert_eq!(std::fs::read_to_string(&ordinary).unwrap(), "not a socket");
-    let socket = nbd(&home.beside("maria.sock"));
+    let socket = nbd(&home.sibling("maria.sock"));
     home.run(&["volume", "attach", "maria", "--nbd", &socket]).ok();
     home.run(&["volume", "attach", "db", "--nbd", &socket]).refused(2, &["is in use by another server"]);
-    home.say("volume crash-image maria db").refused(2, &["'db' exists already"]);
-    home.say("volume crash-image maria Not/A/Name").refused(2, &["is not a valid name"]);
-    home.say("snapshot create monday --volume maria").ok();
-    home.say("snapshot create monday --volume maria").refused(2, &["'monday' exists already"]);
+    home.run_line("volume crash-image maria db").refused(2, &["'db' exists already"]);
+    home.run_line("volume crash-image maria Not/A/Name").refused(2, &["is not a valid name"]);
+    home.run_line("snapshot create monday --volume maria").ok();
+    home.run_line("snapshot create monday --volume maria").refused(2, &["'monday' exists already"]);
 }
 
 #[test]
@@ -193,19 +197,21 @@ fn a_name_is_refused_by_the_rule_that_the_help_gives() {
     let home = Home::served();
     let rule = "a-z, 0-9, '.', '_' and '-'";
     for words in ["volume create", "volume crash-image", "snapshot create"] {
-        let help = home.say(&format!("{words} --help")).ok().stdout;
+        let help = home.run_line(&format!("{words} --help")).ok().stdout;
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(help.contains(rule) && help.contains("at most 63"), "{words}: {help}");
     }
-    home.say("volume create Db gp3:size=1GiB").refused(2, &["'Db' is not a valid name", rule, "1 to 63"]);
-    home.say("volume create 0.a_b-c gp3:size=1GiB").ok();
-    home.say("snapshot create Monday --volume 0.a_b-c").refused(2, &["'Monday' is not a valid name", rule]);
+    home.run_line("volume create Db gp3:size=1GiB")
+        .refused(2, &["'Db' is not a valid name", rule, "1 to 63"]);
+    home.run_line("volume create 0.a_b-c gp3:size=1GiB").ok();
+    home.run_line("snapshot create Monday --volume 0.a_b-c")
+        .refused(2, &["'Monday' is not a valid name", rule]);
 }
 
 #[test]
 fn control_characters_of_a_request_never_reach_the_terminal() {
     let home = Home::served();
-    home.say("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
     let bad = "x\u{1b}[31m\u{7}\u{9b}2J\r\nerror: y";
     for arguments in [
         &["volume", "create", bad, "gp3:size=1GiB"][..],

@@ -10,15 +10,15 @@ use tempfile::TempDir;
 
 use crate::harness::{Home, Ran};
 
-/// A started server, and the directory that it lies in.
-struct Started {
-    server: Server,
+/// A started server, and the directory that it is in.
+pub(crate) struct Started {
+    pub(crate) server: Server,
     binary: Binary,
     _dir: TempDir,
 }
 
 /// A server with a small pool, so that a little work moves pages; none, and why, where there is none.
-fn started(name: &str, settings: &[(&str, &str)]) -> Option<Started> {
+pub(crate) fn started(name: &str, settings: &[(&str, &str)]) -> Option<Started> {
     let path = (name != "system").then(|| Path::new(name));
     let binary = match Binary::detect(path) {
         Ok(binary) => binary,
@@ -43,7 +43,12 @@ fn started(name: &str, settings: &[(&str, &str)]) -> Option<Started> {
 }
 
 impl Started {
-    fn socket(&self) -> String {
+    /// The server program.
+    pub(crate) fn program(&self) -> &Path {
+        &self.binary.path
+    }
+
+    pub(crate) fn socket(&self) -> String {
         format!("--mysql-socket={}", self.server.target().endpoints[0])
     }
 
@@ -77,13 +82,13 @@ impl Drop for Load {
     }
 }
 
-/// What a server that writes is told, asked again until its first pages are on their way.
+/// What is reported about a server that writes, asked again until its first pages are on their way.
 fn answer_under(started: &Started, home: &Home, more: &[&str]) -> Ran {
     let end = Instant::now() + Duration::from_secs(90);
     loop {
         let ran = started.ask(home, &[&["--interval", "3s"], more].concat());
-        let told = ran.json()["judgement"]["verdict"] != "not-known";
-        if told || Instant::now() > end {
+        let known = ran.json()["judgement"]["verdict"] != "not-known";
+        if known || Instant::now() > end {
             return ran;
         }
     }
@@ -115,7 +120,7 @@ fn a_writer_is_one_and_a_reader_is_none(name: &str) {
     started.server.kill().unwrap();
 }
 
-/// What a server that reads is told, once the pages of the writes before are written.
+/// What is reported about a server that reads, once the pages of the writes before are written.
 fn reader(started: &Started, home: &Home) -> Ran {
     let end = Instant::now() + Duration::from_secs(90);
     loop {
@@ -174,7 +179,7 @@ fn a_look_outlasts_the_time_after_which_a_server_drops_idle_connections() {
     started.server.kill().unwrap();
 }
 
-/// Waits until somebody has looked once and waits for the second look: its connection sleeps.
+/// Waits until the first look is done and the second is awaited: the connection sleeps.
 fn wait_for_a_look(started: &Started) {
     let mut session = started.server.session().unwrap();
     let asleep = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND = 'Sleep' AND TIME >= 1";
@@ -186,7 +191,7 @@ fn wait_for_a_look(started: &Started) {
 }
 
 #[test]
-fn words_that_do_not_go_together_are_refused_and_nobody_is_asked() {
+fn words_that_do_not_go_together_are_refused_and_no_server_is_asked() {
     let home = Home::new();
     home.run(&["crash", "--candidate", "--mysql-socket=/nowhere.sock"]).refused(3, &["/nowhere.sock"]);
     home.run(&["crash", "--candidate", "--interval", "0s"]).refused(2, &["1s to 24h"]);

@@ -13,7 +13,18 @@ fn the_shipped_experiments_are_listed_apart_from_those_of_the_lab() {
         all.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
     };
     let cuts = names("crash");
-    assert_eq!(cuts, ["durability-matrix", "optimized-writes", "file-systems", "ssd-cache", "migration"]);
+    assert_eq!(
+        cuts,
+        [
+            "durability-matrix",
+            "tpcc-crash",
+            "binlog-recovery",
+            "optimized-writes",
+            "file-systems",
+            "ssd-cache",
+            "migration"
+        ]
+    );
     assert!(names("run").iter().all(|name| !cuts.contains(name)));
     for name in cuts {
         let text = home.run(&["crash", &name, "--show"]).ok().stdout;
@@ -22,7 +33,7 @@ fn the_shipped_experiments_are_listed_apart_from_those_of_the_lab() {
 }
 
 #[test]
-fn each_lab_refuses_the_experiments_of_the_other_and_says_which_command_runs_them() {
+fn each_lab_refuses_the_experiments_of_the_other_and_names_the_command_that_runs_them() {
     if !can(&[Need::Tool("mariadbd")]) {
         return;
     }
@@ -36,7 +47,7 @@ fn each_lab_refuses_the_experiments_of_the_other_and_says_which_command_runs_the
 #[test]
 fn words_that_a_plan_of_cuts_does_not_know_are_refused() {
     let home = Home::new();
-    let file = home.beside("mine.toml");
+    let file = home.sibling("mine.toml");
     fs::write(&file, "[crash]\nmoments = [\"checkpint\"]\n").unwrap();
     home.run(&["crash", file.to_str().unwrap()]).refused(2, &["mine.toml", "did you mean 'checkpoint'?"]);
     home.run(&["crash", "durability-matrix", "--set", "crash.cuts=0"]).refused(2, &["1 to 1000000"]);
@@ -46,7 +57,7 @@ fn words_that_a_plan_of_cuts_does_not_know_are_refused() {
 }
 
 #[test]
-fn a_check_says_what_would_run_with_the_canaries_and_runs_nothing() {
+fn a_check_prints_what_would_run_with_the_canaries_and_runs_nothing() {
     if !can(&[Need::Tool("mariadbd")]) {
         return;
     }
@@ -73,23 +84,23 @@ fn a_gain_that_cannot_be_measured_is_refused_before_anything_is_cut() {
     let crash = |set: &str| home.run(&["crash", "optimized-writes", "--quick", "--set", set]);
     crash(&gain("optimized-writes-gian")).refused(2, &["did you mean 'optimized-writes-gain'?"]);
     crash(&gain("durability-matrix")).refused(2, &["its power is cut"]);
-    let file = home.beside("mine.toml");
+    let file = home.sibling("mine.toml");
     fs::write(&file, "[volumes]\ndata = \"io1:size=10GiB,iops=99999\"\n").unwrap();
     crash(&gain(file.to_str().unwrap())).refused(2, &["io1"]);
     assert!(!home.root().join("lab").exists(), "a refused run leaves nothing");
 }
 
 #[test]
-fn a_check_tells_the_gain_and_can_do_without_it() {
+fn a_check_shows_the_gain_and_can_do_without_it() {
     if !can(&[Need::Tool("mariadbd")]) {
         return;
     }
     let home = Home::new();
     let check = ["crash", "optimized-writes", "--quick", "--check"];
     let text = home.run(&check).planned().stdout;
-    let told =
+    let expected =
         "after the cuts, what it gains: optimized-writes-gain, 16 arms, 2 trials of each, 12 s measured";
-    assert!(text.contains(told), "{text}");
+    assert!(text.contains(expected), "{text}");
     let plan = home.run(&[&check[..], &["--json"]].concat()).planned().json();
     assert_eq!(plan["gain"]["name"], "optimized-writes-gain");
     assert_eq!(plan["gain"]["arms"].as_array().map(Vec::len), Some(16), "{}", plan["gain"]);
@@ -103,7 +114,7 @@ fn a_check_tells_the_gain_and_can_do_without_it() {
 #[test]
 fn nothing_is_gone_on_with_where_nothing_was_begun() {
     let home = Home::new();
-    let none = home.beside("none");
+    let none = home.sibling("none");
     let none = none.to_str().unwrap();
     home.run(&["crash", "ssd-cache", "--resume"]).refused(2, &["--out"]);
     home.run(&["crash", "ssd-cache", "--resume", "--out", none]).refused(2, &[none]);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::harness::{Need, can};
 
-/// What a script of `docs/findings/` says, and its exit code.
+/// What a script of `docs/findings/` prints, and its exit code.
 fn ran(script: &str, words: &[&str], settings: &[(&str, &str)]) -> (String, Option<i32>) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings").join(script);
     let output = Command::new("bash").arg(path).args(words).envs(settings.iter().copied()).output().unwrap();
@@ -22,14 +22,14 @@ fn the_reproduction_of_the_torn_first_page_comes_to_a_verdict() {
     // Another page is restored on any server, the first one as it may be.
     let (first, verdict) = match code {
         Some(0) => ("yes", "verdict: torn first page restored from the doublewrite buffer"),
-        _ => ("no", "verdict: torn first page NOT restored, a sound copy was in the doublewrite buffer"),
+        _ => ("no", "verdict: torn first page NOT restored, a valid copy was in the doublewrite buffer"),
     };
     assert!(matches!(code, Some(0 | 1)), "{text}");
     assert!(
         text.contains(&format!("\npage 3 restored: yes; page 0 restored: {first}\n{verdict}\n")),
         "{text}"
     );
-    assert!(text.contains("\nby-hand: "), "the copy was not shown to be sound: {text}");
+    assert!(text.contains("\nby-hand: "), "the copy was not shown to be valid: {text}");
 }
 
 #[test]
@@ -61,4 +61,19 @@ fn the_reproduction_of_the_early_checkpoint_comes_to_a_verdict() {
     assert!(matches!(code, Some(0 | 1)), "{text}");
     assert!(text.contains(verdict), "{text}");
     assert_eq!(code == Some(1), text.contains("\nUNSYNCED: checkpoint "), "{text}");
+}
+
+#[test]
+fn the_reproduction_of_the_killed_server_comes_to_a_verdict() {
+    if !can(&[Need::Tool("mariadbd"), Need::Tool("mariadb"), Need::Tool("sysbench")]) {
+        return;
+    }
+    let (text, code) = ran("killed-on-a-busy-machine.sh", &[], &[("KILLS", "1"), ("BUSY", "0")]);
+    let verdict = match code {
+        Some(0) => "verdict: each of 1 recoveries was whole\n",
+        _ => "verdict: recovery NOT whole\n",
+    };
+    assert!(matches!(code, Some(0 | 1)) && text.ends_with(verdict), "{text}");
+    let (text, code) = ran("killed-on-a-busy-machine.sh", &["no-such-server"], &[]);
+    assert_eq!((text.as_str(), code), ("verdict: none: no-such-server is missing\n", Some(3)));
 }

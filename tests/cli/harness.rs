@@ -33,7 +33,7 @@ impl Ran {
         }
     }
 
-    /// Exit code 0, or the test ends with everything that the program said.
+    /// Exit code 0, or the test ends with everything that the program printed.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, 0, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
@@ -96,12 +96,12 @@ impl Drop for SmallDisk {
 }
 
 impl Home {
-    /// A home that nobody serves.
+    /// A home without a server.
     pub(crate) fn new() -> Self {
         Self { _disk: None, dir: tempfile::Builder::new().prefix("ebbtide-cli-").tempdir().unwrap() }
     }
 
-    /// A home that nobody serves, on a disk of its own with so many MiB. Takes root.
+    /// A home without a server, on a disk of its own with so many MiB. Takes root.
     pub(crate) fn on_a_small_disk(mib: u32) -> Self {
         let mut home = Self::new();
         let root = home.root();
@@ -124,8 +124,8 @@ impl Home {
         self.dir.path().join("home")
     }
 
-    /// A path beside the home, for mount points and sockets.
-    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+    /// A path next to the home, for mount points and sockets.
+    pub(crate) fn sibling(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
@@ -139,15 +139,15 @@ impl Home {
         Ran::of(self.command(arguments).output().unwrap()).with(arguments)
     }
 
-    /// As [`Self::say`], with standard output on a disk that is full.
-    pub(crate) fn say_into_a_full_disk(&self, words: &str) -> Ran {
+    /// As [`Self::run_line`], with standard output on a disk that is full.
+    pub(crate) fn run_into_a_full_disk(&self, words: &str) -> Ran {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let mut command = self.command(&words.split_whitespace().collect::<Vec<_>>());
         Ran::of(command.stdout(full).output().unwrap())
     }
 
-    /// As [`Self::say`], with standard output a pipe that nobody reads.
-    pub(crate) fn say_into_a_closed_pipe(&self, words: &str) -> Ran {
+    /// As [`Self::run_line`], with standard output a pipe that nobody reads.
+    pub(crate) fn run_into_a_closed_pipe(&self, words: &str) -> Ran {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = self.command(&words.split_whitespace().collect::<Vec<_>>());
@@ -155,13 +155,13 @@ impl Home {
     }
 
     /// Words separated by blanks, for commands without any inside them.
-    pub(crate) fn say(&self, words: &str) -> Ran {
+    pub(crate) fn run_line(&self, words: &str) -> Ran {
         self.run(&words.split_whitespace().collect::<Vec<_>>())
     }
 
     /// Starts the server; answers its process number.
     pub(crate) fn serve(&self) -> u32 {
-        let started = self.say("serve --detach --json").ok();
+        let started = self.run_line("serve --detach --json").ok();
         u32::try_from(started.json()["pid"].as_u64().unwrap()).unwrap()
     }
 
@@ -177,7 +177,7 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         if self.root().join("control.sock").exists() {
-            let stopped = self.say("serve --stop --force");
+            let stopped = self.run_line("serve --stop --force");
             if stopped.code > 1 && !std::thread::panicking() {
                 panic!("the server did not stop: {}\n{}", stopped.stderr, self.log());
             }
@@ -210,7 +210,7 @@ pub(crate) fn calibration() -> &'static Value {
     CALIBRATION.get_or_init(|| {
         let home = Home::new();
         home.serve();
-        let mut measured = home.say("volume calibrate --quick --json").ok().json();
+        let mut measured = home.run_line("volume calibrate --quick --json").ok().json();
         measured["quick"] = false.into();
         let paths = ["block", "nbd"].map(|path| measured[path].take());
         for (name, mut path) in ["block", "nbd"].into_iter().zip(paths) {
@@ -223,7 +223,7 @@ pub(crate) fn calibration() -> &'static Value {
     })
 }
 
-/// Whether a test that needs these can run; says what is missing where not.
+/// Whether a test that needs these can run; prints what is missing where not.
 pub(crate) fn can(needs: &[Need]) -> bool {
     let missing: Vec<_> = needs.iter().filter_map(|need| need.missing()).collect();
     if !missing.is_empty() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::harness::{Home, Need, calibration, can, kill_9};
 
-/// A server whose log is a file beside its home, so that it can be written while the home's disk is full.
+/// A server whose log is a file next to its home, so that it can be written while the home's disk is full.
 struct Logged {
     home: Home,
     server: Child,
@@ -21,19 +21,19 @@ impl Logged {
         let server = home
             .command(&[&["serve"], arguments].concat())
             .env("EBBTIDE_LOG", filter)
-            .stderr(File::options().append(true).create(true).open(home.beside("log")).unwrap())
+            .stderr(File::options().append(true).create(true).open(home.sibling("log")).unwrap())
             .spawn()
             .unwrap();
         let logged = Self { home, server };
         let give_up = Instant::now() + Duration::from_secs(20);
-        while logged.home.say("volume list").code != 0 {
+        while logged.home.run_line("volume list").code != 0 {
             assert!(Instant::now() < give_up, "no answer: {}", logged.text());
         }
         logged
     }
 
     fn text(&self) -> String {
-        std::fs::read_to_string(self.home.beside("log")).unwrap()
+        std::fs::read_to_string(self.home.sibling("log")).unwrap()
     }
 
     /// Every line so far, each of which is a JSON object.
@@ -47,7 +47,7 @@ impl Logged {
     }
 
     fn stop(mut self) {
-        self.home.say("serve --stop --force");
+        self.home.run_line("serve --stop --force");
         assert!(self.server.wait().unwrap().success());
     }
 }
@@ -62,8 +62,8 @@ fn requests_that_a_full_disk_fails_are_logged_with_their_errno_at_a_limited_rate
         return;
     }
     let logged = Logged::new(Home::on_a_small_disk(24), &["--log-format", "json"], "info");
-    logged.home.say("volume create db gp3:size=1GiB").ok();
-    let device = logged.home.say("volume attach db").ok();
+    logged.home.run_line("volume create db gp3:size=1GiB").ok();
+    let device = logged.home.run_line("volume attach db").ok();
     // Small requests, each of which fails by itself: far more than may be logged.
     let of = format!("of={}", device.line());
     for seek in 0..64 {
@@ -109,19 +109,19 @@ fn each_line_of_a_json_log_is_json_and_each_request_is_traced() {
     }
     let format: &[&str] = &["--log-format", "json"];
     let mut killed = Logged::new(Home::new(), format, "info");
-    killed.home.say("volume create db gp3:size=1GiB").ok();
-    killed.home.say("volume attach db").ok();
+    killed.home.run_line("volume create db gp3:size=1GiB").ok();
+    killed.home.run_line("volume attach db").ok();
     kill_9(killed.server.id());
     killed.server.wait().unwrap();
     let Logged { home, .. } = killed;
-    std::fs::remove_file(home.beside("log")).unwrap();
+    std::fs::remove_file(home.sibling("log")).unwrap();
     let logged = Logged::new(home, format, "info,ebbtide_control=debug,ebbtide_device=trace");
-    let device = logged.home.say("volume attach db").ok();
+    let device = logged.home.run_line("volume attach db").ok();
     let of = format!("of={}", device.line());
     let write = ["if=/dev/zero", &of, "bs=4096", "count=1", "seek=3", "oflag=direct", "status=none"];
     assert!(Command::new("dd").args(write).status().unwrap().success());
-    logged.home.say("volume attach db").refused(2, &["is attached"]);
-    logged.home.say("volume detach db").ok();
+    logged.home.run_line("volume attach db").refused(2, &["is attached"]);
+    logged.home.run_line("volume detach db").ok();
 
     let lines = logged.lines();
     let answers: Vec<_> = with(&lines, "answered").filter(|line| line["operation"] == "write").collect();
@@ -149,8 +149,8 @@ fn a_filter_that_is_none_is_refused_before_a_server_starts() {
     for arguments in [&["serve"][..], &["serve", "--detach"]] {
         for filter in ["loud=yes=no", "inof"] {
             let output = home.command(arguments).env("EBBTIDE_LOG", filter).output().unwrap();
-            let told = format!("EBBTIDE_LOG='{filter}'");
-            crate::harness::Ran::of(output).refused(2, &[&told, "hint: write a level"]);
+            let shown = format!("EBBTIDE_LOG='{filter}'");
+            crate::harness::Ran::of(output).refused(2, &[&shown, "hint: write a level"]);
         }
     }
     assert!(!home.root().join("control.sock").exists());

@@ -37,7 +37,7 @@ fn options(help: &str) -> BTreeSet<&str> {
 #[test]
 fn every_command_has_a_manual_page_with_all_of_its_options() {
     let home = Home::new();
-    let directory = home.beside("man");
+    let directory = home.sibling("man");
     let written = home.run(&["man-pages", directory.to_str().unwrap(), "--json"]).ok().json();
     let listed: BTreeSet<String> = serde_json::from_value(written["pages"].clone()).unwrap();
     let mut wanted = BTreeSet::new();
@@ -88,7 +88,7 @@ fn the_completions_of_every_shell_know_every_command_and_option() {
                 assert!(script.contains(word), "{shell}: {path:?} lacks {word}");
             }
         }
-        let file = home.beside(shell);
+        let file = home.sibling(shell);
         fs::write(&file, script).unwrap();
         if can(&[Need::Tool(shell)]) {
             Ran::of(Command::new(shell).arg("-n").arg(&file).output().unwrap()).ok();
@@ -100,7 +100,7 @@ fn the_completions_of_every_shell_know_every_command_and_option() {
 #[test]
 fn bash_completes_a_command_an_option_and_its_values() {
     let home = Home::new();
-    let script = home.beside("script");
+    let script = home.sibling("script");
     fs::write(&script, home.run(&["completions", "bash"]).ok().stdout).unwrap();
     let completed = |words: &str| {
         let last = words.rsplit(' ').next().unwrap();

@@ -13,15 +13,15 @@ fn a_kill_under_load_leaves_nothing_that_the_next_command_does_not_clear() {
     }
     let home = Home::served();
     let lock = home.root().join("serve.lock");
-    let dir = home.beside("mnt");
-    home.say("volume create db gp3:size=10GiB").ok();
-    home.say("volume create plain gp3:size=1GiB").ok();
-    home.say("volume create net gp3:size=1GiB").ok();
+    let dir = home.sibling("mnt");
+    home.run_line("volume create db gp3:size=10GiB").ok();
+    home.run_line("volume create plain gp3:size=1GiB").ok();
+    home.run_line("volume create net gp3:size=1GiB").ok();
     let attach = ["volume", "attach", "db", "--mount", dir.to_str().unwrap(), "--fs", "xfs"];
     for round in 0..3 {
         home.run(&attach).ok();
-        home.say("volume attach plain").ok();
-        let socket = home.beside("net.sock");
+        home.run_line("volume attach plain").ok();
+        let socket = home.sibling("net.sock");
         home.run(&["volume", "attach", "net", "--nbd", &format!("unix:{}", socket.display())]).ok();
         let synced = dir.join(format!("synced-{round}"));
         let mut file = File::create(&synced).unwrap();
@@ -32,24 +32,24 @@ fn a_kill_under_load_leaves_nothing_that_the_next_command_does_not_clear() {
         let written = under_load(&dir.join("load"), || kill_9(pid));
         assert!(written > 0, "the load was running");
         assert_ne!(left_of(&home.root()), Vec::<String>::new(), "a kill leaves something");
-        let cleared = home.say("volume list").refused(3, &["cleared: ", "is not running"]);
+        let cleared = home.run_line("volume list").refused(3, &["cleared: ", "is not running"]);
         for what in ["mount", "loop device", "FUSE session", "NBD socket"] {
             assert!(cleared.stderr.contains(&format!("cleared: {what}")), "{what}: {}", cleared.stderr);
         }
         assert_eq!(left_of(&home.root()), Vec::<String>::new());
         assert!(!socket.exists());
-        home.say("volume check").ok();
+        home.run_line("volume check").ok();
         home.serve();
         home.run(&attach).ok();
         for past in 0..=round {
             let content = std::fs::read(dir.join(format!("synced-{past}"))).unwrap();
             assert!(content == vec![past; 1 << 20], "what was synced before kill {round} is there");
         }
-        home.say("volume detach db").ok();
+        home.run_line("volume detach db").ok();
     }
 }
 
-/// Writes synced blocks to a file until `end` has returned and a write fails; says how many went.
+/// Writes synced blocks to a file until `end` has returned and a write fails; returns how many went.
 fn under_load(path: &std::path::Path, end: impl FnOnce()) -> usize {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -77,14 +77,14 @@ fn a_starting_server_clears_what_its_predecessor_left() {
         return;
     }
     let home = Home::served();
-    home.say("volume create db gp3:size=1GiB").ok();
-    home.say("volume attach db").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume attach db").ok();
     let pid = std::fs::read_to_string(home.root().join("serve.lock")).unwrap().trim().parse().unwrap();
     kill_9(pid);
     home.serve();
     assert_eq!(left_of(&home.root()), Vec::<String>::new());
     assert_eq!(home.show("db")["state"], "available");
-    home.say("volume attach db").ok();
+    home.run_line("volume attach db").ok();
 }
 
 #[test]
@@ -94,24 +94,24 @@ fn a_live_volume_and_other_homes_are_never_touched() {
     }
     let (living, dead) = (Home::served(), Home::served());
     for home in [&living, &dead] {
-        home.say("volume create db gp3:size=1GiB").ok();
-        home.say("volume attach db").ok();
+        home.run_line("volume create db gp3:size=1GiB").ok();
+        home.run_line("volume attach db").ok();
     }
     let before = left_of(&living.root());
     assert_ne!(before, Vec::<String>::new());
     let pid = std::fs::read_to_string(dead.root().join("serve.lock")).unwrap().trim().parse().unwrap();
     kill_9(pid);
-    dead.say("volume list").refused(3, &["cleared: "]);
-    living.say("serve").refused(3, &["already served"]);
-    living.say("volume check").refused(3, &[]);
+    dead.run_line("volume list").refused(3, &["cleared: "]);
+    living.run_line("serve").refused(3, &["already served"]);
+    living.run_line("volume check").refused(3, &[]);
     assert_eq!(left_of(&living.root()), before);
     // A lock file that names another process proves nothing: the lock itself does.
     std::fs::write(living.root().join("serve.lock"), "1\n").unwrap();
-    living.say("volume list").ok();
-    living.say("serve").refused(3, &["already served"]);
+    living.run_line("volume list").ok();
+    living.run_line("serve").refused(3, &["already served"]);
     assert_eq!(left_of(&living.root()), before);
     std::fs::write(dead.root().join("serve.lock"), format!("{}\n", std::process::id())).unwrap();
-    dead.say("volume list").refused(3, &["is not running"]);
+    dead.run_line("volume list").refused(3, &["is not running"]);
 }
 
 #[test]
@@ -120,12 +120,12 @@ fn a_stop_while_mounted_writes_everything_back() {
         return;
     }
     let home = Home::served();
-    let dir = home.beside("mnt");
-    home.say("volume create db gp3:size=1GiB").ok();
+    let dir = home.sibling("mnt");
+    home.run_line("volume create db gp3:size=1GiB").ok();
     let attach = ["volume", "attach", "db", "--mount", dir.to_str().unwrap(), "--fs", "ext4"];
     home.run(&attach).ok();
     std::fs::write(dir.join("unsynced"), vec![9; 8 << 20]).unwrap();
-    home.say("serve --stop").ok();
+    home.run_line("serve --stop").ok();
     assert_eq!(left_of(&home.root()), Vec::<String>::new());
     home.serve();
     home.run(&attach).ok();
@@ -162,21 +162,21 @@ fn volumes_with_the_names_of_files_of_the_home_are_cleared_like_all_others() {
     for round in 0..2 {
         for name in names {
             if round == 0 {
-                home.say(&format!("volume create {name} gp3:size=1GiB")).ok();
+                home.run_line(&format!("volume create {name} gp3:size=1GiB")).ok();
             }
-            home.say(&format!("volume attach {name}")).ok();
+            home.run_line(&format!("volume attach {name}")).ok();
         }
         assert_ne!(left_of(&home.root()), Vec::<String>::new());
         if round == 0 {
-            home.say("volume detach a.json").ok();
-            home.say("volume attach a.json").ok();
+            home.run_line("volume detach a.json").ok();
+            home.run_line("volume attach a.json").ok();
             kill_9(std::fs::read_to_string(home.root().join("serve.lock")).unwrap().trim().parse().unwrap());
-            let cleared = home.say("volume list").refused(3, &["is not running"]).stderr;
+            let cleared = home.run_line("volume list").refused(3, &["is not running"]).stderr;
             for name in names {
                 assert!(cleared.contains(&format!("of volume {name}, left by")), "{name}: {cleared}");
             }
         } else {
-            home.say("serve --stop").ok();
+            home.run_line("serve --stop").ok();
         }
         assert_eq!(left_of(&home.root()), Vec::<String>::new());
         home.serve();
@@ -186,21 +186,22 @@ fn volumes_with_the_names_of_files_of_the_home_are_cleared_like_all_others() {
 #[test]
 fn a_damaged_record_is_named_and_everything_else_is_cleared() {
     let home = Home::served();
-    let socket = |name: &str| home.beside(&format!("{name}.sock"));
+    let socket = |name: &str| home.sibling(&format!("{name}.sock"));
     for name in ["db", "other"] {
-        home.say(&format!("volume create {name} gp3:size=1GiB")).ok();
+        home.run_line(&format!("volume create {name} gp3:size=1GiB")).ok();
         home.run(&["volume", "attach", name, "--nbd", &format!("unix:{}", socket(name).display())]).ok();
     }
     kill_9(std::fs::read_to_string(home.root().join("serve.lock")).unwrap().trim().parse().unwrap());
     // As a power cut of the host leaves a file that was not synced.
     std::fs::write(home.root().join("records/db.json"), "").unwrap();
     let aside = home.root().join("records/db.json.damaged");
-    let cleared =
-        home.say("volume list").refused(3, &["cleared: NBD socket", "is not running", "of volume other"]);
+    let cleared = home
+        .run_line("volume list")
+        .refused(3, &["cleared: NBD socket", "is not running", "of volume other"]);
     assert!(cleared.stderr.contains("cleared: the record of volume db"), "{}", cleared.stderr);
     assert!(cleared.stderr.contains(aside.to_str().unwrap()), "{}", cleared.stderr);
     assert!(!socket("other").exists());
-    let again = home.say("volume list").refused(3, &["is not running"]);
+    let again = home.run_line("volume list").refused(3, &["is not running"]);
     assert!(!again.stderr.contains("cleared"), "{}", again.stderr);
     home.serve();
     home.run(&["volume", "attach", "db", "--nbd", &format!("unix:{}", socket("db").display())]).ok();

@@ -1,11 +1,11 @@
-//! Refusals of one kind end with one exit code, whichever command refuses; and what is missing is said before
+//! Refusals of one kind end with one exit code, whichever command refuses; and what is missing is reported before
 //! anything runs.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use ebbtide_device::store::{Store, StoreOptions};
+use ebbtide_device::store::{StoreOptions, VolumeStore};
 use serde_json::json;
 
 use crate::harness::{EBBTIDE, Home, Need, Ran, can};
@@ -43,6 +43,8 @@ const KINDS: [Kind; 5] = [
             "volume check nobody",
             "simulate --volume gp9:size=1GiB --job rw=randread,runtime=1s",
             "load run oltp_nothing",
+            "load run tpcc --trx-level=ru",
+            "load check oltp_read_write",
         ],
     ),
     (
@@ -56,7 +58,13 @@ const KINDS: [Kind; 5] = [
             "crash --replay xyz",
             "simulate --volume gp3:size=1GiB,iops=99999 --job rw=randread,runtime=1s",
             "load run oltp_read_only --time=-1",
+            "load run oltp_update_index --index-updates=0 --mysql-socket=/nowhere/mysqld.sock",
+            "load run oltp_update_non_index --non-index-updates=0 --mysql-socket=/nowhere/mysqld.sock",
             "load prepare --threads=0",
+            "load prepare tpcc --warehouses=0",
+            "load prepare tpcc --threads=0",
+            "load run tpcc --warehouses=9001",
+            "load check tpcc --warehouses=0",
         ],
     ),
     (
@@ -73,6 +81,8 @@ const KINDS: [Kind; 5] = [
             "snapshot list",
             "serve --stop",
             "load prepare --mysql-socket=/nowhere/mysqld.sock",
+            "load run tpcc --mysql-socket=/nowhere/mysqld.sock",
+            "load check tpcc --mysql-socket=/nowhere/mysqld.sock",
             "load run oltp_read_only --mysql-socket=/nowhere/mysqld.sock",
             "crash --candidate --mysql-socket=/nowhere/mysqld.sock",
         ],
@@ -84,7 +94,7 @@ fn refusals_of_one_kind_end_with_one_exit_code() {
     let home = Home::new();
     for (kind, code, commands) in KINDS {
         for command in commands {
-            let ran = home.say(command);
+            let ran = home.run_line(command);
             assert_eq!(ran.code, code, "{kind}: {command}\n{}{}", ran.stdout, ran.stderr);
             assert!(ran.stderr.starts_with("error: "), "{command}: {}", ran.stderr);
         }
@@ -105,7 +115,8 @@ fn overrides_of_a_home_that_mean_nothing_are_no_fault_of_the_request() {
         commands.extend(["run same-twice --check", "crash ssd-cache --check"]);
     }
     for command in commands {
-        home.say(command).refused(3, &["overrides cannot be used", "catalog.toml", "hint: mend or remove"]);
+        home.run_line(command)
+            .refused(3, &["overrides cannot be used", "catalog.toml", "hint: mend or remove"]);
     }
 }
 
@@ -115,8 +126,8 @@ fn a_volume_that_is_used_or_stalled_refuses_with_one_exit_code_and_the_command_i
         return;
     }
     let home = Home::served();
-    home.say("volume create db gp3:size=1GiB").ok();
-    let dir = home.beside("mnt");
+    home.run_line("volume create db gp3:size=1GiB").ok();
+    let dir = home.sibling("mnt");
     let attach = ["volume", "attach", "db", "--mount", dir.to_str().unwrap(), "--fs", "ext4"];
     home.run(&attach).ok();
     let inside = |words: &str| {
@@ -130,11 +141,11 @@ fn a_volume_that_is_used_or_stalled_refuses_with_one_exit_code_and_the_command_i
     }
     user.kill().unwrap();
     user.wait().unwrap();
-    home.say("volume fault db stall=on").ok();
+    home.run_line("volume fault db stall=on").ok();
     for words in ["volume detach db", "serve --stop"] {
-        home.say(words).refused(3, &["stalled"]);
+        home.run_line(words).refused(3, &["stalled"]);
     }
-    home.say("volume fault db stall=off").ok();
+    home.run_line("volume fault db stall=off").ok();
     inside("volume detach db").ok();
     home.run(&attach).ok();
     inside("serve --stop").ok();
@@ -147,23 +158,23 @@ fn force_flushes_what_was_written_before_and_fails_what_is_written_after() {
         return;
     }
     let home = Home::served();
-    home.say("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
     for (number, force) in [(1, "volume detach db --force"), (2, "serve --stop --force")] {
-        let device = home.say("volume attach db").ok();
+        let device = home.run_line("volume attach db").ok();
         let mut open = std::fs::File::options().write(true).open(device.line()).unwrap();
         open.write_all(&[number; 8192]).unwrap();
-        home.say(force).ok();
+        home.run_line(force).ok();
         let _ = open.write_all(&[9; 8192]);
         open.sync_all().expect_err("what is written after it is written nowhere");
         drop(open);
         if number == 2 {
             home.serve();
         }
-        let device = home.say("volume attach db").ok();
+        let device = home.run_line("volume attach db").ok();
         let mut found = [0; 8192];
         std::fs::File::open(device.line()).unwrap().read_exact(&mut found).unwrap();
         assert_eq!(found, [number; 8192], "{force}");
-        home.say("volume detach db").ok();
+        home.run_line("volume detach db").ok();
     }
 }
 
@@ -172,13 +183,13 @@ fn prepared_data_and_kept_images_are_listed_while_a_run_has_them() {
     let home = Home::new();
     let lab = ebbtide_device::host::Home::open(&home.root().join("lab")).unwrap();
     let _lock = lab.lock().unwrap();
-    let store = Store::open(&lab.store_dir(), StoreOptions::default()).unwrap();
+    let store = VolumeStore::open(&lab.store_dir(), StoreOptions::default()).unwrap();
     store.create_volume("v", 1 << 20, json!(null)).unwrap();
     store.snapshot("v", "prep-1", json!({})).unwrap();
-    let listed = home.say("run --prepared --json").ok().json();
+    let listed = home.run_line("run --prepared --json").ok().json();
     assert_eq!(listed[0]["name"], "prep-1", "{listed}");
-    assert_eq!(home.say("crash --kept --json").ok().json(), json!([]));
-    home.say("run --delete-prepared prep-1").refused(3, &["another run is under way"]);
+    assert_eq!(home.run_line("crash --kept --json").ok().json(), json!([]));
+    home.run_line("run --delete-prepared prep-1").refused(3, &["another run is under way"]);
     assert_eq!(store.snapshots().len(), 1);
 }
 
@@ -186,8 +197,8 @@ fn prepared_data_and_kept_images_are_listed_while_a_run_has_them() {
 fn listings_of_a_home_that_is_not_there_are_empty_and_make_none() {
     let home = Home::new();
     for (words, text) in [("run --prepared", "no prepared data"), ("crash --kept", "no images are kept")] {
-        assert_eq!(home.say(words).ok().line(), text);
-        assert_eq!(home.say(&format!("{words} --json")).ok().json(), json!([]));
+        assert_eq!(home.run_line(words).ok().line(), text);
+        assert_eq!(home.run_line(&format!("{words} --json")).ok().json(), json!([]));
     }
     assert!(!home.root().exists());
 }

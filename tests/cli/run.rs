@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use ebbtide_lab::experiment::{self, Experiment, Overrides};
-use ebbtide_lab::record::{HostFacts, Outcome, Run, Second, ServerFacts, Trial};
-use ebbtide_lab::results::Store;
+use ebbtide_lab::record::{HostFacts, LabRun, Outcome, Second, ServerFacts, Trial};
+use ebbtide_lab::results::ResultsDatabase;
 use ebbtide_lab::summary::summarize;
 
 use crate::harness::{EBBTIDE, Home, Need, Ran, can, left_of};
@@ -37,7 +37,7 @@ fn an_unknown_experiment_is_refused_with_the_nearest_one() {
 #[test]
 fn an_unknown_key_of_a_file_is_refused_with_its_line_and_the_nearest_key() {
     let home = Home::new();
-    let file = home.beside("mine.toml");
+    let file = home.sibling("mine.toml");
     fs::write(
         &file,
         "title = \"mine\"\n[load]\nconections = 4\n[arms.a]\n[arms.b.settings]\nsync_binlog = 0\n",
@@ -58,7 +58,7 @@ fn a_setting_without_a_value_and_a_server_that_is_none_are_refused() {
 }
 
 #[test]
-fn a_check_says_what_would_run_in_the_servers_words_and_runs_nothing() {
+fn a_check_prints_what_would_run_in_the_servers_words_and_runs_nothing() {
     if !can(&[Need::Tool("mariadbd")]) {
         return;
     }
@@ -76,12 +76,31 @@ fn a_check_says_what_would_run_in_the_servers_words_and_runs_nothing() {
 }
 
 #[test]
+fn warehouses_are_planned_and_those_that_do_not_fit_the_volume_are_refused_before_anything_is_made() {
+    if !can(&[Need::Tool("mariadbd")]) {
+        return;
+    }
+    let home = Home::new();
+    let file = home.sibling("tpcc.toml");
+    fs::write(&file, "[data]\nwarehouses = 10\n[volumes]\ndata = \"gp3:size=20GiB\"\n").unwrap();
+    let run = ["run", file.to_str().unwrap()];
+    let plan = home.run(&[&run[..], &["--quick", "--check"]].concat()).planned().stdout;
+    for text in ["tpcc with 16 connections", "of data", "2 trials of each, 20 s measured: about "] {
+        assert!(plan.contains(text), "'{text}' is not in: {plan}");
+    }
+    let many = [&run[..], &["--set", "data.warehouses=1000"]].concat();
+    home.run(&many).refused(2, &["data volume has 20480 MiB, and needs ", "fewer warehouses"]);
+    home.run(&[&run[..], &["--set", "data.warehouses=0"]].concat()).refused(2, &["1 to 9000"]);
+    assert!(!home.root().join("lab").exists());
+}
+
+#[test]
 fn what_the_server_rejects_and_a_machine_without_memory_cgroups_are_refused_before_anything_is_made() {
     if !can(&[Need::BlockDevices, Need::Tool("mariadbd"), Need::Tool("mkfs.xfs"), Need::Tool("unshare")]) {
         return;
     }
     let home = Home::new();
-    let out = home.beside("out");
+    let out = home.sibling("out");
     let run = ["run", "same-twice", "--out", out.to_str().unwrap()];
     let raw = [&run[..], &["--set", "settings.raw.innodb_nonsense=1"]].concat();
     home.run(&raw).refused(2, &["unknown variable 'innodb_nonsense=1'", "(and 1 more like it)", "hint: "]);
@@ -98,7 +117,7 @@ fn what_the_server_rejects_and_a_machine_without_memory_cgroups_are_refused_befo
 #[test]
 fn a_run_that_was_never_begun_cannot_be_resumed() {
     let home = Home::new();
-    let out = home.beside("out");
+    let out = home.sibling("out");
     home.run(&["run", "same-twice", "--resume", "--out", out.to_str().unwrap()])
         .refused(2, &["out", "holds no results", "without --resume"]);
     assert!(!out.exists(), "asking for results makes none");
@@ -135,11 +154,12 @@ fn ended(dir: &Path, experiment: Experiment, ratio: f64) {
             load: None,
             seconds: (1..=30).map(second).collect(),
             batch: None,
+            promotion: None,
             notes: Vec::new(),
         }
     };
     let trials = (0..3).flat_map(|repeat| [trial(repeat, 0), trial(repeat, 1)]).collect();
-    let run = Run {
+    let run = LabRun {
         started_ns: 1_790_000_000_000_000_000 + experiment.seed,
         command: String::new(),
         ebbtide: env!("CARGO_PKG_VERSION").into(),
@@ -149,13 +169,13 @@ fn ended(dir: &Path, experiment: Experiment, ratio: f64) {
         overrides: None,
         trials,
     };
-    Store::create(dir, &run).unwrap().finish(&summarize(&run)).unwrap();
+    ResultsDatabase::create(dir, &run).unwrap().finish(&summarize(&run)).unwrap();
 }
 
 #[test]
-fn finished_runs_are_compared_and_the_exit_code_says_whether_they_agree() {
+fn finished_runs_are_compared_and_the_exit_code_shows_whether_they_agree() {
     let home = Home::new();
-    let [first, second, third] = ["first", "second", "third"].map(|name| home.beside(name));
+    let [first, second, third] = ["first", "second", "third"].map(|name| home.sibling(name));
     ended(&first, same_twice(false, 1), 1.0);
     ended(&second, same_twice(false, 2), 1.01);
     ended(&third, same_twice(false, 3), 1.5);
@@ -179,7 +199,7 @@ fn finished_runs_are_compared_and_the_exit_code_says_whether_they_agree() {
 #[test]
 fn what_is_no_other_run_of_the_same_experiment_is_not_compared() {
     let home = Home::new();
-    let [long, short, empty] = ["long", "short", "empty"].map(|name| home.beside(name));
+    let [long, short, empty] = ["long", "short", "empty"].map(|name| home.sibling(name));
     ended(&long, same_twice(false, 1), 1.0);
     ended(&short, same_twice(true, 2), 1.0);
     fs::create_dir(&empty).unwrap();
@@ -201,7 +221,7 @@ fn a_run_is_refused_before_it_begins_where_the_earlier_one_was_another() {
         return;
     }
     let home = Home::new();
-    let dir = home.beside("earlier");
+    let dir = home.sibling("earlier");
     ended(&dir, same_twice(false, 1), 1.0);
     let dir = dir.to_str().unwrap();
     home.run(&["run", "tuned-vs-default", "--quick", "--against", dir])
@@ -211,22 +231,22 @@ fn a_run_is_refused_before_it_begins_where_the_earlier_one_was_another() {
 }
 
 #[test]
-fn quick_of_a_file_that_does_not_say_what_it_is_tells_what_it_changes() {
+fn quick_of_a_file_that_does_not_define_it_reports_what_it_changes() {
     if !can(&[Need::Tool("mariadbd")]) {
         return;
     }
     let home = Home::new();
-    let file = home.beside("mine.toml");
+    let file = home.sibling("mine.toml");
     fs::write(&file, "[trial]\nrepeats = 6\n[arms.a]\n[arms.b.settings]\nsync_binlog = 0\n").unwrap();
     let check = ["run", file.to_str().unwrap(), "--check", "--quick"];
     let text = home.run(&check).planned().stdout;
-    for told in [
+    for expected in [
         "has no [quick]",
         "trials of each arm: 2 instead of 6",
         "about 3 min instead of 17 min",
         "2 trials of each, 20 s measured",
     ] {
-        assert!(text.contains(told), "'{told}' is not in: {text}");
+        assert!(text.contains(expected), "'{expected}' is not in: {text}");
     }
     assert!(!home.run(&check[..3]).planned().stdout.contains("[quick]"));
 }
@@ -244,7 +264,7 @@ fn a_run_that_was_ended_is_gone_on_with_by_the_command_that_it_prints_and_no_oth
         return;
     }
     let home = Home::new();
-    let (file, out) = (home.beside("mine.toml"), home.beside("my out"));
+    let (file, out) = (home.sibling("mine.toml"), home.sibling("my out"));
     fs::write(&file, SHORT).unwrap();
     let mut command = Command::new(EBBTIDE);
     // Relative paths, a home of its own, and options that the directory has to remember.
@@ -259,7 +279,7 @@ fn a_run_that_was_ended_is_gone_on_with_by_the_command_that_it_prints_and_no_oth
         "10s",
         "--over-limit",
     ]);
-    command.args(["--set", "one.flush_log_at_trx_commit=2"]).current_dir(home.beside(""));
+    command.args(["--set", "one.flush_log_at_trx_commit=2"]).current_dir(home.sibling(""));
     let mut begun =
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(begun.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -269,16 +289,16 @@ fn a_run_that_was_ended_is_gone_on_with_by_the_command_that_it_prints_and_no_oth
             assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
         }
     }
-    let mut told = String::new();
-    begun.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    assert_eq!(begun.wait().unwrap().code(), Some(1), "{told}");
+    let mut stderr_text = String::new();
+    begun.stderr.take().unwrap().read_to_string(&mut stderr_text).unwrap();
+    assert_eq!(begun.wait().unwrap().code(), Some(1), "{stderr_text}");
     fs::remove_file(&file).unwrap();
-    let printed = told.split("go on with: ").nth(1).unwrap_or_else(|| panic!("{told}")).trim();
+    let printed = stderr_text.split("go on with: ").nth(1).unwrap_or_else(|| panic!("{stderr_text}")).trim();
     assert_eq!(printed, format!("ebbtide run --resume --out '{}'", out.display()));
     let again = format!("set -- {}; shift; exec {EBBTIDE} \"$@\"", printed);
     let again = Ran::of(Command::new("sh").args(["-c", &again]).current_dir("/").output().unwrap());
     assert!(again.code == 0 || again.code == 1, "{}{}", again.stdout, again.stderr);
-    let run = Store::open(&out).unwrap().run().unwrap();
+    let run = ResultsDatabase::open(&out).unwrap().run().unwrap();
     let arms: Vec<&str> = run.trials.iter().map(|trial| trial.arm.as_str()).collect();
     assert_eq!(arms.len(), 2, "{arms:?}: {}", again.stderr);
     assert!(

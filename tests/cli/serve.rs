@@ -9,11 +9,11 @@ use crate::harness::{Home, Need, calibration, can, kill_9, left_of};
 #[test]
 fn a_home_has_one_server_at_a_time() {
     let home = Home::served();
-    home.say("serve").refused(3, &["already served by process", "serve --stop"]);
-    home.say("serve --detach").refused(3, &["already served by process"]);
+    home.run_line("serve").refused(3, &["already served by process", "serve --stop"]);
+    home.run_line("serve --detach").refused(3, &["already served by process"]);
     let other = Home::served();
-    other.say("volume create db gp3:size=1GiB").ok();
-    assert_eq!(home.say("volume list").ok().line(), "no volumes", "homes are apart");
+    other.run_line("volume create db gp3:size=1GiB").ok();
+    assert_eq!(home.run_line("volume list").ok().line(), "no volumes", "homes are apart");
 }
 
 #[test]
@@ -21,13 +21,13 @@ fn a_signal_stops_the_server_in_order_and_its_volumes_are_there_again() {
     for signal in ["-TERM", "-INT"] {
         let home = Home::new();
         let pid = home.serve();
-        home.say("volume create db gp3:size=1GiB").ok();
+        home.run_line("volume create db gp3:size=1GiB").ok();
         assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
         while home.root().join("control.sock").exists() {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         assert!(!home.log().contains("ERROR"), "{}", home.log());
-        home.say("serve --stop").refused(3, &["is not running"]);
+        home.run_line("serve --stop").refused(3, &["is not running"]);
         home.serve();
         assert_eq!(home.show("db")["state"], "available");
     }
@@ -37,7 +37,7 @@ fn a_signal_stops_the_server_in_order_and_its_volumes_are_there_again() {
 fn a_server_whose_socket_was_removed_ends_on_a_signal_and_gives_the_home_back() {
     let home = Home::new();
     let pid = home.serve();
-    home.say("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
     std::fs::remove_file(home.root().join("control.sock")).unwrap();
     assert!(Command::new("kill").args(["-TERM", &pid.to_string()]).status().unwrap().success());
     wait_for_end(pid);
@@ -52,7 +52,7 @@ fn a_server_ends_although_a_client_does_not_read_its_answer() {
     let pid = home.serve();
     // Ten answers of a kilobyte each per volume, into a socket that nobody reads.
     for number in 0..20 {
-        home.say(&format!("volume create v{number} gp3:size=1GiB")).ok();
+        home.run_line(&format!("volume create v{number} gp3:size=1GiB")).ok();
     }
     let mut client = std::os::unix::net::UnixStream::connect(home.root().join("control.sock")).unwrap();
     rustix::net::sockopt::set_socket_recv_buffer_size(&client, 1).unwrap();
@@ -81,13 +81,13 @@ fn wait_for_end(pid: u32) {
 fn the_server_of_a_home_that_was_made_again_is_not_disturbed_by_the_old_one() {
     let home = Home::new();
     let old = home.serve();
-    home.say("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
     std::fs::remove_dir_all(home.root()).unwrap();
     home.serve();
-    home.say("volume create other gp3:size=1GiB").ok();
+    home.run_line("volume create other gp3:size=1GiB").ok();
     assert!(Command::new("kill").args(["-TERM", &old.to_string()]).status().unwrap().success());
     wait_for_end(old);
-    let names = home.say("volume list --json").ok().json();
+    let names = home.run_line("volume list --json").ok().json();
     assert_eq!((names.as_array().unwrap().len(), &names[0]["name"]), (1, &"other".into()), "{names}");
 }
 
@@ -95,20 +95,20 @@ fn the_server_of_a_home_that_was_made_again_is_not_disturbed_by_the_old_one() {
 fn a_killed_server_is_replaced_at_once() {
     let home = Home::new();
     let first = home.serve();
-    home.say("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
     kill_9(first);
-    home.say("volume list").refused(3, &["is not running"]);
+    home.run_line("volume list").refused(3, &["is not running"]);
     let second = home.serve();
     assert_ne!(first, second);
     assert_eq!(home.show("db")["state"], "available");
 }
 
 #[test]
-fn a_server_that_cannot_start_says_why() {
+fn a_server_that_cannot_start_gives_the_reason() {
     let home = Home::new();
     std::fs::create_dir_all(home.root()).unwrap();
     std::fs::write(home.root().join("store"), "not a directory").unwrap();
-    home.say("serve --detach").refused(3, &["the server ended at once", "serve.log"]);
+    home.run_line("serve --detach").refused(3, &["the server ended at once", "serve.log"]);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn credits_refill_by_the_clock_and_survive_a_kill() {
     let share = |home: &Home| home.show("slow")["credit_pct"].as_f64().unwrap();
     let first = share(&home);
     assert!((2.0..2.1).contains(&first), "{first}");
-    home.run(&["volume", "attach", "slow", "--nbd", &format!("unix:{}", home.beside("s").display())]).ok();
+    home.run(&["volume", "attach", "slow", "--nbd", &format!("unix:{}", home.sibling("s").display())]).ok();
     let attached = share(&home);
     assert!((first..2.2).contains(&attached), "{attached}");
     let pid: u32 = std::fs::read_to_string(home.root().join("serve.lock")).unwrap().trim().parse().unwrap();
@@ -136,18 +136,18 @@ fn a_stop_is_refused_while_files_are_open_and_touches_nothing_until_it_is_forced
         return;
     }
     let home = Home::served();
-    let dir = home.beside("mnt");
-    home.say("volume create other gp3:size=1GiB").ok();
-    home.say("volume attach other").ok();
-    home.say("volume create db gp3:size=1GiB").ok();
+    let dir = home.sibling("mnt");
+    home.run_line("volume create other gp3:size=1GiB").ok();
+    home.run_line("volume attach other").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
     home.run(&["volume", "attach", "db", "--mount", dir.to_str().unwrap(), "--fs", "ext4"]).ok();
     let mut holder = Command::new("sleep").arg("60").current_dir(&dir).spawn().unwrap();
     let named = format!("sleep (process {})", holder.id());
     let hints = ["volume detach db --force", "serve --stop --force"];
-    home.say("serve --stop").refused(3, &["'db'", &named, hints[0], hints[1]]);
+    home.run_line("serve --stop").refused(3, &["'db'", &named, hints[0], hints[1]]);
     assert_eq!(home.show("db")["state"], "in-use");
     assert_eq!(home.show("other")["state"], "in-use", "nothing is torn down before the check");
-    let stopped = home.say("serve --stop --force --json");
+    let stopped = home.run_line("serve --stop --force --json");
     holder.kill().unwrap();
     holder.wait().unwrap();
     let stopped = stopped.ok();
@@ -167,14 +167,14 @@ fn a_stop_is_refused_while_a_device_is_open_and_a_signal_forces_it() {
     std::fs::create_dir_all(home.root()).unwrap();
     std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
     let pid = home.serve();
-    home.say("volume create db gp3:size=1GiB").ok();
-    let device = home.say("volume attach db").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
+    let device = home.run_line("volume attach db").ok();
     let open = std::fs::File::open(device.line()).unwrap();
-    home.say("serve --stop").refused(3, &["'db' is in use at", device.line(), "serve --stop --force"]);
+    home.run_line("serve --stop").refused(3, &["'db' is in use at", device.line(), "serve --stop --force"]);
     drop(open);
-    home.say("volume fault db stall=on").ok();
-    home.say("serve --stop").refused(3, &["'db' is stalled", "serve --stop --force"]);
-    home.say("volume fault db stall=off").ok();
+    home.run_line("volume fault db stall=on").ok();
+    home.run_line("serve --stop").refused(3, &["'db' is stalled", "serve --stop --force"]);
+    home.run_line("volume fault db stall=off").ok();
     let open = std::fs::File::open(device.line()).unwrap();
     assert!(Command::new("kill").args(["-TERM", &pid.to_string()]).status().unwrap().success());
     while home.root().join("control.sock").exists() {

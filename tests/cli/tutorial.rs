@@ -87,7 +87,7 @@ fn form(line: &str) -> String {
     line.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a line says what an arm is worth against the baseline. What it finds is not the same in a short run.
+/// Whether a line has what an arm is worth against the baseline. What it finds is not the same in a short run.
 fn is_verdict(line: &str) -> bool {
     [
         " times the transactions of ",
@@ -159,7 +159,7 @@ fn the_commands_of_the_tutorial_run_and_print_what_it_quotes() {
     }
     let page = page();
     let home = Home::new();
-    let directory = home.beside("work");
+    let directory = home.sibling("work");
     std::fs::create_dir(&directory).unwrap();
     for (name, content) in &page.files {
         std::fs::write(directory.join(name), content).unwrap();

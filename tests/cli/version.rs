@@ -1,4 +1,4 @@
-//! What the program says of itself, and the build script that makes it.
+//! What the program prints as its version, and the build script that makes it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Package {
         for file in ["build.rs", ".gitattributes", ".git-archive"] {
             fs::copy(Path::new(ROOT).join(file), dir.join(file)).unwrap();
         }
-        fs::write(dir.join("Cargo.toml"), "[package]\nname = \"told\"\nedition = \"2024\"\n[workspace]\n")
+        fs::write(dir.join("Cargo.toml"), "[package]\nname = \"sample\"\nedition = \"2024\"\n[workspace]\n")
             .unwrap();
         fs::write(dir.join(".gitignore"), "/target\n/Cargo.lock\n").unwrap();
         package.write_source(0);
@@ -53,7 +53,7 @@ impl Package {
     }
 
     fn dir(&self) -> PathBuf {
-        self.0.path().join("told")
+        self.0.path().join("sample")
     }
 
     fn write_source(&self, number: u32) {
@@ -61,7 +61,7 @@ impl Package {
         fs::write(self.dir().join("src/main.rs"), format!("fn main() {{ {print} }} // {number}\n")).unwrap();
     }
 
-    /// Runs git in a folder, as somebody without a configuration.
+    /// Runs git in a folder, as a user without a configuration.
     fn git(&self, folder: &Path, words: &[&str]) -> String {
         let who = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"];
         let output = Command::new("git").args(who).args(words).current_dir(folder).output().unwrap();
@@ -80,8 +80,8 @@ impl Package {
         cargo.args(["build", "--offline", "--color=never", "--target-dir"]).arg(folder.join("target"));
         let built = cargo.current_dir(folder).env("SOURCE_DATE_EPOCH", "86400").output().unwrap();
         let built = Ran::of(built).ok();
-        let said = tool(folder.join("target/debug/told").to_str().unwrap(), &[]);
-        let words: Vec<&str> = said.trim_end().split(' ').collect();
+        let output = tool(folder.join("target/debug/sample").to_str().unwrap(), &[]);
+        let words: Vec<&str> = output.trim_end().split(' ').collect();
         let worked = built.stderr.contains("Compiling");
         (words[0].to_owned(), words[1] == "true", words[2].parse().unwrap(), worked)
     }

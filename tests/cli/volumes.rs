@@ -8,7 +8,9 @@ use crate::harness::{Home, Need, can, tool};
 fn a_volume_is_created_listed_shown_and_deleted() {
     let home = Home::served();
     let created = home
-        .say("volume create db gp3:size=100GiB,iops=6000,throughput=250 --seed 7 --block-size 4096 --json")
+        .run_line(
+            "volume create db gp3:size=100GiB,iops=6000,throughput=250 --seed 7 --block-size 4096 --json",
+        )
         .ok()
         .json();
     for (key, value) in [
@@ -26,34 +28,34 @@ fn a_volume_is_created_listed_shown_and_deleted() {
     }
     assert_eq!(created["figures"]["iops"], 6000);
     assert!(created["spec"].as_str().unwrap().starts_with("gp3:size=100GiB"), "{created}");
-    let listed = home.say("volume list --json").ok().json();
+    let listed = home.run_line("volume list --json").ok().json();
     assert_eq!(listed.as_array().unwrap().len(), 1);
     assert_eq!(listed[0]["spec"], created["spec"]);
     assert_eq!(home.show("db"), created);
-    let text = home.say("volume show db").ok();
+    let text = home.run_line("volume show db").ok();
     assert!(text.stdout.contains("seed 7"), "{}", text.stdout);
-    let table = home.say("volume list").ok();
+    let table = home.run_line("volume list").ok();
     assert!(table.stdout.starts_with("NAME"), "{}", table.stdout);
-    assert_eq!(home.say("volume delete db --json").ok().json()["deleted"], "db");
-    assert_eq!(home.say("volume list").ok().line(), "no volumes");
+    assert_eq!(home.run_line("volume delete db --json").ok().json()["deleted"], "db");
+    assert_eq!(home.run_line("volume list").ok().line(), "no volumes");
 }
 
 #[test]
-fn a_volume_says_what_it_costs_where_it_is_created_shown_and_listed() {
+fn a_volume_shows_what_it_costs_where_it_is_created_shown_and_listed() {
     let home = Home::served();
     let spec = "gp3:size=500GiB,iops=6000,throughput=250";
-    let created = home.say(&format!("volume create db {spec}")).ok();
+    let created = home.run_line(&format!("volume create db {spec}")).ok();
     let cost = "$60.00 a month: 500 GiB $40.00, 3000 of 6000 IOPS $15.00, 125 of 250 MiB/s $5.00 (us-east-1, prices of \
                 2026-10-06)";
     assert!(created.stdout.contains(&format!("\ncost: {cost}\n")), "{}", created.stdout);
-    assert!(home.say("volume show db").ok().stdout.contains(&format!("cost        {cost}\n")));
-    let irish = home.say("volume show db --region eu-west-1 --json").ok().json();
+    assert!(home.run_line("volume show db").ok().stdout.contains(&format!("cost        {cost}\n")));
+    let irish = home.run_line("volume show db --region eu-west-1 --json").ok().json();
     let monthly = &irish["monthly_cost"];
     assert_eq!((&monthly["usd"], &monthly["region"]), (&Value::from(66.0), &Value::from("eu-west-1")));
     assert_eq!(monthly["as_of"], "2026-10-06");
-    home.say("volume create scratch ideal:size=1GiB").ok();
-    home.say("volume create old standard:size=20GiB").ok();
-    let table = home.say("volume list").ok().stdout;
+    home.run_line("volume create scratch ideal:size=1GiB").ok();
+    home.run_line("volume create old standard:size=20GiB").ok();
+    let table = home.run_line("volume list").ok().stdout;
     let cell = |name: &str| {
         let column = table.lines().next().unwrap().find("COST/MONTH").unwrap();
         let line = table.lines().find(|line| line.starts_with(name)).unwrap();
@@ -61,18 +63,18 @@ fn a_volume_says_what_it_costs_where_it_is_created_shown_and_listed() {
     };
     assert_eq!(["db", "scratch", "old"].map(cell), ["$60.00", "-", "$1.00 + I/O"], "{table}");
     assert!(table.ends_with("\nCOST/MONTH: US dollars, list prices (us-east-1, 2026-10-06)\n"), "{table}");
-    let listed = home.say("volume list --region ap-northeast-1 --json").ok().json();
+    let listed = home.run_line("volume list --region ap-northeast-1 --json").ok().json();
     let usd = |name: &str| {
         let all = listed.as_array().unwrap();
         all.iter().find(|one| one["name"] == name).unwrap()["monthly_cost"]["usd"].clone()
     };
     assert_eq!(["db", "scratch", "old"].map(usd), [72.0.into(), Value::Null, Value::Null]);
     let known = ["no prices for region 'mars-1'", "ap-northeast-1, eu-west-1, us-east-1, us-west-2"];
-    home.say("volume list --region mars-1").refused(2, &known);
-    home.say("volume show db --region mars-1").refused(2, &known);
-    home.say("volume create other gp3:size=1GiB --region mars-1").refused(2, &known);
+    home.run_line("volume list --region mars-1").refused(2, &known);
+    home.run_line("volume show db --region mars-1").refused(2, &known);
+    home.run_line("volume create other gp3:size=1GiB --region mars-1").refused(2, &known);
     assert_eq!(
-        home.say("volume list --json").ok().json().as_array().unwrap().len(),
+        home.run_line("volume list --json").ok().json().as_array().unwrap().len(),
         3,
         "nothing was created"
     );
@@ -85,18 +87,18 @@ fn a_home_brings_its_own_prices_and_its_own_region() {
                reason = \"our contract\"\nsource = \"a private pricing addendum\"\ndate = \"2026-11-01\"\n\
                set = { gb_month = \"0.05\" }\n";
     std::fs::write(home.root().join("catalog.toml"), own).unwrap();
-    let created = home.say("volume create db gp3:size=100GiB --json").ok().json();
+    let created = home.run_line("volume create db gp3:size=100GiB --json").ok().json();
     let monthly = &created["monthly_cost"];
     assert_eq!((&monthly["usd"], &monthly["region"]), (&Value::from(5.0), &Value::from("eu-west-1")));
     assert_eq!(monthly["overridden"], "our contract");
-    let text = home.say("volume show db").ok().stdout;
+    let text = home.run_line("volume show db").ok().stdout;
     assert!(text.contains("$5.00 a month: 100 GiB $5.00 (eu-west-1, own prices of 2026-11-01)"), "{text}");
 }
 
 #[test]
 fn a_spec_is_stored_with_its_defaults_and_gives_the_same_volume_again() {
     let home = Home::served();
-    let first = home.say("volume create a raid0(2x,gp3:size=250GiB) --json");
+    let first = home.run_line("volume create a raid0(2x,gp3:size=250GiB) --json");
     // The spec has a blank, which is why it is one argument here.
     assert_eq!(first.code, 2, "{}", first.stderr);
     let first = home.run(&["volume", "create", "a", "raid0(2x gp3:size=250GiB)", "--json"]).ok().json();
@@ -110,67 +112,67 @@ fn a_spec_is_stored_with_its_defaults_and_gives_the_same_volume_again() {
 #[test]
 fn snapshots_are_created_listed_used_and_deleted() {
     let home = Home::served();
-    home.say("volume create db gp3:size=10GiB").ok();
-    let taken = home.say("snapshot create monday --volume db --json").ok().json();
+    home.run_line("volume create db gp3:size=10GiB").ok();
+    let taken = home.run_line("snapshot create monday --volume db --json").ok().json();
     assert_eq!(taken["from_volume"], "db");
     assert_eq!(taken["size_bytes"], 10_u64 << 30);
-    assert_eq!(home.say("snapshot list --json").ok().json()[0]["name"], "monday");
-    let restored = home.say("volume create copy gp3:size=20GiB --snapshot monday --json").ok().json();
+    assert_eq!(home.run_line("snapshot list --json").ok().json()[0]["name"], "monday");
+    let restored = home.run_line("volume create copy gp3:size=20GiB --snapshot monday --json").ok().json();
     assert_eq!(restored["from_snapshot"], "monday");
-    home.say("volume create small gp3:size=9GiB --snapshot monday")
+    home.run_line("volume create small gp3:size=9GiB --snapshot monday")
         .refused(2, &["needs 10 GiB", "hint: give it size=10GiB or more"]);
-    home.say("snapshot create monday --volume db").refused(2, &["exists already"]);
-    home.say("volume delete db").ok();
-    home.say("snapshot delete monday").ok();
-    assert_eq!(home.say("snapshot list").ok().line(), "no snapshots");
+    home.run_line("snapshot create monday --volume db").refused(2, &["exists already"]);
+    home.run_line("volume delete db").ok();
+    home.run_line("snapshot delete monday").ok();
+    assert_eq!(home.run_line("snapshot list").ok().line(), "no snapshots");
     assert_eq!(home.show("copy")["size_bytes"], 20_u64 << 30);
 }
 
 #[test]
 fn a_modification_takes_effect_and_follows_the_rules_of_aws() {
     let home = Home::served();
-    home.say("volume create db gp3:size=100GiB").ok();
-    let changed = home.say("volume modify db gp3:size=200GiB,iops=6000 --json").ok().json();
+    home.run_line("volume create db gp3:size=100GiB").ok();
+    let changed = home.run_line("volume modify db gp3:size=200GiB,iops=6000 --json").ok().json();
     assert_eq!(changed["size_bytes"], 200_u64 << 30);
     assert_eq!(changed["figures"]["iops"], 6000);
     assert_eq!(changed["modification"]["state"], "completed");
-    home.say("volume modify db gp3:size=100GiB").refused(2, &[]);
-    let slow = home.say("volume modify db gp3:iops=12000 --optimizing 10m --json").ok().json();
+    home.run_line("volume modify db gp3:size=100GiB").refused(2, &[]);
+    let slow = home.run_line("volume modify db gp3:iops=12000 --optimizing 10m --json").ok().json();
     assert_eq!(slow["modification"]["state"], "optimizing");
-    home.say("volume modify db gp3:iops=13000").refused(2, &[]);
+    home.run_line("volume modify db gp3:iops=13000").refused(2, &[]);
 }
 
 #[test]
 fn the_check_of_a_stopped_store_is_clean_and_that_of_a_damaged_one_is_not() {
     let home = Home::served();
-    home.say("volume create db gp3:size=1GiB").ok();
-    home.say("volume check").refused(3, &["serve --stop"]);
-    home.say("serve --stop").ok();
-    let clean = home.say("volume check --json").ok().json();
+    home.run_line("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume check").refused(3, &["serve --stop"]);
+    home.run_line("serve --stop").ok();
+    let clean = home.run_line("volume check --json").ok().json();
     assert_eq!((&clean["clean"], &clean["volumes"]), (&true.into(), &1.into()));
-    let text = home.say("volume check").ok();
+    let text = home.run_line("volume check").ok();
     assert!(text.stdout.ends_with("\nmetadata clean; data carry no checksums\n"), "{}", text.stdout);
-    home.say("volume check nobody").refused(2, &["nobody"]);
+    home.run_line("volume check nobody").refused(2, &["nobody"]);
     let manifest = home.root().join("store/manifest");
     let mut bytes = std::fs::read(&manifest).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] = !bytes[middle];
     std::fs::write(&manifest, bytes).unwrap();
-    let damaged = home.say("volume check --json");
+    let damaged = home.run_line("volume check --json");
     assert_eq!(damaged.code, 1, "{} {}", damaged.stdout, damaged.stderr);
     let damaged = damaged.json();
     assert_eq!(damaged["clean"], false);
     assert_eq!(damaged["damages"][0]["file"], manifest.to_str().unwrap());
-    home.say("serve --detach").refused(3, &["manifest is damaged at byte"]);
+    home.run_line("serve --detach").refused(3, &["manifest is damaged at byte"]);
 }
 
 #[test]
-fn service_times_are_fitted_from_a_fio_result_and_kept_beside_earlier_ones() {
+fn service_times_are_fitted_from_a_fio_result_and_kept_with_earlier_ones() {
     if !can(&[Need::Tool("fio")]) {
         return;
     }
     let home = Home::new();
-    let (file, result) = (home.beside("file"), home.beside("result.json"));
+    let (file, result) = (home.sibling("file"), home.sibling("result.json"));
     let output = |name: &str, path: &std::path::Path| format!("--{name}={}", path.display());
     tool(
         "fio",
@@ -196,11 +198,11 @@ fn service_times_are_fitted_from_a_fio_result_and_kept_beside_earlier_ones() {
     let overrides = std::fs::read_to_string(home.root().join("catalog.toml")).unwrap();
     assert!(overrides.contains("\"gp3\"") && overrides.contains("\"io1\""), "{overrides}");
     home.serve();
-    home.say("volume create db gp3:size=1GiB").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
     let kind = ["volume", "calibrate", "--fio", result.to_str().unwrap(), "--type", "gp9"];
     home.run(&kind).refused(2, &["gp9"]);
     std::fs::write(home.root().join("catalog.toml"), "nonsense").unwrap();
-    home.say("volume create other gp3:size=1GiB").refused(3, &["catalog.toml"]);
+    home.run_line("volume create other gp3:size=1GiB").refused(3, &["catalog.toml"]);
 }
 
 #[test]
@@ -210,15 +212,15 @@ fn a_check_needs_no_home_that_can_be_written_and_changes_nothing() {
     }
     let home = Home::on_a_small_disk(24);
     home.serve();
-    home.say("volume create db gp3:size=1GiB").ok();
-    home.say("serve --stop").ok();
+    home.run_line("volume create db gp3:size=1GiB").ok();
+    home.run_line("serve --stop").ok();
     let root = home.root();
     let seen = || tool("find", &[root.to_str().unwrap(), "-printf", "%p %m %s %T@ %C@\n"]);
     let before = seen();
-    home.say("volume check").ok();
+    home.run_line("volume check").ok();
     assert_eq!(seen(), before);
     tool("mount", &["-o", "remount,ro", root.to_str().unwrap()]);
-    assert!(home.say("volume check").ok().stdout.contains("metadata clean"));
-    home.say("volume check db").ok();
-    home.say("volume check none").refused(2, &["no volume 'none'"]);
+    assert!(home.run_line("volume check").ok().stdout.contains("metadata clean"));
+    home.run_line("volume check db").ok();
+    home.run_line("volume check none").refused(2, &["no volume 'none'"]);
 }

@@ -63,7 +63,7 @@ fn a_host_that_answers_before_it_is_durable_is_caught_by_a_kill() {
     assert!(caught, "five kills of a host that answers early lost nothing");
 }
 
-/// Takes one crash image under load and says what it breaks of the promise.
+/// Takes one crash image under load and returns what it breaks of the promise.
 fn image_under_load(host: &Host, volume: &str, load: &Load, seed: u64, atomic_bytes: u64) -> Vec<Violation> {
     let answered = load.mark();
     host.json(&["volume", "crash-image", volume, "image", "--seed", &seed.to_string()]);

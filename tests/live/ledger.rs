@@ -1,4 +1,4 @@
-//! A verified write load: every 4 KiB unit says who wrote it and when, and a ledger says what was
+//! A verified write load: every 4 KiB unit has who wrote it and when, and a ledger has what was
 //! answered. From the two follows what a power cut may and may not have left.
 
 use std::{
@@ -23,7 +23,7 @@ const REGION_UNITS: u64 = 256;
 /// The longest write, in units.
 const LONGEST: u64 = 16;
 
-/// What one unit's content says of itself.
+/// What one unit's content holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     unit: u64,

@@ -1,10 +1,15 @@
-//! `ebbtide simulate` as a user runs it: what it prints, its JSON, its page, and what it refuses.
+//! `ebbtide simulate` and `ebbtide predict` as a user runs them: what they print, their JSON, their pages, and what
+//! they refuse.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 
 #[path = "../support/browser.rs"]
 mod browser;
 mod output;
 mod page;
+mod predict;
 mod refusals;
 #[path = "../support/schema.rs"]
 mod schema;
 mod support;
+mod trace;

@@ -154,7 +154,7 @@ fn a_job_file_runs_its_jobs_together() {
 }
 
 #[test]
-fn a_load_that_asks_for_too_much_is_told_so() {
+fn a_load_that_asks_for_too_much_is_reported() {
     let text =
         text(&["--volume", "gp3:size=100GiB", "--job", "rw=randread,bs=16k,rate_iops=4000,runtime=60"]);
     assert!(text.contains("asked for 4,000 IOPS of reads and got 3,0"), "{text}");
@@ -164,7 +164,7 @@ fn a_load_that_asks_for_too_much_is_told_so() {
 }
 
 #[test]
-fn the_overrides_of_the_home_hold_here_too_and_are_told() {
+fn the_overrides_of_the_home_hold_here_too_and_are_reported() {
     let overrides = "[[override]]\ntype = \"gp3\"\nreason = \"a slower region\"\nsource = \"fio\"\n\
                      date = \"2026-11-20\"\n[override.service]\nread = [[0, 2000], [100, 2000]]\n";
     let arguments = ["--volume", "gp3:size=100GiB", "--job", "rw=randread,runtime=10"];

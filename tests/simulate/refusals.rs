@@ -5,7 +5,7 @@ use crate::support::simulate;
 const JOB: &str = "rw=randread,runtime=10";
 
 #[test]
-fn a_wrong_request_exits_with_2_and_says_what_to_do() {
+fn a_wrong_request_exits_with_2_and_reports_what_to_do() {
     let gp3 = "gp3:size=100GiB";
     let cases: &[(&[&str], &[&str])] = &[
         (&["--volume", "gp9:size=1GiB", "--job", JOB], &["gp9", "hint:"]),
@@ -29,7 +29,7 @@ fn a_wrong_request_exits_with_2_and_says_what_to_do() {
             &["--region: there are no prices for region 'eu-west-9'", "us-west-2", "hint: Name one of these"],
         ),
         (&["--volume", gp3, "--job", JOB, "--together"], &["--instance"]),
-        (&["--volume", "ideal:size=1GiB", "--job", JOB], &["virtual time stands still", "rate_iops"]),
+        (&["--volume", "ideal:size=1GiB", "--job", JOB], &["virtual time does not advance", "rate_iops"]),
         (&["--job", JOB], &["--volume"]),
     ];
     for (arguments, parts) in cases {

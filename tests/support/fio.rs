@@ -1,5 +1,5 @@
 //! What fio measured, second by second.
-#![allow(dead_code, clippy::unwrap_used)] // each user needs a part, and may fail where it stands
+#![allow(dead_code, clippy::unwrap_used)] // each user needs a part, and fails by a panic
 
 /// One second of a job on one volume.
 #[derive(Debug, Clone, Copy, Default)]
@@ -9,7 +9,7 @@ pub(crate) struct Second {
     pub(crate) p99_us: f64,
 }
 
-/// What a world shows of a job, second by second.
+/// What a target reports of a job, second by second.
 #[derive(Debug)]
 pub(crate) struct Series(pub(crate) Vec<Second>);
 

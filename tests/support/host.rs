@@ -1,6 +1,6 @@
 //! A host of our own in a temporary home, driven through the real command line. Live tests, live
 //! benches and the demonstration share it.
-#![allow(dead_code, clippy::unwrap_used)] // each user needs a part, and may fail where it stands
+#![allow(dead_code, clippy::unwrap_used)] // each user needs a part, and fails by a panic
 
 use std::{
     env,
@@ -30,7 +30,7 @@ fn missing() -> Option<&'static str> {
         .or_else(|| (!have("fio")).then_some("fio"))
 }
 
-/// Says why a live test cannot run here, in the words that the test runner counts.
+/// Reports why a live test cannot run here, in the words that the test runner counts.
 pub(crate) fn skipped() -> bool {
     let missing = missing();
     if let Some(what) = missing {
@@ -45,10 +45,10 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The program: the one that cargo built for this test or bench, or the one beside an example.
+/// The program: the one that cargo built for this test or bench, or the one next to an example.
 pub(crate) fn ebbtide() -> Command {
-    let beside = || Some(env::current_exe().ok()?.parent()?.parent()?.join("ebbtide"));
-    Command::new(option_env!("CARGO_BIN_EXE_ebbtide").map(PathBuf::from).or_else(beside).unwrap())
+    let sibling = || Some(env::current_exe().ok()?.parent()?.parent()?.join("ebbtide"));
+    Command::new(option_env!("CARGO_BIN_EXE_ebbtide").map(PathBuf::from).or_else(sibling).unwrap())
 }
 
 /// A running `ebbtide serve` with a home of its own.
@@ -93,8 +93,11 @@ impl Host {
         self.serve = Self::spawn(self.home.path());
     }
 
-    /// Stops the host as a user would.
+    /// Stops the host as a user would, unless it has ended: its number may be another process's by then.
     pub(crate) fn stop(&mut self) {
+        if self.serve.try_wait().is_ok_and(|ended| ended.is_some()) {
+            return;
+        }
         let pid = rustix::process::Pid::from_child(&self.serve);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         let deadline = Instant::now() + Duration::from_secs(20);

@@ -1,5 +1,5 @@
 //! Holds JSON that the program really printed against the schemas in docs/json.
-#![allow(dead_code, clippy::unwrap_used)] // each user needs a part, and may fail where it stands
+#![allow(dead_code, clippy::unwrap_used)] // each user needs a part, and fails by a panic
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -48,7 +48,7 @@ fn read(path: &Path) -> Vec<Output> {
     outputs.collect()
 }
 
-/// What a schema says against a value; nothing where it holds.
+/// What a schema finds wrong in a value; nothing where it holds.
 fn faults(output: &Output, value: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     Check { defs: &output.schema["$defs"], faults: &mut faults }.against(&output.schema, value, "");
@@ -136,18 +136,18 @@ impl Check<'_> {
     }
 
     fn choice(&mut self, keyword: &str, choices: &[Value], value: &Value, at: &str) {
-        let mut said = Vec::new();
+        let mut found = Vec::new();
         let fitting = choices.iter().filter(|choice| {
             let mut faults = Vec::new();
             Check { defs: self.defs, faults: &mut faults }.against(choice, value, at);
             let fits = faults.is_empty();
-            said.push(faults);
+            found.push(faults);
             fits
         });
         match (fitting.count(), keyword) {
             (1, _) | (2.., "anyOf") => {}
-            // The choice that fits best says most about what is wrong.
-            (0, _) => self.faults.extend(said.into_iter().min_by_key(Vec::len).unwrap_or_default()),
+            // The choice that fits best shows most about what is wrong.
+            (0, _) => self.faults.extend(found.into_iter().min_by_key(Vec::len).unwrap_or_default()),
             (count, _) => self.faults.push(format!("{at}: fits {count} of the choices, not one")),
         }
     }
@@ -189,7 +189,7 @@ fn is_of(output: &Output, arguments: &[&str]) -> bool {
     output.words.iter().all(has)
 }
 
-/// What docs/json says against a value that a command printed, or a file holds; nothing where it is as documented.
+/// What docs/json finds wrong in a value that a command printed, or a file holds; nothing where it is as documented.
 pub(crate) fn undocumented(arguments: &[&str], value: &Value) -> Result<(), String> {
     let failed = value.as_object().is_some_and(|object| object.len() == 1 && object.contains_key("error"));
     let arguments = if failed { &["<a command that fails>"][..] } else { arguments };
@@ -197,27 +197,27 @@ pub(crate) fn undocumented(arguments: &[&str], value: &Value) -> Result<(), Stri
     let Some(most) = fitting().map(|output| output.words.len()).max() else {
         return Err(format!("no output of docs/json is of {arguments:?}: add it to xtask/schemas.toml"));
     };
-    let mut said = Vec::new();
+    let mut found = Vec::new();
     for output in fitting().filter(|output| output.words.len() == most) {
         let faults = faults(output, value);
         if faults.is_empty() {
             return Ok(());
         }
-        said.push(format!("{}, `{}`:\n  {}", output.file, output.words.join(" "), faults.join("\n  ")));
+        found.push(format!("{}, `{}`:\n  {}", output.file, output.words.join(" "), faults.join("\n  ")));
     }
     Err(format!(
         "what {arguments:?} printed is not what its schema says. After a change of a serialized type, give each \
          field a text with its unit and run `cargo xtask schemas`; an output of another type is named in \
          xtask/schemas.toml.\n{}",
-        said.join("\n")
+        found.join("\n")
     ))
 }
 
 /// Fails unless a value is as docs/json documents it.
 #[track_caller]
 pub(crate) fn assert_documented(arguments: &[&str], value: &Value) {
-    if let Err(said) = undocumented(arguments, value) {
-        panic!("{said}");
+    if let Err(found) = undocumented(arguments, value) {
+        panic!("{found}");
     }
 }
 
@@ -242,7 +242,7 @@ fn objects(value: &Value, place: &str) -> Vec<String> {
             let below = fields.iter().flat_map(|(name, value)| objects(value, &inside(name)));
             std::iter::once(place.to_owned()).chain(below).collect()
         }
-        // One of a list stands for the others.
+        // One item of a list represents the others.
         Value::Array(items) => items.first().map(|item| objects(item, &inside("0"))).unwrap_or_default(),
         _ => Vec::new(),
     }

@@ -6,7 +6,7 @@ use std::{env, fs, process, thread, time::Duration};
 
 static ANOTHER_RAN: AtomicBool = AtomicBool::new(false);
 
-/// How often this was asked before under the name, kept in a file beside the program.
+/// How often this was asked before under the name, kept in a file next to the program.
 fn times(name: &str) -> u32 {
     let path = env::current_exe().unwrap().with_file_name(name);
     let before = fs::read_to_string(&path).map_or(0, |text| text.parse().unwrap());

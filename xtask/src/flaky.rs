@@ -3,11 +3,11 @@
 //!
 //! Each round runs every test program as `./dev test` does, one test at a time in one process, and then each of its
 //! tests alone in a process of its own: a race may need either the state that an earlier test left, or the start of
-//! the process. Which programs are left out stands in `xtask/tidy.toml` under `[repeat]`.
+//! the process. Which programs are left out is in `xtask/tidy.toml` under `[repeat]`.
 
 mod outcome;
 mod process;
-pub(crate) mod programs;
+mod programs;
 mod repeat;
 mod report;
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Developer jobs: `cargo xtask tidy` checks the rules of the repository, `cargo xtask schemas` writes the
-//! schemas in docs/json, `cargo xtask tally` counts the tests in a log of cargo's, `cargo xtask flaky` repeats
-//! tests and lists those that do not always pass.
+//! schemas in docs/json, `cargo xtask tally` counts the tests in a log of cargo's, `cargo xtask test-programs` builds
+//! and lists the test programs, `cargo xtask flaky` repeats tests and lists those that do not always pass.
 #![forbid(unsafe_code)]
 
 mod flaky;
+mod programs;
 mod repo;
 mod schemas;
 mod source;
@@ -25,6 +26,10 @@ fn main() -> Result<ExitCode> {
             println!("{} {} {}", tally.passed, tally.failed, tally.skipped);
             Ok(ExitCode::SUCCESS)
         }
+        ["test-programs"] => {
+            print!("{}", programs::list()?);
+            Ok(ExitCode::SUCCESS)
+        }
         ["help" | "--help"] => {
             println!("{}", usage());
             Ok(ExitCode::SUCCESS)
@@ -34,5 +39,6 @@ fn main() -> Result<ExitCode> {
 }
 
 fn usage() -> String {
-    format!("usage: cargo xtask tidy | cargo xtask schemas | cargo xtask tally < LOG | {}", flaky::USAGE)
+    let jobs = "cargo xtask tidy | cargo xtask schemas | cargo xtask tally < LOG | cargo xtask test-programs";
+    format!("usage: {jobs} | {}", flaky::USAGE)
 }

@@ -1,7 +1,7 @@
 //! The JSON Schemas in docs/json, made of the types that the program serializes.
 //!
-//! `cargo xtask schemas` writes them; `cargo xtask tidy` fails where a file is not what the types say. What
-//! is printed by which command stands in `xtask/schemas.toml`. The shapes come from the sources alone
+//! `cargo xtask schemas` writes them; `cargo xtask tidy` fails where a file is not what the types define. What
+//! is printed by which command is in `xtask/schemas.toml`. The shapes come from the sources alone
 //! ([`types`], [`attrs`], [`shape`]), so that the program needs no library for it; that they are right is
 //! shown by the tests of the program, which hold every JSON output against them.
 
@@ -56,7 +56,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Paths of the files that differ from what the types say, or have no plan.
+/// Paths of the files that differ from what the types define, or have no plan.
 pub(crate) fn stale(repo: &Repo) -> Result<Vec<String>> {
     let fresh = generate(repo)?;
     let mut stale: BTreeSet<String> = repo
@@ -96,13 +96,29 @@ fn schema(types: &Types, plan: &Plan) -> Result<Json> {
             shapes.undescribed.join(", ")
         );
     }
+    let outputs = Json::List(outputs);
     let definitions = shapes.definitions.into_iter().filter_map(|(key, (_, shape))| Some((key, shape?)));
+    let definitions = referenced(&outputs, definitions.collect());
     Ok(Json::object([
         ("$schema", "https://json-schema.org/draft/2020-12/schema".into()),
         ("title", plan.title.as_str().into()),
-        ("anyOf", Json::List(outputs)),
-        ("$defs", Json::Object(definitions.collect())),
+        ("anyOf", outputs),
+        ("$defs", Json::Object(definitions)),
     ]))
+}
+
+/// The definitions that the outputs refer to, directly or through others: a flattened type is in none.
+fn referenced(outputs: &Json, mut definitions: Vec<(String, Json)>) -> Vec<(String, Json)> {
+    let (mut seen, mut next) = (BTreeSet::new(), outputs.references());
+    while let Some(key) = next.pop() {
+        if let Some((_, shape)) = definitions.iter().find(|(name, _)| *name == key)
+            && seen.insert(key)
+        {
+            next.extend(shape.references());
+        }
+    }
+    definitions.retain(|(key, _)| seen.contains(key));
+    definitions
 }
 
 #[cfg(test)]
@@ -121,10 +137,14 @@ mod tests {
         Ok(serde_json::from_str(&files["docs/json/thing.schema.json"])?)
     }
 
-    fn thing(fields: &str) -> serde_json::Value {
+    fn definitions(fields: &str) -> serde_json::Value {
         let source =
             format!("//! D\n/// A thing.\n#[derive(Serialize)]\nstruct Thing {{ {fields} }}\n{MORE}");
-        fresh(&source).unwrap()["$defs"]["Thing"].clone()
+        fresh(&source).unwrap()["$defs"].clone()
+    }
+
+    fn thing(fields: &str) -> serde_json::Value {
+        definitions(fields)["Thing"].clone()
     }
 
     const MORE: &str = r##"
@@ -178,9 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn other_types_are_definitions_and_a_flattened_one_gives_its_fields() {
-        let thing =
-            thing("/// Kind.\nkind: Option<Kind>, #[serde(flatten)] all: Figures, /// End.\nend: End,");
+    fn other_types_are_definitions_and_a_flattened_one_only_gives_its_fields() {
+        let definitions =
+            definitions("/// Kind.\nkind: Option<Kind>, #[serde(flatten)] all: Figures, /// End.\nend: End,");
+        assert!(definitions.get("Kind").is_some() && definitions.get("Figures").is_none(), "{definitions}");
+        let thing = &definitions["Thing"];
         assert_eq!(thing["required"], serde_json::json!(["kind", "rate", "end"]));
         assert_eq!(thing["properties"]["kind"]["anyOf"][0]["$ref"], "#/$defs/Kind");
         assert_eq!(thing["properties"]["rate"]["type"], "number");
@@ -231,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_what_the_types_say_is_stale() {
+    fn a_file_that_is_not_what_the_types_define_is_stale() {
         let source = "//! D\n/// T.\n#[derive(Serialize)]\nstruct Thing { /// N.\nname: String }";
         let fresh = generate(&Repo::from([(PLAN, PLAN_OF_ONE), ("src/thing.rs", source)])).unwrap();
         let (path, text) = fresh.first_key_value().unwrap();

@@ -48,7 +48,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Walks a file; `only_tests` says that all of it is test code.
+    /// Walks a file; `only_tests`: all of it is test code.
     pub(crate) fn parse(text: &str, only_tests: bool) -> syn::Result<Self> {
         let file = syn::parse_file(text)?;
         let mut source = Self {
@@ -202,9 +202,9 @@ mod tests {
         #[test]
         fn it_always_holds(x in 0..3) { assert!(x < 3); }
     }
-    fn it_holds_in_two_worlds(world: World) {}
+    fn it_holds_on_two_targets(target: Target) {}
     fn helper() {}
-    in_two_worlds! { it_holds_in_two_worlds }
+    on_two_targets! { it_holds_on_two_targets }
 }
 ";
 
@@ -215,9 +215,9 @@ mod tests {
         let functions: Vec<_> = source.functions.iter().map(|f| (f.name.as_str(), f.line, f.lines)).collect();
         assert_eq!(
             functions,
-            [("long", 4, 3), ("it_holds", 12, 1), ("it_holds_in_two_worlds", 17, 1), ("helper", 18, 1)]
+            [("long", 4, 3), ("it_holds", 12, 1), ("it_holds_on_two_targets", 17, 1), ("helper", 18, 1)]
         );
-        assert_eq!(source.tests, ["it_holds", "it_always_holds", "it_holds_in_two_worlds"]);
+        assert_eq!(source.tests, ["it_holds", "it_always_holds", "it_holds_on_two_targets"]);
         let named: Vec<_> =
             source.named.iter().map(|n| n.path.as_str()).filter(|n| n.starts_with("std")).collect();
         assert_eq!(named, ["std::fs", "std::thread::self", "std::thread::sleep", "std::process::exit"]);

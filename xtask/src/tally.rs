@@ -7,7 +7,7 @@ pub(crate) struct Tally {
     pub(crate) passed: u64,
     /// Did not hold.
     pub(crate) failed: u64,
-    /// Were ignored, or said `SKIPPED:` because the machine lacks something.
+    /// Were ignored, or printed `SKIPPED:` because the machine lacks something.
     pub(crate) skipped: u64,
 }
 
@@ -15,7 +15,7 @@ impl Tally {
     /// The counts of all test programs in the log.
     ///
     /// The test harness knows no skipped test: one that printed a line that begins with `SKIPPED:`
-    /// stands among those that passed, and is taken off there.
+    /// is among those that passed, and is taken off there.
     pub(crate) fn of(log: &str) -> Self {
         let mut tally = Self::default();
         let mut said_skipped = 0;
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_that_said_skipped_is_not_counted_as_passed() {
+    fn a_test_that_printed_skipped_is_not_counted_as_passed() {
         let log = "\
 running 3 tests
 test a ... ok

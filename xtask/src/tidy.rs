@@ -1,7 +1,7 @@
 //! The rules of the repository, as a test.
 //!
 //! Each rule is a function from the repository to [`Findings`], and has a test of its own that plants
-//! the fault. What differs from rule to rule as data stands in `xtask/tidy.toml`.
+//! the fault. The rules' data are in `xtask/tidy.toml`.
 
 mod calm;
 mod commands;
@@ -51,7 +51,7 @@ impl Findings {
     }
 }
 
-/// The number of the line in which a byte of a text stands.
+/// The number of the line that a byte of a text is in.
 fn line_of(text: &str, byte: usize) -> usize {
     text[..byte].matches('\n').count() + 1
 }
@@ -96,7 +96,7 @@ pub(crate) fn calm_programs(metadata: &Metadata) -> Result<BTreeSet<String>> {
     Ok(rules.repeat.calm.into_iter().collect())
 }
 
-/// The schemas in docs/json are what the types say.
+/// The schemas in docs/json are what the types define.
 fn check_schemas(repo: &Repo, findings: &mut Findings) {
     match schemas::stale(repo) {
         Ok(stale) => stale.iter().for_each(|path| {

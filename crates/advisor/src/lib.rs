@@ -1,9 +1,23 @@
 //! Judges what was measured.
 //!
-//! This is the only crate that says what figures mean for the one who runs the server: each judgement is a
+//! This is the only crate that decides what figures mean for the one who runs the server: each judgement is a
 //! pure function of measurements and catalogue, and carries the arithmetic that it rests on, what has to
 //! be true, what it risks, and where the facts come from. It asks no server, reads no clock and prints
 //! nothing.
 #![forbid(unsafe_code)]
 
+mod check;
+mod checks;
+mod finding;
+mod fix;
 pub mod optimized_writes;
+mod view;
+
+pub use check::Check;
+pub use checks::{AREAS, Area, check, checks};
+pub use finding::{
+    Assessment, Benefit, Confidence, Evidence, Finding, Found, Gap, Judged, MeasuredGain, Seen, Severity,
+    Source,
+};
+pub use fix::{Change, Fix};
+pub use view::View;

@@ -1,4 +1,4 @@
-//! What figures mean: statistics of series and of trials, and what is said of them.
+//! What figures mean: statistics of series and of trials, and the sentences about them.
 //!
 //! All of it is pure: the same records give the same answer, on any machine and at any time. `cargo xtask tidy` keeps
 //! clocks, files, threads and processes out of this crate.
@@ -8,4 +8,3 @@ pub mod cost;
 pub mod record;
 pub mod stats;
 pub mod summary;
-pub mod words;

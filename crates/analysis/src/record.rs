@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 /// The server in a second: differences of its status over the second, gauges at its end; none where the
-/// server does not tell.
+/// server does not report.
 pub use ebbtide_observe::Rates as ServerSecond;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ pub struct DesignArm {
     pub connections: u32,
     /// Transactions a second that an open loop offers; None for a closed loop.
     pub offered: Option<f64>,
-    /// When a batch job runs beside the load; None without one.
+    /// When a batch job runs alongside the load; None without one.
     pub batch: Option<BatchSpan>,
     /// Everything else that its server is put under, written out: arms are alike where this and their connections are
     /// the same text and number.
@@ -94,8 +94,36 @@ pub struct TrialRecord<'a> {
     pub response: Option<Response>,
     /// What became of the arrivals of an open loop; None in a closed one.
     pub arrivals: Option<Arrivals>,
+    /// What TPC-C measured; None for another load.
+    pub tpcc: Option<TpccRecord<'a>>,
     /// What should be known about it.
     pub notes: &'a [String],
+}
+
+/// A trial of TPC-C, as far as it is summed up.
+#[derive(Debug, Clone)]
+pub struct TpccRecord<'a> {
+    /// New-Orders a minute that the specification allows for its warehouses.
+    pub ceiling_tpmc: f64,
+    /// Statements by transaction.
+    pub statements_per_transaction: f64,
+    /// By kind of transaction, in the order of the specification.
+    pub transactions: Vec<TransactionRecord<'a>>,
+}
+
+/// A kind of transaction in a trial.
+#[derive(Debug, Clone, Copy)]
+pub struct TransactionRecord<'a> {
+    /// Its name.
+    pub transaction: &'a str,
+    /// How many finished.
+    pub count: u64,
+    /// Median response time, us.
+    pub p50_us: f64,
+    /// 95th percentile, us.
+    pub p95_us: f64,
+    /// 99th percentile, us.
+    pub p99_us: f64,
 }
 
 /// Percentiles of the response time, us.
@@ -140,6 +168,35 @@ pub enum Role {
     Tmp,
 }
 
+impl Role {
+    /// All of them, the data first.
+    pub const ALL: [Self; 5] = [Self::Data, Self::Redo, Self::Binlog, Self::Undo, Self::Tmp];
+
+    /// Its name in experiment files, results and names of volumes.
+    #[must_use]
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Redo => "redo",
+            Self::Binlog => "binlog",
+            Self::Undo => "undo",
+            Self::Tmp => "tmp",
+        }
+    }
+
+    /// What its volume holds, for people.
+    #[must_use]
+    pub const fn holds(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Redo => "redo log",
+            Self::Binlog => "binary log",
+            Self::Undo => "undo",
+            Self::Tmp => "temporary files",
+        }
+    }
+}
+
 /// How a trial ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
@@ -173,6 +230,22 @@ pub struct Second {
     pub server: Option<ServerSecond>,
     /// The machine.
     pub host: HostSecond,
+    /// The replica that is farthest behind its source; none without replicas, and where none could be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replica: Option<ReplicaSecond>,
+}
+
+/// How far a replica is behind its source at the end of a second.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReplicaSecond {
+    /// Age of the newest heartbeat that the replica has applied, s. The source gets one each tenth of a second, so
+    /// that a replica that applies everything at once shows about as much.
+    pub lag_s: f64,
+    /// Transactions of the source's binary log that the replica has not applied; none where the servers do not
+    /// number them (MySQL without GTIDs).
+    pub lag_transactions: Option<f64>,
+    /// The replica's own estimate, `Seconds_Behind_Source` or `Seconds_Behind_Master`; none where it gives none.
+    pub behind_s: Option<f64>,
 }
 
 /// The load in a second.

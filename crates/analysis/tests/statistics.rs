@@ -13,7 +13,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 const SECONDS: usize = 60;
 
-/// Draws what servers do. The seed is printed, and stands in the failure of every test.
+/// Draws what servers do. The seed is printed, and is part of the failure of every test.
 struct Draws {
     random: Xoshiro256PlusPlus,
 }
@@ -108,7 +108,7 @@ fn bootstrap(arm: &[Vec<f64>], draws: &mut Draws, expanded: bool) -> Interval {
 }
 
 #[test]
-fn intervals_of_a_mean_hold_the_truth_as_often_as_they_say() {
+fn intervals_of_a_mean_hold_the_truth_as_often_as_they_claim() {
     let mut draws = Draws::new(1);
     for trials in [3, 5] {
         for between in [0.02, 0.05, 0.10] {
@@ -158,13 +158,13 @@ fn a_percentile_bootstrap_of_three_trials_fails_that_test() {
     }
 }
 
-/// Ratio of the first arm to the second, with what all arms say about the spread.
+/// Ratio of the first arm to the second, with what all arms show about the spread.
 fn tested(arms: &[Vec<Sample>]) -> ebbtide_analysis::stats::Tested {
     ratio(&arms[0], &arms[1], &Prior::learn(arms)).expect("arms have several trials")
 }
 
 #[test]
-fn intervals_of_a_ratio_hold_the_truth_as_often_as_they_say() {
+fn intervals_of_a_ratio_hold_the_truth_as_often_as_they_claim() {
     let mut draws = Draws::new(3);
     // The spread of each arm: alike, alike, two arms unlike, half of the arms quiet, one that sticks out.
     let kinds: [(&str, Vec<f64>); 5] = [

@@ -157,7 +157,7 @@ pub fn fit_type(catalog: &Catalog, fio_json: &str, options: &FitOptions) -> Resu
     let entry = catalog.entry(&options.kind).ok_or(CalibrateError::UnknownType(options.kind.clone()))?;
     let period = entry.period.last().expect("a type has a period, as was checked");
     let transfer_mib_s = catalog.service(entry, period).transfer_mib_s;
-    let run = Run { global: &fio.global, job };
+    let run = FioRun { global: &fio.global, job };
     if run.samples().iter().all(|&samples| samples < MIN_SAMPLES) {
         return Err(CalibrateError::TooFew(job.read.total_ios, job.write.total_ios));
     }
@@ -192,12 +192,12 @@ fn check_entry(fitted: &Fitted) -> Result<(), String> {
 }
 
 /// One job and the options that it ran with.
-struct Run<'a> {
+struct FioRun<'a> {
     global: &'a BTreeMap<String, String>,
     job: &'a Job,
 }
 
-impl Run<'_> {
+impl FioRun<'_> {
     fn option(&self, key: &str) -> Option<&str> {
         self.job.options.get(key).or_else(|| self.global.get(key)).map(String::as_str)
     }
@@ -232,7 +232,7 @@ impl Run<'_> {
     }
 
     /// Refuses a run in which latency is the queue's by Little's law: most of it close to depth
-    /// divided by IOPS. At depth 1 that says nothing, since it holds for any run.
+    /// divided by IOPS. At depth 1 that shows nothing, since it holds for any run.
     fn check_queue(&self) -> Result<(), CalibrateError> {
         let depth = self.depth();
         let queue_us = depth / self.iops() * 1e6;

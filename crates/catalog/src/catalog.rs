@@ -6,6 +6,7 @@ use std::{
     sync::LazyLock,
 };
 
+use ebbtide_text::closest;
 use ebbtide_volume::Accounting;
 use jiff::civil::Date;
 use serde::de::DeserializeOwned;
@@ -16,7 +17,7 @@ use crate::{
         AccountingEntry, ArrayRules, Class, InstanceRow, InstanceRules, IopsRule, ModificationRules, Period,
         ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention, TypeEntry, TypesFile,
     },
-    nearest::closest,
+    error::data,
     overrides,
     prices::{self, PriceBook, PriceTables},
 };
@@ -69,7 +70,7 @@ pub struct TypeInfo {
     pub service_provenance: Provenance,
 }
 
-/// The data as tables, before they are read as types: what overrides are laid over.
+/// The data as tables, before they are read as types: what overrides are applied to.
 #[derive(Debug, Clone)]
 pub(crate) struct Tables {
     pub(crate) types: Vec<toml::Table>,
@@ -116,7 +117,10 @@ impl Catalog {
         let wanted = wanted.strip_prefix("db.").unwrap_or(&wanted);
         self.instances.iter().find(|instance| instance.name == wanted).cloned().ok_or_else(|| {
             let names = self.instances.iter().map(|instance| instance.name.as_str());
-            CatalogError::UnknownInstance { name: name.into(), nearest: closest(wanted, names) }
+            CatalogError::UnknownInstance {
+                name: name.into(),
+                nearest: closest(wanted, names).map(str::to_owned),
+            }
         })
     }
 
@@ -326,7 +330,7 @@ fn check_type(catalog: &Catalog, entry: &TypeEntry) -> Result<(), String> {
     entry.period.iter().try_for_each(|period| {
         let service = period.service.as_ref().unwrap_or(&entry.service);
         let times = catalog.services.get(service).ok_or(format!("has no service times '{service}'"))?;
-        times.times()?;
+        times.times(ebbtide_volume::GIB)?;
         check_period(entry, period).map_err(|reason| format!("period from {}: {reason}", period.from))
     })
 }
@@ -432,9 +436,4 @@ fn table_source(place: &str, text: &str) -> Result<(String, Date), CatalogError>
     };
     let date = given("date:")?.parse().map_err(|error| data(place, error))?;
     Ok((given("source:")?.to_owned(), date))
-}
-
-/// An error in the data at a place.
-pub(crate) fn data(place: &str, reason: impl ToString) -> CatalogError {
-    CatalogError::Data { place: place.into(), reason: reason.to_string().trim_end().to_owned() }
 }

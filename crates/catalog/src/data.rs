@@ -6,7 +6,7 @@ use ebbtide_volume::{Accounting, Merge};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-/// `data/volume-types.toml`. Types stay tables here, so that overrides can be laid over them.
+/// `data/volume-types.toml`. Types stay tables here, so that overrides can be applied to them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TypesFile {
@@ -25,13 +25,20 @@ pub(crate) struct AccountingEntry {
     unit_kib: u32,
     merge: Merge,
     whole_units: bool,
+    #[serde(default)]
+    free_writes: bool,
     pub(crate) source: String,
     pub(crate) date: Date,
 }
 
 impl AccountingEntry {
     pub(crate) const fn rules(&self) -> Accounting {
-        Accounting { unit_bytes: self.unit_kib << 10, merge: self.merge, whole_units: self.whole_units }
+        Accounting {
+            unit_bytes: self.unit_kib << 10,
+            merge: self.merge,
+            whole_units: self.whole_units,
+            free_writes: self.free_writes,
+        }
     }
 }
 
@@ -102,6 +109,8 @@ pub(crate) enum Class {
     InstanceStore,
     /// A disk of one's own, or none at all (`ideal`).
     Device,
+    /// A part of Aurora's storage: no limits of its own, billed by what is used of it.
+    Aurora,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -159,7 +168,7 @@ pub(crate) struct Period {
     pub(crate) volatile_cache_mib: u64,
     /// Largest aligned write that power loss may leave whole; EBS has it by date instead.
     pub(crate) max_atomic_kib: Option<u64>,
-    /// Whether writes of `max_atomic_kib` are kept whole unless the spec says otherwise.
+    /// Whether writes of `max_atomic_kib` are kept whole unless the spec sets it.
     #[serde(default)]
     pub(crate) atomic_by_default: bool,
     /// AWS's sentence where it names all limits of a type in one.
@@ -217,7 +226,11 @@ pub(crate) enum ThroughputRule {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServiceEntry {
     pub(crate) read: Vec<(f64, f64)>,
+    /// Empty where `write_quorum` gives it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) write: Vec<(f64, f64)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) write_quorum: Option<Quorum>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sequential: Option<Vec<(f64, f64)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -226,8 +239,40 @@ pub(crate) struct ServiceEntry {
     pub(crate) transfer_mib_s: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) parallelism: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) write_parallelism: Option<u16>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) flush_alone: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mechanics: Option<MechanicsEntry>,
     pub(crate) source: String,
     pub(crate) date: Date,
+}
+
+/// Copies of which some must answer a write.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Quorum {
+    /// How long a copy of each zone takes.
+    pub(crate) zones: Vec<Vec<(f64, f64)>>,
+    pub(crate) copies_per_zone: u16,
+    /// How many copies must have answered.
+    pub(crate) needed: u16,
+    /// Whether only what it takes longer than another such write counts, which is sent at the same time.
+    #[serde(default)]
+    pub(crate) beyond_another: bool,
+}
+
+/// The arm and platters of a disk, in a data sheet's terms.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MechanicsEntry {
+    pub(crate) rpm: u32,
+    /// Seek between random places of the whole disk, for a read.
+    pub(crate) average_seek_us: f64,
+    pub(crate) track_to_track_us: f64,
+    /// Requests among which the drive chooses.
+    pub(crate) queue: u16,
 }
 
 /// One row of `data/instances.csv`.

@@ -1,17 +1,17 @@
 //! One line of what a volume is.
 
-use ebbtide_volume::{seconds_text, size_text};
+use ebbtide_text::{seconds, size};
 
-use crate::{Figures, Raid0, Spec};
+use crate::{Raid0, Spec, VolumeFigures};
 
 /// Like `gp2, 100 GiB, 300 IOPS (3000 for 33 min 20 s on full credits, refilled in 5 h), 128 MiB/s`.
-pub(crate) fn line(spec: &Spec, figures: &Figures) -> String {
+pub(crate) fn line(spec: &Spec, figures: &VolumeFigures) -> String {
     let volume = &spec.volume;
     let mut parts = vec![match volume.as_of {
         Some(as_of) => format!("{} as of {as_of}", volume.kind),
         None => volume.kind.clone(),
     }];
-    parts.extend(volume.size_bytes.map(size_text));
+    parts.extend(volume.size_bytes.map(size));
     parts.extend(figures.iops.map(|iops| match figures.burst_iops {
         Some(burst) => format!("{iops} IOPS ({burst}{})", lasting(figures)),
         None => format!("{iops} IOPS"),
@@ -26,17 +26,17 @@ pub(crate) fn line(spec: &Spec, figures: &Figures) -> String {
     let one = parts.join(", ");
     match spec.raid0 {
         Some(Raid0 { members, chunk_bytes: Some(chunk) }) => {
-            format!("RAID 0 of {members}, chunk {}, each: {one}", size_text(chunk))
+            format!("RAID 0 of {members}, chunk {}, each: {one}", size(chunk))
         }
         Some(Raid0 { members, .. }) => format!("RAID 0 of {members}, each: {one}"),
         None => one,
     }
 }
 
-fn lasting(figures: &Figures) -> String {
+fn lasting(figures: &VolumeFigures) -> String {
     match (figures.burst_seconds, figures.refill_seconds) {
         (Some(burst), Some(refill)) => {
-            format!(" for {} on full credits, refilled in {}", seconds_text(burst), seconds_text(refill))
+            format!(" for {} on full credits, refilled in {}", seconds(burst), seconds(refill))
         }
         _ => String::new(),
     }

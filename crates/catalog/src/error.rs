@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::nearest::did_you_mean;
+use ebbtide_text::did_you_mean;
 
 /// A request that the catalogue refuses, or catalogue data that it cannot use.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -82,7 +82,7 @@ pub enum CatalogError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
     /// Catalogue data or overrides that contradict themselves.
@@ -308,7 +308,7 @@ impl CatalogError {
         }
     }
 
-    /// What to do about it, as one sentence for people; none where the message says it.
+    /// What to do about it, as one sentence for people; none where the message has it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -356,7 +356,7 @@ impl Rejection {
         }
     }
 
-    /// What to do about it; none where the message says it.
+    /// What to do about it; none where the message has it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         Some(match self {
@@ -431,4 +431,9 @@ impl ModifyRejection {
             Self::NothingToDo => "Give a larger size, or another type, iops or throughput.".into(),
         })
     }
+}
+
+/// An error in the data at a place.
+pub(crate) fn data(place: &str, reason: impl ToString) -> CatalogError {
+    CatalogError::Data { place: place.into(), reason: reason.to_string().trim_end().to_owned() }
 }

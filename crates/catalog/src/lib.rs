@@ -16,7 +16,9 @@ mod instance;
 mod money;
 mod overrides;
 mod prices;
+mod quorum;
 mod resolve;
+mod resolved;
 mod rules;
 mod service;
 
@@ -24,7 +26,6 @@ pub mod calibrate;
 pub mod modify;
 
 mod error;
-mod nearest;
 mod numbers;
 
 pub use asof::{AsOf, AsOfError};
@@ -33,5 +34,5 @@ pub use error::{CatalogError, ModifyRejection, Rejection};
 pub use instance::InstanceType;
 pub use money::{Usd, UsdError};
 pub use prices::{Charge, Charged, MonthlyCost, Prices};
-pub use resolve::{Figures, Provenance, Resolved};
+pub use resolved::{Provenance, Resolved, VolumeFigures};
 pub use spec::{CreditShare, Raid0, Spec, SpecError, VolumeSpec};

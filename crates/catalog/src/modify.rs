@@ -86,7 +86,7 @@ fn size(volume: &VolumeSpec) -> u64 {
     volume.size_bytes.expect("a resolved spec has its size")
 }
 
-/// The target spec: what `to` says, and for the rest what AWS keeps or takes by default.
+/// The target spec: what `to` gives, and for the rest what AWS keeps or takes by default.
 fn merged(catalog: &Catalog, source: &Resolved, to: &Spec) -> Result<Spec, CatalogError> {
     let from = &source.spec;
     let raid0 = match (from.raid0, to.raid0) {

@@ -1,9 +1,10 @@
-//! Corrections laid over the data: the project's own, and a user's.
+//! Corrections to the data: the project's own, and a user's.
 
 use crate::{
     CatalogError, Provenance,
-    catalog::{Tables, data},
+    catalog::Tables,
     data::{InstanceRow, OverrideEntry, OverridesFile},
+    error::data,
     prices::PriceTables,
 };
 
@@ -196,7 +197,7 @@ fn add_region(tables: &mut PriceTables, region: &str, entry: &OverrideEntry) -> 
     Ok(())
 }
 
-/// Says in a table that it is an override's.
+/// Marks a table as an override's.
 fn sourced(table: &mut toml::Table, entry: &OverrideEntry) {
     table.insert("source".into(), entry.source.clone().into());
     table.insert("date".into(), entry.date.to_string().into());

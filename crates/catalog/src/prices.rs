@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use ebbtide_text::closest;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Catalog, CatalogError, Provenance, Resolved, Usd, catalog::data, data::Class, money::price,
-    nearest::closest, resolve::gib,
+    Catalog, CatalogError, Provenance, Resolved, Usd, data::Class, error::data, money::price, resolved::gib,
 };
 
 /// Types that a built-in region must have: fewer mean that a list was cut short.
 const COMPLETE: [&str; 6] = ["gp2", "gp3", "io1", "io2", "sc1", "st1"];
 
-/// `data/prices.toml`. Types stay tables here, so that overrides can be laid over them.
+/// `data/prices.toml`. Types stay tables here, so that overrides can be applied to them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PricesFile {
@@ -47,9 +47,9 @@ pub(crate) struct PriceBook {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PriceEntry {
-    /// For a GiB and a month.
-    #[serde(deserialize_with = "price::deserialize")]
-    gb_month: Usd,
+    /// For a GiB and a month; none where the storage is charged with another volume.
+    #[serde(default, deserialize_with = "price::option::deserialize")]
+    gb_month: Option<Usd>,
     /// For provisioned operations a second, by how many there are.
     #[serde(default)]
     iops_month: Vec<IopsTier>,
@@ -202,7 +202,7 @@ impl Catalog {
         let found = self.prices.regions.get_key_value(name.trim());
         let (region, types) = found.ok_or_else(|| CatalogError::UnknownRegion {
             name: name.into(),
-            nearest: closest(name, self.regions()),
+            nearest: closest(name, self.regions()).map(str::to_owned),
             known: self.regions().map(str::to_owned).collect(),
         })?;
         Ok(Prices { catalog: self, region, types })
@@ -265,8 +265,12 @@ impl Prices<'_> {
 impl PriceEntry {
     /// The charges of one volume; those that come to nothing are left out, except for the storage.
     fn charges(&self, gib: u64, iops: u64, mib_s: u64) -> impl Iterator<Item = Charge> {
-        let storage =
-            Charge { what: Charged::Storage, provisioned: gib, charged: gib, usd: self.gb_month.times(gib) };
+        let storage = self.gb_month.map(|usd| Charge {
+            what: Charged::Storage,
+            provisioned: gib,
+            charged: gib,
+            usd: usd.times(gib),
+        });
         let tiers: Vec<(u64, Usd)> = self.iops_month.iter().map(|tier| (tier.above, tier.usd)).collect();
         let (charged, usd) = tiered(&tiers, iops);
         let iops = Charge { what: Charged::Iops, provisioned: iops, charged, usd };
@@ -275,7 +279,7 @@ impl PriceEntry {
         let (charged, usd) = tiered(&tiers, mib_s);
         let usd = usd.per_1024();
         let throughput = Charge { what: Charged::Throughput, provisioned: mib_s, charged, usd };
-        std::iter::once(storage).chain([iops, throughput].into_iter().filter(|charge| charge.charged > 0))
+        storage.into_iter().chain([iops, throughput].into_iter().filter(|charge| charge.charged > 0))
     }
 }
 
@@ -336,14 +340,18 @@ impl PriceBook {
         for (region, types) in &self.regions {
             for (kind, entry) in types {
                 let place = format!("price of {kind} in {region}");
-                let known = catalog.entry(kind).filter(|known| known.class == Class::Ebs);
+                let priced = [Class::Ebs, Class::Aurora];
+                let known = catalog.entry(kind).filter(|known| priced.contains(&known.class));
                 let known = known.ok_or_else(|| data(&place, "there is no EBS type of this name"))?;
+                if known.class == Class::Ebs && entry.gb_month.is_none() {
+                    return Err(data(&place, "has no price of storage"));
+                }
                 if known.overridden.is_some() {
                     // What one may provision is the user's own there, and a price may lag behind.
                     continue;
                 }
                 let (iops, throughput) = known.provisioned();
-                let told = |priced: bool| if priced { "has a price" } else { "has no price" };
+                let state = |priced: bool| if priced { "has a price" } else { "has no price" };
                 for (what, can, priced) in [
                     ("IOPS", iops, !entry.iops_month.is_empty()),
                     ("throughput", throughput, !entry.gibps_month.is_empty()),
@@ -351,7 +359,7 @@ impl PriceBook {
                     if can != priced {
                         let reason = format!(
                             "{what} {}, but the type {} provision {what}",
-                            told(priced),
+                            state(priced),
                             if can { "lets one" } else { "does not let one" }
                         );
                         return Err(data(&place, reason));
@@ -375,7 +383,9 @@ impl PriceEntry {
                 return Err(format!("the tiers of {what} do not rise: {starts:?}"));
             }
         }
-        let prices = std::iter::once(self.gb_month)
+        let prices = self
+            .gb_month
+            .into_iter()
             .chain(self.iops_month.iter().map(|tier| tier.usd))
             .chain(self.gibps_month.iter().map(|tier| tier.usd))
             .chain(self.million_io);

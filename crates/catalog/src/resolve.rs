@@ -1,84 +1,16 @@
 //! From a spec to the limits of its volumes.
 
-use ebbtide_volume::{Array, AtomicUnit, Durability, GIB, KIB, Limits, MIB, Nanos, RateLimit, format_size};
+use ebbtide_text::closest;
+use ebbtide_volume::{Array, AtomicUnit, Durability, KIB, Limits, MIB, Nanos, RateLimit, format_size};
 use jiff::civil::Date;
 
 use crate::{
-    Catalog, CatalogError, Raid0, Rejection, Spec, VolumeSpec,
-    catalog::data,
+    Catalog, CatalogError, Provenance, Raid0, Rejection, Resolved, Spec, VolumeFigures, VolumeSpec,
     data::{Class, Period, TypeEntry},
     describe,
-    nearest::closest,
+    error::data,
     rules::{self, Request},
 };
-
-/// A spec with everything filled in, and what its volumes may do.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Resolved {
-    /// The spec with every default written out; parsing its text gives this resolution again.
-    pub spec: Spec,
-    /// The limits of each member; one where nothing is striped.
-    pub members: Vec<Limits>,
-    /// Bytes that go to one member before the next one's turn.
-    pub chunk_bytes: u64,
-    /// Share of full burst credits at creation, 0 to 1, where the spec gives it.
-    pub credit_share: Option<f64>,
-    /// One line for people: type, size and what it may do.
-    pub description: String,
-    /// The figures of one member, for display.
-    pub figures: Figures,
-    /// Where the limits come from.
-    pub provenance: Provenance,
-    /// Where the service times come from.
-    pub service_provenance: Provenance,
-}
-
-/// What one volume may do, as people say it.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Figures {
-    /// Operations a second that hold for ever (provisioned, or the baseline); none: no limit.
-    pub iops: Option<u64>,
-    /// Operations a second while burst credits last; none where nothing bursts.
-    pub burst_iops: Option<u64>,
-    /// MiB/s that hold for ever; none: no limit.
-    pub throughput_mib_s: Option<f64>,
-    /// MiB/s while burst credits last; none where nothing bursts.
-    pub burst_throughput_mib_s: Option<f64>,
-    /// Seconds that full credits last at the burst ceiling; none where nothing bursts.
-    pub burst_seconds: Option<f64>,
-    /// Seconds in which empty credits fill up on an idle volume; none where there are no credits.
-    pub refill_seconds: Option<f64>,
-}
-
-/// Where a figure comes from.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Provenance {
-    /// The page, the dataset or the measurement.
-    pub source: String,
-    /// When it was read or measured.
-    pub date: String,
-    /// Why an override replaced the built-in figure; none where none did.
-    pub overridden: Option<String>,
-}
-
-impl Resolved {
-    /// Usable size in bytes.
-    #[must_use]
-    pub fn size_bytes(&self) -> u64 {
-        self.array(Nanos::ZERO).size_bytes()
-    }
-
-    /// Fresh volumes whose life begins at `now`, with the credits that the spec gives.
-    #[must_use]
-    pub fn array(&self, now: Nanos) -> Array {
-        let mut array = Array::striped(self.members.clone(), self.chunk_bytes, now)
-            .expect("resolved limits were checked when they were resolved");
-        if let Some(share) = self.credit_share {
-            array.set_credit_share(share, now);
-        }
-        array
-    }
-}
 
 impl Catalog {
     /// The limits that a spec describes.
@@ -139,7 +71,8 @@ impl Catalog {
         if !store {
             known.push("instance-store:CLASS".into());
         }
-        Rejection::UnknownType { kind: kind.into(), nearest: closest(kind, names), known }.into()
+        Rejection::UnknownType { kind: kind.into(), nearest: closest(kind, names).map(str::to_owned), known }
+            .into()
     }
 
     /// One volume's spec with everything filled in, and its limits.
@@ -167,7 +100,7 @@ impl Catalog {
             accounting: self.accounting(entry),
             service: self
                 .service(entry, period)
-                .times()
+                .times(request.size_bytes)
                 .expect("service times were checked when they were loaded"),
             durability: Durability {
                 atomic_unit: if twp { AtomicUnit::SixteenKib } else { AtomicUnit::FourKib },
@@ -199,7 +132,7 @@ impl Catalog {
                 let there = spec.as_of.is_none_or(|as_of| as_of.day() >= since);
                 (there, there)
             }
-            Class::InstanceStore | Class::Device => {
+            Class::InstanceStore | Class::Device | Class::Aurora => {
                 let possible = period.max_atomic_kib.is_some_and(|kib| kib >= 16);
                 (possible, possible && period.atomic_by_default)
             }
@@ -238,13 +171,13 @@ fn not_then(launched: Date, first: Date, day: Date) -> String {
     }
 }
 
-fn figures(limits: &Limits, period: &Period) -> Figures {
+fn figures(limits: &Limits, period: &Period) -> VolumeFigures {
     let bursting = |rate: &RateLimit| rate.credits > 0;
     let mib_s = |bytes: u64| bytes as f64 / MIB as f64;
     let iops = limits.iops;
     let throughput = limits.throughput;
     let credits = [iops, throughput].into_iter().flatten().find(bursting);
-    Figures {
+    VolumeFigures {
         iops: iops.map(|rate| rate.rate).or(period.nominal_iops),
         burst_iops: iops.filter(bursting).map(|rate| rate.ceiling),
         throughput_mib_s: throughput.map(|rate| mib_s(rate.rate)),
@@ -252,9 +185,4 @@ fn figures(limits: &Limits, period: &Period) -> Figures {
         burst_seconds: credits.map(|rate| rate.credits as f64 / (rate.ceiling - rate.rate) as f64),
         refill_seconds: credits.map(|rate| rate.credits as f64 / rate.rate as f64),
     }
-}
-
-/// The whole GiB of a size.
-pub(crate) const fn gib(bytes: u64) -> u64 {
-    bytes / GIB
 }

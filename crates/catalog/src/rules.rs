@@ -6,7 +6,7 @@ use crate::{
     CatalogError, Rejection, VolumeSpec,
     data::{Class, IopsRule, Period, ThroughputRule, TypeEntry},
     numbers::whole,
-    resolve::gib,
+    resolved::gib,
 };
 
 /// A request that AWS would accept, with its defaults filled in.

@@ -1,9 +1,9 @@
 //! Service times from their data, and those of instance-store disks from published IOPS.
 
-use ebbtide_volume::{MIB, QuantileCurve, ServiceTimes};
+use ebbtide_volume::{MIB, Mechanics, Nanos, QuantileCurve, ServiceTimes};
 
 use crate::{
-    data::{ServiceEntry, StoreRow, StoreRules},
+    data::{MechanicsEntry, ServiceEntry, StoreRow, StoreRules},
     numbers::{whole, whole_u16, whole_u32},
 };
 
@@ -25,21 +25,59 @@ pub(crate) fn mean_us(points: &[(f64, f64)]) -> f64 {
 }
 
 impl ServiceEntry {
-    /// The times for the physics.
-    pub(crate) fn times(&self) -> Result<ServiceTimes, String> {
+    /// The times for the physics, of a device of so many bytes.
+    pub(crate) fn times(&self, size_bytes: u64) -> Result<ServiceTimes, String> {
         let named =
             |name: &str, points: &Points| curve(points).map_err(|e| format!("service times of {name}: {e}"));
         let transfer = self.transfer_mib_s.map_or(0.0, |mib_s| 1e12 / (mib_s as f64 * MIB as f64));
         Ok(ServiceTimes {
             read: named("read", &self.read)?,
-            write: named("write", &self.write)?,
+            write: self.write_curve()?,
             sequential: self.sequential.as_ref().map(|points| named("sequential", points)).transpose()?,
             flush: match &self.flush {
                 Some(points) => named("flush", points)?,
-                None => QuantileCurve::constant(ebbtide_volume::Nanos::ZERO),
+                None => QuantileCurve::constant(Nanos::ZERO),
             },
             transfer_ps_per_byte: whole_u32(transfer),
+            flush_alone: self.flush_alone,
             parallelism: self.parallelism,
+            write_parallelism: self.write_parallelism,
+            mechanics: self.mechanics.map(|entry| entry.mechanics(size_bytes)).transpose()?,
+        })
+    }
+}
+
+impl ServiceEntry {
+    fn write_curve(&self) -> Result<QuantileCurve, String> {
+        let of = |points: &Points| curve(points).map_err(|e| format!("service times of write: {e}"));
+        match (&self.write_quorum, self.write.is_empty()) {
+            (None, _) => of(&self.write),
+            (Some(quorum), true) => of(&quorum.points()?),
+            (Some(_), false) => Err("write and write_quorum are both given".into()),
+        }
+    }
+}
+
+impl MechanicsEntry {
+    /// The disk for the physics, which has the full stroke where data sheets have the average seek. Its stroke is
+    /// that of the volume: a smaller one is a disk of the same seeks.
+    fn mechanics(self, size_bytes: u64) -> Result<Mechanics, String> {
+        let seeks = [self.track_to_track_us, self.average_seek_us];
+        if self.rpm == 0 || seeks.iter().any(|us| !us.is_finite() || *us < 0.0) || seeks[0] > seeks[1] {
+            return Err(
+                "mechanics: rpm must be above zero, and the average seek at least the one from track to \
+                        track"
+                    .into(),
+            );
+        }
+        // The mean of the square root of the distance between two random places is 8/15.
+        let full_stroke_us = seeks[0] + (seeks[1] - seeks[0]) * 15.0 / 8.0;
+        Ok(Mechanics {
+            turn: Nanos(60_000_000_000 / u64::from(self.rpm)),
+            settle: Nanos(whole(seeks[0] * 1e3)),
+            full_stroke: Nanos(whole(full_stroke_us * 1e3)),
+            capacity_bytes: size_bytes,
+            queue: self.queue,
         })
     }
 }

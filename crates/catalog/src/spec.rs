@@ -2,13 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
+use ebbtide_text::{closest, did_you_mean};
 use ebbtide_volume::{KIB, MIB, TIB, format_size, parse_size};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    AsOf, AsOfError,
-    nearest::{closest, did_you_mean},
-};
+use crate::{AsOf, AsOfError};
 
 /// The keys that a spec may give, in the order in which they are printed.
 const KEYS: [&str; 5] = ["size", "iops", "throughput", "credits", "twp"];
@@ -16,7 +14,7 @@ const KEYS: [&str; 5] = ["size", "iops", "throughput", "credits", "twp"];
 /// Most volumes in one array: more than any EC2 instance attaches is a slip of the finger.
 const MAX_MEMBERS: u16 = 128;
 
-/// A volume or a RAID 0 of equal volumes, as text says it.
+/// A volume or a RAID 0 of equal volumes, as text gives it.
 ///
 /// ```text
 /// SPEC   = VOLUME | "raid0(" N "x " VOLUME [ "; chunk=" SIZE ] ")"
@@ -43,7 +41,7 @@ pub struct Raid0 {
     pub chunk_bytes: Option<u64>,
 }
 
-/// One volume, as text says it. What is left out is filled in by the catalogue.
+/// One volume, as text gives it. What is left out is filled in by the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct VolumeSpec {
     /// The type: `gp3`, `nvme`, `instance-store:i3en.large`, ...
@@ -138,7 +136,7 @@ impl Spec {
     /// Reads a spec.
     ///
     /// # Errors
-    /// Says which part is wrong and what it may be.
+    /// Reports which part is wrong and what it may be.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let text = text.trim();
         match text.strip_prefix("raid0") {
@@ -233,7 +231,7 @@ fn set(volume: &mut VolumeSpec, key: &str, value: &str) -> Result<(), SpecError>
         "throughput" => once("throughput", &mut volume.throughput_mib_s, parse_throughput(value)?),
         "credits" => once("credits", &mut volume.credits, parse_credits(value)?),
         "twp" => once("twp", &mut volume.twp, parse_switch(value)?),
-        _ => Err(SpecError::UnknownKey { key: key.into(), nearest: closest(key, KEYS) }),
+        _ => Err(SpecError::UnknownKey { key: key.into(), nearest: closest(key, KEYS).map(str::to_owned) }),
     }
 }
 

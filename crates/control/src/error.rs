@@ -1,6 +1,6 @@
 //! Why a request was refused: what is wrong as data, and of which kind it is.
 //!
-//! The texts name values and rules. What to type next is the adapter's to say, since only it knows how it was
+//! The texts name values and rules. What to type next is the adapter's to name, since only it knows how it was
 //! asked.
 
 use std::fmt;
@@ -11,14 +11,15 @@ use ebbtide_device::engine::EngineError;
 use ebbtide_device::host::HostError;
 use ebbtide_device::nbd::NbdError;
 use ebbtide_device::store::{Damage, StoreError};
-use ebbtide_volume::{format_size, size_text};
+use ebbtide_text::size;
+use ebbtide_volume::format_size;
 
 use crate::FaultSetting;
 use crate::record::ForeignRecord;
 
 /// Of which kind a refusal is: what an exit code or an HTTP status follows from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ControlErrorKind {
     /// The request is wrong whatever the state: it must be changed. HTTP: 400.
     Usage,
     /// What it names does not exist. HTTP: 404.
@@ -66,7 +67,7 @@ impl fmt::Display for Thing {
     }
 }
 
-/// A request that was not carried out. Nothing is changed then, unless a text says so.
+/// A request that was not carried out. Nothing is changed then, unless a text reports it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
@@ -96,8 +97,8 @@ pub enum ControlError {
     /// A volume that is smaller than the snapshot that it is to begin as.
     #[error(
         "the volume would have {}, the snapshot '{snapshot}' needs {}",
-        size_text(*size_bytes),
-        size_text(*needed_bytes)
+        size(*size_bytes),
+        size(*needed_bytes)
     )]
     SmallerThanSnapshot {
         /// The snapshot.
@@ -128,6 +129,30 @@ pub enum ControlError {
         setting: FaultSetting,
         /// Size of the volume, bytes.
         size_bytes: u64,
+    },
+    /// A shadow that is smaller than the volume that it follows.
+    #[error("the shadow {spec} is smaller than volume '{volume}', which has {}", format_size(*size_bytes))]
+    ShadowTooSmall {
+        /// The volume.
+        volume: String,
+        /// The shadow.
+        spec: String,
+        /// Size of the volume, bytes.
+        size_bytes: u64,
+    },
+    /// A volume that is recorded already.
+    #[error("volume '{volume}' is being recorded to {path}")]
+    Recorded {
+        /// The volume.
+        volume: String,
+        /// Where to.
+        path: String,
+    },
+    /// A volume that is not recorded.
+    #[error("volume '{volume}' is not being recorded")]
+    NotRecorded {
+        /// The volume.
+        volume: String,
     },
     /// No volume or snapshot of that name.
     #[error("there is no {thing} '{name}'; list what there is first")]
@@ -242,10 +267,10 @@ pub enum ControlError {
 impl ControlError {
     /// Of which kind it is.
     #[must_use]
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> ControlErrorKind {
         use HostError as H;
         match self {
-            Self::Stopping => Kind::Unavailable,
+            Self::Stopping => ControlErrorKind::Unavailable,
             Self::Catalog(CatalogError::Modify(
                 ModifyRejection::InProgress { .. }
                 | ModifyRejection::TooSoon { .. }
@@ -256,8 +281,10 @@ impl ControlError {
             | Self::NotFree { .. }
             | Self::Open { .. }
             | Self::NotAttached { .. }
+            | Self::Recorded { .. }
+            | Self::NotRecorded { .. }
             | Self::Refused(H::NoSlot { .. } | H::OtherInstance { .. } | H::NotBlank { .. }) => {
-                Kind::Conflict
+                ControlErrorKind::Conflict
             }
             Self::BlockSize { .. }
             | Self::Spec(_)
@@ -265,11 +292,12 @@ impl ControlError {
             | Self::SmallerThanSnapshot { .. }
             | Self::TokenLength { .. }
             | Self::BeyondEnd { .. }
+            | Self::ShadowTooSmall { .. }
             | Self::Invalid(_)
             | Self::Address(_)
-            | Self::Refused(H::MountDir { .. }) => Kind::Usage,
-            Self::NotFound { .. } => Kind::NotFound,
-            Self::InUse { .. } | Self::Stalled { .. } | Self::StillInUse { .. } => Kind::InUse,
+            | Self::Refused(H::MountDir { .. }) => ControlErrorKind::Usage,
+            Self::NotFound { .. } => ControlErrorKind::NotFound,
+            Self::InUse { .. } | Self::Stalled { .. } | Self::StillInUse { .. } => ControlErrorKind::InUse,
             Self::Overrides { .. }
             | Self::FasterThanHost { .. }
             | Self::Refused(_)
@@ -277,8 +305,8 @@ impl ControlError {
             | Self::Foreign { .. }
             | Self::HostFull(_)
             | Self::Store(_)
-            | Self::Host(_) => Kind::Environment,
-            Self::Contradiction { .. } => Kind::Invariant,
+            | Self::Host(_) => ControlErrorKind::Environment,
+            Self::Contradiction { .. } => ControlErrorKind::Invariant,
         }
     }
 
@@ -354,7 +382,7 @@ impl From<HostError> for ControlError {
 mod tests {
     use super::*;
 
-    /// What the host says, and what the control plane makes of it.
+    /// What the host reports, and what the control plane makes of it.
     fn converted(error: impl Fn() -> HostError) -> (String, ControlError) {
         (error().to_string(), error().into())
     }
@@ -364,29 +392,50 @@ mod tests {
         let volume = || "db".to_owned();
         let of_store = |error: StoreError| HostError::from(error);
         let cases = [
-            (converted(|| of_store(StoreError::NotFound { kind: "volume", name: volume() })), Kind::NotFound),
+            (
+                converted(|| of_store(StoreError::NotFound { kind: "volume", name: volume() })),
+                ControlErrorKind::NotFound,
+            ),
             (
                 converted(|| of_store(StoreError::NotFound { kind: "snapshot", name: volume() })),
-                Kind::NotFound,
+                ControlErrorKind::NotFound,
             ),
-            (converted(|| of_store(StoreError::Exists { kind: "snapshot", name: volume() })), Kind::Conflict),
-            (converted(|| of_store(StoreError::Busy { name: volume() })), Kind::Conflict),
-            (converted(|| of_store(StoreError::Name { name: "A".into() })), Kind::Usage),
-            (converted(|| HostError::NotFree { volume: volume(), state: "away".into() }), Kind::Conflict),
-            (converted(|| HostError::NotAttached { volume: volume() }), Kind::Conflict),
+            (
+                converted(|| of_store(StoreError::Exists { kind: "snapshot", name: volume() })),
+                ControlErrorKind::Conflict,
+            ),
+            (converted(|| of_store(StoreError::Busy { name: volume() })), ControlErrorKind::Conflict),
+            (converted(|| of_store(StoreError::Name { name: "A".into() })), ControlErrorKind::Usage),
+            (
+                converted(|| HostError::NotFree { volume: volume(), state: "away".into() }),
+                ControlErrorKind::Conflict,
+            ),
+            (converted(|| HostError::NotAttached { volume: volume() }), ControlErrorKind::Conflict),
             (
                 converted(|| HostError::InUse {
                     volume: volume(),
                     at: "/mnt".into(),
                     holders: "sh (7)".into(),
                 }),
-                Kind::InUse,
+                ControlErrorKind::InUse,
             ),
-            (converted(|| HostError::Stalled { volume: volume() }), Kind::InUse),
-            (converted(|| HostError::NoSlot { instance: "t3.small/a".into(), slots: 1 }), Kind::Conflict),
-            (converted(|| HostError::MountDir { dir: "/".into(), why: "no".into() }), Kind::Usage),
-            (converted(|| HostError::NoBlockDevice { missing: "root".into() }), Kind::Environment),
-            (converted(|| NbdError::ExportName { length: 5_000, max: 4_096 }.into()), Kind::Usage),
+            (converted(|| HostError::Stalled { volume: volume() }), ControlErrorKind::InUse),
+            (
+                converted(|| HostError::NoSlot { instance: "t3.small/a".into(), slots: 1 }),
+                ControlErrorKind::Conflict,
+            ),
+            (
+                converted(|| HostError::MountDir { dir: "/".into(), why: "no".into() }),
+                ControlErrorKind::Usage,
+            ),
+            (
+                converted(|| HostError::NoBlockDevice { missing: "root".into() }),
+                ControlErrorKind::Environment,
+            ),
+            (
+                converted(|| NbdError::ExportName { length: 5_000, max: 4_096 }.into()),
+                ControlErrorKind::Usage,
+            ),
         ];
         for ((text, error), kind) in cases {
             assert_eq!(error.to_string(), text);
@@ -395,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_and_a_broken_one_are_told_apart_and_keep_their_cause() {
+    fn a_full_disk_and_a_broken_one_are_distinguished_and_keep_their_cause() {
         let io = |kind: std::io::ErrorKind| StoreError::Io {
             action: "write",
             path: "manifest".into(),
@@ -406,7 +455,7 @@ mod tests {
         assert!(matches!(full, ControlError::HostFull(_)), "{full:?}");
         assert!(matches!(broken, ControlError::Store(_)), "{broken:?}");
         for error in [full, broken] {
-            assert_eq!(error.kind(), Kind::Environment);
+            assert_eq!(error.kind(), ControlErrorKind::Environment);
             let cause = std::error::Error::source(&error).unwrap();
             assert_eq!(cause.to_string(), "cannot write manifest");
         }
@@ -415,7 +464,7 @@ mod tests {
     #[test]
     fn a_store_that_contradicts_the_model_is_our_defect() {
         let error = ControlError::from(HostError::from(EngineError::StoreTooSmall { volume: 2, store: 1 }));
-        assert_eq!(error.kind(), Kind::Invariant);
+        assert_eq!(error.kind(), ControlErrorKind::Invariant);
         assert_eq!(error.to_string(), "the stored volume contradicts itself");
     }
 }

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_in_force_are_told_in_the_words_that_make_them() {
+    fn faults_in_force_are_reported_in_the_words_that_make_them() {
         use ebbtide_device::faults::{AddedLatency, Errors};
         let mut faults = Faults::default();
         assert_eq!(in_force(&faults), "no faults");

@@ -22,17 +22,18 @@ mod view;
 
 pub use ebbtide_device::host::{Calibration, Detached, Export, FsType, MountRequest, Progress};
 pub use ebbtide_device::nbd::{NbdAddress, NbdError};
-pub use error::{ControlError, Kind, Thing};
+pub use error::{ControlError, ControlErrorKind, Thing};
 pub use fault::{FaultError, FaultSetting, in_force};
 pub use live::LiveControl;
 pub use plane::ControlPlane;
 pub use request::{
-    AttachVolume, CreateSnapshot, CreateVolume, DetachVolume, ModifyVolume, Optimizing, SetFaults,
-    TakeCrashImage,
+    AttachVolume, CreateSnapshot, CreateVolume, DetachVolume, ModifyVolume, Optimizing, RecordVolume,
+    SetFaults, TakeCrashImage,
 };
 pub use specs::{catalog, check, resolve};
 pub use time::{TimeError, UnixTime};
 pub use view::{
-    AttachmentKind, AttachmentView, CrashImageView, DetachView, FaultView, LiveView, ModificationView, Phase,
-    SnapshotView, State, UnknownWord, VolumeDetail, VolumeView,
+    AttachmentKind, AttachmentView, CrashImageView, DetachView, FaultView, LatencyView, LiveView,
+    ModificationView, Phase, RecordingView, ShadowView, ShadowsView, SnapshotView, UnknownWord, VolumeDetail,
+    VolumeStatus, VolumeView,
 };

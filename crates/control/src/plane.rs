@@ -1,10 +1,13 @@
 //! The trait that every adapter calls.
 
+use std::io::Write;
+
 use ebbtide_device::host::{Calibration, Detached, Progress};
 
 use crate::{
     AttachVolume, ControlError, CrashImageView, CreateSnapshot, CreateVolume, DetachView, DetachVolume,
-    FaultView, ModifyVolume, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    FaultView, ModifyVolume, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
+    VolumeDetail, VolumeView,
 };
 
 /// Everything that can be asked about volumes and done to them.
@@ -18,7 +21,7 @@ use crate::{
 /// [`ControlError::NotFound`] of a delete. A repeated create with the token of the first answers as the first
 /// did ([`CreateVolume::token`]).
 ///
-/// `progress` is told, for people, what is being done or waited for.
+/// `progress` receives a text, for people, of what is being done or waited for.
 pub trait ControlPlane: std::fmt::Debug + Send + Sync {
     /// Whether requests are taken.
     ///
@@ -65,6 +68,23 @@ pub trait ControlPlane: std::fmt::Debug + Send + Sync {
         request: &DetachVolume,
         progress: Progress<'_>,
     ) -> Result<DetachView, ControlError>;
+
+    /// Begins to record the requests of an attached volume, as blkparse would print them. It ends with
+    /// [`Self::end_recording`] or with the attachment.
+    ///
+    /// # Errors
+    /// A volume that is missing, not attached, or recorded already.
+    fn record_volume(
+        &self,
+        request: &RecordVolume,
+        output: Box<dyn Write + Send>,
+    ) -> Result<RecordingView, ControlError>;
+
+    /// Ends the recording of an attached volume, when all that was asked so far is in it.
+    ///
+    /// # Errors
+    /// A volume that is missing, not attached, or not recorded.
+    fn end_recording(&self, name: &str) -> Result<RecordingView, ControlError>;
 
     /// Changes type, size, IOPS or throughput, attached or not.
     ///

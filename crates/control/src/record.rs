@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{ControlError, Optimizing};
 
-/// The control plane's part of a volume's metadata. The host keeps its own part (credits) beside
+/// The control plane's part of a volume's metadata. The host keeps its own part (credits) next to
 /// it, under another key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VolumeRecord {
@@ -88,7 +88,7 @@ impl VolumeRecord {
         whole[KEY] = serde_json::to_value(self).expect("a record is plain data");
     }
 
-    /// Where the latest modification stands; none where there was none.
+    /// The state of the latest modification; none where there was none.
     #[must_use]
     pub fn phase(&self, now_unix_s: i64) -> Option<ModificationPhase> {
         let record = self.modifications.last()?;

@@ -40,6 +40,8 @@ pub struct AttachVolume {
     pub instance: Option<String>,
     /// Whether it is attached, with a mark, although it is faster than this host can carry.
     pub over_limit: bool,
+    /// Volumes that follow its requests, to see what they would have done. One without a size has the volume's.
+    pub shadows: Vec<Spec>,
 }
 
 /// A volume to detach.
@@ -50,6 +52,15 @@ pub struct DetachVolume {
     /// Whether it is detached although a process uses it or its I/O is stalled. What was written before is
     /// flushed to the volume, I/O after that fails.
     pub force: bool,
+}
+
+/// A recording of a volume's requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordVolume {
+    /// The attached volume.
+    pub name: String,
+    /// Where the recording is written, for people.
+    pub path: String,
 }
 
 /// What a volume is to become.

@@ -1,6 +1,6 @@
 //! A volume's state machine: what may be done to a volume, decided over its state, a request and the time.
 //!
-//! It is pure: [`LiveControl`](crate::LiveControl) asks it, and then does what it says.
+//! It is pure: [`LiveControl`](crate::LiveControl) asks it, and then does what it answers.
 //! [`VolumeState::permits`] is this table:
 //!
 //! | State | attach | detach | modify | delete | snapshot | crash image, faults |
@@ -20,7 +20,7 @@ use ebbtide_device::store::{Damage, VolumeInfo};
 use ebbtide_volume::{Array, Nanos};
 
 use crate::record::{Change, ForeignRecord, VolumeRecord, unix_s};
-use crate::{ControlError, Optimizing, State};
+use crate::{ControlError, Optimizing, VolumeStatus};
 
 /// Who has a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,16 +95,16 @@ impl VolumeState {
 
     /// The state in a word.
     #[must_use]
-    pub const fn state(&self) -> State {
+    pub const fn state(&self) -> VolumeStatus {
         match (&self.damage, &self.occupancy) {
-            (Some(_), _) => State::Damaged,
-            (None, Occupancy::Free) => State::Available,
-            (None, Occupancy::Busy(_)) => State::Busy,
-            (None, Occupancy::Attached(_)) => State::InUse,
+            (Some(_), _) => VolumeStatus::Damaged,
+            (None, Occupancy::Free) => VolumeStatus::Available,
+            (None, Occupancy::Busy(_)) => VolumeStatus::Busy,
+            (None, Occupancy::Attached(_)) => VolumeStatus::InUse,
         }
     }
 
-    /// Whether an operation is possible as things stand.
+    /// Whether an operation is possible in the present state.
     ///
     /// # Errors
     /// Why not: [`ControlError::NotFree`], [`ControlError::NotAttached`], [`ControlError::Damaged`],

@@ -1,6 +1,6 @@
 //! What is known of volumes and snapshots, as plain data. `--json` prints them: docs/json documents these shapes.
 
-use ebbtide_catalog::{Figures, MonthlyCost};
+use ebbtide_catalog::{MonthlyCost, VolumeFigures};
 use ebbtide_device::engine::{CrashReport, HostFailure, PacingReport, PowerCutReport};
 use ebbtide_device::faults::Faults;
 use ebbtide_volume::{MinuteMetrics, Stats};
@@ -17,8 +17,8 @@ pub struct VolumeView {
     pub spec: String,
     /// One line for people; empty where the catalogue no longer knows the type.
     pub description: String,
-    /// Where it stands.
-    pub state: State,
+    /// Its state.
+    pub state: VolumeStatus,
     /// Size in bytes.
     pub size_bytes: u64,
     /// Bytes that hold data, in blocks of 4 KiB.
@@ -40,7 +40,7 @@ pub struct VolumeView {
     /// Percent of its burst credits left; null where the type has none.
     pub credit_pct: Option<f64>,
     /// What it may do; null where the catalogue no longer knows the type.
-    pub figures: Option<Figures>,
+    pub figures: Option<VolumeFigures>,
     /// What it costs a month; null where its type has no price in the region.
     pub monthly_cost: Option<MonthlyCost>,
     /// The latest modification.
@@ -55,10 +55,10 @@ pub struct VolumeView {
     pub damage: Option<String>,
 }
 
-/// Where a volume stands.
+/// What a volume is doing: detached, attached, between the two, or damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum VolumeStatus {
     /// Detached.
     Available,
     /// Being attached or detached.
@@ -69,7 +69,7 @@ pub enum State {
     Damaged,
 }
 
-impl State {
+impl VolumeStatus {
     /// As it is printed.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -131,9 +131,9 @@ impl AttachmentKind {
     }
 }
 
-/// A word that stands for nothing here.
+/// A word that means nothing here.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not one of the words that may stand here")]
+#[error("'{0}' is not one of the words that are allowed here")]
 pub struct UnknownWord(String);
 
 macro_rules! printed_by_name {
@@ -226,6 +226,84 @@ pub struct LiveView {
     pub host_errors: u64,
     /// These requests by operation and errno, in the order in which they were first seen.
     pub host_failures: Vec<HostFailure>,
+    /// What other volumes would have done with its requests; null without shadows.
+    pub shadows: Option<ShadowsView>,
+    /// The recording of its requests; null where there is none.
+    pub recording: Option<RecordingView>,
+}
+
+/// Volumes that follow the requests of an attached one.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ShadowsView {
+    /// Since when they follow, in seconds.
+    pub seconds: f64,
+    /// Requests that they got.
+    pub requests: u64,
+    /// Requests that they did not get, since this machine was too slow.
+    pub lost: u64,
+    /// Reads of the volume itself: by its model, without what the host added.
+    pub live_read: LatencyView,
+    /// Writes of the volume itself.
+    pub live_write: LatencyView,
+    /// The shadows, in the order in which they were named.
+    pub shadows: Vec<ShadowView>,
+}
+
+/// A volume in the place of an attached one. Requests arrive when they arrived there, however long it takes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ShadowView {
+    /// What it is, as text with every default written out.
+    pub spec: String,
+    /// One line for people.
+    pub description: String,
+    /// What it costs a month; null where its type has no price.
+    pub monthly_cost: Option<MonthlyCost>,
+    /// Reads.
+    pub read: LatencyView,
+    /// Writes.
+    pub write: LatencyView,
+    /// Percent of the time in which its IOPS limit held requests back.
+    pub over_volume_iops_pct: f64,
+    /// Percent of the time in which its throughput limit held requests back.
+    pub over_volume_throughput_pct: f64,
+    /// Percent of the time in which the instance's IOPS limit held requests back.
+    pub over_instance_iops_pct: f64,
+    /// Percent of the time in which the instance's throughput limit held requests back.
+    pub over_instance_throughput_pct: f64,
+    /// Percent of its burst credits left; null where the type has none.
+    pub credit_pct: Option<f64>,
+}
+
+/// Latencies of one direction, exact to 0.1%.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct LatencyView {
+    /// I/Os.
+    pub ops: u64,
+    /// Median, us; null without I/O.
+    pub p50_us: Option<f64>,
+    /// 95th percentile, us; null without I/O.
+    pub p95_us: Option<f64>,
+    /// 99th percentile, us; null without I/O.
+    pub p99_us: Option<f64>,
+    /// Largest, us; null without I/O.
+    pub max_us: Option<f64>,
+}
+
+/// A recording of a volume's requests, as `volume record` prints it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RecordingView {
+    /// The file.
+    pub path: String,
+    /// Since when, RFC 3339.
+    pub since: UnixTime,
+    /// Requests in it.
+    pub requests: u64,
+    /// Its bytes, before packing.
+    pub bytes: u64,
+    /// Requests that are not in it, since this machine was too slow.
+    pub lost: u64,
+    /// Why it ended early; null where it did not.
+    pub failed: Option<String>,
 }
 
 /// A volume that was detached, as `volume detach` prints it.
@@ -240,6 +318,10 @@ pub struct DetachView {
     pub host_errors: u64,
     /// Whether a power cut had ended the volume, so that nothing could be written any more.
     pub power_cut: bool,
+    /// What other volumes would have done during the attachment; null without shadows.
+    pub shadows: Option<ShadowsView>,
+    /// The recording that ended with the attachment; null where there was none.
+    pub recording: Option<RecordingView>,
 }
 
 impl DetachView {

@@ -8,14 +8,14 @@ use super::parts;
 /// MySQL's setting that puts statements into a binary log of rows.
 pub(super) const STATEMENTS: &str = "raw.binlog_rows_query_log_events";
 
-/// Has MySQL write each statement into the binary log beside its rows, as MariaDB does by itself: without it
-/// nobody could say whose transaction the rows are of.
+/// Has MySQL write each statement into the binary log next to its rows, as MariaDB does by itself: without it
+/// it would be unknown whose transaction the rows are of.
 pub(super) fn name_transactions(experiment: &mut Experiment, binary: &Binary) {
     if binary.is_mariadb() {
         return;
     }
     for arm in &mut experiment.arms {
-        // It writes one unless it is told not to: saying so has it compared.
+        // It writes one unless it is configured not to: naming it has it compared.
         if arm.settings.get("log_bin").is_none() {
             arm.settings.set("log_bin", "on").expect("every server has it");
         }
@@ -26,7 +26,7 @@ pub(super) fn name_transactions(experiment: &mut Experiment, binary: &Binary) {
     }
 }
 
-/// Whether an arm's server writes its transactions into a binary log: a replica does so where it is told to.
+/// Whether an arm's server writes its transactions into a binary log: a replica does so where it is configured to.
 pub(super) fn has_binlog(arm: &Arm, options: &[String]) -> bool {
     let on = |name: &str| {
         let value = arm.settings.get(name).unwrap_or("off").to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Canaries: arms that must come to harm. A tester that does not see it sees nothing, and then no clean
+//! Canaries: arms in which the tester must find damage. A tester that does not find it is broken, and then no clean
 //! result of its run counts.
 
 use ebbtide_lab::experiment::{
@@ -16,7 +16,7 @@ const VOLATILE: &str = "sata-ssd:size=10GiB";
 /// Storage that tears pages.
 const TEARING: &str = "gp3:size=10GiB,twp=off";
 
-/// Settings under which nothing that was acknowledged may be lost on sound storage.
+/// Settings under which nothing that was acknowledged may be lost on storage that keeps its promises.
 const DURABLE: [(&str, &str); 3] =
     [("flush_log_at_trx_commit", "1"), ("sync_binlog", "1"), ("doublewrite", "on")];
 

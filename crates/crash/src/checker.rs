@@ -5,11 +5,11 @@
 use std::time::{Duration, Instant};
 
 use ebbtide_device::store::StoreError;
+use ebbtide_lab::experiment::Role;
 use ebbtide_lab::run::error::{StageError, chain};
 use ebbtide_lab::run::home::TRIAL_PREFIX;
-use ebbtide_lab::run::volume::role_name;
 use ebbtide_load::DATABASE;
-use ebbtide_load::invariant::{self, Evidence as Shown, Findings, Rule, Schema};
+use ebbtide_load::invariant::{Evidence as Shown, Findings, Rule};
 use ebbtide_load::{LoadError, Session};
 use ebbtide_mysql::recovery::{self, LogEvidence, PageCheck};
 use ebbtide_mysql::{Server, ServerError, ServerPlan};
@@ -17,12 +17,13 @@ use ebbtide_mysql::{Server, ServerError, ServerPlan};
 use super::binlog::STATEMENTS;
 use super::cutter::{Images, Job, Known};
 use super::error::StintError;
-use super::kept::Keeper;
+use super::kept::ImageRetention;
 use super::parts;
 use super::record::{Corruption, Cut, Loss, PageFound, Recovery, Verdict, VerdictKind};
 use super::replica;
 use super::stage::{Props, Stage};
 use super::verdict::{self, Evidence, Log};
+use super::work::Work;
 
 /// How much of a server's log a verdict keeps.
 const LOG_LINES: usize = 60;
@@ -40,9 +41,9 @@ const MOST_PAGES: usize = 16;
 /// Judges the cuts of one arm.
 pub(super) struct Checker<'a> {
     pub(super) props: Props<'a>,
-    pub(super) schema: &'a Schema,
+    pub(super) work: &'a Work,
     pub(super) has_binlog: bool,
-    pub(super) keeper: &'a Keeper<'a>,
+    pub(super) retention: &'a ImageRetention<'a>,
     /// Which of the checkers side by side it is.
     pub(super) number: usize,
 }
@@ -61,7 +62,7 @@ impl Checker<'_> {
             return None;
         }
         let clearing = Instant::now();
-        cut.kept = self.keeper.keep_or_delete(&images, &cut, &known.expected);
+        cut.kept = self.retention.keep_or_delete(&images, &cut, &known.expected);
         cut.took.clear += clearing.elapsed().as_secs_f64();
         cut.took.total = cut.took.image + began.elapsed().as_secs_f64();
         Some(cut)
@@ -72,10 +73,10 @@ impl Checker<'_> {
         super::cutter::delete(self.props.lab, &job.images);
     }
 
-    /// Everything happens on copies of the images: what recovery changes must not spoil the evidence.
+    /// Everything happens on copies of the images: what recovery changes must not alter the evidence.
     fn recover(&self, images: &Images, cut: &mut Cut, known: &Known) -> Result<(), StintError> {
         let attaching = Instant::now();
-        let name = |role| format!("{TRIAL_PREFIX}check-{}-{}", self.number, role_name(role));
+        let name = |role: Role| format!("{TRIAL_PREFIX}check-{}-{}", self.number, role.key());
         let store = self.props.lab.host.store();
         let cloned = images
             .iter()
@@ -98,10 +99,14 @@ impl Checker<'_> {
                 return Ok(());
             }
         };
-        self.examine(&stage, &format!("check-{}", self.number), cut, known)?;
-        let checking = Instant::now();
-        self.check_file_systems(&stage, cut)?;
-        cut.took.file_system = checking.elapsed().as_secs_f64();
+        let examined = self.examine(&stage, &format!("check-{}", self.number), cut, known).and_then(|()| {
+            let checking = Instant::now();
+            self.check_file_systems(&stage, cut)?;
+            cut.took.file_system = checking.elapsed().as_secs_f64();
+            Ok(())
+        });
+        doubt(cut, stage.host_failures());
+        examined?;
         let clearing = Instant::now();
         drop(stage);
         cut.took.clear += clearing.elapsed().as_secs_f64();
@@ -149,13 +154,13 @@ impl Checker<'_> {
         let asked = self.ask(stage, &server, cut, known);
         cut.verdicts.extend(asked.err().map(|error| no_answer(&server, &error)));
         cut.took.ask = asking.elapsed().as_secs_f64();
-        // Much damage shows only where somebody asks for it, or writes there.
-        let told = read_log(&server, cut, 0);
+        // Much damage shows only where the data are read or written.
+        let lines = read_log(&server, cut, 0);
         let resuming = Instant::now();
         let resumed = self.resume(&server, cut, known);
         cut.verdicts.extend(resumed.err().map(|error| no_answer(&server, &error)));
         cut.took.resume = resuming.elapsed().as_secs_f64();
-        read_log(&server, cut, told);
+        read_log(&server, cut, lines);
         let ending = Instant::now();
         let died = end(server, !cut.torn_before.is_empty())?;
         cut.took.clear += ending.elapsed().as_secs_f64();
@@ -196,8 +201,10 @@ impl Checker<'_> {
         if cut.kinds().iter().any(|kind| damaged.contains(kind)) {
             return Ok(());
         }
-        match (&known.applied, &known.journal) {
-            (Some(applied), Some(journal)) => replica::resume(server, self.schema, applied, journal, cut),
+        match (&known.applied, &known.journal, self.work) {
+            (Some(applied), Some(journal), Work::Invariants(schema)) => {
+                replica::resume(server, schema, applied, journal, cut)
+            }
             _ => Ok(()),
         }
     }
@@ -211,7 +218,7 @@ impl Checker<'_> {
     ) -> Result<(), StintError> {
         let target = server.target();
         let mut session = Session::open(&target, &target.endpoints[0])?;
-        let mut findings = invariant::check(&mut session, self.schema, &known.expected)?;
+        let mut findings = self.work.check(&target, &known.expected, self.props.cancel)?;
         if let Some(journal) = &known.journal {
             findings.date(journal, known.at);
         }
@@ -224,11 +231,11 @@ impl Checker<'_> {
         let bad: Vec<String> = checks
             .into_iter()
             .filter(|check| !check.ok)
-            .map(|check| format!("{}: {}", check.table, check.said.join("; ")))
+            .map(|check| format!("{}: {}", check.table, check.messages.join("; ")))
             .collect();
         if !bad.is_empty() {
             let how = Corruption::CheckTable;
-            cut.verdicts.push(Verdict::Corrupt { how, said: bad, pages: Vec::new() });
+            cut.verdicts.push(Verdict::Corrupt { how, messages: bad, pages: Vec::new() });
         }
         Ok(())
     }
@@ -243,47 +250,47 @@ impl Checker<'_> {
             let why = "the binary log names no transaction: were its statements left out of it?".to_owned();
             return cut.verdicts.push(Verdict::Unverified { why, log: Vec::new() });
         }
-        let (mut missing_in_binlog, mut missing_in_tables, mut said) = (0, 0, Vec::new());
+        let (mut missing_in_binlog, mut missing_in_tables, mut differences) = (0, 0, Vec::new());
         for mark in &findings.recovered {
             let logged = commits.last.get(&mark.client).copied().unwrap_or(0);
             if logged != mark.seq {
                 missing_in_binlog += mark.seq.saturating_sub(logged);
                 missing_in_tables += logged.saturating_sub(mark.seq);
-                said.push(format!(
+                differences.push(format!(
                     "client {}: the tables have {} transactions, the binary log {logged}",
                     mark.client, mark.seq
                 ));
             }
         }
-        if !said.is_empty() {
-            cut.verdicts.push(Verdict::BinlogDisagrees { missing_in_binlog, missing_in_tables, said });
+        if !differences.is_empty() {
+            cut.verdicts.push(Verdict::BinlogDisagrees { missing_in_binlog, missing_in_tables, differences });
         }
     }
 
-    /// Whether the binary log says whose transactions it has: MariaDB's does unless it is told not to, MySQL's
-    /// where it is told to.
+    /// Whether the binary log records whose transactions it has: MariaDB's does unless it is configured not to, MySQL's
+    /// where it is configured to.
     fn names_transactions(&self) -> bool {
-        let says = |name, off: &str| {
+        let is_on = |name, off: &str| {
             let value = self.props.planned.arm.settings.get(name).unwrap_or(off);
             ["on", "1", "true"].contains(&value.to_ascii_lowercase().as_str())
         };
         if self.props.binary.is_mariadb() {
-            says("raw.binlog_annotate_row_events", "on")
+            is_on("raw.binlog_annotate_row_events", "on")
         } else {
-            says(STATEMENTS, "off")
+            is_on(STATEMENTS, "off")
         }
     }
 
-    /// Looks at all pages once more: the server is gone, and what it has written stands there.
+    /// Looks at all pages once more: the server is gone, and what it has written is on the volume.
     fn look_at_pages(&self, stage: &Stage<'_>, cut: &mut Cut, when: &str) -> Result<(), StintError> {
         let looking = Instant::now();
         match recovery::check_pages(self.props.binary, &stage.layout()) {
             Ok(check) if check.invalid.is_empty() => {}
             Ok(check) => {
-                let said =
+                let messages =
                     vec![format!("{} of {} pages are invalid {when}", check.invalid.len(), check.pages)];
                 let pages = pages(&check, stage);
-                cut.verdicts.push(Verdict::Corrupt { how: Corruption::Pages, said, pages });
+                cut.verdicts.push(Verdict::Corrupt { how: Corruption::Pages, messages, pages });
             }
             Err(error) => cut.verdicts.push(not_looked("the pages after recovery", &error)),
         }
@@ -295,24 +302,33 @@ impl Checker<'_> {
         for (role, volume) in &stage.volumes {
             let check = volume.check()?;
             if !check.clean {
-                let said =
-                    vec![format!("the file system of the {} volume: {}", role_name(*role), check.said)];
+                let messages =
+                    vec![format!("the file system of the {} volume: {}", role.key(), check.output)];
                 let how = Corruption::FileSystem;
-                cut.verdicts.push(Verdict::Corrupt { how, said, pages: Vec::new() });
+                cut.verdicts.push(Verdict::Corrupt { how, messages, pages: Vec::new() });
             }
         }
         Ok(())
     }
 }
 
-/// Takes the damage that the server's log tells of, without the first `known` lines of it. Says how many there are.
+/// Leaves nothing of what was found but that the host failed requests, where it did: a file system or a server that
+/// cannot read shows what damage shows.
+pub(super) fn doubt(cut: &mut Cut, host_failures: Option<String>) {
+    if let Some(why) = host_failures {
+        cut.verdicts = vec![Verdict::Unverified { why, log: Vec::new() }];
+        cut.loss = None;
+    }
+}
+
+/// Takes the damage that the server's log reports, without the first `known` lines of it. Reports how many there are.
 fn read_log(server: &Server, cut: &mut Cut, known: usize) -> usize {
-    let mut said = LogEvidence::read(&server.log_tail(ALL_LINES)).corruption;
-    said.dedup();
-    let all = said.len();
+    let mut messages = LogEvidence::read(&server.log_tail(ALL_LINES)).corruption;
+    messages.dedup();
+    let all = messages.len();
     if all > known {
-        let said = said.split_off(known);
-        cut.verdicts.push(Verdict::Corrupt { how: Corruption::Log, said, pages: Vec::new() });
+        let messages = messages.split_off(known);
+        cut.verdicts.push(Verdict::Corrupt { how: Corruption::Log, messages, pages: Vec::new() });
     }
     all
 }
@@ -321,15 +337,17 @@ fn read_log(server: &Server, cut: &mut Cut, known: usize) -> usize {
 /// verdict at all.
 fn refused(error: StageError) -> Result<Verdict, StageError> {
     match verdict::of_attaching(&error) {
-        Evidence::Damage => {
-            Ok(Verdict::Corrupt { how: Corruption::FileSystem, said: vec![error.chain()], pages: Vec::new() })
-        }
+        Evidence::Damage => Ok(Verdict::Corrupt {
+            how: Corruption::FileSystem,
+            messages: vec![error.chain()],
+            pages: Vec::new(),
+        }),
         Evidence::Nothing => Err(error),
     }
 }
 
 /// Ends a server that recovered. It is asked to, since a kill can cut a page in half that goes through the page
-/// cache. `written` has it write back all that it has in memory first: a page that was invalid before is sound
+/// cache. `written` has it write back all that it has in memory first: a page that was invalid before is valid
 /// there long before it is on the volume. The verdict is on a server that died; None where it ended cleanly.
 fn end(server: Server, written: bool) -> Result<Option<Verdict>, StintError> {
     if written {
@@ -337,7 +355,7 @@ fn end(server: Server, written: bool) -> Result<Option<Verdict>, StintError> {
             server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 1")?;
             Ok(())
         };
-        // How it died says more than that it does not answer.
+        // How it died is more exact than that it does not answer.
         if let Err(error) = set()
             && died(&server, &error).is_none()
         {
@@ -347,7 +365,7 @@ fn end(server: Server, written: bool) -> Result<Option<Verdict>, StintError> {
     ended(server.stop(STOP))
 }
 
-/// What the end of a server says that was to stop: a stop writes pages back, and so can meet damage.
+/// What the end of a server shows that was to stop: a stop writes pages back, and so can meet damage.
 fn ended(stopped: Result<(), ServerError>) -> Result<Option<Verdict>, StintError> {
     match stopped {
         Err(died @ ServerError::Died { .. }) => Ok(Some(no_start(&died))),
@@ -361,7 +379,7 @@ fn no_answer(server: &Server, error: &StintError) -> Verdict {
         // What lives after it has recovered, and dies of a question, has found damage.
         Some(died) => no_start(&died),
         None if verdict::of_answer(error) == Evidence::Damage => {
-            Verdict::Corrupt { how: Corruption::Rows, said: vec![error.chain()], pages: Vec::new() }
+            Verdict::Corrupt { how: Corruption::Rows, messages: vec![error.chain()], pages: Vec::new() }
         }
         None => Verdict::Unverified { why: error.chain(), log: server.log_tail(LOG_LINES) },
     }
@@ -385,13 +403,13 @@ fn no_start(error: &ServerError) -> Verdict {
     let log = error.log();
     let found = LogEvidence::read(log);
     let reported = Log::of(&found);
-    let mut said = [found.corruption, found.crash].concat();
-    said.dedup();
+    let mut messages = [found.corruption, found.crash].concat();
+    messages.dedup();
     let (end, cause) = verdict::end_of(error);
     match verdict::of_end(end, cause, reported) {
         Evidence::Damage => {
-            said.extend_from_slice(&log[log.len().saturating_sub(AFTER)..]);
-            Verdict::Corrupt { how: Corruption::NoStart, said, pages: Vec::new() }
+            messages.extend_from_slice(&log[log.len().saturating_sub(AFTER)..]);
+            Verdict::Corrupt { how: Corruption::NoStart, messages, pages: Vec::new() }
         }
         Evidence::Nothing => Verdict::Unverified { why: error.to_string(), log: last(log) },
     }
@@ -428,7 +446,7 @@ fn verdicts(findings: &Findings) -> Vec<Verdict> {
     let corrupt = texts(Shown::Corrupt);
     if !corrupt.is_empty() {
         let how = Corruption::Rows;
-        verdicts.push(Verdict::Corrupt { how, said: corrupt, pages: Vec::new() });
+        verdicts.push(Verdict::Corrupt { how, messages: corrupt, pages: Vec::new() });
     }
     let partial = texts(Shown::PhantomOrPartial);
     if !partial.is_empty() {
@@ -448,7 +466,7 @@ fn pages(check: &PageCheck, stage: &Stage<'_>) -> Vec<PageFound> {
         PageFound {
             file: short.display().to_string(),
             page: bad.page.into(),
-            said: bad.said.clone(),
+            message: bad.reason.clone(),
             copy: bad.copy,
         }
     });
@@ -464,6 +482,24 @@ mod tests {
     fn died(signal: i32, cause: Option<Cause>, log: &[&str]) -> ServerError {
         let log = log.iter().map(|line| (*line).to_owned()).collect();
         ServerError::Died { end: ProcessEnd::Signaled { signal }, cause, log }
+    }
+
+    #[test]
+    fn what_was_found_on_volumes_whose_requests_the_host_failed_is_no_evidence() {
+        let found = || {
+            let damage =
+                Verdict::Corrupt { how: Corruption::NoStart, messages: Vec::new(), pages: Vec::new() };
+            let mut cut = crate::fixture::clean("a", 1);
+            cut.verdicts = vec![damage, Verdict::LostCommits];
+            cut
+        };
+        let mut sound = found();
+        doubt(&mut sound, None);
+        assert_eq!(sound, found());
+        let mut failed = found();
+        doubt(&mut failed, Some("data: read failed once: Input/output error (os error 5)".into()));
+        let [Verdict::Unverified { why, .. }] = &failed.verdicts[..] else { panic!("{:?}", failed.verdicts) };
+        assert!(why.contains("os error 5") && !failed.is_bad(), "{why}");
     }
 
     #[test]

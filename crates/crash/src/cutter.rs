@@ -8,9 +8,9 @@ use ebbtide_device::host::HostError;
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::run::error::StageError;
 use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX, fnv1a};
-use ebbtide_lab::run::volume::role_name;
 use ebbtide_load::invariant::{Expected, Journal};
 use ebbtide_mysql::recovery::page;
+use ebbtide_text::seed;
 use ebbtide_volume::Nanos;
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -41,7 +41,7 @@ pub(super) struct Job {
 /// What is known of the moment of a cut.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// What each client had sent and been told.
+    /// What each client had sent and what was acknowledged to it.
     pub(super) expected: Vec<Expected>,
     /// What a replica had applied, at least; none of a primary, and where its source is gone.
     pub(super) applied: Option<Marks>,
@@ -59,7 +59,7 @@ pub(super) fn seed_of(run: u64, arm: &str, number: u32) -> u64 {
 
 /// The volume that an image is.
 pub(super) fn image_name(seed: u64, role: Role) -> String {
-    format!("{TRIAL_PREFIX}cut-{seed:016x}-{}", role_name(role))
+    format!("{TRIAL_PREFIX}cut-{}-{}", seed::hex(seed), role.key())
 }
 
 /// Images of all volumes, of one instant.
@@ -84,7 +84,7 @@ pub(super) fn take(lab: &Lab, stage: &Stage<'_>, seed: u64, keep: Keep) -> Resul
         .map(|(role, volume)| ImageRequest {
             volume: volume.live(),
             image: &images[role],
-            seed: seed ^ fnv1a(role_name(*role).as_bytes()),
+            seed: seed ^ fnv1a(role.key().as_bytes()),
             meta: Value::Null,
         })
         .collect();

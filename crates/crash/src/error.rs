@@ -7,6 +7,7 @@ use ebbtide_lab::run::error::{RunError, StageError, chain};
 use ebbtide_load::LoadError;
 use ebbtide_load::invariant::JournalError;
 use ebbtide_mysql::ServerError;
+use ebbtide_mysql::replication::ReplicaLost;
 
 /// A kept cut that cannot be listed, deleted, or judged again.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +17,7 @@ pub enum KeptError {
     #[error(transparent)]
     Run(#[from] RunError),
     /// No image is kept of such a cut.
-    #[error("no image is kept of a cut with the seed {seed:016x}")]
+    #[error("no image is kept of a cut with the seed {}", ebbtide_text::seed::hex(*seed))]
     NotKept {
         /// The seed.
         seed: u64,
@@ -97,10 +98,10 @@ pub(super) enum StintError {
     /// No client of the load is left.
     #[error("every client of the load has ended: {why}")]
     ClientsEnded {
-        /// What the first of them said.
+        /// The message of the first of them.
         why: String,
     },
-    /// The journal of the clients does not say what was acknowledged at the cut.
+    /// The journal of the clients does not have what was acknowledged at the cut.
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// A cut has damaged the server's data, and the server has no others.
@@ -109,31 +110,6 @@ pub(super) enum StintError {
     /// A cut that was judged could not be kept.
     #[error("the results cannot be written")]
     Results,
-}
-
-/// Why a replica no longer follows its source.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ReplicaLost {
-    /// It has stopped with an error.
-    #[error("the replica has stopped: {said}; {place}")]
-    Stopped {
-        /// Its error.
-        said: String,
-        /// Where it is.
-        place: String,
-    },
-    /// It does not apply what it fetches.
-    #[error("the replica applies nothing, and does not say why; {place}")]
-    Idle {
-        /// Where it is.
-        place: String,
-    },
-    /// It knows of no source.
-    #[error("the replica follows nobody")]
-    Alone,
-    /// It, or its source, could not be asked.
-    #[error("{0}")]
-    Unasked(LoadError),
 }
 
 impl StintError {

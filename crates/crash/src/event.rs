@@ -1,4 +1,4 @@
-//! What a crash run tells while it goes on.
+//! What a crash run reports while it goes on.
 
 use ebbtide_lab::run::Event as LabEvent;
 
@@ -8,7 +8,7 @@ use super::record::{Cut, VerdictKind};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// What every run of the lab tells: leftovers, notes, the making of data.
+    /// What every run of the lab reports: leftovers, notes, the making of data.
     Lab(LabEvent),
     /// What there is to do.
     Planned {

@@ -34,7 +34,7 @@ struct Mapped {
     logical: u64,
 }
 
-/// What lies at a place of a volume.
+/// What is at a place of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found<'a> {
     pub(super) kind: FileKind,
@@ -78,7 +78,7 @@ impl FileMap {
         Ok(Self { mapped })
     }
 
-    /// What lies at a place.
+    /// What is at a place.
     pub(super) fn find(&self, offset: u64) -> Found<'_> {
         let after = self.mapped.partition_point(|part| part.at <= offset);
         match self.mapped[..after].last().filter(|part| offset < part.at + part.len) {

@@ -123,7 +123,7 @@ pub(crate) const PLAUSIBLE: [Shape; 9] = [
     },
 ];
 
-/// Replicas beside a primary, and their canary after the others.
+/// Replicas with a primary, and their canary after the others.
 pub(crate) const REPLICAS: [Shape; 7] = [
     PLAUSIBLE[0],
     Shape { name: "replica by position", role: ServerRole::Replica, tps: 355.0, broken: 97, ..SAFE },
@@ -333,7 +333,7 @@ fn cut(shape: &Shape, repeat: u32, number: u32, draw: &mut Draw) -> Cut {
         cut.torn_before.push(invalid("bank/history.ibd", 1201));
         cut.recovery.iter_mut().for_each(|recovery| recovery.doublewrite_pages = 1);
     }
-    harm(&mut cut, shape, draw);
+    add_verdicts(&mut cut, shape, draw);
     cut
 }
 
@@ -369,7 +369,7 @@ fn in_flight(cut: &mut Cut, shape: &Shape, draw: &mut Draw) {
 }
 
 fn invalid(file: &str, page: u64) -> PageFound {
-    PageFound { file: file.to_owned(), page, said: format!("Fail: page::{page} invalid"), copy: None }
+    PageFound { file: file.to_owned(), page, message: format!("Fail: page::{page} invalid"), copy: None }
 }
 
 /// A page that innochecksum names.
@@ -393,7 +393,7 @@ pub(crate) fn torn_write() -> TornWrite {
 /// A replica that applies transactions a second time.
 pub(crate) fn replication_broken() -> Verdict {
     Verdict::ReplicationBroken {
-        said: vec!["error 1062: Duplicate entry '3-881' for key 'PRIMARY'".to_owned()],
+        messages: vec!["error 1062: Duplicate entry '3-881' for key 'PRIMARY'".to_owned()],
         place: "applied up to binlog.000001:4711 of the source's log".to_owned(),
     }
 }
@@ -402,7 +402,7 @@ pub(crate) fn replication_broken() -> Verdict {
 pub(crate) fn corrupt() -> Verdict {
     Verdict::Corrupt {
         how: Corruption::NoStart,
-        said: [
+        messages: [
             "[ERROR] InnoDB: Unable to apply log to corrupted page 311 in file ./bank/ballast.ibd",
             "[ERROR] InnoDB: Plugin initialization aborted with error Data structure corruption",
             "[ERROR] Plugin 'InnoDB' registration as a STORAGE ENGINE failed.",
@@ -413,7 +413,7 @@ pub(crate) fn corrupt() -> Verdict {
     }
 }
 
-fn harm(cut: &mut Cut, shape: &Shape, draw: &mut Draw) {
+fn add_verdicts(cut: &mut Cut, shape: &Shape, draw: &mut Draw) {
     if draw.of_hundred(shape.corrupt) {
         cut.torn_before = vec![invalid("bank/ballast.ibd", 311)];
         cut.torn_writes = vec![torn_write()];
@@ -440,7 +440,7 @@ fn harm(cut: &mut Cut, shape: &Shape, draw: &mut Draw) {
         cut.verdicts.push(Verdict::BinlogDisagrees {
             missing_in_binlog: u64::from(draw.below(9)),
             missing_in_tables: 1 + u64::from(draw.below(5)),
-            said: vec!["client 3: tables up to 903, binary log up to 905".to_owned()],
+            differences: vec!["client 3: tables up to 903, binary log up to 905".to_owned()],
         });
     }
     if shape.role == ServerRole::Replica {

@@ -16,7 +16,7 @@ use ebbtide_volume::Stats;
 
 use super::stage::Stage;
 
-/// Share of the measurement that a thread of the load may stand ready without a processor. The generator of the lab is
+/// Share of the measurement that a thread of the load may be ready without a processor. The generator of the lab is
 /// disqualified from the same share of the response time on.
 const LOAD_WAITS: f64 = 0.25;
 
@@ -49,7 +49,7 @@ pub(super) struct Watch<'a> {
     before: Look,
 }
 
-/// What the machine did, and what that says of the measurement.
+/// What the machine did, and what that means for the measurement.
 pub(super) struct Seen {
     /// Why the throughput must not be believed; none where it may.
     pub(super) disqualified: Option<String>,
@@ -91,8 +91,10 @@ impl<'a> Watch<'a> {
         let seconds = [second];
         let evidence = Evidence {
             generator: &generator,
+            inconsistency: None,
             seconds: &seconds,
             volumes: &volumes,
+            over_limit: false,
             cpus: proc::cpus(),
             foreign_cpus,
         };
@@ -114,7 +116,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// Why a load with a thread that waited for so large a share of the time says nothing about the server.
+/// Why a load with a thread that waited for so large a share of the time measures nothing of the server.
 fn late(share: f64) -> Option<String> {
     (share > LOAD_WAITS).then(|| {
         format!(

@@ -8,10 +8,10 @@ use ebbtide_device::store::SnapshotInfo;
 use ebbtide_lab::experiment::{Experiment, Role};
 use ebbtide_lab::run::event::EventSink;
 use ebbtide_lab::run::home::{self, Lab};
-use ebbtide_lab::run::volume::role_name;
 use ebbtide_load::Cancel;
 use ebbtide_load::invariant::Expected;
 use ebbtide_mysql::Binary;
+use ebbtide_text::seed;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ const META: &str = "cut";
 /// Room on the host's disk that evidence leaves alone, bytes.
 const LEFT_FREE: u64 = 4 << 30;
 
-/// What stands beside a kept image: all that judging it again takes.
+/// What is stored with a kept image: all that judging it again takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Meta {
     pub(super) cut: Cut,
@@ -46,7 +46,7 @@ pub(super) struct Meta {
 
 /// A kept cut.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Kept {
+pub struct KeptCut {
     /// Its seed, as `--replay` takes it.
     pub seed: u64,
     /// The experiment.
@@ -76,19 +76,19 @@ pub(super) struct Origin<'a> {
 
 /// Decides which images are kept.
 #[derive(Debug)]
-pub(super) struct Keeper<'a> {
+pub(super) struct ImageRetention<'a> {
     lab: &'a Lab,
-    /// What is written down beside them; none: nothing is kept.
+    /// What is written down with them; None: nothing is kept.
     of: Option<Origin<'a>>,
     kept: Mutex<BTreeMap<(String, VerdictKind), u32>>,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> ImageRetention<'a> {
     /// `known` are the cuts of the run that this one goes on with.
     pub(super) fn new(lab: &'a Lab, origin: Origin<'a>, known: &[Cut]) -> Self {
-        let keeper = Self { lab, of: Some(origin), kept: Mutex::default() };
-        known.iter().filter(|cut| cut.kept).for_each(|cut| count(&mut keeper.kept.lock(), cut));
-        keeper
+        let retention = Self { lab, of: Some(origin), kept: Mutex::default() };
+        known.iter().filter(|cut| cut.kept).for_each(|cut| count(&mut retention.kept.lock(), cut));
+        retention
     }
 
     /// One that keeps nothing.
@@ -96,8 +96,8 @@ impl<'a> Keeper<'a> {
         Self { lab, of: None, kept: Mutex::new(BTreeMap::new()) }
     }
 
-    /// Deletes the images of a cut; before that they are kept where it is bad and has something to tell that
-    /// others of its arm do not. Says whether they are.
+    /// Deletes the images of a cut; before that they are kept where it is bad and shows something that
+    /// others of its arm do not. Reports whether they are.
     pub(super) fn keep_or_delete(&self, images: &Images, cut: &Cut, expected: &[Expected]) -> bool {
         let kept = self.is_wanted(cut) && self.keep(images, cut, expected);
         cutter::delete(self.lab, images);
@@ -168,17 +168,17 @@ fn count(kept: &mut BTreeMap<(String, VerdictKind), u32>, cut: &Cut) {
 }
 
 fn snapshot_name(seed: u64, role: Role) -> String {
-    format!("cut-{seed:016x}-{}", role_name(role))
+    format!("cut-{}-{}", seed::hex(seed), role.key())
 }
 
 /// The kept cuts of a home. A run that is under way there goes on.
 ///
 /// # Errors
 /// A store that cannot be read.
-pub fn list(home: &Path) -> Result<Vec<Kept>, KeptError> {
-    let mut all: BTreeMap<u64, Kept> = BTreeMap::new();
+pub fn list(home: &Path) -> Result<Vec<KeptCut>, KeptError> {
+    let mut all: BTreeMap<u64, KeptCut> = BTreeMap::new();
     for (info, meta) in read(home::snapshots(home)?) {
-        let kept = all.entry(meta.cut.seed).or_insert_with(|| Kept {
+        let kept = all.entry(meta.cut.seed).or_insert_with(|| KeptCut {
             seed: meta.cut.seed,
             experiment: meta.experiment.name.clone(),
             arm: meta.cut.arm.clone(),

@@ -5,7 +5,7 @@
 //! takes crash images of all volumes, and `checker`s, side by side with the load, let the file system and the server
 //! recover on them and judge what is there, by the rules of `verdict`. `canary` arms prove in every run that damage is
 //! seen. `kept` images can be judged again (`replay`). A `replica` follows a source that lives on, and is judged by whether it
-//! still does. [`results`] keeps it all, [`summary`] says what was found, [`page`] makes the report of it.
+//! still does. [`results`] keeps it all, [`summary`] reports what was found, [`page`] makes the report of it.
 //!
 //! Experiments, prepared data, volumes and their servers are those of `ebbtide_lab`, which knows nothing of this crate.
 #![forbid(unsafe_code)]
@@ -13,12 +13,18 @@
 #[cfg(test)]
 #[path = "../../../tests/support/browser.rs"]
 mod browser;
+#[cfg(test)]
+#[path = "../../../tests/support/documented.rs"]
+mod documented;
 mod event;
 #[cfg(test)]
 mod fixture;
 pub mod page;
 pub mod record;
 pub mod results;
+#[cfg(test)]
+#[path = "../../../tests/support/sections.rs"]
+mod sections;
 pub mod summary;
 
 mod binlog;
@@ -38,9 +44,10 @@ mod run;
 mod stage;
 mod stint;
 mod verdict;
+mod work;
 
 pub use error::KeptError;
 pub use event::{Event, Progress};
-pub use kept::{Kept, delete as delete_kept, list as list_kept};
+pub use kept::{KeptCut, delete as delete_kept, list as list_kept};
 pub use replay::{Replayed, replay};
 pub use run::{CrashOptions, CutPlan, begun_with, plan, run};

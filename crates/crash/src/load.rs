@@ -10,10 +10,8 @@ use std::time::{Duration, Instant};
 use ebbtide_lab::run::error::StageError;
 use ebbtide_load::invariant::{self, Brake, Running};
 use ebbtide_load::{Session, Target};
-use ebbtide_mysql::replication;
+use ebbtide_mysql::replication::{self, ReplicaLost};
 use parking_lot::Mutex;
-
-use super::error::ReplicaLost;
 
 /// The number of each client's last transaction.
 pub(super) type Marks = BTreeMap<u32, u64>;
@@ -150,13 +148,7 @@ fn watch(
         drop(now);
         if asked.elapsed() > ASK {
             asked = Instant::now();
-            let status = replication::status(replica).map_err(unasked)?.ok_or(ReplicaLost::Alone)?;
-            if let Some(error) = status.stopped_by() {
-                return Err(ReplicaLost::Stopped { said: error.to_owned(), place: status.place() });
-            }
-            if !status.applying {
-                return Err(ReplicaLost::Idle { place: status.place() });
-            }
+            replication::check_follows(replica)?;
         }
         std::thread::sleep(LOOK);
     }

@@ -33,9 +33,8 @@ const LOOK: Duration = Duration::from_micros(200);
 const MOST_GROWTH: u64 = 48 << 20;
 
 /// The table that is altered and the one that grows. Nothing is ever asked of their rows.
-const TABLES: [&str; 3] = [
+const TABLES: [&str; 2] = [
     "CREATE TABLE IF NOT EXISTS crash_ddl (id INT NOT NULL PRIMARY KEY, v VARCHAR(200) NOT NULL)",
-    "INSERT IGNORE INTO crash_ddl (id, v) SELECT id, REPEAT('v', 150) FROM ebbtide_ballast WHERE id <= 1000",
     "CREATE TABLE IF NOT EXISTS crash_growth (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, b LONGBLOB)",
 ];
 /// What is done to the first, over and over. The second to last leaves it as it was.
@@ -49,6 +48,12 @@ const DDL: [&str; 6] = [
 ];
 /// What makes the second grow by some pages.
 const GROW: &str = "INSERT INTO crash_growth (b) VALUES (REPEAT('g', 1500000))";
+
+/// The rows of the first: whatever the load, it needs no other table.
+fn rows_to_alter() -> String {
+    let rows: Vec<String> = (1..=1_000).map(|id| format!("({id},REPEAT('v',150))")).collect();
+    format!("INSERT IGNORE INTO crash_ddl (id, v) VALUES {}", rows.join(","))
+}
 
 /// Makes moments come.
 pub(super) struct Moments<'a> {
@@ -73,12 +78,13 @@ impl<'a> Moments<'a> {
             for sql in TABLES {
                 session.execute(sql)?;
             }
+            session.execute(&rows_to_alter())?;
         }
         let growing = stage.layout().data.join(DATABASE).join("crash_growth.ibd");
         Ok(Self { stage, session, growing, next_ddl: 0, has_binlog })
     }
 
-    /// Does `cut` at a moment, and says whether the moment was met; otherwise it was done after a patient
+    /// Does `cut` at a moment, and returns whether the moment was met; otherwise it was done after a patient
     /// wait.
     pub(super) fn at<T>(
         &mut self,
@@ -126,19 +132,19 @@ impl<'a> Moments<'a> {
         let pass = u32::try_from(rng.next_u64() % (most_passed + 1)).expect("a few");
         let wait = below(rng, IN_FLIGHT_US);
         let to_pass = Arc::new(AtomicU32::new(pass));
-        let (tell, told) = mpsc::sync_channel(1);
+        let (sender, receiver) = mpsc::sync_channel(1);
         for (role, volume) in &self.stage.volumes {
-            let (map, tell, to_pass) = (maps[role].clone(), tell.clone(), to_pass.clone());
+            let (map, sender, to_pass) = (maps[role].clone(), sender.clone(), to_pass.clone());
             let tap = move |write: TappedWrite| {
                 let wanted = map.find(write.offset).kind == kind;
                 if wanted && to_pass.fetch_update(Ordering::Relaxed, Ordering::Relaxed, passed).is_err() {
-                    // Full means that one has been told already.
-                    let _ = tell.try_send(());
+                    // Full means that one has been sent already.
+                    let _ = sender.try_send(());
                 }
             };
             volume.live().set_tap(Some(Arc::new(tap)));
         }
-        let met = told.recv_timeout(PATIENCE).is_ok();
+        let met = receiver.recv_timeout(PATIENCE).is_ok();
         let met_at = Instant::now();
         for volume in self.stage.volumes.values() {
             volume.live().set_tap(None);
@@ -150,7 +156,7 @@ impl<'a> Moments<'a> {
         met
     }
 
-    /// Does `cut` while a statement is being carried out, after `wait`, which is told when it has ended.
+    /// Does `cut` while a statement is being carried out, after `wait`, which is notified when it has ended.
     fn during<T>(
         &mut self,
         sql: &str,

@@ -1,7 +1,7 @@
 //! What a crash run keeps: every stint of an arm, every cut, and what was found in its image.
 
 use ebbtide_lab::experiment::{Experiment, Moment, Role};
-use ebbtide_lab::record::{HostFacts, Run, ServerFacts};
+use ebbtide_lab::record::{HostFacts, LabRun, ServerFacts};
 use ebbtide_lab::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct CrashRun {
     pub host: HostFacts,
     /// The server.
     pub server: ServerFacts,
-    /// What was laid over the built-in catalogue; none where nothing was.
+    /// Overrides of the built-in catalogue; None where there were none.
     #[serde(default)]
     pub overrides: Option<String>,
     /// The experiment, its canary arms included.
@@ -38,7 +38,7 @@ pub struct CrashRun {
 /// What the risk buys: an experiment of the lab, run after the cuts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gained {
-    /// Its run, and what that says; none where it came to nothing.
+    /// Its run, and the summary of it; None: it was not measured.
     pub measured: Option<GainRun>,
     /// Why not all of its trials count, or there are none; none where all do.
     pub failed: Option<String>,
@@ -48,16 +48,16 @@ pub struct Gained {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GainRun {
     /// The run, without its trials.
-    pub run: Run,
-    /// What it says.
+    pub run: LabRun,
+    /// Its summary.
     pub summary: Summary,
 }
 
 impl GainRun {
     /// Keeps a run of the lab.
     #[must_use]
-    pub fn of(run: &Run, summary: &Summary) -> Self {
-        let header = Run {
+    pub fn of(run: &LabRun, summary: &Summary) -> Self {
+        let header = LabRun {
             started_ns: run.started_ns,
             command: run.command.clone(),
             ebbtide: run.ebbtide.clone(),
@@ -224,7 +224,7 @@ pub struct TornWrite {
     pub found: PageState,
 }
 
-/// What a page says about itself.
+/// What a page's header and trailer hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageState {
     /// Log sequence number of its last change, from its head.
@@ -265,9 +265,10 @@ pub struct PageFound {
     pub file: String,
     /// The page's number in it.
     pub page: u64,
-    /// What was said about it.
-    pub said: String,
-    /// Log position of the newest sound copy of it in the doublewrite buffer, for pages that were invalid before
+    /// The check's message.
+    #[serde(alias = "said")]
+    pub message: String,
+    /// Log position of the newest valid copy of it in the doublewrite buffer, for pages that were invalid before
     /// recovery; none where there was none.
     #[serde(default)]
     pub copy: Option<u64>,
@@ -281,12 +282,13 @@ pub enum Verdict {
     Corrupt {
         /// How it showed.
         how: Corruption,
-        /// The words of whoever said so, log lines above all.
-        said: Vec<String>,
+        /// Messages of the server or the tool, log lines above all.
+        #[serde(alias = "said")]
+        messages: Vec<String>,
         /// Pages that are damaged after recovery, where they are known.
         pages: Vec<PageFound>,
     },
-    /// Acknowledged transactions are gone: [`Cut::loss`] says how many.
+    /// Acknowledged transactions are gone: [`Cut::loss`] has their number.
     LostCommits,
     /// A transaction is there in part, one that was rolled back is there, or one that was never sent.
     Partial {
@@ -299,14 +301,16 @@ pub enum Verdict {
         missing_in_binlog: u64,
         /// Transactions that the binary log has and the tables lack: a replica would have more.
         missing_in_tables: u64,
-        /// The clients, and what each side has of them.
-        said: Vec<String>,
+        /// The clients that differ, and what each side has of them.
+        #[serde(alias = "said")]
+        differences: Vec<String>,
     },
     /// A replica does not go on where it was: it stopped with an error, or went on and has other transactions
     /// than its source.
     ReplicationBroken {
-        /// The words of the replica, and what does not hold.
-        said: Vec<String>,
+        /// Messages of the replica, and what does not hold.
+        #[serde(alias = "said")]
+        messages: Vec<String>,
         /// Where it was when it went on.
         place: String,
     },
@@ -372,11 +376,11 @@ pub enum Corruption {
     FileSystem,
     /// The server refused to start, or died while it recovered.
     NoStart,
-    /// The server started, and its log says that something is corrupt.
+    /// The server started, and its log reports that something is corrupt.
     Log,
     /// Rows do not fit their checksums, or an index does not agree with its table.
     Rows,
-    /// CHECK TABLE says that a table is.
+    /// CHECK TABLE reports that a table is.
     CheckTable,
     /// Pages with wrong checksums are there after recovery.
     Pages,

@@ -20,9 +20,10 @@ use super::binlog::has_binlog;
 use super::checker::Checker;
 use super::cutter::{self, Images, Job, Known};
 use super::error::KeptError;
-use super::kept::{Keeper, Meta, can_be_asked_again, read, snapshots};
+use super::kept::{ImageRetention, Meta, can_be_asked_again, read, snapshots};
 use super::record::{Corruption, Cut, Took, Verdict};
 use super::stage::Props;
+use super::work::Work;
 
 /// A kept cut that was judged again. Whether a replica goes on where it was is left out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,7 +52,7 @@ pub fn replay(
     catalog: &Catalog,
     cancel: &Cancel,
 ) -> Result<Replayed, KeptError> {
-    let kept = read(home::snapshots(home)?);
+    let kept = read(home::listed(home)?);
     let Some((_, meta)) = kept.iter().find(|(_, meta)| meta.cut.seed == seed) else {
         return Err(KeptError::NotKept { seed });
     };
@@ -69,13 +70,13 @@ pub fn replay(
         acknowledged_at: None,
         sent,
     };
-    let keeper = Keeper::none(&lab);
-    let schema = meta.experiment.data.invariants().schema;
+    let retention = ImageRetention::none(&lab);
+    let work = Work::of(meta.experiment.data);
     let checker = Checker {
         props,
-        schema: &schema,
+        work: &work,
         has_binlog: has_binlog(&props.planned.arm, &props.planned.options),
-        keeper: &keeper,
+        retention: &retention,
         number: 0,
     };
     let cut = Cut {
@@ -129,7 +130,7 @@ fn server_of(meta: &Meta, given: Option<&Binary>) -> Result<Binary, KeptError> {
     let gone =
         |why: String| KeptError::ServerGone { server: meta.server.clone(), why, named: meta.named.clone() };
     let Some(writer) = &meta.binary else {
-        // An image of an earlier version knows what its server said of itself.
+        // An image of an earlier version has what its server printed as its version.
         let binary = match given {
             Some(given) => given.clone(),
             None => Binary::detect(None).map_err(|error| gone(error.to_string()))?,

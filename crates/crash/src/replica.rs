@@ -3,36 +3,28 @@
 //! The source is another instance, whose power stays: it runs on a volume without limits, and everything that it
 //! has ever logged is there to be fetched again. So nothing that a replica loses is lost; what may break is that
 //! it knows where it was. [`resume`] has it go on from there. Applying a transaction twice stops it, or breaks
-//! a sum; leaving one out leaves a gap, or breaks a sum.
+//! a sum; leaving one out leaves a gap, or breaks a sum. How a source is started and followed is `topology` of the lab.
 
 use std::time::{Duration, Instant};
 
-use ebbtide_lab::experiment::{CrashPlan, Replication};
+use ebbtide_lab::experiment::CrashPlan;
 use ebbtide_lab::run::error::StageError;
+use ebbtide_lab::run::topology;
 use ebbtide_load::invariant::{self, Expected, Journal, Schema};
 use ebbtide_load::{LoadError, Session};
-use ebbtide_mysql::replication::{self, Position, Status};
-use ebbtide_mysql::{Server, ServerPlan, Settings};
+use ebbtide_mysql::Server;
+use ebbtide_mysql::replication::{self, Status};
 
 use super::error::StintError;
 use super::load::{Marks, sum};
-use super::parts;
 use super::record::{Cut, Resumed, Verdict};
 use super::stage::{Props, Stage};
 
-/// What makes the source cost as little as possible beside the server that is measured.
-const SOURCE: [(&str, &str); 5] = [
-    ("log_bin", "on"),
-    ("sync_binlog", "0"),
-    ("flush_log_at_trx_commit", "2"),
-    ("doublewrite", "off"),
-    ("redo_capacity", "256MiB"),
-];
 /// Transactions that a replica has to apply beyond what it had before: a wrong position shows with the first of them.
 const BEYOND: u64 = 32;
-/// How long a replica may stand still while there is something to apply.
+/// How long a replica may stall while there is something to apply.
 const STILL: Duration = Duration::from_secs(10);
-/// How long one that applies transactions a second time is waited for until it says so itself.
+/// How long one that applies transactions a second time is waited for until it reports that itself.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long it may take to catch up.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,28 +48,14 @@ impl<'a> Source<'a> {
         doing: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StageError> {
         let stage = Stage::unlimited(props, snapshot, "source", doing)?;
-        let server = Server::start(&source_plan(props, &stage), &doing)?;
-        let source = replication::open(&server)?;
-        let position = match plan.replication {
-            Replication::Position => Position::Files,
-            Replication::Gtid => Position::Gtid,
-        };
+        let source = topology::as_cheap_source(stage.plan(props, "source"), plan.replication);
+        let server = Server::start(&source, &doing)?;
         let (replica_stage, replica) = replica;
-        replication::follow(&mut replica.session()?, &source, position)?;
+        topology::connect(&server, [replica], plan.replication, props.cancel)?;
         // A replica is set up once in its life. That these files are there at all is not what is asked.
         replica_stage.sync()?;
         Ok(Self { server, _stage: stage })
     }
-}
-
-fn source_plan(props: Props<'_>, stage: &Stage<'_>) -> ServerPlan {
-    let mut plan = stage.plan(props, "source");
-    let mut cheap = Settings::new();
-    for (name, value) in SOURCE {
-        cheap.set(name, value).expect("a setting of the table, and a value that it takes");
-    }
-    plan.settings.merge(&cheap);
-    ServerPlan { tcp: true, part: Some(parts::SOURCE), ..plan }
 }
 
 /// How a replica fared that was to go on.
@@ -105,8 +83,8 @@ pub(super) fn resume(
     let missing = |(client, mark): (&u32, &u64)| mark.saturating_sub(mark_of(&recovered, *client));
     let to_fetch_again = applied.iter().map(missing).sum();
     let Some(status) = replication::status(&mut session)? else {
-        let said = vec!["it no longer knows whom it follows: SHOW SLAVE STATUS is empty".to_owned()];
-        cut.verdicts.push(Verdict::ReplicationBroken { said, place: "unknown".into() });
+        let messages = vec!["it no longer knows whom it follows: SHOW SLAVE STATUS is empty".to_owned()];
+        cut.verdicts.push(Verdict::ReplicationBroken { messages, place: "unknown".into() });
         return Ok(());
     };
     let place = status.place();
@@ -116,13 +94,13 @@ pub(super) fn resume(
         _ => None,
     };
     cut.resumed = Some(Resumed { place: place.clone(), to_fetch_again, caught_up_s });
-    let broken = |said: Vec<String>| Verdict::ReplicationBroken { said, place };
+    let broken = |messages: Vec<String>| Verdict::ReplicationBroken { messages, place };
     let verdict = match outcome {
         Outcome::There(_) => {
-            let said = diverged(&mut session, schema, applied, journal)?;
-            (!said.is_empty()).then(|| broken(said))
+            let messages = diverged(&mut session, schema, applied, journal)?;
+            (!messages.is_empty()).then(|| broken(messages))
         }
-        Outcome::Broken(said) => Some(broken(said)),
+        Outcome::Broken(messages) => Some(broken(messages)),
         Outcome::Unseen(why) => Some(Verdict::Unverified { why, log: Vec::new() }),
     };
     cut.verdicts.extend(verdict);
@@ -148,9 +126,9 @@ fn go_on(session: &mut Session, applied: &Marks, recovered: &Marks) -> Result<Ou
         let status = replication::status(session)?.unwrap_or_default();
         let marks = invariant::marks(session)?;
         if backwards.is_none() {
-            backwards = went_back(&marks, recovered).map(|said| (Instant::now(), said));
+            backwards = went_back(&marks, recovered).map(|message| (Instant::now(), message));
         }
-        let known = || backwards.iter().map(|(_, said)| said.clone());
+        let known = || backwards.iter().map(|(_, message)| message.clone());
         if let Some(why) = status.stopped_by() {
             let again = twice(why, recovered);
             return Ok(Outcome::Broken(
@@ -178,7 +156,7 @@ fn go_on(session: &mut Session, applied: &Marks, recovered: &Marks) -> Result<Ou
     }
 }
 
-/// Why a replica stands still: its source gives it nothing, or it cannot go on.
+/// Why a replica stalls: its source gives it nothing, or it cannot go on.
 fn still(status: &Status, has_all: bool) -> Outcome {
     let span = STILL.as_secs();
     match &status.fetch_error {
@@ -189,8 +167,8 @@ fn still(status: &Status, has_all: bool) -> Outcome {
             Outcome::Unseen(format!("the source of the replica does not answer: {error}"))
         }
         error => {
-            let said = format!("it applied nothing for {span} s: {}", status.place());
-            Outcome::Broken(std::iter::once(said).chain(error.clone()).collect())
+            let stalled = format!("it applied nothing for {span} s: {}", status.place());
+            Outcome::Broken(std::iter::once(stalled).chain(error.clone()).collect())
         }
     }
 }
@@ -210,7 +188,7 @@ fn went_back(marks: &Marks, recovered: &Marks) -> Option<String> {
     ))
 }
 
-/// Stops a replica that went on, and says what does not hold in its tables; empty where all does.
+/// Stops a replica that went on, and returns what does not hold in its tables; empty where all does.
 fn diverged(
     session: &mut Session,
     schema: &Schema,
@@ -251,15 +229,15 @@ mod tests {
         let words = "error 1062: Could not execute Write_rows_v1 event on table sbtest.ebbtide_history; Duplicate entry \
                      '3-881' for key 'PRIMARY', Error_code: 1062";
         let had = Marks::from([(3, 890)]);
-        let said = twice(words, &had).unwrap();
-        assert!(said.starts_with("transaction 881 of client 3 came a second time"), "{said}");
-        assert!(said.ends_with("the tables had 890 of that client before"), "{said}");
+        let message = twice(words, &had).unwrap();
+        assert!(message.starts_with("transaction 881 of client 3 came a second time"), "{message}");
+        assert!(message.ends_with("the tables had 890 of that client before"), "{message}");
         assert_eq!(twice(words, &Marks::from([(3, 880)])), None, "it is not there already");
         assert_eq!(twice("error 1032: Can't find record in 'ebbtide_history'", &had), None);
     }
 
     #[test]
-    fn a_source_that_does_not_answer_is_told_from_a_position_that_it_does_not_have() {
+    fn a_source_that_does_not_answer_is_distinguished_from_a_position_that_it_does_not_have() {
         let of = |errno: u32| {
             let fetch_error = Some(format!("error {errno}: in the server's words"));
             still(&Status { fetch_errno: errno, fetch_error, ..Status::default() }, false)
@@ -269,13 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_go_back_are_told_by_the_one_that_goes_furthest() {
+    fn of_marks_that_go_back_the_one_that_goes_furthest_is_reported() {
         let recovered = Marks::from([(0, 10), (1, 20), (2, 30)]);
         assert_eq!(went_back(&Marks::from([(0, 10), (1, 25), (2, 31)]), &recovered), None);
-        let said = went_back(&Marks::from([(0, 9), (1, 4), (2, 30)]), &recovered).unwrap();
+        let message = went_back(&Marks::from([(0, 9), (1, 4), (2, 30)]), &recovered).unwrap();
         assert!(
-            said.ends_with("the marks of 2 of 3 clients went back, that of client 1 from 20 to 4"),
-            "{said}"
+            message.ends_with("the marks of 2 of 3 clients went back, that of client 1 from 20 to 4"),
+            "{message}"
         );
     }
 }

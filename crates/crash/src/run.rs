@@ -21,12 +21,13 @@ use parking_lot::Mutex;
 
 use super::error::StintError;
 use super::event::{Event, Progress};
-use super::kept::{Keeper, Origin};
+use super::kept::{ImageRetention, Origin};
 use super::record::{CrashRun, Cut, Stint};
-use super::results::Store;
+use super::results::CrashDatabase;
 use super::stage::Props;
 use super::stint::StintContext;
 use super::summary::{Standing, catches};
+use super::work::Work;
 use super::{binlog, canary, parts};
 
 /// What an image keeps of its volume that has been written over since, and what recovery writes, bytes: a buffer
@@ -44,7 +45,7 @@ pub struct CrashOptions {
     pub out: PathBuf,
     /// Go on with a run whose results are in [`Self::out`]: what it has judged is not cut again.
     pub resume: bool,
-    /// What was laid over the built-in catalogue, for the record.
+    /// Overrides of the built-in catalogue, for the record.
     pub overrides: Option<String>,
     /// Images that are judged side by side; none: as the machine has processors.
     pub checkers: Option<usize>,
@@ -65,12 +66,12 @@ pub fn run(
     plan: CutPlan,
     options: CrashOptions,
     cancel: &Cancel,
-    tell: &mut (dyn FnMut(Event) + Send),
+    on_event: &mut (dyn FnMut(Event) + Send),
 ) -> Result<CrashRun, RunError> {
-    let tell = Mutex::new(tell);
-    let tell = |event| (tell.lock())(event);
-    let tell_lab = |event| tell(Event::Lab(event));
-    let events = EventSink::new(&tell_lab);
+    let on_event = Mutex::new(on_event);
+    let on_event = |event| (on_event.lock())(event);
+    let on_lab_event = |event| on_event(Event::Lab(event));
+    let events = EventSink::new(&on_lab_event);
     let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let checkers = options.checkers.unwrap_or_else(|| usize::try_from(proc::cpus()).unwrap_or(usize::MAX));
     let requirements = Requirements {
@@ -94,24 +95,24 @@ pub fn run(
         gain: None,
     };
     let store = if options.resume {
-        Store::resume(&options.out, &header)?
+        CrashDatabase::resume(&options.out, &header)?
     } else {
-        Store::create(&options.out, &header)?
+        CrashDatabase::create(&options.out, &header)?
     };
     let known = store.run()?;
     let named = options.server_named.as_deref();
     let origin = Origin { experiment: &header.experiment, binary: plan.server(), named };
-    let keeper = Keeper::new(&lab, origin, &known.cuts);
+    let retention = ImageRetention::new(&lab, origin, &known.cuts);
     let stints = Stints {
         lab: &lab,
         experiment: &header.experiment,
         plan: &plan,
         checkers,
         cancel,
-        tell: &tell,
+        on_event: &on_event,
         notes: &notes,
         store: Mutex::new(store),
-        keeper: &keeper,
+        retention: &retention,
     };
     stints.run(known, events)
 }
@@ -151,11 +152,11 @@ struct Stints<'a> {
     plan: &'a Plan,
     checkers: usize,
     cancel: &'a Cancel,
-    tell: &'a (dyn Fn(Event) + Sync),
+    on_event: &'a (dyn Fn(Event) + Sync),
     /// What every stint should carry.
     notes: &'a [String],
-    store: Mutex<Store>,
-    keeper: &'a Keeper<'a>,
+    store: Mutex<CrashDatabase>,
+    retention: &'a ImageRetention<'a>,
 }
 
 impl Stints<'_> {
@@ -168,7 +169,7 @@ impl Stints<'_> {
             .collect();
         let of_arms = left.iter().filter(|(_, slot, _)| !is_canary(&self.experiment.arms[slot.arm]));
         let cuts = of_arms.map(|(.., numbers)| count(numbers)).sum();
-        (self.tell)(Event::Planned { stints: left.len(), cuts, already: slots.len() - left.len() });
+        (self.on_event)(Event::Planned { stints: left.len(), cuts, already: slots.len() - left.len() });
         if left.is_empty() {
             return Ok(known);
         }
@@ -184,14 +185,14 @@ impl Stints<'_> {
             let each = (done > 0).then(|| began.elapsed().as_secs_f64() / done as f64);
             let eta_s = each.map(|each| each * (left.len() - done) as f64);
             let progress = self.progress(*index, slot, slots.len());
-            (self.tell)(Event::StintStarted(progress.clone()));
+            (self.on_event)(Event::StintStarted(progress.clone()));
             let snapshot = &snapshots[&self.plan.arms()[slot.arm].prepare_key];
             let (stint, judged, bad) = self.stint(slot, numbers, snapshot, &progress, eta_s)?;
             let Some(stint) = stint else { return Err(cancelled()) };
             let mut stint = with_earlier(stint, &known.stints);
             stint.notes.splice(0..0, self.notes.iter().cloned());
             self.store.lock().add_stint(&stint)?;
-            (self.tell)(Event::StintEnded {
+            (self.on_event)(Event::StintEnded {
                 stint: progress,
                 tps: stint.counted().map(|throughput| throughput.tps),
                 disqualified: stint.throughput.as_ref().and_then(|measured| measured.disqualified.clone()),
@@ -229,10 +230,11 @@ impl Stints<'_> {
             let is_verified = Standing::of(&cut) != Standing::Unverified;
             verified.fetch_add(u32::from(is_verified), Ordering::Relaxed);
             let verdicts = cut.kinds();
-            (self.tell)(Event::Judged { stint: progress.clone(), judged, of, verdicts, eta_s });
+            (self.on_event)(Event::Judged { stint: progress.clone(), judged, of, verdicts, eta_s });
             Ok(())
         };
-        let doing = |what: &str| (self.tell)(Event::Doing { stint: progress.clone(), what: what.to_owned() });
+        let doing =
+            |what: &str| (self.on_event)(Event::Doing { stint: progress.clone(), what: what.to_owned() });
         let context = StintContext {
             props: Props {
                 lab: self.lab,
@@ -243,12 +245,12 @@ impl Stints<'_> {
             },
             experiment: self.experiment,
             snapshot,
-            schema: self.experiment.data.invariants().schema,
+            work: Work::of(self.experiment.data),
             repeat: slot.repeat,
             numbers,
             checkers: self.checkers,
             cancel: self.cancel,
-            keeper: self.keeper,
+            retention: self.retention,
             doing: &doing,
             judged: &take,
         };
@@ -265,7 +267,7 @@ fn room_for_images(checkers: usize) -> u64 {
     u64::try_from(2 * checkers + 2).unwrap_or(u64::MAX).saturating_mul(IMAGE_BYTES)
 }
 
-/// The experiment as it is run: its power can be cut, canaries come before its own arms, and its binary logs say
+/// The experiment as it is run: its power can be cut, canaries come before its own arms, and its binary logs show
 /// whose transactions they hold.
 fn with_canaries(mut experiment: Experiment, binary: &Binary) -> Result<Experiment, ExperimentError> {
     refuse_what_cannot_be_cut(&experiment, binary)?;
@@ -274,7 +276,7 @@ fn with_canaries(mut experiment: Experiment, binary: &Binary) -> Result<Experime
     Ok(experiment)
 }
 
-/// Arms that say nothing about cuts, and loads that the tables are not made for.
+/// Arms without settings of cuts, and loads that the tables are not made for.
 fn refuse_what_cannot_be_cut(experiment: &Experiment, binary: &Binary) -> Result<(), ExperimentError> {
     let refused = experiment.arms.iter().find_map(|arm| {
         let clients = arm.load.connections;
@@ -282,6 +284,8 @@ fn refuse_what_cannot_be_cut(experiment: &Experiment, binary: &Binary) -> Result
             ArmError::NotCut
         } else if clients > MAX_CLIENTS {
             ArmError::Clients { clients, most: MAX_CLIENTS }
+        } else if parts::is_replica(arm.crash.as_ref()) && experiment.data.warehouses.is_some() {
+            ArmError::ReplicaOfTpcc
         } else if parts::is_replica(arm.crash.as_ref()) {
             replication::check(binary).err()?.into()
         } else {
@@ -317,7 +321,7 @@ fn numbers(experiment: &Experiment, slot: &Slot) -> std::ops::Range<u32> {
 }
 
 /// Which cuts a stint still has to take, by what is known already; none where it has nothing left to do. A canary
-/// that was caught is through; one that was missed in all of its cuts is not asked again until it sings.
+/// that was caught is through; one that was missed in all of its cuts is tried again until it is caught.
 fn missing(experiment: &Experiment, slot: &Slot, known: &CrashRun) -> Option<Vec<u32>> {
     let arm = &experiment.arms[slot.arm];
     let judged: BTreeSet<u32> =
@@ -335,7 +339,7 @@ fn missing(experiment: &Experiment, slot: &Slot, known: &CrashRun) -> Option<Vec
     (!numbers.is_empty() || !is_measured).then_some(numbers)
 }
 
-/// A stint with what an earlier attempt at it has in the results: its cuts are there, and its throughput stands
+/// A stint with what an earlier attempt at it has in the results: its cuts are there, and its throughput is
 /// where this one came to none.
 fn with_earlier(stint: Stint, known: &[Stint]) -> Stint {
     let is_same = |one: &&Stint| one.arm == stint.arm && one.repeat == stint.repeat;
@@ -453,7 +457,7 @@ mod tests {
         assert_eq!(missing(&experiment, &canary, &known), None);
         known.cuts.truncate(2);
         assert_eq!(missing(&experiment, &canary, &known), Some((2..canary::CUTS).collect()));
-        let torn = Verdict::Corrupt { how: Corruption::NoStart, said: Vec::new(), pages: Vec::new() };
+        let torn = Verdict::Corrupt { how: Corruption::NoStart, messages: Vec::new(), pages: Vec::new() };
         known.cuts[1].verdicts.push(torn);
         assert_eq!(missing(&experiment, &canary, &known), None);
     }

@@ -11,7 +11,7 @@ use ebbtide_lab::run::arm_server::{self, Volumes};
 use ebbtide_lab::run::error::StageError;
 use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX};
 use ebbtide_lab::run::prepared::fs_type;
-use ebbtide_lab::run::volume::{Begin, LabVolume, Wanted, role_name, without_limits};
+use ebbtide_lab::run::volume::{Begin, LabVolume, Wanted, without_limits};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan};
 
@@ -47,7 +47,7 @@ impl<'a> Stage<'a> {
             Role::Data => Begin::Snapshot(snapshot),
             _ => Begin::Blank,
         };
-        Self::attach(props, begin, |role| format!("{TRIAL_PREFIX}{name}-{}", role_name(role)), progress)
+        Self::attach(props, begin, |role| format!("{TRIAL_PREFIX}{name}-{}", role.key()), progress)
     }
 
     /// Attaches volumes that are in the store, such as copies of crash images.
@@ -66,7 +66,7 @@ impl<'a> Stage<'a> {
         name: &str,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StageError> {
-        let name = format!("{TRIAL_PREFIX}{name}-{}", role_name(Role::Data));
+        let name = format!("{TRIAL_PREFIX}{name}-{}", Role::Data.key());
         let real = &props.planned.volumes[&Role::Data];
         let volume = Self::volume(props, real, name, Begin::Snapshot(snapshot), progress)?;
         Ok(Self { volumes: [(Role::Data, volume)].into() })
@@ -142,7 +142,7 @@ impl<'a> Stage<'a> {
     pub(super) fn plant(&self, fault: Option<Fault>) -> Result<(), StageError> {
         let faults = match fault {
             None => return Ok(()),
-            // A device that lies about writes and tells the truth about flushes would be caught by nobody who
+            // A device that acknowledges writes early, and flushes correctly, would not be caught by anyone who
             // flushes.
             Some(Fault::AnswerEarly) => {
                 Faults { answer_early: true, ignore_flush: true, ..Faults::default() }
@@ -159,7 +159,7 @@ impl<'a> Stage<'a> {
         let draw =
             |(role, volume): (&Role, &LabVolume<'_>)| Ok((*role, FileMap::draw(volume.dir(), binary)?));
         self.volumes.iter().map(draw).collect::<std::io::Result<_>>().map_err(|source| StageError::Io {
-            action: "look where the server's files lie on their volumes".into(),
+            action: "look where the server's files are on their volumes".into(),
             source,
         })
     }
@@ -176,6 +176,16 @@ impl<'a> Stage<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What the host failed of the volumes' requests, in words; none where it failed none.
+    pub(super) fn host_failures(&self) -> Option<String> {
+        let of = |(role, volume): (&Role, &LabVolume<'_>)| {
+            let failures = volume.live().host_failures();
+            failures.into_iter().map(|failure| format!("{}: {failure}", role.key())).collect::<Vec<_>>()
+        };
+        let all: Vec<String> = self.volumes.iter().flat_map(of).collect();
+        (!all.is_empty()).then(|| format!("the host failed requests of the volumes: {}", all.join("; ")))
     }
 
     /// What the volumes have been asked for so far: reads, bytes read, writes, bytes written.

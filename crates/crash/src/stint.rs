@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ebbtide_device::engine::Keep;
 use ebbtide_lab::experiment::{CrashPlan, End, Experiment, Moment};
 use ebbtide_lab::run::error::StageError;
-use ebbtide_load::invariant::{self, Expected, Options, Schema};
+use ebbtide_load::invariant::Expected;
 use ebbtide_load::{Cancel, Session};
 use ebbtide_mysql::Server;
 use rand_core::SeedableRng as _;
@@ -18,7 +18,7 @@ use super::checker::Checker;
 use super::cutter::{self, Job, Known};
 use super::error::StintError;
 use super::host;
-use super::kept::Keeper;
+use super::kept::ImageRetention;
 use super::load::{Load, sum};
 use super::moments::Moments;
 use super::parts;
@@ -26,9 +26,8 @@ use super::record::{Cut, Failure, Stint, Throughput, Took, VerdictKind};
 use super::replica::Source;
 use super::stage::{Props, Stage};
 use super::summary;
+use super::work::Work;
 
-/// How long transactions in flight are waited for.
-const GRACE: Duration = Duration::from_secs(2);
 /// How often it is looked whether the user has ended the run.
 const LOOK: Duration = Duration::from_millis(50);
 /// Cuts that wait for a checker at most: their images take room, and grow old.
@@ -40,7 +39,7 @@ pub(super) struct StintContext<'a> {
     pub(super) experiment: &'a Experiment,
     /// The snapshot of its data.
     pub(super) snapshot: &'a str,
-    pub(super) schema: Schema,
+    pub(super) work: Work,
     pub(super) repeat: u32,
     /// The numbers of its cuts.
     pub(super) numbers: &'a [u32],
@@ -48,7 +47,7 @@ pub(super) struct StintContext<'a> {
     pub(super) checkers: usize,
     pub(super) cancel: &'a Cancel,
     /// Where images of bad cuts go.
-    pub(super) keeper: &'a Keeper<'a>,
+    pub(super) retention: &'a ImageRetention<'a>,
     pub(super) doing: &'a (dyn Fn(&str) + Sync),
     /// Is given every cut once it is judged; an error of it ends the stint.
     pub(super) judged: &'a (dyn Fn(Cut) -> Result<(), StintError> + Sync),
@@ -145,14 +144,8 @@ impl StintContext<'_> {
 
     /// Starts the load, on the source where there is one: each client goes on after its mark.
     fn load(&self, server: &Server, source: Option<&Source<'_>>) -> Result<Load, StintError> {
-        let clients = self.props.planned.arm.load.connections;
         let target = source.map_or(server, |source| &source.server).target();
-        let options = Options {
-            seed: self.props.seed,
-            grace: GRACE,
-            ..Options::new(target.clone(), self.schema.clone(), clients)
-        };
-        let running = invariant::start(&options)?;
+        let running = self.work.start(target.clone(), &self.props.planned.arm, self.props.seed)?;
         match source {
             None => Ok(Load::alone(running)),
             Some(_) => Ok(Load::followed(running, &target, &server.target())?),
@@ -241,14 +234,14 @@ impl StintContext<'_> {
     fn checker(&self, number: usize) -> Checker<'_> {
         Checker {
             props: self.props,
-            schema: &self.schema,
+            work: &self.work,
             has_binlog: has_binlog(&self.props.planned.arm, &self.props.planned.options),
-            keeper: self.keeper,
+            retention: self.retention,
             number,
         }
     }
 
-    /// Cuts the power again and again. The load goes on, and checkers judge the images beside it.
+    /// Cuts the power again and again. The load goes on, and checkers judge the images meanwhile.
     fn cut_power(&self, stage: &Stage<'_>, server: &Server, load: &Load) -> Result<(), StintError> {
         let (give, take) = mpsc::sync_channel::<Job>(WAITING);
         let take = Mutex::new(take);
@@ -337,7 +330,7 @@ impl StintContext<'_> {
                     return Err(error.into());
                 }
             };
-            let expected = if applied.is_some() { untold(expected) } else { expected };
+            let expected = if applied.is_some() { unacknowledged(expected) } else { expected };
             let known = Known { expected, applied, journal: Some(journal), at: taken.at };
             let job = Job { cut, images: taken.images, known };
             if let Err(mpsc::SendError(job)) = give.send(job) {
@@ -373,11 +366,12 @@ impl StintContext<'_> {
             if let Err(error) = checker.examine(stage, "trial", &mut cut, &known) {
                 cut.verdicts.push(super::checker::unverified(&error));
             }
+            super::checker::doubt(&mut cut, stage.host_failures());
             if self.cancel.is_cancelled() {
                 cutter::delete(self.props.lab, &images);
                 return Err(StageError::Cancelled.into());
             }
-            cut.kept = self.keeper.keep_or_delete(&images, &cut, &known.expected);
+            cut.kept = self.retention.keep_or_delete(&images, &cut, &known.expected);
             cut.took.total = began.elapsed().as_secs_f64();
             let damaged =
                 [VerdictKind::Corrupt, VerdictKind::Partial].iter().any(|kind| cut.kinds().contains(kind));
@@ -394,8 +388,8 @@ impl StintContext<'_> {
     }
 }
 
-/// What clients know of a replica: they have been told nothing by it.
-fn untold(expected: Vec<Expected>) -> Vec<Expected> {
-    let untold = |one| Expected { acknowledged: 0, acknowledged_at: None, ..one };
-    expected.into_iter().map(untold).collect()
+/// What clients know of a replica: it has acknowledged nothing to them.
+fn unacknowledged(expected: Vec<Expected>) -> Vec<Expected> {
+    let unacknowledged = |one| Expected { acknowledged: 0, acknowledged_at: None, ..one };
+    expected.into_iter().map(unacknowledged).collect()
 }

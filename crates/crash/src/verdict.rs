@@ -65,7 +65,8 @@ pub(super) const fn end_of(error: &ServerError) -> (Option<&ProcessEnd>, Option<
     }
 }
 
-/// Of volumes that could not be attached: a file system that its own tools refuse is damaged.
+/// Of volumes that could not be attached: a file system that its own tools refuse is damaged, unless the host failed
+/// what they asked for.
 pub(super) fn of_attaching(error: &StageError) -> Evidence {
     match error {
         StageError::Host(
@@ -76,7 +77,7 @@ pub(super) fn of_attaching(error: &StageError) -> Evidence {
     }
 }
 
-/// Of an answer: a server whose tables are sound gives none of these.
+/// Of an answer: a server whose tables are valid gives none of these.
 pub(super) fn of_answer(error: &StintError) -> Evidence {
     /// `ER_NO_SUCH_TABLE`, `ER_NOT_KEYFILE`, `ER_INDEX_CORRUPT`, `ER_TABLESPACE_MISSING`, `ER_INTERNAL_ERROR`,
     /// `ER_TABLE_CORRUPT`, `ER_NO_SUCH_TABLE_IN_ENGINE`.
@@ -92,6 +93,8 @@ pub(super) fn of_answer(error: &StintError) -> Evidence {
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_device::engine::HostFailure;
+    use ebbtide_device::request::Command;
     use ebbtide_mysql::GivenUp;
 
     use super::*;
@@ -125,7 +128,7 @@ mod tests {
             assert_eq!(crashed, matches!(cause, None | Some(Cause::Corrupt)), "{end:?}, {cause:?}");
         }
         assert_eq!(of_end(None, None, Log::Silent), Evidence::Nothing);
-        let still = ProcessEnd::GivenUp(GivenUp::StandsStill);
+        let still = ProcessEnd::GivenUp(GivenUp::NoProgress);
         assert_eq!(of_end(Some(&still), Some(&Cause::Corrupt), Log::ReportsDamage), Evidence::Damage);
     }
 
@@ -155,8 +158,8 @@ mod tests {
 
     #[test]
     fn the_words_of_mount_make_no_verdict() {
-        let failed = |tool, cause, said: &str| {
-            StageError::Host(ToolError::Failed { tool, cause, said: said.to_owned() }.into())
+        let failed = |tool, cause, message: &str| {
+            StageError::Host(ToolError::Failed { tool, cause, message: message.to_owned() }.into())
         };
         for words in WORDS {
             for tool in ["mount", "blkid"] {
@@ -171,13 +174,23 @@ mod tests {
                     assert_eq!(of(cause), Evidence::Nothing, "{tool}, {cause:?}: {words}");
                 }
             }
+            let StageError::Host(refused) = failed("mount", ToolCause::Refused, words) else {
+                unreachable!()
+            };
+            let unread = HostError::HostFailed {
+                volume: "image".to_owned(),
+                failures: vec![HostFailure { operation: Command::Read, errno: Some(5), count: 3 }],
+                source: Box::new(refused),
+            };
+            assert!(unread.to_string().contains("read failed 3 times: Input/output error"), "{unread}");
+            assert_eq!(of_attaching(&StageError::Host(unread)), Evidence::Nothing);
             let elsewhere = failed("xfs_growfs", ToolCause::Refused, words);
             assert_eq!(of_attaching(&elsewhere), Evidence::Nothing);
         }
     }
 
     #[test]
-    fn the_number_of_a_servers_error_says_whether_a_table_is_damaged_and_its_words_do_not() {
+    fn the_number_of_a_servers_error_decides_whether_a_table_is_damaged_and_its_words_do_not() {
         for words in WORDS {
             for (code, expected) in [(1877, Evidence::Damage), (1205, Evidence::Nothing)] {
                 let error = LoadError::Server {

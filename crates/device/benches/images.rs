@@ -4,7 +4,7 @@
 //!
 //! `cargo bench -p ebbtide-device --bench images -- [ROUNDS [VOLUME_GIB]]`. A tiny run (`BENCH_TINY=1`) takes one image
 //! of 1 GiB and judges nothing.
-#![allow(clippy::unwrap_used)] // a bench may fail where it stands
+#![allow(clippy::unwrap_used)] // a bench fails by a panic
 
 #[path = "../../../benches/support/tiny.rs"]
 mod tiny;
@@ -99,7 +99,12 @@ impl Rig {
             size_bytes: self.size,
             iops: None,
             throughput: None,
-            accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::Never, whole_units: false },
+            accounting: Accounting {
+                unit_bytes: 256 << 10,
+                merge: Merge::Never,
+                whole_units: false,
+                free_writes: false,
+            },
             service: ServiceTimes::instant(),
             durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
         };
@@ -151,7 +156,7 @@ impl Rig {
         phases.time("3 mount", || attached.mount(fs, &dir).unwrap());
         phases.time("4 unmount", || attached.unmount().unwrap());
         let check = phases.time("5 check", || attached.check_fs(fs).unwrap());
-        assert!(check.clean, "{}", check.said);
+        assert!(check.clean, "{}", check.output);
         phases.time("6 mount again", || attached.mount(fs, &dir).unwrap());
         drop(attached);
         phases.time("7 discard", || host.discard(&image).unwrap());

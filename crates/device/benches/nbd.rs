@@ -1,4 +1,4 @@
-//! The NBD server beside nbdkit's file plugin: fio's nbd engine over a Unix socket, 16 KiB random,
+//! The NBD server compared with nbdkit's file plugin: fio's nbd engine over a Unix socket, 16 KiB random,
 //! the data in the page cache, both in one run.
 //!
 //! `cargo bench -p ebbtide-device --bench nbd [-- SECONDS]`. A tiny run (`BENCH_TINY=1`) measures each job once, for a
@@ -18,7 +18,7 @@ use std::{
 use ebbtide_device::{
     engine::{LiveOptions, LiveVolume},
     nbd::{NbdAddress, NbdOptions, NbdServer},
-    store::{Store, StoreOptions},
+    store::{StoreOptions, VolumeStore},
 };
 use ebbtide_volume::{Accounting, Array, AtomicUnit, Durability, Limits, Merge, Nanos, ServiceTimes};
 use serde_json::Value;
@@ -68,17 +68,22 @@ fn main() -> ExitCode {
 
 /// An ideal volume: no limits, no service time.
 fn serve(dir: &Path) -> (NbdServer, String) {
-    let store = Store::open(&dir.join("store"), StoreOptions::default()).expect("the store opens");
+    let store = VolumeStore::open(&dir.join("store"), StoreOptions::default()).expect("the store opens");
     store.create_volume("ideal", SIZE, Value::Null).expect("the volume is created");
     let limits = Limits {
         size_bytes: SIZE,
         iops: None,
         throughput: None,
-        accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::InFlight, whole_units: false },
+        accounting: Accounting {
+            unit_bytes: 256 << 10,
+            merge: Merge::InFlight,
+            whole_units: false,
+            free_writes: false,
+        },
         service: ServiceTimes::instant(),
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
     };
-    let array = Array::single(limits, Nanos::ZERO).expect("the limits are sound");
+    let array = Array::single(limits, Nanos::ZERO).expect("the limits are valid");
     let blocks = store.open_volume("ideal").expect("the volume opens");
     let volume = LiveVolume::start(LiveOptions::new("ideal", array, blocks, 1)).expect("the volume starts");
     let address = NbdAddress::Unix(dir.join("ebbtide.sock"));

@@ -1,10 +1,10 @@
-//! The block store beside plain `pread` and `pwrite` on one file: 16 KiB random reads and overwrites on one and on two
+//! The block store compared with plain `pread` and `pwrite` on one file: 16 KiB random reads and overwrites on one and on two
 //! threads, first writes, and snapshots of much data under load.
 //!
 //! `cargo bench -p ebbtide-device --bench store -- [DIR [DATA_MIB]]`. Operations a second are of the wall clock; the time
 //! of one operation is the processor's, summed over the threads, so that it means the same on a busy machine. A tiny run
-//! (`BENCH_TINY=1`, or under `cargo test`) has 16 MiB, a twentieth of a second for each figure, and two snapshots.
-#![allow(clippy::unwrap_used)] // a bench may fail where it stands
+//! (`BENCH_TINY=1`, or under `cargo test`) takes no arguments. It has 16 MiB, a twentieth of a second for each figure, and two snapshots.
+#![allow(clippy::unwrap_used)] // a bench fails by a panic
 
 #[path = "../../../benches/support/tiny.rs"]
 mod tiny;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ebbtide_device::store::{BlockStore, Store, StoreError, StoreOptions};
+use ebbtide_device::store::{OpenVolume, StoreError, StoreOptions, VolumeStore};
 
 const IO: usize = 16 << 10;
 
@@ -32,7 +32,9 @@ const FULL: Scale = Scale { data_mib: 512, run: Duration::from_secs(2), snapshot
 const TINY: Scale = Scale { data_mib: 16, run: Duration::from_millis(50), snapshots: 2 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut args = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
+    // `cargo test` hands every bench the filter of the tests' names.
+    let args: Vec<String> = if tiny::tiny() { Vec::new() } else { std::env::args().skip(1).collect() };
+    let mut args = args.into_iter().filter(|arg| !arg.starts_with("--"));
     let temporary = tempfile::tempdir()?;
     let dir = args.next().map_or_else(|| temporary.path().to_owned(), PathBuf::from);
     let scale = if tiny::tiny() { TINY } else { FULL };
@@ -40,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rate = |what: &str, threads, span, io: Io<'_>| rate(scale.run, what, threads, span, io);
     let data = data_mib << 20;
 
-    let store = Store::open(&dir.join("store"), StoreOptions::default())?;
+    let store = VolumeStore::open(&dir.join("store"), StoreOptions::default())?;
     store.create_volume("bench", 100 << 30, serde_json::Value::Null)?;
     let volume = store.open_volume("bench")?;
     let begin = Instant::now();
@@ -113,8 +115,8 @@ fn thread_cpu_ns() -> u64 {
 }
 
 fn snapshot_under_load(
-    store: &Store,
-    volume: &BlockStore,
+    store: &VolumeStore,
+    volume: &OpenVolume,
     span: u64,
     snapshots: u32,
 ) -> Result<(), Box<dyn std::error::Error>> {

@@ -1,9 +1,9 @@
-//! What the trace of requests costs: while nobody asks for it, and while it is on.
+//! What it costs to look at requests: the trace, while nobody asks for it and while it is on, and a follower.
 //!
 //! `cargo bench -p ebbtide-device --bench trace`. Overwrites of 4 KiB on an ideal volume, from one thread; the states
 //! take turns in one process, and the median of the rounds counts. A tiny run (`BENCH_TINY=1`, or under `cargo test`)
 //! has two short rounds.
-#![allow(clippy::unwrap_used)] // a bench may fail where it stands
+#![allow(clippy::unwrap_used)] // a bench fails by a panic
 
 #[path = "../../../benches/support/tiny.rs"]
 mod tiny;
@@ -15,7 +15,7 @@ use std::time::Instant;
 use ebbtide_device::clock::{Clock as _, MonotonicClock};
 use ebbtide_device::engine::{LiveOptions, LiveVolume};
 use ebbtide_device::request::{Command, Reply, Request};
-use ebbtide_device::store::{Store, StoreOptions};
+use ebbtide_device::store::{StoreOptions, VolumeStore};
 use ebbtide_volume::{Accounting, Array, AtomicUnit, Durability, Limits, Merge, ServiceTimes};
 use tracing::{Level, Subscriber};
 
@@ -23,8 +23,12 @@ const SIZE: u64 = 16 << 20;
 const BLOCK: u32 = 4096;
 
 /// The states, in the order of their turns.
-const STATES: [&str; 3] =
-    ["no subscriber", "a subscriber of level info (as serve has)", "every request traced, to nowhere"];
+const STATES: [&str; 4] = [
+    "no subscriber",
+    "a subscriber of level info (as serve has)",
+    "every request traced, to nowhere",
+    "every request kept for shadows or a recording",
+];
 
 fn subscriber(level: Level) -> impl Subscriber + Send + Sync {
     tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::sink).finish()
@@ -33,31 +37,45 @@ fn subscriber(level: Level) -> impl Subscriber + Send + Sync {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (rounds, requests) = if tiny::tiny() { (2, 500) } else { (41, 20_000) };
     let dir = tempfile::tempdir()?;
-    let store = Store::open(dir.path(), StoreOptions::default())?;
+    let store = VolumeStore::open(dir.path(), StoreOptions::default())?;
     store.create_volume("bench", SIZE, serde_json::Value::Null)?;
     let limits = Limits {
         size_bytes: SIZE,
         iops: None,
         throughput: None,
-        accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::Never, whole_units: false },
+        accounting: Accounting {
+            unit_bytes: 256 << 10,
+            merge: Merge::Never,
+            whole_units: false,
+            free_writes: false,
+        },
         service: ServiceTimes::instant(),
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
     };
     let array = Array::single(limits, MonotonicClock::new().now())?;
     let volume = LiveVolume::start(LiveOptions::new("bench", array, store.open_volume("bench")?, 1))?;
-    let mut times: [Vec<f64>; 3] = Default::default();
+    let mut times: [Vec<f64>; 4] = Default::default();
+    let mut observed = Vec::new();
     for _ in 0..rounds {
         for (state, times) in times.iter_mut().enumerate() {
             let run = || nanoseconds_each(requests, |number| overwrite(&volume, number));
             times.push(match state {
                 0 => run(),
                 1 => tracing::subscriber::with_default(subscriber(Level::INFO), run),
+                3 => {
+                    volume.observe(true);
+                    let each = run();
+                    assert_eq!(volume.take_observed(&mut observed), 0);
+                    assert_eq!(observed.len() as u64, requests);
+                    volume.observe(false);
+                    each
+                }
                 _ => tracing::subscriber::with_default(subscriber(Level::TRACE), run),
             });
         }
     }
     for (name, times) in STATES.iter().zip(&mut times) {
-        println!("{name:<44} {:>8.0} ns a request", median(times));
+        println!("{name:<46} {:>8.0} ns a request", median(times));
     }
     let check = tracing::subscriber::with_default(subscriber(Level::INFO), || {
         let mut all: Vec<f64> = (0..rounds)

@@ -72,13 +72,13 @@ fn read(clock: ClockId) -> Nanos {
     Nanos(seconds * 1_000_000_000 + nanos)
 }
 
-/// A clock that moves only when it is told to: durability, faults and power cuts are tested on it
+/// A clock that moves only when it is set: durability, faults and power cuts are tested on it
 /// without sleeping.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// A clock that stands at `now`.
+    /// A clock that reads `now`.
     #[must_use]
     pub const fn new(now: Nanos) -> Self {
         Self(AtomicU64::new(now.0))

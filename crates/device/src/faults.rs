@@ -39,7 +39,7 @@ pub struct AddedLatency {
     pub us: u32,
 }
 
-/// Requests that fail with an I/O error when the model says that they complete; they change nothing.
+/// Requests that fail with an I/O error when the model completes them; they change nothing.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Errors {
     /// The requests.

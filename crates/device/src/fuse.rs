@@ -3,7 +3,6 @@
 use std::{
     ffi::OsStr,
     io,
-    os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -61,7 +60,7 @@ pub enum FuseError {
     NotPermitted {
         /// The directory.
         dir: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// This process would hang together with the guest as soon as its memory is used up.
@@ -84,7 +83,7 @@ pub enum FuseError {
         action: &'static str,
         /// The directory.
         dir: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -172,44 +171,24 @@ pub struct Mounted {
 /// # Errors
 /// Where `/proc` cannot be read.
 pub fn mounts() -> io::Result<Vec<Mounted>> {
-    let table = std::fs::read_to_string("/proc/self/mountinfo")?;
-    // proc(5): the fifth field is the directory; after the separator come type and source.
-    let parse = |line: &str| {
-        let (before, after) = line.split_once(" - ")?;
-        let mut after = after.split(' ');
-        let volume = (after.next()? == "fuse").then(|| after.next()?.strip_prefix(SOURCE))??;
-        Some(Mounted {
-            dir: unescape(before.split(' ').nth(4)?),
-            volume: unescape(volume).to_str()?.to_owned(),
-        })
+    let ours = |mount: ebbtide_proc::Mount| {
+        let volume = mount.source.to_str()?.strip_prefix(SOURCE).filter(|_| mount.fs == "fuse")?;
+        Some(Mounted { volume: volume.to_owned(), dir: mount.dir })
     };
-    Ok(table.lines().filter_map(parse).collect())
+    Ok(ebbtide_proc::mounts()?.into_iter().filter_map(ours).collect())
 }
 
 /// Unmounts what a killed process left behind. Its file may still be open; the mount then vanishes
 /// from the tree at once and for good with the last user.
 ///
 /// # Errors
-/// What the kernel says.
+/// The error of the kernel.
 pub fn unmount_leftover(dir: &Path) -> Result<(), FuseError> {
     rustix::mount::unmount(dir, rustix::mount::UnmountFlags::DETACH).map_err(|error| FuseError::Io {
         action: "unmount",
         dir: dir.to_owned(),
         source: error.into(),
     })
-}
-
-/// Undoes the octal escapes of space, tab, newline and backslash in `/proc/self/mountinfo`.
-fn unescape(field: &str) -> PathBuf {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escaped = (*first == b'\\').then(|| tail.get(..3)).flatten();
-        let code = escaped.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = &tail[if code.is_some() { 3 } else { 0 }..];
-    }
-    PathBuf::from(std::ffi::OsString::from_vec(bytes))
 }
 
 /// The file system: a root directory and one file.

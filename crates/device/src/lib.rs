@@ -1,4 +1,4 @@
-//! Live volumes: the engine that holds I/O until the model says it completes, the block store
+//! Live volumes: the engine that holds I/O until the model completes it, the block store
 //! behind it, and the exports to the kernel and to NBD clients.
 
 pub mod clock;

@@ -82,7 +82,7 @@ pub enum LoopError {
         action: &'static str,
         /// To what.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -102,7 +102,7 @@ impl LoopError {
 pub struct LoopOptions {
     /// Logical block size in bytes, 512 or 4096.
     pub block_bytes: u32,
-    /// Whether it says that it has a spinning disk.
+    /// Whether it reports that it has a spinning disk.
     pub rotational: bool,
     /// Largest request in KiB. EBS NVMe devices take 256.
     pub max_sectors_kb: u32,
@@ -188,7 +188,7 @@ impl LoopDevice {
             },
             reserved: [0; 8],
         };
-        // SAFETY: the kernel reads one loop_config, laid out as its header says, which outlives the call.
+        // SAFETY: the kernel reads one loop_config, laid out as its header defines, which outlives the call.
         let done = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CONFIGURE, &raw const config) };
         match check(done) {
             Ok(_) => Ok(Some(Self { number, path, backing: file.to_owned(), attached: true })),
@@ -204,7 +204,7 @@ impl LoopDevice {
         self.set_attribute("queue/max_sectors_kb", &options.max_sectors_kb.to_string())
     }
 
-    /// Has the device say that it has a spinning disk, or none.
+    /// Has the device report that it has a spinning disk, or none.
     ///
     /// # Errors
     /// Where the kernel refuses.
@@ -227,7 +227,7 @@ impl LoopDevice {
     /// Takes over the size of the file below, after it has grown.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The error of the kernel.
     pub fn refresh_size(&self) -> Result<(), LoopError> {
         // The kernel keeps the file's size; looking at the file makes it ask again.
         fs::metadata(&self.backing).map_err(LoopError::io("look at", &self.backing))?;
@@ -277,7 +277,7 @@ impl LoopDevice {
         }
     }
 
-    /// Whether the device still lies over our file: its number may have gone to someone else.
+    /// Whether the device still is on top of our file: its number may have gone to someone else.
     fn is_ours(&self) -> bool {
         backing_of(self.number).is_some_and(|backing| backing == self.backing)
     }
@@ -338,7 +338,7 @@ pub fn list() -> Vec<LoopInUse> {
         .collect()
 }
 
-/// Detaches a loop device that a killed process left behind, if it still lies over that file.
+/// Detaches a loop device that a killed process left behind, if it still is on top of that file.
 ///
 /// # Errors
 /// As [`LoopDevice::detach`].

@@ -27,7 +27,7 @@ use crate::{
 /// duty while the first is busy with a completion, so that a slow write on the host delays no other.
 pub(crate) const THREADS: usize = 2;
 
-/// Longest lateness that is told apart, in nanoseconds: a minute.
+/// Longest lateness that has a bucket of its own, in nanoseconds: a minute.
 const LATEST_NS: u64 = 60_000_000_000;
 
 /// How late answers were against the model's completion times, from the due time to the moment when

@@ -52,7 +52,7 @@ impl fmt::Display for Scheduling {
     }
 }
 
-/// Makes the calling thread one of the data path, as far as it is permitted, and says how it is
+/// Makes the calling thread one of the data path, as far as it is permitted, and returns how it is
 /// scheduled. Threads that it spawns afterwards inherit all of it.
 pub fn enter_data_path(role: Role) -> Scheduling {
     lock_memory();
@@ -100,7 +100,7 @@ thread_local! {
     static PULSE: Cell<Option<Pulse>> = const { Cell::new(None) };
 }
 
-/// Tells the calling thread that it has submitted a request at `now`, and whether it has to wait for
+/// Records for the calling thread that it has submitted a request at `now`, and whether it has to wait for
 /// its time.
 ///
 /// Real-time threads answer at once, whatever else keeps the cores busy, and never sit on a lock that
@@ -120,15 +120,35 @@ pub(crate) fn note_submission(now: Nanos, held: bool) {
 }
 
 fn set_ordinary() -> bool {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the kernel reads one sched_param, which outlives the call; thread 0 is the caller.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) == 0 }
+    set_scheduler(libc::SCHED_OTHER, SchedParam { priority: 0 })
 }
 
 fn set_fifo(priority: i32) -> bool {
-    let parameters = libc::sched_param { sched_priority: priority };
+    set_scheduler(libc::SCHED_FIFO, SchedParam { priority })
+}
+
+/// The kernel's `sched_param`. The system calls are made without the C library: musl's functions for them do nothing
+/// but fail, and its `sched_param` has further fields.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct SchedParam {
+    priority: libc::c_int,
+}
+
+/// Sets the policy and priority of the calling thread.
+fn set_scheduler(policy: libc::c_int, parameters: SchedParam) -> bool {
     // SAFETY: the kernel reads one sched_param, which outlives the call; thread 0 is the caller.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const parameters) == 0 }
+}
+
+/// The policy and priority of the calling thread.
+fn scheduler() -> Option<(libc::c_int, SchedParam)> {
+    let mut parameters = SchedParam { priority: 0 };
+    // SAFETY: no memory is involved; thread 0 is the caller.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
+    // SAFETY: the kernel writes one sched_param, which outlives the call.
+    let known = unsafe { libc::syscall(libc::SYS_sched_getparam, 0, &raw mut parameters) } == 0;
+    known.then_some((libc::c_int::try_from(policy).ok()?, parameters)).filter(|(policy, _)| *policy >= 0)
 }
 
 /// Allocations from which on the C library asks the kernel for each, bytes. The threads of a FUSE
@@ -169,18 +189,13 @@ fn lock_memory() {
 /// Raises the calling thread to the pacers' priority while it holds what they wait for.
 #[derive(Debug)]
 pub(crate) struct Boost {
-    before: Option<(i32, libc::sched_param)>,
+    before: Option<(libc::c_int, SchedParam)>,
 }
 
 impl Boost {
     pub(crate) fn new() -> Self {
         own_writes_may_wait_for_us();
-        let mut parameters = libc::sched_param { sched_priority: 0 };
-        // SAFETY: no memory is involved; thread 0 is the caller.
-        let policy = unsafe { libc::sched_getscheduler(0) };
-        // SAFETY: the kernel writes one sched_param, which outlives the call.
-        let known = unsafe { libc::sched_getparam(0, &raw mut parameters) } == 0;
-        let before = (policy >= 0 && known && set_fifo(PACER_PRIORITY)).then_some((policy, parameters));
+        let before = scheduler().filter(|_| set_fifo(PACER_PRIORITY));
         Self { before }
     }
 }
@@ -188,8 +203,26 @@ impl Boost {
 impl Drop for Boost {
     fn drop(&mut self) {
         if let Some((policy, parameters)) = self.before {
-            // SAFETY: the kernel reads one sched_param, which outlives the call.
-            let _ = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+            let _ = set_scheduler(policy, parameters);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boost_raises_the_thread_and_lowers_it_again() {
+        let policy = || scheduler().map(|(policy, parameters)| (policy, parameters.priority)).unwrap();
+        let before = policy();
+        let boost = Boost::new();
+        if boost.before.is_none() {
+            println!("SKIPPED: the right to real-time priorities is missing");
+            return;
+        }
+        assert_eq!(policy(), (libc::SCHED_FIFO, PACER_PRIORITY));
+        drop(boost);
+        assert_eq!(policy(), before);
     }
 }

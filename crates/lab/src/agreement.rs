@@ -1,12 +1,12 @@
-//! A figure of a run is the same wherever it stands: finding, page, line of a trial that ended, JSON and database.
+//! A figure of a run is the same wherever it is shown: finding, page, line of a trial that ended, JSON and database.
 
 use ebbtide_report::Block;
 use rusqlite::Connection;
 
 use crate::experiment::Role;
 use crate::page;
-use crate::record::{Run, Trial};
-use crate::results::{DATABASE, Store, read_json};
+use crate::record::{LabRun, Trial};
+use crate::results::{DATABASE, ResultsDatabase, read_json};
 use crate::run::{self, Event, Progress};
 use crate::summary::fixture::{self, report};
 use crate::summary::{Summary, summarize};
@@ -27,11 +27,11 @@ fn trial(arm: &str, repeat: u32, tps: f64) -> Trial {
     // Its rate over 80 s is that of all seconds, the warm-up among them.
     load.totals.events = if arm == "small" { 48_000 } else { 70_320 };
     load.elapsed_s = 80.0;
-    trial.load = Some(load);
+    trial.load = Some(load.into());
     trial
 }
 
-fn run() -> Run {
+fn run() -> LabRun {
     let mut run = fixture::run(&["small", "large"]);
     for repeat in 0..3 {
         run.trials.push(trial("small", repeat, 400.0 + f64::from(repeat)));
@@ -40,8 +40,8 @@ fn run() -> Run {
     run
 }
 
-/// What is told of a trial when it ends: transactions a second, and the 95th percentile, us.
-fn told(run: &Run, trial: &Trial) -> (f64, f64) {
+/// What is reported for a trial when it ends: transactions a second, and the 95th percentile, us.
+fn reported(run: &LabRun, trial: &Trial) -> (f64, f64) {
     let arm = run.experiment.arms.iter().find(|arm| arm.name == trial.arm).unwrap();
     let progress = Progress { number: 1, of: 6, arm: arm.name.clone(), repeat: trial.repeat, eta_s: None };
     let Event::TrialEnded { figures: Some(figures), .. } = run::ended(trial, arm, progress) else {
@@ -55,7 +55,7 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 /// The cells of the table of arms: text and value of a column, by arm.
-fn column(run: &Run, summary: &Summary, heading: &str) -> Vec<(String, f64)> {
+fn column(run: &LabRun, summary: &Summary, heading: &str) -> Vec<(String, f64)> {
     let report = page::report(run, summary);
     let blocks = report.sections.iter().flat_map(|section| &section.blocks);
     let table = blocks.filter_map(|block| match block {
@@ -68,11 +68,11 @@ fn column(run: &Run, summary: &Summary, heading: &str) -> Vec<(String, f64)> {
 }
 
 #[test]
-fn a_trial_has_one_throughput_without_its_warm_up_wherever_it_is_told() {
+fn a_trial_has_one_throughput_without_its_warm_up_wherever_it_is_shown() {
     let run = run();
     let dir = tempfile::tempdir().unwrap();
     let summary = summarize(&run);
-    Store::create(dir.path(), &run).unwrap().finish(&summary).unwrap();
+    ResultsDatabase::create(dir.path(), &run).unwrap().finish(&summary).unwrap();
     let database = Connection::open(dir.path().join(DATABASE)).unwrap();
     for (index, arm) in summary.arms.iter().enumerate() {
         let figures = arm.whole.as_ref().unwrap();
@@ -80,7 +80,7 @@ fn a_trial_has_one_throughput_without_its_warm_up_wherever_it_is_told() {
         for trial in &trials {
             let window = arm.windows.iter().find(|window| window.repeat == trial.repeat).unwrap();
             assert!((15.0..=25.0).contains(&window.from_s), "the warm-up is cut: {window:?}");
-            let (tps, p95_us) = told(&run, trial);
+            let (tps, p95_us) = reported(&run, trial);
             let raw = trial.load.as_ref().unwrap().tps();
             assert!(raw > 1.4 * tps, "the load's own figure is another: {raw} {tps}");
             assert!(close(tps, window.parts[0].tps), "{tps} {window:?}");
@@ -93,7 +93,7 @@ fn a_trial_has_one_throughput_without_its_warm_up_wherever_it_is_told() {
                 .unwrap();
             assert!(close(stored.0, tps) && close(stored.1, p95_us), "{stored:?} {tps} {p95_us}");
         }
-        let all: Vec<f64> = trials.iter().map(|trial| told(&run, trial).0).collect();
+        let all: Vec<f64> = trials.iter().map(|trial| reported(&run, trial).0).collect();
         assert!(close(figures.tps.min, all.iter().copied().fold(f64::MAX, f64::min)));
         assert!(close(figures.tps.max, all.iter().copied().fold(0.0, f64::max)));
         let (text, value) = column(&run, &summary, "TPS, 95% interval")[index].clone();
@@ -112,7 +112,7 @@ fn a_transaction_has_one_number_of_ios_and_it_is_the_one_that_the_limit_counts()
     let run = run();
     let dir = tempfile::tempdir().unwrap();
     let summary = summarize(&run);
-    Store::create(dir.path(), &run).unwrap().finish(&summary).unwrap();
+    ResultsDatabase::create(dir.path(), &run).unwrap().finish(&summary).unwrap();
     let database = Connection::open(dir.path().join(DATABASE)).unwrap();
     let cells = column(&run, &summary, "I/Os per transaction");
     let mut all = Vec::new();
@@ -130,11 +130,11 @@ fn a_transaction_has_one_number_of_ios_and_it_is_the_one_that_the_limit_counts()
         all.push((counted, text));
     }
     // Both arms are at the limit of IOPS, so that the finding gives the I/Os of both; it is the headline too.
-    let told = format!("{} I/Os a transaction against {}", all[1].1, all[0].1);
-    assert!(summary.findings[0].contains(&told), "{told}: {:?}", summary.findings);
+    let expected = format!("{} I/Os a transaction against {}", all[1].1, all[0].1);
+    assert!(summary.findings[0].contains(&expected), "{expected}: {:?}", summary.findings);
     let html = page::page(&run, &summary);
     assert!(html.contains(&format!("{} against {} I/Os per transaction", all[1].1, all[0].1)), "the card");
-    assert!(html.contains(page::DEFINITIONS), "the definition stands beside the table");
+    assert!(html.contains(page::DEFINITIONS), "the definition is next to the table");
     let ratio = summary.comparisons[0].ios_per_transaction.unwrap();
     assert!(close(ratio, all[1].0 / all[0].0));
     assert_eq!(read_json(dir.path()).unwrap().summary, summary);

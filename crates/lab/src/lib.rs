@@ -1,8 +1,8 @@
 //! Runs experiments: a real, unmodified server on emulated volumes, measured arm by arm.
 //!
-//! An [`experiment::Experiment`] says which volumes, settings and loads are compared. A run prepares the
+//! An [`experiment::Experiment`] names the volumes, settings and loads that are compared. A run prepares the
 //! data once, gives every trial a copy-on-write clone of the same bytes, interleaves the arms, and keeps
-//! a [`record::Run`]: what was measured, from which verdicts, comparisons and the report are made.
+//! a [`record::LabRun`]: what was measured, from which verdicts, comparisons and the report are made.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
@@ -11,10 +11,18 @@ mod agreement;
 #[path = "../../../tests/support/browser.rs"]
 mod browser;
 pub mod cost;
+#[cfg(test)]
+#[path = "../../../tests/support/documented.rs"]
+mod documented;
 pub mod experiment;
+mod load_report;
+mod observed;
 pub mod page;
 pub mod record;
 pub mod results;
 pub mod run;
+#[cfg(test)]
+#[path = "../../../tests/support/sections.rs"]
+mod sections;
 pub mod summary;
 pub mod words;

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_load::RunReport;
 use serde::{Deserialize, Serialize};
 
-use ebbtide_analysis::record::{Arrivals, Response, RunRecord, TrialRecord};
+use ebbtide_analysis::record::{Arrivals, Response, RunRecord, TpccRecord, TransactionRecord, TrialRecord};
 pub use ebbtide_analysis::record::{
-    HostSecond, LimitShares, LoadSecond, Outcome, Second, ServerSecond, VolumeSecond,
+    HostSecond, LimitShares, LoadSecond, Outcome, ReplicaSecond, Second, ServerSecond, VolumeSecond,
 };
 
 use crate::experiment::Experiment;
+pub use crate::load_report::{LoadReport, TpccLoad};
 
 /// A whole run of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct LabRun {
     /// When it began, ns since 1970.
     pub started_ns: u64,
     /// The command that runs it again.
@@ -24,7 +24,7 @@ pub struct Run {
     pub ebbtide: String,
     /// What was asked.
     pub experiment: Experiment,
-    /// What was laid over the built-in catalogue of volumes and instances, as the user's file had it; none
+    /// Overrides of the built-in catalogue of volumes and instances, as the user's file had it; none
     /// where there was no such file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides: Option<String>,
@@ -36,7 +36,7 @@ pub struct Run {
     pub trials: Vec<Trial>,
 }
 
-impl Run {
+impl LabRun {
     /// The catalogue that the run's volumes came from: the built-in one where this program does not
     /// understand the overrides any more.
     #[must_use]
@@ -70,24 +70,42 @@ impl Trial {
             repeat: self.repeat,
             outcome: &self.outcome,
             seconds: &self.seconds,
-            response: load.map(|load| Response {
-                p50_us: load.response.p50_us,
-                p95_us: load.response.p95_us,
-                p99_us: load.response.p99_us,
-                p99_9_us: load.response.p99_9_us,
+            response: load.map(LoadReport::response).map(|response| Response {
+                p50_us: response.p50_us,
+                p95_us: response.p95_us,
+                p99_us: response.p99_us,
+                p99_9_us: response.p99_9_us,
             }),
-            arrivals: load.and_then(|load| load.open_loop).map(|open_loop| Arrivals {
+            arrivals: load.and_then(|load| load.open_loop().as_ref()).map(|open_loop| Arrivals {
                 due: open_loop.due,
                 shed: open_loop.shed,
                 unfinished: open_loop.unfinished,
                 oldest_unfinished_ms: open_loop.oldest_unfinished_ms,
             }),
+            tpcc: load.and_then(LoadReport::tpcc).map(tpcc),
             notes: &self.notes,
         }
     }
 }
 
-/// The built-in catalogue with what a run laid over it: without that where this program does not understand it.
+/// What summaries read of a load of TPC-C.
+fn tpcc(load: &TpccLoad) -> TpccRecord<'_> {
+    let report = &load.tpcc;
+    let transactions = report.by_transaction.iter().map(|of| TransactionRecord {
+        transaction: &of.transaction,
+        count: of.response.count,
+        p50_us: of.response.p50_us,
+        p95_us: of.response.p95_us,
+        p99_us: of.response.p99_us,
+    });
+    TpccRecord {
+        ceiling_tpmc: report.ceiling_tpmc,
+        statements_per_transaction: report.statements_per_transaction,
+        transactions: transactions.collect(),
+    }
+}
+
+/// The built-in catalogue with a run's overrides; without them where this program does not understand them.
 #[must_use]
 pub fn catalog_of(overrides: Option<&str>) -> Catalog {
     let overridden = overrides.map(|text| Catalog::with_overrides_text("the run", text));
@@ -142,14 +160,33 @@ pub struct Trial {
     pub outcome: Outcome,
     /// What the load measured; none where it never ran. Its own samples are left out: [`Self::seconds`]
     /// has them.
-    pub load: Option<RunReport>,
+    pub load: Option<LoadReport>,
     /// The measured seconds, settling not included.
     pub seconds: Vec<Second>,
-    /// The batch job beside the load; none where there was none.
+    /// The batch job that ran alongside the load; none where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchUse>,
+    /// The promotion of a replica at its end; none where none was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promotion: Option<Promotion>,
     /// What should be known about it, such as a host that was busy.
     pub notes: Vec<String>,
+}
+
+/// The promotion of a replica after its source was killed under its load.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Promotion {
+    /// From the source's end until the replica had applied what it had fetched, s.
+    pub applied_s: f64,
+    /// From the source's end until the replica had committed its first own write, s. Nobody had to notice that the source
+    /// was gone, and no client had to find the replica.
+    pub took_s: f64,
+    /// Transactions that the source had acknowledged to the load, warm-up included.
+    pub acknowledged: u64,
+    /// Those of them that the promoted replica does not have.
+    pub lost: u64,
+    /// Clients that have lost some.
+    pub clients: u32,
 }
 
 /// What a batch job got done.

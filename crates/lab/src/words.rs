@@ -1,6 +1,4 @@
-//! Times in words and words for a shell, for the terminal, the findings and the page alike.
-
-pub use ebbtide_analysis::words::latency;
+//! Words for a shell.
 
 /// A word for a shell: in quotes where it would not stay one word.
 #[must_use]

@@ -16,7 +16,7 @@ pub enum LoadError {
     Unreachable {
         /// Where we tried.
         endpoint: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The server answered, and refused us or a statement of ours.
@@ -36,7 +36,7 @@ pub enum LoadError {
     Broken {
         /// What we were doing.
         during: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The server asked for an authentication method that we do not speak, or that failed.
@@ -60,15 +60,35 @@ pub enum LoadError {
     /// The server sent what the protocol does not allow here.
     #[error("the server's answer is not the MySQL protocol: {0}")]
     Protocol(String),
+    /// Rows that were sent as lines are not in the table: LOAD DATA LOCAL leaves out what does not fit.
+    #[error(
+        "of {sent} rows for {table} the server has taken {loaded}: the others have keys that are there already"
+    )]
+    RowsRefused {
+        /// The table.
+        table: String,
+        /// Rows sent.
+        sent: u64,
+        /// Rows that are in.
+        loaded: u64,
+    },
     /// The tables are not what a load with invariants left in them.
     #[error("the tables are not as the load prepared and left them: {0}")]
     Tables(String),
+    /// The tables are not those of the workload.
+    #[error("the tables of database {database} are not those that were asked for: {what}")]
+    OtherTables {
+        /// The database.
+        database: String,
+        /// What differs.
+        what: String,
+    },
     /// A file of ours could not be written or read.
     #[error("{}: {source}", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The operating system refused something that the event loop needs.
@@ -76,7 +96,7 @@ pub enum LoadError {
     System {
         /// What we asked for.
         what: &'static str,
-        /// What it said.
+        /// Its message.
         source: io::Error,
     },
 }
@@ -111,6 +131,10 @@ impl LoadError {
                  (mariadb-admin status shows where it listens)",
             ),
             Self::Server { code, .. } => server_hint(*code),
+            Self::OtherTables { .. } => Some(
+                "give the number of warehouses that the tables have, name another database with --mysql-db, or drop \
+                 the tables with `ebbtide load cleanup tpcc --execute` and make them again with `ebbtide load prepare tpcc`",
+            ),
             Self::Authentication { .. } => {
                 Some("check --mysql-user and --mysql-password; --mysql-ssl=on opens more methods")
             }

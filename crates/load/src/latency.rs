@@ -33,7 +33,7 @@ pub(crate) fn merge(total: &mut Nanos, more: &Nanos) {
 }
 
 /// A latency distribution in microseconds. Percentiles come from a histogram with three significant
-/// digits and never lie outside of minimum and maximum.
+/// digits and are never outside of minimum and maximum.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// How many values.
@@ -97,7 +97,7 @@ pub(crate) fn us(nanos: u64) -> f64 {
 pub struct Bucket {
     /// The upper end of the bucket, us.
     pub up_to_us: f64,
-    /// How many values lie in it.
+    /// How many values are in it.
     pub count: u64,
 }
 

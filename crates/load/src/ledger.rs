@@ -101,7 +101,7 @@ pub enum LedgerError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// Not a ledger.

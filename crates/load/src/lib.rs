@@ -4,14 +4,15 @@
 //! answers with an [`Outcome`]; [`load`] makes and fills its tables. There is one event loop for all of them.
 //!
 //! sysbench's OLTP family has its own options: [`prepare`] loads its tables, [`run`] drives a [`Workload`] as
-//! [`RunOptions`] say and answers with a [`RunReport`], [`cleanup`] drops the tables.
+//! [`RunOptions`] describe and returns a [`RunReport`], [`cleanup`] drops the tables.
 //!
 //! Latency in an open loop counts from the intended start of a transaction; how late the generator
-//! itself was is measured beside it, and a run whose generator could not keep up is disqualified.
+//! itself was is measured next to it, and a run whose generator could not keep up is disqualified.
 //! A few event-loop threads carry many connections, so that the driver takes little of the machine
 //! that the server under test also needs.
 //!
-//! [`invariant`] is another load, for crashes: its tables prove what a server kept.
+//! [`tpcc`] runs TPC-C and checks its consistency conditions. [`invariant`] is another load, for crashes: its tables
+//! prove what a server kept.
 #![forbid(unsafe_code)]
 
 mod error;
@@ -31,6 +32,7 @@ mod usage;
 
 pub mod invariant;
 pub mod ledger;
+pub mod tpcc;
 
 pub use ebbtide_workload::sysbench::{Mix, Schema, Workload};
 pub use ebbtide_workload::{DATABASE, Distribution, DistributionError, OptionError};
@@ -38,7 +40,7 @@ pub use error::LoadError;
 pub use execution::{Execution, Refused};
 pub use latency::{Bucket, Latency};
 pub use load::{Loading, Prepared, Progress, load};
-pub use options::{Arrival, Endpoint, IgnoreErrors, LedgerOptions, RunOptions, Target, Tls};
+pub use options::{Arrival, ClientOptions, Endpoint, IgnoreErrors, LedgerOptions, RunOptions, Target, Tls};
 pub use prepare::{PrepareOptions, cleanup, prepare, tables_present};
 pub use report::{
     ClientUse, Ended, ErrorCount, Fairness, Generator, Omission, OpenLoop, Outcome, RunReport, Sample,

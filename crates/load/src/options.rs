@@ -58,6 +58,19 @@ pub struct Target {
     pub tls: Option<Tls>,
 }
 
+impl Target {
+    /// Where a client connects: the endpoints are used in turn.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn endpoint(&self, client: u32) -> Result<&Endpoint, OptionError> {
+        let client = usize::try_from(client).expect("a u32 fits");
+        self.endpoints.get(client % self.endpoints.len().max(1)).ok_or(OptionError::Contradiction(
+            "no server is named: give --mysql-socket, or --mysql-host and --mysql-port",
+        ))
+    }
+}
+
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target")
@@ -137,20 +150,12 @@ pub struct LedgerOptions {
     pub marks: bool,
 }
 
-/// A run.
+/// The clients of a run, of whatever workload: how many, when they start transactions, and when they end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunOptions {
-    /// What each transaction does.
-    pub workload: Workload,
-    /// The tables it does it on.
-    pub schema: Schema,
-    /// How many statements of each kind.
-    pub mix: Mix,
-    /// How ids are drawn.
-    pub distribution: Distribution,
+pub struct ClientOptions {
     /// Seed of everything random.
     pub seed: u64,
-    /// Connections (sysbench's threads).
+    /// Connections (sysbench's threads); with TPC-C's waits, terminals.
     pub connections: u32,
     /// Event-loop threads; `None` chooses one per 16 connections, at most half of the processors.
     pub loops: Option<u32>,
@@ -172,22 +177,14 @@ pub struct RunOptions {
     pub ignore_errors: IgnoreErrors,
     /// Reconnect after this many transactions of a connection; 0 never.
     pub reconnect_every: u32,
-    /// Write acknowledged commits.
-    pub ledger: Option<LedgerOptions>,
     /// A percentile to report besides the fixed ones (sysbench's `--percentile`).
     pub percentile: f64,
 }
 
-impl RunOptions {
-    /// sysbench's defaults for a workload: one table of 10,000 rows, one connection, 10 s, the
-    /// `special` distribution, seed 1.
-    #[must_use]
-    pub fn new(workload: Workload) -> Self {
+impl Default for ClientOptions {
+    /// sysbench's defaults: one connection for 10 s, seed 1.
+    fn default() -> Self {
         Self {
-            workload,
-            schema: Schema::default(),
-            mix: Mix::default(),
-            distribution: Distribution::default(),
             seed: 1,
             connections: 1,
             loops: None,
@@ -200,25 +197,13 @@ impl RunOptions {
             prepared: true,
             ignore_errors: IgnoreErrors::default(),
             reconnect_every: 0,
-            ledger: None,
             percentile: 95.0,
         }
     }
+}
 
-    /// The workload as plain data.
-    #[must_use]
-    pub fn sysbench(&self) -> Sysbench {
-        Sysbench {
-            workload: self.workload,
-            schema: self.schema.clone(),
-            mix: self.mix.clone(),
-            distribution: self.distribution,
-            clients: self.connections,
-            marks: self.ledger.as_ref().is_some_and(|ledger| ledger.marks),
-        }
-    }
-
-    /// How it is executed.
+impl ClientOptions {
+    /// How they execute a workload.
     #[must_use]
     pub fn execution(&self) -> Execution {
         Execution {
@@ -239,6 +224,67 @@ impl RunOptions {
         }
     }
 
+    /// Checks ranges, and that the run ends.
+    ///
+    /// # Errors
+    /// The first option that is wrong.
+    pub fn check(&self) -> Result<(), OptionError> {
+        self.execution().check()?;
+        if self.duration.is_none() && self.events.is_none() {
+            return Err(OptionError::Contradiction(
+                "--time=0 and --events=0 together would never end: give one of them",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunOptions {
+    /// What each transaction does.
+    pub workload: Workload,
+    /// The tables it does it on.
+    pub schema: Schema,
+    /// How many statements of each kind.
+    pub mix: Mix,
+    /// How ids are drawn.
+    pub distribution: Distribution,
+    /// The clients that execute it.
+    #[serde(flatten)]
+    pub clients: ClientOptions,
+    /// Write acknowledged commits.
+    pub ledger: Option<LedgerOptions>,
+}
+
+impl RunOptions {
+    /// sysbench's defaults for a workload: one table of 10,000 rows, one connection, 10 s, the
+    /// `special` distribution, seed 1.
+    #[must_use]
+    pub fn new(workload: Workload) -> Self {
+        Self {
+            workload,
+            schema: Schema::default(),
+            mix: Mix::default(),
+            distribution: Distribution::default(),
+            clients: ClientOptions::default(),
+            ledger: None,
+        }
+    }
+
+    /// The workload as plain data.
+    #[must_use]
+    pub fn sysbench(&self) -> Sysbench {
+        Sysbench {
+            workload: self.workload,
+            schema: self.schema.clone(),
+            mix: self.mix.clone(),
+            distribution: self.distribution,
+            clients: self.clients.connections,
+            marks: self.ledger.as_ref().is_some_and(|ledger| ledger.marks),
+        }
+    }
+
     /// Checks ranges and contradictions.
     ///
     /// # Errors
@@ -248,15 +294,11 @@ impl RunOptions {
         in_range("table-size", self.schema.table_size, 1, MAX_TABLE_SIZE, "1 to 2147483647 rows for a run")?;
         in_range("range-size", self.mix.range_size, 1, MAX_TABLE_SIZE, "1 to 2147483647 rows")?;
         self.distribution.check()?;
-        self.execution().check()?;
-        if self.workload == Workload::BulkInsert && self.arrival != Arrival::Closed {
+        self.sysbench().check()?;
+        self.clients.check()?;
+        if self.workload == Workload::BulkInsert && self.clients.arrival != Arrival::Closed {
             return Err(OptionError::Contradiction(
                 "bulk_insert has no arrival rate: its transactions are rows that share a statement",
-            ));
-        }
-        if self.duration.is_none() && self.events.is_none() {
-            return Err(OptionError::Contradiction(
-                "--time=0 and --events=0 together would never end: give one of them",
             ));
         }
         self.check_ledger()
@@ -287,17 +329,34 @@ mod tests {
 
     #[test]
     fn a_run_that_would_never_end_is_refused() {
-        let options = RunOptions { duration: None, ..RunOptions::new(Workload::ReadOnly) };
+        let mut options = RunOptions::new(Workload::ReadOnly);
+        options.clients.duration = None;
         assert!(options.check().unwrap_err().to_string().contains("never end"));
     }
 
     #[test]
     fn a_rate_of_zero_and_a_rate_that_is_no_number_are_refused() {
         for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let arrival = Arrival::Poisson { per_second };
-            let options = RunOptions { arrival, ..RunOptions::new(Workload::ReadOnly) };
+            let mut options = RunOptions::new(Workload::ReadOnly);
+            options.clients.arrival = Arrival::Poisson { per_second };
             assert!(options.check().is_err(), "{per_second}");
         }
+    }
+
+    #[test]
+    fn clients_take_the_endpoints_in_turn_and_need_one() {
+        let endpoints = ["a", "b", "c"].map(|name| Endpoint::Unix(name.into()));
+        let target = |endpoints: &[Endpoint]| Target {
+            endpoints: endpoints.to_vec(),
+            user: "u".into(),
+            password: String::new(),
+            database: "d".into(),
+            tls: None,
+        };
+        let three = target(&endpoints);
+        let places: Vec<_> = (0..4).map(|client| three.endpoint(client).unwrap()).collect();
+        assert_eq!(places, [&endpoints[0], &endpoints[1], &endpoints[2], &endpoints[0]]);
+        assert!(target(&[]).endpoint(0).unwrap_err().to_string().contains("--mysql-socket"));
     }
 
     #[test]

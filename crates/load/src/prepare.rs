@@ -5,7 +5,7 @@ use ebbtide_workload::{LEDGER_TABLE, OptionError};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LoadError;
-use crate::load::{Loading, Prepared, Progress, first, load};
+use crate::load::{Loading, Prepared, Progress, load};
 use crate::options::Target;
 use crate::run::Cancel;
 use crate::wire::{Session, quoted};
@@ -56,7 +56,7 @@ pub fn prepare(
 /// # Errors
 /// The server's.
 pub fn tables_present(target: &Target, tables: u32) -> Result<Vec<String>, LoadError> {
-    let mut session = Session::open(target, first(target)?)?;
+    let mut session = Session::open(target, target.endpoint(0)?)?;
     let rows = session.rows(&format!(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND \
          (table_name LIKE '{TABLES}%' OR table_name = '{LEDGER_TABLE}')"
@@ -80,7 +80,7 @@ pub fn tables_present(target: &Target, tables: u32) -> Result<Vec<String>, LoadE
 /// The server's.
 pub fn cleanup(target: &Target, tables: u32) -> Result<Vec<String>, LoadError> {
     let names = tables_present(target, tables)?;
-    let mut session = Session::open(target, first(target)?)?;
+    let mut session = Session::open(target, target.endpoint(0)?)?;
     for name in &names {
         session.execute(&format!("DROP TABLE IF EXISTS {}", quoted(name)))?;
     }

@@ -115,14 +115,14 @@ pub struct Sample {
     pub backlog: u64,
     /// Transactions in progress at its end.
     pub in_flight: u64,
-    /// Only while a sample is being told; the report keeps none.
+    /// Only while a sample is being reported; the report keeps none.
     #[serde(skip)]
     pub(crate) histogram: Option<Box<Nanos>>,
 }
 
 impl Sample {
     /// A percentile of the response times of several samples together, us. Takes samples as they are
-    /// told: those of a finished report have given their histograms up, and answer 0.
+    /// reported: those of a finished report have no histograms any more, and return 0.
     #[must_use]
     pub fn percentile_of(samples: &[Self], percentile: f64) -> f64 {
         let mut all = latency::fine();
@@ -175,7 +175,7 @@ pub struct Generator {
     /// meant to wake for it) to the time the loop noticed it. Closed loop: how long an answer that
     /// had come in waited for the loop to handle the ones before it.
     pub lag: Latency,
-    /// Why this run says more about the generator than about the server, if it does.
+    /// Why this run measures the generator more than the server, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disqualified: Option<String>,
 }
@@ -214,16 +214,18 @@ pub struct StatementLatency {
 }
 
 /// Latency of one kind of transaction, to 1%.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TransactionLatency {
     /// The kind.
     pub transaction: String,
     /// The response time of those that finished, committed or rolled back on purpose.
     pub response: Latency,
+    /// How many of them were rolled back on purpose.
+    pub rolled_back: u64,
 }
 
 /// What executing a workload found out.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The server.
     pub server: ServerInfo,
@@ -242,10 +244,13 @@ pub struct Outcome {
     /// Response time at the percentile that was asked for, us.
     pub percentile_us: f64,
     /// Open loop: service time, from the first statement sent to the last answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Latency>,
     /// Closed loop: what it hides.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub omission: Option<Omission>,
     /// Open loop: the arrivals.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
     /// How well the generator kept up.
     pub generator: Generator,
@@ -255,7 +260,8 @@ pub struct Outcome {
     pub fairness: Fairness,
     /// By name of statement, in the order of the description.
     pub statements: Vec<StatementLatency>,
-    /// By kind of transaction, in the order of the description.
+    /// By kind of transaction, in the order of the description. Reports put it in their own words.
+    #[serde(skip)]
     pub transactions: Vec<TransactionLatency>,
     /// Server errors by code.
     pub errors: Vec<ErrorCount>,

@@ -9,12 +9,9 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// The process's largest resident memory so far, MiB; 0 where the system does not say.
+/// The process's largest resident memory so far, MiB; 0 where the system does not report it.
 pub(crate) fn peak_rss_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib: f64 = line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0.0);
-    kib / 1024.0
+    ebbtide_proc::process::peak_memory().unwrap_or(0) as f64 / f64::from(1 << 20)
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@ mod support;
 mod compatibility;
 #[path = "../../../tests/support/schema.rs"]
 mod documented;
+mod extending;
 mod invariant;
 mod ledger;
 mod open_loop;
 mod script;
+mod tpcc;
 mod workloads;

@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use ebbtide_load::ledger::Ledger;
-use ebbtide_load::{Ended, LedgerOptions, RunOptions, Workload};
+use ebbtide_load::{ClientOptions, Ended, LedgerOptions, RunOptions, Workload};
 
 use crate::support::{Server, schema};
 
 fn options(server: &Server, workload: Workload, name: &str) -> RunOptions {
     RunOptions {
         schema: schema(2, 1_000),
-        connections: 5,
-        duration: Some(Duration::from_secs(1)),
         ledger: Some(LedgerOptions { path: server.path(name), marks: true }),
+        clients: ClientOptions {
+            connections: 5,
+            duration: Some(Duration::from_secs(1)),
+            ..ClientOptions::default()
+        },
         ..RunOptions::new(workload)
     }
 }
@@ -55,7 +58,10 @@ fn a_commit_that_the_server_lost_is_found() {
 fn a_server_that_is_killed_ends_the_run_with_a_whole_ledger() {
     let Some(server) = Server::start() else { return };
     let options = RunOptions {
-        duration: Some(Duration::from_secs(60)),
+        clients: ClientOptions {
+            duration: Some(Duration::from_secs(60)),
+            ..options(&server, Workload::WriteOnly, "killed").clients
+        },
         ..options(&server, Workload::WriteOnly, "killed")
     };
     server.prepare(&options);

@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use ebbtide_load::{Cancel, Distribution, Ended, RunOptions, Workload};
+use ebbtide_load::{Cancel, ClientOptions, Distribution, Ended, RunOptions, Workload};
 
 use crate::support::{Server, schema};
 
 fn options(workload: Workload) -> RunOptions {
     RunOptions {
         schema: schema(3, 1_000),
-        connections: 4,
-        duration: Some(Duration::from_millis(600)),
+        clients: ClientOptions {
+            connections: 4,
+            duration: Some(Duration::from_millis(600)),
+            ..ClientOptions::default()
+        },
         ..RunOptions::new(workload)
     }
 }
@@ -30,7 +33,10 @@ fn every_workload_runs_prepared_and_as_text_with_sysbenchs_number_of_statements(
             (Workload::UpdateNonIndex, 1),
             (Workload::Delete, 1),
         ] {
-            let report = server.run(&RunOptions { prepared, ..options(workload) });
+            let report = server.run(&RunOptions {
+                clients: ClientOptions { prepared, ..options(workload).clients },
+                ..options(workload)
+            });
             let (totals, errors) = (report.totals, &report.errors);
             assert_eq!(report.ended, Ended::Time, "{workload}: {errors:?}");
             assert!(totals.events > 20, "{workload}: {totals:?}");
@@ -50,9 +56,12 @@ fn a_range_returns_its_rows_and_an_update_changes_one() {
     let Some(server) = Server::start() else { return };
     let options = RunOptions {
         distribution: Distribution::Uniform,
-        connections: 1,
-        events: Some(50),
-        duration: None,
+        clients: ClientOptions {
+            connections: 1,
+            events: Some(50),
+            duration: None,
+            ..options(Workload::ReadWrite).clients
+        },
         ..options(Workload::ReadWrite)
     };
     server.prepare(&options);
@@ -71,8 +80,15 @@ fn a_range_returns_its_rows_and_an_update_changes_one() {
 #[test]
 fn bulk_insert_counts_rows_and_goes_on_after_the_ones_that_are_there() {
     let Some(server) = Server::start() else { return };
-    let options =
-        RunOptions { connections: 2, duration: None, events: Some(100_000), ..options(Workload::BulkInsert) };
+    let options = RunOptions {
+        clients: ClientOptions {
+            connections: 2,
+            duration: None,
+            events: Some(100_000),
+            ..options(Workload::BulkInsert).clients
+        },
+        ..options(Workload::BulkInsert)
+    };
     server.prepare(&options);
     for round in 1..=2 {
         let report = server.run(&options);
@@ -101,8 +117,8 @@ fn deadlocks_are_retried_and_shown_by_their_code() {
     let Some(server) = Server::start() else { return };
     let mut options = options(Workload::WriteOnly);
     options.schema = schema(1, 10);
-    options.connections = 16;
-    options.duration = Some(Duration::from_secs(2));
+    options.clients.connections = 16;
+    options.clients.duration = Some(Duration::from_secs(2));
     server.prepare(&options);
     let report = server.run(&options);
     assert_eq!(report.ended, Ended::Time);
@@ -117,8 +133,8 @@ fn an_error_that_is_not_ignored_ends_the_run_with_its_report() {
     let Some(server) = Server::start() else { return };
     let mut options = options(Workload::PointSelect);
     options.schema = schema(1, 100);
-    options.prepared = false;
-    options.duration = Some(Duration::from_secs(30));
+    options.clients.prepared = false;
+    options.clients.duration = Some(Duration::from_secs(30));
     server.prepare(&options);
     let mut session = server.session();
     let mut samples = 0;
@@ -144,14 +160,17 @@ fn a_missing_table_is_an_error_with_a_hint_before_the_run() {
 #[test]
 fn a_run_reconnects_after_every_n_transactions_and_after_a_killed_connection() {
     let Some(server) = Server::start() else { return };
-    let mut options = RunOptions { reconnect_every: 10, ..options(Workload::PointSelect) };
+    let mut options = RunOptions {
+        clients: ClientOptions { reconnect_every: 10, ..options(Workload::PointSelect).clients },
+        ..options(Workload::PointSelect)
+    };
     server.prepare(&options);
     let report = server.run(&options);
     assert!(report.totals.reconnects >= report.totals.events / 10 - 4, "{:?}", report.totals);
 
-    options.reconnect_every = 0;
-    options.duration = Some(Duration::from_millis(2_500));
-    options.ignore_errors = ebbtide_load::IgnoreErrors::All;
+    options.clients.reconnect_every = 0;
+    options.clients.duration = Some(Duration::from_millis(2_500));
+    options.clients.ignore_errors = ebbtide_load::IgnoreErrors::All;
     let mut session = server.session();
     let mut killed = 0;
     let report = ebbtide_load::run(&server.target(), &options, &Cancel::default(), &mut |_| {
@@ -172,7 +191,7 @@ fn a_run_reconnects_after_every_n_transactions_and_after_a_killed_connection() {
 fn a_cancelled_run_ends_at_once_and_reports() {
     let Some(server) = Server::start() else { return };
     let mut options = options(Workload::ReadOnly);
-    options.duration = Some(Duration::from_secs(60));
+    options.clients.duration = Some(Duration::from_secs(60));
     server.prepare(&options);
     let cancel = Cancel::default();
     let report = ebbtide_load::run(&server.target(), &options, &cancel, &mut |_| cancel.cancel()).unwrap();
@@ -184,8 +203,8 @@ fn a_cancelled_run_ends_at_once_and_reports() {
 fn the_warm_up_is_in_no_total() {
     let Some(server) = Server::start() else { return };
     let mut options = options(Workload::PointSelect);
-    options.warmup_s = 1;
-    options.duration = Some(Duration::from_secs(2));
+    options.clients.warmup_s = 1;
+    options.clients.duration = Some(Duration::from_secs(2));
     server.prepare(&options);
     let report = server.run(&options);
     assert!((1.9..2.2).contains(&report.elapsed_s), "{}", report.elapsed_s);
@@ -200,7 +219,7 @@ fn the_warm_up_is_in_no_total() {
 fn many_connections_share_few_threads_and_little_memory() {
     let Some(server) = Server::start() else { return };
     let mut options = options(Workload::ReadWrite);
-    options.connections = 256;
+    options.clients.connections = 256;
     server.prepare(&options);
     let report = server.run(&options);
     assert_eq!(report.fairness.events_mean * 256.0, report.totals.events as f64);

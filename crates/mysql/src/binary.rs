@@ -1,17 +1,17 @@
 //! Which server a program is.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+pub use ebbtide_observe::{Flavour, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ServerError;
 use crate::process;
 
-/// Where servers lie that an ordinary user's PATH leaves out.
+/// Directories of servers that an ordinary user's PATH leaves out.
 const SYSTEM_DIRS: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/usr/libexec"];
 /// The programs, in the order in which they are looked for.
 const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
@@ -19,83 +19,6 @@ const PROGRAMS: [&str; 2] = ["mariadbd", "mysqld"];
 const PROGRAM_DIRS: [&str; 6] = ["", "bin", "sbin", "libexec", "usr/sbin", "usr/bin"];
 /// `--version` reads no data: a program that takes longer is not a server.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Whose server it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Flavour {
-    /// MariaDB.
-    MariaDb,
-    /// Oracle's MySQL.
-    MySql,
-    /// Percona Server for MySQL.
-    Percona,
-}
-
-impl Flavour {
-    /// Whether AWS lists the version as one that RDS runs without the doublewrite buffer (RDS User Guide, "Improving
-    /// write performance with Amazon RDS Optimized Writes" for MySQL and for MariaDB, read in November 2026). Percona
-    /// Server writes pages as the MySQL of the same version.
-    #[must_use]
-    pub fn runs_without_doublewrite(self, version: Version) -> bool {
-        let Version { major, minor, patch } = version;
-        match (self, major, minor) {
-            (Self::MariaDb, 10, 6) => patch >= 10,
-            (Self::MariaDb, 10, 11) => patch >= 4,
-            (Self::MariaDb, 11, 4) => patch >= 3,
-            (Self::MariaDb, 11, minor) => minor >= 8,
-            (Self::MariaDb, major, _) => major > 11,
-            (Self::MySql | Self::Percona, 8, 0) => patch >= 30,
-            (Self::MySql | Self::Percona, 8, minor) => minor >= 4,
-            (Self::MySql | Self::Percona, major, _) => major > 8,
-        }
-    }
-}
-
-impl fmt::Display for Flavour {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::MariaDb => "MariaDB",
-            Self::MySql => "MySQL",
-            Self::Percona => "Percona Server",
-        })
-    }
-}
-
-/// A server's version number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Version {
-    /// Like the 10 of 10.11.6.
-    pub major: u32,
-    /// Like its 11.
-    pub minor: u32,
-    /// Like its 6.
-    pub patch: u32,
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
-    }
-}
-
-impl Version {
-    /// A version.
-    #[must_use]
-    pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
-        Self { major, minor, patch }
-    }
-
-    /// The number at the start of a word such as `10.11.19-MariaDB-0+deb12u1`; what MariaDB puts before it for
-    /// replicas of MySQL is left out.
-    pub(crate) fn parse(word: &str) -> Option<Self> {
-        let number =
-            ebbtide_load::own_version(word).split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?;
-        let mut parts = number.split('.').map(str::parse::<u32>);
-        let mut part = || parts.next()?.ok();
-        Some(Self::new(part()?, part()?, part()?))
-    }
-}
 
 /// A server program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +34,7 @@ pub struct Binary {
 }
 
 impl Binary {
-    /// Finds out which server a program is. A directory stands for the server that was unpacked there, a
+    /// Finds out which server a program is. A directory represents the server that was unpacked there, a
     /// bare name such as `mysql-9.7` for one that `./dev servers` has fetched; without a path it is
     /// `mariadbd`, else `mysqld`, from PATH or the system's directories.
     ///
@@ -126,7 +49,7 @@ impl Binary {
         let text = version_text(&path)?;
         let (flavour, version) = parse_version(&text).ok_or_else(|| ServerError::NotAServer {
             path: path.clone(),
-            said: format!("says '{}'", text.chars().take(200).collect::<String>()),
+            output: format!("says '{}'", text.chars().take(200).collect::<String>()),
         })?;
         let binary = Self { path, flavour, version, text };
         binary.check_age()?;
@@ -202,7 +125,7 @@ fn version_text(path: &Path) -> Result<String, ServerError> {
     let mut command = Command::new(path);
     // Option files of the machine are not ours, and a mistake in one would stop even --version.
     command.args(["--no-defaults", "--version"]);
-    let not_a_server = |said: String| ServerError::NotAServer { path: path.to_owned(), said };
+    let not_a_server = |output: String| ServerError::NotAServer { path: path.to_owned(), output };
     let output = process::output(command, VERSION_TIMEOUT).map_err(|error| match error.kind() {
         io::ErrorKind::TimedOut => not_a_server(format!("has no end within {} s", VERSION_TIMEOUT.as_secs())),
         _ => not_a_server(format!("cannot be run: {error}")),
@@ -211,8 +134,8 @@ fn version_text(path: &Path) -> Result<String, ServerError> {
     if output.success {
         return Ok(text);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let words = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("fails without a word");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let words = stderr.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("fails without a word");
     Err(not_a_server(format!("says '{words}'")))
 }
 
@@ -240,28 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_the_servers_own_and_not_what_it_tells_replicas() {
-        assert_eq!(Version::parse("5.5.5-10.11.19-MariaDB-log"), Some(Version::new(10, 11, 19)));
-        assert_eq!(Version::parse("5.5.5"), Some(Version::new(5, 5, 5)));
-    }
-
-    #[test]
-    fn releases_that_run_without_the_doublewrite_buffer_are_those_that_the_vendor_lists() {
-        let listed = |flavour: Flavour, text| flavour.runs_without_doublewrite(Version::parse(text).unwrap());
-        for text in ["10.6.10", "10.11.19", "11.4.3", "11.8.2", "12.0.2"] {
-            assert!(listed(Flavour::MariaDb, text), "{text}");
-        }
-        for text in ["10.6.9", "10.11.3", "10.7.8", "11.4.2", "11.5.9"] {
-            assert!(!listed(Flavour::MariaDb, text), "{text}");
-        }
-        for text in ["8.0.30", "8.4.0", "9.7.4"] {
-            assert!(listed(Flavour::MySql, text) && listed(Flavour::Percona, text), "{text}");
-        }
-        assert!(!listed(Flavour::MySql, "8.0.29") && !listed(Flavour::MySql, "5.7.44"));
-    }
-
-    #[test]
-    fn versions_are_read_from_what_servers_say() {
+    fn versions_are_read_from_the_output_of_servers() {
         for (text, flavour, version) in [
             (
                 "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)",

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ebbtide_proc::{GroupVersion, MemoryGroup};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ServerError;
@@ -11,6 +12,9 @@ use crate::server::MemoryUse;
 
 /// How long the kernel may take to let go of a group whose processes are gone.
 const REMOVAL: Duration = Duration::from_secs(5);
+
+/// Where the kernel lists mounts and groups.
+const PROC: &str = "/proc/self";
 
 /// Why a memory cgroup cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -113,19 +117,14 @@ impl Cgroup {
     /// # Errors
     /// Where this machine (or container) has no memory cgroups.
     pub(crate) fn find(name: &str) -> Result<Self, CgroupError> {
-        let read = |path: &str| std::fs::read_to_string(path).map_err(CgroupError::at(Path::new(path)));
-        let place = Place::find(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?)
-            .ok_or(CgroupError::NoController)?;
-        Ok(Self { dir: place.parent()?.join(name), interface: place.interface })
+        let place =
+            Place::find().map_err(CgroupError::at(Path::new(PROC)))?.ok_or(CgroupError::NoController)?;
+        Ok(Self { dir: place.parent()?.join(name), interface: place.interface() })
     }
 
     /// Why no group can be made here, as far as is seen without making one.
     pub(crate) fn missing() -> Option<CgroupError> {
-        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-        let Some(place) = Place::find(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup")) else {
-            return Some(CgroupError::NoController);
-        };
-        place.missing()
+        Place::find().ok().flatten().map_or(Some(CgroupError::NoController), |place| place.missing())
     }
 
     /// Makes the group and sets its limit.
@@ -163,7 +162,7 @@ impl Cgroup {
         text.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
-    /// What it uses; zeros for what the kernel does not tell.
+    /// What it uses; zeros for what the kernel does not report.
     pub(crate) fn usage(&self) -> MemoryUse {
         let names = self.interface.names();
         let text = |file: &str| std::fs::read_to_string(self.dir.join(file)).unwrap_or_default();
@@ -197,7 +196,7 @@ impl Cgroup {
 }
 
 /// Writes a number to a file that the kernel shows. One that is missing stays so: asked to create a file,
-/// a cgroup's file system says that permission is denied, and not that there is none.
+/// a cgroup's file system answers that permission is denied, and not that there is none.
 fn set(file: &Path, number: u64) -> io::Result<()> {
     let mut file = std::fs::OpenOptions::new().write(true).open(file)?;
     file.write_all(number.to_string().as_bytes())
@@ -208,46 +207,28 @@ fn keyed(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| line.split_once(' ').filter(|(name, _)| *name == key)?.1.trim().parse().ok())
 }
 
-/// Where the memory controller is mounted, and where we are in it.
-#[derive(Debug, PartialEq, Eq)]
-struct Place {
-    interface: Interface,
-    mount: PathBuf,
-    /// Our own group.
-    own: PathBuf,
-}
+/// Where groups of ours can be made.
+#[derive(Debug)]
+struct Place(MemoryGroup);
 
 impl Place {
-    /// Reads /proc/self/mountinfo and /proc/self/cgroup. Version 1 goes first: where it has the memory
-    /// controller, version 2 does not.
-    fn find(mountinfo: &str, own: &str) -> Option<Self> {
-        let mounts: Vec<Mount<'_>> = mountinfo.lines().filter_map(Mount::parse).collect();
-        let v1 = mounts.iter().find(|mount| mount.fs == "cgroup" && mount.has_option("memory"));
-        let (interface, mount) = match v1 {
-            Some(mount) => (Interface::V1, mount),
-            None => (Interface::V2, mounts.iter().find(|mount| mount.fs == "cgroup2")?),
-        };
-        // Lines of `number:controllers:/path`; version 2 has an empty list of controllers.
-        let path = own.lines().find_map(|line| {
-            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-            let ours = match interface {
-                Interface::V1 => controllers.split(',').any(|controller| controller == "memory"),
-                Interface::V2 => controllers.is_empty(),
-            };
-            ours.then_some(path)
-        })?;
-        // A container's mount shows a part of the tree only.
-        let inside = Path::new(path).strip_prefix(mount.root).unwrap_or(Path::new(""));
-        let inside = inside.strip_prefix("/").unwrap_or(inside);
-        let mount = PathBuf::from(mount.dir);
-        Some(Self { interface, own: mount.join(inside), mount })
+    /// None: this machine, or container, has no memory controller.
+    fn find() -> io::Result<Option<Self>> {
+        Ok(MemoryGroup::own()?.map(Self))
+    }
+
+    const fn interface(&self) -> Interface {
+        match self.0.version {
+            GroupVersion::V1 => Interface::V1,
+            GroupVersion::V2 => Interface::V2,
+        }
     }
 
     /// The group in which a group of ours can be made.
     fn parent(&self) -> Result<PathBuf, CgroupError> {
-        match self.interface {
+        match self.interface() {
             // At the top of what this mount shows: in a container that is the container's own part.
-            Interface::V1 => Ok(self.mount.clone()),
+            Interface::V1 => Ok(self.0.mount.clone()),
             Interface::V2 => self.parent_v2(),
         }
     }
@@ -255,11 +236,11 @@ impl Place {
     /// Why no group can be made here. A file of the group that would be its parent, or of the one that has to
     /// hand the controller down, is opened for writing, and nothing is written.
     fn missing(&self) -> Option<CgroupError> {
-        let file = match self.interface {
-            Interface::V1 => self.mount.join("cgroup.procs"),
+        let file = match self.interface() {
+            Interface::V1 => self.0.mount.join("cgroup.procs"),
             Interface::V2 => match self.handing_down() {
                 Some(parent) => parent.join("cgroup.procs"),
-                None => self.mount.join("cgroup.subtree_control"),
+                None => self.0.mount.join("cgroup.subtree_control"),
             },
         };
         let opened = std::fs::OpenOptions::new().write(true).open(&file);
@@ -272,42 +253,20 @@ impl Place {
             std::fs::read_to_string(dir.join("cgroup.subtree_control"))
                 .is_ok_and(|text| text.split_whitespace().any(|controller| controller == "memory"))
         };
-        let ours = self.own.ancestors().take_while(|dir| dir.starts_with(&self.mount));
+        let ours = self.0.own.ancestors().take_while(|dir| dir.starts_with(&self.0.mount));
         ours.into_iter().find(|dir| hands_down(dir))
     }
 
-    /// In version 2 a group with processes cannot have children with limits, so ours stands beside our own
+    /// In version 2 a group with processes cannot have children with limits, so ours is next to our own
     /// group: below the nearest one that hands the memory controller down.
     fn parent_v2(&self) -> Result<PathBuf, CgroupError> {
         if let Some(parent) = self.handing_down() {
             return Ok(parent.to_owned());
         }
-        let control = self.mount.join("cgroup.subtree_control");
+        let control = self.0.mount.join("cgroup.subtree_control");
         std::fs::write(&control, "+memory")
             .map_err(|source| CgroupError::SwitchOn { file: control, source })?;
-        Ok(self.mount.clone())
-    }
-}
-
-/// A line of mountinfo, as proc(5) describes it.
-struct Mount<'a> {
-    root: &'a str,
-    dir: &'a str,
-    fs: &'a str,
-    options: &'a str,
-}
-
-impl<'a> Mount<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let (before, after) = line.split_once(" - ")?;
-        let mut before = before.split(' ').skip(3);
-        let mut after = after.split(' ');
-        let (root, dir) = (before.next()?, before.next()?);
-        Some(Self { root, dir, fs: after.next()?, options: after.nth(1)? })
-    }
-
-    fn has_option(&self, wanted: &str) -> bool {
-        self.options.split(',').any(|option| option == wanted)
+        Ok(self.0.mount.clone())
     }
 }
 
@@ -315,25 +274,16 @@ impl<'a> Mount<'a> {
 mod tests {
     use super::*;
 
-    const V1: &str = "30 29 0:26 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n\
-        31 29 0:27 /docker/ab /sys/fs/cgroup/memory rw,relatime shared:1 - cgroup cgroup rw,memory\n\
-        32 29 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-    const V2: &str = "32 29 0:28 / CGROUP rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-
     #[test]
-    fn version_1_is_taken_where_it_has_the_memory_controller() {
-        let place = Place::find(V1, "12:cpu:/\n5:memory:/docker/ab/x\n0::/y\n").unwrap();
-        let expected = Place {
-            interface: Interface::V1,
-            mount: "/sys/fs/cgroup/memory".into(),
-            own: "/sys/fs/cgroup/memory/x".into(),
-        };
-        assert_eq!(place, expected);
-        assert_eq!(place.parent().unwrap(), place.mount);
+    fn in_version_1_the_group_stands_at_the_top_of_the_mount() {
+        let mount = PathBuf::from("/sys/fs/cgroup/memory");
+        let place =
+            Place(MemoryGroup { version: GroupVersion::V1, own: mount.join("x"), mount: mount.clone() });
+        assert_eq!(place.parent().unwrap(), mount);
     }
 
     #[test]
-    fn in_version_2_the_group_stands_below_the_nearest_that_hands_memory_down() {
+    fn in_version_2_the_group_is_below_the_nearest_that_hands_memory_down() {
         let root = tempfile::tempdir().unwrap();
         let session = root.path().join("user.slice/session.scope");
         std::fs::create_dir_all(&session).unwrap();
@@ -343,8 +293,8 @@ mod tests {
         control(root.path(), "cpu memory pids");
         control(&root.path().join("user.slice"), "memory pids\n");
         control(&session, "");
-        let mountinfo = V2.replace("CGROUP", root.path().to_str().unwrap());
-        let place = Place::find(&mountinfo, "0::/user.slice/session.scope\n").unwrap();
+        let mount = root.path().to_owned();
+        let place = Place(MemoryGroup { version: GroupVersion::V2, own: session, mount });
         assert_eq!(place.parent().unwrap(), root.path().join("user.slice"));
         control(&root.path().join("user.slice"), "pids");
         assert_eq!(place.parent().unwrap(), root.path());

@@ -42,7 +42,7 @@ pub enum GivenUp {
     NotReady {
         /// How long it was waited for, s.
         seconds: u64,
-        /// What its last answer said, where it answered at all.
+        /// Its last answer, where it answered at all.
         refused: Option<String>,
     },
     /// It had not made its data in time.
@@ -53,7 +53,7 @@ pub enum GivenUp {
     /// It waits until its file system has room.
     WaitsForRoom,
     /// Its log reports damaged data, and it goes no further.
-    StandsStill,
+    NoProgress,
 }
 
 impl ProcessEnd {
@@ -76,7 +76,7 @@ impl ProcessEnd {
     /// Whether it ended by itself: with an exit status other than 0, or by a signal that a program raises by what it
     /// does (`SIGILL`, `SIGTRAP`, `SIGABRT`, `SIGBUS`, `SIGFPE`, `SIGSEGV`, `SIGSYS`). A process that was killed, that
     /// another signal ended, that was given up, or that still runs did not; nor did a server with exit status 0, which
-    /// is how one ends that somebody sent `SIGTERM`.
+    /// is how one ends that was sent `SIGTERM`.
     #[must_use]
     pub const fn by_itself(&self) -> bool {
         match self {
@@ -105,14 +105,14 @@ impl fmt::Display for GivenUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotReady { seconds, refused: None } => write!(f, "it was not ready after {seconds} s"),
-            Self::NotReady { seconds, refused: Some(said) } => {
-                write!(f, "it was not ready after {seconds} s ({said})")
+            Self::NotReady { seconds, refused: Some(answer) } => {
+                write!(f, "it was not ready after {seconds} s ({answer})")
             }
             Self::NotInitialized { seconds } => {
                 write!(f, "making its data was not done after {seconds} s")
             }
             Self::WaitsForRoom => f.write_str("it waits for room"),
-            Self::StandsStill => f.write_str("it stands still before damaged data"),
+            Self::NoProgress => f.write_str("it makes no progress after damaged data"),
         }
     }
 }
@@ -150,15 +150,15 @@ mod tests {
                 matches!(end, ProcessEnd::Exited { code: 1.. } | ProcessEnd::Signaled { .. })
             );
         }
-        assert!(!ProcessEnd::of(signaled(15), false, 0).by_itself(), "somebody asked it to end");
-        for why in [GivenUp::WaitsForRoom, GivenUp::StandsStill, GivenUp::NotInitialized { seconds: 1 }] {
+        assert!(!ProcessEnd::of(signaled(15), false, 0).by_itself(), "another process asked it to end");
+        for why in [GivenUp::WaitsForRoom, GivenUp::NoProgress, GivenUp::NotInitialized { seconds: 1 }] {
             assert!(!ProcessEnd::GivenUp(why).by_itself());
         }
         assert!(!ProcessEnd::Running.by_itself());
     }
 
     #[test]
-    fn people_are_told_how_a_process_ended() {
+    fn the_end_of_a_process_is_put_into_words() {
         let given_up = |refused: Option<&str>| {
             ProcessEnd::GivenUp(GivenUp::NotReady { seconds: 9, refused: refused.map(str::to_owned) })
         };

@@ -20,12 +20,12 @@ pub enum ServerError {
         looked: String,
     },
     /// The program is not a server.
-    #[error("{} is not a MySQL or MariaDB server: `{} --version` {said}", path.display(), path.display())]
+    #[error("{} is not a MySQL or MariaDB server: `{} --version` {output}", path.display(), path.display())]
     NotAServer {
         /// The program.
         path: PathBuf,
         /// What it did instead of naming its version.
-        said: String,
+        output: String,
     },
     /// The server is too old, or does not fit the data.
     #[error("{}: {why}", path.display())]
@@ -59,7 +59,7 @@ pub enum ServerError {
         end: ProcessEnd,
         /// Whether it was to make its data, and not to serve.
         initializing: bool,
-        /// Why, where its cgroup or its log says so.
+        /// Why, where its cgroup or its log shows it.
         cause: Option<Cause>,
         /// Its error lines and the end of its log.
         log: Vec<String>,
@@ -69,7 +69,7 @@ pub enum ServerError {
     Died {
         /// How it ended.
         end: ProcessEnd,
-        /// Why, where its cgroup or its log says so.
+        /// Why, where its cgroup or its log shows it.
         cause: Option<Cause>,
         /// Its error lines and the end of its log.
         log: Vec<String>,
@@ -82,7 +82,7 @@ pub enum ServerError {
         /// The end of its log.
         log: Vec<String>,
     },
-    /// It was told to end by [`ServerPlan::cancel`](crate::ServerPlan::cancel).
+    /// It was asked to end by [`ServerPlan::cancel`](crate::ServerPlan::cancel).
     #[error("cancelled")]
     Cancelled,
     /// A directory that a server was to fill holds something.
@@ -102,7 +102,7 @@ pub enum ServerError {
     InUse {
         /// The directory.
         dir: PathBuf,
-        /// The process, as far as the system tells.
+        /// The process, as far as the system reports.
         pid: String,
     },
     /// Files that an arm puts on a volume of their own do not exist.
@@ -162,7 +162,7 @@ fn because(cause: Option<&Cause>) -> String {
     cause.map(|cause| format!(": {cause}")).unwrap_or_default()
 }
 
-/// Why a server did not start or died, as its log tells.
+/// Why a server did not start or died, as its log reports.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
@@ -205,7 +205,7 @@ impl ServerError {
         }
     }
 
-    /// Whether something of this machine stands in the way, rather than what was asked.
+    /// Whether something of this machine is in the way, rather than what was asked.
     #[must_use]
     pub const fn is_environment(&self) -> bool {
         !matches!(self, Self::Setting(_) | Self::SettingRefused { .. } | Self::NothingToMove { .. })
@@ -242,7 +242,7 @@ impl Cause {
         match self {
             Self::NoSpace => Some("make the volume larger, or the data or the redo log smaller"),
             Self::Forbidden => Some(
-                "AppArmor may confine the server to the distribution's directories: `aa-status` tells, and \
+                "AppArmor may confine the server to the distribution's directories: `aa-status` shows it, and \
                  docs/servers.md says how to lift it",
             ),
             Self::Memory => Some("give the instance more memory, or the server a smaller buffer pool"),

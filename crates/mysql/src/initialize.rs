@@ -14,8 +14,8 @@ use crate::log;
 use crate::options::Task;
 use crate::plan::ServerPlan;
 
-/// How often someone who waits is told.
-const TELL_EVERY: Duration = Duration::from_secs(2);
+/// How often progress is reported.
+const REPORT_EVERY: Duration = Duration::from_secs(2);
 /// How often it is looked whether it is done.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -46,7 +46,7 @@ fn make(plan: &ServerPlan, account: &Account, progress: &dyn Fn(&str)) -> Result
     progress(&format!("making a data directory with {}", plan.binary.name()));
     let input = if plan.binary.is_mariadb() { Some(bootstrap_sql(plan)?) } else { None };
     let server = Launched::start(plan, account, Task::Initialize, input)?;
-    let (began, mut told) = (Instant::now(), Instant::now());
+    let (began, mut last_report) = (Instant::now(), Instant::now());
     let status = loop {
         if let Some(status) = server.wait(LOOK_EVERY) {
             break status;
@@ -54,10 +54,10 @@ fn make(plan: &ServerPlan, account: &Account, progress: &dyn Fn(&str)) -> Result
         if plan.cancel.is_cancelled() {
             return Err(ServerError::Cancelled);
         }
-        if told.elapsed() < TELL_EVERY {
+        if last_report.elapsed() < REPORT_EVERY {
             continue;
         }
-        told = Instant::now();
+        last_report = Instant::now();
         if began.elapsed() > plan.start_timeout || log::waits_for_room(&server.log().lines()) {
             return Err(server.gave_up(GivenUp::NotInitialized { seconds: began.elapsed().as_secs() }));
         }

@@ -1,4 +1,4 @@
-//! What is installed beside a server program: messages, character sets, plugins, and MariaDB's SQL.
+//! What is installed next to a server program: messages, character sets, plugins, and MariaDB's SQL.
 
 use std::path::{Path, PathBuf};
 
@@ -26,11 +26,11 @@ pub(crate) struct Install {
 }
 
 impl Install {
-    /// Looks around the program: beside it, and beside what it is a link to.
+    /// Looks around the program: next to it, and next to what it is a link to.
     pub(crate) fn of(binary: &Binary) -> Self {
         let real = binary.path.canonicalize().unwrap_or_else(|_| binary.path.clone());
         for program in [&binary.path, &real] {
-            // bin, sbin or libexec lies in the base, or a wrapper's bin lies beside an unpacked usr.
+            // bin, sbin or libexec is in the base, or a wrapper's bin is next to an unpacked usr.
             let Some(above) = program.parent().and_then(Path::parent) else { continue };
             for base in [above.to_owned(), above.join("usr")] {
                 if let Some(share) = share_in(&base) {
@@ -58,13 +58,13 @@ impl Install {
     pub(crate) fn system_sql(&self, binary: &Binary) -> Result<Vec<u8>, ServerError> {
         let incomplete = |missing: String| ServerError::Incomplete { path: binary.path.clone(), missing };
         let share = self.share.as_deref().ok_or_else(|| {
-            incomplete("a directory share/mysql or share/mariadb with messages and SQL beside it".into())
+            incomplete("a directory share/mysql or share/mariadb with messages and SQL next to it".into())
         })?;
         let mut sql = b"create database if not exists mysql;\nuse mysql;\n\
             SET @auth_root_socket=NULL;\nSET @skip_auth_anonymous=1;\n"
             .to_vec();
         for name in SYSTEM_SQL {
-            // Releases after 10.6 say maria and mariadb in turn.
+            // Releases after 10.6 print maria and mariadb in turn.
             let names = [
                 name.to_owned(),
                 name.replacen("mysql_", "mariadb_", 1),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_an_unpacked_server_are_found_beside_its_wrapper() {
+    fn the_files_of_an_unpacked_server_are_found_next_to_its_wrapper() {
         let root = tempfile::tempdir().unwrap();
         make(
             root.path(),

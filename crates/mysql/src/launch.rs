@@ -6,6 +6,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use ebbtide_proc::process::Stat;
 use rustix::process::Signal;
 
 use crate::account::Account;
@@ -15,7 +16,7 @@ use crate::error::{Cause, ServerError};
 use crate::log::{self, Log};
 use crate::options::{self, Options, Task};
 use crate::plan::ServerPlan;
-use crate::process::{ProcStat, Process};
+use crate::process::Process;
 use crate::record::{Record, WorkDir};
 
 /// How long a killed server may take to be gone: its I/O in flight has to be answered first, which a
@@ -86,7 +87,7 @@ impl Launched {
         let command = command(&words, left.cgroup.as_ref(), log_file, input)?;
         let process = Process::spawn(command).map_err(ServerError::at("start", &plan.binary.path))?;
         let launched = Self { process, task, log, options, notes, left };
-        record.process = ProcStat::of(launched.pid()).map(|stat| (launched.pid(), stat.start_ticks));
+        record.process = Stat::of(launched.pid()).map(|stat| (launched.pid(), stat.start_ticks));
         launched.left.work.save(&record)?;
         Ok(launched)
     }
@@ -103,7 +104,7 @@ impl Launched {
         &self.options.lines
     }
 
-    /// The lines in which it says so far that it does not take a setting of the plan as given.
+    /// The lines in which it reports so far that it does not take a setting of the plan as given.
     pub(crate) fn refusals(&self) -> Vec<String> {
         log::refusals(&self.log.lines(), self.options.asked())
     }
@@ -171,7 +172,7 @@ impl Launched {
         log::cause(&self.log.lines())
     }
 
-    /// The error of a process that is given up, unless its end says more; it is killed when this is dropped.
+    /// The error of a process that is given up, unless its end shows more; it is killed when this is dropped.
     pub(crate) fn gave_up(&self, why: GivenUp) -> ServerError {
         self.did_not_start(match self.end() {
             ProcessEnd::Running => ProcessEnd::GivenUp(why),

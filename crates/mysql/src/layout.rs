@@ -6,13 +6,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ebbtide_proc::process::Stat;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::binary::{Binary, Flavour, Version};
 use crate::error::ServerError;
-use crate::process::ProcStat;
 
 /// The file by which we know a data directory that we have made. Servers overlook names with a dot.
 const SIGNATURE: &str = ".ebbtide-server.json";
@@ -121,7 +121,7 @@ impl Layout {
     pub(crate) fn check_free(&self) -> Result<(), ServerError> {
         let deadline = Instant::now() + DYING;
         while let Some(pid) = self.holder() {
-            let is_dying = ProcStat::of(pid).is_none_or(|stat| stat.zombie);
+            let is_dying = Stat::of(pid).is_none_or(|stat| stat.zombie);
             if !is_dying || Instant::now() > deadline {
                 return Err(ServerError::InUse { dir: self.data.clone(), pid: pid.to_string() });
             }

@@ -1,4 +1,4 @@
-//! Brings a real MySQL or MariaDB server up on directories that it is given, tells it its settings in
+//! Brings a real MySQL or MariaDB server up on directories that it is given, passes its settings in
 //! its own words, and reads what it reports and what it leaves: the only crate that does.
 #![forbid(unsafe_code)]
 
@@ -20,6 +20,10 @@ mod options;
 mod process;
 mod record;
 
+pub mod captured;
+pub mod configuration;
+pub mod machine;
+pub mod option_file;
 pub mod recovery;
 pub mod replication;
 pub mod settings;

@@ -61,9 +61,9 @@ impl Log {
 
 fn evidence(lines: &[String]) -> Vec<String> {
     let end = lines.len().saturating_sub(TAIL_KEPT);
-    // A server may say the same hundreds of times before it says what comes of it.
-    let mut said = BTreeSet::new();
-    let errors = lines[..end].iter().filter(|line| is_error(line) && said.insert(message(line)));
+    // A server may log the same line hundreds of times before the consequence.
+    let mut seen = BTreeSet::new();
+    let errors = lines[..end].iter().filter(|line| is_error(line) && seen.insert(message(line)));
     errors.take(ERRORS_KEPT).chain(&lines[end..]).map(|line| line.chars().take(LINE_KEPT).collect()).collect()
 }
 
@@ -72,12 +72,12 @@ fn message(line: &str) -> String {
     line.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
-/// Whether the server calls a line an error, or says in it what it crashed of.
+/// Whether the server marks a line as an error, or reports in it why it crashed.
 fn is_error(line: &str) -> bool {
     ["[ERROR]", "got signal", "Assertion failure"].iter().any(|words| line.contains(words))
 }
 
-/// Words by which a log tells why a server did not start; the first that is found counts.
+/// Words in a log from which the cause of a failed start is known; the first that is found counts.
 const CAUSES: &[(&str, Cause)] = &[
     ("No space left on device", Cause::NoSpace),
     ("errno: 28", Cause::NoSpace),
@@ -94,17 +94,17 @@ const CAUSES: &[(&str, Cause)] = &[
     ("orrupt", Cause::Corrupt),
 ];
 
-/// Whether a line tells of a cause. What servers print after any crash speaks of corruption too.
-fn tells(line: &str, words: &str, cause: &Cause) -> bool {
+/// Whether a line names a cause. What servers print after any crash mentions corruption too.
+fn names(line: &str, words: &str, cause: &Cause) -> bool {
     line.contains(words) && (*cause != Cause::Corrupt || line.contains("[ERROR]"))
 }
 
 /// Why a server did not start.
 pub(crate) fn cause(lines: &[String]) -> Option<Cause> {
     let find = |(words, cause): &(&str, Cause)| {
-        lines.iter().any(|line| tells(line, words, cause)).then(|| cause.clone())
+        lines.iter().any(|line| names(line, words, cause)).then(|| cause.clone())
     };
-    CAUSES.iter().find_map(find).or_else(|| tells_of_damage(lines).then_some(Cause::Corrupt))
+    CAUSES.iter().find_map(find).or_else(|| reports_damage(lines).then_some(Cause::Corrupt))
 }
 
 /// Whether a server waits for room on its file system, which nobody will make.
@@ -113,11 +113,11 @@ pub(crate) fn waits_for_room(lines: &[String]) -> bool {
 }
 
 /// Whether a server has come upon damage: MySQL may then wait for ever for the page that it cannot read.
-pub(crate) fn tells_of_damage(lines: &[String]) -> bool {
+pub(crate) fn reports_damage(lines: &[String]) -> bool {
     !LogEvidence::read(lines).corruption.is_empty()
 }
 
-/// Words by which servers say that they do not take an option.
+/// Words with which servers refuse an option.
 const REFUSALS: [&str; 10] = [
     "unknown variable",
     "unknown option",
@@ -130,7 +130,7 @@ const REFUSALS: [&str; 10] = [
     "invalid value",
     "doesn't take an argument",
 ];
-/// Words by which they say that they take it otherwise than it was given. A value that was moved to one
+/// Words with which they report that they changed its value. A value that was moved to one
 /// that they can have shows when the settings are read back.
 const IGNORED: [&str; 9] = [
     "ignored",
@@ -146,7 +146,7 @@ const IGNORED: [&str; 9] = [
 /// Words of a server that waits for room, a minute at a time and without an end.
 const WAITS_FOR_ROOM: &str = "Waiting for someone to free space";
 
-/// The lines in which a server says that it does not take one of the options (`name=value`) as given.
+/// The lines in which a server reports that it does not take one of the options (`name=value`) as given.
 pub(crate) fn refusals(lines: &[String], options: &[String]) -> Vec<String> {
     let names: Vec<String> = options.iter().map(|option| plain(name_of(option))).collect();
     let about_ours = |line: &str| {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_from_the_servers_words() {
+    fn causes_are_found_by_the_servers_words() {
         for (line, expected) in [
             ("[ERROR] InnoDB: Write to file ./ibdata1 failed: No space left on device", Some(Cause::NoSpace)),
             (

@@ -9,9 +9,8 @@ use crate::install::Install;
 use crate::layout::Layout;
 use crate::plan::ServerPlan;
 use crate::record::WorkDir;
-use crate::replication::Part;
 
-/// From this version on MySQL listens for its X protocol too, unless told otherwise.
+/// From this version on MySQL listens for its X protocol too, unless it is configured not to.
 const MYSQLX: Version = Version::new(8, 0, 11);
 /// From this version on MySQL keeps the temporary tables of sessions in a directory that can be named.
 const TEMP_TABLESPACES_DIR: Version = Version::new(8, 0, 13);
@@ -52,12 +51,12 @@ pub(crate) fn options(plan: &ServerPlan, work: &WorkDir, task: Task) -> Result<O
     lines.push(path_line("pid-file", &work.pid_file()));
     lines.extend(network(&plan.binary, task));
     if !plan.binary.is_mariadb() {
-        // MariaDB tells of a recovery by itself; MySQL calls it a note and keeps notes to itself.
+        // MariaDB logs a recovery by default; MySQL logs it as a note, and does not print notes by default.
         lines.push("log-error-verbosity=3".into());
     }
     lines.extend(layout_lines(&plan.layout, &plan.binary));
     if task != Task::Initialize {
-        lines.extend(plan.part.into_iter().flat_map(Part::lines));
+        lines.extend(plan.part.into_iter().flat_map(|part| part.lines(&plan.binary)));
     }
     let asked = setting_lines(plan, task)?;
     let settings = asked.len();

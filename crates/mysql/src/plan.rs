@@ -10,7 +10,7 @@ use crate::layout::Layout;
 use crate::replication::Part;
 use crate::settings::Settings;
 
-/// How long a server may take to become ready, unless the plan says otherwise.
+/// How long a server may take to become ready, unless the plan sets another time.
 pub const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server to be brought up.

@@ -1,4 +1,4 @@
-//! Processes: starting them so that they end with us, waiting, signals, and what /proc says.
+//! Processes: starting them so that they end with us, waiting, and signals.
 
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ebbtide_proc::process::Stat;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -42,20 +43,20 @@ impl Process {
     pub(crate) fn spawn(mut command: Command) -> io::Result<Self> {
         command.process_group(0);
         let ending = Arc::new(Ending::default());
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let waiter = std::thread::Builder::new().name("server".into()).spawn({
             let ending = ending.clone();
             move || match start(&mut command) {
-                Err(error) => drop(tell.send(Err(error))),
+                Err(error) => drop(sender.send(Err(error))),
                 Ok((mut child, pidfd)) => {
-                    let _ = tell.send(Ok((child.id(), pidfd)));
+                    let _ = sender.send(Ok((child.id(), pidfd)));
                     let status = child.wait();
                     *ending.status.lock().unwrap_or_else(PoisonError::into_inner) = status.ok();
                     ending.ended.notify_all();
                 }
             }
         })?;
-        let (pid, pidfd) = told.recv().map_err(io::Error::other)??;
+        let (pid, pidfd) = receiver.recv().map_err(io::Error::other)??;
         Ok(Self { pid, pidfd, ending, killed: AtomicBool::new(false), waiter: Some(waiter) })
     }
 
@@ -143,7 +144,7 @@ pub(crate) struct Output {
 pub(crate) fn output(mut command: Command, timeout: Duration) -> io::Result<Output> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
@@ -159,47 +160,15 @@ pub(crate) fn output(mut command: Command, timeout: Duration) -> io::Result<Outp
         // Whoever writes more than is kept gets a closed pipe.
         drop(stdout);
         let err = read(stderr.as_mut().map(|pipe| pipe as &mut dyn io::Read));
-        let _ = tell.send((out, err));
+        let _ = sender.send((out, err));
     });
-    let Ok((stdout, stderr)) = told.recv_timeout(timeout) else {
+    let Ok((stdout, stderr)) = receiver.recv_timeout(timeout) else {
         child.kill()?;
         child.wait()?;
         return Err(io::ErrorKind::TimedOut.into());
     };
     let _ = reader.join();
     Ok(Output { success: child.wait()?.success(), stdout, stderr })
-}
-
-/// What /proc/PID/stat says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ProcStat {
-    /// When it started, clock ticks after boot: with the process id, a process's identity.
-    pub(crate) start_ticks: u64,
-    /// Processor time of all its threads, ended ones included.
-    pub(crate) cpu: Duration,
-    /// Whether it has ended and is only not yet reaped.
-    pub(crate) zombie: bool,
-}
-
-impl ProcStat {
-    /// Reads it; none where there is no such process.
-    pub(crate) fn of(pid: u32) -> Option<Self> {
-        Self::parse(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        // The second field is the name in parentheses, which may hold blanks and parentheses itself.
-        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-        // Fields as proc(5) numbers them: 3 state, 14 utime, 15 stime, 22 starttime.
-        let ticks = number(14)? + number(15)?;
-        let per_second = rustix::param::clock_ticks_per_second();
-        Some(Self {
-            start_ticks: number(22)?,
-            cpu: Duration::from_millis(ticks * 1000 / per_second),
-            zombie: fields.first() == Some(&"Z"),
-        })
-    }
 }
 
 /// Kills a process that is not our child, where it still is the one meant, and waits until it is gone.
@@ -210,7 +179,7 @@ pub(crate) fn kill_stranger(pid: u32, start_ticks: u64, patience: Duration) -> i
         _ => return Ok(false),
     };
     // The descriptor holds on to whatever process has the number now; only then is it compared.
-    if ProcStat::of(pid).is_none_or(|stat| stat.start_ticks != start_ticks || stat.zombie) {
+    if Stat::of(pid).is_none_or(|stat| stat.start_ticks != start_ticks || stat.zombie) {
         return Ok(false);
     }
     pidfd_send_signal(&pidfd, Signal::KILL)?;
@@ -229,17 +198,6 @@ pub(crate) fn kill_stranger(pid: u32, start_ticks: u64, patience: Duration) -> i
     }
 }
 
-/// Processes that were started with exactly this argument.
-pub(crate) fn with_argument(argument: &str) -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(|pid| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).skip(1).any(|word| word == argument.as_bytes())
-    })
-    .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt as _;
@@ -247,20 +205,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_name_with_parentheses_does_not_confuse_its_numbers() {
-        let text = "42 (a) b (c)) S 1 42 42 0 -1 4194560 1 2 3 4 250 150 0 0 20 0 9 0 987654 1 2";
-        let stat = ProcStat::parse(text).unwrap();
-        let per_second = rustix::param::clock_ticks_per_second();
-        assert_eq!(stat.start_ticks, 987_654);
-        assert_eq!(stat.cpu, Duration::from_millis(400_000 / per_second));
-        assert!(!stat.zombie);
-    }
-
-    #[test]
     fn only_the_very_process_that_is_meant_is_killed() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = child.id();
-        let start = ProcStat::of(pid).unwrap().start_ticks;
+        let start = Stat::of(pid).unwrap().start_ticks;
         let patience = Duration::from_secs(10);
         assert!(!kill_stranger(pid, start + 1, patience).unwrap());
         assert!(child.try_wait().unwrap().is_none(), "it lives");
@@ -270,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_process_is_told_to_those_who_wait() {
+    fn the_end_of_a_process_is_reported_to_those_who_wait() {
         let mut command = Command::new("sh");
         command.args(["-c", "exit 7"]);
         let process = Process::spawn(command).unwrap();

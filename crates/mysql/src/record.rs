@@ -1,4 +1,4 @@
-//! Work directories: the lock and the record that tell the next process what a killed one left.
+//! Work directories: the lock, and the record of what a killed process left.
 //!
 //! The record is written before the thing that it names is made: a process killed in between leaves a
 //! record of nothing, which is harmless.
@@ -8,13 +8,14 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ebbtide_proc::process::Stat;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::cgroup::Cgroup;
 use crate::error::ServerError;
-use crate::process::{self, ProcStat};
+use crate::process;
 
 /// The name of a record in its work directory.
 const RECORD: &str = "server.json";
@@ -177,7 +178,7 @@ fn clear(dir: &Path) -> io::Result<Vec<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         read => read?,
     };
-    // Guessing what a damaged record said could leave something behind for ever.
+    // Guessing what a damaged record cleared could leave something behind for ever.
     let record: Record = serde_json::from_slice(&text)?;
     let mut cleared = Vec::new();
     for (pid, start_ticks) in processes(dir, &record) {
@@ -196,9 +197,9 @@ fn clear(dir: &Path) -> io::Result<Vec<String>> {
 
 /// The processes of a record, with their start times.
 fn processes(dir: &Path, record: &Record) -> Vec<(u32, u64)> {
-    let mut pids = process::with_argument(&argument(dir));
+    let mut pids = ebbtide_proc::process::with_argument(&argument(dir));
     pids.extend(record.cgroup.iter().flat_map(Cgroup::processes));
-    let now = |pid: u32| ProcStat::of(pid).map(|stat| (pid, stat.start_ticks));
+    let now = |pid: u32| Stat::of(pid).map(|stat| (pid, stat.start_ticks));
     let mut found: Vec<_> = pids.into_iter().filter_map(now).chain(record.process).collect();
     found.sort_unstable();
     found.dedup();
@@ -246,26 +247,32 @@ mod tests {
         work.save(&Record { server: "MariaDB 10.11.19".into(), ..Record::default() }).unwrap();
         let start = |argument: String| {
             let mut command = std::process::Command::new("sh");
-            command.args(["-c", "sleep 60; true", "sh"]).arg(argument).spawn().unwrap()
+            // It waits without a child, which would have the same argument until it became another program.
+            command
+                .args(["-c", "read _", "sh"])
+                .arg(argument)
+                .stdin(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
         };
         let (mut ours, mut other) = (start(work.argument()), start(format!("{}.other", work.argument())));
         // Both are shells for certain only once they have become so.
-        while process::with_argument(&work.argument()) != [ours.id()] {
+        while ebbtide_proc::process::with_argument(&work.argument()) != [ours.id()] {
             std::thread::yield_now();
         }
         drop(work);
-        let said = clear_leftovers(run.path()).cleared;
+        let cleared = clear_leftovers(run.path()).cleared;
         let expected =
             format!("server MariaDB 10.11.19 (process {}), left by a run that was killed", ours.id());
-        assert_eq!(said, [expected]);
-        assert!(!ours.wait().unwrap().success());
+        assert_eq!(cleared, [expected]);
+        assert_eq!(ours.wait().unwrap().code(), None, "a signal ended it");
         assert!(other.try_wait().unwrap().is_none(), "it was none of ours");
         other.kill().unwrap();
         other.wait().unwrap();
     }
 
     #[test]
-    fn a_damaged_record_is_told_and_kept() {
+    fn a_damaged_record_is_reported_and_kept() {
         let run = tempfile::tempdir().unwrap();
         std::fs::write(run.path().join(RECORD), "{").unwrap();
         let all = clear_leftovers(run.path());

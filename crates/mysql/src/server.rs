@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ebbtide_load::{Cancel, DATABASE, Endpoint, LoadError, Session, Target};
+use ebbtide_proc::process::Stat;
 
 use crate::account::Account;
 use crate::cgroup::Cgroup;
@@ -14,12 +15,11 @@ use crate::launch::Launched;
 use crate::log;
 use crate::options::Task;
 use crate::plan::ServerPlan;
-use crate::process::ProcStat;
 
 /// How often it is looked whether a starting server answers, or one that stops has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// How often someone who waits for a start is told.
-const TELL_EVERY: Duration = Duration::from_secs(2);
+/// How often progress for a start is reported.
+const REPORT_EVERY: Duration = Duration::from_secs(2);
 /// Free ports that are tried: another program may take one between our look and the server's bind.
 const PORTS_TRIED: u32 = 5;
 /// The account that the data are made with.
@@ -30,7 +30,7 @@ const USER: &str = "root";
 pub struct MemoryUse {
     /// In use now, page cache included, bytes.
     pub bytes: u64,
-    /// The most that was in use, bytes; 0 where the kernel does not tell.
+    /// The most that was in use, bytes; 0 where the kernel does not report.
     pub peak_bytes: u64,
     /// Of [`Self::bytes`], the page cache.
     pub page_cache_bytes: u64,
@@ -63,6 +63,9 @@ impl Server {
         plan.layout.check_ours(&plan.binary)?;
         plan.layout.check_free()?;
         plan.layout.move_files(&plan.binary)?;
+        if let Some(part) = plan.part {
+            part.identify(&plan.layout, &plan.binary, &account)?;
+        }
         let mut tries = if plan.tcp { PORTS_TRIED } else { 1 };
         loop {
             tries -= 1;
@@ -102,8 +105,8 @@ impl Server {
 
     fn wait_until_ready(&self, plan: &ServerPlan, progress: &dyn Fn(&str)) -> Result<Session, ServerError> {
         let began = Instant::now();
-        let mut told = began;
-        let mut said = 0;
+        let mut last_report = began;
+        let mut seen = 0;
         loop {
             let refused = match self.session() {
                 Ok(session) => return Ok(session),
@@ -121,16 +124,16 @@ impl Server {
                 let seconds = plan.start_timeout.as_secs();
                 return Err(self.launched.gave_up(GivenUp::NotReady { seconds, refused }));
             }
-            if told.elapsed() > TELL_EVERY {
-                told = Instant::now();
+            if last_report.elapsed() > REPORT_EVERY {
+                last_report = Instant::now();
                 let lines = self.launched.log().lines();
                 if log::waits_for_room(&lines) {
                     return Err(self.launched.gave_up(GivenUp::WaitsForRoom));
                 }
-                if lines.len() == said && log::tells_of_damage(&lines) {
-                    return Err(self.launched.gave_up(GivenUp::StandsStill));
+                if lines.len() == seen && log::reports_damage(&lines) {
+                    return Err(self.launched.gave_up(GivenUp::NoProgress));
                 }
-                said = lines.len();
+                seen = lines.len();
                 let last = lines.last().map_or("", String::as_str);
                 progress(&format!("waiting for the server, {} s so far: {last}", began.elapsed().as_secs()));
             }
@@ -151,7 +154,7 @@ impl Server {
     }
 
     /// Where it listens: its socket first, then its port where it has one; user `root`, database
-    /// [`DATABASE`] (which is made by whoever loads the tables).
+    /// [`DATABASE`] (which is made by the loader of the tables).
     #[must_use]
     pub fn target(&self) -> Target {
         self.target.clone()
@@ -204,7 +207,7 @@ impl Server {
         let mut last = self.cpu.lock().unwrap_or_else(PoisonError::into_inner);
         // A process id that was given back may be another's.
         if self.launched.status().is_none()
-            && let Some(stat) = ProcStat::of(self.pid())
+            && let Some(stat) = Stat::of(self.pid())
         {
             *last = stat.cpu;
         }
@@ -244,6 +247,14 @@ impl Server {
                 }
             }
         }
+    }
+
+    /// Ends it at once while others still hold it, and waits until it is gone.
+    ///
+    /// # Errors
+    /// Where it does not end, because its I/O is not answered.
+    pub fn kill_now(&self) -> Result<(), ServerError> {
+        self.launched.kill().map(drop)
     }
 
     /// Ends it at once, as the end of its instance would, and waits until it is gone.

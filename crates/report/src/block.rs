@@ -58,14 +58,14 @@ pub enum Block {
     Notes(Vec<Note>),
     /// What only some readers want to see.
     Fold(Fold),
-    /// Another page beside this one.
+    /// Another page next to this one.
     Link(Link),
 }
 
-/// Another page beside this one.
+/// Another page next to this one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Link {
-    /// What it says, such as `The report of the lab`.
+    /// Its text, such as `The report of the lab`.
     pub text: String,
     /// Its file, from the directory of this one: `gain/report.html`. Anything with a scheme is not followed.
     pub file: String,
@@ -76,7 +76,7 @@ pub struct Link {
 pub struct Verdict {
     /// The figure, short enough for large type, such as `12.6x`.
     pub figure: String,
-    /// Under which conditions; empty where there is nothing to say about them.
+    /// Under which conditions; empty: there is none to name.
     pub context: String,
     /// The sentence that belongs to it.
     pub headline: String,
@@ -120,7 +120,7 @@ impl Fact {
 /// A table of ready texts.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Table {
-    /// What it shows; empty where the text around it says so.
+    /// What it shows; empty: the text around it has it.
     pub caption: String,
     /// The headings, with units.
     pub columns: Vec<String>,
@@ -128,7 +128,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Whether the reader may sort it by a column.
     pub sortable: bool,
-    /// Whether cells hold texts to be read, which wrap and stand to the left.
+    /// Whether cells hold texts to be read, which wrap and are aligned to the left.
     pub prose: bool,
     /// Whether these texts are words, and not something to be typed like settings.
     pub words: bool,
@@ -137,7 +137,7 @@ pub struct Table {
 /// A cell of a table.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Cell {
-    /// What it says.
+    /// Its summary.
     pub text: String,
     /// A second, smaller line; empty for none.
     pub detail: String,
@@ -189,7 +189,7 @@ pub struct Estimates {
     pub suffix: String,
     /// A value to hold the others against, such as 1 for ratios, and what it is.
     pub reference: Option<(f64, String)>,
-    /// Values too near to the reference to be told from it.
+    /// Values too near to the reference to be distinguished from it.
     pub band: Option<(f64, f64)>,
     /// What the band is; empty without one.
     pub band_label: String,
@@ -197,9 +197,9 @@ pub struct Estimates {
     pub points_label: String,
     /// What a mark with its bar is, such as `mean, 95% interval`.
     pub mid_label: String,
-    /// What stands over the labels of the rows.
+    /// What is above the labels of the rows.
     pub rows_label: String,
-    /// What stands over the texts at the end.
+    /// What is above the texts at the end.
     pub texts_label: String,
     /// The rows.
     pub rows: Vec<Estimate>,
@@ -214,7 +214,7 @@ pub struct Estimate {
     pub detail: String,
     /// The number of the group whose colour it has.
     pub group: Option<usize>,
-    /// The value; none where there is nothing to show, and the text says why.
+    /// The value; None: there is nothing to show, and the text has the reason.
     #[serde(serialize_with = "number::rounded_option")]
     pub mid: Option<f64>,
     /// Both ends of the interval.
@@ -257,9 +257,9 @@ pub struct Bands {
 pub struct Band {
     /// Which version it is.
     pub label: String,
-    /// What its beginning says.
+    /// The text at its beginning.
     pub start: String,
-    /// What its end says.
+    /// The text at its end.
     pub end: String,
     /// Its parts in their order: whether each is filled.
     pub parts: Vec<bool>,
@@ -270,7 +270,7 @@ pub struct Band {
 /// A text to copy.
 #[derive(Debug, Clone, Serialize)]
 pub struct Listing {
-    /// What it is; empty where the heading says so.
+    /// What it is; empty: the heading has it.
     pub label: String,
     /// The text, line by line as it is.
     pub text: String,

@@ -1,6 +1,7 @@
 //! Numbers as a page carries them: four significant digits, whole ones without a point, and nothing
 //! where a value is not finite, which JSON has no word for.
 
+use ebbtide_text::{figure, latency, typeset, without_zeros};
 use serde::{Serialize, Serializer, ser::SerializeSeq};
 
 /// A number with four significant digits; null where it is not finite.
@@ -76,53 +77,19 @@ pub(crate) fn rounded_pairs<S: Serializer>(pairs: &[Option<(f64, f64)>], to: S) 
 /// Three significant digits where they are needed, no exponent: `0.034`, `12.3`, `1,235`. What the page's script has in
 /// `text.js`, as the other functions below.
 pub(crate) fn short(value: f64) -> String {
-    let size = value.abs();
-    if size == 0.0 {
-        return "0".into();
-    }
-    if size >= 99.95 {
-        return grouped(value);
-    }
-    let digits: usize = if size >= 1.0 { 3 } else { 2 };
-    // The power of ten after rounding: 9.996 has two digits before the point.
-    let exponent: i32 = format!("{size:.*e}", digits - 1)
-        .split_once('e')
-        .and_then(|(_, exponent)| exponent.parse().ok())
-        .unwrap_or(0);
-    let decimals = usize::try_from(i32::try_from(digits).unwrap_or(3) - 1 - exponent).unwrap_or(0);
-    let text = format!("{value:.decimals$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
-/// A whole number with commas.
-fn grouped(value: f64) -> String {
-    let whole = format!("{:.0}", value.abs().round());
-    let mut text = if value < 0.0 { "-".to_owned() } else { String::new() };
-    for (place, digit) in whole.chars().enumerate() {
-        if place > 0 && (whole.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    without_zeros(&figure(value)).to_owned()
 }
 
 /// A time given in microseconds: `250 us`, `1.5 ms`, `2 s`, with the Greek letter.
 pub(crate) fn microseconds(us: f64) -> String {
-    match us {
-        1e6.. => format!("{}\u{a0}s", short(us / 1e6)),
-        1e3.. => format!("{}\u{a0}ms", short(us / 1e3)),
-        _ => format!("{}\u{a0}\u{b5}s", short(us)),
-    }
+    let text = latency(us);
+    let (figure, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    typeset(&format!("{} {unit}", without_zeros(figure)))
 }
 
 /// A size given in bytes.
 pub(crate) fn bytes(value: f64) -> String {
-    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let fitting =
-        units.into_iter().map(|(power, name)| (2_f64.powi(power), name)).find(|(size, _)| value >= *size);
-    let (size, name) = fitting.unwrap_or((1.0, "B"));
-    format!("{}\u{a0}{name}", short(value / size))
+    typeset(&ebbtide_text::bytes(value))
 }
 
 /// A span of seconds in its units: `1 h 30 min`, `0.5 s`.

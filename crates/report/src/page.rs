@@ -46,7 +46,7 @@ fn fill(page: &str, part: impl Fn(&str) -> String) -> String {
     filled + rest
 }
 
-/// JSON that may stand inside a script element. These characters only occur inside its strings,
+/// JSON that is allowed inside a script element. These characters only occur inside its strings,
 /// where the escape means the same.
 fn escape_json(json: &str) -> String {
     json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e")

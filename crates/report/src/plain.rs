@@ -1,6 +1,6 @@
 //! The page without JavaScript: everything but the charts as markup, and the main figures of each chart as a table.
 //!
-//! The script replaces all of it as soon as it runs. What it draws and what stands here come from the same blocks.
+//! The script replaces all of it as soon as it runs. What it draws and what is here come from the same blocks.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub(crate) fn markup(report: &Report) -> String {
     page.element("p", "subtitle", &report.subtitle);
     page.out.push_str(
         "<p class=\"lead\">This page draws its charts with JavaScript, which does not run here. The main figures of \
-         each chart stand in a table instead.</p>\n",
+         each chart are in a table instead.</p>\n",
     );
     page.contents(&report.sections);
     for (index, section) in report.sections.iter().enumerate() {
@@ -119,7 +119,7 @@ impl Plain<'_> {
     fn table(&mut self, table: &Table) {
         let prose = if table.prose { " prose" } else { "" };
         let words = if table.words { " words" } else { "" };
-        // A column of pictures alone has nothing to say here.
+        // A column of pictures alone has no text here.
         let drawn = |column: usize| {
             !table.rows.is_empty() && table.rows.iter().all(|row| !row[column].spark.is_empty())
         };
@@ -256,7 +256,7 @@ impl Plain<'_> {
         self.out.push_str("</details>\n");
     }
 
-    /// Only files beside this one: a colon would make it a scheme.
+    /// Only files next to this one: a colon would make it a scheme.
     fn link(&mut self, link: &Link) {
         let text = escaped(&link.text);
         let inside = !link.file.contains(':') && !link.file.starts_with('/');

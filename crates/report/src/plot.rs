@@ -135,7 +135,7 @@ pub struct Series {
 pub enum Line {
     /// Solid.
     Solid,
-    /// Dashed, to tell it from another line of its colour.
+    /// Dashed, to distinguish it from another line of its colour.
     Dashed,
     /// Thin and dotted: a limit, not a measurement.
     Limit,
@@ -146,7 +146,7 @@ pub enum Line {
 pub struct Layer {
     /// Its number, from 0.
     pub number: u32,
-    /// Whether it stands for its group where only one is drawn.
+    /// Whether it represents its group where only one is drawn.
     pub typical: bool,
 }
 

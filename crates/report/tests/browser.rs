@@ -114,7 +114,7 @@ fn blocks() -> Vec<Block> {
         Block::Plots(plots(Axis::Time, Scale::Linear)),
         Block::Plots(plots(Axis::Percentile, Scale::Log)),
         Block::Plots(curve()),
-        Block::Link(Link { text: "a neighbour".into(), file: "beside/report.html".into() }),
+        Block::Link(Link { text: "a neighbour".into(), file: "gain/report.html".into() }),
         Block::Link(Link { text: "a stranger".into(), file: "https://example.com/".into() }),
         Block::Bands(Bands {
             title: "a torn page".into(),
@@ -173,7 +173,7 @@ fn every_kind_of_block_is_drawn_without_a_complaint() {
     assert_eq!(dom.matches(r#"class="bar""#).count(), 1, "a bar for the share");
     assert_eq!(dom.matches("<canvas").count(), 3, "a canvas for every chart");
     assert!(dom.contains("a curve"), "its name");
-    assert!(dom.contains(r#"<a href="beside/report.html">a neighbour</a>"#), "a link");
+    assert!(dom.contains(r#"<a href="gain/report.html">a neighbour</a>"#), "a link");
     assert!(dom.contains("a stranger") && !dom.contains("example.com\">"), "no link leads out");
     assert!(dom.contains("every trial"), "the choice of layers");
     let main = dom.split_once("<main").unwrap().1.split_once("</main>").unwrap().0;
@@ -216,12 +216,12 @@ fn without_javascript_the_page_has_all_but_the_charts_and_their_main_figures() {
     for part in all.split('|').map(str::trim) {
         assert!(text.to_lowercase().contains(&part.to_lowercase()), "'{part}' is missing in: {text}");
     }
-    // Over time: 0, 40 and what lies between; over counts: the value at each point, with its interval.
+    // Over time: 0, 40 and what is between; over counts: the value at each point, with its interval.
     assert!(text.contains("Lowest Mean Highest Last"), "{text}");
     assert!(text.contains("a curve 1.5 1.4 to 1.6 \u{2013} \u{2013} 1 2.5 0.5 to 4"), "{text}");
     assert!(text.contains("at 2 s: a mark"), "{text}");
     assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
-    assert!(page.contains(r#"<a href="beside/report.html">a neighbour</a>"#), "a link beside the page");
+    assert!(page.contains(r#"<a href="gain/report.html">a neighbour</a>"#), "a link next to the page");
     assert!(!page.contains("href=\"https:"), "no link leads out");
     let Some((dom, console)) = browse(&page) else { return };
     assert_eq!(console, "");
@@ -230,4 +230,41 @@ fn without_javascript_the_page_has_all_but_the_charts_and_their_main_figures() {
         "well formed"
     );
     assert!(dom.trim_end().ends_with("</html>") && !dom.contains("<canvas"));
+}
+
+#[test]
+fn the_script_writes_figures_as_the_program_does() {
+    use ebbtide_text::{bytes, figure, latency, typeset, without_zeros};
+
+    let mut values =
+        vec![0.0, 0.5, 2.5, 9.995, 99.95, 999.4, 999.5, 999.6, 1023.4, 1234.5, 12.25, 0.125, 999_600.0];
+    // Three values of each power of ten and of two, near where digits and units change.
+    for power in -4..13 {
+        values.extend([1.004, 3.456, 9.996].map(|digit| digit * 10_f64.powi(power)));
+    }
+    for power in 0..45 {
+        values.extend([0.9994, 0.9996, 1.5].map(|part| part * 2_f64.powi(power)));
+    }
+    let plain = |text: &str| match text.split_once(' ') {
+        Some((figure, unit)) => typeset(&format!("{} {unit}", without_zeros(figure))),
+        None => without_zeros(text).to_owned(),
+    };
+    let expected = values
+        .iter()
+        .map(|&value| [figure(value), latency(value), bytes(value)].map(|text| plain(&text)).join("|"));
+    let expected: Vec<String> = expected.collect();
+    let html = format!(
+        "<!doctype html><meta charset=\"utf-8\"><body><pre></pre><script>{}\nconst values = {values:?};\n\
+         document.querySelector('pre').textContent = values.map((value) => \
+         [short(value), microseconds(value), bytes(value)].join('|')).join('\\n');</script></body>",
+        include_str!("../assets/report/text.js")
+    );
+    let Some((dom, console)) = browse(&html) else { return };
+    assert_eq!(console, "");
+    let text = dom.split_once("<pre>").unwrap().1.split_once("</pre>").unwrap().0.replace("&nbsp;", "\u{a0}");
+    let written: Vec<&str> = text.split('\n').collect();
+    assert_eq!(written.len(), values.len());
+    let lines = values.iter().zip(&expected).zip(written);
+    let unlike: Vec<_> = lines.filter(|((_, expected), written)| *expected != written).collect();
+    assert!(unlike.is_empty(), "value and what the program writes, then what the script writes: {unlike:?}");
 }

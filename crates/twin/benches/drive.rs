@@ -1,7 +1,7 @@
 //! How many I/Os a second of one core's time the simulator drives, and that a day at 3,000 IOPS stays within
 //! 20 s and takes no more memory than an hour. Run with `cargo bench -p ebbtide-twin`.
 //!
-//! Times are processor time where the system tells it, since other programs on the machine are no fault of
+//! Times are processor time where the system reports it, since other programs on the machine are no fault of
 //! the simulator.
 //!
 //! An argument gives the millions of I/Os of each case (default 10). A tiny run (`BENCH_TINY=1`, or under
@@ -11,13 +11,17 @@
 mod tiny;
 
 use std::fs;
+use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use ebbtide_twin::{Interval, Observer, Percentiles, Setup, Workload, fio, simulate};
+use ebbtide_twin::trace::{Options, Trace};
+use ebbtide_twin::{
+    Interval, Observer, Percentiles, ReplaySetup, Setup, Shadow, Workload, fio, replay, simulate,
+};
 use ebbtide_volume::{
-    Accounting, Array, AtomicUnit, Durability, GIB, KIB, Limits, MIB, Merge, Nanos, QuantileCurve, RateLimit,
-    ServiceTimes,
+    Accounting, Array, AtomicUnit, Durability, GIB, Io, KIB, Limits, MIB, Merge, Nanos, Op, QuantileCurve,
+    RateLimit, ServiceTimes,
 };
 
 struct Ignore;
@@ -45,6 +49,7 @@ fn gp3() -> Limits {
             unit_bytes: u32::try_from(256 * KIB).expect("256 KiB"),
             merge: Merge::InFlight,
             whole_units: false,
+            free_writes: false,
         },
         service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
@@ -61,13 +66,13 @@ fn main() {
     let whole = !tiny::tiny();
     let millions = arguments.iter().filter_map(|arg| arg.parse().ok()).next().unwrap_or(10_u64);
     let ios = millions * if whole { 1_000_000 } else { 1_000 };
-    let unthrottled = Limits { iops: None, throughput: None, ..gp3() };
+    let unlimited = Limits { iops: None, throughput: None, ..gp3() };
     let cases = [
         ("gp3 at its cap, depth 64", gp3(), "rw=randread,bs=16k,iodepth=64"),
         ("gp3 at its cap, 32 clones, mixed", gp3(), "rw=randrw,bs=4k,iodepth=32,numjobs=32"),
         ("gp3 below its cap, depth 1", gp3(), "rw=randread,bs=16k"),
         ("gp3 below its cap, open loop", gp3(), "rw=randread,bs=16k,rate_iops=2000"),
-        ("no limits, depth 64", unthrottled, "rw=randread,bs=16k,iodepth=64"),
+        ("no limits, depth 64", unlimited.clone(), "rw=randread,bs=16k,iodepth=64"),
     ];
     for (name, limits, words) in cases {
         let mut workload = fio::parse_words(words).expect("the words are fio's");
@@ -81,6 +86,8 @@ fn main() {
         let words = format!("rw=randread,bs=16k,iodepth=64,runtime={seconds}");
         fio::parse_words(&words).expect("the words are fio's")
     };
+    replayed(ios / 5, &unlimited);
+    shadowed(ios / 5);
     run("an hour at 3,000 IOPS", gp3(), &of_time(hour));
     let before = peak_kib();
     let took = run("a day at 3,000 IOPS", gp3(), &of_time(day));
@@ -92,9 +99,62 @@ fn main() {
     assert!(grown <= GROWTH_KIB, "memory must not grow with simulated time");
 }
 
+/// Reads a trace of so many requests, 2,000 a second, in the format of MSR and replays it on a gp3 volume and on one
+/// without limits; prints the speed of each.
+fn replayed(requests: u64, unlimited: &Limits) {
+    let mut text = Vec::new();
+    for number in 0..requests {
+        // Spread over 64 GiB.
+        let page = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 42;
+        let side = if number % 4 == 0 { "Write" } else { "Read" };
+        writeln!(
+            text,
+            "{},host,0,{side},{},16384,5000",
+            128_166_372_000_000_000 + number * 5_000,
+            page * 16_384
+        )
+        .expect("memory takes it");
+    }
+    let speed = |name: &str, took: f64| {
+        println!("{name:34} {:6.2} million requests a second ({took:.2} s)", requests as f64 / took / 1e6);
+    };
+    let trace = || Trace::open(&text[..], &Options::default()).expect("it is a trace");
+    let began = Time::now();
+    assert_eq!(trace().filter(Result::is_ok).count() as u64, requests);
+    speed("a trace, read alone", began.seconds());
+    for (name, limits) in
+        [("a trace on gp3", gp3()), ("a trace on a volume without limits", unlimited.clone())]
+    {
+        let volumes = vec![Array::single(limits, Nanos::ZERO).expect("the limits are valid")];
+        let setup = ReplaySetup { volumes, instance: None, seed: 1, interval: Nanos::SECOND };
+        let began = Time::now();
+        let outcome = replay(setup, trace(), &mut Ignore).expect("the trace is replayed");
+        speed(name, began.seconds());
+        assert_eq!(outcome.volumes[0].totals().all().ios, requests);
+    }
+}
+
+/// Feeds shadows with random I/O at 2,500 a second, and prints what one I/O costs on each.
+fn shadowed(ios: u64) {
+    for (name, limits) in
+        [("a shadow, gp3", gp3()), ("a shadow, gp3 without limits", Limits { iops: None, ..gp3() })]
+    {
+        let array = Array::single(limits, Nanos::ZERO).expect("the limits are valid");
+        let mut shadow = Shadow::new(array, None, 1);
+        let began = Time::now();
+        for number in 0..ios {
+            let page = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 42;
+            let op = if number % 4 == 0 { Op::Write } else { Op::Read };
+            shadow.submit(Nanos(number * 400_000), Io { op, offset: page * 16_384, len: 16_384 });
+        }
+        println!("{name:34} {:6.0} ns of processor an I/O", began.seconds() * 1e9 / ios as f64);
+        assert_eq!(shadow.latencies().read.count() + shadow.latencies().write.count(), ios);
+    }
+}
+
 /// Runs one case and prints its speed; the seconds that it took.
 fn run(name: &str, limits: Limits, workload: &Workload) -> f64 {
-    let volumes = vec![Array::single(limits, Nanos::ZERO).expect("the limits are sound")];
+    let volumes = vec![Array::single(limits, Nanos::ZERO).expect("the limits are valid")];
     let setup = Setup { volumes, instance: None, workload, seed: 1, interval: Nanos::SECOND };
     let began = Time::now();
     let outcome = simulate(setup, &mut Ignore).expect("the workload runs");
@@ -118,7 +178,7 @@ impl Time {
         Self { real: Instant::now(), processor_ns }
     }
 
-    /// Seconds of processor time since then, or of real time where the system does not tell.
+    /// Seconds of processor time since then, or of real time where the system does not report.
     fn seconds(&self) -> f64 {
         let now = Self::now();
         match (now.processor_ns, self.processor_ns) {
@@ -128,7 +188,7 @@ impl Time {
     }
 }
 
-/// The most memory that this process has held, where the system tells.
+/// The most memory that this process has held, where the system reports.
 fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

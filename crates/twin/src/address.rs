@@ -71,7 +71,7 @@ pub(crate) fn fraction(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Scatters a rank, so that popular blocks do not lie side by side.
+/// Scatters a rank, so that popular blocks are not adjacent.
 const fn scatter(rank: u64) -> u64 {
     let mixed = (rank ^ (rank >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,22 +1,13 @@
 //! The discrete-event loop: submits, waits in virtual time, completes.
 
-use ebbtide_volume::{Array, Instance, Io, Nanos, Op, Stats, format_size};
-use rand_core::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
+use ebbtide_volume::{Array, Instance, Io, Nanos, Op, format_size};
 
-use crate::balance::{BalanceChange, Balances};
 use crate::job::{Job, Workload};
+use crate::lanes::Lanes;
+use crate::outcome::{Outcome, SimulateError};
 use crate::queue::EventQueue;
-use crate::sample::{Done, Observer, Sampler, Totals};
+use crate::sample::{Done, Observer};
 use crate::thread::{Place, Step, Thread};
-
-/// I/Os at one moment of virtual time after which a run is given up: no depth, pause or saved-up
-/// allowance explains them, so the volume takes no time at all.
-const STANDSTILL_IOS: u64 = 4 << 20;
-
-/// Credit balances are looked at this often, whatever the interval, so that their end is known to
-/// the second.
-const BALANCE_TICK: Nanos = Nanos::SECOND;
 
 /// What to run.
 #[derive(Debug)]
@@ -31,84 +22,6 @@ pub struct Setup<'a> {
     pub seed: u64,
     /// Length of the intervals that are reported; above zero.
     pub interval: Nanos,
-}
-
-/// What a run did.
-#[derive(Debug, Clone)]
-pub struct Outcome {
-    /// Virtual time from the start to the end of the last job.
-    pub duration: Nanos,
-    /// Every volume, in the order of the setup.
-    pub volumes: Vec<VolumeOutcome>,
-}
-
-/// What a run did on one volume.
-#[derive(Debug, Clone)]
-pub struct VolumeOutcome {
-    /// Every job, in the order of the workload.
-    pub jobs: Vec<Totals>,
-    /// The volume's own counters at the end.
-    pub stats: Stats,
-    /// When burst credits ended and came back, in order.
-    pub changes: Vec<BalanceChange>,
-    /// Reads and writes that had not completed at the end; they are in no other figure.
-    pub in_flight: u64,
-}
-
-impl VolumeOutcome {
-    /// All jobs together.
-    #[must_use]
-    pub fn totals(&self) -> Totals {
-        let mut all = Totals::default();
-        for job in &self.jobs {
-            all.add(job);
-        }
-        all
-    }
-}
-
-/// A workload that cannot run on a volume.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SimulateError {
-    /// A job's extent lies beyond the volume.
-    #[error(
-        "job '{job}': its extent {extent} does not fit the volume of {size}: give offset and size within it"
-    )]
-    BeyondVolume {
-        /// The job's name.
-        job: String,
-        /// The extent.
-        extent: String,
-        /// The volume's size.
-        size: String,
-    },
-    /// A job's extent is shorter than its blocks.
-    #[error(
-        "job '{job}': its extent of {extent} is shorter than its block of {block}: give a size of at least one block"
-    )]
-    ShorterThanBlock {
-        /// The job's name.
-        job: String,
-        /// The extent's length.
-        extent: String,
-        /// The largest block.
-        block: String,
-    },
-    /// The observer gave the run up.
-    #[error("given up at {at}")]
-    GivenUp {
-        /// Where it was.
-        at: String,
-    },
-    /// Virtual time stands still.
-    #[error(
-        "virtual time stands still at {at}: this volume answers at once and has no limits, so that a closed loop \
-         on it never ends; give the job a pace with rate_iops or thinktime, or choose a volume with limits"
-    )]
-    Standstill {
-        /// Where it stands.
-        at: String,
-    },
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -128,22 +41,17 @@ enum Event {
 /// # Panics
 /// Where the interval is zero.
 pub fn simulate(setup: Setup<'_>, observer: &mut impl Observer) -> Result<Outcome, SimulateError> {
-    assert!(setup.interval > Nanos::ZERO, "an interval has a length");
-    let mut run = Run::new(setup)?;
+    let mut run = DriverRun::new(setup)?;
     run.start_phase(0, Nanos::ZERO);
     run.drive(observer)?;
-    run.finish(observer)
+    run.lanes.finish(observer)
 }
 
-struct Run<'a> {
+struct DriverRun<'a> {
     workload: &'a Workload,
-    volumes: Vec<Lane>,
-    instance: Option<Instance>,
+    lanes: Lanes,
     threads: Vec<Thread>,
     events: EventQueue<Event>,
-    interval: Nanos,
-    next_interval: Nanos,
-    next_tick: Nanos,
     phase: u32,
     /// Clones of this phase that are not finished.
     running: usize,
@@ -151,19 +59,9 @@ struct Run<'a> {
     deadline: Option<Nanos>,
     /// The latest end of a clone that its runtime ended.
     ends: Nanos,
-    now: Nanos,
-    issued_now: u64,
 }
 
-/// A volume with what belongs to it alone.
-struct Lane {
-    volume: Array,
-    rng: Xoshiro256PlusPlus,
-    sampler: Sampler,
-    balances: Balances,
-}
-
-impl<'a> Run<'a> {
+impl<'a> DriverRun<'a> {
     fn new(setup: Setup<'a>) -> Result<Self, SimulateError> {
         let Setup { volumes, instance, workload, seed, interval } = setup;
         let mut threads = Vec::new();
@@ -176,27 +74,15 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        let lanes = volumes.into_iter().zip(0_u64..).map(|(mut volume, number)| Lane {
-            rng: Xoshiro256PlusPlus::seed_from_u64(!seed ^ number),
-            sampler: Sampler::new(workload.jobs.len(), &mut volume),
-            balances: Balances::new(&volume, instance.as_ref()),
-            volume,
-        });
         Ok(Self {
+            lanes: Lanes::new(volumes, instance, workload.jobs.len(), seed, interval),
             workload,
-            volumes: lanes.collect(),
-            instance,
             threads,
             events: EventQueue::new(),
-            interval,
-            next_interval: interval,
-            next_tick: BALANCE_TICK,
             phase: 0,
             running: 0,
             deadline: None,
             ends: Nanos::ZERO,
-            now: Nanos::ZERO,
-            issued_now: 0,
         })
     }
 
@@ -221,61 +107,24 @@ impl<'a> Run<'a> {
         let last = self.workload.jobs.iter().all(|job| job.phase <= self.phase);
         let running = self.threads.iter().filter(|thread| thread.running);
         let latest = running.map(|thread| thread.ends).max();
-        self.deadline =
-            latest.filter(|&latest| last && latest < Nanos(u64::MAX)).map(|latest| latest.max(self.now));
+        self.deadline = latest
+            .filter(|&latest| last && latest < Nanos(u64::MAX))
+            .map(|latest| latest.max(self.lanes.now()));
     }
 
     fn drive(&mut self, observer: &mut impl Observer) -> Result<(), SimulateError> {
         while self.running > 0 {
             let next = self.events.next_time().expect("a clone that runs has an event to come");
             if let Some(deadline) = self.deadline.filter(|&deadline| next > deadline) {
-                return self.pass_time(deadline, observer);
+                return self.lanes.pass_time(deadline, observer);
             }
-            self.pass_time(next, observer)?;
+            self.lanes.pass_time(next, observer)?;
             if let Some((_, event)) = self.events.pop() {
                 self.handle(event)?;
             }
         }
-        let ends = self.ends.max(self.now);
-        self.pass_time(ends, observer)
-    }
-
-    /// Moves the clock, ending the intervals that lie wholly before.
-    fn pass_time(&mut self, to: Nanos, observer: &mut impl Observer) -> Result<(), SimulateError> {
-        if to == self.now {
-            return Ok(());
-        }
-        while self.next_tick.min(self.next_interval) < to {
-            let at = self.next_tick.min(self.next_interval);
-            if at == self.next_tick {
-                self.look_at_balances(at);
-                self.next_tick += BALANCE_TICK;
-            }
-            if at == self.next_interval {
-                self.end_intervals(at, observer)?;
-                self.next_interval += self.interval;
-            }
-        }
-        self.now = to;
-        self.issued_now = 0;
-        Ok(())
-    }
-
-    fn look_at_balances(&mut self, at: Nanos) {
-        for lane in &mut self.volumes {
-            lane.balances.look(&lane.volume, self.instance.as_ref(), at);
-        }
-    }
-
-    fn end_intervals(&mut self, at: Nanos, observer: &mut impl Observer) -> Result<(), SimulateError> {
-        for (number, lane) in self.volumes.iter_mut().enumerate() {
-            let (volume, instance) = (&mut lane.volume, self.instance.as_ref());
-            let ended = lane.balances.any_ended();
-            if lane.sampler.end_interval(number, volume, instance, ended, at, observer).is_break() {
-                return Err(SimulateError::GivenUp { at: at.to_string() });
-            }
-        }
-        Ok(())
+        let ends = self.ends.max(self.lanes.now());
+        self.lanes.pass_time(ends, observer)
     }
 
     fn handle(&mut self, event: Event) -> Result<(), SimulateError> {
@@ -285,10 +134,10 @@ impl<'a> Run<'a> {
                 self.pump(thread)
             }
             Event::Complete { thread, submitted, throttled, op, len } => {
-                let latency = self.now.since(submitted);
+                let latency = self.lanes.now().since(submitted);
                 let done = Done { op, len, latency, throttled };
                 let place = self.threads[thread].place;
-                self.volumes[place.volume].sampler.completed(place.job, &done, self.now);
+                self.lanes.completed(place.volume, place.job, &done);
                 self.threads[thread].completed(op);
                 self.pump(thread)
             }
@@ -299,7 +148,7 @@ impl<'a> Run<'a> {
     fn pump(&mut self, number: usize) -> Result<(), SimulateError> {
         loop {
             let thread = &mut self.threads[number];
-            match thread.step(self.now) {
+            match thread.step(self.lanes.now()) {
                 Step::Issue(io) => self.submit(number, io)?,
                 Step::Wait(until) => {
                     if thread.wakes.is_none() {
@@ -320,17 +169,11 @@ impl<'a> Run<'a> {
     }
 
     fn submit(&mut self, thread: usize, io: Io) -> Result<(), SimulateError> {
-        self.issued_now += 1;
-        if self.issued_now > STANDSTILL_IOS {
-            return Err(SimulateError::Standstill { at: self.now.to_string() });
-        }
-        let lane = &mut self.volumes[self.threads[thread].place.volume];
-        let grant = lane.volume.submit(io, self.now, &mut lane.rng, self.instance.as_mut());
-        if io.op != Op::Flush {
-            lane.sampler.submitted(self.now);
-        }
+        let volume = self.threads[thread].place.volume;
+        let grant = self.lanes.submit(volume, io)?;
         let throttled = grant.completes.since(grant.unthrottled);
-        let event = Event::Complete { thread, submitted: self.now, throttled, op: io.op, len: io.len };
+        let event =
+            Event::Complete { thread, submitted: self.lanes.now(), throttled, op: io.op, len: io.len };
         self.events.push(grant.completes, event);
         Ok(())
     }
@@ -348,24 +191,8 @@ impl<'a> Run<'a> {
         }
         let later = self.workload.jobs.iter().map(|job| job.phase).filter(|&phase| phase > self.phase);
         if let Some(next) = later.min() {
-            self.start_phase(next, self.ends.max(self.now));
+            self.start_phase(next, self.ends.max(self.lanes.now()));
         }
-    }
-
-    fn finish(mut self, observer: &mut impl Observer) -> Result<Outcome, SimulateError> {
-        let end = self.now;
-        self.look_at_balances(end);
-        self.end_intervals(end, observer)?;
-        let volumes = self.volumes.into_iter().map(|mut lane| {
-            let stats = lane.volume.stats(end);
-            VolumeOutcome {
-                in_flight: lane.sampler.queue(),
-                jobs: lane.sampler.into_totals(),
-                changes: lane.balances.into_changes(),
-                stats,
-            }
-        });
-        Ok(Outcome { duration: end, volumes: volumes.collect() })
     }
 }
 

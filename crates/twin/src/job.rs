@@ -30,14 +30,14 @@ pub enum Access {
 pub enum Distribution {
     /// Every block is as likely as any other.
     Uniform,
-    /// The n-th most popular block is drawn in proportion to `n^-theta`. Popular blocks lie
+    /// The n-th most popular block is drawn in proportion to `n^-theta`. Popular blocks are
     /// scattered over the extent.
     Zipf {
         /// The exponent, above 0.
         theta: f64,
     },
     /// A power law: the share `1 - h` of the accesses goes to the share `h` of the blocks (0.2 is
-    /// the 80/20 rule). Popular blocks lie scattered over the extent.
+    /// the 80/20 rule). Popular blocks are scattered over the extent.
     Pareto {
         /// Between 0 and 1, both excluded.
         h: f64,

@@ -19,7 +19,7 @@ impl Default for Percentiles {
 }
 
 impl Percentiles {
-    fn record(&mut self, latency: Nanos) {
+    pub(crate) fn record(&mut self, latency: Nanos) {
         self.0.record(latency.0).expect("the histogram grows to any latency");
     }
 
@@ -211,7 +211,7 @@ pub(crate) struct Done {
 
 /// Measures one volume.
 #[derive(Debug)]
-pub(crate) struct Sampler {
+pub(crate) struct IntervalSampler {
     start: Nanos,
     latencies: Percentiles,
     counts: Counts,
@@ -233,7 +233,7 @@ struct Counts {
     queue_ns: u128,
 }
 
-impl Sampler {
+impl IntervalSampler {
     pub(crate) fn new(jobs: usize, volume: &mut Array) -> Self {
         Self {
             start: Nanos::ZERO,

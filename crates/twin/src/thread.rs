@@ -115,7 +115,7 @@ impl Thread {
         // The volume is not part of it: every volume of a comparison sees the same requests.
         let lane =
             (u64::try_from(place.job).expect("a job's number is small") << 32) | u64::from(place.clone);
-        let rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ lane.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let rng = Xoshiro256PlusPlus::seed_from_u64(ebbtide_text::seed::stream(seed, lane));
         let amount = job.amount.unwrap_or(length.saturating_mul(job.loops));
         let paced = job.rate.iter().any(Option::is_some);
         Self {

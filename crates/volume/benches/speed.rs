@@ -1,6 +1,6 @@
 //! How many I/Os a second the model takes on one core: a throttled gp3 with service times under a
 //! closed loop of 64. A tiny run (`BENCH_TINY=1`, or under `cargo test`) is a thousandth of one round.
-#![allow(clippy::unwrap_used)] // a bench may fail where it stands
+#![allow(clippy::unwrap_used)] // a bench fails by a panic
 
 #[path = "../../../benches/support/tiny.rs"]
 mod tiny;
@@ -26,7 +26,12 @@ fn gp3() -> Limits {
         size_bytes: TIB,
         iops: Some(RateLimit { allowance: 3_000, ..RateLimit::flat(3_000) }),
         throughput: Some(RateLimit { allowance: 125 << 20, ..RateLimit::flat(125 << 20) }),
-        accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::InFlight, whole_units: false },
+        accounting: Accounting {
+            unit_bytes: 256 << 10,
+            merge: Merge::InFlight,
+            whole_units: false,
+            free_writes: false,
+        },
         service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
     }

@@ -7,7 +7,7 @@
 use crate::{Accounting, Io, Merge, Nanos, Op};
 
 /// Contiguous streams that are followed at the same time (redo, binary log, doublewrite and a
-/// scan or two run beside each other on a database volume).
+/// scan or two run next to each other on a database volume).
 const STREAMS: usize = 8;
 
 /// What one I/O costs.
@@ -80,6 +80,13 @@ impl Accountant {
     /// Charges an I/O submitted at `now`. [`Self::completes`] must follow with its completion time.
     #[inline]
     pub(crate) fn charge(&mut self, io: Io, now: Nanos) -> Charge {
+        let charge = self.count(io, now);
+        let free = self.rules.free_writes && io.op == Op::Write;
+        if free { Charge { operations: 0, bytes: 0, ..charge } } else { charge }
+    }
+
+    #[inline]
+    fn count(&mut self, io: Io, now: Nanos) -> Charge {
         let unit = u64::from(self.rules.unit_bytes);
         let len = u64::from(io.len);
         let (from, to) = (key(io.offset, io.op), key(io.offset + len, io.op));

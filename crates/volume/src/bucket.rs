@@ -6,7 +6,7 @@ use crate::{LimitsError, Nanos};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RateLimit {
-    /// Units a second that hold for ever. Operations or bytes, as the limit's owner says.
+    /// Units a second that hold for ever. Operations or bytes, as the limit's owner defines.
     pub rate: u64,
     /// Units a second while credits remain; equal to `rate` where there are no credits.
     pub ceiling: u64,
@@ -85,7 +85,7 @@ impl Bucket {
         Self { rate, fill_ns, empty_at, fraction: 0, cost: Cost::of(1, rate) }
     }
 
-    /// Takes `units` and says from when on they are covered: `now`, or later by the backlog.
+    /// Takes `units` and returns from when on they are covered: `now`, or later by the backlog.
     #[inline]
     fn take(&mut self, units: u64, now: Nanos) -> Nanos {
         self.spill(now);
@@ -164,7 +164,7 @@ impl BurstBucket {
         &self.limit
     }
 
-    /// Takes `units` and says from when on the limit covers them (`now` when it does at once).
+    /// Takes `units` and returns from when on the limit covers them (`now` when it does at once).
     #[inline]
     pub fn take(&mut self, units: u64, now: Nanos) -> Nanos {
         let slot = self.ceiling.take(units, now);

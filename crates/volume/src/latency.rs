@@ -5,7 +5,7 @@ use core::fmt;
 
 use rand_core::Rng;
 
-use crate::Nanos;
+use crate::{LimitsError, Mechanics, Nanos};
 
 /// A latency distribution given by some of its quantiles, interpolated between them.
 ///
@@ -159,22 +159,57 @@ impl From<QuantileCurve> for Vec<(u32, u64)> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ServiceTimes {
-    /// A read that does not continue the one before it.
+    /// A read that does not continue the one before it. With `mechanics`: of the electronics alone.
     pub read: QuantileCurve,
-    /// A write that does not continue the one before it.
+    /// A write that does not continue the one before it. With `mechanics`: of the electronics alone.
     pub write: QuantileCurve,
     /// A read or write that continues its stream, where that is faster (no seek); none: no
-    /// difference.
+    /// difference. With `mechanics`: a read alone, which the drive has read ahead. A write that
+    /// comes after the one before it was answered waits for the platter.
     pub sequential: Option<QuantileCurve>,
     /// A flush. EBS has no volatile cache: zero.
     pub flush: QuantileCurve,
+    /// Whether a flush is served alone: it waits for what is being served, and what comes after waits
+    /// for it (ATA's FLUSH CACHE, which is no queued command). Needs `parallelism`.
+    pub flush_alone: bool,
     /// Transfer time added for every byte, in picoseconds (5,000 ps/byte is 200 MB/s).
     pub transfer_ps_per_byte: u32,
     /// How many I/Os are served at the same time; more wait in a queue. None: all of them.
     pub parallelism: Option<u16>,
+    /// How many writes are served at the same time, apart from the reads: what the flash behind a
+    /// buffer programs at a time. None: writes are served with the reads.
+    pub write_parallelism: Option<u16>,
+    /// An arm and platters. The volume then serves one I/O at a time: `parallelism` is 1.
+    pub mechanics: Option<Mechanics>,
 }
 
 impl ServiceTimes {
+    /// The median of a read of no bytes that finds the volume idle: with an arm, half a turn more.
+    #[must_use]
+    pub fn median_read(&self) -> Nanos {
+        let half_turn = self.mechanics.map_or(0, |mechanics| mechanics.turn.0 / 2);
+        self.read.quantile(500_000) + Nanos(half_turn)
+    }
+
+    /// Checks that the stations fit each other.
+    pub(crate) fn check(&self) -> Result<(), LimitsError> {
+        if self.parallelism == Some(0) || self.write_parallelism == Some(0) {
+            return Err(LimitsError::ZeroParallelism);
+        }
+        if self.flush_alone && (self.parallelism.is_none() || self.mechanics.is_some()) {
+            return Err(LimitsError::FlushAlone);
+        }
+        let Some(mechanics) = self.mechanics else { return Ok(()) };
+        if self.parallelism != Some(1) || self.write_parallelism.is_some() {
+            return Err(LimitsError::ParallelArm);
+        }
+        if mechanics.is_possible() && self.transfer_ps_per_byte > 0 {
+            Ok(())
+        } else {
+            Err(LimitsError::Mechanics)
+        }
+    }
+
     /// No time at all: for the `ideal` volume and for tests of the limits alone.
     #[must_use]
     pub fn instant() -> Self {
@@ -185,7 +220,10 @@ impl ServiceTimes {
             sequential: None,
             flush: zero,
             transfer_ps_per_byte: 0,
+            flush_alone: false,
             parallelism: None,
+            write_parallelism: None,
+            mechanics: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a volume may do, as data. The catalogue fills it in; the physics only reads it.
 
-use crate::{Durability, RateLimit, ServiceTimes};
+use crate::{Durability, LimitsError, RateLimit, ServiceTimes};
 
 /// How sequential small I/O is merged before it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub struct Accounting {
     pub merge: Merge,
     /// Whether a unit costs `unit_bytes` of throughput however little of it is used (st1, sc1).
     pub whole_units: bool,
+    /// Whether writes cost nothing and are not counted (pages that a storage makes of the log by itself).
+    pub free_writes: bool,
 }
 
 /// Everything that the physics needs to know of a volume.
@@ -34,7 +36,7 @@ pub struct Accounting {
 pub struct Limits {
     /// Size of the volume in bytes.
     pub size_bytes: u64,
-    /// Operations a second, counted as `accounting` says; none: unlimited.
+    /// Operations a second, counted as `accounting` defines; none: unlimited.
     pub iops: Option<RateLimit>,
     /// Bytes a second; none: unlimited.
     pub throughput: Option<RateLimit>,
@@ -44,26 +46,6 @@ pub struct Limits {
     pub service: ServiceTimes,
     /// What survives a power cut.
     pub durability: Durability,
-}
-
-/// Limits that contradict themselves.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LimitsError {
-    /// A rate of zero would never complete anything.
-    #[error("a rate limit of zero would never complete an I/O")]
-    ZeroRate,
-    /// A ceiling below the rate that it is the ceiling of.
-    #[error("the burst ceiling is below the sustained rate")]
-    CeilingBelowRate,
-    /// A unit of no bytes cannot be counted.
-    #[error("the accounting unit is zero bytes")]
-    ZeroUnit,
-    /// The volume has no bytes.
-    #[error("the volume is empty")]
-    ZeroSize,
-    /// Service times with no station to serve them.
-    #[error("the service parallelism is zero")]
-    ZeroParallelism,
 }
 
 impl Limits {
@@ -81,9 +63,6 @@ impl Limits {
         if self.size_bytes == 0 {
             return Err(LimitsError::ZeroSize);
         }
-        if self.service.parallelism == Some(0) {
-            return Err(LimitsError::ZeroParallelism);
-        }
-        Ok(())
+        self.service.check()
     }
 }

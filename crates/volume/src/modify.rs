@@ -2,7 +2,7 @@
 
 use crate::{Limits, Nanos, RateLimit};
 
-/// Where a modification stands (EC2 `VolumeModificationState`).
+/// The state of a modification (EC2 `VolumeModificationState`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModificationPhase {
     /// Being prepared; nothing has changed yet.

@@ -202,7 +202,7 @@ impl MinuteMetrics {
     /// The metrics of the span between two moments of the same volume's counters.
     ///
     /// AWS sets an exceeded check where "any second within the minute consistently exceeds" the
-    /// limit, without saying what consistently means; here it is a second's worth of waiting.
+    /// limit, without a definition of consistently; here it is a second's worth of waiting.
     #[must_use]
     pub fn between(earlier: &Stats, later: &Stats) -> Self {
         let span = later.at.since(earlier.at).as_secs_f64().max(1e-9);

@@ -14,7 +14,7 @@ pub const TIB: u64 = 1 << 40;
 
 /// A point in a volume's time, or a span of it, in nanoseconds.
 ///
-/// The zero point is whatever the owner of the clock says it is. 2^64 ns are 584 years, so sums of
+/// The zero point is whatever the owner of the clock defines. 2^64 ns are 584 years, so sums of
 /// a run's times do not overflow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]

@@ -1,52 +1,16 @@
 //! The volume itself: one state machine for live, virtual and shadow use.
 
-use alloc::{boxed::Box, vec, vec::Vec};
+use alloc::boxed::Box;
 
 use rand_core::Rng;
 
 use crate::{
-    BurstBucket, Instance, Limits, LimitsError, Modification, ModificationPhase, Nanos, RateLimit, Stats,
+    BurstBucket, Grant, Instance, Io, Limits, LimitsError, Modification, ModificationPhase, Nanos, Op,
+    RateLimit, Stats,
     account::{Accountant, Charge},
     in_flight::{InFlight, InFlightQueue},
+    stations::Stations,
 };
-
-/// What an I/O does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-pub enum Op {
-    /// Reads bytes.
-    Read,
-    /// Writes bytes (or zeroes).
-    Write,
-    /// Makes answered writes durable, where a volatile cache could lose them.
-    Flush,
-    /// Gives space back.
-    Discard,
-}
-
-/// One I/O as the guest submits it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Io {
-    /// What it does.
-    pub op: Op,
-    /// First byte.
-    pub offset: u64,
-    /// Length in bytes; ignored for a flush.
-    pub len: u32,
-}
-
-/// The volume's answer to a submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grant {
-    /// When the I/O completes.
-    pub completes: Nanos,
-    /// When it would have completed without any limit; the difference is throttling.
-    pub unthrottled: Nanos,
-    /// Operations that it cost, after splitting and merging.
-    pub operations: u64,
-    /// Bytes that it cost.
-    pub bytes: u64,
-}
 
 /// A union of spans of waiting, fed in the order of their ends.
 #[derive(Debug, Clone, Copy, Default)]
@@ -62,7 +26,7 @@ impl OverLimit {
         self.until = self.until.max(to);
     }
 
-    /// The part of the total that lies before `now`. Exact where the waiting is one span at `now`,
+    /// The part of the total that is before `now`. Exact where the waiting is one span at `now`,
     /// which it is while the limit is exceeded.
     fn at(&self, now: Nanos) -> Nanos {
         Nanos(self.total.0.saturating_sub(self.until.since(now).0))
@@ -86,8 +50,7 @@ pub struct Volume {
     iops: Option<BurstBucket>,
     throughput: Option<BurstBucket>,
     accountant: Accountant,
-    /// When each service station is free; empty where all I/O is served at once.
-    stations: Vec<Nanos>,
+    stations: Stations,
     in_flight: InFlightQueue,
     /// Reads and writes in flight.
     queue: u64,
@@ -112,7 +75,7 @@ impl Volume {
             iops: limits.iops.map(BurstBucket::new),
             throughput: limits.throughput.map(BurstBucket::new),
             accountant: Accountant::new(limits.accounting),
-            stations: vec![Nanos::ZERO; limits.service.parallelism.map_or(0, usize::from)],
+            stations: Stations::new(&limits.service),
             limits,
             in_flight: InFlightQueue::default(),
             queue: 0,
@@ -148,7 +111,10 @@ impl Volume {
         let now = self.now;
         let grant = match io.op {
             Op::Read | Op::Write => self.submit_data(io, now, rng, instance),
-            Op::Flush => free(now + self.limits.service.flush.draw(rng)),
+            Op::Flush => {
+                let service = &self.limits.service;
+                free(self.stations.flush(service.flush.draw(rng), service.flush_alone, now))
+            }
             Op::Discard => free(now),
         };
         self.in_flight.insert(InFlight {
@@ -169,7 +135,7 @@ impl Volume {
         instance: Option<&mut Instance>,
     ) -> Grant {
         let charge = self.accountant.charge(io, now);
-        let unthrottled = self.serve(io, charge, now, rng);
+        let unthrottled = self.stations.serve(io, charge.sequential, &self.limits.service, now, rng);
         let completes = self.throttle(charge, now, unthrottled, instance);
         self.accountant.completes(completes);
         self.stats.consumed_ops += charge.operations;
@@ -179,26 +145,6 @@ impl Volume {
         self.queue += 1;
         self.queue_submitted_sum = self.queue_submitted_sum.wrapping_add(now.0);
         Grant { completes, unthrottled, operations: charge.operations, bytes: charge.bytes }
-    }
-
-    /// When the I/O has been served, limits apart.
-    #[inline]
-    fn serve(&mut self, io: Io, charge: Charge, now: Nanos, rng: &mut impl Rng) -> Nanos {
-        let service = &self.limits.service;
-        let curve = match (&service.sequential, io.op) {
-            (Some(sequential), _) if charge.sequential => sequential,
-            (_, Op::Read) => &service.read,
-            _ => &service.write,
-        };
-        let transfer = u64::from(io.len) * u64::from(service.transfer_ps_per_byte) / 1_000;
-        let time = curve.draw(rng) + Nanos(transfer);
-        match self.stations.iter_mut().min() {
-            Some(station) => {
-                *station = now.max(*station) + time;
-                *station
-            }
-            None => now + time,
-        }
     }
 
     /// When every limit covers the I/O.
@@ -330,7 +276,7 @@ impl Volume {
         change(&mut self.iops, limits.iops);
         change(&mut self.throughput, limits.throughput);
         self.accountant.set_rules(limits.accounting);
-        self.stations.resize(limits.service.parallelism.map_or(0, usize::from), now);
+        self.stations.change(&limits.service, now);
         self.limits = limits;
     }
 }

@@ -1,8 +1,7 @@
 //! A workload as a whole: tables, statements, transactions.
 
-use crate::error::DescriptionError;
 use crate::expr::{Expr, Register};
-use crate::script::{Call, Statement, Step, Transaction, numbered};
+use crate::script::{Call, Statement, Transaction, numbered};
 
 /// Everything that a workload is.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +24,8 @@ pub struct Description {
     /// What is sent before a transaction that was refused is done again. None where the refusal has undone it, or
     /// where nothing needs to be undone.
     pub undo: Option<Call>,
+    /// Statements that are executed once all rows and indexes are in, on one connection: foreign keys, for one.
+    pub finish: Vec<String>,
     /// How many registers its scripts use, from 0.
     pub registers: u16,
 }
@@ -43,7 +44,7 @@ pub struct Opening {
 /// A table, or several of the same form that differ by the number in their names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Its name; `{}` stands for the number.
+    /// Its name; `{}` represents the number.
     pub name: String,
     /// How many there are, numbered from 1; 0 for one without a number.
     pub count: u32,
@@ -77,7 +78,7 @@ pub struct Index {
 /// The rows of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fill {
-    /// How many.
+    /// How many, those that are left out included.
     pub rows: u32,
     /// The columns that are given values, as SQL lists them; empty for all.
     pub columns: &'static str,
@@ -88,6 +89,35 @@ pub struct Fill {
     /// Rows whose values come from one random stream: so many, from the first one. They are the same however many
     /// connections load them.
     pub stream_rows: u32,
+    /// Tells its random streams from those of tables with another one.
+    pub salt: u8,
+    /// Which rows are left out; none leaves none out.
+    pub keep: Option<Keep>,
+}
+
+/// Which rows are loaded, where their number follows from what is in others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Keep {
+    /// A row is left out unless this is a number other than 0. The values of [`Fill::lets`] are known.
+    pub condition: Expr,
+    /// How many of a hundred rows are kept, on average.
+    pub percent: u32,
+}
+
+impl Fill {
+    /// No rows.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            rows: 0,
+            columns: "",
+            lets: Vec::new(),
+            values: Vec::new(),
+            stream_rows: 1,
+            salt: 0,
+            keep: None,
+        }
+    }
 }
 
 impl Table {
@@ -101,6 +131,18 @@ impl Table {
         self.numbers().map(|number| numbered(&self.name, number))
     }
 
+    /// Rows of all tables of this form: an estimate where rows are left out.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        let percent = self.fill.keep.as_ref().map_or(100, |keep| keep.percent);
+        u64::from(self.count.max(1)) * u64::from(self.fill.rows) * u64::from(percent) / 100
+    }
+
+    /// What one of them takes on disk, bytes: an estimate.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.rows() * self.row_bytes / u64::from(self.count.max(1))
+    }
+
     /// A text for each of the tables.
     fn each<'a>(&'a self, text: &'a str) -> impl Iterator<Item = String> + 'a {
         self.numbers().map(move |number| numbered(text, number))
@@ -108,21 +150,16 @@ impl Table {
 }
 
 impl Description {
-    /// Rows of all tables.
+    /// Rows of all tables: an estimate where rows are left out.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.sum(|_| 1)
+        self.tables.iter().map(Table::rows).sum()
     }
 
     /// What the tables take on disk, bytes: an estimate.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
-        self.sum(|table| table.row_bytes)
-    }
-
-    fn sum(&self, of_row: impl Fn(&Table) -> u64) -> u64 {
-        let of = |table: &Table| u64::from(table.count.max(1)) * u64::from(table.fill.rows) * of_row(table);
-        self.tables.iter().map(of).sum()
+        self.tables.iter().map(|table| table.rows() * table.row_bytes).sum()
     }
 
     /// How many tables there are.
@@ -157,98 +194,5 @@ impl Description {
     #[must_use]
     pub fn analysis(&self) -> Vec<String> {
         self.tables.iter().flat_map(Table::names).map(|name| format!("ANALYZE TABLE {name}")).collect()
-    }
-
-    /// Checks that the scripts can be executed.
-    ///
-    /// # Errors
-    /// The first contradiction.
-    pub fn check(&self) -> Result<(), DescriptionError> {
-        if self.transactions.iter().all(|transaction| transaction.weight == 0) {
-            return Err(DescriptionError::NoTransaction(self.name.clone()));
-        }
-        for transaction in &self.transactions {
-            let checker = Checker { description: self, transaction: transaction.name };
-            for pause in transaction.keying_us.iter().chain(&transaction.thinking_us) {
-                checker.expr(pause)?;
-            }
-            checker.steps(&transaction.steps)?;
-        }
-        let checker = Checker { description: self, transaction: "before a retry" };
-        self.undo.as_ref().map_or(Ok(()), |call| checker.call(call))
-    }
-}
-
-struct Checker<'a> {
-    description: &'a Description,
-    transaction: &'a str,
-}
-
-impl Checker<'_> {
-    fn steps(&self, steps: &[Step]) -> Result<(), DescriptionError> {
-        steps.iter().try_for_each(|step| match step {
-            Step::Set(register, expr) => self.register(*register).and_then(|()| self.expr(expr)),
-            Step::Reseed { stream, .. } => self.expr(stream),
-            Step::Send(calls) if calls.is_empty() => {
-                Err(DescriptionError::NothingToSend(self.transaction.to_owned()))
-            }
-            Step::Send(calls) => calls.iter().try_for_each(|call| self.call(call)),
-            Step::Commit(call) | Step::RollBack(call) => self.call(call),
-            Step::Append(append) => {
-                self.statement(append.statement)?;
-                self.register(append.counter)?;
-                append.values.iter().chain([&append.table]).try_for_each(|expr| self.expr(expr))
-            }
-            Step::Repeat(count, body) => self.expr(count).and_then(|()| self.steps(body)),
-            Step::If(condition, then, otherwise) => {
-                self.expr(condition)?;
-                self.steps(then)?;
-                self.steps(otherwise)
-            }
-            Step::RetryFromHere => Ok(()),
-        })
-    }
-
-    fn call(&self, call: &Call) -> Result<(), DescriptionError> {
-        let statement = self.statement(call.statement)?;
-        let (kinds, values) = (statement.params.len(), call.params.len());
-        let marks = if kinds == 0 { 0 } else { statement.text.matches('?').count() };
-        if marks != kinds || kinds != values {
-            let statement = statement.name.to_owned();
-            return Err(DescriptionError::Parameters { statement, marks, kinds, values });
-        }
-        call.params.iter().chain(&call.table).try_for_each(|expr| self.expr(expr))?;
-        call.count.map_or(Ok(()), |register| self.register(register))?;
-        call.binds.iter().try_for_each(|bind| self.register(bind.into).and_then(|()| self.expr(&bind.row)))
-    }
-
-    fn statement(&self, at: usize) -> Result<&Statement, DescriptionError> {
-        let statements = &self.description.statements;
-        statements.get(at).ok_or_else(|| DescriptionError::NoStatement {
-            transaction: self.transaction.to_owned(),
-            statement: at,
-            statements: statements.len(),
-        })
-    }
-
-    fn register(&self, register: Register) -> Result<(), DescriptionError> {
-        if register.0 < self.description.registers {
-            return Ok(());
-        }
-        Err(DescriptionError::NoRegister {
-            transaction: self.transaction.to_owned(),
-            register: register.0,
-            registers: self.description.registers,
-        })
-    }
-
-    fn expr(&self, expr: &Expr) -> Result<(), DescriptionError> {
-        let mut found = Ok(());
-        expr.visit(&mut |part| {
-            if let (Expr::Register(register), Ok(())) = (part, &found) {
-                found = self.register(*register);
-            }
-        });
-        found
     }
 }

@@ -37,7 +37,7 @@ pub enum Distribution {
         /// Draws averaged.
         iterations: u32,
     },
-    /// Low ids often: `h` says how often (0.2: a fifth of the ids gets four fifths of the draws).
+    /// Low ids often: `h` is how often (0.2: a fifth of the ids gets four fifths of the draws).
     Pareto {
         /// The parameter h.
         h: f64,
@@ -224,8 +224,7 @@ impl Random {
     /// Stream `stream` of `seed`; streams of one seed are unrelated.
     #[must_use]
     pub fn new(seed: u64, stream: u64) -> Self {
-        // An odd multiplier keeps (seed, stream) pairs apart; the generator mixes the rest.
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed ^ stream.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+        Self(Xoshiro256PlusPlus::seed_from_u64(ebbtide_text::seed::stream(seed, stream)))
     }
 
     /// 64 random bits.
@@ -274,7 +273,7 @@ impl Random {
 
 /// The whole part of a number that is not negative.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
-fn whole(value: f64) -> u32 {
+pub(crate) fn whole(value: f64) -> u32 {
     value as u32
 }
 
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn zipfian_falls_with_the_rank_as_its_exponent_says() {
+    fn zipfian_falls_with_the_rank_by_its_exponent() {
         let exponent = 0.8;
         let norm: f64 = (1..=MOST).map(|rank| f64::from(rank).powf(-exponent)).sum();
         let first = share(Distribution::Zipfian { exponent }, |id| id == 1);

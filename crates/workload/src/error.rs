@@ -27,7 +27,7 @@ pub enum OptionError {
     Distribution(#[from] DistributionError),
 }
 
-/// Refuses a value outside of `least` to `most`, which `allowed` says in words.
+/// Refuses a value outside of `least` to `most`, which `allowed` has in words.
 ///
 /// # Errors
 /// [`OptionError::OutOfRange`].
@@ -85,7 +85,50 @@ pub enum DescriptionError {
         /// Values that the call gives.
         values: usize,
     },
-    /// A call sends nothing.
+    /// A call on a table that the description lacks.
+    #[error(
+        "transaction {transaction} calls statement {statement} with {given}, and there are {tables} tables for it: \
+         give a number from 1 to that, or none where the statement has no numbered table"
+    )]
+    NoTable {
+        /// The transaction's name.
+        transaction: String,
+        /// The statement's name.
+        statement: String,
+        /// What the call gives.
+        given: String,
+        /// How many tables the statement is for.
+        tables: u32,
+    },
+    /// A statement is for more tables than are made.
+    #[error("statement {statement} is for {tables} tables, and there are {count}: make them equal")]
+    TooManyTables {
+        /// The statement's name.
+        statement: String,
+        /// How many tables it is for.
+        tables: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// What a statement declares of its rows names something that the description lacks.
+    #[error("the access of statement {statement} names {what} {at}, and there are {count}, counted from 0")]
+    Access {
+        /// The statement's name.
+        statement: String,
+        /// What is missing.
+        what: &'static str,
+        /// Its place.
+        at: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A transaction whose steps may send nothing. It would be repeated without an end.
+    #[error(
+        "transaction {0} can end without sending a statement: send one on each way through it (a Repeat counts where \
+         its number is a constant of 1 or more)"
+    )]
+    SendsNothing(String),
+    /// A step sends nothing.
     #[error("transaction {0} has a step that sends no statement: give it one or leave it out")]
     NothingToSend(String),
 }

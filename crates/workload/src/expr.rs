@@ -1,9 +1,11 @@
 //! Values of a script: constants, registers, random draws, and arithmetic on them.
 
 use std::io::Write as _;
+use std::ops::RangeInclusive;
 
-use crate::distribution::{Drawer, Random};
+use crate::distribution::{Drawer, Random, whole};
 use crate::unique::UniqueIds;
+use crate::values::{self, Alphabet};
 
 /// A place where a client keeps a value, from 0. It keeps it from one transaction to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,6 +52,18 @@ impl Op {
             Self::Less => Some((a < b).into()),
         }
     }
+
+    /// The range of the result of two ranges; none where that is not known.
+    fn bounds(self, a: &RangeInclusive<i64>, b: &RangeInclusive<i64>) -> Option<RangeInclusive<i64>> {
+        let both = |low, high| Some(self.apply(*a.start(), low)?..=self.apply(*a.end(), high)?);
+        match self {
+            Self::Add | Self::Min | Self::Max => both(*b.start(), *b.end()),
+            Self::Sub => both(*b.end(), *b.start()),
+            Self::Rem if *a.start() >= 0 && *b.start() > 0 => Some(0..=*a.end().min(&(b.end() - 1))),
+            Self::Equal | Self::Less => Some(0..=1),
+            Self::Mul | Self::Div | Self::Rem | Self::BitOr => None,
+        }
+    }
 }
 
 /// How a value comes about.
@@ -63,6 +77,9 @@ pub enum Expr {
     Text(String),
     /// What a register holds; NULL before it was set.
     Register(Register),
+    /// What the register so many places behind this one holds; NULL where there is none. Registers in a row are an
+    /// array, counted from 0.
+    Element(Register, Box<Self>),
     /// The client's number, from 0.
     Client,
     /// The number that the client's next commit will have, from 1.
@@ -77,10 +94,48 @@ pub enum Expr {
     Unique,
     /// Random groups of eleven digits, joined by dashes.
     Digits(u32),
+    /// Random characters, as many as the number; none where it is no number.
+    RandomText(Alphabet, Box<Self>),
+    /// An exponentially distributed whole number with this mean, and not over the limit.
+    Exponential {
+        /// The mean.
+        mean: u32,
+        /// The limit.
+        most: u32,
+    },
+    /// A uniform draw from 1 to a number that the seed and the key decide alone: the same key gives the same draw
+    /// wherever it is made.
+    Keyed {
+        /// The key; NULL gives NULL.
+        key: Box<Self>,
+        /// The number, 1 or more.
+        most: u32,
+    },
+    /// The place of a number in a random order of 1 to `most`; the seed and the order's number decide which order
+    /// it is. NULL where the number is not 1 to `most`.
+    Shuffled {
+        /// The number.
+        number: Box<Self>,
+        /// How many numbers the order has, 1 to 2147483647.
+        most: u32,
+        /// Which order.
+        order: Box<Self>,
+    },
     /// An operation.
     Op(Op, Box<Self>, Box<Self>),
     /// The second where the first is a number other than 0, else the third.
     Choose(Box<Self>, Box<Self>, Box<Self>),
+    /// The text at a place of the list, from 0; NULL where there is none.
+    Pick(Box<Self>, Vec<String>),
+    /// The first bytes of a text, so many at most.
+    Left(Box<Self>, u32),
+    /// A whole number as a decimal whose last digits, so many, are behind the point: 1234 with 2 is 12.34. At most 18.
+    Decimal(Box<Self>, u8),
+    /// A decimal as a whole number of units of that digit behind its point: 12.34 with 2 is 1234. NULL where it has
+    /// more digits, or is none.
+    Units(Box<Self>, u8),
+    /// 1 where the value, as text, is this one, else 0; NULL for NULL.
+    Is(Box<Self>, String),
     /// The texts, one after the other.
     Concat(Vec<Self>),
     /// CRC-32 of the texts joined by bars, as SQL's `CRC32(CONCAT_WS('|', ...))` computes it of values without NULL.
@@ -116,11 +171,44 @@ impl Expr {
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(&Self)) {
         visit(self);
         match self {
-            Self::UpTo(of) => of.visit(visit),
+            Self::UpTo(of)
+            | Self::Element(_, of)
+            | Self::RandomText(_, of)
+            | Self::Keyed { key: of, .. }
+            | Self::Pick(of, _)
+            | Self::Left(of, _)
+            | Self::Is(of, _)
+            | Self::Decimal(of, _)
+            | Self::Units(of, _) => of.visit(visit),
+            Self::Shuffled { number, order, .. } => {
+                [number, order].into_iter().for_each(|part| part.visit(visit))
+            }
             Self::Op(_, a, b) => [a, b].into_iter().for_each(|part| part.visit(visit)),
             Self::Choose(a, b, c) => [a, b, c].into_iter().for_each(|part| part.visit(visit)),
             Self::Concat(parts) | Self::Crc32(parts) => parts.iter().for_each(|part| part.visit(visit)),
             _ => {}
+        }
+    }
+
+    /// The least and the greatest number that it can be; none where that is not known. NULL is left out: a draw or an
+    /// operation may be NULL besides.
+    pub(crate) fn bounds(
+        &self,
+        of: &dyn Fn(Register) -> Option<RangeInclusive<i64>>,
+    ) -> Option<RangeInclusive<i64>> {
+        match self {
+            Self::Int(value) => Some(*value..=*value),
+            Self::Register(register) => of(*register),
+            Self::UpTo(most) => most.bounds(of).map(|most| 1..=*most.end()),
+            Self::Id(_, most) | Self::Keyed { most, .. } | Self::Shuffled { most, .. } => {
+                Some(1..=i64::from(*most))
+            }
+            Self::Op(op, a, b) => op.bounds(&a.bounds(of)?, &b.bounds(of)?),
+            Self::Choose(_, then, otherwise) => {
+                let (a, b) = (then.bounds(of)?, otherwise.bounds(of)?);
+                Some(*a.start().min(b.start())..=*a.end().max(b.end()))
+            }
+            _ => None,
         }
     }
 
@@ -130,24 +218,15 @@ impl Expr {
             Self::Null => Evaluated::Null,
             Self::Int(value) => Evaluated::Int(*value),
             Self::Text(text) => Evaluated::text(out, |out| out.extend_from_slice(text.as_bytes())),
-            Self::Register(register) => match scope.registers[usize::from(register.0)].datum() {
-                Datum::Null => Evaluated::Null,
-                Datum::Int(value) => Evaluated::Int(value),
-                Datum::Text(text) => Evaluated::text(out, |out| out.extend_from_slice(text)),
-            },
+            Self::Register(register) => held(&scope.registers[usize::from(register.0)], out),
+            Self::Element(first, place) => {
+                let place = place.number(scope, out);
+                element(*first, place, scope.registers.len())
+                    .map_or(Evaluated::Null, |at| held(&scope.registers[at], out))
+            }
             Self::Client => Evaluated::Int(scope.client.into()),
             Self::Sequence => Evaluated::Int(i64::try_from(scope.sequence).unwrap_or(i64::MAX)),
             Self::Row => Evaluated::Int(scope.row.into()),
-            Self::UpTo(most) => {
-                let most = most.number(scope, out).and_then(|most| u32::try_from(most).ok());
-                Evaluated::int(most.filter(|most| *most > 0).map(|most| scope.random.up_to(most).into()))
-            }
-            Self::Id(drawer, most) => Evaluated::Int(drawer.id(scope.random, *most).into()),
-            Self::Unique => Evaluated::Int(scope.unique.next().into()),
-            Self::Digits(groups) => {
-                let groups = usize::try_from(*groups).expect("a u32 fits");
-                Evaluated::text(out, |out| scope.random.digit_groups(groups, out))
-            }
             Self::Op(op, a, b) => {
                 let (a, b) = (a.number(scope, out), b.number(scope, out));
                 Evaluated::int(a.zip(b).and_then(|(a, b)| op.apply(a, b)))
@@ -164,6 +243,100 @@ impl Expr {
                 out.truncate(start);
                 Evaluated::Int(crc.into())
             }
+            Self::UpTo(_)
+            | Self::Id(..)
+            | Self::Unique
+            | Self::Digits(_)
+            | Self::RandomText(..)
+            | Self::Exponential { .. }
+            | Self::Keyed { .. }
+            | Self::Shuffled { .. } => self.draw(scope, out),
+            Self::Pick(..) | Self::Is(..) | Self::Left(..) | Self::Decimal(..) | Self::Units(..) => {
+                self.convert(scope, out)
+            }
+        }
+    }
+
+    /// [`Self::evaluate`] of what is random.
+    fn draw(&self, scope: &mut Scope<'_>, out: &mut Vec<u8>) -> Evaluated {
+        match self {
+            Self::UpTo(most) => {
+                let most = most.number(scope, out).and_then(|most| u32::try_from(most).ok());
+                Evaluated::int(most.filter(|most| *most > 0).map(|most| scope.random.up_to(most).into()))
+            }
+            Self::Id(drawer, most) => Evaluated::Int(drawer.id(scope.random, *most).into()),
+            Self::Unique => Evaluated::Int(scope.unique.next().into()),
+            Self::Digits(groups) => {
+                let groups = usize::try_from(*groups).expect("a u32 fits");
+                Evaluated::text(out, |out| scope.random.digit_groups(groups, out))
+            }
+            Self::RandomText(alphabet, length) => {
+                let length = length.number(scope, out).and_then(|length| usize::try_from(length).ok());
+                Evaluated::text(out, |out| {
+                    values::random_text(scope.random, *alphabet, length.unwrap_or(0), out);
+                })
+            }
+            Self::Exponential { mean, most } => {
+                let drawn = scope.random.exponential() * f64::from(*mean);
+                Evaluated::Int(i64::from(whole(drawn).min(*most)))
+            }
+            Self::Keyed { key, most } => {
+                let key = key.number(scope, out);
+                Evaluated::int(key.map(|key| values::keyed(scope.seed, key).up_to(*most).into()))
+            }
+            Self::Shuffled { number, most, order } => {
+                let number = number.number(scope, out).and_then(|number| u32::try_from(number).ok());
+                let order = order.number(scope, out);
+                let both = number.filter(|number| (1..=*most).contains(number)).zip(order);
+                Evaluated::int(
+                    both.map(|(number, order)| values::shuffled(scope.seed, number, *most, order).into()),
+                )
+            }
+            _ => unreachable!("not random"),
+        }
+    }
+
+    /// [`Self::evaluate`] of what reads or writes texts.
+    fn convert(&self, scope: &mut Scope<'_>, out: &mut Vec<u8>) -> Evaluated {
+        match self {
+            Self::Pick(place, texts) => {
+                let place = place.number(scope, out).and_then(|place| usize::try_from(place).ok());
+                let text = place.and_then(|place| texts.get(place));
+                text.map_or(Evaluated::Null, |text| {
+                    Evaluated::text(out, |out| out.extend_from_slice(text.as_bytes()))
+                })
+            }
+            Self::Is(of, text) => {
+                let start = append_text(of, scope, out);
+                Evaluated::int(start.map(|start| {
+                    let same = &out[start..] == text.as_bytes();
+                    out.truncate(start);
+                    same.into()
+                }))
+            }
+            Self::Left(of, length) => {
+                let length = usize::try_from(*length).expect("a u32 fits");
+                let start = append_text(of, scope, out);
+                start.map_or(Evaluated::Null, |start| {
+                    out.truncate(start.saturating_add(length).min(out.len()));
+                    Evaluated::Text(start)
+                })
+            }
+            Self::Decimal(of, digits) => {
+                let units = of.number(scope, out);
+                units.map_or(Evaluated::Null, |units| {
+                    Evaluated::text(out, |out| values::write_decimal(units, *digits, out))
+                })
+            }
+            Self::Units(of, digits) => {
+                let start = append_text(of, scope, out);
+                Evaluated::int(start.and_then(|start| {
+                    let units = values::units(&out[start..], *digits);
+                    out.truncate(start);
+                    units
+                }))
+            }
+            _ => unreachable!("no conversion"),
         }
     }
 
@@ -187,6 +360,33 @@ impl Expr {
     /// Whether it is a number other than 0.
     pub(crate) fn holds(&self, scope: &mut Scope<'_>, out: &mut Vec<u8>) -> bool {
         self.number(scope, out).is_some_and(|number| number != 0)
+    }
+}
+
+/// The place of an array's element among all registers.
+pub(crate) fn element(first: Register, place: Option<i64>, registers: usize) -> Option<usize> {
+    let place = place.and_then(|place| usize::try_from(place).ok())?;
+    usize::from(first.0).checked_add(place).filter(|at| *at < registers)
+}
+
+fn held(slot: &Slot, out: &mut Vec<u8>) -> Evaluated {
+    match slot.datum() {
+        Datum::Null => Evaluated::Null,
+        Datum::Int(value) => Evaluated::Int(value),
+        Datum::Text(text) => Evaluated::text(out, |out| out.extend_from_slice(text)),
+    }
+}
+
+/// Appends a value as text, and answers with where it begins; none for NULL.
+fn append_text(of: &Expr, scope: &mut Scope<'_>, out: &mut Vec<u8>) -> Option<usize> {
+    match of.evaluate(scope, out) {
+        Evaluated::Null => None,
+        Evaluated::Text(start) => Some(start),
+        Evaluated::Int(value) => {
+            let start = out.len();
+            write!(out, "{value}").expect("a Vec takes everything");
+            Some(start)
+        }
     }
 }
 
@@ -235,6 +435,7 @@ impl Evaluated {
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) registers: &'a [Slot],
+    pub(crate) seed: u64,
     pub(crate) random: &'a mut Random,
     pub(crate) client: u32,
     pub(crate) sequence: u64,
@@ -254,6 +455,23 @@ pub enum Datum<'a> {
 }
 
 impl Datum<'_> {
+    /// Appends it as a field of a file for LOAD DATA with the default of its FIELDS and LINES.
+    pub fn write_field(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Null => out.extend_from_slice(b"\\N"),
+            Self::Int(value) => write!(out, "{value}").expect("a Vec takes everything"),
+            Self::Text(text) => {
+                for byte in text {
+                    match byte {
+                        b'\\' | b'\t' | b'\n' => out.extend_from_slice(&[b'\\', *byte]),
+                        0 => out.extend_from_slice(b"\\0"),
+                        byte => out.push(*byte),
+                    }
+                }
+            }
+        }
+    }
+
     /// Appends it as a literal of SQL.
     pub fn write_sql(self, out: &mut Vec<u8>) {
         match self {
@@ -324,6 +542,7 @@ mod tests {
         let (mut random, unique) = (Random::new(3, 3), UniqueIds::new(3));
         let mut scope = Scope {
             registers: &registers,
+            seed: 3,
             random: &mut random,
             client: 7,
             sequence: 9,
@@ -374,11 +593,73 @@ mod tests {
     }
 
     #[test]
+    fn elements_texts_and_decimals_are_read_and_written() {
+        let boxed = |expr: Expr| Box::new(expr);
+        let element = |place| Expr::Element(Register(0), boxed(Expr::Int(place)));
+        assert_eq!(value(&element(1)), "'41'");
+        assert_eq!(value(&element(2)), "NULL", "there are two registers");
+        assert_eq!(value(&element(-1)), "NULL");
+        let pick = |place| Expr::Pick(boxed(Expr::Int(place)), vec!["BAR".into(), "OUGHT".into()]);
+        assert_eq!((value(&pick(1)), value(&pick(2))), ("'OUGHT'".into(), "NULL".into()));
+        assert_eq!(value(&Expr::Left(boxed(Expr::Text("abc".into())), 2)), "'ab'");
+        assert_eq!(value(&Expr::Left(boxed(Expr::Int(12_345)), 3)), "'123'");
+        assert_eq!(value(&Expr::Left(boxed(Expr::Null), 3)), "NULL");
+        let is = |expr: Expr| value(&Expr::Is(boxed(expr), "41".into()));
+        assert_eq!(
+            (is(element(1)), is(Expr::Int(41)), is(Expr::Int(4))),
+            ("1".into(), "1".into(), "0".into())
+        );
+        assert_eq!(is(Expr::Null), "NULL");
+        let units = Expr::Units(boxed(Expr::Text("12.30".into())), 2);
+        assert_eq!(value(&units.clone().plus(4)), "1234");
+        assert_eq!(value(&Expr::Decimal(boxed(units.plus(4)), 2)), "'12.34'");
+        assert_eq!(value(&Expr::Units(boxed(Expr::Text("x".into())), 2)), "NULL");
+    }
+
+    #[test]
+    fn a_keyed_draw_and_an_exponential_one_follow_their_definitions() {
+        println!("seed 3");
+        let keyed = |key| Expr::Keyed { key: Box::new(Expr::Int(key)), most: 11 };
+        assert_eq!(value(&keyed(4)), value(&keyed(4)));
+        let seen: std::collections::BTreeSet<String> = (0..200).map(|key| value(&keyed(key))).collect();
+        assert_eq!(seen.len(), 11);
+        let unique = UniqueIds::new(1);
+        let mut random = Random::new(3, 5);
+        let mut scope = Scope {
+            registers: &[],
+            seed: 3,
+            random: &mut random,
+            client: 0,
+            sequence: 1,
+            row: 0,
+            unique: &unique,
+        };
+        let expr = Expr::Exponential { mean: 12_000, most: 36_000 };
+        let drawn: Vec<i64> =
+            (0..50_000).map(|_| expr.number(&mut scope, &mut Vec::new()).unwrap()).collect();
+        let mean = drawn.iter().sum::<i64>() as f64 / drawn.len() as f64;
+        // What is cut off beyond three times the mean is a share of e^-3 of it.
+        assert!((mean / (12_000.0 * (1.0 - (-3_f64).exp())) - 1.0).abs() < 0.02, "{mean}");
+        let at_most = drawn.iter().filter(|us| **us == 36_000).count();
+        assert!(
+            drawn.iter().all(|us| (0..=36_000).contains(us)) && (2_200..2_800).contains(&at_most),
+            "{at_most}"
+        );
+    }
+
+    #[test]
     fn a_draw_between_two_numbers_takes_in_both() {
         let unique = UniqueIds::new(1);
         let mut random = Random::new(5, 5);
-        let mut scope =
-            Scope { registers: &[], random: &mut random, client: 0, sequence: 1, row: 0, unique: &unique };
+        let mut scope = Scope {
+            registers: &[],
+            seed: 5,
+            random: &mut random,
+            client: 0,
+            sequence: 1,
+            row: 0,
+            unique: &unique,
+        };
         let expr = Expr::between(-1, 1);
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..200 {

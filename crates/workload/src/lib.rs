@@ -5,10 +5,11 @@
 //! what earlier statements returned. Whoever executes it (the load, on a server) or models it (in virtual time)
 //! takes a [`Program`] of it and steps through that with one [`Play`] for each client.
 //!
-//! [`sysbench`] describes sysbench's OLTP family, [`invariant`] the workload of the crash lab. Nothing here knows a clock, a file, a thread or a server: what is
+//! [`sysbench`] describes sysbench's OLTP family, [`tpcc`] TPC-C, [`invariant`] the workload of the crash lab. Nothing here knows a clock, a file, a thread or a server: what is
 //! drawn depends on a seed alone.
 #![forbid(unsafe_code)]
 
+mod check;
 mod description;
 mod error;
 mod expr;
@@ -19,11 +20,16 @@ mod play;
 mod program;
 mod rows;
 mod unique;
+mod values;
+
+#[cfg(test)]
+mod sent;
 
 pub mod invariant;
 pub mod sysbench;
+pub mod tpcc;
 
-pub use description::{Description, Fill, Index, Opening, Table};
+pub use description::{Description, Fill, Index, Keep, Opening, Table};
 pub use distribution::{Distribution, DistributionError, Drawer, Random};
 pub use error::{DescriptionError, OptionError, in_range};
 pub use expr::{Datum, Expr, Op, Register};
@@ -31,9 +37,11 @@ pub use play::{Next, Play, Situation};
 pub use program::Program;
 pub use rows::{Part, RowWriter, parts};
 pub use script::{
-    Access, AccessKind, Append, Bind, Call, Key, ParamKind, Path, Statement, Step, Transaction, numbered,
+    Access, AccessKind, Append, Bind, Call, Collect, Key, ParamKind, Path, Statement, Step, Transaction,
+    numbered,
 };
 pub use unique::UniqueIds;
+pub use values::Alphabet;
 
 /// The database of the tables, where nobody names another one: sysbench's.
 pub const DATABASE: &str = "sbtest";

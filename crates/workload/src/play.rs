@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::distribution::Random;
-use crate::expr::{Datum, Expr, Register, Scope, Slot};
+use crate::expr::{Datum, Expr, Register, Scope, Slot, element};
 use crate::program::{Instruction, Program};
 use crate::script::Transaction;
 use crate::unique::UniqueIds;
@@ -40,6 +40,8 @@ pub struct Play {
     seed: u64,
     random: Random,
     registers: Vec<Slot>,
+    /// Rounds that are left of each loop.
+    counters: Vec<i64>,
     transaction: usize,
     at: usize,
     retry: usize,
@@ -54,6 +56,7 @@ impl Play {
             seed,
             random: Random::new(seed, stream),
             registers: vec![Slot::default(); program.registers],
+            counters: vec![0; program.counters],
             transaction: 0,
             at: 0,
             retry: 0,
@@ -127,6 +130,18 @@ impl Play {
             self.at += 1;
             match instruction {
                 Instruction::Set(register, expr) => self.assign(*register, expr, situation),
+                Instruction::SetElement(first, place, expr) => {
+                    let place = self.number(place, situation);
+                    let at =
+                        element(*first, place, self.registers.len()).and_then(|at| u16::try_from(at).ok());
+                    if let Some(at) = at {
+                        self.assign(Register(at), expr, situation);
+                    }
+                }
+                Instruction::Sort(first, count) => {
+                    let count = self.number(count, situation).and_then(|count| usize::try_from(count).ok());
+                    self.sort(usize::from(first.0), count.unwrap_or(0));
+                }
                 Instruction::Reseed { complement, stream } => {
                     let seed = if *complement { !self.seed } else { self.seed };
                     let stream = self.number(stream, situation).unwrap_or(0);
@@ -139,6 +154,20 @@ impl Play {
                         self.at = *to;
                     }
                 }
+                Instruction::Rounds { counter, rounds, end } => {
+                    let rounds = self.number(rounds, situation).unwrap_or(0);
+                    self.counters[*counter] = rounds;
+                    if rounds < 1 {
+                        self.at = *end;
+                    }
+                }
+                Instruction::NextRound { counter, top } => {
+                    let left = &mut self.counters[*counter];
+                    *left -= 1;
+                    if *left > 0 {
+                        self.at = *top;
+                    }
+                }
                 Instruction::Send(calls) => return Next::Send(calls.clone()),
                 Instruction::Commit(call) => return Next::Commit(*call),
                 Instruction::RollBack(call) => return Next::RollBack(*call),
@@ -149,16 +178,35 @@ impl Play {
     }
 
     /// A value: that of a parameter, of a table's number, of the row that a bind wants.
+    #[inline]
     pub fn value(&mut self, expr: &Expr, situation: &Situation<'_>) -> Datum<'_> {
+        // What is there already is not copied.
+        match expr {
+            Expr::Int(value) => Datum::Int(*value),
+            Expr::Register(register) => self.register(*register),
+            _ => self.work_out(expr, situation),
+        }
+    }
+
+    fn work_out(&mut self, expr: &Expr, situation: &Situation<'_>) -> Datum<'_> {
         self.scratch.clear();
-        let mut scope = scope(&self.registers, &mut self.random, situation);
+        let mut scope = scope(&self.registers, self.seed, &mut self.random, situation);
         expr.evaluate(&mut scope, &mut self.scratch).datum(&self.scratch)
     }
 
     /// A value as a whole number; none where it is no number.
+    #[inline]
     pub fn number(&mut self, expr: &Expr, situation: &Situation<'_>) -> Option<i64> {
+        if let Expr::Int(value) = expr {
+            return Some(*value);
+        }
+        if let Expr::Register(register) = expr
+            && let Datum::Int(value) = self.register(*register)
+        {
+            return Some(value);
+        }
         self.scratch.clear();
-        let mut scope = scope(&self.registers, &mut self.random, situation);
+        let mut scope = scope(&self.registers, self.seed, &mut self.random, situation);
         expr.number(&mut scope, &mut self.scratch)
     }
 
@@ -173,15 +221,76 @@ impl Play {
         self.registers[usize::from(register.0)].set(value);
     }
 
+    fn sort(&mut self, first: usize, count: usize) {
+        let last = first.saturating_add(count).min(self.registers.len());
+        let number = |slot: &Slot| match slot.datum() {
+            Datum::Int(number) => Some(number),
+            Datum::Null | Datum::Text(_) => None,
+        };
+        self.registers[first..last].sort_by_key(number);
+    }
+
     fn assign(&mut self, register: Register, expr: &Expr, situation: &Situation<'_>) {
         self.scratch.clear();
-        let mut scope = scope(&self.registers, &mut self.random, situation);
+        let mut scope = scope(&self.registers, self.seed, &mut self.random, situation);
         let value = expr.evaluate(&mut scope, &mut self.scratch).datum(&self.scratch);
         self.registers[usize::from(register.0)].set(value);
     }
 }
 
-fn scope<'a>(registers: &'a [Slot], random: &'a mut Random, situation: &Situation<'a>) -> Scope<'a> {
+fn scope<'a>(
+    registers: &'a [Slot],
+    seed: u64,
+    random: &'a mut Random,
+    situation: &Situation<'a>,
+) -> Scope<'a> {
     let Situation { client, sequence, unique } = *situation;
-    Scope { registers, random, client, sequence, row: 0, unique }
+    Scope { registers, seed, random, client, sequence, row: 0, unique }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::description::Description;
+    use crate::script::{Call, Statement, Step};
+
+    #[test]
+    fn loops_within_loops_have_the_rounds_that_they_began_with() {
+        let [outer, inner] = [Register(0), Register(1)];
+        let send = || Step::Send(vec![Call::new(0, Vec::new())]);
+        let rounds = |outer_rounds, inner_rounds| {
+            let steps = vec![
+                Step::Set(outer, outer_rounds),
+                send(),
+                Step::Repeat(
+                    Expr::Register(outer),
+                    vec![
+                        // A loop that is under way does not end later for it.
+                        Step::Set(outer, Expr::Int(9)),
+                        Step::Set(inner, inner_rounds),
+                        Step::Repeat(Expr::Register(inner), vec![send(), Step::Set(inner, Expr::Null)]),
+                        Step::Repeat(Expr::Int(2), vec![send()]),
+                    ],
+                ),
+            ];
+            let description = Description {
+                name: "loops".into(),
+                form: String::new(),
+                tables: Vec::new(),
+                statements: vec![Statement::plain("do", "DO 1")],
+                transactions: vec![Transaction::alone("loops", steps)],
+                session: Vec::new(),
+                opening: Vec::new(),
+                undo: None,
+                finish: Vec::new(),
+                registers: 2,
+            };
+            crate::sent::transaction(description, 1, 0, 1).len()
+        };
+        assert_eq!(rounds(Expr::Int(3), Expr::Int(4)), 1 + 3 * (4 + 2));
+        for none in [Expr::Null, Expr::Int(0), Expr::Int(-1), Expr::Text("x".into())] {
+            assert_eq!(rounds(none.clone(), Expr::Int(4)), 1);
+            assert_eq!(rounds(Expr::Int(2), none), 1 + 2 * 2);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::description::Description;
 use crate::error::DescriptionError;
-use crate::expr::{Expr, Op, Register};
+use crate::expr::{Expr, Register};
 use crate::script::{Append, Call, Statement, Step};
 
 /// A description whose scripts can be executed step by step.
@@ -18,8 +18,10 @@ pub struct Program {
     appends: Vec<Append>,
     /// The call of [`Description::undo`].
     undo: Option<usize>,
-    /// Registers, those of loops included.
+    /// Registers that scripts use.
     pub(crate) registers: usize,
+    /// Counters of loops: one for each that lies in another.
+    pub(crate) counters: usize,
     pub(crate) weights: u32,
 }
 
@@ -27,7 +29,12 @@ pub struct Program {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Instruction {
     Set(Register, Expr),
-    Reseed { complement: bool, stream: Expr },
+    SetElement(Register, Expr, Expr),
+    Sort(Register, Expr),
+    Reseed {
+        complement: bool,
+        stream: Expr,
+    },
     Send(Range<usize>),
     Commit(usize),
     RollBack(usize),
@@ -35,6 +42,17 @@ pub(crate) enum Instruction {
     RetryFromHere,
     Jump(usize),
     JumpUnless(Expr, usize),
+    /// Begins a loop: sets its counter, and jumps where it is to have no round.
+    Rounds {
+        counter: usize,
+        rounds: Expr,
+        end: usize,
+    },
+    /// Ends a round: jumps to the next one, if there is one.
+    NextRound {
+        counter: usize,
+        top: usize,
+    },
     End,
 }
 
@@ -49,8 +67,8 @@ impl Program {
             instructions: Vec::new(),
             calls: Vec::new(),
             appends: Vec::new(),
-            free: description.registers,
-            most: description.registers,
+            loops: 0,
+            counters: 0,
         };
         let mut entries = Vec::new();
         for transaction in &description.transactions {
@@ -60,9 +78,9 @@ impl Program {
         }
         let undo = description.undo.clone().map(|call| compiler.call(call));
         let weights = description.transactions.iter().map(|transaction| transaction.weight).sum();
-        let Compiler { instructions, calls, appends, most, .. } = compiler;
-        let registers = usize::from(most);
-        Ok(Self { description, instructions, entries, calls, appends, undo, registers, weights })
+        let Compiler { instructions, calls, appends, counters, .. } = compiler;
+        let registers = usize::from(description.registers);
+        Ok(Self { description, instructions, entries, calls, appends, undo, registers, counters, weights })
     }
 
     /// What it was made of.
@@ -109,7 +127,8 @@ impl Program {
     /// Whether any call keeps values of what this statement returns.
     #[must_use]
     pub fn binds(&self, statement: usize) -> bool {
-        self.calls.iter().any(|call| call.statement == statement && !call.binds.is_empty())
+        let keeps = |call: &Call| !call.binds.is_empty() || call.collect.is_some();
+        self.calls.iter().any(|call| call.statement == statement && keeps(call))
     }
 }
 
@@ -117,9 +136,9 @@ struct Compiler {
     instructions: Vec<Instruction>,
     calls: Vec<Call>,
     appends: Vec<Append>,
-    /// The next register for a loop, and how many were ever needed.
-    free: u16,
-    most: u16,
+    /// How many loops lie around the next step, and how many do at most.
+    loops: usize,
+    counters: usize,
 }
 
 impl Compiler {
@@ -127,6 +146,10 @@ impl Compiler {
         for step in steps {
             let instruction = match step {
                 Step::Set(register, expr) => Instruction::Set(*register, expr.clone()),
+                Step::SetElement(first, place, expr) => {
+                    Instruction::SetElement(*first, place.clone(), expr.clone())
+                }
+                Step::Sort(first, count) => Instruction::Sort(*first, count.clone()),
                 Step::Reseed { complement, stream } => {
                     Instruction::Reseed { complement: *complement, stream: stream.clone() }
                 }
@@ -166,18 +189,17 @@ impl Compiler {
         self.instructions.len() - 1
     }
 
-    fn repeat(&mut self, count: &Expr, body: &[Step]) {
-        let left = Register(self.free);
-        self.free += 1;
-        self.most = self.most.max(self.free);
-        self.instructions.push(Instruction::Set(left, count.clone()));
-        let top = self.reserve();
+    fn repeat(&mut self, rounds: &Expr, body: &[Step]) {
+        let counter = self.loops;
+        self.loops += 1;
+        self.counters = self.counters.max(self.loops);
+        let begin = self.reserve();
+        let top = self.instructions.len();
         self.steps(body);
-        self.instructions.push(Instruction::Set(left, Expr::Register(left).plus(-1)));
-        self.instructions.push(Instruction::Jump(top));
-        let some_left = Expr::Int(0).op(Op::Less, Expr::Register(left));
-        self.instructions[top] = Instruction::JumpUnless(some_left, self.instructions.len());
-        self.free -= 1;
+        self.instructions.push(Instruction::NextRound { counter, top });
+        let end = self.instructions.len();
+        self.instructions[begin] = Instruction::Rounds { counter, rounds: rounds.clone(), end };
+        self.loops -= 1;
     }
 
     fn choose(&mut self, condition: &Expr, then: &[Step], otherwise: &[Step]) {

@@ -7,8 +7,8 @@ use crate::expr::{Expr, Register};
 pub struct Statement {
     /// What its latency is kept under. Several statements may share a name.
     pub name: &'static str,
-    /// The text. Where it has parameters, each question mark stands for one; where it has numbered tables, each `{}`
-    /// stands for the number. Otherwise it is sent as it stands.
+    /// The text. Where it has parameters, each question mark represents one; where it has numbered tables, each `{}`
+    /// represents the number. Otherwise it is sent unchanged.
     pub text: String,
     /// How many numbered tables it is for, from 1; 0 where its text has no number.
     pub tables: u32,
@@ -43,6 +43,8 @@ pub enum ParamKind {
     Long,
     /// Text.
     Text,
+    /// A DECIMAL, from a text of digits with a point.
+    Decimal,
 }
 
 /// What a statement does to the rows of a table.
@@ -106,6 +108,8 @@ pub struct Call {
     pub changes: Option<u64>,
     /// Values to keep of the rows that it returns.
     pub binds: Vec<Bind>,
+    /// A column to keep of all rows that it returns.
+    pub collect: Option<Collect>,
     /// Where to keep how many rows it returned, or changed.
     pub count: Option<Register>,
 }
@@ -114,7 +118,7 @@ impl Call {
     /// A call that keeps nothing of its answer.
     #[must_use]
     pub fn new(statement: usize, params: Vec<Expr>) -> Self {
-        Self { statement, table: None, params, changes: None, binds: Vec::new(), count: None }
+        Self { statement, table: None, params, changes: None, binds: Vec::new(), collect: None, count: None }
     }
 
     /// The same on a numbered table.
@@ -135,11 +139,27 @@ pub struct Bind {
     pub into: Register,
 }
 
+/// A column of a result to keep as an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Collect {
+    /// The column, from 0.
+    pub column: u16,
+    /// Where to keep the value of the first row; those of the others follow.
+    pub into: Register,
+    /// How many rows, at most. Further ones are counted by [`Call::count`] and not kept.
+    pub most: u16,
+}
+
 /// A step of a transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Works a value out and keeps it.
     Set(Register, Expr),
+    /// Works a value out and keeps it in the array that begins with the register, at this place from 0. Nothing is
+    /// kept where the place is no number or behind the last register.
+    SetElement(Register, Expr, Expr),
+    /// Sorts the array that begins with the register, so many elements, by their numbers; what is none comes first.
+    Sort(Register, Expr),
     /// Draws from another random stream from here on: `stream` of the run's seed, or of its complement. What a
     /// transaction then draws depends on the stream alone, not on what its client did before.
     Reseed {
@@ -156,7 +176,7 @@ pub enum Step {
     RollBack(Call),
     /// Sends a multi-row INSERT.
     Append(Append),
-    /// Does the steps as often as the number says; not at all where it is NULL or less than 1.
+    /// Does the steps as often as the number; not at all where it is NULL or less than 1.
     Repeat(Expr, Vec<Self>),
     /// Does the first steps where the value is a number other than 0, else the others.
     If(Expr, Vec<Self>, Vec<Self>),

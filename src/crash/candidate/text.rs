@@ -6,9 +6,10 @@ use ebbtide_advisor::optimized_writes::{
     Action, Candidate, Gain, SOURCES, Standing, Storage, Verdict, Workload,
 };
 use ebbtide_mysql::status::Facts;
+use ebbtide_text::{figure, percent};
 use ebbtide_volume::MIB;
 
-use crate::text::Table;
+use crate::text::TextTable;
 
 /// What was looked at.
 pub(super) struct Seen<'a> {
@@ -20,8 +21,8 @@ pub(super) struct Seen<'a> {
 
 /// What to do now first, then the answer, then what both rest on; without an end of line.
 pub(super) fn answer(seen: &Seen<'_>, candidate: &Candidate) -> String {
-    let said = said(candidate.verdict);
-    let mut text = format!("{}\n{said}. {}\n{}\n", candidate.advice, candidate.why, server(seen));
+    let words = verdict_words(candidate.verdict);
+    let mut text = format!("{}\n{words}. {}\n{}\n", candidate.advice, candidate.why, server(seen));
     if let Some(gain) = &candidate.gain {
         let _ = write!(text, "\n{}\n\n{}", demand(seen, candidate, gain).text(), pages(seen, candidate));
     }
@@ -41,7 +42,7 @@ pub(super) fn answer(seen: &Seen<'_>, candidate: &Candidate) -> String {
     text
 }
 
-fn said(verdict: Verdict) -> &'static str {
+fn verdict_words(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Yes => "A candidate",
         Verdict::Perhaps => "Perhaps a candidate",
@@ -53,45 +54,44 @@ fn said(verdict: Verdict) -> &'static str {
 
 fn server(seen: &Seen<'_>) -> String {
     let Seen { facts, at, work, .. } = seen;
-    let commits = work.commits.map(|commits| format!("{} COMMIT, ", number(commits))).unwrap_or_default();
+    let commits = work.commits.map(|commits| format!("{} COMMIT, ", figure(commits))).unwrap_or_default();
     format!(
         "{} {} at {at}, {:.0} s: a second {commits}{} statements that write, {} that read",
         facts.flavour,
         facts.version.split('-').next().unwrap_or_default(),
         work.seconds,
-        number(work.write_statements),
-        number(work.read_statements)
+        figure(work.write_statements),
+        figure(work.read_statements)
     )
 }
 
 /// What it takes of its storage, with and without.
-fn demand(seen: &Seen<'_>, candidate: &Candidate, gain: &Gain) -> Table {
-    let mut table = Table::new(&["A SECOND", "NOW", "WITHOUT IT", "ROOM FOR"]);
-    let mib = |bytes: f64| format!("{} MiB", number(bytes / MIB as f64));
+fn demand(seen: &Seen<'_>, candidate: &Candidate, gain: &Gain) -> TextTable {
+    let mut table = TextTable::new(&["A SECOND", "NOW", "WITHOUT IT", "ROOM FOR"]);
+    let mib = |bytes: f64| format!("{} MiB", figure(bytes / MIB as f64));
     let (with, without) = (candidate.with, candidate.without);
     table.row(["bytes".into(), mib(with.bytes), mib(without.bytes), times(gain.if_throughput)]);
-    table.row(["operations".into(), number(with.ios), number(without.ios), times(gain.if_iops)]);
+    table.row(["operations".into(), figure(with.ios), figure(without.ios), times(gain.if_iops)]);
     // Not for a COMMIT: a transaction of one statement has none.
     let writes = seen.work.write_statements;
     if writes >= 1.0 {
-        let kib = |bytes: f64| format!("{} KiB", number(bytes / writes / 1024.0));
+        let kib = |bytes: f64| format!("{} KiB", figure(bytes / writes / 1024.0));
         table.row([
             "bytes for a statement that writes".into(),
             kib(with.bytes),
             kib(without.bytes),
             String::new(),
         ]);
-        let ios = |ios: f64| number(ios / writes);
+        let ios = |ios: f64| figure(ios / writes);
         table.row(["operations for one".into(), ios(with.ios), ios(without.ios), String::new()]);
     }
     if let (Some(volume), Some(storage)) = (gain.on_volume, seen.storage) {
         let limit = volume.limit.name();
         let credits = if storage.bursts { " without burst credits" } else { "" };
-        let share = |share: f64| format!("{:.0}%", share * 100.0);
         table.row([
             format!("nearest limit, now {limit}{credits}"),
-            share(volume.used),
-            share(volume.used_without),
+            percent(volume.used),
+            percent(volume.used_without),
             times(volume.ceiling),
         ]);
     }
@@ -99,7 +99,7 @@ fn demand(seen: &Seen<'_>, candidate: &Candidate, gain: &Gain) -> Table {
 }
 
 fn times(ratio: f64) -> String {
-    format!("{ratio:.2} times")
+    format!("{} times", figure(ratio))
 }
 
 fn pages(seen: &Seen<'_>, candidate: &Candidate) -> String {
@@ -107,15 +107,15 @@ fn pages(seen: &Seen<'_>, candidate: &Candidate) -> String {
     let cached =
         if seen.facts.direct == Some(true) { "" } else { " (not counted: the page cache may have had them)" };
     let batch =
-        candidate.pages_a_batch.map(|pages| format!(", {} to a batch", number(pages))).unwrap_or_default();
+        candidate.pages_a_batch.map(|pages| format!(", {} to a batch", figure(pages))).unwrap_or_default();
     let mut text = format!(
         "Pages: {} read{cached} and {} written a second, {} of them through the doublewrite buffer{batch}.\n",
-        number(work.page_reads),
-        number(work.page_writes),
-        number(work.doublewrite_pages)
+        figure(work.page_reads),
+        figure(work.page_writes),
+        figure(work.doublewrite_pages)
     );
     let threads =
-        |threads: Option<f64>, what: &str| threads.map(|threads| format!("{} {what}", number(threads)));
+        |threads: Option<f64>, what: &str| threads.map(|threads| format!("{} {what}", figure(threads)));
     let waits: Vec<String> = [
         threads(work.free_page_waits, "waits for a free page a second"),
         threads(work.doublewrite_wait, "threads in the doublewrite files' I/O"),
@@ -144,29 +144,9 @@ fn conditions(candidate: &Candidate) -> String {
     text
 }
 
-/// Three digits or more, thousands apart.
-fn number(value: f64) -> String {
-    match value {
-        1000.0.. => {
-            let digits = format!("{value:.0}");
-            let (head, tail) = digits.split_at(digits.len() - 3);
-            if head.len() > 3 {
-                let (millions, thousands) = head.split_at(head.len() - 3);
-                format!("{millions},{thousands},{tail}")
-            } else {
-                format!("{head},{tail}")
-            }
-        }
-        100.0.. => format!("{value:.0}"),
-        10.0.. => format!("{value:.1}"),
-        0.0 => "0".to_owned(),
-        _ => format!("{value:.2}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use ebbtide_advisor::optimized_writes::{Doublewrite, Settings, judge};
+    use ebbtide_advisor::optimized_writes::{Doublewrite, PageWriteSettings, judge};
     use ebbtide_mysql::Flavour;
 
     use super::*;
@@ -197,7 +177,7 @@ mod tests {
             direct: Some(false),
             flush_neighbors: None,
         };
-        let settings = Settings {
+        let settings = PageWriteSettings {
             doublewrite,
             page_bytes: 16_384,
             direct: Some(false),
@@ -233,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_is_off_already_the_conditions_stay_and_no_gain_is_told() {
+    fn where_it_is_off_already_the_conditions_stay_and_no_gain_is_shown() {
         let text = text(Doublewrite::Off, 3000.0);
         assert!(
             text.starts_with("Turn the doublewrite buffer on: ") && text.contains("\nOff already. "),
@@ -245,7 +225,7 @@ mod tests {
     #[test]
     fn thousands_stand_apart() {
         assert_eq!(
-            [0.0, 0.5, 12.34, 999.4, 1000.0, 1_234_567.0].map(number),
+            [0.0, 0.5, 12.34, 999.4, 1000.0, 1_234_567.0].map(figure),
             ["0", "0.50", "12.3", "999", "1,000", "1,234,567"]
         );
     }

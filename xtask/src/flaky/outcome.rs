@@ -1,4 +1,4 @@
-//! What a run of a test program says of each of its tests.
+//! What a run of a test program reports of each of its tests.
 
 use super::process::End;
 
@@ -17,7 +17,7 @@ pub(super) enum Outcome {
 
 /// The outcome of each of the tests (by their exact names) that a program was asked for, from its output and its end.
 ///
-/// What a test's child processes print goes past the test harness and may stand anywhere in a line, so that only the
+/// What a test's child processes print goes past the test harness and may be anywhere in a line, so that only the
 /// harness's closing list is believed, and the line `test NAME ...` of the test that ended the program.
 pub(super) fn outcomes(tests: &[&str], output: &str, end: End) -> Vec<Outcome> {
     let complete = matches!(end, End::Status(0 | 101)) && output.lines().any(is_result);
@@ -29,7 +29,7 @@ pub(super) fn outcomes(tests: &[&str], output: &str, end: End) -> Vec<Outcome> {
         } else if culprit.is_some_and(|culprit| culprit == number) {
             Outcome::Failed(how(end))
         } else if !complete {
-            // Those after the culprit had no turn; of those before it nothing says whether one was skipped.
+            // Those after the culprit had no turn; of those before it nothing shows whether one was skipped.
             Outcome::NotRun
         } else if let Some(why) = skipped(test, output) {
             Outcome::Skipped(why)
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_tells_nothing_is_no_success() {
+    fn a_run_that_reports_nothing_is_no_success() {
         for end in [End::Status(0), End::Status(1), End::Signal(11)] {
             assert!(outcomes(&TESTS, "", end).iter().all(|outcome| matches!(outcome, Outcome::Failed(_))));
         }

@@ -1,14 +1,11 @@
-//! The test programs of the workspace, as cargo builds them.
+//! The test programs that are repeated, and their tests.
 
-use std::{
-    io::BufReader,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::{path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, ensure};
-use cargo_metadata::{Message, Metadata, MetadataCommand, Package, Target, TargetKind};
+use cargo_metadata::MetadataCommand;
 
+use crate::programs::{self, Built};
 use crate::tidy::calm_programs;
 
 /// A test program and its tests.
@@ -45,55 +42,15 @@ impl Program {
     }
 }
 
-/// The name by which `xtask/tidy.toml` and the reports call a test program; none for what is no such program.
-pub(crate) fn name(package: &Package, target: &Target) -> Option<String> {
-    let is = |kind: &TargetKind| target.kind.contains(kind);
-    if !target.test {
-        None
-    } else if is(&TargetKind::Lib) || is(&TargetKind::Bin) {
-        Some(package.name.to_string())
-    } else {
-        is(&TargetKind::Test).then(|| format!("{} {}", package.name, target.name))
-    }
-}
-
 /// Builds all tests, or those of a package, and lists those that are repeated; none where they do not build.
 pub(super) fn build(package: Option<&str>) -> Result<Option<Vec<Program>>> {
     let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata failed")?;
     let calm = calm_programs(&metadata)?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let which = package.map_or(vec!["--workspace"], |package| vec!["--package", package]);
-    let mut build = Command::new(cargo)
-        .args(["test", "--no-run", "--message-format=json-render-diagnostics"])
-        .args(which)
-        .current_dir(&metadata.workspace_root)
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("cannot run cargo")?;
-    let output = build.stdout.take().context("cargo's output is piped")?;
-    let mut programs = Vec::new();
-    for message in Message::parse_stream(BufReader::new(output)) {
-        let Message::CompilerArtifact(artifact) = message? else { continue };
-        let Some(executable) = artifact.executable.filter(|_| artifact.profile.test) else { continue };
-        let package = metadata.packages.iter().find(|package| package.id == artifact.package_id);
-        let Some(package) = package else { continue };
-        let Some(name) = name(package, &artifact.target).filter(|name| !calm.contains(name)) else {
-            continue;
-        };
-        programs.push((name, executable.into_std_path_buf(), folder(package, &metadata)));
-    }
-    if !build.wait().context("cannot wait for cargo")?.success() {
-        return Ok(None);
-    }
-    programs.sort();
+    let Some(programs) = programs::build(package)? else { return Ok(None) };
     programs
         .into_iter()
-        .map(|(name, path, dir)| Program::list(name, path, dir))
+        .filter(|built| !calm.contains(&built.name))
+        .map(|Built { name, path, dir }| Program::list(name, path, dir))
         .collect::<Result<_>>()
         .map(Some)
-}
-
-fn folder(package: &Package, metadata: &Metadata) -> PathBuf {
-    let folder = package.manifest_path.parent().unwrap_or(&metadata.workspace_root);
-    Path::new(folder).to_owned()
 }

@@ -53,12 +53,12 @@ pub(super) struct Plan {
     pub(super) out: PathBuf,
 }
 
-/// Runs all rounds, or as many as end before `signals` counts one; `tell` gets a line for each failure and round.
+/// Runs all rounds, or as many as end before `signals` counts one; `report` gets a line for each failure and round.
 pub(super) fn repeat(
     programs: &[Program],
     plan: &Plan,
     signals: &AtomicUsize,
-    mut tell: impl FnMut(&str),
+    mut report: impl FnMut(&str),
 ) -> Result<Findings> {
     let mut findings = Findings::new(programs, plan.rounds);
     let began = Instant::now();
@@ -71,14 +71,14 @@ pub(super) fn repeat(
                         return Ok(findings);
                     }
                     let run = Run { program, mode, round, plan };
-                    run.record(&tests, &mut findings.records[number], signals, &mut tell)?;
+                    run.record(&tests, &mut findings.records[number], signals, &mut report)?;
                 }
             }
         }
         findings.rounds = round;
         let each = began.elapsed().as_secs_f64() / f64::from(round);
         let left = each * f64::from(plan.rounds - round);
-        tell(&format!(
+        report(&format!(
             "flaky: round {round} of {} ended; {each:.0} s a round, {left:.0} s to go",
             plan.rounds
         ));
@@ -108,7 +108,7 @@ impl Run<'_> {
         tests: &[usize],
         records: &mut [Record],
         signals: &AtomicUsize,
-        tell: &mut impl FnMut(&str),
+        report: &mut impl FnMut(&str),
     ) -> Result<()> {
         let log = self.plan.out.join(format!(".running-{}", std::process::id()));
         let names: Vec<_> = tests.iter().map(|&test| self.program.tests[test].as_str()).collect();
@@ -127,7 +127,7 @@ impl Run<'_> {
                     let log = keep()?;
                     let name = format!("{} {}", self.program.name, self.program.tests[test]);
                     let (mode, round) = (self.mode, self.round);
-                    tell(&format!("FAILED: {name}: {how} (round {round}, {mode}): {}", log.display()));
+                    report(&format!("FAILED: {name}: {how} (round {round}, {mode}): {}", log.display()));
                     records[test].first_failure.get_or_insert_with(|| (how.clone(), log));
                 }
                 records[test].count(self.mode, outcome);

@@ -77,7 +77,7 @@ fn planted_flaky_tests_are_found_alone_with_their_counts_and_output() {
 fn planted_flaky_tests_are_found_together_and_the_one_that_ends_the_program_is_blamed() {
     let dir = tempfile::tempdir().unwrap();
     let (findings, out) = repeated(planted(&dir), 4, Mode::Together, 0);
-    // In the second and in the fourth round the program did not end by itself: those say nothing of the others.
+    // In the second and in the fourth round the program did not end by itself: those show nothing of the others.
     assert_eq!(passed_failed(&findings, "a_steady_one_passes"), (2, 0));
     assert_eq!(passed_failed(&findings, "every_third_run_fails"), (1, 1));
     assert_eq!(passed_failed(&findings, "it_fails_alone"), (2, 0));

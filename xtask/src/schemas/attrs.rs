@@ -1,4 +1,4 @@
-//! What a serialized type says of itself in attributes: documentation and serde's words.
+//! What a serialized type declares in attributes: documentation and serde's words.
 
 use anyhow::{Result, bail};
 use syn::{Attribute, Expr, ExprLit, Lit, Meta, Token, meta::ParseNestedMeta, punctuated::Punctuated};

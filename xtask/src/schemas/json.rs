@@ -27,6 +27,23 @@ impl Json {
         fields.iter().find(|(field, _)| field == name).map(|(_, value)| value)
     }
 
+    /// The definitions that it refers to.
+    pub(super) fn references(&self) -> Vec<String> {
+        match self {
+            Self::List(values) => values.iter().flat_map(Self::references).collect(),
+            Self::Object(fields) => {
+                let below = |(name, value): &(String, Self)| match value {
+                    Self::Text(path) if name == "$ref" => {
+                        path.strip_prefix("#/$defs/").into_iter().map(str::to_owned).collect()
+                    }
+                    value => value.references(),
+                };
+                fields.iter().flat_map(below).collect()
+            }
+            Self::Bool(_) | Self::Number(_) | Self::Text(_) => Vec::new(),
+        }
+    }
+
     /// Puts a field at the end of an object.
     pub(super) fn push(&mut self, name: &str, value: Self) {
         if let Self::Object(fields) = self {

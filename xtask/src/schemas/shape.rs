@@ -14,7 +14,7 @@ use super::types::{Body, Found, Types};
 /// The definitions of one schema file, made as they are asked for.
 pub(super) struct Shapes<'a> {
     types: &'a Types,
-    /// By key: the file that the type stands in, and its schema; none while it is being made.
+    /// By key: the file that the type is in, and its schema; none while it is being made.
     pub(super) definitions: BTreeMap<String, (String, Option<Json>)>,
     /// Fields without a description, as `file: Type.field`.
     pub(super) undescribed: Vec<String>,
@@ -200,19 +200,20 @@ impl<'a> Shapes<'a> {
         Ok(properties)
     }
 
-    /// A field's own text; without one, that of its type stands with the definition.
+    /// A field's own text; without one, that of its type is with the definition.
     fn describe_field(&mut self, found: &Found, name: &str, field: &Field, shape: &mut Json) {
         let text = documentation(&field.attrs);
         if text.is_empty() {
             self.undescribed.push(format!("{}: {}.{name}", found.file, found.name));
         }
         describe(shape, &text);
-        // A newtype has said its unit already: the field's own text stands before it.
+        // The description of a newtype has the unit already: the field's own text is before it.
         if let Json::Object(parts) = shape
-            && let Some((_, Json::Text(said))) = parts.iter_mut().find(|(name, _)| name == "description")
-            && !said.starts_with(&text)
+            && let Some((_, Json::Text(description))) =
+                parts.iter_mut().find(|(name, _)| name == "description")
+            && !description.starts_with(&text)
         {
-            *said = format!("{text} {said}");
+            *description = format!("{text} {description}");
         }
     }
 
@@ -242,7 +243,7 @@ impl<'a> Shapes<'a> {
                 continue;
             }
             let name = own.name(&variant.ident.to_string(), serde.rename_all.as_deref())?;
-            let mut shape = match (&serde.tag, serde.untagged) {
+            let mut shape = match (&serde.tag, serde.untagged || own.untagged) {
                 (Some(tag), _) => self.tagged(found, tag, &name, variant, &own)?,
                 (None, true) => self.content(found, variant, &own)?,
                 (None, false) => match variant.fields {
@@ -260,7 +261,7 @@ impl<'a> Shapes<'a> {
         Ok(Json::object([(if serde.untagged { "anyOf" } else { "oneOf" }, Json::List(choices))]))
     }
 
-    /// A variant that stands in an object with a field that names it.
+    /// A variant that is in an object with a field that names it.
     fn tagged(
         &mut self,
         found: &Found,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail};
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, Fields, Generics, Item, ItemImpl, ItemUse, Type, UseTree, Variant, punctuated::Punctuated,
+    Attribute, Fields, Generics, Item, ItemImpl, ItemStruct, ItemUse, Type, UseTree, Variant,
+    punctuated::Punctuated,
 };
 
 use super::attrs::{is_serialized, is_test};
@@ -21,7 +22,7 @@ pub(super) enum Body {
 /// A type that is written as JSON.
 pub(super) struct Found {
     pub(super) name: String,
-    /// File that it stands in, from the root.
+    /// File that it is in, from the root.
     pub(super) file: String,
     pub(super) attributes: Vec<Attribute>,
     pub(super) body: Body,
@@ -32,7 +33,7 @@ pub(super) struct Found {
 #[derive(Default)]
 pub(super) struct Types {
     by_name: BTreeMap<String, Vec<Found>>,
-    /// By file: the name in use, and the path that it stands for.
+    /// By file: the name in use, and the path that it represents.
     imports: BTreeMap<String, BTreeMap<String, Vec<String>>>,
 }
 
@@ -74,6 +75,12 @@ impl Types {
                 Item::Mod(item) if !is_test(&item.attrs) => {
                     self.take(file, item.content.map(|(_, items)| items).unwrap_or_default());
                 }
+                // A macro that is given a structure makes that structure.
+                Item::Macro(item) => {
+                    if let Ok(structure) = syn::parse2::<ItemStruct>(item.mac.tokens) {
+                        self.take(file, vec![Item::Struct(structure)]);
+                    }
+                }
                 Item::Use(ItemUse { tree, .. }) => {
                     collect(&tree, &mut Vec::new(), self.imports.entry(file.to_owned()).or_default());
                 }
@@ -82,7 +89,7 @@ impl Types {
         }
     }
 
-    /// A type whose `Serialize` is written by hand: it is what the one call of its serializer says.
+    /// A type whose `Serialize` is written by hand: it is what the one call of its serializer writes.
     fn take_written_by_hand(&mut self, file: &str, item: &ItemImpl) {
         let name_of = |path: &syn::Path| path.segments.last().map(|last| last.ident.to_string());
         let serialized = item.trait_.as_ref().and_then(|(path, _)| name_of(path));
@@ -104,7 +111,7 @@ impl Types {
     /// The type that a path means in a file; `None` where no serialized type has its name.
     ///
     /// # Errors
-    /// Several types have the name, and neither the path nor the imports of the file say which.
+    /// Several types have the name, and neither the path nor the imports of the file show which.
     pub(super) fn resolve(&self, file: &str, path: &[String]) -> Result<Option<&Found>> {
         let empty = BTreeMap::new();
         let imports = self.imports.get(file).unwrap_or(&empty);
@@ -258,5 +265,16 @@ mod tests {
             let found = types.resolve(file, &["Summary".to_owned()]).unwrap().unwrap();
             assert_eq!(found.file, "crates/low/src/summary/model.rs", "{file}");
         }
+    }
+
+    #[test]
+    fn a_structure_inside_a_macro_is_found_with_its_fields() {
+        let mut types = Types::default();
+        let text = "macro_rules! metrics { ($($all:tt)*) => {} } \
+                    metrics! { #[derive(Serialize)] pub struct Rates { #[metric(Pages, Rate(&[\"x\"]))] pub a: u8 } }";
+        types.take("crates/low/src/rates.rs", syn::parse_file(text).unwrap().items);
+        let found = types.resolve("crates/low/src/rates.rs", &["Rates".to_owned()]).unwrap().unwrap();
+        let Body::Struct(fields) = &found.body else { panic!("it is a structure") };
+        assert_eq!(fields.len(), 1);
     }
 }

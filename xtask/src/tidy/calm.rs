@@ -5,7 +5,7 @@
 use cargo_metadata::{Metadata, TargetKind};
 
 use super::{Findings, Sources, rules::Repeat, sources::names};
-use crate::flaky::programs;
+use crate::programs;
 
 const RULES: &str = "xtask/tidy.toml";
 

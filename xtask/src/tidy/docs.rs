@@ -1,9 +1,9 @@
-//! Rules for Markdown: links and paths that lead somewhere, no line numbers of sources, no lost
-//! decision, no crate that the map leaves out.
+//! Rules for Markdown: links and paths that lead somewhere, excerpts that stand in their files, no line numbers of
+//! sources, no lost decision, no crate that the map leaves out.
 
 use std::collections::BTreeSet;
 
-use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::{Findings, line_of};
 use crate::repo::Repo;
@@ -14,7 +14,7 @@ const MAP: &str = "ARCHITECTURE.md";
 const FOLDERS: [&str; 9] =
     ["assets/", "benches/", "crates/", "docs/", "scripts/", "src/", "tests/", "xtask/", ".ci/"];
 
-/// A link of a document, and the line that it stands in.
+/// A link of a document, and the line that it is in.
 struct Link {
     target: String,
     line: usize,
@@ -32,6 +32,7 @@ pub(super) fn check(repo: &Repo, findings: &mut Findings) {
             findings.add(path, number + 1, format!("cites a line of a source, which moves: {}", line.trim()));
         }
         check_paths(repo, path, text.lines().map(str::to_owned), findings);
+        check_excerpts(repo, path, text, findings);
     }
     for (path, text) in repo.texts(".rs") {
         let comments = text.lines().map(|line| if line.trim_start().starts_with("//") { line } else { "" });
@@ -41,7 +42,7 @@ pub(super) fn check(repo: &Repo, findings: &mut Findings) {
     check_map(repo, findings);
 }
 
-/// Paths in backticks must exist, where they begin at the root or beside the source file.
+/// Paths in backticks must exist, where they begin at the root or next to the source file.
 fn check_paths(repo: &Repo, path: &str, lines: impl Iterator<Item = String>, findings: &mut Findings) {
     for (number, line) in lines.enumerate() {
         for quoted in line.split('`').skip(1).step_by(2) {
@@ -56,7 +57,50 @@ fn check_paths(repo: &Repo, path: &str, lines: impl Iterator<Item = String>, fin
     }
 }
 
-/// The folder of the crate that a source file lies in, with its `/`.
+/// A block of code that names a file behind its language (```` ```rust src/main.rs ````) is an excerpt of it: its lines
+/// stand there one after the other, however far they are indented.
+fn check_excerpts(repo: &Repo, path: &str, text: &str, findings: &mut Findings) {
+    for excerpt in excerpts(text) {
+        let lines = |text: &str| text.trim().lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+        let (wanted, file) = (lines(&excerpt.text), repo.text(&excerpt.file).map(lines));
+        let stands = |file: Vec<String>| file.windows(wanted.len().max(1)).any(|part| part == wanted);
+        if !file.is_some_and(stands) {
+            let why = format!("the excerpt is not in {}, word for word: copy it again", excerpt.file);
+            findings.add(path, excerpt.line, why);
+        }
+    }
+}
+
+/// An excerpt in a document.
+struct Excerpt {
+    file: String,
+    line: usize,
+    text: String,
+}
+
+fn excerpts(text: &str) -> Vec<Excerpt> {
+    let mut all = Vec::new();
+    let mut open: Option<Excerpt> = None;
+    for (event, range) in Parser::new(text).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                let line = line_of(text, range.start);
+                let file = info.split_whitespace().nth(1).map(str::to_owned);
+                open = file.map(|file| Excerpt { file, line, text: String::new() });
+            }
+            Event::Text(part) => {
+                if let Some(open) = &mut open {
+                    open.text.push_str(&part);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => all.extend(open.take()),
+            _ => {}
+        }
+    }
+    all
+}
+
+/// The folder of the crate that a source file is in, with its `/`.
 fn crate_of(path: &str) -> Option<&str> {
     let inside = path.strip_prefix("crates/")?;
     Some(&path[..path.len() - inside.len() + inside.find('/')? + 1])
@@ -161,7 +205,7 @@ fn slug(heading: &str) -> String {
         .collect()
 }
 
-/// Whether a text says `file.rs:12` or `file.rs#L12`.
+/// Whether a text has `file.rs:12` or `file.rs#L12`.
 fn cites_a_line(line: &str) -> bool {
     [".rs:", ".rs#L", ".sh:", ".toml:"].iter().any(|mark| {
         line.match_indices(mark)
@@ -220,6 +264,22 @@ mod tests {
             assert_eq!(files(path).len(), expected, "{path}");
         }
         assert!(found([("a.md", "one\n`src/lib.rs`")])[0].starts_with("a.md:2: names `src/lib.rs`"));
+    }
+
+    #[test]
+    fn an_excerpt_that_is_not_in_its_file_is_caught() {
+        let source = "//! A.\n\nmod a {\n    fn one() {\n        two();\n    }\n}\n";
+        let page = |info: &str, code: &str| {
+            let text = format!("# A\n\n```{info}\n{code}\n```\n");
+            found([("docs/a.md", text.as_str()), ("src/a.rs", source)])
+        };
+        assert_eq!(page("rust src/a.rs", "fn one() {\n    two();\n}"), Vec::<String>::new());
+        assert_eq!(page("rust src/a.rs", source), Vec::<String>::new());
+        assert_eq!(page("rust", "fn three() {}"), Vec::<String>::new(), "it names no file");
+        let caught = page("rust src/a.rs", "fn one() {\n    three();\n}");
+        assert!(caught[0].starts_with("docs/a.md:3: the excerpt is not in src/a.rs"), "{caught:?}");
+        assert_eq!(page("rust src/b.rs", "fn one() {").len(), 1, "there is no such file");
+        assert_eq!(page("rust src/a.rs", "").len(), 1, "an excerpt has a line");
     }
 
     #[test]

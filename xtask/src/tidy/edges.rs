@@ -16,7 +16,7 @@ struct Edge<'a> {
     tests_only: bool,
 }
 
-/// Compares what cargo says with the list of allowed edges.
+/// Compares what cargo reports with the list of allowed edges.
 pub(super) fn check(metadata: &Metadata, rules: &Rules, findings: &mut Findings) {
     let ours: BTreeSet<&str> = metadata.packages.iter().map(|package| package.name.as_str()).collect();
     for name in ours.iter().filter(|name| !rules.crates.contains_key(**name)) {

@@ -153,21 +153,21 @@ fn reach<'a>(graph: &'a Graph, from: &String) -> BTreeSet<&'a String> {
     reached
 }
 
-/// Says which edges a circle consists of, at the place of the first.
+/// Reports which edges a circle consists of, at the place of the first.
 fn report(graph: &Graph, circle: &BTreeSet<String>, findings: &mut Findings) {
     let edges = circle.iter().flat_map(|from| {
         let to = graph.get(from).into_iter().flatten().filter(|(to, _)| circle.contains(*to));
         to.map(move |(to, place)| (from, to, place))
     });
     let edges: Vec<_> = edges.collect();
-    let told: Vec<String> = edges
+    let shown: Vec<String> = edges
         .iter()
         .map(|(from, to, place)| format!("{from} -> {to} ({}:{})", place.path, place.line))
         .collect();
     if let Some((_, _, place)) = edges.first() {
         let message = format!(
             "modules of one crate know each other in a circle: {}; move what they share to a module below both",
-            told.join(", ")
+            shown.join(", ")
         );
         findings.add(&place.path, place.line, message);
     }

@@ -1,4 +1,4 @@
-//! The documents that promise: each row names a test or a bench that exists, or says `[pending]`.
+//! The documents that promise: each row names a test or a bench that exists, or has `[pending]`.
 
 use std::collections::BTreeSet;
 

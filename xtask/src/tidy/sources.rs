@@ -67,7 +67,7 @@ fn may_be_unsafe(path: &str, rules: &Rules) -> bool {
         .any(|(name, _)| path.starts_with(&format!("crates/{}/", name.trim_start_matches("ebbtide-"))))
 }
 
-/// A note for later must say what and why in four words or more.
+/// A note for later must have what and why in four words or more.
 fn check_notes(path: &str, text: &str, findings: &mut Findings) {
     for (number, line) in text.lines().enumerate() {
         for word in [concat!("TO", "DO"), concat!("FIX", "ME")] {
@@ -136,7 +136,7 @@ pub(super) fn check_bans(
     }
 }
 
-/// Whether a path is the banned one, lies inside it, or ends with it.
+/// Whether a path is the banned one, is inside it, or ends with it.
 pub(super) fn names(path: &str, banned: &str) -> bool {
     path == banned || path.starts_with(&format!("{banned}::")) || path.ends_with(&format!("::{banned}"))
 }
@@ -174,7 +174,7 @@ mod tests {
         .unwrap()
     }
 
-    /// The findings for one file, beside the one that the rules name.
+    /// The findings for one file, with the one that the rules name.
     fn found(path: &str, text: &str) -> Vec<String> {
         let repo = Repo::from([("long.rs", "//! Doc."), (path, text)]);
         let (mut findings, rules) = (Findings::default(), rules());

@@ -1,9 +1,9 @@
 //! What has to be true before the doublewrite buffer may be turned off.
 
-use ebbtide_volume::size_text;
+use ebbtide_text::size;
 use serde::Serialize;
 
-use super::figures::{Release, Settings, Storage};
+use super::figures::{PageWriteSettings, Release, Storage};
 
 /// A thing that has to be true.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +26,7 @@ pub enum Standing {
     ToDo,
     /// It is not, and cannot be made so.
     Broken,
-    /// Nothing here tells.
+    /// Nothing here shows it.
     Unknown,
 }
 
@@ -39,8 +39,13 @@ impl Standing {
 }
 
 /// All of them, the storage's first.
-pub(super) fn conditions(settings: &Settings, storage: Option<&Storage>) -> Vec<Condition> {
-    vec![keeps_whole(settings, storage), lies_whole(settings), goes_direct(settings), is_listed(settings)]
+pub(super) fn conditions(settings: &PageWriteSettings, storage: Option<&Storage>) -> Vec<Condition> {
+    vec![
+        keeps_whole(settings, storage),
+        is_in_one_piece(settings),
+        goes_direct(settings),
+        is_listed(settings),
+    ]
 }
 
 /// How many are not known to be met.
@@ -51,18 +56,18 @@ pub(super) fn open(conditions: &[Condition]) -> usize {
 /// The largest page that storage is known to keep whole (EC2's torn-write prevention).
 const LARGEST_WHOLE: u64 = 16 << 10;
 
-fn keeps_whole(settings: &Settings, storage: Option<&Storage>) -> Condition {
-    let page = size_text(settings.page_bytes);
+fn keeps_whole(settings: &PageWriteSettings, storage: Option<&Storage>) -> Condition {
+    let page = size(settings.page_bytes);
     let (standing, how) = match storage {
         _ if settings.page_bytes > LARGEST_WHOLE => {
             (Standing::Broken, format!("pages have {page}; torn-write prevention keeps up to 16 KiB whole"))
         }
         Some(storage) if storage.whole_bytes < settings.page_bytes => {
-            let whole = size_text(storage.whole_bytes);
+            let whole = size(storage.whole_bytes);
             (Standing::Broken, format!("pages have {page}; {} keeps {whole} whole", storage.spec))
         }
         Some(storage) if storage.whole_is_said => {
-            let whole = size_text(storage.whole_bytes);
+            let whole = size(storage.whole_bytes);
             (Standing::Met, format!("{} keeps {whole} whole, as twp=on says", storage.spec))
         }
         Some(storage) => {
@@ -82,14 +87,14 @@ fn keeps_whole(settings: &Settings, storage: Option<&Storage>) -> Condition {
     Condition { what: "The storage keeps a page whole in a power cut", standing, how }
 }
 
-fn lies_whole(settings: &Settings) -> Condition {
+fn is_in_one_piece(settings: &PageWriteSettings) -> Condition {
     let (standing, how) = match &settings.files {
         Some(files) if files.aligned_bytes >= settings.page_bytes => {
-            let whole = size_text(files.aligned_bytes);
+            let whole = size(files.aligned_bytes);
             (Standing::Met, format!("{} allocates aligned clusters of {whole}, as --fs says", files.name))
         }
         Some(files) => {
-            let page = size_text(settings.page_bytes);
+            let page = size(settings.page_bytes);
             (Standing::Broken, format!("{} does not keep pages of {page} aligned", files.name))
         }
         None => {
@@ -101,10 +106,10 @@ fn lies_whole(settings: &Settings) -> Condition {
             (Standing::Unknown, how)
         }
     };
-    Condition { what: "A page lies in one piece, aligned, on the device", standing, how }
+    Condition { what: "A page is in one piece, aligned, on the device", standing, how }
 }
 
-fn goes_direct(settings: &Settings) -> Condition {
+fn goes_direct(settings: &PageWriteSettings) -> Condition {
     let (standing, how) = match settings.direct {
         Some(true) => (Standing::Met, "data files are open with O_DIRECT"),
         Some(false) => (Standing::ToDo, "data files go through it; set innodb_flush_method = O_DIRECT"),
@@ -113,7 +118,7 @@ fn goes_direct(settings: &Settings) -> Condition {
     Condition { what: "A page is written past the page cache", standing, how: how.to_owned() }
 }
 
-fn is_listed(settings: &Settings) -> Condition {
+fn is_listed(settings: &PageWriteSettings) -> Condition {
     let (standing, how) = match &settings.release {
         Some(Release { name, listed: true }) => {
             (Standing::Met, format!("{name}; AWS runs its like without the buffer"))

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::figures::{Settings, Workload};
+use super::figures::{PageWriteSettings, Workload};
 
 /// Bytes and operations a second.
 ///
-/// Operations are counted as the volume would: a page is one, and what lies in a row counts by its units.
-/// Left out is what no counter tells: the binary log's writes but for its bytes, the file system's journal, and
-/// pages that lie side by side and travel together. The first two would lower the ceilings, the last would
+/// Operations are counted as the volume would: a page is one, and adjacent pages count by its units.
+/// Left out is what no counter has: the binary log's writes but for its bytes, the file system's journal, and
+/// adjacent pages that are written together. The first two would lower the ceilings, the last would
 /// raise that of the operations: [`Demand::packed`] is how far.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Demand {
@@ -23,7 +23,7 @@ impl Demand {
     ///
     /// Reads count where they are known to go past the page cache: what that answers never reaches the volume.
     #[must_use]
-    pub fn without(work: &Workload, settings: &Settings, unit_bytes: u64) -> Self {
+    pub fn without(work: &Workload, settings: &PageWriteSettings, unit_bytes: u64) -> Self {
         let reads = if settings.direct == Some(true) { work.page_reads } else { 0.0 };
         let logs = work.redo_bytes + work.binlog_bytes.unwrap_or(0.0);
         let units = |bytes: f64| bytes / unit_bytes as f64;

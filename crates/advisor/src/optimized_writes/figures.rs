@@ -1,9 +1,12 @@
 //! What the judgement is made from.
 
-use ebbtide_catalog::{Resolved, Spec};
+use ebbtide_catalog::{Catalog, Resolved, Spec};
+use ebbtide_observe::{Facts, FileSystem, Flavour, Observation, Version};
 use serde::Serialize;
 
-/// What a server did over an interval, a second where nothing else is said. None where it does not tell.
+use super::error::NotJudged;
+
+/// What a server did over an interval, a second unless stated otherwise. None where it does not report.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Workload {
     /// Length of the interval, s; over 0.
@@ -29,12 +32,53 @@ pub struct Workload {
     pub write_statements: f64,
     /// SELECT statements.
     pub read_statements: f64,
-    /// Waits for a free page of the buffer pool: a thread stood until pages were written.
+    /// Waits for a free page of the buffer pool: a thread waited until pages were written.
     pub free_page_waits: Option<f64>,
     /// Mean number of threads in the doublewrite files' I/O.
     pub doublewrite_wait: Option<f64>,
     /// Mean number of threads that waited for the doublewrite buffer's mutex.
     pub doublewrite_mutex_wait: Option<f64>,
+}
+
+impl Workload {
+    /// What was observed.
+    ///
+    /// # Errors
+    /// Counters that the judgement needs were not seen, which are named.
+    pub fn of(observation: &Observation) -> Result<Self, NotJudged> {
+        let (Some(rates), Some(span)) = (&observation.rates, observation.span) else {
+            return Err(NotJudged::NoRates);
+        };
+        let mut missing = Vec::new();
+        let mut needed = |name, rate: Option<f64>| {
+            rate.unwrap_or_else(|| {
+                missing.push(name);
+                f64::NAN
+            })
+        };
+        let work = Self {
+            seconds: span.seconds,
+            page_writes: needed("Innodb_pages_written", rates.page_writes),
+            doublewrite_pages: needed("Innodb_dblwr_pages_written", rates.doublewrite_pages),
+            doublewrite_batches: needed("Innodb_dblwr_writes", rates.doublewrite_batches),
+            page_reads: needed("Innodb_pages_read", rates.page_reads),
+            redo_bytes: needed("Innodb_os_log_written", rates.redo_bytes),
+            redo_writes: rates.redo_syncs.or(rates.redo_writes),
+            binlog_bytes: rates.binlog_bytes,
+            commits: rates.commits,
+            write_statements: needed("Com_insert, Com_update and their kin", rates.write_statements),
+            read_statements: needed("Com_select", rates.read_statements),
+            free_page_waits: rates.wait_free,
+            doublewrite_wait: rates.doublewrite_wait,
+            doublewrite_mutex_wait: rates.doublewrite_mutex_wait,
+        };
+        match (missing.is_empty(), span.restarted) {
+            (true, _) => Ok(work),
+            // Behind a proxy, whose connection outlives the server.
+            (false, true) => Err(NotJudged::Restarted),
+            (false, false) => Err(NotJudged::NotCounted { names: missing }),
+        }
+    }
 }
 
 /// The setting `innodb_doublewrite`.
@@ -43,7 +87,7 @@ pub struct Workload {
 pub enum Doublewrite {
     /// Every page is written twice (MariaDB's FAST and MySQL's DETECT_AND_RECOVER too).
     On,
-    /// MySQL's DETECT_ONLY: what is torn would be known, and could not be mended.
+    /// MySQL's DETECT_ONLY: a torn page is detected, and cannot be restored.
     DetectOnly,
     /// No page is.
     Off,
@@ -51,12 +95,12 @@ pub enum Doublewrite {
 
 /// What decides whether it could be done safely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Settings {
+pub struct PageWriteSettings {
     /// Whether pages are written twice.
     pub doublewrite: Doublewrite,
     /// Bytes of a page (`innodb_page_size`), 4096 to 65536.
     pub page_bytes: u64,
-    /// Whether data files go past the page cache; none: the server does not say so in words known here.
+    /// Whether data files go past the page cache; none: the server does not report it in words known here.
     pub direct: Option<bool>,
     /// Whether a page takes its neighbours along when it is written, in one operation with them; none: not known.
     pub flush_neighbors: Option<bool>,
@@ -66,14 +110,34 @@ pub struct Settings {
     pub release: Option<Release>,
 }
 
-/// The file system that data files lie on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileSystem {
-    /// Its name, such as `ext4-bigalloc`.
-    pub name: String,
-    /// Bytes in which it allocates, aligned on the device: a page of this size or less stays in one piece; 0 where it
-    /// makes no such promise.
-    pub aligned_bytes: u64,
+impl PageWriteSettings {
+    /// What was observed.
+    ///
+    /// # Errors
+    /// The server has no pages that are written twice, or does not report what they are.
+    pub fn of(observation: &Observation) -> Result<Self, NotJudged> {
+        let facts = observation.facts.as_ref().ok_or(NotJudged::NoFacts)?;
+        if let Some(version) = &facts.aurora {
+            return Err(NotJudged::Aurora { version: version.clone() });
+        }
+        let word = facts.doublewrite.as_deref().unwrap_or_default().to_ascii_uppercase();
+        let doublewrite = match &*word {
+            "ON" | "1" | "TRUE" | "FAST" | "DETECT_AND_RECOVER" => Doublewrite::On,
+            "DETECT_ONLY" => Doublewrite::DetectOnly,
+            "OFF" | "0" | "FALSE" => Doublewrite::Off,
+            "" => return Err(NotJudged::NoDoublewrite),
+            _ => return Err(NotJudged::UnknownDoublewrite { word }),
+        };
+        let page_bytes = facts.page_bytes.filter(|bytes| *bytes > 0).ok_or(NotJudged::NoPageSize)?;
+        Ok(Self {
+            doublewrite,
+            page_bytes,
+            direct: facts.direct,
+            flush_neighbors: facts.flush_neighbors,
+            files: observation.file_system.clone(),
+            release: Release::of(facts),
+        })
+    }
 }
 
 /// The release of a server.
@@ -83,6 +147,35 @@ pub struct Release {
     pub name: String,
     /// Whether AWS lists it as one that RDS runs without the doublewrite buffer.
     pub listed: bool,
+}
+
+impl Release {
+    /// The release that a server reports; None where its version has no such form.
+    #[must_use]
+    pub fn of(facts: &Facts) -> Option<Self> {
+        let version = facts.release()?;
+        Some(Self {
+            name: format!("{} {version}", facts.flavour),
+            listed: runs_without_doublewrite(facts.flavour, version),
+        })
+    }
+}
+
+/// Whether AWS lists the version as one that RDS runs without the doublewrite buffer (RDS User Guide, "Improving
+/// write performance with Amazon RDS Optimized Writes" for MySQL and for MariaDB, read in November 2026). Percona
+/// Server writes pages as the MySQL of the same version.
+pub(super) fn runs_without_doublewrite(flavour: Flavour, version: Version) -> bool {
+    let Version { major, minor, patch } = version;
+    match (flavour, major, minor) {
+        (Flavour::MariaDb, 10, 6) => patch >= 10,
+        (Flavour::MariaDb, 10, 11) => patch >= 4,
+        (Flavour::MariaDb, 11, 4) => patch >= 3,
+        (Flavour::MariaDb, 11, minor) => minor >= 8,
+        (Flavour::MariaDb, major, _) => major > 11,
+        (Flavour::MySql | Flavour::Percona, 8, 0) => patch >= 30,
+        (Flavour::MySql | Flavour::Percona, 8, minor) => minor >= 4,
+        (Flavour::MySql | Flavour::Percona, major, _) => major > 8,
+    }
 }
 
 /// The volume below the server, as far as the judgement needs it.
@@ -100,18 +193,31 @@ pub struct Storage {
     pub unit_bytes: u64,
     /// Bytes of an aligned write that a power cut leaves wholly old or wholly new.
     pub whole_bytes: u64,
-    /// Whether that was said of the volume (`twp=on`), and not only of its type.
+    /// Whether that was given for the volume (`twp=on`), and not only of its type.
     pub whole_is_said: bool,
 }
 
 impl Storage {
-    /// What a spec says as it was written and resolved; of stripes all together.
+    /// The volume that a spec names.
+    ///
+    /// # Errors
+    /// A text that is no spec, what AWS would refuse, and a volume on which an operation takes a whole unit.
+    pub fn named(spec: &str, catalog: &Catalog) -> Result<Self, NotJudged> {
+        let written = Spec::parse(spec)?;
+        let resolved = catalog.resolve(&written)?;
+        if resolved.members[0].accounting.whole_units {
+            return Err(NotJudged::WholeUnits { spec: spec.to_owned() });
+        }
+        Ok(Self::of(&written, &resolved))
+    }
+
+    /// A spec as it was written and resolved; of stripes all together.
     #[must_use]
     pub fn of(written: &Spec, resolved: &Resolved) -> Self {
         let member = &resolved.members[0];
         let members = resolved.members.len() as f64;
         let unit = member.durability.atomic_unit.bytes();
-        // A page that lies on two members is two writes.
+        // A page that is on two members is two writes.
         let striped = resolved.members.len() > 1;
         let whole_bytes = if striped { common_power(unit, resolved.chunk_bytes) } else { unit };
         Self {

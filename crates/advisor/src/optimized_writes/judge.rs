@@ -1,13 +1,17 @@
 //! The judgement.
 
+use ebbtide_text::{percent, seconds, whole};
 use serde::Serialize;
 
 use super::advice::{Action, advise};
 use super::conditions::{Condition, Standing, conditions};
 use super::demand::Demand;
-use super::figures::{Doublewrite, Settings, Storage, Workload};
-use super::sources::{SOURCES, Source};
+use super::figures::{Doublewrite, PageWriteSettings, Storage, Workload};
+use super::sources::SOURCES;
+use crate::finding::Source;
 
+/// Name of the check.
+const CODE: &str = "optimized-writes";
 /// Fewer pages in the interval, and a share of them is uncertain by more than a tenth (the deviation of a
 /// count is its root).
 pub const FEWEST_PAGES: f64 = 100.0;
@@ -42,7 +46,7 @@ pub enum Verdict {
     No,
     /// The doublewrite buffer is off.
     AlreadyOff,
-    /// The interval does not tell.
+    /// The interval does not report.
     NotKnown,
 }
 
@@ -138,7 +142,7 @@ const UNIT: u64 = 256 << 10;
 /// Whether a server is a candidate. Without a volume, the limits that decide are not known, and both ceilings
 /// are given; operations are then counted as EBS's SSD volumes do.
 #[must_use]
-pub fn judge(work: &Workload, settings: &Settings, storage: Option<&Storage>) -> Candidate {
+pub fn judge(work: &Workload, settings: &PageWriteSettings, storage: Option<&Storage>) -> Candidate {
     let unit = storage.map_or(UNIT, |storage| storage.unit_bytes);
     let without = Demand::without(work, settings, unit);
     let doublewrite = Demand::of_doublewrite(work, settings.page_bytes, unit);
@@ -159,7 +163,7 @@ pub fn judge(work: &Workload, settings: &Settings, storage: Option<&Storage>) ->
     let (action, advice) = advise(verdict, &conditions);
     let batches = work.doublewrite_batches;
     Candidate {
-        code: "optimized-writes",
+        code: CODE,
         verdict,
         action,
         advice,
@@ -188,7 +192,7 @@ fn on_volume(with: Demand, without: Demand, storage: &Storage) -> Option<Ceiling
     Some(Ceiling { limit, used, used_without, ceiling: used / used_without })
 }
 
-/// What stays true where pages that lie side by side travel together, however many of them do.
+/// What stays true where adjacent pages are written together, however many of them are.
 #[derive(Debug, Clone, Copy)]
 struct Most {
     /// No less of the volume's nearest limit is in use.
@@ -222,7 +226,7 @@ impl Most {
 
 fn verdict(
     work: &Workload,
-    settings: &Settings,
+    settings: &PageWriteSettings,
     conditions: &[Condition],
     gain: Option<(Gain, Most)>,
     storage: Option<&Storage>,
@@ -230,7 +234,7 @@ fn verdict(
     match settings.doublewrite {
         Doublewrite::Off => return already_off("The doublewrite buffer is off.", conditions),
         Doublewrite::DetectOnly => {
-            let what = "innodb_doublewrite is DETECT_ONLY. Pages are written once: a torn one is detected and not mended.";
+            let what = "innodb_doublewrite is DETECT_ONLY. Pages are written once: a torn one is detected and not restored.";
             return already_off(what, conditions);
         }
         Doublewrite::On => {}
@@ -260,29 +264,30 @@ fn already_off(what: &str, conditions: &[Condition]) -> (Verdict, String) {
     (Verdict::AlreadyOff, why)
 }
 
-/// What an interval with hardly a page written says.
+/// The answer for an interval with hardly a page written.
 fn few_pages(work: &Workload) -> (Verdict, String) {
-    let pages = work.page_writes * work.seconds;
+    let pages = whole(work.page_writes * work.seconds);
     let (writes, reads) = (work.write_statements * work.seconds, work.read_statements * work.seconds);
     if writes >= FEWEST_STATEMENTS {
         let why = format!(
-            "Rows were changed, and only {pages:.0} pages were written yet. InnoDB writes them later: look for longer."
+            "Rows were changed, and only {pages} pages were written yet. InnoDB writes them later: look for longer."
         );
         return (Verdict::NotKnown, why);
     }
     if writes < 1.0 && reads >= FEWEST_STATEMENTS && work.read_statements >= FEWEST_READS {
-        return (Verdict::No, format!("It reads: {pages:.0} pages were written in {:.0} s.", work.seconds));
+        return (Verdict::No, format!("It reads: {pages} pages were written in {}.", seconds(work.seconds)));
     }
     let why = format!(
-        "It hardly wrote: {writes:.0} statements that write, {reads:.0} that read and {pages:.0} pages written in \
-         {:.0} s. Look while it writes.",
-        work.seconds
+        "It hardly wrote: {} statements that write, {} that read and {pages} pages written in {}. Look while it writes.",
+        whole(writes),
+        whole(reads),
+        seconds(work.seconds)
     );
     (Verdict::NotKnown, why)
 }
 
 fn over_the_volume(volume: Ceiling) -> (Verdict, String) {
-    let (used, limit) = (volume.used * 100.0, volume.limit.name());
+    let (used, limit) = (percent(volume.used), volume.limit.name());
     let other = match volume.limit {
         Limit::Throughput => "The volume bursts, or it is another volume.",
         Limit::Iops => {
@@ -291,15 +296,15 @@ fn over_the_volume(volume: Ceiling) -> (Verdict, String) {
     };
     (
         Verdict::Perhaps,
-        format!("The work comes to {used:.0}% of the volume's {limit}, more than there is. {other}"),
+        format!("The work comes to {used} of the volume's {limit}, more than there is. {other}"),
     )
 }
 
 fn on_busy_volume(volume: Ceiling, most: Most) -> (Verdict, String) {
-    let (used, limit, more) = (volume.used * 100.0, volume.limit.name(), percent(volume.ceiling));
-    let is_busy = format!("{used:.0}% of the volume's {limit} is in use.");
+    let (used, limit, more) = (percent(volume.used), volume.limit.name(), percent(volume.ceiling - 1.0));
+    let is_busy = format!("{used} of the volume's {limit} is in use.");
     if most.on_volume < SMALLEST_GAIN {
-        let most = percent(most.on_volume);
+        let most = percent(most.on_volume - 1.0);
         (
             Verdict::No,
             format!("{is_busy} Without the buffer, at most {most} more of the same work would fit."),
@@ -307,7 +312,7 @@ fn on_busy_volume(volume: Ceiling, most: Most) -> (Verdict, String) {
     } else if volume.ceiling >= SMALLEST_GAIN && most.least_used >= BUSY {
         (Verdict::Yes, format!("{is_busy} Without the buffer, up to {more} more of the same work would fit."))
     } else {
-        let together = percent(most.on_volume.max(volume.ceiling));
+        let together = percent(most.on_volume.max(volume.ceiling) - 1.0);
         (Verdict::Perhaps, format!("{is_busy} {}", apart_or_together(&more, &together)))
     }
 }
@@ -329,17 +334,17 @@ fn small(work: &Workload, gain: Gain, most: Most) -> (Verdict, String) {
         return (Verdict::Perhaps, why.into());
     }
     if at_most < SMALLEST_GAIN {
-        let most = percent(at_most);
+        let most = percent(at_most - 1.0);
         let why = format!(
             "Where the volume's limits hold it back, at most {most} more of the same work would fit."
         );
         return (Verdict::No, why);
     }
-    let apart = percent(gain.if_throughput.max(gain.if_iops));
-    (Verdict::Perhaps, apart_or_together(&apart, &percent(at_most)))
+    let apart = percent(gain.if_throughput.max(gain.if_iops) - 1.0);
+    (Verdict::Perhaps, apart_or_together(&apart, &percent(at_most - 1.0)))
 }
 
-/// Whether statements stood until pages were written, often enough to be no chance.
+/// Whether statements waited until pages were written, too often for chance.
 fn waits_for_pages(work: &Workload) -> bool {
     let waits = work.free_page_waits.unwrap_or(0.0);
     waits * work.seconds >= FEWEST_WAITS && waits >= WAITING_SHARE * work.write_statements
@@ -351,9 +356,9 @@ fn holds_the_buffer(work: &Workload) -> bool {
 }
 
 fn on_idle_volume(volume: Ceiling) -> (Verdict, String) {
-    let (used, limit) = (volume.used * 100.0, volume.limit.name());
+    let (used, limit) = (percent(volume.used), volume.limit.name());
     let why = format!(
-        "The work that the counters show takes {used:.0}% of the volume's {limit}: this limit does not hold the server \
+        "The work that the counters show takes {used} of the volume's {limit}: this limit does not hold the server \
          back. Waits for page writes may get shorter, and these figures do not say by how much. A lower limit of the \
          instance would count too: give it to --volume."
     );
@@ -361,7 +366,7 @@ fn on_idle_volume(volume: Ceiling) -> (Verdict, String) {
 }
 
 fn on_unknown_volume(work: &Workload, gain: Gain) -> (Verdict, String) {
-    let [throughput, iops] = [gain.if_throughput, gain.if_iops].map(percent);
+    let [throughput, iops] = [gain.if_throughput, gain.if_iops].map(|ratio| percent(ratio - 1.0));
     let either = format!(
         "Up to {throughput} more of the same work would fit where throughput is the limit, up to {iops} where IOPS are."
     );
@@ -373,10 +378,4 @@ fn on_unknown_volume(work: &Workload, gain: Gain) -> (Verdict, String) {
             format!("{either} Which limit holds it back is not known: name the volume with --volume."),
         )
     }
-}
-
-/// `43%` for 1.43.
-fn percent(ratio: f64) -> String {
-    let more = (ratio - 1.0) * 100.0;
-    if more < 9.95 { format!("{more:.1}%") } else { format!("{more:.0}%") }
 }

@@ -1,15 +1,6 @@
 //! Where the facts come from.
 
-use serde::Serialize;
-
-/// A publication and what it says, in our words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Source {
-    /// What it says.
-    pub says: &'static str,
-    /// Where.
-    pub url: &'static str,
-}
+use crate::finding::Source;
 
 /// What others report, the vendor's promises first.
 pub const SOURCES: [Source; 4] = [

@@ -1,6 +1,7 @@
 //! The judgement against hand-made servers, published results, and any figures at all.
 
 use ebbtide_catalog::{Catalog, Spec};
+use ebbtide_observe::FileSystem;
 use proptest::prelude::*;
 
 use super::*;
@@ -28,8 +29,8 @@ fn writer() -> Workload {
     }
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> PageWriteSettings {
+    PageWriteSettings {
         doublewrite: Doublewrite::On,
         page_bytes: 16 << 10,
         direct: Some(true),
@@ -40,8 +41,12 @@ fn settings() -> Settings {
 }
 
 /// Settings with which every condition that is not the storage's is known to be met.
-fn safe() -> Settings {
-    Settings { files: Some(files("ext4-bigalloc", 16 << 10)), release: Some(release(true)), ..settings() }
+fn safe() -> PageWriteSettings {
+    PageWriteSettings {
+        files: Some(files("ext4-bigalloc", 16 << 10)),
+        release: Some(release(true)),
+        ..settings()
+    }
 }
 
 fn files(name: &str, aligned_bytes: u64) -> FileSystem {
@@ -120,7 +125,7 @@ fn where_both_limits_are_near_the_one_that_is_left_decides() {
     assert_eq!(candidate.verdict, Verdict::No);
     // All 3,000 pages in a row were 188 operations, and then 101 MiB/s would become 54.
     for flush_neighbors in [None, Some(true)] {
-        let together = Settings { flush_neighbors, ..settings() };
+        let together = PageWriteSettings { flush_neighbors, ..settings() };
         let candidate = judge(&writer(), &together, Some(&storage("gp3:size=500GiB,iops=4000")));
         assert_eq!(candidate.verdict, Verdict::Perhaps);
         assert!(candidate.why.contains("up to 87%"), "{}", candidate.why);
@@ -132,7 +137,7 @@ fn operations_that_may_travel_together_do_not_make_a_volume_busy() {
     // 3,000 batches of a page each: 6,600 operations of 7,000, or in a row 3,788.
     let single = Workload { doublewrite_batches: 3000.0, ..writer() };
     let of = |flush_neighbors| {
-        let settings = Settings { flush_neighbors, ..settings() };
+        let settings = PageWriteSettings { flush_neighbors, ..settings() };
         judge(&single, &settings, Some(&storage("gp3:size=500GiB,iops=7000,throughput=1000"))).verdict
     };
     assert_eq!((of(Some(false)), of(Some(true))), (Verdict::Yes, Verdict::Perhaps));
@@ -161,7 +166,7 @@ fn more_than_a_volume_has_is_a_perhaps_unless_it_bursts() {
 fn reads_that_the_page_cache_may_have_answered_lower_no_ceiling() {
     let reads = Workload { page_reads: 300_000.0, ..writer() };
     for direct in [Some(false), None] {
-        let candidate = judge(&reads, &Settings { direct, ..settings() }, None);
+        let candidate = judge(&reads, &PageWriteSettings { direct, ..settings() }, None);
         assert_eq!((candidate.verdict, candidate.without.ios), (Verdict::Perhaps, 3400.0));
         assert!(candidate.gain.unwrap().if_throughput > 1.9, "{candidate:?}");
     }
@@ -193,7 +198,7 @@ fn a_few_waits_for_a_free_page_are_chance() {
 #[test]
 fn a_buffer_that_is_off_where_pages_tear_is_not_safe() {
     let of = |doublewrite, direct, spec: &str| {
-        let settings = Settings { doublewrite, direct, ..settings() };
+        let settings = PageWriteSettings { doublewrite, direct, ..settings() };
         judge(&writer(), &settings, Some(&storage(spec)))
     };
     for (direct, spec) in [(Some(true), "gp3:size=500GiB,twp=off"), (Some(false), "gp3:size=500GiB,twp=on")] {
@@ -214,7 +219,7 @@ fn a_volume_with_room_makes_it_a_perhaps_and_so_does_an_unknown_one() {
     assert!(room.why.contains("takes 24%") && room.why.contains("of the instance"), "{}", room.why);
     assert_eq!(verdict(&writer(), Some("ideal:size=100GiB,twp=on")), Verdict::Perhaps);
     assert_eq!(verdict(&writer(), None), Verdict::Perhaps);
-    // Threads that stand for a free page do not wait for a volume with room, but for page writes they do.
+    // Threads that wait for a free page do not wait for a volume with room, but for page writes they do.
     let waits = |rate| Workload { free_page_waits: Some(rate), ..writer() };
     assert_eq!(verdict(&waits(31.0), None), Verdict::Perhaps);
     assert_eq!(verdict(&waits(33.0), None), Verdict::Yes);
@@ -222,7 +227,7 @@ fn a_volume_with_room_makes_it_a_perhaps_and_so_does_an_unknown_one() {
 }
 
 #[test]
-fn a_server_that_reads_is_none_an_idle_one_and_one_that_writes_later_do_not_tell() {
+fn a_server_that_reads_is_none_an_idle_one_and_one_that_writes_later_give_no_answer() {
     let quiet = Workload { page_writes: 3.0, doublewrite_pages: 3.0, doublewrite_batches: 1.0, ..writer() };
     let reader = Workload { write_statements: 0.0, read_statements: 9000.0, redo_bytes: 0.0, ..quiet };
     assert_eq!(verdict(&reader, None), Verdict::No);
@@ -250,11 +255,11 @@ fn a_server_that_reads_a_hundred_times_what_it_writes_has_nothing_to_gain_on_any
 
 #[test]
 fn what_is_off_is_off_and_what_is_not_safe_is_a_no() {
-    let with = |doublewrite| judge(&writer(), &Settings { doublewrite, ..settings() }, None);
+    let with = |doublewrite| judge(&writer(), &PageWriteSettings { doublewrite, ..settings() }, None);
     assert_eq!(with(Doublewrite::Off).verdict, Verdict::AlreadyOff);
     assert_eq!(with(Doublewrite::Off).gain, None);
-    assert!(with(Doublewrite::DetectOnly).why.contains("not mended"));
-    let large = judge(&writer(), &Settings { page_bytes: 32 << 10, ..settings() }, None);
+    assert!(with(Doublewrite::DetectOnly).why.contains("not restored"));
+    let large = judge(&writer(), &PageWriteSettings { page_bytes: 32 << 10, ..settings() }, None);
     assert_eq!(large.verdict, Verdict::No);
     assert!(large.why.contains("32 KiB"), "{}", large.why);
     for spec in ["gp3:size=500GiB,iops=16000,twp=off", "raid0(2x gp3:size=500GiB; chunk=4KiB)", "sata-ssd"] {
@@ -262,13 +267,13 @@ fn what_is_off_is_off_and_what_is_not_safe_is_a_no() {
         assert_eq!(candidate.verdict, Verdict::No, "{spec}");
         assert!(candidate.why.contains("4 KiB whole"), "{spec}: {}", candidate.why);
     }
-    let small = Settings { page_bytes: 4 << 10, ..settings() };
+    let small = PageWriteSettings { page_bytes: 4 << 10, ..settings() };
     let torn = storage("gp3:size=500GiB,iops=16000,twp=off");
     assert_ne!(judge(&writer(), &small, Some(&torn)).verdict, Verdict::No, "a page of 4 KiB stays whole");
 }
 
 #[test]
-fn stripes_carry_together_what_each_carries_and_keep_whole_what_lies_on_one() {
+fn stripes_carry_together_what_each_carries_and_keep_whole_what_is_on_one() {
     let two = storage("raid0(2x gp3:size=500GiB; chunk=64KiB)");
     assert_eq!((two.iops, two.bytes_s), (Some(6000.0), Some(250.0 * MIB)));
     assert_eq!((two.whole_bytes, two.unit_bytes), (16 << 10, 256 << 10));
@@ -277,9 +282,9 @@ fn stripes_carry_together_what_each_carries_and_keep_whole_what_lies_on_one() {
 }
 
 #[test]
-fn what_has_to_be_true_says_what_is_known_of_it() {
+fn what_has_to_be_true_has_what_is_known_of_it() {
     let standing = |direct, spec: Option<&str>| {
-        let settings = Settings { direct, ..settings() };
+        let settings = PageWriteSettings { direct, ..settings() };
         let candidate = judge(&writer(), &settings, spec.map(storage).as_ref());
         candidate.conditions.iter().map(|one| one.standing).collect::<Vec<_>>()
     };
@@ -296,17 +301,19 @@ fn what_has_to_be_true_says_what_is_known_of_it() {
 
 #[test]
 fn a_file_system_that_moves_pages_makes_it_a_no_and_an_unlisted_release_is_not_known() {
-    let of = |settings: Settings| judge(&writer(), &settings, Some(&storage("gp3:size=500GiB,twp=on")));
-    let standing =
-        |settings: Settings| of(settings).conditions.iter().map(|one| one.standing).collect::<Vec<_>>();
+    let of =
+        |settings: PageWriteSettings| judge(&writer(), &settings, Some(&storage("gp3:size=500GiB,twp=on")));
+    let standing = |settings: PageWriteSettings| {
+        of(settings).conditions.iter().map(|one| one.standing).collect::<Vec<_>>()
+    };
     use Standing::{Broken, Met, Unknown};
     assert_eq!(standing(safe()), [Met; 4]);
-    let plain = Settings { files: Some(files("xfs", 0)), ..safe() };
+    let plain = PageWriteSettings { files: Some(files("xfs", 0)), ..safe() };
     assert_eq!(standing(plain.clone()), [Met, Broken, Met, Met]);
     let candidate = of(plain);
     assert_eq!((candidate.verdict, candidate.action), (Verdict::No, Action::LeaveOn));
     assert!(candidate.why.contains("xfs does not keep pages of 16"), "{}", candidate.why);
-    let older = Settings { release: Some(release(false)), ..safe() };
+    let older = PageWriteSettings { release: Some(release(false)), ..safe() };
     assert_eq!(standing(older), [Met, Met, Met, Unknown]);
 }
 
@@ -315,28 +322,28 @@ const GAIN: &str = "gp3:size=500GiB,iops=16000,twp=on";
 
 #[test]
 fn off_is_advised_only_where_a_gain_is_shown_and_every_condition_is_known_to_be_met() {
-    let of = |settings: &Settings, spec: &str| judge(&writer(), settings, Some(&storage(spec)));
+    let of = |settings: &PageWriteSettings, spec: &str| judge(&writer(), settings, Some(&storage(spec)));
     let all = of(&safe(), GAIN);
     assert_eq!((all.verdict, all.action), (Verdict::Yes, Action::TurnOff));
     assert!(all.advice.contains("innodb_doublewrite = OFF"), "{}", all.advice);
     let without = [
-        (Settings { files: None, ..safe() }, GAIN, Verdict::Yes, "1 of 4"),
-        (Settings { release: None, ..safe() }, GAIN, Verdict::Yes, "1 of 4"),
-        (Settings { release: Some(release(false)), ..safe() }, GAIN, Verdict::Yes, "1 of 4"),
+        (PageWriteSettings { files: None, ..safe() }, GAIN, Verdict::Yes, "1 of 4"),
+        (PageWriteSettings { release: None, ..safe() }, GAIN, Verdict::Yes, "1 of 4"),
+        (PageWriteSettings { release: Some(release(false)), ..safe() }, GAIN, Verdict::Yes, "1 of 4"),
         (safe(), "gp3:size=500GiB,iops=16000", Verdict::Yes, "1 of 4"),
         (settings(), "gp3:size=500GiB,iops=16000", Verdict::Yes, "3 of 4"),
         (safe(), "gp3:size=500GiB,iops=16000,throughput=1000,twp=on", Verdict::Perhaps, "no gain is shown"),
         (safe(), "gp3:size=500GiB,iops=4000,throughput=1000,twp=on", Verdict::No, "nothing to gain"),
         (safe(), "gp3:size=500GiB,iops=16000,twp=off", Verdict::No, "can damage tables"),
     ];
-    for (settings, spec, verdict, says) in without {
+    for (settings, spec, verdict, text) in without {
         let candidate = of(&settings, spec);
         assert_eq!((candidate.verdict, candidate.action), (verdict, Action::LeaveOn), "{spec}");
         assert!(candidate.advice.starts_with("Leave the doublewrite buffer on"), "{}", candidate.advice);
-        assert!(candidate.advice.contains(says), "{spec}: {}", candidate.advice);
+        assert!(candidate.advice.contains(text), "{spec}: {}", candidate.advice);
         assert!(!candidate.advice.contains("OFF"), "{}", candidate.advice);
     }
-    let indirect = Settings { direct: Some(false), ..safe() };
+    let indirect = PageWriteSettings { direct: Some(false), ..safe() };
     assert_eq!(of(&indirect, GAIN).action, Action::LeaveOn, "a setting is to be changed first");
     let idle = judge(&Workload { page_writes: 1.0, ..writer() }, &safe(), Some(&storage(GAIN)));
     assert_eq!((idle.verdict, idle.action), (Verdict::NotKnown, Action::LeaveOn));
@@ -344,13 +351,13 @@ fn off_is_advised_only_where_a_gain_is_shown_and_every_condition_is_known_to_be_
 
 #[test]
 fn a_buffer_that_is_off_stays_off_is_turned_on_or_is_looked_into() {
-    let of = |settings: Settings, spec: &str| {
-        let settings = Settings { doublewrite: Doublewrite::Off, ..settings };
+    let of = |settings: PageWriteSettings, spec: &str| {
+        let settings = PageWriteSettings { doublewrite: Doublewrite::Off, ..settings };
         judge(&writer(), &settings, Some(&storage(spec)))
     };
     assert_eq!(of(safe(), GAIN).action, Action::LeaveOff);
     assert_eq!(of(safe(), "gp3:size=500GiB,twp=off").action, Action::TurnOn);
-    assert_eq!(of(Settings { direct: Some(false), ..safe() }, GAIN).action, Action::TurnOn);
+    assert_eq!(of(PageWriteSettings { direct: Some(false), ..safe() }, GAIN).action, Action::TurnOn);
     let unknown = of(settings(), GAIN);
     assert_eq!(unknown.action, Action::FindOut);
     assert!(unknown.advice.contains("2 of 4"), "{}", unknown.advice);
@@ -370,7 +377,7 @@ fn answers_are_in_short_sentences() {
     let held = Workload { free_page_waits: Some(33.0), ..writer() };
     let reads = Workload { page_reads: 300_000.0, ..held };
     let quiet = Workload { page_writes: 1.0, write_statements: 1.0, ..writer() };
-    let together = Settings { flush_neighbors: None, ..settings() };
+    let together = PageWriteSettings { flush_neighbors: None, ..settings() };
     let specs = [
         None,
         Some(GAIN),
@@ -380,9 +387,12 @@ fn answers_are_in_short_sentences() {
         Some("gp3:size=500GiB,twp=off"),
     ];
     for work in [writer(), held, reads, quiet] {
-        for settings in
-            [settings(), safe(), together.clone(), Settings { doublewrite: Doublewrite::Off, ..safe() }]
-        {
+        for settings in [
+            settings(),
+            safe(),
+            together.clone(),
+            PageWriteSettings { doublewrite: Doublewrite::Off, ..safe() },
+        ] {
             for spec in specs {
                 let candidate = judge(&work, &settings, spec.map(storage).as_ref());
                 for text in [&candidate.advice, &candidate.why] {
@@ -432,7 +442,7 @@ fn no_published_gain_is_over_its_ceiling_and_the_nearest_is_close_to_it() {
         assert!(gain <= ceiling, "{gain} over {ceiling}");
         nearest = nearest.min(ceiling / gain);
     }
-    assert!(nearest < 1.05, "{nearest}: a ceiling that is never neared says nothing");
+    assert!(nearest < 1.05, "{nearest}: a ceiling that is never neared is no limit");
 }
 
 fn any_work() -> impl Strategy<Value = Workload> {
@@ -517,7 +527,7 @@ proptest! {
     fn a_no_stays_true_however_many_pages_travel_together(
         work in any_work(), storage in any_storage(), apart in 0.0..1.0,
     ) {
-        let settings = Settings { flush_neighbors: Some(true), ..settings() };
+        let settings = PageWriteSettings { flush_neighbors: Some(true), ..settings() };
         let candidate = judge(&work, &settings, storage.as_ref());
         prop_assume!(candidate.verdict == Verdict::No);
         let (with, without) = (candidate.with, candidate.without);

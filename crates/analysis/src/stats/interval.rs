@@ -11,10 +11,10 @@ use super::series::{mean, variance, variance_of_mean};
 use super::student::{t_quantile, trigamma, trigamma_inverse, two_sided, variance_ratio_by_chance};
 use super::{ALPHA, Interval};
 
-/// An arm whose spread is this unlikely beside that of the others takes nothing from theirs.
+/// An arm whose spread is this unlikely compared with that of the others takes nothing from theirs.
 const STICKS_OUT: f64 = 0.05;
 
-/// From this many trials on an arm's spread is joined with what the other arms' spreads say.
+/// From this many trials on an arm's spread is joined with what the other arms' spreads show.
 const BORROWS_FROM: usize = 3;
 
 /// What a trial adds.
@@ -22,7 +22,7 @@ const BORROWS_FROM: usize = 3;
 pub struct Sample {
     /// Logarithm of the trial's figure.
     pub log: f64,
-    /// Variance of that logarithm, as far as the seconds inside of the trial tell.
+    /// Variance of that logarithm, as estimated from the seconds inside of the trial.
     pub within: f64,
     /// Degrees of freedom of that variance: independent blocks of seconds, less 1.
     pub within_df: f64,
@@ -46,7 +46,7 @@ impl Sample {
     }
 }
 
-/// What the arms of a run together say about the spread between trials: Smyth's empirical Bayes prior
+/// What the arms of a run together show about the spread between trials: Smyth's empirical Bayes prior
 /// (2004), a scaled inverse chi-squared distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prior {
@@ -93,7 +93,7 @@ impl Prior {
 
     /// Variance between the trials of an arm, and its degrees of freedom.
     ///
-    /// What an arm's own trials show is never made smaller: the others only say how far it is to be
+    /// What an arm's own trials show is never made smaller: the others only show how far it is to be
     /// trusted, and raise it where it is small by luck.
     fn judge(&self, arm: &[Sample]) -> (f64, f64) {
         let (variance, df) = own(arm);

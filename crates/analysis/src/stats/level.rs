@@ -2,7 +2,7 @@
 //!
 //! For each number of changes up to [`MOST`] the division with the least squared error is found exactly
 //! (dynamic programming: Bai and Perron, 2003). The largest number counts at which every change is larger than
-//! what the noise of this division makes: a jump is held against the standard error of the two means beside
+//! what the noise of this division makes: a jump is compared with the standard error of the two means next to
 //! it, with the correlation from one second to the next taken into account, so that flush waves and bursts
 //! of noise, which are correlated, are not called changes.
 
@@ -126,7 +126,7 @@ fn means(series: &[f64], changes: &[usize]) -> Vec<f64> {
     bounds(series.len(), changes).windows(2).map(|part| mean(&series[part[0]..part[1]])).collect()
 }
 
-/// Distances of the values from the level that they lie on.
+/// Distances of the values from the level that they are on.
 fn residuals(series: &[f64], changes: &[usize], levels: &[f64]) -> Vec<f64> {
     let bounds = bounds(series.len(), changes);
     let parts = bounds.windows(2).zip(levels);

@@ -2,7 +2,7 @@
 //!
 //! [`series`] describes one series, [`warmup`], [`trend`] and [`level`] find what is not steady in it,
 //! [`interval`] carries the trials of arms to intervals, p-values and the smallest effect that could have
-//! been seen, [`family`] keeps many comparisons honest, and [`proportion`] counts cases. `docs/decisions/statistics.md` says which
+//! been seen, [`family`] keeps many comparisons honest, and [`proportion`] counts cases. `docs/decisions/statistics.md` describes which
 //! published methods these are, what they assume, and how often they are right on data whose truth is known.
 
 pub mod family;

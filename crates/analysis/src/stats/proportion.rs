@@ -1,4 +1,4 @@
-//! Shares of cases: how many of so many, and what that says about all the cases that were not tried.
+//! Shares of cases: how many of so many, and what that shows about all the cases that were not tried.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Beta, ContinuousCDF};
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cases_say_nothing() {
+    fn no_cases_give_no_interval() {
         let nothing = Share::new(0, 0);
         assert_eq!((nothing.share, nothing.low, nothing.high), (None, None, None));
     }

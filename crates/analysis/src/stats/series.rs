@@ -1,4 +1,4 @@
-//! What one series of seconds says about its own mean.
+//! What one series of seconds shows about its own mean.
 
 /// Arithmetic mean; 0 for an empty series.
 #[must_use]
@@ -51,7 +51,7 @@ pub fn without(series: &[f64], cause: &[f64]) -> Vec<f64> {
 
 /// Variance of the mean of an autocorrelated series, by overlapping batch means: the exact value of what
 /// a moving-block bootstrap of the mean would draw. Beside it its degrees of freedom: how many blocks do not
-/// overlap, less 1. Both 0 for fewer than eight values, which say nothing about it.
+/// overlap, less 1. Both 0 for fewer than eight values, which show nothing about it.
 ///
 /// The blocks are of `sqrt(n)` values. A correlation that lasts longer than that is counted short.
 #[must_use]

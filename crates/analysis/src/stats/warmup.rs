@@ -9,7 +9,7 @@ use super::series::{Noise, mean};
 /// Values in a batch.
 const BATCH: usize = 5;
 
-/// Fewer values than this are not cut: what is left would say nothing.
+/// Fewer values than this are not cut: what is left would show nothing.
 const SHORTEST: usize = 20;
 
 /// A part counts as warm-up from this difference to the rest on, in standard errors of the rest.
@@ -22,7 +22,7 @@ const NEARLY_LEAST: f64 = 1.1;
 /// How many values at the beginning are warm-up, a multiple of five and at most a third.
 ///
 /// MSER-5 always finds some smallest value. So that it does not cut at random what was steady from the start,
-/// a part is only cut whose mean lies over three standard errors from that of the rest, correlation counted in.
+/// a part is only cut whose mean is above three standard errors from that of the rest, correlation counted in.
 #[must_use]
 pub fn warm_up(series: &[f64]) -> usize {
     if series.len() < SHORTEST {

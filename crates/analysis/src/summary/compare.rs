@@ -6,11 +6,11 @@ use super::words;
 use crate::record::{Comparison, DesignArm, RunRecord};
 use crate::stats::{ALPHA, Interval, Prior, holm, ratio, series, smallest_effect};
 
-/// No difference below this is called one. Where a program's data happen to lie in memory, the order of its
+/// No difference below this is called one. Where a program's data happen to be in memory, the order of its
 /// files and the like move a rate by about as much, repeat after repeat alike.
 pub const LEAST: f64 = 0.01;
 
-/// A run that sees nothing smaller than this, as a share, sees nothing: that is not said with a figure.
+/// A run that sees nothing smaller than this, as a share, sees nothing: that is not reported with a figure.
 const LARGEST_EFFECT: f64 = 100.0;
 
 /// Two groups that are held against each other.

@@ -39,8 +39,8 @@ impl Curve {
     /// Its name: the options that its arms share, without those of the axes in `but`.
     #[must_use]
     pub fn name(&self, but: &[&str]) -> String {
-        let told = self.options.iter().filter(|(axis, _)| !but.contains(&axis.as_str()));
-        told.map(|(_, option)| option.as_str()).collect::<Vec<_>>().join(", ")
+        let named = self.options.iter().filter(|(axis, _)| !but.contains(&axis.as_str()));
+        named.map(|(_, option)| option.as_str()).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -80,7 +80,7 @@ fn measured(group: &Group<'_>, of: fn(&Second) -> f64, interval: Option<Interval
 }
 
 impl Across {
-    fn of(trials: Vec<f64>) -> Self {
+    pub(super) fn of(trials: Vec<f64>) -> Self {
         Self {
             median: series::median(&trials),
             min: trials.iter().copied().fold(f64::INFINITY, f64::min),
@@ -97,10 +97,10 @@ fn mean_of(seconds: &[&Second], of: impl Fn(&Second) -> f64) -> f64 {
     }
 }
 
-/// Mean over the seconds that tell; none where none does.
-fn told(seconds: &[&Second], of: impl Fn(&ServerSecond) -> Option<f64>) -> Option<f64> {
-    let told: Vec<f64> = seconds.iter().filter_map(|second| second.server.as_ref().and_then(&of)).collect();
-    (!told.is_empty()).then(|| series::mean(&told))
+/// Mean over the seconds that have a value; None where none has.
+fn mean_reported(seconds: &[&Second], of: impl Fn(&ServerSecond) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = seconds.iter().filter_map(|second| second.server.as_ref().and_then(&of)).collect();
+    (!values.is_empty()).then(|| series::mean(&values))
 }
 
 fn all_volumes(second: &Second, of: fn(&VolumeSecond) -> f64) -> f64 {
@@ -114,7 +114,7 @@ fn per_transaction(seconds: &[&Second]) -> Option<PerTransaction> {
     }
     let volume = |of: fn(&VolumeSecond) -> f64| mean_of(seconds, |second| all_volumes(second, of)) / tps;
     let host = |of: fn(&HostSecond) -> f64| mean_of(seconds, |second| of(&second.host)) / tps * 1e6;
-    let server = |of: fn(&ServerSecond) -> Option<f64>| told(seconds, of).map(|rate| rate / tps);
+    let server = |of: fn(&ServerSecond) -> Option<f64>| mean_reported(seconds, of).map(|rate| rate / tps);
     let (reads, writes) = (volume(|v| v.read_iops), volume(|v| v.write_iops));
     Some(PerTransaction {
         ios: reads + writes,
@@ -178,27 +178,27 @@ fn volume(group: &Group<'_>, seconds: &[&Second], role: Role) -> VolumeFigures {
 fn server(seconds: &[&Second]) -> Option<ServerFigures> {
     seconds.iter().any(|second| second.server.is_some()).then_some(())?;
     let share = |part: fn(&ServerSecond) -> Option<f64>, all: fn(&ServerSecond) -> Option<f64>| {
-        let all = told(seconds, all).filter(|all| *all > 0.0)?;
-        Some(told(seconds, part)? / all)
+        let all = mean_reported(seconds, all).filter(|all| *all > 0.0)?;
+        Some(mean_reported(seconds, part)? / all)
     };
     Some(ServerFigures {
-        checkpoint_age: told(seconds, |s| s.checkpoint_age),
+        checkpoint_age: mean_reported(seconds, |s| s.checkpoint_age),
         checkpoint_share: share(|s| s.checkpoint_age, |s| s.checkpoint_age_max),
         dirty_share: share(|s| s.dirty_pages, |s| s.data_pages),
         miss_share: share(|s| s.page_reads, |s| s.page_requests),
         lru_share: share(|s| s.lru_flushed, |s| Some(s.lru_flushed? + s.list_flushed?)),
-        sync_flushed: told(seconds, |s| s.sync_flushed),
-        wait_free: told(seconds, |s| s.wait_free),
-        log_waits: told(seconds, |s| s.log_waits),
-        row_lock_waits: told(seconds, |s| s.row_lock_waits),
-        threads_running: told(seconds, |s| s.threads_running),
-        doublewrite_pages: told(seconds, |s| s.doublewrite_pages),
-        doublewrite_batches: told(seconds, |s| s.doublewrite_batches),
-        doublewrite_wait: told(seconds, |s| s.doublewrite_wait),
-        doublewrite_mutex_wait: told(seconds, |s| s.doublewrite_mutex_wait),
-        redo_wait: told(seconds, |s| s.redo_wait),
-        data_wait: told(seconds, |s| s.data_wait),
-        binlog_wait: told(seconds, |s| s.binlog_wait),
+        sync_flushed: mean_reported(seconds, |s| s.sync_flushed),
+        wait_free: mean_reported(seconds, |s| s.wait_free),
+        log_waits: mean_reported(seconds, |s| s.log_waits),
+        row_lock_waits: mean_reported(seconds, |s| s.row_lock_waits),
+        threads_running: mean_reported(seconds, |s| s.threads_running),
+        doublewrite_pages: mean_reported(seconds, |s| s.doublewrite_pages),
+        doublewrite_batches: mean_reported(seconds, |s| s.doublewrite_batches),
+        doublewrite_wait: mean_reported(seconds, |s| s.doublewrite_wait),
+        doublewrite_mutex_wait: mean_reported(seconds, |s| s.doublewrite_mutex_wait),
+        redo_wait: mean_reported(seconds, |s| s.redo_wait),
+        data_wait: mean_reported(seconds, |s| s.data_wait),
+        binlog_wait: mean_reported(seconds, |s| s.binlog_wait),
     })
 }
 

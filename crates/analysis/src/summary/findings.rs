@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use ebbtide_text::{figure, latency, list, percent, whole};
+
 use super::compare::primary;
 use super::curves::LOADED;
 use super::figures_under;
@@ -9,14 +11,14 @@ use super::group::Parted;
 use super::model::{
     ArmSummary, Bottleneck, Cause, Compared, CurveGain, Figures, Metric, Noise, Ratio, Summary, Verdict,
 };
-use super::words::{figure, limiter, list, percent, time, whole};
+use super::words::limiter;
 use crate::record::{Design, DesignArm};
 
 /// From so many comparisons of one axis without a difference on they share a sentence.
 const TOGETHER: usize = 3;
 
 pub(super) fn findings(design: &Design, arms: &[Parted<'_>], summary: &Summary) -> Vec<String> {
-    // What is a point of a curve is told with its curve.
+    // A point of a curve is reported with its curve.
     let on_curve = |index: &usize| {
         let mut points = summary.curves.iter().flat_map(|gain| &gain.points);
         points.any(|point| point.comparison == *index)
@@ -24,7 +26,7 @@ pub(super) fn findings(design: &Design, arms: &[Parted<'_>], summary: &Summary) 
     let alone = (0..summary.comparisons.len()).filter(|index| !on_curve(index));
     let mut ordered: Vec<&Compared> = alone.map(|index| &summary.comparisons[index]).collect();
     ordered.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    let mut said: Vec<String> = summary.curves.iter().map(|gain| curve(summary, gain)).collect();
+    let mut sentences: Vec<String> = summary.curves.iter().map(|gain| curve(summary, gain)).collect();
     let quiet = |compared: &Compared| compared.verdict == Verdict::NoDifferenceSeen && !compared.equal;
     for compared in &ordered {
         let alike: Vec<&Compared> = ordered
@@ -39,20 +41,20 @@ pub(super) fn findings(design: &Design, arms: &[Parted<'_>], summary: &Summary) 
         } else {
             sentence(design, summary, compared)
         };
-        if !said.contains(&sentence) {
-            said.push(sentence);
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
         }
     }
     let compared_arms: Vec<usize> =
         summary.comparisons.iter().flat_map(|compared| [compared.arm, compared.baseline]).collect();
     for (index, arm) in summary.arms.iter().enumerate() {
-        said.extend(arms.get(index).and_then(|parted| course(parted, arm)));
+        sentences.extend(arms.get(index).and_then(|parted| course(parted, arm)));
         if !compared_arms.contains(&index) {
-            said.extend(single(arm));
+            sentences.extend(single(arm));
         }
     }
-    said.extend(noise(&summary.noise));
-    said
+    sentences.extend(noise(&summary.noise));
+    sentences
 }
 
 /// Differences before equal ones, large ones before small ones.
@@ -108,7 +110,7 @@ fn sentence(design: &Design, summary: &Summary, compared: &Compared) -> String {
         }
         (_, Some(ratio), Some((ours, theirs))) if compared.metric == Metric::P95 => {
             let faster = if ratio.ratio < 1.0 { "faster" } else { "slower" };
-            let (p95, against) = (time(ours.p95_us.median), time(theirs.p95_us.median));
+            let (p95, against) = (latency(ours.p95_us.median), latency(theirs.p95_us.median));
             format!(
                 "{place}{arm} answers {faster} than {baseline}: 95% of the transactions within {p95} against \
                  {against}, {} times ({}){cause}.",
@@ -127,27 +129,27 @@ fn sentence(design: &Design, summary: &Summary, compared: &Compared) -> String {
 fn curve(summary: &Summary, gain: &CurveGain) -> String {
     let CurveGain { axis, option, baseline, .. } = gain;
     let place = if gain.place.is_empty() { String::new() } else { format!("{}: ", gain.place) };
-    let told: Vec<String> = gain
+    let parts: Vec<String> = gain
         .points
         .iter()
         .filter_map(|point| {
             let ratio = summary.comparisons.get(point.comparison)?.tps?;
-            Some(format!("{} at {}", figure(ratio.ratio), whole(point.connections)))
+            Some(format!("{} at {}", figure(ratio.ratio), whole(f64::from(point.connections))))
         })
         .collect();
-    let told =
-        if told.is_empty() { "nothing was measured".to_owned() } else { format!("times {}", list(&told)) };
+    let parts =
+        if parts.is_empty() { "nothing was measured".to_owned() } else { format!("times {}", list(&parts)) };
     let Some(loaded) = gain.loaded else {
-        return format!("{place}{axis} {option} over {baseline}, by connections: {told}.");
+        return format!("{place}{axis} {option} over {baseline}, by connections: {parts}.");
     };
     let why = gain.typical().and_then(|point| {
         let compared = summary.comparisons.get(point.comparison)?;
         let side = |arm: usize| summary.arms.get(arm)?.whole.as_ref();
         let cause = cause(option, side(compared.arm)?, baseline, side(compared.baseline)?);
-        let at = whole(point.connections);
+        let at = whole(f64::from(point.connections));
         (!cause.is_empty()).then(|| format!(" At {at} connections{}.", cause.replacen(';', ",", 1)))
     });
-    let said = match gain.direction(summary.noise.floor) {
+    let measured = match gain.direction(summary.noise.floor) {
         Some(Ordering::Equal) => {
             format!("no difference seen between {axis} {option} and {baseline} ({})", range(loaded))
         }
@@ -161,13 +163,13 @@ fn curve(summary: &Summary, gain: &CurveGain) -> String {
     };
     let without = without(gain).map_or_else(String::new, |counts| format!(", {counts}"));
     let why = why.unwrap_or_default();
-    format!("{place}from {LOADED} connections on{without}, {said}; by connections: {told}.{why}")
+    format!("{place}from {LOADED} connections on{without}, {measured}; by connections: {parts}.{why}")
 }
 
 /// The connections that the mean of a curve is without, and why; none where it is of all of them.
 #[must_use]
 pub fn without(gain: &CurveGain) -> Option<String> {
-    let counts: Vec<String> = gain.left_out.iter().map(|count| whole(*count)).collect();
+    let counts: Vec<String> = gain.left_out.iter().map(|count| whole(f64::from(*count))).collect();
     let lack = if counts.len() == 1 { "lacks" } else { "lack" };
     (!counts.is_empty()).then(|| format!("without {}, which {lack} trials", list(&counts)))
 }
@@ -215,8 +217,8 @@ fn cause(arm: &str, ours: &Figures, baseline: &str, theirs: &Figures) -> String 
     } else {
         let each = [(arm, a), (baseline, b)]
             .map(|(name, held)| limiter(held, false).map(|text| format!("{name} {text}")));
-        let told: Vec<String> = each.into_iter().flatten().collect();
-        (!told.is_empty()).then(|| told.join(", "))
+        let parts: Vec<String> = each.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
     };
     let cost = [a.what, b.what].into_iter().find_map(|what| cost(what, ours, theirs));
     match (who, cost) {
@@ -241,8 +243,8 @@ fn cost(what: Bottleneck, ours: &Figures, theirs: &Figures) -> Option<String> {
         ),
         Bottleneck::Processors => format!(
             "{} of the server's processor time a transaction against {}",
-            time(a.server_cpu_us),
-            time(b.server_cpu_us)
+            latency(a.server_cpu_us),
+            latency(b.server_cpu_us)
         ),
         Bottleneck::Checkpoint => format!(
             "{} KiB of redo a transaction against {}",
@@ -265,13 +267,14 @@ fn cost(what: Bottleneck, ours: &Figures, theirs: &Figures) -> Option<String> {
 }
 
 fn no_differences(design: &Design, alike: &[&Compared]) -> String {
-    let told: Vec<(String, String, String)> = alike.iter().map(|compared| names(design, compared)).collect();
-    let arms: Vec<String> = told.iter().map(|(place, arm, _)| format!("{place}{arm}")).collect();
+    let compared: Vec<(String, String, String)> =
+        alike.iter().map(|compared| names(design, compared)).collect();
+    let arms: Vec<String> = compared.iter().map(|(place, arm, _)| format!("{place}{arm}")).collect();
     let largest = alike.iter().filter_map(|compared| compared.smallest_effect).max_by(f64::total_cmp);
     let seen = largest.map_or_else(String::new, |effect| {
         format!("; a difference of {} would have been seen in 4 of 5 such runs", percent(effect))
     });
-    format!("No difference from {} seen for {}{seen}.", told[0].2, list(&arms))
+    format!("No difference from {} seen for {}{seen}.", compared[0].2, list(&arms))
 }
 
 /// An arm that goes through several regimes: when, and what became of it.
@@ -299,7 +302,7 @@ fn course(parted: &Parted<'_>, arm: &ArmSummary) -> Option<String> {
         .regimes
         .iter()
         .map(|regime| {
-            let p95 = time(regime.figures.p95_us.median);
+            let p95 = latency(regime.figures.p95_us.median);
             let held = limiter(regime.figures.limiter, false)
                 .map_or_else(String::new, |text| format!(" and {text}"));
             if open {

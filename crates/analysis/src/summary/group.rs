@@ -13,7 +13,7 @@ pub(super) struct Member<'a> {
     pub(super) percentiles: Percentiles,
 }
 
-/// Trials of an arm, all of them or what of them lay in one regime.
+/// Trials of an arm: all of them, or the parts of them in one regime.
 #[derive(Debug, Clone)]
 pub(super) struct Group<'a> {
     /// None: all measured seconds.
@@ -141,7 +141,7 @@ fn group<'a>(regime: Option<Regime>, looked: &[Looked<'a>]) -> Group<'a> {
     Group { regime, members: members.collect() }
 }
 
-/// What the arms together say about each figure's spread.
+/// What the arms together show about each figure's spread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Priors {
     pub(super) tps: Prior,

@@ -1,20 +1,22 @@
-//! From what a run recorded to what it says.
+//! From the record of a run to its summary.
 //!
 //! [`summarize`] is a pure function: the same run gives the same summary, so that a report can be made
 //! again from stored results. Trials are looked at one by one ([`window`]), put into groups of like
 //! conditions ([`group`]), summed up ([`figures`], [`limiter`]), held against each other ([`compare`]), and
-//! told ([`findings`], [`notes`]); comparisons that differ in connections alone are curves ([`mod@curves`]).
+//! put into words ([`findings`], [`notes`]); comparisons that differ in connections alone are curves ([`mod@curves`]).
 
 mod compare;
 mod curves;
 mod figures;
 mod findings;
 mod group;
+mod lag;
 mod limiter;
 mod model;
 mod notes;
 mod percentiles;
 mod repeat;
+mod tpcc;
 mod window;
 mod words;
 
@@ -24,8 +26,9 @@ pub use figures::trial_figures;
 pub use findings::without;
 pub use model::{
     Across, ArmSummary, Bottleneck, Cause, Change, Compared, CurveGain, CurvePoint, Figures, HostFigures,
-    Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary,
-    ServerFigures, Summary, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures,
+    LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary,
+    ServerFigures, Summary, TpccFigures, TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict,
+    VolumeFigures,
 };
 pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
 
@@ -34,7 +37,7 @@ use group::{Figure, Parted, Priors};
 use crate::record::{RunRecord, Second};
 use crate::stats::{Sample, expected_between_equals, spread};
 
-/// What a run says, its costs apart. Works on runs that were cut short too: an arm without trials has no figures.
+/// The summary of a run, its costs apart. Works on runs that were cut short too: an arm without trials has no figures.
 #[must_use]
 pub fn summarize(run: &RunRecord<'_>) -> Summary {
     let arms: Vec<Parted<'_>> = (0..run.design.arms.len()).map(|arm| Parted::of(run, arm)).collect();
@@ -67,7 +70,9 @@ fn arm_summary(arm: &Parted<'_>, priors: &Priors, cpus: u32) -> ArmSummary {
         let label = words::regime(regime, arm.arm.batch.is_some());
         Some(RegimeSummary { regime, label, figures: figures(group)? })
     });
-    ArmSummary { whole: figures(&arm.whole), regimes: regimes.collect(), ..arm.summary() }
+    let whole = figures(&arm.whole);
+    let tpcc = tpcc::figures(arm, whole.as_ref());
+    ArmSummary { whole, tpcc, lag: lag::figures(&arm.whole), regimes: regimes.collect(), ..arm.summary() }
 }
 
 /// An arm's figures under a comparison's conditions.

@@ -10,7 +10,7 @@ use crate::cost::Costs;
 use crate::record::{LimitShares, Role};
 use crate::stats::Interval;
 
-/// What a run says: figures by arm, comparisons, and both in words.
+/// The summary of a run: figures by arm, comparisons, and both in words.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The arms, in the order of the experiment; one that has no trial yet is here too.
@@ -75,7 +75,7 @@ impl CurveGain {
         self.points.iter().filter(counts)
     }
 
-    /// What the data say about the gain under load, by the rule of single comparisons: more or less where the interval
+    /// What the data show about the gain under load, by the rule of single comparisons: more or less where the interval
     /// is without 1 and the ratio beyond `floor`, else equal; none without an interval.
     #[must_use]
     pub fn direction(&self, floor: f64) -> Option<Ordering> {
@@ -86,7 +86,7 @@ impl CurveGain {
         Some(if sure && large { loaded.ratio.total_cmp(&1.0) } else { Ordering::Equal })
     }
 
-    /// The point in the middle of those, which stands for them where one must; none where there are none.
+    /// The point in the middle of those, which represents them where one must; none where there are none.
     #[must_use]
     pub fn typical(&self) -> Option<&CurvePoint> {
         let count = self.loaded_points().count();
@@ -118,10 +118,64 @@ pub struct ArmSummary {
     pub trials: TrialCounts,
     /// All measured seconds of the trials that count, warm-up cut; none where no trial counts.
     pub whole: Option<Figures>,
+    /// What TPC-C is measured by, over the same seconds; none where the load is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<TpccFigures>,
+    /// How far the replicas were behind, over the same seconds; none without replicas.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<LagFigures>,
     /// The same seconds, split where the conditions changed; empty where they never did.
     pub regimes: Vec<RegimeSummary>,
-    /// What each trial's series said, in the order of the trials; trials without seconds are left out.
+    /// What each trial's series showed, in the order of the trials; trials without seconds are left out.
     pub windows: Vec<TrialWindow>,
+}
+
+/// What TPC-C is measured by, over the trials of an arm.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TpccFigures {
+    /// New-Order transactions a minute: of the seconds that the throughput is of. Those that are rolled back for their
+    /// unused item count (clause 5.4.2).
+    pub tpmc: Measured,
+    /// The mean as a share of the most that the specification allows for the warehouses, percent. Over 100: the clients
+    /// did not wait.
+    pub ceiling_pct: f64,
+    /// Statements by transaction, COMMIT and ROLLBACK included.
+    pub statements_per_transaction: f64,
+    /// The five transactions, in the order of the specification.
+    pub transactions: Vec<TransactionFigures>,
+}
+
+/// How far the replica was behind that was farthest, over the trials of an arm.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LagFigures {
+    /// Mean of a trial's seconds, s.
+    pub mean_s: Across,
+    /// 95th percentile of a trial's seconds, s.
+    pub p95_s: Across,
+    /// At the end of a trial, s: a replica that does not keep up is farther behind than on average.
+    pub end_s: Across,
+    /// Transactions of the source that the replica had not applied, mean of a trial's seconds; none where the servers
+    /// do not number them.
+    pub transactions: Option<Across>,
+    /// The same at the end of a trial.
+    pub end_transactions: Option<Across>,
+}
+
+/// A kind of transaction, over the trials of an arm: from their first measured second to their last.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransactionFigures {
+    /// Its name.
+    pub transaction: String,
+    /// How many finished, in all trials.
+    pub count: u64,
+    /// Its share of all transactions, percent, mean of the trials.
+    pub share_pct: f64,
+    /// Median response time, us; 0 where none finished.
+    pub p50_us: Across,
+    /// 95th percentile of the response time, us; 0 where none finished.
+    pub p95_us: Across,
+    /// 99th percentile of the response time, us; 0 where none finished.
+    pub p99_us: Across,
 }
 
 /// How trials ended.
@@ -142,7 +196,7 @@ pub struct Regime {
     pub batch: bool,
     /// Whether a volume had used up its burst credits; none where no volume has any to lose.
     pub credits_gone: Option<bool>,
-    /// How many changes of a limit's ceiling lie before it.
+    /// How many changes of a limit's ceiling are before it.
     pub phase: u32,
 }
 
@@ -157,7 +211,7 @@ pub struct RegimeSummary {
     pub figures: Figures,
 }
 
-/// What the series of a trial said.
+/// What the series of a trial showed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialWindow {
     /// Which repeat of the arm.
@@ -212,7 +266,7 @@ pub enum Cause {
     BatchLeft,
     /// The operations or the bytes at which a limit held the volume changed.
     CeilingChanged,
-    /// Nothing recorded says why.
+    /// No record shows the reason.
     Unknown,
 }
 
@@ -231,7 +285,7 @@ pub struct Measured {
     pub max: f64,
 }
 
-/// A percentile over trials, us.
+/// A figure over trials, in the unit of its name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Across {
     /// The median trial.
@@ -275,7 +329,7 @@ pub struct Figures {
     pub limiter: Limiter,
 }
 
-/// The figures of one trial: of its measured seconds without warm-up, as everything that is said of it.
+/// The figures of one trial: of its measured seconds without warm-up, as all other results of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrialFigures {
     /// Transactions a second, mean of the seconds.
@@ -358,7 +412,7 @@ pub struct VolumeFigures {
     pub limits: LimitShares,
 }
 
-/// The server: means over the seconds of all trials; none where this server does not tell.
+/// The server: means over the seconds of all trials; none where this server does not report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ServerFigures {
     /// Checkpoint age, bytes.
@@ -520,7 +574,7 @@ pub enum Metric {
     P95,
 }
 
-/// What the data say about a comparison.
+/// What the data show about a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum Verdict {

@@ -4,8 +4,8 @@ use super::compare::primary;
 use super::group::Parted;
 use super::limiter::FULL;
 use super::model::{Bottleneck, Cause, Figures, Metric, Note, Summary, Verdict};
-use super::words::{figure, list, percent, time};
 use crate::record::{Outcome, RunRecord, TrialRecord};
+use ebbtide_text::{figure, latency, list, percent};
 
 /// From this many processors of strangers' work on the machine was busy.
 const STRANGERS: f64 = 0.25;
@@ -27,13 +27,13 @@ const LONG_TRANSACTION: f64 = 1.0 / 3.0;
 
 pub(super) fn notes(run: &RunRecord<'_>, arms: &[Parted<'_>], summary: &Summary) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
-    let mut say = |arm: Option<&str>, text: String| {
+    let mut add = |arm: Option<&str>, text: String| {
         notes.push(Note { arm: arm.map(str::to_owned), text });
     };
     for compared in summary.comparisons.iter().filter(|compared| compared.equal) {
         if matches!(compared.verdict, Verdict::Faster | Verdict::Slower) {
             let size = primary(compared).map_or(0.0, |ratio| ratio.ratio.ln().abs().exp_m1());
-            say(
+            add(
                 None,
                 format!(
                     "Equal arms differed by {}: nothing in this run that is not much larger can be believed.",
@@ -44,14 +44,14 @@ pub(super) fn notes(run: &RunRecord<'_>, arms: &[Parted<'_>], summary: &Summary)
     }
     for (parted, arm) in arms.iter().zip(&summary.arms) {
         for text in trials(parted, run).into_iter().chain(overload(parted)).chain(steadiness(parted)) {
-            say(Some(&arm.name), text);
+            add(Some(&arm.name), text);
         }
         if let Some(figures) = &arm.whole {
             for text in part_of_a_wave(figures).into_iter().chain(long_transactions(figures)) {
-                say(Some(&arm.name), text);
+                add(Some(&arm.name), text);
             }
             if figures.limiter.what == Bottleneck::Processors {
-                say(
+                add(
                     Some(&arm.name),
                     format!(
                         "The processors of this machine were {} busy: its ratios to other arms are of processors, and not of volumes.",
@@ -60,7 +60,7 @@ pub(super) fn notes(run: &RunRecord<'_>, arms: &[Parted<'_>], summary: &Summary)
                 );
             }
             if figures.host.pacing_p99_us > PACING_US {
-                say(
+                add(
                     Some(&arm.name),
                     format!(
                         "The volumes answered up to {} us later than they should (99th percentile): this machine was too busy to pace them.",
@@ -71,10 +71,10 @@ pub(super) fn notes(run: &RunRecord<'_>, arms: &[Parted<'_>], summary: &Summary)
         }
     }
     if let Some(text) = lower_bounds(arms, summary) {
-        say(None, text);
+        add(None, text);
     }
     for text in machine(run, summary) {
-        say(None, text);
+        add(None, text);
     }
     notes
 }
@@ -143,7 +143,7 @@ fn overload(parted: &Parted<'_>) -> Option<String> {
             arrivals.due,
             arrivals.shed,
             arrivals.unfinished,
-            time(arrivals.oldest_ms * 1e3)
+            latency(arrivals.oldest_ms * 1e3)
         )
     })
 }
@@ -224,7 +224,7 @@ fn part_of_a_wave(figures: &Figures) -> Option<String> {
     })
 }
 
-/// Transactions that are long beside their trials: each client ends few of them, all at about the same times, so that it
+/// Transactions that are long compared with their trials: each client ends few of them, all at about the same times, so that it
 /// matters where the trial begins and ends.
 fn long_transactions(figures: &Figures) -> Option<String> {
     let trial_s = figures.seconds / f64::from(figures.trials.max(1));
@@ -234,7 +234,7 @@ fn long_transactions(figures: &Figures) -> Option<String> {
             "Its transactions take up to {} (95th percentile), of trials that count {trial_s:.0} s: each client ends few \
              of them, and the figures hang on where the trials begin and end. Measure for longer, or with fewer \
              connections.",
-            time(p95_us)
+            latency(p95_us)
         )
     })
 }

@@ -27,8 +27,8 @@ fn exact(response: Response) -> Percentiles {
 }
 
 /// Percentiles of the mixture of the seconds' distributions, each weighed with its transactions. Between
-/// the percentiles that a second tells, its response times are taken to be distributed log-normally, and
-/// below the median like above it; the tests say how far that is off.
+/// the percentiles that a second reports, its response times are taken to be distributed log-normally, and
+/// below the median like above it; the tests show how far that is off.
 fn together(seconds: &[LoadSecond]) -> Percentiles {
     let seconds: Vec<&LoadSecond> =
         seconds.iter().filter(|second| second.tps > 0.0 && second.p50_us > 0.0).collect();
@@ -55,7 +55,7 @@ fn mixture_quantile(seconds: &[&LoadSecond], quantile: f64) -> f64 {
     high.exp()
 }
 
-/// Where a standard normal distribution has the shares that a second tells: the median, 95%, 99%, 99.9%, and
+/// Where a standard normal distribution has the shares that a second reports: the median, 95%, 99%, 99.9%, and
 /// the largest value, taken as the one that 1 of 10,000 exceeds.
 const PLACES: [f64; 5] = [0.0, 1.6449, 2.3263, 3.0902, 3.7190];
 
@@ -65,14 +65,14 @@ struct Shape([(f64, f64); 9]);
 impl Shape {
     fn of(second: &LoadSecond) -> Self {
         let mut least = 0.0_f64;
-        let told = [second.p50_us, second.p95_us, second.p99_us, second.p99_9_us, second.max_us].map(|us| {
+        let logs = [second.p50_us, second.p95_us, second.p99_us, second.p99_9_us, second.max_us].map(|us| {
             least = least.max(us);
             least.ln()
         });
-        let mut places = [(0.0, told[0]); 9];
-        for (index, (place, log)) in PLACES.into_iter().zip(told).enumerate().skip(1) {
+        let mut places = [(0.0, logs[0]); 9];
+        for (index, (place, log)) in PLACES.into_iter().zip(logs).enumerate().skip(1) {
             places[4 + index] = (place, log);
-            places[4 - index] = (-place, 2.0 * told[0] - log);
+            places[4 - index] = (-place, 2.0 * logs[0] - log);
         }
         Self(places)
     }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_without_transactions_say_nothing() {
+    fn seconds_without_transactions_show_nothing() {
         assert_eq!(together(&[LoadSecond::default()]), Percentiles::default());
     }
 }

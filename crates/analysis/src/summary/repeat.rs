@@ -8,7 +8,9 @@ use super::compare::{all_overlap, primary};
 use super::findings::names;
 use super::model::{Compared, Metric, Ratio, Summary};
 use super::summarize;
-use super::words::{count, figure, list};
+use ebbtide_text::{figure, list};
+
+use super::words::count;
 use crate::record::{Design, Outcome, RunRecord};
 
 /// Several runs of one experiment, held against each other.
@@ -18,7 +20,7 @@ pub struct Repetition {
     pub runs: Vec<RunFacts>,
     /// The comparisons of the experiment, each over all runs.
     pub comparisons: Vec<Repeated>,
-    /// Whether the intervals of every comparison overlap; none where some comparison cannot say, or
+    /// Whether the intervals of every comparison overlap; None: some comparison has no interval, or
     /// there is none.
     pub overlap: Option<bool>,
     /// What to know before believing it, in sentences. For people; the wording may change.
@@ -124,7 +126,7 @@ pub fn compare_runs(design: &Design, runs: &[Summary]) -> Vec<Repeated> {
     }
     let mut kinds: Vec<&Compared> = Vec::new();
     for compared in runs.iter().flat_map(|run| &run.comparisons) {
-        // Credits may have ended in one run and not in the other: each condition is told of.
+        // Credits may have ended in one run and not in the other: each condition is reported.
         if !kinds.iter().any(|known| are_same(known, compared)) {
             kinds.push(compared);
         }
@@ -162,14 +164,14 @@ fn repeated(design: &Design, compared: &Compared, runs: &[Summary]) -> Repeated 
         metric: compared.metric,
         overlap,
         common,
-        text: format!("{place}{arm} over {baseline}{what}: {}.", told(&ratios, overlap, common)),
+        text: format!("{place}{arm} over {baseline}{what}: {}.", outcome(&ratios, overlap, common)),
         ratios,
     }
 }
 
 /// `three runs: 12.8 (11.6 to 14.1), 13.0 (12.1 to 14.0) and 12.5 (11.0 to 14.2); the intervals overlap
 /// from 12.1 to 14.0`.
-fn told(ratios: &[Option<Ratio>], overlap: Option<bool>, common: Option<(f64, f64)>) -> String {
+fn outcome(ratios: &[Option<Ratio>], overlap: Option<bool>, common: Option<(f64, f64)>) -> String {
     let each: Vec<String> = ratios
         .iter()
         .map(|ratio| match ratio.map(|ratio| (figure(ratio.ratio), ratio.interval)) {

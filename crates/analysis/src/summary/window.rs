@@ -1,4 +1,4 @@
-//! What the series of a trial says: where its warm-up ends, which conditions it went through, and whether
+//! What the series of a trial shows: where its warm-up ends, which conditions it went through, and whether
 //! it was steady in each.
 
 use std::ops::Range;
@@ -78,7 +78,7 @@ pub(super) fn look<'a>(trial: &'a TrialRecord<'a>, arm: &DesignArm) -> Looked<'a
 struct Course {
     /// The rate in a closed loop, the response time where the rate is given.
     figure: Vec<f64>,
-    /// Pages written a second; none where the server does not tell.
+    /// Pages written a second; none where the server does not report.
     flushing: Option<Vec<f64>>,
     /// -1 where flushing takes from the figure, 1 where it adds to it.
     sign: f64,
@@ -144,7 +144,7 @@ impl Looked<'_> {
         for place in self.lasting(begin, &course.calm(begin..to), course.over(begin..to)) {
             let cause = ceiling_change(self.trial.seconds, start..place, place..to);
             self.window.changes.push(Change { t_s: self.begin_of(place), cause });
-            // A change that nothing explains may be a wave as long as the window: it is told, and splits nothing.
+            // A change that nothing explains may be a wave as long as the window: it is reported, and splits nothing.
             if cause == Cause::Unknown {
                 self.window.steady = false;
             } else {

@@ -122,7 +122,7 @@ fn a_run_at_a_known_limit_is_refused() {
 }
 
 #[test]
-fn warnings_say_what_the_run_cannot_show() {
+fn warnings_report_what_the_run_cannot_show() {
     let warnings = fit(DEPTH_1, &options()).unwrap().warnings;
     assert!(
         warnings.iter().any(|warning| warning.contains("flushes went through a file system")),

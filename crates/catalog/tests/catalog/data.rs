@@ -20,6 +20,12 @@ fn every_type_is_there() {
         "sata-ssd",
         "sas-ssd",
         "nvme",
+        "aurora-pages",
+        "aurora-log",
+        "aurora-enhanced-binlog",
+        "aurora-pages-io-optimized",
+        "aurora-log-io-optimized",
+        "aurora-enhanced-binlog-io-optimized",
         "ideal",
         "instance-store:i3.large",
         "instance-store:i3en.24xlarge",
@@ -29,7 +35,7 @@ fn every_type_is_there() {
     }
     let classes = names.iter().filter(|name| name.starts_with("instance-store:")).count();
     assert_eq!(classes, 20, "the published table has 20 classes");
-    assert_eq!(names.len(), 32);
+    assert_eq!(names.len(), 38);
 }
 
 #[test]
@@ -59,7 +65,7 @@ fn listings_name_the_keys_of_each_type() {
 }
 
 #[test]
-fn listings_say_what_boots_and_what_several_instances_share() {
+fn listings_report_what_boots_and_what_several_instances_share() {
     let catalog = Catalog::builtin();
     let named = |wanted: fn(&TypeInfo) -> bool| -> Vec<_> {
         catalog.types().iter().filter(|info| wanted(info)).map(|info| &info.name[..]).collect()

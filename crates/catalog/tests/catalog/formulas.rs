@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::support::{MIB, resolve, spec};
 
 #[test]
-fn gp2_earns_and_bursts_as_its_table_says() {
+fn gp2_earns_and_bursts_as_its_table_gives() {
     // (GiB, baseline, burst s at 3,000, refill s) of the EBS user guide, general-purpose.
     let rows = [
         (1, 100, Some((1_862, 54_000))),

@@ -15,7 +15,7 @@ fn the_table_is_whole() {
 }
 
 #[test]
-fn limits_are_as_the_table_says() {
+fn limits_are_as_the_table_gives() {
     let catalog = Catalog::builtin();
     // (name, baseline and maximum IOPS, baseline and maximum 10^6 bytes/s, bursts)
     for (name, iops, mb_s, bursts) in [

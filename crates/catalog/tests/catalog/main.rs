@@ -1,6 +1,7 @@
 //! The catalogue against the published tables and texts.
-#![allow(clippy::unwrap_used)] // a test may fail where it stands
+#![allow(clippy::unwrap_used)] // a test fails by a panic
 
+mod aurora;
 mod calibrate;
 mod data;
 mod dates;

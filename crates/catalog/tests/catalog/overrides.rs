@@ -40,7 +40,7 @@ set = { baseline_mbps = 20000, maximum_mbps = 40000, maximum_iops = 100000 }
 "#;
 
 #[test]
-fn overrides_are_read_from_a_file_and_say_so() {
+fn overrides_are_read_from_a_file_and_report_it() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(OVERRIDES.as_bytes()).unwrap();
     let catalog = Catalog::with_overrides(file.path()).unwrap();

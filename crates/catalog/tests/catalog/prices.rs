@@ -18,7 +18,7 @@ fn usd(region: &str, text: &str) -> String {
 /// io1 and io2 have 300 IOPS on 30 GiB; its gp3 is in us-west-2. Where it has sizes that the type does not allow any
 /// more (st1 of 40 GiB, sc1 of 50 GiB), the size here is the smallest, and the sum its price times that.
 #[test]
-fn a_month_costs_what_infracost_says() {
+fn a_month_costs_what_infracost_calculates() {
     for (region, text, sum) in [
         ("us-east-1", "gp2:size=10GiB", "$1.00"),
         ("us-east-1", "standard:size=20GiB", "$1.00"),
@@ -35,7 +35,7 @@ fn a_month_costs_what_infracost_says() {
 }
 
 #[test]
-fn the_parts_of_a_cost_are_told_and_add_up() {
+fn the_parts_of_a_cost_are_reported_and_add_up() {
     let cost = cost_in("us-west-2", "gp3:size=40GiB,iops=4000,throughput=130");
     let parts: Vec<_> = cost
         .charges
@@ -106,7 +106,7 @@ fn an_array_costs_what_its_volumes_cost_together_and_is_rounded_once() {
 }
 
 #[test]
-fn a_cost_is_told_in_a_cell_and_in_a_line() {
+fn a_cost_is_reported_in_a_cell_and_in_a_line() {
     let gp3 = cost_in("eu-west-1", "gp3:size=500GiB,iops=6000,throughput=250");
     assert_eq!(
         gp3.line(),
@@ -179,6 +179,24 @@ fn only_what_aws_rents_out_as_a_volume_has_a_price() {
     assert_eq!(usd("us-east-1", "gp2@2016:size=100GiB"), "$10.00", "old limits at today's price");
 }
 
+/// Price list of 2026-07-28: Standard 0.10 a GB and 0.20 a million I/Os, I/O-Optimized 0.225 and no I/O.
+#[test]
+fn aurora_costs_its_storage_once_and_its_ios_where_they_are_billed() {
+    let costs = [
+        ("aurora-pages", "$10.00", Some("0.20")),
+        ("aurora-log", "$0.00", Some("0.20")),
+        ("aurora-enhanced-binlog", "$10.00", Some("0.20")),
+        ("aurora-pages-io-optimized", "$22.50", None),
+        ("aurora-log-io-optimized", "$0.00", None),
+        ("aurora-enhanced-binlog-io-optimized", "$22.50", None),
+    ];
+    for (kind, sum, million) in costs {
+        let cost = cost_in("us-east-1", &format!("{kind}:size=100GiB"));
+        assert_eq!(cost.usd.to_string(), sum, "{kind}");
+        assert_eq!(cost.usd_per_million_io, million.map(|usd| usd.parse().unwrap()), "{kind}");
+    }
+}
+
 #[test]
 fn every_price_has_its_source_and_every_ebs_type_its_price() {
     let catalog = Catalog::builtin();
@@ -186,12 +204,14 @@ fn every_price_has_its_source_and_every_ebs_type_its_price() {
         let prices = catalog.prices(Some(region)).unwrap();
         for (kind, provenance) in prices.provenance() {
             assert!(provenance.source.len() >= 40 && provenance.date.len() == 10, "{kind} in {region}");
-            assert!(provenance.date.as_str() > "2026-08-31", "{kind} in {region} is of {}", provenance.date);
+            assert!(provenance.date.as_str() > "2026-06-30", "{kind} in {region} is of {}", provenance.date);
         }
     }
     let prices = catalog.prices(None).unwrap();
     let priced: Vec<_> = prices.provenance().map(|(kind, _)| kind.to_owned()).collect();
-    assert_eq!(priced, ["gp2", "gp3", "io1", "io2", "sc1", "st1", "standard"]);
+    let ebs: Vec<_> = priced.iter().filter(|kind| !kind.starts_with("aurora")).collect();
+    assert_eq!(ebs, ["gp2", "gp3", "io1", "io2", "sc1", "st1", "standard"]);
+    assert_eq!(priced.len() - ebs.len(), 6, "pages, log and enhanced binary log, in two forms of billing");
 }
 
 const OWN: &str = r#"
@@ -271,7 +291,7 @@ fn prices_that_make_no_sense_are_refused() {
             "region = \"us-east-1\"\ntype = \"nvme\"\nset = { gb_month = \"1\" }".into(),
             "no EBS type of this name",
         ),
-        (format!("{new}type = \"gp2\""), "missing field `gb_month`"),
+        (format!("{new}type = \"gp2\""), "has no price of storage"),
         (new.to_owned(), "give type"),
         (format!("{new}like = \"venus-1\""), "there are no prices for 'venus-1'"),
         (format!("{new}like = \"venus-1\"\ntype = \"gp2\""), "gp2 has no price in 'venus-1'"),

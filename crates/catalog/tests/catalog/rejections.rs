@@ -143,7 +143,7 @@ fn the_limits_themselves_are_accepted() {
 }
 
 #[test]
-fn hints_say_what_would_be_accepted() {
+fn hints_report_what_would_be_accepted() {
     let hint = |text| refused(text).hint().unwrap();
     assert_eq!(
         hint("io1:size=100GiB,iops=5001"),

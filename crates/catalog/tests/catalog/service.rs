@@ -1,8 +1,10 @@
 //! Service times against the anchors that were published.
 
+use std::{cmp::Reverse, collections::BinaryHeap};
+
 use ebbtide_catalog::Catalog;
 use ebbtide_volume::{Io, Nanos, Op, QuantileCurve, ServiceTimes};
-use rand_core::SeedableRng;
+use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::support::resolve;
@@ -30,17 +32,17 @@ fn saturated(text: &str, op: Op, depth: usize, count: u64) -> f64 {
     let mut array = resolve(text).array(Nanos::ZERO);
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED);
     println!("seed {SEED}");
-    let mut done = std::collections::BinaryHeap::new();
+    let mut done = BinaryHeap::new();
     let mut now = Nanos::ZERO;
     for number in 0..count {
         if done.len() == depth {
-            let std::cmp::Reverse(next) = done.pop().unwrap();
+            let Reverse(next) = done.pop().unwrap();
             now = next;
         }
         // A stride of odd pages never continues a stream.
         let offset = number.wrapping_mul(7_919) % 1_000_000 * 4_096;
         let grant = array.submit(Io { op, offset, len: 4_096 }, now, &mut rng, None);
-        done.push(std::cmp::Reverse(grant.completes));
+        done.push(Reverse(grant.completes));
     }
     count as f64 / now.as_secs_f64()
 }
@@ -103,10 +105,49 @@ fn io2_averages_under_half_a_millisecond_and_rarely_exceeds_800_us() {
     }
 }
 
+/// Operations a second of 4 KiB at places drawn from the seed.
+fn random_iops(text: &str, op: Op, depth: usize, count: u32) -> f64 {
+    let resolved = resolve(text);
+    let mut array = resolved.array(Nanos::ZERO);
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED);
+    println!("seed {SEED}");
+    let mut done: BinaryHeap<_> = (0..depth).map(|_| Reverse(Nanos::ZERO)).collect();
+    let mut now = Nanos::ZERO;
+    for _ in 0..count {
+        Reverse(now) = done.pop().unwrap();
+        let offset = rng.next_u64() % (resolved.size_bytes() / 4_096) * 4_096;
+        done.push(Reverse(array.submit(Io { op, offset, len: 4_096 }, now, &mut rng, None).completes));
+    }
+    f64::from(count) / now.as_secs_f64()
+}
+
 #[test]
-fn a_15k_disk_serves_175_to_210_random_reads_a_second() {
-    let iops = saturated("sas-hdd-15k", Op::Read, 4, 4_000);
-    assert!((175.0..=210.0).contains(&iops), "{iops:.0}");
+fn a_15k_disk_serves_175_to_210_random_reads_a_second_and_twice_as_many_from_a_queue() {
+    let whole = "sas-hdd-15k";
+    let alone = random_iops(whole, Op::Read, 1, 10_000);
+    assert!((175.0..=210.0).contains(&alone), "{alone:.0}");
+    let writes = random_iops(whole, Op::Write, 1, 10_000);
+    assert!((170.0..alone).contains(&writes), "{writes:.0} writes");
+    let deep = random_iops(whole, Op::Read, 32, 10_000);
+    assert!(deep > 400.0 && (2.0..3.0).contains(&(deep / alone)), "{deep:.0} at depth 32, {alone:.0} alone");
+    let small = random_iops("sas-hdd-15k:size=12GiB", Op::Read, 1, 10_000);
+    assert!((small / alone - 1.0).abs() < 0.03, "{small:.0} on a small disk, {alone:.0} on a larger one");
+}
+
+#[test]
+fn flash_serves_as_many_random_ios_as_its_data_sheet_says() {
+    for (tier, op, published) in [
+        ("sata-ssd", Op::Read, 95_000.0),
+        ("sas-ssd", Op::Read, 195_000.0),
+        ("sas-ssd", Op::Write, 45_000.0),
+        ("nvme", Op::Read, 750_000.0),
+        ("nvme", Op::Write, 150_000.0),
+    ] {
+        let deep = random_iops(tier, op, 512, 100_000);
+        assert!((deep / published - 1.0).abs() < 0.1, "{tier} {op:?}: {deep:.0} of {published}");
+        let alone = random_iops(tier, op, 1, 10_000);
+        assert!(alone < deep / 3.0, "{tier} {op:?}: {alone:.0} at depth 1");
+    }
 }
 
 #[test]
@@ -153,7 +194,8 @@ fn flushes_cost_what_the_cache_behind_them_costs() {
 fn device_tiers_are_in_their_order() {
     let commit_us = |text| {
         let service = service(text);
-        mean_us(&service.write) + mean_us(&service.flush)
+        let half_turn = service.mechanics.map_or(0.0, |disk| disk.turn.as_us() as f64 / 2.0);
+        mean_us(&service.write) + half_turn + mean_us(&service.flush)
     };
     let tiers = ["nvme", "sas-ssd", "sata-ssd", "sas-hdd-15k"].map(commit_us);
     assert!(tiers.windows(2).all(|pair| pair[0] < pair[1]), "{tiers:?}");

@@ -40,7 +40,7 @@ fn an_unknown_key_names_the_nearest_and_lists_all() {
 }
 
 #[test]
-fn bad_texts_say_what_to_write_instead() {
+fn bad_texts_are_refused_with_what_to_write_instead() {
     for (text, part) in [
         ("", "names no volume type"),
         (":size=1GiB", "names no volume type"),

@@ -3,11 +3,11 @@
 use ebbtide_catalog::Resolved;
 use ebbtide_device::faults::{AddedLatency, Affected, Errors, Faults};
 use ebbtide_device::host::{AttachRequest, Attachment, Export, HostMatch, InstanceRequest, Progress};
+use ebbtide_text::seed;
 use ebbtide_volume::Op;
 
 use super::LiveControl;
 use super::calibration::Demand;
-use super::create::fresh_seed;
 use crate::record::at;
 use crate::state::{Occupancy, Operation, VolumeState};
 use crate::{
@@ -36,6 +36,7 @@ impl LiveControl {
             modify: false,
         };
         let host_match = self.require_of_host(&demand, progress)?;
+        let shadows = self.shadows_of(request, instance.as_ref(), info.size_bytes, record.seed)?;
         let attached = AttachRequest {
             volume: request.name.clone(),
             meta: info.meta,
@@ -47,6 +48,10 @@ impl LiveControl {
             host_match,
         };
         self.host.attach(attached, progress)?;
+        if let Err(error) = self.follow(&request.name, shadows) {
+            self.host.detach(&request.name, true, progress)?;
+            return Err(error);
+        }
         self.detail(&request.name, None)
     }
 
@@ -71,8 +76,13 @@ impl LiveControl {
         let (_, state) = self.find(&request.name)?;
         state.permits(Operation::Detach)?;
         let detached = self.host.detach(&request.name, request.force, progress)?;
+        let ended = self.host.now();
+        // With the attachment its follower has ended, and has handed on the last requests.
+        let followed = self.end_following_of(&request.name);
         tracing::info!(volume = request.name, force = request.force, "detached");
         Ok(DetachView {
+            shadows: followed.as_ref().and_then(|followed| followed.shadows(ended)),
+            recording: followed.as_ref().and_then(|followed| followed.end_recording()),
             volume: self.detail(&request.name, None)?,
             lost: detached.lost,
             host_errors: detached.host_errors,
@@ -168,7 +178,7 @@ impl LiveControl {
         let mut cut = None;
         for setting in &request.settings {
             match setting {
-                FaultSetting::PowerCut(seed) => cut = Some(seed.unwrap_or_else(fresh_seed)),
+                FaultSetting::PowerCut(seed) => cut = Some(seed.unwrap_or_else(seed::fresh)),
                 FaultSetting::ErrorRange(Some((offset, len))) if offset + len > size_bytes => {
                     let (volume, setting) = (request.name.clone(), setting.clone());
                     return Err(ControlError::BeyondEnd { volume, setting, size_bytes });
@@ -188,7 +198,7 @@ impl LiveControl {
     }
 }
 
-/// Changes the faults in force as one setting says.
+/// Changes the faults in force as one setting specifies.
 fn apply(faults: &mut Faults, setting: &FaultSetting) {
     match setting {
         FaultSetting::Latency { op, added } => {

@@ -3,6 +3,7 @@
 use ebbtide_catalog::Resolved;
 use ebbtide_device::host::SavedCredits;
 use ebbtide_device::store::StoreError;
+use ebbtide_text::seed;
 
 use super::LiveControl;
 use crate::record::{Creation, VolumeRecord};
@@ -48,7 +49,7 @@ impl LiveControl {
         let record = VolumeRecord {
             spec: resolved.spec.to_string(),
             block_size: request.block_size,
-            seed: request.seed.unwrap_or_else(fresh_seed),
+            seed: request.seed.unwrap_or_else(seed::fresh),
             modified_from: None,
             modifications: Vec::new(),
             creation,
@@ -106,7 +107,7 @@ impl LiveControl {
             VolumeRecord { creation: None, ..record }.write(&mut whole);
         }
         SavedCredits::write(attachment.live().inspect(SavedCredits::of), &mut whole);
-        let seed = request.seed.unwrap_or_else(fresh_seed);
+        let seed = request.seed.unwrap_or_else(seed::fresh);
         let report = attachment.live().crash_image(self.host.store(), &request.image, seed, whole)?;
         tracing::info!(volume = request.name, image = request.image, seed, "crash image taken");
         Ok(CrashImageView { volume: request.name.clone(), image: request.image.clone(), seed, report })
@@ -127,11 +128,4 @@ fn creation(request: &CreateVolume, resolved: &Resolved) -> Result<Option<Creati
         block_size: request.block_size,
         seed: request.seed,
     }))
-}
-
-/// A seed that nobody chose. It is stored and shown, so that the run can be repeated; 32 bits are
-/// short enough to type, and exact in every JSON reader.
-pub(super) fn fresh_seed() -> u64 {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    std::collections::hash_map::RandomState::new().build_hasher().finish() >> 32
 }

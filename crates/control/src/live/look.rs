@@ -43,10 +43,28 @@ impl LiveControl {
         let info = self.host.store().volume(name)?;
         let status = self.host.status(name);
         let live = match &status {
-            Status::Attached(attachment) => Some(live_view(attachment)),
+            Status::Attached(attachment) => Some(self.live_view(attachment)),
             Status::Free | Status::Busy(_) => None,
         };
         Ok(VolumeDetail { volume: self.view(&info, &status, &known), live })
+    }
+
+    fn live_view(&self, attachment: &Attachment) -> LiveView {
+        let live = attachment.live();
+        let (span, minute) = attachment.minute();
+        let followed = self.followed(&attachment.info().volume);
+        LiveView {
+            stats: live.stats(),
+            minute_seconds: span.as_secs_f64(),
+            minute,
+            pacing: live.pacing(),
+            faults: live.faults(),
+            power_lost: !live.is_live(),
+            host_errors: live.host_errors(),
+            host_failures: live.host_failures(),
+            shadows: followed.as_ref().and_then(|followed| followed.shadows(live.now())),
+            recording: followed.and_then(|followed| followed.recording()),
+        }
     }
 
     fn view(&self, info: &VolumeInfo, status: &Status, known: &Known<'_>) -> VolumeView {
@@ -95,21 +113,6 @@ impl LiveControl {
             not_calibrated: host_match.not_calibrated,
             damage: info.damage.as_ref().map(ToString::to_string),
         }
-    }
-}
-
-fn live_view(attachment: &Attachment) -> LiveView {
-    let live = attachment.live();
-    let (span, minute) = attachment.minute();
-    LiveView {
-        stats: live.stats(),
-        minute_seconds: span.as_secs_f64(),
-        minute,
-        pacing: live.pacing(),
-        faults: live.faults(),
-        power_lost: !live.is_live(),
-        host_errors: live.host_errors(),
-        host_failures: live.host_failures(),
     }
 }
 

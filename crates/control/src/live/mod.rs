@@ -3,9 +3,13 @@
 mod calibration;
 mod change;
 mod create;
+mod follow;
 mod look;
 mod snapshots;
 
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ebbtide_catalog::Catalog;
@@ -13,10 +17,12 @@ use ebbtide_device::host::{Attachment, Calibration, Detached, Host, HostError, P
 use ebbtide_device::store::VolumeInfo;
 use parking_lot::Mutex;
 
+use self::follow::Following;
 use crate::state::{Occupancy, VolumeState};
 use crate::{
     AttachVolume, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume, DetachView,
-    DetachVolume, FaultView, ModifyVolume, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    DetachVolume, FaultView, ModifyVolume, RecordVolume, RecordingView, SetFaults, SnapshotView,
+    TakeCrashImage, VolumeDetail, VolumeView,
 };
 
 /// The volumes of a home that this process serves.
@@ -30,6 +36,8 @@ pub struct LiveControl {
     create: Mutex<()>,
     /// Held while the faults of a volume are read, changed and set.
     faults: Mutex<()>,
+    /// What follows an attached volume, by its name.
+    following: Mutex<BTreeMap<String, Arc<Following>>>,
 }
 
 impl LiveControl {
@@ -42,6 +50,7 @@ impl LiveControl {
             stop: Mutex::new(()),
             create: Mutex::new(()),
             faults: Mutex::new(()),
+            following: Mutex::new(BTreeMap::new()),
         }
     }
 
@@ -51,6 +60,7 @@ impl LiveControl {
         let _alone = self.stop.lock();
         self.stopping.store(true, Ordering::Relaxed);
         self.host.stop(&|_| ());
+        self.end_following();
     }
 
     /// The catalogue with this home's overrides. It is read anew for each request, so that a
@@ -66,7 +76,7 @@ impl LiveControl {
         Ok((info, state))
     }
 
-    /// Carries out a request, in a span that names it, and says in the log how it ended.
+    /// Carries out a request, in a span that names it, and logs how it ended.
     fn carry_out<T>(
         &self,
         operation: &'static str,
@@ -98,7 +108,7 @@ impl LiveControl {
     }
 }
 
-/// Who has a volume, by what the host says of it.
+/// Who has a volume, by what the host reports of it.
 fn occupancy(status: &Status) -> Occupancy {
     match status {
         Status::Free => Occupancy::Free,
@@ -153,6 +163,18 @@ impl ControlPlane for LiveControl {
         self.carry_out("detach", &request.name, || self.detach(request, progress))
     }
 
+    fn record_volume(
+        &self,
+        request: &RecordVolume,
+        output: Box<dyn Write + Send>,
+    ) -> Result<RecordingView, ControlError> {
+        self.carry_out("record", &request.name, || self.record(request, output))
+    }
+
+    fn end_recording(&self, name: &str) -> Result<RecordingView, ControlError> {
+        self.carry_out("end-recording", name, || self.end_recording_of(name))
+    }
+
     fn modify_volume(
         &self,
         request: &ModifyVolume,
@@ -198,10 +220,12 @@ impl ControlPlane for LiveControl {
         self.carry_out("stop", "", || {
             let _alone = self.stop.lock();
             self.stopping.store(true, Ordering::Relaxed);
-            self.stop_all(force, progress).map_err(|errors| {
+            let stopped = self.stop_all(force, progress).map_err(|errors| {
                 self.stopping.store(false, Ordering::Relaxed);
                 still_in_use(&errors)
-            })
+            })?;
+            self.end_following();
+            Ok(stopped)
         })
     }
 }

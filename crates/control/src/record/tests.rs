@@ -1,4 +1,4 @@
-//! What is kept reads back, and a model goes on while nobody serves its volume.
+//! What is kept reads back, and a model goes on while no server has its volume open.
 
 use proptest::prelude::*;
 

@@ -6,7 +6,7 @@ use ebbtide_catalog::{CatalogError, ModifyRejection};
 use proptest::prelude::*;
 
 use super::*;
-use crate::Kind;
+use crate::ControlErrorKind;
 use crate::record::at;
 
 /// 2026-11-20 00:00 UTC.
@@ -51,21 +51,33 @@ fn outcomes(state: &VolumeState) -> [&'static str; 7] {
 }
 
 #[test]
-fn every_state_permits_what_the_table_says() {
+fn every_state_permits_what_the_table_gives() {
     use Occupancy::{Busy, Free};
     const NOT_FREE: &str = "not free";
     const DETACHED: &str = "not attached";
     let rows = [
         // attach, detach, modify, delete, snapshot, crash image, faults
-        (volume(Free), State::Available, ["yes", DETACHED, "yes", "yes", "yes", DETACHED, DETACHED]),
-        (volume(Busy("being attached")), State::Busy, [NOT_FREE; 7]),
-        (volume(attached()), State::InUse, [NOT_FREE, "yes", "yes", NOT_FREE, "yes", "yes", "yes"]),
-        (damaged(Free), State::Damaged, ["damaged", DETACHED, "yes", "yes", "damaged", DETACHED, DETACHED]),
-        (damaged(Busy("being deleted")), State::Damaged, [NOT_FREE; 7]),
-        (damaged(attached()), State::Damaged, [NOT_FREE, "yes", "yes", NOT_FREE, "yes", "yes", "yes"]),
-        (foreign(Free), State::Available, ["foreign", DETACHED, "foreign", "yes", "yes", DETACHED, DETACHED]),
-        (foreign(Busy("being deleted")), State::Busy, [NOT_FREE; 7]),
-        (foreign(attached()), State::InUse, [NOT_FREE, "yes", "foreign", NOT_FREE, "yes", "yes", "yes"]),
+        (volume(Free), VolumeStatus::Available, ["yes", DETACHED, "yes", "yes", "yes", DETACHED, DETACHED]),
+        (volume(Busy("being attached")), VolumeStatus::Busy, [NOT_FREE; 7]),
+        (volume(attached()), VolumeStatus::InUse, [NOT_FREE, "yes", "yes", NOT_FREE, "yes", "yes", "yes"]),
+        (
+            damaged(Free),
+            VolumeStatus::Damaged,
+            ["damaged", DETACHED, "yes", "yes", "damaged", DETACHED, DETACHED],
+        ),
+        (damaged(Busy("being deleted")), VolumeStatus::Damaged, [NOT_FREE; 7]),
+        (damaged(attached()), VolumeStatus::Damaged, [NOT_FREE, "yes", "yes", NOT_FREE, "yes", "yes", "yes"]),
+        (
+            foreign(Free),
+            VolumeStatus::Available,
+            ["foreign", DETACHED, "foreign", "yes", "yes", DETACHED, DETACHED],
+        ),
+        (foreign(Busy("being deleted")), VolumeStatus::Busy, [NOT_FREE; 7]),
+        (
+            foreign(attached()),
+            VolumeStatus::InUse,
+            [NOT_FREE, "yes", "foreign", NOT_FREE, "yes", "yes", "yes"],
+        ),
     ];
     for (state, name, expected) in rows {
         assert_eq!(outcomes(&state), expected, "{state:?}");
@@ -103,7 +115,7 @@ fn a_second_modification_waits_for_the_first_and_only_four_begin_in_a_day() {
     };
     let refused = |result: Result<(), ControlError>| {
         let error = result.unwrap_err();
-        assert_eq!(error.kind(), Kind::Conflict, "{error}");
+        assert_eq!(error.kind(), ControlErrorKind::Conflict, "{error}");
         match error {
             ControlError::Catalog(CatalogError::Modify(why)) => why,
             other => panic!("{other:?}"),
@@ -125,7 +137,7 @@ fn a_modification_that_is_wrong_in_itself_is_no_conflict() {
     let smaller = Spec::parse("gp3:size=1GiB").unwrap();
     let error =
         volume(Occupancy::Free).modify(&Catalog::builtin(), &smaller, Optimizing::Aws, at(NOW)).unwrap_err();
-    assert_eq!(error.kind(), Kind::Usage, "{error}");
+    assert_eq!(error.kind(), ControlErrorKind::Usage, "{error}");
 }
 
 /// One request of a sequence, after a time.

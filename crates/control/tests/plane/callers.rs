@@ -1,6 +1,6 @@
 //! Several callers at once, and a server that stops.
 
-use ebbtide_control::{ControlError, ControlPlane as _, FaultSetting, Kind, SetFaults};
+use ebbtide_control::{ControlError, ControlErrorKind, ControlPlane as _, FaultSetting, SetFaults};
 
 use crate::Rig;
 
@@ -52,7 +52,7 @@ fn a_server_with_stalled_volumes_goes_on_and_one_that_stopped_takes_no_request()
     rig.plane.set_faults(&stall).unwrap();
     let refused = rig.plane.stop(false, &|_| ()).unwrap_err();
     assert_eq!(refused.to_string(), "the server goes on: I/O of volume 'db' is stalled");
-    assert_eq!(refused.kind(), Kind::InUse);
+    assert_eq!(refused.kind(), ControlErrorKind::InUse);
     rig.plane.ready().unwrap();
     let detached = rig.plane.stop(true, &|_| ()).unwrap();
     assert_eq!(detached.len(), 1);
@@ -63,7 +63,7 @@ fn a_server_with_stalled_volumes_goes_on_and_one_that_stopped_takes_no_request()
         rig.plane.volumes(None).unwrap_err(),
         rig.plane.stop(true, &|_| ()).unwrap_err(),
     ] {
-        assert_eq!(error.kind(), Kind::Unavailable, "{error:?}");
+        assert_eq!(error.kind(), ControlErrorKind::Unavailable, "{error:?}");
     }
     rig.plane.end();
 }

@@ -1,6 +1,8 @@
 //! Creating volumes, with a token and without.
 
-use ebbtide_control::{ControlError, ControlPlane as _, CreateSnapshot, CreateVolume, Kind, State};
+use ebbtide_control::{
+    ControlError, ControlErrorKind, ControlPlane as _, CreateSnapshot, CreateVolume, VolumeStatus,
+};
 
 use crate::{Rig, asked};
 
@@ -17,7 +19,7 @@ fn a_repeated_request_with_its_token_answers_with_the_first_ones_volume() {
     assert_eq!(rig.plane.volumes(None).unwrap().len(), 1);
     let other = rig.plane.create_volume(&with_token("vol-3", "gp3:size=2GiB", "abc")).unwrap_err();
     assert!(matches!(&other, ControlError::TokenUsed { volume } if volume == "vol-1"), "{other:?}");
-    assert_eq!(other.kind(), Kind::Conflict);
+    assert_eq!(other.kind(), ControlErrorKind::Conflict);
 }
 
 #[test]
@@ -76,11 +78,11 @@ fn a_volume_begins_with_a_snapshot_that_fits() {
     assert!(
         matches!(small, ControlError::SmallerThanSnapshot { needed_bytes, .. } if needed_bytes == 2 << 30)
     );
-    assert_eq!(from("none", "gp3:size=2GiB", "tuesday").unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(from("none", "gp3:size=2GiB", "tuesday").unwrap_err().kind(), ControlErrorKind::NotFound);
     let copy = from("copy", "gp3:size=3GiB", "monday").unwrap().volume;
-    assert_eq!((copy.from_snapshot.as_deref(), copy.state), (Some("monday"), State::Available));
+    assert_eq!((copy.from_snapshot.as_deref(), copy.state), (Some("monday"), VolumeStatus::Available));
     rig.plane.delete_snapshot("monday").unwrap();
-    assert_eq!(rig.plane.delete_snapshot("monday").unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(rig.plane.delete_snapshot("monday").unwrap_err().kind(), ControlErrorKind::NotFound);
     assert!(rig.plane.snapshots().unwrap().is_empty());
 }
 
@@ -89,11 +91,14 @@ fn what_cannot_be_created_is_refused_by_kind() {
     let rig = Rig::new();
     rig.create("db", "gp3:size=1GiB").unwrap();
     let kind = |request: &CreateVolume| rig.plane.create_volume(request).unwrap_err().kind();
-    assert_eq!(kind(&asked("db", "gp3:size=1GiB")), Kind::Conflict);
-    assert_eq!(kind(&asked("Not A Name", "gp3:size=1GiB")), Kind::Usage);
-    assert_eq!(kind(&asked("other", "gp3:size=1GiB,iops=1")), Kind::Usage);
-    assert_eq!(kind(&CreateVolume { block_size: 520, ..asked("other", "gp3:size=1GiB") }), Kind::Usage);
+    assert_eq!(kind(&asked("db", "gp3:size=1GiB")), ControlErrorKind::Conflict);
+    assert_eq!(kind(&asked("Not A Name", "gp3:size=1GiB")), ControlErrorKind::Usage);
+    assert_eq!(kind(&asked("other", "gp3:size=1GiB,iops=1")), ControlErrorKind::Usage);
+    assert_eq!(
+        kind(&CreateVolume { block_size: 520, ..asked("other", "gp3:size=1GiB") }),
+        ControlErrorKind::Usage
+    );
     let nowhere = CreateVolume { region: Some("mars-1".into()), ..asked("other", "gp3:size=1GiB") };
-    assert_eq!(kind(&nowhere), Kind::Usage);
+    assert_eq!(kind(&nowhere), ControlErrorKind::Usage);
     assert_eq!(rig.plane.volumes(None).unwrap().len(), 1);
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ebbtide_catalog::Spec;
 use ebbtide_control::{
-    AttachmentKind, ControlError, ControlPlane as _, CreateSnapshot, FaultSetting, Kind, ModifyVolume,
-    Optimizing, Phase, SetFaults, State, TakeCrashImage,
+    AttachmentKind, ControlError, ControlErrorKind, ControlPlane as _, CreateSnapshot, FaultSetting,
+    ModifyVolume, Optimizing, Phase, SetFaults, TakeCrashImage, VolumeStatus,
 };
 
 use crate::Rig;
@@ -24,13 +24,13 @@ fn modification(spec: &str, optimizing: Duration) -> ModifyVolume {
 #[test]
 fn a_volume_goes_through_its_states() {
     let rig = Rig::new();
-    assert_eq!(rig.create("db", "gp2:size=1GiB").unwrap().volume.state, State::Available);
+    assert_eq!(rig.create("db", "gp2:size=1GiB").unwrap().volume.state, VolumeStatus::Available);
     let attached = rig.attach("db").unwrap();
-    assert_eq!(attached.volume.state, State::InUse);
+    assert_eq!(attached.volume.state, VolumeStatus::InUse);
     let at = attached.volume.attachment.unwrap();
     assert_eq!((at.kind, at.device, at.power_lost), (AttachmentKind::Nbd, None, false));
     assert!(attached.live.is_some());
-    // It is really there: a server of NBD says who it is.
+    // It is really there: a server of NBD names itself.
     let mut magic = [0; 8];
     UnixStream::connect(rig.socket("db")).unwrap().read_exact(&mut magic).unwrap();
     assert_eq!(&magic, b"NBDMAGIC");
@@ -40,7 +40,7 @@ fn a_volume_goes_through_its_states() {
     let changed = changed.unwrap().volume;
     assert_eq!((changed.size_bytes, changed.modification.unwrap().state), (2 << 30, Phase::Optimizing));
     let again = rig.plane.modify_volume(&modification("gp3:size=3GiB", Duration::ZERO), &|_| ()).unwrap_err();
-    assert_eq!(again.kind(), Kind::Conflict, "{again}");
+    assert_eq!(again.kind(), ControlErrorKind::Conflict, "{again}");
 
     rig.plane.create_snapshot(&CreateSnapshot { name: "live".into(), volume: "db".into() }).unwrap();
     let image = TakeCrashImage { name: "db".into(), image: "after".into(), seed: Some(7) };
@@ -49,7 +49,7 @@ fn a_volume_goes_through_its_states() {
 
     rig.detach("db").unwrap();
     let detached = rig.plane.volume("db", None).unwrap();
-    assert_eq!((detached.volume.state, detached.live.is_none()), (State::Available, true));
+    assert_eq!((detached.volume.state, detached.live.is_none()), (VolumeStatus::Available, true));
     rig.plane.delete_volume("db").unwrap();
     rig.plane.delete_volume("after").unwrap();
     assert!(rig.plane.volumes(None).unwrap().is_empty());

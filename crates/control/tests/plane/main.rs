@@ -3,7 +3,9 @@
 
 mod callers;
 mod creation;
+mod following;
 mod life;
+mod nbd;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -39,12 +41,17 @@ impl Rig {
     }
 
     fn attach(&self, name: &str) -> Result<VolumeDetail, ControlError> {
+        self.attach_with(name, &[])
+    }
+
+    fn attach_with(&self, name: &str, shadows: &[&str]) -> Result<VolumeDetail, ControlError> {
         let request = AttachVolume {
             name: name.to_owned(),
             export: Export::Nbd(NbdAddress::Unix(self.socket(name))),
             instance: None,
             // The machine of a test may be slower than any volume.
             over_limit: true,
+            shadows: shadows.iter().map(|spec| Spec::parse(spec).unwrap()).collect(),
         };
         self.plane.attach_volume(&request, &|_| ())
     }

@@ -3,16 +3,16 @@
 use ebbtide_lab::page::words;
 use ebbtide_report::{Block, Cell, Section, Table, Tone};
 
-use super::{Page, story, texts};
+use super::{PageContext, story, texts};
 use crate::record::VerdictKind;
 use crate::summary::CanarySummary;
 use crate::summary::words::{ends, kind as kind_name, proves};
 
-pub(super) fn section(page: &Page) -> Section {
+pub(super) fn section(page: &PageContext) -> Section {
     let canaries = &page.summary.canaries;
-    let lead = "Arms that must come to harm: volumes that lie, torn pages that nothing guards, and where there \
-                are replicas a position that nobody syncs. A tester that does \
-                not see their damage proves nothing about the other arms.";
+    let lead = "Arms in which the tester must find damage: volumes that acknowledge what is not durable, torn pages \
+                without protection, and with replicas a position that is not synced. A tester that does not find \
+                the damage proves nothing about the other arms.";
     if canaries.is_empty() {
         let text = "None ran: nothing proves that the tester sees damage.";
         return Section::new("Canaries", vec![Block::Text(text.into())]).lead(lead);

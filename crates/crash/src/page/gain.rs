@@ -3,11 +3,11 @@
 use ebbtide_lab::page;
 use ebbtide_report::{Block, Link, Note, Section};
 
-use super::Page;
+use super::PageContext;
 use crate::record::{GAIN_DIR, GainRun};
 
 /// None where nobody asked.
-pub(super) fn section(page: &Page) -> Option<Section> {
+pub(super) fn section(page: &PageContext) -> Option<Section> {
     let gain = page.run.gain.as_ref()?;
     let mut blocks = Vec::new();
     if let Some(why) = &gain.failed {

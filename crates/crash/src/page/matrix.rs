@@ -5,12 +5,12 @@ use ebbtide_lab::page::words;
 use ebbtide_lab::summary::LEAST;
 use ebbtide_report::{Block, Cell, Estimate, Estimates, Scale, Section, Table, Tone};
 
-use super::{Page, dash};
+use super::{PageContext, dash};
 use crate::summary::ArmSummary;
 use crate::summary::words::{bound, ends, kind as kind_name, seconds};
 
 /// None where there is no arm.
-pub(super) fn section(page: &Page) -> Option<Section> {
+pub(super) fn section(page: &PageContext) -> Option<Section> {
     if page.arms.is_empty() {
         return None;
     }
@@ -22,11 +22,11 @@ pub(super) fn section(page: &Page) -> Option<Section> {
     Some(Section::new("Risk and gain", blocks).lead(lead))
 }
 
-fn table(page: &Page) -> Table {
+fn table(page: &PageContext) -> Table {
     let baseline = page.summary.baseline.and_then(|place| page.arms.get(place));
     let mut columns = vec!["Arm".to_owned(), "TPS, 95% interval".to_owned()];
     columns.extend(baseline.map(|(_, name)| format!("TPS against {name}")));
-    columns.push("Any harm".to_owned());
+    columns.push("Any bad verdict".to_owned());
     columns.extend(page.kinds().into_iter().map(|kind| kind_name(kind).to_owned()));
     columns.extend(["Lost at most", "Clean", "Unverified"].map(str::to_owned));
     let rows = page.arms.iter().enumerate().map(|(place, (arm, _))| row(page, place, arm));
@@ -34,11 +34,11 @@ fn table(page: &Page) -> Table {
 }
 
 /// Whether any arm is held against this one.
-fn is_baseline(page: &Page, place: usize) -> bool {
+fn is_baseline(page: &PageContext, place: usize) -> bool {
     page.summary.baseline == Some(place) || page.arms.iter().any(|(arm, _)| arm.gain_over == Some(place))
 }
 
-fn row(page: &Page, place: usize, arm: &ArmSummary) -> Vec<Cell> {
+fn row(page: &PageContext, place: usize, arm: &ArmSummary) -> Vec<Cell> {
     let name = Cell { detail: ends(arm.cuts, arm.end), ..page.cell(place) };
     let mut cells = vec![name, throughput(arm)];
     if let Some(baseline) = page.summary.baseline {
@@ -70,12 +70,12 @@ fn row(page: &Page, place: usize, arm: &ArmSummary) -> Vec<Cell> {
 fn throughput(arm: &ArmSummary) -> Cell {
     let not_counted = match arm.disqualified {
         0 => String::new(),
-        stints => format!("{} not counted", words::count(usize::try_from(stints).unwrap_or(0), "stint")),
+        stints => format!("{} not counted", words::count(stints, "stint")),
     };
     let Some(throughput) = arm.throughput else { return Cell { detail: not_counted, ..dash() } };
     let tps = throughput.tps;
     let detail = tps.interval.map_or_else(
-        || words::count(usize::try_from(throughput.stints).unwrap_or(0), "stint"),
+        || format!("{}: no interval", words::count(throughput.stints, "stint")),
         |interval| format!("{} to {}", words::short(interval.low), words::short(interval.high)),
     );
     let detail = if not_counted.is_empty() { detail } else { format!("{detail}, {not_counted}") };
@@ -91,8 +91,8 @@ fn gain(arm: &ArmSummary) -> Cell {
     Cell::value(words::change(gain.ratio), gain.ratio, detail)
 }
 
-/// Says what a ratio is over, where that is not the arm that the column names.
-fn against(page: &Page, over: usize, ratio: Cell) -> Cell {
+/// Reports what a ratio is over, where that is not the arm that the column names.
+fn against(page: &PageContext, over: usize, ratio: Cell) -> Cell {
     let name = page.arms.get(over).map_or("", |(_, name)| name.as_str());
     let detail = if ratio.detail.is_empty() { String::new() } else { format!("{}, ", ratio.detail) };
     Cell { detail: format!("{detail}against {name}"), ..ratio }
@@ -110,7 +110,7 @@ pub(super) fn share(share: &Share, tone: Tone) -> Cell {
 }
 
 /// The throughputs held against each other, as a chart; none where nothing is compared.
-fn gains(page: &Page) -> Option<Block> {
+fn gains(page: &PageContext) -> Option<Block> {
     let compared: Vec<_> = page.summary.comparisons.iter().filter(|gain| gain.tps.is_some()).collect();
     let first = compared.first()?.baseline;
     let only = compared.iter().all(|gain| gain.baseline == first);
@@ -145,7 +145,7 @@ fn gains(page: &Page) -> Option<Block> {
     }))
 }
 
-fn stint_ratios(page: &Page, arm: usize, baseline: usize) -> Vec<f64> {
+fn stint_ratios(page: &PageContext, arm: usize, baseline: usize) -> Vec<f64> {
     let (Some((arm, _)), Some((baseline, _))) = (page.arms.get(arm), page.arms.get(baseline)) else {
         return Vec::new();
     };

@@ -1,4 +1,4 @@
-//! The report of a crash run: a page that says what a power cut costs, what the risk buys, and how each bad
+//! The report of a crash run: a page that shows what a power cut costs, what the risk buys, and how each bad
 //! verdict came about.
 
 mod canaries;
@@ -17,6 +17,7 @@ use ebbtide_lab::experiment::Arm;
 use ebbtide_lab::page::{settings, setup, short_names, words};
 use ebbtide_lab::words::quoted;
 use ebbtide_report::{Cell, Group, Report, Section};
+use ebbtide_text::seed;
 
 use super::record::{CrashRun, VerdictKind};
 use super::summary::{ArmSummary, BAD, Summary};
@@ -34,7 +35,7 @@ pub fn replay(run: &CrashRun, seed: u64) -> String {
         "" => String::new(),
         home => format!(" --home {}", quoted(home)),
     };
-    format!("ebbtide crash --replay {seed:016x}{home}")
+    format!("ebbtide crash --replay {}{home}", seed::hex(seed))
 }
 
 /// Where the figures of the page are.
@@ -42,7 +43,7 @@ const DATA: &str = "Every cut of this page with its evidence: results.sqlite and
                     this file.";
 
 fn report(run: &CrashRun, summary: &Summary) -> Report {
-    let page = Page::new(run, summary);
+    let page = PageContext::new(run, summary);
     let mut sections = vec![Section::new("", verdict::blocks(&page))];
     sections.extend(matrix::section(&page));
     sections.extend(gain::section(&page));
@@ -74,14 +75,14 @@ fn report(run: &CrashRun, summary: &Summary) -> Report {
 }
 
 /// A crash run with its summary.
-struct Page<'a> {
+struct PageContext<'a> {
     run: &'a CrashRun,
     summary: &'a Summary,
     /// The arms that are asked about, with the names that the page has for them.
     arms: Vec<(&'a ArmSummary, String)>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> PageContext<'a> {
     fn new(run: &'a CrashRun, summary: &'a Summary) -> Self {
         let asked: Vec<Arm> =
             summary.arms.iter().filter_map(|arm| run.experiment.arms.get(arm.index)).cloned().collect();
@@ -124,7 +125,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Where there is nothing to say.
+/// Where there is nothing to show.
 fn dash() -> Cell {
     Cell::from("\u{2013}")
 }

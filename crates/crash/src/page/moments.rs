@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use ebbtide_lab::page::words;
 use ebbtide_report::{Block, Cell, Section, Table, Tone};
 
-use super::{Page, dash, texts};
+use super::{PageContext, dash, texts};
 use crate::record::FileKind;
 use crate::summary::words::{file, kind as kind_name, moment as moment_words};
 use crate::summary::{InFlightSummary, MomentSummary};
 
 /// None where nothing was cut.
-pub(super) fn section(page: &Page) -> Option<Section> {
+pub(super) fn section(page: &PageContext) -> Option<Section> {
     let rows: Vec<Vec<Cell>> = together(page).iter().map(|one| row(page, one)).collect();
     if rows.is_empty() {
         return None;
@@ -29,7 +29,7 @@ pub(super) fn section(page: &Page) -> Option<Section> {
 }
 
 /// The moments of all arms, in the order in which they are first planned.
-fn together(page: &Page) -> Vec<MomentSummary> {
+fn together(page: &PageContext) -> Vec<MomentSummary> {
     let mut all: Vec<MomentSummary> = Vec::new();
     for one in page.arms.iter().flat_map(|(arm, _)| &arm.moments).filter(|one| one.cuts > 0) {
         let Some(sum) = all.iter_mut().find(|sum| sum.moment == one.moment) else {
@@ -48,7 +48,7 @@ fn together(page: &Page) -> Vec<MomentSummary> {
     all
 }
 
-fn row(page: &Page, one: &MomentSummary) -> Vec<Cell> {
+fn row(page: &PageContext, one: &MomentSummary) -> Vec<Cell> {
     let number = |count: u64, tone: Tone| {
         let cell = Cell::value(words::whole(count as f64), count as f64, "");
         Cell { tone: if count > 0 { tone } else { Tone::Plain }, ..cell }
@@ -73,7 +73,7 @@ fn row(page: &Page, one: &MomentSummary) -> Vec<Cell> {
 }
 
 /// What was in flight, over all arms; none where nothing was.
-fn in_flight(page: &Page) -> Option<Block> {
+fn in_flight(page: &PageContext) -> Option<Block> {
     let mut kinds: BTreeMap<FileKind, InFlightSummary> = BTreeMap::new();
     for one in page.arms.iter().flat_map(|(arm, _)| &arm.in_flight) {
         let sum = kinds.entry(one.kind).or_insert(InFlightSummary { cuts: 0, writes: 0, torn: 0, ..*one });

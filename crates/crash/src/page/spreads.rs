@@ -3,16 +3,16 @@
 use ebbtide_lab::page::words;
 use ebbtide_report::{Block, Cell, Estimate, Estimates, Scale, Section, Table, Tone};
 
-use super::{Page, dash, texts};
+use super::{PageContext, dash, texts};
 use crate::record::{Cut, VerdictKind};
 use crate::summary::words::{ends, seconds};
 use crate::summary::{ArmSummary, Quantiles, has};
 
-/// At most so many dots stand for the cuts of an arm.
+/// At most so many dots represent the cuts of an arm.
 const DOTS: usize = 120;
 
 /// None where nothing was lost.
-pub(super) fn loss(page: &Page) -> Option<Section> {
+pub(super) fn loss(page: &PageContext) -> Option<Section> {
     let lost =
         |cut: &Cut| cut.loss.as_ref().filter(|_| has(cut, VerdictKind::LostCommits)).map(|loss| loss.seconds);
     let rows = |(place, (arm, name)): (usize, &(&ArmSummary, String))| {
@@ -31,7 +31,7 @@ pub(super) fn loss(page: &Page) -> Option<Section> {
     Some(Section::new("What is lost", blocks).lead(lead))
 }
 
-fn losses(page: &Page) -> Table {
+fn losses(page: &PageContext) -> Table {
     let arms = page.arms.iter().enumerate().filter_map(|(place, (arm, _))| Some((place, arm.loss?)));
     let row = |(place, loss): (usize, crate::summary::LossSummary)| {
         let count = |value: f64| Cell::value(words::whole(value), value, "");
@@ -64,7 +64,7 @@ fn losses(page: &Page) -> Table {
 }
 
 /// None where no server recovered.
-pub(super) fn recovery(page: &Page) -> Option<Section> {
+pub(super) fn recovery(page: &PageContext) -> Option<Section> {
     let time = |cut: &Cut| cut.recovery.as_ref().map(|recovery| recovery.seconds);
     let rows = |(place, (arm, name)): (usize, &(&ArmSummary, String))| {
         let of = arm.recovery?;
@@ -83,7 +83,7 @@ pub(super) fn recovery(page: &Page) -> Option<Section> {
     Some(Section::new("How it recovers", blocks).lead("On volumes with the same limits as under the load."))
 }
 
-fn work(page: &Page) -> Table {
+fn work(page: &PageContext) -> Table {
     let row = |(place, (arm, _)): (usize, &(&ArmSummary, String))| {
         let of = arm.recovery?;
         let torn = arm.torn;
@@ -91,10 +91,7 @@ fn work(page: &Page) -> Table {
             Cell::value(words::whole(count.p50), count.p50, words::bytes(bytes.p50))
         };
         let number = |value: u64| Cell::value(words::whole(value as f64), value as f64, "");
-        let images = Cell {
-            detail: words::count(usize::try_from(torn.pages).unwrap_or(0), "page"),
-            ..number(torn.images)
-        };
+        let images = Cell { detail: words::count(torn.pages, "page"), ..number(torn.images) };
         let mended =
             Cell { tone: if torn.mended > 0 { Tone::Good } else { Tone::Plain }, ..number(torn.mended) };
         let not_restored = Cell {
@@ -124,7 +121,7 @@ fn work(page: &Page) -> Table {
             "Images with invalid pages",
             "Pages from the doublewrite buffer",
             "Of these images clean after it",
-            "Of these a page with a sound copy not restored",
+            "Of these a page with a valid copy not restored",
         ]),
         rows: page.arms.iter().enumerate().filter_map(row).collect(),
         sortable: true,
@@ -133,7 +130,7 @@ fn work(page: &Page) -> Table {
 }
 
 /// How replicas went on; none where there are none.
-fn resumed(page: &Page) -> Option<Block> {
+fn resumed(page: &PageContext) -> Option<Block> {
     let count = |value: f64| Cell::value(words::whole(value), value, "");
     let time = |value: f64| Cell::value(seconds(value), value, "");
     let row = |(place, (arm, _)): (usize, &(&ArmSummary, String))| {
@@ -201,7 +198,7 @@ fn chart(title: &str, rows: Vec<Estimate>) -> Block {
 }
 
 /// The figures of an arm's cuts, or as many of them as there is room for, evenly by rank: both ends are there.
-fn dots(page: &Page, arm: &ArmSummary, figure: impl Fn(&Cut) -> Option<f64>) -> Vec<f64> {
+fn dots(page: &PageContext, arm: &ArmSummary, figure: impl Fn(&Cut) -> Option<f64>) -> Vec<f64> {
     let mut values: Vec<f64> =
         page.run.cuts.iter().filter(|cut| cut.arm == arm.name).filter_map(figure).collect();
     values.sort_by(f64::total_cmp);

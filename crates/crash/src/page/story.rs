@@ -1,12 +1,13 @@
-//! How one cut went: what was being written, what the image has of it, and what the server said.
+//! How one cut went: what was being written, what the image has of it, and the messages of the server.
 
 use std::collections::BTreeMap;
 
 use ebbtide_lab::experiment::{End, Role};
 use ebbtide_lab::page::words;
 use ebbtide_report::{Band, Bands, Block, Cell, Fold, Listing, Section, Table, Tone};
+use ebbtide_text::seed;
 
-use super::{Page, replay, tester, texts};
+use super::{PageContext, replay, tester, texts};
 use crate::record::{Cut, InFlight, Loss, PageFound, PageState, Resumed, TornWrite, Verdict, VerdictKind};
 use crate::summary::words::{did, file, kind as kind_name, moment as moment_words, seconds, shown};
 use crate::summary::{ArmSummary, BAD, Standing, has};
@@ -20,15 +21,17 @@ const FOLDS: usize = 48;
 
 /// One example of each bad verdict in full, and one of each bad verdict of each arm to be opened; none where
 /// nothing is bad.
-pub(super) fn section(page: &Page) -> Option<Section> {
+pub(super) fn section(page: &PageContext) -> Option<Section> {
     let mut blocks = Vec::new();
-    let mut told: Vec<u64> = Vec::new();
+    let mut shown: Vec<u64> = Vec::new();
     for kind in BAD {
         let arms = page.arms.iter().map(|(arm, _)| arm);
         let most = arms.filter_map(|arm| Some((arm.count(kind), example(page, arm, kind)?)));
-        let Some((_, cut)) = most.max_by_key(|(count, cut)| (*count, telling(cut, kind))) else { continue };
+        let Some((_, cut)) = most.max_by_key(|(count, cut)| (*count, evidence_count(cut, kind))) else {
+            continue;
+        };
         blocks.extend(story(page, cut, kind, true));
-        told.push(cut.seed);
+        shown.push(cut.seed);
     }
     if blocks.is_empty() {
         return None;
@@ -37,7 +40,7 @@ pub(super) fn section(page: &Page) -> Option<Section> {
         .arms
         .iter()
         .flat_map(|(arm, _)| examples(page, arm))
-        .filter(|(_, cut)| !told.contains(&cut.seed))
+        .filter(|(_, cut)| !shown.contains(&cut.seed))
         .map(|(kind, cut)| fold(page, kind, cut))
         .collect();
     let more = folds.len().saturating_sub(FOLDS);
@@ -45,30 +48,30 @@ pub(super) fn section(page: &Page) -> Option<Section> {
     if more > 0 {
         blocks.push(Block::Text(format!("{} in the database.", words::count(more, "further example"))));
     }
-    let lead = "One example of each bad verdict, and below them one of each arm. A story is told with what was \
-                written at that instant, what the image has of it, and what was said afterwards. The first and the last \
+    let lead = "One example of each bad verdict, and below them one of each arm. Each example is shown with what was \
+                written at that instant, what the image has of it, and what the server reported afterwards. The first and the last \
                 bytes of a page name the log position (LSN) of its last change: where they differ, the page is of two \
                 versions.";
     Some(Section::new("What happened", blocks).lead(lead))
 }
 
 /// One story for each bad verdict of an arm, to be opened.
-pub(super) fn folds(page: &Page, arm: &ArmSummary) -> Vec<Block> {
+pub(super) fn folds(page: &PageContext, arm: &ArmSummary) -> Vec<Block> {
     examples(page, arm).into_iter().map(|(kind, cut)| fold(page, kind, cut)).collect()
 }
 
-fn examples<'a>(page: &Page<'a>, arm: &ArmSummary) -> Vec<(VerdictKind, &'a Cut)> {
+fn examples<'a>(page: &PageContext<'a>, arm: &ArmSummary) -> Vec<(VerdictKind, &'a Cut)> {
     BAD.iter().filter_map(|kind| Some((*kind, example(page, arm, *kind)?))).collect()
 }
 
-/// The cut of an arm that tells most about a verdict; the first among equals.
-fn example<'a>(page: &Page<'a>, arm: &ArmSummary, kind: VerdictKind) -> Option<&'a Cut> {
+/// The cut of an arm with the most evidence for a verdict; the first among equals.
+fn example<'a>(page: &PageContext<'a>, arm: &ArmSummary, kind: VerdictKind) -> Option<&'a Cut> {
     let cuts = page.run.cuts.iter().filter(|cut| cut.arm == arm.name && has(cut, kind));
-    cuts.min_by_key(|cut| (std::cmp::Reverse(telling(cut, kind)), cut.number))
+    cuts.min_by_key(|cut| (std::cmp::Reverse(evidence_count(cut, kind)), cut.number))
 }
 
-/// How much a cut has to tell.
-fn telling(cut: &Cut, kind: VerdictKind) -> usize {
+/// How much evidence a cut has.
+fn evidence_count(cut: &Cut, kind: VerdictKind) -> usize {
     let loss = cut.loss.as_ref().map_or(0, |loss| usize::from(!loss.clients.is_empty()));
     let own = match kind {
         VerdictKind::Corrupt => 4 * usize::from(!cut.torn_writes.is_empty()),
@@ -83,13 +86,13 @@ fn telling(cut: &Cut, kind: VerdictKind) -> usize {
     own + 8 * usize::from(cut.kept) + 2 * usize::from(cut.verdicts.len() == 1)
 }
 
-fn fold(page: &Page, kind: VerdictKind, cut: &Cut) -> Block {
+fn fold(page: &PageContext, kind: VerdictKind, cut: &Cut) -> Block {
     let summary = format!("{}: {}", kind_name(kind), tester::title(page, cut));
     Block::Fold(Fold { summary, blocks: story(page, cut, kind, false) })
 }
 
 /// A cut from the writes in flight to the command that makes it again.
-fn story(page: &Page, cut: &Cut, kind: VerdictKind, headed: bool) -> Vec<Block> {
+fn story(page: &PageContext, cut: &Cut, kind: VerdictKind, headed: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
     if headed {
         blocks.push(Block::Heading(format!("{}: {}", kind_name(kind), tester::title(page, cut))));
@@ -106,11 +109,11 @@ fn story(page: &Page, cut: &Cut, kind: VerdictKind, headed: bool) -> Vec<Block> 
         Block::Listing(Listing { label: "Judge its image again:".into(), text: replay(page.run, cut.seed) })
     } else if kind == VerdictKind::ReplicationBroken {
         Block::Text(format!(
-            "Its seed is {:016x}. Whether a replica goes on cannot be judged again: its source is gone with the run.",
-            cut.seed
+            "Its seed is {}. Whether a replica goes on cannot be judged again: its source is gone with the run.",
+            seed::hex(cut.seed)
         ))
     } else {
-        Block::Text(format!("Its seed is {:016x}. Its image was not kept.", cut.seed))
+        Block::Text(format!("Its seed is {}. Its image was not kept.", seed::hex(cut.seed)))
     });
     blocks
 }
@@ -124,7 +127,7 @@ fn outcome(cut: &Cut, kind: VerdictKind) -> String {
     let lost = cut.loss.as_ref().filter(|_| kind == VerdictKind::LostCommits).map(|loss| {
         format!(
             "It lost {} that had been acknowledged, from the last {}",
-            words::count(usize::try_from(loss.transactions).unwrap_or(usize::MAX), "transaction"),
+            words::count(loss.transactions, "transaction"),
             seconds(loss.seconds)
         )
     });
@@ -132,7 +135,7 @@ fn outcome(cut: &Cut, kind: VerdictKind) -> String {
 }
 
 /// When it was, and what was under way.
-fn opening(page: &Page, cut: &Cut) -> String {
+fn opening(page: &PageContext, cut: &Cut) -> String {
     let arm = page.run.experiment.arms.iter().find(|arm| arm.name == cut.arm);
     let what = match arm.and_then(|arm| arm.crash.as_ref()).map(|crash| crash.end) {
         Some(End::Kill) => "The server was killed",
@@ -194,7 +197,7 @@ fn writes(cut: &Cut) -> Option<Block> {
 }
 
 fn volume(role: Role) -> String {
-    format!("volume: {}", words::role(role))
+    format!("volume: {}", role.holds())
 }
 
 /// A torn page before, as it was written, and as it was found.
@@ -230,26 +233,26 @@ fn apart(state: &PageState) -> bool {
 /// What a verdict rests on.
 fn evidence(cut: &Cut, verdict: &Verdict) -> Vec<Block> {
     match verdict {
-        Verdict::Corrupt { said, pages, .. } => {
-            let mut blocks = listing("What was said:", said);
+        Verdict::Corrupt { messages, pages, .. } => {
+            let mut blocks = listing("Messages:", messages);
             blocks.extend(damaged("Damaged after it:", pages));
             blocks
         }
         Verdict::LostCommits => cut.loss.iter().map(clients).collect(),
         Verdict::Partial { findings } => listing("Rules that do not hold:", findings),
-        Verdict::BinlogDisagrees { missing_in_binlog, missing_in_tables, said } => {
+        Verdict::BinlogDisagrees { missing_in_binlog, missing_in_tables, differences } => {
             let text = format!(
                 "Transactions in the tables that the binary log lacks: {missing_in_binlog}; in the binary log that \
                  the tables lack: {missing_in_tables}."
             );
             let mut blocks = vec![Block::Text(text)];
-            blocks.extend(listing("Client by client:", said));
+            blocks.extend(listing("Client by client:", differences));
             blocks
         }
-        Verdict::ReplicationBroken { said, place } => {
+        Verdict::ReplicationBroken { messages, place } => {
             let mut blocks = vec![Block::Text(format!("Before it went on, the replica was here: {place}."))];
             blocks.extend(cut.resumed.iter().map(|resumed| Block::Text(fetched_again(resumed))));
-            blocks.extend(listing("What the replica said, and what does not hold:", said));
+            blocks.extend(listing("What the replica reported, and what does not hold:", messages));
             blocks
         }
         Verdict::Unverified { why, log } => {
@@ -266,7 +269,7 @@ fn fetched_again(resumed: &Resumed) -> String {
         0 => "Its tables had all that it had applied before the cut.".to_owned(),
         lacking => format!(
             "Its tables lacked {} or more that it had applied before the cut, and that its source has still.",
-            words::count(usize::try_from(lacking).unwrap_or(usize::MAX), "transaction")
+            words::count(lacking, "transaction")
         ),
     }
 }
@@ -284,7 +287,7 @@ fn listing(label: &str, lines: &[String]) -> Vec<Block> {
 
 fn damaged(label: &str, pages: &[PageFound]) -> Vec<Block> {
     let lines: Vec<String> =
-        pages.iter().map(|page| format!("{} page {}: {}", page.file, page.page, page.said)).collect();
+        pages.iter().map(|page| format!("{} page {}: {}", page.file, page.page, page.message)).collect();
     listing(label, &lines)
 }
 
@@ -300,7 +303,7 @@ fn clients(loss: &Loss) -> Block {
     };
     let caption = format!(
         "{} that had been acknowledged and are gone, over {}{}",
-        words::count(usize::try_from(loss.transactions).unwrap_or(usize::MAX), "transaction"),
+        words::count(loss.transactions, "transaction"),
         seconds(loss.seconds),
         if loss.clients.len() > CLIENTS {
             format!("; {CLIENTS} of {} clients", loss.clients.len())
@@ -317,7 +320,7 @@ fn clients(loss: &Loss) -> Block {
 }
 
 /// What could not be looked at, and why; none where everything was.
-pub(super) fn unverified(page: &Page) -> Option<Section> {
+pub(super) fn unverified(page: &PageContext) -> Option<Section> {
     let mut reasons: BTreeMap<&str, Vec<&Cut>> = BTreeMap::new();
     for cut in &page.run.cuts {
         let mut whys = cut.verdicts.iter().filter_map(|verdict| match verdict {
@@ -340,7 +343,7 @@ pub(super) fn unverified(page: &Page) -> Option<Section> {
             Cell::from(*why),
             Cell::from(words::whole(cuts.len() as f64)),
             Cell::from(arms.join("; ")),
-            Cell::from(cuts.first().map_or(String::new(), |cut| format!("{:016x}", cut.seed))),
+            Cell::from(cuts.first().map_or(String::new(), |cut| seed::hex(cut.seed))),
         ]
     };
     let table = Table {
@@ -358,7 +361,7 @@ pub(super) fn unverified(page: &Page) -> Option<Section> {
     });
     let mut blocks = vec![Block::Table(table)];
     let log: Vec<Block> = log.collect();
-    blocks.push(Block::Fold(Fold { summary: "What was said in the first of each".into(), blocks: log }));
+    blocks.push(Block::Fold(Fold { summary: "The messages of the first of each".into(), blocks: log }));
     let lead =
         "A cut that could not be looked at in full is not known to be clean, and is not counted as clean.";
     (!reasons.is_empty()).then(|| Section::new("What could not be verified", blocks).lead(lead))

@@ -1,11 +1,12 @@
-//! What the tester took, how it was set up, and what speaks against it.
+//! What the tester took, how it was set up, and what makes its results doubtful.
 
 use ebbtide_lab::experiment::End;
 use ebbtide_lab::page::{agreed, costs, facts, setup as lab_setup, words};
 use ebbtide_lab::summary::Note;
 use ebbtide_report::{Block, Cell, Fold, Listing, Note as Remark, Section, Table, Tone};
+use ebbtide_text::seed;
 
-use super::{Page, dash, texts};
+use super::{PageContext, dash, texts};
 use crate::record::{Cut, Stint, Took};
 use crate::summary::words::{kind as kind_name, moment as moment_words, one_end, seconds};
 use crate::summary::{PACE, Pace, Standing};
@@ -28,14 +29,14 @@ fn parts(took: &Took) -> [(&'static str, f64); 8] {
 }
 
 /// None where nothing was cut.
-pub(super) fn time(page: &Page) -> Option<Section> {
+pub(super) fn time(page: &PageContext) -> Option<Section> {
     let pace = &page.summary.pace;
     if pace.cuts == 0 {
         return None;
     }
     let fast = pace.cuts_a_minute.is_some_and(|pace| pace >= PACE);
-    let per_minute = pace.cuts_a_minute.map_or_else(|| "unknown".to_owned(), words::short);
-    let told = vec![
+    let per_minute = pace.cuts_a_minute.map_or_else(|| "unknown".to_owned(), words::whole);
+    let figures = vec![
         (
             "Verified cuts a minute",
             format!(
@@ -49,7 +50,7 @@ pub(super) fn time(page: &Page) -> Option<Section> {
         ("A cut and its judgement, mean", format!("{}, several side by side", seconds(pace.took.total))),
         ("Writes held back for a cut, mean", words::latency(pace.paused_us)),
     ];
-    let mut blocks = vec![facts(told), Block::Table(shares(&pace.took))];
+    let mut blocks = vec![facts(figures), Block::Table(shares(&pace.took))];
     let arms = Fold { summary: "Arm by arm".into(), blocks: vec![Block::Table(by_arm(page))] };
     blocks.push(Block::Fold(arms));
     Some(Section::new("The tester's own time", blocks))
@@ -71,12 +72,12 @@ fn shares(took: &Took) -> Table {
     }
 }
 
-fn by_arm(page: &Page) -> Table {
+fn by_arm(page: &PageContext) -> Table {
     let asked = page.arms.iter().enumerate().map(|(place, (arm, _))| (page.cell(place), arm.pace));
     let canaries =
         page.summary.canaries.iter().map(|canary| (Cell::from(canary.arm.name.as_str()), canary.arm.pace));
     let row = |(name, pace): (Cell, Pace)| {
-        let rate = pace.cuts_a_minute.map_or_else(dash, |rate| Cell::value(words::short(rate), rate, ""));
+        let rate = pace.cuts_a_minute.map_or_else(dash, |rate| Cell::value(words::whole(rate), rate, ""));
         let time = |value: f64| Cell::value(seconds(value), value, "");
         let took = pace.took;
         vec![
@@ -97,7 +98,7 @@ fn by_arm(page: &Page) -> Table {
     }
 }
 
-pub(super) fn setup(page: &Page) -> Section {
+pub(super) fn setup(page: &PageContext) -> Section {
     let run = page.run;
     let plan = |of: fn(&ebbtide_lab::experiment::Arm) -> String| {
         let arms = run.experiment.arms.iter().map(|arm| (arm.name.as_str(), of(arm)));
@@ -111,7 +112,7 @@ pub(super) fn setup(page: &Page) -> Section {
         ("Compared with", words::line(&run.experiment.source)),
         ("Scale", words::line(&run.experiment.scale)),
         ("Machine emulated", plan(lab_setup::instance)),
-        ("Clients", plan(|arm| words::count(arm.load.connections as usize, "connection"))),
+        ("Clients", plan(|arm| words::count(arm.load.connections, "connection"))),
         (
             "Stints",
             format!(
@@ -129,11 +130,11 @@ pub(super) fn setup(page: &Page) -> Section {
     Section::new("How it was measured", blocks)
 }
 
-pub(super) fn caveats(page: &Page) -> Section {
+pub(super) fn caveats(page: &PageContext) -> Section {
     let remarks: Vec<Remark> =
         page.summary.notes.iter().map(|note| Remark::caution(sentence(page, note))).collect();
     let mut blocks = vec![if remarks.is_empty() {
-        Block::Text("All stints ran to their last cut; nothing speaks against them.".into())
+        Block::Text("All stints ran to their last cut, without a remark.".into())
     } else {
         Block::Notes(remarks)
     }];
@@ -156,7 +157,7 @@ fn fold(summary: String, table: Table) -> Block {
 }
 
 /// A remark with the arm that it is about.
-pub(super) fn sentence(page: &Page, note: &Note) -> String {
+pub(super) fn sentence(page: &PageContext, note: &Note) -> String {
     match &note.arm {
         Some(arm) => format!("{}: {}", page.name(arm), note.text),
         None => note.text.clone(),
@@ -164,7 +165,7 @@ pub(super) fn sentence(page: &Page, note: &Note) -> String {
 }
 
 /// A stint that ended early, with the end of the server's log.
-fn failure(page: &Page, stint: &Stint) -> Option<Block> {
+fn failure(page: &PageContext, stint: &Stint) -> Option<Block> {
     let failure = stint.failed.as_ref()?;
     let summary =
         format!("{}, stint {}, ended early: {}", page.name(&stint.arm), stint.repeat + 1, failure.why);
@@ -174,7 +175,7 @@ fn failure(page: &Page, stint: &Stint) -> Option<Block> {
     Some(Block::Fold(Fold { summary, blocks: vec![Block::Listing(listing)] }))
 }
 
-fn stints(page: &Page) -> Table {
+fn stints(page: &PageContext) -> Table {
     let row = |stint: &Stint| {
         let measured = stint.throughput.as_ref();
         let cuts =
@@ -201,7 +202,7 @@ fn stints(page: &Page) -> Table {
     }
 }
 
-fn cuts(page: &Page, bad: &[&Cut]) -> Table {
+fn cuts(page: &PageContext, bad: &[&Cut]) -> Table {
     let row = |cut: &&Cut| {
         let kinds: Vec<&str> = cut.verdicts.iter().map(|verdict| kind_name(verdict.kind())).collect();
         let found = if kinds.is_empty() { "Unverified".to_owned() } else { kinds.join(", ") };
@@ -220,7 +221,7 @@ fn cuts(page: &Page, bad: &[&Cut]) -> Table {
             }),
             Cell {
                 detail: if cut.kept { "kept".into() } else { String::new() },
-                ..Cell::from(format!("{:016x}", cut.seed))
+                ..Cell::from(seed::hex(cut.seed))
             },
         ]
     };
@@ -233,7 +234,7 @@ fn cuts(page: &Page, bad: &[&Cut]) -> Table {
 }
 
 /// What a cut is called: `doublewrite off, power cut 17 of 100`.
-pub(super) fn title(page: &Page, cut: &Cut) -> String {
+pub(super) fn title(page: &PageContext, cut: &Cut) -> String {
     let arm = page.run.experiment.arms.iter().find(|arm| arm.name == cut.arm);
     let end = arm.and_then(|arm| arm.crash.as_ref()).map_or(End::PowerCut, |crash| crash.end);
     let of = page.run.cuts.iter().filter(|other| other.arm == cut.arm).count();

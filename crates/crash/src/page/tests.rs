@@ -1,14 +1,13 @@
-//! The whole page on synthetic runs. With `EBBTIDE_PAGES` set to a directory the pages are left there, to be
-//! looked at.
-
-use std::path::Path;
+//! The whole page on synthetic runs.
 
 use ebbtide_report::Block;
+use ebbtide_text::seed;
 
 use super::*;
 use crate::browser::{browse, without_scripts};
 use crate::fixture::{PLAUSIBLE, REPLICAS, Shape, header, plausible};
 use crate::record::{Failure, GainRun, Gained, VerdictKind};
+use crate::sections::{self, keep, text};
 use crate::summary::{BAD, summarize, words::kind};
 
 const SEED: u64 = 11;
@@ -20,20 +19,8 @@ fn synthetic(shapes: &[Shape], cuts: u32) -> (CrashRun, Summary) {
     (run, summary)
 }
 
-fn keep(name: &str, html: &str) {
-    if let Some(directory) = std::env::var_os("EBBTIDE_PAGES") {
-        std::fs::write(Path::new(&directory).join(format!("{name}.html")), html).unwrap();
-    }
-}
-
-fn text(blocks: &[Block]) -> String {
-    serde_json::to_string(blocks).unwrap()
-}
-
 fn section_text(run: &CrashRun, summary: &Summary, heading: &str) -> String {
-    let report = report(run, summary);
-    let section = report.sections.iter().find(|section| section.heading == heading);
-    text(&section.unwrap_or_else(|| panic!("no section '{heading}'")).blocks).replace('\u{a0}', " ")
+    sections::section_text(&report(run, summary), heading).replace('\u{a0}', " ")
 }
 
 #[test]
@@ -75,7 +62,7 @@ fn a_browser_draws_the_page_without_a_complaint_and_without_a_network() {
     assert!(main.contains("Page 311 of bank/ballast.ibd"), "the torn page");
     assert!(main.contains(r#"aria-label="new, new, old, old""#), "its units");
     assert!(main.contains("LSN 5902118") && main.contains("LSN …5731204"), "both ends of it");
-    assert!(main.contains("Unable to apply log to corrupted page 311"), "what the server said");
+    assert!(main.contains("Unable to apply log to corrupted page 311"), "the server's message");
     assert!(main.contains("ebbtide crash durability --seed 7"), "the command");
     assert!(main.contains("10.11.19-MariaDB"), "the exact version");
 }
@@ -83,16 +70,16 @@ fn a_browser_draws_the_page_without_a_complaint_and_without_a_network() {
 #[test]
 fn every_kind_of_bad_verdict_has_its_story_and_its_seed() {
     let (run, summary) = synthetic(&PLAUSIBLE, 100);
-    let told = section_text(&run, &summary, "What happened");
+    let shown = section_text(&run, &summary, "What happened");
     for one in BAD.into_iter().filter(|kind| *kind != VerdictKind::ReplicationBroken) {
         assert!(
-            told.contains(&format!(r#""kind":"heading","value":"{}: "#, kind(one))),
+            shown.contains(&format!(r#""kind":"heading","value":"{}: "#, kind(one))),
             "no story of {one:?}"
         );
     }
     assert_eq!(VerdictKind::ALL.len(), BAD.len() + 1, "the other kind has a section of its own");
-    let seed = told.split("ebbtide crash --replay ").nth(1).unwrap().split('"').next().unwrap();
-    let cut = run.cuts.iter().find(|cut| format!("{:016x}", cut.seed) == seed).expect("the seed is a cut's");
+    let seed = shown.split("ebbtide crash --replay ").nth(1).unwrap().split('"').next().unwrap();
+    let cut = run.cuts.iter().find(|cut| seed::hex(cut.seed) == seed).expect("the seed is a cut's");
     assert!(cut.verdicts.iter().any(|verdict| verdict.kind() == VerdictKind::Corrupt));
     assert!(
         section_text(&run, &summary, "What could not be verified").contains("innochecksum ended by signal 9")
@@ -111,12 +98,12 @@ fn replicas_are_judged_by_whether_they_go_on_and_never_held_against_a_primary() 
     let place = |heading: &str| table.columns.iter().position(|column| column == heading).unwrap();
     let (lost, broken) = (place("Lost commits"), place("Replication broken"));
     let texts = |column: usize| table.rows.iter().map(|row| row[column].text.as_str()).collect::<Vec<_>>();
-    assert_eq!(texts(lost), ["0 of 100", "\u{2013}", "\u{2013}"], "a replica told nobody of a commit");
+    assert_eq!(texts(lost), ["0 of 100", "\u{2013}", "\u{2013}"], "a replica acknowledges no commit");
     assert_eq!(texts(broken)[0], "\u{2013}", "a primary follows nobody");
     assert_eq!(texts(broken)[2], "0 of 100");
     assert!(summary.arms[1].gain.is_none() && summary.arms[2].gain_over == Some(1), "{:?}", summary.arms[2]);
-    let told = section_text(&run, &summary, "What happened");
-    assert!(told.contains("Duplicate entry '3-881'") && told.contains("binlog.000001:4711"), "{told}");
+    let shown = section_text(&run, &summary, "What happened");
+    assert!(shown.contains("Duplicate entry '3-881'") && shown.contains("binlog.000001:4711"), "{shown}");
     let primaries =
         section_text(&synthetic(&PLAUSIBLE, 10).0, &summarize(&synthetic(&PLAUSIBLE, 10).0), "Risk and gain");
     assert!(!primaries.contains("Replication broken"), "there is nothing to ask");
@@ -140,20 +127,20 @@ fn other_arms_with_the_same_damage_stand_with_their_own_counts() {
         all.into_iter().find(|card| card.headline.contains("lost transactions")).unwrap().details.join(" ")
     };
     let count = |arm: usize| summary.arms[arm].verdicts[&VerdictKind::LostCommits];
-    let told = lost(&summary);
+    let shown = lost(&summary);
     let other =
         format!("The same with flush at commit 2 ({} of {} power cuts).", count(3).count, count(3).of);
-    assert!(told.contains(&other) && !told.contains("less often"), "{told}");
+    assert!(shown.contains(&other) && !shown.contains("less often"), "{shown}");
     // As many in another arm are not fewer.
     let mut even = summary.clone();
     even.arms[3].verdicts.insert(VerdictKind::LostCommits, count(4));
-    let told = lost(&even);
-    assert!(told.contains(&format!("({} of {} power cuts)", count(4).count, count(4).of)), "{told}");
+    let shown = lost(&even);
+    assert!(shown.contains(&format!("({} of {} power cuts)", count(4).count, count(4).of)), "{shown}");
     let mut all = summary.clone();
     for arm in &mut all.arms {
         arm.verdicts.insert(VerdictKind::LostCommits, count(4));
     }
-    let share = crate::summary::words::chance(count(4).share.unwrap());
+    let share = ebbtide_text::percent(count(4).share.unwrap());
     assert!(
         lost(&all).contains(&format!("5 other arms, in {share} to {share} of their cuts.")),
         "{}",
@@ -174,6 +161,7 @@ fn no_headline_has_a_ratio_of_throughput_and_one_stint_has_none_anywhere() {
     let summary = summarize(&run);
     let matrix = section_text(&run, &summary, "Risk and gain");
     assert!(!matrix.contains('\u{d7}') && !matrix.contains("estimates"), "{matrix}");
+    assert!(matrix.contains("1 stint: no interval"), "{matrix}");
     let report = report(&run, &summary);
     let section = report.sections.iter().find(|section| section.heading == "Risk and gain").unwrap();
     let Block::Table(table) = &section.blocks[0] else { panic!("a table") };
@@ -211,9 +199,9 @@ fn risk_and_gain_stand_in_one_table() {
     let width = table.columns.len();
     assert!(table.rows.iter().all(|row| row.len() == width));
     let place = |heading: &str| table.columns.iter().position(|column| column == heading).unwrap();
-    let (harm, corrupt) = (place("Any harm"), place("Corrupt"));
-    assert_eq!(table.rows[0][harm].text, "0 of 100");
-    assert_eq!(table.rows[0][harm].detail, "at most 3.0%");
+    let (bad, corrupt) = (place("Any bad verdict"), place("Corrupt"));
+    assert_eq!(table.rows[0][bad].text, "0 of 100");
+    assert_eq!(table.rows[0][bad].detail, "at most 3.0%");
     let torn = &table.rows[2][corrupt];
     assert!(torn.text.ends_with(" of 100") && torn.detail.contains(" to "), "{torn:?}");
     let against = place("TPS against doublewrite on, 4 KiB tearing");
@@ -223,24 +211,27 @@ fn risk_and_gain_stand_in_one_table() {
 }
 
 /// A crash run with what the lab measured of its risk.
-fn with_gain(measured: &ebbtide_lab::record::Run, failed: Option<&str>) -> (CrashRun, Summary) {
+fn with_gain(measured: &ebbtide_lab::record::LabRun, failed: Option<&str>) -> (CrashRun, Summary) {
     let (mut run, _) = synthetic(&PLAUSIBLE, 40);
-    let told = ebbtide_lab::summary::summarize(measured);
-    let (measured, failed) = (Some(GainRun::of(measured, &told)), failed.map(str::to_owned));
+    let analysed = ebbtide_lab::summary::summarize(measured);
+    let (measured, failed) = (Some(GainRun::of(measured, &analysed)), failed.map(str::to_owned));
     run.gain = Some(Gained { measured, failed });
     let summary = summarize(&run);
     (run, summary)
 }
 
 #[test]
-fn what_the_risk_buys_stands_beside_it_with_curves_and_a_link_to_all_of_it() {
+fn what_the_risk_buys_is_next_to_it_with_curves_and_a_link_to_all_of_it() {
     let (run, summary) = with_gain(&ebbtide_lab::page::synthetic::curve(3, 30, SEED), None);
     let html = page(&run, &summary);
     keep("crash-gain", &html);
-    let told = section_text(&run, &summary, "What it gains");
-    assert!(told.contains("From 16 connections on, doublewrite off carries "), "{told}");
-    assert!(told.contains(r#""axis":"count""#) && told.contains("narrow: off over on"), "the curves: {told}");
-    assert!(told.contains(r#""file":"gain/report.html""#), "the link: {told}");
+    let shown = section_text(&run, &summary, "What it gains");
+    assert!(shown.contains("From 16 connections on, doublewrite off carries "), "{shown}");
+    assert!(
+        shown.contains(r#""axis":"count""#) && shown.contains("narrow: off over on"),
+        "the curves: {shown}"
+    );
+    assert!(shown.contains(r#""file":"gain/report.html""#), "the link: {shown}");
     let sentence = |text: &String| text.starts_with("synthetic: narrow: from 16 connections on");
     assert!(summary.findings.iter().any(sentence), "{:?}", summary.findings);
     let headings: Vec<String> =
@@ -257,14 +248,14 @@ fn what_the_risk_buys_stands_beside_it_with_curves_and_a_link_to_all_of_it() {
 fn a_gain_without_curves_is_shown_by_its_comparisons_in_no_arms_colour() {
     let measured = ebbtide_lab::page::synthetic::run(&ebbtide_lab::page::synthetic::TUNED, 3, 30, SEED);
     let (run, summary) = with_gain(&measured, Some("ended after 6 of 10 trials"));
-    let told = section_text(&run, &summary, "What it gains");
-    assert!(told.contains("Throughput against default"), "{told}");
-    assert!(told.contains("Not all of it counts: ended after 6 of 10 trials"), "{told}");
-    assert!(told.contains(r#""group":null"#) && !told.contains(r#""group":1"#), "{told}");
+    let shown = section_text(&run, &summary, "What it gains");
+    assert!(shown.contains("Throughput against default"), "{shown}");
+    assert!(shown.contains("Not all of it counts: ended after 6 of 10 trials"), "{shown}");
+    assert!(shown.contains(r#""group":null"#) && !shown.contains(r#""group":1"#), "{shown}");
 }
 
 #[test]
-fn a_gain_that_was_not_measured_says_why_and_one_that_nobody_asked_for_is_not_there() {
+fn a_gain_that_was_not_measured_gives_the_reason_and_one_that_was_not_requested_is_not_there() {
     let (mut run, summary) = synthetic(&PLAUSIBLE, 20);
     assert!(report(&run, &summary).sections.iter().all(|section| section.heading != "What it gains"));
     run.gain = Some(Gained { measured: None, failed: Some("no room on the disk".into()) });
@@ -275,7 +266,7 @@ fn a_gain_that_was_not_measured_says_why_and_one_that_nobody_asked_for_is_not_th
 }
 
 #[test]
-fn a_void_run_says_so_before_everything_else() {
+fn a_void_run_reports_it_before_everything_else() {
     let (mut run, _) = synthetic(&PLAUSIBLE, 100);
     let name = PLAUSIBLE[8].name;
     run.cuts.iter_mut().filter(|cut| cut.arm == name).for_each(|cut| cut.verdicts.clear());
@@ -286,7 +277,7 @@ fn a_void_run_says_so_before_everything_else() {
     assert_eq!(console, "");
     let main = dom.split_once("<main").unwrap().1;
     let void = main.find("Nothing on this page may be believed").expect("the banner");
-    assert!(void < main.find("power cuts").unwrap(), "it stands first");
+    assert!(void < main.find("power cuts").unwrap(), "it is first");
     let first = text(&report(&run, &summary).sections[0].blocks);
     assert!(first.contains("was not caught in 10"), "why: {first}");
     assert!(!first.contains(r#""tone":"good""#), "nothing is praised: {first}");
@@ -311,7 +302,7 @@ fn many_arms_make_a_page_that_can_still_be_mailed() {
 }
 
 #[test]
-fn a_run_without_a_cut_says_that_and_not_that_it_is_clean() {
+fn a_run_without_a_cut_reports_that_and_not_that_it_is_clean() {
     let mut run = header(&PLAUSIBLE, 100);
     let mut stint = plausible(&PLAUSIBLE[..1], 3, SEED).stints.remove(0);
     (stint.throughput, stint.failed) =
@@ -324,7 +315,7 @@ fn a_run_without_a_cut_says_that_and_not_that_it_is_clean() {
     assert_eq!(console, "");
     let main = dom.split_once("<main").unwrap().1;
     assert!(main.contains("No cut was made of any arm") && main.contains("got signal 6"));
-    assert!(!main.contains("did harm"), "nothing was proven");
+    assert!(!main.contains("had a bad verdict"), "nothing was proven");
 }
 
 #[test]

@@ -5,19 +5,19 @@ use ebbtide_lab::experiment::ServerRole;
 use ebbtide_lab::page::words;
 use ebbtide_report::{Block, Fold, Note, Tone, Verdict as Card};
 
-use super::Page;
+use super::PageContext;
 use crate::record::VerdictKind;
 use crate::summary::words::{bound, did, ends, seconds, share_of, showed};
 use crate::summary::{ArmSummary, BAD};
 
 /// More sentences than this wait in a fold.
 const SENTENCES: usize = 7;
-/// More arms beside the one of a card than this are counted.
+/// More arms than this, besides the one of a card, are counted.
 const NAMED: usize = 4;
 /// More remarks than this wait for their own section.
 const REMARKS: usize = 3;
 
-pub(super) fn blocks(page: &Page) -> Vec<Block> {
+pub(super) fn blocks(page: &PageContext) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !page.summary.valid {
         blocks.push(Block::Verdicts(vec![void(page)]));
@@ -38,7 +38,7 @@ pub(super) fn blocks(page: &Page) -> Vec<Block> {
     blocks
 }
 
-fn void(page: &Page) -> Card {
+fn void(page: &PageContext) -> Card {
     let capital = |text: &String| {
         let mut characters = text.chars();
         characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
@@ -54,7 +54,7 @@ fn void(page: &Page) -> Card {
 }
 
 /// The arm with the largest share of a bad verdict; none where no arm has one.
-fn worst(page: &Page, kind: VerdictKind) -> Option<Card> {
+fn worst(page: &PageContext, kind: VerdictKind) -> Option<Card> {
     let size = |arm: &ArmSummary| arm.verdicts.get(&kind).and_then(|share| share.share).unwrap_or(0.0);
     let hit = || page.arms.iter().filter(|(arm, _)| arm.count(kind) > 0);
     let (arm, name) = hit().max_by(|a, b| size(a.0).total_cmp(&size(b.0)))?;
@@ -79,20 +79,20 @@ fn worst(page: &Page, kind: VerdictKind) -> Option<Card> {
 }
 
 /// The other arms with the same kind of verdict, with their own counts: which of them has it more often by more than
-/// chance is not said.
+/// chance is not reported.
 fn too(others: &[&(&ArmSummary, String)], kind: VerdictKind) -> Option<String> {
     let shares = || others.iter().filter_map(|(arm, name)| Some((arm, name, arm.verdicts.get(&kind)?)));
     match others.len() {
         0 => None,
         1..=NAMED => {
-            let told: Vec<String> =
+            let named: Vec<String> =
                 shares().map(|(arm, name, share)| format!("{name} ({})", share_of(share, arm.end))).collect();
-            Some(format!("The same with {}.", words::list(&told)))
+            Some(format!("The same with {}.", words::list(&named)))
         }
         many => {
             let all = || shares().filter_map(|(_, _, share)| share.share);
             let (least, most) = (all().fold(1.0, f64::min), all().fold(0.0, f64::max));
-            let [least, most] = [least, most].map(crate::summary::words::chance);
+            let [least, most] = [least, most].map(ebbtide_text::percent);
             let arms = words::count(many, "other arm");
             Some(format!("The same with {arms}, in {least} to {most} of their cuts."))
         }
@@ -100,7 +100,7 @@ fn too(others: &[&(&ArmSummary, String)], kind: VerdictKind) -> Option<String> {
 }
 
 fn figure(share: &Share) -> String {
-    share.share.map_or_else(|| "?".into(), crate::summary::words::chance)
+    share.share.map_or_else(|| "?".into(), ebbtide_text::percent)
 }
 
 fn lost(arm: &ArmSummary) -> Option<String> {
@@ -116,11 +116,11 @@ fn lost(arm: &ArmSummary) -> Option<String> {
 
 fn whole(value: f64) -> usize {
     // Counts of transactions, written without a fraction.
-    format!("{value:.0}").parse().unwrap_or(usize::MAX)
+    ebbtide_text::fixed(value, 0).parse().unwrap_or(usize::MAX)
 }
 
 /// Of the arms of a role that nothing bad was seen with, the one that carries most.
-fn best(page: &Page, role: ServerRole) -> Option<Card> {
+fn best(page: &PageContext, role: ServerRole) -> Option<Card> {
     let harmless =
         page.arms.iter().filter(|(arm, _)| arm.role == role && arm.bad.of > 0 && arm.bad.count == 0);
     let tps = |arm: &ArmSummary| arm.throughput.map_or(0.0, |throughput| throughput.tps.mean);
@@ -132,14 +132,14 @@ fn best(page: &Page, role: ServerRole) -> Option<Card> {
         let others: Vec<String> =
             others.map(|(other, name)| format!("{name} (0 of {})", ends(other.bad.of, other.end))).collect();
         details.push(match others.len() {
-            1..=NAMED => format!("No harm either: {}.", others.join("; ")),
-            many => format!("No harm in {} either.", words::count(many, "other arm")),
+            1..=NAMED => format!("No bad verdict either: {}.", others.join("; ")),
+            many => format!("No bad verdict in {} either.", words::count(many, "other arm")),
         });
     }
     Some(Card {
         figure: "0".into(),
         context: name.clone(),
-        headline: format!("{} did harm.", share_of(&arm.bad, arm.end)),
+        headline: format!("{} had a bad verdict.", share_of(&arm.bad, arm.end)),
         details,
         tone: if page.summary.valid { Tone::Good } else { Tone::Caution },
     })
@@ -150,22 +150,22 @@ fn capital_bound(share: &Share) -> String {
     text.replacen("at most", "At most", 1)
 }
 
-/// The sentences of the summary, which say all of it arm by arm.
-fn sentences(page: &Page) -> Option<Block> {
-    // That it is void stands above.
-    let told: Vec<String> =
+/// The sentences of the summary, which report all of it arm by arm.
+fn sentences(page: &PageContext) -> Option<Block> {
+    // That it is void is shown above.
+    let named: Vec<String> =
         page.summary.findings.iter().skip(usize::from(!page.summary.valid)).cloned().collect();
-    match told.len() {
+    match named.len() {
         0 => None,
-        1..=SENTENCES => Some(Block::Findings(told)),
+        1..=SENTENCES => Some(Block::Findings(named)),
         many => Some(Block::Fold(Fold {
             summary: format!("All of it in {many} sentences"),
-            blocks: vec![Block::Findings(told)],
+            blocks: vec![Block::Findings(named)],
         })),
     }
 }
 
-fn remarks(page: &Page) -> Option<Block> {
+fn remarks(page: &PageContext) -> Option<Block> {
     let all = &page.summary.notes;
     let mut notes: Vec<Note> =
         all.iter().take(REMARKS).map(|note| Note::caution(super::tester::sentence(page, note))).collect();

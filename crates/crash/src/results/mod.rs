@@ -9,8 +9,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use ebbtide_lab::results::differences::{Identity, differences};
-use ebbtide_lab::results::{self, database, file};
+use ebbtide_lab::results::{self, Header, database, file};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
@@ -19,14 +18,17 @@ use super::summary::Summary;
 pub use ebbtide_lab::results::{DATABASE, JSON, ResultsError};
 
 /// Version of the schemas of `results.sqlite` and `results.json`.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
+
+/// The table of the header.
+const RUN: &str = "crash_run";
 
 /// The command whose results these are, in messages.
 const OF: &str = "ebbtide crash";
 
 /// The results of one crash run, open for writing and reading.
 #[derive(Debug)]
-pub struct Store {
+pub struct CrashDatabase {
     dir: PathBuf,
     database: Connection,
 }
@@ -38,11 +40,11 @@ pub struct CrashResults {
     pub schema_version: u32,
     /// What was found.
     pub run: CrashRun,
-    /// What it says.
+    /// Its summary.
     pub summary: Summary,
 }
 
-impl Store {
+impl CrashDatabase {
     /// Makes the directory and writes the run's header; its stints and cuts, where it has any, go in too.
     ///
     /// # Errors
@@ -77,15 +79,11 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As [`Store::open`], and [`ResultsError::Different`] with everything that differs.
+    /// As [`CrashDatabase::open`], and [`ResultsError::Different`] with everything that differs.
     pub fn resume(dir: &Path, run: &CrashRun) -> Result<Self, ResultsError> {
         let store = Self::open(dir)?;
-        let before = read::header(&store.database, dir)?;
-        let differences = differences(&identity(&before), &identity(run));
-        if differences.is_empty() {
-            return Ok(store);
-        }
-        Err(ResultsError::Different { dir: dir.to_path_buf(), differences })
+        Header::read(&store.database, dir, RUN)?.refuse_other(dir, &run.into())?;
+        Ok(store)
     }
 
     /// Adds a stint in one transaction. A stint of the same arm and repeat takes the old one's place.
@@ -125,14 +123,14 @@ impl Store {
         let stints = read::all(&self.database, &self.dir, "stint")?;
         let cuts = read::all(&self.database, &self.dir, "cut")?;
         let gain = read::gain(&self.database, &self.dir)?;
-        Ok(CrashRun { stints, cuts, gain, ..read::header(&self.database, &self.dir)? })
+        Ok(CrashRun { stints, cuts, gain, ..Header::read(&self.database, &self.dir, RUN)?.into() })
     }
 
     /// The cuts with this seed: one, unless seeds met by chance.
     ///
     /// # Errors
     ///
-    /// As [`Store::run`].
+    /// As [`CrashDatabase::run`].
     pub fn cuts_of(&self, seed: u64) -> Result<Vec<Cut>, ResultsError> {
         read::cuts_of(&self.database, &self.dir, seed)
     }
@@ -166,7 +164,24 @@ pub fn read_json(dir: &Path) -> Result<CrashResults, ResultsError> {
     file::read_of(dir, SCHEMA_VERSION)
 }
 
-fn identity(run: &CrashRun) -> Identity<'_> {
-    let CrashRun { experiment, ebbtide, server, host, overrides, .. } = run;
-    Identity { experiment, ebbtide, server, host, overrides: overrides.as_deref() }
+impl From<&CrashRun> for Header {
+    fn from(run: &CrashRun) -> Self {
+        Self {
+            started_ns: run.started_ns,
+            command: run.command.clone(),
+            ebbtide: run.ebbtide.clone(),
+            experiment: run.experiment.clone(),
+            overrides: run.overrides.clone(),
+            host: run.host.clone(),
+            server: run.server.clone(),
+        }
+    }
+}
+
+impl From<Header> for CrashRun {
+    fn from(header: Header) -> Self {
+        let Header { started_ns, command, ebbtide, experiment, overrides, host, server } = header;
+        let (stints, cuts, gain) = (Vec::new(), Vec::new(), None);
+        Self { started_ns, command, ebbtide, experiment, overrides, host, server, stints, cuts, gain }
+    }
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use ebbtide_lab::results::read::parse;
 use ebbtide_lab::results::{ResultsError, database};
+use ebbtide_text::seed;
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::de::DeserializeOwned;
 
-use crate::record::{CrashRun, Cut, Gained};
+use crate::record::{Cut, Gained};
 
 /// None where there is no crash run.
 pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<Option<u32>> {
@@ -16,29 +17,6 @@ pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<Option
         return Ok(None);
     }
     connection.query_row("SELECT schema_version FROM crash_run", [], |row| row.get(0)).optional()
-}
-
-/// Everything but stints and cuts.
-pub(super) fn header(connection: &Connection, dir: &Path) -> Result<CrashRun, ResultsError> {
-    let sql = "SELECT started_ns, command, ebbtide, experiment_json, host_json, server_json, overrides FROM crash_run";
-    let (started_ns, command, ebbtide, texts, overrides) = connection
-        .query_row(sql, [], |row| {
-            let texts: [String; 3] = [row.get(3)?, row.get(4)?, row.get(5)?];
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, texts, row.get(6)?))
-        })
-        .map_err(database(dir))?;
-    Ok(CrashRun {
-        started_ns,
-        command,
-        ebbtide,
-        experiment: parse(dir, "the experiment", &texts[0])?,
-        host: parse(dir, "the host", &texts[1])?,
-        server: parse(dir, "the server", &texts[2])?,
-        overrides,
-        stints: Vec::new(),
-        cuts: Vec::new(),
-        gain: None,
-    })
 }
 
 /// What the risk buys; none where that was not measured.
@@ -61,7 +39,7 @@ pub(super) fn all<T: DeserializeOwned>(
 
 pub(super) fn cuts_of(connection: &Connection, dir: &Path, seed: u64) -> Result<Vec<Cut>, ResultsError> {
     let sql = "SELECT cut_json FROM cut WHERE seed = ? ORDER BY id";
-    let texts = texts(connection, dir, sql, &[format!("{seed:016x}")])?;
+    let texts = texts(connection, dir, sql, &[seed::hex(seed)])?;
     texts.iter().map(|text| parse(dir, "a cut", text)).collect()
 }
 

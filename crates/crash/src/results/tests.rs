@@ -1,8 +1,9 @@
 //! What goes in comes out, and a kill leaves whole cuts.
 
 use super::*;
-use crate::fixture::{PLAUSIBLE, clean, header, plausible};
-use crate::record::{GainRun, Recovery, VerdictKind};
+use crate::documented;
+use crate::fixture::{PLAUSIBLE, clean, corrupt, header, page_found, plausible};
+use crate::record::{Corruption, GainRun, Recovery, Verdict, VerdictKind};
 use crate::summary::{Standing, has, summarize};
 
 const SEED: u64 = 11;
@@ -16,21 +17,21 @@ fn filled() -> CrashRun {
 fn a_run_is_read_back_as_it_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let run = filled();
-    Store::create(dir.path(), &run).unwrap();
-    assert_eq!(Store::open(dir.path()).unwrap().run().unwrap(), run);
+    CrashDatabase::create(dir.path(), &run).unwrap();
+    assert_eq!(CrashDatabase::open(dir.path()).unwrap().run().unwrap(), run);
 }
 
 #[test]
 fn cuts_and_stints_go_in_one_by_one_and_are_there_without_an_end() {
     let dir = tempfile::tempdir().unwrap();
     let run = filled();
-    let mut store = Store::create(dir.path(), &header(&PLAUSIBLE, 40)).unwrap();
+    let mut store = CrashDatabase::create(dir.path(), &header(&PLAUSIBLE, 40)).unwrap();
     for (stint, cut) in run.stints.iter().zip(&run.cuts) {
         store.add_cut(cut).unwrap();
         store.add_stint(stint).unwrap();
     }
     drop(store);
-    let found = Store::open(dir.path()).unwrap().run().unwrap();
+    let found = CrashDatabase::open(dir.path()).unwrap().run().unwrap();
     assert_eq!(found.cuts, run.cuts[..run.stints.len()]);
     assert_eq!(found.stints, run.stints);
 }
@@ -38,7 +39,7 @@ fn cuts_and_stints_go_in_one_by_one_and_are_there_without_an_end() {
 #[test]
 fn a_cut_that_is_judged_again_takes_its_own_place() {
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::create(dir.path(), &header(&PLAUSIBLE, 40)).unwrap();
+    let mut store = CrashDatabase::create(dir.path(), &header(&PLAUSIBLE, 40)).unwrap();
     for number in [0, 1, 0] {
         store.add_cut(&clean(PLAUSIBLE[0].name, number)).unwrap();
     }
@@ -49,7 +50,7 @@ fn a_cut_that_is_judged_again_takes_its_own_place() {
 #[test]
 fn a_cut_that_cannot_be_read_back_leaves_nothing_of_itself() {
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::create(dir.path(), &header(&PLAUSIBLE, 40)).unwrap();
+    let mut store = CrashDatabase::create(dir.path(), &header(&PLAUSIBLE, 40)).unwrap();
     let mut bad = clean(PLAUSIBLE[0].name, 0);
     bad.recovery = bad.recovery.map(|recovery| Recovery { seconds: f64::NAN, ..recovery });
     assert!(matches!(store.add_cut(&bad), Err(ResultsError::Database { .. })));
@@ -60,7 +61,7 @@ fn a_cut_that_cannot_be_read_back_leaves_nothing_of_itself() {
 fn a_cut_is_found_by_its_seed() {
     let dir = tempfile::tempdir().unwrap();
     let run = filled();
-    let store = Store::create(dir.path(), &run).unwrap();
+    let store = CrashDatabase::create(dir.path(), &run).unwrap();
     let wanted =
         run.cuts.iter().find(|cut| cut.seed > u64::MAX / 2).expect("half of all seeds are that large");
     assert_eq!(store.cuts_of(wanted.seed).unwrap(), std::slice::from_ref(wanted));
@@ -68,10 +69,10 @@ fn a_cut_is_found_by_its_seed() {
 }
 
 #[test]
-fn columns_say_what_the_summary_says() {
+fn columns_have_what_the_summary_has() {
     let dir = tempfile::tempdir().unwrap();
     let run = filled();
-    let mut store = Store::create(dir.path(), &run).unwrap();
+    let mut store = CrashDatabase::create(dir.path(), &run).unwrap();
     let summary = summarize(&run);
     store.finish(&summary).unwrap();
     let count = |sql: &str| store.database.query_row(sql, [], |row| row.get::<_, usize>(0)).unwrap();
@@ -89,25 +90,25 @@ fn columns_say_what_the_summary_says() {
 #[test]
 fn results_are_not_overwritten_nor_taken_for_another_commands() {
     let dir = tempfile::tempdir().unwrap();
-    Store::create(dir.path(), &filled()).unwrap();
-    assert!(matches!(Store::create(dir.path(), &filled()), Err(ResultsError::Exists { .. })));
-    assert!(matches!(Store::open(&dir.path().join("none")), Err(ResultsError::Missing { .. })));
+    CrashDatabase::create(dir.path(), &filled()).unwrap();
+    assert!(matches!(CrashDatabase::create(dir.path(), &filled()), Err(ResultsError::Exists { .. })));
+    assert!(matches!(CrashDatabase::open(&dir.path().join("none")), Err(ResultsError::Missing { .. })));
     let other = tempfile::tempdir().unwrap();
     let lab = ebbtide_lab::summary::fixture::run(&["one"]);
-    results::Store::create(other.path(), &lab).unwrap();
-    assert!(matches!(Store::open(other.path()), Err(ResultsError::OtherKind { .. })));
+    results::ResultsDatabase::create(other.path(), &lab).unwrap();
+    assert!(matches!(CrashDatabase::open(other.path()), Err(ResultsError::OtherKind { .. })));
 }
 
 #[test]
-fn the_same_run_goes_on_and_another_is_told_what_differs() {
+fn the_same_run_goes_on_and_another_is_refused_with_what_differs() {
     let dir = tempfile::tempdir().unwrap();
     let before = filled();
-    Store::create(dir.path(), &before).unwrap();
+    CrashDatabase::create(dir.path(), &before).unwrap();
     let mut now = header(&PLAUSIBLE, 40);
     now.command.push_str(" --resume");
-    assert_eq!(Store::resume(dir.path(), &now).unwrap().run().unwrap(), before);
+    assert_eq!(CrashDatabase::resume(dir.path(), &now).unwrap().run().unwrap(), before);
     now.experiment.arms[1].crash.as_mut().unwrap().cuts = 41;
-    let Err(ResultsError::Different { differences, .. }) = Store::resume(dir.path(), &now) else {
+    let Err(ResultsError::Different { differences, .. }) = CrashDatabase::resume(dir.path(), &now) else {
         panic!("another run went on");
     };
     assert_eq!(differences, [format!("experiment.arms[{}].crash.cuts was 40, is 41", PLAUSIBLE[1].name)]);
@@ -123,7 +124,7 @@ fn gained() -> Gained {
 #[test]
 fn what_the_risk_buys_is_read_back_without_its_trials_and_the_last_one_counts() {
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::create(dir.path(), &filled()).unwrap();
+    let mut store = CrashDatabase::create(dir.path(), &filled()).unwrap();
     assert_eq!(store.run().unwrap().gain, None);
     store.set_gain(&Gained { measured: None, failed: Some("too early".into()) }).unwrap();
     store.set_gain(&gained()).unwrap();
@@ -133,22 +134,34 @@ fn what_the_risk_buys_is_read_back_without_its_trials_and_the_last_one_counts() 
     assert!(measured.run.trials.is_empty() && measured.summary.arms.len() == 16);
     let copy = tempfile::tempdir().unwrap();
     let whole = CrashRun { gain: Some(gained()), ..filled() };
-    assert_eq!(Store::create(copy.path(), &whole).unwrap().run().unwrap(), whole);
+    assert_eq!(CrashDatabase::create(copy.path(), &whole).unwrap().run().unwrap(), whole);
 }
 
 #[test]
 fn another_schema_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path(), &filled()).unwrap();
+    let store = CrashDatabase::create(dir.path(), &filled()).unwrap();
     store.database.execute("UPDATE crash_run SET schema_version = 99", []).unwrap();
-    assert!(matches!(Store::open(dir.path()), Err(ResultsError::Schema { found: 99, .. })));
+    assert!(matches!(CrashDatabase::open(dir.path()), Err(ResultsError::Schema { found: 99, .. })));
+}
+
+#[test]
+fn messages_in_an_image_of_an_earlier_build_are_read() {
+    let pages = Verdict::Corrupt { how: Corruption::Pages, messages: Vec::new(), pages: vec![page_found()] };
+    let verdicts = [corrupt(), pages];
+    let old = serde_json::to_string(&verdicts)
+        .unwrap()
+        .replace("\"messages\":", "\"said\":")
+        .replace("\"message\":", "\"said\":");
+    assert!(old.contains("\"said\":[\"[ERROR]") && old.contains("\"said\":\"Fail"), "{old}");
+    assert_eq!(serde_json::from_str::<Vec<Verdict>>(&old).unwrap(), verdicts);
 }
 
 #[test]
 fn the_json_holds_run_and_summary_and_replaces_the_old_one() {
     let dir = tempfile::tempdir().unwrap();
     let run = filled();
-    let mut store = Store::create(dir.path(), &run).unwrap();
+    let mut store = CrashDatabase::create(dir.path(), &run).unwrap();
     let summary = summarize(&run);
     store.finish(&summary).unwrap();
     let second = Summary { findings: vec!["Looked at again.".into()], ..summary };
@@ -158,38 +171,24 @@ fn the_json_holds_run_and_summary_and_replaces_the_old_one() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing else is left");
 }
 
-fn documentation() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json/crash.md");
-    std::fs::read_to_string(path).unwrap()
-}
-
 #[test]
 fn the_queries_of_the_documentation_answer() {
-    let text = documentation();
-    let queries: Vec<&str> =
-        text.split("```sql").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(queries.len(), 4);
     let dir = tempfile::tempdir().unwrap();
     let run = filled();
-    let mut store = Store::create(dir.path(), &run).unwrap();
+    let mut store = CrashDatabase::create(dir.path(), &run).unwrap();
     store.finish(&summarize(&run)).unwrap();
-    for query in queries {
-        let mut statement = store.database.prepare(query).unwrap();
-        let rows = statement.query([]).unwrap().mapped(|_| Ok(())).count();
+    let page = documented::page("crash.md");
+    let queries = documented::queries(&page, &store.database);
+    assert_eq!(queries.len(), 4);
+    for (query, rows) in queries {
         assert!(rows > 1, "{rows} rows: {query}");
     }
 }
 
 #[test]
 fn every_column_is_documented() {
-    let text = documentation();
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path(), &header(&PLAUSIBLE, 40)).unwrap();
-    let sql =
-        "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'";
-    let mut statement = store.database.prepare(sql).unwrap();
-    let columns = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
-    for (table, column) in columns.unwrap().map(Result::unwrap) {
-        assert!(text.contains(&format!("`{column}`")), "{table}.{column} is not in docs/json/crash.md");
-    }
+    let store = CrashDatabase::create(dir.path(), &header(&PLAUSIBLE, 40)).unwrap();
+    let missing = documented::missing_columns(&documented::page("crash.md"), &store.database);
+    assert!(missing.is_empty(), "not in docs/json/crash.md: {missing:?}");
 }

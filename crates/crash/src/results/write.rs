@@ -2,11 +2,12 @@
 
 use ebbtide_lab::experiment::{Arm, Canary, Fault, Role, ServerRole};
 use ebbtide_lab::results::write::{json, word};
+use ebbtide_text::seed;
 use rusqlite::{Connection, Error, Result, Transaction, named_params, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::SCHEMA_VERSION;
+use super::{Header, RUN, SCHEMA_VERSION};
 use crate::record::{CrashRun, Cut, Gained, Stint, Verdict, VerdictKind};
 use crate::summary::{ArmSummary, Standing, Summary, has};
 
@@ -16,21 +17,7 @@ const SCHEMA: &str = include_str!("schema.sql");
 pub(super) fn create(database: &mut Connection, run: &CrashRun) -> Result<()> {
     let transaction = database.transaction()?;
     transaction.execute_batch(SCHEMA)?;
-    transaction.execute(
-        "INSERT INTO crash_run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        params![
-            SCHEMA_VERSION,
-            run.started_ns,
-            run.command,
-            run.ebbtide,
-            run.experiment.name,
-            run.experiment.seed.to_string(),
-            json(&run.experiment)?,
-            json(&run.host)?,
-            json(&run.server)?,
-            run.overrides,
-        ],
-    )?;
+    Header::from(run).write(&transaction, RUN, SCHEMA_VERSION)?;
     for (id, arm) in run.experiment.arms.iter().enumerate() {
         add_arm(&transaction, id, arm)?;
     }
@@ -133,7 +120,7 @@ pub(super) fn cut(database: &mut Connection, cut: &Cut) -> Result<()> {
             ":arm": cut.arm,
             ":repeat": cut.repeat,
             ":number": cut.number,
-            ":seed": format!("{:016x}", cut.seed),
+            ":seed": seed::hex(cut.seed),
             ":moment": cut.moment.name(),
             ":met": cut.met,
             ":at_s": cut.at_s,

@@ -18,7 +18,7 @@ use crate::record::{
     VerdictKind,
 };
 
-/// The kinds of verdict that say that something is wrong.
+/// The kinds of verdict of something that is wrong.
 pub(crate) const BAD: [VerdictKind; 5] = [
     VerdictKind::Corrupt,
     VerdictKind::Partial,
@@ -27,7 +27,7 @@ pub(crate) const BAD: [VerdictKind; 5] = [
     VerdictKind::ReplicationBroken,
 ];
 
-/// Whether a kind of verdict is looked for: clients are told nothing by a replica, a primary follows nobody, and a
+/// Whether a kind of verdict is looked for: clients get no answers from a replica, a primary follows no server, and a
 /// binary log that is not written disagrees with nothing.
 fn is_asked(kind: VerdictKind, role: ServerRole, has_binlog: bool) -> bool {
     match kind {
@@ -156,7 +156,7 @@ fn resumed(cuts: &[&Cut]) -> Option<ResumedSummary> {
     })
 }
 
-/// Whether a server writes to its doublewrite buffer, which is what it does unless it is told not to.
+/// Whether a server writes to its doublewrite buffer, which it does unless it is configured not to.
 fn has_doublewrite(arm: &Arm) -> bool {
     let doublewrite = arm.settings.get("doublewrite").map(str::to_ascii_lowercase);
     !matches!(doublewrite.as_deref(), Some("off" | "0" | "false"))
@@ -172,7 +172,7 @@ fn can_come(moment: Moment, arm: &Arm, has_binlog: bool) -> bool {
 }
 
 fn torn(arm: &Arm, cuts: &[&Cut]) -> TornSummary {
-    // What lies in a buffer that is not in use was left there when the data were made.
+    // What is in a buffer that is not in use was left there when the data were made.
     let in_use = has_doublewrite(arm);
     let torn = |cut: &Cut| !cut.torn_before.is_empty();
     TornSummary {

@@ -1,4 +1,4 @@
-//! What came out, in sentences that can be repeated to somebody who has not seen a figure.
+//! The results as sentences that can be understood without a figure.
 
 use ebbtide_analysis::stats::Share;
 use ebbtide_lab::experiment::End;
@@ -12,25 +12,25 @@ use crate::record::{CrashRun, VerdictKind};
 
 /// More arms than this without a bad verdict share a sentence.
 const TOGETHER: usize = 3;
-/// At most so many gains are told.
+/// At most so many gains are reported.
 const GAINS: usize = 3;
 
 pub(super) fn findings(run: &CrashRun, summary: &Summary) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     if !summary.valid {
-        told.push(format!("This result is void: {}.", summary.void.join("; ")));
+        findings.push(format!("This result is void: {}.", summary.void.join("; ")));
     }
     for arm in worst_first(summary) {
-        told.extend(harm(arm));
+        findings.extend(bad_verdicts(arm));
     }
-    told.extend(harmless(summary));
-    told.extend(gains(summary));
-    told.extend(gained(run));
-    told.extend(unverified(summary));
+    findings.extend(clean_arms(summary));
+    findings.extend(gains(summary));
+    findings.extend(gained(run));
+    findings.extend(unverified(summary));
     if summary.arms.iter().all(|arm| arm.cuts == 0) {
-        told.push("No cut was made of any arm, so that nothing can be said about them.".to_owned());
+        findings.push("No cut was made of any arm, so that nothing can be said about them.".to_owned());
     }
-    told
+    findings
 }
 
 /// The arms with bad verdicts, the worst kind and the largest share of it first.
@@ -44,10 +44,11 @@ fn worst_first(summary: &Summary) -> Vec<&ArmSummary> {
 }
 
 /// What an arm's cuts did, one sentence for each kind of verdict.
-fn harm(arm: &ArmSummary) -> Vec<String> {
+fn bad_verdicts(arm: &ArmSummary) -> Vec<String> {
     let found = BAD.iter().filter_map(|kind| Some((*kind, arm.verdicts.get(kind)?)));
-    let told = found.filter(|(_, share)| share.count > 0).map(|(kind, share)| sentence(arm, kind, share));
-    told.chain(not_restored(arm)).collect()
+    let sentences =
+        found.filter(|(_, share)| share.count > 0).map(|(kind, share)| sentence(arm, kind, share));
+    sentences.chain(not_restored(arm)).collect()
 }
 
 /// Whose fault it is that a torn page stayed one.
@@ -55,7 +56,7 @@ fn not_restored(arm: &ArmSummary) -> Option<String> {
     let count = arm.torn.not_restored;
     (count > 0).then(|| {
         format!(
-            "{}: in {} of its images a page stayed torn of which the doublewrite buffer held a sound copy: the \
+            "{}: in {} of its images a page stayed torn of which the doublewrite buffer held a valid copy: the \
              server did not restore it.",
             arm.name,
             print::whole(count as f64)
@@ -70,7 +71,7 @@ fn sentence(arm: &ArmSummary, kind: VerdictKind, share: &Share) -> String {
         VerdictKind::BinlogDisagrees => binlog(arm),
         _ => String::new(),
     };
-    // Where damage showed in one way alone, that way says more than the kind.
+    // Where damage showed in one way alone, that way is more exact than the kind.
     let did = match arm.corruption.first_key_value() {
         Some((how, _)) if kind == VerdictKind::Corrupt && arm.corruption.len() == 1 => words::showed(*how),
         _ => words::did(kind),
@@ -123,19 +124,19 @@ fn binlog(arm: &ArmSummary) -> String {
 }
 
 /// The arms that nothing bad was seen with.
-fn harmless(summary: &Summary) -> Vec<String> {
+fn clean_arms(summary: &Summary) -> Vec<String> {
     let good: Vec<&ArmSummary> =
         summary.arms.iter().filter(|arm| arm.bad.of > 0 && arm.bad.count == 0).collect();
     if good.len() <= TOGETHER {
-        let told = |arm: &&ArmSummary| {
+        let line = |arm: &&ArmSummary| {
             format!(
-                "{}: {} did harm, so that {} do, with 95% confidence.",
+                "{}: {} had a bad verdict, so that {} have one, with 95% confidence.",
                 arm.name,
                 words::share_of(&arm.bad, arm.end),
                 words::bound(&arm.bad)
             )
         };
-        return good.iter().map(told).collect();
+        return good.iter().map(line).collect();
     }
     let weakest = good.iter().min_by_key(|arm| arm.bad.of);
     let names: Vec<String> = good.iter().map(|arm| arm.name.clone()).collect();
@@ -149,15 +150,15 @@ fn harmless(summary: &Summary) -> Vec<String> {
     };
     let bound = weakest.map_or_else(String::new, |arm| words::bound(&arm.bad));
     vec![format!(
-        "No harm in any of {range}, so that {bound} do any, arm by arm and with 95% confidence: {}.",
+        "No bad verdict in any of {range}, so that {bound} have one, arm by arm and with 95% confidence: {}.",
         names.join("; ")
     )]
 }
 
 /// What arms carry more or less than the ones that they are held against, the largest differences first.
 fn gains(summary: &Summary) -> Vec<String> {
-    let told = |gain: &&Gain| matches!(gain.verdict, Verdict::Faster | Verdict::Slower);
-    let mut gains: Vec<&Gain> = summary.comparisons.iter().filter(told).collect();
+    let is_difference = |gain: &&Gain| matches!(gain.verdict, Verdict::Faster | Verdict::Slower);
+    let mut gains: Vec<&Gain> = summary.comparisons.iter().filter(is_difference).collect();
     let size = |gain: &Gain| gain.tps.map_or(0.0, |tps| tps.ratio.ln().abs());
     gains.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let mut sentences: Vec<String> =
@@ -187,14 +188,14 @@ pub fn gained(run: &CrashRun) -> Vec<String> {
         curves => curves,
     };
     let name = &measured.run.experiment.name;
-    let told = measured.summary.findings.iter().take(most);
-    told.map(|text| format!("{name}: {text}")).collect()
+    let first = measured.summary.findings.iter().take(most);
+    first.map(|text| format!("{name}: {text}")).collect()
 }
 
 fn carries(summary: &Summary, gain: &Gain) -> Option<String> {
     let (arm, baseline, tps) = (summary.arms.get(gain.arm)?, summary.arms.get(gain.baseline)?, gain.tps?);
     let more = match tps.ratio {
-        times if times >= 2.0 => format!("{} times the transactions of", print::times(times)),
+        times if times >= 2.0 => format!("{} times the transactions of", print::short(times)),
         more if more >= 1.0 => format!("{} more transactions than", print::percent(more - 1.0)),
         less => format!("{} fewer transactions than", print::percent(1.0 - less)),
     };

@@ -1,8 +1,8 @@
-//! From what a crash run recorded to what it says.
+//! From the record of a crash run to its summary.
 //!
 //! [`summarize`] is a pure function: the same run gives the same summary, so that a report can be made again
 //! from stored results. Cuts are counted ([`arms`]), canaries judged ([`canaries`]), throughputs held against
-//! each other ([`gains`]), and all of it told ([`findings`], [`notes`]).
+//! each other ([`gains`]), and all of it put into words ([`findings`], [`notes`]).
 
 mod arms;
 mod canaries;
@@ -61,7 +61,7 @@ pub fn has(cut: &Cut, kind: VerdictKind) -> bool {
     cut.verdicts.iter().any(|verdict| verdict.kind() == kind)
 }
 
-/// What a crash run says. Works on runs that were cut short too: an arm without cuts has no shares, and a run
+/// The summary of a crash run. Works on runs that were cut short too: an arm without cuts has no shares, and a run
 /// whose canaries did not sing is void.
 #[must_use]
 pub fn summarize(run: &CrashRun) -> Summary {

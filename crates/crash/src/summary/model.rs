@@ -1,4 +1,4 @@
-//! What a crash run says: plain figures, for the page, the terminal and other programs.
+//! The summary of a crash run: plain figures, for the page, the terminal and other programs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Corruption, FileKind, Took, VerdictKind};
 
-/// What a crash run says.
+/// The summary of a crash run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Whether anything in it may be believed: every canary that is needed ran and was caught.
@@ -95,7 +95,7 @@ pub struct ArmSummary {
     pub pace: Pace,
 }
 
-/// Where a figure lies over some cuts; observed values all.
+/// The distribution of a figure over some cuts; all are observed values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// How many cuts.
@@ -158,7 +158,7 @@ pub struct TornSummary {
     pub pages: u64,
     /// Pages that the doublewrite buffer gave back, by the server's log.
     pub given_back: u64,
-    /// Images in which a page stayed invalid although the doublewrite buffer had a sound copy of it.
+    /// Images in which a page stayed invalid although the doublewrite buffer had a valid copy of it.
     pub not_restored: u64,
     /// Images with invalid pages before recovery that recovered clean.
     pub mended: u64,

@@ -6,12 +6,12 @@ use ebbtide_lab::summary::Note;
 
 use super::model::{ArmSummary, Summary};
 use super::words;
-use crate::record::CrashRun;
+use crate::record::{CrashRun, Stint};
 
 /// What the tester is to reach, verified cuts a minute.
 pub(crate) const PACE: f64 = 60.0;
 
-/// A moment that was met in less than this share of the cuts that looked for it is told.
+/// A moment that was met in less than this share of the cuts that looked for it is reported.
 const SELDOM: f64 = 0.5;
 
 pub(super) fn notes(run: &CrashRun, summary: &Summary) -> Vec<Note> {
@@ -24,7 +24,10 @@ pub(super) fn notes(run: &CrashRun, summary: &Summary) -> Vec<Note> {
         short_of(arm).into_iter().for_each(&mut note);
         unmet(arm).into_iter().for_each(&mut note);
     }
-    for stint in &run.stints {
+    // Canaries come first in the run, and last in what is told.
+    let is_canary = |stint: &&Stint| summary.canaries.iter().any(|canary| canary.arm.name == stint.arm);
+    let (of_canaries, of_arms): (Vec<_>, Vec<_>) = run.stints.iter().partition(is_canary);
+    for stint in of_arms.into_iter().chain(of_canaries) {
         let mut note = |text: String| notes.push(Note { arm: Some(stint.arm.clone()), text });
         let number = stint.repeat + 1;
         if let Some(failure) = &stint.failed {

@@ -42,7 +42,7 @@ fn a_run_whose_canaries_were_caught_is_valid() {
 }
 
 #[test]
-fn a_canary_that_is_not_caught_voids_everything_and_says_so_first() {
+fn a_canary_that_is_not_caught_voids_everything_and_reports_it_first() {
     for canary in 0..3 {
         let mut run = caught();
         let name = PLAUSIBLE[6 + canary].name;
@@ -121,8 +121,9 @@ fn three_thousand_clean_cuts_are_at_most_a_thousandth() {
     let arm = &summary.arms[0];
     assert_eq!((arm.cuts, arm.clean, arm.bad.count, arm.unverified), (3000, 3000, 0, 0));
     assert!((arm.bad.high.unwrap() - 0.000_998).abs() < 1e-6);
-    let told = "0 of 3,000 power cuts did harm, so that at most 0.1% do, with 95% confidence.";
-    assert!(summary.findings.iter().any(|text| text.ends_with(told)), "{:?}", summary.findings);
+    let expected =
+        "0 of 3,000 power cuts had a bad verdict, so that at most 0.1% have one, with 95% confidence.";
+    assert!(summary.findings.iter().any(|text| text.ends_with(expected)), "{:?}", summary.findings);
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn lost_commits_are_a_share_of_the_cuts_that_could_show_them() {
 }
 
 #[test]
-fn what_was_lost_is_told_among_the_cuts_that_lost_something() {
+fn losses_are_reported_over_the_cuts_that_lost_something() {
     let mut run = caught();
     run.cuts.push(clean(first(), 0));
     for number in 1..=100_u32 {
@@ -172,16 +173,16 @@ fn what_was_lost_is_told_among_the_cuts_that_lost_something() {
     let loss = summary.arms[0].loss.unwrap();
     assert_eq!((loss.seconds.count, loss.seconds.min, loss.seconds.max), (100, 0.01, 1.0));
     assert_eq!((loss.transactions.p5, loss.transactions.p50, loss.transactions.p95), (5.0, 50.0, 95.0));
-    let told = &summary.findings[0];
+    let finding = &summary.findings[0];
     assert_eq!(
-        told.replace('\u{a0}', " "),
+        finding.replace('\u{a0}', " "),
         "doublewrite on, 4 KiB tearing: 100 of 101 power cuts lost transactions that had been acknowledged: at the \
          median 50 of them from the last 500 ms, at most 100 from the last 1.00 s (95% interval: 95% to 100%)."
     );
 }
 
 #[test]
-fn a_server_that_does_not_start_is_said_in_those_words() {
+fn a_server_that_does_not_start_is_reported_in_those_words() {
     let mut run = caught();
     for number in 0..100 {
         let mut cut = clean(first(), number);
@@ -190,9 +191,9 @@ fn a_server_that_does_not_start_is_said_in_those_words() {
         }
         run.cuts.push(cut);
     }
-    let told = &summarize(&run).findings[0];
+    let finding = &summarize(&run).findings[0];
     assert_eq!(
-        told,
+        finding,
         "doublewrite on, 4 KiB tearing: 61 of 100 power cuts left a server that does not start (95% interval: 51% to 71%)."
     );
 }
@@ -209,11 +210,11 @@ fn torn_pages_that_recovery_mends_are_counted_as_that() {
 }
 
 #[test]
-fn a_torn_page_that_has_a_copy_and_is_not_restored_is_the_servers_doing_and_told_as_that() {
+fn a_torn_page_that_has_a_copy_and_is_not_restored_is_reported_as_the_servers_doing() {
     let mut run = caught();
     let torn = PageFound { copy: Some(4711), ..fixture::page_found() };
     let verdict = |page: PageFound| {
-        vec![Verdict::Corrupt { how: Corruption::Pages, said: Vec::new(), pages: vec![page] }]
+        vec![Verdict::Corrupt { how: Corruption::Pages, messages: Vec::new(), pages: vec![page] }]
     };
     let cuts = [
         (torn.clone(), verdict(fixture::page_found())),
@@ -226,9 +227,9 @@ fn a_torn_page_that_has_a_copy_and_is_not_restored_is_the_servers_doing_and_told
     }
     let summary = summarize(&run);
     assert_eq!(summary.arms[0].torn.not_restored, 1);
-    let told =
+    let expected =
         format!("{}: in 1 of its images a page stayed torn of which the doublewrite buffer held", first());
-    assert!(summary.findings.iter().any(|text| text.starts_with(&told)), "{:?}", summary.findings);
+    assert!(summary.findings.iter().any(|text| text.starts_with(&expected)), "{:?}", summary.findings);
 }
 
 #[test]
@@ -317,6 +318,20 @@ fn one_stint_has_no_ratio_in_any_figure_and_in_no_sentence() {
 }
 
 #[test]
+fn what_canaries_stints_met_is_reported_after_what_those_of_the_arms_met() {
+    println!("seed {SEED}");
+    let mut run = plausible(&PLAUSIBLE, 30, SEED);
+    let is_canary = |name: &str| PLAUSIBLE.iter().any(|shape| shape.name == name && shape.canary.is_some());
+    // Canaries run first.
+    run.stints.sort_by_key(|stint| !is_canary(&stint.arm));
+    run.stints.iter_mut().for_each(|stint| stint.notes = vec!["a slow host".into()]);
+    let notes = summarize(&run).notes;
+    let of_stints = notes.iter().filter(|note| note.text.contains("a slow host"));
+    let told: Vec<bool> = of_stints.map(|note| is_canary(note.arm.as_deref().unwrap())).collect();
+    assert!(told.contains(&true) && told.contains(&false) && told.is_sorted(), "{told:?}");
+}
+
+#[test]
 fn a_stint_whose_host_could_not_keep_up_is_in_no_figure_and_is_named() {
     println!("seed {SEED}");
     let mut run = plausible(&PLAUSIBLE, 30, SEED);
@@ -382,17 +397,17 @@ fn the_pace_counts_what_was_verified_in_the_time_that_is_known() {
 }
 
 #[test]
-fn many_harmless_arms_share_a_sentence_with_the_weakest_bound() {
+fn many_clean_arms_share_a_sentence_with_the_weakest_bound() {
     let names = ["a", "b", "c", "d"];
     let shapes: Vec<Shape> = names.map(|name| Shape { name, ..PLAUSIBLE[0] }).to_vec();
     let mut run = header(&shapes, 100);
     for (name, cuts) in names.iter().zip([100, 200, 100, 300]) {
         run.cuts.extend((0..cuts).map(|number| clean(name, number)));
     }
-    let told = summarize(&run).findings;
-    let shared = "No harm in any of 100 to 300 cuts each, so that at most 3.0% do any, arm by arm and with 95% \
+    let findings = summarize(&run).findings;
+    let shared = "No bad verdict in any of 100 to 300 cuts each, so that at most 3.0% have one, arm by arm and with 95% \
                   confidence: a; b; c; d.";
-    assert!(told.iter().any(|text| text == shared), "{told:?}");
+    assert!(findings.iter().any(|text| text == shared), "{findings:?}");
 }
 
 #[test]

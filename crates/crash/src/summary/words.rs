@@ -1,8 +1,8 @@
-//! What happened, as a database administrator would say it.
+//! What happened, in the words of a database administrator.
 
 use ebbtide_analysis::stats::Share;
 use ebbtide_lab::experiment::{Canary, End, Moment};
-use ebbtide_lab::page::words::whole;
+use ebbtide_text::{percent, whole};
 
 use crate::record::{Corruption, FileKind, VerdictKind};
 
@@ -29,26 +29,14 @@ pub(crate) fn share_of(share: &Share, end: End) -> String {
     format!("{} of {}", whole(share.count as f64), ends(share.of, end))
 }
 
-/// A share that may be very small, with the digits that it needs: `0.1%`, `2.95%`, `61%`.
-pub(crate) fn chance(share: f64) -> String {
-    let percent = share * 100.0;
-    match percent {
-        _ if percent >= 9.95 => format!("{percent:.0}%"),
-        _ if percent >= 0.095 => format!("{percent:.1}%"),
-        _ if percent >= 0.0095 => format!("{percent:.2}%"),
-        _ if percent > 0.0 => "<0.01%".to_owned(),
-        _ => "0%".to_owned(),
-    }
-}
-
-/// What so many cases say about all others: `at most 0.1%`, `51% to 71%`; nothing of no cases.
+/// What so many cases show about all others: `at most 0.1%`, `51% to 71%`; nothing of no cases.
 #[must_use]
 pub fn bound(share: &Share) -> String {
     let (Some(low), Some(high)) = (share.low, share.high) else { return String::new() };
     match share.count {
-        0 => format!("at most {}", chance(high)),
-        count if count == share.of => format!("at least {}", chance(low)),
-        _ => format!("{} to {}", chance(low), chance(high)),
+        0 => format!("at most {}", percent(high)),
+        count if count == share.of => format!("at least {}", percent(low)),
+        _ => format!("{} to {}", percent(low), percent(high)),
     }
 }
 
@@ -148,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_said_as_the_field_says_them() {
+    fn bounds_are_written_as_the_field_writes_them() {
         assert_eq!(share_of(&Share::new(0, 3000), End::PowerCut), "0 of 3,000 power cuts");
         assert_eq!(bound(&Share::new(0, 3000)), "at most 0.1%");
         assert_eq!(bound(&Share::new(61, 100)), "51% to 71%");

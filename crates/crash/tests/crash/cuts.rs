@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ebbtide_catalog::Catalog;
 use ebbtide_crash::record::{CrashRun, Cut, VerdictKind};
-use ebbtide_crash::results::Store;
+use ebbtide_crash::results::CrashDatabase;
 use ebbtide_crash::summary::summarize;
 use ebbtide_crash::{self as crash, CrashOptions, CutPlan, Event, KeptError};
 use ebbtide_lab::run::RunError;
@@ -67,7 +67,7 @@ fn plan(text: &str) -> Result<CutPlan, RunError> {
     Ok(crash::plan(parse(text), &Catalog::builtin(), &server().unwrap())?)
 }
 
-fn run(bench: &Bench, text: &str, cancel: &Cancel) -> Result<CrashRun, RunError> {
+pub(crate) fn run(bench: &Bench, text: &str, cancel: &Cancel) -> Result<CrashRun, RunError> {
     crash::run(plan(text)?, crash_options(bench), cancel, &mut |event| println!("{event:?}"))
 }
 
@@ -110,15 +110,15 @@ flush_log_at_trx_commit = 0
     // The redo log goes out once a second, and a busy machine is late with it.
     assert!(lost.iter().all(|loss| loss.transactions > 0 && loss.seconds < 3.0), "{lost:?}");
     assert!(careless.iter().all(|cut| !cut.kinds().contains(&VerdictKind::Corrupt)), "{careless:?}");
-    assert_eq!(Store::open(&bench.out()).unwrap().run().unwrap(), run, "the results are the run");
+    assert_eq!(CrashDatabase::open(&bench.out()).unwrap().run().unwrap(), run, "the results are the run");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
-    Store::open(&bench.out()).unwrap().finish(&summary).unwrap();
+    CrashDatabase::open(&bench.out()).unwrap().finish(&summary).unwrap();
     assert_results_are_documented("crash", &bench.out());
-    replay_says_the_same(&bench, &run);
+    replay_finds_the_same(&bench, &run);
 }
 
 /// An image of a bad cut is kept, judged again to the same verdict, and deleted.
-fn replay_says_the_same(bench: &Bench, run: &CrashRun) {
+fn replay_finds_the_same(bench: &Bench, run: &CrashRun) {
     let torn = of(run, "canary torn-pages").into_iter().find(|cut| cut.is_bad()).unwrap();
     assert!(torn.kept, "{torn:?}");
     let kept = crash::list_kept(&bench.home()).unwrap();
@@ -204,7 +204,7 @@ flush_log_at_trx_commit = 2
 }
 
 #[test]
-fn a_replica_by_gtid_goes_on_where_it_was_and_one_whose_position_nobody_syncs_does_not() {
+fn a_replica_by_gtid_goes_on_where_it_was_and_one_whose_position_is_not_synced_does_not() {
     needs!();
     let bench = Bench::new();
     let text = format!(
@@ -255,7 +255,7 @@ fn a_run_that_is_cancelled_leaves_nothing_behind_and_is_gone_on_with() {
     });
     assert!(matches!(ended, Err(RunError::Cancelled { done: 3, of: 4 })), "{ended:?}");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
-    let before = Store::open(&bench.out()).unwrap().run().unwrap();
+    let before = CrashDatabase::open(&bench.out()).unwrap().run().unwrap();
     let known = of(&before, "base").len();
     assert!((3..9).contains(&known), "{known} cuts were judged before the end");
 

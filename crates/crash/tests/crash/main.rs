@@ -8,3 +8,4 @@ mod schema;
 #[allow(dead_code, unused_imports, reason = "the tests of the lab use the rest of it")]
 #[path = "../../../lab/tests/run/support.rs"]
 mod support;
+mod tpcc;

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     if kept || tiny { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints a figure beside its promise, and whether it keeps it.
+/// Prints a figure next to its promise, and whether the promise is met.
 fn judge(what: &str, figure: f64, unit: &str, kept: bool, promise: &str) -> bool {
     println!("{what:40} {figure:>12.3} {unit:5} {promise:34} {}", if kept { "kept" } else { "MISSED" });
     kept

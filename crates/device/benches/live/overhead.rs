@@ -1,4 +1,4 @@
-//! An ideal volume beside nbdkit, nbdfuse and a loop device: the same three steps (a server of a
+//! An ideal volume compared with nbdkit, nbdfuse and a loop device: the same three steps (a server of a
 //! file, FUSE, a block device) from other hands. The two take turns; the median of the rounds counts.
 
 use std::{

@@ -27,7 +27,7 @@ pub(crate) const LATE_PERCENT: f64 = 0.1;
 
 /// The pacer's priority is 3 (`crates/device/src/sys.rs`).
 const PRIORITY: i32 = 4;
-/// Longest lateness that is told apart: a minute.
+/// Longest lateness that has a bucket of its own: a minute.
 const LATEST_NS: u64 = 60_000_000_000;
 
 /// When the next completion is due, in a closed loop.
@@ -55,7 +55,7 @@ impl Late {
 
 /// What the pacer adds to the machine's own lateness, in percent of the answers: its share of late answers less the
 /// shares of late wakes of the bare sleepers, of all cores together. An answer is late when the core on which the pacer
-/// sleeps stands still, and when another does on which a thread holds what the pacer needs. On a machine whose
+/// sleeps stalls, and when another does on which a thread holds what the pacer needs. On a machine whose
 /// sleepers are never late it is the pacer's share.
 pub(crate) fn added_percent(pacer: Late, bare: &[Late]) -> f64 {
     pacer.percent() - bare.iter().map(|core| core.percent()).sum::<f64>()
@@ -78,7 +78,7 @@ impl Sleepers {
     /// Starts them with a pattern at a queue depth. They are ordinary threads where real-time is refused.
     pub(crate) fn start(pattern: Pattern, depth: u32) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let may = sched_getaffinity(None).expect("the kernel tells a thread's cores");
+        let may = sched_getaffinity(None).expect("the kernel reports a thread's cores");
         let cores = (0..CpuSet::MAX_CPU).filter(|&core| may.is_set(core));
         let threads = cores
             .map(|core| {

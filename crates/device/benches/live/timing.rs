@@ -70,7 +70,7 @@ pub(crate) fn cap(seconds: u32) -> bool {
         & judge("p99 / p50", tail, "times", tail <= 1.2, "at most 1.2")
 }
 
-/// Lateness while two other processes keep the cores busy, beside that of bare sleepers at the same time.
+/// Lateness while two other processes keep the cores busy, compared with that of bare sleepers at the same time.
 pub(crate) fn pacing(seconds: u32) -> bool {
     let runtime = format!("--runtime={seconds}");
     let _hogs = Hogs::new(2);

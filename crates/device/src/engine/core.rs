@@ -21,6 +21,7 @@ use super::{
     BUFFER_BYTES, Done, EARLY_BYTES, EngineError, LiveOptions, MAX_DATA_BYTES, TappedWrite,
     failures::{Failed, HostFailures},
     model::Model,
+    observed::{Observed, ObservedIo},
     overlay::Overlay,
     tap::Tap,
 };
@@ -29,7 +30,7 @@ use crate::{
     faults::Faults,
     pacer::{Alarm, Lateness},
     request::{Buffer, BufferPool, Command, IoError, Reply, Request},
-    store::BlockStore,
+    store::OpenVolume,
     sys::note_submission,
 };
 
@@ -104,7 +105,7 @@ enum Wake {
 
 /// Everything that changes with each request.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct EngineState {
     pub(super) model: Model,
     rng: Xoshiro256PlusPlus,
     pub(super) faults: Faults,
@@ -116,9 +117,11 @@ pub(crate) struct State {
     leading: bool,
     following: usize,
     ended: bool,
+    /// The requests for a follower; none where nobody follows.
+    pub(super) observed: Option<Observed>,
 }
 
-impl State {
+impl EngineState {
     pub(super) fn in_flight(&self) -> usize {
         self.queue.len() + self.held_back.len()
     }
@@ -146,6 +149,9 @@ impl State {
         let grant = self.model.submit(io, now, &mut self.rng);
         let added = self.faults.added_ns(request.command);
         request.due = grant.completes + Nanos(added);
+        if let Some(observed) = &mut self.observed {
+            observed.push(ObservedIo { at: now, completes: request.due, io });
+        }
         if let Some(error) = self.faults.error(request.command, request.offset, request.len, &mut self.rng) {
             request.fate = Err(error);
         }
@@ -176,11 +182,11 @@ impl State {
 #[derive(Debug)]
 pub(crate) struct Core {
     pub(super) name: String,
-    pub(super) store: Arc<BlockStore>,
+    pub(super) store: Arc<OpenVolume>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(super) block_bytes: u32,
     pub(super) pool: Arc<BufferPool>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<EngineState>,
     /// Held shared while a request changes the store, alone while a power cut or a snapshot looks.
     pub(super) gate: RwLock<()>,
     pub(super) overlay: Overlay,
@@ -217,7 +223,7 @@ impl Core {
             leader: Alarm::default(),
             followers: Alarm::default(),
             lateness: Lateness::new(),
-            state: Mutex::new(State {
+            state: Mutex::new(EngineState {
                 model: Model::new(options.array, options.instance),
                 rng: Xoshiro256PlusPlus::seed_from_u64(options.seed),
                 faults: Faults::default(),
@@ -228,6 +234,7 @@ impl Core {
                 leading: false,
                 following: 0,
                 ended: false,
+                observed: None,
             }),
         }
     }
@@ -263,7 +270,7 @@ impl Core {
         if state.stalled_since.is_some() {
             state.held_back.push_back(pending);
             drop(state);
-            return self.tell(command, offset, len);
+            return self.notify_tap(command, offset, len);
         }
         state.charge(&mut pending, arrived);
         // Another thread may have submitted in between: then the model's present is a little later.
@@ -275,7 +282,7 @@ impl Core {
         let wake = state.enqueue(pending);
         drop(state);
         self.wake(&wake);
-        self.tell(command, offset, len);
+        self.notify_tap(command, offset, len);
         note_submission(arrived, true);
     }
 
@@ -324,7 +331,7 @@ impl Core {
             if state.stalled_since.is_some() {
                 state.held_back.push_back(pending);
                 drop(state);
-                return self.tell(command, offset, len);
+                return self.notify_tap(command, offset, len);
             }
             let arrived = pending.arrived;
             state.charge(&mut pending, arrived);
@@ -332,11 +339,11 @@ impl Core {
         let wake = state.enqueue(pending);
         drop(state);
         self.wake(&wake);
-        self.tell(command, offset, len);
+        self.notify_tap(command, offset, len);
     }
 
-    /// Tells the tap of a write that has come into flight.
-    fn tell(&self, command: Command, offset: u64, len: u32) {
+    /// Calls the tap for a write that has come into flight.
+    fn notify_tap(&self, command: Command, offset: u64, len: u32) {
         if command == Command::Write
             && let Some(tap) = &*self.tap.load()
         {
@@ -552,7 +559,7 @@ impl Core {
     }
 
     /// Ends a stall: what was due during it is due now, what arrived during it arrives now.
-    fn resume(&self, state: &mut State, now: Nanos) {
+    fn resume(&self, state: &mut EngineState, now: Nanos) {
         state.stalled_since = None;
         let mut queue = std::mem::take(&mut state.queue).into_vec();
         for pending in &mut queue {

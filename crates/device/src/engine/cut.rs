@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     request::{Command, IoError},
-    store::{BLOCK_BYTES, BlockStore, Store},
+    store::{BLOCK_BYTES, OpenVolume, VolumeStore},
     sys::Boost,
 };
 
@@ -74,7 +74,7 @@ impl LiveVolume {
     ///
     /// # Errors
     /// Where the store cannot take it, or the volatile cache could not be written out before.
-    pub fn snapshot(&self, store: &Store, name: &str, meta: Value) -> Result<(), EngineError> {
+    pub fn snapshot(&self, store: &VolumeStore, name: &str, meta: Value) -> Result<(), EngineError> {
         let core = &*self.core;
         let _boost = Boost::new();
         let _alone = core.gate.write();
@@ -163,7 +163,7 @@ impl Decided {
     }
 
     /// Puts the new units on the medium.
-    pub(super) fn put(&self, store: &BlockStore) -> std::io::Result<()> {
+    pub(super) fn put(&self, store: &OpenVolume) -> std::io::Result<()> {
         let at = |bytes: u64| usize::try_from(bytes).expect("a part of a buffer");
         let put = |new: &UnitWrite| match &self.data {
             Some(data) => {
@@ -178,7 +178,7 @@ impl Decided {
 
 /// Puts the surviving pages of a volatile cache on the medium. They were answered, so they are older
 /// than any write in flight.
-pub(super) fn put_cached(store: &BlockStore, cached: &Survivors) -> std::io::Result<()> {
+pub(super) fn put_cached(store: &OpenVolume, cached: &Survivors) -> std::io::Result<()> {
     let writes = cached.writes.iter();
     let put =
         writes.map(|(offset, page)| store.write_at(&page[..page_len(store, offset / BLOCK_BYTES)], *offset));

@@ -2,7 +2,7 @@
 //! limited rate.
 
 use std::{
-    io,
+    fmt, io,
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -28,6 +28,17 @@ pub struct HostFailure {
     pub errno: Option<i32>,
     /// Requests that failed so.
     pub count: u64,
+}
+
+impl fmt::Display for HostFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times = if self.count == 1 { "once".to_owned() } else { format!("{} times", self.count) };
+        write!(f, "{} failed {times}: ", self.operation.name())?;
+        match self.errno {
+            Some(errno) => io::Error::from_raw_os_error(errno).fmt(f),
+            None => f.write_str("the host gave no error number"),
+        }
+    }
 }
 
 /// A request, as a line of the log names it.

@@ -13,7 +13,7 @@ use super::{
     overlay::Survivors,
 };
 use crate::{
-    store::{BlockStore, CloneRequest, Store},
+    store::{CloneRequest, OpenVolume, VolumeStore},
     sys::Boost,
 };
 
@@ -122,7 +122,7 @@ impl Keep {
 /// # Errors
 /// Where the store cannot make a clone or does not take a surviving unit. There are no images then.
 pub fn crash_images(
-    store: &Store,
+    store: &VolumeStore,
     requests: &[ImageRequest<'_>],
     keep: Keep,
 ) -> Result<GroupCut, EngineError> {
@@ -170,7 +170,7 @@ impl LiveVolume {
     /// As there.
     pub fn crash_image(
         &self,
-        store: &Store,
+        store: &VolumeStore,
         image: &str,
         seed: u64,
         meta: Value,
@@ -190,7 +190,7 @@ fn each_once<'a>(requests: &[ImageRequest<'a>]) -> Vec<&'a LiveVolume> {
 }
 
 impl LiveVolume {
-    /// Tells volumes apart, as their names would within one store.
+    /// Distinguishes volumes, as their names would within one store.
     fn key(&self) -> usize {
         std::sync::Arc::as_ptr(&self.core).addr()
     }
@@ -239,7 +239,7 @@ struct Undone {
 
 impl Undone {
     /// Puts what survived into the clone.
-    fn finish(self, store: &Store, image: &str, keep: Keep) -> Result<CrashReport, EngineError> {
+    fn finish(self, store: &VolumeStore, image: &str, keep: Keep) -> Result<CrashReport, EngineError> {
         let Self { moment: Moment { now, unit, in_flight }, seed, mut rng, mut cached } = self;
         let requests = in_flight.requests;
         let decided = in_flight.decide(unit, &mut rng);
@@ -265,8 +265,8 @@ impl Undone {
     }
 }
 
-/// Puts the new units of a write into an image, and tells of it. The image has all earlier ones.
-fn put(write: Decided, target: &BlockStore, keep: Keep) -> std::io::Result<CutWrite> {
+/// Puts the new units of a write into an image, and reports it. The image has all earlier ones.
+fn put(write: Decided, target: &OpenVolume, keep: Keep) -> std::io::Result<CutWrite> {
     let kept = keep.wants(&write);
     let mut before = Vec::new();
     if kept {

@@ -11,6 +11,7 @@ mod cut;
 mod failures;
 mod images;
 mod model;
+mod observed;
 mod overlay;
 mod tap;
 #[cfg(test)]
@@ -33,13 +34,14 @@ use crate::{
     faults::Faults,
     pacer,
     request::{Buffer, IoError, Reply, Request},
-    store::{BlockStore, StoreError},
+    store::{OpenVolume, StoreError},
 };
 
 pub use crate::pacer::PacingReport;
 pub use cut::PowerCutReport;
 pub use failures::HostFailure;
 pub use images::{CACHED_LOST_NAMED, CrashReport, CutWrite, GroupCut, ImageRequest, Keep, crash_images};
+pub use observed::{OBSERVED_MOST, ObservedIo};
 pub use tap::TappedWrite;
 
 /// Largest read or write, in bytes. Longer ones are [`IoError::OutOfRange`].
@@ -98,8 +100,8 @@ pub struct LiveOptions {
     pub array: Array,
     /// Decides service times and injected errors: the same seed gives the same draws.
     pub seed: u64,
-    /// Where the data lie.
-    pub store: Arc<BlockStore>,
+    /// Where the data are.
+    pub store: Arc<OpenVolume>,
     /// The instance that the volume is attached to, shared with its other volumes.
     pub instance: Option<Arc<Mutex<Instance>>>,
     /// Logical block size in bytes, 512 or 4096.
@@ -112,7 +114,7 @@ pub struct LiveOptions {
 impl LiveOptions {
     /// A volume on no particular instance, with blocks of 512 bytes, in real time.
     #[must_use]
-    pub fn new(name: &str, array: Array, store: Arc<BlockStore>, seed: u64) -> Self {
+    pub fn new(name: &str, array: Array, store: Arc<OpenVolume>, seed: u64) -> Self {
         Self {
             name: name.to_owned(),
             array,
@@ -193,7 +195,7 @@ impl LiveVolume {
 
     /// The store behind it. Writing to it directly is neither charged nor paced.
     #[must_use]
-    pub fn store(&self) -> &Arc<BlockStore> {
+    pub fn store(&self) -> &Arc<OpenVolume> {
         &self.core.store
     }
 
@@ -348,7 +350,7 @@ impl LiveVolume {
         self.core.is_live()
     }
 
-    /// Waits until nothing is in flight, at most `patience` of real time; says whether it came to
+    /// Waits until nothing is in flight, at most `patience` of real time; returns whether it came to
     /// that. The exports should be closed before, so that nothing new arrives.
     #[must_use]
     pub fn drain(&self, patience: std::time::Duration) -> bool {

@@ -14,7 +14,7 @@ use ebbtide_volume::{AtomicUnit, PowerCut, UnitWrite};
 use parking_lot::RwLock;
 use rand_core::Rng;
 
-use crate::store::{BLOCK_BYTES, BlockStore};
+use crate::store::{BLOCK_BYTES, OpenVolume};
 
 const PAGE: usize = 4096;
 
@@ -51,7 +51,7 @@ pub(super) struct Survivors {
     pub(super) writes: Vec<(u64, Arc<[u8; PAGE]>)>,
     pub(super) units_kept: u64,
     pub(super) units_lost: u64,
-    /// Where the pages lie that are lost, bytes.
+    /// Where the pages are that are lost, bytes.
     pub(super) lost: Vec<u64>,
 }
 
@@ -77,7 +77,7 @@ impl Overlay {
     }
 
     /// Ends [`Overlay::hold_back`]: only the volume's own cache remains.
-    pub(super) fn let_go(&self, store: &BlockStore) -> io::Result<()> {
+    pub(super) fn let_go(&self, store: &OpenVolume) -> io::Result<()> {
         if !self.is_active() {
             return Ok(());
         }
@@ -90,7 +90,7 @@ impl Overlay {
         Ok(())
     }
 
-    pub(super) fn read(&self, store: &BlockStore, buf: &mut [u8], offset: u64) -> io::Result<()> {
+    pub(super) fn read(&self, store: &OpenVolume, buf: &mut [u8], offset: u64) -> io::Result<()> {
         if !self.is_active() {
             return store.read_at(buf, offset);
         }
@@ -105,7 +105,7 @@ impl Overlay {
         Ok(())
     }
 
-    pub(super) fn write(&self, store: &BlockStore, data: &[u8], offset: u64) -> io::Result<()> {
+    pub(super) fn write(&self, store: &OpenVolume, data: &[u8], offset: u64) -> io::Result<()> {
         if !self.is_active() {
             return store.write_at(data, offset);
         }
@@ -119,8 +119,8 @@ impl Overlay {
         pages.make_room(store, 0)
     }
 
-    /// Writes to the store itself, and what lay over the range before it.
-    pub(super) fn write_through(&self, store: &BlockStore, data: &[u8], offset: u64) -> io::Result<()> {
+    /// Writes to the store itself, and what was over the range before it.
+    pub(super) fn write_through(&self, store: &OpenVolume, data: &[u8], offset: u64) -> io::Result<()> {
         if !self.is_active() {
             return store.write_at(data, offset);
         }
@@ -129,7 +129,7 @@ impl Overlay {
         store.write_at(data, offset)
     }
 
-    pub(super) fn write_zeroes(&self, store: &BlockStore, offset: u64, len: u64) -> io::Result<()> {
+    pub(super) fn write_zeroes(&self, store: &OpenVolume, offset: u64, len: u64) -> io::Result<()> {
         if !self.is_active() {
             return store.write_zeroes(offset, len);
         }
@@ -139,7 +139,7 @@ impl Overlay {
     }
 
     /// Moves everything to the store.
-    pub(super) fn flush(&self, store: &BlockStore) -> io::Result<()> {
+    pub(super) fn flush(&self, store: &OpenVolume) -> io::Result<()> {
         if !self.is_active() {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl Overlay {
 
 impl Pages {
     /// The page of a block for writing, filled from the store unless all of it will be replaced.
-    fn dirty(&mut self, store: &BlockStore, block: u64, whole: bool) -> io::Result<&mut [u8; PAGE]> {
+    fn dirty(&mut self, store: &OpenVolume, block: u64, whole: bool) -> io::Result<&mut [u8; PAGE]> {
         if !self.by_block.contains_key(&block) {
             let mut bytes = [0; PAGE];
             if !whole {
@@ -206,18 +206,18 @@ impl Pages {
     }
 
     /// Lets the oldest go until `more` bytes fit. One page always may stay while it is being written.
-    fn make_room(&mut self, store: &BlockStore, more: u64) -> io::Result<()> {
+    fn make_room(&mut self, store: &OpenVolume, more: u64) -> io::Result<()> {
         while self.bytes() + more > self.capacity && self.evict_oldest(store)? {}
         Ok(())
     }
 
-    fn evict_oldest(&mut self, store: &BlockStore) -> io::Result<bool> {
+    fn evict_oldest(&mut self, store: &OpenVolume) -> io::Result<bool> {
         let Some((_, &block)) = self.by_age.first_key_value() else { return Ok(false) };
         self.evict_block(store, block)?;
         Ok(true)
     }
 
-    fn evict(&mut self, store: &BlockStore, offset: u64, len: u64) -> io::Result<()> {
+    fn evict(&mut self, store: &OpenVolume, offset: u64, len: u64) -> io::Result<()> {
         let range = offset / BLOCK_BYTES..(offset + len).div_ceil(BLOCK_BYTES);
         while let Some((&block, _)) = self.by_block.range(range.clone()).next() {
             self.evict_block(store, block)?;
@@ -226,7 +226,7 @@ impl Pages {
     }
 
     /// Moves one page to the store; it stays where the store does not take it.
-    fn evict_block(&mut self, store: &BlockStore, block: u64) -> io::Result<()> {
+    fn evict_block(&mut self, store: &OpenVolume, block: u64) -> io::Result<()> {
         let page = &self.by_block[&block];
         let len = page_len(store, block);
         store.write_at(&page.bytes[..len], block * BLOCK_BYTES)?;
@@ -236,8 +236,8 @@ impl Pages {
     }
 }
 
-/// Bytes of a block that lie within the volume.
-pub(super) fn page_len(store: &BlockStore, block: u64) -> usize {
+/// Bytes of a block that are within the volume.
+pub(super) fn page_len(store: &OpenVolume, block: u64) -> usize {
     let len = BLOCK_BYTES.min(store.size_bytes().saturating_sub(block * BLOCK_BYTES));
     usize::try_from(len).expect("at most a block")
 }

@@ -1,4 +1,4 @@
-//! The write tap: someone who is told of every write when it has come into flight.
+//! The write tap: a callback for every write that has come into flight.
 
 use std::{fmt, sync::Arc};
 
@@ -13,7 +13,7 @@ pub struct TappedWrite {
     pub len: u32,
 }
 
-/// Who is told.
+/// The callback.
 pub(super) struct Tap(pub(super) Arc<dyn Fn(TappedWrite) + Send + Sync>);
 
 impl fmt::Debug for Tap {
@@ -23,10 +23,10 @@ impl fmt::Debug for Tap {
 }
 
 impl LiveVolume {
-    /// Has `tap` told of every write that brings data, on the thread that submits it, as soon as it
+    /// Has `tap` called for every write that brings data, on the thread that submits it, as soon as it
     /// is in flight: a cut that is taken from then on until its answer decides about it. It must be
     /// quick, since the guest's next requests wait for it. A write that the model lets pass at once
-    /// is never in flight, and not told of. None ends it; a call under way may end a little later.
+    /// is never in flight, and not reported. None ends it; a call under way may end a little later.
     pub fn set_tap(&self, tap: Option<Arc<dyn Fn(TappedWrite) + Send + Sync>>) {
         self.core.tap.store(tap.map(|tap| Arc::new(Tap(tap))));
     }

@@ -15,10 +15,10 @@ use super::fscheck::{FsCheck, check_fs};
 use super::home::Home;
 use super::record::Record;
 use super::recover::mounts_of_loop;
-use super::{Host, HostError, Progress, holders, mounts};
+use super::{Host, HostError, Progress, holders};
 use crate::engine::{LiveOptions, LiveVolume};
 use crate::nbd::{NbdAddress, NbdOptions, NbdServer};
-use crate::store::{BlockStore, ExtentKind, Store};
+use crate::store::{ExtentKind, OpenVolume, VolumeStore};
 
 /// How long what is in flight may take to complete after the exports are closed. Nobody waits for
 /// the answers any more; only a deeply throttled queue takes longer, and what is left of it then
@@ -146,9 +146,15 @@ impl Host {
             if let Err(stuck) = parts.take_apart(&live, true, progress) {
                 tracing::error!(volume = request.volume, %stuck, "a failed attachment is not cleared");
             }
+            let failures = live.host_failures();
             drop((parts, live));
             self.shared.wait_until_closed(&request.volume);
-            return Err(error);
+            return Err(match error {
+                HostError::Tool(_) | HostError::NotBlank { .. } if !failures.is_empty() => {
+                    HostError::HostFailed { volume: request.volume, failures, source: Box::new(error) }
+                }
+                other => other,
+            });
         }
         tracing::info!(volume = request.volume, "attached {}", info.place());
         let attachment = Arc::new(Attachment::new(info, request.host_match, live, parts));
@@ -180,7 +186,7 @@ impl Host {
     /// memory is thrown away.
     ///
     /// # Errors
-    /// [`HostError::InUse`] while files are open: the volume stays attached. What the store says.
+    /// [`HostError::InUse`] while files are open: the volume stays attached. The error of the store.
     pub fn discard(&self, volume: &str) -> Result<(), HostError> {
         let (reserved, attachment) = self.shared.reserve_attached(volume, "being discarded")?;
         attachment.parts.lock().throw_away(attachment.live())?;
@@ -190,7 +196,7 @@ impl Host {
 
     /// Detaches a volume: unmounts it, completes what is in flight, saves its credits. With `force`
     /// also where files are open or I/O is stalled: what was written before is flushed to the volume, I/O
-    /// after that fails, and so does what is stalled. The answer says what could not be written back.
+    /// after that fails, and so does what is stalled. The answer has what could not be written back.
     ///
     /// # Errors
     /// [`HostError::InUse`] and [`HostError::Stalled`] without `force`; the volume stays attached.
@@ -226,12 +232,12 @@ impl Parts {
         self.record.save(&self.home).map_err(HostError::io("record the attachment"))
     }
 
-    /// Makes what the export needs, and says in `info` where it is.
+    /// Makes what the export needs, and writes to `info` where it is.
     pub(super) fn make(
         &mut self,
         export: &Export,
         live: &Arc<LiveVolume>,
-        store: &Store,
+        store: &VolumeStore,
         info: &mut AttachmentInfo,
         progress: Progress<'_>,
     ) -> Result<(), HostError> {
@@ -275,7 +281,7 @@ impl Parts {
         &mut self,
         mount: &MountRequest,
         device: &Path,
-        store: &BlockStore,
+        store: &OpenVolume,
         info: &mut AttachmentInfo,
         progress: Progress<'_>,
     ) -> Result<(), HostError> {
@@ -357,7 +363,7 @@ impl Parts {
         self.block.as_ref().map_or(Ok(()), BlockExport::grow)
     }
 
-    /// Has the block device say that it has a spinning disk, or none.
+    /// Has the block device report that it has a spinning disk, or none.
     pub(super) fn set_rotational(&self, rotational: bool) -> Result<(), HostError> {
         self.block.as_ref().map_or(Ok(()), |block| block.set_rotational(rotational))
     }
@@ -439,7 +445,7 @@ impl Parts {
         mounts_of_loop(device).map_err(HostError::io("list the mounts"))
     }
 
-    /// Where the device is mounted, unless somebody else has mounted it.
+    /// Where the device is mounted, unless another process mounted it.
     fn require_own_mounts(&self, volume: &str, device: &Path) -> Result<Vec<PathBuf>, HostError> {
         let mounted = self.mounts(device)?;
         let ours = |dir: &Path| self.mounted && self.record.mount_dir.as_deref() == Some(dir);
@@ -465,7 +471,7 @@ impl Parts {
         let device = block.device();
         let mounted = if force { self.mounts(device)? } else { self.require_own_mounts(volume, device)? };
         for dir in &mounted {
-            // Unmounting alone does not say what could not be written.
+            // Unmounting alone does not report what could not be written.
             let action = format!("writing back {}", dir.display());
             progress(&action);
             if let Err(error) = filesystem::sync(dir, &|past| progress(&waiting(&action, past))) {
@@ -541,7 +547,7 @@ fn waiting(action: &str, past: Duration) -> String {
 fn must_make(
     mount: &MountRequest,
     device: &Path,
-    store: &BlockStore,
+    store: &OpenVolume,
     volume: &str,
 ) -> Result<bool, HostError> {
     let extents = store.extents(0, store.size_bytes());
@@ -565,8 +571,8 @@ fn must_make(
     Err(HostError::NotBlank { volume: volume.to_owned(), content, fs: mount.fs.to_string() })
 }
 
-/// blkid does not tell clusters. Nothing of the volume is in memory yet, so its store has it all.
-fn ext4_kind(store: &BlockStore) -> Result<String, HostError> {
+/// blkid does not report clusters. Nothing of the volume is in memory yet, so its store has it all.
+fn ext4_kind(store: &OpenVolume) -> Result<String, HostError> {
     let mut superblock = [0; SUPERBLOCK_BYTES];
     store.read_at(&mut superblock, SUPERBLOCK_AT).map_err(HostError::io("read the superblock of ext4"))?;
     Ok(filesystem::ext4_kind(&superblock))
@@ -577,7 +583,7 @@ fn check_mount_dir(dir: &Path) -> Result<(), HostError> {
     if !dir.is_absolute() {
         return refuse("the path is not absolute");
     }
-    if mounts::is_mount_point(dir).map_err(HostError::io("list the mounts"))? {
+    if ebbtide_proc::is_mount_point(dir).map_err(HostError::io("list the mounts"))? {
         return refuse("something is mounted there");
     }
     match std::fs::read_dir(dir).map(Iterator::count) {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::HostError;
 use super::attach::Parts;
 use super::filesystem::FsType;
+use super::follow::{Follow, FollowThread};
 use super::fscheck::FsCheck;
 use crate::engine::LiveVolume;
 use crate::faults::Faults;
@@ -82,6 +83,8 @@ impl AttachmentInfo {
 /// An attached volume and everything that was made for it.
 #[derive(Debug)]
 pub struct Attachment {
+    /// Goes first: it hands on the last requests of the volume.
+    follower: Mutex<Option<FollowThread>>,
     info: AttachmentInfo,
     host_match: Mutex<HostMatch>,
     live: Arc<LiveVolume>,
@@ -105,6 +108,7 @@ impl Attachment {
             live,
             parts: Mutex::new(parts),
             samples: Mutex::new(samples),
+            follower: Mutex::new(None),
         }
     }
 
@@ -139,6 +143,30 @@ impl Attachment {
         let samples = self.samples.lock();
         let earliest = samples.front().copied().unwrap_or(latest);
         (latest.at.since(earliest.at), MinuteMetrics::between(&earliest, &latest))
+    }
+
+    /// Hands every request from now on to a follower, on a thread of its own. An earlier follower gets no more.
+    ///
+    /// # Errors
+    /// [`HostError::Io`] where the host refuses a thread.
+    pub fn follow(&self, follower: Arc<dyn Follow>) -> Result<(), HostError> {
+        let mut current = self.follower.lock();
+        *current = None;
+        let started = FollowThread::start(&self.live, follower);
+        *current = Some(started.map_err(HostError::io("start a thread that follows a volume"))?);
+        Ok(())
+    }
+
+    /// Waits until the follower has the requests up to now.
+    pub fn catch_up(&self) {
+        if let Some(follower) = &*self.follower.lock() {
+            follower.catch_up();
+        }
+    }
+
+    /// Hands the follower the requests up to now, and no more.
+    pub fn end_following(&self) {
+        *self.follower.lock() = None;
     }
 
     /// Takes a sample of the counters, forgets those older than a minute, and logs how many
@@ -176,11 +204,11 @@ impl Attachment {
     }
 
     /// Mounts a file system that is on the volume, which was [attached](super::Host::attach_bare)
-    /// without; its journal is replayed. [`Self::info`] does not tell of it.
+    /// without; its journal is replayed. [`Self::info`] does not report it.
     ///
     /// # Errors
     /// A directory that cannot be mounted on, a volume that is mounted already or has no block
-    /// device, and what mount(8) says: a file system that does not recover is such a case.
+    /// device, and what mount(8) reports: a file system that does not recover is such a case.
     pub fn mount(&self, fs: FsType, dir: &Path) -> Result<(), HostError> {
         self.parts.lock().mount_again(self.live.name(), fs, dir)
     }
@@ -202,7 +230,7 @@ impl Attachment {
         self.parts.lock().check_fs(self.live.name(), fs)
     }
 
-    /// Has the block device say that it has a spinning disk, or none; without it, the model decides.
+    /// Has the block device report that it has a spinning disk, or none; without it, the model decides.
     /// Servers and file systems look at it when they start.
     ///
     /// # Errors

@@ -85,7 +85,7 @@ impl BlockExport {
         self.device.as_ref().map_or(Ok(()), |device| Ok(device.refresh_size()?))
     }
 
-    /// Has the device say that it has a spinning disk, or none.
+    /// Has the device report that it has a spinning disk, or none.
     pub(super) fn set_rotational(&self, rotational: bool) -> Result<(), HostError> {
         self.device.as_ref().map_or(Ok(()), |device| Ok(device.set_rotational(rotational)?))
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::filesystem::ToolError;
 use super::home::HomeError;
-use crate::engine::EngineError;
+use crate::engine::{EngineError, HostFailure};
 use crate::fuse::FuseError;
 use crate::loopdev::LoopError;
 use crate::nbd::NbdError;
@@ -86,6 +86,16 @@ pub enum HostError {
         /// Why not.
         why: String,
     },
+    /// A tool failed on a volume of which the host had failed requests: what it reports of the content is no evidence.
+    #[error("the host failed requests of volume '{volume}' ({})", listed(failures))]
+    HostFailed {
+        /// The volume.
+        volume: String,
+        /// The requests that failed.
+        failures: Vec<HostFailure>,
+        /// The message of the tool.
+        source: Box<HostError>,
+    },
     /// There is something on the volume that mkfs would destroy.
     #[error("volume '{volume}' holds {content}; making {fs} would destroy it")]
     NotBlank {
@@ -142,4 +152,9 @@ impl HostError {
         let action = action.into();
         move |source| Self::Io { action, source }
     }
+}
+
+/// Failures of the host as a list.
+fn listed(failures: &[HostFailure]) -> String {
+    failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -1,4 +1,4 @@
-//! Where a file lies on its volume.
+//! Where a file is on its volume.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,8 @@ use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 // From the kernel's include/uapi/linux/fs.h and fiemap.h.
-const FS_IOC_FIEMAP: libc::Ioctl = 0xC020_660B;
+/// `_IOWR('f', 11, struct fiemap)`; the size of a struct fiemap without extents is 32 bytes.
+const FS_IOC_FIEMAP: libc::Ioctl = libc::_IOWR::<[u64; 4]>(0x66, 11);
 const EXTENT_LAST: u32 = 0x1;
 const EXTENT_UNKNOWN: u32 = 0x2;
 const EXTENT_ENCODED: u32 = 0x8;
@@ -38,7 +39,7 @@ struct RawExtent {
     reserved: [u32; 3],
 }
 
-/// A run of a file that lies in one piece.
+/// A run of a file that is in one piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FileExtent {
     /// Where it begins in the file, bytes.
@@ -51,7 +52,7 @@ pub struct FileExtent {
 }
 
 impl FileExtent {
-    /// The offset in the file that lies at an offset of the volume, where it is in this extent.
+    /// The offset in the file that belongs to an offset of the volume, where it is in this extent.
     #[must_use]
     pub const fn file_offset(&self, on_volume: u64) -> Option<u64> {
         if on_volume < self.physical || on_volume - self.physical >= self.len {
@@ -63,13 +64,13 @@ impl FileExtent {
 
 /// The extents of a file, in its order, as its file system has them now: also those that are
 /// allocated and not written yet, but none that has no place yet, because nothing of it was
-/// written back. What lies between them are holes.
+/// written back. Between them are holes.
 ///
 /// The file system may have to read them from its device. On a volume of this process the volume
 /// must therefore not be stalled.
 ///
 /// # Errors
-/// Where the file cannot be opened, or its file system cannot tell (`EOPNOTSUPP`: it lies on none
+/// Where the file cannot be opened, or its file system cannot report it (`EOPNOTSUPP`: it is on none
 /// that has a block device).
 pub fn file_extents(path: &Path) -> io::Result<Vec<FileExtent>> {
     let file = File::open(path)?;
@@ -105,8 +106,8 @@ fn ask(file: &File, start: u64) -> io::Result<Vec<RawExtent>> {
         reserved: 0,
         extents: [none; BATCH],
     };
-    // SAFETY: the kernel reads and writes one struct fiemap with as many extents as `count` says, laid out as its
-    // headers say; it outlives the call.
+    // SAFETY: the kernel reads and writes one struct fiemap with `count` extents, laid out as its
+    // headers define; it outlives the call.
     let done = unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut request) };
     if done < 0 {
         return Err(io::Error::last_os_error());

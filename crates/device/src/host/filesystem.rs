@@ -17,7 +17,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 use serde::{Deserialize, Serialize};
 
-/// How often it is told that a tool is still running.
+/// How often a tool that is still running is reported.
 const SECOND: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A file system that can be made and mounted.
@@ -30,7 +30,7 @@ pub enum FsType {
     Ext4,
     /// ext4 that allocates in aligned clusters of [`CLUSTER_BYTES`], as AWS advises for torn-write
     /// prevention (EC2 User Guide, "Configure your instance for torn write prevention"): pages of that
-    /// size then lie aligned on the volume, each within one of its atomic units.
+    /// size are then aligned on the volume, each within one of its atomic units.
     #[serde(rename = "ext4-bigalloc")]
     Ext4Bigalloc,
 }
@@ -49,6 +49,16 @@ impl FsType {
             Self::Xfs => "xfs",
             Self::Ext4 => "ext4",
             Self::Ext4Bigalloc => "ext4-bigalloc",
+        }
+    }
+
+    /// Bytes in which it allocates, aligned on the device, so that a page of this size or less stays in one piece; 0
+    /// where it makes no such promise.
+    #[must_use]
+    pub const fn aligned_bytes(self) -> u64 {
+        match self {
+            Self::Ext4Bigalloc => CLUSTER_BYTES,
+            Self::Xfs | Self::Ext4 => 0,
         }
     }
 
@@ -85,7 +95,7 @@ impl FsType {
     }
 
     /// Options for mounting. Reads must not turn into writes. XFS must accept a copy (a snapshot, a
-    /// crash image) beside its original, which has the same UUID. ext4 must not initialise its
+    /// crash image) next to its original, which has the same UUID. ext4 must not initialise its
     /// inode tables in the background, which would be I/O that nobody asked for.
     const fn mount_options(self) -> &'static str {
         match self {
@@ -134,14 +144,14 @@ pub enum ToolError {
         source: std::io::Error,
     },
     /// It ran and failed.
-    #[error("{tool} failed: {said}")]
+    #[error("{tool} failed: {message}")]
     Failed {
         /// The program.
         tool: &'static str,
         /// Why, as far as something is decided by it.
         cause: ToolCause,
-        /// What it said, for people: nothing is decided by it.
-        said: String,
+        /// Its message, for people: nothing is decided by it.
+        message: String,
     },
 }
 
@@ -179,12 +189,12 @@ const MOUNT_FAILED: i32 = 32;
 impl ToolCause {
     /// By how a tool ended, and by what it wrote to standard error in the C locale: strerror(3)'s words for ENOMEM
     /// and EBUSY, and those that util-linux has in their place.
-    fn of(tool: &str, status: ExitStatus, said: &str) -> Self {
+    fn of(tool: &str, status: ExitStatus, message: &str) -> Self {
         match (status.code(), status.signal()) {
             (None, Some(9)) => Self::OutOfMemory,
             (None, signal) => Self::Signaled { signal: signal.unwrap_or(0) },
-            (Some(_), _) if said.contains("Cannot allocate memory") => Self::OutOfMemory,
-            (Some(_), _) if said.contains("busy") => Self::Busy,
+            (Some(_), _) if message.contains("Cannot allocate memory") => Self::OutOfMemory,
+            (Some(_), _) if message.contains("busy") => Self::Busy,
             (Some(code), _) if tool == "mount" && code < MOUNT_FAILED => Self::Machine,
             (Some(_), _) => Self::Refused,
         }
@@ -329,18 +339,18 @@ pub(super) struct Output {
     /// Its standard output.
     pub(super) text: String,
     /// Its standard error.
-    pub(super) said: String,
+    pub(super) stderr: String,
 }
 
 impl Output {
     /// The error of a tool that ended like this.
     fn failed(&self, tool: &'static str) -> ToolError {
-        self.failed_with(tool, first_line(self.said.as_bytes()))
+        self.failed_with(tool, first_line(self.stderr.as_bytes()))
     }
 
     /// The same, in other words.
-    pub(super) fn failed_with(&self, tool: &'static str, said: String) -> ToolError {
-        ToolError::Failed { tool, cause: ToolCause::of(tool, self.status, &self.said), said }
+    pub(super) fn failed_with(&self, tool: &'static str, message: String) -> ToolError {
+        ToolError::Failed { tool, cause: ToolCause::of(tool, self.status, &self.stderr), message }
     }
 }
 
@@ -367,7 +377,7 @@ pub(super) fn run_for_output(
         code: output.status.code(),
         status: output.status,
         text: String::from_utf8_lossy(&output.stdout).into_owned(),
-        said: String::from_utf8_lossy(&output.stderr).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
 }
 
@@ -393,9 +403,9 @@ fn run_accepting(
         prepare(&mut command).stdout(Stdio::null()).spawn().map_err(spawn_error(tool, package))?;
     let mut stderr = child.stderr.take().expect("standard error is piped");
     let reader = std::thread::spawn(move || {
-        let mut said = Vec::new();
-        let _ = stderr.read_to_end(&mut said);
-        said
+        let mut message = Vec::new();
+        let _ = stderr.read_to_end(&mut message);
+        message
     });
     let failed = |source| ToolError::Run { tool, source };
     let started = Instant::now();
@@ -408,15 +418,15 @@ fn run_accepting(
             None => waiting(started.elapsed()),
         }
     };
-    let said = reader.join().unwrap_or_default();
+    let message = reader.join().unwrap_or_default();
     if status.code().is_some_and(|code| good.contains(&code)) {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&said);
-    let cause = ToolCause::of(tool, status, &said);
+    let message = String::from_utf8_lossy(&message);
+    let cause = ToolCause::of(tool, status, &message);
     // The tools of ext4 introduce themselves first.
-    let said = said.lines().filter(|line| !is_banner(tool, line)).collect::<Vec<_>>().join("\n");
-    Err(ToolError::Failed { tool, cause, said: first_line(said.as_bytes()) })
+    let message = message.lines().filter(|line| !is_banner(tool, line)).collect::<Vec<_>>().join("\n");
+    Err(ToolError::Failed { tool, cause, message: first_line(message.as_bytes()) })
 }
 
 /// Whether a line is a tool's name and version, such as `resize2fs 1.47.0 (5-Feb-2023)`.
@@ -425,8 +435,8 @@ fn is_banner(tool: &str, line: &str) -> bool {
     version.is_some_and(|version| version.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-fn first_line(said: &[u8]) -> String {
-    let text = String::from_utf8_lossy(said);
+fn first_line(message: &[u8]) -> String {
+    let text = String::from_utf8_lossy(message);
     let first = text.lines().find(|line| !line.trim().is_empty());
     first.unwrap_or("it gave no reason").trim().to_owned()
 }
@@ -436,7 +446,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_that_is_missing_names_its_package_and_one_that_fails_says_why() {
+    fn a_tool_that_is_missing_names_its_package_and_one_that_fails_gives_the_reason() {
         let error = run("mkfs.none", "nonefsprogs", Command::new("mkfs.none"), &|_| ()).unwrap_err();
         assert_eq!(error.to_string(), "mkfs.none is not installed; it comes with the package nonefsprogs");
         let error = unmount(Path::new("/nowhere-at-all"), false, &|_| ()).unwrap_err();
@@ -448,7 +458,7 @@ mod tests {
     fn why_a_tool_failed_is_known_by_its_end_and_by_its_errno() {
         let exited = |code: i32| ExitStatus::from_raw(code << 8);
         let signaled = ExitStatus::from_raw;
-        for (tool, status, said, cause) in [
+        for (tool, status, message, cause) in [
             (
                 "mount",
                 exited(32),
@@ -481,7 +491,7 @@ mod tests {
             ("umount", exited(32), "umount: /x: not mounted.", ToolCause::Refused),
             ("blkid", exited(4), "blkid: error: /dev/loop1: Input/output error", ToolCause::Refused),
         ] {
-            assert_eq!(ToolCause::of(tool, status, said), cause, "{tool} {status:?}: {said}");
+            assert_eq!(ToolCause::of(tool, status, message), cause, "{tool} {status:?}: {message}");
         }
     }
 
@@ -530,11 +540,11 @@ mod tests {
         file.as_file().set_len(64 << 20).unwrap();
         make(FsType::Ext4, file.path(), &|_| ()).unwrap();
         // A wrong count of links, which is corrected without asking.
-        let spoil = Command::new("debugfs")
+        let written = Command::new("debugfs")
             .args(["-w", "-R", "set_inode_field <2> links_count 9"])
             .arg(file.path())
             .output();
-        assert!(spoil.unwrap().status.success());
+        assert!(written.unwrap().status.success());
         let mut check = Command::new("e2fsck");
         check.args(["-f", "-n"]).arg(file.path());
         assert!(!check.output().unwrap().status.success(), "there is nothing to correct");
@@ -544,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn blkid_tells_an_empty_file_from_one_with_a_file_system() {
+    fn blkid_distinguishes_an_empty_file_from_one_with_a_file_system() {
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(64 << 20).unwrap();
         assert_eq!(probe(file.path()).unwrap(), Content::Unknown);

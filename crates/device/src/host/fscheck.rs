@@ -5,11 +5,11 @@ use std::process::Command;
 
 use super::filesystem::{FsType, ToolError, run_for_output};
 
-/// Longest text that is kept of what a check said, in characters.
-const SAID_CHARS: usize = 16_000;
+/// Longest output of a check that is kept, in characters.
+const OUTPUT_CHARS: usize = 16_000;
 
-/// What e2fsck says about a journal that it leaves alone, xfs_repair about a log, and both about a
-/// file system in use. What they find then may only be what the journal would have mended.
+/// What e2fsck prints about a journal that it leaves alone, xfs_repair about a log, and both about a
+/// file system in use. What they find then may only be what the journal would have repaired.
 const NO_VERDICT: [&str; 4] =
     ["skipping journal recovery", "valuable metadata changes in a log", "is mounted", "contains a mounted"];
 
@@ -18,8 +18,8 @@ const NO_VERDICT: [&str; 4] =
 pub struct FsCheck {
     /// Whether nothing is wrong with the file system.
     pub clean: bool,
-    /// What the tool said, up to 16,000 characters of it.
-    pub said: String,
+    /// The tool's output, up to 16,000 characters of it.
+    pub output: String,
 }
 
 /// Checks the file system on a device, in a child process: `xfs_repair -n` or `e2fsck -f -n`. Nothing
@@ -35,37 +35,38 @@ pub fn check_fs(fs: FsType, device: &Path) -> Result<FsCheck, ToolError> {
     };
     let mut command = Command::new(tool);
     command.args(arguments).arg(device);
-    let output = run_for_output(tool, fs.package(), command)?;
-    let code = output.code;
-    let mut said = format!("{}{}", output.text, output.said);
+    let ran = run_for_output(tool, fs.package(), command)?;
+    let code = ran.code;
+    let mut output = format!("{}{}", ran.text, ran.stderr);
     let clean = match fs {
-        FsType::Xfs => xfs_verdict(code, &said),
+        FsType::Xfs => xfs_verdict(code, &output),
         FsType::Ext4 | FsType::Ext4Bigalloc => ext4_verdict(code),
     };
-    let no_verdict = NO_VERDICT.iter().any(|words| said.contains(words));
+    let no_verdict = NO_VERDICT.iter().any(|words| output.contains(words));
     match clean.filter(|_| !no_verdict) {
         Some(clean) => {
-            if let Some((end, _)) = said.char_indices().nth(SAID_CHARS) {
-                said.truncate(end);
+            if let Some((end, _)) = output.char_indices().nth(OUTPUT_CHARS) {
+                output.truncate(end);
             }
-            Ok(FsCheck { clean, said })
+            Ok(FsCheck { clean, output })
         }
         None => {
-            let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-            let why = said.lines().find(|line| NO_VERDICT.iter().any(|words| line.contains(words))).or(last);
+            let last = output.lines().map(str::trim).rfind(|line| !line.is_empty());
+            let why =
+                output.lines().find(|line| NO_VERDICT.iter().any(|words| line.contains(words))).or(last);
             let code = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
-            let said = format!("no verdict ({code}): {}", why.unwrap_or("it gave no reason").trim());
-            Err(output.failed_with(tool, said))
+            let message = format!("no verdict ({code}): {}", why.unwrap_or("it gave no reason").trim());
+            Err(ran.failed_with(tool, message))
         }
     }
 }
 
 /// xfs_repair(8): without modifying anything, 0 is clean and 1 is corrupt; but 1 is also every failure to
 /// begin.
-fn xfs_verdict(code: Option<i32>, said: &str) -> Option<bool> {
+fn xfs_verdict(code: Option<i32>, output: &str) -> Option<bool> {
     match code {
         Some(0) => Some(true),
-        Some(1) if said.contains("Phase 1") && !said.contains("fatal error") => Some(false),
+        Some(1) if output.contains("Phase 1") && !output.contains("fatal error") => Some(false),
         _ => None,
     }
 }

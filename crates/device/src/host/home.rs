@@ -1,4 +1,4 @@
-//! A home: the directory that holds volumes and state, and the lock that says who serves it.
+//! A home: the directory that holds volumes and state, and the lock of who serves it.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
@@ -51,7 +51,7 @@ fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> HomeE
 /// file system's own count is read: nothing waits for its device.
 ///
 /// # Errors
-/// Where there is no such directory or the host does not say.
+/// Where there is no such directory or the host does not report it.
 pub fn free_bytes(dir: &Path) -> std::io::Result<u64> {
     let disk = rustix::fs::statvfs(dir)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
@@ -175,7 +175,7 @@ impl Home {
     /// with the lock that there is none.
     ///
     /// # Errors
-    /// What the host says; that there is none is no error.
+    /// The error of the host; that there is none is no error.
     pub fn remove_socket(&self) -> Result<(), HomeError> {
         match self.dir.remove(SOCKET) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -206,7 +206,7 @@ impl Home {
     /// Opens that file to append to it.
     ///
     /// # Errors
-    /// Where it cannot be written, is a link, or belongs to somebody else.
+    /// Where it cannot be written, is a link, or belongs to another user.
     pub fn open_log(&self) -> Result<File, HomeError> {
         self.open_own(LOG, Access::Append)
     }
@@ -214,7 +214,7 @@ impl Home {
     /// Writes a file of the home whole or not at all.
     ///
     /// # Errors
-    /// What the host says.
+    /// The error of the host.
     pub(super) fn replace(&self, name: &str, new: &str, bytes: &[u8]) -> std::io::Result<()> {
         self.dir.file(new, Access::Empty)?.write_all(bytes)?;
         self.dir.rename(new, name)
@@ -228,7 +228,7 @@ impl Home {
     /// Bytes that are free on the disk that holds the home, for those without privileges.
     ///
     /// # Errors
-    /// Where the host does not say.
+    /// The host does not report it.
     pub fn free_bytes(&self) -> Result<u64, HomeError> {
         free_bytes(&self.root).map_err(io("ask for the free space of", &self.root))
     }

@@ -10,14 +10,14 @@ mod calibrate;
 mod error;
 mod extents;
 mod filesystem;
+mod follow;
 mod fscheck;
 mod holders;
 mod home;
 mod instances;
-mod keeper;
-mod mounts;
 mod record;
 mod recover;
+mod sampler;
 #[cfg(test)]
 mod tests;
 
@@ -31,24 +31,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::clock::{Clock as _, MonotonicClock};
-use crate::store::{Store, StoreOptions};
+use crate::store::{StoreOptions, VolumeStore};
 
 pub use attach::{AttachRequest, Detached, Export, InstanceRequest, MountRequest};
 pub use attachment::{Attachment, AttachmentInfo, HostMatch};
 pub use block::missing_for_block_devices;
-pub use calibrate::{Calibration, Figures};
+pub use calibrate::{Calibration, HostFigures};
 pub use error::HostError;
 pub use extents::{FileExtent, file_extents};
 pub use filesystem::{CLUSTER_BYTES, FsType, ToolCause, ToolError, UnknownFs};
+pub use follow::Follow;
 pub use fscheck::{FsCheck, check_fs};
 pub use holders::Holder;
 pub use home::{Home, HomeError, HomeLock, free_bytes};
 pub use recover::{ClearError, Leftover, clear_leftovers, release_dying};
 
 use instances::Instances;
-use keeper::Keeper;
+use sampler::AttachmentSampler;
 
-/// Says what is being done or waited for.
+/// Reports what is being done or waited for.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// How long a detached volume may be looked at: its counters, its credits.
@@ -72,7 +73,7 @@ pub struct SavedCredits {
 }
 
 /// Where the host keeps [`SavedCredits`] in a volume's metadata. Everything else in there belongs
-/// to whoever created the volume.
+/// to the creator of the volume.
 const CREDITS: &str = "credits";
 
 impl SavedCredits {
@@ -101,7 +102,7 @@ enum Slot {
     Attached(Arc<Attachment>),
 }
 
-/// Where a volume stands.
+/// The state of a volume.
 #[derive(Debug, Clone)]
 pub enum Status {
     /// Neither attached nor on its way.
@@ -123,7 +124,7 @@ struct Slots {
 /// The attached volumes of a home, shared with the thread that keeps their credits.
 #[derive(Debug)]
 struct Shared {
-    store: Store,
+    store: VolumeStore,
     slots: Mutex<Slots>,
     /// Serialises reading and replacing a volume's metadata.
     meta: Mutex<()>,
@@ -134,7 +135,7 @@ struct Shared {
 pub struct Host {
     shared: Arc<Shared>,
     instances: Mutex<Instances>,
-    keeper: Mutex<Option<Keeper>>,
+    sampler: Mutex<Option<AttachmentSampler>>,
     clock: MonotonicClock,
     lock: HomeLock,
 }
@@ -145,13 +146,14 @@ impl Host {
     /// # Errors
     /// Where the store is damaged or the host refuses it.
     pub fn open(lock: HomeLock, options: HostOptions) -> Result<Self, HostError> {
-        let store = Store::open_in(lock.home().make_store()?, StoreOptions { host_sync: options.host_sync })?;
+        let store =
+            VolumeStore::open_in(lock.home().make_store()?, StoreOptions { host_sync: options.host_sync })?;
         let shared = Arc::new(Shared { store, slots: Mutex::default(), meta: Mutex::default() });
-        let keeper = Keeper::start(shared.clone()).map_err(HostError::io("start a thread"))?;
+        let sampler = AttachmentSampler::start(shared.clone()).map_err(HostError::io("start a thread"))?;
         Ok(Self {
             shared,
             instances: Mutex::default(),
-            keeper: Mutex::new(Some(keeper)),
+            sampler: Mutex::new(Some(sampler)),
             clock: MonotonicClock::new(),
             lock,
         })
@@ -165,7 +167,7 @@ impl Host {
 
     /// The block store.
     #[must_use]
-    pub fn store(&self) -> &Store {
+    pub fn store(&self) -> &VolumeStore {
         &self.shared.store
     }
 
@@ -183,7 +185,7 @@ impl Host {
         self.shared.update_meta(volume, change)
     }
 
-    /// Where a volume stands.
+    /// The state of a volume.
     #[must_use]
     pub fn status(&self, volume: &str) -> Status {
         match self.shared.slots.lock().by_name.get(volume) {
@@ -265,7 +267,7 @@ impl Host {
     }
 
     /// Detaches everything: as [`Self::stop_in_order`], but what cannot be detached in order is
-    /// detached by force, which the log and the answer say.
+    /// detached by force, which the log and the answer report.
     pub fn stop(&self, progress: Progress<'_>) -> Vec<Detached> {
         let detached = self.stop_each(|name| Ok(self.stop_one(name, progress)));
         detached.expect("detaching by force is never refused")
@@ -289,7 +291,7 @@ impl Host {
                 None => break,
             }
         }
-        drop(self.keeper.lock().take());
+        drop(self.sampler.lock().take());
         Ok(all)
     }
 
@@ -339,7 +341,7 @@ impl Shared {
     }
 
     /// Waits until nobody looks at a volume any more that has just been taken apart, and the last of them has
-    /// closed its files in the store. That there are no handles would say less: the thread that gave up the
+    /// closed its files in the store. That there are no handles would show less: the thread that gave up the
     /// last one closes the files after that.
     fn wait_until_closed(&self, volume: &str) {
         if !self.store.wait_until_closed(volume, LOOKING) {

@@ -1,7 +1,7 @@
 //! Runtime records: what an attachment is about to make, written down before it is made.
 //!
 //! A process that is killed between the record and the thing leaves a record of nothing, which is
-//! harmless; the other order would leave a thing that nobody knows of.
+//! removed later; the other order would leave a thing without a record.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ impl Record {
 /// A record that was found in a home.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// What it says; where it is damaged, what its name says.
+    /// Its content; where it is damaged, what its name has.
     pub(super) record: Record,
     /// What is wrong with it.
     pub(super) damage: Option<String>,
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_records_of_an_older_home_are_found_beside_the_fuse_directories() {
+    fn the_records_of_an_older_home_are_found_next_to_the_fuse_directories() {
         let dir = tempfile::tempdir().unwrap();
         let lock = Home::open(dir.path()).unwrap().lock().unwrap();
         let home = lock.home();

@@ -12,7 +12,6 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use super::holders;
 use super::home::{Home, HomeLock};
-use super::mounts;
 use super::record::{self, Found, Record};
 use crate::loopdev::{self, LoopError};
 
@@ -47,7 +46,7 @@ pub enum Leftover {
         /// The socket.
         path: PathBuf,
     },
-    /// A record that says nothing. What the volume's name tells was cleared.
+    /// A record without content. What can be found by the volume's name was cleared.
     Record {
         /// The volume.
         volume: String,
@@ -78,7 +77,7 @@ impl fmt::Display for Leftover {
     }
 }
 
-/// Clears what the last server of this home left behind, and says what that was. Holding the lock
+/// Clears what the last server of this home left behind, and returns what that was. Holding the lock
 /// proves that this server no longer lives.
 ///
 /// A damaged record is set aside, and what cannot be cleared does not keep the rest from being cleared.
@@ -143,35 +142,21 @@ fn clear_one(found: &Found, cleared: &mut Vec<Leftover>) -> io::Result<()> {
 
 /// Frees the lock of a home whose server was killed while one of its own threads waited inside the
 /// kernel for I/O of a volume that the same process served: nobody answers that any more, so the process
-/// cannot end and keeps the lock. Its FUSE connections are aborted, which fails the I/O. Says whether
+/// cannot end and keeps the lock. Its FUSE connections are aborted, which fails the I/O. Reports whether
 /// there was such a process; the lock is free as soon as it is gone, and [`clear_leftovers`] does the rest.
 ///
 /// # Errors
 /// Where the records cannot be read.
 pub fn release_dying(home: &Home) -> io::Result<bool> {
-    if !home.lock_holder().is_some_and(is_dying) {
+    if !home.lock_holder().is_some_and(ebbtide_proc::process::is_dying) {
         return Ok(false);
     }
     for dir in Found::all(home)?.into_iter().filter_map(|found| found.record.fuse_dir) {
-        // FORCE aborts the connection even where it then says that the mount is busy. It stays mounted, and
+        // FORCE aborts the connection even where it then reports that the mount is busy. It stays mounted, and
         // the loop device goes on naming its file by the path that the record has.
         let _ = unmount(&dir, UnmountFlags::FORCE | UnmountFlags::NOFOLLOW);
     }
     Ok(true)
-}
-
-/// Whether a process has been killed and is not gone yet.
-fn is_dying(process: u32) -> bool {
-    let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else { return false };
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let kill_pends = |name| {
-        let pending = field(name).and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
-        // Signal n is bit n - 1, and SIGKILL is 9.
-        pending & 1 << 8 != 0
-    };
-    field("State:").is_some_and(|state| state.starts_with(['Z', 'X']))
-        || kill_pends("SigPnd:")
-        || kill_pends("ShdPnd:")
 }
 
 fn missing_is_fine(removed: io::Result<()>) -> io::Result<()> {
@@ -199,7 +184,7 @@ fn clear(record: &Record, cleared: &mut Vec<Leftover>) -> io::Result<()> {
         }
     }
     if let Some(dir) = &record.fuse_dir {
-        let mounted = mounts::list()?;
+        let mounted = ebbtide_proc::mounts()?;
         for _ in mounted.iter().filter(|mount| mount.dir == *dir && mount.fs.starts_with("fuse")) {
             // FORCE ends whatever still waits for an answer.
             unmount(dir, UnmountFlags::FORCE | UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)?;
@@ -227,7 +212,7 @@ pub(super) fn mounts_of_loop(device: &Path) -> io::Result<Vec<PathBuf>> {
     let Some(number) = number else { return Ok(Vec::new()) };
     // 7 is the major number of loop devices (Linux, Documentation/admin-guide/devices.txt).
     let wanted = format!("7:{number}");
-    let mounts = mounts::list()?.into_iter().rev().filter(|mount| mount.device == wanted);
+    let mounts = ebbtide_proc::mounts()?.into_iter().rev().filter(|mount| mount.device == wanted);
     Ok(mounts.map(|mount| mount.dir).collect())
 }
 

@@ -13,7 +13,7 @@ use crate::{fuse, loopdev, nbd::NbdAddress};
 
 const SIZE: u64 = 4 << 20;
 
-/// Whether block devices can be made here; says what is missing where not.
+/// Whether block devices can be made here; prints what is missing where not.
 fn can_attach() -> bool {
     block::require().inspect_err(|missing| println!("SKIPPED: {missing}")).is_ok()
 }
@@ -30,7 +30,10 @@ impl Rig {
     }
 
     fn sized(size: u64) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::sized_in(tempfile::tempdir().unwrap(), size)
+    }
+
+    fn sized_in(dir: tempfile::TempDir, size: u64) -> Self {
         let home = Home::open(&dir.path().join("home")).unwrap();
         let host = Host::open(home.lock().unwrap(), HostOptions::default()).unwrap();
         host.store().create_volume("vol", size, serde_json::json!({})).unwrap();
@@ -47,7 +50,12 @@ impl Rig {
             size_bytes: self.size,
             iops: None,
             throughput: None,
-            accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::Never, whole_units: false },
+            accounting: Accounting {
+                unit_bytes: 256 << 10,
+                merge: Merge::Never,
+                whole_units: false,
+                free_writes: false,
+            },
             service: ServiceTimes::instant(),
             durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
         };
@@ -201,9 +209,9 @@ fn a_calibration_that_is_given_up_ends_soon_and_leaves_nothing() {
     }
     let rig = Rig::new();
     let (began, steps) = (Instant::now(), Mutex::new(0));
-    let told = |_: &str| *steps.lock() += 1;
+    let progress = |_: &str| *steps.lock() += 1;
     // In the middle of the measurement of the block device.
-    let refused = rig.host.calibrate_unless(&|| *steps.lock() >= 2, false, &told).unwrap_err();
+    let refused = rig.host.calibrate_unless(&|| *steps.lock() >= 2, false, &progress).unwrap_err();
     assert!(matches!(&refused, HostError::Io { .. }), "{refused}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?} of 20 s", began.elapsed());
     let home = rig.host.home();
@@ -257,14 +265,14 @@ fn a_file_system_grows_to_the_size_of_its_volume_when_that_is_asked_for() {
         assert!(after - before > small * 8 / 10, "{fs}: {before} to {after} bytes");
         let attachment = rig.host.attach_bare("vol", rig.array()).unwrap();
         let check = attachment.check_fs(fs).unwrap();
-        assert!(check.clean, "{fs}: {}", check.said);
+        assert!(check.clean, "{fs}: {}", check.output);
         drop(attachment);
         rig.host.detach("vol", false, &|_| ()).unwrap();
     }
 }
 
 #[test]
-fn a_device_says_that_it_spins_when_it_is_told_to() {
+fn a_device_reports_that_it_spins_when_that_is_set() {
     if !can_attach() {
         return;
     }
@@ -272,10 +280,10 @@ fn a_device_says_that_it_spins_when_it_is_told_to() {
     let attachment = rig.attach(Export::Block { mount: None }).unwrap();
     let device = attachment.info().device.clone().unwrap();
     let file = format!("/sys/block/{}/queue/rotational", device.file_name().unwrap().to_str().unwrap());
-    let says = || std::fs::read_to_string(&file).unwrap().trim().to_owned();
-    assert_eq!(says(), "0");
+    let content = || std::fs::read_to_string(&file).unwrap().trim().to_owned();
+    assert_eq!(content(), "0");
     attachment.set_rotational(true).unwrap();
-    assert_eq!(says(), "1");
+    assert_eq!(content(), "1");
     drop(attachment);
     rig.host.detach("vol", false, &|_| ()).unwrap();
 }

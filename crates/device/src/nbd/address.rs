@@ -78,7 +78,7 @@ impl NbdAddress {
         }
     }
 
-    /// The socket addresses that a TCP host name stands for.
+    /// The socket addresses that a TCP host name represents.
     pub(super) fn resolve(host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
         Ok((host, port).to_socket_addrs()?.collect())
     }

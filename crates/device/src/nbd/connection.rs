@@ -510,20 +510,25 @@ mod tests {
         clock::ManualClock,
         engine::{LiveOptions, LiveVolume},
         nbd::{NbdOptions, wire::chunk},
-        store::{Store, StoreOptions},
+        store::{StoreOptions, VolumeStore},
     };
 
     const SIZE: u64 = 4 << 20;
 
     /// A volume that lets its first read of a second pass and holds the next one back.
     fn one_read_a_second(dir: &std::path::Path, clock: &Arc<ManualClock>) -> Arc<LiveVolume> {
-        let store = Store::open(dir, StoreOptions::default()).unwrap();
+        let store = VolumeStore::open(dir, StoreOptions::default()).unwrap();
         store.create_volume("vol", SIZE, serde_json::Value::Null).unwrap();
         let limits = Limits {
             size_bytes: SIZE,
             iops: Some(RateLimit { allowance: 1, ..RateLimit::flat(1) }),
             throughput: None,
-            accounting: Accounting { unit_bytes: 4 << 20, merge: Merge::Never, whole_units: false },
+            accounting: Accounting {
+                unit_bytes: 4 << 20,
+                merge: Merge::Never,
+                whole_units: false,
+                free_writes: false,
+            },
             service: ServiceTimes::instant(),
             durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
         };

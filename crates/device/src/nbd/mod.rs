@@ -6,7 +6,7 @@
 //! from the thread that answers. All connections share the volume, so that a write answered on one
 //! is seen on all.
 //!
-//! `docs/nbd.md` shows the clients; `docs/decisions/nbd-server.md` says why this is our own code.
+//! `docs/nbd.md` shows the clients; `docs/decisions/nbd-server.md` explains why this is our own code.
 
 mod address;
 mod connection;
@@ -31,7 +31,7 @@ pub struct NbdOptions {
     pub export: String,
     /// A sentence about the volume that clients show to people.
     pub description: String,
-    /// Whether to tell clients that the volume is a spinning disk.
+    /// Whether the volume is announced to clients as a spinning disk.
     pub rotational: bool,
     /// Names the snapshots about which "changed since" can be asked. Names that are no ancestor of
     /// the volume are left out.
@@ -143,7 +143,7 @@ pub enum NbdError {
     BeyondLoopback {
         /// The host that was named.
         host: String,
-        /// What it stands for.
+        /// What it represents.
         address: SocketAddr,
     },
     /// This user may not listen there.

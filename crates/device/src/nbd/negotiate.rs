@@ -1,7 +1,7 @@
 //! The negotiation: fixed newstyle option haggling as a pure state machine.
 //!
 //! Bytes come in through [`Negotiation::client_flags`] and [`Negotiation::option`], replies are
-//! appended to a buffer, and [`Next`] says how to go on. No socket is touched here.
+//! appended to a buffer, and [`Next`] is how to go on. No socket is touched here.
 
 use super::{
     status::{Context, ContextKind},
@@ -49,7 +49,7 @@ const MAX_CONTEXTS: usize = 16;
 /// What a server offers.
 #[derive(Debug, Clone)]
 pub(super) struct Export {
-    /// The export's name; the empty name stands for it too.
+    /// The export's name; the empty name represents it too.
     pub(super) name: String,
     /// A sentence for people.
     pub(super) description: String,
@@ -190,7 +190,7 @@ impl<'a> Negotiation<'a> {
             OPT_LIST => self.list(data, out),
             OPT_STARTTLS if !data.is_empty() => invalid(out, option, "STARTTLS takes no data"),
             OPT_STARTTLS => {
-                let why = b"this server speaks no TLS; it listens on a local socket, or behind a tunnel";
+                let why = b"this server has no TLS; it listens on a local socket, or behind a tunnel";
                 reply(out, option, REP_ERR_POLICY, why);
             }
             OPT_STRUCTURED_REPLY if !data.is_empty() => {
@@ -227,7 +227,7 @@ impl<'a> Negotiation<'a> {
         }
     }
 
-    /// Answers INFO or GO, and says whether the answer was yes.
+    /// Answers INFO or GO, and returns whether the answer was yes.
     fn info(&self, option: u32, data: &[u8], out: &mut Vec<u8>) -> bool {
         let mut reader = Reader(data);
         let Some((name, wanted)) = reader.string().and_then(|name| Some((name, reader.info_requests()?)))
@@ -604,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_lie_are_invalid_and_reserve_nothing() {
+    fn wrong_lengths_are_invalid_and_reserve_nothing() {
         let mut lying = string("vol");
         lying.extend_from_slice(&u32::MAX.to_be_bytes());
         let options = [(OPT_STRUCTURED_REPLY, vec![]), (OPT_SET_META_CONTEXT, lying)];

@@ -1,5 +1,5 @@
 //! The sending half of a connection: replies go straight to the socket where it takes them, and
-//! otherwise to a queue with its own thread, so that whoever answers never waits for a client.
+//! otherwise to a queue with its own thread, so that the answering thread never waits for a client.
 //!
 //! At any moment at most one thread sends. Replies that arrive meanwhile queue up and the sender
 //! takes them along. Once the socket is full, everything queued is copied out of the volume's
@@ -22,7 +22,7 @@ use rustix::{
 
 use crate::request::Buffer;
 
-/// Replies up to this size are sent by whoever has them, even the pacer. Copying one into the
+/// Replies up to this size are sent by the thread that has them, even the pacer. Copying one into the
 /// socket takes about 10 us; a longer one would hold up the answers behind it.
 const DIRECT_MAX: usize = 64 << 10;
 
@@ -159,7 +159,7 @@ enum Mode {
 }
 
 #[derive(Debug)]
-struct State {
+struct OutputState {
     mode: Mode,
     queue: VecDeque<Item>,
     ending: bool,
@@ -170,7 +170,7 @@ struct State {
 pub(super) struct Output {
     socket: OwnedFd,
     gauge: Gauge,
-    state: Mutex<State>,
+    state: Mutex<OutputState>,
     changed: Condvar,
 }
 
@@ -182,7 +182,7 @@ enum Sent {
 
 impl Output {
     pub(super) fn new(socket: OwnedFd, max_in_flight: Cost) -> Self {
-        let state = State { mode: Mode::Idle, queue: VecDeque::new(), ending: false };
+        let state = OutputState { mode: Mode::Idle, queue: VecDeque::new(), ending: false };
         Self { socket, gauge: Gauge::new(max_in_flight), state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -203,7 +203,7 @@ impl Output {
         }
     }
 
-    /// Sends a reply whose body lies in a buffer of the volume. Never waits for the client.
+    /// Sends a reply whose body is in a buffer of the volume. Never waits for the client.
     pub(super) fn send_buffer(&self, head: Vec<u8>, body: Buffer, cost: Cost) {
         if body.len() <= DIRECT_MAX {
             return self.send(&head, &body, cost);
@@ -220,7 +220,7 @@ impl Output {
     }
 
     /// The state, unless the client is gone.
-    fn begin(&self, cost: Cost) -> Option<parking_lot::MutexGuard<'_, State>> {
+    fn begin(&self, cost: Cost) -> Option<parking_lot::MutexGuard<'_, OutputState>> {
         let state = self.state.lock();
         if state.mode != Mode::Dead {
             return Some(state);
@@ -230,7 +230,7 @@ impl Output {
         None
     }
 
-    fn hand_over(&self, state: &mut State) {
+    fn hand_over(&self, state: &mut OutputState) {
         state.mode = Mode::HandedOver;
         self.changed.notify_one();
     }
@@ -283,7 +283,7 @@ impl Output {
     }
 
     /// Nothing is left to send; a writer that is to end waits for that.
-    fn rest(&self, state: &mut State) {
+    fn rest(&self, state: &mut OutputState) {
         state.mode = Mode::Idle;
         if state.ending {
             self.changed.notify_one();
@@ -414,7 +414,7 @@ fn wait(socket: &OwnedFd, event: PollFlags, timeout: Option<std::time::Duration>
     loop {
         match poll(&mut [PollFd::new(socket, event)], timeout.as_ref()) {
             Ok(ready) => return ready > 0,
-            // A signal is rare enough that beginning the wait anew does no harm.
+            // A signal is rare: beginning the wait anew is acceptable.
             Err(Errno::INTR) => {}
             Err(_) => return true,
         }

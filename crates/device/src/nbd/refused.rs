@@ -5,7 +5,7 @@ use ebbtide_volume::Nanos;
 /// Shortest time between two lines.
 pub(super) const EVERY: Nanos = Nanos::from_secs(10);
 
-/// Counts refused connections, and says when a line is due.
+/// Counts refused connections, and returns when a line is due.
 #[derive(Debug, Default)]
 pub(super) struct RefusedLog {
     last: Option<Nanos>,

@@ -177,7 +177,7 @@ impl Piece {
     }
 }
 
-/// Appends a reply that says that the volume failed.
+/// Appends a reply that the volume failed.
 fn encode_error(
     out: &mut Vec<u8>,
     connection: &Connection,

@@ -120,7 +120,7 @@ impl NbdServer {
     /// A socket file that nobody listens on any more is replaced.
     ///
     /// # Errors
-    /// [`NbdError`] says why it cannot listen there, and what to do.
+    /// [`NbdError`] has the reason why it cannot listen there, and what to do.
     pub fn listen(
         volume: Arc<LiveVolume>,
         address: &NbdAddress,

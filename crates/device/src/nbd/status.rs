@@ -57,7 +57,7 @@ impl ContextKind {
         Some(Self::Dirty { snapshot: name.to_owned() })
     }
 
-    /// The status flags of a piece of which `set` says whether it is allocated, or dirty.
+    /// The status flags of a piece of which `set` has whether it is allocated, or dirty.
     pub(super) const fn flags(&self, set: bool) -> u32 {
         match self {
             Self::Allocation if set => 0,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_is_laid_out_as_the_protocol_says() {
+    fn a_chunk_is_laid_out_as_the_protocol_defines() {
         let mut descriptors = Descriptors::new(4096, false);
         descriptors.add(4096, ContextKind::Allocation.flags(false));
         let mut out = Vec::new();

@@ -269,7 +269,7 @@ pub(super) fn data_chunk_head(out: &mut Vec<u8>, cookie: u64, done: bool, offset
     out.extend_from_slice(&offset.to_be_bytes());
 }
 
-/// Appends a chunk that says: these bytes are zero.
+/// Appends a chunk that means: these bytes are zero.
 pub(super) fn hole_chunk(out: &mut Vec<u8>, cookie: u64, done: bool, offset: u64, len: u32) {
     chunk_head(out, cookie, chunk::OFFSET_HOLE, done, 12);
     out.extend_from_slice(&offset.to_be_bytes());

@@ -16,16 +16,16 @@ const SMALLEST: usize = 4 << 10;
 ///
 /// A buffer returns to its pool when it is dropped and is handed out again without being cleared or
 /// allocated. Where the bound is reached, [`BufferPool::take`] waits for one to come back: that is
-/// the back-pressure on whoever submits.
+/// the back-pressure on submitters.
 #[derive(Debug)]
 pub struct BufferPool {
     bound: usize,
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     returned: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PoolState {
     /// Idle buffers by size. A size's list never grows beyond the buffers that exist.
     idle: BTreeMap<usize, Vec<Box<[u8]>>>,
     /// Bytes in use and idle.
@@ -81,7 +81,7 @@ impl BufferPool {
     }
 }
 
-impl State {
+impl PoolState {
     /// An idle buffer, or the right to allocate one, or neither while the pool is exhausted.
     #[expect(clippy::option_option, reason = "the three answers above")]
     fn take(&mut self, size: usize, bound: usize) -> Option<Option<Box<[u8]>>> {

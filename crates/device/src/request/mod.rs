@@ -59,8 +59,8 @@ pub enum IoError {
     /// The host's disk is full: the write has not happened.
     #[error("no space left on the host")]
     NoSpace,
-    /// The range does not lie within the volume, or exceeds the largest request.
-    #[error("the range lies outside the volume")]
+    /// The range is not within the volume, or exceeds the largest request.
+    #[error("the range is outside the volume")]
     OutOfRange,
     /// Offset or length is no multiple of the volume's block size.
     #[error("the range is not aligned to the volume's blocks")]
@@ -117,7 +117,7 @@ enum Sink {
 }
 
 impl Reply {
-    /// Answers through `to`, which tells its requests apart by `cookie`.
+    /// Answers through `to`, which distinguishes its requests by `cookie`.
     #[must_use]
     pub fn shared(to: Arc<dyn Answer>, cookie: u64) -> Self {
         Self(Some(Sink::Shared(to, cookie)))

@@ -30,7 +30,7 @@ pub(super) fn note_boot(dir: &Dir, durable: bool) {
     if let Err(error) = write(dir, durable) {
         tracing::warn!(dir = %dir.path().display(), %error, "a restart of the host will not be noticed");
         for name in [NEW_BOOT, BOOT] {
-            drop(dir.remove(name)); // an old one would tell of a restart that was seen
+            drop(dir.remove(name)); // an old one would report a restart that was seen
         }
     }
 }

@@ -88,7 +88,7 @@ fn check_layer(
     if unsealed > 0 {
         report.unsealed += unsealed;
         report.notes.push(format!(
-            "{} has {unsealed} of {} records that are not sealed, as after a kill: it cannot be told whether more followed \
+            "{} has {unsealed} of {} records that are not sealed, as after a kill: it cannot be determined whether more followed \
              them; opening the store seals them",
             journal_path(dir, id).display(),
             scan.records
@@ -97,7 +97,7 @@ fn check_layer(
     if let (Some(name), Some(last)) = (manifest.volume_on(id), scan.maps.last_data()) {
         let size = manifest.volumes.get(name).map_or(0, |v| v.size_bytes);
         if (last + 1) * BLOCK_BYTES > size {
-            let what = format!("block {last} lies beyond the {size} bytes of volume {name}");
+            let what = format!("block {last} is beyond the {size} bytes of volume {name}");
             scan.damages.push(Damage { file: journal_path(dir, id), offset: 0, what });
         }
     }

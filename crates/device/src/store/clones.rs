@@ -5,9 +5,9 @@ use serde_json::Value;
 use super::StoreError;
 use super::layer::{Frozen, remove_files};
 use super::manifest::{LayerId, Manifest, VolumeEntry};
-use super::registry::{Inner, State, Store, now_unix_s};
+use super::registry::{StoreShared, StoreState, VolumeStore, now_unix_s};
 
-/// One of the volumes that [`Store::clone_volumes`] makes.
+/// One of the volumes that [`VolumeStore::clone_volumes`] makes.
 #[derive(Debug, Clone)]
 pub struct CloneRequest<'a> {
     /// What it begins as. Several may begin as the same.
@@ -18,7 +18,7 @@ pub struct CloneRequest<'a> {
     pub meta: Value,
 }
 
-impl Store {
+impl VolumeStore {
     /// Creates `name` as `source` is at this moment. `source` may be open and under load, which goes on.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl<'a> Plan<'a> {
         Self { next, frozen: Vec::new(), tops: Vec::new() }
     }
 
-    fn add(&mut self, state: &State, request: &CloneRequest<'a>) -> Result<(), StoreError> {
+    fn add(&mut self, state: &StoreState, request: &CloneRequest<'a>) -> Result<(), StoreError> {
         state.may_create_volume(request.name)?;
         if self.next.volumes.contains_key(request.name) {
             return Err(StoreError::Exists { kind: "volume", name: request.name.to_owned() });
@@ -79,7 +79,7 @@ impl<'a> Plan<'a> {
     }
 
     /// A layer that will be the source as it is now.
-    fn frozen_layer(&mut self, state: &State, source: &'a str) -> Result<LayerId, StoreError> {
+    fn frozen_layer(&mut self, state: &StoreState, source: &'a str) -> Result<LayerId, StoreError> {
         if let Some((_, layer, _)) = self.frozen.iter().find(|(frozen, ..)| *frozen == source) {
             return Ok(*layer);
         }
@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
         Ok(top)
     }
 
-    fn carry_out(self, inner: &Inner, state: &mut State) -> Result<(), StoreError> {
+    fn carry_out(self, inner: &StoreShared, state: &mut StoreState) -> Result<(), StoreError> {
         let new: Vec<_> =
             self.frozen.iter().map(|(.., empty)| *empty).chain(self.tops.iter().copied()).collect();
         let create = |id: &LayerId| Frozen::create(&inner.layers_dir, *id, true, inner.options.host_sync);

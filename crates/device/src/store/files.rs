@@ -1,4 +1,4 @@
-//! The data of a layer: sparse files in which a block lies at its own offset.
+//! The data of a layer: sparse files in which a block is at its own offset.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
 use super::maps::{SEGMENT_BYTES, SEGMENTS};
-use super::synced::{Synced, tell};
+use super::synced::{Synced, notify_synced};
 use super::{LayerId, StoreError};
 use crate::dir::{Access, Dir};
 
@@ -112,7 +112,7 @@ impl Files {
         let opened = self.segments.iter().enumerate().filter_map(|(at, file)| Some((at, file.get()?)));
         let mut all = opened.into_iter().try_for_each(|(at, file)| {
             file.sync_data()?;
-            tell(Synced::Content(&data_path(&self.dir, self.id, at)));
+            notify_synced(Synced::Content(&data_path(&self.dir, self.id, at)));
             Ok(())
         });
         if new_names && all.is_ok() {

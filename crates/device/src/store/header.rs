@@ -1,4 +1,4 @@
-//! The header of a journal: what its records are vouched for.
+//! The header of a journal: which of its records are sealed.
 
 use super::{BLOCK_BYTES, LayerId};
 
@@ -8,7 +8,7 @@ pub(super) const HEADER_BYTES: u64 = 40;
 const MAGIC: &[u8; 8] = b"EBBJRNL1";
 const HEADER: usize = 40;
 
-/// What a journal's header says about its records.
+/// What a journal's header has about its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     /// Records that are in the file: fewer are damage.
@@ -38,7 +38,7 @@ impl Header {
         bytes
     }
 
-    /// Reads a header, or says what is wrong with it.
+    /// Reads a header, or returns what is wrong with it.
     pub(super) fn decode(bytes: &[u8; HEADER], id: LayerId) -> Result<Self, String> {
         if &bytes[..8] != MAGIC {
             return Err("the header does not begin as a journal's does".to_owned());

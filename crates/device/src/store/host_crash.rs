@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::boot::BOOT;
 use super::synced::{Synced, observe};
-use super::{BLOCK_BYTES, BlockStore, Store, StoreOptions, check};
+use super::{BLOCK_BYTES, OpenVolume, StoreOptions, VolumeStore, check};
 
 const BLOCKS: u64 = 64;
 const BLOCK: usize = 4096;
@@ -28,7 +28,7 @@ struct Host {
     synced: Arc<Mutex<Content>>,
     /// In which order content reached the disk.
     order: Arc<Mutex<Vec<String>>>,
-    store: Store,
+    store: VolumeStore,
 }
 
 impl Host {
@@ -49,12 +49,12 @@ impl Host {
                 content.lock().insert(name(to), moved);
             }
         });
-        let store = Store::open(dir.path(), StoreOptions { host_sync: true }).unwrap();
+        let store = VolumeStore::open(dir.path(), StoreOptions { host_sync: true }).unwrap();
         store.create_volume("v", BLOCKS * BLOCK_BYTES, Value::Null).unwrap();
         Self { dir, synced, order, store }
     }
 
-    fn open(&self) -> Arc<BlockStore> {
+    fn open(&self) -> Arc<OpenVolume> {
         self.store.open_volume("v").unwrap()
     }
 
@@ -113,7 +113,7 @@ fn mix(old: &[u8], now: &[u8], mut newer: impl FnMut(usize) -> bool) -> Vec<u8> 
     mixed
 }
 
-fn write(volume: &BlockStore, block: u64, value: u8) {
+fn write(volume: &OpenVolume, block: u64, value: u8) {
     volume.write_at(&[value; BLOCK], block * BLOCK_BYTES).unwrap();
 }
 
@@ -122,7 +122,7 @@ fn write(volume: &BlockStore, block: u64, value: u8) {
 fn contents(image: &Path) -> Vec<u8> {
     let report = check(image, None).unwrap();
     assert!(report.is_clean(), "{report:?}");
-    let store = Store::open(image, StoreOptions { host_sync: true }).unwrap();
+    let store = VolumeStore::open(image, StoreOptions { host_sync: true }).unwrap();
     let mut bytes = vec![0; usize::try_from(BLOCKS).unwrap() * BLOCK];
     store.open_volume("v").unwrap().read_at(&mut bytes, 0).unwrap();
     bytes.chunks(BLOCK).map(|block| block[0]).collect()
@@ -160,7 +160,7 @@ fn a_write_between_the_sync_of_the_data_and_that_of_the_journal_waits_for_the_ne
     host.store.settle();
     write(&volume, 0, 2);
     host.order.lock().clear();
-    let writer: Weak<BlockStore> = Arc::downgrade(&volume);
+    let writer: Weak<OpenVolume> = Arc::downgrade(&volume);
     host.at_next_data_sync(move || write(&writer.upgrade().unwrap(), 9, 4));
     volume.sync().unwrap();
     let order = host.order.lock().clone();
@@ -200,7 +200,7 @@ impl Run {
         (self.random >> 16) % end
     }
 
-    fn put(&mut self, volume: &BlockStore) {
+    fn put(&mut self, volume: &OpenVolume) {
         let (first, kind) = (self.below(BLOCKS), self.below(4));
         let last = (first + self.below(12)).min(BLOCKS);
         for block in first..last {
@@ -215,7 +215,7 @@ impl Run {
     }
 
     /// A flush, in a third of the cases with a loss of power while the journal is on its way to the disk.
-    fn flush(&mut self, volume: &BlockStore) {
+    fn flush(&mut self, volume: &OpenVolume) {
         let before = self.host.synced.lock().clone();
         volume.sync().unwrap();
         if self.below(3) == 0 {

@@ -1,4 +1,4 @@
-//! What the store tells about its volumes and snapshots.
+//! What the store reports about its volumes and snapshots.
 
 use super::Damage;
 
@@ -11,7 +11,7 @@ pub struct StoreOptions {
     pub host_sync: bool,
 }
 
-/// A volume, as [`Store::volume`](super::Store::volume) reports it.
+/// A volume, as [`VolumeStore::volume`](super::VolumeStore::volume) reports it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VolumeInfo {
     /// Name.
@@ -40,7 +40,7 @@ pub struct VolumeInfo {
     pub damage: Option<Damage>,
 }
 
-/// A snapshot, as [`Store::snapshots`](super::Store::snapshots) reports it.
+/// A snapshot, as [`VolumeStore::snapshots`](super::VolumeStore::snapshots) reports it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SnapshotInfo {
     /// Name.
@@ -66,7 +66,7 @@ pub struct SnapshotInfo {
 /// What a range of a volume is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtentKind {
-    /// Written (or, of [`dirty_since`](super::BlockStore::dirty_since), changed).
+    /// Written (or, of [`dirty_since`](super::OpenVolume::dirty_since), changed).
     Data,
     /// Reads as zeroes (or, of `dirty_since`, is as it was).
     Hole,

@@ -8,7 +8,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::files::{Files, data_name, data_path};
 use super::journal::{Journal, Scan, journal_name, journal_path, rewrite};
-use super::maps::{Kind, Maps, SEGMENTS};
+use super::maps::{BlockKind, Maps, SEGMENTS};
 use super::{BLOCK_BYTES, LayerId, StoreError};
 use crate::dir::Dir;
 
@@ -19,7 +19,7 @@ pub(super) struct Layer {
     pub(super) id: LayerId,
     pub(super) files: Files,
     pub(super) journal: Mutex<Journal>,
-    /// Whether a layer lies below, so that a hole has something to hide.
+    /// Whether a layer is below, so that a hole has something to hide.
     pub(super) has_parent: bool,
     host_sync: bool,
     syncing: Mutex<()>,
@@ -94,17 +94,17 @@ impl Layer {
         &self,
         above: &Layer,
         run: Range<u64>,
-        kind: Kind,
+        kind: BlockKind,
         buf: &mut [u8],
     ) -> io::Result<()> {
         let (offset, len) = byte_range(&run);
         match kind {
-            Kind::Data => {
+            BlockKind::Data => {
                 let part = &mut buf[..usize::try_from(len).map_err(io::Error::other)?];
                 above.files.read_at(part, offset)?;
                 self.files.write_at(part, offset)?;
             }
-            Kind::Hole => self.files.punch(offset, len)?,
+            BlockKind::Hole => self.files.punch(offset, len)?,
         }
         self.journal.lock().append(&[(run, kind)])
     }
@@ -187,7 +187,7 @@ impl Top {
 
     /// Records that blocks are data, which they must be in the data file by now.
     pub(super) fn note_data(&self, blocks: Range<u64>) -> io::Result<()> {
-        self.note(blocks, Kind::Data)
+        self.note(blocks, BlockKind::Data)
     }
 
     /// Makes blocks read as zeroes and frees their space.
@@ -198,7 +198,7 @@ impl Top {
             let (offset, len) = byte_range(&blocks);
             self.layer.files.punch(offset, len)?;
         }
-        self.note(blocks, Kind::Hole)
+        self.note(blocks, BlockKind::Hole)
     }
 
     /// Frees what a failed write left in blocks that the layer does not hold, where it would only take up space.
@@ -207,7 +207,7 @@ impl Top {
         let mut at = blocks.start;
         while at < blocks.end {
             let (kind, run_end) = maps.run_at(at, blocks.end);
-            if kind != Some(Kind::Data) {
+            if kind != Some(BlockKind::Data) {
                 let (offset, len) = byte_range(&(at..run_end));
                 drop(self.layer.files.punch(offset, len));
             }
@@ -215,7 +215,7 @@ impl Top {
         }
     }
 
-    fn note(&self, blocks: Range<u64>, kind: Kind) -> io::Result<()> {
+    fn note(&self, blocks: Range<u64>, kind: BlockKind) -> io::Result<()> {
         // The maps change under the journal's lock, so that both have one order.
         let mut journal = self.layer.journal.lock();
         journal.append(&[(blocks.clone(), kind)])?;
@@ -223,7 +223,7 @@ impl Top {
         Ok(())
     }
 
-    fn run_at(&self, block: u64, end: u64) -> (Option<Kind>, u64) {
+    fn run_at(&self, block: u64, end: u64) -> (Option<BlockKind>, u64) {
         self.maps.read().run_at(block, end)
     }
 }
@@ -242,8 +242,8 @@ impl Chain {
     pub(super) fn locate(&self, block: u64, end: u64) -> (Option<&Layer>, u64) {
         let (kind, top_end) = self.top.run_at(block, end);
         match kind {
-            Some(Kind::Data) => (Some(&self.top.layer), top_end),
-            Some(Kind::Hole) => (None, top_end),
+            Some(BlockKind::Data) => (Some(&self.top.layer), top_end),
+            Some(BlockKind::Hole) => (None, top_end),
             None => locate_in(&self.below, block, top_end),
         }
     }
@@ -278,8 +278,8 @@ pub(super) fn locate_in(below: &[Frozen], block: u64, end: u64) -> (Option<&Laye
         let (kind, run_end) = frozen.maps.run_at(block, end);
         end = run_end;
         match kind {
-            Some(Kind::Data) => return (Some(&frozen.layer), end),
-            Some(Kind::Hole) => return (None, end),
+            Some(BlockKind::Data) => return (Some(&frozen.layer), end),
+            Some(BlockKind::Hole) => return (None, end),
             None => {}
         }
     }

@@ -28,7 +28,7 @@ impl fmt::Display for LayerId {
     }
 }
 
-/// All names and how layers lie on each other.
+/// All names, and which layer is on top of which.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {
@@ -232,7 +232,7 @@ impl Manifest {
                 return Some(format!("layer {id} is not below the next number {}", self.next_layer));
             }
             if let Some(parent) = layer.parent.filter(|p| !self.layers.contains_key(p)) {
-                return Some(format!("layer {id} lies on layer {parent}, which is not listed"));
+                return Some(format!("layer {id} is on top of layer {parent}, which is not listed"));
             }
         }
         let looped = self.layers.keys().find(|id| {
@@ -240,7 +240,7 @@ impl Manifest {
                 > self.layers.len()
         });
         if let Some(id) = looped {
-            return Some(format!("layer {id} lies on itself"));
+            return Some(format!("layer {id} is on top of itself"));
         }
         let mut tops = BTreeSet::new();
         for (name, volume) in &self.volumes {

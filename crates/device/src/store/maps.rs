@@ -21,9 +21,9 @@ const _: () = assert!(SEGMENT_BYTES * 8 == MAX_VOLUME_BYTES);
 /// list of runs, which never turns back and is slow once it is long.
 const SHORT_RANGE: u32 = 512;
 
-/// What a layer says about a block that it decides.
+/// What a layer has of a block that it decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     /// The block is in the layer's data file.
     Data,
     /// The block reads as zeroes, whatever the layers below hold.
@@ -55,13 +55,13 @@ impl Maps {
             .any(|(at, piece)| self.segments.get(at).is_some_and(|s| s.data.range(piece).next().is_some()))
     }
 
-    /// What is said about `block`, and up to where (at most `end`) the same holds. A run may end early.
-    pub(super) fn run_at(&self, block: u64, end: u64) -> (Option<Kind>, u64) {
+    /// The state of `block`, and up to where (at most `end`) it is the same. A run may end early.
+    pub(super) fn run_at(&self, block: u64, end: u64) -> (Option<BlockKind>, u64) {
         let Some((at, piece)) = pieces(block..end).next() else { return (None, end) };
         let (first, piece_end) = (*piece.start(), global(at, *piece.end()) + 1);
         let Some(segment) = self.segments.get(at) else { return (None, piece_end) };
         let mut nothing_until = piece_end;
-        for (set, kind) in [(&segment.data, Kind::Data), (&segment.holes, Kind::Hole)] {
+        for (set, kind) in [(&segment.data, BlockKind::Data), (&segment.holes, BlockKind::Hole)] {
             if set.is_empty() {
                 continue;
             }
@@ -75,21 +75,21 @@ impl Maps {
         (None, nothing_until)
     }
 
-    /// Decides a range. `holes_count` is false in a layer with nothing below, where a hole needs no saying.
-    pub(super) fn set(&mut self, blocks: Range<u64>, kind: Kind, holes_count: bool) {
+    /// Decides a range. `holes_count` is false in a layer with nothing below, where a hole needs no entry.
+    pub(super) fn set(&mut self, blocks: Range<u64>, kind: BlockKind, holes_count: bool) {
         for (at, piece) in pieces(blocks) {
             if self.segments.len() <= at {
                 self.segments.resize_with(at + 1, Segment::default);
             }
             let segment = &mut self.segments[at];
             match kind {
-                Kind::Data => {
+                BlockKind::Data => {
                     if !segment.holes.is_empty() {
                         segment.holes.remove_range(piece.clone());
                     }
                     insert(&mut segment.data, piece);
                 }
-                Kind::Hole => {
+                BlockKind::Hole => {
                     segment.data.remove_range(piece.clone());
                     if holes_count {
                         insert(&mut segment.holes, piece);
@@ -100,9 +100,9 @@ impl Maps {
     }
 
     /// Every decided run, by kind and in order within a kind.
-    pub(super) fn runs(&self) -> impl Iterator<Item = (Range<u64>, Kind)> + '_ {
+    pub(super) fn runs(&self) -> impl Iterator<Item = (Range<u64>, BlockKind)> + '_ {
         self.segments.iter().enumerate().flat_map(|(at, segment)| {
-            runs_of(at, &segment.data, Kind::Data).chain(runs_of(at, &segment.holes, Kind::Hole))
+            runs_of(at, &segment.data, BlockKind::Data).chain(runs_of(at, &segment.holes, BlockKind::Hole))
         })
     }
 
@@ -153,7 +153,11 @@ pub(super) fn visible_blocks(chain: &[&Maps]) -> u64 {
     (0..SEGMENTS).map(in_segment).sum()
 }
 
-fn runs_of(at: usize, set: &RoaringBitmap, kind: Kind) -> impl Iterator<Item = (Range<u64>, Kind)> + '_ {
+fn runs_of(
+    at: usize,
+    set: &RoaringBitmap,
+    kind: BlockKind,
+) -> impl Iterator<Item = (Range<u64>, BlockKind)> + '_ {
     let mut iter = set.iter();
     std::iter::from_fn(move || {
         iter.next_range().map(|run| (global(at, *run.start())..global(at, *run.end()) + 1, kind))
@@ -197,8 +201,8 @@ fn global(segment: usize, block: u32) -> u64 {
 mod tests {
     use super::*;
 
-    fn described(maps: &Maps, mut at: u64, end: u64) -> Vec<(u64, u64, Option<Kind>)> {
-        let mut runs: Vec<(u64, u64, Option<Kind>)> = Vec::new();
+    fn described(maps: &Maps, mut at: u64, end: u64) -> Vec<(u64, u64, Option<BlockKind>)> {
+        let mut runs: Vec<(u64, u64, Option<BlockKind>)> = Vec::new();
         while at < end {
             let (kind, stop) = maps.run_at(at, end);
             assert!(stop > at && stop <= end, "{at} {stop} {end}");
@@ -215,18 +219,18 @@ mod tests {
     fn runs_are_found_across_containers_and_segments() {
         let mut maps = Maps::default();
         let seam = SEGMENT_BLOCKS;
-        maps.set(10..70_000, Kind::Data, true);
-        maps.set(100..200, Kind::Hole, true);
-        maps.set(seam - 3..seam + 5, Kind::Data, true);
+        maps.set(10..70_000, BlockKind::Data, true);
+        maps.set(100..200, BlockKind::Hole, true);
+        maps.set(seam - 3..seam + 5, BlockKind::Data, true);
         assert_eq!(
             described(&maps, 0, seam + 10),
             vec![
                 (0, 10, None),
-                (10, 100, Some(Kind::Data)),
-                (100, 200, Some(Kind::Hole)),
-                (200, 70_000, Some(Kind::Data)),
+                (10, 100, Some(BlockKind::Data)),
+                (100, 200, Some(BlockKind::Hole)),
+                (200, 70_000, Some(BlockKind::Data)),
                 (70_000, seam - 3, None),
-                (seam - 3, seam + 5, Some(Kind::Data)),
+                (seam - 3, seam + 5, Some(BlockKind::Data)),
                 (seam + 5, seam + 10, None),
             ]
         );
@@ -241,8 +245,8 @@ mod tests {
     #[test]
     fn a_hole_above_nothing_is_not_kept() {
         let mut maps = Maps::default();
-        maps.set(0..10, Kind::Data, false);
-        maps.set(0..1 << 33, Kind::Hole, false);
+        maps.set(0..10, BlockKind::Data, false);
+        maps.set(0..1 << 33, BlockKind::Hole, false);
         assert!(maps.is_empty());
     }
 
@@ -251,7 +255,7 @@ mod tests {
         let mut maps = Maps::default();
         for i in 0..1_000_000_u64 {
             let block = i.wrapping_mul(2_654_435_761) % (1 << 24) * 4;
-            maps.set(block..block + 4, Kind::Data, true);
+            maps.set(block..block + 4, BlockKind::Data, true);
         }
         let bytes: u64 = maps
             .segments

@@ -1,7 +1,7 @@
 //! The block store of live volumes: sparse, layered, copy-on-write in blocks of 4 KiB.
 //!
 //! A volume is a chain of *layers*. Only the topmost is written; those below are frozen and shared by snapshots and
-//! clones. A layer is a sparse data file, where a block lies at its own offset, and a journal that says which blocks the
+//! clones. A layer is a sparse data file, where a block is at its own offset, and a journal of which blocks the
 //! layer decides. Taking a snapshot puts an empty layer on top, whatever the volume holds. `docs/store-format.md` has the
 //! files, `docs/decisions/block-store.md` the reasons.
 
@@ -32,8 +32,8 @@ pub use clones::CloneRequest;
 pub use error::{Damage, StoreError};
 pub use info::{CheckReport, Extent, ExtentKind, SnapshotInfo, StoreOptions, VolumeInfo};
 pub use listing::list_snapshots;
-pub use registry::Store;
-pub use volume::BlockStore;
+pub use registry::VolumeStore;
+pub use volume::OpenVolume;
 
 use manifest::LayerId;
 

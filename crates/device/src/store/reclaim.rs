@@ -1,7 +1,7 @@
 //! Background work: giving back the layers that nothing names any more.
 //!
-//! A frozen layer that no snapshot names and only one layer lies on is merged with that one. The child's blocks are
-//! written into the parent, never the other way round: until the manifest says otherwise the child hides every one of
+//! A frozen layer that no snapshot names and that has only one layer above is merged with that one. The child's blocks are
+//! written into the parent, never the other way round: until the manifest is replaced the child hides every one of
 //! them, so neither a reader nor a crash at any moment can see a merge that is half done.
 
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use super::layer::{Chain, Frozen, Top};
 use super::manifest::{LayerId, Manifest};
-use super::maps::{Kind, Maps};
-use super::registry::{Inner, State};
+use super::maps::{BlockKind, Maps};
+use super::registry::{StoreShared, StoreState};
 use super::volume::Core;
 use super::{BLOCK_BYTES, StoreError};
 use crate::sys::own_writes_may_wait_for_us;
@@ -55,7 +55,7 @@ pub(super) enum Job {
     Rewrite(String),
 }
 
-impl Inner {
+impl StoreShared {
     /// The worker's life.
     pub(super) fn work(&self) {
         // It stops a volume's writes for moments, and some of them may be the kernel's, for memory.
@@ -83,14 +83,14 @@ impl Inner {
     }
 
     /// Seals the journals of volumes that nobody flushes. With `host_sync` only a sync may.
-    fn seal_open_volumes(&self, state: &State) {
+    fn seal_open_volumes(&self, state: &StoreState) {
         if !self.options.host_sync {
             state.open.values().for_each(|core| core.chain.load().top.layer.journal.lock().seal());
         }
     }
 
     /// What is to be done next.
-    pub(super) fn next_job(&self, state: &State) -> Option<Job> {
+    pub(super) fn next_job(&self, state: &StoreState) -> Option<Job> {
         let sync = state.manifest_unsynced.then_some(Job::SyncManifest);
         let only_children = only_children(&state.manifest);
         let merges = only_children.into_iter().filter_map(|(parent, child)| merge_job(state, parent, child));
@@ -225,7 +225,7 @@ impl Inner {
             let mut at = run.start;
             while at < run.end {
                 // A hole takes no memory, so that its length does not matter.
-                let until = if kind == Kind::Data { run.end.min(at + STEP_BLOCKS) } else { run.end };
+                let until = if kind == BlockKind::Data { run.end.min(at + STEP_BLOCKS) } else { run.end };
                 let begin = Instant::now();
                 lower.layer.take_over(&upper.layer, at..until, kind, &mut buf)?;
                 merged.set(at..until, kind, lower.layer.has_parent);
@@ -251,7 +251,7 @@ impl Inner {
     }
 }
 
-/// The layers on which exactly one other lies, with that one.
+/// The layers below exactly one other, with that one.
 fn only_children(manifest: &Manifest) -> BTreeMap<LayerId, LayerId> {
     let mut children: BTreeMap<LayerId, Option<LayerId>> = BTreeMap::new();
     for (child, layer) in &manifest.layers {
@@ -263,12 +263,12 @@ fn only_children(manifest: &Manifest) -> BTreeMap<LayerId, LayerId> {
 }
 
 /// What to do about a frozen layer now, if only one other needs it.
-fn mergeable(state: &State, parent: LayerId) -> Option<Job> {
+fn mergeable(state: &StoreState, parent: LayerId) -> Option<Job> {
     let child = *only_children(&state.manifest).get(&parent)?;
     merge_job(state, parent, child)
 }
 
-fn merge_job(state: &State, parent: LayerId, child: LayerId) -> Option<Job> {
+fn merge_job(state: &StoreState, parent: LayerId, child: LayerId) -> Option<Job> {
     let manifest = &state.manifest;
     if manifest.is_snapshot(parent) {
         return None;

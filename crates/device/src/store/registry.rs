@@ -21,41 +21,41 @@ use super::reclaim::Job;
 use super::usage::Usage;
 use super::volume::Core;
 use super::{
-    BLOCK_BYTES, BlockStore, Damage, MAX_VOLUME_BYTES, SnapshotInfo, StoreError, StoreOptions, VolumeInfo,
+    BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, OpenVolume, SnapshotInfo, StoreError, StoreOptions, VolumeInfo,
 };
 use crate::dir::Dir;
 
 /// A directory of volumes and snapshots, held by one process at a time. A clone is another handle to the same store.
 #[derive(Debug, Clone)]
-pub struct Store {
-    keeper: Arc<Keeper>,
+pub struct VolumeStore {
+    background: Arc<BackgroundWorker>,
 }
 
 /// Ends the background work with the last handle.
 #[derive(Debug)]
-struct Keeper {
-    inner: Arc<Inner>,
-    worker: Option<JoinHandle<()>>,
+struct BackgroundWorker {
+    inner: Arc<StoreShared>,
+    thread: Option<JoinHandle<()>>,
 }
 
-impl Drop for Keeper {
+impl Drop for BackgroundWorker {
     fn drop(&mut self) {
         self.inner.stop.store(true, Ordering::SeqCst);
         drop(self.inner.state.lock()); // the worker either waits by now or sees the flag
         self.inner.changed.notify_all();
-        if let Some(worker) = self.worker.take() {
-            drop(worker.join());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
         }
     }
 }
 
 /// What the handles and the background work share.
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct StoreShared {
     dir: Dir,
     pub(super) layers_dir: Dir,
     pub(super) options: StoreOptions,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<StoreState>,
     pub(super) changed: Condvar,
     pub(super) stop: AtomicBool,
     _lock: Lock,
@@ -63,7 +63,7 @@ pub(super) struct Inner {
 
 /// What changes under the store's lock, which no read and no write of a volume ever takes.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct StoreState {
     pub(super) manifest: Manifest,
     /// Every layer except those that open volumes write to.
     pub(super) layers: BTreeMap<LayerId, Result<Frozen, Damage>>,
@@ -80,7 +80,7 @@ pub(super) struct State {
     pub(super) waiting: usize,
 }
 
-impl Store {
+impl VolumeStore {
     /// Opens the store in `dir`, or creates it where the directory is missing or empty, and locks it to this process.
     ///
     /// Files that a killed process left without a name in the manifest are removed, torn journal tails cut off, and after a
@@ -120,7 +120,7 @@ impl Store {
             layers.insert(*id, loaded);
         }
         note_boot(&dir, options.host_sync);
-        let state = State {
+        let state = StoreState {
             manifest,
             layers,
             open: BTreeMap::new(),
@@ -130,7 +130,7 @@ impl Store {
             working: false,
             waiting: 0,
         };
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(StoreShared {
             dir,
             layers_dir,
             options,
@@ -144,7 +144,7 @@ impl Store {
             .name("store-reclaim".to_owned())
             .spawn(move || for_worker.work())
             .map_err(StoreError::io("start a thread for", inner.dir.path()))?;
-        Ok(Self { keeper: Arc::new(Keeper { inner, worker: Some(worker) }) })
+        Ok(Self { background: Arc::new(BackgroundWorker { inner, thread: Some(worker) }) })
     }
 
     /// Creates an empty volume.
@@ -363,7 +363,7 @@ impl Store {
     /// # Errors
     ///
     /// [`StoreError::NotFound`], [`StoreError::Busy`], [`StoreError::Damaged`], [`StoreError::Io`].
-    pub fn open_volume(&self, name: &str) -> Result<Arc<BlockStore>, StoreError> {
+    pub fn open_volume(&self, name: &str) -> Result<Arc<OpenVolume>, StoreError> {
         let inner = self.inner();
         let mut state = inner.state.lock();
         let (top, size_bytes) = state.volume(name).map(|v| (v.top, v.size_bytes))?;
@@ -378,7 +378,7 @@ impl Store {
         let core = Arc::new(Core::new(chain, size_bytes, inner.options.host_sync));
         state.open.insert(name.to_owned(), Arc::clone(&core));
         drop(state);
-        Ok(Arc::new(BlockStore::new(name, core, self.clone())))
+        Ok(Arc::new(OpenVolume::new(name, core, self.clone())))
     }
 
     /// Waits until the background work (layers merged, journals rewritten) has nothing left to do.
@@ -428,7 +428,7 @@ impl Store {
         inner.something_changed(&mut state);
     }
 
-    /// The chain of an open volume, and how many of its layers lie above `snapshot`.
+    /// The chain of an open volume, and how many of its layers are above `snapshot`.
     pub(super) fn chain_since(
         &self,
         volume: &str,
@@ -444,14 +444,14 @@ impl Store {
         below.map(|at| (chain, at + 1)).ok_or_else(not_ancestor)
     }
 
-    pub(super) fn inner(&self) -> &Inner {
-        &self.keeper.inner
+    pub(super) fn inner(&self) -> &StoreShared {
+        &self.background.inner
     }
 }
 
-impl Inner {
+impl StoreShared {
     /// Makes `next` the manifest.
-    pub(super) fn commit(&self, state: &mut State, next: Manifest) -> Result<(), StoreError> {
+    pub(super) fn commit(&self, state: &mut StoreState, next: Manifest) -> Result<(), StoreError> {
         let durable = self.options.host_sync;
         if durable {
             sync_dir(&self.layers_dir)?; // no manifest on disk names a file that is not
@@ -475,7 +475,7 @@ impl Inner {
     /// Puts an empty layer on a volume; `change` gets the layer that is frozen by that.
     pub(super) fn put_layer_on_top(
         &self,
-        state: &mut State,
+        state: &mut StoreState,
         volume: &str,
         change: impl FnOnce(&mut Manifest, LayerId),
     ) -> Result<LayerId, StoreError> {
@@ -504,7 +504,7 @@ impl Inner {
     /// Gives a frozen layer that is the volume as it is now.
     fn point_in_time(
         &self,
-        state: &mut State,
+        state: &mut StoreState,
         volume: &str,
         change: impl FnOnce(&mut Manifest, LayerId),
     ) -> Result<LayerId, StoreError> {
@@ -522,7 +522,7 @@ impl Inner {
 
     fn add_volume(
         &self,
-        state: &mut State,
+        state: &mut StoreState,
         name: &str,
         parent: Option<LayerId>,
         volume: impl FnOnce(LayerId) -> VolumeEntry,
@@ -540,7 +540,7 @@ impl Inner {
     /// Commits, and removes the files of layers that nothing needs any more.
     pub(super) fn commit_and_drop_layers(
         &self,
-        mut state: MutexGuard<'_, State>,
+        mut state: MutexGuard<'_, StoreState>,
         mut next: Manifest,
     ) -> Result<(), StoreError> {
         let gone = next.drop_unreachable();
@@ -563,13 +563,13 @@ impl Inner {
     }
 
     /// Lets the background work look again.
-    fn something_changed(&self, state: &mut State) {
+    fn something_changed(&self, state: &mut StoreState) {
         state.given_up.clear();
         self.changed.notify_all();
     }
 }
 
-impl State {
+impl StoreState {
     pub(super) fn volume(&self, name: &str) -> Result<&VolumeEntry, StoreError> {
         let not_found = || StoreError::NotFound { kind: "volume", name: name.to_owned() };
         self.manifest.volumes.get(name).ok_or_else(not_found)

@@ -1,4 +1,4 @@
-//! For tests: tells when a file of the store has reached the host's disk, so that a test can keep what a loss of the
+//! For tests: reports when a file of the store has reached the host's disk, so that a test can keep what a loss of the
 //! host's power at any later moment leaves at least. Nothing of it is in the program.
 
 use std::path::Path;
@@ -13,12 +13,12 @@ pub(super) enum Synced<'a> {
     Name(&'a Path, &'a Path),
 }
 
-/// Tells the observers of the directory.
+/// Calls the observers of the directory.
 #[cfg(not(test))]
-pub(super) const fn tell(_: Synced<'_>) {}
+pub(super) const fn notify_synced(_: Synced<'_>) {}
 
 #[cfg(test)]
-pub(super) use observers::{observe, tell};
+pub(super) use observers::{notify_synced, observe};
 
 #[cfg(test)]
 mod observers {
@@ -38,7 +38,7 @@ mod observers {
         OBSERVERS.lock().push((dir.to_owned(), Arc::new(observer)));
     }
 
-    pub(in super::super) fn tell(what: Synced<'_>) {
+    pub(in super::super) fn notify_synced(what: Synced<'_>) {
         let (Synced::Content(path) | Synced::Name(path, _)) = what;
         let all = OBSERVERS.lock();
         let of_dir = all.iter().filter(|(dir, _)| Some(dir.as_path()) == path.parent());

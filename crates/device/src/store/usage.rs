@@ -6,7 +6,7 @@ use super::Damage;
 use super::layer::Frozen;
 use super::manifest::LayerId;
 use super::maps::visible_blocks;
-use super::registry::State;
+use super::registry::StoreState;
 
 /// What a chain takes, gathered under the lock and counted without it.
 pub(super) struct Usage {
@@ -20,7 +20,7 @@ pub(super) struct Usage {
 
 impl Usage {
     /// Looks at a layer and all below it.
-    pub(super) fn gather(state: MutexGuard<'_, State>, top: LayerId) -> Self {
+    pub(super) fn gather(state: MutexGuard<'_, StoreState>, top: LayerId) -> Self {
         let ids = state.manifest.chain(top);
         let mut usage = Self { chain: Vec::new(), layers: ids.len(), damage: None };
         for (id, own) in ids.into_iter().zip(state.manifest.owned(top)) {

@@ -12,7 +12,7 @@ use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use super::layer::{Chain, Frozen, Top, blocks_touched};
-use super::registry::Store;
+use super::registry::VolumeStore;
 use super::{BLOCK_BYTES, Extent, ExtentKind, StoreError};
 
 /// Locks that first writes and discards share.
@@ -24,14 +24,14 @@ const ZEROES: [u8; BLOCK] = [0; BLOCK];
 
 /// An open volume. All operations may be called from any number of threads; the last handle dropped closes it.
 #[derive(Debug)]
-pub struct BlockStore {
+pub struct OpenVolume {
     name: String,
     core: Arc<Core>,
-    store: Store,
+    store: VolumeStore,
 }
 
-impl BlockStore {
-    pub(super) fn new(name: &str, core: Arc<Core>, store: Store) -> Self {
+impl OpenVolume {
+    pub(super) fn new(name: &str, core: Arc<Core>, store: VolumeStore) -> Self {
         Self { name: name.to_owned(), core, store }
     }
 
@@ -192,7 +192,7 @@ impl BlockStore {
     }
 }
 
-impl Drop for BlockStore {
+impl Drop for OpenVolume {
     fn drop(&mut self) {
         self.store.close_volume(&self.name);
     }
@@ -303,7 +303,7 @@ impl Core {
     }
 }
 
-/// Writes `buf` so that every block it touches is whole in the topmost layer: the ends of blocks that lie below are
+/// Writes `buf` so that every block it touches is whole in the topmost layer: the ends of blocks that are below are
 /// brought up first. The stripe's lock is held.
 fn write_whole_blocks(chain: &Chain, buf: &[u8], offset: u64) -> io::Result<()> {
     let files = &chain.top.layer.files;

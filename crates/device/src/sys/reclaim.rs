@@ -11,6 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ebbtide_proc::{GroupVersion, MemoryGroup};
 use rustix::process::is_io_flusher;
 
 /// A memory limit that would make the data path hang once it is reached.
@@ -28,32 +29,8 @@ pub(crate) fn hazard() -> Option<Hazard> {
     if is_io_flusher().is_ok() {
         return None;
     }
-    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let (mount, group) = memory_group(&groups, &mounts)?;
-    lowest_limit(&mount, &group)
-}
-
-/// The mount of the version 1 memory controller, and the directory of our group in it.
-fn memory_group(groups: &str, mounts: &str) -> Option<(PathBuf, PathBuf)> {
-    // cgroups(7): number, controllers, path.
-    let ours = groups.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let is_memory = fields.next()?.split(',').any(|controller| controller == "memory");
-        is_memory.then(|| fields.next())?
-    })?;
-    // proc(5): the fourth field is the root of the mount, the fifth its place.
-    mounts.lines().find_map(|line| {
-        let (before, after) = line.split_once(" - ")?;
-        let mut after = after.split(' ');
-        let is_memory =
-            after.next()? == "cgroup" && after.nth(1)?.split(',').any(|option| option == "memory");
-        let mut before = before.split(' ').skip(3);
-        let (root, mount) = (before.next()?, Path::new(before.next()?));
-        // Inside a container the mount's root is the container's group.
-        let below = Path::new(ours).strip_prefix(root).unwrap_or(Path::new(""));
-        is_memory.then(|| (mount.to_owned(), mount.join(below)))
-    })
+    let group = MemoryGroup::own().ok()??;
+    (group.version == GroupVersion::V1).then(|| lowest_limit(&group.mount, &group.own))?
 }
 
 /// The lowest limit of a group and those above it, if any has one.
@@ -70,19 +47,6 @@ fn lowest_limit(mount: &Path, group: &Path) -> Option<Hazard> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const MOUNTS: &str = "\
-30 23 0:26 / /sys/fs/cgroup ro - tmpfs tmpfs rw,mode=755
-33 30 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu
-36 30 0:32 /docker/abc /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory";
-
-    #[test]
-    fn our_group_is_found_below_the_mount_of_the_controller() {
-        let groups = "5:cpu:/x\n4:memory:/docker/abc/db\n0::/";
-        let found = memory_group(groups, MOUNTS).unwrap();
-        assert_eq!(found, ("/sys/fs/cgroup/memory".into(), "/sys/fs/cgroup/memory/db".into()));
-        assert_eq!(memory_group("0::/user.slice", MOUNTS), None, "version 2 has no such line");
-    }
 
     #[test]
     fn the_lowest_limit_of_the_chain_counts_and_none_is_no_hazard() {

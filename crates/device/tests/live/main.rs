@@ -28,7 +28,7 @@ use ebbtide_device::{
     fuse::{self, FuseExport},
     loopdev::{self, LoopDevice, LoopError, LoopOptions},
     request::{Command as Verb, Reply, Request},
-    store::{Store, StoreOptions},
+    store::{StoreOptions, VolumeStore},
 };
 use ebbtide_volume::{Array, Nanos};
 use serde_json::Value;
@@ -75,7 +75,7 @@ fn a_volume_is_a_block_device_that_keeps_what_fio_writes() {
 fn the_device_presents_itself_as_asked() {
     needs!();
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+    let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
     store.create_volume(NAME, 16 * MIB, Value::Null).unwrap();
     let volume = start(&store, NAME, ideal(16 * MIB));
     let export = FuseExport::mount(
@@ -126,7 +126,7 @@ fn a_device_in_use_is_not_torn_away() {
 #[test]
 fn what_a_killed_process_leaves_is_found_and_cleared() {
     needs!();
-    // A process of its own, so that it can be killed: this test again, told to be the victim.
+    // A process of its own, so that it can be killed: this test again, as the victim.
     const VICTIM: &str = "EBBTIDE_TEST_VICTIM";
     if std::env::var_os(VICTIM).is_some() {
         let attached = Attached::new(ideal(16 * MIB));
@@ -162,7 +162,7 @@ fn a_memory_limit_that_would_hang_the_guest_is_refused() {
     if std::env::var_os(VICTIM).is_some() {
         std::fs::write(group.join("cgroup.procs"), std::process::id().to_string()).unwrap();
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+        let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
         store.create_volume(NAME, 16 * MIB, Value::Null).unwrap();
         println!("{}", FuseExport::mount(start(&store, NAME, ideal(16 * MIB)), dir.path()).unwrap_err());
         return;
@@ -179,8 +179,11 @@ fn a_memory_limit_that_would_hang_the_guest_is_refused() {
         .output()
         .unwrap();
     std::fs::remove_dir(group).unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("limited to 536870912 bytes in /sys/fs/cgroup/memory/ebbtide-test"), "{output:?}");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        stdout.contains("limited to 536870912 bytes in /sys/fs/cgroup/memory/ebbtide-test"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -277,7 +280,7 @@ fn a_power_cut_under_load_fails_the_device_and_keeps_every_answered_write() {
     }
 }
 
-/// Writers with numbers for data, each in its own place; a cut; what each was told it had written
+/// Writers with numbers for data, each in its own place; a cut; which writes of each were acknowledged
 /// must be there, and nothing that it never wrote.
 fn power_cut_under_load(seed: u64) {
     const WRITERS: u64 = 4;
@@ -373,7 +376,7 @@ fn a_full_queue_of_the_largest_requests_is_answered_whole() {
 fn closing_and_stopping_with_requests_in_flight_answers_them() {
     needs!();
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+    let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
     store.create_volume(NAME, 16 * MIB, Value::Null).unwrap();
     let volume: Arc<LiveVolume> = start(&store, NAME, slow(16 * MIB, Nanos::from_secs(3600)));
     let (sender, receiver) = std::sync::mpsc::channel();
@@ -391,7 +394,7 @@ fn closing_and_stopping_with_requests_in_flight_answers_them() {
 #[test]
 fn an_absolute_sleep_does_not_end_early() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+    let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
     store.create_volume(NAME, 16 * MIB, Value::Null).unwrap();
     let limits = slow(16 * MIB, Nanos::from_us(700));
     let array = Array::single(limits, Nanos::ZERO).unwrap();

@@ -1,4 +1,4 @@
-//! The bare sleepers of the bench `pacing`, against which it holds the pacer: they see a processor that stands still,
+//! The bare sleepers of the bench `pacing`, with which it compares the pacer: they see a processor that stalls,
 //! and excuse nothing else.
 
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ fn stall(core: usize, times: u32, length: Duration) {
 }
 
 #[test]
-fn the_bare_sleeper_of_a_core_that_stands_still_is_late_as_the_pacer_would_be() {
+fn the_bare_sleeper_of_a_core_that_stalls_is_late_as_the_pacer_would_be() {
     if !rustix::process::geteuid().is_root() {
         println!("SKIPPED: root, for real-time scheduling, is missing");
         return;
@@ -53,7 +53,7 @@ fn the_bare_sleeper_of_a_core_that_stands_still_is_late_as_the_pacer_would_be() 
 #[test]
 fn lateness_of_the_pacer_alone_is_not_excused_and_that_of_the_machine_is() {
     let share = |late| Late { late, all: 100_000 };
-    // A sound machine: what the pacer adds is all that is late.
+    // On an idle machine all lateness comes from the pacer.
     assert!(added_percent(share(101), &[share(0), share(0)]) > 0.1);
     assert!(added_percent(share(99), &[share(0), share(0)]) < 0.1);
     // A stalled one: only what goes beyond the stalls of all cores.

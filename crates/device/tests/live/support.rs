@@ -10,7 +10,7 @@ use ebbtide_device::{
     engine::{LiveOptions, LiveVolume},
     fuse::FuseExport,
     loopdev::{LoopDevice, LoopOptions},
-    store::{Store, StoreOptions},
+    store::{StoreOptions, VolumeStore},
 };
 use ebbtide_volume::{
     Accounting, Array, AtomicUnit, Durability, Limits, Merge, Nanos, QuantileCurve, RateLimit, ServiceTimes,
@@ -37,7 +37,12 @@ pub(crate) fn ideal(size_bytes: u64) -> Limits {
         size_bytes,
         iops: None,
         throughput: None,
-        accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::Never, whole_units: false },
+        accounting: Accounting {
+            unit_bytes: 256 << 10,
+            merge: Merge::Never,
+            whole_units: false,
+            free_writes: false,
+        },
         service: ServiceTimes::instant(),
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
     }
@@ -60,14 +65,14 @@ pub(crate) struct Attached {
     device: Option<LoopDevice>,
     export: Option<FuseExport>,
     pub(crate) volume: Arc<LiveVolume>,
-    pub(crate) store: Store,
+    pub(crate) store: VolumeStore,
     pub(crate) dir: TempDir,
 }
 
 impl Attached {
     pub(crate) fn new(limits: Limits) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+        let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
         store.create_volume(NAME, limits.size_bytes, Value::Null).unwrap();
         Self::over(dir, store, NAME, limits)
     }
@@ -75,7 +80,7 @@ impl Attached {
     /// A volume whose every block has been written, past its limits.
     pub(crate) fn filled(limits: Limits) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+        let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
         store.create_volume(NAME, limits.size_bytes, Value::Null).unwrap();
         let data = store.open_volume(NAME).unwrap();
         for offset in (0..limits.size_bytes).step_by(1 << 20) {
@@ -86,7 +91,7 @@ impl Attached {
     }
 
     /// Attaches a volume that a store already has.
-    pub(crate) fn over(dir: TempDir, store: Store, name: &str, limits: Limits) -> Self {
+    pub(crate) fn over(dir: TempDir, store: VolumeStore, name: &str, limits: Limits) -> Self {
         let volume = start(&store, name, limits);
         let mount = dir.path().join("mount");
         std::fs::create_dir_all(&mount).unwrap();
@@ -108,8 +113,8 @@ impl Attached {
         self.device().path().to_owned()
     }
 
-    /// Takes it down in order and says what went wrong.
-    pub(crate) fn detach(mut self) -> (TempDir, Store) {
+    /// Takes it down in order and returns what went wrong.
+    pub(crate) fn detach(mut self) -> (TempDir, VolumeStore) {
         self.device.take().unwrap().detach().unwrap();
         self.export.take().unwrap().unmount().unwrap();
         self.volume.stop().unwrap();
@@ -129,7 +134,7 @@ impl Drop for Attached {
     }
 }
 
-pub(crate) fn start(store: &Store, name: &str, limits: Limits) -> Arc<LiveVolume> {
+pub(crate) fn start(store: &VolumeStore, name: &str, limits: Limits) -> Arc<LiveVolume> {
     use ebbtide_device::clock::{Clock, MonotonicClock};
     let clock = MonotonicClock::new();
     let array = Array::single(limits, clock.now()).unwrap();

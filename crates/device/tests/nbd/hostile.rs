@@ -131,7 +131,7 @@ fn equal_cookies_of_a_careless_client_are_each_answered() {
 }
 
 #[test]
-fn a_client_that_stops_in_the_middle_holds_up_nobody() {
+fn a_client_that_stops_in_the_middle_holds_up_no_other() {
     let served = Served::new(64, 0);
     let mut stuck = Vec::new();
     for _ in 0..8 {

@@ -12,7 +12,7 @@ use std::{path::PathBuf, process::Command, sync::Arc};
 use ebbtide_device::{
     engine::{LiveOptions, LiveVolume},
     nbd::{NbdAddress, NbdOptions, NbdServer},
-    store::{Store, StoreOptions},
+    store::{StoreOptions, VolumeStore},
 };
 use ebbtide_volume::{
     Accounting, Array, AtomicUnit, Durability, Limits, Merge, Nanos, QuantileCurve, ServiceTimes,
@@ -23,7 +23,7 @@ const MIB: u64 = 1 << 20;
 /// A volume on a store of its own, served on a Unix socket.
 struct Served {
     volume: Arc<LiveVolume>,
-    store: Store,
+    store: VolumeStore,
     server: NbdServer,
     dir: tempfile::TempDir,
 }
@@ -40,7 +40,7 @@ impl Served {
 
     fn over(limits: Limits, adjust: impl FnOnce(&mut NbdOptions)) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+        let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
         store.create_volume("vol", limits.size_bytes, serde_json::Value::Null).unwrap();
         let array = Array::single(limits, Nanos::ZERO).unwrap();
         let blocks = store.open_volume("vol").unwrap();
@@ -70,13 +70,18 @@ fn limits(size_bytes: u64, service_us: u64) -> Limits {
         size_bytes,
         iops: None,
         throughput: None,
-        accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::InFlight, whole_units: false },
+        accounting: Accounting {
+            unit_bytes: 256 << 10,
+            merge: Merge::InFlight,
+            whole_units: false,
+            free_writes: false,
+        },
         service: ServiceTimes { read: time.clone(), write: time, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
     }
 }
 
-/// Whether a program is installed; says that the test is skipped where it is not.
+/// Whether a program is installed; prints that the test is skipped where it is not.
 fn installed(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {

@@ -1,4 +1,4 @@
-//! A client made of bytes, to say what no library would.
+//! A client made of bytes, to send what no library would.
 
 use std::{
     io::{Read, Write},

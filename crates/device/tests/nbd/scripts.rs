@@ -26,7 +26,7 @@ fn script(name: &str, arguments: &[&str]) {
 }
 
 #[test]
-fn each_command_and_flag_does_what_the_protocol_says() {
+fn each_command_and_flag_does_what_the_protocol_defines() {
     for service_us in [0, 200] {
         let served = Served::new(64, service_us);
         script("commands", &[&served.uri()]);
@@ -34,7 +34,7 @@ fn each_command_and_flag_does_what_the_protocol_says() {
 }
 
 #[test]
-fn block_status_tells_holes_data_and_changes_apart() {
+fn block_status_distinguishes_holes_data_and_changes() {
     let served = Served::new(64, 0);
     script("status", &[&served.uri(), "prepare"]);
     served.store.snapshot("vol", "monday", Value::Null).unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ebbtide_device::store::{CheckReport, Store, StoreError, StoreOptions, check};
+use ebbtide_device::store::{CheckReport, StoreError, StoreOptions, VolumeStore, check};
 use serde_json::Value;
 
 use crate::support::{open, store_with_volume};
@@ -67,7 +67,7 @@ fn a_flipped_bit_anywhere_in_a_journal_is_named_or_is_a_cut_tail() {
         fs::write(&journal, bytes).unwrap();
         let report = checked(dir.path());
         if byte >= HEADER + 4 * RECORD {
-            // The very last record: an unanswered write as far as anyone can tell. Cut off, and said so.
+            // The very last record: an unanswered write as far as can be known. Cut off, and reported.
             assert!(report.is_clean() && report.notes[0].contains("a torn record"), "{byte}: {report:?}");
             assert_eq!(contents(dir.path()), [1, 0, 2, 0, 3, 0, 4, 0, 0, 0]);
             continue;
@@ -109,7 +109,7 @@ fn a_journal_cut_between_records_is_damage_where_a_flush_a_close_or_an_open_had_
     let flushed = |options| {
         let (dir, store) = store_with_volume(1 << 20);
         drop(store);
-        let store = Store::open(dir.path(), options).unwrap();
+        let store = VolumeStore::open(dir.path(), options).unwrap();
         let volume = store.open_volume("v").unwrap();
         for i in 0..5_u8 {
             volume.write_at(&[i + 1; 4096], u64::from(i) * 2 * BLOCK).unwrap();
@@ -153,7 +153,7 @@ fn a_journal_cut_between_records_is_damage_where_a_flush_a_close_or_an_open_had_
 }
 
 #[test]
-fn a_volume_that_nobody_flushes_is_sealed_within_seconds() {
+fn a_volume_that_is_never_flushed_is_sealed_within_seconds() {
     let (dir, store) = store_with_volume(1 << 20);
     let volume = store.open_volume("v").unwrap();
     volume.write_at(&[1; 4096], 0).unwrap();
@@ -170,7 +170,7 @@ fn a_volume_that_nobody_flushes_is_sealed_within_seconds() {
 }
 
 #[test]
-fn an_older_programs_store_is_told_as_unsealed_and_not_as_damaged() {
+fn an_older_programs_store_is_reported_as_unsealed_and_not_as_damaged() {
     let (dir, journal) = killed_store();
     // What an older program leaves when it is killed: no seal of the last records, and no note of the boot.
     fs::remove_file(dir.path().join("boot")).unwrap();
@@ -230,9 +230,9 @@ fn a_flipped_bit_or_a_cut_anywhere_in_the_manifest_is_refused() {
     let (dir, _) = killed_store();
     let path = dir.path().join("manifest");
     let good = fs::read(&path).unwrap();
-    let refused = |what: &str| match Store::open(dir.path(), StoreOptions::default()).unwrap_err() {
+    let refused = |what: &str| match VolumeStore::open(dir.path(), StoreOptions::default()).unwrap_err() {
         StoreError::Damaged(d) => assert_eq!(d.file, path, "{what}"),
-        StoreError::Foreign { what: said, .. } => assert!(said.contains("version"), "{what}: {said}"),
+        StoreError::Foreign { what: why, .. } => assert!(why.contains("version"), "{what}: {why}"),
         other => panic!("{what}: {other}"),
     };
     for byte in 0..good.len() {

@@ -1,10 +1,10 @@
-//! A full host disk: the write says so, the volume stays consistent, nothing answered is lost.
+//! A full host disk: the write reports it, the volume stays consistent, nothing answered is lost.
 
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
 
-use ebbtide_device::store::{BlockStore, StoreError};
+use ebbtide_device::store::{OpenVolume, StoreError};
 use serde_json::Value;
 
 use crate::support::{Rng, assert_clean, open, seed, skipped};
@@ -43,7 +43,7 @@ impl Drop for SmallDisk {
 }
 
 /// Writes random blocks until the disk is full; gives what was answered.
-fn fill(volume: &BlockStore, rng: &mut Rng, answered: &mut [u8]) {
+fn fill(volume: &OpenVolume, rng: &mut Rng, answered: &mut [u8]) {
     loop {
         let (block, fill) = (rng.below(BLOCKS - 4), u8::try_from(1 + rng.below(255)).unwrap());
         let blocks = 1 + rng.below(4);
@@ -69,14 +69,14 @@ fn fill(volume: &BlockStore, rng: &mut Rng, answered: &mut [u8]) {
     }
 }
 
-fn first_byte(volume: &BlockStore, block: usize) -> u8 {
+fn first_byte(volume: &OpenVolume, block: usize) -> u8 {
     let mut bytes = [0; 4096];
     volume.read_at(&mut bytes, u64::try_from(block).unwrap() * BLOCK).unwrap();
     assert!(bytes.iter().all(|b| *b == bytes[0]), "block {block} is torn");
     bytes[0]
 }
 
-fn assert_holds(volume: &BlockStore, answered: &[u8]) {
+fn assert_holds(volume: &OpenVolume, answered: &[u8]) {
     for (block, fill) in answered.iter().enumerate() {
         assert_eq!(first_byte(volume, block), *fill, "block {block}");
     }

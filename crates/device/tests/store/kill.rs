@@ -1,7 +1,7 @@
 //! `kill -9` at any moment: no answered write is lost, no metadata damaged.
 //!
-//! A child process writes, discards, snapshots and deletes, and says through a pipe what it begins and what was answered.
-//! It is killed at a random moment; the parent then reads the store and compares it with what was said.
+//! A child process writes, discards, snapshots and deletes, and reports through a pipe what it begins and what was answered.
+//! It is killed at a random moment; the parent then reads the store and compares it with the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use ebbtide_device::store::{BlockStore, Store, check};
+use ebbtide_device::store::{OpenVolume, VolumeStore, check};
 use serde_json::Value;
 
 use crate::support::{Rng, open, seed};
@@ -22,9 +22,9 @@ const THREADS: u64 = 3;
 const PART: u64 = 8192;
 const KILLS: u64 = 50;
 
-/// One operation, as told through the pipe: begun, or answered.
+/// One operation, as reported through the pipe: begun, or answered.
 #[derive(Debug, Clone, Copy)]
-struct Said {
+struct LogEntry {
     answered: bool,
     thread: u64,
     kind: u64,
@@ -39,7 +39,7 @@ const ZEROES: u64 = 2;
 const SNAPSHOT: u64 = 3;
 const DELETE_SNAPSHOT: u64 = 4;
 
-impl Said {
+impl LogEntry {
     const BYTES: usize = 48;
 
     fn to_bytes(self) -> [u8; Self::BYTES] {
@@ -73,25 +73,25 @@ fn child(dir: &Path, seed: u64, cheats: bool) {
     let store = open(dir);
     let volume = store.open_volume("v").unwrap();
     let pipe = Mutex::new(std::io::stderr());
-    let say = |said: Said| pipe.lock().unwrap().write_all(&said.to_bytes()).unwrap();
+    let log = |entry: LogEntry| pipe.lock().unwrap().write_all(&entry.to_bytes()).unwrap();
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let (volume, say) = (&volume, &say);
+            let (volume, log) = (&volume, &log);
             scope.spawn(move || {
-                write_for_ever(volume, Rng(seed ^ (thread << 40)), thread, seed << 24, cheats, say)
+                write_for_ever(volume, Rng(seed ^ (thread << 40)), thread, seed << 24, cheats, log)
             });
         }
-        snapshot_for_ever(&store, Rng(seed ^ 77), seed << 24, &say);
+        snapshot_for_ever(&store, Rng(seed ^ 77), seed << 24, &log);
     });
 }
 
 fn write_for_ever(
-    volume: &BlockStore,
+    volume: &OpenVolume,
     mut rng: Rng,
     thread: u64,
     base: u64,
     cheats: bool,
-    say: &impl Fn(Said),
+    log: &impl Fn(LogEntry),
 ) {
     let mut late = Vec::new();
     for count in 1.. {
@@ -104,8 +104,8 @@ fn write_for_ever(
             1 => ZEROES,
             _ => WRITE,
         };
-        let said = Said { answered: false, thread, kind, id, sector, sectors };
-        say(said);
+        let entry = LogEntry { answered: false, thread, kind, id, sector, sectors };
+        log(entry);
         let (offset, len) = (sector * SECTOR, sectors * SECTOR);
         match kind {
             WRITE if cheats => late.push((pattern(id, sectors), offset)),
@@ -113,14 +113,14 @@ fn write_for_ever(
             DISCARD => volume.discard(offset, len).unwrap(),
             _ => volume.write_zeroes(offset, len).unwrap(),
         }
-        say(Said { answered: true, ..said });
+        log(LogEntry { answered: true, ..entry });
         if late.len() >= 8 {
             late.drain(..).for_each(|(bytes, offset)| volume.write_at(&bytes, offset).unwrap());
         }
     }
 }
 
-fn snapshot_for_ever(store: &Store, mut rng: Rng, base: u64, say: &impl Fn(Said)) {
+fn snapshot_for_ever(store: &VolumeStore, mut rng: Rng, base: u64, log: &impl Fn(LogEntry)) {
     let mut kept: Vec<u64> = store.snapshots().iter().map(|s| s.name[1..].parse().unwrap()).collect();
     for count in 1.. {
         std::thread::sleep(Duration::from_millis(rng.below(8)));
@@ -131,15 +131,15 @@ fn snapshot_for_ever(store: &Store, mut rng: Rng, base: u64, say: &impl Fn(Said)
             base + count
         };
         let kind = if delete { DELETE_SNAPSHOT } else { SNAPSHOT };
-        let said = Said { answered: false, thread: THREADS, kind, id, sector: 0, sectors: 0 };
-        say(said);
+        let entry = LogEntry { answered: false, thread: THREADS, kind, id, sector: 0, sectors: 0 };
+        log(entry);
         if delete {
             store.delete_snapshot(&format!("s{id}")).unwrap();
         } else {
             store.snapshot("v", &format!("s{id}"), Value::Null).unwrap();
             kept.push(id);
         }
-        say(Said { answered: true, ..said });
+        log(LogEntry { answered: true, ..entry });
     }
 }
 
@@ -154,26 +154,26 @@ impl Ledger {
         Self { sectors: vec![0; usize::try_from(THREADS * PART).unwrap()], snapshots: BTreeSet::new() }
     }
 
-    /// Takes in what a child said. Gives the operations that were begun and not answered, at most one of each thread.
-    fn take_in(&mut self, said: &[u8]) -> Vec<Said> {
+    /// Reads the log of a child. Returns the operations that were begun and not answered, at most one of each thread.
+    fn take_in(&mut self, log: &[u8]) -> Vec<LogEntry> {
         let mut begun = BTreeMap::new();
-        for said in said.chunks_exact(Said::BYTES).map(Said::from_bytes) {
-            if !said.answered {
-                begun.insert(said.thread, said);
+        for entry in log.chunks_exact(LogEntry::BYTES).map(LogEntry::from_bytes) {
+            if !entry.answered {
+                begun.insert(entry.thread, entry);
                 continue;
             }
-            begun.remove(&said.thread);
-            match said.kind {
-                SNAPSHOT => drop(self.snapshots.insert(said.id)),
-                DELETE_SNAPSHOT => drop(self.snapshots.remove(&said.id)),
-                _ => after(said).for_each(|(sector, id)| self.sectors[sector] = id),
+            begun.remove(&entry.thread);
+            match entry.kind {
+                SNAPSHOT => drop(self.snapshots.insert(entry.id)),
+                DELETE_SNAPSHOT => drop(self.snapshots.remove(&entry.id)),
+                _ => after(entry).for_each(|(sector, id)| self.sectors[sector] = id),
             }
         }
         begun.into_values().collect()
     }
 
     /// Compares the store with what must be there; takes over what the unanswered operations did.
-    fn verify(&mut self, dir: &Path, unanswered: &[Said]) -> Result<(), String> {
+    fn verify(&mut self, dir: &Path, unanswered: &[LogEntry]) -> Result<(), String> {
         let report = check(dir, None).map_err(|e| e.to_string())?;
         if !report.is_clean() {
             return Err(format!("{:?}", report.damages));
@@ -213,16 +213,16 @@ impl Ledger {
 }
 
 /// What an operation leaves in the sectors it changes.
-fn after(said: Said) -> impl Iterator<Item = (usize, u64)> {
-    let range = match said.kind {
-        DISCARD => said.sector.div_ceil(8) * 8..(said.sector + said.sectors) / 8 * 8,
-        _ => said.sector..said.sector + said.sectors,
+fn after(entry: LogEntry) -> impl Iterator<Item = (usize, u64)> {
+    let range = match entry.kind {
+        DISCARD => entry.sector.div_ceil(8) * 8..(entry.sector + entry.sectors) / 8 * 8,
+        _ => entry.sector..entry.sector + entry.sectors,
     };
-    let id = if said.kind == WRITE { said.id } else { 0 };
+    let id = if entry.kind == WRITE { entry.id } else { 0 };
     range.map(move |sector| (usize::try_from(sector).unwrap(), id))
 }
 
-/// Runs a child for a while, kills it, and gives what it said.
+/// Runs a child for a while, kills it, and returns its log.
 fn run_and_kill(dir: &Path, seed: u64, lives_ms: u64, cheats: bool) -> Vec<u8> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["kill::no_answered_write_is_lost_when_the_process_is_killed", "--exact", "--nocapture"])
@@ -233,9 +233,9 @@ fn run_and_kill(dir: &Path, seed: u64, lives_ms: u64, cheats: bool) -> Vec<u8> {
         .unwrap();
     let mut pipe = child.stderr.take().unwrap();
     let reader = std::thread::spawn(move || {
-        let mut said = Vec::new();
-        pipe.read_to_end(&mut said).unwrap();
-        said
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).unwrap();
+        bytes
     });
     std::thread::sleep(Duration::from_millis(lives_ms));
     child.kill().unwrap(); // SIGKILL
@@ -249,12 +249,12 @@ fn campaign(kills: u64, seed: u64, cheats: bool) -> Result<u64, String> {
     open(dir.path()).create_volume("v", THREADS * PART * SECTOR, Value::Null).unwrap();
     let (mut ledger, mut rng, mut answered) = (Ledger::new(), Rng(seed), 0);
     for kill in 0..kills {
-        let said = run_and_kill(dir.path(), seed % (1 << 20) + kill, 40 + rng.below(160), cheats);
-        if !said.len().is_multiple_of(Said::BYTES) {
-            return Err(format!("the child of kill {kill} failed: {}", String::from_utf8_lossy(&said)));
+        let bytes = run_and_kill(dir.path(), seed % (1 << 20) + kill, 40 + rng.below(160), cheats);
+        if !bytes.len().is_multiple_of(LogEntry::BYTES) {
+            return Err(format!("the child of kill {kill} failed: {}", String::from_utf8_lossy(&bytes)));
         }
-        answered += said.len() / Said::BYTES / 2;
-        let unanswered = ledger.take_in(&said);
+        answered += bytes.len() / LogEntry::BYTES / 2;
+        let unanswered = ledger.take_in(&bytes);
         ledger.verify(dir.path(), &unanswered).map_err(|e| format!("kill {kill}: {e}"))?;
     }
     Ok(u64::try_from(answered).unwrap())

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ebbtide_device::store::{BlockStore, Extent, ExtentKind, Store, StoreOptions};
+use ebbtide_device::store::{Extent, ExtentKind, OpenVolume, StoreOptions, VolumeStore};
 use serde_json::Value;
 
 use crate::support::{Rng, assert_clean, layer_files, open, seed, store_with_volume};
@@ -14,25 +14,25 @@ const BLOCK: u64 = 4096;
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-fn first_word(volume: &BlockStore, block: u64) -> u64 {
+fn first_word(volume: &OpenVolume, block: u64) -> u64 {
     let mut word = [0; 8];
     volume.read_at(&mut word, block * BLOCK).unwrap();
     u64::from_le_bytes(word)
 }
 
-fn write_word(volume: &BlockStore, block: u64, word: u64) {
+fn write_word(volume: &OpenVolume, block: u64, word: u64) {
     let mut bytes = [0; 4096];
     bytes[..8].copy_from_slice(&word.to_le_bytes());
     volume.write_at(&bytes, block * BLOCK).unwrap();
 }
 
 /// A volume whose generations overlap: generation `g` writes blocks `g..g + 600` of generation-specific content.
-fn generation(volume: &BlockStore, g: u64) {
+fn generation(volume: &OpenVolume, g: u64) {
     (g * 100..g * 100 + 600).for_each(|block| write_word(volume, block, (g + 1) << 32 | block));
     volume.discard((g * 100 + 50) * BLOCK, 20 * BLOCK).unwrap();
 }
 
-fn content(volume: &BlockStore) -> Vec<u64> {
+fn content(volume: &OpenVolume) -> Vec<u64> {
     (0..1200).map(|block| first_word(volume, block)).collect()
 }
 
@@ -152,7 +152,7 @@ fn a_discard_gives_the_host_its_space_back() {
 }
 
 #[test]
-fn changes_since_a_snapshot_are_told_block_by_block() {
+fn changes_since_a_snapshot_are_reported_block_by_block() {
     let (_dir, store) = store_with_volume(64 << 40);
     let volume = store.open_volume("v").unwrap();
     let far = (8 << 40) - 8192; // across the seam of two data files
@@ -176,7 +176,7 @@ fn changes_since_a_snapshot_are_told_block_by_block() {
 /// Writers of counters: writer `w` writes 1, 2, 3, ... to the blocks of its region in turn. A point in time is one where
 /// some count `t` was reached: the region holds, for every block, the last count up to `t` that belongs there.
 struct Counters<'a> {
-    volume: &'a BlockStore,
+    volume: &'a OpenVolume,
     answered: [AtomicU64; 2],
     longest_us: AtomicU64,
     stop: AtomicBool,
@@ -206,7 +206,7 @@ impl Counters<'_> {
     }
 
     /// Panics where `image` is no point in time at or after `answered`.
-    fn verify(image: &BlockStore, answered: [u64; 2]) {
+    fn verify(image: &OpenVolume, answered: [u64; 2]) {
         for (writer, at_least) in (0..2).zip(answered) {
             let counts: Vec<u64> = (0..REGION).map(|i| first_word(image, writer * REGION + i)).collect();
             let reached = *counts.iter().max().unwrap();
@@ -299,7 +299,7 @@ fn merges_of_a_volume_under_load_lose_nothing_and_end_with_one_layer() {
                 store.delete_snapshot(&format!("s{}", i - 2)).unwrap();
             }
             let before = [0, 1].map(|w: usize| counters.answered[w].load(Ordering::SeqCst));
-            // A reader beside the merges never sees an older count than was answered before it looked.
+            // A reader that runs during the merges never sees an older count than was answered before it looked.
             for (writer, answered) in (0..2).zip(before).filter(|(_, a)| *a > REGION) {
                 let back = rng.below(REGION);
                 let seen = first_word(&volume, writer * REGION + (answered - back) % REGION);
@@ -327,7 +327,7 @@ fn dirty_pages(store: &Path) -> Option<u64> {
     for entry in std::fs::read_dir(store.join("layers")).unwrap() {
         let file = std::fs::File::open(entry.unwrap().path()).unwrap();
         let range = [0_u64, 0];
-        // Cached, dirty, in writeback, and two that say what was evicted.
+        // Cached, dirty, in writeback, and two that count what was evicted.
         let mut counts = [0_u64; 5];
         // SAFETY: the kernel reads two numbers and writes five, in arrays that outlive the call.
         let done =
@@ -344,7 +344,7 @@ fn dirty_pages(store: &Path) -> Option<u64> {
 #[test]
 fn with_host_sync_everything_works_the_same_and_flushes_reach_the_disk() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(dir.path(), StoreOptions { host_sync: true }).unwrap();
+    let store = VolumeStore::open(dir.path(), StoreOptions { host_sync: true }).unwrap();
     store.create_volume("v", GIB, Value::Null).unwrap();
     let volume = store.open_volume("v").unwrap();
     generation(&volume, 0);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use ebbtide_device::store::{BLOCK_BYTES, BlockStore, ExtentKind, Store, StoreOptions, check};
+use ebbtide_device::store::{BLOCK_BYTES, ExtentKind, OpenVolume, StoreOptions, VolumeStore, check};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -99,23 +99,23 @@ impl Image {
     }
 }
 
-struct World<'a> {
+struct StoreAndModel<'a> {
     dir: &'a Path,
-    store: Option<Store>,
-    open: Option<(String, Arc<BlockStore>)>,
+    store: Option<VolumeStore>,
+    open: Option<(String, Arc<OpenVolume>)>,
     volumes: BTreeMap<String, Image>,
     snapshots: BTreeMap<String, Image>,
 }
 
-impl<'a> World<'a> {
+impl<'a> StoreAndModel<'a> {
     fn new(dir: &'a Path) -> Self {
-        let store = Store::open(dir, StoreOptions::default()).unwrap();
+        let store = VolumeStore::open(dir, StoreOptions::default()).unwrap();
         store.create_volume("v0", u64::try_from(SIZE).unwrap(), Value::Null).unwrap();
         let volumes = BTreeMap::from([("v0".to_owned(), Image::empty())]);
         Self { dir, store: Some(store), open: None, volumes, snapshots: BTreeMap::new() }
     }
 
-    fn store(&self) -> &Store {
+    fn store(&self) -> &VolumeStore {
         self.store.as_ref().unwrap()
     }
 
@@ -125,7 +125,7 @@ impl<'a> World<'a> {
     }
 
     /// The volume in use; one is opened where none is.
-    fn in_use(&mut self) -> Option<(Arc<BlockStore>, &mut Image)> {
+    fn in_use(&mut self) -> Option<(Arc<OpenVolume>, &mut Image)> {
         if self.open.is_none() {
             let name = self.volumes.keys().next()?.clone();
             self.use_volume(&name);
@@ -197,7 +197,7 @@ impl<'a> World<'a> {
                 self.store = None;
                 let report = check(self.dir, None).unwrap();
                 assert!(report.is_clean() && report.notes.is_empty(), "{report:#?}");
-                self.store = Some(Store::open(self.dir, StoreOptions::default()).unwrap());
+                self.store = Some(VolumeStore::open(self.dir, StoreOptions::default()).unwrap());
             }
             Op::Settle => self.store().settle(),
         }
@@ -217,7 +217,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The volume in use is what the model says, by content, extents and changes.
+    /// The volume in use is what the model has, by content, extents and changes.
     fn compare_in_use(&mut self) {
         let snapshots: Vec<String> = self.snapshots.keys().cloned().collect();
         let Some((volume, image)) = self.in_use() else { return };
@@ -238,7 +238,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Everything is what the model says: each snapshot is looked at through a volume made from it.
+    /// Everything is what the model has: each snapshot is looked at through a volume made from it.
     fn compare_all(mut self) {
         self.open = None;
         let store = self.store.take().unwrap();
@@ -282,11 +282,11 @@ proptest! {
     #[test]
     fn a_volume_is_what_was_written_to_it_whatever_happens_to_its_layers(ops in prop::collection::vec(op(), 1..60)) {
         let dir = tempfile::tempdir().unwrap();
-        let mut world = World::new(dir.path());
+        let mut pair = StoreAndModel::new(dir.path());
         for op in &ops {
-            world.apply(op);
-            world.compare_in_use();
+            pair.apply(op);
+            pair.compare_in_use();
         }
-        world.compare_all();
+        pair.compare_all();
     }
 }

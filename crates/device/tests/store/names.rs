@@ -1,6 +1,6 @@
-//! What the store refuses, and how it says so.
+//! What the store refuses, and its messages.
 
-use ebbtide_device::store::{CloneRequest, Store, StoreError, StoreOptions, check, list_snapshots};
+use ebbtide_device::store::{CloneRequest, StoreError, StoreOptions, VolumeStore, check, list_snapshots};
 use serde_json::{Value, json};
 
 use crate::support::{assert_clean, layer_files, open, store_with_volume};
@@ -69,7 +69,7 @@ fn what_is_missing_taken_or_in_use_is_refused_by_name() {
 fn a_store_that_is_open_refuses_a_second_opening_and_a_check_and_names_the_process() {
     let (dir, store) = store_with_volume(GIB);
     let me = Some(std::process::id());
-    let again = Store::open(dir.path(), StoreOptions::default()).unwrap_err();
+    let again = VolumeStore::open(dir.path(), StoreOptions::default()).unwrap_err();
     assert!(matches!(&again, StoreError::Locked { pid, .. } if *pid == me), "{again}");
     let checked = check(dir.path(), None).unwrap_err();
     assert!(matches!(&checked, StoreError::Locked { pid, .. } if *pid == me), "{checked}");
@@ -86,7 +86,7 @@ fn a_store_that_is_open_refuses_a_second_opening_and_a_check_and_names_the_proce
 fn a_directory_of_other_things_is_not_made_a_store() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("thesis.txt"), "years of work").unwrap();
-    let refused = Store::open(dir.path(), StoreOptions::default()).unwrap_err();
+    let refused = VolumeStore::open(dir.path(), StoreOptions::default()).unwrap_err();
     assert!(matches!(&refused, StoreError::Foreign { what, .. } if what.contains("thesis.txt")), "{refused}");
 }
 

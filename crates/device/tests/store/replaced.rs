@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ebbtide_device::store::{Store, StoreError};
+use ebbtide_device::store::{StoreError, VolumeStore};
 use serde_json::Value;
 
 use crate::support::{assert_clean, open};
@@ -10,11 +10,11 @@ use crate::support::{assert_clean, open};
 const SIZE: u64 = 1 << 20;
 
 /// Writes one block of a volume with a byte.
-fn write(volume: &ebbtide_device::store::BlockStore, block: u64, byte: u8) {
+fn write(volume: &ebbtide_device::store::OpenVolume, block: u64, byte: u8) {
     volume.write_at(&[byte; 4096], block * 4096).unwrap();
 }
 
-fn names(store: &Store) -> Vec<String> {
+fn names(store: &VolumeStore) -> Vec<String> {
     store.volumes().into_iter().map(|volume| volume.name).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ebbtide_device::store::{Store, StoreOptions, check};
+use ebbtide_device::store::{StoreOptions, VolumeStore, check};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -35,15 +35,15 @@ pub(crate) fn seed(of: &str) -> u64 {
 }
 
 /// A new store with one volume, `v`.
-pub(crate) fn store_with_volume(size_bytes: u64) -> (TempDir, Store) {
+pub(crate) fn store_with_volume(size_bytes: u64) -> (TempDir, VolumeStore) {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path());
     store.create_volume("v", size_bytes, Value::Null).unwrap();
     (dir, store)
 }
 
-pub(crate) fn open(dir: &Path) -> Store {
-    Store::open(dir, StoreOptions::default()).unwrap()
+pub(crate) fn open(dir: &Path) -> VolumeStore {
+    VolumeStore::open(dir, StoreOptions::default()).unwrap()
 }
 
 pub(crate) fn assert_clean(dir: &Path) {
@@ -59,7 +59,7 @@ pub(crate) fn layer_files(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Says why a test does not run here.
+/// Reports why a test does not run here.
 pub(crate) fn skipped(what: &str) {
     println!("SKIPPED: {what}");
 }

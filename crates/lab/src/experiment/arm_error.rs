@@ -105,7 +105,7 @@ pub enum ArmError {
         /// The experiment.
         experiment: String,
     },
-    /// An arm to be cut that says nothing about it.
+    /// An arm to be cut without settings of its cuts.
     #[error("it says nothing about cuts: give the file a section [crash]")]
     NotCut,
     /// More clients than the tables with invariants are made for.
@@ -116,6 +116,41 @@ pub enum ArmError {
         /// The most that there may be.
         most: u32,
     },
+    /// A replica that cannot run as it is written.
+    #[error("as a replica: {why}")]
+    OfReplica {
+        /// What is wrong with it.
+        why: Box<ArmError>,
+    },
+    /// Replicas of a server that writes no binary log.
+    #[error(
+        "its replicas have nothing to follow: set log_bin = true in [topology.source.settings] or [settings]"
+    )]
+    SourceWithoutBinlog,
+    /// A promotion after a load that leaves no marks.
+    #[error(
+        "topology.promote counts lost transactions by marks that sysbench's workloads with writes leave: take one of them, \
+         or promote = false"
+    )]
+    PromotionWithoutMarks,
+    /// A replica whose data directory is made with other settings than that of its source, which it starts from a copy
+    /// of.
+    #[error(
+        "its replicas start from a copy of the source's data, and have other settings that a data directory is made \
+         with: give both the same"
+    )]
+    OtherData,
+    /// Replicas in an experiment that cuts the power.
+    #[error(
+        "[topology] is for 'ebbtide run': the crash lab gives a replica its source by itself, where crash.role is \
+         \"replica\""
+    )]
+    CutTopology,
+    /// TPC-C for the source of a replica.
+    #[error(
+        "as a replica: its source has the load with invariants alone: take warehouses out of [data], or say role = \"primary\""
+    )]
+    ReplicaOfTpcc,
     /// A server on which replicas are not measured.
     #[error(transparent)]
     Replica(#[from] NotMeasured),

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
-use ebbtide_mysql::Binary;
+use ebbtide_mysql::{Binary, Settings};
 use ebbtide_volume::{MIB, parse_size};
+use ebbtide_workload::sysbench::Workload;
 
 use super::arm_error::{ArmError, chain, with_hint};
-use super::section::ROLES;
-use super::{Arm, CrashPlan, DataPlan, Experiment, ExperimentError, Role, divide};
+use super::{Arm, CrashPlan, DataPlan, Experiment, ExperimentError, LoadKind, Role, divide};
 
 /// The seed of the rows. It is not the run's: prepared data would else never serve a second run.
 pub const DATA_SEED: u64 = 1;
@@ -17,10 +17,10 @@ pub const DATA_SEED: u64 = 1;
 /// What a data directory takes without tables: system and undo tablespaces, temporary files, bytes.
 const SYSTEM_BYTES: u64 = 256 * MIB;
 
-/// The redo log where no setting says otherwise: MySQL's and MariaDB's default, bytes.
+/// The redo log where no setting changes it: MySQL's and MariaDB's default, bytes.
 const DEFAULT_REDO_BYTES: u64 = 100 * MIB;
 
-/// The buffer pool where no setting says otherwise: every server's default, bytes.
+/// The buffer pool where no setting changes it: every server's default, bytes.
 const DEFAULT_POOL_BYTES: u64 = 128 * MIB;
 
 /// What a server needs besides its buffer pool, bytes.
@@ -30,7 +30,7 @@ const SERVER_BYTES: u64 = 128 * MIB;
 const SMALLEST_VOLUME: u64 = 300 * MIB;
 
 /// An arm that can run, and what it resolves to. Limits are divided by [`super::InstancePlan::divided_by`] already: the
-/// arrays of the volumes and the limits of the instance are attached as they stand here.
+/// arrays of the volumes and the limits of the instance are attached as they are here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedArm {
     /// The arm.
@@ -45,6 +45,8 @@ pub struct PlannedArm {
     pub data_bytes: u64,
     /// Which prepared data it starts from: [`prepare_key`].
     pub prepare_key: String,
+    /// A replica of it, planned as an arm with a single server; all of its replicas are alike. None where it has none.
+    pub replica: Option<Box<PlannedArm>>,
 }
 
 /// Holds an experiment against the catalogue and a server. Answers with its arms, in their order.
@@ -76,10 +78,39 @@ fn check_arm(
     catalog: &Catalog,
     binary: &Binary,
 ) -> Result<PlannedArm, ArmError> {
+    let source = check_server(experiment, arm, catalog, binary)?;
+    let Some(replica) = arm.replica() else { return Ok(source) };
+    if arm.crash.is_some() {
+        return Err(ArmError::CutTopology);
+    }
+    if !logs(arm) {
+        return Err(ArmError::SourceWithoutBinlog);
+    }
+    let leaves_marks = arm.load.workload.sysbench().is_some_and(|workload| {
+        workload.writes() && workload != Workload::BulkInsert && !arm.load.mix.skip_trx
+    });
+    if arm.topology.promote && !leaves_marks {
+        return Err(ArmError::PromotionWithoutMarks);
+    }
+    let replica = check_server(experiment, &replica, catalog, binary)
+        .map_err(|why| ArmError::OfReplica { why: Box::new(why) })?;
+    if replica.prepare_key != source.prepare_key {
+        return Err(ArmError::OtherData);
+    }
+    Ok(PlannedArm { replica: Some(Box::new(replica)), ..source })
+}
+
+/// A server of an arm, with what it resolves to.
+fn check_server(
+    experiment: &Experiment,
+    arm: &Arm,
+    catalog: &Catalog,
+    binary: &Binary,
+) -> Result<PlannedArm, ArmError> {
     let by = arm.instance.divided_by;
     let mut volumes = BTreeMap::new();
     for (role, text) in &arm.volumes {
-        let role_name = role_name(*role);
+        let role_name = role.key();
         let spec = Spec::parse(text).map_err(|error| ArmError::Spec {
             role: role_name,
             spec: text.clone(),
@@ -106,17 +137,18 @@ fn check_arm(
         options,
         data_bytes,
         prepare_key: prepare_key(experiment, arm, binary),
+        replica: None,
     })
 }
 
-fn role_name(role: Role) -> &'static str {
-    ROLES.iter().find(|(_, known)| *known == role).map_or("", |(name, _)| name)
+/// Whether its server writes a binary log.
+fn logs(arm: &Arm) -> bool {
+    let off = |value: &str| ["off", "0", "false", "no"].contains(&value.to_ascii_lowercase().as_str());
+    arm.settings.get("log_bin").is_some_and(|value| !off(value))
 }
 
 fn check_roles(arm: &Arm) -> Result<(), ArmError> {
-    let off = |value: &str| ["off", "0", "false", "no"].contains(&value.to_ascii_lowercase().as_str());
-    let logs = arm.settings.get("log_bin").is_some_and(|value| !off(value));
-    if arm.volumes.contains_key(&Role::Binlog) && !logs {
+    if arm.volumes.contains_key(&Role::Binlog) && !logs(arm) {
         return Err(ArmError::NoBinlog);
     }
     Ok(())
@@ -141,7 +173,7 @@ fn check_room(arm: &Arm, role: Role, volume: &Resolved, data_bytes: u64) -> Resu
     let redo = setting_bytes(arm, "redo_capacity", DEFAULT_REDO_BYTES);
     let redo_here = if arm.volumes.contains_key(&Role::Redo) { 0 } else { redo };
     let size = volume.size_bytes();
-    let name = role_name(role);
+    let name = role.key();
     let spec = &arm.volumes[&role];
     let (needed, why) = match role {
         // Rows that are updated and inserted out of order leave their pages half full: a quarter more.
@@ -163,7 +195,11 @@ fn check_room(arm: &Arm, role: Role, volume: &Resolved, data_bytes: u64) -> Resu
         by => format!("{name} volume (1/{by} of {spec})"),
     };
     if size < needed {
-        let or = if role == Role::Data { "fewer rows" } else { "a smaller redo_capacity" };
+        let or = match (role, arm.load.workload) {
+            (Role::Data, LoadKind::Tpcc) => "fewer warehouses",
+            (Role::Data, LoadKind::Sysbench(_)) => "fewer rows",
+            _ => "a smaller redo_capacity",
+        };
         return Err(ArmError::Room { volume, size, needed, why, or });
     }
     if size < SMALLEST_VOLUME {
@@ -191,16 +227,17 @@ fn check_instance(
 /// Leaves out the arms that may be left out and that need a setting which this server lacks. Answers
 /// with a sentence for each of them.
 pub fn fit(experiment: &mut Experiment, binary: &Binary) -> Vec<String> {
-    let lacks = |arm: &Arm| arm.settings.options_for(binary).err().map(|error| chain(&error));
+    let of_one = |settings: &Settings| settings.options_for(binary).err().map(|error| chain(&error));
+    let lacks = |arm: &Arm| of_one(&arm.settings).or_else(|| of_one(&arm.topology.replica.settings));
     leave_out(experiment, lacks)
 }
 
-/// Leaves out the arms that may be left out and that something stands against. Answers with a sentence for
+/// Leaves out the optional arms that cannot run. Returns a sentence for
 /// each of them.
 pub fn leave_out(experiment: &mut Experiment, against: impl Fn(&Arm) -> Option<String>) -> Vec<String> {
-    let told = |arm: &Arm| against(arm).map(|why| format!("arm '{}' is left out: {why}", arm.name));
+    let reason = |arm: &Arm| against(arm).map(|why| format!("arm '{}' is left out: {why}", arm.name));
     let missing: Vec<Option<String>> =
-        experiment.arms.iter().map(|arm| told(arm).filter(|_| arm.optional)).collect();
+        experiment.arms.iter().map(|arm| reason(arm).filter(|_| arm.optional)).collect();
     let place = |arm: usize| missing[arm].is_none().then(|| missing[..arm].iter().flatten().count());
     experiment.comparisons.retain_mut(|comparison| {
         let (Some(arm), Some(baseline)) = (place(comparison.arm), place(comparison.baseline)) else {
@@ -220,11 +257,15 @@ pub fn leave_out(experiment: &mut Experiment, against: impl Fn(&Arm) -> Option<S
 /// file system, and the settings that a data directory is made with.
 #[must_use]
 pub fn prepare_key(experiment: &Experiment, arm: &Arm, binary: &Binary) -> String {
-    let DataPlan { tables, rows, aged } = experiment.data;
+    let DataPlan { tables, rows, aged, warehouses } = experiment.data;
     let form = arm.tables(experiment.data).form;
     let tables_of = if form.is_empty() { form } else { format!(" tables-of={form}") };
+    let sizes = match warehouses {
+        Some(warehouses) => format!("warehouses={warehouses}"),
+        None => format!("tables={tables} rows={rows} aged={aged}"),
+    };
     format!(
-        "layout=1 server={:?}-{} tables={tables} rows={rows} aged={aged} seed={DATA_SEED} fs={} init={}{tables_of}",
+        "layout=1 server={:?}-{} {sizes} seed={DATA_SEED} fs={} init={}{tables_of}",
         binary.flavour,
         binary.version,
         arm.instance.fs,
@@ -240,8 +281,13 @@ const READ_BYTES_PER_SECOND: u64 = 250 * MIB;
 /// Rows a second of tables that are aged there, purge included.
 const AGED_PER_SECOND: u64 = 200_000;
 
+/// Warehouses whose consistency is checked in a second there.
+const CHECKED_PER_SECOND: u32 = 2;
+
 /// Cuts that are taken and judged in a minute.
 const CUTS_A_MINUTE: u64 = 60;
+/// What judging a cut takes longer for each warehouse of TPC-C, s.
+const JUDGED_S: u64 = 4;
 /// What a trial takes besides its load, s: the clone, the start of the server, its end.
 const TRIAL_OVERHEAD_S: u64 = 6;
 /// What prepared data take besides the rows, s: the data directory, a clean stop, the snapshot.
@@ -251,22 +297,23 @@ const PREPARE_OVERHEAD_S: u64 = 10;
 /// seen trials of this run knows better.
 #[must_use]
 pub fn estimate(experiment: &Experiment) -> Duration {
-    let DataPlan { tables, rows, aged } = experiment.data;
-    let rows = u64::from(tables) * u64::from(rows);
-    let prepare = PREPARE_OVERHEAD_S + rows / ROWS_PER_SECOND + u64::from(aged) * rows / AGED_PER_SECOND;
+    let rows = experiment.data.all_rows();
+    let aged = u64::from(experiment.data.aged) * rows;
+    let prepare = PREPARE_OVERHEAD_S + rows / ROWS_PER_SECOND + aged / AGED_PER_SECOND;
     let of_arms = experiment.arms.iter().map(|arm| match &arm.crash {
         None => trial_estimate(experiment.data, arm) * experiment.trial.repeats,
-        Some(plan) => stints_estimate(experiment.trial.repeats, arm, plan),
+        Some(plan) => stints_estimate(experiment, arm, plan),
     });
     Duration::from_secs(prepare) + of_arms.sum::<Duration>()
 }
 
 /// How long the stints of an arm take whose power is cut.
-fn stints_estimate(repeats: u32, arm: &Arm, plan: &CrashPlan) -> Duration {
+fn stints_estimate(experiment: &Experiment, arm: &Arm, plan: &CrashPlan) -> Duration {
     let load = TRIAL_OVERHEAD_S + u64::from(arm.warmup.settle_s + arm.measure_s);
     // A canary is through once it is caught, which its first cuts do.
-    let (stints, cuts) = if plan.canary.is_some() { (1, 2) } else { (repeats, plan.cuts) };
-    Duration::from_secs(u64::from(stints) * load + u64::from(cuts) * 60 / CUTS_A_MINUTE)
+    let (stints, cuts) = if plan.canary.is_some() { (1, 2) } else { (experiment.trial.repeats, plan.cuts) };
+    let of_tpcc = u64::from(experiment.data.warehouses.unwrap_or(0)) * JUDGED_S;
+    Duration::from_secs(u64::from(stints) * load + u64::from(cuts) * (60 / CUTS_A_MINUTE + of_tpcc))
 }
 
 /// How long one trial of an arm takes.
@@ -274,6 +321,7 @@ pub(crate) fn trial_estimate(data: DataPlan, arm: &Arm) -> Duration {
     let warmup = arm.warmup;
     let data_bytes = arm.tables(data).data_bytes();
     let read = if warmup.read_tables { data_bytes / READ_BYTES_PER_SECOND } else { 0 };
-    let load = warmup.lead_in_s + warmup.settle_s + arm.measure_s;
-    Duration::from_secs(TRIAL_OVERHEAD_S + read + u64::from(load))
+    let check = data.warehouses.map_or(0, |warehouses| warehouses.div_ceil(CHECKED_PER_SECOND));
+    let load = warmup.lead_in_s + warmup.settle_s + arm.measure_s + check;
+    Duration::from_secs((TRIAL_OVERHEAD_S + read) * arm.topology.servers() + u64::from(load))
 }

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::named::named;
+use super::{Replication, ServerRole};
+
 /// How an arm's power is cut, and how often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -40,28 +43,6 @@ impl Default for CrashPlan {
             canary: None,
         }
     }
-}
-
-/// Which server of a pair the arm is about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ServerRole {
-    /// The one that clients talk to.
-    #[default]
-    Primary,
-    /// One that follows a source, which lives on when the replica's power is cut.
-    Replica,
-}
-
-/// How a replica remembers how far it has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Replication {
-    /// By file and offset of the source's binary log, in files of its own.
-    #[default]
-    Position,
-    /// By global transaction id, in an InnoDB table.
-    Gtid,
 }
 
 /// What ends.
@@ -122,14 +103,6 @@ pub enum Canary {
     StalePosition,
 }
 
-impl ServerRole {
-    const ALL: [(Self, &'static str); 2] = [(Self::Primary, "primary"), (Self::Replica, "replica")];
-}
-
-impl Replication {
-    const ALL: [(Self, &'static str); 2] = [(Self::Position, "position"), (Self::Gtid, "gtid")];
-}
-
 impl End {
     const ALL: [(Self, &'static str); 2] = [(Self::PowerCut, "power-cut"), (Self::Kill, "kill")];
 }
@@ -161,28 +134,4 @@ impl Canary {
     ];
 }
 
-/// Words for the values of an enumeration: as files have them.
-macro_rules! words {
-    ($($kind:ty),*) => {$(
-        impl $kind {
-            /// The value of this name.
-            #[must_use]
-            pub fn parse(name: &str) -> Option<Self> {
-                Self::ALL.iter().find(|(_, known)| *known == name).map(|(value, _)| *value)
-            }
-
-            /// Its name, as files have it.
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                Self::ALL.iter().find(|(value, _)| *value == self).map_or("", |(_, name)| name)
-            }
-
-            /// All names, for messages.
-            #[must_use]
-            pub fn names() -> String {
-                Self::ALL.map(|(_, name)| name).join(", ")
-            }
-        }
-    )*};
-}
-words!(ServerRole, Replication, End, Fault, Moment, Canary);
+named!(End, Fault, Moment, Canary);

@@ -32,7 +32,13 @@ fn divide(limits: &mut Limits, by: u32) {
     limits.iops = limits.iops.map(|limit| rate(limit, divisor));
     limits.throughput = limits.throughput.map(|limit| rate(limit, divisor));
     let stations = |all: u16| u16::try_from(u32::from(all) / by).unwrap_or(all).max(1);
-    limits.service.parallelism = limits.service.parallelism.map(stations);
+    let service = &mut limits.service;
+    service.parallelism = service.parallelism.map(stations);
+    service.write_parallelism = service.write_parallelism.map(stations);
+    // Of a smaller disk of the same seeks.
+    if let Some(mechanics) = &mut service.mechanics {
+        mechanics.capacity_bytes = (mechanics.capacity_bytes / divisor).max(1);
+    }
 }
 
 /// An instance with its EBS limits divided.

@@ -9,7 +9,7 @@ pub enum ExperimentError {
     /// Neither a shipped experiment nor a file.
     #[error(
         "there is no experiment '{name}'{}; the experiments are {known}; a file of your own needs a '/' or ends in .toml",
-        did_you_mean(nearest.as_deref())
+        ebbtide_text::did_you_mean(nearest.as_deref())
     )]
     Unknown {
         /// The name given.
@@ -53,20 +53,4 @@ impl ExperimentError {
     pub fn of_arm(arm: &str, why: impl Into<ArmError>) -> Self {
         Self::Arm { arm: arm.to_owned(), why: Box::new(why.into()) }
     }
-}
-
-/// The part of a message that names the suggestion.
-pub(crate) fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map(|name| format!(" (did you mean '{name}'?)")).unwrap_or_default()
-}
-
-/// The known name most like what was written, where any is like it at all.
-pub(crate) fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let written = written.to_ascii_lowercase();
-    known
-        .into_iter()
-        .map(|name| (strsim::normalized_damerau_levenshtein(&written, &name.to_ascii_lowercase()), name))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(likeness, _)| *likeness >= 0.4)
-        .map(|(_, name)| name.to_owned())
 }

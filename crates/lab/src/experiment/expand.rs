@@ -4,7 +4,7 @@ use super::file::{Axis, Compare, File, no_such};
 use super::quick;
 use super::read::{self, ArmPlan};
 use super::sets::{self, Change, Whom};
-use super::tree::{Place, Table};
+use super::tree::{Place, TomlTable};
 use super::{Arm, ArmError, Comparison, Experiment, ExperimentError, Overrides, ServerRole, TrialPlan};
 
 /// Most arms of an experiment: more would take days, and are a slip.
@@ -60,6 +60,7 @@ pub(super) fn expand(
             .region
             .clone()
             .or_else(|| Some(file.region.clone()).filter(|name| !name.is_empty())),
+        over_limit: file.over_limit,
         seed,
     })
 }
@@ -91,7 +92,7 @@ fn arm_name(axes: &[Axis], choice: &Choice) -> String {
 }
 
 /// What the command line changes, in its order; `--volume`, `--repeats` and the like come last, and `--quick` of a
-/// file that does not say what that is comes first.
+/// file that does not specify what that is comes first.
 fn changes(
     name: &str,
     file: &File,
@@ -115,12 +116,12 @@ fn changes(
 /// The sections of one arm: the base, its options, then the command line.
 fn arm_tree(
     file: &File,
-    base: &Table,
+    base: &TomlTable,
     changes: &[Change],
     choice: &Choice,
     name: &str,
     quick: bool,
-) -> Table {
+) -> TomlTable {
     let mut tree = base.clone();
     let options = || file.axes.iter().zip(choice).map(|(axis, &option)| &axis.options[option]);
     options().for_each(|option| tree.merge(&option.patch));
@@ -143,6 +144,7 @@ fn arm(file: &File, choice: &Choice, name: &str, plan: ArmPlan) -> Arm {
         options: file.axes.iter().zip(choice).map(option).collect(),
         volumes: plan.volumes,
         settings: plan.settings,
+        topology: plan.topology,
         instance: plan.instance,
         load: plan.load,
         batch: plan.batch,
@@ -193,11 +195,11 @@ fn known_arms<'a>(file: &'a File, names: &'a [String]) -> Vec<&'a str> {
     file.option_names().into_iter().chain(whole.iter().map(String::as_str)).collect()
 }
 
-/// Two arms that would run the same tell nothing, unless that is what is asked.
+/// Two arms that would run the same are refused, unless that is what is asked.
 fn refuse_equal(arms: &[(Choice, Arm)]) -> Result<(), ExperimentError> {
     let same = |a: &Arm, b: &Arm| {
-        (&a.volumes, &a.settings, &a.instance, &a.load, &a.batch, &a.crash)
-            == (&b.volumes, &b.settings, &b.instance, &b.load, &b.batch, &b.crash)
+        (&a.volumes, &a.settings, &a.topology, &a.instance, &a.load, &a.batch, &a.crash)
+            == (&b.volumes, &b.settings, &b.topology, &b.instance, &b.load, &b.batch, &b.crash)
     };
     for (at, (_, arm)) in arms.iter().enumerate() {
         if let Some((_, twin)) = arms[..at].iter().find(|(_, earlier)| same(earlier, arm)) {
@@ -222,7 +224,7 @@ fn all_comparisons(file: &File, arms: &[(Choice, Arm)]) -> Vec<Comparison> {
 }
 
 /// Each arm against the one that differs from it in the axis alone. Where there is no arm of its role with the
-/// baseline, such as one that was left out by `--arms`, the first option that has one stands in.
+/// baseline, such as one that was left out by `--arms`, the first option that has one is used.
 fn comparisons(file: &File, compare: &Compare, arms: &[(Choice, Arm)]) -> Vec<Comparison> {
     let axis = compare.axis;
     let options = &file.axes[axis].options;

@@ -1,24 +1,27 @@
 //! The file of an experiment: its sections, axes, comparisons and quick form, before they are combined.
 
-use super::error::{closest, did_you_mean};
+use ebbtide_text::{closest, did_you_mean};
+
 use super::read::setting_text;
-use super::section::{OF_ALL, OF_ARMS, SHARED, canonical_key, unknown_key};
-use super::tree::{Node, Place, Table, Value};
+use super::section::{OF_ALL, OF_ARMS, REPLICA, SHARED, SOURCE, canonical_key, unknown_key};
+use super::tree::{Node, Place, TomlTable, Value};
 use super::{ExperimentError, sets};
 
 /// The keys of a file.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 20] = [
     "title",
     "question",
     "source",
     "scale",
     "region",
     "equal_arms",
+    "over_limit",
     "compare",
     "data",
     "instance",
     "volumes",
     "settings",
+    "topology",
     "load",
     "trial",
     "warmup",
@@ -39,12 +42,14 @@ pub(super) struct File {
     pub(super) question: String,
     pub(super) source: String,
     pub(super) scale: String,
-    /// Whose prices the report shows; empty where the file does not say.
+    /// Whose prices the report shows; empty: the file does not name it.
     pub(super) region: String,
     /// Whether arms may be equal, so that what differs between them is noise.
     pub(super) equal_arms: bool,
-    /// What holds unless an option or the command line says otherwise.
-    pub(super) base: Table,
+    /// Whether it runs on a host that is slower than a volume.
+    pub(super) over_limit: bool,
+    /// What holds unless an option or the command line changes it.
+    pub(super) base: TomlTable,
     /// The axes, in the order of the file.
     pub(super) axes: Vec<Axis>,
     /// What is held against what.
@@ -64,9 +69,9 @@ pub(super) struct Axis {
 #[derive(Debug, Clone)]
 pub(super) struct AxisOption {
     pub(super) name: String,
-    pub(super) patch: Table,
+    pub(super) patch: TomlTable,
     /// What the short form changes of the patch.
-    pub(super) quick: Table,
+    pub(super) quick: TomlTable,
     /// Whether it may be left out on a server that lacks one of its settings.
     pub(super) optional: bool,
     pub(super) place: Place,
@@ -84,14 +89,14 @@ pub(super) struct Compare {
 pub(super) struct Quick {
     /// Whether the file has one.
     pub(super) is_there: bool,
-    pub(super) patch: Table,
+    pub(super) patch: TomlTable,
     pub(super) arms: Vec<(String, Place)>,
 }
 
 impl File {
-    /// Reads a file; `name` stands for it in errors.
+    /// Reads a file; `name` represents it in errors.
     pub(super) fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
-        let mut root = Table::parse(name, text)?;
+        let mut root = TomlTable::parse(name, text)?;
         for (key, node) in root.iter() {
             if !KEYS.contains(&key) && key != QUICK {
                 let mut keys = KEYS.to_vec();
@@ -108,6 +113,7 @@ impl File {
             scale: take_text(&mut root, "scale")?,
             region: take_text(&mut root, "region")?,
             equal_arms: take_switch(&mut root, "equal_arms")?,
+            over_limit: take_switch(&mut root, "over_limit")?,
             quick: take_quick(&mut root)?,
             base: normal(root)?,
             axes,
@@ -116,7 +122,7 @@ impl File {
         Ok(file)
     }
 
-    /// Whether it says what the short form is, of all arms or of some.
+    /// Whether it describes the short form, of all arms or of some.
     pub(super) fn has_quick(&self) -> bool {
         let mut options = self.axes.iter().flat_map(|axis| &axis.options);
         self.quick.is_there || options.any(|option| option.quick.iter().next().is_some())
@@ -135,7 +141,7 @@ impl File {
     }
 }
 
-fn take_text(root: &mut Table, key: &str) -> Result<String, ExperimentError> {
+fn take_text(root: &mut TomlTable, key: &str) -> Result<String, ExperimentError> {
     match root.take(key) {
         None => Ok(String::new()),
         // A text over several lines of the file is one paragraph.
@@ -146,7 +152,7 @@ fn take_text(root: &mut Table, key: &str) -> Result<String, ExperimentError> {
     }
 }
 
-fn take_switch(root: &mut Table, key: &str) -> Result<bool, ExperimentError> {
+fn take_switch(root: &mut TomlTable, key: &str) -> Result<bool, ExperimentError> {
     match root.take(key) {
         None => Ok(false),
         Some(Node { value: Value::Switch(on), .. }) => Ok(on),
@@ -155,7 +161,7 @@ fn take_switch(root: &mut Table, key: &str) -> Result<bool, ExperimentError> {
 }
 
 /// `[arms]` and `[axes]` as one list, in the order of the file.
-fn take_axes(root: &mut Table) -> Result<Vec<Axis>, ExperimentError> {
+fn take_axes(root: &mut TomlTable) -> Result<Vec<Axis>, ExperimentError> {
     let mut axes = Vec::new();
     let order: Vec<String> = root.iter().map(|(key, _)| key.to_owned()).collect();
     for key in order.iter().filter(|key| ["arms", "axes"].contains(&key.as_str())) {
@@ -179,7 +185,7 @@ fn take_axes(root: &mut Table) -> Result<Vec<Axis>, ExperimentError> {
     }
 }
 
-fn axis(name: &str, place: &Place, table: &Table) -> Result<Axis, ExperimentError> {
+fn axis(name: &str, place: &Place, table: &TomlTable) -> Result<Axis, ExperimentError> {
     let options = table
         .iter()
         .map(|(option, node)| {
@@ -188,7 +194,7 @@ fn axis(name: &str, place: &Place, table: &Table) -> Result<Axis, ExperimentErro
             let optional = take_switch(&mut patch, "optional")?;
             let of = format!("option '{option}' of axis '{name}'");
             let quick = match patch.take(QUICK) {
-                None => Table::default(),
+                None => TomlTable::default(),
                 Some(node) => arm_patch(node.table(QUICK)?.clone(), &format!("[quick] of {of}"))?,
             };
             Ok(AxisOption {
@@ -207,7 +213,7 @@ fn axis(name: &str, place: &Place, table: &Table) -> Result<Axis, ExperimentErro
 }
 
 /// What an arm may change, under the names that its keys have.
-fn arm_patch(patch: Table, of: &str) -> Result<Table, ExperimentError> {
+fn arm_patch(patch: TomlTable, of: &str) -> Result<TomlTable, ExperimentError> {
     let patch = normal(allowed(patch, &OF_ARMS, of)?)?;
     refuse_shared(&patch, of)?;
     Ok(patch)
@@ -227,7 +233,7 @@ fn check_name(what: &str, name: &str, place: &Place) -> Result<(), ExperimentErr
     Ok(())
 }
 
-fn take_compare(root: &mut Table, axes: &[Axis]) -> Result<Vec<Compare>, ExperimentError> {
+fn take_compare(root: &mut TomlTable, axes: &[Axis]) -> Result<Vec<Compare>, ExperimentError> {
     let items = match root.take("compare") {
         None => {
             let first = axes.first().map(|axis| Compare { axis: 0, baseline: axis.options[0].name.clone() });
@@ -282,10 +288,10 @@ pub(super) fn no_such<'a>(
     let all: Vec<&str> = known.into_iter().collect();
     let all =
         if all.is_empty() { "there is none".to_owned() } else { format!("there is {}", all.join(", ")) };
-    format!("there is no {what} '{name}'{}; {all}", did_you_mean(nearest.as_deref()))
+    format!("there is no {what} '{name}'{}; {all}", did_you_mean(nearest))
 }
 
-fn take_quick(root: &mut Table) -> Result<Quick, ExperimentError> {
+fn take_quick(root: &mut TomlTable) -> Result<Quick, ExperimentError> {
     let Some(node) = root.take(QUICK) else { return Ok(Quick::default()) };
     let mut patch = node.table(QUICK)?.clone();
     let arms = match patch.take("arms") {
@@ -304,11 +310,11 @@ fn take_quick(root: &mut Table) -> Result<Quick, ExperimentError> {
 }
 
 /// Refuses sections that have no meaning at this place.
-fn allowed(patch: Table, sections: &[&str], of: &str) -> Result<Table, ExperimentError> {
+fn allowed(patch: TomlTable, sections: &[&str], of: &str) -> Result<TomlTable, ExperimentError> {
     for (key, node) in patch.iter() {
         if OF_ALL.contains(&key) && !sections.contains(&key) {
             return Err(node.place.wrong(format!(
-                "all arms share [{key}]: it cannot stand in {of}; an arm may have {}",
+                "all arms share [{key}]: it is not allowed in {of}; an arm may have {}",
                 sections.join(", ")
             )));
         }
@@ -320,12 +326,12 @@ fn allowed(patch: Table, sections: &[&str], of: &str) -> Result<Table, Experimen
 }
 
 /// Refuses keys that hold for all arms or none, such as the number of rounds.
-fn refuse_shared(patch: &Table, of: &str) -> Result<(), ExperimentError> {
+fn refuse_shared(patch: &TomlTable, of: &str) -> Result<(), ExperimentError> {
     for (section, key) in SHARED {
         let Some(table) = patch.get(section) else { continue };
         if let Some(node) = table.table(section)?.get(key) {
             let message =
-                format!("all arms share {section}.{key}: it cannot stand in {of}, only in [{section}]");
+                format!("all arms share {section}.{key}: it is not allowed in {of}, only in [{section}]");
             return Err(node.place.wrong(message));
         }
     }
@@ -333,7 +339,7 @@ fn refuse_shared(patch: &Table, of: &str) -> Result<(), ExperimentError> {
 }
 
 /// Gives every key of every section its one name, so that a patch meets what it is to replace.
-pub(super) fn normal(mut sections: Table) -> Result<Table, ExperimentError> {
+pub(super) fn normal(mut sections: TomlTable) -> Result<TomlTable, ExperimentError> {
     let names: Vec<String> = sections.iter().map(|(key, _)| key.to_owned()).collect();
     for section in names {
         let Some(mut node) = sections.take(&section) else { continue };
@@ -341,6 +347,13 @@ pub(super) fn normal(mut sections: Table) -> Result<Table, ExperimentError> {
         if section == "settings" {
             flatten_raw(table)?;
             table.rename(canonical_setting)?;
+        } else if section == "topology" {
+            for role in [SOURCE, REPLICA] {
+                let Some(mut own) = table.take(role) else { continue };
+                let sections = own.table_mut(role)?;
+                *sections = normal(std::mem::take(sections))?;
+                table.insert(role, own);
+            }
         } else {
             table.rename(|key, _| Ok(canonical_key(&section, key)))?;
         }
@@ -350,7 +363,7 @@ pub(super) fn normal(mut sections: Table) -> Result<Table, ExperimentError> {
 }
 
 /// TOML reads `raw.name = 1` as a table `raw`; the settings have one name with a dot.
-fn flatten_raw(settings: &mut Table) -> Result<(), ExperimentError> {
+fn flatten_raw(settings: &mut TomlTable) -> Result<(), ExperimentError> {
     let Some(raw) = settings.take("raw") else { return Ok(()) };
     for (key, node) in raw.table("settings.raw")?.iter() {
         settings.insert(&format!("raw.{key}"), node.clone());

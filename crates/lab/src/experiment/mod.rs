@@ -12,26 +12,30 @@ mod error;
 mod expand;
 mod file;
 mod model;
+mod named;
 mod quick;
 mod read;
 mod section;
 mod sets;
 mod shipped;
+mod topology;
 mod tree;
 mod work;
+mod workload;
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 
 pub use arm_error::ArmError;
 pub(crate) use check::trial_estimate;
 pub use check::{DATA_SEED, PlannedArm, check, estimate, fit, leave_out, prepare_key};
-pub use crash::{Canary, CrashPlan, End, Fault, Moment, Replication, ServerRole};
+pub use crash::{Canary, CrashPlan, End, Fault, Moment};
 pub use error::ExperimentError;
 pub use model::{
     Arm, Batch, Comparison, DataPlan, Experiment, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,
 };
 pub use shipped::{Shipped, shipped};
+pub use topology::{Replication, ServerRole, ServerSpec, Topology};
+pub use workload::LoadKind;
 
 use file::File;
 
@@ -40,7 +44,7 @@ use file::File;
 pub struct Overrides {
     /// `PATH` and `VALUE` of every `--set PATH=VALUE`, in order.
     pub set: Vec<(String, String)>,
-    /// The short form: as the file's `[quick]` says, else fewer and shorter trials of the same arms.
+    /// The short form: as the file's `[quick]` specifies, else fewer and shorter trials of the same arms.
     pub quick: bool,
     /// The data volume of all arms, as a volume spec.
     pub volume: Option<String>,
@@ -69,7 +73,7 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Exp
         let names = || shipped().iter().map(|known| known.name);
         return Err(ExperimentError::Unknown {
             name: name_or_path.to_owned(),
-            nearest: error::closest(name_or_path, names()),
+            nearest: ebbtide_text::closest(name_or_path, names()).map(str::to_owned),
             known: names().collect::<Vec<_>>().join(", "),
         });
     }
@@ -77,17 +81,17 @@ pub fn load(name_or_path: &str, overrides: &Overrides) -> Result<Experiment, Exp
     let text = read_file(name_or_path)?;
     let name = path.file_stem().map_or_else(|| name_or_path.into(), |stem| stem.to_string_lossy());
     let experiment = parse(&name, name_or_path, &text, overrides)?;
-    Ok(Experiment { gain: experiment.gain.map(|gain| beside(path, gain)), ..experiment })
+    Ok(Experiment { gain: experiment.gain.map(|gain| relative_to(path, gain)), ..experiment })
 }
 
 /// A path in a file counts from the file's directory; the name of a shipped experiment stays.
-fn beside(file: &Path, gain: String) -> String {
+fn relative_to(file: &Path, gain: String) -> String {
     if !is_path(&gain) || Path::new(&gain).is_absolute() {
         return gain;
     }
-    let beside: PathBuf = file.parent().unwrap_or(Path::new("")).join(&gain).components().collect();
-    let beside = beside.display().to_string();
-    if is_path(&beside) { beside } else { format!("./{beside}") }
+    let gain: PathBuf = file.parent().unwrap_or(Path::new("")).join(&gain).components().collect();
+    let gain = gain.display().to_string();
+    if is_path(&gain) { gain } else { format!("./{gain}") }
 }
 
 /// Whether it is the path of a file and no name.
@@ -118,7 +122,7 @@ pub fn load_gain(experiment: &Experiment, quick: bool) -> Result<Option<Experime
     Ok(Some(found))
 }
 
-/// What `--quick` changes in an experiment whose file does not say so itself, a few words for each change; None
+/// What `--quick` changes in an experiment whose file does not specify it, a few words for each change; None
 /// where the file has a `[quick]`, and without `--quick`.
 ///
 /// # Errors
@@ -131,7 +135,7 @@ pub fn generic_quick(
         return Ok(None);
     }
     let text = read_file(name_or_path)?;
-    quick::told(name_or_path, &File::parse(name_or_path, &text)?, overrides)
+    quick::described_changes(name_or_path, &File::parse(name_or_path, &text)?, overrides)
 }
 
 fn read_file(path: &str) -> Result<String, ExperimentError> {
@@ -139,7 +143,7 @@ fn read_file(path: &str) -> Result<String, ExperimentError> {
         .map_err(|source| ExperimentError::Unreadable { path: path.to_owned(), source })
 }
 
-/// Reads an experiment from a text; `place` stands for it in errors.
+/// Reads an experiment from a text; `place` represents it in errors.
 ///
 /// # Errors
 /// As [`load`].
@@ -150,17 +154,11 @@ pub fn parse(
     overrides: &Overrides,
 ) -> Result<Experiment, ExperimentError> {
     let file = File::parse(place, text)?;
-    let seed = overrides.seed.unwrap_or_else(fresh_seed);
+    let seed = overrides.seed.unwrap_or_else(ebbtide_text::seed::fresh);
     // The other form is read too, so that a mistake in it is not found on the day it is needed.
     let other = Overrides { quick: !overrides.quick, ..Overrides::default() };
     expand::expand(name, &file, &other, seed)?;
     expand::expand(name, &file, overrides, seed)
-}
-
-/// A seed that differs from run to run, short enough to be typed. The standard library draws its hash
-/// keys from the operating system.
-fn fresh_seed() -> u64 {
-    RandomState::new().build_hasher().finish() >> 32
 }
 
 #[cfg(test)]
@@ -169,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_path_counts_from_the_file_that_has_it_and_stays_a_path() {
-        let of = |file: &str, gain: &str| beside(Path::new(file), gain.to_owned());
+        let of = |file: &str, gain: &str| relative_to(Path::new(file), gain.to_owned());
         assert_eq!(of("./mine.toml", "./gain.toml"), "./gain.toml");
         assert_eq!(of("mine.toml", "gain.toml"), "gain.toml");
         assert_eq!(of("a/mine.toml", "../b/gain"), "a/../b/gain");

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use ebbtide_analysis::record::{BatchSpan, Design, DesignArm};
 pub use ebbtide_analysis::record::{Comparison, Role};
 use ebbtide_load::Arrival;
+use ebbtide_load::tpcc::{Isolation, WaitMode};
 use ebbtide_mysql::Settings;
 use ebbtide_workload::Distribution;
-use ebbtide_workload::sysbench::{Mix, Workload};
+use ebbtide_workload::sysbench::Mix;
 use serde::{Deserialize, Serialize};
 
-use super::CrashPlan;
+use super::{CrashPlan, LoadKind, Topology};
 
 /// A whole experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +24,7 @@ pub struct Experiment {
     pub question: String,
     /// Where the comparison comes from; empty where it is the user's own.
     pub source: String,
-    /// At which scale it stands to its source, and what that changes; empty where it has none.
+    /// Its scale relative to its source, and what that changes; empty where it has none.
     pub scale: String,
     /// The rows that every arm starts from.
     pub data: DataPlan,
@@ -41,16 +42,20 @@ pub struct Experiment {
     /// on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
+    /// Whether it runs although the host is slower than what a volume may do at most: for devices that this load does
+    /// not take there. The trials are marked with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub over_limit: bool,
     /// Seed of the order, the load and the volumes' draws.
     pub seed: u64,
 }
 
-/// The rows that every arm starts from: sysbench's tables.
+/// The rows that every arm starts from: sysbench's tables or TPC-C's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataPlan {
     /// Number of tables.
     pub tables: u32,
-    /// Rows per table.
+    /// Rows per table; 0 for TPC-C's tables, each of which has its own size.
     pub rows: u32,
     /// Whether the index on column k is worn before the data are kept: half of the rows get another k at
     /// random, and purge comes to its end. The pages of an index that was just
@@ -58,6 +63,9 @@ pub struct DataPlan {
     /// transaction; those of a table in use are not.
     #[serde(default)]
     pub aged: bool,
+    /// Warehouses of TPC-C; none for sysbench's tables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warehouses: Option<u32>,
 }
 
 /// How often trials run.
@@ -90,15 +98,18 @@ pub struct Arm {
     pub name: String,
     /// Which option of each axis it is, in the order of the axes.
     pub options: Vec<(String, String)>,
-    /// The volumes, as volume specs; [`Role::Data`] is always there.
+    /// The volumes of the server that the load goes to, as volume specs; [`Role::Data`] is always there.
     pub volumes: BTreeMap<Role, String>,
-    /// The server's settings.
+    /// The settings of that server.
     pub settings: Settings,
+    /// The servers that follow it; none by default.
+    #[serde(default, skip_serializing_if = "Topology::is_single")]
+    pub topology: Topology,
     /// The machine.
     pub instance: InstancePlan,
     /// The load.
     pub load: LoadPlan,
-    /// A batch job beside the load.
+    /// A batch job that runs alongside the load.
     pub batch: Option<Batch>,
     /// Time measured in each trial, s; what the detection of warm-up cuts off comes out of it.
     pub measure_s: u32,
@@ -166,8 +177,8 @@ pub struct InstancePlan {
     /// By which every volume's size, IOPS, throughput and credits, and the instance's EBS limits, are
     /// divided: 8 makes an eighth of the machine that is named. Latencies stay. 1 to 1000.
     pub divided_by: u32,
-    /// Whether the volumes say that they are rotating disks. MariaDB writes neighbouring pages
-    /// together only on those, whatever `flush_neighbors` says; MySQL 5.7 did so on all.
+    /// Whether the volumes report that they are rotating disks. MariaDB writes neighbouring pages
+    /// together only on those, whatever `flush_neighbors` is; MySQL 5.7 did so on all.
     pub rotational: bool,
     /// Whether an instance whose EBS limits burst for half an hour a day has that half hour before it.
     pub burst: bool,
@@ -191,18 +202,28 @@ impl Default for InstancePlan {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoadPlan {
     /// What is run.
-    pub workload: Workload,
+    pub workload: LoadKind,
     /// Connections.
     pub connections: u32,
     /// When transactions start.
     pub arrival: Arrival,
-    /// How rows are chosen.
+    /// How rows are chosen; TPC-C has its own draws.
     pub distribution: Distribution,
-    /// How many statements of each kind.
+    /// How many statements of each kind; TPC-C has its own.
     pub mix: Mix,
+    /// TPC-C: the isolation level of all connections.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub isolation: Isolation,
+    /// TPC-C: whether clients wait for keying and think times.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wait: WaitMode,
 }
 
-/// A batch job beside the load: one connection that repeats a statement.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// A batch job that runs alongside the load: one connection that repeats a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// When it joins, in seconds of the measurement.

@@ -21,7 +21,7 @@ const CUTS: u32 = 20;
 /// Time for which the throughput is measured before cuts at most, s.
 const MEASURE_BEFORE_CUTS_S: u32 = 10;
 
-/// What the short form changes. It goes before what the command line says, which wins.
+/// What the short form changes. It goes before what the command line gives, which wins.
 pub(super) fn changes(full: &Experiment) -> Vec<Change> {
     let is_cut = full.arms.iter().any(|arm| arm.crash.is_some());
     let repeats = full.trial.repeats.min(if is_cut { 1 } else { REPEATS });
@@ -54,8 +54,8 @@ fn patch_of(value: &str) -> Node {
 }
 
 /// What `--quick` changes in an experiment whose file has no `[quick]`, a few words for each; None where the file
-/// says it.
-pub(super) fn told(
+/// gives it.
+pub(super) fn described_changes(
     name: &str,
     file: &File,
     overrides: &Overrides,
@@ -68,20 +68,20 @@ pub(super) fn told(
 }
 
 fn differences(full: &Experiment, quick: &Experiment) -> Vec<String> {
-    let mut told = Vec::new();
-    let mut tell = |what: &str, before: u32, now: u32| {
+    let mut changes = Vec::new();
+    let mut note = |what: &str, before: u32, now: u32| {
         if before != now {
-            told.push(format!("{what} {now} instead of {before}"));
+            changes.push(format!("{what} {now} instead of {before}"));
         }
     };
     let most = |of: &Experiment, figure: fn(&Arm) -> u32| of.arms.iter().map(figure).max().unwrap_or(0);
     let cuts = |arm: &Arm| arm.crash.as_ref().map_or(0, |crash| crash.cuts);
     let what = if most(full, cuts) > 0 { "stints of each arm:" } else { "trials of each arm:" };
-    tell(what, full.trial.repeats, quick.trial.repeats);
-    let mut tell_most = |what, figure| tell(what, most(full, figure), most(quick, figure));
-    tell_most("cuts of each arm: at most", cuts);
-    tell_most("seconds measured:", |arm| arm.measure_s);
-    tell_most("seconds of lead-in:", |arm| arm.warmup.lead_in_s);
-    tell_most("seconds to settle:", |arm| arm.warmup.settle_s);
-    told
+    note(what, full.trial.repeats, quick.trial.repeats);
+    let mut note_most = |what, figure| note(what, most(full, figure), most(quick, figure));
+    note_most("cuts of each arm: at most", cuts);
+    note_most("seconds measured:", |arm| arm.measure_s);
+    note_most("seconds of lead-in:", |arm| arm.warmup.lead_in_s);
+    note_most("seconds to settle:", |arm| arm.warmup.settle_s);
+    changes
 }

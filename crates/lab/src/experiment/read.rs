@@ -2,15 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_load::{Arrival, Distribution, Mix, RunOptions, Workload};
+use ebbtide_load::tpcc::TpccOptions;
+use ebbtide_load::{Arrival, ClientOptions, Distribution, Mix, RunOptions, Workload};
 use ebbtide_mysql::Settings;
+use ebbtide_text::closest;
 use ebbtide_volume::{MIB, TIB};
+use ebbtide_workload::tpcc::{MAX_WAREHOUSES, TABLES};
 
-use super::crash::{End, Fault, Moment, Replication, ServerRole};
-use super::error::closest;
-use super::section::{GAIN, ROLES, Section};
-use super::tree::{Table, Value};
-use super::{Batch, CrashPlan, DataPlan, ExperimentError, InstancePlan, LoadPlan, Role, WarmupPlan};
+use super::crash::{End, Fault, Moment};
+use super::section::{GAIN, OF_SERVERS, REPLICA, SOURCE, Section, unknown_key};
+use super::topology::{Replication, ServerRole, ServerSpec, Topology};
+use super::tree::{TomlTable, Value};
+use super::{
+    Batch, CrashPlan, DataPlan, ExperimentError, InstancePlan, LoadKind, LoadPlan, Role, WarmupPlan, workload,
+};
 
 /// The shortest measurement, s: less has no steady part to speak of.
 pub(super) const SHORTEST_MEASURE_S: u32 = 10;
@@ -20,6 +25,8 @@ const LONGEST_WARMUP_S: u32 = 3600;
 const MOST_CUTS: u32 = 1_000_000;
 /// Most images of bad cuts that are kept of a kind.
 const MOST_KEPT: u32 = 10_000;
+/// Most replicas of an arm: all of them run on this machine.
+const MOST_REPLICAS: u32 = 8;
 /// The data volume where the file names none: gp3 as AWS gives it, large enough for most.
 const DEFAULT_VOLUME: &str = "gp3:size=100GiB";
 
@@ -28,6 +35,7 @@ const DEFAULT_VOLUME: &str = "gp3:size=100GiB";
 pub(super) struct ArmPlan {
     pub(super) volumes: BTreeMap<Role, String>,
     pub(super) settings: Settings,
+    pub(super) topology: Topology,
     pub(super) instance: InstancePlan,
     pub(super) load: LoadPlan,
     pub(super) batch: Option<Batch>,
@@ -36,24 +44,37 @@ pub(super) struct ArmPlan {
     pub(super) crash: Option<CrashPlan>,
 }
 
-pub(super) fn data(root: &Table) -> Result<DataPlan, ExperimentError> {
+/// The key of `[data]` that makes the tables TPC-C's.
+const WAREHOUSES: &str = "warehouses";
+
+pub(super) fn data(root: &TomlTable) -> Result<DataPlan, ExperimentError> {
     let section = Section::of(root, "data")?;
+    if section.keys().any(|key| key == WAREHOUSES) {
+        let warehouses = section.whole(WAREHOUSES, 1, 1..=MAX_WAREHOUSES)?;
+        if let Some(key) = section.keys().find(|key| *key != WAREHOUSES) {
+            let why = "it belongs to sysbench's tables, and [data] has warehouses: leave one of them out";
+            return Err(section.wrong(key, why));
+        }
+        let tables = u32::try_from(TABLES.len()).expect("nine");
+        return Ok(DataPlan { tables, rows: 0, aged: false, warehouses: Some(warehouses) });
+    }
     Ok(DataPlan {
         tables: section.whole("tables", 1, 1..=10_000)?,
         rows: section.whole("rows", 1_000_000, 1..=2_147_483_647)?,
         aged: section.switch("aged", false)?,
+        warehouses: None,
     })
 }
 
-pub(super) fn repeats(root: &Table) -> Result<u32, ExperimentError> {
+pub(super) fn repeats(root: &TomlTable) -> Result<u32, ExperimentError> {
     Section::of(root, "trial")?.whole("repeats", 5, 1..=100)
 }
 
-fn measure_s(root: &Table) -> Result<u32, ExperimentError> {
+fn measure_s(root: &TomlTable) -> Result<u32, ExperimentError> {
     Section::of(root, "trial")?.duration("measure", 60, SHORTEST_MEASURE_S..=LONGEST_MEASURE_S)
 }
 
-fn warmup(root: &Table) -> Result<WarmupPlan, ExperimentError> {
+fn warmup(root: &TomlTable) -> Result<WarmupPlan, ExperimentError> {
     let section = Section::of(root, "warmup")?;
     Ok(WarmupPlan {
         read_tables: section.switch("read_tables", true)?,
@@ -63,13 +84,15 @@ fn warmup(root: &Table) -> Result<WarmupPlan, ExperimentError> {
     })
 }
 
-pub(super) fn arm(root: &Table, data: DataPlan) -> Result<ArmPlan, ExperimentError> {
+pub(super) fn arm(root: &TomlTable, data: DataPlan) -> Result<ArmPlan, ExperimentError> {
     let measure_s = measure_s(root)?;
+    let ServerSpec { volumes, settings } = server(root, SOURCE)?;
     Ok(ArmPlan {
-        volumes: volumes(root)?,
-        settings: settings(root)?,
+        volumes,
+        settings,
+        topology: topology(root)?,
         instance: instance(root)?,
-        load: load(root)?,
+        load: load(root, data)?,
         batch: batch(root, data, measure_s)?,
         measure_s,
         warmup: warmup(root)?,
@@ -77,7 +100,7 @@ pub(super) fn arm(root: &Table, data: DataPlan) -> Result<ArmPlan, ExperimentErr
     })
 }
 
-fn instance(root: &Table) -> Result<InstancePlan, ExperimentError> {
+fn instance(root: &TomlTable) -> Result<InstancePlan, ExperimentError> {
     let section = Section::of(root, "instance")?;
     let default = InstancePlan::default();
     let fs = section.text("fs")?.unwrap_or(&default.fs);
@@ -94,13 +117,53 @@ fn instance(root: &Table) -> Result<InstancePlan, ExperimentError> {
     })
 }
 
-/// What a patch says to take away what the base has.
+fn topology(root: &TomlTable) -> Result<Topology, ExperimentError> {
+    let section = Section::of(root, "topology")?;
+    let replica = server(root, REPLICA)?;
+    let by = named(&section, "by", Replication::parse, Replication::names())?.unwrap_or_default();
+    let promote = section.switch("promote", false)?;
+    match section.whole("replicas", 0, 0..=MOST_REPLICAS)? {
+        0 => Ok(Topology::default()),
+        replicas => Ok(Topology { replicas, by, promote, replica }),
+    }
+}
+
+/// What the servers of a role are: `[settings]` and `[volumes]`, and over them what `[topology]` has for the role.
+fn server(root: &TomlTable, role: &'static str) -> Result<ServerSpec, ExperimentError> {
+    let own = root.get("topology").map(|node| node.table("topology")).transpose()?;
+    let own = own.and_then(|topology| topology.get(role)).map(|node| node.table(role)).transpose()?;
+    let Some(own) = own else { return Ok(ServerSpec { volumes: volumes(root)?, settings: settings(root)? }) };
+    if let Some((section, node)) = own.iter().find(|(section, _)| !OF_SERVERS.contains(section)) {
+        return Err(unknown_key(&node.place, section, &format!("[topology.{role}]"), &OF_SERVERS));
+    }
+    let mut root = root.clone();
+    root.merge(own);
+    Ok(ServerSpec { volumes: volumes(&root)?, settings: settings(&root)? })
+}
+
+/// The value that a key names; none where it is not there.
+fn named<T>(
+    section: &Section<'_>,
+    key: &'static str,
+    parse: impl Fn(&str) -> Option<T>,
+    names: String,
+) -> Result<Option<T>, ExperimentError> {
+    let Some(text) = section.text(key)? else { return Ok(None) };
+    parse(text).map(Some).ok_or_else(|| {
+        let nearest = closest(text, names.split(", "));
+        let hint = ebbtide_text::did_you_mean(nearest);
+        section.wrong(key, format!("'{text}' is none of {names}{hint}"))
+    })
+}
+
+/// What a patch has to take away what the base has.
 const NONE: &str = "none";
 
-fn volumes(root: &Table) -> Result<BTreeMap<Role, String>, ExperimentError> {
+fn volumes(root: &TomlTable) -> Result<BTreeMap<Role, String>, ExperimentError> {
     let section = Section::of(root, "volumes")?;
     let mut volumes = BTreeMap::from([(Role::Data, DEFAULT_VOLUME.to_owned())]);
-    for (key, role) in ROLES {
+    for role in Role::ALL {
+        let key = role.key();
         match section.text(key)? {
             Some(NONE) if role == Role::Data => {
                 return Err(section.wrong(key, "there must be a data volume"));
@@ -115,10 +178,10 @@ fn volumes(root: &Table) -> Result<BTreeMap<Role, String>, ExperimentError> {
     Ok(volumes)
 }
 
-/// The value that stands for the server's own default, so that a patch can take a setting back.
+/// The value that represents the server's own default, so that a patch can take a setting back.
 const SERVER_DEFAULT: &str = "default";
 
-fn settings(root: &Table) -> Result<Settings, ExperimentError> {
+fn settings(root: &TomlTable) -> Result<Settings, ExperimentError> {
     let mut settings = Settings::new();
     let Some(node) = root.get("settings") else { return Ok(settings) };
     for (name, node) in node.table("settings")?.iter() {
@@ -145,34 +208,48 @@ pub(super) fn setting_text(value: &Value) -> Option<String> {
     }
 }
 
-fn load(root: &Table) -> Result<LoadPlan, ExperimentError> {
+fn load(root: &TomlTable, data: DataPlan) -> Result<LoadPlan, ExperimentError> {
     let section = Section::of(root, "load")?;
     let workload = match section.text("workload")? {
-        None => Workload::ReadWrite,
+        // With warehouses, there is one workload that the tables are for.
+        None if data.warehouses.is_some() => LoadKind::Tpcc,
+        None => LoadKind::Sysbench(Workload::ReadWrite),
         Some(name) => name.parse().map_err(|_| section.wrong("workload", no_workload(name)))?,
     };
+    workload::check(&section, workload, data)?;
+    let (isolation, wait) = workload::tpcc(&section)?;
     let plan = LoadPlan {
         workload,
         connections: section.whole("connections", 16, 1..=100_000)?,
         arrival: arrival(&section)?,
         distribution: distribution(&section)?,
         mix: mix(&section)?,
+        isolation,
+        wait,
     };
-    let options = RunOptions {
-        connections: plan.connections,
-        arrival: plan.arrival,
-        distribution: plan.distribution,
-        mix: plan.mix.clone(),
-        ..RunOptions::new(workload)
+    let clients =
+        ClientOptions { connections: plan.connections, arrival: plan.arrival, ..ClientOptions::default() };
+    let checked = match workload {
+        LoadKind::Tpcc => {
+            TpccOptions { warehouses: data.warehouses.unwrap_or(1), table_sets: 0, isolation, wait, clients }
+                .check()
+        }
+        LoadKind::Sysbench(workload) => RunOptions {
+            clients,
+            distribution: plan.distribution,
+            mix: plan.mix.clone(),
+            ..RunOptions::new(workload)
+        }
+        .check(),
     };
-    options.check().map_err(|error| section.wrong("workload", error))?;
+    checked.map_err(|error| section.wrong("workload", error))?;
     Ok(plan)
 }
 
 fn no_workload(name: &str) -> String {
-    let names = Workload::names();
+    let names = LoadKind::names();
     let nearest = closest(name, names.split(", "));
-    format!("there is no such workload{}; use one of {names}", super::error::did_you_mean(nearest.as_deref()))
+    format!("there is no such workload{}; use one of {names}", ebbtide_text::did_you_mean(nearest))
 }
 
 fn arrival(section: &Section<'_>) -> Result<Arrival, ExperimentError> {
@@ -232,7 +309,7 @@ fn mix(section: &Section<'_>) -> Result<Mix, ExperimentError> {
     })
 }
 
-fn batch(root: &Table, data: DataPlan, measure_s: u32) -> Result<Option<Batch>, ExperimentError> {
+fn batch(root: &TomlTable, data: DataPlan, measure_s: u32) -> Result<Option<Batch>, ExperimentError> {
     let section = Section::of(root, "batch")?;
     let connections = section.whole("connections", 1, 0..=1000)?;
     if !section.is_there() || connections == 0 {
@@ -250,17 +327,20 @@ fn batch(root: &Table, data: DataPlan, measure_s: u32) -> Result<Option<Batch>, 
     if end_s.is_some_and(|end| end <= start_s) {
         return Err(section.wrong("end", format!("it must be after its start, {start_s}s")));
     }
+    if data.warehouses.is_some() && sql.contains("{rows}") {
+        return Err(section.wrong("sql", "TPC-C's tables have no common number of rows: leave {rows} out"));
+    }
     let sql = sql.replace("{rows}", &data.rows.to_string());
     Ok(Some(Batch { start_s, end_s, connections, sql }))
 }
 
-/// The experiment of the lab that says what the risk buys; it is looked up by [`super::load_gain`].
-pub(super) fn gain(root: &Table) -> Result<Option<String>, ExperimentError> {
+/// The experiment of the lab that measures what the risk buys; it is looked up by [`super::load_gain`].
+pub(super) fn gain(root: &TomlTable) -> Result<Option<String>, ExperimentError> {
     let text = Section::of(root, "crash")?.text(GAIN)?;
     Ok(text.filter(|text| *text != NONE && !text.is_empty()).map(str::to_owned))
 }
 
-fn crash(root: &Table) -> Result<Option<CrashPlan>, ExperimentError> {
+fn crash(root: &TomlTable) -> Result<Option<CrashPlan>, ExperimentError> {
     let section = Section::of(root, "crash")?;
     if !section.is_there() {
         return Ok(None);
@@ -268,25 +348,12 @@ fn crash(root: &Table) -> Result<Option<CrashPlan>, ExperimentError> {
     let default = CrashPlan::default();
     let word = |key: &'static str, text: &str, names: String| {
         let nearest = closest(text, names.split(", "));
-        section.wrong(
-            key,
-            format!("'{text}' is none of {names}{}", super::error::did_you_mean(nearest.as_deref())),
-        )
+        section.wrong(key, format!("'{text}' is none of {names}{}", ebbtide_text::did_you_mean(nearest)))
     };
-    let role = match section.text("role")? {
-        None => default.role,
-        Some(text) => ServerRole::parse(text).ok_or_else(|| word("role", text, ServerRole::names()))?,
-    };
-    let replication = match section.text("replication")? {
-        None => default.replication,
-        Some(text) => {
-            Replication::parse(text).ok_or_else(|| word("replication", text, Replication::names()))?
-        }
-    };
-    let end = match section.text("end")? {
-        None => default.end,
-        Some(text) => End::parse(text).ok_or_else(|| word("end", text, End::names()))?,
-    };
+    let role = named(&section, "role", ServerRole::parse, ServerRole::names())?.unwrap_or(default.role);
+    let replication = named(&section, "replication", Replication::parse, Replication::names())?
+        .unwrap_or(default.replication);
+    let end = named(&section, "end", End::parse, End::names())?.unwrap_or(default.end);
     let fault = match section.text("fault")? {
         None | Some(NONE) => None,
         Some(text) => {

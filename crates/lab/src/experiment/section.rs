@@ -3,26 +3,32 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use ebbtide_text::{closest, did_you_mean};
 use ebbtide_volume::parse_size;
 
-use super::error::{closest, did_you_mean};
-use super::tree::{Node, Place, Table, Value};
-use super::{ExperimentError, Role};
+use super::ExperimentError;
+use super::tree::{Node, Place, TomlTable, Value};
 
 /// The longest duration that anything may have, s.
 const LONGEST_S: u32 = 24 * 3600;
 
 /// The keys of a section, without the server's settings, which are a table of their own.
-pub(super) const SECTIONS: [(&str, &[&str]); 8] = [
-    ("data", &["tables", "rows", "aged"]),
+pub(super) const SECTIONS: [(&str, &[&str]); 9] = [
+    ("data", &["tables", "rows", "aged", "warehouses"]),
     ("instance", &["memory", "type", "fs", "divided_by", "rotational", "burst"]),
     ("volumes", &["data", "redo", "binlog", "undo", "tmp"]),
+    ("topology", &["replicas", "by", "promote", SOURCE, REPLICA]),
     ("load", LOAD),
     ("trial", &["repeats", "measure"]),
     ("warmup", &["read_tables", "lead_in", "lead_in_speed", "settle"]),
     ("batch", &["sql", "start", "end", "connections"]),
     ("crash", &["role", "replication", "cuts", "end", "fault", "moments", "keep", GAIN]),
 ];
+
+/// The tables of `[topology]` with what the servers of a role have otherwise, and the sections that they may have.
+pub(super) const SOURCE: &str = "source";
+pub(super) const REPLICA: &str = "replica";
+pub(super) const OF_SERVERS: [&str; 2] = ["settings", "volumes"];
 
 /// The key of `[crash]` that all arms share.
 pub(super) const GAIN: &str = "gain";
@@ -35,6 +41,8 @@ const LOAD: &[&str] = &[
     "connections",
     "rate",
     "arrival",
+    "trx_level",
+    "wait_mode",
     "distribution",
     "rand_spec_iter",
     "rand_spec_pct",
@@ -62,8 +70,8 @@ const ALSO: [(&str, &str, &str); 3] = [
 ];
 
 /// The sections in which arms may differ.
-pub(super) const OF_ARMS: [&str; 8] =
-    ["settings", "volumes", "load", "instance", "batch", "trial", "warmup", "crash"];
+pub(super) const OF_ARMS: [&str; 9] =
+    ["settings", "volumes", "topology", "load", "instance", "batch", "trial", "warmup", "crash"];
 
 /// The sections that all arms share.
 pub(super) const OF_ALL: [&str; 1] = ["data"];
@@ -84,17 +92,17 @@ pub(super) fn canonical_key(section: &str, key: &str) -> String {
 /// A section, looked into key by key.
 pub(super) struct Section<'a> {
     name: &'static str,
-    table: Option<&'a Table>,
+    table: Option<&'a TomlTable>,
     place: Option<&'a Place>,
 }
 
 impl<'a> Section<'a> {
     /// The section of that name; one that is not there has all its defaults.
-    pub(super) fn of(root: &'a Table, name: &'static str) -> Result<Self, ExperimentError> {
+    pub(super) fn of(root: &'a TomlTable, name: &'static str) -> Result<Self, ExperimentError> {
         let place = root.get(name).map(|node| &node.place);
         let table = root.get(name).map(|node| node.table(name)).transpose()?;
         let keys = keys_of(name).unwrap_or(&[]);
-        for (key, node) in table.into_iter().flat_map(Table::iter) {
+        for (key, node) in table.into_iter().flat_map(TomlTable::iter) {
             if !keys.contains(&key) {
                 return Err(unknown_key(&node.place, key, &format!("[{name}]"), keys));
             }
@@ -104,6 +112,11 @@ impl<'a> Section<'a> {
 
     pub(super) fn is_there(&self) -> bool {
         self.table.is_some()
+    }
+
+    /// The keys that are there.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        self.table.into_iter().flat_map(TomlTable::iter).map(|(key, _)| key)
     }
 
     fn node(&self, key: &str) -> Option<&'a Node> {
@@ -238,7 +251,7 @@ impl<'a> Section<'a> {
 /// The error of a key that does not exist.
 pub(super) fn unknown_key(place: &Place, key: &str, section: &str, keys: &[&str]) -> ExperimentError {
     let nearest = closest(key, keys.iter().copied());
-    let suggestion = did_you_mean(nearest.as_deref());
+    let suggestion = did_you_mean(nearest);
     place.wrong(format!("unknown key '{key}' in {section}{suggestion}; the keys are {}", keys.join(", ")))
 }
 
@@ -264,15 +277,6 @@ pub(super) fn format_duration(seconds: u32) -> String {
         s => format!("{s}s"),
     }
 }
-
-/// The key of a role's volume.
-pub(super) const ROLES: [(&str, Role); 5] = [
-    ("data", Role::Data),
-    ("redo", Role::Redo),
-    ("binlog", Role::Binlog),
-    ("undo", Role::Undo),
-    ("tmp", Role::Tmp),
-];
 
 #[cfg(test)]
 mod tests {

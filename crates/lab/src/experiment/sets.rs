@@ -1,18 +1,18 @@
 //! `--set PATH=VALUE`: which arms a path means, and which key of theirs.
 
 use ebbtide_mysql::{SettingError, Settings};
+use ebbtide_text::{closest, did_you_mean};
 
 use super::ExperimentError;
-use super::error::{closest, did_you_mean};
 use super::file::{File, no_such, normal};
 use super::section::{OF_ALL, OF_ARMS, SECTIONS, SHARED, canonical_key, keys_of};
-use super::tree::{Node, Place, Table, Value};
+use super::tree::{Node, Place, TomlTable, Value};
 
 /// A change that the command line makes.
 #[derive(Debug, Clone)]
 pub(super) struct Change {
     pub(super) whom: Whom,
-    pub(super) patch: Table,
+    pub(super) patch: TomlTable,
 }
 
 /// Whom a change concerns.
@@ -49,14 +49,21 @@ pub(super) fn change(
         return Err(place
             .wrong(format!("all arms share {what}: write --set {section}.{key}={value} for all of them")));
     }
-    let node = Node::of_option(value, place);
-    Ok(Change { whom, patch: normal(node.nested(section, &key))? })
+    let node = Node::of_option(value, place.clone());
+    let patch = match key.splitn(3, '.').collect::<Vec<_>>().as_slice() {
+        // The servers of a role have sections of their own.
+        [role, own, key] if section == "topology" => {
+            Node { value: Value::Table(node.nested(own, key)), place }.nested(section, role)
+        }
+        _ => node.nested(section, &key),
+    };
+    Ok(Change { whom, patch: normal(patch)? })
 }
 
 /// `--volume SPEC`: the data volume of all arms.
 pub(super) fn volume(file: &File, spec: &str) -> Result<Change, ExperimentError> {
     let place = Place::option(format!("--volume {spec}"));
-    let patches_it = |patch: &Table| {
+    let patches_it = |patch: &TomlTable| {
         patch.get("volumes").and_then(|node| node.table("volumes").ok()?.get("data")).is_some()
     };
     if let Some(axis) = file.axes.iter().find(|axis| axis.options.iter().any(|o| patches_it(&o.patch))) {
@@ -74,7 +81,7 @@ pub(super) fn volume(file: &File, spec: &str) -> Result<Change, ExperimentError>
     Ok(Change { whom: Whom::All, patch: node.nested("volumes", "data") })
 }
 
-/// An option of the command line that stands for a key of `[trial]`.
+/// An option of the command line that represents a key of `[trial]`.
 pub(super) fn trial(key: &str, option: &str, value: &str) -> Change {
     let node = Node::of_option(value, Place::option(format!("{option} {value}")));
     Change { whom: Whom::All, patch: node.nested("trial", key) }
@@ -143,7 +150,7 @@ fn after<'a>(path: &'a str, name: &str) -> Option<&'a str> {
     path.strip_prefix(name)?.strip_prefix('.')
 }
 
-/// The section of a key that stands alone behind an arm's name: a setting's or the load's, else
+/// The section of a key that is alone behind an arm's name: a setting's or the load's, else
 /// that of another section.
 fn bare(key: &str, value: &str, place: &Place) -> Result<(&'static str, String), ExperimentError> {
     let mut found: Vec<(&'static str, String)> = Vec::new();
@@ -172,8 +179,7 @@ fn bare(key: &str, value: &str, place: &Place) -> Result<(&'static str, String),
             let known: Vec<&str> =
                 own.flat_map(|(_, keys)| keys.iter().copied()).chain(nearest.as_deref()).collect();
             let nearest = closest(key, known);
-            Err(place
-                .wrong(format!("there is no setting and no key '{key}'{}", did_you_mean(nearest.as_deref()))))
+            Err(place.wrong(format!("there is no setting and no key '{key}'{}", did_you_mean(nearest))))
         }
         several => {
             let ways: Vec<String> = several.iter().map(|(section, key)| format!("{section}.{key}")).collect();

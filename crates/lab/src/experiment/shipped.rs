@@ -20,15 +20,22 @@ pub struct Shipped {
 }
 
 /// The files, in the order in which they are listed.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 19] = [
     ("tuned-vs-default", include_str!("../../experiments/tuned-vs-default.toml")),
     ("volume-types", include_str!("../../experiments/volume-types.toml")),
     ("gp2-burst", include_str!("../../experiments/gp2-burst.toml")),
     ("flush-settings", include_str!("../../experiments/flush-settings.toml")),
     ("instance-cap", include_str!("../../experiments/instance-cap.toml")),
     ("optimized-writes-gain", include_str!("../../experiments/optimized-writes-gain.toml")),
+    ("ssd-tiers", include_str!("../../experiments/ssd-tiers.toml")),
+    ("ssd-configs", include_str!("../../experiments/ssd-configs.toml")),
+    ("binlog", include_str!("../../experiments/binlog.toml")),
+    ("aurora-binlog", include_str!("../../experiments/aurora-binlog.toml")),
+    ("replicas", include_str!("../../experiments/replicas.toml")),
     ("same-twice", include_str!("../../experiments/same-twice.toml")),
     ("durability-matrix", include_str!("../../experiments/durability-matrix.toml")),
+    ("tpcc-crash", include_str!("../../experiments/tpcc-crash.toml")),
+    ("binlog-recovery", include_str!("../../experiments/binlog-recovery.toml")),
     ("optimized-writes", include_str!("../../experiments/optimized-writes.toml")),
     ("file-systems", include_str!("../../experiments/file-systems.toml")),
     ("ssd-cache", include_str!("../../experiments/ssd-cache.toml")),

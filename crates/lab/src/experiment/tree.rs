@@ -1,4 +1,4 @@
-//! A TOML text as a tree in which every value knows where it stands, so that what is found wrong later
+//! A TOML text as a tree in which every value has its place in the file, so that what is found wrong later
 //! can be shown at its line, or at the option of the command line that it came from.
 
 use std::fmt;
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::ExperimentError;
 
-/// Where a value stands: `mine.toml line 3`, or `--set load.rate=3`.
+/// Where a value is written: `mine.toml line 3`, or `--set load.rate=3`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place(String);
 
@@ -37,7 +37,7 @@ pub(super) struct Node {
     pub(super) place: Place,
 }
 
-/// What TOML can say, dates aside.
+/// What TOML can express, dates aside.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Text(String),
@@ -45,7 +45,7 @@ pub(super) enum Value {
     Real(f64),
     Switch(bool),
     List(Vec<Node>),
-    Table(Table),
+    Table(TomlTable),
 }
 
 impl fmt::Display for Value {
@@ -63,12 +63,12 @@ impl fmt::Display for Value {
 
 /// Keys and their values, in the order of the text.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Table {
+pub(super) struct TomlTable {
     entries: Vec<(String, Node)>,
 }
 
-impl Table {
-    /// Reads a TOML text; `name` stands for it in errors.
+impl TomlTable {
+    /// Reads a TOML text; `name` represents it in errors.
     pub(super) fn parse(name: &str, text: &str) -> Result<Self, ExperimentError> {
         let source = Source { name, text };
         match DeTable::parse(text) {
@@ -135,14 +135,14 @@ impl Table {
 
 impl Node {
     /// A table, or the error that it is none.
-    pub(super) fn table(&self, name: &str) -> Result<&Table, ExperimentError> {
+    pub(super) fn table(&self, name: &str) -> Result<&TomlTable, ExperimentError> {
         match &self.value {
             Value::Table(table) => Ok(table),
             other => Err(self.place.wrong(format!("{name} = {other}: it must be a table, like [{name}]"))),
         }
     }
 
-    pub(super) fn table_mut(&mut self, name: &str) -> Result<&mut Table, ExperimentError> {
+    pub(super) fn table_mut(&mut self, name: &str) -> Result<&mut TomlTable, ExperimentError> {
         match &mut self.value {
             Value::Table(table) => Ok(table),
             other => Err(self.place.wrong(format!("{name} = {other}: it must be a table, like [{name}]"))),
@@ -167,11 +167,11 @@ impl Node {
     }
 
     /// `key = value` within `section`, as a patch.
-    pub(super) fn nested(self, section: &str, key: &str) -> Table {
+    pub(super) fn nested(self, section: &str, key: &str) -> TomlTable {
         let place = self.place.clone();
-        let mut inner = Table::default();
+        let mut inner = TomlTable::default();
         inner.insert(key, self);
-        let mut outer = Table::default();
+        let mut outer = TomlTable::default();
         outer.insert(section, Self { value: Value::Table(inner), place });
         outer
     }
@@ -193,7 +193,7 @@ impl Source<'_> {
         Place(format!("{} line {}", self.name, before.matches('\n').count() + 1))
     }
 
-    fn table(&self, table: &DeTable<'_>) -> Result<Table, ExperimentError> {
+    fn table(&self, table: &DeTable<'_>) -> Result<TomlTable, ExperimentError> {
         let mut keys: Vec<_> = table.iter().collect();
         keys.sort_by_key(|(key, _)| key.span().start);
         let mut entries = Vec::new();
@@ -201,7 +201,7 @@ impl Source<'_> {
             let node = Node { value: self.value(value)?, place: self.place(key.span()) };
             entries.push((key.get_ref().clone().into_owned(), node));
         }
-        Ok(Table { entries })
+        Ok(TomlTable { entries })
     }
 
     fn value(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, ExperimentError> {

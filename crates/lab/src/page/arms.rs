@@ -2,11 +2,11 @@
 
 use ebbtide_report::{Block, Cell, Estimate, Estimates, Fold, Scale, Section, Table, Tone};
 
-use super::{ArmView, Page, verdict, words};
+use super::{ArmView, PageContext, verdict, words};
 use crate::record::BatchUse;
 use crate::summary::{Bottleneck, Compared, Figures, Measured, Metric, Regime, TrialWindow, Verdict};
 
-/// With more arms than this, the chart of their throughputs says little that the ratios do not.
+/// With more arms than this, the chart of their throughputs shows little that the ratios do not.
 const MANY: usize = 8;
 /// More comparisons than this are shown by size and not as the experiment has them.
 const SORTED: usize = 6;
@@ -14,10 +14,10 @@ const SORTED: usize = 6;
 /// What the figures of an arm are.
 pub(crate) const DEFINITIONS: &str = "All figures are of the measured seconds without warm-up. TPS are transactions a \
     second, the geometric mean of the trials. I/Os per transaction are operations as the IOPS limits of the volumes \
-    count them; what the guest submitted stands below.";
+    count them; what the guest submitted is below.";
 
 /// None where no arm has a figure.
-pub(super) fn section(page: &Page) -> Option<Section> {
+pub(super) fn section(page: &PageContext) -> Option<Section> {
     page.summary.arms.iter().find(|arm| arm.whole.is_some())?;
     let ratios = comparisons(page);
     if !page.summary.curves.is_empty() {
@@ -38,12 +38,12 @@ pub(super) fn section(page: &Page) -> Option<Section> {
 }
 
 /// The comparisons as charts.
-pub(super) fn comparisons(page: &Page) -> Vec<Block> {
+pub(super) fn comparisons(page: &PageContext) -> Vec<Block> {
     [Metric::Tps, Metric::P95].into_iter().filter_map(|metric| ratios(page, metric)).collect()
 }
 
-/// The same where curves have said it already: for those who want to look a figure up.
-fn folded(page: &Page, ratios: Vec<Block>) -> Vec<Block> {
+/// The same where curves have shown it already: for those who want to look a figure up.
+fn folded(page: &PageContext, ratios: Vec<Block>) -> Vec<Block> {
     let fold = |summary: String, blocks: Vec<Block>| Block::Fold(Fold { summary, blocks });
     let compared = words::count(page.summary.comparisons.len(), "comparison");
     let arms = words::count(page.arms.len(), "arm");
@@ -56,13 +56,13 @@ fn folded(page: &Page, ratios: Vec<Block>) -> Vec<Block> {
 }
 
 /// What the batch job got done, arm by arm; none where no trial had one.
-fn batches(page: &Page) -> Option<Block> {
+fn batches(page: &PageContext) -> Option<Block> {
     let rows = page.arms.iter().enumerate().filter_map(|(group, view)| batch_row(group, view));
     let rows: Vec<Vec<Cell>> = rows.collect();
     let columns = ["Arm", "Statements answered", "Mean time", "Longest", "Errors"];
     (!rows.is_empty()).then(|| {
         Block::Table(Table {
-            caption: "The batch job beside the load, mean of the trials".into(),
+            caption: "The batch job alongside the load, mean of the trials".into(),
             columns: columns.map(str::to_owned).to_vec(),
             rows,
             ..Table::default()
@@ -88,7 +88,7 @@ fn batch_row(group: usize, view: &ArmView) -> Option<Vec<Cell>> {
 }
 
 /// Every comparison as a ratio on a log axis; none where there is none with this metric.
-fn ratios(page: &Page, metric: Metric) -> Option<Block> {
+fn ratios(page: &PageContext, metric: Metric) -> Option<Block> {
     let mut compared: Vec<&Compared> =
         page.summary.comparisons.iter().filter(|one| one.metric == metric).collect();
     if compared.is_empty() {
@@ -121,13 +121,13 @@ fn ratios(page: &Page, metric: Metric) -> Option<Block> {
 }
 
 /// The arm that all are held against; none where they are held against several.
-fn common_baseline<'a>(page: &'a Page, compared: &[&Compared]) -> Option<&'a str> {
+fn common_baseline<'a>(page: &'a PageContext, compared: &[&Compared]) -> Option<&'a str> {
     let first = compared.first()?.baseline;
     let same = compared.iter().all(|one| one.baseline == first);
     same.then(|| page.name(first))
 }
 
-fn ratio_row(page: &Page, compared: &Compared, only: bool) -> Estimate {
+fn ratio_row(page: &PageContext, compared: &Compared, only: bool) -> Estimate {
     let ratio = verdict::ratio(compared);
     let interval = ratio.and_then(|ratio| ratio.interval);
     let detail = match (only, compared.label.is_empty()) {
@@ -167,7 +167,7 @@ fn ratio_row(page: &Page, compared: &Compared, only: bool) -> Estimate {
 }
 
 /// Each trial of the arm against the mean of the baseline.
-fn trial_ratios(page: &Page, compared: &Compared) -> Vec<f64> {
+fn trial_ratios(page: &PageContext, compared: &Compared) -> Vec<f64> {
     let regimes = (compared.regimes.map(|(arm, _)| arm), compared.regimes.map(|(_, baseline)| baseline));
     let Some(baseline) = verdict::figures(page, compared.baseline, regimes.1) else { return Vec::new() };
     if baseline.tps.mean <= 0.0 {
@@ -178,7 +178,7 @@ fn trial_ratios(page: &Page, compared: &Compared) -> Vec<f64> {
 }
 
 /// Each trial's mean throughput in a regime, or in all of its time.
-fn trial_tps(page: &Page, view: &ArmView, regime: Option<Regime>) -> Vec<f64> {
+fn trial_tps(page: &PageContext, view: &ArmView, regime: Option<Regime>) -> Vec<f64> {
     view.trials.iter().filter_map(|trial| window_tps(page.window(trial)?, regime)).collect()
 }
 
@@ -200,7 +200,7 @@ struct Row<'a> {
     figures: Option<&'a Figures>,
 }
 
-fn rows<'a>(page: &'a Page<'a>) -> Vec<Row<'a>> {
+fn rows<'a>(page: &'a PageContext<'a>) -> Vec<Row<'a>> {
     let mut rows = Vec::new();
     for (group, view) in page.arms.iter().enumerate() {
         let regimes = view.summary.map_or(&[][..], |summary| summary.regimes.as_slice());
@@ -216,7 +216,7 @@ fn rows<'a>(page: &'a Page<'a>) -> Vec<Row<'a>> {
     rows
 }
 
-fn throughput(page: &Page) -> Block {
+fn throughput(page: &PageContext) -> Block {
     let rows = rows(page).into_iter().map(|row| {
         let tps = row.figures.map(|figures| figures.tps);
         Estimate {
@@ -252,7 +252,7 @@ fn interval(measured: &Measured) -> String {
     })
 }
 
-fn table(page: &Page) -> Table {
+fn table(page: &PageContext) -> Table {
     let columns = [
         "Arm",
         "TPS over time",
@@ -275,9 +275,9 @@ fn table(page: &Page) -> Table {
     }
 }
 
-fn table_row(page: &Page, row: &Row) -> Vec<Cell> {
+fn table_row(page: &PageContext, row: &Row) -> Vec<Cell> {
     let counts = row.view.summary.map(|summary| summary.trials).unwrap_or_default();
-    let mut about = vec![words::count(counts.measured as usize, "trial")];
+    let mut about = vec![words::count(counts.measured, "trial")];
     for (number, what) in [(counts.disqualified, "disqualified"), (counts.failed, "failed")] {
         if number > 0 {
             about.push(format!("{number} {what}"));
@@ -302,7 +302,7 @@ fn table_row(page: &Page, row: &Row) -> Vec<Cell> {
 }
 
 /// What the volumes of an arm cost, as the experiment names them.
-fn monthly(page: &Page, view: &ArmView) -> Cell {
+fn monthly(page: &PageContext, view: &ArmView) -> Cell {
     let cost = page.summary.monthly_cost.as_ref().and_then(|costs| costs.arm(&view.arm.name));
     let Some((cost, usd)) = cost.and_then(|cost| Some((cost, cost.usd?))) else { return Cell::from("-") };
     let share = cost.divided_by;

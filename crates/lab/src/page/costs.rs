@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use ebbtide_catalog::MonthlyCost;
 use ebbtide_report::{Block, Cell, Table};
 
-use super::words;
 use crate::cost::Costs;
 use crate::experiment::{Arm, Role};
 
@@ -66,9 +65,7 @@ impl Row<'_> {
         };
         let of = if self.arms.len() == arms && arms > 1 { "all".to_owned() } else { self.arms.join(", ") };
         // A space after each comma lets a long spec wrap.
-        [words::role(self.role).to_owned(), self.spec.replace(',', ", "), of, cost, parts]
-            .map(Cell::from)
-            .to_vec()
+        [self.role.holds().to_owned(), self.spec.replace(',', ", "), of, cost, parts].map(Cell::from).to_vec()
     }
 }
 

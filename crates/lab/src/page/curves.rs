@@ -291,7 +291,7 @@ fn table(summary: &Summary) -> Option<Block> {
         })
     });
     Some(Block::Table(Table {
-        caption: "Where two figures stand in a cell, the first is the baseline's".into(),
+        caption: "Where two figures are in a cell, the first is the baseline's".into(),
         columns: columns.to_vec(),
         rows: rows.collect(),
         sortable: true,

@@ -3,7 +3,7 @@
 use ebbtide_load::Bucket;
 use ebbtide_report::{Axis, Block, Chart, Format, Layer, Line, Plots, Scale, Section, Series, Width};
 
-use super::Page;
+use super::PageContext;
 use crate::record::Trial;
 
 /// Points of the curve for each power of ten of the share above.
@@ -12,7 +12,7 @@ const STEPS: i32 = 12;
 const DECADES: i32 = 5;
 
 /// None where no trial has a histogram.
-pub(super) fn section(page: &Page) -> Option<Section> {
+pub(super) fn section(page: &PageContext) -> Option<Section> {
     let most = trials(page).map(|(_, _, trial)| total(histogram(trial))).max()?;
     let x: Vec<f64> = axis().into_iter().filter(|above| *above <= most as f64).collect();
     if x.len() < 2 {
@@ -49,13 +49,13 @@ pub(super) fn section(page: &Page) -> Option<Section> {
     Some(Section::new("Response time", vec![Block::Plots(plots)]).lead(lead(page)))
 }
 
-fn lead(page: &Page) -> String {
+fn lead(page: &PageContext) -> String {
     let mut lead = "All transactions of a trial, from its first measured second to its last.".to_owned();
     let loads = || trials(page).filter_map(|(_, _, trial)| trial.load.as_ref());
-    if loads().any(|load| load.open_loop.is_some()) {
+    if loads().any(|load| load.open_loop().is_some()) {
         lead += " Response time counts from the moment at which a transaction was due.";
     }
-    if loads().any(|load| load.omission.as_ref().is_some_and(|omission| omission.misleading)) {
+    if loads().any(|load| load.omission().as_ref().is_some_and(|omission| omission.misleading)) {
         lead += " Connections wait for their answers here, so that a stall delays the transactions that would have \
                  come meanwhile without counting them: the true tail is longer than this.";
     }
@@ -63,7 +63,7 @@ fn lead(page: &Page) -> String {
 }
 
 /// The trials that count and have a histogram, each with its arm and its place in it.
-fn trials<'a>(page: &'a Page) -> impl Iterator<Item = (usize, Layer, &'a Trial)> {
+fn trials<'a>(page: &'a PageContext) -> impl Iterator<Item = (usize, Layer, &'a Trial)> {
     page.arms.iter().enumerate().flat_map(|(group, view)| {
         view.trials.iter().enumerate().filter(|(_, trial)| total(histogram(trial)) > 0).map(
             move |(index, trial)| {
@@ -74,7 +74,7 @@ fn trials<'a>(page: &'a Page) -> impl Iterator<Item = (usize, Layer, &'a Trial)>
 }
 
 fn histogram(trial: &Trial) -> &[Bucket] {
-    trial.load.as_ref().map_or(&[], |load| load.histogram.as_slice())
+    trial.load.as_ref().map_or(&[], |load| load.histogram().as_slice())
 }
 
 fn total(buckets: &[Bucket]) -> u64 {

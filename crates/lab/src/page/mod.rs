@@ -1,4 +1,4 @@
-//! The report of a run: a page that says what came out, and shows what it rests on.
+//! The report of a run: a page with the result, and the evidence for it.
 
 mod arms;
 pub mod costs;
@@ -7,9 +7,11 @@ mod latency;
 mod notes;
 mod panels;
 mod repeats;
+mod replicas;
 pub mod settings;
 pub mod setup;
 mod timeline;
+mod tpcc;
 mod verdict;
 pub mod words;
 
@@ -29,20 +31,22 @@ use ebbtide_report::{Block, Fact, Group, Report, Section};
 pub(crate) use arms::DEFINITIONS;
 
 use crate::experiment::Arm;
-use crate::record::{Outcome, Run, Trial};
+use crate::record::{LabRun, Outcome, Trial};
 use crate::summary::{ArmSummary, Summary, TrialWindow};
 
 /// The page, as one HTML file that opens offline.
 #[must_use]
-pub fn page(run: &Run, summary: &Summary) -> String {
+pub fn page(run: &LabRun, summary: &Summary) -> String {
     report(run, summary).to_html()
 }
 
-pub(crate) fn report(run: &Run, summary: &Summary) -> Report {
-    let page = Page::new(run, summary);
+pub(crate) fn report(run: &LabRun, summary: &Summary) -> Report {
+    let page = PageContext::new(run, summary);
     let mut sections = vec![Section::new("", verdict::blocks(&page, CAVEATS))];
     sections.extend(curves::section(&run.experiment, summary));
     sections.extend(arms::section(&page));
+    sections.extend(tpcc::section(&page));
+    sections.extend(replicas::sections(&page));
     sections.extend(repeats::section(&page));
     sections.extend(latency::section(&page));
     sections.extend(panels::sections(&page));
@@ -65,11 +69,11 @@ pub(crate) fn report(run: &Run, summary: &Summary) -> Report {
     }
 }
 
-/// What a run says, for the report of another one, whose arms are others: verdicts, then curves or comparisons. The
+/// The summary of a run, for the report of another one, whose arms are others: verdicts, then curves or comparisons. The
 /// run need not have its trials.
 #[must_use]
-pub fn verdicts_and_curves(run: &Run, summary: &Summary) -> Vec<Block> {
-    let page = Page::new(run, summary);
+pub fn verdicts_and_curves(run: &LabRun, summary: &Summary) -> Vec<Block> {
+    let page = PageContext::new(run, summary);
     let mut blocks = verdict::blocks(&page, "in its own report");
     blocks.extend(curves::blocks(&run.experiment, summary).unwrap_or_else(|| {
         let mut comparisons = arms::comparisons(&page);
@@ -87,8 +91,8 @@ fn without_groups(block: &mut Block) {
 }
 
 /// A run with its summary, arm by arm.
-struct Page<'a> {
-    run: &'a Run,
+struct PageContext<'a> {
+    run: &'a LabRun,
     summary: &'a Summary,
     arms: Vec<ArmView<'a>>,
 }
@@ -101,7 +105,7 @@ struct ArmView<'a> {
     summary: Option<&'a ArmSummary>,
     /// The trials that count, by repeat.
     trials: Vec<&'a Trial>,
-    /// Which of them stands for the arm: the one with the median throughput.
+    /// Which of them represents the arm: the one with the median throughput.
     typical: usize,
     /// Its colour.
     style: usize,
@@ -115,8 +119,8 @@ const CAVEATS: &str = "under \u{201c}Trials and caveats\u{201d}";
 /// How many arms the charts over time begin with.
 const SHOWN: usize = 4;
 
-impl<'a> Page<'a> {
-    fn new(run: &'a Run, summary: &'a Summary) -> Self {
+impl<'a> PageContext<'a> {
+    fn new(run: &'a LabRun, summary: &'a Summary) -> Self {
         let arms = run.experiment.arms.iter().enumerate();
         let mut arms: Vec<ArmView> =
             arms.map(|(index, arm)| ArmView::new(run, arm, summary.arms.get(index))).collect();
@@ -157,7 +161,7 @@ impl<'a> Page<'a> {
 }
 
 impl<'a> ArmView<'a> {
-    fn new(run: &'a Run, arm: &'a Arm, summary: Option<&'a ArmSummary>) -> Self {
+    fn new(run: &'a LabRun, arm: &'a Arm, summary: Option<&'a ArmSummary>) -> Self {
         let counts = |trial: &&Trial| trial.arm == arm.name && trial.outcome == Outcome::Measured;
         let mut trials: Vec<&Trial> = run.trials.iter().filter(counts).collect();
         trials.sort_by_key(|trial| trial.repeat);
@@ -168,7 +172,7 @@ impl<'a> ArmView<'a> {
     }
 }
 
-/// The arms by the options in which they differ; none where these do not tell all of them apart.
+/// The arms by the options in which they differ; none where these do not distinguish all of them.
 #[must_use]
 pub fn short_names(arms: &[Arm]) -> Option<Vec<String>> {
     let differs = |axis: &str| {
@@ -181,8 +185,8 @@ pub fn short_names(arms: &[Arm]) -> Option<Vec<String>> {
         options.collect::<Vec<_>>().join(" / ")
     };
     let names: Vec<String> = arms.iter().map(short).collect();
-    let told: BTreeSet<&String> = names.iter().filter(|name| !name.is_empty()).collect();
-    (told.len() == arms.len()).then_some(names)
+    let distinct: BTreeSet<&String> = names.iter().filter(|name| !name.is_empty()).collect();
+    (distinct.len() == arms.len()).then_some(names)
 }
 
 fn mean_tps(trial: &Trial) -> f64 {
@@ -192,7 +196,7 @@ fn mean_tps(trial: &Trial) -> f64 {
 
 /// The arms in the order in which a reader asks for them: those of the first comparison, those of the
 /// strongest ones, then the rest as the experiment has them.
-fn prominence(run: &Run, summary: &Summary) -> Vec<usize> {
+fn prominence(run: &LabRun, summary: &Summary) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     let mut add = |index: usize| {
         if index < run.experiment.arms.len() && !order.contains(&index) {
@@ -207,11 +211,11 @@ fn prominence(run: &Run, summary: &Summary) -> Vec<usize> {
     order
 }
 
-/// Facts from pairs, without the ones that have nothing to say.
+/// Facts from pairs, without the ones that are empty.
 #[must_use]
 pub fn facts(pairs: Vec<(&str, String)>) -> Block {
-    let told = pairs.into_iter().filter(|(_, value)| !value.is_empty());
-    Block::Facts(told.map(|(label, value)| Fact::new(label, value)).collect())
+    let known = pairs.into_iter().filter(|(_, value)| !value.is_empty());
+    Block::Facts(known.map(|(label, value)| Fact::new(label, value)).collect())
 }
 
 /// The values of every arm where they differ, by what they are; one text where all arms agree.

@@ -2,16 +2,16 @@
 
 use ebbtide_report::{Block, Cell, Fold, Listing, Note as Remark, Section, Table, Tone};
 
-use super::{Page, mean_tps, words};
+use super::{PageContext, mean_tps, words};
 use crate::record::{Outcome, Trial};
 use crate::summary::Note;
 
-pub(super) fn section(page: &Page) -> Section {
+pub(super) fn section(page: &PageContext) -> Section {
     let remarks: Vec<Remark> =
         page.summary.notes.iter().map(|note| Remark::caution(sentence(page, note))).collect();
     let mut blocks = Vec::new();
     if remarks.is_empty() && page.run.trials.iter().all(|trial| trial.outcome == Outcome::Measured) {
-        blocks.push(Block::Text("All trials were measured; nothing speaks against them.".into()));
+        blocks.push(Block::Text("All trials were measured, without a remark.".into()));
     } else if !remarks.is_empty() {
         blocks.push(Block::Notes(remarks));
     }
@@ -28,7 +28,7 @@ pub(super) fn section(page: &Page) -> Section {
 }
 
 /// A remark with the arm that it is about.
-pub(super) fn sentence(page: &Page, note: &Note) -> String {
+pub(super) fn sentence(page: &PageContext, note: &Note) -> String {
     match &note.arm {
         Some(arm) if !note.text.contains(arm.as_str()) => format!("{}: {}", short(page, arm), note.text),
         _ => note.text.clone(),
@@ -36,12 +36,12 @@ pub(super) fn sentence(page: &Page, note: &Note) -> String {
 }
 
 /// The name of an arm as the rest of the page has it.
-fn short<'a>(page: &'a Page, arm: &'a str) -> &'a str {
+fn short<'a>(page: &'a PageContext, arm: &'a str) -> &'a str {
     page.arms.iter().find(|view| view.arm.name == arm).map_or(arm, |view| view.name.as_str())
 }
 
 /// A trial that came to nothing, with the end of the server's log.
-fn failure(page: &Page, trial: &Trial) -> Option<Block> {
+fn failure(page: &PageContext, trial: &Trial) -> Option<Block> {
     let Outcome::Failed { why, log } = &trial.outcome else { return None };
     let summary = format!("{}, trial {}, failed: {why}", short(page, &trial.arm), trial.repeat + 1);
     let text = if log.is_empty() { "The server wrote no log.".to_owned() } else { log.join("\n") };
@@ -49,7 +49,7 @@ fn failure(page: &Page, trial: &Trial) -> Option<Block> {
     Some(Block::Fold(Fold { summary, blocks: vec![Block::Listing(listing)] }))
 }
 
-fn trials(page: &Page) -> Table {
+fn trials(page: &PageContext) -> Table {
     let columns = ["Arm", "Trial", "Mean TPS", "Counted", "Took", "Outcome and remarks"];
     Table {
         columns: columns.map(str::to_owned).to_vec(),
@@ -59,7 +59,7 @@ fn trials(page: &Page) -> Table {
     }
 }
 
-fn row(page: &Page, trial: &Trial) -> Vec<Cell> {
+fn row(page: &PageContext, trial: &Trial) -> Vec<Cell> {
     let group = page.arms.iter().position(|view| view.arm.name == trial.arm);
     let window = page.window(trial);
     let counted = window.map_or(String::new(), |window| {

@@ -9,14 +9,14 @@ use ebbtide_report::Width::{Full, Half};
 use ebbtide_report::{Block, Plots, Scale, Section};
 
 use super::timeline::Timeline;
-use super::{Page, words};
+use super::{PageContext, words};
 use crate::experiment::{Arm, Role};
-use crate::record::{Second, ServerSecond, VolumeSecond};
+use crate::record::{ReplicaSecond, Second, ServerSecond, VolumeSecond};
 
 const MIB: f64 = 1_048_576.0;
 
 /// One section for each thing that was looked at.
-pub(super) fn sections(page: &Page) -> Vec<Section> {
+pub(super) fn sections(page: &PageContext) -> Vec<Section> {
     let timeline = Timeline::new(page);
     if timeline.is_empty() {
         return Vec::new();
@@ -33,14 +33,16 @@ pub(super) fn sections(page: &Page) -> Vec<Section> {
             lead.unwrap_or_default(),
         ),
         ("What the volume did", volumes, VOLUME.into()),
+        ("What the replicas did", replicas(&timeline).into_iter().collect(), String::new()),
         ("What the server did", server(&timeline).into_iter().collect(), SERVER.into()),
         ("Processors and memory", host(&timeline, page).into_iter().collect(), host_lead(page)),
     ];
-    let told = parts.into_iter().filter(|(_, plots, _)| !plots.is_empty());
-    told.map(|(heading, plots, lead)| {
-        Section::new(heading, plots.into_iter().map(Block::Plots).collect()).lead(lead)
-    })
-    .collect()
+    let present = parts.into_iter().filter(|(_, plots, _)| !plots.is_empty());
+    present
+        .map(|(heading, plots, lead)| {
+            Section::new(heading, plots.into_iter().map(Block::Plots).collect()).lead(lead)
+        })
+        .collect()
 }
 
 const VOLUME: &str = "As the block device saw it, all files together. Operations are counted as the volume's limits \
@@ -74,7 +76,7 @@ fn load(timeline: &Timeline) -> Option<Plots> {
     panel.plots("")
 }
 
-fn volume(timeline: &Timeline, page: &Page, role: Role, several: bool) -> Option<Plots> {
+fn volume(timeline: &Timeline, page: &PageContext, role: Role, several: bool) -> Option<Plots> {
     let catalog = page.run.catalog();
     let limits: Vec<Option<Limits>> =
         page.run.experiment.arms.iter().map(|arm| Limits::of(&catalog, arm, role)).collect();
@@ -122,8 +124,28 @@ fn volume(timeline: &Timeline, page: &Page, role: Role, several: bool) -> Option
         ("Flushes", "a second", Scale::Linear, Number, Half),
         &[("", Solid, &of(|v| Some(v.flushes)))],
     );
-    let heading = if several { format!("Volume of the {}", words::role(role)) } else { String::new() };
+    let heading = if several { format!("Volume of the {}", role.holds()) } else { String::new() };
     panel.plots(&heading)
+}
+
+fn replicas(timeline: &Timeline) -> Option<Plots> {
+    let of = |figure: fn(&ReplicaSecond) -> Option<f64>| {
+        move |second: &Second| second.replica.as_ref().and_then(figure)
+    };
+    let mut panel = timeline.panel();
+    panel.chart(
+        ("Replication lag", "age of the newest applied heartbeat, log scale", Scale::Log, Microseconds, Half),
+        &[("", Solid, &of(|replica| Some(replica.lag_s * 1e6)))],
+    );
+    panel.chart(
+        ("Transactions not applied", "number", Scale::Linear, Number, Half),
+        &[("", Solid, &of(|replica| replica.lag_transactions))],
+    );
+    panel.chart(
+        ("The replica's own estimate", "Seconds_Behind_Source, s", Scale::Linear, Number, Half),
+        &[("", Solid, &of(|replica| replica.behind_s))],
+    );
+    panel.plots("")
 }
 
 fn server(timeline: &Timeline) -> Option<Plots> {
@@ -224,7 +246,7 @@ fn dirty_percent(server: &ServerSecond) -> Option<f64> {
     Some((server.dirty_pages? / data * 100.0).min(100.0))
 }
 
-fn host(timeline: &Timeline, page: &Page) -> Option<Plots> {
+fn host(timeline: &Timeline, page: &PageContext) -> Option<Plots> {
     let mut panel = timeline.panel();
     panel.chart(
         ("Processors", "kept busy", Scale::Linear, Number, Half),
@@ -259,12 +281,12 @@ fn host(timeline: &Timeline, page: &Page) -> Option<Plots> {
     panel.plots("")
 }
 
-fn host_lead(page: &Page) -> String {
+fn host_lead(page: &PageContext) -> String {
     match page.run.host.cpus {
         0 => String::new(),
         cpus => format!(
             "The machine has {}, which the server, the load and the emulated volumes share.",
-            words::count(cpus as usize, "processor")
+            words::count(cpus, "processor")
         ),
     }
 }

@@ -2,11 +2,11 @@
 
 use ebbtide_report::{Block, Estimate, Estimates, Note, Scale, Section};
 
-use super::{Page, verdict, words};
+use super::{PageContext, verdict, words};
 use crate::summary::{Compared, Metric, Ratio, Repeated, Repetition, RunFacts};
 
 /// The line of a comparison's verdict; none where it was not held against other runs.
-pub(super) fn detail(page: &Page, compared: &Compared) -> Option<String> {
+pub(super) fn detail(page: &PageContext, compared: &Compared) -> Option<String> {
     let repetition = page.summary.repeated.as_ref()?;
     let of_this = |repeated: &&Repeated| {
         (&repeated.axis, repeated.arm, repeated.baseline, &repeated.label)
@@ -30,7 +30,7 @@ fn agreement(overlap: Option<bool>) -> &'static str {
 }
 
 /// All runs, comparison by comparison; none where there is only this one.
-pub(super) fn section(page: &Page) -> Option<Section> {
+pub(super) fn section(page: &PageContext) -> Option<Section> {
     let repetition = page.summary.repeated.as_ref()?;
     let texts = repetition.comparisons.iter().map(|repeated| verdict::capital(&repeated.text)).collect();
     let mut blocks = vec![Block::Findings(texts)];
@@ -45,7 +45,7 @@ pub(super) fn section(page: &Page) -> Option<Section> {
 }
 
 /// The ratios of all runs on a log axis; none where there is none with this metric.
-fn chart(page: &Page, repetition: &Repetition, metric: Metric) -> Option<Block> {
+fn chart(page: &PageContext, repetition: &Repetition, metric: Metric) -> Option<Block> {
     let all = repetition.comparisons.iter().filter(|repeated| repeated.metric == metric);
     let rows: Vec<Estimate> = all
         .flat_map(|repeated| {
@@ -75,7 +75,7 @@ fn chart(page: &Page, repetition: &Repetition, metric: Metric) -> Option<Block> 
     })
 }
 
-fn row(page: &Page, repeated: &Repeated, run: &RunFacts, ratio: Option<&Ratio>) -> Estimate {
+fn row(page: &PageContext, repeated: &Repeated, run: &RunFacts, ratio: Option<&Ratio>) -> Estimate {
     let interval = ratio.and_then(|ratio| ratio.interval);
     let this = if run.started_ns == page.run.started_ns { "this run" } else { run.directory.as_str() };
     let place = if repeated.label.is_empty() { String::new() } else { format!("{}; ", repeated.label) };

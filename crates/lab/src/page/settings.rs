@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ebbtide_load::Arrival;
+use ebbtide_load::tpcc::WaitMode;
 use ebbtide_report::{Block, Cell, Fold, Listing, Section, Table};
+use ebbtide_text::without_zeros;
 
 use super::words;
-use crate::experiment::{Arm, Fault, LoadPlan};
+use crate::experiment::{Arm, Fault, LoadKind, LoadPlan};
 use crate::record::ServerFacts;
 
-/// More arms than this are told one under the other, each by what sets it apart from the first.
+/// More arms than this are listed one under the other, each by its differences from the first.
 const COLUMNS: usize = 4;
 
-/// Options that name a place or a trial's own file, and say nothing about the server.
+/// Options that name a place or a trial's own file, and change nothing in the server.
 const PLACES: [&str; 16] = [
     "basedir",
     "datadir",
@@ -35,7 +37,7 @@ const PLACES: [&str; 16] = [
 /// What an arm has, by name.
 type Properties = BTreeMap<String, String>;
 
-/// What stands where an arm does not set an option.
+/// What is shown where an arm does not set an option.
 const UNSET: &str = "server's default";
 
 /// How these arms differ, each with the name that its page has for it.
@@ -61,7 +63,7 @@ pub fn section(arms: &[(&str, &Arm)], server: &ServerFacts) -> Section {
 fn properties(server: &ServerFacts, arm: &Arm) -> Properties {
     let mut all = Properties::new();
     for (role, spec) in &arm.volumes {
-        all.insert(format!("volume: {}", words::role(*role)), spec.clone());
+        all.insert(format!("volume: {}", role.holds()), spec.clone());
     }
     let instance = &arm.instance;
     all.insert("machine: memory".into(), words::bytes(instance.memory_bytes as f64));
@@ -102,6 +104,13 @@ fn option(line: &str) -> Option<(String, String)> {
 /// What a load runs, in words.
 #[must_use]
 pub fn workload(load: &LoadPlan) -> String {
+    if load.workload == LoadKind::Tpcc {
+        let waits = match load.wait {
+            WaitMode::None => "without keying and think times",
+            WaitMode::Spec => "with keying and think times",
+        };
+        return format!("TPC-C 5.11, {waits}, {}", load.isolation);
+    }
     let usual = ebbtide_load::Mix::default();
     let mix = &load.mix;
     let name = load.workload.name().to_owned();
@@ -132,14 +141,19 @@ pub fn workload(load: &LoadPlan) -> String {
     format!("{name}, {}", parts.join(", "))
 }
 
+/// A rate that was chosen, not measured: without the zeros at its end.
+fn chosen(per_second: f64) -> String {
+    without_zeros(&words::short(per_second)).to_owned()
+}
+
 /// When transactions start, in words.
 #[must_use]
 pub fn arrival(arrival: Arrival) -> String {
     match arrival {
         Arrival::Closed => "closed loop: each connection waits for its answer".into(),
-        Arrival::Fixed { per_second } => format!("open loop: {} a second, evenly", words::short(per_second)),
+        Arrival::Fixed { per_second } => format!("open loop: {} a second, evenly", chosen(per_second)),
         Arrival::Poisson { per_second } => {
-            format!("open loop: {} a second, Poisson", words::short(per_second))
+            format!("open loop: {} a second, Poisson", chosen(per_second))
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use ebbtide_report::{Block, Fold, Listing, Section};
 
-use super::{Page, agreed, costs, facts, settings, words};
-use crate::experiment::{Arm, Batch, Experiment};
+use super::{PageContext, agreed, costs, facts, settings, words};
+use crate::experiment::{Arm, Batch, DataPlan, Experiment, LoadKind, LoadPlan};
 use crate::record::{HostFacts, ServerFacts};
 use crate::summary::Noise;
 
-pub(super) fn section(page: &Page) -> Section {
+pub(super) fn section(page: &PageContext) -> Section {
     let run = page.run;
     let mut blocks =
         vec![facts(experiment(page)), facts(machine(&run.host, &run.server, &run.ebbtide, run.started_ns))];
@@ -20,37 +20,38 @@ pub(super) fn section(page: &Page) -> Section {
     Section::new("How it was measured", blocks)
 }
 
-fn experiment(page: &Page) -> Vec<(&'static str, String)> {
+/// The replicas of an arm.
+fn replicas(arm: &Arm) -> String {
+    let topology = &arm.topology;
+    if topology.is_single() {
+        return "none".to_owned();
+    }
+    let volumes: Vec<&str> = topology.replica.volumes.values().map(String::as_str).collect();
+    let (count, by) = (words::count(topology.replicas, "replica"), topology.by.name());
+    format!("{count} by {by}, each on {}", volumes.join("; "))
+}
+
+fn experiment(page: &PageContext) -> Vec<(&'static str, String)> {
     let experiment = &page.run.experiment;
+    let is_followed = experiment.arms.iter().any(|arm| !arm.topology.is_single());
     vec![
         ("Experiment", experiment.name.clone()),
         ("Compared with", words::line(&experiment.source)),
         ("Scale", words::line(&experiment.scale)),
         ("Volumes", common(page, |arm| arm.volumes.values().cloned().collect::<Vec<_>>().join("; "))),
+        ("Replicas", if is_followed { by_arm(page, replicas) } else { String::new() }),
         ("Load", common(page, |arm| settings::workload(&arm.load))),
         (
             "Clients",
             common(page, |arm| {
                 let arrival = settings::arrival(arm.load.arrival);
-                format!("{}, {arrival}", words::count(arm.load.connections as usize, "connection"))
+                format!("{}, {arrival}", words::count(arm.load.connections, "connection"))
             }),
         ),
         ("Machine emulated", common(page, instance)),
         ("Batch job", common(page, |arm| arm.batch.as_ref().map_or(String::new(), batch))),
-        ("Rows drawn", common(page, |arm| distribution(&arm.load.distribution))),
-        (
-            "Data",
-            format!(
-                "sysbench's tables: {}, {} rows each{}",
-                words::count(experiment.data.tables as usize, "table"),
-                words::whole(f64::from(experiment.data.rows)),
-                if experiment.data.aged {
-                    ", with their index worn by updates as in a table in use"
-                } else {
-                    ""
-                }
-            ),
-        ),
+        ("Rows drawn", common(page, |arm| drawn(&arm.load))),
+        ("Data", data(experiment.data)),
         (
             "Trials",
             format!(
@@ -65,7 +66,7 @@ fn experiment(page: &Page) -> Vec<(&'static str, String)> {
 }
 
 /// What all arms share; nothing where they do not, because the differences have their own section.
-fn common(page: &Page, of: impl Fn(&Arm) -> String) -> String {
+fn common(page: &PageContext, of: impl Fn(&Arm) -> String) -> String {
     let values = agreed(page.run.experiment.arms.iter().map(|arm| (arm.name.as_str(), of(arm))));
     match values.as_slice() {
         [(value, _)] => value.clone(),
@@ -74,7 +75,7 @@ fn common(page: &Page, of: impl Fn(&Arm) -> String) -> String {
 }
 
 /// What all arms share, or what each has where they differ.
-fn by_arm(page: &Page, of: impl Fn(&Arm) -> String) -> String {
+fn by_arm(page: &PageContext, of: impl Fn(&Arm) -> String) -> String {
     let values = agreed(page.run.experiment.arms.iter().map(|arm| (arm.name.as_str(), of(arm))));
     match values.as_slice() {
         [(value, _)] => value.clone(),
@@ -104,8 +105,29 @@ fn batch(batch: &Batch) -> String {
     let end =
         batch.end_s.map_or("to the end".to_owned(), |end| format!("to {}", words::span(f64::from(end))));
     let begin = words::span(f64::from(batch.start_s));
-    let connections = words::count(batch.connections as usize, "connection");
+    let connections = words::count(batch.connections, "connection");
     format!("from {begin} {end}, {connections}: {}", words::line(&batch.sql))
+}
+
+fn data(data: DataPlan) -> String {
+    if let Some(warehouses) = data.warehouses {
+        return format!("TPC-C's tables: {}", words::count(warehouses, "warehouse"));
+    }
+    format!(
+        "sysbench's tables: {}, {} rows each{}",
+        words::count(data.tables, "table"),
+        words::whole(f64::from(data.rows)),
+        if data.aged { ", with their index worn by updates as in a table in use" } else { "" }
+    )
+}
+
+fn drawn(load: &LoadPlan) -> String {
+    match load.workload {
+        LoadKind::Tpcc => {
+            "TPC-C's: NURand for customers and items, uniform for warehouses and districts".into()
+        }
+        LoadKind::Sysbench(_) => distribution(&load.distribution),
+    }
 }
 
 fn distribution(distribution: &ebbtide_load::Distribution) -> String {
@@ -170,7 +192,7 @@ pub fn machine(
             "Machine",
             format!(
                 "{} ({}), {}",
-                words::count(host.cpus as usize, "processor"),
+                words::count(host.cpus, "processor"),
                 if host.cpu_model.is_empty() { "unknown model" } else { &host.cpu_model },
                 words::bytes(host.memory_bytes as f64)
             ),
@@ -230,10 +252,10 @@ pub(super) const EVERY_SECOND: &str = "All figures of this page, second by secon
                                        in the directory of this file.";
 
 /// What the user's own file changed in the catalogue.
-fn overrides(page: &Page) -> Option<Block> {
+fn overrides(page: &PageContext) -> Option<Block> {
     let listing = Listing { label: String::new(), text: page.run.overrides.clone()? };
     Some(Block::Fold(Fold {
-        summary: "What was laid over the built-in catalogue of volumes and instances".into(),
+        summary: "Overrides of the built-in catalogue of volumes and instances".into(),
         blocks: vec![Block::Listing(listing)],
     }))
 }

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use ebbtide_load::tpcc::{Isolation, WaitMode};
 use ebbtide_load::{Arrival, Bucket, Distribution, Ended, Latency, Mix, RunOptions, RunReport, Workload};
 use ebbtide_mysql::Settings;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::experiment::{
-    Arm, Comparison, DataPlan, Experiment, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,
+    Arm, Comparison, DataPlan, Experiment, InstancePlan, LoadKind, LoadPlan, Role, Topology, TrialPlan,
+    WarmupPlan,
 };
 use crate::record::{
-    HostFacts, HostSecond, LimitShares, LoadSecond, Outcome, Run, Second, ServerFacts, ServerSecond, Trial,
-    VolumeSecond,
+    HostFacts, HostSecond, LabRun, LimitShares, LoadSecond, Outcome, Second, ServerFacts, ServerSecond,
+    Trial, VolumeSecond,
 };
 
 /// What an arm does, before noise.
@@ -132,7 +134,7 @@ pub(super) fn many() -> Vec<Shape> {
 }
 
 /// A run of these arms.
-pub fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Run {
+pub fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> LabRun {
     let mut draw = Draw::new(seed);
     let mut trials = Vec::new();
     for repeat in 0..repeats {
@@ -140,7 +142,7 @@ pub fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Run {
             trials.push(trial(shape, repeat, seconds, &mut draw));
         }
     }
-    Run {
+    LabRun {
         started_ns: 1_790_000_000_000_000_000,
         command: format!("ebbtide run synthetic --seed {seed}"),
         ebbtide: "0.1.0".into(),
@@ -179,13 +181,16 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
         options: vec![("setup".into(), shape.name.into())],
         volumes: BTreeMap::from([(Role::Data, shape.volume.into())]),
         settings: settings(shape),
+        topology: Topology::default(),
         instance: InstancePlan { kind: Some("r5.large".into()), ..InstancePlan::default() },
         load: LoadPlan {
-            workload: Workload::ReadWrite,
+            workload: LoadKind::Sysbench(Workload::ReadWrite),
             connections: 128,
             arrival: Arrival::Closed,
             distribution: Distribution::Uniform,
             mix: Mix::default(),
+            isolation: Isolation::default(),
+            wait: WaitMode::None,
         },
         batch: None,
         measure_s: seconds,
@@ -207,7 +212,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
             .into(),
         source: "No one's measurement: figures drawn from a seed".into(),
         scale: "1/8 of nothing".into(),
-        data: DataPlan { tables: 1, rows: 1_250_000, aged: true },
+        data: DataPlan { tables: 1, rows: 1_250_000, aged: true, warehouses: None },
         trial: TrialPlan { repeats },
         arms: shapes.iter().map(arm).collect(),
         comparisons: (1..shapes.len())
@@ -215,6 +220,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
             .collect(),
         gain: None,
         region: None,
+        over_limit: false,
         seed,
     }
 }
@@ -228,10 +234,11 @@ fn trial(shape: &Shape, repeat: u32, seconds: u32, draw: &mut Draw) -> Trial {
         started_ns: 1_790_000_000_000_000_000 + u64::from(repeat) * 90_000_000_000,
         took_s: seconds.len() as f64 + 31.5,
         outcome: Outcome::Measured,
-        load: Some(load(shape, draw, seconds.len() as f64)),
+        load: Some(load(shape, draw, seconds.len() as f64).into()),
         seconds,
         notes: Vec::new(),
         batch: None,
+        promotion: None,
     }
 }
 
@@ -263,6 +270,7 @@ fn second(shape: &Shape, t: u32, level: f64, draw: &mut Draw) -> Second {
             pacing_p99_us: 60.0 * draw.near(0.1),
             sampler_cpus: 0.004,
         },
+        replica: None,
     }
 }
 
@@ -370,7 +378,7 @@ pub const COUNTS: [u32; 4] = [1, 16, 128, 1024];
 
 /// Arms over connections, on two volumes and with the doublewrite buffer on and off: off carries twice as much on
 /// `narrow` from 16 connections on, and as much as on everywhere else.
-pub fn curve(repeats: u32, seconds: u32, seed: u64) -> Run {
+pub fn curve(repeats: u32, seconds: u32, seed: u64) -> LabRun {
     let mut shapes = Vec::new();
     let mut options = Vec::new();
     for volume in ["wide", "narrow"] {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::cost;
 use crate::experiment::Role;
-use crate::record::{Run, Second, Trial};
+use crate::record::{LabRun, Second, Trial};
 use crate::summary::{
     Across, ArmSummary, Bottleneck, Cause, Change, Compared, Figures, Limiter, Measured, Metric, Noise, Note,
     Part, PerTransaction, Ratio, Regime, RegimeSummary, Summary, TrialCounts, TrialWindow, Verdict,
@@ -16,7 +16,7 @@ use ebbtide_analysis::stats::Interval;
 /// A summary in which a ratio nearer to 1 than this is no difference.
 const FLOOR: f64 = 0.02;
 
-pub(super) fn summary(run: &Run) -> Summary {
+pub(super) fn summary(run: &LabRun) -> Summary {
     let arms: Vec<ArmSummary> = run.experiment.arms.iter().map(|arm| self::arm(run, &arm.name)).collect();
     let pairs = run.experiment.comparisons.iter();
     let comparisons = pairs.flat_map(|pair| compared(&arms, &pair.axis, pair.arm, pair.baseline)).collect();
@@ -39,7 +39,7 @@ pub(super) fn summary(run: &Run) -> Summary {
     }
 }
 
-fn arm(run: &Run, name: &str) -> ArmSummary {
+fn arm(run: &LabRun, name: &str) -> ArmSummary {
     let trials: Vec<&Trial> = run.trials.iter().filter(|trial| trial.arm == name).collect();
     let gone = |second: &Second| second.volumes[&Role::Data].credits == Some(0.0);
     let splits = trials.iter().any(|trial| trial.seconds.iter().any(gone));
@@ -79,6 +79,8 @@ fn arm(run: &Run, name: &str) -> ArmSummary {
     }
     let measured = u32::try_from(trials.len()).unwrap();
     ArmSummary {
+        tpcc: None,
+        lag: None,
         name: name.into(),
         trials: TrialCounts { measured, ..TrialCounts::default() },
         whole: Some(figures(&select(None))),

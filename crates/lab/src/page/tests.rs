@@ -1,40 +1,23 @@
-//! The whole page on synthetic runs. With `EBBTIDE_PAGES` set to a directory the pages are left there,
-//! to be looked at.
-
-use std::path::Path;
-
-use ebbtide_report::Block;
+//! The whole page on synthetic runs.
 
 use super::synthetic::{self, Shape};
 use super::{synthetic_summary, *};
 use crate::browser::{browse, without_scripts};
 use crate::record::BatchUse;
+use crate::sections::{self, keep, text};
 use crate::summary::{Bottleneck, Limiter, Note, Verdict, repetition, summarize};
 
 const SEED: u64 = 11;
 
-fn synthetic(shapes: &[Shape], repeats: u32, seconds: u32) -> (Run, Summary) {
+fn synthetic(shapes: &[Shape], repeats: u32, seconds: u32) -> (LabRun, Summary) {
     println!("seed {SEED}");
     let run = synthetic::run(shapes, repeats, seconds, SEED);
     let summary = synthetic_summary::summary(&run);
     (run, summary)
 }
 
-fn keep(name: &str, html: &str) {
-    if let Some(directory) = std::env::var_os("EBBTIDE_PAGES") {
-        std::fs::write(Path::new(&directory).join(format!("{name}.html")), html).unwrap();
-    }
-}
-
-/// The text of the blocks, their folds included.
-fn text(blocks: &[Block]) -> String {
-    serde_json::to_string(blocks).unwrap()
-}
-
-fn section_text(run: &Run, summary: &Summary, heading: &str) -> String {
-    let report = report(run, summary);
-    let section = report.sections.iter().find(|section| section.heading == heading);
-    text(&section.unwrap_or_else(|| panic!("no section '{heading}'")).blocks)
+fn section_text(run: &LabRun, summary: &Summary, heading: &str) -> String {
+    sections::section_text(&report(run, summary), heading)
 }
 
 #[test]
@@ -80,13 +63,13 @@ fn without_javascript_the_page_still_has_its_verdict_and_its_figures() {
 }
 
 #[test]
-fn the_cost_of_the_volumes_stands_beside_the_arms_and_is_of_the_volumes_that_are_named() {
+fn the_cost_of_the_volumes_is_next_to_the_arms_and_is_of_the_volumes_that_are_named() {
     let (mut run, _) = synthetic(&synthetic::VOLUMES, 2, 30);
-    let told = |run: &Run| {
+    let shown = |run: &LabRun| {
         let (_, text) = without_scripts(&page(run, &summarize(run)));
         text
     };
-    let whole = told(&run);
+    let whole = shown(&run);
     for part in [
         "list prices of us-east-1, published 2026-10-06, on demand, without I/O requests, snapshots and the instance",
         "data gp2:size=100GiB, credits=2% gp2 $10.00 a month 100 GiB $10.00",
@@ -98,7 +81,7 @@ fn the_cost_of_the_volumes_stands_beside_the_arms_and_is_of_the_volumes_that_are
     assert!(!whole.contains("of each was emulated"), "nothing was divided");
     run.experiment.arms.iter_mut().for_each(|arm| arm.instance.divided_by = 8);
     run.experiment.region = Some("eu-west-1".into());
-    let share = told(&run);
+    let share = shown(&run);
     for part in [
         "list prices of eu-west-1",
         "The cost is that of the volumes as they are named here; 1/8 of each was emulated",
@@ -112,7 +95,7 @@ fn the_cost_of_the_volumes_stands_beside_the_arms_and_is_of_the_volumes_that_are
     assert_eq!(costs.arms[0].usd, None, "one of its volumes has no price");
     assert_eq!(costs.arms[0].volumes[&crate::experiment::Role::Redo], None);
     assert_eq!(costs.arms[1].usd.unwrap().to_string(), "$8.80");
-    let text = told(&run);
+    let text = shown(&run);
     assert!(text.contains("redo log nvme gp2 - no price"), "{text}");
     let json = serde_json::to_value(&costs).unwrap();
     assert_eq!(json["arms"][1]["volumes"]["data"]["usd"], 8.8);
@@ -128,7 +111,7 @@ fn a_trial_that_lost_its_credits_is_shown_before_and_after() {
     assert!(arms.contains("after the credits"), "{arms}");
     let volume = section_text(&run, &summary, "What the volume did");
     assert!(volume.contains("gp2: burst credits gone"), "no mark where the credits end");
-    assert!(volume.contains("IOPS; dotted: the limit"), "no limit beside the operations");
+    assert!(volume.contains("IOPS; dotted: the limit"), "no limit next to the operations");
 }
 
 #[test]
@@ -140,16 +123,16 @@ fn a_limit_that_only_the_runs_own_catalogue_knows_is_drawn_and_the_catalogue_sho
         .for_each(|arm| *arm.volumes.values_mut().next().unwrap() = "mine:size=200GiB".into());
     let overrides = "[[override]]\ntype = \"mine\"\nlike = \"gp3\"\nreason = \"a test\"\nsource = \"s\"\n\
                      date = \"2026-11-20\"\n";
-    let volume = |run: &Run| {
+    let volume = |run: &LabRun| {
         let summary = synthetic_summary::summary(run);
         section_text(run, &summary, "What the volume did")
     };
     assert!(!volume(&run).contains("dotted: the limit"), "nobody knows this volume");
     run.overrides = Some(overrides.to_owned());
-    assert!(volume(&run).contains("IOPS; dotted: the limit"), "no limit beside the operations");
+    assert!(volume(&run).contains("IOPS; dotted: the limit"), "no limit next to the operations");
     let summary = synthetic_summary::summary(&run);
-    let told = section_text(&run, &summary, "How it was measured");
-    assert!(told.contains("laid over the built-in catalogue") && told.contains("like = "), "{told}");
+    let shown = section_text(&run, &summary, "How it was measured");
+    assert!(shown.contains("Overrides of the built-in catalogue") && shown.contains("like = "), "{shown}");
 }
 
 #[test]
@@ -185,7 +168,7 @@ fn eight_arms_of_five_trials_of_a_minute_stay_small_enough_for_a_mail() {
 }
 
 #[test]
-fn an_hour_of_seconds_is_averaged_and_says_so() {
+fn an_hour_of_seconds_is_averaged_and_reports_it() {
     let (run, summary) = synthetic(&synthetic::TUNED, 1, 3_600);
     let html = page(&run, &summary);
     assert!(html.contains("Each point is the mean of 6 seconds"));
@@ -193,13 +176,13 @@ fn an_hour_of_seconds_is_averaged_and_says_so() {
 }
 
 #[test]
-fn no_difference_is_said_with_what_could_have_been_seen() {
+fn no_difference_is_reported_with_what_could_have_been_seen() {
     let (run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
     let compared = &mut summary.comparisons[0];
     compared.verdict = Verdict::NoDifferenceSeen;
     compared.tps.as_mut().unwrap().ratio = 1.004;
     compared.smallest_effect = Some(0.031);
-    let verdict = text(&verdict::blocks(&Page::new(&run, &summary), CAVEATS));
+    let verdict = text(&verdict::blocks(&PageContext::new(&run, &summary), CAVEATS));
     assert!(verdict.contains("No difference seen between tuned and default."), "{verdict}");
     assert!(
         verdict.contains("A true difference of 3.1% or more would have been seen in four of five"),
@@ -209,30 +192,30 @@ fn no_difference_is_said_with_what_could_have_been_seen() {
 }
 
 #[test]
-fn a_comparison_that_cannot_be_made_says_why() {
+fn a_comparison_that_cannot_be_made_gives_the_reason() {
     let (run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
     summary.comparisons[0].verdict = Verdict::NotComparable { why: "the default arm has no trial".into() };
     summary.comparisons[0].tps = None;
-    let verdict = text(&verdict::blocks(&Page::new(&run, &summary), CAVEATS));
+    let verdict = text(&verdict::blocks(&PageContext::new(&run, &summary), CAVEATS));
     assert!(
         verdict.contains("cannot be compared") && verdict.contains("The default arm has no trial."),
         "{verdict}"
     );
-    assert!(!verdict.contains("12."), "no figure beside it: {verdict}");
+    assert!(!verdict.contains("12."), "no figure next to it: {verdict}");
 }
 
 #[test]
-fn each_side_is_told_what_holds_it_back() {
+fn each_side_has_the_reason_that_limits_it() {
     let (run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
     let figures = summary.arms[1].whole.as_mut().unwrap();
     figures.limiter = Limiter { what: Bottleneck::Processors, volume: None, share: 0.9 };
-    let verdict = text(&verdict::blocks(&Page::new(&run, &summary), CAVEATS));
+    let verdict = text(&verdict::blocks(&PageContext::new(&run, &summary), CAVEATS));
     assert!(verdict.contains("tuned: held back by the processors of this machine"), "{verdict}");
     assert!(verdict.contains("default: held back by the IOPS limit of the volume for 97%"), "{verdict}");
 }
 
 #[test]
-fn what_went_wrong_stands_beside_the_verdict_and_in_full_below() {
+fn what_went_wrong_is_next_to_the_verdict_and_in_full_below() {
     let (mut run, mut summary) = synthetic(&synthetic::TUNED, 5, 30);
     run.trials[3].outcome = Outcome::Failed {
         why: "the server ended by itself".into(),
@@ -243,7 +226,7 @@ fn what_went_wrong_stands_beside_the_verdict_and_in_full_below() {
     let html = page(&run, &summary);
     keep("failed", &html);
     let report = report(&run, &summary);
-    assert!(text(&report.sections[0].blocks).contains("tuned: 1 of 5 trials failed."), "beside the verdict");
+    assert!(text(&report.sections[0].blocks).contains("tuned: 1 of 5 trials failed."), "next to the verdict");
     let caveats = section_text(&run, &summary, "Trials and caveats");
     assert!(caveats.contains("mysqld got signal 6"), "the log's tail");
     assert!(caveats.contains("disqualified: the generator was 40 ms late"), "{caveats}");
@@ -253,7 +236,7 @@ fn what_went_wrong_stands_beside_the_verdict_and_in_full_below() {
 }
 
 #[test]
-fn settings_are_told_in_the_servers_words_and_only_where_they_differ() {
+fn settings_are_shown_with_the_servers_names_and_only_where_they_differ() {
     let (run, summary) = synthetic(&synthetic::TUNED, 2, 10);
     let differs = report(&run, &summary);
     let section =
@@ -267,7 +250,7 @@ fn settings_are_told_in_the_servers_words_and_only_where_they_differ() {
 }
 
 #[test]
-fn a_run_that_measured_nothing_still_says_why() {
+fn a_run_that_measured_nothing_still_gives_the_reason() {
     let (mut run, _) = synthetic(&synthetic::TUNED, 1, 10);
     for trial in &mut run.trials {
         trial.outcome = Outcome::Failed { why: "no room".into(), log: Vec::new() };
@@ -283,7 +266,7 @@ fn a_run_that_measured_nothing_still_says_why() {
 }
 
 #[test]
-fn runs_that_are_held_against_each_other_stand_in_the_verdict_and_beside_each_other() {
+fn runs_that_are_compared_are_in_the_verdict_and_next_to_each_other() {
     let (run, mut summary) = synthetic(&synthetic::TUNED, 3, 60);
     let again = |seed: u64| {
         println!("seed {seed}");
@@ -296,7 +279,7 @@ fn runs_that_are_held_against_each_other_stand_in_the_verdict_and_beside_each_ot
     summary.repeated = Some(repetition(&runs));
     let html = page(&run, &summary);
     keep("2-again", &html);
-    let verdict = text(&verdict::blocks(&Page::new(&run, &summary), CAVEATS));
+    let verdict = text(&verdict::blocks(&PageContext::new(&run, &summary), CAVEATS));
     assert!(verdict.contains("3 runs: 12."), "{verdict}");
     assert!(verdict.contains("; the intervals overlap."), "{verdict}");
     let section = section_text(&run, &summary, "The same experiment, run again");
@@ -337,7 +320,7 @@ fn the_runs_own_summary_fills_the_page() {
         let summary = summarize(&run);
         let html = page(&run, &summary);
         keep(name, &html);
-        let verdict = text(&verdict::blocks(&Page::new(&run, &summary), CAVEATS));
+        let verdict = text(&verdict::blocks(&PageContext::new(&run, &summary), CAVEATS));
         assert!(
             verdict.contains(" times the transactions of ") || verdict.contains(" fewer transactions than ")
         );
@@ -348,7 +331,7 @@ fn the_runs_own_summary_fills_the_page() {
 }
 
 #[test]
-fn arms_of_two_axes_are_told_by_what_sets_them_apart() {
+fn arms_of_two_axes_are_named_by_their_differences() {
     let (mut run, _) = synthetic(&synthetic::TUNED, 3, 30);
     for (arm, option) in run.experiment.arms.iter_mut().zip(["default", "tuned"]) {
         arm.options = vec![("arm".into(), option.into()), ("volume".into(), "gp2".into())];
@@ -362,14 +345,14 @@ fn arms_of_two_axes_are_told_by_what_sets_them_apart() {
     }
     assert_eq!(report(&run, &summarize(&run)).groups[1].label, "tuned", "what all arms share is left out");
     let summary = summarize(&run);
-    let blocks = verdict::blocks(&Page::new(&run, &summary), CAVEATS);
+    let blocks = verdict::blocks(&PageContext::new(&run, &summary), CAVEATS);
     let Some(Block::Verdicts(cards)) = blocks.first() else { panic!("verdicts") };
     assert_eq!(cards[0].context, "gp2");
     assert!(cards[0].headline.starts_with("tuned carries 12."), "{}", cards[0].headline);
 }
 
 #[test]
-fn a_batch_job_is_told_with_what_it_got_done() {
+fn a_batch_job_is_shown_with_what_it_completed() {
     let (mut run, summary) = synthetic(&synthetic::TUNED, 2, 10);
     for (trial, statements) in run.trials.iter_mut().zip([3, 9, 5, 11]) {
         let (mean_s, max_s) = (2.5, 4.0);
@@ -377,9 +360,9 @@ fn a_batch_job_is_told_with_what_it_got_done() {
     }
     let arms = report(&run, &summary).sections.remove(1);
     let Some(Block::Table(table)) = arms.blocks.last() else { panic!("a table") };
-    let told: Vec<[&str; 3]> =
+    let shown: Vec<[&str; 3]> =
         table.rows.iter().map(|row| [0, 1, 2].map(|column| row[column].text.as_str())).collect();
-    assert_eq!(told, [["default", "4.00", "2.50\u{a0}s"], ["tuned", "10.0", "2.50\u{a0}s"]]);
+    assert_eq!(shown, [["default", "4.00", "2.50\u{a0}s"], ["tuned", "10.0", "2.50\u{a0}s"]]);
 }
 
 #[test]
@@ -394,7 +377,7 @@ fn the_cut_of_a_warm_up_is_marked_where_it_happened() {
 }
 
 /// The curves of [`synthetic::curve`] with the summary that a real run would have.
-fn curve(repeats: u32) -> (Run, Summary) {
+fn curve(repeats: u32) -> (LabRun, Summary) {
     println!("seed {SEED}");
     let run = synthetic::curve(repeats, 30, SEED);
     let summary = summarize(&run);
@@ -402,21 +385,21 @@ fn curve(repeats: u32) -> (Run, Summary) {
 }
 
 #[test]
-fn arms_that_differ_in_connections_alone_are_curves_and_told_as_such_first() {
+fn arms_that_differ_in_connections_alone_are_curves_and_shown_as_such_first() {
     let (run, summary) = curve(3);
     let html = page(&run, &summary);
     keep("curve", &html);
     let report = report(&run, &summary);
     let Some(Block::Verdicts(cards)) = report.sections[0].blocks.first() else { panic!("verdicts") };
-    let told: Vec<(&str, &str)> =
+    let shown: Vec<(&str, &str)> =
         cards.iter().map(|card| (card.context.as_str(), card.figure.as_str())).collect();
-    assert_eq!(told.len(), 2, "one for each volume: {told:?}");
-    assert_eq!(told[0], ("wide", "\u{2248}"));
-    assert!(told[1].0 == "narrow" && told[1].1.starts_with(['1', '2', '+']), "{told:?}");
+    assert_eq!(shown.len(), 2, "one for each volume: {shown:?}");
+    assert_eq!(shown[0], ("wide", "\u{2248}"));
+    assert!(shown[1].0 == "narrow" && shown[1].1.starts_with(['1', '2', '+']), "{shown:?}");
     let narrow = text(&report.sections[0].blocks[..1]);
     assert!(narrow.contains("From 16 connections on, doublewrite off carries "), "{narrow}");
     assert!(narrow.contains("in the mean of 16, 128 and 1,024 connections (95% interval: "), "{narrow}");
-    assert!(!text(&report.sections[0].blocks).contains("comparisons show a difference"), "told once");
+    assert!(!text(&report.sections[0].blocks).contains("comparisons show a difference"), "shown once");
     let headings: Vec<&str> = report.sections.iter().map(|section| section.heading.as_str()).collect();
     assert_eq!(headings[1], "Over connections");
     let Some((dom, console)) = browse(&html) else { return };
@@ -452,7 +435,7 @@ fn the_curves_have_a_line_for_each_combination_with_its_intervals() {
 }
 
 #[test]
-fn one_trial_of_each_arm_makes_curves_without_intervals_and_says_so() {
+fn one_trial_of_each_arm_makes_curves_without_intervals_and_reports_it() {
     let (run, summary) = curve(1);
     let first = text(&report(&run, &summary).sections[0].blocks);
     assert!(first.contains("(no interval: that takes two trials of either side)"), "{first}");
@@ -469,12 +452,12 @@ fn the_verdict_of_a_curve_names_the_point_that_it_is_without() {
     let mut run = curve(3).0;
     run.trials.retain(|trial| trial.arm != "narrow / 128 / off" || trial.repeat == 0);
     let first = text(&report(&run, &summarize(&run)).sections[0].blocks);
-    let told = "in the mean of 16 and 1,024 connections, without 128, which lacks trials (95% interval: ";
-    assert!(first.contains(told), "{first}");
+    let shown = "in the mean of 16 and 1,024 connections, without 128, which lacks trials (95% interval: ";
+    assert!(first.contains(shown), "{first}");
 }
 
 #[test]
-fn curves_say_nothing_of_volumes_that_were_not_measured_nor_of_writes_that_were_not_made() {
+fn curves_show_nothing_of_volumes_that_were_not_measured_nor_of_writes_that_were_not_made() {
     let (run, mut summary) = curve(3);
     let first = |summary: &Summary| text(&report(&run, summary).sections[0].blocks);
     assert!(first(&summary).contains("KiB a write"));
@@ -492,7 +475,7 @@ fn curves_say_nothing_of_volumes_that_were_not_measured_nor_of_writes_that_were_
 }
 
 #[test]
-fn gains_of_two_axes_are_told_apart_in_the_table() {
+fn gains_of_two_axes_are_distinguished_in_the_table() {
     let (run, mut summary) = curve(3);
     summary.curves[1].axis = "another".into();
     let shown = curves::blocks(&run.experiment, &summary).unwrap().remove(1);

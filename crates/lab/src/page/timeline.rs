@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Axis, Chart, Format, Layer, Line, Mark, Plots, Scale, Series, Width};
 
-use super::{ArmView, Page, words};
+use super::{ArmView, PageContext, words};
 use crate::record::{Second, Trial};
 use crate::summary::{Cause, TrialWindow};
 
@@ -21,7 +21,7 @@ pub(super) type Figure<'a> = &'a dyn Fn(&Second) -> Option<f64>;
 /// What an arm was allowed in a second; none without a limit.
 pub(super) type Allowed<'a> = &'a dyn Fn(usize, &Second) -> Option<f64>;
 
-/// A limit this many times above everything measured says that it did not matter.
+/// A limit this many times above everything measured shows that it did not matter.
 const FLATTENS: f64 = 2.5;
 
 /// A warm-up from this length on is pointed out, s.
@@ -29,7 +29,7 @@ const CUT: f64 = 3.0;
 
 /// The common axis of all charts over time.
 pub(super) struct Timeline<'a> {
-    page: &'a Page<'a>,
+    page: &'a PageContext<'a>,
     x: Vec<f64>,
     /// Seconds in a point.
     step: usize,
@@ -43,7 +43,7 @@ pub(super) struct Panel<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    pub(super) fn new(page: &'a Page<'a>) -> Self {
+    pub(super) fn new(page: &'a PageContext<'a>) -> Self {
         let trials = page.arms.iter().flat_map(|view| &view.trials);
         let points = (ALL_POINTS / trials.clone().count().max(1)).clamp(FEWEST, POINTS);
         let length = trials.flat_map(|trial| &trial.seconds).map(position).max().map_or(0, |last| last + 1);
@@ -129,12 +129,12 @@ impl<'a> Timeline<'a> {
     }
 }
 
-fn changes(page: &Page, view: &ArmView) -> Vec<(f64, Cause)> {
+fn changes(page: &PageContext, view: &ArmView) -> Vec<(f64, Cause)> {
     typical_window(page, view)
         .map_or(Vec::new(), |window| window.changes.iter().map(|one| (one.t_s, one.cause)).collect())
 }
 
-fn typical_window<'a>(page: &Page<'a>, view: &ArmView) -> Option<&'a TrialWindow> {
+fn typical_window<'a>(page: &PageContext<'a>, view: &ArmView) -> Option<&'a TrialWindow> {
     page.window(view.trials.get(view.typical)?)
 }
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use ebbtide_report::{Block, Note, Tone, Verdict as Card};
 
-use super::{ArmView, Page, repeats, words};
+use super::{ArmView, PageContext, repeats, words};
 use crate::experiment::{Arm, Role};
 use crate::record::Outcome;
 use crate::summary::{
@@ -12,18 +12,18 @@ use crate::summary::{
     PerTransaction, Ratio, Regime, RegimeSummary, Summary, Verdict, without,
 };
 
-/// More comparisons than this are told by their strongest ones.
+/// Of more comparisons than this only the strongest are reported.
 const CARDS: usize = 4;
 /// More remarks than this wait for their own section.
 const REMARKS: usize = 4;
 
 /// The verdicts, then what must be known before believing them; `rest` is where more of that is.
-pub(super) fn blocks(page: &Page, rest: &str) -> Vec<Block> {
+pub(super) fn blocks(page: &PageContext, rest: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let measured = measured(page);
     let curves: Vec<Card> =
         page.summary.curves.iter().filter(|_| measured).filter_map(|gain| curve(page, gain)).collect();
-    // What is a point of a curve is told with its curve.
+    // A point of a curve is reported with its curve.
     let compared = strongest(page.summary).into_iter().filter(|one| !on_curve(page.summary, one));
     let compared: Vec<&Compared> = compared.collect();
     let has_curves = !curves.is_empty();
@@ -36,7 +36,7 @@ pub(super) fn blocks(page: &Page, rest: &str) -> Vec<Block> {
         0 => blocks.push(Block::Findings(lonely(page))),
         1..=CARDS => blocks.push(cards(page, compared.into_iter())),
         _ => {
-            let strong = compared.iter().copied().filter(|one| told(one)).take(CARDS - 1);
+            let strong = compared.iter().copied().filter(|one| is_difference(one)).take(CARDS - 1);
             blocks.push(cards(page, strong));
             blocks.push(Block::Findings(others(page, &compared)));
         }
@@ -50,11 +50,11 @@ pub(super) fn blocks(page: &Page, rest: &str) -> Vec<Block> {
 }
 
 /// The remarks that matter most; `rest` is where the others are.
-fn remarks(page: &Page, rest: &str) -> Option<Block> {
+fn remarks(page: &PageContext, rest: &str) -> Option<Block> {
     let mut remarks: Vec<&Remark> = page.summary.notes.iter().collect();
     remarks.sort_by_key(|remark| weight(remark));
-    let told = remarks.iter().take(REMARKS);
-    let mut notes: Vec<Note> = told.map(|note| Note::caution(super::notes::sentence(page, note))).collect();
+    let shown = remarks.iter().take(REMARKS);
+    let mut notes: Vec<Note> = shown.map(|note| Note::caution(super::notes::sentence(page, note))).collect();
     if remarks.len() > REMARKS {
         let more = words::count(remarks.len() - REMARKS, "further remark");
         notes.push(Note::plain(format!("{more} {rest}.")));
@@ -62,7 +62,7 @@ fn remarks(page: &Page, rest: &str) -> Option<Block> {
     (!notes.is_empty()).then_some(Block::Notes(notes))
 }
 
-fn measured(page: &Page) -> bool {
+fn measured(page: &PageContext) -> bool {
     page.summary.arms.iter().any(|arm| arm.whole.is_some())
 }
 
@@ -79,7 +79,9 @@ fn weight(remark: &Remark) -> u8 {
 pub(super) fn strongest(summary: &Summary) -> Vec<&Compared> {
     let mut order: Vec<&Compared> = summary.comparisons.iter().collect();
     let size = |compared: &Compared| ratio(compared).map_or(0.0, |ratio| ratio.ratio.ln().abs());
-    order.sort_by(|a, b| (told(b), size(b)).partial_cmp(&(told(a), size(a))).unwrap_or(Ordering::Equal));
+    order.sort_by(|a, b| {
+        (is_difference(b), size(b)).partial_cmp(&(is_difference(a), size(a))).unwrap_or(Ordering::Equal)
+    });
     order
 }
 
@@ -95,7 +97,7 @@ fn on_curve(summary: &Summary, compared: &Compared) -> bool {
 }
 
 /// What an option gains where the load is high, and on its way there; none where that was not measured.
-fn curve(page: &Page, gain: &CurveGain) -> Option<Card> {
+fn curve(page: &PageContext, gain: &CurveGain) -> Option<Card> {
     let loaded = gain.loaded?;
     let at = |point: &CurvePoint| page.summary.comparisons.get(point.comparison);
     let (tone, seen) = match gain.direction(page.summary.noise.floor) {
@@ -144,7 +146,7 @@ fn curve(page: &Page, gain: &CurveGain) -> Option<Card> {
 /// How many times or how much more, as it goes between the names of the arms.
 fn more(ratio: f64) -> String {
     match ratio {
-        times if times >= 2.0 => format!("{} times the transactions of", words::times(times)),
+        times if times >= 2.0 => format!("{} times the transactions of", words::short(times)),
         more if more >= 1.0 => format!("{} more transactions than", words::percent(more - 1.0)),
         less => format!("{} fewer transactions than", words::percent(1.0 - less)),
     }
@@ -170,7 +172,7 @@ fn bytes(sides: &Sides) -> Option<String> {
 }
 
 /// Whether the data carry a difference.
-fn told(compared: &Compared) -> bool {
+fn is_difference(compared: &Compared) -> bool {
     matches!(compared.verdict, Verdict::Faster | Verdict::Slower)
 }
 
@@ -183,7 +185,7 @@ pub(super) fn ratio(compared: &Compared) -> Option<Ratio> {
 }
 
 /// The figures of an arm in a regime, or in all of its time.
-pub(super) fn figures<'a>(page: &Page<'a>, arm: usize, regime: Option<Regime>) -> Option<&'a Figures> {
+pub(super) fn figures<'a>(page: &PageContext<'a>, arm: usize, regime: Option<Regime>) -> Option<&'a Figures> {
     let arm = page.summary.arms.get(arm)?;
     match regime {
         None => arm.whole.as_ref(),
@@ -203,7 +205,7 @@ struct Sides<'a> {
     baseline_figures: Option<&'a Figures>,
 }
 
-fn sides<'a>(page: &Page<'a>, compared: &Compared) -> Sides<'a> {
+fn sides<'a>(page: &PageContext<'a>, compared: &Compared) -> Sides<'a> {
     let arms = &page.run.experiment.arms;
     let (arm, baseline) = (arms.get(compared.arm), arms.get(compared.baseline));
     let option = |arm: &Arm| {
@@ -229,11 +231,11 @@ fn sides<'a>(page: &Page<'a>, compared: &Compared) -> Sides<'a> {
     }
 }
 
-fn cards<'a>(page: &Page, compared: impl Iterator<Item = &'a Compared>) -> Block {
+fn cards<'a>(page: &PageContext, compared: impl Iterator<Item = &'a Compared>) -> Block {
     Block::Verdicts(compared.map(|compared| card(page, compared)).collect())
 }
 
-fn card(page: &Page, compared: &Compared) -> Card {
+fn card(page: &PageContext, compared: &Compared) -> Card {
     let sides = sides(page, compared);
     let mut details = Vec::new();
     let tone = match compared.verdict {
@@ -282,7 +284,7 @@ fn headline(compared: &Compared, sides: &Sides, ratio: &Ratio) -> String {
         }
         Metric::P95 => {
             let longer = match ratio.ratio {
-                times if times >= 2.0 => format!("{} times the response time of", words::times(times)),
+                times if times >= 2.0 => format!("{} times the response time of", words::short(times)),
                 more if more >= 1.0 => format!("{} more response time than", words::percent(more - 1.0)),
                 less => format!("{} less response time than", words::percent(1.0 - less)),
             };
@@ -313,7 +315,7 @@ fn evidence(compared: &Compared, sides: &Sides) -> Option<String> {
         return Some(format!("Measured {} {trials}: too few for an interval.", words::change(ratio.ratio)));
     };
     let interval = words::change_interval(&interval);
-    if told(compared) {
+    if is_difference(compared) {
         return Some(format!("95% interval: {interval}, {trials}."));
     }
     let seen = compared.smallest_effect.map_or(String::new(), |effect| {
@@ -340,7 +342,7 @@ fn limits(sides: &Sides) -> Vec<String> {
     vec![side(&sides.arm, arm), side(&sides.baseline, baseline)]
 }
 
-/// What else tells the sides apart: response time, and I/Os for the same work.
+/// What else distinguishes the sides: response time, and I/Os for the same work.
 fn costs(compared: &Compared, sides: &Sides) -> Option<String> {
     let (arm, baseline) = (sides.arm_figures?, sides.baseline_figures?);
     let mut parts = Vec::new();
@@ -369,7 +371,7 @@ pub(super) fn capital(text: &str) -> String {
 }
 
 /// The comparisons that have no card: in groups, by what was found.
-fn others(page: &Page, all: &[&Compared]) -> Vec<String> {
+fn others(page: &PageContext, all: &[&Compared]) -> Vec<String> {
     let several = all.iter().any(|one| one.baseline != all[0].baseline || !one.label.is_empty());
     let names = |of: &[&Compared]| {
         let name = |compared: &&Compared| {
@@ -383,7 +385,7 @@ fn others(page: &Page, all: &[&Compared]) -> Vec<String> {
         let names: Vec<String> = of.iter().map(name).collect();
         if several { names.join("; ") } else { words::list(&names) }
     };
-    let changed: Vec<&Compared> = all.iter().copied().filter(|one| told(one)).collect();
+    let changed: Vec<&Compared> = all.iter().copied().filter(|one| is_difference(one)).collect();
     let same: Vec<&Compared> =
         all.iter().copied().filter(|one| one.verdict == Verdict::NoDifferenceSeen).collect();
     let mut sentences =
@@ -415,11 +417,11 @@ fn others(page: &Page, all: &[&Compared]) -> Vec<String> {
 }
 
 /// Arms whose conditions changed under way: when, and what became of them.
-fn courses(page: &Page) -> Vec<String> {
+fn courses(page: &PageContext) -> Vec<String> {
     page.arms.iter().filter_map(|view| course(page, view)).collect()
 }
 
-fn course(page: &Page, view: &ArmView) -> Option<String> {
+fn course(page: &PageContext, view: &ArmView) -> Option<String> {
     let regimes = &view.summary?.regimes;
     if regimes.len() < 2 {
         return None;
@@ -443,7 +445,7 @@ fn course(page: &Page, view: &ArmView) -> Option<String> {
 }
 
 /// The findings where nothing is compared.
-fn lonely(page: &Page) -> Vec<String> {
+fn lonely(page: &PageContext) -> Vec<String> {
     if measured(page) {
         return page.summary.findings.clone();
     }

@@ -1,104 +1,45 @@
-//! Figures and names as the page writes them.
+//! Figures and names as the page writes them: those of `ebbtide_text`, with the signs and spaces of print.
 
 use crate::experiment::Role;
 use crate::summary::{Bottleneck, Cause, Limiter};
 use ebbtide_analysis::stats::Interval;
+use ebbtide_text::typeset;
+pub use ebbtide_text::{count, list, percent};
 
 /// A whole number with commas: `1,999`.
 #[must_use]
 pub fn whole(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::from(if value <= -0.5 { "\u{2212}" } else { "" });
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    typeset(&ebbtide_text::whole(value))
 }
 
-/// Three significant digits where they are needed: `1,234`, `56.7`, `0.089`.
+/// Three significant digits: `1,234`, `56.7`, `0.089`.
 #[must_use]
 pub fn short(value: f64) -> String {
-    match value.abs() {
-        size if size >= 99.95 => whole(value),
-        size if size >= 9.995 => format!("{value:.1}"),
-        size if size >= 0.995 => format!("{value:.2}"),
-        0.0 => "0".into(),
-        size if size >= 0.095 => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
+    typeset(&ebbtide_text::figure(value))
 }
 
 /// A time given in microseconds, in the unit that suits it; a dash for none at all.
 #[must_use]
 pub fn latency(us: f64) -> String {
-    if us <= 0.0 {
-        return "\u{2013}".into();
-    }
-    let (figure, unit) = crate::words::latency(us);
-    format!("{figure}\u{a0}{}", unit.replace('u', "\u{b5}"))
+    if us <= 0.0 { "\u{2013}".into() } else { typeset(&ebbtide_text::latency(us)) }
 }
 
-/// A share of 0 to 1 as a percentage.
-#[must_use]
-pub fn percent(share: f64) -> String {
-    let value = share * 100.0;
-    match value.abs() {
-        size if size >= 9.95 || size == 0.0 => format!("{value:.0}%"),
-        size if size >= 0.095 => format!("{value:.1}%"),
-        _ => format!("{value:.2}%"),
-    }
-}
-
-/// Bytes in the unit that suits them, for print: the text of [`ebbtide_volume::size_text`], in one piece.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes are far below 2^64")]
+/// Bytes in the unit that suits them.
 #[must_use]
 pub fn bytes(bytes: f64) -> String {
-    in_one_piece(&ebbtide_volume::size_text(bytes.round() as u64))
+    typeset(&ebbtide_text::bytes(bytes))
 }
-
-/// A text that no line ends in.
-fn in_one_piece(text: &str) -> String {
-    text.replace(' ', "\u{a0}")
-}
-
-/// From this ratio on, people say "times" and not "percent more".
-const TIMES: f64 = 2.0;
 
 /// A ratio as a figure: `12.6x`, `+4.2%`, `-37%`, with the signs of print.
 #[must_use]
 pub fn change(ratio: f64) -> String {
-    if ratio >= TIMES { format!("{}\u{d7}", times(ratio)) } else { signed_percent(ratio) }
+    typeset(&ebbtide_text::change(ratio))
 }
 
-/// How far a ratio is from 1: `+4.2%`, `-37%`.
-fn signed_percent(ratio: f64) -> String {
-    let share = ratio - 1.0;
-    let sign = if share < 0.0 { "\u{2212}" } else { "+" };
-    format!("{sign}{}", percent(share.abs()))
-}
-
-/// A ratio without its sign: `12.6`.
-#[must_use]
-pub fn times(ratio: f64) -> String {
-    match ratio {
-        large if large >= 99.5 => whole(large),
-        small if small < 1.0 => format!("{small:.2}"),
-        ratio => format!("{ratio:.1}"),
-    }
-}
-
-/// Both ends of a ratio's interval in the form that [`change`] gives its middle: `1.6 to 3.9 times`, `-3% to +5%`.
+/// Both ends of a ratio's interval in the form that [`change`] gives its middle.
 #[must_use]
 pub fn change_interval(interval: &Interval) -> String {
-    let Interval { mid, low, high } = *interval;
-    if mid >= TIMES {
-        format!("{} to {} times", times(low), times(high))
-    } else {
-        format!("{} to {}", signed_percent(low), signed_percent(high))
-    }
+    ebbtide_text::change_interval(interval.mid, interval.low, interval.high).replace('-', "\u{2212}")
 }
 
 /// A text of several lines as one.
@@ -107,40 +48,12 @@ pub fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A list in a sentence: `a, b and c`.
-#[must_use]
-pub fn list(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
-/// `1 trial`, `2 trials`.
-#[must_use]
-pub fn count(number: usize, what: &str) -> String {
-    format!("{} {what}{}", whole(number as f64), if number == 1 { "" } else { "s" })
-}
-
-/// What a volume holds, in a word.
-#[must_use]
-pub fn role(role: Role) -> &'static str {
-    match role {
-        Role::Data => "data",
-        Role::Redo => "redo log",
-        Role::Binlog => "binary log",
-        Role::Undo => "undo",
-        Role::Tmp => "temporary files",
-    }
-}
-
 /// What holds an arm back, to follow its name and a colon.
 #[must_use]
 pub fn limiter(limiter: &Limiter) -> String {
     let volume = match limiter.volume {
         None | Some(Role::Data) => "the volume".to_owned(),
-        Some(other) => format!("the volume of the {}", role(other)),
+        Some(other) => format!("the volume of the {}", other.holds()),
     };
     let share = percent(limiter.share);
     match limiter.what {
@@ -207,10 +120,10 @@ pub fn moment(ns: u64) -> String {
         .unwrap_or_default()
 }
 
-/// A stretch of time: the text of [`ebbtide_volume::seconds_text`], in one piece.
+/// A stretch of time, in whole seconds.
 #[must_use]
 pub fn span(seconds: f64) -> String {
-    in_one_piece(&ebbtide_volume::seconds_text(seconds))
+    typeset(&ebbtide_text::seconds(seconds))
 }
 
 #[cfg(test)]
@@ -218,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_read_as_people_say_them() {
+    fn ratios_are_written_in_plain_words() {
         assert_eq!(change(12.64), "12.6\u{d7}");
         assert_eq!(change(1.042), "+4.2%");
         assert_eq!(change(0.63), "\u{2212}37%");
@@ -226,7 +139,7 @@ mod tests {
         let interval = Interval { mid: 1.0, low: 0.97, high: 1.05 };
         assert_eq!(change_interval(&interval), "\u{2212}3.0% to +5.0%");
         let wide = |mid| change_interval(&Interval { mid, low: 0.84, high: 3.9 });
-        assert_eq!([wide(2.5), wide(1.8)], ["0.84 to 3.9 times", "\u{2212}16% to +290%"]);
+        assert_eq!([wide(2.5), wide(1.8)], ["0.84 to 3.90 times", "\u{2212}16% to +290%"]);
     }
 
     #[test]

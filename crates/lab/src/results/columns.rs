@@ -1,10 +1,11 @@
 //! Seconds as columns. A field that is added to one of these structures does not compile until it has a
-//! column here, and does not pass a test until the schema has it too.
+//! column here, and does not pass a test until the schema has it too. The metrics of a server need neither: both are made
+//! of their table.
 
 use rusqlite::Row;
 use rusqlite::types::{ToSqlOutput, Value};
 
-use crate::record::{HostSecond, LimitShares, LoadSecond, ServerSecond, VolumeSecond};
+use crate::record::{HostSecond, LimitShares, LoadSecond, ReplicaSecond, ServerSecond, VolumeSecond};
 
 /// A structure each of whose fields is a column.
 pub(super) trait Columns: Sized {
@@ -56,43 +57,24 @@ columns!(HostSecond {
     pacing_p99_us,
     sampler_cpus,
 });
-columns!(ServerSecond {
-    checkpoint_age,
-    checkpoint_age_max,
-    dirty_pages,
-    data_pages,
-    page_reads,
-    page_requests,
-    page_writes,
-    lru_flushed,
-    list_flushed,
-    adaptive_flushed,
-    sync_flushed,
-    neighbour_flushed,
-    wait_free,
-    redo_bytes,
-    redo_writes,
-    redo_syncs,
-    redo_sync_us,
-    data_syncs,
-    syncs,
-    log_waits,
-    doublewrite_pages,
-    doublewrite_batches,
-    doublewrite_wait,
-    doublewrite_mutex_wait,
-    data_bytes,
-    binlog_bytes,
-    row_lock_waits,
-    history_length,
-    threads_running,
-    redo_wait,
-    data_wait,
-    binlog_wait,
-    commits,
-    write_statements,
-    read_statements,
-});
+
+/// The columns are the metrics of the table in `ebbtide-observe`.
+impl Columns for ServerSecond {
+    const NAMES: &'static [&'static str] = Self::NAMES;
+
+    fn values(&self) -> Vec<Value> {
+        self.to_values().iter().map(value).collect()
+    }
+
+    fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
+        let places = first..first + Self::NAMES.len();
+        let values: Vec<Option<f64>> = places.map(|place| row.get(place)).collect::<rusqlite::Result<_>>()?;
+        Ok(Self::from_fn(|place, _| values[place]))
+    }
+}
+
+columns!(ReplicaSecond { lag_s, lag_transactions, behind_s });
+
 columns!(LimitShares { volume_iops, volume_throughput, instance_iops, instance_throughput });
 
 /// The columns of a volume but for those of its limits, which follow them.

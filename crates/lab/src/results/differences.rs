@@ -2,37 +2,21 @@
 
 use serde_json::Value;
 
+use super::Header;
 use crate::experiment::{Experiment, TrialPlan};
-use crate::record::{HostFacts, Run, ServerFacts};
+use crate::record::{LabRun, ServerFacts};
 
 /// At most so many differences are named; the rest is counted.
 const NAMED: usize = 8;
 
-/// What makes a run that run: what is measured, with what and on what.
-#[derive(Debug, Clone, Copy)]
-pub struct Identity<'a> {
-    /// What was asked.
-    pub experiment: &'a Experiment,
-    /// The program's version.
-    pub ebbtide: &'a str,
-    /// The server.
-    pub server: &'a ServerFacts,
-    /// The machine.
-    pub host: &'a HostFacts,
-    /// What was laid over the catalogue; None: nothing.
-    pub overrides: Option<&'a str>,
-}
-
 /// What keeps `now` from going on with the results of `before`: its place and both values, in words. The
 /// command, the start and the host's load may differ; what is measured, with what and on what may not.
-/// Volumes and instances are what the catalogue says, so what was laid over it counts too.
-#[must_use]
-pub fn differences(before: &Identity<'_>, now: &Identity<'_>) -> Vec<String> {
+/// Volumes and instances are what the catalogue has, so overrides of it count too.
+pub(super) fn differences(before: &Header, now: &Header) -> Vec<String> {
     let mut found = Vec::new();
-    // Whose prices the report shows changes nothing that was measured.
-    let measured = |experiment: &Experiment| json(&Experiment { region: None, ..experiment.clone() });
-    compare("experiment", &measured(before.experiment), &measured(now.experiment), &mut found);
-    let facts = |run: &Identity<'_>| {
+    // The region too: nothing that is measured depends on it, but the report is that of the run as it was begun.
+    compare("experiment", &json(&before.experiment), &json(&now.experiment), &mut found);
+    let facts = |run: &Header| {
         serde_json::json!({
             "program": run.ebbtide,
             "server": { "flavour": run.server.flavour, "version": run.server.version },
@@ -45,16 +29,21 @@ pub fn differences(before: &Identity<'_>, now: &Identity<'_>) -> Vec<String> {
         })
     };
     compare("", &facts(before), &facts(now), &mut found);
-    compare("catalogue", &overrides(before.overrides), &overrides(now.overrides), &mut found);
+    compare(
+        "catalogue",
+        &overrides(before.overrides.as_deref()),
+        &overrides(now.overrides.as_deref()),
+        &mut found,
+    );
     shortened(found)
 }
 
 /// In what an experiment on a server is another one than an earlier run's. Texts for people, the seed and
 /// the number of trials may differ: a ratio is of the same things whatever they are.
-pub(super) fn other_experiment(before: &Run, now: &Experiment, server: &ServerFacts) -> Vec<String> {
+pub(super) fn other_experiment(before: &LabRun, now: &Experiment, server: &ServerFacts) -> Vec<String> {
     let mut found = Vec::new();
     if before.experiment.name != now.name {
-        // All else differs too, and says nothing.
+        // All else differs too, and means nothing.
         compare("experiment.name", &json(&before.experiment.name), &json(&now.name), &mut found);
         return found;
     }
@@ -72,7 +61,7 @@ pub(super) fn other_experiment(before: &Run, now: &Experiment, server: &ServerFa
     };
     compare("experiment", &measured(&before.experiment), &measured(now), &mut found);
     let facts = |server: &ServerFacts| {
-        // What stands before it is the program's path, in whatever way it was called.
+        // What is before it is the program's path, in whatever way it was called.
         let version = server.version.split_once("Ver ").map_or(&*server.version, |(_, version)| version);
         serde_json::json!({ "server": { "flavour": server.flavour, "version": version.trim() } })
     };
@@ -94,7 +83,7 @@ fn json(value: &impl serde::Serialize) -> Value {
     serde_json::to_value(value).expect("an experiment has text for keys and finite figures")
 }
 
-/// What the overrides of a run say; not for what reason, from which source, or since when.
+/// What the overrides of a run set; not for what reason, from which source, or since when.
 fn overrides(text: Option<&str>) -> Value {
     let text = text.unwrap_or_default();
     let Ok(mut table) = toml::from_str::<toml::Table>(text) else { return Value::from(text) };
@@ -134,7 +123,7 @@ fn item_name(before: &Value, now: &Value, index: usize) -> String {
     }
 }
 
-/// A value as it is told: long ones are cut.
+/// A value as it is reported: long ones are cut.
 fn shown(value: &Value) -> String {
     let text = match value {
         Value::Null => "absent".to_owned(),

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use super::differences::other_experiment;
 use super::{DATABASE, ResultsError, read_json};
 use crate::experiment::Experiment;
-use crate::record::{Run, ServerFacts};
+use crate::record::{LabRun, ServerFacts};
 
-/// A run and where its results lie.
+/// A run and where its results are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Earlier {
     /// The directory.
     pub dir: PathBuf,
     /// The run.
-    pub run: Run,
+    pub run: LabRun,
 }
 
 impl Earlier {

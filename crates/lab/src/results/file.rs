@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{JSON, ResultsError, SCHEMA_VERSION};
-use crate::record::Run;
+use crate::record::LabRun;
 use crate::summary::Summary;
 
 /// What `results.json` holds.
@@ -17,8 +17,8 @@ pub struct Results {
     /// Version of this schema.
     pub schema_version: u32,
     /// What was measured.
-    pub run: Run,
-    /// What it says.
+    pub run: LabRun,
+    /// Its summary.
     pub summary: Summary,
 }
 
@@ -29,7 +29,7 @@ pub struct Borrowed<'a, R, S> {
     pub schema_version: u32,
     /// What was measured.
     pub run: &'a R,
-    /// What it says.
+    /// Its summary.
     pub summary: &'a S,
 }
 
@@ -70,7 +70,7 @@ pub fn read_of<T: DeserializeOwned>(dir: &Path, schema: u32) -> Result<T, Result
     serde_json::from_str(&text).map_err(damaged)
 }
 
-/// Writes `results.json` beside its place and renames it: a kill leaves the old file or the new one.
+/// Writes `results.json` next to its place and renames it: a kill leaves the old file or the new one.
 ///
 /// # Errors
 /// A directory or disk that refuses.

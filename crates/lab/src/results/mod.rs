@@ -2,10 +2,11 @@
 //! `results.json`, written at the end. `docs/json/run.md` documents both.
 
 mod columns;
-pub mod differences;
+mod differences;
 mod earlier;
 mod error;
 pub mod file;
+mod header;
 pub mod read;
 pub mod write;
 
@@ -19,11 +20,10 @@ use rusqlite::{Connection, OpenFlags};
 pub use earlier::Earlier;
 pub use error::ResultsError;
 pub use file::{Results, read_json};
-
-use differences::Identity;
+pub use header::Header;
 
 use crate::experiment::Arm;
-use crate::record::{Run, Trial};
+use crate::record::{LabRun, Trial};
 use crate::summary::Summary;
 
 /// Version of the schemas of `results.sqlite` and `results.json`.
@@ -32,25 +32,28 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// The database's name in the directory.
 pub const DATABASE: &str = "results.sqlite";
 
+/// The table of the header.
+const RUN: &str = "run";
+
 /// The JSON file's name in the directory.
 pub const JSON: &str = "results.json";
 
 /// The results of one run, open for writing and reading.
 #[derive(Debug)]
-pub struct Store {
+pub struct ResultsDatabase {
     dir: PathBuf,
     database: Connection,
     /// Of the experiment.
     arms: Vec<Arm>,
 }
 
-impl Store {
+impl ResultsDatabase {
     /// Makes the directory and writes the run's header; its trials, where it has any, go in too.
     ///
     /// # Errors
     ///
     /// The directory holds results already, or cannot be written.
-    pub fn create(dir: &Path, run: &Run) -> Result<Self, ResultsError> {
+    pub fn create(dir: &Path, run: &LabRun) -> Result<Self, ResultsError> {
         let mut store =
             Self { dir: dir.to_path_buf(), database: create(dir)?, arms: run.experiment.arms.clone() };
         write::create(&mut store.database, run).map_err(database(dir))?;
@@ -72,7 +75,7 @@ impl Store {
             let reads = SCHEMA_VERSION;
             return Err(ResultsError::Schema { dir: dir.to_path_buf(), found, reads });
         }
-        store.arms = read::header(&store.database, dir)?.experiment.arms;
+        store.arms = Header::read(&store.database, dir, RUN)?.experiment.arms;
         Ok(store)
     }
 
@@ -81,15 +84,11 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// As [`Store::open`], and [`ResultsError::Different`] with everything that differs.
-    pub fn resume(dir: &Path, run: &Run) -> Result<Self, ResultsError> {
+    /// As [`ResultsDatabase::open`], and [`ResultsError::Different`] with everything that differs.
+    pub fn resume(dir: &Path, run: &LabRun) -> Result<Self, ResultsError> {
         let store = Self::open(dir)?;
-        let before = read::header(&store.database, dir)?;
-        let differences = differences::differences(&identity(&before), &identity(run));
-        if differences.is_empty() {
-            return Ok(store);
-        }
-        Err(ResultsError::Different { dir: dir.to_path_buf(), differences })
+        Header::read(&store.database, dir, RUN)?.refuse_other(dir, &run.into())?;
+        Ok(store)
     }
 
     /// Adds a trial in one transaction: a kill leaves all of it or nothing. A trial of the same arm and
@@ -108,9 +107,9 @@ impl Store {
     /// # Errors
     ///
     /// The database refused, or holds what this program did not write.
-    pub fn run(&self) -> Result<Run, ResultsError> {
-        let header = read::header(&self.database, &self.dir)?;
-        Ok(Run { trials: read::trials(&self.database, &self.dir)?, ..header })
+    pub fn run(&self) -> Result<LabRun, ResultsError> {
+        let header = Header::read(&self.database, &self.dir, RUN)?;
+        Ok(LabRun { trials: read::trials(&self.database, &self.dir)?, ..header.into() })
     }
 
     /// Writes the summary's figures and comparisons to the database, and run and summary to `results.json`,
@@ -131,11 +130,6 @@ impl Store {
     pub fn dir(&self) -> &Path {
         &self.dir
     }
-}
-
-fn identity(run: &Run) -> Identity<'_> {
-    let Run { experiment, ebbtide, server, host, overrides, .. } = run;
-    Identity { experiment, ebbtide, server, host, overrides: overrides.as_deref() }
 }
 
 /// Makes the directory and an empty database in it.

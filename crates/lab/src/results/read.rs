@@ -10,7 +10,7 @@ use super::columns::Columns;
 use super::{ResultsError, database};
 use crate::experiment::Role;
 use crate::record::{
-    HostSecond, LimitShares, LoadSecond, Outcome, Run, Second, ServerSecond, Trial, VolumeSecond,
+    HostSecond, LimitShares, LoadSecond, Outcome, ReplicaSecond, Second, ServerSecond, Trial, VolumeSecond,
 };
 
 pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
@@ -18,36 +18,16 @@ pub(super) fn schema_version(connection: &Connection) -> rusqlite::Result<u32> {
 }
 
 /// Columns as a table has them, NULL for those that came to the schema later.
-fn as_far_as_there(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::Result<Vec<String>> {
+pub(super) fn as_far_as_there(
+    connection: &Connection,
+    table: &str,
+    columns: &[&str],
+) -> rusqlite::Result<Vec<String>> {
     let mut query = connection.prepare("SELECT name FROM pragma_table_info(?)")?;
     let there: BTreeSet<String> =
         query.query_map([table], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
     let name = |column: &&str| if there.contains(*column) { *column } else { "NULL" }.to_owned();
     Ok(columns.iter().map(name).collect())
-}
-
-/// Everything but the trials.
-pub(super) fn header(connection: &Connection, dir: &Path) -> Result<Run, ResultsError> {
-    let overrides = as_far_as_there(connection, "run", &["overrides"]).map_err(database(dir))?.concat();
-    let sql = format!(
-        "SELECT started_ns, command, ebbtide, experiment_json, host_json, server_json, {overrides} FROM run"
-    );
-    let (started_ns, command, ebbtide, texts, overrides) = connection
-        .query_row(&sql, [], |row| {
-            let texts: [String; 3] = [row.get(3)?, row.get(4)?, row.get(5)?];
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, texts, row.get(6)?))
-        })
-        .map_err(database(dir))?;
-    Ok(Run {
-        started_ns,
-        command,
-        ebbtide,
-        experiment: parse(dir, "the experiment", &texts[0])?,
-        host: parse(dir, "the host", &texts[1])?,
-        server: parse(dir, "the server", &texts[2])?,
-        overrides,
-        trials: Vec::new(),
-    })
 }
 
 /// Reads a value that a column holds as JSON; `what` names it in the error.
@@ -71,6 +51,7 @@ struct Stored {
     load: Option<String>,
     batch: Option<String>,
     notes: String,
+    promotion: Option<String>,
 }
 
 impl Stored {
@@ -86,6 +67,7 @@ impl Stored {
                 load: None,
                 seconds: Vec::new(),
                 batch: None,
+                promotion: None,
                 notes: Vec::new(),
             },
             outcome: row.get(5)?,
@@ -94,6 +76,7 @@ impl Stored {
             load: row.get(8)?,
             batch: row.get(9)?,
             notes: row.get(10)?,
+            promotion: row.get(11)?,
         })
     }
 
@@ -107,17 +90,32 @@ impl Stored {
         };
         let load = self.load.map(|text| parse(dir, &what, &text)).transpose()?;
         let batch = self.batch.map(|text| parse(dir, &what, &text)).transpose()?;
+        let promotion = self.promotion.map(|text| parse(dir, &what, &text)).transpose()?;
         let notes = parse(dir, &what, &self.notes)?;
         let seconds = seconds(connection, self.id).map_err(database(dir))?;
-        Ok(Trial { outcome, load, batch, notes, seconds, ..self.trial })
+        Ok(Trial { outcome, load, batch, promotion, notes, seconds, ..self.trial })
     }
 }
 
 pub(super) fn trials(connection: &Connection, dir: &Path) -> Result<Vec<Trial>, ResultsError> {
-    let sql = "SELECT id, arm, repeat, started_ns, took_s, outcome, why, log_json, load_json, batch_json, \
-               notes_json FROM trial ORDER BY id";
+    let columns = [
+        "id",
+        "arm",
+        "repeat",
+        "started_ns",
+        "took_s",
+        "outcome",
+        "why",
+        "log_json",
+        "load_json",
+        "batch_json",
+        "notes_json",
+        "promotion_json",
+    ];
+    let columns = as_far_as_there(connection, "trial", &columns).map_err(database(dir))?;
+    let sql = format!("SELECT {} FROM trial ORDER BY id", columns.join(", "));
     let stored: Vec<Stored> = connection
-        .prepare(sql)
+        .prepare(&sql)
         .and_then(|mut query| query.query_map([], Stored::read)?.collect())
         .map_err(database(dir))?;
     stored.into_iter().map(|stored| stored.parse(connection, dir)).collect()
@@ -140,6 +138,7 @@ fn seconds(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<Second>>
                 volumes: BTreeMap::new(),
                 server: asked.then(|| ServerSecond::read(row, server)).transpose()?,
                 host: HostSecond::read(row, host)?,
+                replica: None,
             })
         })?
         .collect::<rusqlite::Result<_>>()?;
@@ -156,5 +155,24 @@ fn seconds(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<Second>>
             second.volumes.insert(role, VolumeSecond::read(row, 2)?);
         }
     }
+    replicas(connection, trial, &mut seconds)?;
     Ok(seconds)
+}
+
+/// Adds what replicas showed. Results of earlier versions have no such table.
+fn replicas(connection: &Connection, trial: i64, seconds: &mut [Second]) -> rusqlite::Result<()> {
+    let columns = [&["n"], ReplicaSecond::NAMES].concat();
+    if as_far_as_there(connection, "replica_second", &columns)?.iter().all(|column| column == "NULL") {
+        return Ok(());
+    }
+    let sql = format!("SELECT {} FROM replica_second WHERE trial = ?", columns.join(", "));
+    let mut query = connection.prepare(&sql)?;
+    let mut rows = query.query([trial])?;
+    while let Some(row) = rows.next()? {
+        let n: usize = row.get(0)?;
+        if let Some(second) = seconds.get_mut(n) {
+            second.replica = Some(ReplicaSecond::read(row, 1)?);
+        }
+    }
+    Ok(())
 }

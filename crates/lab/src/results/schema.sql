@@ -42,6 +42,7 @@ CREATE TABLE trial (
     load_json  TEXT,                -- the load's own report, warm-up included
     batch_json TEXT,
     notes_json TEXT NOT NULL,
+    promotion_json TEXT,
     UNIQUE (arm, repeat)
 );
 
@@ -58,14 +59,7 @@ CREATE TABLE second (
     memory_bytes REAL NOT NULL, pacing_p99_us REAL NOT NULL, sampler_cpus REAL NOT NULL,
     -- the server; all NULL where it could not be asked, some where this server does not tell
     server_asked INTEGER NOT NULL,
-    checkpoint_age REAL, checkpoint_age_max REAL, dirty_pages REAL, data_pages REAL,
-    page_reads REAL, page_requests REAL, page_writes REAL,
-    lru_flushed REAL, list_flushed REAL, adaptive_flushed REAL, sync_flushed REAL, neighbour_flushed REAL,
-    wait_free REAL, redo_bytes REAL, redo_writes REAL, redo_syncs REAL, redo_sync_us REAL, data_syncs REAL, syncs REAL, log_waits REAL,
-    doublewrite_pages REAL, doublewrite_batches REAL, doublewrite_wait REAL, doublewrite_mutex_wait REAL,
-    data_bytes REAL, binlog_bytes REAL, row_lock_waits REAL, history_length REAL,
-    threads_running REAL, redo_wait REAL, data_wait REAL, binlog_wait REAL,
-    commits REAL, write_statements REAL, read_statements REAL,
+    -- columns of the server: the metrics of crates/observe, each REAL
     PRIMARY KEY (trial, n)
 ) WITHOUT ROWID;
 
@@ -81,6 +75,16 @@ CREATE TABLE volume_second (
     volume_iops REAL NOT NULL, volume_throughput REAL NOT NULL,         -- shares in which I/O waited
     instance_iops REAL NOT NULL, instance_throughput REAL NOT NULL,     -- for each limit
     PRIMARY KEY (trial, n, role)
+) WITHOUT ROWID;
+
+-- The replica that is farthest behind its source; no row for a second in which none was asked.
+CREATE TABLE replica_second (
+    trial INTEGER NOT NULL REFERENCES trial (id) ON DELETE CASCADE,
+    n     INTEGER NOT NULL,
+    lag_s REAL NOT NULL,     -- age of the newest heartbeat that it has applied
+    lag_transactions REAL,   -- NULL where the servers do not number them
+    behind_s REAL,           -- its own Seconds_Behind_Source
+    PRIMARY KEY (trial, n)
 ) WITHOUT ROWID;
 
 -- Written when the run ends, and again whenever it is summed up.

@@ -3,19 +3,23 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::documented;
 use crate::experiment::Role;
-use crate::record::{BatchUse, HostFacts, Outcome, ServerSecond};
+use crate::record::{BatchUse, HostFacts, Outcome, Promotion, ReplicaSecond, ServerSecond};
 use crate::summary::fixture::{report, run, second, trial};
 use crate::summary::summarize;
 
-fn filled() -> Run {
+fn filled() -> LabRun {
     let mut run = run(&["small", "large"]);
     let mut first = trial("small", 0, &[100.0, 0.1 + 0.2, 120.5]);
-    first.load = Some(report(1234.5678, 9999.0));
+    first.load = Some(report(1234.5678, 9999.0).into());
     first.seconds[1].server = None;
     first.seconds[2].server = Some(ServerSecond::default());
     first.seconds[2].volumes.insert(Role::Redo, Default::default());
+    first.seconds[0].replica =
+        Some(ReplicaSecond { lag_s: 0.25, lag_transactions: Some(17.0), behind_s: None });
     first.batch = Some(BatchUse { began_s: Some(1.5), mean_s: 0.1, ..BatchUse::default() });
+    first.promotion = Some(Promotion { took_s: 1.25, acknowledged: 9, lost: 2, ..Promotion::default() });
     let mut second = trial("large", 0, &[]);
     second.outcome = Outcome::Failed { why: "it died".into(), log: vec!["a".into(), "b".into()] };
     let mut third = trial("large", 1, &[5.0]);
@@ -37,8 +41,8 @@ fn overrides(iops: u32) -> String {
 fn a_run_is_read_back_as_it_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let run = filled();
-    Store::create(dir.path(), &run).unwrap();
-    assert_eq!(Store::open(dir.path()).unwrap().run().unwrap(), run);
+    ResultsDatabase::create(dir.path(), &run).unwrap();
+    assert_eq!(ResultsDatabase::open(dir.path()).unwrap().run().unwrap(), run);
 }
 
 fn figure() -> impl Strategy<Value = f64> {
@@ -65,7 +69,7 @@ proptest! {
         second.load.errors = errors;
         second.volumes.entry(Role::Data).or_default().credits = credits;
         second.server = server.map(|redo_wait| ServerSecond { redo_wait, ..ServerSecond::default() });
-        let mut store = Store::create(dir.path(), &run(&["small"])).unwrap();
+        let mut store = ResultsDatabase::create(dir.path(), &run(&["small"])).unwrap();
         store.add_trial(&stored).unwrap();
         prop_assert_eq!(&store.run().unwrap().trials, &[stored]);
     }
@@ -74,7 +78,7 @@ proptest! {
 #[test]
 fn a_trial_that_runs_again_takes_its_own_place() {
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::create(dir.path(), &filled()).unwrap();
+    let mut store = ResultsDatabase::create(dir.path(), &filled()).unwrap();
     store.add_trial(&trial("large", 0, &[7.0])).unwrap();
     let trials = store.run().unwrap().trials;
     assert_eq!(trials.len(), 3);
@@ -86,7 +90,7 @@ fn a_trial_that_runs_again_takes_its_own_place() {
 #[test]
 fn a_trial_that_cannot_be_stored_leaves_nothing_of_itself() {
     let dir = tempfile::tempdir().unwrap();
-    let mut store = Store::create(dir.path(), &filled()).unwrap();
+    let mut store = ResultsDatabase::create(dir.path(), &filled()).unwrap();
     let mut bad = trial("small", 1, &[1.0, 2.0]);
     bad.seconds[1].load.tps = f64::NAN;
     assert!(matches!(store.add_trial(&bad), Err(ResultsError::Database { .. })));
@@ -96,17 +100,17 @@ fn a_trial_that_cannot_be_stored_leaves_nothing_of_itself() {
 #[test]
 fn results_are_not_overwritten_by_another_run() {
     let dir = tempfile::tempdir().unwrap();
-    Store::create(dir.path(), &filled()).unwrap();
-    assert!(matches!(Store::create(dir.path(), &filled()), Err(ResultsError::Exists { .. })));
-    assert!(matches!(Store::open(&dir.path().join("none")), Err(ResultsError::Missing { .. })));
+    ResultsDatabase::create(dir.path(), &filled()).unwrap();
+    assert!(matches!(ResultsDatabase::create(dir.path(), &filled()), Err(ResultsError::Exists { .. })));
+    assert!(matches!(ResultsDatabase::open(&dir.path().join("none")), Err(ResultsError::Missing { .. })));
 }
 
 #[test]
 fn a_file_without_a_header_is_no_result() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(DATABASE), "").unwrap();
-    assert!(matches!(Store::open(dir.path()), Err(ResultsError::Missing { .. })));
-    Store::create(dir.path(), &filled()).unwrap();
+    assert!(matches!(ResultsDatabase::open(dir.path()), Err(ResultsError::Missing { .. })));
+    ResultsDatabase::create(dir.path(), &filled()).unwrap();
 }
 
 #[test]
@@ -114,31 +118,32 @@ fn a_file_that_is_no_database_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join(DATABASE), "not a database, but long enough to be looked at".repeat(40))
         .unwrap();
-    assert!(matches!(Store::open(dir.path()), Err(ResultsError::Database { .. })));
+    assert!(matches!(ResultsDatabase::open(dir.path()), Err(ResultsError::Database { .. })));
 }
 
 #[test]
-fn the_same_run_goes_on_and_another_is_told_what_differs() {
+fn the_same_run_goes_on_and_another_is_refused_with_what_differs() {
     let dir = tempfile::tempdir().unwrap();
     let before = filled();
-    Store::create(dir.path(), &before).unwrap();
-    let mut now = Run { trials: Vec::new(), ..filled() };
+    ResultsDatabase::create(dir.path(), &before).unwrap();
+    let mut now = LabRun { trials: Vec::new(), ..filled() };
     now.started_ns += 1;
     now.command.push_str(" --resume");
-    now.experiment.region = Some("eu-west-1".into());
     now.host = HostFacts { load_before: 3.0, ..now.host };
-    assert_eq!(Store::resume(dir.path(), &now).unwrap().run().unwrap(), before);
+    assert_eq!(ResultsDatabase::resume(dir.path(), &now).unwrap().run().unwrap(), before);
 
+    now.experiment.region = Some("eu-west-1".into());
     now.experiment.arms[1].load.connections = 17;
     now.experiment.arms[0].volumes.insert(Role::Redo, "gp3:size=1GiB".into());
     now.server.version = "11.8".into();
     now.overrides = Some(overrides(4_000));
-    let Err(ResultsError::Different { differences, .. }) = Store::resume(dir.path(), &now) else {
+    let Err(ResultsError::Different { differences, .. }) = ResultsDatabase::resume(dir.path(), &now) else {
         panic!("another run went on");
     };
     let expected = [
         "experiment.arms[small].volumes.redo was absent, is 'gp3:size=1GiB'",
         "experiment.arms[large].load.connections was 16, is 17",
+        "experiment.region was absent, is 'eu-west-1'",
         "server.version was '', is '11.8'",
         "catalogue.override[0].set.iops.iops was 3500, is 4000",
     ];
@@ -148,8 +153,9 @@ fn the_same_run_goes_on_and_another_is_told_what_differs() {
 #[test]
 fn a_run_goes_on_with_the_same_overrides_however_they_are_written() {
     let dir = tempfile::tempdir().unwrap();
-    Store::create(dir.path(), &filled()).unwrap();
-    let resume = |overrides: Option<String>| Store::resume(dir.path(), &Run { overrides, ..filled() });
+    ResultsDatabase::create(dir.path(), &filled()).unwrap();
+    let resume =
+        |overrides: Option<String>| ResultsDatabase::resume(dir.path(), &LabRun { overrides, ..filled() });
     resume(Some(format!("# the same\n{}", overrides(3_500).replace("why not", "why")))).unwrap();
     let Err(ResultsError::Different { differences, .. }) = resume(None) else {
         panic!("without its overrides it is another run");
@@ -160,22 +166,22 @@ fn a_run_goes_on_with_the_same_overrides_however_they_are_written() {
 #[test]
 fn results_from_before_overrides_were_kept_are_read() {
     let dir = tempfile::tempdir().unwrap();
-    let run = Run { overrides: None, ..filled() };
-    let store = Store::create(dir.path(), &run).unwrap();
+    let run = LabRun { overrides: None, ..filled() };
+    let store = ResultsDatabase::create(dir.path(), &run).unwrap();
     store.database.execute("ALTER TABLE run DROP COLUMN overrides", []).unwrap();
-    assert_eq!(Store::open(dir.path()).unwrap().run().unwrap(), run);
+    assert_eq!(ResultsDatabase::open(dir.path()).unwrap().run().unwrap(), run);
 }
 
 #[test]
 fn results_from_before_a_figure_of_the_server_was_read_are_read_without_it() {
     let dir = tempfile::tempdir().unwrap();
     let mut run = filled();
-    let told = ServerSecond { doublewrite_batches: Some(2.5), ..ServerSecond::default() };
-    run.trials[0].seconds[0].server = Some(told);
-    let store = Store::create(dir.path(), &run).unwrap();
+    let reported = ServerSecond { doublewrite_batches: Some(2.5), ..ServerSecond::default() };
+    run.trials[0].seconds[0].server = Some(reported);
+    let store = ResultsDatabase::create(dir.path(), &run).unwrap();
     store.database.execute("ALTER TABLE second DROP COLUMN doublewrite_batches", []).unwrap();
-    let read = Store::open(dir.path()).unwrap().run().unwrap();
-    let batches = |run: &Run| -> Vec<Option<f64>> {
+    let read = ResultsDatabase::open(dir.path()).unwrap().run().unwrap();
+    let batches = |run: &LabRun| -> Vec<Option<f64>> {
         let seconds = run.trials.iter().flat_map(|trial| &trial.seconds);
         seconds.filter_map(|second| Some(second.server?.doublewrite_batches)).collect()
     };
@@ -187,16 +193,16 @@ fn results_from_before_a_figure_of_the_server_was_read_are_read_without_it() {
 #[test]
 fn another_schema_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path(), &filled()).unwrap();
+    let store = ResultsDatabase::create(dir.path(), &filled()).unwrap();
     store.database.execute("UPDATE run SET schema_version = 99", []).unwrap();
-    assert!(matches!(Store::open(dir.path()), Err(ResultsError::Schema { found: 99, .. })));
+    assert!(matches!(ResultsDatabase::open(dir.path()), Err(ResultsError::Schema { found: 99, .. })));
 }
 
 #[test]
 fn the_json_holds_run_and_summary_and_replaces_the_old_one() {
     let dir = tempfile::tempdir().unwrap();
     let run = filled();
-    let mut store = Store::create(dir.path(), &run).unwrap();
+    let mut store = ResultsDatabase::create(dir.path(), &run).unwrap();
     let summary = summarize(&run);
     store.finish(&summary).unwrap();
     let second = Summary { findings: vec!["Looked at again.".into()], ..summary };
@@ -208,9 +214,9 @@ fn the_json_holds_run_and_summary_and_replaces_the_old_one() {
 }
 
 /// A finished run in a directory of its own.
-fn ended(run: &Run) -> tempfile::TempDir {
+fn ended(run: &LabRun) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    Store::create(dir.path(), run).unwrap().finish(&summarize(run)).unwrap();
+    ResultsDatabase::create(dir.path(), run).unwrap().finish(&summarize(run)).unwrap();
     dir
 }
 
@@ -223,13 +229,13 @@ fn an_earlier_run_is_read_and_what_is_none_or_has_not_ended_is_refused() {
     assert!(matches!(Earlier::read(empty.path()), Err(ResultsError::Missing { .. })));
     let file = dir.path().join(JSON);
     assert!(matches!(Earlier::read(&file), Err(ResultsError::Missing { .. })), "a file is no directory");
-    Store::create(empty.path(), &filled()).unwrap();
+    ResultsDatabase::create(empty.path(), &filled()).unwrap();
     assert!(matches!(Earlier::read(empty.path()), Err(ResultsError::Unended { .. })));
 }
 
 #[test]
 fn only_a_repeat_of_a_run_may_be_held_against_it() {
-    type Change = fn(&mut Run);
+    type Change = fn(&mut LabRun);
     let dir = ended(&filled());
     let earlier = Earlier::read(dir.path()).unwrap();
     let refused = |change: Change| {
@@ -238,7 +244,7 @@ fn only_a_repeat_of_a_run_may_be_held_against_it() {
         earlier.refuse_other(&now.experiment, &now.server).map_err(|error| error.to_string())
     };
     assert_eq!(refused(|_| ()), Ok(()));
-    let repeat = |now: &mut Run| {
+    let repeat = |now: &mut LabRun| {
         now.experiment.seed += 1;
         now.experiment.trial.repeats += 2;
         now.experiment.title = "The same in other words".into();
@@ -246,7 +252,7 @@ fn only_a_repeat_of_a_run_may_be_held_against_it() {
         now.server.path = "/opt/mariadbd".into();
     };
     assert_eq!(refused(repeat), Ok(()));
-    let program = |now: &mut Run| now.server.version = "/opt/mariadbd  Ver 11.8.3".into();
+    let program = |now: &mut LabRun| now.server.version = "/opt/mariadbd  Ver 11.8.3".into();
     assert!(refused(program).unwrap_err().contains("server.version was '', is '11.8.3'"));
     let others: [(&str, Change); 5] = [
         ("experiment.name was 'test', is 'mine'", |now| now.experiment.name = "mine".into()),
@@ -278,39 +284,28 @@ fn a_run_is_not_held_against_itself_nor_against_a_copy() {
 
 #[test]
 fn the_queries_of_the_documentation_answer() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json/run.md");
-    let text = std::fs::read_to_string(path).unwrap();
-    let queries: Vec<&str> =
-        text.split("```sql").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(queries.len(), 3);
     let dir = tempfile::tempdir().unwrap();
     let mut run = run(&["small", "large"]);
     let rates = [100.0, 110.0, 10.0, 105.0];
     run.trials = vec![trial("small", 0, &rates), trial("large", 0, &rates)];
-    let mut store = Store::create(dir.path(), &run).unwrap();
+    let mut store = ResultsDatabase::create(dir.path(), &run).unwrap();
     store.finish(&summarize(&run)).unwrap();
-    for query in queries {
-        let mut statement = store.database.prepare(query).unwrap();
-        let rows = statement.query([]).unwrap().mapped(|_| Ok(())).count();
+    let page = documented::page("run.md");
+    let queries = documented::queries(&page, &store.database);
+    assert_eq!(queries.len(), 3);
+    for (query, rows) in queries {
         assert_eq!(rows, 2, "{query}");
     }
 }
 
 #[test]
 fn every_column_is_documented() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/json/run.md");
-    let text = std::fs::read_to_string(path).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::create(dir.path(), &filled()).unwrap();
-    let sql =
-        "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table'";
-    let mut statement = store.database.prepare(sql).unwrap();
-    let columns = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
-    let inside_a_range = ["p95_us", "p99_us"];
-    for (table, column) in columns.unwrap().map(Result::unwrap) {
-        let told = text.contains(&format!("`{column}`")) || inside_a_range.contains(&column.as_str());
-        assert!(told, "{table}.{column} is not in docs/json/run.md");
-    }
+    let store = ResultsDatabase::create(dir.path(), &filled()).unwrap();
+    let mut missing = documented::missing_columns(&documented::page("run.md"), &store.database);
+    let inside_a_range = [".p95_us", ".p99_us"];
+    missing.retain(|column| !inside_a_range.iter().any(|inside| column.ends_with(inside)));
+    assert!(missing.is_empty(), "not in docs/json/run.md: {missing:?}");
 }
 
 #[test]
@@ -319,7 +314,7 @@ fn a_second_is_found_by_plain_sql() {
     let mut run = run(&["small"]);
     run.trials = vec![trial("small", 0, &[100.0, 200.0])];
     run.trials[0].seconds.push(second(3, 300.0));
-    let store = Store::create(dir.path(), &run).unwrap();
+    let store = ResultsDatabase::create(dir.path(), &run).unwrap();
     let mean: f64 = store
         .database
         .query_row("SELECT avg(tps) FROM trial_second WHERE arm = 'small' AND t_s > 1", [], |row| row.get(0))

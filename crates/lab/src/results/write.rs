@@ -4,15 +4,24 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Error, Result, Transaction, params, params_from_iter};
 use serde::Serialize;
 
-use super::SCHEMA_VERSION;
 use super::columns::Columns;
+use super::{Header, RUN, SCHEMA_VERSION};
 use crate::experiment::{Arm, Role};
 use crate::record::{
-    HostSecond, LimitShares, LoadSecond, Outcome, Run, Second, ServerSecond, Trial, VolumeSecond,
+    HostSecond, LabRun, LimitShares, LoadSecond, Outcome, ReplicaSecond, Second, ServerSecond, Trial,
+    VolumeSecond,
 };
 use crate::summary::{ArmSummary, Compared, Figures, Ratio, Summary, Verdict, trial_figures};
 
 const SCHEMA: &str = include_str!("schema.sql");
+/// The line of the schema that represents the columns of the server.
+const SERVER_COLUMNS: &str = "    -- columns of the server: the metrics of crates/observe, each REAL\n";
+
+/// The schema with a column for each metric of a server.
+fn schema() -> String {
+    let columns: String = ServerSecond::NAMES.iter().map(|name| format!("    {name} REAL,\n")).collect();
+    SCHEMA.replace(SERVER_COLUMNS, &columns)
+}
 
 /// A value as JSON, for a column.
 ///
@@ -31,24 +40,10 @@ pub fn word(value: &impl Serialize) -> Result<String> {
 }
 
 /// Tables and header in one transaction.
-pub(super) fn create(database: &mut Connection, run: &Run) -> Result<()> {
+pub(super) fn create(database: &mut Connection, run: &LabRun) -> Result<()> {
     let transaction = database.transaction()?;
-    transaction.execute_batch(SCHEMA)?;
-    transaction.execute(
-        "INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        params![
-            SCHEMA_VERSION,
-            run.started_ns,
-            run.command,
-            run.ebbtide,
-            run.experiment.name,
-            run.experiment.seed.to_string(),
-            json(&run.experiment)?,
-            json(&run.host)?,
-            json(&run.server)?,
-            run.overrides,
-        ],
-    )?;
+    transaction.execute_batch(&schema())?;
+    Header::from(run).write(&transaction, RUN, SCHEMA_VERSION)?;
     for (id, arm) in run.experiment.arms.iter().enumerate() {
         transaction.execute(
             "INSERT INTO arm VALUES (?, ?, ?, ?, ?, ?)",
@@ -79,7 +74,7 @@ pub(super) fn trial(database: &mut Connection, trial: &Trial, arm: Option<&Arm>)
     let figures = arm.and_then(|arm| trial_figures(trial, arm));
     transaction.execute(
         "INSERT INTO trial VALUES \
-         ((SELECT coalesce(max(id), 0) + 1 FROM trial), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         ((SELECT coalesce(max(id), 0) + 1 FROM trial), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             trial.arm,
             trial.repeat,
@@ -94,10 +89,11 @@ pub(super) fn trial(database: &mut Connection, trial: &Trial, arm: Option<&Arm>)
             figures.map(|figures| figures.p95_us),
             figures.map(|figures| figures.p99_us),
             figures.map(|figures| figures.p99_9_us),
-            load.map(|load| load.totals.errors),
+            load.map(|load| load.totals().errors),
             load.map(json).transpose()?,
             trial.batch.as_ref().map(json).transpose()?,
             json(&trial.notes)?,
+            trial.promotion.as_ref().map(json).transpose()?,
         ],
     )?;
     seconds(&transaction, transaction.last_insert_rowid(), &trial.seconds)?;
@@ -117,6 +113,8 @@ fn seconds(transaction: &Transaction<'_>, trial: i64, seconds: &[Second]) -> Res
     let mut second_in = transaction.prepare(&insert("second", &columns))?;
     let columns = [&["trial", "n", "role"], VolumeSecond::NAMES, LimitShares::NAMES].concat();
     let mut volume_in = transaction.prepare(&insert("volume_second", &columns))?;
+    let columns = [&["trial", "n"], ReplicaSecond::NAMES].concat();
+    let mut replica_in = transaction.prepare(&insert("replica_second", &columns))?;
     for (n, second) in (0_i64..).zip(seconds) {
         let mut values: Vec<Value> =
             vec![trial.into(), n.into(), second.t_s.into(), second.server.is_some().into()];
@@ -130,12 +128,17 @@ fn seconds(transaction: &Transaction<'_>, trial: i64, seconds: &[Second]) -> Res
             values.extend(volume.limits.values());
             volume_in.execute(params_from_iter(values))?;
         }
+        if let Some(replica) = &second.replica {
+            let mut values: Vec<Value> = vec![trial.into(), n.into()];
+            values.extend(replica.values());
+            replica_in.execute(params_from_iter(values))?;
+        }
     }
     Ok(())
 }
 
 /// Replaces the tables that come from a summary.
-pub(super) fn summary(database: &mut Connection, run: &Run, summary: &Summary) -> Result<()> {
+pub(super) fn summary(database: &mut Connection, run: &LabRun, summary: &Summary) -> Result<()> {
     let transaction = database.transaction()?;
     transaction.execute_batch("DELETE FROM arm_result; DELETE FROM comparison;")?;
     for arm in &summary.arms {
@@ -178,7 +181,7 @@ fn arm_results(transaction: &Transaction<'_>, arm: &ArmSummary) -> Result<()> {
     Ok(())
 }
 
-fn comparison(transaction: &Transaction<'_>, run: &Run, compared: &Compared) -> Result<()> {
+fn comparison(transaction: &Transaction<'_>, run: &LabRun, compared: &Compared) -> Result<()> {
     let name = |arm: usize| run.experiment.arms.get(arm).map_or("", |arm| arm.name.as_str());
     let ends = |ratio: &Option<Ratio>| {
         let interval = ratio.and_then(|ratio| ratio.interval);

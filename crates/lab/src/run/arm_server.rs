@@ -11,7 +11,7 @@ use ebbtide_volume::Instance;
 use parking_lot::Mutex;
 
 use super::error::StageError;
-use super::volume::{LabVolume, role_name};
+use super::volume::LabVolume;
 use crate::experiment::{Arm, PlannedArm, Role};
 
 /// A server that has to bring its redo log to another size, on a volume without limits.
@@ -26,7 +26,7 @@ pub type Volumes<'a> = BTreeMap<Role, LabVolume<'a>>;
 /// Without a data volume: every arm has one.
 #[must_use]
 pub fn layout(volumes: &Volumes<'_>) -> Layout {
-    let own = |role| volumes.get(&role).map(|volume| volume.dir().join(role_name(role)));
+    let own = |role| volumes.get(&role).map(|volume| volume.dir().join(role.key()));
     Layout {
         redo: own(Role::Redo),
         binlog: own(Role::Binlog),

@@ -1,4 +1,4 @@
-//! The batch job beside the load: connections that repeat a statement over the tables, from one
+//! The batch job that runs alongside the load: connections that repeat a statement over the tables, from one
 //! second of the measurement to another. It is a workload of its own, which the load executes.
 
 use std::sync::{Arc, OnceLock, mpsc};
@@ -16,7 +16,7 @@ use crate::record::BatchUse;
 const LOOK: Duration = Duration::from_millis(20);
 /// A statement that cannot succeed must not become a load of its own.
 const AFTER_ERROR: Duration = Duration::from_millis(100);
-/// How long statements may take to end that the server was told to kill.
+/// How long statements may take to end after the server was asked to kill them.
 const KILLED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The second that the load has reached, for those who wait for one.
@@ -50,7 +50,7 @@ impl Beat {
         self.reached.lock().over
     }
 
-    /// Waits for a second; says whether it came.
+    /// Waits for a second; returns whether it came.
     fn wait_for(&self, second: f64) -> bool {
         let mut reached = self.reached.lock();
         loop {
@@ -101,10 +101,10 @@ impl Recorder<'_> {
     }
 }
 
-/// A recorder, and the way to say that the connections are open.
+/// A recorder, and the channel to report that the connections are open.
 struct Starting<'a> {
     recorder: Arc<Recorder<'a>>,
-    tell: mpsc::Sender<Result<(), LoadError>>,
+    sender: mpsc::Sender<Result<(), LoadError>>,
 }
 
 impl Witness for Starting<'_> {
@@ -115,7 +115,7 @@ impl Witness for Starting<'_> {
 
     fn ready(&self) {
         // Whoever starts the job waits for it.
-        let _ = self.tell.send(Ok(()));
+        let _ = self.sender.send(Ok(()));
     }
 
     fn held(&self) -> Option<Duration> {
@@ -168,17 +168,17 @@ pub(super) fn start<'scope>(
         done: Mutex::default(),
     });
     let cancel = Cancel::default();
-    let (tell, told) = mpsc::channel();
-    let (starting, ending) = (Starting { recorder: Arc::clone(&recorder), tell }, cancel.clone());
+    let (sender, receiver) = mpsc::channel();
+    let (starting, ending) = (Starting { recorder: Arc::clone(&recorder), sender }, cancel.clone());
     let job = scope.spawn(move || {
         let ended = ebbtide_load::execute(target, &program, &execution, &ending, &starting, &mut |_| ());
         if let Err(error) = ended {
             // Nobody listens any more once the job waits for its second.
-            let _ = starting.tell.send(Err(error));
+            let _ = starting.sender.send(Err(error));
         }
     });
-    // A job that has panicked says nothing; whoever joins it hears of it.
-    told.recv().unwrap_or(Ok(()))?;
+    // A job that has panicked sends nothing; its join returns the panic.
+    receiver.recv().unwrap_or(Ok(()))?;
     // Opened now: later the server may be too busy to let anyone in.
     let ender = match Session::open(target, &target.endpoints[0]) {
         Ok(ender) => ender,
@@ -213,6 +213,7 @@ fn describe(batch: &Batch, tables: &[String]) -> Description {
         session: Vec::new(),
         opening: Vec::new(),
         undo: None,
+        finish: Vec::new(),
         registers: 1,
     }
 }
@@ -231,7 +232,7 @@ fn on_table(first: usize, end: usize, all: usize) -> Vec<Step> {
 impl Running<'_> {
     /// What the job got done. Call it when the server is gone, or the load over and the beat ended.
     pub(super) fn join(self, measured_from: Option<Instant>, batch: &Batch, measured_s: f64) -> BatchUse {
-        // What was done before a panic stands.
+        // What was done before a panic is kept.
         let _ = self.job.join();
         let done = std::mem::take(&mut *self.recorder.done.lock());
         let took: Vec<f64> = done.took.iter().map(Duration::as_secs_f64).collect();

@@ -14,7 +14,7 @@ const STATEMENTS: u32 = 12;
 /// The most that servers take.
 const MOST_STATEMENTS: u32 = 1_048_576;
 
-/// Raises what the loads need and the settings do not say: for all arms alike, as the largest load needs it. Servers
+/// Raises what the loads need and the settings do not set: for all arms alike, as the largest load needs it. Servers
 /// size more than their connections by it, and arms that differ in their connections should differ in nothing else.
 pub(crate) fn admit(experiment: &mut Experiment) {
     let tables = experiment.data.tables;
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_arm_says_itself_stays() {
+    fn what_an_arm_sets_itself_stays() {
         let overrides = Overrides {
             set: vec![("settings.max_connections".into(), "5000".into())],
             ..Overrides::default()

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use ebbtide_device::host::{HomeError, HostError};
 use ebbtide_device::store::StoreError;
 use ebbtide_load::LoadError;
+use ebbtide_load::ledger::LedgerError;
 use ebbtide_mysql::ServerError;
+use ebbtide_mysql::replication::ReplicaLost;
 use ebbtide_mysql::status::StatusError;
 
 use crate::experiment::ExperimentError;
@@ -83,7 +85,7 @@ pub enum RunError {
         others: usize,
         /// The server and its version.
         server: String,
-        /// What it said.
+        /// Its message.
         error: Box<StageError>,
         /// Whether it runs without the arm's settings.
         by_settings: bool,
@@ -130,7 +132,7 @@ impl RunError {
                 "choose smaller volumes; --over-limit runs all the same and marks the results"
             }
             Self::NoSpace { .. } => {
-                "free space there, take fewer rows, delete prepared data that nothing needs, or name another home"
+                "free space there, take fewer rows or warehouses, delete prepared data that nothing needs, or name another home"
             }
             Self::Missing(_) => {
                 "run it as root, on a host with /dev/fuse, loop devices and memory cgroups; a container needs \
@@ -195,6 +197,12 @@ pub enum StageError {
         /// The kind of statement.
         statement: String,
     },
+    /// What the load had seen acknowledged cannot be read.
+    #[error(transparent)]
+    Ledger(LedgerError),
+    /// A replica does not follow its source.
+    #[error(transparent)]
+    Replica(ReplicaLost),
     /// The server's status could not be read.
     #[error(transparent)]
     Status(#[from] StatusError),
@@ -212,6 +220,15 @@ pub enum StageError {
         /// Why not.
         source: io::Error,
     },
+}
+
+impl From<ReplicaLost> for StageError {
+    fn from(lost: ReplicaLost) -> Self {
+        match lost {
+            ReplicaLost::Cancelled => Self::Cancelled,
+            lost => Self::Replica(lost),
+        }
+    }
 }
 
 /// The server's own lines, where it left any.

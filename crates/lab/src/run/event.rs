@@ -1,4 +1,4 @@
-//! What a run tells while it goes on: enough for a status line, nothing that is needed afterwards.
+//! What a run reports while it goes on: enough for a status line, nothing that is needed afterwards.
 
 use crate::record::Outcome;
 use crate::summary::TrialFigures;
@@ -21,7 +21,7 @@ pub enum Event {
     Preparing {
         /// What is being done.
         what: String,
-        /// How much of it is done, 0 to 1; none where that cannot be told.
+        /// How much of it is done, 0 to 1; none where that cannot be determined.
         share: Option<f64>,
     },
     /// Which trials there are.
@@ -97,6 +97,10 @@ pub enum Phase {
     Settling,
     /// Measuring.
     Measuring,
+    /// Checking the consistency of TPC-C's tables, without limits.
+    Checking,
+    /// Promoting a replica after the source was killed.
+    Promoting,
     /// Ending the server and throwing the volumes away.
     Clearing,
 }
@@ -125,10 +129,10 @@ pub struct Tick {
 pub struct EventSink<'a>(&'a (dyn Fn(Event) + Sync));
 
 impl<'a> EventSink<'a> {
-    /// Hands every event to `tell`.
+    /// Hands every event to `handler`.
     #[must_use]
-    pub const fn new(tell: &'a (dyn Fn(Event) + Sync)) -> Self {
-        Self(tell)
+    pub const fn new(handler: &'a (dyn Fn(Event) + Sync)) -> Self {
+        Self(handler)
     }
 
     /// Something has happened.

@@ -33,13 +33,23 @@ pub fn lab_dir(home: &Path) -> PathBuf {
 /// # Errors
 /// A store that cannot be read.
 pub fn snapshots(home: &Path) -> Result<Vec<SnapshotInfo>, RunError> {
+    // A list can be had without the lab's lock, and of a lab that this user may only read.
+    if lab_dir(home).is_dir()
+        && let Err(error) = Lab::open(home, &Cancel::default(), EventSink::new(&|_| ()))
+    {
+        tracing::debug!(%error, "the lab is listed and not cleared");
+    }
+    listed(home)
+}
+
+/// The same as it is, with what a killed run left in the lab: for those who take the lab next.
+///
+/// # Errors
+/// A store that cannot be read.
+pub fn listed(home: &Path) -> Result<Vec<SnapshotInfo>, RunError> {
     let lab = lab_dir(home);
     if !lab.is_dir() {
         return Ok(Vec::new());
-    }
-    // A list can be had without the lab's lock, and of a lab that this user may only read.
-    if let Err(error) = Lab::open(home, &Cancel::default(), EventSink::new(&|_| ())) {
-        tracing::debug!(%error, "the lab is listed and not cleared");
     }
     let store = Home::open(&lab).map_err(RunError::Home)?.store_dir();
     Ok(list_snapshots(&store).map_err(HostError::from)?)
@@ -92,6 +102,11 @@ impl Lab {
     /// What could not be cleared away since the last time.
     pub fn take_trouble(&self) -> Vec<String> {
         std::mem::take(&mut self.trouble.lock())
+    }
+
+    /// Where a trial has files that are not its servers'; cleared with the work directories of servers.
+    pub fn files_dir(&self) -> PathBuf {
+        self.runtime.join("files.run")
     }
 
     /// Where a volume is mounted.
@@ -223,26 +238,26 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_cleared_stays_recorded_and_is_told_each_time() {
+    fn what_cannot_be_cleared_stays_recorded_and_is_reported_each_time() {
         let dir = tempfile::tempdir().unwrap();
-        let told = Mutex::new(Vec::new());
-        let tell = |event| told.lock().push(event);
-        let lab = open(dir.path(), EventSink::new(&tell)).unwrap();
+        let events = Mutex::new(Vec::new());
+        let record = |event| events.lock().push(event);
+        let lab = open(dir.path(), EventSink::new(&record)).unwrap();
         let left = lab.work_dir("trial");
         std::fs::create_dir(&left).unwrap();
-        // What it says cannot be known, so it must not be thrown away.
+        // Its content cannot be known, so it must not be thrown away.
         std::fs::write(left.join("server.json"), "{").unwrap();
         assert_ne!(lab.work_dir("trial"), left, "it is not used again");
         drop(lab);
         for _ in 0..2 {
             assert!(ebbtide_mysql::is_recorded(&left));
-            drop(open(dir.path(), EventSink::new(&tell)).unwrap());
-            let told = std::mem::take(&mut *told.lock());
-            let [Event::Noted { text }] = &told[..] else { panic!("{told:?}") };
+            drop(open(dir.path(), EventSink::new(&record)).unwrap());
+            let events = std::mem::take(&mut *events.lock());
+            let [Event::Noted { text }] = &events[..] else { panic!("{events:?}") };
             assert!(text.contains("cannot clear") && text.contains("trial.run"), "{text}");
         }
         std::fs::remove_dir_all(&left).unwrap();
-        drop(open(dir.path(), EventSink::new(&tell)).unwrap());
+        drop(open(dir.path(), EventSink::new(&record)).unwrap());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! [`plan()`] decides what is run, and [`run`] is the whole of running it. `home` holds the lab's lock and clears what a
 //! killed run left, `require` refuses what the machine cannot carry, `rehearse` what the server does not take
 //! (`preflight` has both labs ask them), `prepared` makes the data, `schedule` decides the order, and `trial` runs one
-//! trial: an `arm_server` on its `volume`s. `warm` reads the tables, `watch` samples, `batch` joins, and `verdict` says
+//! trial: an `arm_server` on its `volume`s, and those of its `topology` that follow it. `warm` reads the tables, `watch` samples, `batch` joins, and `verdict` decides
 //! whether to believe it. `abandon` gives volumes up when the user ends the run.
 
 pub mod error;
@@ -18,12 +18,15 @@ pub mod prepared;
 pub(crate) mod rehearse;
 pub mod require;
 pub mod schedule;
+pub mod topology;
 mod trial;
 
 mod abandon;
 mod batch;
 pub(crate) mod connections;
+mod lag;
 pub mod proc;
+mod promotion;
 pub mod verdict;
 pub mod volume;
 pub(crate) mod warm;
@@ -43,8 +46,8 @@ pub use plan::{Plan, plan};
 pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};
 
 use crate::experiment::{self, Arm, ArmError, Experiment, ExperimentError, PlannedArm};
-use crate::record::{Outcome, Run, ServerFacts, Trial};
-use crate::results::{Earlier, ResultsError, Store};
+use crate::record::{LabRun, Outcome, ServerFacts, Trial};
+use crate::results::{Earlier, ResultsDatabase, ResultsError};
 use crate::summary;
 
 use event::EventSink;
@@ -63,7 +66,7 @@ pub struct RunOptions {
     pub out: PathBuf,
     /// Go on with a run whose results are in [`Self::out`]: what it has measured is not run again.
     pub resume: bool,
-    /// What the catalogue of the plan has over the built-in one, as the user's file says it; none: nothing.
+    /// What the catalogue of the plan has over the built-in one, as the user's file gives it; None: nothing.
     pub overrides: Option<String>,
     /// Run although the host is slower than a volume; the trials are marked with it.
     pub over_limit: bool,
@@ -86,11 +89,11 @@ pub fn run(
     plan: Plan,
     options: RunOptions,
     cancel: &Cancel,
-    tell: &mut (dyn FnMut(Event) + Send),
-) -> Result<Run, RunError> {
-    let tell = Mutex::new(tell);
-    let tell = |event| (tell.lock())(event);
-    let events = EventSink::new(&tell);
+    on_event: &mut (dyn FnMut(Event) + Send),
+) -> Result<LabRun, RunError> {
+    let on_event = Mutex::new(on_event);
+    let on_event = |event| (on_event.lock())(event);
+    let events = EventSink::new(&on_event);
     let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let cut = plan.arms().iter().map(|planned| &planned.arm).find(|arm| arm.crash.is_some());
     if let Some(arm) = cut {
@@ -102,8 +105,8 @@ pub fn run(
     let requirements =
         Requirements { home: &options.home, over_limit: options.over_limit, room: 0, counts: |_| true };
     let Preflight { lab, plan, host, notes } = preflight::check(plan, &requirements, cancel, events)
-        .map_err(|error| State { done: 0, of, eta: Eta::default() }.counted(error))?;
-    let header = Run {
+        .map_err(|error| RunProgress { done: 0, of, eta: Eta::default() }.counted(error))?;
+    let header = LabRun {
         started_ns: u64::try_from(began_ns).unwrap_or(u64::MAX),
         command: options.command,
         ebbtide: options.ebbtide,
@@ -114,9 +117,9 @@ pub fn run(
         trials: Vec::new(),
     };
     let store = if options.resume {
-        Store::resume(&options.out, &header)?
+        ResultsDatabase::resume(&options.out, &header)?
     } else {
-        Store::create(&options.out, &header)?
+        ResultsDatabase::create(&options.out, &header)?
     };
     let trials =
         Trials { lab: &lab, experiment: &header.experiment, plan: &plan, cancel, events, notes: &notes };
@@ -177,13 +180,13 @@ struct Trials<'a> {
 }
 
 impl Trials<'_> {
-    fn run(&self, mut store: Store) -> Result<Run, RunError> {
+    fn run(&self, mut store: ResultsDatabase) -> Result<LabRun, RunError> {
         let repeats = self.experiment.trial.repeats;
         let slots = schedule::order(self.plan.arms().len(), repeats, self.experiment.seed);
         let known = store.run()?.trials;
         let is_known = |slot: &Slot| schedule::is_measured(&known, &self.arm(slot).arm.name, slot.repeat);
         let done = slots.iter().filter(|slot| is_known(slot)).count();
-        let mut state = State { done, of: slots.len(), eta: Eta::default() };
+        let mut state = RunProgress { done, of: slots.len(), eta: Eta::default() };
         let left: Vec<(usize, &Slot)> =
             slots.iter().enumerate().filter(|(_, slot)| !is_known(slot)).collect();
         let estimate_s = experiment::estimate(self.experiment).as_secs_f64();
@@ -259,14 +262,14 @@ pub(crate) fn ended(trial: &Trial, arm: &Arm, progress: Progress) -> Event {
 
 /// How far a run is.
 #[derive(Debug)]
-struct State {
+struct RunProgress {
     /// Trials that have ended, in this run or before.
     done: usize,
     of: usize,
     eta: Eta,
 }
 
-impl State {
+impl RunProgress {
     /// Where the run is in a trial, when `later` is planned for those after it.
     fn progress(&self, index: usize, slot: &Slot, arm: &Arm, later: Duration) -> Progress {
         Progress {

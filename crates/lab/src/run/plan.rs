@@ -9,7 +9,7 @@ use crate::experiment::{self, Arm, Experiment, ExperimentError, PlannedArm};
 /// What is run of an experiment on a server: [`plan`] makes it, and a run consumes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The experiment without its arms: each stands in [`Self::arms`], beside what it resolves to.
+    /// The experiment without its arms: each is in [`Self::arms`], next to what it resolves to.
     rest: Experiment,
     arms: Vec<PlannedArm>,
     server: Binary,
@@ -54,7 +54,7 @@ impl Plan {
         Experiment { arms: arms.collect(), ..self.rest.clone() }
     }
 
-    /// Leaves out the arms that may be left out and that something stands against.
+    /// Leaves out the optional arms that cannot run.
     ///
     /// # Errors
     /// [`ExperimentError::NoArms`]: none is left.
@@ -97,8 +97,8 @@ mod tests {
         let mut plan = three();
         let whole = plan.experiment();
         assert_eq!(whole.arms.len(), 3);
-        let said = plan.leave_out(|arm| (arm.name == "b").then(|| "no".to_owned())).unwrap();
-        assert_eq!(said, ["arm 'b' is left out: no"]);
+        let notes = plan.leave_out(|arm| (arm.name == "b").then(|| "no".to_owned())).unwrap();
+        assert_eq!(notes, ["arm 'b' is left out: no"]);
         let names: Vec<&str> = plan.arms().iter().map(|planned| planned.arm.name.as_str()).collect();
         assert_eq!(names, ["a", "c"]);
         let left = plan.experiment();

@@ -62,7 +62,8 @@ pub fn check(
     plan.leave_out(|arm| refusals.get(&arm.name).cloned())?.iter().for_each(note);
     let counting: Vec<&PlannedArm> =
         plan.arms().iter().filter(|planned| (requirements.counts)(&planned.arm)).collect();
-    let compared = require::host(&lab, &counting, requirements.over_limit, cancel, events)?;
+    let over_limit = requirements.over_limit || experiment.over_limit;
+    let compared = require::host(&lab, &counting, over_limit, cancel, events)?;
     let home = std::path::absolute(requirements.home).unwrap_or_else(|_| requirements.home.to_owned());
     let host =
         HostFacts { calibration: compared.figures, home: home.display().to_string(), ..proc::host_facts() };

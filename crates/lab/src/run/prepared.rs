@@ -1,6 +1,6 @@
 //! Prepared data: the bytes that every trial of an arm starts from, made once and kept as a snapshot.
 //!
-//! A snapshot is taken as the very last step, so one that is there is complete. What made it stands
+//! A snapshot is taken as the very last step, so one that is there is complete. What made it is
 //! in its metadata; one whose metadata this version does not read, or that is damaged, is made again.
 
 use std::collections::BTreeMap;
@@ -43,6 +43,8 @@ struct Meta {
     server: String,
     tables: u32,
     rows: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warehouses: Option<u32>,
     fs: FsType,
     took_s: f64,
 }
@@ -58,8 +60,11 @@ pub struct Prepared {
     pub server: String,
     /// Number of tables.
     pub tables: u32,
-    /// Rows per table.
+    /// Rows per table; 0 for TPC-C's tables.
     pub rows: u32,
+    /// Warehouses of TPC-C; none for other tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warehouses: Option<u32>,
     /// The file system.
     pub fs: String,
     /// Size of the volume, bytes.
@@ -84,6 +89,7 @@ impl Prepared {
             server: String::new(),
             tables: 0,
             rows: 0,
+            warehouses: None,
             fs: FsType::Xfs,
             took_s: 0.0,
         });
@@ -94,6 +100,7 @@ impl Prepared {
             server: meta.server,
             tables: meta.tables,
             rows: meta.rows,
+            warehouses: meta.warehouses,
             fs: meta.fs.to_string(),
             size_bytes: info.size_bytes,
             allocated_bytes: info.allocated_bytes,
@@ -227,7 +234,7 @@ impl Maker<'_> {
         let name = format!("prep-{:016x}", fnv1a(format!("{} {size}", need.key).as_bytes()));
         self.delete_useless(&name)?;
         let fs = fs_type(&arm.instance.fs);
-        let tell = |text: &str| self.events.preparing(format!("making the data: {text}"));
+        let report = |text: &str| self.events.preparing(format!("making the data: {text}"));
         let wanted = Wanted {
             name: name.clone(),
             begin: Begin::Blank,
@@ -237,19 +244,20 @@ impl Maker<'_> {
             seed: DATA_SEED,
             cancel: self.cancel,
         };
-        let volume = LabVolume::make(self.lab, wanted, &tell)?;
+        let volume = LabVolume::make(self.lab, wanted, &report)?;
         let kept = made_with(&arm.settings, self.binary);
-        self.fill(need, &kept, volume.dir(), &tell)?;
+        self.fill(need, &kept, volume.dir(), &report)?;
         let meta = Meta {
             version: VERSION,
             key: need.key.to_owned(),
             server: self.binary.text.clone(),
             tables: self.experiment.data.tables,
             rows: self.experiment.data.rows,
+            warehouses: self.experiment.data.warehouses,
             fs,
             took_s: began.elapsed().as_secs_f64(),
         };
-        volume.keep(&name, serde_json::json!({ META: meta }), &tell)?;
+        volume.keep(&name, serde_json::json!({ META: meta }), &report)?;
         Ok(name)
     }
 
@@ -269,7 +277,7 @@ impl Maker<'_> {
         need: &Need<'_>,
         kept: &Settings,
         dir: &Path,
-        tell: &(dyn Fn(&str) + Sync),
+        report: &(dyn Fn(&str) + Sync),
     ) -> Result<(), StageError> {
         let plan = ServerPlan {
             settings: kept.clone(),
@@ -281,37 +289,37 @@ impl Maker<'_> {
             )
         };
         self.proceed()?;
-        ebbtide_mysql::initialize(&plan, &tell)?;
+        ebbtide_mysql::initialize(&plan, &report)?;
         self.proceed()?;
         let loading = loading(kept, self.binary, need.data_bytes);
-        let server = Server::start(&ServerPlan { settings: loading, ..plan.clone() }, &tell)?;
+        let server = Server::start(&ServerPlan { settings: loading, ..plan.clone() }, &report)?;
         let data = self.experiment.data;
         let arm = &self.experiment.arms[need.arm];
         let tables = arm.tables(data);
         self.load(&server, &tables)?;
         let server = self.answer(server, &arm.ageing(data), "ageing the tables")?;
-        tell("writing them back");
+        report("writing them back");
         server.stop(SHUTDOWN)?;
         self.proceed()?;
         // Once more as the arms will have it: redo log and doublewrite area of the usual kind.
         let finishing = finishing(kept, self.binary, need.data_bytes);
-        let server = Server::start(&ServerPlan { settings: finishing, ..plan }, &tell)?;
+        let server = Server::start(&ServerPlan { settings: finishing, ..plan }, &report)?;
         let server = self.answer(server, &tables.analysis(), "analysing the tables")?;
         // The first start of a trial is to find no work left over.
         server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 0").map_err(StageError::from)?;
-        tell("purging and writing back");
+        report("purging and writing back");
         server.stop(SHUTDOWN)?;
         forget_pages(&dir.join("data"))
     }
 
     fn load(&self, server: &Server, tables: &Description) -> Result<(), StageError> {
         let loading = Loading { seed: DATA_SEED, connections: proc::cpus().clamp(2, 8) };
-        let told = |progress: &ebbtide_load::Progress| {
+        let on_progress = |progress: &ebbtide_load::Progress| {
             let share = progress.rows as f64 / progress.rows_total.max(1) as f64;
             let what = format!("making the data: {} of {} rows", progress.rows, progress.rows_total);
             self.events.send(Event::Preparing { what, share: Some(share) });
         };
-        ebbtide_load::load(&server.target(), tables, loading, self.cancel, &mut { told })?;
+        ebbtide_load::load(&server.target(), tables, loading, self.cancel, &mut { on_progress })?;
         self.proceed()
     }
 

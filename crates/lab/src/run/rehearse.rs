@@ -15,7 +15,7 @@ use super::error::{RunError, StageError};
 use super::event::EventSink;
 use super::home::Lab;
 use super::prepared::{fs_type, made_with};
-use super::volume::{Begin, LabVolume, Wanted, ideal, role_name};
+use super::volume::{Begin, LabVolume, Wanted, ideal};
 use crate::experiment::{Arm, Experiment, Role};
 
 /// The volume, and the work directory of the server on it.
@@ -43,14 +43,21 @@ pub(crate) fn hold(
 ) -> Result<BTreeMap<String, String>, RunError> {
     context.events.preparing(format!("trying {} with what the arms ask for", context.binary.name()));
     let ended = || context.cancel.is_cancelled();
-    let refusals = Rehearsal::new(context, experiment)
+    let servers = with_replicas(experiment);
+    let refusals = Rehearsal::new(context, &servers)
         .map_err(|error| RunError::Untried(Box::new(error)))
-        .and_then(|rehearsal| rehearsal.refusals(experiment));
+        .and_then(|rehearsal| rehearsal.refusals(&servers));
     // What fails when the run was ended fails because of that.
     if ended() {
         return Err(RunError::Cancelled { done: 0, of: 0 });
     }
     refusals
+}
+
+/// An experiment with the replicas of its arms as arms of their own, each after its source and by the same name.
+fn with_replicas(experiment: &Experiment) -> Experiment {
+    let arms = experiment.arms.iter().flat_map(|arm| std::iter::once(arm.clone()).chain(arm.replica()));
+    Experiment { arms: arms.collect(), ..experiment.clone() }
 }
 
 /// Arms whose servers are started alike.
@@ -120,7 +127,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// Whether an arm's settings, or where it puts its files, are why its server did not start. Where its
-    /// words do not say so, one without them shows it.
+    /// words do not report it, one without them shows it.
     fn is_of_settings(&self, error: &StageError, memory_bytes: u64) -> bool {
         match error {
             StageError::Server(ServerError::DidNotStart { .. }) => {
@@ -139,7 +146,7 @@ impl<'a> Rehearsal<'a> {
     /// Starts the server and ends it again; all that it made is removed.
     fn start_with(&self, settings: &Settings, roles: &[Role], memory_bytes: u64) -> Result<(), StageError> {
         let fresh = self.fresh(&made_with(settings, self.context.binary))?;
-        let at = |role: Role| self.volume.dir().join(role_name(role));
+        let at = |role: Role| self.volume.dir().join(role.key());
         let own = |role: Role| roles.contains(&role).then(|| at(role));
         let data = at(Role::Data);
         tool("cp", ["-a".as_ref(), "--reflink=auto".as_ref(), fresh.as_os_str(), data.as_os_str()])?;
@@ -188,8 +195,8 @@ fn tool<'a>(name: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> Resul
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(failed(std::io::Error::other(said)))
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(failed(std::io::Error::other(message)))
 }
 
 #[cfg(test)]
@@ -211,5 +218,20 @@ mod tests {
             .collect();
         let both = |how: &str| vec![format!("gp2 / {how}"), format!("gp3 / {how}")];
         assert_eq!(ways, [both("plain"), both("large"), both("apart")]);
+    }
+
+    #[test]
+    fn a_replica_with_settings_of_its_own_is_tried_under_the_name_of_its_arm() {
+        let text = "[settings]\nlog_bin = true\n[topology]\nreplicas = 2\n[topology.replica.settings]\nlog_bin = false\n\
+                    [arms.a]\n";
+        let experiment = experiment::parse("t", "t.toml", text, &Overrides::default()).unwrap();
+        let servers = with_replicas(&experiment);
+        let ways: Vec<(&str, Option<&str>)> = alike(&servers)
+            .iter()
+            .map(|alike| (alike.arms[0].name.as_str(), alike.arms[0].settings.get("log_bin")))
+            .collect();
+        assert_eq!(ways.len(), 2);
+        assert!(ways.iter().all(|(name, _)| *name == "a"), "{ways:?}");
+        assert_ne!(ways[0].1, ways[1].1);
     }
 }

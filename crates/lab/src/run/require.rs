@@ -11,14 +11,13 @@ use super::event::EventSink;
 use super::home::Lab;
 use super::prepared::{Need, fs_type, missing_bytes};
 use super::proc;
-use super::volume::role_name;
 use crate::experiment::{Arm, Experiment, PlannedArm, ServerRole};
 
 /// Memory that the machine keeps for everything but the server.
 const OTHER_MEMORY: u64 = 256 * MIB;
 /// Host space that a trial takes besides its data and logs.
 const OTHER_SPACE: u64 = 512 * MIB;
-/// The redo log where no setting says otherwise.
+/// The redo log where no setting changes it.
 const USUAL_REDO: u64 = 100 * MIB;
 
 /// How the host compares with the experiment.
@@ -58,10 +57,10 @@ pub(crate) fn memory(experiment: &Experiment) -> Result<(), RunError> {
     }
 }
 
-/// Servers that run for an arm at once: a replica has its source beside it.
+/// Servers that run for an arm at once: a replica whose power is cut has its source running.
 fn servers(arm: &Arm) -> u64 {
-    let replica = arm.crash.as_ref().is_some_and(|crash| crash.role == ServerRole::Replica);
-    if replica { 2 } else { 1 }
+    let is_cut = arm.crash.as_ref().is_some_and(|crash| crash.role == ServerRole::Replica);
+    arm.topology.servers() + u64::from(is_cut)
 }
 
 /// Refuses a disk that cannot take the data that are to be made, the largest trial, and `room` bytes besides.
@@ -137,11 +136,12 @@ fn measure(lab: &Lab, quick: bool, cancel: &Cancel, events: EventSink<'_>) -> Re
 /// In what the volumes exceed the host, each figure once.
 fn exceeded(calibration: &Calibration, arms: &[&PlannedArm]) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    for arm in arms {
+    let replicas = arms.iter().filter_map(|arm| arm.replica.as_deref());
+    for arm in arms.iter().copied().chain(replicas) {
         for (role, volume) in &arm.volumes {
             let array = volume.array(Nanos::ZERO);
             let instance = arm.instance.as_ref().map(|instance| &instance.limits);
-            let place = format!("{} volume {}", role_name(*role), volume.spec);
+            let place = format!("{} volume {}", role.key(), volume.spec);
             for figure in calibration.exceeded_by(&array, instance, false) {
                 let text = format!("{place}: {figure}");
                 if !all.contains(&text) {

@@ -61,7 +61,7 @@ impl Eta {
         self.running = Some((Instant::now(), planned));
     }
 
-    /// The trial that began last has ended. One that failed early says nothing about the others.
+    /// The trial that began last has ended. One that failed early is no estimate for the others.
     pub(crate) fn end(&mut self, measured: bool) {
         if let Some((began, planned)) = self.running.take()
             && measured

@@ -21,7 +21,6 @@ use super::abandon::Watchman;
 use super::error::StageError;
 use super::home::Lab;
 use super::proc;
-use crate::experiment::Role;
 
 /// How long a volume that is in use is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -52,23 +51,12 @@ pub struct Wanted<'a> {
     pub unlimited: Array,
     /// The file system that is made, or that it has.
     pub fs: FsType,
-    /// Whether it says that it is a rotating disk.
+    /// Whether it reports that it is a rotating disk.
     pub rotational: bool,
     /// Seed of its draws.
     pub seed: u64,
     /// Where the run is ended, what is on the volume and not yet written back is given up.
     pub cancel: &'a Cancel,
-}
-
-/// What a volume holds, in a word.
-pub const fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Data => "data",
-        Role::Redo => "redo",
-        Role::Binlog => "binlog",
-        Role::Undo => "undo",
-        Role::Tmp => "tmp",
-    }
 }
 
 /// The operations a second that a volume may do, on an instance where it has one.
@@ -134,7 +122,12 @@ pub fn ideal(size_bytes: u64, now: Nanos) -> Array {
         size_bytes,
         iops: None,
         throughput: None,
-        accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::Never, whole_units: false },
+        accounting: Accounting {
+            unit_bytes: 256 << 10,
+            merge: Merge::Never,
+            whole_units: false,
+            free_writes: false,
+        },
         service: ServiceTimes::instant(),
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
     };
@@ -344,7 +337,7 @@ mod tests {
     use super::*;
     use crate::run::event::EventSink;
 
-    /// Whether volumes can be attached here; says what is missing where not.
+    /// Whether volumes can be attached here; prints what is missing where not.
     fn can_attach() -> bool {
         let lacks = |file: &&str| std::fs::File::options().read(true).write(true).open(file).is_err();
         let missing = ["/dev/fuse", "/dev/loop-control"].into_iter().find(|file| lacks(file));
@@ -396,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_long_for_a_volume_of_a_run_that_was_ended() {
+    fn a_volume_of_a_run_that_was_ended_is_not_waited_for_long() {
         if !can_attach() {
             return;
         }

@@ -1,7 +1,7 @@
 //! The sampler: at the end of each second of the load it looks at the volumes, the server, and the
 //! machine, and makes a [`Second`] of what happened in between.
 //!
-//! Volumes and processes are read where the load tells its second, which takes a fraction of a
+//! Volumes and processes are read where the load reports its second, which takes a fraction of a
 //! millisecond. The server is asked on a thread of its own, since a server that stalls must delay
 //! nobody else's sample; a second that it did not answer in time for has no server figures.
 
@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 use ebbtide_device::engine::LiveVolume;
 use ebbtide_load::Sample;
 use ebbtide_mysql::Server;
-use ebbtide_mysql::status::{Counters, Rates, Sampler};
+use ebbtide_mysql::status::{Counters, Rates, StatusSampler};
 use ebbtide_volume::Stats;
 
+use super::lag::LagWatch;
 use super::proc::{self, MachineTime};
 use crate::experiment::Role;
 use crate::record::{HostSecond, LimitShares, LoadSecond, Second, VolumeSecond};
@@ -30,6 +31,8 @@ struct Moment {
     at: Instant,
     volumes: Vec<Stats>,
     server_cpu: Duration,
+    /// Processor time of the servers that follow it, s.
+    replicas_s: f64,
     machine: MachineTime,
     /// Processor time of the load's threads so far, s.
     load_s: f64,
@@ -45,6 +48,7 @@ impl Moment {
             at,
             volumes: Vec::new(),
             server_cpu: Duration::ZERO,
+            replicas_s: 0.0,
             machine: MachineTime::default(),
             load_s: 0.0,
             own_s: 0.0,
@@ -58,7 +62,7 @@ impl Moment {
 struct Seen {
     volumes: Vec<VolumeSecond>,
     host: HostSecond,
-    /// Processors that neither the server nor this process kept busy.
+    /// Processors that neither the servers nor this process kept busy.
     foreign_cpus: f64,
 }
 
@@ -73,7 +77,7 @@ impl Seen {
             sampler_cpus: (now.cost_s - before.cost_s) / span_s,
             ..HostSecond::default()
         };
-        let own = (now.own_s - before.own_s) / span_s;
+        let own = (now.own_s - before.own_s + now.replicas_s - before.replicas_s) / span_s;
         let volumes = before.volumes.iter().zip(&now.volumes);
         Self {
             volumes: volumes.map(|(a, b)| volume_second(a, b)).collect(),
@@ -93,7 +97,7 @@ struct Course {
 impl Course {
     /// Whether enough time has passed since the last look for another one to show a rate.
     ///
-    /// After this machine stood still the load tells all that it missed at once: what the first of
+    /// After this machine stalled the load reports all that it missed at once: what the first of
     /// these seconds shows is the mean over all of them, and holds for the others too.
     fn is_due(&self, at: Instant, length_s: f64) -> bool {
         at.duration_since(self.before.at).as_secs_f64() >= SHORTEST_SPAN * length_s
@@ -110,6 +114,8 @@ impl Course {
 pub(super) struct Watch<'a> {
     volumes: Vec<(Role, &'a LiveVolume)>,
     server: &'a Server,
+    replicas: &'a [Server],
+    lag: &'a LagWatch,
     /// Threads of this process that were there before the load.
     others: BTreeSet<u32>,
     /// This process's threads, with the last time seen of each.
@@ -117,7 +123,7 @@ pub(super) struct Watch<'a> {
     /// Processor time of everybody else in each measured second, processors.
     foreign: Vec<f64>,
     course: Course,
-    /// What sampling took on the thread that the load tells its seconds on, s.
+    /// What sampling took on the thread on which the load reports its seconds, s.
     cost_here_s: f64,
     asked: &'a Asked,
     ask: mpsc::Sender<usize>,
@@ -129,6 +135,7 @@ impl<'a> Watch<'a> {
     pub(super) fn new(
         volumes: Vec<(Role, &'a LiveVolume)>,
         server: &'a Server,
+        (replicas, lag): (&'a [Server], &'a LagWatch),
         asked: &'a Asked,
         ask: mpsc::Sender<usize>,
     ) -> Self {
@@ -137,6 +144,8 @@ impl<'a> Watch<'a> {
         let mut watch = Self {
             volumes,
             server,
+            replicas,
+            lag,
             others,
             threads: BTreeMap::new(),
             foreign: Vec::new(),
@@ -175,12 +184,13 @@ impl<'a> Watch<'a> {
                 pacing_p99_us: self.pacing_p99_us(),
                 ..seen.host
             },
+            replica: self.lag.latest(),
         };
         self.cost_here_s += proc::thread_time_s() - cpu;
         second
     }
 
-    /// Processors that were kept busy by neither the server nor this process while it was measured, mean:
+    /// Processors that were kept busy by neither the servers nor this process while it was measured, mean:
     /// other programs, and the kernel's own threads.
     pub(super) fn foreign_cpus(&self) -> f64 {
         self.foreign.iter().sum::<f64>() / self.foreign.len().max(1) as f64
@@ -200,6 +210,7 @@ impl<'a> Watch<'a> {
             at: Instant::now(),
             volumes,
             server_cpu: self.server.cpu_time(),
+            replicas_s: self.replicas.iter().map(|replica| replica.cpu_time().as_secs_f64()).sum(),
             machine: proc::machine_time().unwrap_or_default(),
             load_s,
             own_s: self.threads.values().sum(),
@@ -213,7 +224,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// What the thread that asks the server tells the others.
+/// What the thread that asks the server reports to the others.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     cost_ns: AtomicU64,
@@ -233,7 +244,7 @@ impl Asked {
 
     /// Asks the server at each tick until there are no more, or the server is gone. Ticks that came
     /// while it was slow to answer are passed over.
-    pub(super) fn run(&self, mut sampler: Sampler, ticks: &mpsc::Receiver<usize>) -> Answers {
+    pub(super) fn run(&self, mut sampler: StatusSampler, ticks: &mpsc::Receiver<usize>) -> Answers {
         let mut answers = Answers { first: sampler.sample().ok(), ..Answers::default() };
         while let Ok(mut tick) = ticks.recv() {
             while let Ok(later) = ticks.try_recv() {
@@ -368,7 +379,7 @@ mod tests {
 
     /// A machine on which the server keeps one processor busy, and a volume 100 reads a second.
     fn moment(start: Instant, ms: u64) -> Moment {
-        // Processor time is told in steps of 10 ms.
+        // Processor time is reported in steps of 10 ms.
         let busy = Duration::from_millis(ms.next_multiple_of(10));
         let read = OpStats { ops: ms / 10, ..OpStats::default() };
         Moment {
@@ -380,10 +391,10 @@ mod tests {
     }
 
     #[test]
-    fn seconds_that_are_told_at_once_share_the_rates_of_the_time_that_they_cover() {
+    fn seconds_that_are_reported_at_once_share_the_rates_of_the_time_that_they_cover() {
         let start = Instant::now();
         let mut course = Course { before: moment(start, 0), seen: Seen::default() };
-        // It stood still from 2.4 to 7.7 s: five seconds are told at once, and the next one early.
+        // It stalled from 2.4 to 7.7 s: five seconds are reported at once, and the next one early.
         let mut looked = Vec::new();
         for ms in [1_000, 2_000, 7_700, 7_701, 7_702, 7_703, 7_704, 8_000, 9_000] {
             if course.is_due(start + Duration::from_millis(ms), 1.0) {

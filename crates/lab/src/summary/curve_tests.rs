@@ -65,8 +65,8 @@ fn a_gain_without_all_intervals_has_none() {
     let loaded = summary.curves[1].loaded.unwrap();
     assert!((loaded.ratio - 2.0).abs() < 0.2 && loaded.interval.is_none(), "{loaded:?}");
     assert_eq!(summary.curves[1].left_out, [0; 0]);
-    let told = summary.findings.iter().find(|text| text.starts_with("narrow: ")).unwrap();
-    assert!(told.contains("with too few trials to tell, ") && !told.contains("carries"), "{told}");
+    let finding = summary.findings.iter().find(|text| text.starts_with("narrow: ")).unwrap();
+    assert!(finding.contains("with too few trials to tell, ") && !finding.contains("carries"), "{finding}");
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn one_point_without_an_interval_is_left_out_and_named_and_the_others_keep_their
     assert_eq!(loaded, [16, 1024]);
     let interval = narrow.loaded.unwrap().interval.expect("of the other two");
     assert!(interval.low < 2.0 && 2.0 < interval.high, "{interval:?}");
-    let told = summary.findings.iter().find(|text| text.starts_with("narrow: ")).unwrap();
-    assert!(told.contains("doublewrite off carries "), "{told}");
-    assert!(told.contains("without 128, which lacks trials"), "{told}");
+    let finding = summary.findings.iter().find(|text| text.starts_with("narrow: ")).unwrap();
+    assert!(finding.contains("doublewrite off carries "), "{finding}");
+    assert!(finding.contains("without 128, which lacks trials"), "{finding}");
     run.trials.retain(|trial| trial.arm != "narrow / 128 / off");
     assert_eq!(summarize(&run).curves[1].left_out, [128], "nor one that was not measured");
 }
@@ -106,13 +106,13 @@ fn a_curve_is_judged_by_the_rule_of_its_points() {
 }
 
 #[test]
-fn points_of_curves_are_told_in_one_sentence_each_curve() {
+fn points_of_curves_are_reported_in_one_sentence_each_curve() {
     let summary = summarize(&curve(3, 30, SEED));
-    let told = &summary.findings;
-    let first = told.iter().find(|text| text.starts_with("narrow: from 16 connections on")).unwrap();
+    let findings = &summary.findings;
+    let first = findings.iter().find(|text| text.starts_with("narrow: from 16 connections on")).unwrap();
     assert!(first.contains("doublewrite off carries ") && first.contains(" at 1,024"), "{first}");
     assert!(first.contains("At 128 connections, "), "why: {first}");
-    let wide = told.iter().find(|text| text.starts_with("wide: ")).unwrap();
+    let wide = findings.iter().find(|text| text.starts_with("wide: ")).unwrap();
     assert!(wide.contains("no difference seen between doublewrite off and on"), "{wide}");
-    assert_eq!(told.iter().filter(|text| text.contains("narrow")).count(), 1, "{told:?}");
+    assert_eq!(findings.iter().filter(|text| text.contains("narrow")).count(), 1, "{findings:?}");
 }

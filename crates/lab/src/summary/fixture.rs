@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use ebbtide_load::tpcc::{Isolation, WaitMode};
 use ebbtide_load::{Arrival, Distribution, Mix, RunReport, Workload};
 use ebbtide_mysql::Settings;
 
 use crate::experiment::{
-    Arm, Comparison, DataPlan, Experiment, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,
+    Arm, Comparison, DataPlan, Experiment, InstancePlan, LoadKind, LoadPlan, Role, Topology, TrialPlan,
+    WarmupPlan,
 };
 use crate::record::{
-    HostFacts, LoadSecond, Outcome, Run, Second, ServerFacts, ServerSecond, Trial, VolumeSecond,
+    HostFacts, LabRun, LoadSecond, Outcome, Second, ServerFacts, ServerSecond, Trial, VolumeSecond,
 };
 
 /// An experiment whose arms differ in the size of their volume, each held against the first one.
@@ -19,13 +21,16 @@ pub fn experiment(names: &[&str]) -> Experiment {
         options: vec![("volume".to_owned(), (*name).to_owned())],
         volumes: BTreeMap::from([(Role::Data, format!("gp2:size={}GiB", 100 + index))]),
         settings: Settings::default(),
+        topology: Topology::default(),
         instance: InstancePlan::default(),
         load: LoadPlan {
-            workload: Workload::ReadWrite,
+            workload: LoadKind::Sysbench(Workload::ReadWrite),
             connections: 16,
             arrival: Arrival::Closed,
             distribution: Distribution::Uniform,
             mix: Mix::default(),
+            isolation: Isolation::default(),
+            wait: WaitMode::None,
         },
         batch: None,
         measure_s: 60,
@@ -39,7 +44,7 @@ pub fn experiment(names: &[&str]) -> Experiment {
         question: String::new(),
         source: String::new(),
         scale: String::new(),
-        data: DataPlan { tables: 1, rows: 1000, aged: false },
+        data: DataPlan { tables: 1, rows: 1000, aged: false, warehouses: None },
         trial: TrialPlan { repeats: 3 },
         arms: names.iter().enumerate().map(arm).collect(),
         comparisons: (1..names.len())
@@ -47,13 +52,14 @@ pub fn experiment(names: &[&str]) -> Experiment {
             .collect(),
         gain: None,
         region: None,
+        over_limit: false,
         seed: 7,
     }
 }
 
 /// A run of it without trials.
-pub fn run(names: &[&str]) -> Run {
-    Run {
+pub fn run(names: &[&str]) -> LabRun {
+    LabRun {
         started_ns: 1_790_000_000_000_000_000,
         command: "ebbtide run test --seed 7".to_owned(),
         ebbtide: "0.1.0".to_owned(),
@@ -107,6 +113,7 @@ pub fn second(t: u32, tps: f64) -> Second {
             busy_cpus: 0.8,
             ..Default::default()
         },
+        replica: None,
     }
 }
 
@@ -121,6 +128,7 @@ pub fn trial(arm: &str, repeat: u32, rates: &[f64]) -> Trial {
         load: None,
         seconds: (1..).zip(rates).map(|(t, tps)| second(t, *tps)).collect(),
         batch: None,
+        promotion: None,
         notes: Vec::new(),
     }
 }

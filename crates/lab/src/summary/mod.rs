@@ -1,4 +1,4 @@
-//! What a run says: the summaries of `ebbtide_analysis`, over the records of this crate, with what the volumes cost.
+//! The summary of a run: the summaries of `ebbtide_analysis`, over the records of this crate, with what the volumes cost.
 
 #[cfg(test)]
 mod curve_tests;
@@ -13,18 +13,18 @@ use ebbtide_analysis::summary as analysis;
 
 pub use ebbtide_analysis::summary::{
     Across, ArmSummary, Bottleneck, Cause, Change, Compared, Curve, CurveGain, CurvePoint, Curves, Figures,
-    HostFigures, LEAST, LOADED, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime,
-    RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures, Summary, TrialCounts, TrialFigures,
-    TrialWindow, Verdict, VolumeFigures, without,
+    HostFigures, LEAST, LOADED, LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction,
+    Ratio, Regime, RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures, Summary, TpccFigures,
+    TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures, without,
 };
 
 use crate::cost;
 use crate::experiment::{Arm, Experiment};
-use crate::record::{Run, Trial};
+use crate::record::{LabRun, Trial};
 
-/// What a run says. Works on runs that were cut short too: an arm without trials has no figures.
+/// The summary of a run. Works on runs that were cut short too: an arm without trials has no figures.
 #[must_use]
-pub fn summarize(run: &Run) -> Summary {
+pub fn summarize(run: &LabRun) -> Summary {
     let monthly_cost = cost::of(&run.experiment, &run.catalog());
     Summary { monthly_cost, ..analysis::summarize(&run.record()) }
 }
@@ -44,7 +44,7 @@ pub fn curves(experiment: &Experiment) -> Option<Curves> {
 
 /// Holds the runs of one experiment against each other, each with the directory of its results.
 #[must_use]
-pub fn repetition(runs: &[(&str, &Run)]) -> Repetition {
+pub fn repetition(runs: &[(&str, &LabRun)]) -> Repetition {
     let records: Vec<(&str, RunRecord<'_>)> = runs.iter().map(|(dir, run)| (*dir, run.record())).collect();
     analysis::repetition(&records.iter().map(|(dir, record)| (*dir, record)).collect::<Vec<_>>())
 }

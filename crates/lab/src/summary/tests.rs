@@ -1,4 +1,4 @@
-//! What a run says, on runs whose truth is known.
+//! The summary of a run, on runs whose truth is known.
 
 use ebbtide_load::Arrival;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::fixture::{report, run, trial};
 use super::*;
 use crate::experiment::{Batch, Comparison, Role};
-use crate::record::{Outcome, Second, Trial};
+use crate::record::{Outcome, ReplicaSecond, Second, Trial};
 
 /// Rates that waver by 4% around a level, differently from trial to trial.
 fn rates(level: f64, seconds: u32, turn: u32) -> Vec<f64> {
@@ -36,7 +36,7 @@ fn notes_of<'a>(summary: &'a Summary, arm: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_large_difference_is_told_with_its_interval_and_its_cause() {
+fn a_large_difference_is_reported_with_its_interval_and_its_cause() {
     let mut run = run(&["default", "tuned"]);
     run.trials = [three("default", 350.0), three("tuned", 4300.0)].concat();
     let summary = summarize(&run);
@@ -105,7 +105,7 @@ fn one_trial_has_a_ratio_and_no_verdict() {
 }
 
 #[test]
-fn trials_that_do_not_count_are_in_no_figure_and_are_told() {
+fn trials_that_do_not_count_are_in_no_figure_and_are_reported() {
     let mut run = run(&["one"]);
     run.trials = three("one", 1000.0);
     let mut slow = trial("one", 3, &rates(10.0, 60, 0));
@@ -195,7 +195,7 @@ fn a_batch_job_makes_two_regimes() {
 }
 
 #[test]
-fn a_change_that_nothing_explains_is_told_and_splits_nothing() {
+fn a_change_that_nothing_explains_is_reported_and_splits_nothing() {
     let mut run = run(&["one"]);
     run.trials = three("one", 900.0);
     // The volume's own rates stay: no ceiling moved.
@@ -212,23 +212,26 @@ fn a_change_that_nothing_explains_is_told_and_splits_nothing() {
 fn what_flushing_explains_is_a_wave_even_if_the_window_holds_only_one() {
     let mut run = run(&["one"]);
     run.trials = three("one", 900.0);
-    let half_wave = |run: &mut Run, told: bool| {
+    let half_wave = |run: &mut LabRun, reported: bool| {
         set(&mut run.trials, |place, second| {
             let heavy = (25..60).contains(&place);
             let level = second.load.tps;
             second.load.tps = level * if heavy { 0.5 } else { 1.0 };
             let server = second.server.as_mut().unwrap();
             // What is not spent on transactions goes into pages.
-            server.page_writes = told.then_some(if heavy { 2000.0 } else { 300.0 } - (level - 900.0));
+            server.page_writes = reported.then_some(if heavy { 2000.0 } else { 300.0 } - (level - 900.0));
         });
     };
-    let mut blind = run.clone();
+    let mut without = run.clone();
     half_wave(&mut run, true);
-    half_wave(&mut blind, false);
-    let (seen, unseen) = (summarize(&run), summarize(&blind));
+    half_wave(&mut without, false);
+    let (seen, unseen) = (summarize(&run), summarize(&without));
     assert!(seen.arms[0].windows.iter().all(|window| window.steady && window.from_s == 0.0));
     assert!(notes_of(&seen, "one")[0].contains("in waves"), "{:?}", seen.notes);
-    assert!(unseen.arms[0].windows.iter().all(|window| !window.steady), "without a witness it is a change");
+    assert!(
+        unseen.arms[0].windows.iter().all(|window| !window.steady),
+        "without page writes to explain it, it is a change"
+    );
 }
 
 #[test]
@@ -292,7 +295,7 @@ fn processors_that_others_keep_busy_do_not_limit_who_waits_for_the_volume() {
 }
 
 #[test]
-fn processors_that_limit_are_told() {
+fn processors_that_limit_are_reported() {
     let mut run = run(&["one"]);
     run.trials = three("one", 900.0);
     set(&mut run.trials, |_, second| {
@@ -330,8 +333,9 @@ fn an_open_loop_is_judged_by_its_response_time() {
     run.trials = [three("gp2", 100.0), three("gp3", 100.0)].concat();
     for (index, trial) in run.trials.iter_mut().enumerate() {
         let slow = if trial.arm == "gp2" { 120_000.0 } else { 12_000.0 };
-        trial.load =
-            Some(report(slow * (1.0 + 0.01 * f64::from(u32::try_from(index % 3).unwrap())), 2.0 * slow));
+        trial.load = Some(
+            report(slow * (1.0 + 0.01 * f64::from(u32::try_from(index % 3).unwrap())), 2.0 * slow).into(),
+        );
         trial.seconds.iter_mut().for_each(|second| second.volumes.clear());
     }
     let summary = summarize(&run);
@@ -348,7 +352,7 @@ fn an_open_loop_is_judged_by_its_response_time() {
 }
 
 #[test]
-fn an_open_loop_that_was_overloaded_says_so_and_its_percentiles_are_lower_bounds() {
+fn an_open_loop_that_was_overloaded_reports_it_and_its_percentiles_are_lower_bounds() {
     let mut run = run(&["gp2", "gp3"]);
     for arm in &mut run.experiment.arms {
         arm.load.arrival = Arrival::Poisson { per_second: 100.0 };
@@ -363,7 +367,7 @@ fn an_open_loop_that_was_overloaded_says_so_and_its_percentiles_are_lower_bounds
                 oldest_unfinished_ms: 2_500.0,
                 ..Default::default()
             };
-            trial.load = Some(ebbtide_load::RunReport { open_loop: Some(open), ..report(12e3, 24e3) });
+            trial.load = Some(ebbtide_load::RunReport { open_loop: Some(open), ..report(12e3, 24e3) }.into());
         }
     };
     offer(&mut run.trials, "gp2", 50, 40);
@@ -447,17 +451,17 @@ fn transactions_that_take_much_of_their_trial_are_named() {
     let mut run = run(&["short", "long"]);
     run.trials = [three("short", 100.0), three("long", 100.0)].concat();
     for (trial, p95_s) in run.trials.iter_mut().zip([19.0, 19.0, 19.0, 21.0, 21.0, 21.0]) {
-        trial.load = Some(report(p95_s * 1e6, 30e6));
+        trial.load = Some(report(p95_s * 1e6, 30e6).into());
     }
     let summary = summarize(&run);
-    let told =
+    let count =
         |arm| notes_of(&summary, arm).iter().filter(|text| text.contains("each client ends few")).count();
-    assert_eq!((told("short"), told("long")), (0, 1), "{:?}", summary.notes);
+    assert_eq!((count("short"), count("long")), (0, 1), "{:?}", summary.notes);
     assert!(notes_of(&summary, "long")[0].contains("of trials that count 60 s"), "{:?}", summary.notes);
 }
 
 #[test]
-fn a_trial_that_sees_a_part_of_a_wave_says_so() {
+fn a_trial_that_sees_a_part_of_a_wave_reports_it() {
     // 76 MB of redo at 0.5 MB a second: a turn takes 152 s at 100 transactions a second, 15 s at 1,000.
     let notes = |tps: f64, age: f64| {
         let mut run = run(&["one", "two"]);
@@ -465,12 +469,12 @@ fn a_trial_that_sees_a_part_of_a_wave_says_so() {
         for second in run.trials.iter_mut().flat_map(|trial| &mut trial.seconds) {
             second.server.as_mut().unwrap().checkpoint_age = Some(age);
         }
-        let said = summarize(&run).notes;
-        said.into_iter().filter(|note| note.text.contains("turns over")).collect::<Vec<_>>()
+        let notes = summarize(&run).notes;
+        notes.into_iter().filter(|note| note.text.contains("turns over")).collect::<Vec<_>>()
     };
-    let told = notes(100.0, 7.6e7);
-    assert_eq!(told.len(), 2);
-    assert!(told[0].text.starts_with("Its trials of 60 s are shorter than the 15"), "{}", told[0].text);
+    let found = notes(100.0, 7.6e7);
+    assert_eq!(found.len(), 2);
+    assert!(found[0].text.starts_with("Its trials of 60 s are shorter than the 15"), "{}", found[0].text);
     assert_eq!(notes(1000.0, 7.6e7), [], "several turns in a trial");
     assert_eq!(notes(100.0, 4e7), [], "a log that is half empty forces no flushing");
 }
@@ -515,4 +519,34 @@ proptest! {
         let back: Summary = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(back, summary);
     }
+}
+
+#[test]
+fn the_lag_of_replicas_is_summed_up_over_the_seconds_that_have_one() {
+    let mut run = run(&["alone", "followed"]);
+    let mut followed = three("followed", 100.0);
+    // It falls behind by a tenth of a second in each second; the first of a trial is not known.
+    set(&mut followed, |place, second| {
+        let lag_s = 0.1 * place as f64;
+        let (lag_transactions, behind_s) = (Some(10.0 * place as f64), None);
+        second.replica = (place > 0).then_some(ReplicaSecond { lag_s, lag_transactions, behind_s });
+    });
+    for second in &mut followed[2].seconds {
+        if let Some(replica) = &mut second.replica {
+            replica.lag_transactions = None;
+        }
+    }
+    run.trials = [three("alone", 100.0), followed].concat();
+    let summary = summarize(&run);
+    assert_eq!(summary.arms[0].lag, None);
+    let lag = summary.arms[1].lag.unwrap();
+    assert!((lag.end_s.median - 5.9).abs() < 1e-9, "{lag:?}");
+    assert!(
+        lag.mean_s.median > 2.5 && lag.mean_s.median < lag.p95_s.median && lag.p95_s.max < 5.9,
+        "{lag:?}"
+    );
+    assert!(
+        (lag.end_transactions.unwrap().median - 590.0).abs() < 1e-9,
+        "of the trials that number them: {lag:?}"
+    );
 }

@@ -1,6 +1,6 @@
 //! What a file becomes.
 
-use ebbtide_lab::experiment::{Experiment, Overrides, Role};
+use ebbtide_lab::experiment::{Experiment, LoadKind, Overrides, Role};
 use ebbtide_load::{Arrival, Distribution, Workload};
 
 use crate::support::{check, mariadb, names, read, read_with, servers};
@@ -13,7 +13,7 @@ fn an_empty_file_is_an_experiment_with_one_arm_and_all_defaults() {
     assert_eq!((experiment.data.tables, experiment.data.rows), (1, 1_000_000));
     assert_eq!((experiment.trial.repeats, experiment.arms[0].measure_s), (5, 60));
     let arm = &experiment.arms[0];
-    assert_eq!(arm.load.workload, Workload::ReadWrite);
+    assert_eq!(arm.load.workload, LoadKind::Sysbench(Workload::ReadWrite));
     assert_eq!(arm.load.distribution, Distribution::Uniform);
     assert_eq!(arm.load.arrival, Arrival::Closed);
     assert_eq!(arm.volumes[&Role::Data], "gp3:size=100GiB");
@@ -66,7 +66,7 @@ fn axes_multiply_in_the_order_of_the_file() {
 }
 
 #[test]
-fn a_load_is_said_in_sysbenchs_words() {
+fn a_load_is_written_in_sysbenchs_words() {
     let experiment = read(
         r#"
         [data]
@@ -86,7 +86,7 @@ fn a_load_is_said_in_sysbenchs_words() {
     .unwrap();
     assert_eq!((experiment.data.tables, experiment.data.rows), (4, 10_000));
     let load = &experiment.arms[0].load;
-    assert_eq!(load.workload, Workload::ReadOnly);
+    assert_eq!(load.workload, LoadKind::Sysbench(Workload::ReadOnly));
     assert_eq!(load.connections, 8);
     assert_eq!(load.distribution, Distribution::Zipfian { exponent: 1.1 });
     assert_eq!(load.arrival, Arrival::Fixed { per_second: 12.5 });
@@ -151,9 +151,30 @@ fn the_manuals_ten_lines_are_an_experiment() {
 }
 
 #[test]
-fn the_manuals_axes_have_the_arms_that_it_says() {
+fn the_manuals_replicas_run_on_every_server() {
     let experiment = read(&manual()[1]).unwrap();
+    assert_eq!(names(&experiment), ["alone", "followed"]);
+    for server in servers() {
+        let planned =
+            check(&experiment, &server).unwrap_or_else(|error| panic!("{}: {error}", server.version));
+        let followed: Vec<bool> = planned.iter().map(|arm| arm.replica.is_some()).collect();
+        assert_eq!(followed, [false, true], "{}", server.version);
+    }
+}
+
+#[test]
+fn the_manuals_axes_have_the_arms_that_it_lists() {
+    let experiment = read(&manual()[2]).unwrap();
     assert_eq!(names(&experiment), ["gp2 / writes", "gp2 / reads", "gp3 / writes", "gp3 / reads"]);
+}
+
+#[test]
+fn the_manuals_tpcc_runs_on_every_server() {
+    let experiment = read(&manual()[3]).unwrap();
+    assert_eq!((names(&experiment), experiment.data.warehouses), (vec!["gp3", "io2"], Some(10)));
+    for server in servers() {
+        check(&experiment, &server).unwrap_or_else(|error| panic!("{}: {error}", server.version));
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Experiments as files: what they say, what they become, and what is refused.
+//! Experiments as files: what they hold, what they become, and what is refused.
 
 mod arms;
 mod overrides;
@@ -6,3 +6,5 @@ mod properties;
 mod refusals;
 mod shipped;
 mod support;
+mod topology;
+mod tpcc;

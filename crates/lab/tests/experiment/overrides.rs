@@ -110,7 +110,7 @@ fn an_arm_has_its_own_times_and_the_quick_form_has_others() {
     };
     assert_eq!(times(&Overrides::default()), [(90, 10), (120, 30)]);
     let quick = || Overrides { quick: true, ..Overrides::default() };
-    // An arm's own time holds in the short form too, unless its own short form says otherwise.
+    // An arm's own time holds in the short form too, unless its own short form changes it.
     assert_eq!(times(&quick()), [(15, 5), (120, 30)]);
     assert_eq!(times(&Overrides { measure_s: Some(40), ..quick() }), [(40, 5), (40, 30)]);
     assert_eq!(times(&Overrides { quick: true, ..set("tuned.measure", "25s") }), [(15, 5), (25, 30)]);
@@ -135,7 +135,7 @@ fn arms_of_one_axis_add_up_and_of_several_narrow_down() {
 }
 
 #[test]
-fn without_its_baseline_the_first_arm_left_stands_in() {
+fn without_its_baseline_the_first_arm_left_is_the_baseline() {
     let text = "[arms.a.settings]\nio_capacity = 1000\n[arms.b.settings]\nio_capacity = 2000\n\
                 [arms.c.settings]\nio_capacity = 3000\n";
     let arms = vec!["b".into(), "c".into()];
@@ -240,7 +240,7 @@ const WITHOUT_QUICK: &str = r#"
 "#;
 
 #[test]
-fn quick_shortens_an_experiment_that_does_not_say_what_quick_is() {
+fn quick_shortens_an_experiment_that_does_not_define_quick() {
     let quick = Overrides { quick: true, ..Overrides::default() };
     let short = read_with(WITHOUT_QUICK, &quick).unwrap();
     assert_eq!((short.trial.repeats, short.arms[0].measure_s), (2, 20));
@@ -273,9 +273,9 @@ fn quick_leaves_a_batch_job_its_time_and_takes_fewer_cuts_of_every_arm() {
 }
 
 #[test]
-fn what_a_generic_quick_changes_is_told_and_that_of_a_file_is_not() {
+fn what_a_generic_quick_changes_is_reported_and_that_of_a_file_is_not() {
     let dir = tempfile::tempdir().unwrap();
-    let told = |text: &str, overrides: &Overrides| {
+    let changes = |text: &str, overrides: &Overrides| {
         let file = dir.path().join("mine.toml");
         std::fs::write(&file, text).unwrap();
         experiment::generic_quick(file.to_str().unwrap(), overrides).unwrap()
@@ -286,7 +286,7 @@ fn what_a_generic_quick_changes_is_told_and_that_of_a_file_is_not() {
         "seconds measured: 20 instead of 60",
         "seconds of lead-in: 5 instead of 10",
     ];
-    assert_eq!(told(WITHOUT_QUICK, &quick).unwrap(), expected);
-    assert_eq!(told(WITHOUT_QUICK, &Overrides::default()), None);
-    assert_eq!(told(FILE, &quick), None);
+    assert_eq!(changes(WITHOUT_QUICK, &quick).unwrap(), expected);
+    assert_eq!(changes(WITHOUT_QUICK, &Overrides::default()), None);
+    assert_eq!(changes(FILE, &quick), None);
 }

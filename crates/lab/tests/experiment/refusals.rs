@@ -16,31 +16,32 @@ fn unknown_keys_name_the_line_and_the_nearest() {
     all(&[
         (
             "title = 'x'\n[data]\ntabels = 3\n",
-            "mine.toml line 3: unknown key 'tabels' in [data] (did you mean 'tables'?); the keys are tables, rows, aged",
+            "mine.toml line 3: unknown key 'tabels' in [data] (did you mean 'tables'?); the keys are tables, rows, aged, \
+             warehouses",
         ),
         (
             "[dta]\n",
             "mine.toml line 1: unknown key 'dta' in the experiment (did you mean 'data'?); the keys are title, \
-             question, source, scale, region, equal_arms, compare, data, instance, volumes, settings, load, trial, warmup, \
-             batch, crash, arms, axes, quick",
+             question, source, scale, region, equal_arms, over_limit, compare, data, instance, volumes, settings, \
+             topology, load, trial, warmup, batch, crash, arms, axes, quick",
         ),
         (
             "[arms.a.lod]\nx = 1\n",
             "mine.toml line 1: unknown key 'lod' in option 'a' of axis 'arm' (did you mean 'load'?); the keys are \
-             settings, volumes, load, instance, batch, trial, warmup, crash",
+             settings, volumes, topology, load, instance, batch, trial, warmup, crash",
         ),
         (
             "[arms.a.data]\nrows = 1\n",
-            "mine.toml line 1: all arms share [data]: it cannot stand in option 'a' of axis 'arm'; an arm may have \
-             settings, volumes, load, instance, batch, trial, warmup, crash",
+            "mine.toml line 1: all arms share [data]: it is not allowed in option 'a' of axis 'arm'; an arm may have \
+             settings, volumes, topology, load, instance, batch, trial, warmup, crash",
         ),
         (
             "[arms.a.trial]\nrepeats = 1\n",
-            "mine.toml line 2: all arms share trial.repeats: it cannot stand in option 'a' of axis 'arm', only in [trial]",
+            "mine.toml line 2: all arms share trial.repeats: it is not allowed in option 'a' of axis 'arm', only in [trial]",
         ),
         (
             "[arms.a.quick.trial]\nrepeats = 1\n",
-            "mine.toml line 2: all arms share trial.repeats: it cannot stand in [quick] of option 'a' of axis 'arm', \
+            "mine.toml line 2: all arms share trial.repeats: it is not allowed in [quick] of option 'a' of axis 'arm', \
              only in [trial]",
         ),
     ]);
@@ -88,7 +89,7 @@ fn a_plan_of_cuts_is_refused_with_the_words_that_it_may_have() {
         ),
         (
             "[arms.a.crash]\ngain = 'same-twice'\n",
-            "mine.toml line 2: all arms share crash.gain: it cannot stand in option 'a' of axis 'arm', only in [crash]",
+            "mine.toml line 2: all arms share crash.gain: it is not allowed in option 'a' of axis 'arm', only in [crash]",
         ),
         ("[crash]\ngain = 3\n", "mine.toml line 2: crash.gain = 3: it must be a text in quotes"),
         ("[crash]\nmoments = []\n", "mine.toml line 2: crash.moments = a list: name one at least"),
@@ -100,7 +101,7 @@ fn a_plan_of_cuts_is_refused_with_the_words_that_it_may_have() {
 }
 
 #[test]
-fn wrong_values_are_told_with_what_they_may_be() {
+fn wrong_values_are_reported_with_the_allowed_ones() {
     all(&[
         (
             "[data]\nrows = 0\n",
@@ -136,7 +137,7 @@ fn wrong_values_are_told_with_what_they_may_be() {
             "[load]\nworkload = \"oltp_write_olny\"\n",
             "mine.toml line 2: load.workload = \"oltp_write_olny\": there is no such workload (did you mean \
              'oltp_write_only'?); use one of oltp_point_select, oltp_read_only, oltp_read_write, oltp_write_only, \
-             oltp_insert, oltp_delete, oltp_update_index, oltp_update_non_index, bulk_insert",
+             oltp_insert, oltp_delete, oltp_update_index, oltp_update_non_index, bulk_insert, tpcc",
         ),
         (
             "[load]\nrate = 10\narrival = \"closed\"\n",
@@ -244,7 +245,7 @@ fn equal_arms_are_refused_unless_they_are_meant() {
 }
 
 #[test]
-fn names_that_cannot_be_told_apart_are_refused() {
+fn names_that_cannot_be_distinguished_are_refused() {
     all(&[
         (
             "[arms.settings]\n",
@@ -295,7 +296,7 @@ fn set_paths_that_mean_nothing_or_two_things_are_refused() {
     assert_eq!(
         words("tunde.io_capacity", "1"),
         "--set tunde.io_capacity=1: there is no section or arm 'tunde' (did you mean 'tuned'?); there is settings, \
-         volumes, load, instance, batch, trial, warmup, crash, data, default, tuned"
+         volumes, topology, load, instance, batch, trial, warmup, crash, data, default, tuned"
     );
     assert_eq!(
         words("io_capacity", "1"),
@@ -308,7 +309,7 @@ fn set_paths_that_mean_nothing_or_two_things_are_refused() {
     assert_eq!(
         words("load.conections", "3"),
         "--set load.conections=3: unknown key 'conections' in [load] (did you mean 'connections'?); the keys are \
-         workload, connections, rate, arrival, distribution, rand_spec_iter, rand_spec_pct, rand_spec_res, \
+         workload, connections, rate, arrival, trx_level, wait_mode, distribution, rand_spec_iter, rand_spec_pct, rand_spec_res, \
          rand_pareto_h, rand_zipfian_exp, point_selects, simple_ranges, sum_ranges, order_ranges, distinct_ranges, \
          range_size, range_selects, index_updates, non_index_updates, delete_inserts, skip_trx"
     );
@@ -329,7 +330,7 @@ fn set_paths_that_mean_nothing_or_two_things_are_refused() {
 }
 
 #[test]
-fn an_option_of_two_axes_must_be_told_apart() {
+fn an_option_of_two_axes_must_be_distinguished() {
     let text =
         "[axes.a.on.load]\npoint_selects = 1\n[axes.a.off]\n[axes.b.on.load]\nrange_size = 5\n[axes.b.off]\n";
     let error = read_with(text, &set("on.connections", "3")).unwrap_err();

@@ -16,7 +16,7 @@ fn both_forms(name: &str) -> [Experiment; 2] {
 
 #[test]
 fn every_shipped_experiment_runs_on_every_server_in_both_forms() {
-    assert_eq!(shipped().len(), 12);
+    assert_eq!(shipped().len(), 19);
     for known in shipped() {
         assert!(!known.title.is_empty() && !known.question.is_empty(), "{}", known.name);
         for mut experiment in both_forms(known.name) {
@@ -101,6 +101,107 @@ fn the_gain_of_optimized_writes_is_measured_over_connections_where_iops_and_wher
 }
 
 #[test]
+fn the_binary_log_is_held_against_none_in_every_format_and_with_every_sync() {
+    let [full, quick] = both_forms("binlog");
+    assert_eq!((full.arms.len(), quick.arms.len()), (1 + 4 * 3, 4));
+    let off = full.arms.iter().position(|arm| arm.name == "off").unwrap();
+    assert_eq!(full.comparisons.len(), 12);
+    assert!(full.comparisons.iter().all(|one| one.baseline == off));
+    for arm in full.arms.iter().filter(|arm| arm.name != "off") {
+        let (format, sync) = arm.name.split_once('-').unwrap();
+        let said = |name: &str| arm.settings.get(name).unwrap_or("").to_ascii_uppercase();
+        assert_eq!(said("sync_binlog"), sync, "{}", arm.name);
+        let (format, image) = match format {
+            "minimal" => ("ROW".to_owned(), "MINIMAL"),
+            format => (format.to_uppercase(), ""),
+        };
+        assert_eq!(
+            (said("binlog_format"), said("binlog_row_image").as_str()),
+            (format, image),
+            "{}",
+            arm.name
+        );
+    }
+    let estimate = experiment::estimate(&quick);
+    assert!(estimate < Duration::from_secs(6 * 60), "{estimate:?}");
+}
+
+#[test]
+fn the_tiers_are_whole_devices_with_one_for_the_data_and_one_for_the_redo_log() {
+    let [full, quick] = both_forms("ssd-tiers");
+    assert_eq!((full.arms.len(), quick.arms.len()), (4 * 4, 4));
+    assert_eq!((full.comparisons.len(), quick.comparisons.len()), (3 * 4, 3));
+    assert_eq!(curves(&full).unwrap().counts, [50, 100, 150, 200]);
+    for planned in check(&full, &servers()[0]).unwrap() {
+        let kinds: Vec<&str> =
+            planned.volumes.values().map(|volume| volume.spec.volume.kind.as_str()).collect();
+        assert_eq!(kinds.len(), 2, "{}: data and redo", planned.arm.name);
+        let [tier, _] = planned.arm.name.split(" / ").collect::<Vec<_>>().try_into().unwrap();
+        let alike = kinds.iter().all(|kind| *kind == kinds[0] && kind.contains(tier));
+        assert!(alike, "{}: {kinds:?}", planned.arm.name);
+        let stations = planned.volumes[&experiment::Role::Data].members[0].service.parallelism;
+        assert_eq!(stations == Some(1), tier == "hdd", "a whole device: {stations:?}");
+    }
+}
+
+#[test]
+fn the_samsung_configurations_differ_in_pool_page_cache_and_redo_log() {
+    let [full, quick] = both_forms("ssd-configs");
+    assert_eq!((full.arms.len(), quick.arms.len()), (2 * 4, 4));
+    let said = |name: &str| {
+        let arm = full.arms.iter().find(|arm| arm.name == format!("nvme / {name}")).unwrap();
+        ["buffer_pool_size", "flush_method", "redo_capacity"].map(|key| arm.settings.get(key).unwrap())
+    };
+    assert_eq!(said("initial"), ["64MiB", "fsync", "12MiB"]);
+    assert_eq!(said("suboptimal"), ["64MiB", "O_DIRECT", "64MiB"]);
+    assert_eq!(said("optimal"), ["256MiB", "O_DIRECT", "64MiB"]);
+    assert_eq!(said("percona"), ["256MiB", "O_DIRECT", "600MiB"]);
+    // The paper's memory held three fifths of its data.
+    for planned in check(&full, &servers()[0]).unwrap() {
+        let share = planned.arm.instance.memory_bytes as f64 / planned.data_bytes as f64;
+        assert!((0.6..0.9).contains(&share), "{share}");
+    }
+}
+
+#[test]
+fn experiments_of_devices_run_on_a_host_that_is_slower_than_these() {
+    for known in shipped() {
+        for experiment in both_forms(known.name) {
+            let devices = ["ssd-tiers", "ssd-configs"].contains(&known.name);
+            assert_eq!(experiment.over_limit, devices, "{}", known.name);
+        }
+    }
+}
+
+#[test]
+fn on_auroras_storage_every_file_has_the_volume_of_its_kind() {
+    let [full, quick] = both_forms("aurora-binlog");
+    assert_eq!((full.arms.len(), quick.arms.len()), (6, 4));
+    assert!(full.comparisons.iter().all(|one| full.arms[one.baseline].name == "off"));
+    for planned in check(&full, &servers()[0]).unwrap() {
+        let kind = |role| planned.volumes.get(&role).map(|volume| volume.spec.volume.kind.as_str());
+        assert_eq!(kind(experiment::Role::Data), Some("aurora-pages"), "{}", planned.arm.name);
+        assert_eq!(kind(experiment::Role::Redo), Some("aurora-log"), "{}", planned.arm.name);
+        let binlog = match planned.arm.name.split('-').next().unwrap() {
+            "off" => None,
+            "classic" => Some("aurora-log"),
+            _ => Some("aurora-enhanced-binlog"),
+        };
+        assert_eq!(kind(experiment::Role::Binlog), binlog, "{}", planned.arm.name);
+    }
+}
+
+#[test]
+fn the_short_forms_of_the_documents_on_storage_take_minutes() {
+    for name in ["ssd-tiers", "ssd-configs", "aurora-binlog"] {
+        let [_, quick] = both_forms(name);
+        assert!(quick.trial.repeats >= 2, "one trial has no interval");
+        let estimate = experiment::estimate(&quick);
+        assert!(estimate < Duration::from_secs(10 * 60), "{name}: {estimate:?}");
+    }
+}
+
+#[test]
 fn the_migration_holds_primaries_against_primaries_and_replicas_against_replicas() {
     for experiment in both_forms("migration") {
         let role = |arm: usize| experiment.arms[arm].crash.as_ref().unwrap().role;
@@ -143,7 +244,7 @@ fn the_gp2_of_the_burst_experiment_runs_dry_within_the_measurement() {
 }
 
 #[test]
-fn a_setting_that_a_server_lacks_leaves_out_only_the_arms_that_say_so() {
+fn a_setting_that_a_server_lacks_leaves_out_only_the_arms_that_permit_it() {
     let [mut on_mariadb, _] = both_forms("flush-settings");
     let mut on_mysql = on_mariadb.clone();
     let [mariadb, _, _, mysql] = servers().try_into().unwrap_or_else(|_| panic!("four servers"));
@@ -176,8 +277,7 @@ fn an_unknown_name_lists_the_experiments_and_names_the_nearest() {
     assert_eq!(
         error.to_string(),
         "there is no experiment 'tuned-vs-defualt' (did you mean 'tuned-vs-default'?); the experiments are \
-         tuned-vs-default, volume-types, gp2-burst, flush-settings, instance-cap, optimized-writes-gain, \
-         same-twice, durability-matrix, optimized-writes, file-systems, ssd-cache, migration; a file of your own \
+         tuned-vs-default, volume-types, gp2-burst, flush-settings, instance-cap, optimized-writes-gain, ssd-tiers, ssd-configs, binlog, aurora-binlog, replicas, same-twice, durability-matrix, tpcc-crash, binlog-recovery, optimized-writes, file-systems, ssd-cache, migration; a file of your own \
          needs a '/' or ends in .toml"
     );
 }

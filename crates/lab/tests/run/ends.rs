@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ebbtide_lab::record::Outcome;
-use ebbtide_lab::results::Store;
+use ebbtide_lab::results::ResultsDatabase;
 use ebbtide_lab::run::{self, Event, Phase, RunError};
 use ebbtide_load::Cancel;
 
@@ -18,7 +18,7 @@ fn a_run_that_is_cancelled_ends_soon_keeps_what_it_has_and_goes_on_later() {
     let cancel = Cancel::default();
     let asked = Mutex::new(None);
     // The first trial is let through, the second one is cancelled in its measurement.
-    let mut tell = |event: Event| {
+    let mut on_event = |event: Event| {
         if let Event::Tick { trial, tick } = event
             && trial.number == 2
             && tick.phase == Phase::Measuring
@@ -27,22 +27,22 @@ fn a_run_that_is_cancelled_ends_soon_keeps_what_it_has_and_goes_on_later() {
             cancel.cancel();
         }
     };
-    let ended = bench.run(TWO_ARMS, false, &cancel, &mut tell).unwrap_err();
+    let ended = bench.run(TWO_ARMS, false, &cancel, &mut on_event).unwrap_err();
     let took = asked.lock().unwrap().unwrap().elapsed();
     assert!(matches!(ended, RunError::Cancelled { done: 1, of: 2 }), "{ended}");
     assert!(took < Duration::from_secs(4), "it took {took:?} to end");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
-    let kept = Store::open(&bench.out()).unwrap().run().unwrap();
+    let kept = ResultsDatabase::open(&bench.out()).unwrap().run().unwrap();
     assert_eq!(kept.trials.len(), 1);
 
     let started = Mutex::new(Vec::new());
-    let mut tell = |event: Event| match event {
+    let mut on_event = |event: Event| match event {
         Event::TrialStarted(trial) => started.lock().unwrap().push(trial.number),
         Event::Preparing { what, .. } => assert!(!what.contains("making the data"), "{what}"),
         Event::Planned { already, of, .. } => assert_eq!((already, of), (1, 2)),
         _ => {}
     };
-    let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut tell).unwrap();
+    let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut on_event).unwrap();
     assert_eq!(*started.lock().unwrap(), [2], "the first one is not run again");
     assert_eq!(run.trials.len(), 2);
     assert_eq!(run.trials[0].started_ns, kept.trials[0].started_ns);
@@ -55,12 +55,12 @@ fn a_cancelled_preparation_leaves_nothing_and_begins_anew() {
     let text = TWO_ARMS.replace("rows = 10_000", "rows = 300_000");
     for phase in ["data directory", "rows"] {
         let cancel = Cancel::default();
-        let mut tell = |event: Event| match event {
+        let mut on_event = |event: Event| match event {
             Event::Preparing { what, .. } if what.contains(phase) => cancel.cancel(),
             Event::TrialStarted(trial) => panic!("{trial:?}"),
             _ => {}
         };
-        let ended = bench.run(&text, phase == "rows", &cancel, &mut tell).unwrap_err();
+        let ended = bench.run(&text, phase == "rows", &cancel, &mut on_event).unwrap_err();
         assert!(matches!(ended, RunError::Cancelled { done: 0, of: 2 }), "{phase}: {ended:?}");
         assert_eq!(left_of(&bench.home()), Vec::<String>::new(), "{phase}");
         assert_eq!(run::list_prepared(&bench.home()).unwrap(), [], "{phase}");
@@ -101,7 +101,7 @@ fn a_run_ends_soon_at_whatever_step_it_is_cancelled() {
     for step in steps {
         let cancel = Cancel::default();
         let asked = Mutex::new(None);
-        let mut tell = |event: Event| {
+        let mut on_event = |event: Event| {
             let now = match event {
                 Event::Preparing { what, .. } => what,
                 Event::Phase { phase, .. } => format!("{phase:?}"),
@@ -112,7 +112,7 @@ fn a_run_ends_soon_at_whatever_step_it_is_cancelled() {
                 cancel.cancel();
             }
         };
-        let ended = bench.run(&text, bench.out().exists(), &cancel, &mut tell).unwrap_err();
+        let ended = bench.run(&text, bench.out().exists(), &cancel, &mut on_event).unwrap_err();
         let took = asked.into_inner().unwrap().expect(step).elapsed();
         assert!(matches!(ended, RunError::Cancelled { of: 2, .. }), "{step}: {ended:?}");
         assert_eq!(left_of(&bench.home()), Vec::<String>::new(), "{step}");
@@ -130,7 +130,7 @@ fn a_server_that_dies_fails_its_trial_with_its_log_and_the_rest_is_measured() {
     let bench = Bench::new();
     let home = bench.home();
     let victim = Mutex::new(None);
-    let mut tell = |event: Event| {
+    let mut on_event = |event: Event| {
         if let Event::Tick { trial, tick } = event
             && tick.phase == Phase::Measuring
             && victim.lock().unwrap().is_none()
@@ -141,7 +141,7 @@ fn a_server_that_dies_fails_its_trial_with_its_log_and_the_rest_is_measured() {
             *victim.lock().unwrap() = Some(trial.arm);
         }
     };
-    let run = bench.run(TWO_ARMS, false, &Cancel::default(), &mut tell).unwrap();
+    let run = bench.run(TWO_ARMS, false, &Cancel::default(), &mut on_event).unwrap();
     let victim = victim.into_inner().unwrap().unwrap();
     assert_eq!(run.trials.len(), 2);
     for trial in &run.trials {
@@ -157,18 +157,18 @@ fn a_server_that_dies_fails_its_trial_with_its_log_and_the_rest_is_measured() {
     assert_eq!(left_of(&home), Vec::<String>::new());
     // Failed ones are tried again.
     let again = Arc::new(Mutex::new(Vec::new()));
-    let mut tell = |event: Event| {
+    let mut on_event = |event: Event| {
         if let Event::TrialStarted(trial) = event {
             again.lock().unwrap().push(trial.arm);
         }
     };
-    let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut tell).unwrap();
+    let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut on_event).unwrap();
     assert!(again.lock().unwrap().contains(&victim));
     assert_eq!(run.trials.len(), 2);
     assert!(run.trials.iter().all(|trial| !matches!(trial.outcome, Outcome::Failed { .. })));
 }
 
-/// A process that runs an experiment until it is killed: a test again, told to be the victim.
+/// A process that runs an experiment until it is killed: a test again, as the victim.
 mod victim {
     use std::process::{Child, Command, Stdio};
 
@@ -183,14 +183,14 @@ mod victim {
     pub(crate) fn is_one() -> bool {
         let Some(paths) = std::env::var_os(VICTIM) else { return false };
         let paths: Vec<_> = std::env::split_paths(&paths).collect();
-        let mut tell = |event: Event| match event {
+        let mut on_event = |event: Event| match event {
             Event::Tick { tick, .. } => println!("{:?}", tick.phase),
             Event::Phase { phase, .. } => println!("{phase:?}"),
             Event::Preparing { what, .. } => println!("{what}"),
             _ => {}
         };
         let plan = plan(parse(TWO_ARMS)).unwrap();
-        run::run(plan, options(&paths[0], &paths[1], false), &Cancel::default(), &mut tell).unwrap();
+        run::run(plan, options(&paths[0], &paths[1], false), &Cancel::default(), &mut on_event).unwrap();
         true
     }
 
@@ -262,12 +262,12 @@ fn what_a_killed_run_leaves_is_cleared_by_the_next_one() {
     let left = left_of(&bench.home());
     assert!(left.len() > 1, "the kill came in the middle of a trial: {left:?}");
     let cleared = Mutex::new(Vec::new());
-    let mut tell = |event: Event| {
+    let mut on_event = |event: Event| {
         if let Event::Cleared { what } = event {
             cleared.lock().unwrap().push(what);
         }
     };
-    let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut tell).unwrap();
+    let run = bench.run(TWO_ARMS, true, &Cancel::default(), &mut on_event).unwrap();
     victim.wait().unwrap();
     assert!(!servers.iter().any(|pid| is_running(pid)), "{servers:?}");
     let cleared = cleared.into_inner().unwrap();
@@ -315,8 +315,9 @@ fn a_host_disk_that_runs_full_is_named_and_the_rest_goes_on() {
     let bench = Bench::apart();
     let disk = SmallDisk::mount(&bench, 1_000);
     let filler = disk.0.join("filler");
-    let mut tell = |event: Event| match event {
-        Event::Tick { trial, tick } if trial.number == 1 && tick.phase == Phase::Measuring => {
+    let mut on_event = |event: Event| match event {
+        // From the first second on, so that the server is sure to write to the full disk before the trial ends.
+        Event::Tick { trial, .. } if trial.number == 1 => {
             // Until there is no room left; that it ends with an error is the point.
             let zeroes = std::fs::File::open("/dev/zero").unwrap();
             let _ = std::io::copy(
@@ -327,7 +328,7 @@ fn a_host_disk_that_runs_full_is_named_and_the_rest_goes_on() {
         Event::TrialEnded { .. } => drop(std::fs::remove_file(&filler)),
         _ => {}
     };
-    let run = bench.run(TWO_ARMS, false, &Cancel::default(), &mut tell).unwrap();
+    let run = bench.run(TWO_ARMS, false, &Cancel::default(), &mut on_event).unwrap();
     let Outcome::Failed { why, .. } = &run.trials[0].outcome else { panic!("{:?}", run.trials[0].outcome) };
     assert!(why.starts_with("the host failed") && why.contains("full"), "{why}");
     assert!(!matches!(run.trials[1].outcome, Outcome::Failed { .. }), "{:?}", run.trials[1].outcome);
@@ -340,7 +341,7 @@ fn a_volume_that_someone_still_uses_when_its_trial_is_over_is_waited_for() {
     let bench = Bench::new();
     let home = bench.home();
     let holder = Mutex::new(None);
-    let mut tell = |event: Event| {
+    let mut on_event = |event: Event| {
         if let Event::Tick { trial, tick } = event
             && trial.number == 1
             && tick.phase == Phase::Measuring
@@ -351,7 +352,7 @@ fn a_volume_that_someone_still_uses_when_its_trial_is_over_is_waited_for() {
             *holder.lock().unwrap() = Some(Command::new("sh").args(["-c", &hold]).spawn().unwrap());
         }
     };
-    let run = bench.run(TWO_ARMS, false, &Cancel::default(), &mut tell).unwrap();
+    let run = bench.run(TWO_ARMS, false, &Cancel::default(), &mut on_event).unwrap();
     assert!(holder.into_inner().unwrap().unwrap().wait().unwrap().success());
     assert!(
         run.trials.iter().all(|trial| !matches!(trial.outcome, Outcome::Failed { .. })),

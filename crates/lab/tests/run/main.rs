@@ -7,4 +7,6 @@ mod refusals;
 #[path = "../../../../tests/support/schema.rs"]
 mod schema;
 mod support;
+mod topology;
+mod tpcc;
 mod trials;

@@ -9,12 +9,12 @@ use crate::support::{Bench, TWO_ARMS, left_of, needs, server};
 
 /// Runs what is to be refused, and sees that nothing was made before.
 fn refused(bench: &Bench, text: &str) -> RunError {
-    let mut tell = |event: Event| {
+    let mut on_event = |event: Event| {
         if let Event::Preparing { what, .. } = event {
             assert!(!what.contains("making the data") && !what.contains("calibrating"), "{what}");
         }
     };
-    let error = bench.run(text, false, &Cancel::default(), &mut tell).unwrap_err();
+    let error = bench.run(text, false, &Cancel::default(), &mut on_event).unwrap_err();
     assert!(!bench.out().exists(), "nothing has begun");
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
     error
@@ -36,7 +36,7 @@ fn a_setting_that_the_server_itself_rejects_is_refused_in_its_words_before_data_
 }
 
 #[test]
-fn a_value_with_which_the_server_does_not_start_is_the_settings_fault_and_its_lines_are_told() {
+fn a_value_with_which_the_server_does_not_start_is_the_settings_fault_and_its_lines_are_shown() {
     needs!();
     let bench = Bench::apart();
     let error = refused(&bench, &with_setting("\"raw.innodb_data_file_path\" = \"ibdata1:nonsense\""));
@@ -67,23 +67,26 @@ fn an_undo_volume_on_a_server_without_undo_tablespaces_is_refused() {
 }
 
 #[test]
-fn an_optional_arm_that_the_server_rejects_is_left_out_and_told_of() {
+fn an_optional_arm_that_the_server_rejects_is_left_out_and_reported() {
     needs!();
     let bench = Bench::apart();
     let text = with_setting("\"raw.innodb_nonsense\" = 1")
         .replace("[arms.two.settings]", "[arms.two]\noptional = true\n[arms.two.settings]");
     let cancel = Cancel::default();
-    let told = Mutex::new(Vec::new());
-    let mut tell = |event: Event| match event {
-        Event::Noted { text } => told.lock().unwrap().push(text),
+    let events = Mutex::new(Vec::new());
+    let mut on_event = |event: Event| match event {
+        Event::Noted { text } => events.lock().unwrap().push(text),
         Event::Planned { of, .. } => {
-            told.lock().unwrap().push(format!("{of} trials"));
+            events.lock().unwrap().push(format!("{of} trials"));
             cancel.cancel();
         }
         _ => {}
     };
-    bench.run(&text, false, &cancel, &mut tell).unwrap_err();
-    let told = told.into_inner().unwrap();
-    assert!(told.len() == 2 && told[1] == "1 trials", "{told:?}");
-    assert!(told[0].contains("arm 'two' is left out") && told[0].contains("innodb_nonsense"), "{told:?}");
+    bench.run(&text, false, &cancel, &mut on_event).unwrap_err();
+    let events = events.into_inner().unwrap();
+    assert!(events.len() == 2 && events[1] == "1 trials", "{events:?}");
+    assert!(
+        events[0].contains("arm 'two' is left out") && events[0].contains("innodb_nonsense"),
+        "{events:?}"
+    );
 }

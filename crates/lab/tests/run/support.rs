@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ebbtide_catalog::Catalog;
 use ebbtide_lab::experiment::{self, Experiment, ExperimentError, Overrides};
-use ebbtide_lab::record::Run;
+use ebbtide_lab::record::LabRun;
 use ebbtide_lab::run::{self, Event, Plan, RunError, RunOptions};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, ServerError};
@@ -68,7 +68,7 @@ pub(crate) fn server() -> Result<Binary, ServerError> {
     Binary::detect(std::env::var_os("EBBTIDE_TEST_SERVER").as_deref().map(Path::new))
 }
 
-/// Asserts that the `results.json` of a run is as docs/json says.
+/// Asserts that the `results.json` of a run is as docs/json describes.
 pub(crate) fn assert_results_are_documented(command: &str, out: &Path) {
     let text = std::fs::read_to_string(out.join("results.json")).unwrap();
     assert_documented(&[&format!("<results.json of {command}>")], &serde_json::from_str(&text).unwrap());
@@ -85,6 +85,11 @@ macro_rules! needs {
 }
 pub(crate) use needs;
 
+/// One for each program: two may run at the same time.
+fn shared() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(concat!("lab-home-", env!("CARGO_CRATE_NAME")))
+}
+
 /// A home and a place for results, and the right to measure: two servers at a time would disturb each
 /// other.
 pub(crate) struct Bench {
@@ -96,10 +101,9 @@ pub(crate) struct Bench {
 static ALONE: Mutex<()> = Mutex::new(());
 
 impl Bench {
-    /// In the home that these tests share: the host is calibrated and data are prepared once.
+    /// In the home that the tests of this program share: the host is calibrated and data are prepared once.
     pub(crate) fn new() -> Self {
-        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab-home");
-        Self { home, ..Self::apart() }
+        Self { home: shared(), ..Self::apart() }
     }
 
     /// In a home of its own, without prepared data.
@@ -107,7 +111,7 @@ impl Bench {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("home");
-        let known = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab-home/lab/calibration.json");
+        let known = shared().join("lab/calibration.json");
         std::fs::create_dir_all(home.join("lab")).unwrap();
         if known.exists() {
             std::fs::copy(known, home.join("lab/calibration.json")).unwrap();
@@ -128,14 +132,14 @@ impl Bench {
         text: &str,
         resume: bool,
         cancel: &Cancel,
-        tell: &mut (dyn FnMut(Event) + Send),
-    ) -> Result<Run, RunError> {
+        on_event: &mut (dyn FnMut(Event) + Send),
+    ) -> Result<LabRun, RunError> {
         let options = options(&self.home(), &self.out(), resume);
-        run::run(plan(parse(text))?, options, cancel, tell)
+        run::run(plan(parse(text))?, options, cancel, on_event)
     }
 
-    /// Runs it to its end, and prints what it told.
-    pub(crate) fn run_all(&self, text: &str) -> Run {
+    /// Runs it to its end, and prints its events.
+    pub(crate) fn run_all(&self, text: &str) -> LabRun {
         self.run(text, false, &Cancel::default(), &mut |event| println!("{event:?}")).unwrap()
     }
 }

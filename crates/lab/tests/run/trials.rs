@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use ebbtide_lab::experiment::Role;
 use ebbtide_lab::record::{Outcome, Trial};
-use ebbtide_lab::results::Store;
+use ebbtide_lab::results::ResultsDatabase;
 use ebbtide_lab::run::{self, Event, Phase};
 use ebbtide_lab::summary::summarize;
 use ebbtide_load::Cancel;
@@ -31,9 +31,9 @@ fn two_arms_are_measured_second_by_second_and_nothing_is_left() {
         let ends: Vec<f64> = trial.seconds.iter().map(|second| second.t_s.round()).collect();
         assert_eq!(ends, [1.0, 2.0, 3.0, 4.0]);
         let load = trial.load.as_ref().unwrap();
-        assert!(load.tps() > 1.0 && load.samples.is_empty(), "{}", load.tps());
+        assert!(load.tps() > 1.0 && load.samples().is_empty(), "{}", load.tps());
         let events: f64 = trial.seconds.iter().map(|second| second.load.tps).sum();
-        assert!((events / load.totals.events as f64 - 1.0).abs() < 0.02, "{events} of {:?}", load.totals);
+        assert!((events / load.totals().events as f64 - 1.0).abs() < 0.02, "{events} of {:?}", load.totals());
         for second in &trial.seconds {
             let host = &second.host;
             assert!(second.volumes[&Role::Data].write_iops > 0.0, "{second:?}");
@@ -47,7 +47,7 @@ fn two_arms_are_measured_second_by_second_and_nothing_is_left() {
         assert!(cost > 0.0 && cost < 0.01, "sampling took {:.2}% of a processor", cost * 100.0);
     }
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
-    Store::open(&bench.out()).unwrap().finish(&summarize(&run)).unwrap();
+    ResultsDatabase::open(&bench.out()).unwrap().finish(&summarize(&run)).unwrap();
     assert_results_are_documented("run", &bench.out());
     let kept = run::list_prepared(&bench.home()).unwrap();
     assert_documented(&["run", "--prepared"], &serde_json::json!(kept));
@@ -76,12 +76,12 @@ fn limits_hold_from_the_settling_on_and_logs_and_a_batch_job_have_their_places()
         )
         .replace("[arms.two.settings]", "[arms.two.settings]\nlog_bin = true\nsync_binlog = 1");
     let ticks = Mutex::new(Vec::new());
-    let mut tell = |event: Event| {
+    let mut on_event = |event: Event| {
         if let Event::Tick { trial, tick } = event {
             ticks.lock().unwrap().push((trial.arm, tick));
         }
     };
-    let run = bench.run(&text, false, &Cancel::default(), &mut tell).unwrap();
+    let run = bench.run(&text, false, &Cancel::default(), &mut on_event).unwrap();
     let ticks = ticks.into_inner().unwrap();
     let phases: Vec<Phase> = ticks.iter().take(6).map(|(_, tick)| tick.phase).collect();
     use Phase::{LeadIn, Measuring, Settling};

@@ -1,10 +1,10 @@
 //! The check of a server that has recovered: the rules, one after the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use ebbtide_workload::invariant::{
-    ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, HISTORY, INITIAL_BALANCE, Index, Schema, Table,
+    ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, CheckedTable, HISTORY, INITIAL_BALANCE, Index, Schema,
 };
 
 use crate::error::LoadError;
@@ -12,18 +12,18 @@ use crate::wire::Session;
 
 use super::findings::{Finding, Findings, Lost, Mark, Rule, SHOWN};
 use super::journal::Expected;
-use super::read::{Range, Scan, Seen};
+use super::read::{Range, Scan, Seen, marks};
 
-/// Checks a server on which nobody works against what its clients knew when it was cut off.
+/// Checks a server without load against what its clients knew when it was cut off.
 ///
 /// Reads in one snapshot and writes nothing. Transactions that the server is still rolling back after its
 /// recovery are not seen, as they must not be.
 ///
 /// # Errors
-/// The server's. They say that the tables could not be read, which is no finding: a lost connection
+/// The server's. They mean that the tables could not be read, which is no finding: a lost connection
 /// (2013) may be a server that a damaged page has brought down, 1146 a table that is gone, 1034, 1712, 1815, 1877 and
-/// the like a damaged one; only the caller, who has the server's log, can tell. [`LoadError::Tables`] is damage
-/// in any case: a value stands there that no load wrote.
+/// the like a damaged one; only the caller, who has the server's log, can distinguish them. [`LoadError::Tables`] is damage
+/// in any case: a value was found that no load wrote.
 pub fn check(session: &mut Session, schema: &Schema, expected: &[Expected]) -> Result<Findings, LoadError> {
     schema.check()?;
     let began = Instant::now();
@@ -35,6 +35,70 @@ pub fn check(session: &mut Session, schema: &Schema, expected: &[Expected]) -> R
     ended?;
     findings.took_ms = began.elapsed().as_secs_f64() * 1e3;
     Ok(findings)
+}
+
+/// Checks the marks of a server against what the clients knew.
+///
+/// # Errors
+/// Those of [`check`].
+pub(crate) fn check_marks(session: &mut Session, expected: &[Expected]) -> Result<Findings, LoadError> {
+    Ok(marks_against(&marks(session)?, expected))
+}
+
+/// What marks say against what the clients knew.
+fn marks_against(marks: &BTreeMap<u32, u64>, expected: &[Expected]) -> Findings {
+    let mark = |client| marks.get(&client).copied();
+    let lost: Vec<Lost> = expected
+        .iter()
+        .map(|e| (e, mark(e.client).unwrap_or(0)))
+        .filter(|(e, recovered)| *recovered < e.acknowledged)
+        .map(|(e, recovered)| Lost {
+            client: e.client,
+            acknowledged: e.acknowledged,
+            recovered,
+            span_ms: None,
+        })
+        .collect();
+    let mut findings = Vec::new();
+    if !lost.is_empty() {
+        let commits: u64 = lost.iter().map(Lost::commits).sum();
+        let found = format!("{commits} commits of {} lost", counted(lost.len(), "client"));
+        let text = |lost: &Lost| {
+            format!(
+                "client {}: acknowledged {}, recovered {}",
+                lost.client, lost.acknowledged, lost.recovered
+            )
+        };
+        let rows = lost.iter().take(SHOWN).map(text).collect();
+        let expected = "every acknowledged commit".into();
+        findings.push(Finding { rule: Rule::LostCommits, subject: String::new(), expected, found, rows });
+    }
+    findings.extend(of_clients(Rule::Phantom, expected, |e| {
+        let recovered = mark(e.client).unwrap_or(0);
+        let text = || format!("client {}: sent {}, recovered {recovered}", e.client, e.sent);
+        (recovered > e.sent).then(text)
+    }));
+    findings.extend(of_clients(Rule::Marks, expected, |e| {
+        mark(e.client).is_none().then(|| format!("client {}: no mark", e.client))
+    }));
+    let recovered = marks.iter().map(|(&client, &seq)| Mark { client, seq }).collect();
+    Findings { recovered, lost, findings, took_ms: 0.0 }
+}
+
+/// A rule about clients: what `breach` says about each that breaks it.
+fn of_clients<T>(
+    rule: Rule,
+    clients: impl IntoIterator<Item = T>,
+    breach: impl Fn(T) -> Option<String>,
+) -> Option<Finding> {
+    let breaches: Vec<String> = clients.into_iter().filter_map(breach).collect();
+    (!breaches.is_empty()).then(|| Finding {
+        rule,
+        subject: String::new(),
+        expected: "it to hold for every client".into(),
+        found: format!("{} where it does not hold", counted(breaches.len(), "client")),
+        rows: breaches.into_iter().take(SHOWN).collect(),
+    })
 }
 
 fn judge(session: &mut Session, schema: &Schema, expected: &[Expected]) -> Result<Findings, LoadError> {
@@ -65,19 +129,14 @@ impl Judge<'_> {
         self.findings.push(Finding { rule, subject: subject.into(), expected, found, rows });
     }
 
-    /// A rule about clients: what `breach` says about each that breaks it.
+    /// A rule about clients: what `breach` returns about each that breaks it.
     fn clients<T>(
         &mut self,
         rule: Rule,
         clients: impl IntoIterator<Item = T>,
         breach: impl Fn(T) -> Option<String>,
     ) {
-        let breaches: Vec<String> = clients.into_iter().filter_map(breach).collect();
-        if !breaches.is_empty() {
-            let found = format!("{} where it does not hold", counted(breaches.len(), "client"));
-            let rows = breaches.into_iter().take(SHOWN).collect();
-            self.finding(rule, "", "it to hold for every client".into(), found, rows);
-        }
+        self.findings.extend(of_clients(rule, clients, breach));
     }
 
     fn mark(&self, client: u32) -> u64 {
@@ -86,39 +145,9 @@ impl Judge<'_> {
 
     /// Marks against what the clients knew.
     fn commits(&mut self) {
-        let (seen, expected) = (self.seen, self.expected);
-        let mark = |client| seen.marks.get(&client).copied();
-        self.lost = expected
-            .iter()
-            .map(|e| (e, mark(e.client).unwrap_or(0)))
-            .filter(|(e, recovered)| *recovered < e.acknowledged)
-            .map(|(e, recovered)| Lost {
-                client: e.client,
-                acknowledged: e.acknowledged,
-                recovered,
-                span_ms: None,
-            })
-            .collect();
-        if !self.lost.is_empty() {
-            let commits: u64 = self.lost.iter().map(Lost::commits).sum();
-            let found = format!("{commits} commits of {} lost", counted(self.lost.len(), "client"));
-            let said = |lost: &Lost| {
-                format!(
-                    "client {}: acknowledged {}, recovered {}",
-                    lost.client, lost.acknowledged, lost.recovered
-                )
-            };
-            let rows = self.lost.iter().take(SHOWN).map(said).collect();
-            self.finding(Rule::LostCommits, "", "every acknowledged commit".into(), found, rows);
-        }
-        self.clients(Rule::Phantom, expected, |e| {
-            let recovered = mark(e.client).unwrap_or(0);
-            let said = || format!("client {}: sent {}, recovered {recovered}", e.client, e.sent);
-            (recovered > e.sent).then(said)
-        });
-        self.clients(Rule::Marks, expected, |e| {
-            mark(e.client).is_none().then(|| format!("client {}: no mark", e.client))
-        });
+        let Findings { lost, findings, .. } = marks_against(&self.seen.marks, self.expected);
+        self.lost = lost;
+        self.findings.extend(findings);
     }
 
     /// What adds up over whole tables.
@@ -148,7 +177,7 @@ impl Judge<'_> {
     }
 
     /// The first ids that a loaded table lacks: each one whose successor is there and which is not.
-    fn missing(&mut self, table: &Table) -> Result<Vec<String>, LoadError> {
+    fn missing(&mut self, table: &CheckedTable) -> Result<Vec<String>, LoadError> {
         let name = table.name;
         let gap = format!(
             "FROM {name} t FORCE INDEX (PRIMARY) LEFT JOIN {name} p FORCE INDEX (PRIMARY) ON p.id=t.id-1 \
@@ -166,8 +195,8 @@ impl Judge<'_> {
             .map(|client| (client, self.mark(client), seen.clients.get(&client).copied().unwrap_or_default()))
             .collect();
         self.clients(Rule::HistoryEnd, &of, |(client, mark, range)| {
-            let said = || format!("client {client}: mark {mark}, newest row {}", range.newest);
-            (range.newest != *mark).then(said)
+            let text = || format!("client {client}: mark {mark}, newest row {}", range.newest);
+            (range.newest != *mark).then(text)
         });
         self.clients(
             Rule::HistoryGap,
@@ -175,20 +204,20 @@ impl Judge<'_> {
             |(client, _, range)| {
                 let Range { rows, oldest, newest } = range;
                 let whole = newest.abs_diff(*oldest).saturating_add(1);
-                let said =
+                let text =
                     || format!("client {client}: rows {oldest} to {newest} are {whole}, there are {rows}");
-                (*rows != whole).then(said)
+                (*rows != whole).then(text)
             },
         );
-        // Without a row, the end tells it.
+        // Without a row, the end shows it.
         self.clients(
             Rule::HistoryStart,
             of.iter().filter(|(.., range)| range.rows > 0),
             |(client, mark, range)| {
                 let oldest = schema.oldest(*mark);
-                let said =
+                let text =
                     || format!("client {client}: mark {mark}, oldest row {}, not {oldest}", range.oldest);
-                (range.oldest != oldest).then(said)
+                (range.oldest != oldest).then(text)
             },
         );
     }
@@ -206,7 +235,7 @@ impl Judge<'_> {
         Ok(())
     }
 
-    fn scans(&self) -> [(&'static Table, &Scan); 3] {
+    fn scans(&self) -> [(&'static CheckedTable, &Scan); 3] {
         [(&ACCOUNT, &self.seen.account), (&BALLAST, &self.seen.ballast), (&HISTORY, &self.seen.history)]
     }
 
@@ -233,17 +262,17 @@ impl Judge<'_> {
                     continue;
                 }
                 let rows = self.disagreeing(table, index)?;
-                let said =
+                let text =
                     |print: &super::read::Print| format!("{} entries, sum {}", print.entries, print.sum);
                 let subject = format!("{}.{}", table.name, index.name);
-                self.finding(Rule::Index, &subject, said(should), said(has), rows);
+                self.finding(Rule::Index, &subject, text(should), text(has), rows);
             }
         }
         Ok(())
     }
 
     /// Entries without a row that fits them, and rows without an entry.
-    fn disagreeing(&mut self, table: &Table, index: &Index) -> Result<Vec<String>, LoadError> {
+    fn disagreeing(&mut self, table: &CheckedTable, index: &Index) -> Result<Vec<String>, LoadError> {
         let (name, by) = (table.name, index.name);
         let list = |of: &str| {
             let columns = table.key.iter().chain(index.columns).map(|column| format!("{of}.{column}"));
@@ -272,12 +301,12 @@ impl Judge<'_> {
     /// The first rows of a query, each with the names of its columns.
     fn rows(&mut self, what: &str, columns: &str, rest: &str) -> Result<Vec<String>, LoadError> {
         let found = self.session.rows(&format!("SELECT {columns} {rest} LIMIT {SHOWN}"))?;
-        let said = |row: &Vec<Option<String>>| {
+        let text = |row: &Vec<Option<String>>| {
             let named = columns.split(',').zip(row);
             let cells = named.map(|(name, value)| format!("{name}={}", value.as_deref().unwrap_or("NULL")));
             format!("{what}: {}", cells.collect::<Vec<_>>().join(", "))
         };
-        Ok(found.iter().map(said).collect())
+        Ok(found.iter().map(text).collect())
     }
 }
 

@@ -11,7 +11,7 @@ use super::journal::Journal;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// Every commit that a client had been told is there.
+    /// Every commit that was acknowledged to a client is there.
     LostCommits,
     /// No commit is there that its client had not sent.
     Phantom,
@@ -37,6 +37,8 @@ pub enum Rule {
     Checksum,
     /// A secondary index has the entries of the clustered one.
     Index,
+    /// TPC-C: the consistency conditions of clause 3.3.2 hold.
+    Consistency,
 }
 
 /// What a broken rule is evidence of.
@@ -45,7 +47,7 @@ pub enum Rule {
 pub enum Evidence {
     /// Acknowledged commits are gone; what is there is whole.
     LostCommits,
-    /// A transaction is there that nobody sent, that was rolled back, or only in part.
+    /// A transaction is there that no client sent, that was rolled back, or only in part.
     PhantomOrPartial,
     /// Rows or indexes are damaged.
     Corrupt,
@@ -79,6 +81,7 @@ impl Rule {
             Self::Aborted => "nothing is there of what was rolled back",
             Self::Checksum => "every row fits its checksum",
             Self::Index => "secondary and clustered index agree",
+            Self::Consistency => "the consistency conditions of TPC-C hold",
         }
     }
 }
@@ -105,7 +108,7 @@ pub struct Finding {
 }
 
 /// How many offending rows a finding shows.
-pub(super) const SHOWN: usize = 5;
+pub(crate) const SHOWN: usize = 5;
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -200,7 +203,7 @@ impl Findings {
         self.lost.iter().filter_map(|lost| lost.span_ms).reduce(f64::max)
     }
 
-    /// Says for each client that lost commits how far back the loss reaches from the cut at `at`.
+    /// Reports for each client that lost commits how far back the loss reaches from the cut at `at`.
     pub fn date(&mut self, journal: &Journal, at: Instant) {
         for lost in &mut self.lost {
             let first = journal.acknowledged_at(lost.client, lost.recovered + 1);

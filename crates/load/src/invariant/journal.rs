@@ -1,7 +1,7 @@
 //! When each COMMIT was sent and when its OK was read: what a cut at any instant may have lost.
 //!
 //! The time of sending is taken before the COMMIT goes out, and the time of the acknowledgement after
-//! the OK was read, each under the lock under which it is written down. So what [`Journal::at`] says
+//! the OK was read, each under the lock under which it is written down. So what [`Journal::at`] returns
 //! about an instant that is past never changes: a commit that was acknowledged before it is in the
 //! answer, even where the client has not come to anything else since.
 
@@ -25,14 +25,14 @@ pub struct Expected {
     pub sent: u64,
 }
 
-/// Why the journal cannot say what was acknowledged at an instant.
+/// Why the journal does not know what was acknowledged at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
-    /// The instant lies before the load's start.
-    #[error("the instant lies before the start of the load: take it after `start` has returned")]
+    /// The instant is before the load's start.
+    #[error("the instant is before the start of the load: take it after `start` has returned")]
     BeforeStart,
     /// The instant is not over yet.
-    #[error("the instant lies in the future: ask after it")]
+    #[error("the instant is in the future: ask after it")]
     Future,
     /// The journal has let go of that time.
     #[error(
@@ -117,7 +117,7 @@ impl Journal {
         self.0.start
     }
 
-    /// What each client had sent and been told at an instant that is past.
+    /// What each client had sent, and what was acknowledged to it, at an instant that is past.
     ///
     /// # Errors
     /// [`JournalError`]: the instant is not one that the journal covers.
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_has_let_go_of_an_instant_says_so_and_never_guesses() {
+    fn a_journal_that_has_let_go_of_an_instant_reports_it_and_never_guesses() {
         let journal = Journal::new(&[0], 4);
         let mut instants = Vec::new();
         for seq in 1..=10 {

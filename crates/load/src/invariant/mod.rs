@@ -2,7 +2,7 @@
 //!
 //! What its transactions do, and its tables, are described in [`ebbtide_workload::invariant`]; the event loop of
 //! [`crate::execute`] does them. The [`Journal`] knows when each COMMIT was sent and when its OK was read, and with it
-//! [`check`] says which acknowledged commits a recovered server has lost.
+//! [`check`] reports which acknowledged commits a recovered server has lost.
 //!
 //! ```no_run
 //! use std::time::Instant;
@@ -34,11 +34,15 @@ mod running;
 mod tally;
 
 pub use check::check;
+pub(crate) use check::check_marks;
 pub use ebbtide_workload::invariant::Schema;
+pub(crate) use findings::SHOWN;
 pub use findings::{Evidence, Finding, Findings, Lost, Mark, Rule};
 pub use journal::{Expected, Journal, JournalError};
+pub(crate) use options::JOURNAL_COMMITS;
 pub use options::Options;
 pub use prepare::prepare;
 pub use read::marks;
 pub use running::{Brake, Running, start};
+pub(crate) use running::{Plan, launch};
 pub use tally::{ClientEnd, InvariantReport, Second};

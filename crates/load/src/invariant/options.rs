@@ -8,7 +8,7 @@ use ebbtide_workload::invariant::{Schema, check_clients};
 use crate::options::Target;
 
 /// Commits that the journal keeps by default: 32 MB, a quarter of an hour at 2,000 a second.
-const JOURNAL_COMMITS: usize = 2_000_000;
+pub(crate) const JOURNAL_COMMITS: usize = 2_000_000;
 
 /// A load with invariants.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ebbtide_workload::LEDGER_TABLE;
-use ebbtide_workload::invariant::{ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, HISTORY, Index, Table};
+use ebbtide_workload::invariant::{ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, CheckedTable, HISTORY, Index};
 
 use crate::error::LoadError;
 use crate::wire::Session;
@@ -78,20 +78,20 @@ impl Seen {
 /// The number of each client's last commit that the server has.
 ///
 /// # Errors
-/// The server's, and [`LoadError::Tables`] where a value stands there that no load wrote.
+/// The server's, and [`LoadError::Tables`] where a value is there that no load wrote.
 pub fn marks(session: &mut Session) -> Result<BTreeMap<u32, u64>, LoadError> {
     let rows = numbers(session, &format!("SELECT client, seq FROM {LEDGER_TABLE}"))?;
     (0..rows.len()).map(|row| Ok((narrow(cell(&rows, row, 0)?)?, narrow(cell(&rows, row, 1)?)?))).collect()
 }
 
 /// The table's rows, those that do not fit their checksum, and the prints of its indexes, as columns.
-fn columns(table: &Table) -> String {
+fn columns(table: &CheckedTable) -> String {
     let prints = table.indexes.iter().map(|index| format!(", COALESCE(SUM({}),0)", table.print(index)));
     format!("COUNT(*), COALESCE(SUM(crc<>{}),0){}", table.crc(), prints.collect::<String>())
 }
 
 /// A whole table, and further sums over it.
-fn scan(session: &mut Session, table: &Table, sums: &[&str]) -> Result<(Scan, Vec<i128>), LoadError> {
+fn scan(session: &mut Session, table: &CheckedTable, sums: &[&str]) -> Result<(Scan, Vec<i128>), LoadError> {
     let sums: String = sums.iter().map(|sum| format!(", COALESCE({sum},0)")).collect();
     let sql = format!("SELECT {}{sums} FROM {} FORCE INDEX (PRIMARY)", columns(table), table.name);
     let rows = numbers(session, &sql)?;
@@ -104,7 +104,7 @@ fn scan(session: &mut Session, table: &Table, sums: &[&str]) -> Result<(Scan, Ve
 
 impl Scan {
     /// Adds what was read through the clustered index, laid out as [`columns`] does.
-    fn add(&mut self, table: &Table, row: &[i128]) -> Result<(), LoadError> {
+    fn add(&mut self, table: &CheckedTable, row: &[i128]) -> Result<(), LoadError> {
         self.indexes.resize_with(table.indexes.len(), Default::default);
         let [rows, bad, rest @ ..] = row else { return Err(short()) };
         self.rows += rows;
@@ -116,7 +116,7 @@ impl Scan {
         Ok(())
     }
 
-    fn read_indexes(&mut self, session: &mut Session, table: &Table) -> Result<(), LoadError> {
+    fn read_indexes(&mut self, session: &mut Session, table: &CheckedTable) -> Result<(), LoadError> {
         self.indexes.resize_with(table.indexes.len(), Default::default);
         for ((_, has), index) in self.indexes.iter_mut().zip(table.indexes) {
             let rows = numbers(session, &index_scan(table, index))?;
@@ -127,7 +127,7 @@ impl Scan {
 }
 
 /// Reads an index alone: all columns that it asks for are in the index.
-fn index_scan(table: &Table, index: &Index) -> String {
+fn index_scan(table: &CheckedTable, index: &Index) -> String {
     let print = table.print(index);
     format!("SELECT COUNT(*), COALESCE(SUM({print}),0) FROM {} FORCE INDEX ({})", table.name, index.name)
 }

@@ -11,7 +11,7 @@ use ebbtide_workload::{OptionError, Program};
 
 use crate::error::LoadError;
 use crate::execution::{Execution, Refused};
-use crate::options::{Arrival, IgnoreErrors};
+use crate::options::{Arrival, IgnoreErrors, Target};
 use crate::run::{Cancel, Commit, Witness, execute};
 use crate::wire::Session;
 
@@ -53,15 +53,15 @@ impl Shared {
 /// Writes down what the event loops do.
 struct Recorder {
     shared: Arc<Shared>,
-    /// To say that the load runs.
-    tell: mpsc::Sender<Result<(), LoadError>>,
+    /// To report that the load runs.
+    sender: mpsc::Sender<Result<(), LoadError>>,
 }
 
 impl Witness for Recorder {
     fn ready(&self) {
         self.shared.journal();
         // Whoever started the load waits for it.
-        let _ = self.tell.send(Ok(()));
+        let _ = self.sender.send(Ok(()));
     }
 
     fn last_commit(&self, client: u32) -> u64 {
@@ -138,17 +138,47 @@ impl fmt::Debug for Running {
 /// Wrong options, no server, tables that are missing (1146) or were prepared for fewer clients.
 pub fn start(options: &Options) -> Result<Running, LoadError> {
     options.check()?;
-    let target = options.target.clone();
     let clients = options.clients;
     let load = Invariants { schema: options.schema.clone(), clients, abort_every: options.abort_every };
-    let program = Program::new(load.describe()).expect("our own description is in order");
-    let mut session = Session::open(&target, crate::load::first(&target)?)?;
+    launch(Plan {
+        target: options.target.clone(),
+        program: Program::new(load.describe()).expect("our own description is in order"),
+        clients,
+        seed: options.seed,
+        rate: options.rate,
+        journal_commits: options.journal_commits,
+        grace: options.grace,
+        durable: vec![
+            format!("INSERT INTO {ABORTED} (client, seq) VALUES (-1,0)"),
+            format!("DELETE FROM {ABORTED} WHERE client=-1"),
+        ],
+    })
+}
+
+/// A load whose transactions write their numbers into the marks of their clients.
+pub(crate) struct Plan {
+    pub(crate) target: Target,
+    pub(crate) program: Program,
+    pub(crate) clients: u32,
+    pub(crate) seed: u64,
+    /// Transactions a second of all clients together; None for a closed loop.
+    pub(crate) rate: Option<f64>,
+    pub(crate) journal_commits: usize,
+    pub(crate) grace: Duration,
+    /// Statements of a transaction that changes something and leaves nothing.
+    pub(crate) durable: Vec<String>,
+}
+
+/// Connects all clients of a load and lets them go, each after its mark.
+pub(crate) fn launch(plan: Plan) -> Result<Running, LoadError> {
+    let Plan { target, program, clients, .. } = plan;
+    let mut session = Session::open(&target, target.endpoint(0)?)?;
     for sql in &program.description().session {
         session.execute(sql)?;
     }
     let shared = Arc::new(Shared {
-        marks: marks(&mut session, clients)?,
-        journal_commits: options.journal_commits,
+        marks: marks(&mut session, clients, &plan.durable)?,
+        journal_commits: plan.journal_commits,
         journal: OnceLock::new(),
         commits: AtomicU64::new(0),
         tally: Mutex::new(Tally::new()),
@@ -156,27 +186,27 @@ pub fn start(options: &Options) -> Result<Running, LoadError> {
     });
     drop(session);
     let execution = Execution {
-        seed: options.seed,
+        seed: plan.seed,
         connections: clients,
-        arrival: options.rate.map_or(Arrival::Closed, |per_second| Arrival::Fixed { per_second }),
-        cancel_grace: options.grace,
+        arrival: plan.rate.map_or(Arrival::Closed, |per_second| Arrival::Fixed { per_second }),
+        cancel_grace: plan.grace,
         refused: Refused::EndsClient { unless: IgnoreErrors::Codes(RETRIED.into()) },
         ..Execution::default()
     };
     let cancel = Cancel::default();
-    let (tell, told) = mpsc::channel();
-    let (recorder, ending) = (Recorder { shared: Arc::clone(&shared), tell }, cancel.clone());
+    let (sender, receiver) = mpsc::channel();
+    let (recorder, ending) = (Recorder { shared: Arc::clone(&shared), sender }, cancel.clone());
     let work = move || {
         if let Err(error) = execute(&target, &program, &execution, &ending, &recorder, &mut |_| ()) {
-            // Nobody listens any more once the load runs: every client has said then why it ended.
-            let _ = recorder.tell.send(Err(error));
+            // The receiver is gone once the load runs: every client has reported then why it ended.
+            let _ = recorder.sender.send(Err(error));
         }
     };
     let thread = std::thread::Builder::new()
         .name("invariant-load".into())
         .spawn(work)
         .map_err(|source| LoadError::System { what: "a thread", source })?;
-    match told.recv() {
+    match receiver.recv() {
         Ok(Ok(())) => Ok(Running { shared, clients, cancel, thread: Some(thread) }),
         Ok(Err(error)) => Err(error),
         Err(mpsc::RecvError) => std::panic::resume_unwind(
@@ -186,12 +216,13 @@ pub fn start(options: &Options) -> Result<Running, LoadError> {
 }
 
 /// Each client's last commit, as durable as the server's settings make any commit.
-fn marks(session: &mut Session, clients: u32) -> Result<Vec<u64>, LoadError> {
+fn marks(session: &mut Session, clients: u32, durable: &[String]) -> Result<Vec<u64>, LoadError> {
     let found = super::read::marks(session)?;
     let marks = (0..clients).map(|client| found.get(&client).copied()).collect::<Option<Vec<u64>>>();
     // A commit can be seen before it is durable. One of our own, after it, makes both durable alike.
-    session.execute(&format!("INSERT INTO {ABORTED} (client, seq) VALUES (-1,0)"))?;
-    session.execute(&format!("DELETE FROM {ABORTED} WHERE client=-1"))?;
+    for sql in durable {
+        session.execute(sql)?;
+    }
     session.execute("COMMIT")?;
     marks.ok_or_else(|| {
         let value = clients.to_string();

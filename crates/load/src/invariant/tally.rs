@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_without_a_commit_stands_in_the_series() {
+    fn a_second_without_a_commit_is_in_the_series() {
         let mut tally = Tally::new();
         tally.commit(Duration::from_millis(500), Duration::from_micros(100));
         tally.commit(Duration::from_millis(900), Duration::from_micros(300));

@@ -1,9 +1,9 @@
-//! One connection of a run: its link to the server, and where it stands in its transaction.
+//! One connection of a run: its link to the server, and where it is in its transaction.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use ebbtide_workload::{Call, Datum, Next, Play, Situation};
+use ebbtide_workload::{Call, Collect, Datum, Next, Play, Register, Situation};
 
 use super::Shared;
 use crate::error::LoadError;
@@ -16,7 +16,7 @@ struct Slot {
     id: u32,
     /// The server knows the parameters' types.
     bound: bool,
-    /// The types of its columns, where values are kept of them.
+    /// The types of its columns, as the server sent them last; empty where no values are kept of them.
     columns: Vec<ColumnType>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Link {
     pub(super) held: Vec<u8>,
     /// What the socket has not taken yet.
     pub(super) unsent: Vec<u8>,
-    /// The kernel is asked to tell when the socket takes more.
+    /// The kernel is asked to report when the socket takes more.
     pub(super) wants_room: bool,
     /// None: sent as text.
     slots: Vec<Option<Slot>>,
@@ -38,9 +38,7 @@ pub(super) struct Link {
 impl Link {
     /// Connects as client `id` and prepares everything that the run sends.
     pub(super) fn open(shared: &Shared<'_>, id: u32) -> Result<(Self, String), LoadError> {
-        let endpoints = &shared.target.endpoints;
-        let at = usize::try_from(id).expect("a u32 fits") % endpoints.len();
-        let mut session = Session::open(shared.target, &endpoints[at])?;
+        let mut session = Session::open(shared.target, shared.target.endpoint(id)?)?;
         for sql in &shared.program.description().session {
             session.execute(sql)?;
         }
@@ -63,7 +61,7 @@ impl Link {
 
 /// What a client is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum ClientState {
     /// Waits for an arrival, or is held back.
     Idle,
     /// Waits for its user.
@@ -105,10 +103,12 @@ pub(super) enum Purpose {
 pub(super) struct Client {
     pub(super) id: u32,
     pub(super) link: Option<Link>,
-    pub(super) state: State,
+    pub(super) state: ClientState,
     pub(super) play: Play,
     /// Whether the next transaction is chosen already.
     pub(super) chosen: bool,
+    /// When its pause ends, ns of the run: what it was to end at before it lost its connection is past.
+    pub(super) wakes_at: u64,
     /// When the transaction was due, began, and when its present statements were sent: ns of the run.
     pub(super) due: u64,
     pub(super) began: u64,
@@ -142,9 +142,10 @@ impl Client {
         Self {
             id,
             link: Some(link),
-            state: State::Idle,
+            state: ClientState::Idle,
             play: Play::new(shared.program, shared.execution.seed, u64::from(id) + 1),
             chosen: false,
+            wakes_at: 0,
             due: 0,
             began: 0,
             sent: 0,
@@ -164,6 +165,11 @@ impl Client {
         }
     }
 
+    /// Whether it is in a pause that ends at `due`.
+    pub(super) fn pauses_until(&self, due: u64) -> bool {
+        self.wakes_at == due && matches!(self.state, ClientState::Pausing | ClientState::Retrying)
+    }
+
     fn situation<'a>(&self, shared: &'a Shared<'_>) -> Situation<'a> {
         Situation { client: self.id, sequence: self.commits + 1, unique: &shared.unique }
     }
@@ -174,9 +180,7 @@ impl Client {
         if openings.is_empty() {
             return Ok(());
         }
-        let endpoints = &shared.target.endpoints;
-        let endpoint = &endpoints[usize::try_from(self.id).expect("a u32 fits") % endpoints.len()];
-        let mut session = Session::open(shared.target, endpoint)?;
+        let mut session = Session::open(shared.target, shared.target.endpoint(self.id)?)?;
         let situation = self.situation(shared);
         for opening in openings {
             let table = table(self.play.number(&opening.table, &situation));
@@ -283,31 +287,44 @@ impl Client {
         }
     }
 
-    /// Makes ready for the next answer.
+    /// Makes ready for the next answer. One of a statement whose columns are needed is looked at even where nothing is
+    /// kept of it: after a change of the table it alone brings the columns.
     fn expect_answer(&mut self, shared: &Shared<'_>) {
         let Some(at) = self.calls.clone().next() else { return };
         let call = shared.program.call(at);
         self.statement = call.statement;
-        if call.binds.is_empty() {
+        if !shared.keeps[call.statement] {
             return;
         }
         let situation = self.situation(shared);
-        let number = self.tables[self.tables.len() - self.pending];
+        let slot = self.slot(shared, call);
         let link = self.link.as_mut().expect("a busy client has a link");
-        let slot = shared.slots.of(call.statement, number).and_then(|slot| link.slots[slot].as_ref());
+        let prepared = slot.and_then(|slot| link.slots[slot].as_ref());
         let capture = link.reader.capture();
-        capture.begin(slot.is_some(), slot.map_or(&[], |slot| &slot.columns));
+        capture.begin(prepared.is_some(), prepared.map_or(&[], |slot| &slot.columns));
         for bind in &call.binds {
             let row = self.play.number(&bind.row, &situation).and_then(|row| u64::try_from(row).ok());
             capture.want(row.unwrap_or(u64::MAX), bind.column.into());
         }
+        if let Some(collect) = call.collect {
+            capture.collect(collect.column.into(), collect.most.into());
+        }
+    }
+
+    /// The slot of the call whose answer comes next.
+    fn slot(&self, shared: &Shared<'_>, call: &Call) -> Option<usize> {
+        shared.slots.of(call.statement, self.tables[self.tables.len() - self.pending])
     }
 
     /// Takes what an answer brought, so many rows, and makes ready for the next one.
     pub(super) fn take_answer(&mut self, shared: &Shared<'_>, rows: Option<u64>) {
-        self.pending -= 1;
-        let Some(at) = self.calls.next() else { return };
+        let Some(at) = self.calls.next() else {
+            self.pending -= 1;
+            return;
+        };
         let call = shared.program.call(at);
+        let slot = if shared.keeps[call.statement] { self.slot(shared, call) } else { None };
+        self.pending -= 1;
         if let Some(rows) = rows {
             if let Some(register) = call.count {
                 self.play.set(register, Datum::Int(i64::try_from(rows).unwrap_or(i64::MAX)));
@@ -317,10 +334,21 @@ impl Client {
                 self.refusal.get_or_insert(LoadError::Tables(format!("{rows} rows were changed by: {sql}")));
             }
         }
-        let link = self.link.as_mut().expect("an answer came from a link");
-        if let Some(capture) = link.reader.captured() {
+        let Link { reader, slots, .. } = self.link.as_mut().expect("an answer came from a link");
+        if let Some(capture) = reader.captured() {
             for (at, bind) in call.binds.iter().enumerate() {
                 self.play.set(bind.into, capture.value(at));
+            }
+            if let Some(Collect { into, .. }) = call.collect {
+                for (place, value) in (into.0..).zip(capture.collected()) {
+                    self.play.set(Register(place), value);
+                }
+            }
+            if let (Some(columns), Some(slot)) =
+                (capture.renewed(), slot.and_then(|slot| slots[slot].as_mut()))
+            {
+                slot.columns.clear();
+                slot.columns.extend_from_slice(columns);
             }
         }
         self.expect_answer(shared);

@@ -16,12 +16,12 @@ use crate::usage;
 /// A last interval shorter than this is in the totals and has no sample of its own.
 const SHORTEST_SAMPLE_S: f64 = 0.1;
 
-/// Reads what the event loops tell.
+/// Reads what the event loops report.
 pub(super) struct Collector<'a> {
     shared: &'a Shared<'a>,
     server: ServerInfo,
     total: Interval,
-    /// Seconds that not all loops have told yet, and how many have.
+    /// Seconds that not all loops have reported yet, and how many have.
     open: BTreeMap<u64, (u32, Interval)>,
     finished: Vec<Finish>,
     samples: Vec<Sample>,
@@ -54,7 +54,7 @@ impl<'a> Collector<'a> {
                 self.finished.push(*finish);
             }
         }
-        self.tell_complete_seconds(on_sample);
+        self.report_complete_seconds(on_sample);
     }
 
     fn add(&mut self, tick: u64, interval: &Interval) {
@@ -64,13 +64,13 @@ impl<'a> Collector<'a> {
         sum.merge(interval);
     }
 
-    /// A second is complete when every loop has told it or has ended before it.
-    fn tell_complete_seconds(&mut self, on_sample: &mut dyn FnMut(&Sample)) {
+    /// A second is complete when every loop has reported it or has ended before it.
+    fn report_complete_seconds(&mut self, on_sample: &mut dyn FnMut(&Sample)) {
         while let Some(entry) = self.open.first_entry() {
             let tick = *entry.key();
             let ended_before = self.finished.iter().filter(|finish| finish.tick < tick).count();
-            let told = entry.get().0 + u32::try_from(ended_before).expect("loops are few");
-            if told < self.shared.loops {
+            let reported = entry.get().0 + u32::try_from(ended_before).expect("loops are few");
+            if reported < self.shared.loops {
                 return;
             }
             let (_, interval) = entry.remove();
@@ -136,7 +136,7 @@ impl<'a> Collector<'a> {
             generator: Generator {
                 loops: self.shared.loops,
                 lag: Latency::of(&total.lag),
-                disqualified: stood_still(total.told_late)
+                disqualified: stalled(total.told_late)
                     .or_else(|| disqualified(&Latency::of(&total.lag), &response)),
             },
             client: ClientUse {
@@ -208,6 +208,7 @@ impl<'a> Collector<'a> {
         let of = |(at, histogram): (&usize, &Nanos)| TransactionLatency {
             transaction: transactions[*at].name.into(),
             response: Latency::of(histogram),
+            rolled_back: self.finished.iter().map(|finish| finish.rolled_back[*at]).sum(),
         };
         self.transactions.iter().map(of).collect()
     }
@@ -249,10 +250,10 @@ const LAG_SHARE: f64 = 0.25;
 
 /// A loop wakes at the end of every second. One that comes this late has missed whole seconds: nobody
 /// was there to send or to look.
-fn stood_still(told_late: u64) -> Option<String> {
+fn stalled(told_late: u64) -> Option<String> {
     (told_late >= SECOND).then(|| {
         format!(
-            "this machine or the generator stood still for at least {:.1} s: what was measured then is neither \
+            "this machine or the generator stalled for at least {:.1} s: what was measured then is neither \
              the load nor the server",
             seconds(told_late)
         )
@@ -291,13 +292,13 @@ mod tests {
     }
 
     #[test]
-    fn a_generator_that_missed_whole_seconds_stood_still() {
+    fn a_generator_that_missed_whole_seconds_stalled() {
         let mut total = Interval::new(false);
         for told_late in [4_300_000_000, 3_300_000_000, 300_000_000, 20_000] {
             total.merge(&Interval { told_late, ..Interval::new(false) });
         }
-        assert!(stood_still(total.told_late).unwrap().contains("at least 4.3 s"));
-        assert_eq!(stood_still(900_000_000), None, "a single second was told late");
+        assert!(stalled(total.told_late).unwrap().contains("at least 4.3 s"));
+        assert_eq!(stalled(900_000_000), None, "a single second was reported late");
     }
 
     #[test]

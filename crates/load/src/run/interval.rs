@@ -14,7 +14,7 @@ pub(super) struct Interval {
     /// Open loop only: in a closed one it equals the response time.
     pub(super) service: Option<Nanos>,
     pub(super) lag: Nanos,
-    /// How long after its end the loop came to tell it, ns.
+    /// How long after its end the loop reported it, ns.
     pub(super) told_late: u64,
     /// Transactions that started over a millisecond after they were due.
     pub(super) late: u64,

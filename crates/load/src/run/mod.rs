@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ebbtide_workload::{OptionError, Program, UniqueIds, numbered};
+use ebbtide_workload::{Program, UniqueIds, numbered};
 
 use crate::error::LoadError;
 use crate::execution::Execution;
@@ -62,6 +62,8 @@ struct Shared<'a> {
     slots: Slots,
     /// For each statement the first one of its name: that under which its latency is kept.
     kept_as: Vec<usize>,
+    /// For each statement whether any call keeps values of what it returns.
+    keeps: Vec<bool>,
     unique: UniqueIds,
     /// Whether clients pause before or after their transactions.
     pauses: bool,
@@ -92,6 +94,7 @@ impl<'a> Shared<'a> {
             witness,
             slots: Slots::new(program, execution.prepared),
             kept_as: statements.iter().filter_map(|statement| first(statement.name)).collect(),
+            keeps: (0..statements.len()).map(|statement| program.binds(statement)).collect(),
             unique: UniqueIds::new(execution.seed),
             pauses: execution.arrival == Arrival::Closed && description.transactions.iter().any(pauses),
             started: AtomicU64::new(0),
@@ -118,8 +121,8 @@ impl<'a> Shared<'a> {
 /// Where each connection keeps its prepared statements.
 #[derive(Debug)]
 struct Slots {
-    /// The first slot of each statement that is prepared; the others follow, by the number of the table.
-    base: Vec<Option<usize>>,
+    /// The first slot of each statement that is prepared, and how many numbered tables have the next ones.
+    of: Vec<Option<(usize, u32)>>,
     /// What to prepare, in the order of the slots.
     texts: Vec<String>,
     /// Whether the types of the statement's columns are needed, by slot.
@@ -129,9 +132,9 @@ struct Slots {
 impl Slots {
     fn new(program: &Program, prepared: bool) -> Self {
         let statements = &program.description().statements;
-        let mut slots = Self { base: vec![None; statements.len()], texts: Vec::new(), typed: Vec::new() };
+        let mut slots = Self { of: vec![None; statements.len()], texts: Vec::new(), typed: Vec::new() };
         for place in program.called().into_iter().filter(|place| prepared && statements[*place].prepare) {
-            slots.base[place] = Some(slots.texts.len());
+            slots.of[place] = Some((slots.texts.len(), statements[place].tables));
             let statement = &statements[place];
             let numbers = if statement.tables == 0 { 0..=0 } else { 1..=statement.tables };
             // As `Statement::text`: without tables there is no number to put in.
@@ -145,9 +148,16 @@ impl Slots {
         slots
     }
 
-    /// The slot of a statement on a table, where it is prepared.
+    /// The slot of a statement on a table, where it is prepared. None for a table that is not there: the server then
+    /// reports it of the text.
     fn of(&self, statement: usize, table: u32) -> Option<usize> {
-        Some(self.base[statement]? + usize::try_from(table.saturating_sub(1)).expect("a u32 fits"))
+        match self.of[statement]? {
+            (only, 0) => Some(only),
+            (first, tables) if (1..=tables).contains(&table) => {
+                Some(first + usize::try_from(table - 1).expect("a u32 fits"))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -157,7 +167,7 @@ fn nanos(duration: Duration) -> u64 {
 
 /// Executes a workload and answers with what was found out. Calls `on_sample` once a second.
 ///
-/// A server error that is not in the list of [`Execution::refused`] ends the run or its client; the outcome says so.
+/// A server error that is not in the list of [`Execution::refused`] ends the run or its client; the outcome reports it.
 ///
 /// # Errors
 /// Wrong options, and everything that goes wrong before the first transaction.
@@ -170,29 +180,26 @@ pub fn execute(
     on_sample: &mut dyn FnMut(&Sample),
 ) -> Result<Outcome, LoadError> {
     execution.check()?;
-    if target.endpoints.is_empty() {
-        return Err(OptionError::Contradiction("no server is named").into());
-    }
     let shared = &Shared::new(target, program, execution, cancel, witness);
     thread::scope(|scope| {
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let mut starters = Vec::new();
         for index in 0..shared.loops {
             let (starter, start) = mpsc::channel::<Instant>();
             starters.push(starter);
-            let tell = tell.clone();
-            scope.spawn(move || Worker::thread(scope, shared, index, &start, tell));
+            let sender = sender.clone();
+            scope.spawn(move || Worker::thread(scope, shared, index, &start, sender));
         }
-        drop(tell);
-        let server = ready(&told, shared)?;
+        drop(sender);
+        let server = ready(&receiver, shared)?;
         witness.ready();
         let start = Instant::now();
         for starter in starters {
-            // A loop that is gone has told why.
+            // A loop that is gone has sent why.
             let _ = starter.send(start);
         }
         let mut collector = Collector::new(shared, server);
-        for message in told {
+        for message in receiver {
             collector.take(message, on_sample);
         }
         Ok(collector.finish())
@@ -202,7 +209,7 @@ pub fn execute(
 /// Runs a workload of sysbench and answers with what was found out. Calls `on_sample` once a second.
 ///
 /// A server error that is not to be ignored ends the run early; the report is made all the same and
-/// says so in [`RunReport::ended`].
+/// reports it in [`RunReport::ended`].
 ///
 /// # Errors
 /// Wrong options, and everything that goes wrong before the first transaction.
@@ -214,7 +221,7 @@ pub fn run(
 ) -> Result<RunReport, LoadError> {
     options.check()?;
     let program = Program::new(options.sysbench().describe()).expect("our own description is in order");
-    let execution = options.execution();
+    let execution = options.clients.execution();
     let outcome = match open_ledger(target, options)? {
         Some(ledger) => execute(target, &program, &execution, cancel, &ledger, on_sample)?,
         None => execute(target, &program, &execution, cancel, &(), on_sample)?,
@@ -231,16 +238,16 @@ fn loops(execution: &Execution) -> u32 {
 }
 
 /// Waits until every loop has its connections.
-fn ready(told: &mpsc::Receiver<Message>, shared: &Shared<'_>) -> Result<ServerInfo, LoadError> {
+fn ready(receiver: &mpsc::Receiver<Message>, shared: &Shared<'_>) -> Result<ServerInfo, LoadError> {
     let mut version = String::new();
     for _ in 0..shared.loops {
-        match told.recv() {
+        match receiver.recv() {
             Ok(Message::Ready(Ok(seen))) => version = seen,
             Ok(Message::Ready(Err(error))) => {
                 shared.failed.store(true, Ordering::Relaxed);
                 return Err(error);
             }
-            Ok(_) | Err(_) => unreachable!("a loop tells first whether it is ready"),
+            Ok(_) | Err(_) => unreachable!("a loop reports first whether it is ready"),
         }
     }
     let endpoints: Vec<String> = shared.target.endpoints.iter().map(ToString::to_string).collect();
@@ -250,10 +257,10 @@ fn ready(told: &mpsc::Receiver<Message>, shared: &Shared<'_>) -> Result<ServerIn
 fn open_ledger(target: &Target, options: &RunOptions) -> Result<Option<Writer>, LoadError> {
     let Some(ledger) = &options.ledger else { return Ok(None) };
     if ledger.marks {
-        let mut session = Session::open(target, crate::load::first(target)?)?;
-        ledger::set_marks(&mut session, options.connections, &options.schema.engine)?;
+        let mut session = Session::open(target, target.endpoint(0)?)?;
+        ledger::set_marks(&mut session, options.clients.connections, &options.schema.engine)?;
     }
-    Writer::create(&ledger.path, options.seed, options.connections).map(Some)
+    Writer::create(&ledger.path, options.clients.seed, options.clients.connections).map(Some)
 }
 
 impl Witness for Writer {
@@ -313,6 +320,19 @@ mod tests {
             }
         }
         out
+    }
+
+    #[test]
+    fn a_table_that_is_not_there_has_no_prepared_statement() {
+        let mut options = RunOptions::new(Workload::PointSelect);
+        options.schema.tables = 3;
+        let program = Program::new(options.sysbench().describe()).unwrap();
+        let slots = Slots::new(&program, true);
+        let statement = program.called()[0];
+        let of = |table| slots.of(statement, table).map(|slot| slots.texts[slot].as_str());
+        assert_eq!((of(0), of(4)), (None, None));
+        assert_eq!(of(1), Some("SELECT c FROM sbtest1 WHERE id=?"));
+        assert_eq!(of(3), Some("SELECT c FROM sbtest3 WHERE id=?"));
     }
 
     /// The lengths and checksums are those of the version before workloads were described as data.

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::client::{After, Purpose, State};
+use super::client::{After, ClientState, Purpose};
 use super::nanos;
 use super::witness::Commit;
 use super::worker::Worker;
@@ -45,7 +45,7 @@ impl Worker<'_> {
             return Ok(());
         }
         let client = &mut self.clients[at];
-        client.state = State::Busy;
+        client.state = ClientState::Busy;
         client.due = due;
         client.began = now;
         client.begin(self.shared);
@@ -54,7 +54,7 @@ impl Worker<'_> {
     }
 
     fn wait_for_work(&mut self, at: usize) {
-        self.clients[at].state = State::Idle;
+        self.clients[at].state = ClientState::Idle;
         self.idle.push_back(at);
     }
 
@@ -65,8 +65,8 @@ impl Worker<'_> {
 
     pub(super) fn retire(&mut self, at: usize) {
         let client = &mut self.clients[at];
-        if client.state != State::Retired {
-            client.state = State::Retired;
+        if client.state != ClientState::Retired {
+            client.state = ClientState::Retired;
             self.active -= 1;
         }
     }
@@ -176,7 +176,7 @@ impl Worker<'_> {
 
     fn answered(&mut self, at: usize, answer: Answer, now: u64) -> Result<(), LoadError> {
         let client = &mut self.clients[at];
-        if client.state != State::Busy {
+        if client.state != ClientState::Busy {
             // The server's goodbye to a connection that waits, such as 4031 after wait_timeout.
             return match answer {
                 Answer::Refused(refusal) => self.refused(at, refused_by(refusal), now),
@@ -225,6 +225,9 @@ impl Worker<'_> {
             Purpose::RollBack => {
                 client.ended = true;
                 self.interval.rolled_back += 1;
+                let transaction = client.play.transaction();
+                self.rolled_back[transaction] += 1;
+                let client = &self.clients[at];
                 self.shared.witness.rolled_back(client.id);
             }
             Purpose::Undo => return self.retry(at, now),
@@ -259,7 +262,7 @@ impl Worker<'_> {
                 (true, again && client.purpose != Purpose::Commit)
             }
         };
-        let (code, message) = said(&error);
+        let (code, message) = code_and_message(&error);
         self.interval.error(code, &message, again);
         shared.witness.refused(&error, again);
         if !again {
@@ -278,10 +281,6 @@ impl Worker<'_> {
             return Ok(());
         }
         self.interval.totals.errors += 1;
-        if ends_client && shared.is_stopping() {
-            self.retire(at);
-            return Ok(());
-        }
         let Some(undo) = shared.program.undo() else { return self.retry(at, now) };
         self.out.clear();
         client.write_calls(shared, Purpose::Undo, undo..undo + 1, &mut self.out);
@@ -289,30 +288,40 @@ impl Worker<'_> {
         self.send(at)
     }
 
-    /// Does the client's transaction again, at once or after a while.
+    /// Does the client's transaction again, at once or after a while. A run that stops leaves it undone: it holds no
+    /// locks by now, for which other clients would wait.
     fn retry(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
+        if self.shared.is_stopping() && matches!(self.shared.execution.refused, Refused::EndsClient { .. }) {
+            self.retire(at);
+            return Ok(());
+        }
         let client = &mut self.clients[at];
         client.retry();
         let after = nanos(self.shared.execution.retry_after);
         if after == 0 {
             return self.advance(at, now);
         }
-        client.state = State::Retrying;
-        self.pausing.push(std::cmp::Reverse((now.saturating_add(after), at)));
+        self.wait(at, ClientState::Retrying, now.saturating_add(after));
         Ok(())
+    }
+
+    /// Has a client wait until a time, ns of the run.
+    fn wait(&mut self, at: usize, state: ClientState, until: u64) {
+        let client = &mut self.clients[at];
+        (client.state, client.wakes_at) = (state, until);
+        self.pausing.push(std::cmp::Reverse((until, at)));
     }
 
     /// Goes on after a while.
     pub(super) fn end_pause(&mut self, at: usize, now: u64) -> Result<(), LoadError> {
         let client = &mut self.clients[at];
         match client.state {
-            State::Pausing => self.begin_next(at, now),
-            State::Retrying => {
-                client.state = State::Busy;
+            ClientState::Pausing => self.begin_next(at, now),
+            ClientState::Retrying => {
+                client.state = ClientState::Busy;
                 (client.due, client.began) = (now, now);
                 self.advance(at, now)
             }
-            // It has ended meanwhile, or connects again.
             _ => Ok(()),
         }
     }
@@ -320,7 +329,7 @@ impl Worker<'_> {
     /// Ends a client before the run.
     pub(super) fn end_client(&mut self, at: usize, error: &LoadError) {
         let client = &mut self.clients[at];
-        let committing = client.state == State::Busy && client.purpose == Purpose::Commit;
+        let committing = client.state == ClientState::Busy && client.purpose == Purpose::Commit;
         let in_doubt = committing.then_some(client.commits + 1);
         self.shared.witness.ended(client.id, error, in_doubt);
         if let Some(link) = client.link.take() {
@@ -338,12 +347,12 @@ impl Worker<'_> {
             self.kernel.forget(&link.transport);
         }
         match client.state {
-            State::Retired => return Ok(()),
-            State::Idle | State::Pausing | State::Retrying => {
+            ClientState::Retired => return Ok(()),
+            ClientState::Idle | ClientState::Pausing | ClientState::Retrying => {
                 self.idle.retain(|idle| *idle != at);
                 (client.due, client.began) = (now, now);
             }
-            State::Busy | State::Reconnecting(_) => {}
+            ClientState::Busy | ClientState::Reconnecting(_) => {}
         }
         self.refused(at, LoadError::Broken { during, source }, now)
     }
@@ -353,7 +362,7 @@ impl Worker<'_> {
         if let Some(link) = client.link.take() {
             self.kernel.forget(&link.transport);
         }
-        client.state = State::Reconnecting(after);
+        client.state = ClientState::Reconnecting(after);
         let connector = self.connector.as_ref().expect("a run whose clients connect again has a connector");
         connector.want(at, client.id);
     }
@@ -367,7 +376,7 @@ impl Worker<'_> {
                 Err(error) => {
                     let statement = self.shared.name(self.clients[at].statement);
                     self.retire(at);
-                    let (code, message) = said(&error);
+                    let (code, message) = code_and_message(&error);
                     self.fail(code, message, statement);
                     continue;
                 }
@@ -377,8 +386,8 @@ impl Worker<'_> {
             let client = &mut self.clients[at];
             client.link = Some(link);
             client.since_reconnect = 0;
-            let State::Reconnecting(after) = client.state else { continue };
-            client.state = State::Busy;
+            let ClientState::Reconnecting(after) = client.state else { continue };
+            client.state = ClientState::Busy;
             match after {
                 After::Restart => {
                     client.restart(self.shared);
@@ -430,8 +439,7 @@ impl Worker<'_> {
         if pause == 0 || now >= self.deadline {
             return self.begin_next(at, now);
         }
-        self.clients[at].state = State::Pausing;
-        self.pausing.push(std::cmp::Reverse((now.saturating_add(pause), at)));
+        self.wait(at, ClientState::Pausing, now.saturating_add(pause));
         Ok(())
     }
 }
@@ -440,8 +448,8 @@ fn refused_by(refusal: Refusal) -> LoadError {
     server_error(refusal, None)
 }
 
-/// An error as the server says it, or as a client of it would: its code and its words.
-pub(super) fn said(error: &LoadError) -> (u16, String) {
+/// An error as the server sends it, or as a client would report it: its code and its message.
+pub(super) fn code_and_message(error: &LoadError) -> (u16, String) {
     match error {
         LoadError::Server { code, message, .. } => (*code, message.clone()),
         LoadError::Broken { source, .. } => {

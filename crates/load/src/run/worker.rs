@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use ebbtide_workload::Random;
 
-use super::client::{Client, Link, State};
+use super::client::{Client, ClientState, Link};
 use super::connector::Connector;
 use super::interval::Interval;
 use super::kernel::{Kernel, Woken};
-use super::transact::said;
+use super::transact::code_and_message;
 use super::{Shared, is_open_loop, nanos};
 use crate::error::LoadError;
 use crate::execution::Refused;
@@ -23,7 +23,7 @@ use crate::latency::{self, Nanos};
 use crate::schedule::Schedule;
 use crate::usage::thread_cpu_ns;
 
-/// What an event loop tells.
+/// What an event loop reports.
 #[derive(Debug)]
 pub(super) enum Message {
     /// All its connections are there: the server's version. Or why not.
@@ -45,6 +45,8 @@ pub(super) struct Finish {
     /// By statement, and by transaction.
     pub(super) statements: Vec<(usize, Nanos)>,
     pub(super) transactions: Vec<(usize, Nanos)>,
+    /// How many were rolled back on purpose, by transaction.
+    pub(super) rolled_back: Vec<u64>,
     /// Transactions and busy ns of each client.
     pub(super) clients: Vec<(u64, u64)>,
     pub(super) cpu_ns: u64,
@@ -80,7 +82,7 @@ pub(super) struct Worker<'a> {
     pub(super) kernel: Kernel,
     /// None where no client connects again.
     pub(super) connector: Option<Connector>,
-    tell: mpsc::Sender<Message>,
+    sender: mpsc::Sender<Message>,
     pub(super) start: Instant,
     pub(super) schedule: Option<Schedule>,
     /// Clients without a transaction, longest idle first.
@@ -94,6 +96,8 @@ pub(super) struct Worker<'a> {
     pub(super) interval: Interval,
     statements: Vec<Option<Nanos>>,
     transactions: Vec<Option<Nanos>>,
+    /// How many were rolled back on purpose, by transaction.
+    pub(super) rolled_back: Vec<u64>,
     tick: u64,
     pub(super) deadline: u64,
     /// When to give up on transactions in flight.
@@ -115,25 +119,25 @@ impl<'a> Worker<'a> {
         shared: &'a Shared<'a>,
         index: u32,
         start: &mpsc::Receiver<Instant>,
-        tell: mpsc::Sender<Message>,
+        sender: mpsc::Sender<Message>,
     ) {
         let made = connect(shared, index).and_then(|(clients, version)| {
-            Ok((Self::new(scope, shared, index, clients, tell.clone())?, version))
+            Ok((Self::new(scope, shared, index, clients, sender.clone())?, version))
         });
         let mut worker = match made {
             Ok((worker, version)) => {
-                drop(tell.send(Message::Ready(Ok(version))));
+                drop(sender.send(Message::Ready(Ok(version))));
                 worker
             }
-            Err(error) => return drop(tell.send(Message::Ready(Err(error)))),
+            Err(error) => return drop(sender.send(Message::Ready(Err(error)))),
         };
-        drop(tell);
+        drop(sender);
         // Without a start, another loop has failed to connect.
         let Ok(start) = start.recv() else { return };
         worker.start = start;
         if let Err(error) = worker.work() {
             worker.give_clients_up(&error);
-            let (code, message) = said(&error);
+            let (code, message) = code_and_message(&error);
             worker.fail(code, message, BEGIN);
         }
         worker.finish();
@@ -144,7 +148,7 @@ impl<'a> Worker<'a> {
         shared: &'a Shared<'a>,
         index: u32,
         clients: Vec<Client>,
-        tell: mpsc::Sender<Message>,
+        sender: mpsc::Sender<Message>,
     ) -> Result<Self, LoadError> {
         let execution = shared.execution;
         let kernel = Kernel::new()?;
@@ -166,7 +170,7 @@ impl<'a> Worker<'a> {
             clients,
             kernel,
             connector,
-            tell,
+            sender,
             start: Instant::now(),
             schedule,
             idle: VecDeque::new(),
@@ -175,6 +179,7 @@ impl<'a> Worker<'a> {
             interval: Interval::new(is_open_loop(execution)),
             statements: vec![None; shared.kept_as.len()],
             transactions: vec![None; shared.program.description().transactions.len()],
+            rolled_back: vec![0; shared.program.description().transactions.len()],
             tick: 0,
             deadline: shared.deadline(),
             give_up: u64::MAX,
@@ -225,7 +230,7 @@ impl<'a> Worker<'a> {
             return;
         }
         for at in 0..self.clients.len() {
-            if self.clients[at].state != State::Retired {
+            if self.clients[at].state != ClientState::Retired {
                 self.shared.witness.refused(error, false);
                 self.end_client(at, error);
             }
@@ -239,7 +244,7 @@ impl<'a> Worker<'a> {
         self.batch = self.now();
         let overslept = self.batch.saturating_sub(now.saturating_add(limit));
         if self.kernel.rang() == 0 && self.schedule.is_none() && overslept > 0 {
-            // Nobody was late for anything, unless the whole process stood still.
+            // No client was late, unless the whole process stalled.
             self.interval.lag.saturating_record(overslept);
         }
         self.end_seconds(self.batch);
@@ -303,7 +308,7 @@ impl<'a> Worker<'a> {
         });
         while self.held.is_none() && self.schedule.as_ref().is_some_and(Schedule::is_waiting) {
             let Some(client) = self.idle.pop_front() else { break };
-            self.clients[client].state = State::Idle;
+            self.clients[client].state = ClientState::Idle;
             self.begin_next(client, now)?;
         }
         Ok(())
@@ -321,7 +326,11 @@ impl<'a> Worker<'a> {
                 break;
             }
             self.pausing.pop();
-            self.end_pause(client, now)?;
+            // Any other client has ended meanwhile, or has lost its connection and begun another pause.
+            if self.clients[client].pauses_until(due) {
+                self.interval.lag.saturating_record(now - due);
+                self.end_pause(client, now)?;
+            }
         }
         Ok(())
     }
@@ -341,7 +350,7 @@ impl<'a> Worker<'a> {
                 self.retire(client);
             }
             while let Some(Reverse((_, client))) = self.pausing.pop() {
-                if matches!(self.clients[client].state, State::Pausing | State::Retrying) {
+                if matches!(self.clients[client].state, ClientState::Pausing | ClientState::Retrying) {
                     self.retire(client);
                 }
             }
@@ -356,7 +365,7 @@ impl<'a> Worker<'a> {
             let interval = std::mem::replace(&mut self.interval, Interval::new(self.schedule.is_some()));
             let message = Message::Second { tick: self.tick, interval: Box::new(interval) };
             // The collector lives as long as we do.
-            let _ = self.tell.send(message);
+            let _ = self.sender.send(message);
             self.tick += 1;
             if self.tick == u64::from(self.shared.execution.warmup_s) {
                 self.forget_the_warmup();
@@ -369,13 +378,14 @@ impl<'a> Worker<'a> {
             self.interval.arrivals = std::mem::take(&mut schedule.counts);
             self.interval.backlog = schedule.backlog();
         }
-        let busy = self.clients.iter().filter(|client| client.state == State::Busy).count();
+        let busy = self.clients.iter().filter(|client| client.state == ClientState::Busy).count();
         self.interval.in_flight = u64::try_from(busy).expect("a count fits");
     }
 
     fn forget_the_warmup(&mut self) {
         self.statements.fill(None);
         self.transactions.fill(None);
+        self.rolled_back.fill(0);
         self.cpu_base = thread_cpu_ns();
         for client in &mut self.clients {
             (client.events, client.busy_ns) = (0, 0);
@@ -404,20 +414,23 @@ impl<'a> Worker<'a> {
             at,
             statements,
             transactions,
+            rolled_back: self.rolled_back,
             clients: self.clients.iter().map(|client| (client.events, client.busy_ns)).collect(),
             cpu_ns,
             unfinished,
             oldest_ns,
             failure: self.failure,
         };
-        let _ = self.tell.send(Message::Ended(Box::new(finish)));
+        let _ = self.sender.send(Message::Ended(Box::new(finish)));
     }
 
     /// Open loop: what the end left undone has waited this long at least, and is counted with it.
     fn count_unfinished(&mut self, at: u64) -> (u64, u64) {
         let Some(schedule) = &mut self.schedule else { return (0, 0) };
-        let busy =
-            self.clients.iter().filter(|client| matches!(client.state, State::Busy | State::Reconnecting(_)));
+        let busy = self
+            .clients
+            .iter()
+            .filter(|client| matches!(client.state, ClientState::Busy | ClientState::Reconnecting(_)));
         let (mut count, mut oldest) = (0, 0);
         let waiting: Vec<u64> = schedule.drain().chain(busy.map(|client| client.due)).collect();
         for due in waiting {

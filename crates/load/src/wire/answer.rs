@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::capture::Capture;
+use super::command::MAX_PAYLOAD;
 
 /// How a statement ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub(crate) struct Dialect {
 #[derive(Debug, Clone)]
 pub(crate) struct AnswerReader {
     dialect: Dialect,
-    state: State,
+    state: AnswerPart,
     rows: u64,
     /// Values to keep of the answer.
     capture: Option<Box<Capture>>,
@@ -51,7 +52,7 @@ pub(crate) struct AnswerReader {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum AnswerPart {
     First,
     Columns(u64),
     AfterColumns,
@@ -59,13 +60,13 @@ enum State {
 }
 
 const OK: u8 = 0x00;
-const LOCAL_INFILE: u8 = 0xFB;
+pub(super) const LOCAL_INFILE: u8 = 0xFB;
 const EOF: u8 = 0xFE;
 const ERR: u8 = 0xFF;
 
 impl AnswerReader {
     pub(crate) fn new(dialect: Dialect) -> Self {
-        Self { dialect, state: State::First, rows: 0, capture: None, capturing: false }
+        Self { dialect, state: AnswerPart::First, rows: 0, capture: None, capturing: false }
     }
 
     /// Has values kept of the next answer.
@@ -83,10 +84,14 @@ impl AnswerReader {
     /// with the answer once it is complete. The rest must be given again, with more behind it.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Option<Answer>), Malformed> {
         let mut at = 0;
-        while let Some((payload, end)) = packet_at(bytes, at)? {
+        loop {
+            if self.state == AnswerPart::Rows && !self.capturing {
+                at = self.skip_rows(bytes, at);
+            }
+            let Some((payload, end)) = packet_at(bytes, at)? else { break };
             at = end;
             if let ControlFlow::Break(answer) = self.packet(payload)? {
-                self.state = State::First;
+                self.state = AnswerPart::First;
                 self.rows = 0;
                 return Ok((at, Some(answer)));
             }
@@ -94,12 +99,29 @@ impl AnswerReader {
         Ok((at, None))
     }
 
+    /// Counts the whole rows from `at` on without a look into them; answers with where the first packet begins that
+    /// may be something else.
+    #[inline]
+    fn skip_rows(&mut self, bytes: &[u8], mut at: usize) -> usize {
+        while let Some(&[a, b, c, _sequence, first]) = bytes.get(at..at + 5) {
+            let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
+            let end = at + 4 + length;
+            let is_row = length > 0 && length < MAX_PAYLOAD && first != EOF && first != ERR;
+            if !is_row || end > bytes.len() {
+                break;
+            }
+            self.rows += 1;
+            at = end;
+        }
+        at
+    }
+
     /// Rows come first: they are most of the packets.
     #[inline]
     fn packet(&mut self, payload: &[u8]) -> Result<ControlFlow<Answer>, Malformed> {
         let first = *payload.first().ok_or(Malformed("an empty packet"))?;
         match self.state {
-            State::Rows => match first {
+            AnswerPart::Rows => match first {
                 EOF if self.ends_rows(payload) => Ok(ControlFlow::Break(Answer::Rows(self.rows))),
                 ERR => Ok(ControlFlow::Break(Answer::Refused(refusal(payload)?))),
                 _ => {
@@ -111,22 +133,22 @@ impl AnswerReader {
                     Ok(ControlFlow::Continue(()))
                 }
             },
-            State::Columns(left) => {
+            AnswerPart::Columns(left) => {
                 if self.capturing {
                     self.capture().column(payload)?;
                 }
                 self.state = match left {
-                    1 if self.dialect.deprecate_eof => State::Rows,
-                    1 => State::AfterColumns,
-                    _ => State::Columns(left - 1),
+                    1 if self.dialect.deprecate_eof => AnswerPart::Rows,
+                    1 => AnswerPart::AfterColumns,
+                    _ => AnswerPart::Columns(left - 1),
                 };
                 Ok(ControlFlow::Continue(()))
             }
-            State::AfterColumns => {
-                self.state = State::Rows;
+            AnswerPart::AfterColumns => {
+                self.state = AnswerPart::Rows;
                 Ok(ControlFlow::Continue(()))
             }
-            State::First => self.first(first, payload),
+            AnswerPart::First => self.first(first, payload),
         }
     }
 
@@ -150,12 +172,12 @@ impl AnswerReader {
                 }
                 let left_out = self.dialect.cache_metadata && payload.get(read) == Some(&0);
                 if self.capturing && !left_out {
-                    self.capture().forget_columns();
+                    self.capture().renew_columns();
                 }
                 self.state = match (left_out, self.dialect.deprecate_eof) {
-                    (true, true) => State::Rows,
-                    (true, false) => State::AfterColumns,
-                    (false, _) => State::Columns(columns),
+                    (true, true) => AnswerPart::Rows,
+                    (true, false) => AnswerPart::AfterColumns,
+                    (false, _) => AnswerPart::Columns(columns),
                 };
                 Ok(ControlFlow::Continue(()))
             }
@@ -168,7 +190,7 @@ impl AnswerReader {
 pub(crate) fn packet_at(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
     let Some(&[a, b, c, _sequence]) = bytes.get(at..at + 4) else { return Ok(None) };
     let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
-    if length == super::command::MAX_PAYLOAD {
+    if length == MAX_PAYLOAD {
         return Err(Malformed("a packet of 16 MiB"));
     }
     let end = at + 4 + length;
@@ -266,6 +288,21 @@ mod tests {
         }
     }
 
+    /// A text row may begin with the byte that ends the rows of the old dialect.
+    #[test]
+    fn rows_that_nobody_wants_are_counted_as_those_that_somebody_looks_at() {
+        let huge = [&[EOF, 2, 0, 0, 0, 0, 0, 0, 0][..], b"xy"].concat();
+        let rows = stream(&[b"\x01a", &huge, b"\x01b", &[EOF, 0, 0, 2, 0]]);
+        for capturing in [false, true] {
+            let mut reader = AnswerReader::new(OLD);
+            reader.state = AnswerPart::Rows;
+            if capturing {
+                reader.capture().begin(false, &[]);
+            }
+            assert_eq!(reader.feed(&rows), Ok((rows.len(), Some(Answer::Rows(3)))), "{capturing}");
+        }
+    }
+
     #[test]
     fn an_error_in_the_middle_of_the_rows_ends_the_answer() {
         let mut err = vec![ERR, 0xBD, 0x04, b'#'];
@@ -279,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_says_how_many_rows_it_changed() {
+    fn a_write_reports_how_many_rows_it_changed() {
         let bytes = stream(&[&[OK, 0xFC, 0x10, 0x27, 0, 2, 0, 0, 0]]);
         let (_, answer) = AnswerReader::new(OLD).feed(&bytes).unwrap();
         assert_eq!(answer, Some(Answer::Done { affected: 10_000 }));

@@ -63,7 +63,7 @@ fn text(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
 
 /// A value that was found. Its text stays allocated.
 #[derive(Debug, Clone, Default)]
-struct Kept {
+struct CapturedValue {
     int: Option<i64>,
     /// None where the value is NULL or a number.
     is_text: bool,
@@ -76,24 +76,42 @@ struct Kept {
 pub(crate) struct Capture {
     binary: bool,
     columns: Vec<ColumnType>,
+    /// The answer has brought the columns itself.
+    renewed: bool,
     /// Rows and columns, from 0.
     wanted: Vec<(u64, usize)>,
-    kept: Vec<Kept>,
+    kept: Vec<CapturedValue>,
+    /// The column whose values are wanted of all rows up to so many, and those of the rows so far.
+    column: Option<(usize, u64)>,
+    collected: Vec<CapturedValue>,
+    rows: usize,
 }
 
 impl Capture {
     /// Forgets what was wanted before. The columns of a prepared statement are known: servers leave them out.
     pub(crate) fn begin(&mut self, binary: bool, columns: &[ColumnType]) {
         self.binary = binary;
+        self.renewed = false;
         self.columns.clear();
         self.columns.extend_from_slice(columns);
         self.wanted.clear();
+        (self.column, self.rows) = (None, 0);
+    }
+
+    /// Wants a column of all rows, so many at most.
+    pub(crate) fn collect(&mut self, column: usize, most: u64) {
+        self.column = Some((column, most));
+    }
+
+    /// The values of the wanted column, row by row.
+    pub(crate) fn collected(&self) -> impl Iterator<Item = Datum<'_>> {
+        self.collected[..self.rows].iter().map(CapturedValue::datum)
     }
 
     /// Wants a value.
     pub(crate) fn want(&mut self, row: u64, column: usize) {
         if self.kept.len() == self.wanted.len() {
-            self.kept.push(Kept::default());
+            self.kept.push(CapturedValue::default());
         }
         let kept = &mut self.kept[self.wanted.len()];
         (kept.int, kept.is_text) = (None, false);
@@ -102,16 +120,18 @@ impl Capture {
 
     /// What was found for a wanted value, by its place: NULL where there was no such row or column.
     pub(crate) fn value(&self, at: usize) -> Datum<'_> {
-        let kept = &self.kept[at];
-        match kept.int {
-            Some(int) => Datum::Int(int),
-            None if kept.is_text => Datum::Text(&kept.bytes),
-            None => Datum::Null,
-        }
+        self.kept[at].datum()
     }
 
-    pub(super) fn forget_columns(&mut self) {
+    /// The columns that the answer has brought: a server leaves them out of later answers. None where it has left
+    /// them out of this one.
+    pub(crate) fn renewed(&self) -> Option<&[ColumnType]> {
+        self.renewed.then_some(&self.columns)
+    }
+
+    pub(super) fn renew_columns(&mut self) {
         self.columns.clear();
+        self.renewed = true;
     }
 
     pub(super) fn column(&mut self, packet: &[u8]) -> Result<(), Malformed> {
@@ -121,8 +141,17 @@ impl Capture {
 
     /// Looks at row `number` of the result.
     pub(super) fn row(&mut self, number: u64, packet: &[u8]) -> Result<(), Malformed> {
-        if !self.wanted.iter().any(|(row, _)| *row == number) {
+        let collected = self.column.filter(|(_, most)| number < *most).map(|(column, _)| column);
+        if collected.is_none() && !self.wanted.iter().any(|(row, _)| *row == number) {
             return Ok(());
+        }
+        if collected.is_some() {
+            if self.collected.len() == self.rows {
+                self.collected.push(CapturedValue::default());
+            }
+            let kept = &mut self.collected[self.rows];
+            (kept.int, kept.is_text) = (None, false);
+            self.rows += 1;
         }
         let nulls =
             if self.binary { packet.get(1..1 + (self.columns.len() + 9) / 8).ok_or(SHORT_ROW)? } else { &[] };
@@ -144,12 +173,15 @@ impl Capture {
             for (_, kept) in places {
                 kept.set(*column, bytes, self.binary);
             }
+            if collected == Some(at) {
+                self.collected[self.rows - 1].set(*column, bytes, self.binary);
+            }
         }
         Ok(())
     }
 }
 
-/// Where a value lies in the rest of a row.
+/// Where a value is in the rest of a row.
 struct Place {
     from: usize,
     to: usize,
@@ -173,7 +205,15 @@ fn binary_length(column: ColumnType, rest: &[u8]) -> Result<Place, Malformed> {
     }
 }
 
-impl Kept {
+impl CapturedValue {
+    fn datum(&self) -> Datum<'_> {
+        match self.int {
+            Some(int) => Datum::Int(int),
+            None if self.is_text => Datum::Text(&self.bytes),
+            None => Datum::Null,
+        }
+    }
+
     fn set(&mut self, column: ColumnType, bytes: &[u8], binary: bool) {
         self.bytes.clear();
         self.text.clear();
@@ -310,6 +350,24 @@ mod tests {
         capture.row(0, &[0, 0, 1, 0, 0, 0, 1]).unwrap();
         assert_eq!(capture.value(0), Datum::Null);
         assert!(Capture { wanted: vec![(0, 0)], ..capture }.row(0, &[0, 0, 1]).is_err(), "a row cut short");
+    }
+
+    #[test]
+    fn a_column_is_collected_of_all_rows_up_to_the_most() {
+        let mut capture = Capture::default();
+        for round in 0..2 {
+            capture.begin(false, &[column(LONG, false), column(0xFD, false)]);
+            capture.collect(0, 2);
+            capture.want(2, 1);
+            capture.row(0, b"\x017\x01a").unwrap();
+            capture.row(1, b"\xFB\x01b").unwrap();
+            capture.row(2, b"\x019\x01c").unwrap();
+            let collected: Vec<_> = capture.collected().collect();
+            assert_eq!(collected, [Datum::Int(7), Datum::Null], "round {round}");
+            assert_eq!(capture.value(0), Datum::Text(b"c"));
+        }
+        capture.begin(false, &[]);
+        assert_eq!(capture.collected().count(), 0);
     }
 
     #[test]

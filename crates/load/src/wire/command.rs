@@ -11,6 +11,7 @@ const COM_STMT_EXECUTE: u8 = 0x17;
 
 const TYPE_LONG: u8 = 0x03;
 const TYPE_LONGLONG: u8 = 0x08;
+const TYPE_NEWDECIMAL: u8 = 0xF6;
 const TYPE_STRING: u8 = 0xFE;
 
 /// The largest payload of one packet; we never send longer ones.
@@ -94,15 +95,18 @@ fn type_of(kind: ParamKind) -> u8 {
     match kind {
         ParamKind::Int => TYPE_LONG,
         ParamKind::Long => TYPE_LONGLONG,
+        ParamKind::Decimal => TYPE_NEWDECIMAL,
         ParamKind::Text => TYPE_STRING,
     }
 }
 
 /// Appends a value; false where it is NULL, which has no bytes.
 fn binary_value(out: &mut Vec<u8>, kind: ParamKind, value: Datum<'_>) -> bool {
+    // A text is read as a number only where a number is sent.
     let number = match value {
         Datum::Null => return false,
         Datum::Int(number) => Some(number),
+        Datum::Text(_) if kind == ParamKind::Text => None,
         Datum::Text(text) => std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()),
     };
     match (kind, number) {
@@ -112,7 +116,7 @@ fn binary_value(out: &mut Vec<u8>, kind: ParamKind, value: Datum<'_>) -> bool {
         }
         (ParamKind::Long, Some(number)) => out.extend_from_slice(&number.to_le_bytes()),
         (ParamKind::Int | ParamKind::Long, None) => return false,
-        (ParamKind::Text, _) => match value {
+        (ParamKind::Text | ParamKind::Decimal, _) => match value {
             Datum::Text(text) => {
                 length_encoded(out, text.len());
                 out.extend_from_slice(text);
@@ -145,7 +149,7 @@ pub(crate) fn query_with(out: &mut Vec<u8>, statement: &Statement, number: u32, 
         let pieces = if statement.params.is_empty() { 1 } else { usize::MAX };
         for (at, piece) in statement.text.splitn(pieces, '?').enumerate() {
             if at > 0 {
-                values.get(at - 1).write_sql(out);
+                write_value(out, statement.params[at - 1], values.get(at - 1));
             }
             if is_numbered {
                 write_numbered(out, piece, number);
@@ -154,6 +158,17 @@ pub(crate) fn query_with(out: &mut Vec<u8>, statement: &Statement, number: u32, 
             }
         }
     });
+}
+
+/// Appends a value as SQL. A decimal has no quotes, so that the server computes with it exactly.
+fn write_value(out: &mut Vec<u8>, kind: ParamKind, value: Datum<'_>) {
+    let plain = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    match value {
+        Datum::Text(text) if kind == ParamKind::Decimal && !text.is_empty() && text.iter().all(plain) => {
+            out.extend_from_slice(text);
+        }
+        other => other.write_sql(out),
+    }
 }
 
 /// Appends a text with the number of a table in place of each `{}`.
@@ -183,6 +198,7 @@ mod tests {
             session: Vec::new(),
             opening: Vec::new(),
             undo: None,
+            finish: Vec::new(),
             registers: 0,
         };
         let program = Program::new(description).unwrap();
@@ -228,7 +244,20 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_without_parameters_and_number_is_sent_as_it_stands() {
+    fn a_decimal_is_no_text_and_no_floating_point_number() {
+        let (mut text, mut binary) = (Vec::new(), Vec::new());
+        let params = vec![ParamKind::Decimal, ParamKind::Decimal, ParamKind::Decimal];
+        let statement = Statement { params, ..Statement::plain("add", "SELECT ?+?+?") };
+        let amount = Expr::Decimal(Expr::Int(-1_050).into(), 2);
+        let params = [amount, Expr::Text("1 OR 1".into()), Expr::Int(7)];
+        with(&params, |values| query_with(&mut text, &statement, 0, values));
+        assert_eq!(&text[5..], b"SELECT -10.50+'1 OR 1'+7");
+        with(&params[..1], |values| execute(&mut binary, 1, true, &statement.params[..1], values));
+        assert_eq!(binary[14..], [0, 1, 0xF6, 0, 6, b'-', b'1', b'0', b'.', b'5', b'0']);
+    }
+
+    #[test]
+    fn a_statement_without_parameters_and_number_is_sent_unchanged() {
         let mut out = Vec::new();
         let text = "SELECT '{}', 'why?'";
         with(&[], |values| query_with(&mut out, &Statement::plain("any", text), 0, values));

@@ -23,7 +23,7 @@ pub(super) struct Agreed {
 
 /// UTF-8 with four bytes, general collation: what both server families know by this number.
 const UTF8MB4: u8 = 45;
-/// What we say our packets may grow to.
+/// The size that we announce for our packets.
 const MAX_PACKET: u32 = 0x00FF_FFFF;
 
 /// Logs in on a fresh connection. The database is chosen afterwards, so that its absence is an
@@ -61,8 +61,8 @@ pub(super) fn log_in(
 /// `5.5.5-10.11.19-MariaDB`. Replicas of MySQL 5 would take a version of two digits for an old one
 /// (`RPL_VERSION_HACK` in its source).
 #[must_use]
-pub fn own_version(said: &str) -> &str {
-    said.strip_prefix("5.5.5-").unwrap_or(said)
+pub fn own_version(version: &str) -> &str {
+    version.strip_prefix("5.5.5-").unwrap_or(version)
 }
 
 fn capabilities(greeting: &HandshakePacket<'_>, target: &Target) -> Result<CapabilityFlags, LoadError> {
@@ -75,6 +75,8 @@ fn capabilities(greeting: &HandshakePacket<'_>, target: &Target) -> Result<Capab
         | CapabilityFlags::CLIENT_LONG_PASSWORD
         | CapabilityFlags::CLIENT_TRANSACTIONS
         | CapabilityFlags::CLIENT_MULTI_RESULTS
+        // A server that asks for a file gets rows from memory, and only after LOAD DATA: no file is ever read.
+        | CapabilityFlags::CLIENT_LOCAL_FILES
         | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
         | CapabilityFlags::CLIENT_PLUGIN_AUTH
         | CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA
@@ -148,7 +150,7 @@ fn authenticate(
         local: packets.transport().is_local(),
         encrypted: packets.transport().is_encrypted(),
     };
-    // A server whose default method is unknown to us gets the oldest one, and says what the account needs.
+    // A server whose default method is unknown to us gets the oldest one, and reports what the account needs.
     let offered = greeting.auth_plugin().filter(|plugin| plugin.init().is_ok() && !sends_password(plugin));
     let mut plugin = offered.unwrap_or(AuthPlugin::MysqlNativePassword).into_owned();
     let mut method = Method::new(&plugin, target)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
-use super::answer::{Answer, AnswerReader, Dialect, Refusal, length_encoded, packet_at};
+use super::answer::{Answer, AnswerReader, Dialect, LOCAL_INFILE, Refusal, length_encoded, packet_at};
 use super::capture::ColumnType;
 use super::command;
 use super::handshake;
@@ -16,6 +16,11 @@ use crate::options::{Endpoint, Target};
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(30);
 /// The server's code for a statement that has no prepared form (ER_UNSUPPORTED_PS).
 const UNSUPPORTED_PREPARED: u16 = 1295;
+/// Codes of servers that take no data from clients: ER_NOT_ALLOWED_COMMAND; MySQL's ER_CLIENT_LOCAL_FILES_DISABLED;
+/// MariaDB's ER_LOAD_INFILE_CAPABILITY_DISABLED.
+const NO_LOCAL_FILES: [u16; 3] = [1148, 3948, 4166];
+/// The first byte of an answer that refuses.
+const REFUSAL: u8 = 0xFF;
 /// Statements asked to be prepared before the first answer is read.
 const PREPARE_WINDOW: usize = 64;
 /// How much of a statement an error message shows.
@@ -167,6 +172,38 @@ impl Session {
             Answer::Rows(rows) => Ok(rows),
             Answer::Refused(refusal) => Err(server_error(refusal, None)),
         }
+    }
+
+    /// Sends LOAD DATA LOCAL; false where the server takes no data from clients so. Then follow [`Self::send_lines`] and
+    /// [`Self::finish_lines`].
+    ///
+    /// # Errors
+    /// The server's, and a broken connection.
+    pub(crate) fn begin_lines(&mut self, sql: &str) -> Result<bool, LoadError> {
+        self.send_query(sql.as_bytes())?;
+        let packet = self.packets.read("waiting for an answer")?;
+        match packet.first() {
+            Some(&LOCAL_INFILE) => Ok(true),
+            Some(&REFUSAL) => match self.refused(&packet).for_statement(sql) {
+                error if error.code().is_some_and(|code| NO_LOCAL_FILES.contains(&code)) => Ok(false),
+                error => Err(error),
+            },
+            _ => Err(LoadError::Protocol("LOAD DATA was answered before its data".into())),
+        }
+    }
+
+    /// Sends lines to a server that waits for them; less than 16 MiB at a time, and whole or parts of lines.
+    pub(crate) fn send_lines(&mut self, lines: &[u8]) -> Result<(), LoadError> {
+        self.packets.write(|out| out.extend_from_slice(lines))
+    }
+
+    /// Ends the lines; answers with the number of rows that the server has taken.
+    ///
+    /// # Errors
+    /// The server's.
+    pub(crate) fn finish_lines(&mut self) -> Result<u64, LoadError> {
+        self.packets.write(|_| ())?;
+        self.finish_query()
     }
 
     fn answer(&mut self) -> Result<Answer, LoadError> {

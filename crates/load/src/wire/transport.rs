@@ -160,7 +160,7 @@ impl Transport {
 }
 
 impl Drop for Transport {
-    /// Says goodbye, so that the server does not count an aborted connection. The bytes may come
+    /// Sends a quit, so that the server does not count an aborted connection. The bytes may come
     /// behind a statement that is not answered yet, or not go out at all: nobody waits for them.
     fn drop(&mut self) {
         let mut goodbye = Vec::new();

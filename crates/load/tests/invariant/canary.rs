@@ -17,7 +17,7 @@ struct Damage {
     undone: Vec<String>,
     breaks: &'static [Rule],
     /// Words that the findings must have.
-    says: String,
+    text: String,
 }
 
 const ACCOUNT_CRC: &str = "crc=CRC32(CONCAT_WS('|',id,balance,version))";
@@ -42,9 +42,9 @@ fn damage(
     name: &'static str,
     (done, undone): (Vec<String>, Vec<String>),
     breaks: &'static [Rule],
-    says: impl Into<String>,
+    text: impl Into<String>,
 ) -> Damage {
-    Damage { name, done, undone, breaks, says: says.into() }
+    Damage { name, done, undone, breaks, text: text.into() }
 }
 
 /// Rows of accounts and ballast.
@@ -216,7 +216,7 @@ fn every_damage_breaks_its_rule_and_what_follows_from_it() {
             let findings = checked(server, &loaded, &expected);
             let text = findings.findings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
             assert_eq!(findings.rules(), damage.breaks, "{}: {text}", damage.name);
-            assert!(text.contains(&damage.says), "{}: {text}", damage.name);
+            assert!(text.contains(&damage.text), "{}: {text}", damage.name);
             seen.extend(findings.rules());
             execute(&mut session, &damage.undone);
             let findings = checked(server, &loaded, &expected);

@@ -1,4 +1,4 @@
-//! The load at work: what it leaves behind, what its journal says, and how it ends.
+//! The load at work: what it leaves behind, what its journal holds, and how it ends.
 
 use std::time::{Duration, Instant};
 
@@ -107,7 +107,7 @@ fn a_rate_is_kept() {
 }
 
 #[test]
-fn a_server_that_stands_still_does_not_keep_the_load_from_ending() {
+fn a_server_that_stalls_does_not_keep_the_load_from_ending() {
     let Some(server) = Server::start() else { return };
     prepared(&server, &small(), 4);
     let options = Options { grace: Duration::from_millis(300), ..options(&server, &small(), 4) };

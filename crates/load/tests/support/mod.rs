@@ -53,7 +53,7 @@ impl Launch {
 }
 
 impl Server {
-    /// Starts one, or says what is missing and answers with none.
+    /// Starts one, or prints what is missing and returns None.
     pub(crate) fn start() -> Option<Self> {
         Self::start_with(&[])
     }
@@ -69,16 +69,7 @@ impl Server {
         Some(Self::bring_up(mariadbd, settings, |_, data| copy_mariadb_template(&install, data)))
     }
 
-    /// Starts the MySQL whose `mysqld` the environment names, or says that it names none.
-    pub(crate) fn start_mysql() -> Option<Self> {
-        let Some(mysqld) = std::env::var_os("EBBTIDE_TEST_MYSQLD").map(PathBuf::from) else {
-            println!("SKIPPED: a MySQL server (EBBTIDE_TEST_MYSQLD=/path/to/bin/mysqld)");
-            return None;
-        };
-        Some(Self::start_mysqld(mysqld, None, &[]))
-    }
-
-    /// Starts a MySQL or MariaDB that `./dev servers` has fetched, or says that it has not.
+    /// Starts a MySQL or MariaDB that `./dev servers` has fetched, or prints that it has not.
     pub(crate) fn start_fetched(name: &str, settings: &[&str]) -> Option<Self> {
         let kept =
             std::env::var_os("EBBTIDE_SERVERS").map_or("/var/cache/ebbtide/servers".into(), PathBuf::from);
@@ -142,7 +133,7 @@ impl Server {
         let port = free_port();
         let child = launch.serve(port);
         let mut server = Self { child, launch, dir, port, _turn: turn };
-        server.wait_until_ready();
+        server.wait_until_ready().unwrap();
         server
     }
 
@@ -154,9 +145,28 @@ impl Server {
 
     /// Starts a server that was killed, on the data that it left.
     pub(crate) fn recover(&mut self) {
+        self.try_recover().unwrap();
+    }
+
+    /// Like [`Server::recover`]. The error is why the server did not start, with its log.
+    pub(crate) fn try_recover(&mut self) -> Result<(), String> {
         assert!(self.child.try_wait().unwrap().is_some(), "the server still runs");
         self.child = self.launch.serve(self.port);
-        self.wait_until_ready();
+        self.wait_until_ready()
+    }
+
+    /// Copies the data of a server that was killed, for [`Server::restore`].
+    pub(crate) fn keep_data(&self) {
+        copy(&self.launch.data, &self.path("kept"));
+    }
+
+    /// Kills the server if it still runs, and puts the copied data in place of its own.
+    pub(crate) fn restore(&mut self) {
+        if self.child.try_wait().unwrap().is_none() {
+            self.kill();
+        }
+        fs::remove_dir_all(&self.launch.data).unwrap();
+        copy(&self.path("kept"), &self.launch.data);
     }
 
     /// The directory of the tables' files.
@@ -164,7 +174,7 @@ impl Server {
         self.dir.path().join("data/sbtest")
     }
 
-    fn wait_until_ready(&mut self) {
+    fn wait_until_ready(&mut self) -> Result<(), String> {
         let began = Instant::now();
         let mut target = self.target();
         "mysql".clone_into(&mut target.database);
@@ -172,12 +182,14 @@ impl Server {
             match Session::open(&target, &target.endpoints[0]) {
                 Ok(mut session) => {
                     session.execute("CREATE DATABASE IF NOT EXISTS sbtest").unwrap();
-                    return;
+                    return Ok(());
                 }
                 Err(error) => {
                     let gone = self.child.try_wait().unwrap().is_some();
                     let late = began.elapsed() > Duration::from_secs(60);
-                    assert!(!gone && !late, "{error}\n{}", self.log());
+                    if gone || late {
+                        return Err(format!("{error}\n{}", self.log()));
+                    }
                     std::thread::sleep(Duration::from_millis(50));
                 }
             }
@@ -219,7 +231,7 @@ impl Server {
             schema: options.schema.clone(),
             distribution: Distribution::default(),
             seed: 1,
-            threads: options.connections.min(4),
+            threads: options.clients.connections.min(4),
         };
         prepare(&self.target(), &options, &Cancel::default(), &mut |_| {}).unwrap();
     }
@@ -235,7 +247,7 @@ impl Server {
         self.dir.path().join(name)
     }
 
-    /// Stops the server's process where it stands, or lets it go on.
+    /// Stops the server's process, or lets it go on.
     pub(crate) fn signal(&self, signal: &str) {
         signal_process(self.pid(), signal);
     }
@@ -243,6 +255,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // The number of one that was killed may be another process's by now.
+        if self.child.try_wait().unwrap().is_some() {
+            return;
+        }
         self.signal("CONT");
         self.signal("TERM");
         let began = Instant::now();
@@ -289,7 +305,7 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Servers run as root only where they are told to. Another user need not reach the directory of the build.
+/// Servers run as root only where they are configured to. Another user need not reach the directory of the build.
 fn account() -> Vec<String> {
     if is_root() { vec!["--user=root".to_owned()] } else { Vec::new() }
 }
@@ -303,7 +319,15 @@ fn copy_template(name: &str, data: &Path, install: impl FnOnce(&Path)) {
         // Another process may have been faster; then its installation serves.
         let _ = fs::rename(fresh.keep(), &kept);
     }
-    let copied = Command::new("cp").arg("-a").arg(&kept).arg(data).status().unwrap();
+    copy(&kept, data);
+}
+
+/// Copies a directory. The target does not exist, or is an earlier copy of it, which it replaces.
+fn copy(from: &Path, to: &Path) {
+    if to.exists() {
+        fs::remove_dir_all(to).unwrap();
+    }
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
     assert!(copied.success());
 }
 

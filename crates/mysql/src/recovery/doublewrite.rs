@@ -1,4 +1,4 @@
-//! What the doublewrite buffer holds of pages that are damaged: a torn page of which it has a sound copy is one
+//! What the doublewrite buffer holds of pages that are damaged: a torn page of which it has a valid copy is one
 //! that the server can restore.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const SUFFIX: &str = ".dblwr";
 /// Tablespace and number of a page.
 pub(super) type Name = (u32, u32);
 
-/// Notes for each damaged page whether the buffer has a sound copy of it; `names` are what the pages should call
+/// Notes for each damaged page whether the buffer has a valid copy of it; `names` are what the pages should call
 /// themselves, since a damaged one may have forgotten.
 pub(super) fn look_for_copies(
     bad: &mut [BadPage],

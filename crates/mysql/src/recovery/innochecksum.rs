@@ -15,12 +15,12 @@ use crate::{Layout, process};
 const NAME: &str = "innochecksum";
 /// Reading a file from the slowest volume may take long; a program that hangs is given up.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// Servers' programs that stand beside a fetched server's own loader, as small scripts.
+/// Servers' programs that are next to a fetched server's own loader, as small scripts.
 const WRAPPERS: [&str; 2] = ["bin/mariadbd", "bin/mysqld"];
 
 /// Has `innochecksum` look at every page. The server must not run on the files.
 ///
-/// The program is taken from beside the server's, from other fetched servers, or from PATH; it has to be
+/// The program is the one next to the server's, from other fetched servers, or from PATH; it has to be
 /// of the same make (MySQL's does not know MariaDB's checksums), and of the server's version or a newer.
 ///
 /// # Errors
@@ -57,7 +57,7 @@ impl Tool {
         let tool = tool.ok_or_else(|| {
             let looked: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
             let looked = match looked.as_slice() {
-                [] => "there is none beside it, among the fetched servers, or in PATH".to_owned(),
+                [] => "there is none next to it, among the fetched servers, or in PATH".to_owned(),
                 found => format!("{} are of another make or older", found.join(", ")),
             };
             Unverified::NoTool { server: binary.name(), looked }
@@ -66,7 +66,7 @@ impl Tool {
         Ok(tool)
     }
 
-    /// A program that stands among a fetched server's files needs that server's loader and libraries.
+    /// A program that is among a fetched server's files needs that server's loader and libraries.
     fn at(path: &Path) -> Self {
         let own = OsString::from(path);
         let words = match path.ancestors().skip(1).find_map(loader) {
@@ -104,26 +104,26 @@ impl Tool {
         command.arg(format!("--allow-mismatches={}", INVALID_KEPT + left_out)).arg(&space.path);
         let output = process::output(command, TIMEOUT)
             .map_err(Unverified::at("look with innochecksum at", &space.path))?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let named: BTreeMap<u32, &str> =
-            said.lines().filter_map(|line| Some((invalid_page(line)?, line))).collect();
-        let bad = |page: u32, said: &str| {
-            let said = format!("innochecksum: {}", said.trim());
-            BadPage { file: space.path.clone(), page, said, facts: space.facts(page), copy: None }
+            stderr.lines().filter_map(|line| Some((invalid_page(line)?, line))).collect();
+        let bad = |page: u32, line: &str| {
+            let reason = format!("innochecksum: {}", line.trim());
+            BadPage { file: space.path.clone(), page, reason, facts: space.facts(page), copy: None }
         };
         if !named.is_empty() {
             let named = named.into_iter().filter(|(page, _)| space.counts(*page));
-            return Ok(named.take(INVALID_KEPT).map(|(page, said)| bad(page, said)).collect());
+            return Ok(named.take(INVALID_KEPT).map(|(page, line)| bad(page, line)).collect());
         }
         if output.success {
             return Ok(Vec::new());
         }
-        match gives_up_at(&said, space) {
+        match gives_up_at(&stderr, space) {
             Some((page, line)) => Ok(vec![bad(page, line)]),
             None => Err(Unverified::Tool {
                 tool: self.path.display().to_string(),
                 file: space.path.clone(),
-                said: said.split_whitespace().collect::<Vec<_>>().join(" "),
+                message: stderr.split_whitespace().collect::<Vec<_>>().join(" "),
             }),
         }
     }
@@ -137,10 +137,10 @@ fn invalid_page(line: &str) -> Option<u32> {
     rest.starts_with("invalid").then(|| number.parse().ok())?
 }
 
-/// The page at which it stops without calling it invalid: the first, which says how to read the others,
+/// The page at which it stops without calling it invalid: the first, which describes how to read the others,
 /// or one inside of which the file ends.
-fn gives_up_at<'a>(said: &'a str, space: &Space) -> Option<(u32, &'a str)> {
-    let find = |words: &[&str]| said.lines().find(|line| words.iter().any(|word| line.contains(word)));
+fn gives_up_at<'a>(stderr: &'a str, space: &Space) -> Option<(u32, &'a str)> {
+    let find = |words: &[&str]| stderr.lines().find(|line| words.iter().any(|word| line.contains(word)));
     if let Some(line) =
         find(&["Page 0 checksum mismatch", "Invalid page size", "First page of the tablespace"])
     {
@@ -155,14 +155,14 @@ fn gives_up_at<'a>(said: &'a str, space: &Space) -> Option<(u32, &'a str)> {
 fn make_and_version(text: &str) -> Option<(bool, Version)> {
     let mut words = text.split_whitespace().skip_while(|word| *word != "Ver" && *word != "from");
     let version = Version::parse(words.nth(1)?.trim_end_matches(','))?;
-    // MariaDB's of before 11 does not say whose it is; MySQL has not come to these numbers.
+    // MariaDB's before 11 does not name its maker; MySQL has not come to these numbers.
     Some((text.contains("MariaDB") || version.major >= 10, version))
 }
 
-/// Where it may stand, the likeliest first.
+/// Where it may be, the likeliest first.
 fn candidates(binary: &Binary) -> Vec<PathBuf> {
     let real = binary.path.canonicalize().unwrap_or_else(|_| binary.path.clone());
-    let beside = [&binary.path, &real].into_iter().filter_map(|program| program.parent()).flat_map(|dir| {
+    let nearby = [&binary.path, &real].into_iter().filter_map(|program| program.parent()).flat_map(|dir| {
         let above = dir.parent().unwrap_or(dir);
         [dir.to_owned(), above.join("bin"), above.join("usr/bin")]
     });
@@ -172,7 +172,7 @@ fn candidates(binary: &Binary) -> Vec<PathBuf> {
     fetched.sort();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found: Vec<PathBuf> = Vec::new();
-    for file in beside.chain(fetched).chain(std::env::split_paths(&path)).map(|dir| dir.join(NAME)) {
+    for file in nearby.chain(fetched).chain(std::env::split_paths(&path)).map(|dir| dir.join(NAME)) {
         if file.is_file() && !found.contains(&file) {
             found.push(file);
         }

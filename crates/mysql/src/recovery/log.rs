@@ -1,11 +1,11 @@
-//! What a server says of its recovery in its log: the words of MariaDB 10.6 to 11.8 and MySQL 8.0 to 9.7.
+//! What a server logs of its recovery: the words of MariaDB 10.6 to 11.8 and MySQL 8.0 to 9.7.
 
 use serde::{Deserialize, Serialize};
 
 /// Of each kind of line as many are kept.
 const KEPT: usize = 100;
 
-/// What a server's log tells of a recovery. Of each kind at most a hundred lines are kept.
+/// What a server's log reports of a recovery. Of each kind at most a hundred lines are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEvidence {
     /// Whether InnoDB found that it had not been shut down cleanly.
@@ -13,11 +13,11 @@ pub struct LogEvidence {
     /// Pages that were restored from the doublewrite buffer.
     pub doublewrite: Vec<RecoveredPage>,
     /// Lines that mean damage: to pages, to the redo log, to the dictionary. What a recovery that goes well
-    /// says is not among them, such as a torn page that the doublewrite buffer restores.
+    /// reports is not among them, such as a torn page that the doublewrite buffer restores.
     pub corruption: Vec<String>,
     /// Lines of the server's own end: a failed assertion, a signal.
     pub crash: Vec<String>,
-    /// What the recovery of the binary log and of prepared transactions said.
+    /// Lines about the recovery of the binary log and of prepared transactions.
     pub binlog: Vec<String>,
     /// Transactions that were found in the state prepared, between redo log and binary log.
     pub prepared: u64,
@@ -36,15 +36,15 @@ pub struct RecoveredPage {
     /// Its number.
     pub page: u32,
     /// The server's words.
-    pub said: String,
+    pub line: String,
 }
 
 /// Words that open a recovery after a crash.
 const RECOVERY: [&str; 3] =
     ["Starting crash recovery", "Starting XA crash recovery", "was not shut down normally"];
-/// Words of a page that is restored: tried first, whatever else the line says.
+/// Words of a page that is restored: tried first, whatever else the line has.
 const RESTORED: [&str; 2] = ["Recovered page", "Recovered the page"];
-/// Words of a page that is about to be restored, which also say why it has to be.
+/// Words of a page that is about to be restored, which also give the reason.
 const RESTORING: [&str; 2] = ["rying to recover", "to be recovered from the doublewrite"];
 /// Words that mean damage.
 const CORRUPTION: [&str; 32] = [
@@ -79,7 +79,7 @@ const CORRUPTION: [&str; 32] = [
     "The log was only scanned up to",
     "We scanned the log up to",
     "is marked as crashed",
-    // MySQL prints a page that it cannot use, and may say why only later, or never where it waits for ever.
+    // MySQL prints a page that it cannot use, and may print the reason only later, or never where it waits for ever.
     "End of page dump",
 ];
 /// Words of lines that speak of damage and mean none: what a server prints after any crash of its own, and
@@ -133,7 +133,7 @@ impl LogEvidence {
             if let (Some(space), Some(page)) = (number(line, "space="), number(line, "page number="))
                 && self.doublewrite.len() < KEPT
             {
-                self.doublewrite.push(RecoveredPage { space, page, said: line.to_owned() });
+                self.doublewrite.push(RecoveredPage { space, page, line: line.to_owned() });
             }
         } else if has(&CRASH) {
             keep(&mut self.crash, line);

@@ -31,7 +31,7 @@ pub use tables::{TableCheck, check_tables};
 ///
 /// Left out are temporary tablespaces, which every start makes anew, and the two blocks of the system
 /// tablespace that serve as doublewrite buffer (MariaDB, and MySQL before 8.0.20): copies of pages of
-/// other tablespaces stand there, which fail the check on the healthiest server.
+/// other tablespaces are there, which fail the check even on an undamaged server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageCheck {
     /// Files that were looked at.
@@ -42,7 +42,7 @@ pub struct PageCheck {
     pub invalid: Vec<BadPage>,
 }
 
-/// Of one file's invalid pages as many are told.
+/// At most so many invalid pages of one file are reported.
 pub const INVALID_KEPT: usize = 100;
 
 /// A page that does not pass its check.
@@ -52,11 +52,11 @@ pub struct BadPage {
     pub file: PathBuf,
     /// The page's number in its file, from 0.
     pub page: u32,
-    /// Who said what about it.
-    pub said: String,
-    /// What the page says of itself; none where the file ends inside of it.
+    /// What is wrong with it, and which tool or check found it.
+    pub reason: String,
+    /// What the page's header holds; none where the file ends inside of it.
     pub facts: Option<page::PageFacts>,
-    /// Log position of the newest sound copy of it in the doublewrite buffer, as new as all that is left of the
+    /// Log position of the newest valid copy of it in the doublewrite buffer, as new as all that is left of the
     /// page; none where there is none, and where nobody looked: [`scan_pages`] does.
     pub copy: Option<u64>,
 }
@@ -74,14 +74,14 @@ pub enum Unverified {
         looked: String,
     },
     /// The program that looks at pages did not do so.
-    #[error("{tool} could not look at {}: {said}", file.display())]
+    #[error("{tool} could not look at {}: {message}", file.display())]
     Tool {
         /// The program.
         tool: String,
         /// The file.
         file: PathBuf,
-        /// What it said.
-        said: String,
+        /// Its message.
+        message: String,
     },
     /// There is nothing to look at, or it is in a form that is not understood here.
     #[error("{}: {why}", file.display())]

@@ -1,4 +1,4 @@
-//! What one InnoDB page says of itself: whose it is, which version, and whether it is whole.
+//! What the header of an InnoDB page holds: whose it is, which version, and whether it is whole.
 //!
 //! The places of these fields are those of InnoDB's `fil0fil.h` (MySQL) and `fil0types.h` (MariaDB).
 
@@ -25,7 +25,7 @@ const BODY: usize = 38;
 pub enum Form {
     /// MySQL's, and MariaDB's before 10.5: the first four bytes, and again before the last four.
     Crc32,
-    /// MariaDB's since 10.5: the last four bytes, over all that stands before them.
+    /// MariaDB's since 10.5: the last four bytes, over all that is before them.
     FullCrc32,
 }
 
@@ -46,7 +46,7 @@ pub enum Checksum {
     },
 }
 
-/// What a page says of itself.
+/// What a page's header holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageFacts {
     /// Its tablespace.
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_page_is_told_by_its_own_form() {
+    fn a_whole_page_is_known_by_its_own_form() {
         for form in [Form::Crc32, Form::FullCrc32] {
             let facts = inspect(&page(form, 0x5_0000_1234, 9)).unwrap();
             assert_eq!((facts.space, facts.page, facts.kind_name()), (42, 7, "index"));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_never_written_is_sound_and_other_sizes_are_no_pages() {
+    fn a_page_never_written_is_valid_and_other_sizes_are_no_pages() {
         assert_eq!(inspect(&[0; SIZE]).unwrap().checksum, Checksum::Empty);
         assert!(inspect(&[0; SIZE]).unwrap().is_sound());
         for size in [0, 38, 4095, 12288, 131_072] {

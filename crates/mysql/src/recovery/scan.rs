@@ -12,10 +12,10 @@ use crate::Layout;
 const CHUNK: usize = 1 << 20;
 
 /// Looks at every page itself: its checksum, whether its first and its last bytes are of one version, and
-/// whether it stands where it belongs; and of those that fail, whether the doublewrite buffer has a sound copy.
+/// whether it is in its place; and of those that fail, whether the doublewrite buffer has a valid copy.
 /// The server must not run on the files.
 ///
-/// This finds what [`check_pages`](super::check_pages) finds, and pages that stand in a wrong place, in a
+/// This finds what [`check_pages`](super::check_pages) finds, and pages that are in a wrong place, in a
 /// fraction of the time; that one is the servers' own word for it.
 ///
 /// # Errors
@@ -54,12 +54,12 @@ fn scan(space: &Space, buffer: &mut [u8]) -> Result<Vec<BadPage>, Unverified> {
         for bytes in chunk.chunks(space.page_size) {
             if space.counts(page)
                 && let facts = facts(bytes, space.form)
-                && let Some(said) = objection(space, page, &facts)
+                && let Some(reason) = objection(space, page, &facts)
             {
                 invalid.push(BadPage {
                     file: space.path.clone(),
                     page,
-                    said,
+                    reason,
                     facts: Some(facts),
                     copy: None,
                 });
@@ -68,8 +68,8 @@ fn scan(space: &Space, buffer: &mut [u8]) -> Result<Vec<BadPage>, Unverified> {
         }
     }
     if !space.len.is_multiple_of(space.size()) && invalid.len() < INVALID_KEPT {
-        let said = format!("the file ends after {} bytes of it", space.len % space.size());
-        invalid.push(BadPage { file: space.path.clone(), page, said, facts: None, copy: None });
+        let reason = format!("the file ends after {} bytes of it", space.len % space.size());
+        invalid.push(BadPage { file: space.path.clone(), page, reason, facts: None, copy: None });
     }
     invalid.truncate(INVALID_KEPT);
     Ok(invalid)

@@ -1,4 +1,4 @@
-//! The tablespaces of a layout: which files they are, how their pages are laid out, and which of their
+//! The tablespaces of a layout: which files they are, how their pages are arranged, and which of their
 //! pages are none.
 
 use std::fs::File;
@@ -60,7 +60,7 @@ impl Space {
         Ok(spaces)
     }
 
-    /// Opens one; none where it is empty. `default` stands in for what a page 0 of zeros does not tell.
+    /// Opens one; none where it is empty. `default` is used where page 0 is all zeros.
     fn open(path: &Path, default: Option<(usize, Form)>) -> Result<Option<Self>, Unverified> {
         let file = File::open(path).map_err(Unverified::at("open", path))?;
         let len = file.metadata().map_err(Unverified::at("look at", path))?.len();
@@ -99,7 +99,7 @@ impl Space {
         !self.left_out.iter().any(|range| range.contains(&page))
     }
 
-    /// What a page says of itself; none where the file ends before its end.
+    /// What a page's header holds; none where the file ends before its end.
     pub(super) fn facts(&self, page: u32) -> Option<PageFacts> {
         let mut bytes = vec![0; self.page_size];
         self.file.read_exact_at(&mut bytes, u64::from(page) * self.size()).ok()?;
@@ -124,7 +124,7 @@ impl Space {
     }
 }
 
-/// What the flags of page 0 tell.
+/// What the flags of page 0 mean.
 #[derive(Debug, PartialEq, Eq)]
 struct Flags {
     /// None where they make no sense.
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_tell_page_size_and_form_of_both_servers() {
+    fn flags_give_page_size_and_form_of_both_servers() {
         let flags = |flags, page_size, form| {
             assert_eq!(
                 Flags::of(flags),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_a_checksum_alone_does_not_judge_are_told() {
+    fn pages_that_a_checksum_alone_does_not_judge_are_reported() {
         assert_eq!(Flags::of(0x21 | (4 << 1)).special, Some("its pages are compressed"));
         assert_eq!(Flags::of(0x15 | (1 << 5)).special, Some("its pages are compressed"));
         assert_eq!(Flags::of(0x4021 | (1 << 13)).special, Some("its pages are encrypted"));

@@ -3,7 +3,7 @@
 use ebbtide_load::{LoadError, Session};
 use serde::{Deserialize, Serialize};
 
-/// What CHECK TABLE said of a table.
+/// What CHECK TABLE reports of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableCheck {
     /// The table, with its database.
@@ -11,7 +11,7 @@ pub struct TableCheck {
     /// Whether the server calls it whole, without an error or a warning.
     pub ok: bool,
     /// The server's words, one line per message.
-    pub said: Vec<String>,
+    pub messages: Vec<String>,
 }
 
 /// Runs CHECK TABLE on every table of a database: it reads every row of every index and counts them
@@ -32,7 +32,7 @@ pub fn check_tables(session: &mut Session, database: &str) -> Result<Vec<TableCh
     Ok(expected.map(|table| judge(table, &rows)).collect())
 }
 
-/// What the rows (table, operation, kind of message, message) say of a table.
+/// What the rows (table, operation, kind of message, message) report of a table.
 fn judge(table: String, rows: &[Vec<Option<String>>]) -> TableCheck {
     let text = |row: &[Option<String>], column: usize| row.get(column).cloned().flatten().unwrap_or_default();
     let about = rows.iter().filter(|row| text(row, 0) == table);
@@ -40,10 +40,10 @@ fn judge(table: String, rows: &[Vec<Option<String>>]) -> TableCheck {
         about.map(|row| (text(row, 2).to_ascii_lowercase(), text(row, 3))).collect();
     let whole = |(kind, message): &(String, String)| kind == "status" && message == "OK";
     let bad = |(kind, _): &(String, String)| kind == "error" || kind == "warning";
-    // A table of which nothing is said is not one that is whole.
+    // A table without messages is not known to be whole.
     let ok = messages.iter().any(whole) && !messages.iter().any(bad);
-    let said = messages.into_iter().map(|(kind, message)| format!("{kind}: {message}")).collect();
-    TableCheck { table, ok, said }
+    let messages = messages.into_iter().map(|(kind, message)| format!("{kind}: {message}")).collect();
+    TableCheck { table, ok, messages }
 }
 
 fn quoted(name: &str) -> String {
@@ -74,6 +74,6 @@ mod tests {
             assert!(!ok(table), "{table}");
         }
         let expected = ["warning: InnoDB: The B-tree of index k is corrupted.", "error: Corrupt"];
-        assert_eq!(judge("d.b".into(), &rows).said, expected);
+        assert_eq!(judge("d.b".into(), &rows).messages, expected);
     }
 }

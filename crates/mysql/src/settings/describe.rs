@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::render::{Said, say_one};
+use super::render::{RenderedSetting, render_one};
 use super::table::{Here, Row, table};
 use super::{RAW, Settings};
 use crate::{Binary, Flavour};
@@ -63,13 +63,13 @@ impl Settings {
             return Some(Effective { name: row.name.clone(), own_name, value: default, is_default: true });
         };
         let value = shape.read(text).map_or_else(|| text.to_owned(), |value| shape.show(&value));
-        let own_name = say_one(&row.name, text, binary).map_or(own_name, |said| own_names(&said));
+        let own_name = render_one(&row.name, text, binary).map_or(own_name, |rendered| own_names(&rendered));
         Some(Effective { name: row.name.clone(), own_name, value, is_default: false })
     }
 }
 
-fn own_names(said: &Said) -> String {
-    said.variables.iter().map(|(own, _)| own.as_str()).collect::<Vec<_>>().join(", ")
+fn own_names(rendered: &RenderedSetting) -> String {
+    rendered.variables.iter().map(|(own, _)| own.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// What differs between two servers of the same program, unset ones by the program's defaults; by name.

@@ -7,7 +7,7 @@ use crate::{Binary, Flavour};
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
     /// No server has it.
-    #[error("there is no setting '{name}'{}", did_you_mean(nearest.as_deref()))]
+    #[error("there is no setting '{name}'{}", advice(nearest.as_deref()))]
     Unknown {
         /// The name given.
         name: String,
@@ -44,7 +44,7 @@ pub enum SettingError {
         /// Since or until when, and what replaces it.
         why: String,
     },
-    /// Two settings that say the same thing in different ways.
+    /// Two settings of the same thing in different forms.
     #[error("{one} and {other} cannot both be set for {server}: {why}")]
     Conflict {
         /// The one.
@@ -96,8 +96,10 @@ pub(crate) fn server_name(binary: &Binary) -> String {
     format!("{flavour} {}", binary.version)
 }
 
-fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest
-        .map(|name| format!(" (did you mean '{name}'?)"))
-        .unwrap_or_else(|| "; `raw.NAME` hands a server's own variable on as it is".to_owned())
+/// What to do about a name that there is not.
+fn advice(nearest: Option<&str>) -> String {
+    match nearest {
+        None => "; `raw.NAME` hands a server's own variable on as it is".to_owned(),
+        named => ebbtide_text::did_you_mean(named),
+    }
 }

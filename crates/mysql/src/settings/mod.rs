@@ -1,6 +1,6 @@
 //! Server settings in one vocabulary, and what each server calls them.
 //!
-//! A [`Settings`] says what is wanted (`redo_capacity = 1GiB`); [`Settings::options_for`] says it in one
+//! A [`Settings`] has what is wanted (`redo_capacity = 1GiB`); [`Settings::options_for`] gives the options of one
 //! server's words (`innodb_log_file_size=1073741824`, or two files of half of it, or
 //! `innodb_redo_log_capacity`); [`verify`] reads back what the running server made of it. What the servers
 //! call things, allow and default to is data: `data/settings.toml`.
@@ -27,12 +27,12 @@ pub use verify::verify;
 use crate::Binary;
 use table::table;
 
-/// What stands before a server's own variable that the table lacks.
+/// The prefix of a server's own variable that the table lacks.
 const RAW: &str = "raw.";
 
 /// Settings by their canonical names, such as `redo_capacity`; values as people write them (`1GiB`).
 ///
-/// `raw.NAME` stands for a server's own variable that the table lacks: it is handed on as it is, and the
+/// `raw.NAME` represents a server's own variable that the table lacks: it is handed on as it is, and the
 /// server judges it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BTreeMap<String, Scalar>", into = "BTreeMap<String, String>")]
@@ -94,7 +94,7 @@ impl Settings {
     /// A setting that this version does not have (naming the version that removed or brought it), a value
     /// that it cannot take, or settings that exclude each other.
     pub fn options_for(&self, binary: &Binary) -> Result<Vec<String>, SettingError> {
-        Ok(render::say(self, binary)?.into_iter().flat_map(|said| said.options).collect())
+        Ok(render::render(self, binary)?.into_iter().flat_map(|rendered| rendered.options).collect())
     }
 
     /// Those settings that a data directory, or the tables in it, are made with and keep (`page_size` and

@@ -4,7 +4,7 @@ use super::error::SettingError;
 use super::table::table;
 use super::verify::variable_of;
 
-/// Names that people know and that say less, or something else, than they seem to.
+/// Names that people know and that mean less, or something else, than they seem to.
 const REFUSED: [(&str, &str); 5] = [
     (
         "innodb_log_file_size",
@@ -19,7 +19,7 @@ const REFUSED: [(&str, &str); 5] = [
     ("disable_log_bin", "set log_bin = off"),
 ];
 
-/// Options that belong to whoever starts the server: where it runs, and where its files are.
+/// Options that the caller of the server sets: where it runs, and where its files are.
 const NOT_THE_USERS: [&str; 30] = [
     "basedir",
     "bind_address",

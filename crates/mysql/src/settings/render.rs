@@ -6,9 +6,9 @@ use super::value::{Value, on_off};
 use super::{RAW, Settings};
 use crate::{Binary, Flavour};
 
-/// One setting, said to a server.
+/// One setting in a server's words.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct RenderedSetting {
     /// The canonical name.
     pub(crate) name: String,
     /// Lines of the option file.
@@ -20,20 +20,20 @@ pub(crate) struct Said {
 }
 
 /// All settings, by name.
-pub(crate) fn say(settings: &Settings, binary: &Binary) -> Result<Vec<Said>, SettingError> {
+pub(crate) fn render(settings: &Settings, binary: &Binary) -> Result<Vec<RenderedSetting>, SettingError> {
     if settings.is_empty() {
         return Ok(Vec::new());
     }
     check_server(binary)?;
-    let said = settings.iter().map(|(name, text)| match name.strip_prefix(RAW) {
+    let rendered = settings.iter().map(|(name, text)| match name.strip_prefix(RAW) {
         Some(own) => Ok(raw(name, own, text)),
-        None => say_one(name, text, binary),
+        None => render_one(name, text, binary),
     });
-    let said = said.collect::<Result<_, _>>()?;
+    let rendered = rendered.collect::<Result<_, _>>()?;
     check_order(settings, binary, "io_capacity", "io_capacity_max")?;
     check_order(settings, binary, "max_dirty_pages_pct_lwm", "max_dirty_pages_pct")?;
     check_flush_method(settings, binary)?;
-    Ok(said)
+    Ok(rendered)
 }
 
 /// Whether the table knows this server.
@@ -69,7 +69,7 @@ pub(crate) fn understand(
 }
 
 /// One setting by itself.
-pub(crate) fn say_one(name: &str, text: &str, binary: &Binary) -> Result<Said, SettingError> {
+pub(crate) fn render_one(name: &str, text: &str, binary: &Binary) -> Result<RenderedSetting, SettingError> {
     let (here, value) = understand(name, text, binary)?;
     let own = here.own();
     let mut variables = match (here.span.form, &value) {
@@ -84,10 +84,33 @@ pub(crate) fn say_one(name: &str, text: &str, binary: &Binary) -> Result<Said, S
         (Some(Form::LogBin), _) => vec!["skip_log_bin".to_owned()],
         _ => variables.iter().map(|(own, value)| format!("{own}={value}")).collect(),
     };
-    if let Some(variable) = &here.span.variable {
-        variables[0].0.clone_from(variable);
+    let options = match &here.span.plugin {
+        Some(library) => of_plugin(library, options, &value),
+        None => options,
+    };
+    if options.is_empty() {
+        variables.clear();
     }
-    Ok(Said { name: here.row.name.clone(), options, variables, rounded: here.span.rounded.as_deref() })
+    if let (Some(variable), Some(first)) = (&here.span.variable, variables.first_mut()) {
+        first.0.clone_from(variable);
+    }
+    Ok(RenderedSetting {
+        name: here.row.name.clone(),
+        options,
+        variables,
+        rounded: here.span.rounded.as_deref(),
+    })
+}
+
+/// The option lines for a setting of a plugin: its switch loads it, and off is the same as not loaded. Its other
+/// settings do not, as a server that is to load a plugin twice reports an error: without the switch they are ignored,
+/// which is seen when they are read back.
+fn of_plugin(library: &str, options: Vec<String>, value: &Value) -> Vec<String> {
+    match value {
+        Value::Switch(true) => std::iter::once(format!("plugin-load-add={library}")).chain(options).collect(),
+        Value::Switch(false) => Vec::new(),
+        _ => options.into_iter().map(|option| format!("loose_{option}")).collect(),
+    }
 }
 
 /// The switches of a flush method, as MariaDB 11.8.6 sets them for the deprecated option.
@@ -106,12 +129,12 @@ fn buffering(method: &str) -> Vec<(String, String)> {
     .into()
 }
 
-fn raw(name: &str, own: &str, text: &str) -> Said {
+fn raw(name: &str, own: &str, text: &str) -> RenderedSetting {
     let option = if text.is_empty() { own.to_owned() } else { format!("{own}={text}") };
-    Said { name: name.to_owned(), options: vec![option], variables: Vec::new(), rounded: None }
+    RenderedSetting { name: name.to_owned(), options: vec![option], variables: Vec::new(), rounded: None }
 }
 
-/// Servers lower the one to the other, and say so in their log only.
+/// Servers lower the one to the other, and render so in their log only.
 fn check_order(settings: &Settings, binary: &Binary, low: &str, high: &str) -> Result<(), SettingError> {
     if settings.get(low).is_none() && settings.get(high).is_none() {
         return Ok(());

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Deserializer, de};
 
-use super::value::{Kind, Shape, Unit, Value, bytes};
+use super::value::{Shape, Unit, Value, ValueKind, bytes};
 use crate::{Binary, Flavour, Version};
 
 const TEXT: &str = include_str!("../../data/settings.toml");
@@ -20,7 +20,7 @@ pub(crate) struct Row {
     #[serde(skip)]
     pub(crate) name: String,
     pub(crate) what: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ValueKind,
     own: Option<String>,
     #[serde(default, deserialize_with = "quantity")]
     min: Option<u64>,
@@ -56,7 +56,7 @@ pub(crate) struct Span {
     pub(crate) variable: Option<String>,
     default: Option<String>,
     pub(crate) chosen: Option<String>,
-    /// For the test that holds the table against the servers' own help; `skip` where that tells nothing.
+    /// For the test that holds the table against the servers' own help; `skip` where that lists nothing.
     pub(crate) help: Option<String>,
     #[serde(deserialize_with = "quantity")]
     min: Option<u64>,
@@ -67,12 +67,14 @@ pub(crate) struct Span {
     words: Option<Vec<String>>,
     pub(crate) dynamic: bool,
     pub(crate) form: Option<Form>,
+    /// The library that has it, which a server loads where a switch of it is on.
+    pub(crate) plugin: Option<String>,
     pub(crate) rounded: Option<String>,
     gone: Option<String>,
     ignored: Option<String>,
 }
 
-/// How a setting is said where one `own=value` does not do.
+/// How a setting is written where one `own=value` does not do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(crate) enum Form {
     /// The redo log as two files of half the size.
@@ -98,18 +100,18 @@ pub(crate) struct Here<'a> {
 
 /// The whole table.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct SettingsTable {
     pub(crate) rows: BTreeMap<String, Row>,
     by_own: BTreeMap<String, String>,
 }
 
 /// The built-in table.
-pub(crate) fn table() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
-    TABLE.get_or_init(|| Table::read(TEXT).expect("the built-in table is read by the tests"))
+pub(crate) fn table() -> &'static SettingsTable {
+    static TABLE: OnceLock<SettingsTable> = OnceLock::new();
+    TABLE.get_or_init(|| SettingsTable::read(TEXT).expect("the built-in table is read by the tests"))
 }
 
-impl Table {
+impl SettingsTable {
     fn read(text: &str) -> Result<Self, toml::de::Error> {
         let mut rows: BTreeMap<String, Row> = toml::from_str(text)?;
         let mut by_own = BTreeMap::new();
@@ -132,15 +134,9 @@ impl Table {
 
     /// The known name most like `written`, where any is like it at all.
     pub(crate) fn nearest(&self, written: &str) -> Option<String> {
-        let written = written.to_ascii_lowercase().replace('-', "_");
-        let likeness = |known: &str| strsim::normalized_damerau_levenshtein(&written, known);
-        self.rows
-            .keys()
-            .map(|name| (likeness(name), name))
-            .chain(self.by_own.iter().map(|(own, name)| (likeness(own), name)))
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .filter(|(likeness, _)| *likeness >= 0.5)
-            .map(|(_, name)| name.clone())
+        let known = self.rows.keys().chain(self.by_own.keys()).map(|name| name.as_ref());
+        let name = ebbtide_text::closest(&written.replace('-', "_"), known)?;
+        Some(self.by_own.get(name).map_or(name, |canonical| canonical.as_ref()).to_owned())
     }
 }
 
@@ -178,13 +174,13 @@ impl Row {
         };
         let step = step.map(|step| format!(", in steps of {}", shape.show_number(step))).unwrap_or_default();
         match self.kind {
-            Kind::Bytes => format!("a size such as 64MiB {range}{step}"),
-            Kind::Count => format!("a whole number {range}"),
-            Kind::Percent => format!("a percentage {range}"),
-            Kind::Duration => format!("a time such as 100{} {range}", self.unit_name()),
-            Kind::Switch => "on or off".to_owned(),
-            Kind::Word => format!("one of {}", words.join(", ")),
-            Kind::Text => "one line of text".to_owned(),
+            ValueKind::Bytes => format!("a size such as 64MiB {range}{step}"),
+            ValueKind::Count => format!("a whole number {range}"),
+            ValueKind::Percent => format!("a percentage {range}"),
+            ValueKind::Duration => format!("a time such as 100{} {range}", self.unit_name()),
+            ValueKind::Switch => "on or off".to_owned(),
+            ValueKind::Word => format!("one of {}", words.join(", ")),
+            ValueKind::Text => "one line of text".to_owned(),
         }
     }
 
@@ -200,8 +196,8 @@ impl Row {
     pub(crate) fn here(&self, binary: &Binary) -> Result<Here<'_>, Absent> {
         let spans = self.spans(binary.flavour);
         let holds = |span: &&Span| {
-            span.since.is_none_or(|since| binary.version.at_least(since))
-                && span.until.is_none_or(|until| !binary.version.at_least(until))
+            span.since.is_none_or(|since| binary.version >= since)
+                && span.until.is_none_or(|until| binary.version < until)
         };
         let Some(span) = spans.iter().find(holds) else {
             let later = spans.iter().find_map(|span| span.since);
@@ -286,12 +282,6 @@ impl<'a> Here<'a> {
         let expected = self.row.expected_within(self.min(), self.max(), self.words(), self.step());
         let power = if self.span.form == Some(Form::PowerOfTwo) { ", a power of two" } else { "" };
         format!("{expected}{power}")
-    }
-}
-
-impl Version {
-    fn at_least(&self, other: Self) -> bool {
-        (self.major, self.minor, self.patch) >= (other.major, other.minor, other.patch)
     }
 }
 

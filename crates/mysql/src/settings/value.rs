@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// What a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
+pub(crate) enum ValueKind {
     /// A size: bytes, or with `KiB`, `MiB`, `GiB`, `TiB`, or the servers' `K`, `M`, `G`, `T`.
     Bytes,
     /// A whole number.
@@ -68,7 +68,7 @@ pub(crate) enum Value {
 /// What a text can be read as.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ValueKind,
     pub(crate) unit: Unit,
     pub(crate) words: &'a [String],
 }
@@ -78,13 +78,13 @@ impl Shape<'_> {
     pub(crate) fn read(&self, text: &str) -> Option<Value> {
         let text = text.trim();
         match self.kind {
-            Kind::Bytes => bytes(text).map(Value::Number),
-            Kind::Count => text.replace('_', "").parse().ok().map(Value::Number),
-            Kind::Percent => percent(text).map(Value::Percent),
-            Kind::Duration => duration(text, self.unit).map(Value::Number),
-            Kind::Switch => switch(text).map(Value::Switch),
-            Kind::Word => self.word(text).map(Value::Word),
-            Kind::Text => (!text.contains(['\n', '\r'])).then(|| Value::Text(text.to_owned())),
+            ValueKind::Bytes => bytes(text).map(Value::Number),
+            ValueKind::Count => text.replace('_', "").parse().ok().map(Value::Number),
+            ValueKind::Percent => percent(text).map(Value::Percent),
+            ValueKind::Duration => duration(text, self.unit).map(Value::Number),
+            ValueKind::Switch => switch(text).map(Value::Switch),
+            ValueKind::Word => self.word(text).map(Value::Word),
+            ValueKind::Text => (!text.contains(['\n', '\r'])).then(|| Value::Text(text.to_owned())),
         }
     }
 
@@ -107,8 +107,8 @@ impl Shape<'_> {
 
     pub(crate) fn show_number(&self, number: u64) -> String {
         match self.kind {
-            Kind::Bytes => show_bytes(number),
-            Kind::Duration => show_duration(number, self.unit),
+            ValueKind::Bytes => show_bytes(number),
+            ValueKind::Duration => show_duration(number, self.unit),
             _ => number.to_string(),
         }
     }
@@ -188,7 +188,7 @@ fn show_duration(number: u64, own: Unit) -> String {
     format!("{}{}", micros / unit.micros(), unit.suffix())
 }
 
-/// Also what servers answer: MariaDB says `YES` in places.
+/// Also what servers answer: MariaDB prints `YES` in places.
 pub(crate) fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "on" | "1" | "true" | "yes" => Some(true),
@@ -201,13 +201,13 @@ pub(crate) fn switch(text: &str) -> Option<bool> {
 mod tests {
     use super::*;
 
-    fn shape(kind: Kind) -> Shape<'static> {
+    fn shape(kind: ValueKind) -> Shape<'static> {
         Shape { kind, unit: Unit::Ms, words: &[] }
     }
 
     #[test]
     fn sizes_are_read_in_our_units_and_in_the_servers() {
-        let shape = shape(Kind::Bytes);
+        let shape = shape(ValueKind::Bytes);
         for (text, size) in [
             ("134217728", 128 << 20),
             ("128MiB", 128 << 20),
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn what_is_shown_is_read_back_the_same() {
         for number in [0, 1, 512, 1024, 5 << 20, (5 << 20) + 1, 96 << 30, u64::MAX] {
-            for kind in [Kind::Bytes, Kind::Count, Kind::Duration] {
+            for kind in [ValueKind::Bytes, ValueKind::Count, ValueKind::Duration] {
                 let shape = shape(kind);
                 assert_eq!(shape.read(&shape.show_number(number)), Some(Value::Number(number)), "{kind:?}");
             }
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_time_that_is_no_whole_number_of_the_servers_unit_is_refused() {
-        let shape = shape(Kind::Duration);
+        let shape = shape(ValueKind::Duration);
         assert_eq!(shape.read("2s"), Some(Value::Number(2000)));
         assert_eq!(shape.read("2"), Some(Value::Number(2)));
         assert_eq!(shape.read("2000us"), Some(Value::Number(2)));
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn words_are_found_in_any_case_and_on_and_off_among_them_by_any_name() {
         let words: Vec<String> = ["ON", "OFF", "DETECT_ONLY"].map(str::to_owned).into();
-        let shape = Shape { kind: Kind::Word, unit: Unit::S, words: &words };
+        let shape = Shape { kind: ValueKind::Word, unit: Unit::S, words: &words };
         assert_eq!(shape.read("detect-only"), Some(Value::Word("DETECT_ONLY".into())));
         assert_eq!(shape.read("0"), Some(Value::Word("OFF".into())));
         assert_eq!(shape.read("maybe"), None);

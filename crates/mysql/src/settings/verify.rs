@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ebbtide_load::Session;
 
 use super::error::{SettingError, server_name};
-use super::render::{Said, say};
+use super::render::{RenderedSetting, render};
 use super::table::table;
 use super::value::{bytes, switch};
 use super::{RAW, Settings};
@@ -21,15 +21,18 @@ pub fn verify(
     binary: &Binary,
     session: &mut Session,
 ) -> Result<Vec<String>, SettingError> {
-    let said = say(settings, binary)?;
+    let rendered = render(settings, binary)?;
     let raw = settings.iter().filter_map(|(name, _)| Some(variable_of(name.strip_prefix(RAW)?)));
-    let names: Vec<String> =
-        said.iter().flat_map(|said| said.variables.iter().map(|(own, _)| own.clone())).chain(raw).collect();
+    let names: Vec<String> = rendered
+        .iter()
+        .flat_map(|rendered| rendered.variables.iter().map(|(own, _)| own.clone()))
+        .chain(raw)
+        .collect();
     if names.is_empty() {
         return Ok(Vec::new());
     }
     let running = read(session, &names).map_err(SettingError::Session)?;
-    judge(&said, &running, binary)
+    judge(&rendered, &running, binary)
 }
 
 fn read(
@@ -46,34 +49,37 @@ fn read(
 }
 
 fn judge(
-    said: &[Said],
+    rendered: &[RenderedSetting],
     running: &BTreeMap<String, String>,
     binary: &Binary,
 ) -> Result<Vec<String>, SettingError> {
     let mut notes = Vec::new();
-    for said in said {
-        match said.name.strip_prefix(RAW) {
-            Some(own) => notes.extend(judge_raw(said, &variable_of(own), running, binary)?),
-            None => notes.extend(judge_one(said, running)?),
+    for rendered in rendered {
+        match rendered.name.strip_prefix(RAW) {
+            Some(own) => notes.extend(judge_raw(rendered, &variable_of(own), running, binary)?),
+            None => notes.extend(judge_one(rendered, running)?),
         }
     }
     Ok(notes)
 }
 
-fn judge_one(said: &Said, running: &BTreeMap<String, String>) -> Result<Option<String>, SettingError> {
+fn judge_one(
+    rendered: &RenderedSetting,
+    running: &BTreeMap<String, String>,
+) -> Result<Option<String>, SettingError> {
     let found = |own: &String| running.get(own).map_or("no such variable", String::as_str);
     let differs = |(own, asked): &&(String, String)| !same(asked, found(own));
-    let Some((own, asked)) = said.variables.iter().find(differs) else { return Ok(None) };
-    let has = show(&said.name, found(own));
-    match said.rounded {
+    let Some((own, asked)) = rendered.variables.iter().find(differs) else { return Ok(None) };
+    let has = show(&rendered.name, found(own));
+    match rendered.rounded {
         Some(rounded) if running.contains_key(own) => Ok(Some(format!(
             "{}: {} was asked for, the server has {has}: {rounded}",
-            said.name,
-            show(&said.name, asked)
+            rendered.name,
+            show(&rendered.name, asked)
         ))),
         _ => Err(SettingError::Ignored {
-            name: said.name.clone(),
-            option: said.options.join(" "),
+            name: rendered.name.clone(),
+            option: rendered.options.join(" "),
             running: format!("{own}={}", found(own)),
         }),
     }
@@ -85,30 +91,30 @@ const NEVER_VARIABLES: [&str; 2] = ["performance_schema_instrument", "performanc
 /// A server's own option is compared where it can be read back. InnoDB's all can: one that is not there
 /// was accepted for the sake of old option files, and does nothing.
 fn judge_raw(
-    said: &Said,
+    rendered: &RenderedSetting,
     variable: &str,
     running: &BTreeMap<String, String>,
     binary: &Binary,
 ) -> Result<Option<String>, SettingError> {
-    let option = said.options.join(" ");
+    let option = rendered.options.join(" ");
     let Some(has) = running.get(variable) else {
         if variable.starts_with("innodb_") {
             let running = format!("no such variable in {}", server_name(binary));
-            return Err(SettingError::Ignored { name: said.name.clone(), option, running });
+            return Err(SettingError::Ignored { name: rendered.name.clone(), option, running });
         }
         let never = NEVER_VARIABLES.iter().any(|prefix| variable.starts_with(prefix));
-        let note = || format!("{}: not a variable, so that it could not be read back", said.name);
+        let note = || format!("{}: not a variable, so that it could not be read back", rendered.name);
         return Ok((!never).then(note));
     };
     match option.split_once('=') {
         Some((_, asked)) if !same(asked, has) => {
-            Ok(Some(format!("{}: {asked} was asked for, the server has {has}", said.name)))
+            Ok(Some(format!("{}: {asked} was asked for, the server has {has}", rendered.name)))
         }
         _ => Ok(None),
     }
 }
 
-/// The variable behind an option: `loose_` only says that it may be missing.
+/// The variable behind an option: `loose_` only allows it to be missing.
 pub(crate) fn variable_of(option: &str) -> String {
     let plain = option.to_ascii_lowercase().replace('-', "_");
     plain.strip_prefix("loose_").map(str::to_owned).unwrap_or(plain)
@@ -146,9 +152,9 @@ mod tests {
         let mut settings = Settings::new();
         settings.set("raw.performance_schema_instrument", "%dblwr_mutex=ON").unwrap();
         settings.set("raw.some_option", "1").unwrap();
-        let said = say(&settings, &binary).unwrap();
+        let rendered = render(&settings, &binary).unwrap();
         assert_eq!(
-            judge(&said, &BTreeMap::new(), &binary).unwrap(),
+            judge(&rendered, &BTreeMap::new(), &binary).unwrap(),
             ["raw.some_option: not a variable, so that it could not be read back"]
         );
     }

@@ -1,12 +1,19 @@
 //! What a server reports about itself, once a second: counters, gauges, and what happened between two
 //! looks at them. Whatever a version does not count is none, never a zero.
 
+mod capture;
 mod counters;
 mod facts;
+mod observer;
 mod sampler;
 mod sources;
+mod statements;
+mod survey;
 
+pub use capture::Capture;
+pub(crate) use capture::{over, rates_of_growth};
 pub use counters::Counters;
-pub use ebbtide_observe::Rates;
-pub use facts::Facts;
-pub use sampler::{Sampler, StatusError};
+pub use ebbtide_observe::{Facts, Rates};
+pub use observer::{ObserveError, Observer};
+pub use sampler::{StatusError, StatusSampler};
+pub(crate) use survey::is_kept as is_kept_of_replica;

@@ -1,12 +1,13 @@
 //! Asks a server for its status over a connection of its own.
 
-use std::collections::BTreeMap;
 use std::time::Instant;
 
 use ebbtide_load::{LoadError, Session};
+use ebbtide_observe::metric::FileColumn;
+use ebbtide_observe::{Counter, Readings};
 
 use super::counters::Counters;
-use super::sources::{BINLOG_FILE, FILES, Figure, MUTEXES, REDO_FILE, STATUS, metrics};
+use super::sources::Asked;
 use crate::{Binary, Flavour};
 
 /// A status that could not be read.
@@ -16,17 +17,17 @@ pub struct StatusError(#[from] LoadError);
 
 /// Reads a server's status, in two to four round trips.
 #[derive(Debug)]
-pub struct Sampler {
+pub struct StatusSampler {
     session: Session,
+    asked: Asked,
     status: String,
     metrics: Option<String>,
     files: Option<String>,
     mutexes: Option<String>,
     binlogs: bool,
-    flavour: Flavour,
 }
 
-impl Sampler {
+impl StatusSampler {
     /// Takes a connection, finds out what this server counts, and has InnoDB count what is read here and
     /// is off by default: why pages are flushed and, on MySQL, the checkpoint's age.
     ///
@@ -49,18 +50,18 @@ impl Sampler {
     /// # Errors
     /// A broken connection, or a server that refuses what every account may ask for.
     pub fn open_as_it_is(mut session: Session, flavour: Flavour) -> Result<Self, StatusError> {
-        let names = STATUS.iter().map(|(name, _)| *name);
-        let status = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", quoted(names));
-        let metrics = open_metrics(&mut session, flavour)?;
+        let asked = Asked::of(flavour);
+        let status = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", quoted(asked.status()));
+        let metrics = open_metrics(&mut session, flavour, &asked)?;
         let waits = has_waits(&mut session)?;
-        let files = if waits { open_files(&mut session)? } else { None };
-        let mutexes = if waits { open_mutexes(&mut session)? } else { None };
+        let files = if waits { open_files(&mut session, &asked)? } else { None };
+        let mutexes = if waits { open_mutexes(&mut session, &asked)? } else { None };
         let log_bin = session.value("SELECT @@global.log_bin")?.as_deref() == Some("1");
-        let binlogs = flavour != Flavour::MariaDb
+        let binlogs = asked.has(Counter::BinaryLogs)
             && log_bin
             && files.is_none()
             && accepted(session.rows("SHOW BINARY LOGS"))?.is_some();
-        Ok(Self { session, status, metrics, files, mutexes, binlogs, flavour })
+        Ok(Self { session, asked, status, metrics, files, mutexes, binlogs })
     }
 
     /// The connection, for other questions between two samples.
@@ -73,40 +74,66 @@ impl Sampler {
     /// # Errors
     /// The server's refusal, or a broken connection.
     pub fn sample(&mut self) -> Result<Counters, StatusError> {
-        let mut figures = BTreeMap::new();
+        let mut readings = Readings::default();
         let rows = self.session.rows(&self.status)?;
         // A server that stalls counts until it answers.
         let at = Instant::now();
-        for row in rows {
-            if let Some((figure, value)) = figure_of(&row, &STATUS) {
-                *figures.entry(figure).or_default() += value;
-            }
-        }
+        keep(&mut readings, &rows, || self.asked.status(), Counter::Status);
         if let Some(sql) = &self.metrics {
-            for row in self.session.rows(sql)? {
-                if let Some((figure, value)) = figure_of(&row, metrics(self.flavour)) {
-                    figures.insert(figure, value);
-                }
-            }
+            keep(&mut readings, &self.session.rows(sql)?, || self.asked.metrics(), Counter::InnodbMetric);
         }
         if let Some(sql) = &self.files {
             for row in self.session.rows(sql)? {
-                keep_file(&mut figures, &row);
+                self.keep_file(&mut readings, &row);
             }
         }
         if let Some(sql) = &self.mutexes {
-            for row in self.session.rows(sql)? {
-                if let Some((figure, value)) = figure_of(&row, &MUTEXES) {
-                    figures.insert(figure, value);
-                }
-            }
+            keep(&mut readings, &self.session.rows(sql)?, || self.asked.waits(), Counter::Wait);
         }
         if self.binlogs {
             let sizes = self.session.rows("SHOW BINARY LOGS")?;
             let total = sizes.iter().filter_map(|row| number(row, 1)).sum();
-            figures.insert(Figure::BinlogBytes, total);
+            readings.insert(Counter::BinaryLogs, total);
         }
-        Ok(Counters { at, figures })
+        Ok(Counters { at, readings })
+    }
+
+    /// Keeps the columns of a file's row that were asked for.
+    fn keep_file(&self, readings: &mut Readings, row: &[Option<String>]) {
+        let Some(Some(answered)) = row.first() else { return };
+        let Some(name) = self.asked.files().into_iter().find(|name| *name == answered.as_str()) else {
+            return;
+        };
+        for (place, (column, _)) in (1..).zip(FILE_COLUMNS) {
+            let counter = Counter::FileIo(name, column);
+            if let (true, Some(value)) = (self.asked.has(counter), number(row, place)) {
+                readings.insert(counter, value);
+            }
+        }
+    }
+}
+
+/// Columns of performance_schema.file_summary_by_event_name, in the order in which they are asked for.
+const FILE_COLUMNS: [(FileColumn, &str); 4] = [
+    (FileColumn::Time, "SUM_TIMER_WAIT"),
+    (FileColumn::MiscCount, "COUNT_MISC"),
+    (FileColumn::MiscTime, "SUM_TIMER_MISC"),
+    (FileColumn::BytesWritten, "SUM_NUMBER_OF_BYTES_WRITE"),
+];
+
+/// Keeps rows of name and value, as far as their names were asked for.
+fn keep<I: Iterator<Item = &'static str>>(
+    readings: &mut Readings,
+    rows: &[Vec<Option<String>>],
+    asked: impl Fn() -> I,
+    counter: fn(&'static str) -> Counter,
+) {
+    for row in rows {
+        let Some(Some(answered)) = row.first() else { continue };
+        let name = asked().find(|name| name.eq_ignore_ascii_case(answered));
+        if let (Some(name), Some(value)) = (name, number(row, 1)) {
+            readings.insert(counter(name), value);
+        }
     }
 }
 
@@ -119,7 +146,7 @@ fn is_on(flavour: Flavour) -> &'static str {
 
 /// Has a server count the metrics that are read here.
 fn turn_on_metrics(session: &mut Session, flavour: Flavour) -> Result<(), StatusError> {
-    let names = quoted(metrics(flavour).iter().map(|(name, _)| *name));
+    let names = quoted(Asked::of(flavour).metrics());
     let on = is_on(flavour);
     for name in firsts(session.rows(&format!("SELECT NAME {METRICS} ({names}) AND NOT {on}"))?) {
         // A name that this version does not let itself be turned on is missing when they are read.
@@ -129,15 +156,19 @@ fn turn_on_metrics(session: &mut Session, flavour: Flavour) -> Result<(), Status
 }
 
 /// The statement for the metrics that are on.
-fn open_metrics(session: &mut Session, flavour: Flavour) -> Result<Option<String>, StatusError> {
-    let names = quoted(metrics(flavour).iter().map(|(name, _)| *name));
+fn open_metrics(
+    session: &mut Session,
+    flavour: Flavour,
+    asked: &Asked,
+) -> Result<Option<String>, StatusError> {
+    let names = quoted(asked.metrics());
     let on = is_on(flavour);
     let rows = accepted(session.rows(&format!("SELECT NAME {METRICS} ({names}) AND {on}")))?;
     let list = list_of(rows.unwrap_or_default());
     Ok(list.map(|list| format!("SELECT NAME, `COUNT` {METRICS} ({list})")))
 }
 
-/// Whether the performance schema is on, and hands what it is told to its tables.
+/// Whether the performance schema is on, and hands what it is asked to its tables.
 fn has_waits(session: &mut Session) -> Result<bool, StatusError> {
     if session.value("SELECT @@global.performance_schema")?.as_deref() != Some("1") {
         return Ok(false);
@@ -148,18 +179,19 @@ fn has_waits(session: &mut Session) -> Result<bool, StatusError> {
 }
 
 /// The statement for the files that are instrumented and timed.
-fn open_files(session: &mut Session) -> Result<Option<String>, StatusError> {
-    Ok(timed(session, &FILES)?.map(|list| {
+fn open_files(session: &mut Session, asked: &Asked) -> Result<Option<String>, StatusError> {
+    let columns = FILE_COLUMNS.map(|(_, column)| column).join(", ");
+    Ok(timed(session, asked.files().into_iter())?.map(|list| {
         format!(
-            "SELECT EVENT_NAME, SUM_TIMER_WAIT, COUNT_MISC, SUM_TIMER_MISC, SUM_NUMBER_OF_BYTES_WRITE \
-             FROM performance_schema.file_summary_by_event_name WHERE EVENT_NAME IN ({list})"
+            "SELECT EVENT_NAME, {columns} FROM performance_schema.file_summary_by_event_name \
+             WHERE EVENT_NAME IN ({list})"
         )
     }))
 }
 
 /// The statement for the mutexes that are instrumented and timed.
-fn open_mutexes(session: &mut Session) -> Result<Option<String>, StatusError> {
-    Ok(timed(session, &MUTEXES)?.map(|list| {
+fn open_mutexes(session: &mut Session, asked: &Asked) -> Result<Option<String>, StatusError> {
+    Ok(timed(session, asked.waits())?.map(|list| {
         format!(
             "SELECT EVENT_NAME, SUM_TIMER_WAIT \
              FROM performance_schema.events_waits_summary_global_by_event_name WHERE EVENT_NAME IN ({list})"
@@ -168,8 +200,11 @@ fn open_mutexes(session: &mut Session) -> Result<Option<String>, StatusError> {
 }
 
 /// Those of the instruments that are on and timed, as a list; none where none is.
-fn timed(session: &mut Session, instruments: &[(&str, Figure)]) -> Result<Option<String>, StatusError> {
-    let names = quoted(instruments.iter().map(|(name, _)| *name));
+fn timed<'a>(
+    session: &mut Session,
+    instruments: impl Iterator<Item = &'a str>,
+) -> Result<Option<String>, StatusError> {
+    let names = quoted(instruments);
     let sql = format!(
         "SELECT NAME FROM performance_schema.setup_instruments \
          WHERE NAME IN ({names}) AND ENABLED = 'YES' AND TIMED = 'YES'"
@@ -188,7 +223,7 @@ fn firsts(rows: Vec<Vec<Option<String>>>) -> Vec<String> {
 }
 
 /// None for what the server refused; a broken connection stays an error.
-fn accepted<T>(answer: Result<T, LoadError>) -> Result<Option<T>, StatusError> {
+pub(super) fn accepted<T>(answer: Result<T, LoadError>) -> Result<Option<T>, StatusError> {
     match answer {
         Ok(answer) => Ok(Some(answer)),
         Err(LoadError::Server { .. }) => Ok(None),
@@ -202,30 +237,4 @@ fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 fn number(row: &[Option<String>], column: usize) -> Option<u64> {
     row.get(column)?.as_ref()?.parse().ok()
-}
-
-/// The figure of a row of name and value.
-fn figure_of(row: &[Option<String>], known: &[(&str, Figure)]) -> Option<(Figure, u64)> {
-    let name = row.first()?.as_ref()?;
-    let (_, figure) = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-    Some((*figure, number(row, 1)?))
-}
-
-fn keep_file(figures: &mut BTreeMap<Figure, u64>, row: &[Option<String>]) {
-    let Some(Some(name)) = row.first() else { return };
-    let Some((_, wait)) = FILES.iter().find(|(known, _)| known == name) else { return };
-    let mut set = |figure, column| {
-        if let Some(value) = number(row, column) {
-            figures.entry(figure).or_insert(value);
-        }
-    };
-    set(*wait, 1);
-    if name == REDO_FILE {
-        set(Figure::RedoSyncCount, 2);
-        set(Figure::RedoSyncTime, 3);
-    }
-    if name == BINLOG_FILE {
-        // MariaDB's status counts it better, and was read before.
-        set(Figure::BinlogBytes, 4);
-    }
 }

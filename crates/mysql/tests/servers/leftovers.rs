@@ -19,7 +19,7 @@ fn plan_in(bench: &Bench, dir: &Path) -> ServerPlan {
     plan
 }
 
-/// Starts a server, says its process and its cgroup, and waits to be killed.
+/// Starts a server, prints its process and its cgroup, and waits to be killed.
 fn play_the_killed_parent(bench: &Bench, dir: &Path) -> ! {
     let server = start(&plan_in(bench, dir));
     let groups = std::fs::read_to_string(format!("/proc/{}/cgroup", server.pid())).unwrap();
@@ -69,11 +69,11 @@ fn a_killed_process_leaves_no_server_and_the_next_one_clears_the_rest() {
         assert!(Instant::now() < deadline, "the server outlives its parent");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let said = clear_leftovers(&dir.join("run")).cleared;
+    let cleared = clear_leftovers(&dir.join("run")).cleared;
     if group == "none" {
         println!("SKIPPED: memory cgroups, of which one would be left");
     } else {
-        assert!(said.iter().any(|line| line.ends_with(&group)), "{said:?}");
+        assert!(cleared.iter().any(|line| line.ends_with(&group)), "{cleared:?}");
     }
     assert_eq!(cgroup_dir(&group), None);
     assert_eq!(clear_leftovers(&dir.join("run")), Cleared::default());

@@ -11,9 +11,9 @@ use crate::support::{Bench, PATIENCE, count, death, fill, lives, on_each_server,
 on_each_server! {
     fn a_server_is_made_started_and_asked_without_privileges(bench) {
         let plan = bench.empty_plan();
-        let told = std::cell::RefCell::new(Vec::new());
-        initialize(&plan, &|line| told.borrow_mut().push(line.to_owned())).unwrap();
-        assert!(!told.borrow().is_empty());
+        let steps = std::cell::RefCell::new(Vec::new());
+        initialize(&plan, &|line| steps.borrow_mut().push(line.to_owned())).unwrap();
+        assert!(!steps.borrow().is_empty());
         let server = start(&plan);
         let version = server.session().unwrap().value("SELECT VERSION()").unwrap().unwrap();
         assert!(version.starts_with(&bench.binary.version.to_string()), "{version}");
@@ -71,7 +71,7 @@ on_each_server! {
     }
 }
 
-/// A program in a server's place that ends at once, as the words of a shell say.
+/// A program in a server's place that ends at once, as the words of a shell specify.
 fn ends(bench: &Bench, how: &str) -> Binary {
     let path = bench.path("ends");
     std::fs::write(&path, format!("#!/bin/sh\n{how}\n")).unwrap();
@@ -176,7 +176,7 @@ fn a_start_that_is_cancelled_ends_with_its_server() {
 fn a_data_directory_whose_making_is_cancelled_is_taken_away() {
     let Some(bench) = Bench::of("system") else { return };
     let mut plan = bench.empty_plan();
-    // MySQL makes one by itself; MariaDB needs files that lie beside its program.
+    // MySQL makes one by itself; MariaDB needs files that are next to its program.
     plan.binary = slow(&bench, Flavour::MySql);
     ends_when_cancelled(&plan.cancel, || initialize(&plan, &|_| ()));
     assert_eq!(std::fs::read_dir(&plan.layout.data).unwrap().count(), 0);

@@ -67,7 +67,7 @@ fn the_page_cache_of_mysql_stays_within_the_instances_memory() {
 }
 
 #[test]
-fn a_server_that_needs_more_memory_than_there_is_is_told_so() {
+fn a_server_that_needs_more_memory_than_there_is_is_refused_with_that_reason() {
     let Some(bench) = Bench::of("system") else { return };
     let mut plan = bench.plan();
     plan.memory_bytes = Some(24 << 20);

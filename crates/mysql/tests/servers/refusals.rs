@@ -93,7 +93,7 @@ fn a_directory_that_the_servers_user_cannot_enter_is_named() {
 }
 
 #[test]
-fn a_program_that_is_not_a_server_is_told_as_what_it_is() {
+fn a_program_that_is_not_a_server_is_named_as_what_it_is() {
     let detect = |path: &Path| Binary::detect(Some(path)).unwrap_err();
     for (path, expected) in [
         ("/no/such/program", "/no/such/program does not exist"),

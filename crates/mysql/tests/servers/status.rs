@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use ebbtide_load::Session;
-use ebbtide_mysql::status::{Counters, Rates, Sampler};
+use ebbtide_mysql::status::{Counters, Rates, StatusSampler};
 use ebbtide_mysql::{Binary, Flavour, Server, Settings, Version};
 
 use crate::support::{Bench, fill, on_each_server, start};
@@ -35,7 +35,7 @@ fn work(server: &Server, rows: Range<u32>) {
 }
 
 fn rates_of(server: &Server, binary: &Binary, rows: Range<u32>) -> Rates {
-    let mut sampler = Sampler::open(server.session().unwrap(), binary).unwrap();
+    let mut sampler = StatusSampler::open(server.session().unwrap(), binary).unwrap();
     let before = sampler.sample().unwrap();
     work(server, rows);
     let after = sampler.sample().unwrap();
@@ -117,7 +117,7 @@ on_each_server! {
         server.kill().unwrap();
     }
 
-    fn waits_for_the_doublewrite_buffer_are_told_where_the_server_times_them_and_are_else_none(bench) {
+    fn waits_for_the_doublewrite_buffer_are_reported_where_the_server_times_them_and_are_else_none(bench) {
         let server = small(&bench, &[("performance_schema", "on")]);
         fill(&server, 60_000);
         let rates = rates_of(&server, &bench.binary, 0..300);
@@ -134,7 +134,7 @@ on_each_server! {
         session.execute(&format!("{off} WHERE NAME = 'global_instrumentation'")).unwrap();
         let rates = rates_of(&server, &bench.binary, 600..900);
         let waits = [rates.data_wait, rates.doublewrite_wait, rates.doublewrite_mutex_wait];
-        assert_eq!(waits, [None; 3], "they stand still, which is not zero: {rates:?}");
+        assert_eq!(waits, [None; 3], "they do not change, which is not zero: {rates:?}");
         server.kill().unwrap();
     }
 
@@ -158,7 +158,7 @@ on_each_server! {
         let mut target = server.target();
         (target.user, target.password) = ("looker".into(), "of-the-test".into());
         let looker = Session::open_without_database(&target, &target.endpoints[0]).unwrap();
-        let mut sampler = Sampler::open_as_it_is(looker, bench.binary.flavour).unwrap();
+        let mut sampler = StatusSampler::open_as_it_is(looker, bench.binary.flavour).unwrap();
         let first = sampler.sample().unwrap();
         work(&server, 0..300);
         let rates = Counters::between(&first, &sampler.sample().unwrap());
@@ -173,7 +173,7 @@ on_each_server! {
 
 /// A sample costs the server and us under a hundredth of a core a second.
 fn assert_cheap(server: &Server, binary: &Binary) {
-    let mut sampler = Sampler::open(server.session().unwrap(), binary).unwrap();
+    let mut sampler = StatusSampler::open(server.session().unwrap(), binary).unwrap();
     let samples = 200;
     let (ours, theirs, began) = (own_cpu(), server.cpu_time(), Instant::now());
     for _ in 0..samples {

@@ -26,7 +26,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// The bench of a server of `./dev servers`, or of the system's for the name `system`; says what is
+    /// The bench of a server of `./dev servers`, or of the system's for the name `system`; prints what is
     /// missing and answers with none where it is not there.
     pub(crate) fn of(name: &str) -> Option<Self> {
         let found = match name {
@@ -113,7 +113,7 @@ pub(crate) fn count(server: &Server) -> u32 {
     server.session().unwrap().value("SELECT COUNT(*) FROM test.t").unwrap().unwrap().parse().unwrap()
 }
 
-/// Waits until a server has died, and says of what.
+/// Waits until a server has died, and returns the reason.
 pub(crate) fn death(server: &Server) -> ServerError {
     let deadline = Instant::now() + PATIENCE;
     loop {

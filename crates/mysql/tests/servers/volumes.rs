@@ -126,7 +126,7 @@ impl Drop for Small {
 }
 
 on_each_server! {
-    fn a_volume_too_small_for_a_server_is_told_as_full_and_left_empty(bench) {
+    fn a_volume_too_small_for_a_server_is_reported_as_full_and_left_empty(bench) {
         let Some(small) = Small::mount(bench.path("small"), 24) else { return };
         let mut plan = bench.empty_plan();
         plan.layout = Layout::single(small.0.join("data"));
@@ -136,7 +136,7 @@ on_each_server! {
         assert_eq!(names(&plan.layout.data), Vec::<String>::new());
     }
 
-    fn a_volume_that_gets_full_is_told_as_such(bench) {
+    fn a_volume_that_gets_full_is_reported_as_such(bench) {
         let mut plan = bench.plan();
         let Some(small) = Small::mount(bench.path("small"), used_mib(&plan.layout.data) + 120) else { return };
         // With all blocks in place, as a server makes its redo log.
@@ -153,7 +153,7 @@ on_each_server! {
         });
         let refused = refused.expect("it gets full");
         // Either the statement fails (ER_RECORD_FILE_FULL), or the server finds no room to roll it back and
-        // ends itself: its log says why.
+        // ends itself: its log has the reason.
         if refused.code() == Some(1114) {
             assert_eq!(count(&server), 1000);
         } else {

@@ -28,7 +28,7 @@ function seriesColor(number) {
 
 const SECONDS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 
-// 5400 -> "1 h 30 min", 0.5 -> "0.5 s": the form of span_text in crates/volume, on an axis of minutes.
+// 5400 -> "1 h 30 min", 0.5 -> "0.5 s": the form of span in crates/text, on an axis of minutes.
 function duration(seconds) {
   if (seconds < 1) return seconds === 0 ? "0" : +seconds.toPrecision(3) + "\u00a0s";
   let rest = seconds;
@@ -41,26 +41,32 @@ function duration(seconds) {
   return parts.join("\u00a0");
 }
 
-// Three significant digits where they are needed, no exponent.
+// The figures below are those of crates/text, without the zeros at their ends.
+
+// Three significant digits, two below 1, no exponent.
 function short(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 100) return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
+  if (size >= 99.95) return value.toLocaleString("en-US", { maximumFractionDigits: 0 });
   return String(+value.toPrecision(size >= 1 ? 3 : 2));
 }
 
-// 250 -> "250 us", 1500 -> "1.5 ms".
+// 250 -> "250 us", 1500 -> "1.5 ms". What would be rounded up to a thousand of a unit is one of the next.
 function microseconds(us) {
-  if (us >= 1e6) return short(us / 1e6) + "\u00a0s";
-  if (us >= 1e3) return short(us / 1e3) + "\u00a0ms";
-  return short(us) + "\u00a0\u00b5s";
+  if (us >= 999500) return short(us / 1e6) + "\u00a0s";
+  if (us >= 999.5) return short(us / 1e3) + "\u00a0ms";
+  return (us >= 9.995 ? Math.round(us) : short(us)) + "\u00a0\u00b5s";
 }
 
 const SIZES = [[1024 ** 4, "TiB"], [1024 ** 3, "GiB"], [1024 ** 2, "MiB"], [1024, "KiB"]];
 
 function bytes(value) {
-  for (const [size, name] of SIZES) if (value >= size) return short(value / size) + "\u00a0" + name;
-  return short(value) + "\u00a0B";
+  for (const [size, name] of SIZES) {
+    if (value < size * (1 - 0.5 / 1024)) continue;
+    const figure = value / size;
+    return (figure >= 99.95 ? Math.round(figure) : +figure.toPrecision(3)) + "\u00a0" + name;
+  }
+  return Math.round(value) + "\u00a0B";
 }
 
 const FORMATS = { number: short, microseconds, percent: (value) => short(value) + "%", bytes };

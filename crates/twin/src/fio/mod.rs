@@ -2,7 +2,7 @@
 //!
 //! Words, defaults and units are fio's (HOWTO, "Job parameters"): 4 KiB blocks, depth 1,
 //! sequential reads, binary `k`, seconds. A word that this model cannot honour is an error that
-//! says so; a word that changes nothing in the model is accepted and noted.
+//! reports it; a word that changes nothing in the model is accepted and noted.
 
 mod values;
 mod words;
@@ -23,12 +23,12 @@ pub const UNNAMED: &str = "job";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FioError {
     /// Not one of fio's words that are known here.
-    #[error("unknown fio word '{word}'; did you mean '{nearest}'?")]
+    #[error("unknown fio word '{word}'{}", nearest.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default())]
     Unknown {
         /// The word.
         word: String,
         /// The known word that is spelled most like it.
-        nearest: &'static str,
+        nearest: Option<&'static str>,
     },
     /// A word of fio's that the model cannot honour.
     #[error("fio's '{word}' is not supported here: {instead}")]

@@ -76,7 +76,7 @@ fn a_runtime_alone_bounds_a_job_and_a_size_bounds_it_as_in_fio() {
 }
 
 #[test]
-fn a_rate_without_a_depth_is_an_open_loop_and_says_so() {
+fn a_rate_without_a_depth_is_an_open_loop_and_reports_it() {
     let open = parse_words("rate_iops=1000").unwrap();
     assert_eq!(open.jobs[0].depth, OPEN_LOOP_DEPTH);
     assert!(open.notes[0].contains("open loop"), "{:?}", open.notes);

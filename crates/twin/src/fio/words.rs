@@ -240,7 +240,7 @@ const REFUSED: &[(&[&str], &str)] = &[
     (&["include"], "copy the lines into the file"),
 ];
 
-/// Engines that keep one I/O in flight whatever the depth says.
+/// Engines that keep one I/O in flight whatever the depth.
 const SYNC_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 
 /// Which directions the words ask for.
@@ -302,7 +302,7 @@ impl Draft {
         if let Some((_, instead)) = REFUSED.iter().find(|(names, _)| names.contains(&word)) {
             return Err(FioError::Unsupported { word: word.into(), instead });
         }
-        Err(FioError::Unknown { word: word.into(), nearest: nearest(word) })
+        Err(FioError::Unknown { word: word.into(), nearest: ebbtide_text::closest(word, accepted()) })
     }
 
     fn set_rw(&mut self, word: &str, value: &str) -> Result<(), FioError> {
@@ -423,10 +423,4 @@ pub(super) fn accepted() -> impl Iterator<Item = &'static str> {
     let supported = SUPPORTED.iter().flat_map(|(names, _)| names.iter());
     let ignored = IGNORED.iter().flat_map(|(names, _)| names.iter());
     supported.chain(ignored).copied()
-}
-
-/// The known word that is spelled most like this one.
-fn nearest(word: &str) -> &'static str {
-    let lower = word.to_ascii_lowercase();
-    accepted().min_by_key(|known| strsim::damerau_levenshtein(&lower, known)).unwrap_or("rw")
 }

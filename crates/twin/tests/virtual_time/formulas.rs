@@ -14,7 +14,7 @@ fn mean_mib_s(intervals: &[Interval]) -> f64 {
 }
 
 #[test]
-fn a_gp2_burst_lasts_as_long_as_the_formula_says_and_the_baseline_follows() {
+fn a_gp2_burst_lasts_as_long_as_the_formula_gives_and_the_baseline_follows() {
     for (gib, words) in [
         (100, "rw=randread,bs=16k,iodepth=64,runtime=3h"),
         (34, "rw=randwrite,bs=4k,iodepth=32,runtime=1h"),

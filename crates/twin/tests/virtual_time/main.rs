@@ -2,4 +2,5 @@
 
 mod formulas;
 mod jobs;
+mod replays;
 mod support;

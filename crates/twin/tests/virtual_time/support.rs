@@ -32,7 +32,12 @@ pub(crate) fn ssd(gib: u64, service_us: u64, iops: Option<RateLimit>, mib_s: Opt
         size_bytes: gib * GIB,
         iops,
         throughput: mib_s.map(|rate| RateLimit::flat(rate * MIB)),
-        accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::InFlight, whole_units: false },
+        accounting: Accounting {
+            unit_bytes: 256 << 10,
+            merge: Merge::InFlight,
+            whole_units: false,
+            free_writes: false,
+        },
         service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
     }
@@ -55,13 +60,18 @@ pub(crate) fn st1(tib: u64) -> Limits {
         RateLimit { rate: 40 * tib * MIB, ceiling: 250 * tib * MIB, allowance: 0, credits: tib << 40 };
     Limits {
         throughput: Some(throughput),
-        accounting: Accounting { unit_bytes: 1 << 20, merge: Merge::Contiguous, whole_units: true },
+        accounting: Accounting {
+            unit_bytes: 1 << 20,
+            merge: Merge::Contiguous,
+            whole_units: true,
+            free_writes: false,
+        },
         ..ssd(tib * 1024, 2_000, None, None)
     }
 }
 
 pub(crate) fn array(limits: Limits) -> Array {
-    Array::single(limits, Nanos::ZERO).expect("the limits are sound")
+    Array::single(limits, Nanos::ZERO).expect("the limits are valid")
 }
 
 pub(crate) fn try_run(

@@ -73,7 +73,7 @@ fn sequential_small_io_is_bound_by_bytes_where_random_is_bound_by_operations() {
 }
 
 #[test]
-fn a_read_does_not_merge_with_a_write_beside_it() {
+fn a_read_does_not_merge_with_an_adjacent_write() {
     let mut volume = ssd();
     let mut rng = rng(5);
     let first = volume.submit(Io { op: Op::Write, offset: 0, len: 4096 }, T0, &mut rng, None);

@@ -7,7 +7,7 @@ use crate::support::{Load, assert_within, drive, gp2, rate, st1, with_service};
 const T0: Nanos = Nanos::ZERO;
 
 #[test]
-fn a_gp2_burst_lasts_as_long_as_the_formula_says() {
+fn a_gp2_burst_lasts_as_long_as_the_formula_gives() {
     for (gib, baseline) in [(33, 100_u64), (100, 300), (334, 1_002), (750, 2_250)] {
         let length = 5_400_000 / (3_000 - baseline);
         let mut volume = Array::single(gp2(gib), T0).unwrap();

@@ -7,7 +7,7 @@ use crate::support::{Load, assert_within, drive, gp2, gp3, percentile, rate, rng
 const T0: Nanos = Nanos::ZERO;
 
 #[test]
-fn an_iops_cap_holds_to_a_thousandth_and_queues_as_littles_law_says() {
+fn an_iops_cap_holds_to_a_thousandth_and_queues_by_littles_law() {
     for depth in [8, 32, 64] {
         let mut volume = Array::single(with_service(gp3(3_000, 1_000)), T0).unwrap();
         let done = drive(&mut volume, &Load::random(Op::Read, 16, depth), T0, Nanos::from_secs(62), None);
@@ -37,7 +37,7 @@ fn a_throughput_cap_holds_to_a_thousandth() {
 }
 
 #[test]
-fn the_knee_lies_where_the_two_caps_meet() {
+fn the_knee_is_where_the_two_caps_meet() {
     // 125 MiB/s over 3,000 IOPS: 42.7 KiB. Below it the IOPS bind, above it the bytes do.
     for (kib, iops) in
         [(4, 3_000.0), (32, 3_000.0), (40, 3_000.0), (48, 2_666.7), (64, 2_000.0), (256, 500.0)]

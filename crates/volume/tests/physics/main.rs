@@ -1,8 +1,9 @@
 //! The physics against AWS's formulas and against its own promises, in virtual time.
-#![allow(clippy::unwrap_used)] // a test may fail where it stands
+#![allow(clippy::unwrap_used)] // a test fails by a panic
 
 mod accounting;
 mod credits;
+mod devices;
 mod limits;
 mod properties;
 mod reporting;

@@ -49,7 +49,7 @@ fn idle_time_queue_and_service_time_add_up() {
 }
 
 #[test]
-fn time_over_the_throughput_limit_is_told_apart_from_time_over_the_iops_limit() {
+fn time_over_the_throughput_limit_is_distinguished_from_time_over_the_iops_limit() {
     let mut volume = Array::single(gp3(3_000, 125), T0).unwrap();
     drive(&mut volume, &Load::random(Op::Read, 256, 8), T0, Nanos::from_secs(30), None);
     let stats = volume.stats(Nanos::from_secs(30));

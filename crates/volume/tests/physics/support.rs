@@ -22,7 +22,12 @@ pub(crate) fn unlimited() -> Limits {
         size_bytes: TIB,
         iops: None,
         throughput: None,
-        accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::InFlight, whole_units: false },
+        accounting: Accounting {
+            unit_bytes: 256 << 10,
+            merge: Merge::InFlight,
+            whole_units: false,
+            free_writes: false,
+        },
         service: ServiceTimes::instant(),
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
     }
@@ -70,7 +75,12 @@ pub(crate) fn st1(tib: u64) -> Limits {
             allowance: 0,
             credits: capacity,
         }),
-        accounting: Accounting { unit_bytes: 1 << 20, merge: Merge::Contiguous, whole_units: true },
+        accounting: Accounting {
+            unit_bytes: 1 << 20,
+            merge: Merge::Contiguous,
+            whole_units: true,
+            free_writes: false,
+        },
         ..unlimited()
     }
 }

@@ -1,6 +1,6 @@
 //! The description of the workload with invariants.
 
-use super::schema::{ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, HISTORY, INITIAL_BALANCE, Table as Proven};
+use super::schema::{ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, CheckedTable, HISTORY, INITIAL_BALANCE};
 use super::{Invariants, Schema};
 use crate::LEDGER_TABLE;
 use crate::description::{Description, Fill, Index, Table};
@@ -81,6 +81,7 @@ impl Invariants {
             .into(),
             opening: Vec::new(),
             undo: Some(Stmt::Rollback.call(Vec::new())),
+            finish: Vec::new(),
             registers: REGISTERS,
         }
     }
@@ -249,7 +250,7 @@ fn statements() -> Vec<Statement> {
 }
 
 fn fill(rows: u32, lets: Vec<(Register, Expr)>, values: Vec<Expr>) -> Fill {
-    Fill { rows, columns: "", lets, values, stream_rows: 1 }
+    Fill { rows, lets, values, ..Fill::none() }
 }
 
 /// The values of a row, and the checksum that the server computes of them.
@@ -271,7 +272,7 @@ fn plain(create: String) -> Table {
     }
 }
 
-fn table(of: &Proven, create: String) -> Table {
+fn table(of: &CheckedTable, create: String) -> Table {
     Table {
         name: of.name.into(),
         indexes: (0..of.indexes.len()).map(|at| index(of, at)).collect(),
@@ -280,7 +281,7 @@ fn table(of: &Proven, create: String) -> Table {
     }
 }
 
-fn index(of: &Proven, at: usize) -> Index {
+fn index(of: &CheckedTable, at: usize) -> Index {
     let index = &of.indexes[at];
     Index {
         name: index.name.into(),
@@ -298,36 +299,11 @@ mod tests {
     use super::*;
     use crate::distribution::Random;
     use crate::invariant::Schema;
-    use crate::play::{Next, Play, Situation};
-    use crate::program::Program;
-    use crate::unique::UniqueIds;
+    use crate::sent::{Sent, transaction};
 
     /// What a client sends for one transaction, as text.
     fn sent(of: &Invariants, seed: u64, client: u32, sequence: u64) -> Vec<String> {
-        let program = Program::new(of.describe()).unwrap();
-        let unique = UniqueIds::new(seed);
-        let situation = Situation { client, sequence, unique: &unique };
-        let mut play = Play::new(&program, seed, u64::from(client) + 1);
-        play.choose(&program);
-        let mut sent = Vec::new();
-        loop {
-            let calls = match play.next(&program, &situation) {
-                Next::Send(calls) => calls,
-                Next::Commit(call) | Next::RollBack(call) => call..call + 1,
-                Next::Append(_) => panic!("no such step"),
-                Next::Done => return sent,
-            };
-            for call in calls.map(|at| program.call(at)) {
-                let mut text = Vec::new();
-                for (at, piece) in program.statement(call).text.split('?').enumerate() {
-                    if at > 0 {
-                        play.value(&call.params[at - 1], &situation).write_sql(&mut text);
-                    }
-                    text.extend_from_slice(piece.as_bytes());
-                }
-                sent.push(String::from_utf8(text).unwrap());
-            }
-        }
+        transaction(of.describe(), seed, client, sequence).iter().map(Sent::sql).collect()
     }
 
     fn load(schema: Schema, abort_every: u32) -> Invariants {
@@ -421,7 +397,7 @@ mod tests {
     fn a_row_of_ballast_carries_the_checksum_of_its_columns() {
         let description = load(Schema { rows: 100, ..Schema::default() }, 0).describe();
         let mut text = Vec::new();
-        crate::rows::RowWriter::new(&description.tables[BALLASTS].fill, 3, 0).row(7, &mut text);
+        crate::rows::RowWriter::new(&description.tables[BALLASTS].fill, 3, 0).row(7, false, &mut text);
         let text = String::from_utf8(text).unwrap();
         let inner = text.trim_matches(['(', ')']).replace('\'', "");
         let (columns, crc) = inner.rsplit_once(',').unwrap();
@@ -436,7 +412,9 @@ mod tests {
         let large = load(Schema { accounts: 500, rows: 700, ..Schema::default() }, 0).describe();
         for table in [ACCOUNTS, BALLASTS] {
             let mut rows = crate::rows::RowWriter::new(&large.tables[table].fill, 3, 0);
-            (1..=500).for_each(|row| rows.row(row, &mut out));
+            (1..=500).for_each(|row| {
+                rows.row(row, false, &mut out);
+            });
         }
         assert_eq!((out.len(), crc32fast::hash(&out)), (113_940, 0xf3b9_790c));
         let small = load(Schema { accounts: 50, rows: 500, window: 20, ..Schema::default() }, 4);

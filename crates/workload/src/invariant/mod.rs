@@ -10,8 +10,8 @@ mod describe;
 mod schema;
 
 pub use schema::{
-    ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, HISTORY, INITIAL_BALANCE, Index, MAX_CLIENTS, Schema, Table,
-    check_clients,
+    ABORTED, ABORTED_PAYLOAD, ACCOUNT, BALLAST, CheckedTable, HISTORY, INITIAL_BALANCE, Index, MAX_CLIENTS,
+    Schema, check_clients,
 };
 
 /// The workload with everything that decides what it does.

@@ -83,7 +83,7 @@ pub fn check_clients(clients: u32) -> Result<(), OptionError> {
 
 /// A table whose rows carry a checksum.
 #[derive(Debug, Clone, Copy)]
-pub struct Table {
+pub struct CheckedTable {
     /// Its name.
     pub name: &'static str,
     /// The primary key's columns.
@@ -104,11 +104,11 @@ pub struct Index {
 }
 
 /// The accounts.
-pub const ACCOUNT: Table =
-    Table { name: "ebbtide_account", key: &["id"], summed: "id,balance,version", indexes: &[] };
+pub const ACCOUNT: CheckedTable =
+    CheckedTable { name: "ebbtide_account", key: &["id"], summed: "id,balance,version", indexes: &[] };
 
 /// Rows that make the tables larger than the buffer pool.
-pub const BALLAST: Table = Table {
+pub const BALLAST: CheckedTable = CheckedTable {
     name: "ebbtide_ballast",
     key: &["id"],
     summed: "id,k,c,pad,hits",
@@ -116,7 +116,7 @@ pub const BALLAST: Table = Table {
 };
 
 /// What each client did last.
-pub const HISTORY: Table = Table {
+pub const HISTORY: CheckedTable = CheckedTable {
     name: "ebbtide_history",
     key: &["client", "seq"],
     summed: "client,seq,a,b,amount,payload",
@@ -131,7 +131,7 @@ pub const ABORTED: &str = "ebbtide_aborted";
 /// The payload of a history row of such a transaction starts with this.
 pub const ABORTED_PAYLOAD: &str = "aborted-";
 
-impl Table {
+impl CheckedTable {
     /// The checksum of a row as the server computes it.
     #[must_use]
     pub fn crc(&self) -> String {
@@ -164,12 +164,12 @@ mod tests {
 
     #[test]
     fn a_schema_out_of_range_is_refused_with_the_value_and_the_range() {
-        let said = |schema: Schema| schema.check().unwrap_err().to_string();
+        let refused = |schema: Schema| schema.check().unwrap_err().to_string();
         let of = Schema::default;
-        assert!(said(Schema { accounts: 1, ..of() }).contains("--accounts=1 is out of range: 2 to"));
-        assert!(said(Schema { rows: 0, ..of() }).contains("--rows=0"));
-        assert!(said(Schema { window: 0, ..of() }).contains("--window=0"));
-        assert!(said(Schema { engine: "x; DROP".into(), ..of() }).contains("letters, digits"));
+        assert!(refused(Schema { accounts: 1, ..of() }).contains("--accounts=1 is out of range: 2 to"));
+        assert!(refused(Schema { rows: 0, ..of() }).contains("--rows=0"));
+        assert!(refused(Schema { window: 0, ..of() }).contains("--window=0"));
+        assert!(refused(Schema { engine: "x; DROP".into(), ..of() }).contains("letters, digits"));
         assert_eq!(
             check_clients(65).unwrap_err().to_string(),
             "--clients=65 is out of range: 1 to 64 clients"

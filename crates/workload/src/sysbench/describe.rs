@@ -1,10 +1,11 @@
-//! The description of a workload of sysbench: statements word for word sysbench's, so that a server cannot tell the
+//! The description of a workload of sysbench: statements word for word sysbench's, so that a server cannot distinguish the
 //! two tools apart.
 
-use super::{Mix, Schema, Sysbench, Workload};
+use super::{Mix, NOTHING_TO_SEND, Schema, Sysbench, Workload};
 use crate::LEDGER_TABLE;
 use crate::description::{Description, Fill, Index, Opening, Table};
 use crate::distribution::Drawer;
+use crate::error::{OptionError, in_range};
 use crate::expr::{Expr, Register};
 use crate::script::{Access, AccessKind, Append, Call, Key, ParamKind, Path, Statement, Step, Transaction};
 
@@ -66,7 +67,28 @@ impl Sysbench {
             session: Vec::new(),
             opening: if bulk { vec![last_bulk_id()] } else { Vec::new() },
             undo: None,
+            finish: Vec::new(),
             registers: REGISTERS,
+        }
+    }
+
+    /// Refuses numbers of statements that leave a transaction nothing to send.
+    ///
+    /// # Errors
+    /// The option that is too small.
+    pub fn check(&self) -> Result<(), OptionError> {
+        if self.marks {
+            return Ok(());
+        }
+        let Mix { index_updates, non_index_updates, .. } = self.mix;
+        let allowed = "1 to 4294967295 updates in a transaction of this workload";
+        match self.workload {
+            Workload::UpdateIndex => in_range("index-updates", index_updates, 1, u32::MAX, allowed),
+            Workload::UpdateNonIndex => {
+                in_range("non-index-updates", non_index_updates, 1, u32::MAX, allowed)
+            }
+            _ if self.steps().is_empty() => Err(OptionError::Contradiction(NOTHING_TO_SEND)),
+            _ => Ok(()),
         }
     }
 
@@ -97,6 +119,8 @@ impl Sysbench {
                 lets: Vec::new(),
                 values: vec![Expr::Row, self.id(), Expr::Digits(C_GROUPS), Expr::Digits(PAD_GROUPS)],
                 stream_rows: 10_000,
+                salt: 0,
+                keep: None,
             },
             row_bytes: ROW_BYTES,
             warm_up: warm_up(*table_size),
@@ -116,7 +140,7 @@ impl Sysbench {
                      k INTEGER DEFAULT '0' NOT NULL,\n          PRIMARY KEY (id))"
                 .into(),
             indexes: Vec::new(),
-            fill: Fill { rows: 0, columns: "", lets: Vec::new(), values: Vec::new(), stream_rows: 1 },
+            fill: Fill::none(),
             row_bytes: BULK_ROW_DISK_BYTES,
             warm_up: Vec::new(),
             ageing: None,
@@ -341,10 +365,8 @@ mod tests {
 
     use super::*;
     use crate::distribution::Distribution;
-    use crate::play::{Next, Play, Situation};
-    use crate::program::Program;
     use crate::script::numbered;
-    use crate::unique::UniqueIds;
+    use crate::sent::Sent;
 
     fn sysbench(workload: Workload) -> Sysbench {
         Sysbench {
@@ -357,38 +379,13 @@ mod tests {
         }
     }
 
-    /// A statement that was sent: its name, its table, its parameters as SQL.
-    type Sent = (&'static str, i64, Vec<String>);
-
+    /// What client 7 sends for its transaction 42.
     fn transaction(of: &Sysbench) -> Vec<Sent> {
-        let program = Program::new(of.describe()).unwrap();
-        let unique = UniqueIds::new(1);
-        let situation = Situation { client: 7, sequence: 42, unique: &unique };
-        let mut play = Play::new(&program, 1, 1);
-        play.choose(&program);
-        let mut sent = Vec::new();
-        loop {
-            let calls = match play.next(&program, &situation) {
-                Next::Send(calls) => calls,
-                Next::Commit(call) | Next::RollBack(call) => call..call + 1,
-                Next::Append(_) => panic!("no transaction of one"),
-                Next::Done => return sent,
-            };
-            for call in calls.map(|at| program.call(at)) {
-                let table = call.table.as_ref().and_then(|table| play.number(table, &situation));
-                let sql = |param| {
-                    let mut text = Vec::new();
-                    play.value(param, &situation).write_sql(&mut text);
-                    String::from_utf8(text).unwrap()
-                };
-                let params = call.params.iter().map(sql).collect();
-                sent.push((program.statement(call).name, table.unwrap_or(0), params));
-            }
-        }
+        crate::sent::transaction(of.describe(), 1, 7, 42)
     }
 
     fn names(of: &Sysbench) -> Vec<&'static str> {
-        transaction(of).iter().map(|(name, ..)| *name).collect()
+        transaction(of).iter().map(|sent| sent.name).collect()
     }
 
     #[test]
@@ -406,13 +403,13 @@ mod tests {
         of.schema.tables = 1_000;
         of.mix.delete_inserts = 3;
         let sent = transaction(&of);
-        let named = |wanted| sent.iter().filter(move |(name, ..)| *name == wanted);
-        assert_eq!(named("point_selects").map(|(_, table, _)| table).collect::<BTreeSet<_>>().len(), 1);
-        let deleted: Vec<_> = named("deletes").map(|(.., params)| &params[0]).collect();
-        let inserted: Vec<_> = named("inserts").map(|(.., params)| &params[0]).collect();
+        let named = |wanted| sent.iter().filter(move |sent| sent.name == wanted);
+        assert_eq!(named("point_selects").map(|sent| sent.table).collect::<BTreeSet<_>>().len(), 1);
+        let deleted: Vec<_> = named("deletes").map(|sent| &sent.params[0]).collect();
+        let inserted: Vec<_> = named("inserts").map(|sent| &sent.params[0]).collect();
         assert_eq!(deleted.len(), 3);
         assert_eq!(deleted, inserted);
-        let all: BTreeSet<_> = sent.iter().map(|(_, table, _)| table).collect();
+        let all: BTreeSet<_> = sent.iter().map(|sent| sent.table).collect();
         assert!(all.len() > 3, "lines choose their tables by themselves: {all:?}");
     }
 
@@ -422,7 +419,7 @@ mod tests {
         of.mix = Mix { range_size: 25, skip_trx: true, ..Mix::default() };
         let sent = transaction(&of);
         assert_eq!(sent.len(), 14);
-        let id = |at: usize| sent[11].2[at].parse::<i64>().unwrap();
+        let id = |at: usize| sent[11].params[at].parse::<i64>().unwrap();
         assert_eq!(id(1) - id(0), 24);
     }
 
@@ -430,7 +427,35 @@ mod tests {
     fn a_marked_ledger_wraps_a_single_statement_in_a_transaction() {
         let of = Sysbench { marks: true, ..sysbench(Workload::UpdateIndex) };
         assert_eq!(names(&of), ["begin", "index_updates", "ledger_marks", "commit"]);
-        assert_eq!(transaction(&of)[2].2, ["42", "7"]);
+        assert_eq!(transaction(&of)[2].params, ["42", "7"]);
+    }
+
+    #[test]
+    fn a_mix_without_statements_is_refused_with_the_option_and_its_range() {
+        let none = Mix {
+            point_selects: 0,
+            range_selects: false,
+            index_updates: 0,
+            non_index_updates: 0,
+            delete_inserts: 0,
+            ..Mix::default()
+        };
+        for workload in Workload::ALL.map(|(workload, _)| workload) {
+            for (skip_trx, marks) in [(false, false), (true, false), (false, true)] {
+                let of = Sysbench { mix: Mix { skip_trx, ..none.clone() }, marks, ..sysbench(workload) };
+                // Both know the same transactions as empty.
+                assert_eq!(of.check().is_ok(), of.describe().check().is_ok(), "{of:?}");
+            }
+        }
+        let of = |workload| Sysbench { mix: Mix { skip_trx: true, ..none.clone() }, ..sysbench(workload) };
+        for (workload, words) in [
+            (Workload::UpdateIndex, "--index-updates=0 is out of range: 1 to 4294967295"),
+            (Workload::UpdateNonIndex, "--non-index-updates=0 is out of range: 1 to 4294967295"),
+            (Workload::ReadOnly, "--skip-trx=on and no statement"),
+        ] {
+            let error = of(workload).check().unwrap_err().to_string();
+            assert!(error.starts_with(words), "{error}");
+        }
     }
 
     #[test]

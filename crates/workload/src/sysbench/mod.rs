@@ -16,6 +16,12 @@ pub use describe::BULK_BYTES;
 /// What the names of the tables begin with; their numbers follow, from 1.
 pub const TABLES: &str = "sbtest";
 
+/// What a transaction without a statement is refused with.
+const NOTHING_TO_SEND: &str = "--skip-trx=on and no statement leave a transaction nothing to send: set --skip-trx=off, \
+                               or one of --point-selects, --simple-ranges, --sum-ranges, --order-ranges, \
+                               --distinct-ranges (with --range-selects=on), --index-updates, --non-index-updates and \
+                               --delete-inserts that the workload has to 1 or more";
+
 /// One of sysbench's workloads with everything that decides what it does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sysbench {

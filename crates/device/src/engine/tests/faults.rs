@@ -24,7 +24,7 @@ fn added_latency_comes_on_top_of_the_models_and_only_where_it_was_asked_for() {
 }
 
 #[test]
-fn an_injected_error_comes_when_the_model_says_and_changes_nothing() {
+fn an_injected_error_comes_at_the_models_time_and_changes_nothing() {
     let rig = Rig::new(ebs());
     let errors = vec![Errors { affected: Affected::Writes, per_million: 1_000_000, range: None }];
     set(&rig, Faults { errors, ..Faults::default() });
@@ -39,7 +39,7 @@ fn an_injected_error_comes_when_the_model_says_and_changes_nothing() {
 }
 
 #[test]
-fn errors_hit_the_range_that_was_named_and_nothing_beside_it() {
+fn errors_hit_the_range_that_was_named_and_nothing_else() {
     let rig = Rig::new(ebs());
     let errors =
         vec![Errors { affected: Affected::All, per_million: 1_000_000, range: Some(2 * PAGE..3 * PAGE) }];
@@ -76,7 +76,11 @@ fn while_io_is_stalled_nothing_is_answered_and_then_everything_that_was_due() {
     assert!(before.now().is_none());
     assert!(during.now().is_none());
     let stats = rig.volume.stats();
-    assert_eq!((stats.queue, stats.write.ops), (2, 0), "both are queued, for whoever watches the queue");
+    assert_eq!(
+        (stats.queue, stats.write.ops),
+        (2, 0),
+        "both are queued, as the statistics of the queue show"
+    );
     assert_eq!(stats.queue_time, Nanos(2 * Nanos::from_secs(70).0));
     set(&rig, Faults::default());
     rig.volume.run_due();

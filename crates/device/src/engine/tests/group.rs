@@ -18,7 +18,7 @@ const QUICK: Nanos = Nanos::from_us(100);
 
 struct Pair {
     volumes: [Arc<LiveVolume>; 2],
-    store: Store,
+    store: VolumeStore,
     _dir: TempDir,
 }
 
@@ -34,7 +34,7 @@ struct Sent {
 impl Pair {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+        let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
         let mut limits = ebs();
         limits.service.write = QuantileCurve::constant(QUICK);
         let volumes = NAMES.map(|name| {

@@ -111,7 +111,7 @@ fn part(bytes: &[u8], offset: u64, len: u64) -> &[u8] {
     &bytes[at(offset)..at(offset + len)]
 }
 
-/// What a write left of its range, by what the report says.
+/// What a write left of its range, by what the report has.
 fn merged(write: &CutWrite) -> Vec<u8> {
     let mut bytes = write.before.clone();
     for &(offset, len) in &write.new {
@@ -123,7 +123,7 @@ fn merged(write: &CutWrite) -> Vec<u8> {
 }
 
 #[test]
-fn every_write_in_flight_is_told_of_with_what_was_there_and_what_it_was_to_leave() {
+fn every_write_in_flight_is_reported_with_the_content_before_and_after_it() {
     let (rig, in_flight) = busy(ebs());
     let submitted = rig.volume.now();
     let group = rig.images(&[42], Keep::All);
@@ -238,12 +238,12 @@ fn images_of_a_group_are_all_made_or_none_is() {
 }
 
 #[test]
-fn a_tap_is_told_of_every_write_that_waits_and_a_cut_from_then_on_has_it() {
+fn a_tap_is_called_for_every_write_that_waits_and_a_cut_from_then_on_has_it() {
     let rig = Rig::new(ebs());
-    let told = Arc::new(Mutex::new(Vec::new()));
+    let tapped = Arc::new(Mutex::new(Vec::new()));
     let volume = Arc::downgrade(&rig.volume);
     let store = rig.store.clone();
-    let notes = Arc::clone(&told);
+    let notes = Arc::clone(&tapped);
     rig.volume.set_tap(Some(Arc::new(move |write: TappedWrite| {
         let volume = volume.upgrade().unwrap();
         let image = format!("at-{}", write.offset);
@@ -257,8 +257,8 @@ fn a_tap_is_told_of_every_write_that_waits_and_a_cut_from_then_on_has_it() {
     let copied = filled(3, PAGE);
     rig.volume.submit_write(64 * KIB, &copied, Reply::callback(|_| ()));
     rig.flush();
-    assert_eq!(*told.lock(), [(0, 4096), (8 * KIB, 8192), (64 * KIB, 4096)]);
+    assert_eq!(*tapped.lock(), [(0, 4096), (8 * KIB, 8192), (64 * KIB, 4096)]);
     rig.volume.set_tap(None);
     rig.write(0, &filled(4, PAGE));
-    assert_eq!(told.lock().len(), 3);
+    assert_eq!(tapped.lock().len(), 3);
 }

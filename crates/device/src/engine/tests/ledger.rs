@@ -1,5 +1,5 @@
 //! Power cuts against a ledger of what was answered: what a volume may show afterwards, and whether
-//! the ledger would notice a volume that lies.
+//! the ledger would notice a volume that loses acknowledged writes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::*;
 use crate::faults::Faults;
 
-/// Writes of one run; each fills its range with its own number, so that every 512 bytes tell which
+/// Writes of one run; each fills its range with its own number, so that every 512 bytes show which
 /// write they are from.
 const WRITES: u32 = 120;
 const SECTOR: u64 = 512;
@@ -158,7 +158,7 @@ fn sectors(write: &Write) -> std::ops::Range<usize> {
 }
 
 /// Whether some aligned unit of a write in flight is partly there and partly not, where no other
-/// write in flight lies over it.
+/// write in flight is above it.
 fn is_torn(write: &Write, all: &[&Write], found: &[u32], unit: AtomicUnit) -> bool {
     let per_unit = usize::try_from(unit.bytes() / SECTOR).unwrap();
     let range = sectors(write);

@@ -1,4 +1,4 @@
-//! The engine on a clock that stands still until it is told to move: nothing here sleeps.
+//! The engine on a clock that moves only when it is set: nothing here sleeps.
 
 mod faults;
 mod group;
@@ -20,7 +20,7 @@ use super::{LiveOptions, LiveVolume};
 use crate::{
     clock::ManualClock,
     request::{Command, IoError, Reply, Request},
-    store::{Store, StoreOptions},
+    store::{StoreOptions, VolumeStore},
 };
 
 const NAME: &str = "vol";
@@ -33,7 +33,7 @@ const SERVICE: Nanos = Nanos::from_us(500);
 /// A volume on a manual clock, with its store in a directory of its own.
 struct Rig {
     dir: TempDir,
-    store: Store,
+    store: VolumeStore,
     clock: Arc<ManualClock>,
     volume: Arc<LiveVolume>,
 }
@@ -61,7 +61,12 @@ fn limits(unit: AtomicUnit, volatile_cache_bytes: u64) -> Limits {
         size_bytes: SIZE,
         iops: None,
         throughput: None,
-        accounting: Accounting { unit_bytes: 256 << 10, merge: Merge::Never, whole_units: false },
+        accounting: Accounting {
+            unit_bytes: 256 << 10,
+            merge: Merge::Never,
+            whole_units: false,
+            free_writes: false,
+        },
         service,
         durability: Durability { atomic_unit: unit, volatile_cache_bytes },
     }
@@ -74,7 +79,7 @@ fn ebs() -> Limits {
 impl Rig {
     fn new(limits: Limits) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
+        let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
         store.create_volume(NAME, limits.size_bytes, Value::Null).unwrap();
         let clock = Arc::new(ManualClock::new(START));
         let volume = start(&store, NAME, limits, &clock);
@@ -136,7 +141,7 @@ impl Rig {
     }
 }
 
-fn start(store: &Store, name: &str, limits: Limits, clock: &Arc<ManualClock>) -> Arc<LiveVolume> {
+fn start(store: &VolumeStore, name: &str, limits: Limits, clock: &Arc<ManualClock>) -> Arc<LiveVolume> {
     let array = Array::single(limits, crate::clock::Clock::now(&**clock)).unwrap();
     let mut options = LiveOptions::new(name, array, store.open_volume(name).unwrap(), 7);
     options.clock = Arc::<ManualClock>::clone(clock);

@@ -68,7 +68,7 @@ impl Counter {
         Self { started: Instant::now(), span: job.span, latencies_ns: Vec::with_capacity(1 << 16) }
     }
 
-    /// One I/O has completed that was submitted at `submitted`; says whether to go on.
+    /// One I/O has completed that was submitted at `submitted`; returns whether to go on.
     pub(super) fn completed(&mut self, submitted: Instant) -> bool {
         let latency = submitted.elapsed().as_nanos();
         self.latencies_ns.push(u64::try_from(latency).unwrap_or(u64::MAX));

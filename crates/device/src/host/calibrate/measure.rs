@@ -16,12 +16,12 @@ use super::super::block;
 use super::super::home::Home;
 use super::super::{HostError, LOOKING, Progress};
 use super::load::{Job, Measured, Way};
-use super::{Figures, cpus, nbd, ring};
+use super::{HostFigures, cpus, nbd, ring};
 use crate::clock::{Clock as _, MonotonicClock};
 use crate::engine::{LiveOptions, LiveVolume, PacingReport};
 use crate::nbd::NbdAddress;
 use crate::request::{Command, Reply, Request};
-use crate::store::{BlockStore, Store, StoreOptions};
+use crate::store::{OpenVolume, StoreOptions, VolumeStore};
 use crate::sys::{Role, enter_data_path};
 
 /// Name of what a calibration attaches. No volume can have it, since it begins with a dot.
@@ -41,13 +41,13 @@ const LARGE: u32 = 256 << 10;
 const PACED_IOPS: u64 = 3_000;
 
 /// Figures of the block device, of NBD, and pacing without and with load.
-type Outcome = (Option<Figures>, Figures, PacingReport, PacingReport);
+type Outcome = (Option<HostFigures>, HostFigures, PacingReport, PacingReport);
 
 /// A calibration that is under way.
 pub(super) struct Bench<'a> {
     home: Home,
-    store: Store,
-    data: Arc<BlockStore>,
+    store: VolumeStore,
+    data: Arc<OpenVolume>,
     /// How long each load runs.
     span: Duration,
     /// Whether to give up.
@@ -64,7 +64,7 @@ pub(super) fn remove_scratch(home: &Home) -> Result<(), HostError> {
     }
 }
 
-/// Checks that the host's disk has room for a calibration. Where it does not say, it is tried.
+/// Checks that the host's disk has room for a calibration. Where it does not report that, it is tried.
 fn require_space(home: &Home) -> Result<(), HostError> {
     match rustix::fs::statvfs(home.root()) {
         Ok(disk) if disk.f_bavail.saturating_mul(disk.f_frsize) < SPACE => Err(HostError::NoSpace {
@@ -84,7 +84,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Self, HostError> {
         remove_scratch(home)?;
         require_space(home)?;
-        let store = Store::open(&home.scratch_dir(), StoreOptions::default())?;
+        let store = VolumeStore::open(&home.scratch_dir(), StoreOptions::default())?;
         store.create_volume(VOLUME, SIZE, serde_json::Value::Null)?;
         let data = store.open_volume(VOLUME)?;
         let piece = vec![0x5a_u8; 1 << 20];
@@ -122,7 +122,7 @@ impl<'a> Bench<'a> {
     }
 
     /// What one path carries.
-    fn path(&self, export: &Export, progress: Progress<'_>) -> Result<Figures, HostError> {
+    fn path(&self, export: &Export, progress: Progress<'_>) -> Result<HostFigures, HostError> {
         let live = self.live(None)?;
         let mut info = AttachmentInfo::nowhere(NAME, live.now());
         let mut parts = Parts::new(self.home.clone(), NAME);
@@ -145,7 +145,7 @@ impl<'a> Bench<'a> {
         &self,
         load: &dyn Fn(&Job) -> io::Result<Measured>,
         progress: Progress<'_>,
-    ) -> io::Result<Figures> {
+    ) -> io::Result<HostFigures> {
         let run = |way: Way, bytes: u32, depth: u32| {
             let kib = bytes >> 10;
             self.go_on()?;
@@ -154,7 +154,7 @@ impl<'a> Bench<'a> {
         };
         let mib_s = |measured: Measured| measured.iops * f64::from(LARGE) / MIB as f64;
         let (read, write) = (run(Way::Read, PAGE, 1)?, run(Way::Write, PAGE, 1)?);
-        Ok(Figures {
+        Ok(HostFigures {
             read_iops_depth_1: read.iops,
             write_iops_depth_1: write.iops,
             read_latency_us: read.median_us,
@@ -217,7 +217,12 @@ fn limits(iops: Option<RateLimit>) -> Limits {
         size_bytes: SIZE,
         iops,
         throughput: None,
-        accounting: Accounting { unit_bytes: LARGE, merge: Merge::Never, whole_units: false },
+        accounting: Accounting {
+            unit_bytes: LARGE,
+            merge: Merge::Never,
+            whole_units: false,
+            free_writes: false,
+        },
         service: ServiceTimes::instant(),
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
     }

@@ -20,7 +20,7 @@ use crate::engine::PacingReport;
 
 /// What a path carries. Random I/O is of 16 KiB (InnoDB's page), throughput of 256 KiB at depth 8.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct HostFigures {
     /// Random reads a second, one at a time.
     pub read_iops_depth_1: f64,
     /// Random reads a second, 32 at a time.
@@ -53,9 +53,9 @@ pub struct Calibration {
     /// Volumes that were attached meanwhile; their load made the figures worse.
     pub others_attached: usize,
     /// Through FUSE and a loop device; none where block devices cannot be made.
-    pub block: Option<Figures>,
+    pub block: Option<HostFigures>,
     /// Through NBD on a Unix socket.
-    pub nbd: Figures,
+    pub nbd: HostFigures,
     /// How late answers are while nothing else runs.
     pub pacing_idle: PacingReport,
     /// How late answers are while every processor is busy.
@@ -68,7 +68,7 @@ impl Calibration {
     #[must_use]
     pub fn load(file: &Path) -> Option<Self> {
         let stored: Self = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
-        (stored.kernel == kernel() && stored.cpus == cpus()).then_some(stored)
+        (stored.kernel == ebbtide_proc::machine::kernel() && stored.cpus == cpus()).then_some(stored)
     }
 
     fn save(&self, home: &Home) -> io::Result<()> {
@@ -102,7 +102,7 @@ impl Calibration {
                 "it may do {wanted:.0} MiB/s, the host carries {carried:.0} MiB/s through {path}"
             ));
         }
-        let median = |limits: &Limits| limits.service.read.quantile(500_000).0;
+        let median = |limits: &Limits| limits.service.median_read().0;
         let quickest = array.members().iter().map(|member| median(member.limits())).min();
         let us = quickest.map_or(0.0, |ns| ns as f64 / 1e3);
         if us > 0.0 && us < figures.read_latency_us {
@@ -126,11 +126,6 @@ fn most(
     all.map(|all| instance.map_or(all, |instance| all.min(instance.ceiling)))
 }
 
-fn kernel() -> String {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    release.trim().to_owned()
-}
-
 fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -145,7 +140,7 @@ impl Host {
         self.calibrate_unless(&|| false, quick, progress)
     }
 
-    /// As [`Self::calibrate`], but gives up soon after `ended` says so: within the second or so that a part
+    /// As [`Self::calibrate`], but gives up soon after `ended` returns true: within the second or so that a part
     /// of the measurement takes.
     ///
     /// # Errors
@@ -168,7 +163,7 @@ impl Host {
         removed?;
         let calibration = Calibration {
             measured_unix_s: self.now().0 / 1_000_000_000,
-            kernel: kernel(),
+            kernel: ebbtide_proc::machine::kernel(),
             cpus: cpus(),
             quick,
             others_attached: self.shared.attachments().len(),
@@ -190,7 +185,7 @@ mod tests {
     use super::*;
 
     fn calibration() -> Calibration {
-        let figures = Figures {
+        let figures = HostFigures {
             read_iops_depth_1: 20_000.0,
             read_iops_depth_32: 100_000.0,
             write_iops_depth_1: 20_000.0,
@@ -202,12 +197,12 @@ mod tests {
         };
         Calibration {
             measured_unix_s: 0,
-            kernel: kernel(),
+            kernel: ebbtide_proc::machine::kernel(),
             cpus: cpus(),
             quick: true,
             others_attached: 0,
             block: Some(figures),
-            nbd: Figures { read_iops_depth_32: 50_000.0, ..figures },
+            nbd: HostFigures { read_iops_depth_32: 50_000.0, ..figures },
             pacing_idle: PacingReport::default(),
             pacing_loaded: PacingReport::default(),
         }
@@ -218,7 +213,12 @@ mod tests {
             size_bytes: 1 << 30,
             iops: iops.map(RateLimit::flat),
             throughput: mib_s.map(|mib_s| RateLimit::flat(mib_s * MIB)),
-            accounting: Accounting { unit_bytes: 1 << 18, merge: Merge::Never, whole_units: false },
+            accounting: Accounting {
+                unit_bytes: 1 << 18,
+                merge: Merge::Never,
+                whole_units: false,
+                free_writes: false,
+            },
             service: ServiceTimes {
                 read: QuantileCurve::constant(Nanos::from_us(read_us)),
                 ..ServiceTimes::instant()

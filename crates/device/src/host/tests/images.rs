@@ -44,7 +44,7 @@ impl Rig {
     fn has_nothing_mounted_or_attached(&self) -> bool {
         let home = self.host.home().root();
         loopdev::list().iter().all(|used| !used.backing.starts_with(home))
-            && mounts::list().unwrap().iter().all(|mount| !mount.dir.starts_with(self.dir.path()))
+            && ebbtide_proc::mounts().unwrap().iter().all(|mount| !mount.dir.starts_with(self.dir.path()))
     }
 }
 
@@ -70,7 +70,7 @@ fn on_volume(attachment: &Attachment, offset: u64, len: u64) -> Vec<u8> {
 }
 
 #[test]
-fn the_extents_of_a_file_say_where_its_bytes_lie_on_the_volume() {
+fn the_extents_of_a_file_give_the_place_of_its_bytes_on_the_volume() {
     if !can_attach() {
         return;
     }
@@ -87,10 +87,11 @@ fn the_extents_of_a_file_say_where_its_bytes_lie_on_the_volume() {
 
         let extents = file_extents(&path).unwrap();
         assert!(extents.is_sorted_by_key(|extent| extent.logical), "{fs}: {extents:?}");
-        let lies = |at: u64| {
+        let is_data = |at: u64| {
             extents.iter().any(|extent| (extent.logical..extent.logical + extent.len).contains(&at))
         };
-        let allocated: Vec<_> = (0..4).map(|mib| lies(mib * MIB) && lies((mib + 1) * MIB - 1)).collect();
+        let allocated: Vec<_> =
+            (0..4).map(|mib| is_data(mib * MIB) && is_data((mib + 1) * MIB - 1)).collect();
         assert_eq!(allocated, [true, false, true, false], "{fs}: {extents:?}");
         for extent in extents.iter().filter(|extent| extent.logical < MIB) {
             let start = usize::try_from(extent.logical).unwrap();
@@ -105,7 +106,7 @@ fn the_extents_of_a_file_say_where_its_bytes_lie_on_the_volume() {
 }
 
 #[test]
-fn a_file_on_no_block_device_has_no_extents_to_tell() {
+fn a_file_on_no_block_device_has_no_extents() {
     let error = file_extents(Path::new("/proc/self/stat")).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP), "{error}");
     assert!(file_extents(Path::new("/nowhere/at-all")).is_err());
@@ -132,7 +133,7 @@ fn misplaced_pages(fs: FsType) -> usize {
 }
 
 #[test]
-fn pages_of_16_kib_lie_aligned_on_the_volume_with_clusters_and_not_without() {
+fn pages_of_16_kib_are_aligned_on_the_volume_with_clusters_and_not_without() {
     if !can_attach() {
         return;
     }
@@ -184,7 +185,7 @@ fn a_crash_image_is_checked_mounted_again_and_thrown_away() {
         assert!(!dir.exists(), "it was made for the mount");
         assert!(matches!(image.unmount(), Err(HostError::NotMounted { .. })));
         let check = image.check_fs(fs).unwrap();
-        assert!(check.clean, "{fs}: {}", check.said);
+        assert!(check.clean, "{fs}: {}", check.output);
 
         image.mount(fs, &dir).unwrap();
         let open = File::create(dir.join("open")).unwrap();
@@ -238,7 +239,7 @@ fn images_are_checked_side_by_side_while_the_load_goes_on() {
                 let found = content(&rig.dir(&name).join("counter"));
                 image.unmount().unwrap();
                 let check = image.check_fs(fs).unwrap();
-                assert!(check.clean, "{fs}: {}", check.said);
+                assert!(check.clean, "{fs}: {}", check.output);
                 drop(image);
                 rig.host.discard(&name).unwrap();
                 (at, found.try_into().map_or(0, u64::from_le_bytes))
@@ -266,8 +267,8 @@ fn images_are_checked_side_by_side_while_the_load_goes_on() {
     }
 }
 
-/// Spoils a file system that is sound: something that it holds twice no longer agrees.
-fn spoil(fs: FsType, device: &Path) {
+/// Damages a file system that is valid: something that it holds twice no longer agrees.
+fn damage(fs: FsType, device: &Path) {
     let device = device.as_os_str();
     let mut tool = match fs {
         FsType::Xfs => {
@@ -286,7 +287,7 @@ fn spoil(fs: FsType, device: &Path) {
 }
 
 #[test]
-fn a_check_tells_a_damaged_file_system_from_a_sound_one() {
+fn a_check_distinguishes_a_damaged_file_system_from_a_valid_one() {
     if !can_attach() {
         return;
     }
@@ -297,10 +298,10 @@ fn a_check_tells_a_damaged_file_system_from_a_sound_one() {
         rig.detach(attachment);
         let attachment = rig.host.attach_bare("vol", rig.array()).unwrap();
         let check = attachment.check_fs(fs).unwrap();
-        assert!(check.clean, "{fs}: {}", check.said);
-        spoil(fs, attachment.info().device.as_deref().unwrap());
+        assert!(check.clean, "{fs}: {}", check.output);
+        damage(fs, attachment.info().device.as_deref().unwrap());
         let check = attachment.check_fs(fs).unwrap();
-        assert!(!check.clean && check.said.len() > 40, "{fs}: {}", check.said);
+        assert!(!check.clean && check.output.len() > 40, "{fs}: {}", check.output);
         rig.detach(attachment);
     }
 }
@@ -311,10 +312,47 @@ fn what_is_no_file_system_gets_no_verdict() {
     file.as_file().set_len(64 << 20).unwrap();
     for (fs, path) in FsType::ALL.into_iter().flat_map(|fs| [(fs, file.path()), (fs, Path::new("/none"))]) {
         if path.exists() && fs == FsType::Xfs {
-            // It searches all of a device for a superblock, and says at the end that it is damaged.
+            // It searches all of a device for a superblock, and reports at the end that it is damaged.
             continue;
         }
         let error = check_fs(fs, path).unwrap_err().to_string();
         assert!(error.contains("no verdict"), "{error}");
     }
+}
+
+/// A file system in memory, mounted for the life of the value.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(dir: &Path, mib: u32) -> Self {
+        std::fs::create_dir(dir).unwrap();
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={mib}m"), "none"]).arg(dir);
+        assert!(mount.status().unwrap().success());
+        Self(dir.to_owned())
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("--lazy").arg(&self.0).status();
+        // A directory that holds a mount could not be removed before.
+        let _ = self.0.parent().map(std::fs::remove_dir_all);
+    }
+}
+
+#[test]
+fn a_tool_that_fails_because_the_host_did_is_reported_with_the_hosts_error() {
+    if !can_attach() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // Less than the log of a file system, which is written when it is made.
+    let _disk = SmallDisk::mount(&dir.path().join("home"), 2);
+    let rig = Rig::sized_in(dir, 512 * MIB);
+    let error = rig.mount(FsType::Xfs).unwrap_err();
+    let HostError::HostFailed { failures, source, .. } = &error else { panic!("{error:?}") };
+    assert!(matches!(**source, HostError::Tool(_)), "{source:?}");
+    assert!(failures.iter().any(|failure| failure.errno == Some(libc::ENOSPC)), "{failures:?}");
+    assert!(error.to_string().contains("No space left on device"), "{error}");
 }

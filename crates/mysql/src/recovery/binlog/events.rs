@@ -1,4 +1,4 @@
-//! Binary log events as they stand in a file (MySQL's `libs/mysql/binlog/event`, MariaDB's `log_event.h`).
+//! Binary log events as they are in a file (MySQL's `libs/mysql/binlog/event`, MariaDB's `log_event.h`).
 
 use super::Meaning;
 
@@ -37,7 +37,7 @@ pub(super) struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// The event at the start of `bytes`, which stand at `at` in their file; none where there is no whole
+    /// The event at the start of `bytes`, which are at `at` in their file; none where there is no whole
     /// one, or its checksum does not fit.
     pub(super) fn read(bytes: &'a [u8], at: u64, checksums: bool) -> Option<Self> {
         let header = bytes.get(..HEADER)?;
@@ -76,7 +76,7 @@ impl<'a> Event<'a> {
             QUERY => self.statement().map(Meaning::of_statement),
             XID => Some(Meaning::Commit),
             GTID | ANONYMOUS_GTID | MARIADB_GTID => Some(Meaning::Begin),
-            // A byte of length stands first, which says too little of a long one.
+            // A byte of length is first, which is too small for a long one.
             ROWS_QUERY => self.body.get(1..).and_then(text).map(Meaning::Statement),
             MARIADB_ANNOTATE_ROWS => text(self.body).map(Meaning::Statement),
             XA_PREPARE => return Err("it holds XA transactions"),

@@ -39,7 +39,7 @@ pub fn binlog_tail(layout: &Layout, clients: u32) -> Result<BinlogCommits, Unver
         let Some(log) = Log::open(&path)? else { continue };
         let (found, torn) = log.tail(|found| all_seen(&commits, found, clients))?;
         for (client, seq) in found.last {
-            // What stands in an older file came before.
+            // What is in an older file came before.
             commits.last.entry(client).or_insert(seq);
         }
         commits.torn = commits.torn.take().or(torn);
@@ -123,7 +123,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// The first place in `bytes`, which stand at `from` in the file, at which a whole event begins and is
+    /// The first place in `bytes`, which are at `from` in the file, at which a whole event begins and is
     /// followed by others, or by the file's end.
     fn boundary(&self, bytes: &[u8], from: u64) -> Option<usize> {
         let after = |at: usize| Some(at + Event::read(&bytes[at..], from + to_u64(at), self.checksums)?.len);

@@ -1,7 +1,7 @@
 //! How far the binary log has come, client by client.
 //!
 //! A load that marks each of its transactions with `UPDATE ebbtide_ledger SET seq=N WHERE client=C` leaves
-//! these statements in the binary log: as they are with `binlog_format = STATEMENT`, beside the rows
+//! these statements in the binary log: as they are with `binlog_format = STATEMENT`, next to the rows
 //! otherwise. MariaDB writes them there by itself (`binlog_annotate_row_events`, on by default); MySQL
 //! needs `binlog_rows_query_log_events = ON`. A transaction counts when its end is there too.
 
@@ -28,7 +28,7 @@ pub struct BinlogCommits {
     pub last: BTreeMap<u32, u64>,
     /// Files that were read, the newest first.
     pub files: Vec<String>,
-    /// Where a file ends inside of an event: what follows in it is lost to whoever reads the log.
+    /// Where a file ends inside of an event: what follows in it is lost to every reader of the log.
     pub torn: Option<TornTail>,
 }
 
@@ -37,7 +37,7 @@ pub struct BinlogCommits {
 pub struct TornTail {
     /// The file.
     pub file: PathBuf,
-    /// The first byte that is of no whole event; where the server shows the log, which does not tell it,
+    /// The first byte that is of no whole event; where the server shows the log, which does not report it,
     /// the beginning of the last event that is whole.
     pub at: u64,
     /// Bytes from there to the end of the file, where they are known.

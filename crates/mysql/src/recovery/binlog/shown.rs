@@ -9,7 +9,7 @@ use crate::recovery::Unverified;
 const ROWS: u32 = 20_000;
 /// `ER_ERROR_WHEN_EXECUTING_COMMAND`: how a server answers when it comes to an event that is not whole.
 const CANNOT_READ: u16 = 1220;
-/// Where the first event of a file stands.
+/// Where the first event of a file is.
 const FIRST: u64 = 4;
 
 /// Has the server show its binary log (`SHOW BINARY LOGS`, `SHOW BINLOG EVENTS`), the newest file first,
@@ -48,7 +48,7 @@ fn show(session: &mut Session, name: &str) -> Result<(Follower, Option<TornTail>
         let at = last.unwrap_or(FIRST);
         let query = format!("SHOW BINLOG EVENTS IN '{name}' FROM {at} LIMIT {rows_at_once}");
         let rows = match session.rows(&query) {
-            // It answers with nothing of what stands before: fewer are asked for.
+            // It answers with nothing of what is before: fewer are asked for.
             Err(error) if error.code() == Some(CANNOT_READ) && rows_at_once > 2 => {
                 rows_at_once = (rows_at_once / 8).max(2);
                 continue;
@@ -80,7 +80,7 @@ fn meaning<'a>(kind: &str, info: &'a str) -> Meaning<'a> {
         "Xid" => Meaning::Commit,
         "Gtid" | "Anonymous_Gtid" => Meaning::Begin,
         "Annotate_rows" | "Rows_query" => Meaning::Statement(info),
-        // The database stands before the statement where there is one.
+        // The database is before the statement where there is one.
         "Query" => match info.strip_prefix("use ").and_then(|rest| rest.split_once("; ")) {
             Some((_, statement)) => Meaning::of_statement(statement),
             None => Meaning::of_statement(info),

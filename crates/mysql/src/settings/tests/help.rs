@@ -1,4 +1,4 @@
-//! The table against what real servers say of themselves: each server that is there prints all of its
+//! The table against what real servers print: each server that is there prints all of its
 //! variables and their defaults.
 
 use std::collections::BTreeMap;
@@ -25,6 +25,8 @@ fn variables(binary: &Binary) -> BTreeMap<String, String> {
 /// What is wrong with a row, against one server's variables.
 fn objection(row: &Row, binary: &Binary, variables: &BTreeMap<String, String>) -> Option<String> {
     match row.here(binary) {
+        // The help has no options of plugins that are not loaded.
+        Ok(here) if here.span.plugin.is_some() => None,
         Ok(here) => match variables.get(here.own()) {
             None => Some(format!("{} is not there", here.own())),
             Some(printed) => default_objection(&here, printed),

@@ -6,7 +6,7 @@ use crate::Flavour;
 const FLAVOURS: [Flavour; 3] = [Flavour::MariaDb, Flavour::MySql, Flavour::Percona];
 
 #[test]
-fn each_row_names_its_source_and_says_what_it_does() {
+fn each_row_has_its_source_and_what_it_does() {
     for row in table().rows.values() {
         assert!(!row.source.is_empty() && !row.what.is_empty(), "{}", row.name);
     }
@@ -28,13 +28,13 @@ fn spans_follow_each_other_without_a_gap() {
 }
 
 #[test]
-fn each_span_has_a_default_that_it_allows_or_says_how_it_is_chosen_or_why_it_is_gone() {
+fn each_span_has_a_default_that_it_allows_or_how_it_is_chosen_or_why_it_is_gone() {
     for row in table().rows.values() {
         for span in FLAVOURS.into_iter().flat_map(|flavour| row.spans(flavour)) {
             let here = Here { row, span };
             let default = here.default();
-            let told = [default.is_some(), span.chosen.is_some(), span.is_gone()];
-            assert_eq!(told.into_iter().filter(|told| *told).count(), 1, "{}: {span:?}", row.name);
+            let given = [default.is_some(), span.chosen.is_some(), span.is_gone()];
+            assert_eq!(given.into_iter().filter(|given| *given).count(), 1, "{}: {span:?}", row.name);
             if let Some(default) = default {
                 assert!(here.takes(&default), "{}: {span:?}", row.name);
             }

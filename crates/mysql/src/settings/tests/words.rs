@@ -1,4 +1,4 @@
-//! What is set, and what servers are told.
+//! What is set, and what servers are started with.
 
 use super::super::{SettingError, Settings, differences};
 use super::{mariadb, mysql, server};
@@ -25,7 +25,7 @@ fn set_refusal(name: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_redo_capacity_is_said_in_each_servers_words() {
+fn a_redo_capacity_is_written_in_each_servers_words() {
     let set = [("redo_capacity", "1GiB")];
     assert_eq!(lines(&set, &mariadb(10, 11, 19)), ["innodb_log_file_size=1073741824"]);
     assert_eq!(lines(&set, &mysql(8, 0, 30)), ["innodb_redo_log_capacity=1073741824"]);
@@ -33,6 +33,30 @@ fn a_redo_capacity_is_said_in_each_servers_words() {
         lines(&set, &mysql(8, 0, 29)),
         ["innodb_log_file_size=536870912", "innodb_log_files_in_group=2"]
     );
+}
+
+#[test]
+fn a_switch_of_a_plugin_loads_it_and_its_other_settings_do_not() {
+    let set = [("semi_sync_source", "on"), ("semi_sync_timeout", "2s")];
+    assert_eq!(
+        lines(&set, &mysql(9, 7, 4)),
+        [
+            "plugin-load-add=semisync_source.so",
+            "rpl_semi_sync_source_enabled=ON",
+            "loose_rpl_semi_sync_source_timeout=2000"
+        ]
+    );
+    assert_eq!(
+        lines(&set, &mysql(8, 0, 15))[..2],
+        ["plugin-load-add=semisync_master.so", "rpl_semi_sync_master_enabled=ON"]
+    );
+    assert_eq!(
+        lines(&set, &mariadb(10, 11, 19)),
+        ["rpl_semi_sync_master_enabled=ON", "rpl_semi_sync_master_timeout=2000"]
+    );
+    let off = [("semi_sync_source", "off")];
+    assert!(lines(&off, &mysql(9, 7, 4)).is_empty(), "the server would not know the option");
+    assert_eq!(lines(&off, &mariadb(10, 11, 19)), ["rpl_semi_sync_master_enabled=OFF"]);
 }
 
 #[test]
@@ -87,7 +111,7 @@ fn the_servers_own_names_are_taken_for_ours() {
 }
 
 #[test]
-fn names_that_mean_different_things_on_different_servers_are_refused_with_what_to_say() {
+fn names_that_mean_different_things_on_different_servers_are_refused_with_what_to_write() {
     assert!(set_refusal("innodb_log_file_size", "1G").contains("redo_capacity"));
     assert!(set_refusal("innodb_log_files_in_group", "2").contains("redo_capacity"));
     assert!(set_refusal("raw.innodb_log_files_in_group", "2").contains("redo_capacity"));
@@ -129,7 +153,7 @@ fn a_lower_bound_above_its_upper_one_is_refused_with_the_default_counted() {
 }
 
 #[test]
-fn switches_times_and_percentages_are_said_as_options_take_them() {
+fn switches_times_and_percentages_are_written_as_options_take_them() {
     let set = [
         ("adaptive_hash_index", "true"),
         ("binlog_commit_wait_usec", "2ms"),
@@ -222,7 +246,7 @@ fn a_file_may_write_values_without_quotes_and_is_checked_as_it_is_read() {
 }
 
 #[test]
-fn an_error_says_which_setting_it_is_about() {
+fn an_error_names_its_setting() {
     match settings(&[("page_cleaners", "4")]).options_for(&mariadb(10, 11, 19)) {
         Err(SettingError::NotHere { name, own_name, .. }) => {
             assert_eq!((name.as_str(), own_name.as_str()), ("page_cleaners", "innodb_page_cleaners"));

@@ -1,4 +1,4 @@
-//! What servers say of a recovery that goes well, and of one that does not.
+//! What servers log of a recovery that goes well, and of one that does not.
 
 use std::time::Instant;
 
@@ -65,7 +65,7 @@ fn in_doublewrite(plan: &ServerPlan) -> Vec<u32> {
 }
 
 on_each_server! {
-    fn a_recovery_that_goes_well_is_told_and_is_no_corruption(bench) {
+    fn a_recovery_that_goes_well_is_reported_and_is_no_corruption(bench) {
         let (server, plan) = filled(&bench, &[("log_bin", "ON")]);
         assert!(!evidence(&server).recovered);
         let mut session = server.session().unwrap();
@@ -102,18 +102,18 @@ on_each_server! {
         assert!(!found.corruption.is_empty() && found.doublewrite.is_empty(), "{found:#?}");
     }
 
-    fn a_torn_page_that_the_doublewrite_buffer_restores_is_told_and_is_no_corruption(bench) {
+    fn a_torn_page_that_the_doublewrite_buffer_restores_is_reported_and_is_no_corruption(bench) {
         // A checkpoint may come between: no server restores a page that needs no redo log.
         let restored = (0..4).find_map(|_| torn_with_doublewrite(&bench));
         let (page, found) = restored.expect("a page that is restored, in one of four attempts");
         assert_eq!((&found.corruption, &found.crash), (&Vec::new(), &Vec::new()));
-        let told: Vec<u32> = found.doublewrite.iter().map(|page| page.page).collect();
-        assert_eq!(told, [page]);
+        let pages: Vec<u32> = found.doublewrite.iter().map(|page| page.page).collect();
+        assert_eq!(pages, [page]);
     }
 }
 
 /// Kills a server that has just written pages through its doublewrite buffer, tears one of them, and
-/// answers with its number and with what the next start says; none where that start has not restored it.
+/// answers with its number and with what the next start logs; none where that start has not restored it.
 fn torn_with_doublewrite(bench: &Bench) -> Option<(u32, LogEvidence)> {
     let _ = std::fs::remove_dir_all(bench.path("data"));
     let (server, plan) = filled(bench, &[("doublewrite", "ON")]);

@@ -1,4 +1,4 @@
-//! Pages that are sound, and pages that are not.
+//! Pages that are valid, and pages that are not.
 
 use std::process::Command;
 
@@ -35,7 +35,7 @@ fn both(bench: &Bench, layout: &Layout) -> PageCheck {
 }
 
 on_each_server! {
-    fn both_looks_find_a_healthy_servers_pages_sound_and_the_same_damage(bench) {
+    fn both_checks_find_a_healthy_servers_pages_valid_and_the_same_damage(bench) {
         let plan = stopped(&bench);
         let check = both(&bench, &plan.layout);
         assert_eq!(found(&check), []);
@@ -54,7 +54,7 @@ on_each_server! {
         let facts = check.invalid[2].facts.as_ref().unwrap();
         assert_eq!((facts.page, facts.torn), (3, false));
         assert!(matches!(facts.checksum, Checksum::Differs { .. }), "{facts:?}");
-        assert!(check.invalid[2].said.starts_with("innochecksum: Fail"), "{}", check.invalid[2].said);
+        assert!(check.invalid[2].reason.starts_with("innochecksum: Fail"), "{}", check.invalid[2].reason);
     }
 
     fn a_page_of_two_versions_is_found_and_named_torn(bench) {
@@ -91,7 +91,7 @@ on_each_server! {
     fn pages_of_a_server_that_runs_are_unverified_and_never_clean(bench) {
         let (server, plan) = bench.started();
         let error = check_pages(&bench.binary, &plan.layout).unwrap_err();
-        assert!(matches!(&error, Unverified::Tool { said, .. } if said.contains("lock")), "{error}");
+        assert!(matches!(&error, Unverified::Tool { message, .. } if message.contains("lock")), "{error}");
         server.stop(PATIENCE).unwrap();
         let mut binary = bench.binary.clone();
         binary.path = "/nowhere/mysqld".into();
@@ -113,7 +113,7 @@ fn both_any(bench: &Bench, layout: &Layout) -> (Found, Found) {
 }
 
 #[test]
-fn the_doublewrite_area_fails_on_a_healthy_server_and_damage_beside_it_is_still_found() {
+fn the_doublewrite_area_fails_on_a_healthy_server_and_damage_next_to_it_is_still_found() {
     let Some(bench) = Bench::of("system") else { return };
     if !bench.binary.is_mariadb() {
         println!("SKIPPED: MariaDB as the system's server");
@@ -122,11 +122,14 @@ fn the_doublewrite_area_fails_on_a_healthy_server_and_damage_beside_it_is_still_
     let plan = stopped(&bench);
     let system = Pages::system(&plan.layout);
     let output = Command::new("innochecksum").arg(&system.path).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("Fail: page::64 invalid"), "the trap is gone: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && stderr.contains("Fail: page::64 invalid"),
+        "the trap is gone: {stderr}"
+    );
     assert_eq!(found(&both(&bench, &plan.layout)), []);
 
-    // Those right beside the area, and one inside of it.
+    // Those right next to the area, and one inside of it.
     for page in [63, 100, 192] {
         system.damage(page, 5000);
     }

@@ -10,7 +10,7 @@ use super::{execute, value};
 use crate::support::{Bench, PATIENCE, copy, count, fill, on_each_server, start};
 
 on_each_server! {
-    fn a_quick_server_recovers_what_its_plans_server_would_and_says_how_long_it_took(bench) {
+    fn a_quick_server_recovers_what_its_plans_server_would_and_reports_how_long_it_took(bench) {
         let mut plan = bench.plan();
         plan.settings.set("log_bin", "ON").unwrap();
         plan.settings.set("flush_log_at_trx_commit", "1").unwrap();

@@ -11,8 +11,8 @@ on_each_server! {
         fill(&server, 1000);
         execute(&server, &["CREATE TABLE test.`other one` (id INT PRIMARY KEY) ENGINE=InnoDB", "CREATE INDEX k ON test.t (pad, id)"]);
         let checks = check_tables(&mut server.session().unwrap(), "test").unwrap();
-        let told: Vec<_> = checks.iter().map(|check| (check.table.as_str(), check.ok)).collect();
-        assert_eq!(told, [("test.other one", true), ("test.t", true)], "{checks:?}");
+        let results: Vec<_> = checks.iter().map(|check| (check.table.as_str(), check.ok)).collect();
+        assert_eq!(results, [("test.other one", true), ("test.t", true)], "{checks:?}");
         server.stop(PATIENCE).unwrap();
 
         let table = Pages::of_table(&plan.layout);
@@ -20,14 +20,14 @@ on_each_server! {
         let primary = leaves.iter().map(|(_, index)| *index).min().unwrap();
         let mut of_other = leaves.iter().filter(|(_, index)| *index != primary).map(|(page, _)| *page);
         let (first, third) = (of_other.next().unwrap(), of_other.nth(1).unwrap());
-        // The leaf before it is another than it says.
+        // The leaf before it is another than it names.
         let mut bytes = table.page(third).to_vec();
         bytes[8..12].copy_from_slice(&first.to_be_bytes());
         table.write_sealed(third, bytes);
         let server = start(&plan);
         let checks = check_tables(&mut server.session().unwrap(), "test").unwrap();
         assert!(checks[0].ok && !checks[1].ok, "{checks:?}");
-        assert!(checks[1].said.iter().any(|line| line.contains("orrupt")), "{checks:?}");
+        assert!(checks[1].messages.iter().any(|line| line.contains("orrupt")), "{checks:?}");
         server.stop(PATIENCE).unwrap();
     }
 }

@@ -1,0 +1,134 @@
+//! What a look costs the server: time, processor time, tables that are not counted, and nothing that is written.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::EBBTIDE;
+use crate::servers::{Mounted, Program, Running};
+use crate::situations::good;
+
+/// What is promised: own time besides the interval, s, and the server's share of a core.
+const OWN_S: f64 = 2.0;
+const SHARE: f64 = 0.01;
+const INTERVAL_S: f64 = 10.0;
+/// Over 10,000 tables sizes are not asked for.
+const TABLES: usize = 20_000;
+
+/// Measures on each server, prints, and says whether the promises are kept.
+pub(crate) fn measure(programs: &[Program], dir: &Path) -> bool {
+    println!(
+        "\nWhat a look of {INTERVAL_S:.0} s costs (promised: {OWN_S} s besides the interval, {:.0}% of a core, no write)",
+        SHARE * 100.0
+    );
+    let tables = std::env::var("DOCTOR_TABLES").ok().and_then(|text| text.parse().ok()).unwrap_or(TABLES);
+    let mut kept = true;
+    for program in programs {
+        let place = Mounted::make(dir, "cost", 8192, "noatime");
+        let mut options = good(program.name);
+        options.insert("innodb-flush-log-at-trx-commit".into(), "0".into());
+        options.insert("general-log-file".into(), dir.join("w/general.log").to_string_lossy().into_owned());
+        options.insert("log-output".into(), "FILE".into());
+        options.insert("table-definition-cache".into(), "2000".into());
+        let running = Running::start(program, &place.point().join("data"), &dir.join("w"), &options);
+        let Ok(running) = running.inspect_err(|why| println!("{why}")) else { return false };
+        kept &= look(program.name, "few tables", &running);
+        kept &= writes_nothing(program.name, &running, dir);
+        let began = Instant::now();
+        fill(&running, tables);
+        println!("{:<14} made {tables} tables in {:.0} s", program.name, began.elapsed().as_secs_f64());
+        kept &= look(program.name, &format!("{tables} tables"), &running);
+    }
+    kept
+}
+
+fn doctor(running: &Running, seconds: f64) -> (f64, serde_json::Value) {
+    let socket = format!("--mysql-socket={}", running.socket.display());
+    let interval = format!("--interval={seconds}s");
+    let began = Instant::now();
+    let out = Command::new(EBBTIDE)
+        .args(["doctor", &socket, "--mysql-user=root", &interval, "--json"])
+        .env("EBBTIDE_HOME", "/nonexistent")
+        .output()
+        .unwrap();
+    let taken = began.elapsed().as_secs_f64() - seconds;
+    (taken, serde_json::from_slice(&out.stdout).unwrap_or_default())
+}
+
+fn look(server: &str, what: &str, running: &Running) -> bool {
+    let (before, begun) = (running.cpu_s(), Instant::now());
+    std::thread::sleep(std::time::Duration::from_secs_f64(INTERVAL_S));
+    let idle = (running.cpu_s() - before) / begun.elapsed().as_secs_f64();
+    let (before, begun) = (running.cpu_s(), Instant::now());
+    let (own, answer) = doctor(running, INTERVAL_S);
+    let share = (running.cpu_s() - before) / begun.elapsed().as_secs_f64();
+    let skipped = answer["not_seen"].to_string().contains("are not counted");
+    let kept = own < OWN_S && share - idle < SHARE;
+    println!(
+        "{server:<14} {what:<14} {own:.2} s besides the interval; the server used {:.2}% of a core, {:.2}% when idle{}{}",
+        share * 100.0,
+        idle * 100.0,
+        if skipped { "; sizes of tables were skipped, with a note" } else { "" },
+        if kept { "" } else { "  NOT KEPT" }
+    );
+    kept
+}
+
+/// Makes so many tables.
+fn fill(running: &Running, tables: usize) {
+    let mut session = running.session();
+    session.execute("SET SESSION sql_log_bin = 0").unwrap();
+    for number in 0..tables {
+        if number % 1_000 == 0 {
+            session.execute(&format!("CREATE DATABASE many{}", number / 1_000)).unwrap();
+        }
+        session
+            .execute(&format!("CREATE TABLE many{}.t{number} (a INT PRIMARY KEY)", number / 1_000))
+            .unwrap();
+    }
+}
+
+/// Variables, and counters of statements that change something.
+fn state(running: &Running) -> BTreeMap<String, String> {
+    let mut session = running.session();
+    let mut rows = session.rows("SHOW GLOBAL VARIABLES").unwrap();
+    rows.extend(session.rows("SHOW GLOBAL STATUS LIKE 'Com\\_%'").unwrap());
+    rows.extend(session.rows("SHOW GLOBAL STATUS LIKE 'Innodb\\_rows\\_%'").unwrap());
+    let reads = ["com_select", "com_show", "com_do", "com_stmt", "innodb_rows_read", "timestamp", "gtid_"];
+    let pairs = rows.into_iter().filter_map(|row| Some((row[0].as_ref()?.to_lowercase(), row[1].clone()?)));
+    pairs.filter(|(name, _)| !reads.iter().any(|read| name.starts_with(read))).collect()
+}
+
+/// Whether a look leaves variables and counters as they were, and sends statements that read alone.
+fn writes_nothing(server: &str, running: &Running, dir: &Path) -> bool {
+    let mut session = running.session();
+    session.execute("SET GLOBAL general_log = ON").unwrap();
+    let before = state(running);
+    let _ = doctor(running, 1.0);
+    let after = state(running);
+    session.execute("SET GLOBAL general_log = OFF").unwrap();
+    let changed: Vec<&String> = after
+        .iter()
+        .filter(|(name, value)| before.get(*name) != Some(*value))
+        .map(|(name, _)| name)
+        .collect();
+    let log = std::fs::read_to_string(dir.join("w/general.log")).unwrap_or_default();
+    let sent: Vec<&str> = log
+        .lines()
+        .filter_map(|line| ["Query\t", "Execute\t"].iter().find_map(|kind| Some(line.split_once(kind)?.1)))
+        .collect();
+    let reads = ["SELECT ", "SHOW ", "DO 1", "SET NAMES", "SET GLOBAL general_log"];
+    let others: Vec<&&str> =
+        sent.iter().filter(|sql| !reads.iter().any(|read| sql.trim_start().starts_with(read))).collect();
+    let kept = changed.is_empty() && others.is_empty() && sent.len() > 5;
+    println!(
+        "{server:<14} {} statements in the general log, {} that do not read; variables and counters that changed: {}{}",
+        sent.len(),
+        others.len(),
+        if changed.is_empty() { "none".to_owned() } else { format!("{changed:?}") },
+        if kept { "" } else { "  NOT KEPT" }
+    );
+    others.iter().take(5).for_each(|sql| println!("  {sql}"));
+    kept
+}

@@ -1,0 +1,384 @@
+//! The redo log: its size against the rate at which it is written, and how it is written.
+
+use ebbtide_catalog::Resolved;
+use ebbtide_observe::{Files, Version};
+use ebbtide_volume::RateLimit;
+
+use super::durability::share;
+use super::sources::{
+    KERNEL_BLOCK, MARIADB_INNODB, MYSQL_INNODB, MYSQL_REDO, OWN_CUTS, PERCONA_RESULTS, WHITEPAPER, says,
+};
+use super::{EVERY, MARIADB_RESIZES, MYSQL, figure, mariadb, mysql, size, time, whole};
+use crate::check::Check;
+use crate::finding::{Confidence, FINE, Found, Gap, Judged, Severity};
+use crate::fix::Fix;
+use crate::view::{Dynamic, View};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        code: "R01",
+        title: "The redo log holds an hour of writes",
+        condition: "redo capacity under 60 minutes of the redo written in the interval (high under 10 minutes); the interval saw at least 1 MiB of redo",
+        reason: "MySQL's manual sizes the log for an hour of peak writes; with less, pages are written for the checkpoint again and again",
+        servers: EVERY,
+        severity: Severity::Medium,
+        gain: "fewer page writes for the same work, and no stall when the log is full",
+        risk: "recovery after a crash reads more log: its time grows with the log in use",
+        cost: "space on the volume",
+        sources: &[
+            says(
+                MYSQL_REDO,
+                "a redo log that is large enough for one hour of peak activity smooths checkpoints",
+            ),
+            says(
+                PERCONA_RESULTS,
+                "TPC-C, 100 connections: 105,510 against 81,439 transactions a minute with 30 GiB and 4 GiB of redo (201605-tpcc-mysql-w1500-log-size)",
+            ),
+        ],
+        judge: minutes,
+    },
+    Check {
+        code: "R02",
+        title: "The checkpoint keeps up",
+        condition: "checkpoint age over 75% of its maximum (high over 85%)",
+        reason: "near the maximum, writers wait while pages are flushed",
+        servers: EVERY,
+        severity: Severity::Medium,
+        gain: "no stall of all writers",
+        risk: "as of R01",
+        cost: "space, or page writes spread over time",
+        sources: &[says(
+            MYSQL_INNODB,
+            "adaptive flushing speeds up with the checkpoint age; at its limit user threads wait",
+        )],
+        judge: checkpoint_age,
+    },
+    Check {
+        code: "R03",
+        title: "The log buffer has room",
+        condition: "Innodb_log_waits grows in the interval",
+        reason: "each is a transaction that waited because the buffer was full",
+        servers: EVERY,
+        severity: Severity::Medium,
+        gain: "transactions do not wait for a write of the log before they commit",
+        risk: "none that is known",
+        cost: "memory, tens of MiB",
+        sources: &[says(
+            MYSQL_INNODB,
+            "a large log buffer lets large transactions run without writing the log before they commit",
+        )],
+        judge: log_waits,
+    },
+    Check {
+        code: "R04",
+        title: "Recovery after a crash is short",
+        condition: "what a crash would leave to do takes over 5 minutes at the volume's own limits: the log since the checkpoint, and a read of each dirty page",
+        reason: "no server recovers faster than its volume reads. 5 minutes is a third of what MariaDB's unit of systemd waits for a start; the real time is longer, because pages are changed and written too",
+        servers: EVERY,
+        severity: Severity::Medium,
+        gain: "a shorter outage after a crash",
+        risk: "with a smaller log or fewer dirty pages the same page is written more often (R01)",
+        cost: "page writes, or IOPS of the volume",
+        sources: &[
+            says(MYSQL_REDO, "a larger redo log lets more changes wait, and recovery has to redo them"),
+            says(OWN_CUTS, "ebbtide crash measures the recovery of a server of yours, kill by kill"),
+        ],
+        judge: recovery,
+    },
+    Check {
+        code: "R05",
+        title: "How MariaDB writes a redo log that no commit waits for",
+        condition: "innodb_log_file_buffering OFF while innodb_flush_log_at_trx_commit is 0 or 2",
+        reason: "without the page cache each write of the log goes to the device, although nobody asked for its durability",
+        servers: &[mariadb((10, 8, 4))],
+        severity: Severity::Low,
+        gain: "commits do not wait for the device",
+        risk: "none beyond what innodb_flush_log_at_trx_commit accepts",
+        cost: "none",
+        sources: &[says(
+            MARIADB_INNODB,
+            "the variable was added because writes past the page cache can be slow with innodb_flush_log_at_trx_commit = 2",
+        )],
+        judge: log_buffering,
+    },
+    Check {
+        code: "R06",
+        title: "Writes of the redo log fill whole blocks of the device",
+        condition: "innodb_log_write_ahead_size below the physical block of the redo log's device",
+        reason: "a smaller write has the kernel or the device read the block first",
+        servers: MYSQL,
+        severity: Severity::Low,
+        gain: "no read before a write",
+        risk: "none that is known",
+        cost: "none",
+        sources: &[
+            says(
+                MYSQL_INNODB,
+                "set it to the block of the operating system or the file system to avoid read-on-write",
+            ),
+            says(
+                KERNEL_BLOCK,
+                "physical_block_size is the smallest unit that a device writes without a read",
+            ),
+        ],
+        judge: write_ahead,
+    },
+    Check {
+        code: "R07",
+        title: "Threads that write the redo log",
+        condition: "innodb_log_writer_threads ON with fewer than 32 processors",
+        reason: "the threads pay with many commits at a time; with few processors they cost switches (MySQL's own default is OFF there since 9.5)",
+        servers: &[mysql((8, 0, 22))],
+        severity: Severity::Low,
+        gain: "a shorter way to the device for a commit",
+        risk: "at hundreds of commits at a time the threads are faster: measure",
+        cost: "none",
+        sources: &[says(
+            MYSQL_INNODB,
+            "dedicated writer threads help high concurrency; low concurrency is better without",
+        )],
+        judge: writer_threads,
+    },
+    Check {
+        code: "R08",
+        title: "The redo log does not wait behind the data",
+        condition: "redo log and data on one device, over 100 page writes a second, and a sync of the redo log takes over 5 ms",
+        reason: "a sync takes about 1 ms on EBS; on a device of its own it does not queue behind page writes",
+        servers: EVERY,
+        severity: Severity::Low,
+        gain: "shorter commits",
+        risk: "a second volume to be snapshot together with the first",
+        cost: "a small volume",
+        sources: &[
+            says(WHITEPAPER, "a volume of its own for logs"),
+            says(MYSQL_INNODB, "innodb_log_group_home_dir is where the redo log lies"),
+        ],
+        judge: own_device,
+    },
+    Check {
+        code: "R09",
+        title: "One way to size the redo log",
+        condition: "innodb_redo_log_capacity is set, and innodb_log_file_size or innodb_log_files_in_group too",
+        reason: "the older two are then ignored, so that a reader takes the wrong size for the true one",
+        servers: &[mysql((8, 0, 30))],
+        severity: Severity::Low,
+        gain: "the configuration says what holds",
+        risk: "none",
+        cost: "none",
+        sources: &[says(
+            MYSQL_REDO,
+            "if innodb_redo_log_capacity is set, innodb_log_files_in_group and innodb_log_file_size are ignored",
+        )],
+        judge: two_sizes,
+    },
+];
+
+/// A redo log of this size takes long to recover from; more is not advised without a measurement.
+const LARGEST_ADVISED: f64 = (64_u64 << 30) as f64;
+const MIB_64: f64 = (64_u64 << 20) as f64;
+/// Redo of less than this a second fills no log that matters: an idle server.
+const SLOWEST: f64 = 4096.0;
+/// Redo of less than this in an interval is no rate: a server without clients writes so much in its first second.
+const LEAST_WRITTEN: f64 = (1_u64 << 20) as f64;
+
+/// Bytes of the redo log's files together.
+pub(super) fn capacity(v: &View<'_>) -> Result<f64, Gap> {
+    let bytes = if v.maybe("innodb_redo_log_capacity")?.is_some() {
+        v.number("innodb_redo_log_capacity")?
+    } else {
+        // MariaDB has one file since 10.5, and still may have the variable of their number before that.
+        v.number("innodb_log_file_size")? * files(v)?
+    };
+    Ok(v.noted("redo_capacity", bytes, "bytes of the redo log's files together"))
+}
+
+fn files(v: &View<'_>) -> Result<f64, Gap> {
+    let (flavour, version) = v.server()?;
+    if flavour.is_among(version, mariadb((10, 5, 0))) || v.maybe("innodb_log_files_in_group")?.is_none() {
+        return Ok(1.0);
+    }
+    v.number("innodb_log_files_in_group")
+}
+
+/// The fix that gives the log a capacity, bytes.
+fn resize(v: &View<'_>, bytes: f64) -> Result<Fix, Gap> {
+    let text = format!("Give the redo log {}.", size(bytes));
+    if v.maybe("innodb_redo_log_capacity")?.is_some() {
+        return v.fix(text, &[("innodb_redo_log_capacity", &format!("{bytes:.0}"), Dynamic::ALWAYS)]);
+    }
+    let each = format!("{:.0}", bytes / files(v)?);
+    let online = Dynamic { mariadb: Some(MARIADB_RESIZES), mysql: None };
+    v.fix(text, &[("innodb_log_file_size", &each, online)])
+}
+
+fn minutes(v: &View<'_>) -> Judged {
+    let rate = v.metric("redo_bytes")?;
+    let capacity = capacity(v)?;
+    if rate < SLOWEST || rate * v.interval() < LEAST_WRITTEN {
+        return FINE;
+    }
+    let seconds =
+        v.noted("redo_seconds", capacity / rate, "seconds of the present writes that the redo log holds");
+    if seconds >= 3_600.0 {
+        return FINE;
+    }
+    let wanted = ((rate * 3_600.0 / MIB_64).ceil() * MIB_64).min(LARGEST_ADVISED);
+    let severity = if seconds < 600.0 { Severity::High } else { Severity::Medium };
+    let found = Found::because(format!(
+        "The redo log of {} is full after {} at the present {}/s.",
+        size(capacity),
+        time(seconds),
+        size(rate)
+    ))
+    .severity(severity);
+    if wanted <= capacity {
+        return FINE;
+    }
+    found.fix(resize(v, wanted)?).answer()
+}
+
+fn checkpoint_age(v: &View<'_>) -> Judged {
+    let (age, most) = (v.metric("checkpoint_age")?, v.metric("checkpoint_age_max")?);
+    if most <= 0.0 || age <= 0.75 * most {
+        return FINE;
+    }
+    let severity = if age > 0.85 * most { Severity::High } else { Severity::Medium };
+    let capacity = capacity(v)?;
+    Found::because(format!(
+        "The checkpoint is {} behind, {} of the most that is allowed.",
+        size(age),
+        share(age, most)
+    ))
+    .severity(severity)
+    .fix(resize(v, (capacity * 2.0).min(LARGEST_ADVISED).max(capacity))?)
+    .answer()
+}
+
+/// The longest recovery that is no finding, s.
+const LONGEST_RECOVERY_S: f64 = 300.0;
+
+fn recovery(v: &View<'_>) -> Judged {
+    let (age, dirty) = (v.metric("checkpoint_age")?, v.metric("dirty_pages")?);
+    let page = v.number("innodb_page_size")?;
+    let (data, redo) = (v.volume(Files::Data)?, v.volume(Files::Redo)?);
+    let accounting = &data.members[0].accounting;
+    // A disk's throughput is counted in whole units, however little is read.
+    let unit = if accounting.whole_units { page.max(f64::from(accounting.unit_bytes)) } else { page };
+    let most = |volume: &Resolved, rate: Option<RateLimit>| {
+        rate.map_or(f64::INFINITY, |rate| rate.ceiling as f64 * volume.members.len() as f64)
+    };
+    let own_log = v.observation().redo_volume.is_some();
+    let log_of_data = if own_log { 0.0 } else { age };
+    let pages_s = (dirty / most(&data, data.members[0].iops))
+        .max((dirty * unit + log_of_data) / most(&data, data.members[0].throughput));
+    let log_s = age / most(&redo, redo.members[0].throughput);
+    let seconds = v.noted(
+        "recovery_s",
+        pages_s.max(log_s),
+        "seconds that a recovery takes at least, by the limits of the volume",
+    );
+    if seconds <= LONGEST_RECOVERY_S {
+        return FINE;
+    }
+    Found::because(format!(
+        "A recovery now takes at least {}: {} dirty pages and {} of the redo log are read.",
+        time(seconds),
+        whole(dirty),
+        size(age)
+    ))
+    .fix(Fix::by_hand("Write dirty pages sooner (a lower innodb_max_dirty_pages_pct_lwm, a smaller redo log), raise the volume's IOPS, or accept the time: measure it with ebbtide crash."))
+    .answer()
+}
+
+fn log_waits(v: &View<'_>) -> Judged {
+    let waits = v.metric("log_waits")?;
+    if waits <= 0.0 {
+        return FINE;
+    }
+    let bytes = v.number("innodb_log_buffer_size")?;
+    let online = Dynamic { mariadb: None, mysql: Some(Version::new(8, 0, 11)) };
+    let wanted = format!("{:.0}", (bytes * 2.0).max(MIB_64));
+    Found::because(format!(
+        "{} transactions a second wait because the log buffer of {} is full.",
+        figure(waits),
+        size(bytes)
+    ))
+    .fix(v.fix("Enlarge the log buffer.", &[("innodb_log_buffer_size", &wanted, online)])?)
+    .answer()
+}
+
+fn log_buffering(v: &View<'_>) -> Judged {
+    if !matches!(v.text("innodb_flush_log_at_trx_commit")?, "0" | "2") || v.on("innodb_log_file_buffering")? {
+        return FINE;
+    }
+    Found::because("The redo log is written past the page cache, although no commit waits for the device.")
+        .confidence(Confidence::Medium)
+        .fix(v.fix("Measure with the page cache.", &[("innodb_log_file_buffering", "ON", Dynamic::ALWAYS)])?)
+        .answer()
+}
+
+fn write_ahead(v: &View<'_>) -> Judged {
+    let bytes = v.number("innodb_log_write_ahead_size")?;
+    let block = v.device(Files::Redo)?.physical_block_bytes;
+    let block = v.fact("physical_block_bytes", block, "physical block of the device, bytes")?;
+    // The server takes up to a page of 16 KiB.
+    if bytes >= block || block > 16_384.0 {
+        return FINE;
+    }
+    Found::because(format!("Writes of {} go to a device with blocks of {}.", size(bytes), size(block)))
+        .fix(v.fix(
+            "Pad writes to the block.",
+            &[("innodb_log_write_ahead_size", &format!("{block:.0}"), Dynamic::ALWAYS)],
+        )?)
+        .answer()
+}
+
+fn writer_threads(v: &View<'_>) -> Judged {
+    if !v.on("innodb_log_writer_threads")? {
+        return FINE;
+    }
+    let processors = v.fact("processors", v.host()?.processors, "processors of the machine")?;
+    if processors >= 32.0 {
+        return FINE;
+    }
+    Found::because(format!("Four threads write the redo log on {processors} processors."))
+        .confidence(Confidence::Medium)
+        .fix(v.fix(
+            "Let committing threads write the log themselves.",
+            &[("innodb_log_writer_threads", "OFF", Dynamic::ALWAYS)],
+        )?)
+        .answer()
+}
+
+fn own_device(v: &View<'_>) -> Judged {
+    let (data, redo) = (v.device(Files::Data)?, v.device(Files::Redo)?);
+    if data.name != redo.name {
+        return FINE;
+    }
+    let (sync_us, writes) = (v.metric("redo_sync_us")?, v.metric("page_writes")?);
+    if sync_us <= 5_000.0 || writes <= 100.0 {
+        return FINE;
+    }
+    Found::because(format!(
+        "A sync of the redo log takes {:.1} ms on {}, which writes pages too.",
+        sync_us / 1e3,
+        data.name
+    ))
+    .confidence(Confidence::Medium)
+    .fix(Fix::by_hand("Move the redo log to a volume of its own (innodb_log_group_home_dir), or raise the limits of this one (E03)."))
+    .answer()
+}
+
+fn two_sizes(v: &View<'_>) -> Judged {
+    if !v.is_set("innodb_redo_log_capacity")? {
+        return FINE;
+    }
+    let old = ["innodb_log_file_size", "innodb_log_files_in_group"];
+    let set: Vec<&str> = old.into_iter().filter(|name| v.is_set(name).unwrap_or(false)).collect();
+    if set.is_empty() {
+        return FINE;
+    }
+    Found::because(format!("innodb_redo_log_capacity is set, so that {} has no effect.", set.join(" and ")))
+        .fix(Fix::by_hand(format!("Delete {} from the configuration.", set.join(" and "))))
+        .answer()
+}

@@ -1,0 +1,178 @@
+//! Every check one step inside its threshold, where it must find something, and one step outside, where it must not.
+
+use std::collections::BTreeSet;
+
+use ebbtide_catalog::Catalog;
+use ebbtide_observe::{Observation, Origin, Span};
+
+use crate::finding::{Assessment, Confidence, Severity};
+use pairs::{load, pairs, redo, slow, with_file};
+use support::{Seen, mariadb, mysql, server};
+
+mod pairs;
+mod support;
+
+#[test]
+fn every_check_finds_what_is_inside_its_threshold_and_nothing_outside() {
+    for (code, inside, outside, of) in pairs() {
+        let found = of(inside).asks(code);
+        assert_eq!(found.verdict, Assessment::Found, "{code} with {inside}: {found:#?}");
+        assert!(
+            found.severity.is_some() && !found.why.is_empty() && !found.evidence.is_empty(),
+            "{found:#?}"
+        );
+        assert!(found.why.ends_with('.'), "{code}: {}", found.why);
+        let fix = found.fix.unwrap_or_else(|| panic!("{code} has no fix"));
+        assert!(!fix.text.is_empty() && fix.text.ends_with('.'), "{code}: {}", fix.text);
+        let fine = of(outside).asks(code);
+        assert_eq!(fine.verdict, Assessment::Fine, "{code} with {outside}: {fine:#?}");
+    }
+}
+
+#[test]
+fn every_check_has_such_a_pair() {
+    let have: BTreeSet<&str> = pairs().map(|pair| pair.0).collect();
+    let all: BTreeSet<&str> = crate::checks().map(|check| check.code).collect();
+    assert_eq!(have, all);
+    assert_eq!(crate::checks().count(), all.len(), "a code stands for one check");
+}
+
+#[test]
+fn what_was_not_observed_is_unknown_and_the_answer_names_what_is_missing() {
+    let nothing = Observation::of(Origin::Capture { path: "/c".into() });
+    for check in crate::checks() {
+        let found = check.run(&nothing, &Catalog::builtin());
+        assert_eq!(found.verdict, Assessment::Unknown, "{}", check.code);
+        assert!(!found.missing.is_empty() && found.missing[0].why.len() > 5, "{}: {found:?}", check.code);
+    }
+}
+
+#[test]
+fn the_text_of_every_check_is_complete() {
+    for check in crate::checks() {
+        let texts = [check.title, check.condition, check.reason, check.gain, check.risk, check.cost];
+        assert!(
+            texts.iter().all(|text| !text.is_empty() && !text.ends_with('.')),
+            "{}: {texts:?}",
+            check.code
+        );
+        assert!(!check.sources.is_empty() && !check.servers.is_empty(), "{}", check.code);
+        assert!(
+            check.sources.iter().all(|source| !source.url.is_empty() && !source.says.is_empty()),
+            "{}",
+            check.code
+        );
+    }
+}
+
+#[test]
+fn settings_are_certain_and_rates_are_as_sure_as_the_interval_is_long() {
+    let of = |code: &str, seconds: f64, seen: Seen| {
+        let mut seen = seen;
+        seen.rest.span = Some(Span { began_unix_s: None, seconds, restarted: false });
+        seen.asks(code).confidence
+    };
+    assert_eq!(of("D01", 1.0, mysql().var("innodb_flush_log_at_trx_commit", "2")), Confidence::High);
+    let lengths = [59.0, 60.0, 899.0, 900.0].map(|seconds| of("R01", seconds, redo("1000")));
+    assert_eq!(lengths, [Confidence::Low, Confidence::Medium, Confidence::Medium, Confidence::High]);
+}
+
+#[test]
+fn what_a_file_does_not_set_is_unknown_and_its_fix_is_a_line_of_the_file() {
+    let part = |name: &str, value: &str| {
+        let mut seen = server("").var(name, value).var("log_bin", "ON");
+        seen.rest.partial_variables = true;
+        with_file(seen, &[(name, value)])
+    };
+    let found = part("sync_binlog", "0").asks("D03");
+    assert_eq!((found.verdict, found.confidence), (Assessment::Found, Confidence::Medium));
+    let fix = found.fix.unwrap();
+    assert_eq!((fix.statements.len(), &*fix.my_cnf[0]), (0, "sync_binlog = 1"));
+    let unknown = part("sync_binlog", "1").asks("C06");
+    assert_eq!((unknown.verdict, unknown.missing[0].why.contains("default")), (Assessment::Unknown, true));
+    assert_eq!(part("sync_binlog", "1").asks("C02").verdict, Assessment::Unknown, "no server was seen");
+}
+
+#[test]
+fn a_moment_is_no_latency_of_a_device() {
+    let verdict = |seconds: f64| {
+        let mut seen = slow(1_000.0, 0.02, 4_096.0, "gp3:size=500GiB");
+        seen.rest.span = Some(Span { began_unix_s: None, seconds, restarted: false });
+        seen.asks("E05").verdict
+    };
+    assert_eq!([verdict(4.9), verdict(5.0)], [Assessment::Unknown, Assessment::Found]);
+}
+
+#[test]
+fn days_are_those_of_the_calendar() {
+    let days = crate::checks::volumes::days;
+    assert_eq!(
+        [days("1970-01-01"), days("2000-03-01"), days("2026-10-06")],
+        [Some(0), Some(11_017), Some(20_732)]
+    );
+    assert_eq!([days(""), days("2026-10"), days("x-y-z")], [None; 3]);
+}
+
+#[test]
+fn an_interval_that_saw_little_redo_is_no_rate_of_writing() {
+    let found = |redo_bytes: f64| {
+        let mut seen = mysql().var("innodb_redo_log_capacity", "8388608").rate("redo_bytes", redo_bytes);
+        seen.rest.span = Some(Span { began_unix_s: None, seconds: 10.0, restarted: false });
+        seen.asks("R01").verdict
+    };
+    assert_eq!(found(104_857.0), Assessment::Fine, "just under 1 MiB");
+    assert_eq!(found(104_858.0), Assessment::Found);
+}
+
+#[test]
+fn severity_grows_with_the_evidence() {
+    let severity = |code: &str, seen: Seen| seen.asks(code).severity.unwrap();
+    assert_eq!(severity("R01", redo("599000000")), Severity::High);
+    assert_eq!(severity("R01", redo("601000000")), Severity::Medium);
+    assert_eq!(severity("E02", load(3_000.0, "gp2:size=400GiB")), Severity::High);
+    assert_eq!(severity("E02", load(1_600.0, "gp2:size=500GiB")), Severity::Medium);
+    let commit = mysql().var("innodb_flush_log_at_trx_commit", "2");
+    assert_eq!(severity("D01", commit.clone()), Severity::Critical);
+    assert_eq!(severity("D01", commit.replica(&[])), Severity::Low, "a replica can be made again");
+}
+
+#[test]
+fn a_check_of_another_server_does_not_apply() {
+    let verdict = |code: &str, seen: Seen| seen.asks(code).verdict;
+    assert_eq!(verdict("D05", mariadb().last("innodb_redo_log_enabled", "OFF")), Assessment::DoesNotApply);
+    assert_eq!(verdict("F11", server("8.0.25").var("innodb_use_fdatasync", "OFF")), Assessment::DoesNotApply);
+    assert_eq!(
+        verdict("C10", server("11.8.6-MariaDB").var("innodb_change_buffering", "all")),
+        Assessment::DoesNotApply
+    );
+    assert_eq!(
+        verdict("D03", mysql().var("log_bin", "OFF").var("sync_binlog", "0")),
+        Assessment::DoesNotApply
+    );
+    assert_eq!(verdict("L09", mysql()), Assessment::DoesNotApply, "no replica");
+}
+
+#[test]
+fn the_fix_is_in_the_words_of_the_release() {
+    let fix = |code: &str, seen: Seen| seen.asks(code).fix.unwrap();
+    assert_eq!(fix("R01", redo("1000")).statements, ["SET PERSIST innodb_redo_log_capacity = 3623878656"]);
+    let old = fix(
+        "R01",
+        server("8.0.15")
+            .var("innodb_log_file_size", "1000")
+            .var("innodb_log_files_in_group", "2")
+            .rate("redo_bytes", 1e6),
+    );
+    assert_eq!((old.my_cnf, old.restart), (vec!["innodb_log_file_size = 1811939328".to_owned()], true));
+    let mariadb = fix("R01", mariadb().var("innodb_log_file_size", "1000").rate("redo_bytes", 1e6));
+    assert_eq!(mariadb.statements, ["SET GLOBAL innodb_log_file_size = 3623878656"]);
+    assert_eq!(
+        fix("L01", mysql().var("binlog_format", "MIXED")).statements,
+        ["SET PERSIST binlog_format = 'ROW'"]
+    );
+    let gp3 = fix("E01", mysql().on("gp2:size=500GiB")).text;
+    assert!(
+        gp3.contains("gp3:size=500GiB,iops=3000") && gp3.contains("$45.00") && gp3.contains("$50.00"),
+        "{gp3}"
+    );
+}

@@ -1,0 +1,528 @@
+//! The volume and the instance: limits, burst credits, types.
+
+use ebbtide_catalog::{Catalog, Resolved, Spec};
+use ebbtide_observe::Files;
+use ebbtide_volume::RateLimit;
+
+use super::sources::{EBS_GP, EBS_INSTANCE, EBS_TYPES, PERCONA_RESULTS, says};
+use super::{EVERY, figure, percent, size, time};
+use crate::check::Check;
+use crate::finding::{Confidence, FINE, Found, Gap, Judged, Severity};
+use crate::fix::Fix;
+use crate::optimized_writes::{Demand, Doublewrite, PageWriteSettings, Workload};
+use crate::view::{View, does_not_apply};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        code: "E01",
+        title: "The volume is of a current type",
+        condition: "the data are on gp2",
+        reason: "gp3 has the same latency, no burst credits, and a lower price for the same size",
+        servers: EVERY,
+        severity: Severity::Low,
+        gain: "a lower price, and a rate that holds for ever",
+        risk: "during the modification latency is a little higher; the next one is possible after 6 hours",
+        cost: "see the evidence",
+        sources: &[says(
+            EBS_GP,
+            "gp3 volumes cost up to 20% less a GiB than gp2, and their performance does not depend on their size",
+        )],
+        judge: gp2,
+    },
+    Check {
+        code: "E02",
+        title: "Burst credits last",
+        condition: "the server does more I/O than the volume's baseline, and full credits end within 24 hours (high within one)",
+        reason: "without credits the volume falls to its baseline: published runs went from 1 to 2 ms to over 100 ms",
+        servers: EVERY,
+        severity: Severity::Medium,
+        gain: "no cliff when credits end",
+        risk: "as of E01",
+        cost: "IOPS of gp3 beyond 3,000, or size",
+        sources: &[
+            says(EBS_GP, "5.4 million credits, earned at 3 a second for each GiB, spent beyond the baseline"),
+            says(PERCONA_RESULTS, "gp2 under sysbench: the cliff at the end of the credits"),
+        ],
+        judge: credits,
+    },
+    Check {
+        code: "E03",
+        title: "The volume is not at its limit",
+        condition: "over 90% of the volume's IOPS or throughput in the interval",
+        reason: "beyond it I/O queues, and latency is that of the queue, not of the device",
+        servers: EVERY,
+        severity: Severity::High,
+        gain: "latency of the device in place of the queue",
+        risk: "none that is known",
+        cost: "IOPS or throughput of the volume; raise the one that is reached alone",
+        sources: &[
+            says(EBS_TYPES, "the limits of each type"),
+            says(EBS_INSTANCE, "the instance has limits of its own (E04)"),
+        ],
+        judge: limit,
+    },
+    Check {
+        code: "E04",
+        title: "The instance carries its volumes",
+        condition: "the volumes' sustained IOPS or throughput together are over the instance's baseline",
+        reason: "what the instance does not carry is paid for and never reached",
+        servers: EVERY,
+        severity: Severity::Medium,
+        gain: "money, or the rate that was paid for",
+        risk: "a change of the instance type needs a stop",
+        cost: "a larger instance, or smaller volumes",
+        sources: &[says(
+            EBS_INSTANCE,
+            "baseline and maximum for each instance type; smaller ones hold the maximum for 30 minutes a day",
+        )],
+        judge: instance,
+    },
+    Check {
+        code: "E05",
+        title: "The volume's latency is that of its type",
+        condition: "an operation takes over 5 ms on the device, at under 70% of the volume's IOPS and throughput, and 50 operations a second or more, in an interval of 5 s or more",
+        reason: "below its limits gp3 answers in about 1 ms: more IOPS do not make such a volume faster, another type does",
+        servers: EVERY,
+        severity: Severity::Medium,
+        gain: "shorter reads and commits",
+        risk: "as of E01",
+        cost: "a volume of another type (io2)",
+        sources: &[says(EBS_TYPES, "the latency of each type; io2 has under 1 ms")],
+        judge: latency,
+    },
+    Check {
+        code: "E08",
+        title: "Provisioned IOPS are of the current type",
+        condition: "the data are on io1",
+        reason: "io2 has the same price and a hundred times the durability",
+        servers: EVERY,
+        severity: Severity::Low,
+        gain: "99.999% durability in place of 99.8% to 99.9% a year",
+        risk: "as of E01",
+        cost: "none",
+        sources: &[says(EBS_TYPES, "the durability of each type")],
+        judge: io1,
+    },
+    Check {
+        code: "E09",
+        title: "The volume's blocks are loaded",
+        condition: "reads take over 10 ms and over five times as long as writes on an EBS volume of SSD, at under 70% of its IOPS and throughput, with 20 reads and 10 writes a second or more",
+        reason: "a block of a volume that was made from a snapshot comes from S3 at its first read; writes do not wait for it, so that slow reads beside quick writes are its mark",
+        servers: EVERY,
+        severity: Severity::Low,
+        gain: "reads at the volume's own latency",
+        risk: "reading every block takes IOPS and throughput while it lasts",
+        cost: "hours for a large volume; or the price of a faster way (fast snapshot restore, an initialisation rate)",
+        sources: &[says(
+            "https://docs.aws.amazon.com/ebs/latest/userguide/initalize-volume.html",
+            "blocks of a restored volume are fetched at their first access, with a higher latency; read all of them before use",
+        )],
+        judge: first_touch,
+    },
+    Check {
+        code: "E10",
+        title: "The data outlive the instance",
+        condition: "the data directory is on an instance store",
+        reason: "it is empty after a stop, and after a failure of the machine below",
+        servers: EVERY,
+        severity: Severity::High,
+        gain: "data that survive a stop",
+        risk: "an EBS volume is slower than a local disk",
+        cost: "a volume",
+        sources: &[says(
+            "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-store-lifetime.html",
+            "data on an instance store persist only as long as the instance runs",
+        )],
+        judge: instance_store,
+    },
+    Check {
+        code: "E11",
+        title: "The IOPS that were bought can be used",
+        condition: "over 3,000 IOPS were bought, and at the present size of an operation the throughput allows under 80% of them, at 100 operations a second or more",
+        reason: "a volume has two limits: with large operations the throughput ends first",
+        servers: EVERY,
+        severity: Severity::Low,
+        gain: "money, or the rate that was paid for",
+        risk: "as of E01",
+        cost: "throughput, or none",
+        sources: &[says(
+            EBS_GP,
+            "IOPS and throughput are bought apart; the size of operations decides which ends first",
+        )],
+        judge: unusable_iops,
+    },
+    Check {
+        code: "E12",
+        title: "The limits that the checks know are current",
+        condition: "the limits of the volume's type were read more than 180 days before",
+        reason: "AWS raises limits and changes prices at times; what follows from old ones may be wrong",
+        servers: EVERY,
+        severity: Severity::Low,
+        gain: "findings that fit the volumes of today",
+        risk: "none",
+        cost: "none",
+        sources: &[says(EBS_TYPES, "the limits of each type")],
+        judge: old_limits,
+    },
+];
+
+/// Operations and bytes a second.
+pub(super) struct Load {
+    ios: f64,
+    bytes: f64,
+}
+
+/// What the volume of the data carries: as the kernel counted it, else as follows from the server's counters.
+pub(super) fn load(v: &View<'_>) -> Result<Load, Gap> {
+    let io = v.device(Files::Data).ok().and_then(|device| device.io);
+    let load = if let Some(io) = io {
+        // The confidence of an interval.
+        let _ = v.metric("page_writes");
+        Load { ios: io.reads + io.writes, bytes: io.read_bytes + io.written_bytes }
+    } else {
+        let undecided = |error: &dyn std::fmt::Display| Gap::Undecided(format!("{error}."));
+        let _ = v.metric("page_writes")?;
+        let settings = PageWriteSettings::of(v.observation()).map_err(|error| undecided(&error))?;
+        let work = Workload::of(v.observation()).map_err(|error| undecided(&error))?;
+        let unit = 256 << 10;
+        let without = Demand::without(&work, &settings, unit);
+        let with = match settings.doublewrite {
+            Doublewrite::On => without.and(Demand::of_doublewrite(&work, settings.page_bytes, unit)),
+            Doublewrite::Off | Doublewrite::DetectOnly => without,
+        };
+        Load { ios: with.ios, bytes: with.bytes }
+    };
+    v.noted("volume_ios", load.ios, "operations a second on the volume of the data");
+    v.noted("volume_bytes", load.bytes, "bytes a second on the volume of the data");
+    Ok(load)
+}
+
+fn latency(v: &View<'_>) -> Judged {
+    let volume = v.volume(Files::Data)?;
+    let Some(io) = v.device(Files::Data)?.io else {
+        return Err(Gap::Missing(ebbtide_observe::NotSeen {
+            what: "what the device did".into(),
+            why: "run this on the server's machine, or capture iostat -x".into(),
+        }));
+    };
+    let load = load(v)?;
+    if v.observation().span.is_some_and(|span| span.seconds < 5.0) {
+        return Err(Gap::Undecided(
+            "An interval under 5 s does not tell a slow device from a slow moment.".into(),
+        ));
+    }
+    if load.ios < 50.0 {
+        return FINE;
+    }
+    // Little's law: operations in flight over operations a second.
+    let seconds = v.noted("latency_s", io.queue / load.ios, "mean time of an operation on the device, s");
+    if seconds <= 0.005 || share_of_limit(&volume, &load) >= 0.7 {
+        return FINE;
+    }
+    Found::because(format!(
+        "An operation takes {:.1} ms, and the volume is at {} of its limit.",
+        seconds * 1e3,
+        percent(share_of_limit(&volume, &load))
+    ))
+    .fix(Fix::by_hand("Take a type with lower latency (io2), or ask why this one is slow: initialisation after a snapshot, the instance's limit (E04)."))
+    .answer()
+}
+
+fn first_touch(v: &View<'_>) -> Judged {
+    let volume = v.volume(Files::Data)?;
+    if !["gp2", "gp3", "io1", "io2"].iter().any(|kind| is_kind(&volume, kind)) {
+        return does_not_apply("the volume is no EBS volume of SSD");
+    }
+    let Some(io) = v.device(Files::Data)?.io else {
+        return Err(Gap::Missing(ebbtide_observe::NotSeen {
+            what: "what the device did".into(),
+            why: "run this on the server's machine, or capture iostat -x".into(),
+        }));
+    };
+    let load = load(v)?;
+    v.noted("reads", io.reads, "reads a second on the device");
+    let Some(read_s) = io.read_s.filter(|_| io.reads >= 20.0) else { return FINE };
+    v.noted("read_s", read_s, "mean time of a read on the device, s");
+    if read_s <= 0.01 || share_of_limit(&volume, &load) >= 0.7 {
+        return FINE;
+    }
+    let Some(write_s) = io.write_s.filter(|_| io.writes >= 10.0) else {
+        return Err(Gap::Undecided(
+            "Reads are slow, and without writes beside them blocks that are not loaded yet cannot be told from a slow volume (E05)."
+                .into(),
+        ));
+    };
+    v.noted("write_s", write_s, "mean time of a write on the device, s");
+    if read_s <= 5.0 * write_s {
+        return FINE;
+    }
+    Found::because(format!(
+        "A read takes {:.1} ms and a write {:.1} ms, with the volume at {} of its limit.",
+        read_s * 1e3,
+        write_s * 1e3,
+        percent(share_of_limit(&volume, &load))
+    ))
+    .confidence(Confidence::Low)
+    .fix(Fix::by_hand("If the volume was made from a snapshot, read every block once (fio --rw=read --bs=1M on the device), or use fast snapshot restore for the next one. If it was not, see E05."))
+    .answer()
+}
+
+/// The shares of IOPS and of throughput that are used; 0 where there is no limit.
+pub(super) fn limit_shares(volume: &Resolved, load: &Load) -> (f64, f64) {
+    let members = volume.members.len() as f64;
+    let share =
+        |used: f64, rate: Option<RateLimit>| rate.map_or(0.0, |rate| used / (rate.ceiling as f64 * members));
+    (share(load.ios, volume.members[0].iops), share(load.bytes, volume.members[0].throughput))
+}
+
+/// The larger of the two.
+fn share_of_limit(volume: &Resolved, load: &Load) -> f64 {
+    let (of_iops, of_bytes) = limit_shares(volume, load);
+    of_iops.max(of_bytes)
+}
+
+fn unusable_iops(v: &View<'_>) -> Judged {
+    let volume = v.volume(Files::Data)?;
+    let (Some(bought), Some(throughput)) = (volume.spec.volume.iops, volume.members[0].throughput) else {
+        return does_not_apply("no IOPS were bought, or the volume has no limit of throughput");
+    };
+    let load = load(v)?;
+    if load.ios < 100.0 {
+        return FINE;
+    }
+    let mean = v.noted("mean_io_bytes", load.bytes / load.ios, "bytes of an operation");
+    let usable = v.noted(
+        "usable_iops",
+        throughput.ceiling as f64 / mean,
+        "operations of this size a second that the throughput allows",
+    );
+    // gp3 has 3,000 for nothing.
+    if bought <= 3_000 || usable >= 0.8 * bought as f64 {
+        return FINE;
+    }
+    Found::because(format!(
+        "With operations of {} the throughput is used up at {} of the {bought} IOPS.",
+        size(mean),
+        figure(usable)
+    ))
+    .fix(Fix::by_hand("Raise the throughput, or buy fewer IOPS: size a volume by both."))
+    .answer()
+}
+
+/// Days of a date such as `2026-10-06` since 1970 (proleptic Gregorian calendar).
+pub(super) fn days(date: &str) -> Option<i64> {
+    let mut parts = date.split('-').map(str::parse::<i64>);
+    let (year, month, day) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * month + 2) / 5 + day - 1;
+    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+}
+
+fn old_limits(v: &View<'_>) -> Judged {
+    let volume = v.volume(Files::Data)?;
+    let now = v
+        .observation()
+        .span
+        .and_then(|span| span.began_unix_s)
+        .ok_or_else(|| Gap::Undecided("When the server was looked at is not known.".into()))?;
+    let kind = &volume.spec.volume.kind;
+    let Some(info) = v.catalog().types().iter().find(|info| info.name.eq_ignore_ascii_case(kind)) else {
+        return does_not_apply("the type is not in the catalogue");
+    };
+    let date = &info.provenance.date;
+    v.word("catalogue_date", date, "when the limits of the type were read");
+    let Some(read) = days(date) else { return Err(Gap::Undecided(format!("{date} is no date."))) };
+    let age = i64::try_from(now / 86_400).unwrap_or(i64::MAX).saturating_sub(read);
+    if age <= 180 {
+        return FINE;
+    }
+    Found::because(format!(
+        "The limits of {kind} were read {age} days ago; AWS has raised limits since then at times."
+    ))
+    .fix(Fix::by_hand("Take a newer ebbtide, or give the limits of today: docs/catalog.md."))
+    .answer()
+}
+
+fn is_kind(volume: &Resolved, kind: &str) -> bool {
+    volume.spec.volume.kind.eq_ignore_ascii_case(kind)
+}
+
+/// The same volume with another type, and what both cost a month.
+pub(super) fn instead(
+    v: &View<'_>,
+    volume: &Resolved,
+    kind: &str,
+    iops: Option<u64>,
+    mib_s: Option<u64>,
+) -> Result<String, Gap> {
+    let mut spec = Spec { volume: volume.spec.volume.clone(), raid0: volume.spec.raid0 };
+    kind.clone_into(&mut spec.volume.kind);
+    (
+        spec.volume.iops,
+        spec.volume.throughput_mib_s,
+        spec.volume.credits,
+        spec.volume.as_of,
+        spec.volume.twp,
+    ) = (iops, mib_s, None, None, None);
+    let other = v.catalog().resolve(&spec).map_err(|error| Gap::Undecided(format!("{kind}: {error}.")))?;
+    let Some((before, after)) = cost(v.catalog(), volume).zip(cost(v.catalog(), &other)) else {
+        return Ok(spec.to_string());
+    };
+    Ok(format!("{spec}: {after} a month in place of {before}"))
+}
+
+/// What a volume costs a month; None without a price.
+pub(super) fn cost_of(v: &View<'_>, spec: &Spec) -> Option<String> {
+    cost(v.catalog(), &v.catalog().resolve(spec).ok()?)
+}
+
+fn cost(catalog: &Catalog, volume: &Resolved) -> Option<String> {
+    let prices = catalog.prices(None).ok()?;
+    let cost = prices.monthly_cost(volume)?;
+    Some(format!("{} ({}, {})", cost.usd, cost.region, cost.as_of))
+}
+
+fn gp2(v: &View<'_>) -> Judged {
+    let volume = v.volume(Files::Data)?;
+    if !is_kind(&volume, "gp2") {
+        return FINE;
+    }
+    let baseline = volume.members[0].iops.map_or(0, |rate| rate.rate).clamp(3_000, 16_000);
+    let mib_s = volume.members[0].throughput.map_or(125, |rate| rate.rate >> 20).max(125);
+    let other = instead(v, &volume, "gp3", Some(baseline), Some(mib_s))?;
+    Found::because("The data are on gp2.")
+        .fix(Fix::by_hand(format!("Modify the volume while it is in use to {other}.")))
+        .answer()
+}
+
+fn credits(v: &View<'_>) -> Judged {
+    let volume = v.volume(Files::Data)?;
+    let Some(iops) = volume.members[0].iops.filter(|rate| rate.credits > 0 && rate.ceiling > rate.rate)
+    else {
+        return does_not_apply("the volume has no burst credits");
+    };
+    let members = volume.members.len() as f64;
+    let load = load(v)?;
+    let over = load.ios.min(iops.ceiling as f64 * members) - iops.rate as f64 * members;
+    if over <= 0.0 {
+        return FINE;
+    }
+    let share = volume.credit_share.unwrap_or(1.0);
+    let lasts = v.noted(
+        "credits_last_s",
+        iops.credits as f64 * members * share / over,
+        "seconds until the credits end at the present rate",
+    );
+    if lasts > 86_400.0 {
+        return FINE;
+    }
+    let severity = if lasts < 3_600.0 { Severity::High } else { Severity::Medium };
+    let had = if volume.credit_share.is_some() { "The credits" } else { "Full credits" };
+    let why = format!(
+        "{had} end {} from now: {} operations a second, and {} from then on.",
+        time(lasts),
+        figure(load.ios),
+        figure(iops.rate as f64 * members)
+    );
+    Found::because(why)
+        .severity(severity)
+        .fix(Fix::by_hand("Modify the volume to gp3 with as many IOPS as it needs (E01), or enlarge it."))
+        .answer()
+}
+
+fn limit(v: &View<'_>) -> Judged {
+    let volume = v.volume(Files::Data)?;
+    let load = load(v)?;
+    let members = volume.members.len() as f64;
+    let most = |rate: Option<RateLimit>| rate.map_or(f64::INFINITY, |rate| rate.ceiling as f64 * members);
+    let (iops, bytes) = (most(volume.members[0].iops), most(volume.members[0].throughput));
+    let (of_iops, of_bytes) = (load.ios / iops, load.bytes / bytes);
+    if of_iops.max(of_bytes) <= 0.9 {
+        return FINE;
+    }
+    let (why, raise) = if of_iops >= of_bytes {
+        (
+            format!("{} of {} operations a second, {}.", figure(load.ios), figure(iops), percent(of_iops)),
+            "IOPS",
+        )
+    } else {
+        (format!("{}/s of {}/s, {}.", size(load.bytes), size(bytes), percent(of_bytes)), "throughput")
+    };
+    Found::because(format!("The volume is at its limit: {why}"))
+        .fix(Fix::by_hand(format!(
+            "Raise the volume's {raise}, or let the server do less I/O (B02, R01, F02 first)."
+        )))
+        .answer()
+}
+
+fn instance(v: &View<'_>) -> Judged {
+    let Some(name) = &v.observation().instance else {
+        return Err(Gap::Missing(ebbtide_observe::NotSeen {
+            what: "the instance type".into(),
+            why: "name it with --instance TYPE".into(),
+        }));
+    };
+    v.word("instance", name, "instance type as --instance says");
+    let instance = v.catalog().instance(name).map_err(|error| Gap::Undecided(format!("{error}.")))?;
+    let mut volumes = vec![v.volume(Files::Data)?];
+    let own = |spec: &Option<String>, files| spec.is_some().then(|| v.volume(files)).transpose();
+    volumes.extend(own(&v.observation().redo_volume, Files::Redo)?);
+    volumes.extend(own(&v.observation().binlog_volume, Files::Binlog)?);
+    let all = |rate: fn(&Resolved) -> Option<u64>| -> f64 {
+        volumes.iter().map(|volume| rate(volume).unwrap_or(0) as f64 * volume.members.len() as f64).sum()
+    };
+    let iops = v.noted(
+        "volumes_iops",
+        all(|volume| volume.members[0].iops.map(|rate| rate.rate)),
+        "sustained IOPS of all volumes",
+    );
+    let bytes = v.noted(
+        "volumes_bytes",
+        all(|volume| volume.members[0].throughput.map(|rate| rate.rate)),
+        "sustained bytes a second of all volumes",
+    );
+    let (own_iops, own_bytes) = (instance.baseline_iops as f64, instance.baseline_mbps as f64 * 125_000.0);
+    let mut over = Vec::new();
+    if iops > own_iops {
+        over.push(format!("{} IOPS for a baseline of {}", figure(iops), figure(own_iops)));
+    }
+    if bytes > own_bytes {
+        over.push(format!("{}/s for a baseline of {}/s", size(bytes), size(own_bytes)));
+    }
+    if over.is_empty() {
+        return FINE;
+    }
+    Found::because(format!("{name} does not carry its volumes for ever: {}.", over.join(", ")))
+        .fix(Fix::by_hand("Take a larger instance, or provision less."))
+        .answer()
+}
+
+fn io1(v: &View<'_>) -> Judged {
+    let volume = v.volume(Files::Data)?;
+    if !is_kind(&volume, "io1") {
+        return FINE;
+    }
+    let other = instead(v, &volume, "io2", volume.spec.volume.iops, None)?;
+    Found::because("The data are on io1.")
+        .fix(Fix::by_hand(format!("Modify the volume while it is in use to {other}.")))
+        .answer()
+}
+
+fn instance_store(v: &View<'_>) -> Judged {
+    if let Ok(volume) = v.volume(Files::Data) {
+        if volume.spec.volume.kind.starts_with("instance-store") {
+            return on_store();
+        }
+        return FINE;
+    }
+    if v.device(Files::Data)?.is_instance_store() { on_store() } else { FINE }
+}
+
+fn on_store() -> Judged {
+    Found::because("The data are on an instance store: a stop of the instance deletes them.")
+        .fix(Fix::by_hand(
+            "Keep it only on replicas that can be made again. Else move the data to an EBS volume.",
+        ))
+        .answer()
+}

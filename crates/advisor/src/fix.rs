@@ -1,0 +1,107 @@
+//! What to do about a finding, in the words of the server.
+
+use ebbtide_observe::metric::Maker;
+use ebbtide_observe::{Flavour, Version};
+use serde::Serialize;
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fix {
+    /// In sentences.
+    pub text: String,
+    /// The server's variables to set; empty where none is.
+    pub set: Vec<Change>,
+    /// Statements that do it while the server runs; empty where it must be restarted.
+    pub statements: Vec<String>,
+    /// Lines of the section `[mysqld]` of my.cnf that keep it; empty where a statement keeps it.
+    pub my_cnf: Vec<String>,
+    /// Whether the server has to be restarted for it.
+    pub restart: bool,
+}
+
+/// A variable and its new value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Its name.
+    pub variable: &'static str,
+    /// The new value.
+    pub value: String,
+    /// Whether the server has to be restarted for it.
+    pub restart: bool,
+}
+
+impl Fix {
+    /// Something to do outside the server's variables, in sentences.
+    #[must_use]
+    pub fn by_hand(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            set: Vec::new(),
+            statements: Vec::new(),
+            my_cnf: Vec::new(),
+            restart: false,
+        }
+    }
+
+    /// A statement that does it, as it is.
+    pub(crate) fn statement(mut self, sql: impl Into<String>) -> Self {
+        self.statements.push(sql.into());
+        self
+    }
+
+    /// Variables to set in my.cnf.
+    pub(crate) fn of_file(text: impl Into<String>, set: Vec<Change>) -> Self {
+        let my_cnf = set.iter().map(|change| format!("{} = {}", change.variable, change.value)).collect();
+        Self { set, my_cnf, restart: true, ..Self::by_hand(text) }
+    }
+
+    /// Variables to set on a server of this release.
+    pub(crate) fn of(text: impl Into<String>, set: Vec<Change>, flavour: Flavour, version: Version) -> Self {
+        // SET PERSIST keeps a value over a restart: MySQL from 8.0.0 on.
+        let persists = flavour.maker() == Maker::MySql && version >= Version::new(8, 0, 0);
+        let mut fix = Self { restart: set.iter().any(|change| change.restart), ..Self::by_hand(text) };
+        for Change { variable, value, restart } in &set {
+            if !restart {
+                let scope = if persists { "PERSIST" } else { "GLOBAL" };
+                fix.statements.push(format!("SET {scope} {variable} = {}", literal(value)));
+            }
+            if *restart || !persists {
+                fix.my_cnf.push(format!("{variable} = {value}"));
+            }
+        }
+        Self { set, ..fix }
+    }
+}
+
+/// A value as SQL takes it: numbers and the words of switches as they are, others in quotes.
+fn literal(value: &str) -> String {
+    let plain = value.parse::<f64>().is_ok() || matches!(value, "ON" | "OFF");
+    if plain { value.to_owned() } else { format!("'{value}'") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fix(flavour: Flavour, version: &str, value: &str, restart: bool) -> Fix {
+        let change = Change { variable: "sync_binlog", value: value.to_owned(), restart };
+        Fix::of("", vec![change], flavour, Version::parse(version).unwrap())
+    }
+
+    #[test]
+    fn a_change_is_written_as_the_release_takes_it() {
+        let now = fix(Flavour::MySql, "8.0.36", "1", false);
+        assert_eq!(
+            (now.statements, now.my_cnf),
+            (vec!["SET PERSIST sync_binlog = 1".to_owned()], Vec::<String>::new())
+        );
+        for (flavour, version) in [(Flavour::MariaDb, "10.11.19"), (Flavour::MySql, "5.7.44")] {
+            let now = fix(flavour, version, "ROW", false);
+            assert_eq!(now.statements, ["SET GLOBAL sync_binlog = 'ROW'"]);
+            assert_eq!(now.my_cnf, ["sync_binlog = ROW"]);
+        }
+        let later = fix(Flavour::MySql, "8.0.36", "ON", true);
+        assert_eq!((later.statements.len(), later.restart), (0, true));
+        assert_eq!(later.my_cnf, ["sync_binlog = ON"]);
+    }
+}

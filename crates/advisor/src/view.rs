@@ -1,0 +1,373 @@
+//! An observation as checks read it: each value that is read becomes evidence, and each that is missing is an answer.
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Display;
+
+use ebbtide_catalog::{Catalog, Resolved, Spec};
+use ebbtide_observe::metric::Servers;
+use ebbtide_observe::{
+    Device, Files, Flavour, Host, METRICS, NotSeen, Observation, Place, Tables, Variables, Version,
+};
+
+use crate::finding::{Confidence, Evidence, Gap, Seen};
+use crate::fix::{Change, Fix};
+
+/// An observation and the catalogue, for one check.
+#[derive(Debug)]
+pub struct View<'a> {
+    seen: &'a Observation,
+    catalog: &'a Catalog,
+    evidence: RefCell<Vec<Evidence>>,
+    /// Whether something was read that is true of the interval alone.
+    over_time: Cell<bool>,
+}
+
+/// A first version, by maker, from which a server's variable can be changed while it runs; None: never.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dynamic {
+    pub(crate) mariadb: Option<Version>,
+    pub(crate) mysql: Option<Version>,
+}
+
+impl Dynamic {
+    const ANY: Option<Version> = Some(Version::new(0, 0, 0));
+    /// On every server.
+    pub(crate) const ALWAYS: Self = Self { mariadb: Self::ANY, mysql: Self::ANY };
+    /// On no server.
+    pub(crate) const NEVER: Self = Self { mariadb: None, mysql: None };
+
+    fn on(self, flavour: Flavour, version: Version) -> bool {
+        let since = if flavour == Flavour::MariaDb { self.mariadb } else { self.mysql };
+        since.is_some_and(|since| version >= since)
+    }
+}
+
+fn missing<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Gap> {
+    Err(Gap::Missing(NotSeen { what: what.into(), why: why.into() }))
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(seen: &'a Observation, catalog: &'a Catalog) -> Self {
+        Self { seen, catalog, evidence: RefCell::default(), over_time: Cell::new(false) }
+    }
+
+    pub(crate) fn into_evidence(self) -> Vec<Evidence> {
+        self.evidence.into_inner()
+    }
+
+    pub(crate) fn observation(&self) -> &'a Observation {
+        self.seen
+    }
+
+    pub(crate) fn catalog(&self) -> &'a Catalog {
+        self.catalog
+    }
+
+    /// The confidence that what was read allows: settings are certain, an interval is as good as its length.
+    pub(crate) fn confidence(&self) -> Confidence {
+        let most = if self.over_time.get() { Confidence::cap(self.seen) } else { Confidence::High };
+        // A file has what a server is started with, and a summary leaves things out.
+        if self.seen.partial_variables { most.min(Confidence::Medium) } else { most }
+    }
+
+    /// Refuses servers that a check does not apply to.
+    pub(crate) fn applies(&self, servers: &[Servers]) -> Result<(), Gap> {
+        if servers.contains(&Servers::EVERY) {
+            return Ok(());
+        }
+        let (flavour, version) = self.server()?;
+        if servers.iter().any(|one| flavour.is_among(version, *one)) {
+            return Ok(());
+        }
+        does_not_apply(format!("{flavour} {version} does not have it"))
+    }
+
+    /// Whose server it is, and its version.
+    pub(crate) fn server(&self) -> Result<(Flavour, Version), Gap> {
+        let release = self.seen.facts.as_ref().and_then(|facts| Some((facts.flavour, facts.release()?)));
+        release.map_or_else(
+            || missing("the server's version", "connect to the server, or name it with --server-version"),
+            Ok,
+        )
+    }
+
+    pub(crate) fn is_mariadb(&self) -> Result<bool, Gap> {
+        Ok(self.server()?.0 == Flavour::MariaDb)
+    }
+
+    fn note(&self, name: &'static str, value: Seen, meaning: &'static str) {
+        let mut evidence = self.evidence.borrow_mut();
+        if !evidence.iter().any(|one| one.name == name) {
+            evidence.push(Evidence { name, value, meaning });
+        }
+    }
+
+    /// Adds a number that was worked out as evidence.
+    pub(crate) fn noted(&self, name: &'static str, value: f64, meaning: &'static str) -> f64 {
+        self.note(name, Seen::Number(value), meaning);
+        value
+    }
+
+    fn variables(&self) -> Result<&'a Variables, Gap> {
+        self.seen
+            .variables
+            .as_ref()
+            .filter(|all| !all.is_empty())
+            .map_or_else(|| missing("SHOW GLOBAL VARIABLES", "connect to the server, or capture it"), Ok)
+    }
+
+    /// A variable in the server's words; None where the server does not have it. Where a part of the variables was read,
+    /// one that is not among them is missing.
+    pub(crate) fn maybe(&self, name: &'static str) -> Result<Option<&'a str>, Gap> {
+        let value = self.variables()?.get(name);
+        if let Some(value) = value {
+            self.note(name, Seen::Text(value.to_owned()), "global variable");
+        } else if self.seen.partial_variables {
+            return missing(name, "what was read does not set it, and its default is not taken for a fact");
+        }
+        Ok(value)
+    }
+
+    /// A variable in the server's words.
+    pub(crate) fn text(&self, name: &'static str) -> Result<&'a str, Gap> {
+        match self.maybe(name)? {
+            Some(value) => Ok(value),
+            None if self.seen.facts.as_ref().is_none_or(|facts| facts.version.is_empty()) => {
+                missing(name, "capture the whole of SHOW GLOBAL VARIABLES")
+            }
+            None => does_not_apply(format!("the server has no variable {name}")),
+        }
+    }
+
+    /// A variable as a number.
+    pub(crate) fn number(&self, name: &'static str) -> Result<f64, Gap> {
+        let text = self.text(name)?;
+        text.parse().map_err(|_| Gap::Undecided(format!("{name} is {text}, which is no number.")))
+    }
+
+    /// Whether a switch is on.
+    pub(crate) fn on(&self, name: &'static str) -> Result<bool, Gap> {
+        Ok(is_on(self.text(name)?))
+    }
+
+    /// Whether the binary log is on; a check of the binary log does not apply otherwise.
+    pub(crate) fn needs_binlog(&self) -> Result<(), Gap> {
+        if self.on("log_bin")? { Ok(()) } else { does_not_apply("the binary log is off") }
+    }
+
+    /// Whether the value of a variable was set, and is not the server's own.
+    pub(crate) fn is_set(&self, name: &'static str) -> Result<bool, Gap> {
+        if self.seen.origins.is_none()
+            && let Some(configured) = &self.seen.configured
+        {
+            return Ok(configured.iter().any(|line| line.name == name));
+        }
+        let Some(origins) = &self.seen.origins else {
+            return missing(
+                "the origin of variables",
+                "connect to the server; it needs SELECT on performance_schema (MySQL) or no grant (MariaDB)",
+            );
+        };
+        let origin = origins.get(name).unwrap_or("COMPILED");
+        let set = !["COMPILED", "COMPILE-TIME", "AUTO"].iter().any(|own| origin.eq_ignore_ascii_case(own));
+        if set {
+            self.note(name, Seen::Text(origin.to_owned()), "where the value of the variable comes from");
+        }
+        Ok(set)
+    }
+
+    /// A metric over the interval, by the name of its field in `Rates`.
+    pub(crate) fn metric(&self, name: &str) -> Result<f64, Gap> {
+        let metric = METRICS.iter().position(|metric| metric.name == name).expect("a field of Rates");
+        let values = self.seen.rates.map(|rates| rates.to_values()).unwrap_or_default();
+        self.over_time.set(true);
+        let Some(value) = values.get(metric).copied().flatten() else {
+            let why = if self.seen.rates.is_none() {
+                "the status has to be read twice: connect to the server, or capture it twice"
+            } else {
+                "the server does not count it, or the account may not read it (PROCESS, SELECT on performance_schema)"
+            };
+            return missing(format!("the metric {name}"), why);
+        };
+        Ok(self.noted(METRICS[metric].name, value, METRICS[metric].meaning))
+    }
+
+    /// How long the observation is, seconds; 0 where it is of one moment.
+    pub(crate) fn interval(&self) -> f64 {
+        self.seen.span.map_or(0.0, |span| span.seconds)
+    }
+
+    /// Growth of a status variable, a second.
+    pub(crate) fn growth(&self, name: &'static str) -> Result<f64, Gap> {
+        self.over_time.set(true);
+        let growth = self.seen.status.as_ref().and_then(|status| status.growth_per_s.get(name));
+        match growth {
+            Some(growth) => Ok(self.noted(name, *growth, "growth a second of the status variable")),
+            None if self.seen.status.as_ref().is_some_and(|status| !status.growth_per_s.is_empty()) => {
+                missing(
+                    format!("the status variable {name}"),
+                    "the server does not count it, or it went back",
+                )
+            }
+            None => missing("SHOW GLOBAL STATUS, twice", "connect to the server, or capture it twice"),
+        }
+    }
+
+    /// The last value of a status variable, in the server's words.
+    pub(crate) fn last(&self, name: &'static str) -> Result<&'a str, Gap> {
+        match self.seen.status.as_ref().and_then(|status| status.last.get(name)) {
+            Some(value) => {
+                self.note(name, Seen::Text(value.to_owned()), "status variable");
+                Ok(value)
+            }
+            None => missing(
+                format!("the status variable {name}"),
+                "connect to the server, or capture SHOW GLOBAL STATUS",
+            ),
+        }
+    }
+
+    /// The columns of replication; a check of a replica does not apply to a server without a source.
+    pub(crate) fn replica(&self) -> Result<&'a Variables, Gap> {
+        match &self.seen.replica {
+            Some(replica) if replica.is_empty() => does_not_apply("the server has no source"),
+            Some(replica) => Ok(replica),
+            None => missing(
+                "SHOW REPLICA STATUS",
+                "needs REPLICATION CLIENT (MySQL) or REPLICA MONITOR (MariaDB)",
+            ),
+        }
+    }
+
+    /// Whether the server is known to be a replica.
+    pub(crate) fn is_replica(&self) -> bool {
+        self.seen.replica.as_ref().is_some_and(|replica| !replica.is_empty())
+    }
+
+    /// Sizes of tables.
+    pub(crate) fn tables(&self) -> Result<&'a Tables, Gap> {
+        self.seen.tables.as_ref().map_or_else(
+            || missing("sizes of tables", "connect to the server; very many tables are skipped"),
+            Ok,
+        )
+    }
+
+    /// The machine.
+    pub(crate) fn host(&self) -> Result<&'a Host, Gap> {
+        self.seen
+            .host
+            .as_ref()
+            .map_or_else(|| missing("the server's machine", "run this on the server's machine"), Ok)
+    }
+
+    /// A fact of the machine.
+    pub(crate) fn fact(
+        &self,
+        name: &'static str,
+        value: Option<u64>,
+        meaning: &'static str,
+    ) -> Result<f64, Gap> {
+        match value {
+            Some(value) => Ok(self.noted(name, value as f64, meaning)),
+            None => missing(meaning, "the machine does not report it, or root is needed"),
+        }
+    }
+
+    /// Where files of a kind lie.
+    pub(crate) fn place(&self, files: Files) -> Result<&'a Place, Gap> {
+        let Some(place) = self.host()?.place(files) else {
+            return missing(
+                format!("where the {} lie", files.name()),
+                "run this on the server's machine, as root",
+            );
+        };
+        self.note(
+            "mount",
+            Seen::Text(format!("{} on {}", place.directory, place.mount_point)),
+            "directory and where it is mounted",
+        );
+        Ok(place)
+    }
+
+    /// Where files of a kind lie, with the options of the mount.
+    pub(crate) fn mount(&self, files: Files) -> Result<&'a Place, Gap> {
+        let place = self.place(files)?;
+        if place.options.is_empty() {
+            return missing(
+                "options of the mount",
+                "capture the output of mount, or run this on the server's machine",
+            );
+        }
+        Ok(place)
+    }
+
+    /// The device of files of a kind.
+    pub(crate) fn device(&self, files: Files) -> Result<&'a Device, Gap> {
+        let Some(device) = &self.place(files)?.device else {
+            return missing(
+                format!("the device below the {}", files.name()),
+                "it is no block device that /sys describes",
+            );
+        };
+        self.note("device", Seen::Text(device.name.clone()), "device below all partitions and mappings");
+        Ok(device)
+    }
+
+    /// Notes a word of the machine as evidence.
+    pub(crate) fn word(&self, name: &'static str, value: &str, meaning: &'static str) {
+        self.note(name, Seen::Text(value.to_owned()), meaning);
+    }
+
+    /// The volume that files of a kind lie on.
+    pub(crate) fn volume(&self, files: Files) -> Result<Resolved, Gap> {
+        let own = match files {
+            Files::Redo => &self.seen.redo_volume,
+            Files::Binlog => &self.seen.binlog_volume,
+            Files::Data | Files::Temporary => &None,
+        };
+        let Some(spec) = own.as_ref().or(self.seen.volume.as_ref()) else {
+            return missing("the volume", "name it with --volume data=SPEC");
+        };
+        self.note("volume", Seen::Text(spec.clone()), "volume as --volume says");
+        let wrong = |error: &dyn Display| Gap::Undecided(format!("{spec}: {error}"));
+        let parsed = Spec::parse(spec).map_err(|error| wrong(&error))?;
+        self.catalog.resolve(&parsed).map_err(|error| wrong(&error))
+    }
+
+    /// Variables to set, in the words of this server's release.
+    pub(crate) fn fix(
+        &self,
+        text: impl Into<String>,
+        set: &[(&'static str, &str, Dynamic)],
+    ) -> Result<Fix, Gap> {
+        let Ok((flavour, version)) = self.server() else {
+            return Ok(Self::fix_of_file(text, set));
+        };
+        let change = |&(variable, value, dynamic): &(&'static str, &str, Dynamic)| Change {
+            variable,
+            value: value.to_owned(),
+            restart: !dynamic.on(flavour, version),
+        };
+        Ok(Fix::of(text, set.iter().map(change).collect(), flavour, version))
+    }
+
+    /// Lines of my.cnf alone: which statement a server takes follows from its version.
+    fn fix_of_file(text: impl Into<String>, set: &[(&'static str, &str, Dynamic)]) -> Fix {
+        let change = |&(variable, value, _): &(&'static str, &str, Dynamic)| Change {
+            variable,
+            value: value.to_owned(),
+            restart: true,
+        };
+        Fix::of_file(text, set.iter().map(change).collect())
+    }
+}
+
+/// Whether a word of a server means that a switch is on.
+pub(crate) fn is_on(word: &str) -> bool {
+    ["ON", "1", "YES", "TRUE"].iter().any(|on| word.eq_ignore_ascii_case(on))
+}
+
+/// The answer where a question has no meaning.
+pub(crate) fn does_not_apply<T>(why: impl Into<String>) -> Result<T, Gap> {
+    Err(Gap::DoesNotApply(format!("{}.", why.into())))
+}

@@ -1,0 +1,92 @@
+//! TPC-C as the load of the crash lab: its marks are a ledger, and its consistency conditions a verdict.
+
+use ebbtide_catalog::Catalog;
+use ebbtide_crash as crash;
+use ebbtide_crash::record::VerdictKind;
+use ebbtide_crash::summary::summarize;
+use ebbtide_load::Cancel;
+
+use crate::cuts::run;
+use crate::support::{Bench, left_of, needs, parse, server};
+
+const BASE: &str = r#"
+title = "Cuts under TPC-C"
+
+[data]
+warehouses = 1
+
+[volumes]
+data = "gp3:size=4GiB,twp=off"
+
+[instance]
+memory = "768MiB"
+fs = "ext4"
+
+[settings]
+flush_method = "O_DIRECT"
+buffer_pool_size = "64MiB"
+redo_capacity = "32MiB"
+log_bin = true
+sync_binlog = 1
+
+[load]
+workload = "tpcc"
+connections = 8
+
+[trial]
+repeats = 1
+measure = "10s"
+
+[warmup]
+settle = "1s"
+
+[crash]
+cuts = 4
+keep = 1
+"#;
+
+#[test]
+fn tpcc_is_whole_after_cuts_and_a_careless_server_loses_its_last_transactions() {
+    needs!();
+    let bench = Bench::new();
+    let text = format!(
+        "{BASE}
+[arms.durable.settings]
+flush_log_at_trx_commit = 1
+[arms.careless.settings]
+flush_log_at_trx_commit = 2
+sync_binlog = 0
+"
+    );
+    let run = run(&bench, &text, &Cancel::default()).unwrap();
+    for cut in &run.cuts {
+        println!("{} {}: {:?} {:?} {:?}", cut.arm, cut.number, cut.verdicts, cut.loss, cut.took);
+    }
+    let summary = summarize(&run);
+    assert!(summary.valid, "a canary was not caught: {:?}", summary.void);
+    let cuts = |arm: &'static str| run.cuts.iter().filter(move |cut| cut.arm == arm);
+    assert_eq!(cuts("durable").count(), 4);
+    for cut in cuts("durable") {
+        assert!(cut.verdicts.is_empty() && cut.recovery.is_some(), "{cut:?}");
+    }
+    let lost: Vec<_> = cuts("careless").filter_map(|cut| cut.loss.as_ref()).collect();
+    assert!(
+        lost.iter().any(|loss| loss.transactions > 0),
+        "flushed once a second, and nothing is lost: {lost:?}"
+    );
+    for cut in cuts("careless") {
+        let whole =
+            !cut.kinds().contains(&VerdictKind::Partial) && !cut.kinds().contains(&VerdictKind::Corrupt);
+        assert!(whole, "what is there of a lost end is whole: {cut:?}");
+    }
+    assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+#[test]
+fn a_replica_has_no_source_under_tpcc() {
+    let text = format!("{BASE}role = \"replica\"\n[arms.a]\n");
+    let text = text.replace("cuts = 4", "cuts = 4\nmoments = [\"random\"]");
+    let Ok(server) = server() else { return println!("SKIPPED: no server") };
+    let refused = crash::plan(parse(&text), &Catalog::builtin(), &server).unwrap_err().to_string();
+    assert!(refused.contains("take warehouses out of [data]"), "{refused}");
+}

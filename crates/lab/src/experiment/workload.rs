@@ -1,0 +1,124 @@
+//! The workload of an arm by its name, and the keys that belong to one kind of workload alone.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ebbtide_load::tpcc::{Isolation, WaitMode};
+use ebbtide_workload::sysbench::Workload;
+use serde::{Deserialize, Serialize};
+
+use super::section::Section;
+use super::{DataPlan, ExperimentError};
+
+/// What a load runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadKind {
+    /// TPC-C.
+    Tpcc,
+    /// One of sysbench's workloads.
+    #[serde(untagged)]
+    Sysbench(Workload),
+}
+
+/// The name of TPC-C in files.
+const TPCC: &str = "tpcc";
+
+/// The keys of `[load]` that only TPC-C has.
+const OF_TPCC: [&str; 2] = ["trx_level", "wait_mode"];
+/// The keys of `[load]` that every workload has.
+const OF_ALL: [&str; 4] = ["workload", "connections", "rate", "arrival"];
+
+const LEVELS: [(&str, Isolation); 3] =
+    [("rc", Isolation::ReadCommitted), ("rr", Isolation::RepeatableRead), ("ser", Isolation::Serializable)];
+const WAITS: [(&str, WaitMode); 2] = [("none", WaitMode::None), ("spec", WaitMode::Spec)];
+
+impl LoadKind {
+    /// Its name, as files have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tpcc => TPCC,
+            Self::Sysbench(workload) => workload.name(),
+        }
+    }
+
+    /// All names, for messages.
+    #[must_use]
+    pub fn names() -> String {
+        format!("{}, {TPCC}", Workload::names())
+    }
+
+    /// sysbench's workload; None for another one.
+    #[must_use]
+    pub fn sysbench(self) -> Option<Workload> {
+        match self {
+            Self::Tpcc => None,
+            Self::Sysbench(workload) => Some(workload),
+        }
+    }
+}
+
+impl fmt::Display for LoadKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for LoadKind {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        match name {
+            TPCC => Ok(Self::Tpcc),
+            name => name.parse().map(Self::Sysbench).map_err(|_| ()),
+        }
+    }
+}
+
+/// The isolation level and the waits of a load: only TPC-C's have a choice.
+pub(super) fn tpcc(section: &Section<'_>) -> Result<(Isolation, WaitMode), ExperimentError> {
+    let isolation = choice(section, "trx_level", &LEVELS)?.unwrap_or_default();
+    let wait = choice(section, "wait_mode", &WAITS)?.unwrap_or_default();
+    Ok((isolation, wait))
+}
+
+/// The value that a key names; none where it is not there.
+fn choice<T: Copy>(
+    section: &Section<'_>,
+    key: &'static str,
+    known: &[(&str, T)],
+) -> Result<Option<T>, ExperimentError> {
+    let Some(text) = section.text(key)? else { return Ok(None) };
+    let found = known.iter().find(|(name, _)| *name == text);
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    found
+        .map(|(_, value)| Some(*value))
+        .ok_or_else(|| section.wrong(key, format!("'{text}' is none of {}", names.join(", "))))
+}
+
+/// Refuses keys that the workload does not have, and a workload on the tables of another one.
+pub(super) fn check(section: &Section<'_>, kind: LoadKind, data: DataPlan) -> Result<(), ExperimentError> {
+    let foreign = section.keys().find(|key| match kind {
+        LoadKind::Tpcc => !OF_ALL.contains(key) && !OF_TPCC.contains(key),
+        LoadKind::Sysbench(_) => OF_TPCC.contains(key),
+    });
+    if let Some(key) = foreign {
+        let of = if kind == LoadKind::Tpcc { "sysbench's workloads" } else { "tpcc" };
+        return Err(section.wrong(key, format!("it belongs to {of}, and the workload is {kind}")));
+    }
+    match (kind, data.warehouses) {
+        (LoadKind::Tpcc, None) => Err(section.wrong(
+            "workload",
+            "it needs the number of its warehouses: say, for example, warehouses = 10 in [data]",
+        )),
+        (LoadKind::Sysbench(_), Some(_)) => Err(section.wrong(
+            "workload",
+            format!(
+                "[data] has warehouses, and {kind} runs on sysbench's tables: say workload = \"{TPCC}\", or take \
+                 warehouses out"
+            ),
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,100 @@
+//! What TPC-C is measured by, arm by arm.
+
+use ebbtide_report::{Block, Cell, Section, Table};
+
+use super::{ArmView, PageContext, words};
+use crate::summary::{Across, Measured, TpccFigures, TransactionFigures};
+
+const LEAD: &str = "tpmC are New-Order transactions a minute of the measured seconds without warm-up. With keying and think \
+    times no system exceeds 12.86 for each warehouse: a share over 100% says that the clients did not wait. Compare tpmC \
+    only with those of a kit with as many statements per transaction. Response times are of all measured seconds, the \
+    median of the trials. The twelve consistency conditions of clause 3.3.2 were checked after every trial; a trial after \
+    which one does not hold does not count.";
+
+/// None where no arm ran TPC-C.
+pub(super) fn section(page: &PageContext) -> Option<Section> {
+    let arms: Vec<(usize, &ArmView, &TpccFigures)> = page
+        .arms
+        .iter()
+        .enumerate()
+        .filter_map(|(group, view)| Some((group, view, view.summary?.tpcc.as_ref()?)))
+        .collect();
+    let blocks = vec![Block::Table(throughput(&arms)?), Block::Table(response(&arms))];
+    Some(Section::new("TPC-C", blocks).lead(LEAD))
+}
+
+fn throughput(arms: &[(usize, &ArmView, &TpccFigures)]) -> Option<Table> {
+    let mut columns: Vec<String> =
+        ["Arm", "tpmC", "Of the ceiling", "Statements per transaction"].map(str::to_owned).into();
+    let shares = arms.first()?.2.transactions.iter().map(|of| words_of(&of.transaction));
+    columns.extend(shares);
+    let rows = arms.iter().map(|(group, view, figures)| {
+        let mut row = vec![
+            arm(*group, view),
+            Cell::value(words::short(figures.tpmc.mean), figures.tpmc.mean, interval(&figures.tpmc)),
+            Cell::value(words::percent(figures.ceiling_pct / 100.0), figures.ceiling_pct, ""),
+            Cell::value(
+                words::short(figures.statements_per_transaction),
+                figures.statements_per_transaction,
+                "",
+            ),
+        ];
+        let share = |of: &TransactionFigures| {
+            Cell::value(words::percent(of.share_pct / 100.0), of.share_pct, "of all")
+        };
+        row.extend(figures.transactions.iter().map(share));
+        row
+    });
+    let rows = rows.collect();
+    Some(Table { caption: "Throughput and mix".into(), columns, rows, ..Table::default() })
+}
+
+fn response(arms: &[(usize, &ArmView, &TpccFigures)]) -> Table {
+    let rows = arms.iter().flat_map(|(group, view, figures)| {
+        figures.transactions.iter().map(|of| {
+            let percentile = |across: Across| match of.count {
+                0 => Cell::from("-"),
+                _ => Cell::value(words::latency(across.median), across.median, range(across)),
+            };
+            vec![
+                arm(*group, view),
+                Cell::from(words_of(&of.transaction)),
+                percentile(of.p50_us),
+                percentile(of.p95_us),
+                percentile(of.p99_us),
+                Cell::value(words::whole(of.count as f64), of.count as f64, ""),
+            ]
+        })
+    });
+    Table {
+        caption: "Response time by transaction".into(),
+        columns: ["Arm", "Transaction", "p50", "p95", "p99", "Finished, all trials"]
+            .map(str::to_owned)
+            .into(),
+        rows: rows.collect(),
+        ..Table::default()
+    }
+}
+
+fn arm(group: usize, view: &ArmView) -> Cell {
+    Cell { text: view.name.clone(), group: Some(group), ..Cell::default() }
+}
+
+/// `new_order` as `new order`.
+fn words_of(transaction: &str) -> String {
+    transaction.replace('_', " ")
+}
+
+fn interval(figure: &Measured) -> String {
+    figure.interval.map_or(String::new(), |interval| {
+        format!("{} to {}", words::short(interval.low), words::short(interval.high))
+    })
+}
+
+fn range(across: Across) -> String {
+    if across.min < across.max {
+        format!("{} to {}", words::latency(across.min), words::latency(across.max))
+    } else {
+        String::new()
+    }
+}

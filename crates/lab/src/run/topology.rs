@@ -1,0 +1,119 @@
+//! The servers of a topology: what a source and its replicas are started with, and how replicas come to follow.
+//!
+//! A trial measures them; the crash lab has one replica and a source that is not measured. Both start them on data that
+//! are copies of the same bytes, and [`connect`] them before the load begins, so that a replica has everything that
+//! its source ever logged.
+
+use std::time::Duration;
+
+use ebbtide_load::Cancel;
+use ebbtide_mysql::replication::{self, Part, Position};
+use ebbtide_mysql::{Server, ServerPlan, Settings};
+
+use super::error::StageError;
+use crate::experiment::Replication;
+
+/// The number of the source; those of its replicas follow it.
+const SOURCE_ID: u32 = 1;
+/// How long a replica may take to reach its source, which is on this machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What makes a source that is not measured cost as little as possible.
+const CHEAP: [(&str, &str); 5] = [
+    ("log_bin", "on"),
+    ("sync_binlog", "0"),
+    ("flush_log_at_trx_commit", "2"),
+    ("doublewrite", "off"),
+    ("redo_capacity", "256MiB"),
+];
+
+/// How replicas remember how far they have come, as servers call it.
+const fn position(by: Replication) -> Position {
+    match by {
+        Replication::Position => Position::Files,
+        Replication::Gtid => Position::Gtid,
+    }
+}
+
+/// The part of a source.
+#[must_use]
+pub const fn source_part(by: Replication) -> Part {
+    Part { server_id: SOURCE_ID, replica: false, position: position(by) }
+}
+
+/// The part of a replica by its number, from 1 on: a source talks to one server of each number at a time.
+#[must_use]
+pub const fn replica_part(number: u32, by: Replication) -> Part {
+    Part { server_id: SOURCE_ID + number, replica: true, position: position(by) }
+}
+
+/// A server as a source.
+#[must_use]
+pub fn as_source(plan: ServerPlan, by: Replication) -> ServerPlan {
+    ServerPlan { tcp: true, part: Some(source_part(by)), ..plan }
+}
+
+/// A server as a source that is not measured: it costs those that are as little as possible.
+#[must_use]
+pub fn as_cheap_source(mut plan: ServerPlan, by: Replication) -> ServerPlan {
+    let mut cheap = Settings::new();
+    for (name, value) in CHEAP {
+        cheap.set(name, value).expect("a setting of the table, and a value that it takes");
+    }
+    plan.settings.merge(&cheap);
+    as_source(plan, by)
+}
+
+/// A server as the replica of a number, from 1 on.
+#[must_use]
+pub fn as_replica(plan: ServerPlan, number: u32, by: Replication) -> ServerPlan {
+    ServerPlan { part: Some(replica_part(number, by)), ..plan }
+}
+
+/// Has servers follow a source from here on, and waits until they do. Both sides must have the same data.
+///
+/// # Errors
+/// The servers', and [`StageError::Replica`] for one that does not follow.
+pub fn connect<'s>(
+    source: &Server,
+    replicas: impl IntoIterator<Item = &'s Server>,
+    by: Replication,
+    cancel: &Cancel,
+) -> Result<(), StageError> {
+    let address = replication::open(source)?;
+    for replica in replicas {
+        let mut session = replica.session()?;
+        replication::follow(&mut session, &address, position(by))?;
+        replication::wait_until_following(&mut session, PATIENCE, cancel)?;
+    }
+    Ok(())
+}
+
+/// Refuses replicas that have died or no longer follow.
+///
+/// # Errors
+/// Of the first of them.
+pub fn check(replicas: &[Server]) -> Result<(), StageError> {
+    for replica in replicas {
+        if let Some(died) = replica.died() {
+            return Err(died.into());
+        }
+        replication::check_follows(&mut replica.session()?)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_servers_of_a_topology_have_the_same_number() {
+        let by = Replication::Gtid;
+        let mut all: Vec<u32> = (1..=8).map(|number| replica_part(number, by).server_id).collect();
+        all.push(source_part(by).server_id);
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 9);
+    }
+}

@@ -1,0 +1,284 @@
+//! An observation of what people already have of a server: printed variables and status, option files, files of Percona
+//! Toolkit, and the kernel's and sysstat's figures of devices.
+//!
+//! Each text is known by its content. What is in none of them stays unknown: no default is taken for a fact.
+
+mod cloudwatch;
+mod devices;
+mod printed;
+mod replica;
+mod storage;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+
+use ebbtide_observe::{
+    Configured, Device, Facts, Files, Flavour, Host, NotSeen, Observation, Origin, Place, Span,
+    StatusVariables, Variables, Version,
+};
+
+use crate::configuration;
+use crate::option_file::OptionFile;
+use crate::status::over;
+use devices::Devices;
+use printed::Printed;
+use storage::Storage;
+
+/// What can be read, for messages.
+pub const KNOWN: &str = "a capture of `ebbtide doctor capture`; the output of SHOW GLOBAL VARIABLES and SHOW GLOBAL STATUS, of \
+                         `mysqladmin variables` and `mysqladmin extended-status`; an option file (my.cnf); a report of \
+                         pt-mysql-summary; the files of pt-stalk (a directory, or their common prefix); the output of \
+                         `iostat -x`, df, mount and `aws cloudwatch get-metric-data`, and /proc/diskstats, /proc/mounts, /proc/meminfo";
+
+/// A text, and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// The file.
+    pub path: PathBuf,
+    /// What is in it.
+    pub text: String,
+}
+
+/// What the texts do not have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// The server's version; that of the texts goes before it.
+    pub version: Option<String>,
+    /// The devices that the server's files are on, such as `nvme1n1`.
+    pub devices: Vec<(Files, String)>,
+}
+
+/// What a text is.
+#[derive(Debug)]
+enum Piece {
+    Printed(Printed),
+    Options(OptionFile),
+    Summary(summary::Summary),
+    Devices(Devices),
+    Storage(Storage),
+    Replica(Variables),
+    Minutes(cloudwatch::Minutes),
+}
+
+/// Reads a text of a known kind.
+///
+/// An option file is read again from its path, so that its includes are followed.
+fn piece(input: &Input) -> Option<Piece> {
+    let text = &input.text;
+    if let Some(summary) = summary::read(text) {
+        return Some(Piece::Summary(summary));
+    }
+    if let Some(minutes) = cloudwatch::read(text) {
+        return Some(Piece::Minutes(minutes));
+    }
+    if let Some(devices) = devices::read(text) {
+        return Some(Piece::Devices(devices));
+    }
+    if let Some(storage) = storage::read(text) {
+        return Some(Piece::Storage(storage));
+    }
+    if let Some(replica) = replica::read(text) {
+        return Some(Piece::Replica(replica));
+    }
+    if let Some(printed) = printed::read(text) {
+        return Some(Piece::Printed(printed));
+    }
+    let file = OptionFile::read(&input.path).unwrap_or_else(|_| OptionFile::of_text(&input.path, text));
+    let mut unsure = Vec::new();
+    let of_server =
+        !configuration::configured(&file, None, None, &mut unsure).is_empty() || !unsure.is_empty();
+    of_server.then_some(Piece::Options(file))
+}
+
+/// Whether a text is of a known kind.
+#[must_use]
+pub fn is_known(input: &Input) -> bool {
+    piece(input).is_some()
+}
+
+/// What texts hold of one server. Texts of no known kind are left out.
+#[must_use]
+pub fn observation(path: &str, inputs: &[Input], hints: &Hints) -> Observation {
+    let mut all = Collected::default();
+    inputs.iter().filter_map(piece).for_each(|piece| all.take(piece));
+    all.observation(path, hints)
+}
+
+/// What was found in the texts.
+#[derive(Debug, Default)]
+struct Collected {
+    printed: Printed,
+    options: OptionFile,
+    summary: Option<summary::Summary>,
+    devices: Devices,
+    storage: Storage,
+    replica: Option<Variables>,
+    minutes: cloudwatch::Minutes,
+}
+
+impl Collected {
+    fn take(&mut self, piece: Piece) {
+        match piece {
+            Piece::Printed(printed) => self.printed.add(printed),
+            Piece::Options(file) => {
+                self.options.lines.extend(file.lines);
+                self.options.warnings.extend(file.warnings);
+            }
+            Piece::Summary(summary) => {
+                self.options.lines.extend(summary.options.lines.iter().cloned());
+                self.summary = Some(summary);
+            }
+            Piece::Devices(devices) => self.devices.add(devices),
+            Piece::Storage(storage) => self.storage.add(storage),
+            Piece::Replica(replica) => self.replica = Some(replica),
+            Piece::Minutes(minutes) => self.minutes.add(minutes),
+        }
+    }
+
+    fn observation(self, path: &str, hints: &Hints) -> Observation {
+        let mut seen = Observation::of(Origin::Capture { path: path.to_owned() });
+        let version = self.version(hints);
+        self.set_configured(&mut seen, version.as_deref());
+        self.set_variables(&mut seen, version);
+        self.set_status(&mut seen);
+        seen.replica = self.replica.clone();
+        self.set_host(&mut seen, hints);
+        self.set_peaks(&mut seen);
+        for warning in &self.options.warnings {
+            seen.not_seen.push(NotSeen { what: "an option file".into(), why: warning.clone() });
+        }
+        for warning in &self.devices.warnings {
+            seen.not_seen.push(NotSeen { what: "rates of devices".into(), why: warning.clone() });
+        }
+        seen
+    }
+
+    fn version(&self, hints: &Hints) -> Option<String> {
+        let printed = self.printed.variables.as_ref().and_then(|all| all.get("version"));
+        let summary = self.summary.as_ref().and_then(|summary| summary.variables.get("version"));
+        printed.or(summary).map(str::to_owned).or_else(|| hints.version.clone())
+    }
+
+    fn set_configured(&self, seen: &mut Observation, version: Option<&str>) {
+        if self.options.lines.is_empty() {
+            return;
+        }
+        let mariadb = version.map(|version| version.contains("MariaDB"));
+        let mut unsure = Vec::new();
+        let number = version.and_then(Version::parse);
+        let lines: Vec<Configured> = configuration::configured(&self.options, number, mariadb, &mut unsure);
+        if !unsure.is_empty() {
+            let why = format!(
+                "whether the server reads [{}] follows from its version: name it with --server-version",
+                unsure.join("], [")
+            );
+            seen.not_seen.push(NotSeen { what: "groups of option files".into(), why });
+        }
+        seen.configured = Some(lines);
+    }
+
+    /// The variables of a server go before those of a summary, and these before an option file's.
+    fn set_variables(&self, seen: &mut Observation, version: Option<String>) {
+        let mut variables = match (&self.printed.variables, &self.summary, &seen.configured) {
+            (Some(printed), _, _) => {
+                seen.partial_variables = !printed::is_whole(printed);
+                printed.clone()
+            }
+            (None, Some(summary), _) => {
+                seen.partial_variables = true;
+                summary.variables.clone()
+            }
+            (None, None, Some(lines)) => {
+                seen.partial_variables = true;
+                configuration::variables(lines)
+            }
+            (None, None, None) => return,
+        };
+        if let Some(version) = version {
+            variables = variables.iter().chain([("version", version.as_str())]).collect();
+        }
+        seen.facts = Some(Facts::of(&variables));
+        seen.variables = Some(variables);
+    }
+
+    fn set_status(&self, seen: &mut Observation) {
+        let flavour = seen.facts.as_ref().map_or(Flavour::MySql, |facts| facts.flavour);
+        let status = &self.printed.status;
+        let seconds = printed::seconds(status);
+        match (&status[..], seconds) {
+            ([before, .., after], Some(seconds)) if seconds > 0.0 => {
+                let (span, rates) = over([before, after], flavour, seconds);
+                (seen.span, seen.rates) = (Some(span), Some(rates));
+                seen.status = Some(StatusVariables::between(before, after.clone(), seconds));
+            }
+            ([.., last], None) if status.len() > 1 => {
+                let why = "its Uptime went back: the server was started again between the two, or the second shows \
+                           differences (mysqladmin --relative)";
+                seen.not_seen.push(NotSeen { what: "rates".into(), why: why.into() });
+                seen.status = Some(StatusVariables::once(last.clone()));
+            }
+            ([.., last], _) => seen.status = Some(StatusVariables::once(last.clone())),
+            ([], _) => {
+                if let Some(summary) = &self.summary {
+                    summary.set_rates(seen, flavour);
+                }
+            }
+        }
+    }
+
+    fn set_peaks(&self, seen: &mut Observation) {
+        if self.minutes.is_empty() {
+            return;
+        }
+        match self.minutes.peaks() {
+            Ok(peaks) => seen.peaks = Some(peaks),
+            Err(why) => seen.not_seen.push(NotSeen { what: "the volume's metrics".into(), why }),
+        }
+    }
+
+    fn set_host(&self, seen: &mut Observation, hints: &Hints) {
+        if seen.span.is_none()
+            && let Some(seconds) = self.devices.seconds()
+        {
+            seen.span = Some(Span { began_unix_s: None, seconds, restarted: false });
+        }
+        let nothing = Variables::default();
+        let mut host = self.storage.host(seen.variables.as_ref().unwrap_or(&nothing));
+        for (files, name) in &hints.devices {
+            let device = Device { name: name.clone(), ..Device::default() };
+            match host.places.iter_mut().find(|place| place.files == *files) {
+                Some(place) => place.device = Some(device),
+                None => host.places.push(place_of(*files, device)),
+            }
+        }
+        for device in host.places.iter_mut().filter_map(|place| place.device.as_mut()) {
+            device.io = self.devices.io(&device.name);
+        }
+        let known = self.devices.names();
+        if host.places.iter().all(|place| place.device.is_none()) && !known.is_empty() {
+            let why =
+                format!("which of {} the data are on: name it with --device data=NAME", known.join(", "));
+            seen.not_seen.push(NotSeen { what: "the device of the data".into(), why });
+        }
+        if host != Host::default() {
+            seen.host = Some(host);
+        }
+    }
+}
+
+/// Files of which the device is known alone.
+fn place_of(files: Files, device: Device) -> Place {
+    Place {
+        files,
+        directory: String::new(),
+        mount_point: String::new(),
+        file_system: String::new(),
+        options: Vec::new(),
+        size_bytes: None,
+        free_bytes: None,
+        device: Some(device),
+    }
+}

@@ -1,0 +1,109 @@
+//! A report of pt-mysql-summary. Its sizes are rounded and are left out; its rates are rounded to two figures.
+
+use std::path::Path;
+
+use ebbtide_observe::{Flavour, Observation, Span, StatusVariables, Variables};
+
+use crate::option_file::OptionFile;
+use crate::status::rates_of_growth;
+
+/// What a report holds.
+#[derive(Debug, Default)]
+pub(super) struct Summary {
+    /// Settings that it prints as they are.
+    pub(super) variables: Variables,
+    /// Growth a second of status variables over ten seconds.
+    growth: Vec<(String, u64)>,
+    /// The option file that it quotes.
+    pub(super) options: OptionFile,
+}
+
+/// Names of the report that are no names of variables, by section.
+const ROWS: [(&str, &str, &str); 8] = [
+    ("Report On Port", "Version", "version"),
+    ("Report On Port", "Datadir", "datadir"),
+    ("InnoDB", "File Per Table", "innodb_file_per_table"),
+    ("InnoDB", "Flush Method", "innodb_flush_method"),
+    ("InnoDB", "Flush Log At Commit", "innodb_flush_log_at_trx_commit"),
+    ("InnoDB", "Doublewrite", "innodb_doublewrite"),
+    ("InnoDB", "I/O Capacity", "innodb_io_capacity"),
+    ("InnoDB", "Adaptive Flushing", "innodb_adaptive_flushing"),
+];
+/// Rows that have the variable's name.
+const NAMED: [&str; 4] = ["binlog_format", "expire_logs_days", "sync_binlog", "log_slave_updates"];
+/// Seconds between the two looks of the report.
+const SECONDS: f64 = 10.0;
+
+impl Summary {
+    /// Sets the rates of an observation.
+    pub(super) fn set_rates(&self, seen: &mut Observation, flavour: Flavour) {
+        if self.growth.is_empty() {
+            return;
+        }
+        seen.span = Some(Span { began_unix_s: None, seconds: SECONDS, restarted: false });
+        seen.rates = Some(rates_of_growth(&self.growth, flavour));
+        let growth = self.growth.iter().map(|(name, value)| (name.clone(), *value as f64)).collect();
+        seen.status = Some(StatusVariables { last: Variables::default(), growth_per_s: growth });
+    }
+}
+
+/// Reads a report; None in another text.
+pub(super) fn read(text: &str) -> Option<Summary> {
+    if !text.lines().take(20).any(|line| line.starts_with("# Percona Toolkit MySQL Summary")) {
+        return None;
+    }
+    let (mut variables, mut growth, mut file) = (Vec::new(), Vec::new(), String::new());
+    let (mut section, mut last_column) = ("", None);
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("# ").filter(|_| line.ends_with("####")) {
+            section = name.trim_end_matches('#').trim();
+            continue;
+        }
+        if section.starts_with("Status Counters") {
+            if line.starts_with("Variable") {
+                last_column = line.rfind("Per second").map(|at| at + "Per second".len());
+            } else if let Some(one) = last_column.and_then(|at| grown(line, at)) {
+                growth.push(one);
+            }
+        } else if section == "Configuration File" && !line.contains(" | ") {
+            file.push_str(line);
+            file.push('\n');
+        } else if let Some((name, value)) = line.split_once('|') {
+            setting(section, name.trim(), value.trim(), &mut variables);
+        }
+    }
+    let options = OptionFile::of_text(Path::new("the report's option file"), &file);
+    Some(Summary { variables: variables.into_iter().collect(), growth, options })
+}
+
+/// The figure of the last column, where there is one.
+fn grown(line: &str, from: usize) -> Option<(String, u64)> {
+    let value = line.get(from..)?.trim().parse().ok()?;
+    Some((line.split_whitespace().next()?.to_ascii_lowercase(), value))
+}
+
+fn setting(section: &str, name: &str, value: &str, all: &mut Vec<(String, String)>) {
+    let mut add = |name: &str, value: &str| {
+        if !value.is_empty() && !all.iter().any(|(known, _)| known == name) {
+            all.push((name.to_owned(), value.to_owned()));
+        }
+    };
+    if NAMED.contains(&name) {
+        // Days are printed with six decimals.
+        let whole = value.parse::<f64>().ok().filter(|number| number.fract() == 0.0);
+        add(name, &whole.map_or(value.to_owned(), |number| format!("{number:.0}")));
+    } else if (section, name) == ("Binary Logging", "Binlogs") {
+        add("log_bin", "ON");
+    } else if (section, name) == ("InnoDB", "R/W I/O Threads") {
+        if let Some((read, write)) = value.split_once(' ') {
+            add("innodb_read_io_threads", read);
+            add("innodb_write_io_threads", write.trim());
+        }
+    } else if let Some((.., variable)) =
+        ROWS.iter().find(|(of, row, _)| section.starts_with(of) && *row == name)
+    {
+        // The comment of the version follows it.
+        let value = if *variable == "version" { value.split(' ').next().unwrap_or(value) } else { value };
+        add(variable, value);
+    }
+}

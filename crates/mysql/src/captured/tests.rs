@@ -1,0 +1,313 @@
+//! Each kind of text: samples that the programs printed (`tests/fixtures/captured`), and the forms of other versions.
+
+use ebbtide_observe::{DeviceIo, Files, Flavour, Observation};
+
+use super::{Hints, Input, is_known, observation};
+
+macro_rules! sample {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/captured/", $name))
+    };
+}
+
+fn of_hints(texts: &[&str], hints: &Hints) -> Observation {
+    let inputs: Vec<Input> =
+        texts.iter().map(|text| Input { path: "/none".into(), text: (*text).to_owned() }).collect();
+    for input in &inputs {
+        assert!(is_known(input), "{}", &input.text[..input.text.len().min(200)]);
+    }
+    observation("/c", &inputs, hints)
+}
+
+fn of(texts: &[&str]) -> Observation {
+    of_hints(texts, &Hints::default())
+}
+
+fn device(name: &str) -> Hints {
+    Hints { devices: vec![(Files::Data, name.into())], ..Hints::default() }
+}
+
+fn io_of(texts: &[&str], name: &str) -> DeviceIo {
+    let host = of_hints(texts, &device(name)).host.unwrap();
+    host.place(Files::Data).unwrap().device.as_ref().unwrap().io.unwrap()
+}
+
+fn variable<'a>(seen: &'a Observation, name: &str) -> Option<&'a str> {
+    seen.variables.as_ref()?.get(name)
+}
+
+#[test]
+fn variables_are_the_same_with_tabs_and_in_a_table() {
+    let (tabs, table) = (of(&[sample!("variables.tsv")]), of(&[sample!("variables.table")]));
+    let values = |seen: &Observation| -> Vec<(String, String)> {
+        let all = seen.variables.as_ref().unwrap();
+        all.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    };
+    for (tab, table) in values(&tabs).into_iter().zip(values(&table)) {
+        assert_eq!(tab, table);
+    }
+    assert!(!tabs.partial_variables);
+    assert_eq!(tabs.facts.as_ref().unwrap().flavour, Flavour::MariaDb);
+    assert_eq!(variable(&tabs, "innodb_buffer_pool_size"), Some("67108864"));
+    assert_eq!(variable(&tabs, "innodb_flush_log_at_trx_commit"), Some("2"));
+    let below = "*** 1. row ***\nVariable_name: version\n        Value: 8.0.36\n*** 2. row ***\nVariable_name: sync_binlog\n        Value: 0\n";
+    assert_eq!(variable(&of(&[below]), "sync_binlog"), Some("0"));
+}
+
+#[test]
+fn a_part_of_the_variables_is_known_as_one() {
+    let seen = of(&["innodb_io_capacity\t200\nsync_binlog\t0\n"]);
+    assert!(seen.partial_variables && seen.facts.unwrap().release().is_none());
+    let hints = Hints { version: Some("8.0.36".into()), ..Hints::default() };
+    let seen = of_hints(&["innodb_io_capacity\t200\n"], &hints);
+    assert_eq!(seen.facts.unwrap().version, "8.0.36");
+    let own = of_hints(&["version\t8.4.1\n"], &hints);
+    assert_eq!(own.facts.unwrap().version, "8.4.1", "what was printed goes before a hint");
+}
+
+#[test]
+fn two_statuses_give_rates_and_one_gives_none() {
+    let seen = of(&[sample!("variables.tsv"), sample!("status.tsv")]);
+    assert_eq!(seen.span.unwrap().seconds, 5.0);
+    let growth = seen.status.unwrap().growth_per_s["binlog_commits"];
+    assert!((30.0..80.0).contains(&growth), "sysbench sent 50 a second: {growth}");
+    assert!(seen.rates.unwrap().redo_bytes.unwrap() > 50_000.0);
+    let once = of(&["version\t8.0.36\n", "Uptime\t50\nCom_commit\t4\n"]);
+    assert_eq!((once.rates, once.span), (None, None));
+    assert_eq!(once.status.unwrap().last.get("com_commit"), Some("4"));
+}
+
+#[test]
+fn a_status_whose_uptime_goes_back_gives_no_rates() {
+    let relative = "Uptime\t500\nCom_commit\t900\n\nUptime\t10\nCom_commit\t5\n\nUptime\t10\nCom_commit\t6\n";
+    let seen = of(&["version\t8.0.36\n", relative]);
+    assert_eq!((seen.rates, seen.span), (None, None));
+    assert!(seen.not_seen.iter().any(|one| one.why.contains("--relative")), "{:?}", seen.not_seen);
+}
+
+#[test]
+fn the_files_of_pt_stalk_give_variables_rates_and_the_device_of_the_data() {
+    let all = [
+        sample!("stalk/2026_11_22_23_18_22-variables"),
+        sample!("stalk/2026_11_22_23_18_22-mysqladmin"),
+        sample!("stalk/2026_11_22_23_18_22-iostat"),
+        sample!("stalk/2026_11_22_23_18_22-diskstats"),
+        sample!("stalk/2026_11_22_23_18_22-df"),
+        sample!("stalk/2026_11_22_23_18_22-meminfo"),
+        sample!("stalk/2026_11_22_23_18_22-sysctl"),
+        sample!("stalk/2026_11_22_23_18_22-slave-status"),
+    ];
+    let seen = of(&all);
+    assert!(!seen.partial_variables && variable(&seen, "datadir") == Some("/tmp/doctor/data/"));
+    assert_eq!(seen.span.unwrap().seconds, 11.0);
+    let commits = seen.rates.unwrap().commits.unwrap();
+    assert!((30.0..80.0).contains(&commits), "sysbench sent 50 a second: {commits}");
+    assert!(seen.replica.as_ref().unwrap().is_empty(), "the server has no source");
+    let host = seen.host.unwrap();
+    assert_eq!(host.memory_bytes, Some(24_684_092 * 1024));
+    assert_eq!((host.swap_bytes, host.aio_max), (Some(0), Some(65_536)));
+    let data = host.place(Files::Data).unwrap();
+    assert_eq!((&*data.mount_point, &*data.file_system), ("/", ""));
+    assert_eq!((data.size_bytes, data.free_bytes), (Some(264_212_084 * 1024), Some(67_956_688 * 1024)));
+    let device = data.device.as_ref().unwrap();
+    assert!(device.name == "vda" && device.io.unwrap().writes > 0.0, "{device:?}");
+    for other in ["output", "trigger", "vmstat"] {
+        let path = format!(
+            "{}/tests/fixtures/captured/stalk/2026_11_22_23_18_22-{other}",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!is_known(&Input { path: path.into(), text }), "{other}");
+    }
+}
+
+#[test]
+fn a_report_of_pt_mysql_summary_gives_what_it_prints_as_it_is() {
+    let seen = of(&[sample!("pt-mysql-summary.txt")]);
+    assert!(seen.partial_variables);
+    let expect = [
+        ("version", "10.11.19-MariaDB-0+deb12u1-log"),
+        ("datadir", "/tmp/doctor/data/"),
+        ("sync_binlog", "0"),
+        ("binlog_format", "MIXED"),
+        ("expire_logs_days", "0"),
+        ("log_bin", "ON"),
+    ];
+    for (name, value) in expect {
+        assert_eq!(variable(&seen, name), Some(value), "{name}");
+    }
+    assert_eq!(seen.span.unwrap().seconds, 10.0);
+    let rates = seen.rates.unwrap();
+    assert_eq!((rates.commits, rates.redo_bytes), (Some(50.0), Some(150_000.0)));
+    assert_eq!(rates.checkpoint_age, None, "the growth of a gauge is no value of it");
+    assert_eq!(seen.status.unwrap().growth_per_s.get("com_create_db"), None, "no figure is not 0");
+    assert!(seen.configured.unwrap().iter().any(|line| line.name == "socket"));
+}
+
+#[test]
+fn a_report_on_mysql_has_rows_of_innodb() {
+    let text = "# Percona Toolkit MySQL Summary Report #####\n# Report On Port 3306 #####\n       Version | 5.7.44-log MySQL Community\n\
+                # InnoDB #####################\n  Version | 5.7.44\n Flush Method | O_DIRECT\n  Flush Log At Commit | 2\n   Doublewrite | ON\n\
+                R/W I/O Threads | 4 2\n I/O Capacity | 200\n  Log File Size | 2 * 48.0M = 96.0M\n";
+    let seen = of(&[text]);
+    let expect = [
+        ("version", "5.7.44-log"),
+        ("innodb_flush_method", "O_DIRECT"),
+        ("innodb_flush_log_at_trx_commit", "2"),
+        ("innodb_write_io_threads", "2"),
+    ];
+    for (name, value) in expect {
+        assert_eq!(variable(&seen, name), Some(value), "{name}");
+    }
+    assert_eq!(variable(&seen, "innodb_log_file_size"), None, "it is rounded");
+}
+
+#[test]
+fn iostat_is_read_in_the_form_of_any_version_without_its_first_report() {
+    let new = io_of(&[sample!("iostat-12.6.txt")], "vda");
+    assert!(new.reads < 400.0 && new.writes > 0.0, "the first report has 424 reads a second: {new:?}");
+    assert!(io_of(&[sample!("iostat-12.6.json")], "vda").reads > 0.0);
+    let expect = DeviceIo {
+        reads: 10.0,
+        writes: 20.0,
+        read_bytes: 163_840.0,
+        written_bytes: 327_680.0,
+        queue: 0.5,
+        ..DeviceIo::default()
+    };
+    let forms = [
+        // sysstat 9: sectors.
+        (
+            "Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util",
+            "sda 0.00 1.00 10.00 20.00 320.00 640.00 32.00 0.50 1.00 0.50 5.00",
+        ),
+        // sysstat 10, in kB.
+        (
+            "Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await w_await  svctm  %util",
+            "sda 0.00 1.00 10.00 20.00 160.00 320.00 32.00 0.50 1.00 1.00 1.00 0.50 5.00",
+        ),
+        // sysstat 11.7, with decimal commas.
+        (
+            "Device            r/s     w/s     rkB/s     wkB/s   rrqm/s   wrqm/s  %rrqm  %wrqm r_await w_await aqu-sz rareq-sz wareq-sz  svctm  %util",
+            "sda 10,00 20,00 160,00 320,00 0,00 0,00 0,00 0,00 1,00 1,00 0,50 16,00 16,00 0,50 5,00",
+        ),
+        // sysstat 12, in MB.
+        (
+            "Device            r/s     rMB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wMB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util",
+            "sda 10.00 0.15625 0.00 0.00 1.00 16.00 20.00 0.3125 0.00 0.00 1.00 16.00 0.50 5.00",
+        ),
+    ];
+    for (header, row) in forms {
+        let text = format!(
+            "Linux 5.10 (h) \t01/01/26\n\n{header}\n{}\n\n{header}\n{row}\n",
+            row.replace("10", "99")
+        );
+        let time = header.contains("r_await").then_some(0.001);
+        let expect = DeviceIo { read_s: time, write_s: time, ..expect };
+        assert_eq!(io_of(&[&text], "sda"), expect, "{header}");
+    }
+}
+
+#[test]
+fn one_report_of_iostat_is_a_mean_since_the_start_and_is_not_used() {
+    let header = "Device r/s w/s rkB/s wkB/s aqu-sz %util\nsda 1 1 1 1 1 1\n";
+    let seen = of_hints(&[header], &device("sda"));
+    assert_eq!(seen.host.unwrap().place(Files::Data).unwrap().device.as_ref().unwrap().io, None);
+    assert!(seen.not_seen.iter().any(|one| one.why.contains("one report")), "{:?}", seen.not_seen);
+    let seen = of(&[sample!("iostat-12.6.txt")]);
+    assert!(seen.not_seen.iter().any(|one| one.why.contains("--device data=NAME")), "{:?}", seen.not_seen);
+}
+
+#[test]
+fn mounts_are_read_as_mount_and_the_kernel_print_them() {
+    let variables = "datadir\t/data/mysql\nversion\t8.0.36\n";
+    let forms = [
+        "/dev/nvme0n1p1 on / type ext4 (rw,relatime)\n/dev/nvme1n1p1 on /data type xfs (rw,noatime,nobarrier)\n",
+        "/dev/nvme0n1p1 / ext4 rw,relatime 0 0\n/dev/nvme1n1p1 /data xfs rw,noatime,nobarrier 0 0\n",
+        "22 1 8:1 / / rw - ext4 /dev/nvme0n1p1 rw\n30 22 259:3 / /data rw,noatime shared:2 - xfs /dev/nvme1n1p1 nobarrier\n",
+    ];
+    for form in forms {
+        let host = of(&[variables, form]).host.unwrap();
+        let data = host.place(Files::Data).unwrap();
+        assert_eq!((&*data.mount_point, &*data.file_system), ("/data", "xfs"), "{form}");
+        assert!(data.options.iter().any(|option| option == "nobarrier"), "{form}");
+        assert_eq!(data.device.as_ref().unwrap().name, "nvme1n1", "{form}");
+    }
+    let names = [
+        ("/dev/sda1", Some("sda")),
+        ("/dev/nvme0n1", Some("nvme0n1")),
+        ("/dev/md0", Some("md0")),
+        ("/dev/xvdf", Some("xvdf")),
+        ("/dev/mapper/vg-data", None),
+        ("tmpfs", None),
+    ];
+    for (path, name) in names {
+        let host = of(&[variables, &format!("{path} on /data type xfs (rw)\n")]).host.unwrap();
+        let device = host.place(Files::Data).unwrap().device.clone();
+        assert_eq!(device.map(|device| device.name).as_deref(), name, "{path}");
+    }
+}
+
+#[test]
+fn an_option_file_gives_what_it_sets_and_nothing_else() {
+    let seen = of(&[
+        "[client]\nuser=x\n[mysqld]\nsync_binlog=0\nsync-binlog=1\ninnodb_buffer_pool_size=1G\n[mysqld-5.7]\nx=1\n",
+    ]);
+    assert!(seen.partial_variables && seen.rates.is_none());
+    assert_eq!(variable(&seen, "sync_binlog"), Some("1"));
+    assert_eq!(variable(&seen, "innodb_buffer_pool_size"), Some("1073741824"));
+    assert_eq!(seen.configured.as_ref().unwrap().len(), 3);
+    assert!(seen.not_seen.iter().any(|one| one.why.contains("mysqld-5.7")), "{:?}", seen.not_seen);
+    let server = of(&["version\t8.0.36\nsync_binlog\t1\n", "[mysqld]\nsync_binlog=0\n"]);
+    assert_eq!(variable(&server, "sync_binlog"), Some("1"), "a running server's goes before a file's");
+}
+
+#[test]
+fn texts_of_no_kind_are_known_as_none() {
+    for text in ["", "\n", "hello\n", "a\tb\nc\td\n", "[client]\nuser=x\n", "{}", "a | b\n", "1 2 3 4 5 6\n"]
+    {
+        assert!(!is_known(&Input { path: "/none".into(), text: text.into() }), "{text:?}");
+    }
+}
+
+/// What `aws cloudwatch get-metric-data` prints of some minutes of one metric.
+fn minutes(label: &str, from: u32, values: &[f64]) -> String {
+    let time = |minute: u32| {
+        format!("\"2026-11-{:02}T{:02}:{:02}:00+00:00\"", 1 + minute / 1440, minute / 60 % 24, minute % 60)
+    };
+    let times: Vec<String> = (from..).take(values.len()).map(time).collect();
+    format!(
+        "{{\"MetricDataResults\": [{{\"Id\": \"m1\", \"Label\": \"{label}\", \"Timestamps\": [{}], \"Values\": {values:?}, \"StatusCode\": \"Complete\"}}], \"Messages\": []}}",
+        times.join(",")
+    )
+}
+
+#[test]
+fn minutes_of_a_volume_are_added_up_over_files_and_metrics() {
+    let mut reads = vec![600.0; 2_000];
+    (reads[7], reads[9], reads[11]) = (60_000.0, 45_000.0, 30_000.0);
+    let writes = vec![60.0; 1_000];
+    let first = minutes("VolumeReadOps", 0, &reads[..1_000]);
+    let second = minutes("VolumeReadOps", 1_000, &reads[1_000..]);
+    let seen = of(&[&first, &second, &minutes("vol-1 VolumeWriteOps", 0, &writes)]);
+    let peaks = seen.peaks.unwrap();
+    assert_eq!((peaks.seconds, peaks.minutes, peaks.bytes), (120_000.0, 2_000, None));
+    assert_eq!(peaks.ios, 501.0, "of 2,000 minutes two are above");
+    let bytes = minutes("VolumeWriteBytes", 0, &[6_000.0, 120.0]);
+    assert_eq!(of(&[&first, &bytes]).peaks.unwrap().bytes, Some(100.0));
+}
+
+#[test]
+fn metrics_of_five_minutes_are_no_peaks_and_hostile_ones_no_figures() {
+    let five = minutes("VolumeReadOps", 0, &[1.0, 2.0]).replace("00:01:00", "00:05:00");
+    let seen = of(&[&five]);
+    assert!(
+        seen.peaks.is_none() && seen.not_seen.iter().any(|one| one.why.contains("--period 60")),
+        "{seen:?}"
+    );
+    for values in ["[1e999, -5.0]", "[\"x\", null]", "7", "[]"] {
+        let text = minutes("VolumeReadOps", 0, &[1.0, 2.0]).replace("[1.0, 2.0]", values);
+        assert!(super::cloudwatch::read(&text).is_none_or(|minutes| minutes.peaks().is_err()), "{values}");
+    }
+    assert!(super::cloudwatch::read("{\"MetricDataResults\": 5}").is_none());
+}

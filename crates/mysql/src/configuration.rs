@@ -1,0 +1,246 @@
+//! What a server would be started with, from its option files.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ebbtide_observe::{Configured, Variables, Version};
+
+use crate::option_file::{OptionFile, OptionLine, normal};
+
+/// Variables that are switches: files spell them in many ways, servers `ON` and `OFF`.
+const SWITCHES: &[&str] = &[
+    "binlog_transaction_compression",
+    "innodb_adaptive_flushing",
+    "innodb_adaptive_hash_index",
+    "innodb_buffer_pool_dump_at_shutdown",
+    "innodb_buffer_pool_load_at_startup",
+    "innodb_data_file_buffering",
+    "innodb_data_file_write_through",
+    "innodb_dedicated_server",
+    "innodb_doublewrite",
+    "innodb_file_per_table",
+    "innodb_flush_sync",
+    "innodb_log_checksums",
+    "innodb_log_file_buffering",
+    "innodb_log_writer_threads",
+    "innodb_numa_interleave",
+    "innodb_random_read_ahead",
+    "innodb_stats_on_metadata",
+    "innodb_use_fdatasync",
+    "innodb_use_native_aio",
+    "log_bin_compress",
+    "log_replica_updates",
+    "log_slave_updates",
+    "performance_schema",
+    "query_cache_type",
+    "relay_log_recovery",
+];
+
+/// Groups that every server reads, in lower case.
+const GROUPS: [&str; 5] = ["mysqld", "server", "mariadb", "mariadbd", "client-server"];
+
+/// Whether a server of a version reads a group; None where that depends on the version and it is not known.
+fn reads(group: &str, version: Option<Version>, mariadb: Option<bool>) -> Option<bool> {
+    let (name, number) = match group.split_once('-') {
+        Some((name, number)) if number.starts_with(|c: char| c.is_ascii_digit()) => (name, Some(number)),
+        _ => (group, None),
+    };
+    if !GROUPS.contains(&name) && !GROUPS.contains(&group) {
+        return Some(false);
+    }
+    let of_mariadb = matches!(name, "mariadb" | "mariadbd") || group == "client-server";
+    match (of_mariadb, mariadb) {
+        (true, Some(false)) => return Some(false),
+        (true, None) => return None,
+        _ => {}
+    }
+    let Some(number) = number else { return Some(true) };
+    version.map(|version| number == format!("{}.{}", version.major, version.minor))
+}
+
+/// The options of the server's groups, in order. Groups that a server of another version or maker reads are left out; `unsure`
+/// gets those of which it is not known.
+#[must_use]
+pub fn configured(
+    file: &OptionFile,
+    version: Option<Version>,
+    mariadb: Option<bool>,
+    unsure: &mut Vec<String>,
+) -> Vec<Configured> {
+    let mut all = Vec::new();
+    for line in &file.lines {
+        match reads(&line.group, version, mariadb) {
+            Some(true) => {
+                let (name, value) = plain(&line.name, line.value.as_deref());
+                all.push(Configured {
+                    name,
+                    value,
+                    place: format!("{}:{}", line.file.display(), line.line),
+                    group: line.group.clone(),
+                });
+            }
+            Some(false) => {}
+            None if unsure.contains(&line.group) => {}
+            None => unsure.push(line.group.clone()),
+        }
+    }
+    all
+}
+
+/// A name without what only changes how it is read (`loose-`, `skip-`), and a value as the servers print it.
+fn plain(name: &str, value: Option<&str>) -> (String, String) {
+    let name = name.strip_prefix("loose_").unwrap_or(name);
+    let switch = |name: &str| SWITCHES.contains(&name) || name == "log_bin";
+    for (prefix, word) in [("skip_", "OFF"), ("disable_", "OFF"), ("enable_", "ON")] {
+        if let Some(rest) = name.strip_prefix(prefix).filter(|rest| switch(rest)) {
+            return (rest.to_owned(), word.to_owned());
+        }
+    }
+
+    let value = match value {
+        // `log-bin = NAME` turns the binary log on.
+        _ if name == "log_bin" => "ON".to_owned(),
+        None => "ON".to_owned(),
+        Some(value) if SWITCHES.contains(&name) => match value.to_ascii_uppercase().as_str() {
+            "1" | "ON" | "TRUE" | "YES" => "ON".to_owned(),
+            "0" | "OFF" | "FALSE" | "NO" => "OFF".to_owned(),
+            other => other.to_owned(),
+        },
+        Some(value) => bytes(value).map_or_else(|| value.to_owned(), |bytes| bytes.to_string()),
+    };
+    (name.to_owned(), value)
+}
+
+/// A number with a suffix such as `48M`.
+fn bytes(value: &str) -> Option<u64> {
+    let (number, suffix) = value.split_at_checked(value.len().checked_sub(1)?)?;
+    let power = ["k", "m", "g", "t", "p", "e"].iter().position(|one| suffix.eq_ignore_ascii_case(one))?;
+    number.trim().parse::<u64>().ok()?.checked_mul(1_u64.checked_shl(10 * (u32::try_from(power).ok()? + 1))?)
+}
+
+/// The settings as variables: of several lines the last one holds.
+#[must_use]
+pub fn variables(configured: &[Configured]) -> Variables {
+    let last: BTreeMap<&str, &str> =
+        configured.iter().map(|line| (line.name.as_str(), line.value.as_str())).collect();
+    last.into_iter().collect()
+}
+
+/// Option files that servers read where none is named.
+const FILES: [&str; 4] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf", "/usr/local/etc/my.cnf"];
+
+/// What a server was started with: its option files as they are now, and then its command line.
+///
+/// # Errors
+/// Why the files cannot be read, as a sentence without a full stop.
+pub fn of_arguments(
+    arguments: &[String],
+    version: Option<Version>,
+    mariadb: Option<bool>,
+) -> Result<Vec<Configured>, String> {
+    let value = |name: &str| arguments.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+    let mut files: Vec<&Path> = match value("--defaults-file") {
+        Some(file) => vec![Path::new(file)],
+        None if arguments.iter().any(|word| word == "--no-defaults") => Vec::new(),
+        None => FILES.iter().map(Path::new).filter(|path| path.exists()).collect(),
+    };
+    files.extend(value("--defaults-extra-file").map(Path::new));
+    let mut all = OptionFile::default();
+    for path in files {
+        let file = OptionFile::read(path).map_err(|error| error.to_string())?;
+        // A file that is not seen may set anything.
+        if let Some(warning) = file.warnings.into_iter().find(|warning| warning.contains("cannot read")) {
+            return Err(warning);
+        }
+        all.lines.extend(file.lines);
+    }
+    if let Some(suffix) = value("--defaults-group-suffix") {
+        for line in &mut all.lines {
+            if let Some(group) = line.group.strip_suffix(&suffix.to_ascii_lowercase()) {
+                line.group = group.to_owned();
+            }
+        }
+    }
+    let of_line = arguments
+        .iter()
+        .filter_map(|word| word.strip_prefix("--"))
+        .filter(|word| !word.starts_with("defaults"));
+    all.lines.extend(of_line.map(|word| {
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        OptionLine {
+            group: "mysqld".into(),
+            name: normal(name),
+            value: value.map(str::to_owned),
+            file: "the command line".into(),
+            line: 1,
+        }
+    }));
+    Ok(configured(&all, version, mariadb, &mut Vec::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, version: Option<Version>, mariadb: Option<bool>) -> (Variables, Vec<String>) {
+        let mut unsure = Vec::new();
+        let file = OptionFile::of_text(Path::new("/my.cnf"), text);
+        (variables(&configured(&file, version, mariadb, &mut unsure)), unsure)
+    }
+
+    #[test]
+    fn the_groups_of_the_server_hold_and_the_last_line_wins() {
+        let text =
+            "[mysqld]\na=1\nb=48M\n[client]\na=2\n[mysqld-8.0]\na=3\n[mariadb-10.11]\nc=1\n[server]\nb=1G\n";
+        let (mysql, unsure) = of(text, Some(Version::new(8, 0, 36)), Some(false));
+        assert_eq!([mysql.get("a"), mysql.get("b"), mysql.get("c")], [Some("3"), Some("1073741824"), None]);
+        assert!(unsure.is_empty());
+        let (unknown, unsure) = of(text, None, None);
+        assert_eq!([unknown.get("a"), unknown.get("c")], [Some("1"), None]);
+        assert_eq!(unsure, ["mysqld-8.0", "mariadb-10.11"]);
+        let (mariadb, _) = of(text, Some(Version::new(10, 11, 19)), Some(true));
+        assert_eq!([mariadb.get("a"), mariadb.get("c")], [Some("1"), Some("1")]);
+    }
+
+    #[test]
+    fn values_are_spelled_as_the_servers_print_them() {
+        let text = "[mysqld]\nlog-bin=/x/b\nskip-innodb-doublewrite\ninnodb_file_per_table\nloose-innodb_io_capacity=2K\n\
+                    innodb_adaptive_flushing=0\ninnodb_flush_log_at_trx_commit=0\nbinlog_format=mixed\nsync_binlog=\n";
+        let (all, _) = of(text, None, None);
+        let expect = [
+            ("log_bin", "ON"),
+            ("innodb_doublewrite", "OFF"),
+            ("innodb_file_per_table", "ON"),
+            ("innodb_io_capacity", "2048"),
+            ("innodb_adaptive_flushing", "OFF"),
+            ("innodb_flush_log_at_trx_commit", "0"),
+            ("binlog_format", "mixed"),
+            ("sync_binlog", ""),
+        ];
+        for (name, value) in expect {
+            assert_eq!(all.get(name), Some(value), "{name}");
+        }
+        assert_eq!(of("[mysqld]\nskip-log-bin\n", None, None).0.get("log_bin"), Some("OFF"));
+        assert_eq!([bytes("99999999999999T"), bytes("é"), bytes("")], [None; 3]);
+    }
+
+    #[test]
+    fn a_server_was_started_with_its_file_and_then_its_command_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("my.cnf");
+        std::fs::write(&path, "[mysqld]\nsync_binlog=0\n[mysqld_b]\ninnodb_io_capacity=9\n").unwrap();
+        let words = |more: &[&str]| {
+            let file = format!("--defaults-file={}", path.display());
+            let words =
+                ["mysqld", &file].iter().chain(more).map(|word| (*word).to_owned()).collect::<Vec<_>>();
+            variables(&of_arguments(&words, None, None).unwrap())
+        };
+        assert_eq!(words(&[]).get("sync_binlog"), Some("0"));
+        assert_eq!(words(&["--sync-binlog=1"]).get("sync_binlog"), Some("1"));
+        assert_eq!(words(&["--defaults-group-suffix=_b"]).get("innodb_io_capacity"), Some("9"));
+        let gone = ["--defaults-file=/nowhere.cnf".to_owned()];
+        assert!(of_arguments(&gone, None, None).is_err());
+        let none = of_arguments(&["--no-defaults".to_owned()], None, None).unwrap();
+        assert!(none.iter().all(|line| line.place.starts_with("the command line")));
+    }
+}

@@ -1,0 +1,282 @@
+//! The machine that a server runs on, as far as it is this one: memory, the server's process, and its devices.
+//!
+//! Everything is read of `/proc`, by `ebbtide_proc`, and of `/sys`. Nothing is written, and no file system of the server is touched but by `statvfs`
+//! of its mount point.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ebbtide_observe::{DeviceIo, Files, Host, Place, Variables};
+use ebbtide_proc::machine::{self, DiskCounts};
+use ebbtide_proc::{MemoryGroup, Mount, process};
+
+mod devices;
+
+/// A look at the machine, whose devices' counters are read a second time at the end of an interval.
+#[derive(Debug)]
+pub struct Machine {
+    host: Host,
+    before: BTreeMap<String, DiskCounts>,
+    pid: Option<u32>,
+}
+
+impl Machine {
+    /// Looks at this machine.
+    ///
+    /// # Errors
+    /// Why the server does not run here, as a sentence without a full stop.
+    pub fn of(variables: &Variables) -> Result<Self, String> {
+        let name = variables.get("hostname").unwrap_or_default();
+        let own = machine::setting("kernel/hostname").unwrap_or_default();
+        if name != own {
+            return Err(format!("the server runs on the machine {name}, and this is {own}"));
+        }
+        let directory = variables.get("datadir").unwrap_or_default();
+        if !Path::new(directory).is_dir() && !is_forbidden(Path::new(directory)) {
+            return Err(format!("there is no directory {directory} here: the server may run in a container"));
+        }
+        let host = Host { places: places(variables), ..this_machine() };
+        let pid = server_process(variables);
+        let host = match pid {
+            Some(pid) => of_process(host, pid),
+            None => host,
+        };
+        Ok(Self { host, before: machine::disks(), pid })
+    }
+
+    /// The words with which the server was started; None where its process is not known.
+    #[must_use]
+    pub fn arguments(&self) -> Option<Vec<String>> {
+        words(self.pid?)
+    }
+
+    /// What was seen, with what the devices did in the `seconds` since the first look.
+    #[must_use]
+    pub fn after(self, seconds: f64) -> Host {
+        let after = machine::disks();
+        let mut host = self.host;
+        for device in host.places.iter_mut().filter_map(|place| place.device.as_mut()) {
+            let Some((before, after)) = self.before.get(&device.name).zip(after.get(&device.name)) else {
+                continue;
+            };
+            device.io = io(*before, *after, seconds);
+        }
+        host
+    }
+}
+
+fn is_forbidden(path: &Path) -> bool {
+    fs::metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+}
+
+/// A file of the kernel, without the blanks around it.
+fn text(path: impl AsRef<Path>) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+fn number(path: impl AsRef<Path>) -> Option<u64> {
+    text(path)?.parse().ok()
+}
+
+/// The word in brackets of a choice such as `[none] mq-deadline`.
+fn chosen(choice: &str) -> Option<String> {
+    let word = choice.split_once('[')?.1.split_once(']')?.0;
+    Some(word.to_owned())
+}
+
+/// The count of a list such as `0-3,8`.
+fn listed(list: &str) -> Option<u64> {
+    list.split(',')
+        .map(|part| match part.split_once('-') {
+            Some((first, last)) => {
+                Some(last.trim().parse::<u64>().ok()?.checked_sub(first.trim().parse().ok()?)? + 1)
+            }
+            None => part.trim().parse::<u64>().ok().map(|_| 1),
+        })
+        .sum()
+}
+
+fn this_machine() -> Host {
+    let setting = |path| machine::setting(path)?.parse().ok();
+    Host {
+        memory_bytes: machine::memory(),
+        swap_bytes: machine::swap(),
+        swappiness: setting("vm/swappiness"),
+        processors: text("/sys/devices/system/cpu/online").and_then(|list| listed(&list)),
+        numa_nodes: text("/sys/devices/system/node/has_memory").and_then(|list| listed(&list)),
+        huge_pages: text("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|choice| chosen(&choice)),
+        aio_max: setting("fs/aio-max-nr"),
+        aio_used: setting("fs/aio-nr"),
+        nvme_timeout_s: number("/sys/module/nvme_core/parameters/io_timeout"),
+        ..Host::default()
+    }
+}
+
+/// The server's process, which its own file names, where that is a server still.
+fn server_process(variables: &Variables) -> Option<u32> {
+    let file = Path::new(variables.get("datadir")?).join(variables.get("pid_file")?);
+    let pid: u32 = text(file)?.parse().ok()?;
+    let names = process::name(pid).into_iter().chain(programs(pid)?);
+    let is_server = |name: &String| ["mysqld", "mariadbd"].iter().any(|server| name.starts_with(server));
+    names.into_iter().any(|name| is_server(&name)).then_some(pid)
+}
+
+/// The words of a process's command line.
+fn words(pid: u32) -> Option<Vec<String>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    Some(words.filter(|word| !word.is_empty()).collect())
+}
+
+/// Names of the files among the words: a server that the dynamic loader started is one of them.
+fn programs(pid: u32) -> Option<Vec<String>> {
+    let plain = |word: &String| !word.starts_with('-');
+    let name = |word: String| Some(Path::new(&word).file_name()?.to_string_lossy().into_owned());
+    Some(words(pid)?.into_iter().filter(plain).filter_map(name).collect())
+}
+
+fn of_process(host: Host, pid: u32) -> Host {
+    Host {
+        server_swapped_bytes: process::swapped(pid),
+        server_open_files: process::open_files(pid),
+        memory_limit_bytes: MemoryGroup::of(pid).ok().flatten().and_then(|group| group.limit()),
+        ..host
+    }
+}
+
+/// Directories of the server by what lies there.
+pub(crate) fn directories(variables: &Variables) -> Vec<(Files, PathBuf)> {
+    let data = PathBuf::from(variables.get("datadir").unwrap_or("/"));
+    let below = |path: &str| data.join(path);
+    let redo = variables.get("innodb_log_group_home_dir").map(below);
+    let binlog = variables.get("log_bin_basename").filter(|base| !base.is_empty());
+    let binlog = binlog.and_then(|base| below(base).parent().map(Path::to_owned));
+    let temporary = variables.get("tmpdir").and_then(|list| list.split(':').next()).map(below);
+    let mut all = vec![(Files::Data, data.clone())];
+    all.extend(redo.map(|dir| (Files::Redo, dir)));
+    all.extend(binlog.map(|dir| (Files::Binlog, dir)));
+    all.extend(temporary.map(|dir| (Files::Temporary, dir)));
+    all
+}
+
+fn places(variables: &Variables) -> Vec<Place> {
+    let mounts = ebbtide_proc::mounts().unwrap_or_default();
+    let place = |(files, directory): (Files, PathBuf)| {
+        let directory = directory.canonicalize().unwrap_or(directory);
+        let mount: &Mount = ebbtide_proc::mount_of(&mounts, &directory)?;
+        let space = rustix::fs::statvfs(&mount.dir).ok();
+        let bytes = |blocks: u64| space.as_ref().and_then(|space| blocks.checked_mul(space.f_frsize));
+        Some(Place {
+            files,
+            directory: directory.to_string_lossy().into_owned(),
+            mount_point: mount.dir.to_string_lossy().into_owned(),
+            size_bytes: space.as_ref().and_then(|space| bytes(space.f_blocks)),
+            free_bytes: space.as_ref().and_then(|space| bytes(space.f_bavail)),
+            device: devices::leaf(&mount.device, Path::new("/sys"), &mounts),
+            file_system: mount.fs.clone(),
+            options: mount.all_options().map(str::to_owned).collect(),
+        })
+    };
+    directories(variables).into_iter().filter_map(place).collect()
+}
+
+/// None for an interval of no length, and for counters that went back.
+pub(crate) fn io(before: DiskCounts, after: DiskCounts, seconds: f64) -> Option<DeviceIo> {
+    let rate = |before: u64, after: u64| Some(after.checked_sub(before)? as f64 / seconds);
+    // Kernels keep these in 32 bits: one that went back costs the mean alone.
+    let mean = |ms: (u64, u64), number: (u64, u64)| {
+        let (ms, number) = (ms.1.checked_sub(ms.0)?, number.1.checked_sub(number.0)?);
+        (number > 0).then(|| ms as f64 / 1000.0 / number as f64)
+    };
+    let io = DeviceIo {
+        reads: rate(before.reads, after.reads)?,
+        writes: rate(before.writes, after.writes)?,
+        read_bytes: rate(before.read_bytes, after.read_bytes)?,
+        written_bytes: rate(before.written_bytes, after.written_bytes)?,
+        queue: rate(before.queue_ms, after.queue_ms)? / 1000.0,
+        read_s: mean((before.read_ms, after.read_ms), (before.reads, after.reads)),
+        write_s: mean((before.write_ms, after.write_ms), (before.writes, after.writes)),
+    };
+    (seconds > 0.0).then_some(io)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt as _;
+
+    use super::*;
+
+    #[test]
+    fn words_of_the_kernel_are_read() {
+        assert_eq!(chosen("none [mq-deadline] bfq").as_deref(), Some("mq-deadline"));
+        assert_eq!(chosen("none"), None);
+        assert_eq!([listed("0-3,8"), listed("0"), listed("x")], [Some(5), Some(1), None]);
+    }
+
+    #[test]
+    fn a_device_is_counted_over_the_interval() {
+        let before = DiskCounts {
+            reads: 100,
+            read_bytes: 409_600,
+            writes: 200,
+            written_bytes: 819_200,
+            read_ms: 50,
+            write_ms: 100,
+            queue_ms: 1000,
+        };
+        let after = DiskCounts {
+            reads: 120,
+            read_bytes: 512_000,
+            writes: 260,
+            written_bytes: 1_331_200,
+            read_ms: 90,
+            write_ms: 100,
+            queue_ms: 3000,
+        };
+        let io = io(before, after, 2.0).unwrap();
+        assert_eq!((io.reads, io.writes, io.queue), (10.0, 30.0, 1.0));
+        assert_eq!((io.read_bytes, io.written_bytes), (51_200.0, 256_000.0));
+        assert_eq!((io.read_s, io.write_s), (Some(0.002), Some(0.0)));
+        let wrapped = DiskCounts { read_ms: 1, ..after };
+        assert_eq!(super::io(before, wrapped, 2.0).unwrap().read_s, None, "the rest is still known");
+        assert_eq!(super::io(after, before, 2.0), None);
+        assert_eq!(super::io(before, after, 0.0), None);
+    }
+
+    #[test]
+    fn a_server_that_the_loader_started_is_known_by_its_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("sleep").arg0("/lib/ld.so").arg("30").spawn().unwrap();
+        fs::write(dir.path().join("pid"), format!("{}\n", child.id())).unwrap();
+        let variables =
+            Variables::from_iter([("datadir", dir.path().to_str().unwrap()), ("pid_file", "pid")]);
+        assert_eq!(server_process(&variables), None, "sleep is no server");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // As an unpacked server is started: the loader, its options, the server, its options.
+        let script = "exec -a ld.so sh -c 'sleep 30; :' /opt/sbin/mysqld";
+        let mut child = std::process::Command::new("bash").args(["-c", script]).spawn().unwrap();
+        fs::write(dir.path().join("pid"), format!("{}\n", child.id())).unwrap();
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while server_process(&variables).is_none() && std::time::Instant::now() < end {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert_eq!(server_process(&variables), Some(child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn files_are_in_the_directories_of_the_variables() {
+        let variables = Variables::from_iter([
+            ("datadir", "/var/lib/mysql/"),
+            ("innodb_log_group_home_dir", "./"),
+            ("log_bin_basename", "/logs/binlog"),
+            ("tmpdir", "/tmp:/other"),
+        ]);
+        let named: Vec<_> =
+            directories(&variables).into_iter().map(|(_, dir)| dir.to_string_lossy().into_owned()).collect();
+        assert_eq!(named, ["/var/lib/mysql/", "/var/lib/mysql/./", "/logs", "/tmp"]);
+    }
+}

@@ -1,0 +1,303 @@
+//! Option files (my.cnf) as the servers and their clients read them: groups, includes, quotes and comments.
+//!
+//! A file has what a server would be started with. It is not what a running server has.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Includes within includes: MySQL follows ten.
+const DEEPEST: usize = 10;
+/// Larger files are no option files, bytes.
+const LARGEST: u64 = 1 << 20;
+/// Files in all that are followed.
+const MOST_FILES: usize = 200;
+
+/// One option as a file sets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionLine {
+    /// The group that it stands in, such as `mysqld`.
+    pub group: String,
+    /// Its name, in lower case, with `_` in place of `-`.
+    pub name: String,
+    /// Its value without quotes; None where the line has no `=`.
+    pub value: Option<String>,
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+/// The options of a file and of those that it includes, in the order in which they hold: a later one wins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OptionFile {
+    /// Each option.
+    pub lines: Vec<OptionLine>,
+    /// What could not be followed or understood, as sentences without a full stop.
+    pub warnings: Vec<String>,
+}
+
+/// A file that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum OptionFileError {
+    /// The system refused.
+    #[error("cannot read the option file {}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// It has more than an option file has.
+    #[error("{} is no option file: it has over {LARGEST} bytes, or is no text", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl OptionFile {
+    /// Reads a file, and those that it includes.
+    ///
+    /// # Errors
+    /// The file itself cannot be read. What goes wrong with an included file is a warning.
+    pub fn read(path: &Path) -> Result<Self, OptionFileError> {
+        let text = contents(path)?;
+        let mut all = Self::default();
+        all.follow(path, &text, 0, &mut BTreeSet::from([path.to_owned()]));
+        Ok(all)
+    }
+
+    /// Takes the text of a file without what it includes; includes become warnings.
+    #[must_use]
+    pub fn of_text(path: &Path, text: &str) -> Self {
+        let mut all = Self::default();
+        all.follow(path, text, DEEPEST, &mut BTreeSet::new());
+        all
+    }
+
+    /// The options of some groups, in order.
+    pub fn of_groups<'a>(&'a self, groups: &'a [String]) -> impl Iterator<Item = &'a OptionLine> {
+        self.lines.iter().filter(move |line| groups.contains(&line.group))
+    }
+
+    fn follow(&mut self, path: &Path, text: &str, depth: usize, seen: &mut BTreeSet<PathBuf>) {
+        let mut group = String::new();
+        for (number, raw) in (1..).zip(text.lines()) {
+            let line = raw.trim();
+            if line.is_empty() || line.starts_with(['#', ';']) {
+                continue;
+            }
+            if let Some(directive) = line.strip_prefix('!') {
+                self.include(path, directive, depth, seen);
+            } else if let Some(name) = line.strip_prefix('[') {
+                match name.split_once(']') {
+                    Some((name, _)) => group = name.trim().to_ascii_lowercase(),
+                    None => self.warn(path, number, "the name of a group has no `]`"),
+                }
+            } else if group.is_empty() {
+                self.warn(path, number, "an option stands before the first group");
+            } else {
+                let (name, value) = option(line);
+                self.lines.push(OptionLine {
+                    group: group.clone(),
+                    name,
+                    value,
+                    file: path.to_owned(),
+                    line: number,
+                });
+            }
+        }
+    }
+
+    fn warn(&mut self, path: &Path, number: usize, what: &str) {
+        self.warnings.push(format!("{}, line {number}: {what}", path.display()));
+    }
+
+    fn include(&mut self, from: &Path, directive: &str, depth: usize, seen: &mut BTreeSet<PathBuf>) {
+        let (word, target) = directive.split_once([' ', '\t']).unwrap_or((directive, ""));
+        let target = Path::new(target.trim());
+        let below = from.parent().unwrap_or(Path::new(".")).join(target);
+        let files = match word {
+            "include" => vec![below],
+            "includedir" => match listed(&below) {
+                Ok(files) => files,
+                Err(error) => {
+                    self.warnings.push(format!("{} is not followed: {error}", below.display()));
+                    return;
+                }
+            },
+            _ => {
+                self.warnings.push(format!("{}: !{word} is not known", from.display()));
+                return;
+            }
+        };
+        for file in files {
+            if depth >= DEEPEST || seen.len() >= MOST_FILES {
+                self.warnings.push(format!("{} is not followed", file.display()));
+            } else if seen.insert(file.clone()) {
+                match contents(&file) {
+                    Ok(text) => self.follow(&file, &text, depth + 1, seen),
+                    Err(error) => self.warnings.push(error.to_string()),
+                }
+            }
+        }
+    }
+}
+
+/// Files of a directory that end in `.cnf`, by name.
+fn listed(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = fs::read_dir(dir)?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "cnf"))
+        .collect();
+    files.sort();
+    Ok(files)
+}
+
+fn contents(path: &Path) -> Result<String, OptionFileError> {
+    let refused = |source| OptionFileError::Read { path: path.to_owned(), source };
+    let metadata = fs::metadata(path).map_err(refused)?;
+    let foreign = || OptionFileError::Foreign { path: path.to_owned() };
+    if !metadata.is_file() || metadata.len() > LARGEST {
+        return Err(foreign());
+    }
+    String::from_utf8(fs::read(path).map_err(refused)?).map_err(|_| foreign())
+}
+
+/// Name and value of a line.
+fn option(line: &str) -> (String, Option<String>) {
+    let line = uncommented(line).trim();
+    let (name, value) = match line.split_once('=') {
+        Some((name, value)) => (name, Some(unquoted(value.trim()))),
+        None => (line, None),
+    };
+    (normal(name), value)
+}
+
+/// A name as the servers spell their variables.
+#[must_use]
+pub fn normal(name: &str) -> String {
+    name.trim().trim_start_matches("--").to_ascii_lowercase().replace('-', "_")
+}
+
+/// A line up to a `#` outside quotes that follows a blank.
+fn uncommented(line: &str) -> &str {
+    let (mut quote, mut blank, mut escaped) = (None, false, false);
+    for (at, c) in line.char_indices() {
+        match (c, quote) {
+            _ if escaped => escaped = false,
+            ('\\', Some(_)) => escaped = true,
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            ('#', None) if blank => return &line[..at],
+            _ => {}
+        }
+        blank = c.is_whitespace();
+    }
+    line
+}
+
+/// A value without its quotes, with its escapes as the characters that they stand for.
+fn unquoted(value: &str) -> String {
+    let inner = ['\'', '"']
+        .into_iter()
+        .find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote))
+        .unwrap_or(value);
+    let mut text = String::with_capacity(inner.len());
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            text.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('n') => text.push('\n'),
+            Some('t') => text.push('\t'),
+            Some('r') => text.push('\r'),
+            Some('b') => text.push('\u{8}'),
+            Some('s') => text.push(' '),
+            Some(other @ ('\\' | '"' | '\'')) => text.push(other),
+            Some(other) => text.extend(['\\', other]),
+            None => text.push('\\'),
+        }
+    }
+    text
+}
+
+/// Who besides its owner may read or write a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// Anyone may read it.
+    pub world_readable: bool,
+    /// Anyone may write it: the servers' clients do not read such a file.
+    pub world_writable: bool,
+}
+
+/// Who may read and write a file; None where there is no such file.
+#[must_use]
+pub fn access(path: &Path) -> Option<Access> {
+    let mode = fs::metadata(path).ok()?.permissions().mode();
+    Some(Access { world_readable: mode & 0o004 != 0, world_writable: mode & 0o002 != 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(dir: &Path, name: &str, text: &str) -> PathBuf {
+        let path = dir.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn values(file: &OptionFile) -> Vec<(&str, &str, Option<&str>)> {
+        file.lines.iter().map(|line| (&*line.group, &*line.name, line.value.as_deref())).collect()
+    }
+
+    #[test]
+    fn groups_quotes_comments_and_dashes_are_read_as_the_servers_read_them() {
+        let text = "# c\n; c\n[mysqld]\nInnoDB-Flush-Neighbors = 1 # for disks\nskip-name-resolve\n\
+                    datadir='/my data' # x\ninit-connect = \"SET @a = '#1'\"\n[client]\npassword = a#b\nuser=\\s\\\\x\n";
+        let file = OptionFile::of_text(Path::new("/c"), text);
+        assert_eq!(
+            values(&file),
+            [
+                ("mysqld", "innodb_flush_neighbors", Some("1")),
+                ("mysqld", "skip_name_resolve", None),
+                ("mysqld", "datadir", Some("/my data")),
+                ("mysqld", "init_connect", Some("SET @a = '#1'")),
+                ("client", "password", Some("a#b")),
+                ("client", "user", Some(" \\x")),
+            ]
+        );
+        assert_eq!(file.lines[1].line, 5);
+        assert!(file.warnings.is_empty());
+        let broken = OptionFile::of_text(Path::new("/c"), "a=1\n[x\n!what /y\n[ok]\nb=2\n");
+        assert_eq!((broken.lines.len(), broken.warnings.len()), (1, 3), "{:?}", broken.warnings);
+    }
+
+    #[test]
+    fn includes_are_followed_in_order_and_no_circle_goes_on_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let main = put(
+            dir.path(),
+            "my.cnf",
+            "[mysqld]\na=1\n!includedir conf.d\n[mysqld]\na=9\n!include gone.cnf\n",
+        );
+        put(dir.path(), "conf.d/b.cnf", "[mysqld]\na=3\n!include ../my.cnf\n");
+        put(dir.path(), "conf.d/a.cnf", "[mysqld]\na=2\n");
+        put(dir.path(), "conf.d/c.txt", "[mysqld]\na=7\n");
+        put(dir.path(), "conf.d/d.cnf", "!include d.cnf\n!include ../conf.d/d.cnf\n");
+        let file = OptionFile::read(&main).unwrap();
+        let all: Vec<_> = values(&file).into_iter().filter_map(|(_, _, value)| value).collect();
+        assert_eq!(all[..3], ["1", "2", "3"]);
+        assert_eq!(all.last(), Some(&"9"));
+        assert!(all.len() < 30 && !all.contains(&"7"), "{all:?}");
+        assert!(file.warnings.iter().any(|warning| warning.contains("gone.cnf")), "{:?}", file.warnings);
+        assert!(OptionFile::read(&dir.path().join("none")).is_err());
+        assert!(OptionFile::read(dir.path()).is_err(), "a directory is no file");
+    }
+}

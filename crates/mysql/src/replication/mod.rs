@@ -1,0 +1,125 @@
+//! Replication: a source that others follow, a replica that follows it, and what the replica reports of itself.
+//!
+//! `words` has the statements of each server and version, `part` what a server is started with, `status` what a replica
+//! reports, `following` whether it follows, `lag` how far it is behind,
+//! `promotion` makes it the server that takes writes. What a replica is asked besides has its place in a module next to these,
+//! with its statement in `words`.
+
+mod following;
+mod lag;
+mod part;
+mod promotion;
+mod status;
+mod words;
+
+use ebbtide_load::{Endpoint, LoadError, Session};
+
+use crate::{Binary, Server, ServerError};
+
+pub use following::{ReplicaLost, check_follows, wait_until_following};
+pub use lag::{Heartbeat, Lag, LagReader};
+pub use part::Part;
+pub use promotion::promote;
+pub use status::{Status, status};
+
+use words::Words;
+
+/// The account that replicas log in with.
+const USER: &str = "ebbtide_replica";
+/// It is good for a server that listens on 127.0.0.1 alone and lives for minutes.
+const PASSWORD: &str = "ebbtide";
+
+/// How a replica remembers how far it has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// By file and offset of the source's binary log: MariaDB keeps it in the files `relay-log.info` and
+    /// `master.info`, MySQL in InnoDB tables (from 8.0 on by default, from 9 on always).
+    Files,
+    /// By global transaction id, in an InnoDB table, with each transaction.
+    Gtid,
+}
+
+/// Where replicas reach a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    host: String,
+    port: u16,
+}
+
+/// A server on which the position of a replica cannot be lost as a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{server} keeps a replica's position in InnoDB tables, and replicas are measured with MariaDB alone: leave arms \
+     with role = \"replica\" out with --arms, or name a mariadbd with --server"
+)]
+pub struct NotMeasured {
+    /// The server and its version.
+    pub server: String,
+}
+
+/// Refuses a server on which the position of a replica cannot be lost as a file.
+///
+/// # Errors
+/// [`NotMeasured`] for every server but MariaDB.
+pub fn check(binary: &Binary) -> Result<(), NotMeasured> {
+    if binary.is_mariadb() { Ok(()) } else { Err(NotMeasured { server: binary.name() }) }
+}
+
+/// Makes a started server a source: its binary log begins anew, and replicas have an account. The server needs
+/// a binary log and a TCP port ([`ServerPlan::tcp`](crate::ServerPlan::tcp)).
+///
+/// # Errors
+/// The server's.
+///
+/// # Panics
+/// Where the server listens on its socket alone.
+pub fn open(server: &Server) -> Result<Address, ServerError> {
+    let mut session = server.session()?;
+    let words = Words::of(&session);
+    for sql in [
+        "SET SESSION sql_log_bin=0",
+        &format!("CREATE USER IF NOT EXISTS '{USER}'@'%' IDENTIFIED BY '{PASSWORD}'"),
+        &format!("CREATE USER IF NOT EXISTS '{USER}'@'localhost' IDENTIFIED BY '{PASSWORD}'"),
+        &format!("GRANT REPLICATION SLAVE ON *.* TO '{USER}'@'%'"),
+        &format!("GRANT REPLICATION SLAVE ON *.* TO '{USER}'@'localhost'"),
+        words.reset(),
+    ] {
+        session.execute(sql)?;
+    }
+    let tcp = server.target().endpoints.into_iter().find_map(|endpoint| match endpoint {
+        Endpoint::Tcp { host, port } => Some(Address { host, port }),
+        Endpoint::Unix(_) => None,
+    });
+    Ok(tcp.expect("a source is started with a port"))
+}
+
+/// Has a server follow a source from the beginning of its binary log.
+///
+/// # Errors
+/// The server's.
+pub fn follow(session: &mut Session, source: &Address, position: Position) -> Result<(), LoadError> {
+    let words = Words::of(session);
+    if let Some(sql) = words.forget(position) {
+        session.execute(sql)?;
+    }
+    session.execute(&words.change_source(source, (USER, PASSWORD), position))?;
+    resume(session)
+}
+
+/// Has a replica go on where it thinks that it was.
+///
+/// # Errors
+/// The server's: it may be unable to read its own position.
+pub fn resume(session: &mut Session) -> Result<(), LoadError> {
+    let sql = Words::of(session).start();
+    session.execute(sql).map(drop)
+}
+
+/// Stops a replica between two transactions.
+///
+/// # Errors
+/// The server's.
+pub fn pause(session: &mut Session) -> Result<(), LoadError> {
+    let sql = Words::of(session).stop();
+    session.execute(sql).map(drop)
+}

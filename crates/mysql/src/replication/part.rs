@@ -1,0 +1,101 @@
+//! A server's part in replication, and what it is started with for it.
+
+use super::Position;
+use super::words::no_start_option;
+use crate::account::Account;
+use crate::binary::Binary;
+use crate::error::ServerError;
+use crate::layout::Layout;
+
+/// The file of a MySQL data directory that names its server. A copy of the directory has the same name, and a source
+/// refuses a replica of its own name.
+const IDENTITY: &str = "auto.cnf";
+
+/// A server's part in replication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Its number, from 1 on; each server that talks to a source needs one of its own.
+    pub server_id: u32,
+    /// Whether it follows another: it is read-only, has relay logs, and does not begin by itself.
+    pub replica: bool,
+    /// How replicas remember how far they have come. Both sides have to agree on it.
+    pub position: Position,
+}
+
+impl Part {
+    /// The option lines for it.
+    pub(crate) fn lines(self, binary: &Binary) -> Vec<String> {
+        let mut lines = vec![format!("server-id={}", self.server_id)];
+        let mysql = (!binary.is_mariadb()).then_some(binary.version);
+        if mysql.is_some() && self.position == Position::Gtid {
+            // MariaDB has a GTID for every transaction, with or without replicas.
+            lines.extend(["gtid-mode=ON", "enforce-gtid-consistency=ON"].map(str::to_owned));
+        }
+        if self.replica {
+            lines.extend(["relay-log=relay", no_start_option(mysql), "read-only=1"].map(str::to_owned));
+        }
+        lines
+    }
+
+    /// Gives a data directory the name that belongs to this part's number: its server may run at the same time as those that its
+    /// data were copied from.
+    pub(crate) fn identify(
+        self,
+        layout: &Layout,
+        binary: &Binary,
+        account: &Account,
+    ) -> Result<(), ServerError> {
+        if binary.is_mariadb() {
+            return Ok(());
+        }
+        let path = layout.data.join(IDENTITY);
+        let text = format!("[auto]\nserver-uuid={}\n", self.uuid());
+        std::fs::write(&path, text).map_err(ServerError::at("write", &path))?;
+        account.give(&path)
+    }
+
+    /// The same for the same number, so that a server stays itself over its restarts.
+    fn uuid(self) -> String {
+        format!("ebb71de0-0000-4000-8000-{:012x}", self.server_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::binary::{Flavour, Version};
+
+    fn lines(flavour: Flavour, version: Version, part: Part) -> Vec<String> {
+        part.lines(&Binary { path: "/x/server".into(), flavour, version, text: String::new() })
+    }
+
+    #[test]
+    fn a_replica_is_read_only_and_waits_to_be_started_and_a_source_is_neither() {
+        let of = |replica| {
+            let part = Part { server_id: 7, replica, position: Position::Gtid };
+            lines(Flavour::MariaDb, Version::new(10, 11, 14), part)
+        };
+        assert_eq!(of(false), ["server-id=7"]);
+        assert_eq!(of(true), ["server-id=7", "relay-log=relay", "skip-slave-start", "read-only=1"]);
+    }
+
+    #[test]
+    fn mysql_has_transaction_ids_only_where_replicas_go_by_them() {
+        let of = |position| {
+            let part = Part { server_id: 1, replica: true, position };
+            lines(Flavour::MySql, Version::new(9, 7, 4), part)
+        };
+        assert_eq!(
+            of(Position::Files),
+            ["server-id=1", "relay-log=relay", "skip-replica-start", "read-only=1"]
+        );
+        assert_eq!(of(Position::Gtid)[1..3], ["gtid-mode=ON", "enforce-gtid-consistency=ON"]);
+    }
+
+    #[test]
+    fn every_number_has_a_name_of_its_own() {
+        let of = |server_id| Part { server_id, replica: false, position: Position::Files }.uuid();
+        assert_eq!(of(1), "ebb71de0-0000-4000-8000-000000000001");
+        assert_ne!(of(2), of(3));
+    }
+}

@@ -1,0 +1,146 @@
+//! What a server is asked once: replication, the origin of its variables, and the sizes of its tables.
+
+use ebbtide_load::{LoadError, Session};
+use ebbtide_observe::metric::Maker;
+use ebbtide_observe::{Engine, NotSeen, Observation, Tables, Variables, Version};
+
+use super::StatusError;
+use super::facts::pairs;
+
+/// With more tables than this their sizes are not asked for, so that a server with a hundred thousand is not held up.
+const MOST_TABLES: u64 = 10_000;
+/// The server's own schemas.
+const OWN_SCHEMAS: &str = "('mysql','sys','information_schema','performance_schema')";
+
+/// Asks, and notes what is refused.
+pub(super) fn survey(session: &mut Session, seen: &mut Observation) -> Result<(), StatusError> {
+    let Some((maker, version)) =
+        seen.facts.as_ref().and_then(|facts| Some((facts.flavour.maker(), facts.release()?)))
+    else {
+        refuse(
+            seen,
+            "replication, origins of variables and sizes of tables",
+            "the server's version is not known here".into(),
+        );
+        return Ok(());
+    };
+    match replica(session, maker, version)? {
+        Ok(replica) => seen.replica = Some(replica),
+        Err(why) => refuse(
+            seen,
+            "replication",
+            format!("{why}; grant REPLICATION CLIENT (MySQL) or REPLICA MONITOR (MariaDB)"),
+        ),
+    }
+    if maker == Maker::MySql && version >= Version::new(8, 0, 0) {
+        let sql = "SELECT VARIABLE_NAME, VARIABLE_SOURCE FROM performance_schema.variables_info";
+        match answered(session.rows(sql))? {
+            Ok(rows) => seen.origins = Some(pairs(rows)),
+            Err(why) => {
+                refuse(seen, "origins of variables", format!("{why}; grant SELECT on performance_schema.*"))
+            }
+        }
+    }
+    match tables(session, maker, version)? {
+        Ok(tables) => {
+            // Tables of the system tablespace have no file of their own to be counted.
+            let own = seen.variables.as_ref().and_then(|all| all.get("innodb_file_per_table"));
+            let bounded = own.is_some_and(|word| word.eq_ignore_ascii_case("off"));
+            seen.tables = Some(Tables { bounded, ..tables });
+        }
+        Err(why) => refuse(seen, "sizes of tables", why),
+    }
+    if seen.variables.as_ref().and_then(|all| all.get("performance_schema")) == Some("OFF") {
+        refuse(seen, "waits for files", "performance_schema is OFF; it needs a restart".into());
+    }
+    Ok(())
+}
+
+fn refuse(seen: &mut Observation, what: &str, why: String) {
+    seen.not_seen.push(NotSeen { what: what.to_owned(), why });
+}
+
+/// The server's refusal in its own words; a broken connection stays an error.
+fn answered<T>(answer: Result<T, LoadError>) -> Result<Result<T, String>, StatusError> {
+    match answer {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(LoadError::Server { message, .. }) => Ok(Err(message)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Columns of replication that are kept: none names an account or a host, or quotes a statement.
+pub(crate) fn is_kept(column: &str) -> bool {
+    column.ends_with("_running")
+        || column.ends_with("_errno")
+        || column.starts_with("seconds_behind_")
+        || matches!(column, "using_gtid" | "auto_position" | "sql_delay")
+}
+
+fn replica(
+    session: &mut Session,
+    maker: Maker,
+    version: Version,
+) -> Result<Result<Variables, String>, StatusError> {
+    let since = if maker == Maker::MariaDb { Version::new(10, 5, 1) } else { Version::new(8, 0, 22) };
+    let sql = if version >= since { "SHOW REPLICA STATUS" } else { "SHOW SLAVE STATUS" };
+    let row = answered(session.named_row(sql))?;
+    Ok(row.map(|row| {
+        let columns =
+            row.unwrap_or_default().into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value));
+        columns.filter(|(name, _)| is_kept(name)).collect()
+    }))
+}
+
+/// Tables of users by engine, and the bytes of InnoDB's files. Nothing here has the server read or keep statistics.
+fn tables(
+    session: &mut Session,
+    maker: Maker,
+    version: Version,
+) -> Result<Result<Tables, String>, StatusError> {
+    let old = maker == Maker::MariaDb || version < Version::new(8, 0, 0);
+    // MySQL 8 opens every table for INNODB_TABLES; the brief list is of its dictionary alone.
+    let (all, files) = if old {
+        ("INNODB_SYS_TABLES", "INNODB_SYS_TABLESPACES")
+    } else {
+        ("INNODB_TABLESPACES_BRIEF", "INNODB_TABLESPACES")
+    };
+    let number = |rows: Vec<Vec<Option<String>>>| {
+        rows.first().and_then(|row| row.first()?.as_ref()?.parse::<u64>().ok()).unwrap_or(0)
+    };
+    let sql = format!(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM information_schema.{all} LIMIT {}) AS counted",
+        MOST_TABLES + 1
+    );
+    let count = match answered(session.rows(&sql))? {
+        Ok(rows) => number(rows),
+        Err(why) => return Ok(Err(format!("{why}; grant PROCESS"))),
+    };
+    if count > MOST_TABLES {
+        return Ok(Err(format!(
+            "the server has over {MOST_TABLES} tables, which are not counted, to spare the server"
+        )));
+    }
+    let sql = format!(
+        "SELECT CAST(COALESCE(SUM(FILE_SIZE), 0) AS UNSIGNED) FROM information_schema.{files} \
+         WHERE NAME LIKE '%/%' AND NAME NOT LIKE 'mysql/%' AND NAME NOT LIKE 'sys/%'"
+    );
+    let bytes = match answered(session.rows(&sql))? {
+        Ok(rows) => number(rows),
+        Err(why) => return Ok(Err(why)),
+    };
+    let sql = format!(
+        "SELECT ENGINE, COUNT(*) FROM information_schema.TABLES \
+         WHERE TABLE_SCHEMA NOT IN {OWN_SCHEMAS} AND TABLE_TYPE = 'BASE TABLE' AND ENGINE IS NOT NULL GROUP BY ENGINE"
+    );
+    let rows = match answered(session.rows(&sql))? {
+        Ok(rows) => rows,
+        Err(why) => return Ok(Err(why)),
+    };
+    let engine = |(name, tables): (&str, &str)| {
+        let bytes = if name.eq_ignore_ascii_case("innodb") { bytes } else { 0 };
+        Some(Engine { name: name.to_owned(), tables: tables.parse().ok()?, bytes })
+    };
+    let engines = pairs(rows).iter().filter_map(engine).collect();
+    Ok(Ok(Tables { engines, bounded: false }))
+}

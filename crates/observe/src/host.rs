@@ -1,0 +1,213 @@
+//! The machine that a server runs on: memory, the server's process, and where its files lie.
+
+use serde::{Deserialize, Serialize};
+
+/// What was seen of the machine that the server runs on. What could not be read is None.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// Memory of the machine, bytes.
+    pub memory_bytes: Option<u64>,
+    /// Memory limit of the server's control group, bytes; None where there is no limit.
+    pub memory_limit_bytes: Option<u64>,
+    /// Swap space of the machine, bytes.
+    pub swap_bytes: Option<u64>,
+    /// `vm.swappiness`, 0 to 200.
+    pub swappiness: Option<u64>,
+    /// Processors that are online.
+    pub processors: Option<u64>,
+    /// NUMA nodes with memory.
+    pub numa_nodes: Option<u64>,
+    /// Transparent huge pages: `always`, `madvise` or `never`.
+    pub huge_pages: Option<String>,
+    /// `fs.aio-max-nr`: asynchronous requests that the kernel allows in all.
+    pub aio_max: Option<u64>,
+    /// `fs.aio-nr`: asynchronous requests that are reserved.
+    pub aio_used: Option<u64>,
+    /// `nvme_core.io_timeout`, s; None without NVMe.
+    pub nvme_timeout_s: Option<u64>,
+    /// Memory of the server's process that is swapped out, bytes.
+    pub server_swapped_bytes: Option<u64>,
+    /// Files that the server's process may have open.
+    pub server_open_files: Option<u64>,
+    /// Where the server's files lie.
+    pub places: Vec<Place>,
+}
+
+impl Host {
+    /// Memory that the server may use: the smaller of the machine's and the control group's, bytes.
+    #[must_use]
+    pub fn usable_memory_bytes(&self) -> Option<u64> {
+        let machine = self.memory_bytes?;
+        Some(self.memory_limit_bytes.map_or(machine, |limit| limit.min(machine)))
+    }
+
+    /// Where the files of a kind lie.
+    #[must_use]
+    pub fn place(&self, files: Files) -> Option<&Place> {
+        self.places.iter().find(|place| place.files == files)
+    }
+}
+
+/// Files of a server that may lie on storage of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Files {
+    /// Tables (`datadir`).
+    Data,
+    /// The redo log (`innodb_log_group_home_dir`).
+    Redo,
+    /// The binary log (`log_bin_basename`).
+    Binlog,
+    /// Temporary tables on disk (`tmpdir`).
+    Temporary,
+}
+
+impl Files {
+    /// The name in a sentence.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data files",
+            Self::Redo => "redo log",
+            Self::Binlog => "binary log",
+            Self::Temporary => "temporary files",
+        }
+    }
+}
+
+/// A directory of a server, the file system that it lies on, and the device below that.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Place {
+    /// What lies there.
+    pub files: Files,
+    /// The directory.
+    pub directory: String,
+    /// Where its file system is mounted.
+    pub mount_point: String,
+    /// Type of the file system, such as `xfs`; empty where it is not known.
+    pub file_system: String,
+    /// Options of the mount and of the file system; empty where they are not known: a mount has at least one.
+    pub options: Vec<String>,
+    /// Size of the file system, bytes.
+    pub size_bytes: Option<u64>,
+    /// Bytes of it that are free for the server.
+    pub free_bytes: Option<u64>,
+    /// The device that the data are on in the end, below partitions, LVM, RAID and loop devices; None where it is not known.
+    pub device: Option<Device>,
+}
+
+/// A block device that is not made of others. Of several below one file system, the first.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Device {
+    /// Its name, such as `nvme1n1`.
+    pub name: String,
+    /// Its model, such as `Amazon Elastic Block Store`.
+    pub model: Option<String>,
+    /// Whether the kernel takes it for a rotating disk.
+    pub rotational: Option<bool>,
+    /// The I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// Read-ahead of the kernel, KiB; that of the device which is mounted.
+    pub read_ahead_kib: Option<u64>,
+    /// Physical block, bytes.
+    pub physical_block_bytes: Option<u64>,
+    /// Bytes on one device of a striped array above it before the next device; None where it is in none.
+    pub chunk_bytes: Option<u64>,
+    /// What it did in the interval; None where that was not measured.
+    pub io: Option<DeviceIo>,
+}
+
+impl Device {
+    /// Whether it is no disk that turns, whatever the kernel reports: NVMe, and the disks of virtual machines on a cloud.
+    #[must_use]
+    pub fn is_solid(&self) -> bool {
+        self.rotational == Some(false) || self.name.starts_with("nvme") || self.is_ebs()
+    }
+
+    /// Whether it is an EBS volume on a Nitro instance.
+    #[must_use]
+    pub fn is_ebs(&self) -> bool {
+        self.model.as_deref().is_some_and(|model| model.starts_with("Amazon Elastic Block Store"))
+    }
+
+    /// Whether it is a disk of the instance itself, which is empty after a stop.
+    #[must_use]
+    pub fn is_instance_store(&self) -> bool {
+        self.model.as_deref().is_some_and(|model| model.starts_with("Amazon EC2 NVMe Instance Storage"))
+    }
+}
+
+/// What a device did, a second (`/proc/diskstats`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceIo {
+    /// Reads that were completed.
+    pub reads: f64,
+    /// Writes that were completed.
+    pub writes: f64,
+    /// Bytes read.
+    pub read_bytes: f64,
+    /// Bytes written.
+    pub written_bytes: f64,
+    /// Mean number of requests in flight.
+    pub queue: f64,
+    /// Mean time of a read from its request to its answer, s; None without a read, and where it is not known.
+    #[serde(default)]
+    pub read_s: Option<f64>,
+    /// Mean time of a write, s; as above.
+    #[serde(default)]
+    pub write_s: Option<f64>,
+}
+
+/// What a volume carried minute by minute, from its metrics at AWS (CloudWatch).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct VolumePeaks {
+    /// Time from the first minute to the last, s.
+    pub seconds: f64,
+    /// Minutes that have figures; a minute without I/O may have none.
+    pub minutes: u64,
+    /// Operations a second of the minute that one in a thousand minutes is above.
+    pub ios: f64,
+    /// Bytes a second of the minute that one in a thousand minutes is above; None where bytes are not among the metrics.
+    pub bytes: Option<f64>,
+}
+
+/// How long a write of 4 KiB and its sync took, one after the other (`doctor --probe`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SyncProbe {
+    /// The directory of the file, which had no name.
+    pub directory: String,
+    /// Number of writes.
+    pub writes: u64,
+    /// Median of their times, us.
+    pub p50_us: f64,
+    /// Time that one in a hundred is above, us.
+    pub p99_us: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smaller_of_machine_and_control_group_is_what_a_server_may_use() {
+        let host = |memory_limit_bytes| Host { memory_bytes: Some(8), memory_limit_bytes, ..Host::default() };
+        assert_eq!(
+            [None, Some(4), Some(1 << 40)].map(|limit| host(limit).usable_memory_bytes()),
+            [Some(8), Some(4), Some(8)]
+        );
+        assert_eq!(Host::default().usable_memory_bytes(), None);
+    }
+
+    #[test]
+    fn a_volume_of_ebs_is_solid_whatever_the_kernel_reports() {
+        let ebs = Device {
+            model: Some("Amazon Elastic Block Store".into()),
+            rotational: Some(true),
+            ..Device::default()
+        };
+        assert!(ebs.is_ebs() && ebs.is_solid() && !ebs.is_instance_store());
+        assert!(!Device { name: "sda".into(), rotational: Some(true), ..Device::default() }.is_solid());
+    }
+}

@@ -1,0 +1,35 @@
+//! How much data a server has, and in which engines.
+
+use serde::{Deserialize, Serialize};
+
+/// Tables of users: those of the server's own schemas are left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tables {
+    /// Number of tables, and what they take, by engine.
+    pub engines: Vec<Engine>,
+    /// Whether there were more tables than are asked for, so that the figures are too small.
+    pub bounded: bool,
+}
+
+/// The tables of one engine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Engine {
+    /// Its name, such as `InnoDB`.
+    pub name: String,
+    /// Number of tables.
+    pub tables: u64,
+    /// Bytes of their rows and indexes, as the server estimates them.
+    pub bytes: u64,
+}
+
+impl Tables {
+    /// Bytes of the tables in InnoDB.
+    #[must_use]
+    pub fn innodb_bytes(&self) -> u64 {
+        self.engines
+            .iter()
+            .filter(|engine| engine.name.eq_ignore_ascii_case("innodb"))
+            .map(|engine| engine.bytes)
+            .sum()
+    }
+}

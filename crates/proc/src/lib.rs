@@ -1,0 +1,13 @@
+//! What the kernel reports of this machine, its mounts and its processes: the only crate that knows the formats of `/proc`.
+//!
+//! `procfs` reads what it can (docs/decisions/dependencies.md). Everything is read anew at each call, and cheap
+//! enough for once a second.
+#![forbid(unsafe_code)]
+
+mod group;
+pub mod machine;
+mod mounts;
+pub mod process;
+
+pub use group::{GroupVersion, MemoryGroup};
+pub use mounts::{Mount, is_mount_point, mount_of, mounts, parse_mounts};

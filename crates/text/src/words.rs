@@ -1,0 +1,57 @@
+//! Counts, lists, and what print makes of a text.
+
+use crate::figure::whole;
+
+/// A number with its noun: `1 trial`, `2 trials`, `3,000 cuts`.
+#[must_use]
+pub fn count(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    format!("{} {noun}{}", whole(number as f64), if number == 1 { "" } else { "s" })
+}
+
+/// Items as a sentence lists them: `a, b and c`.
+#[must_use]
+pub fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// A figure as print sets it: in one piece, with the signs for minus, times and micro. Its digits stay.
+#[must_use]
+pub fn typeset(figure: &str) -> String {
+    let figure = figure.replace('-', "\u{2212}").replace(" us", " \u{b5}s").replace(' ', "\u{a0}");
+    figure.strip_suffix('x').map_or(figure.clone(), |ratio| format!("{ratio}\u{d7}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_a_thing_is_singular() {
+        assert_eq!(
+            [count(1, "trial"), count(2, "trial"), count(0, "cut"), count(3000, "cut")],
+            ["1 trial", "2 trials", "0 cuts", "3,000 cuts"]
+        );
+    }
+
+    #[test]
+    fn items_are_listed_as_a_sentence_has_them() {
+        let items = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(
+            [list(&items[..0]), list(&items[..1]), list(&items[..2]), list(&items)],
+            ["", "a", "a and b", "a, b and c"]
+        );
+    }
+
+    #[test]
+    fn print_changes_signs_and_no_digit() {
+        assert_eq!(typeset("83 us"), "83\u{a0}\u{b5}s");
+        assert_eq!(typeset("-37%"), "\u{2212}37%");
+        assert_eq!(typeset("12.6x"), "12.6\u{d7}");
+        assert_eq!(typeset("1 h 5 s"), "1\u{a0}h\u{a0}5\u{a0}s");
+    }
+}

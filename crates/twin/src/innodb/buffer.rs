@@ -1,0 +1,357 @@
+//! The buffer pool: what a transaction reads and changes, which page leaves, and what is dirty.
+
+use rand_core::Rng;
+
+use super::cleaner::whole;
+use super::dirty::FlushList;
+use super::pages::{ClassState, PageKind, characteristic_time};
+use super::shape::Shape;
+
+/// A number of references above which their outcomes are drawn together.
+const MANY: f64 = 24.0;
+
+/// What a transaction needs of the pool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Touched {
+    /// Pages that it misses.
+    pub(crate) misses: u32,
+    /// Pages that it adds without a read.
+    pub(crate) created: u32,
+}
+
+/// The pool and its classes of pages.
+#[derive(Debug)]
+pub(crate) struct BufferPool {
+    shape: Shape,
+    states: Vec<ClassState>,
+    /// Running sums of the classes' shares of evicted pages.
+    evictions: Vec<f64>,
+    flush_list: FlushList,
+    pages: f64,
+    free: u64,
+    /// Pages that were taken when none was free.
+    owed: u64,
+    /// How long a page stays, in transactions; none where all fit.
+    kept: Option<f64>,
+    /// Transactions since the pool was empty.
+    seen: f64,
+    filling: bool,
+    /// Classes that the transaction at hand turned dirty.
+    dirtied: Vec<usize>,
+}
+
+impl BufferPool {
+    /// A pool of so many pages, empty or as it is after a long time. `redo_grain` is the length of redo, in bytes,
+    /// within which the ages of dirty pages are not told apart; `redo_bytes` what a transaction writes.
+    pub(crate) fn new(shape: Shape, pages: f64, cold: bool, spare: u64, redo_grain: u64) -> Self {
+        let kept = characteristic_time(&shape.classes, pages);
+        let classes = shape.classes.len();
+        let mut pool = Self {
+            shape,
+            states: Vec::new(),
+            evictions: Vec::new(),
+            flush_list: FlushList::new(classes, redo_grain),
+            pages,
+            free: whole(pages),
+            owed: 0,
+            kept,
+            seen: 0.0,
+            filling: cold,
+            dirtied: Vec::new(),
+        };
+        if !cold {
+            pool.seen = kept.unwrap_or(1e12);
+        }
+        pool.refresh();
+        if !cold {
+            let cached: f64 = pool.states.iter().map(|state| state.cached).sum();
+            let free = if kept.is_some() { spare as f64 } else { (pages - cached).max(spare as f64) };
+            pool.free = whole(free);
+        }
+        pool
+    }
+
+    /// Marks pages dirty as they are in the long run, with changes spread over the redo up to `lsn`.
+    pub(crate) fn age(&mut self, from: u64, lsn: u64) {
+        const STEPS: u64 = 64;
+        for class in 0..self.states.len() {
+            let each = self.states[class].dirty.min(self.pages) * self.share_that_fits() / STEPS as f64;
+            for step in 0..STEPS {
+                let at = from + (lsn - from) / STEPS * step;
+                let upto = |step: u64| whole(each * step as f64);
+                self.flush_list.add(class, at, upto(step + 1) - upto(step));
+            }
+        }
+    }
+
+    /// Where all data fit, nothing is evicted, and only the redo log and the share of dirty pages clean pages.
+    fn share_that_fits(&self) -> f64 {
+        if self.kept.is_some() { 1.0 } else { 0.0 }
+    }
+
+    /// Brings the classes up to date while the pool fills.
+    pub(crate) fn refresh(&mut self) {
+        let kept = self.kept.unwrap_or(1e12).min(self.seen);
+        let cached = if self.filling { self.pages - self.free as f64 } else { self.pages };
+        self.states = self.shape.classes.iter().map(|class| class.state(kept, cached)).collect();
+        let mut sum = 0.0;
+        let running = self.states.iter().map(|state| {
+            sum += state.evicted;
+            sum
+        });
+        self.evictions = running.collect();
+        self.filling &= self.kept.is_none_or(|kept| self.seen < kept);
+    }
+
+    pub(crate) const fn is_filling(&self) -> bool {
+        self.filling
+    }
+
+    /// What a transaction of a kind reads and changes. Its dirty pages are marked by [`Self::changed`].
+    pub(crate) fn touch(&mut self, kind: usize, rng: &mut impl Rng) -> Touched {
+        self.seen += 1.0;
+        self.dirtied.clear();
+        let mut touched = Touched::default();
+        for n in 0..self.shape.types[kind].touches.len() {
+            let touch = self.shape.types[kind].touches[n];
+            let state = self.states[touch.class];
+            match &self.shape.classes[touch.class].kind {
+                PageKind::Reused { pages, .. } => {
+                    let clean = 1.0 - self.flush_list.of(touch.class) as f64 / pages.max(1.0);
+                    let miss = if touch.revisits { state.revisit_miss } else { state.miss };
+                    touched.misses += successes(touch.references, miss, rng);
+                    let dirtied = successes(touch.references, touch.modified * clean.max(0.0), rng);
+                    self.mark(touch.class, dirtied);
+                }
+                PageKind::Once { read } => {
+                    let pages = successes(touch.references, 1.0, rng);
+                    *if *read { &mut touched.misses } else { &mut touched.created } += pages;
+                    self.mark(touch.class, pages);
+                }
+                PageKind::Observed(_) => {
+                    let reads = poisson(state.reads * touch.references, rng);
+                    let writes = state.dirtied * touch.references;
+                    touched.misses += reads;
+                    touched.created += poisson((writes - state.reads * touch.references).max(0.0), rng);
+                    let dirtied = poisson(writes, rng);
+                    self.mark(touch.class, dirtied);
+                }
+            }
+        }
+        touched
+    }
+
+    fn mark(&mut self, class: usize, pages: u32) {
+        for _ in 0..pages {
+            self.dirtied.push(class);
+        }
+    }
+
+    /// Hands over the classes of the pages that the last transaction turned dirty.
+    pub(crate) fn take_dirtied(&mut self, into: &mut Vec<usize>) {
+        into.clear();
+        into.append(&mut self.dirtied);
+    }
+
+    /// Pages of these classes turn dirty at a position of the redo log.
+    pub(crate) fn changed(&mut self, classes: &[usize], lsn: u64) {
+        for &class in classes {
+            self.flush_list.add(class, lsn, 1);
+        }
+    }
+
+    /// Takes a free page; false where there is none.
+    pub(crate) fn take_free(&mut self) -> bool {
+        let some = self.free > 0;
+        self.free -= u64::from(some);
+        some
+    }
+
+    /// Takes free pages that nobody waits for: where there are none, the page cleaner makes up for them.
+    pub(crate) fn owe_free(&mut self, pages: u64) {
+        let now = pages.min(self.free);
+        self.free -= now;
+        self.owed += pages - now;
+    }
+
+    /// Pages that were taken when none was free.
+    pub(crate) const fn owed(&self) -> u64 {
+        self.owed
+    }
+
+    pub(crate) fn add_free(&mut self, pages: u64) {
+        let owed = pages.min(self.owed);
+        self.owed -= owed;
+        self.free += pages - owed;
+    }
+
+    pub(crate) const fn free(&self) -> u64 {
+        self.free
+    }
+
+    /// The page that leaves next; true where it must be written first, in which case it counts as clean from now on.
+    pub(crate) fn evict(&mut self, rng: &mut impl Rng) -> bool {
+        let class = self.victim(rng);
+        let dirty = unit(rng) < self.dirty_share(class);
+        dirty && self.flush_list.remove(class)
+    }
+
+    /// Whether one of so many pages at the end of the list is clean.
+    pub(crate) fn finds_clean(&mut self, pages: u32, rng: &mut impl Rng) -> bool {
+        (0..pages).any(|_| {
+            let class = self.victim(rng);
+            unit(rng) >= self.dirty_share(class)
+        })
+    }
+
+    fn victim(&self, rng: &mut impl Rng) -> usize {
+        let all = self.evictions.last().copied().unwrap_or(0.0);
+        let at = unit(rng) * all;
+        self.evictions.partition_point(|&sum| sum <= at).min(self.evictions.len().saturating_sub(1))
+    }
+
+    /// Probability that an evicted page of a class is dirty: that of the long run, by how many are dirty now.
+    fn dirty_share(&self, class: usize) -> f64 {
+        let state = &self.states[class];
+        let usual = state.dirty.max(1.0);
+        (state.dirty_share * self.flush_list.of(class) as f64 / usual).min(1.0)
+    }
+
+    /// Pages that a transaction turns dirty, and dirty pages that leave for it, where the flush list has a share (0 to
+    /// 1) of the pages that it has in the long run without a page cleaner.
+    pub(crate) fn dirty_flow(&self, share: f64) -> (f64, f64) {
+        let classes = self.shape.classes.iter().zip(&self.states);
+        classes.fold((0.0, 0.0), |(dirtied, evicted), (class, state)| {
+            let more = match class.kind {
+                PageKind::Reused { pages, .. } => {
+                    class.references * class.modified * (1.0 - share * state.dirty / pages.max(1.0))
+                }
+                PageKind::Once { .. } => class.references * class.modified,
+                PageKind::Observed(_) => state.dirtied,
+            };
+            (dirtied + more, evicted + state.evicted * state.dirty_share * share)
+        })
+    }
+
+    /// Dirty pages in the long run without a page cleaner; none where nothing is evicted.
+    pub(crate) fn usual_dirty(&self) -> Option<f64> {
+        self.kept.map(|_| self.states.iter().map(|state| state.dirty).sum())
+    }
+
+    pub(crate) const fn flush_list(&self) -> &FlushList {
+        &self.flush_list
+    }
+
+    pub(crate) fn take_oldest(&mut self, pages: u64) -> u64 {
+        self.flush_list.take_oldest(pages)
+    }
+
+    pub(crate) const fn pages(&self) -> f64 {
+        self.pages
+    }
+
+    pub(crate) const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+}
+
+/// A number in [0, 1).
+pub(crate) fn unit(rng: &mut impl Rng) -> f64 {
+    (rng.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+}
+
+/// A whole number with this mean: one of the two nearest.
+pub(crate) fn around(mean: f64, rng: &mut impl Rng) -> u32 {
+    let low = mean.floor();
+    let more = unit(rng) < mean - low;
+    u32::try_from(whole(low)).unwrap_or(u32::MAX - 1) + u32::from(more)
+}
+
+/// Successes of `mean` trials with a probability each.
+fn successes(mean: f64, probability: f64, rng: &mut impl Rng) -> u32 {
+    if probability <= 0.0 {
+        return 0;
+    }
+    if mean > MANY {
+        return poisson(mean * probability, rng);
+    }
+    let trials = around(mean, rng);
+    if probability >= 1.0 {
+        return trials;
+    }
+    (0..trials).fold(0, |sum, _| sum + u32::from(unit(rng) < probability))
+}
+
+/// A Poisson draw by the product of uniforms, in parts where the mean is large.
+fn poisson(mean: f64, rng: &mut impl Rng) -> u32 {
+    const PART: f64 = 16.0;
+    let (mut left, mut sum) = (mean, 0);
+    while left > 0.0 {
+        let part = left.min(PART);
+        left -= part;
+        let limit = (-part).exp();
+        let mut product = unit(rng);
+        while product > limit {
+            sum += 1;
+            product *= unit(rng);
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::SeedableRng;
+    use rand_xoshiro::Xoshiro256PlusPlus;
+
+    use super::super::pages::pages_per_transaction;
+    use super::super::tpcc;
+    use super::*;
+
+    #[test]
+    fn draws_have_their_means() {
+        println!("seed 3");
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+        for (mean, probability) in [(0.3, 1.0), (7.5, 0.4), (200.0, 0.25)] {
+            let sum: u32 = (0..20_000).map(|_| successes(mean, probability, &mut rng)).sum();
+            let got = f64::from(sum) / 20_000.0;
+            assert!((got / (mean * probability) - 1.0).abs() < 0.04, "{mean} x {probability}: {got}");
+        }
+    }
+
+    #[test]
+    fn in_the_long_run_as_many_pages_turn_dirty_as_leave_dirty() {
+        println!("seed 5");
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+        let shape = tpcc::shape(20, tpcc::Keys::Nurand);
+        let pages = 13_000.0;
+        let (reads, writes) = pages_per_transaction(&shape.classes, pages);
+        let mut pool = BufferPool::new(shape, pages, false, 1_000, 1 << 20);
+        pool.age(0, 1 << 30);
+        let (mut misses, mut dirty, mut lsn) = (0_u64, 0_u64, 1_u64 << 30);
+        let mut classes = Vec::new();
+        let transactions = 30_000_u32;
+        for n in 0..transactions {
+            let kind = match unit(&mut rng) {
+                x if x < 0.45 => 0,
+                x if x < 0.88 => 1,
+                x if x < 0.92 => 2,
+                x if x < 0.96 => 3,
+                _ => 4,
+            };
+            let touched = pool.touch(kind, &mut rng);
+            lsn += 10_000;
+            pool.take_dirtied(&mut classes);
+            pool.changed(&classes, lsn);
+            for _ in 0..touched.misses + touched.created {
+                let written = pool.evict(&mut rng);
+                dirty += u64::from(written && n >= transactions / 2);
+            }
+            misses += if n >= transactions / 2 { u64::from(touched.misses) } else { 0 };
+        }
+        let each = f64::from(transactions / 2);
+        let (got_reads, got_writes) = (misses as f64 / each, dirty as f64 / each);
+        assert!((got_reads / reads - 1.0).abs() < 0.03, "{got_reads} reads, not {reads}");
+        assert!((got_writes / writes - 1.0).abs() < 0.06, "{got_writes} writes, not {writes}");
+    }
+}

@@ -1,0 +1,685 @@
+//! The server as a whole: clients, processors, buffer pool, logs and page cleaner around one queue of events.
+
+use std::collections::VecDeque;
+
+use ebbtide_volume::{Array, Instance, Nanos};
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::buffer::{BufferPool, around, unit};
+use super::cleaner::{CleanerView, recommend, whole};
+use super::commit::CommitPipeline;
+use super::cpu::{Machine, Processors};
+use super::disk::{Disk, FileKind};
+use super::flavour::Settings;
+use super::meter::{ClientTime, Meter, ModelOutcome, SecondView};
+use super::pages::characteristic_time;
+use super::redo::RedoLimits;
+use super::shape::Shape;
+use super::writer::{PageWriter, Progress};
+use crate::queue::EventQueue;
+
+/// A server, what it does, and where.
+#[derive(Debug, Clone)]
+pub struct ModelSetup {
+    /// The server.
+    pub settings: Settings,
+    /// The workload.
+    pub shape: Shape,
+    /// The machine.
+    pub machine: Machine,
+    /// What the calibration found.
+    pub costs: Costs,
+    /// The load.
+    pub load: ModelLoad,
+    /// The volume, as it is at the start.
+    pub volume: Array,
+    /// The instance that it is attached to; none: nothing but the volume limits.
+    pub instance: Option<Instance>,
+    /// Decides every draw.
+    pub seed: u64,
+    /// Length of the run.
+    pub duration: Nanos,
+    /// What is left out of the figures at its start.
+    pub settle: Nanos,
+    /// Whether the buffer pool is empty at the start; else it is as after a long time.
+    pub cold: bool,
+}
+
+/// What a transaction costs, on average.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// Processor time on a core that nobody shares, us.
+    pub cpu_us: f64,
+    /// Network round trip of a statement, us.
+    pub round_trip_us: f64,
+    /// Pages read for each page that the classes miss.
+    pub reads: f64,
+    /// Pages written for each page that the classes write.
+    pub writes: f64,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self { cpu_us: 1_000.0, round_trip_us: 0.0, reads: 1.0, writes: 1.0 }
+    }
+}
+
+/// Who sends transactions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModelLoad {
+    /// Connections.
+    pub clients: u32,
+    /// Transactions a second that arrive whatever happens; none: each client sends its next one when one ends.
+    pub rate: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    /// A transaction arrives, in an open loop.
+    Arrive,
+    Begin(usize),
+    /// All round trips of a transaction are over: they are counted together, before its work.
+    Sent(usize),
+    Computed(usize),
+    Read(usize),
+    /// A page is written by a client that needs a free one.
+    Freed(usize),
+    Redo,
+    Binlog,
+    Batch(usize),
+    Clean,
+    Second,
+}
+
+/// Where a client is in its transaction.
+#[derive(Debug, Clone, Default)]
+struct Client {
+    kind: usize,
+    started: Nanos,
+    reads: u32,
+    /// Reads until the next slice of processor time.
+    reads_in_row: u32,
+    slices: u32,
+    slice_ns: f64,
+    waits_since: Nanos,
+    /// It adds new pages, and there was no place for them.
+    needs_place: bool,
+    dirtied: Vec<usize>,
+}
+
+/// Slices of processor time between the reads of a transaction, at most.
+const SLICES: u32 = 4;
+/// Pages at the end of the LRU list that a client looks at for a clean one (`buf_LRU_get_free_block`).
+const SCANNED: u32 = 100;
+/// How long a client sleeps before it writes a page itself.
+const SLEEP_FOR_PAGE: Nanos = Nanos::from_ms(10);
+/// The page cleaner's round.
+const ROUND: Nanos = Nanos::SECOND;
+/// The shortest pause between two rounds of it.
+const SHORT_PAUSE: Nanos = Nanos::from_ms(10);
+
+/// When a run that begins with a full pool corrects its dirty pages.
+const BALANCED_AT: [Nanos; 2] = [Nanos::from_secs(4), Nanos::from_secs(8)];
+
+/// Bytes of redo that the oldest dirty page is behind, in the long run: what is written while a page stays in the
+/// pool, or half of what the redo log allows.
+fn redo_horizon(shape: &Shape, settings: &Settings, limits: &RedoLimits) -> f64 {
+    let kept = characteristic_time(&shape.classes, settings.pool_pages()).unwrap_or(1e12);
+    (kept * shape.redo_bytes()).min(limits.asynchronous * 0.5)
+}
+
+/// Runs a server in virtual time.
+///
+/// # Panics
+/// Where there is no client, or no time is left to measure.
+#[must_use]
+pub fn run(setup: ModelSetup) -> ModelOutcome {
+    assert!(setup.load.clients > 0, "a load has a client");
+    assert!(setup.settle < setup.duration, "a run has time to measure");
+    let mut model = Model::new(setup);
+    model.begin();
+    while let Some((at, event)) = model.events.pop() {
+        if at > model.end {
+            break;
+        }
+        model.now = at;
+        model.handle(event);
+    }
+    model.finish()
+}
+
+struct Model {
+    settings: Settings,
+    limits: RedoLimits,
+    costs: Costs,
+    load: ModelLoad,
+    vcpus: f64,
+    warm: bool,
+    settle: Nanos,
+    end: Nanos,
+    now: Nanos,
+    events: EventQueue<Event>,
+    rng: Xoshiro256PlusPlus,
+    disk: Disk,
+    processors: Processors,
+    pool: BufferPool,
+    commits: CommitPipeline,
+    writer: PageWriter,
+    meter: Meter,
+    clients: Vec<Client>,
+    idle: Vec<usize>,
+    arrived: VecDeque<Nanos>,
+    /// Shares of the kinds of transactions, summed up, with their statements relative to the mean.
+    kinds: Vec<(f64, f64)>,
+    client_time: ClientTime,
+    lsn: u64,
+    checkpoint: u64,
+    /// Clients that wait for a checkpoint, and for a free page.
+    stalled: VecDeque<usize>,
+    pageless: VecDeque<usize>,
+    cleaner: CleanerState,
+    done: Vec<usize>,
+}
+
+/// The page cleaner between two of its rounds.
+#[derive(Debug, Clone, Copy, Default)]
+struct CleanerState {
+    running: bool,
+    scheduled: bool,
+    urgent: bool,
+    last: Nanos,
+    pages_per_s: f64,
+    redo_per_s: f64,
+    list_pages: u64,
+    average_from: (Nanos, u64),
+}
+
+impl Model {
+    fn new(setup: ModelSetup) -> Self {
+        let ModelSetup {
+            settings,
+            shape,
+            machine,
+            costs,
+            load,
+            volume,
+            instance,
+            seed,
+            duration,
+            settle,
+            cold,
+        } = setup;
+        let disk = Disk::new(volume, instance, seed);
+        let limits = RedoLimits::of(&settings);
+        let mean = shape.statements().max(1e-9);
+        let mut sum = 0.0;
+        let kinds = shape.types.iter().map(|of| {
+            sum += of.share;
+            (sum, of.statements / mean)
+        });
+        let kinds = kinds.collect();
+        let meter = Meter::new(settle, duration, load.clients, load.rate.is_none(), &disk);
+        let grain = whole(redo_horizon(&shape, &settings, &limits) / 512.0).max(1);
+        let pool = BufferPool::new(shape, settings.pool_pages(), cold, settings.free_target(), grain);
+        Self {
+            limits,
+            costs,
+            load,
+            vcpus: f64::from(machine.vcpus),
+            warm: !cold,
+            settle,
+            end: duration,
+            now: Nanos::ZERO,
+            events: EventQueue::new(),
+            rng: Xoshiro256PlusPlus::seed_from_u64(seed),
+            disk,
+            processors: Processors::new(machine),
+            commits: CommitPipeline::new(&settings),
+            writer: PageWriter::new(&settings, costs.writes),
+            pool,
+            meter,
+            clients: vec![Client::default(); load.clients as usize],
+            idle: Vec::new(),
+            arrived: VecDeque::new(),
+            kinds,
+            client_time: ClientTime::default(),
+            lsn: whole(limits.full),
+            checkpoint: whole(limits.full),
+            stalled: VecDeque::new(),
+            pageless: VecDeque::new(),
+            cleaner: CleanerState::default(),
+            done: Vec::new(),
+            settings,
+        }
+    }
+
+    fn begin(&mut self) {
+        if !self.pool.is_filling() {
+            let horizon = redo_horizon(self.pool.shape(), &self.settings, &self.limits);
+            let from = self.lsn - whole(horizon).min(self.lsn);
+            self.pool.age(from, self.lsn);
+        }
+        self.checkpoint = self.writer.checkpoint(&self.pool, self.lsn);
+        self.events.push(Nanos::SECOND, Event::Second);
+        self.schedule_cleaner(ROUND);
+        let clients = 0..self.clients.len();
+        if self.load.rate.is_some() {
+            self.idle = clients.rev().collect();
+            self.next_arrival();
+        } else {
+            // Clients do not start at the same instant.
+            let spread = whole(self.costs.cpu_us * 1e3);
+            let count = self.clients.len() as u64;
+            for client in clients {
+                self.events.push(Nanos(spread * client as u64 / count), Event::Begin(client));
+            }
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrive => self.arrive(),
+            Event::Begin(client) => self.start(client, self.now),
+            Event::Sent(client) => self.compute(client),
+            Event::Computed(client) => self.computed(client),
+            Event::Read(client) => self.read_done(client),
+            Event::Freed(client) => self.freed(client),
+            Event::Redo => self.redo_done(),
+            Event::Binlog => self.binlog_done(),
+            Event::Batch(slot) => self.batch_event(slot),
+            Event::Clean => self.clean(),
+            Event::Second => self.second(),
+        }
+    }
+
+    fn next_arrival(&mut self) {
+        let Some(rate) = self.load.rate.filter(|rate| *rate > 0.0) else { return };
+        let gap = -(1.0 - unit(&mut self.rng)).ln() / rate;
+        self.events.push(self.now + Nanos(whole(gap * 1e9)), Event::Arrive);
+    }
+
+    fn arrive(&mut self) {
+        self.next_arrival();
+        match self.idle.pop() {
+            Some(client) => self.start(client, self.now),
+            None => self.arrived.push_back(self.now),
+        }
+    }
+
+    fn start(&mut self, client: usize, arrived: Nanos) {
+        let at = unit(&mut self.rng);
+        let kind = self.kinds.partition_point(|(sum, _)| *sum <= at).min(self.kinds.len() - 1);
+        let touched = self.pool.touch(kind, &mut self.rng);
+        let reads = around(f64::from(touched.misses) * self.costs.reads, &mut self.rng);
+        let slices = reads.min(SLICES - 1) + 1;
+        let share = self.kinds[kind].1;
+        let statements = self.pool.shape().types[kind].statements;
+        let one = &mut self.clients[client];
+        self.pool.take_dirtied(&mut one.dirtied);
+        one.kind = kind;
+        one.started = arrived;
+        one.reads = reads;
+        one.reads_in_row = 0;
+        one.slices = slices;
+        one.slice_ns = self.costs.cpu_us * 1e3 * share / f64::from(slices);
+        // Pages that a class misses beyond those that are read, and pages that are new, need a place too.
+        self.pool.owe_free(u64::from(touched.created + touched.misses.saturating_sub(reads)));
+        self.clients[client].needs_place = touched.created > 0 && self.pool.owed() > 0;
+        let trips = Nanos(whole(self.costs.round_trip_us * 1e3 * statements));
+        if trips > Nanos::ZERO {
+            self.events.push(self.now + trips, Event::Sent(client));
+        } else {
+            self.compute(client);
+        }
+    }
+
+    /// The client needs a processor for a slice. New pages need a place first.
+    fn compute(&mut self, client: usize) {
+        if self.clients[client].needs_place {
+            self.meter.page_waits += 1;
+            self.clients[client].waits_since = self.now;
+            self.pageless.push_back(client);
+            self.wake_cleaner();
+            return;
+        }
+        // The time of a slice varies as that of statements does: exponentially.
+        let work = -(1.0 - unit(&mut self.rng)).ln() * self.clients[client].slice_ns;
+        if let Some(at) = self.processors.request(client, work, self.now) {
+            self.events.push(at, Event::Computed(client));
+        }
+    }
+
+    fn computed(&mut self, client: usize) {
+        if let Some((next, at)) = self.processors.release(self.now) {
+            self.events.push(at, Event::Computed(next));
+        }
+        let one = &mut self.clients[client];
+        one.slices -= 1;
+        if one.reads == 0 {
+            self.work_done(client);
+            return;
+        }
+        one.reads_in_row = one.reads.div_ceil(one.slices.max(1));
+        self.read(client);
+    }
+
+    /// The client reads a page, once there is a place for it.
+    fn read(&mut self, client: usize) {
+        self.clients[client].waits_since = self.now;
+        if self.pool.take_free() {
+            self.submit_read(client);
+            return;
+        }
+        self.meter.page_waits += 1;
+        if self.settings.flavour.is_mariadb() {
+            self.pageless.push_back(client);
+        } else if self.pool.finds_clean(SCANNED, &mut self.rng) {
+            self.submit_read(client);
+        } else {
+            self.write_single_page(client);
+        }
+        self.wake_cleaner();
+    }
+
+    fn submit_read(&mut self, client: usize) {
+        let at = self.disk.submit(FileKind::DataRead, self.settings.page_bytes, self.now);
+        self.events.push(at, Event::Read(client));
+    }
+
+    /// A client that finds no clean page sleeps, and writes a dirty one itself.
+    fn write_single_page(&mut self, client: usize) {
+        self.pool.evict(&mut self.rng);
+        let mut at = self.now;
+        if self.settings.doublewrite {
+            at = self.disk.submit(FileKind::Doublewrite, self.settings.page_bytes, at);
+        }
+        let written = self.disk.submit(FileKind::DataWrite, self.settings.page_bytes, self.now);
+        // The page follows its copy: the time of both, one after the other.
+        let both = at.since(self.now) + written.since(self.now);
+        self.events.push(self.now + both + SLEEP_FOR_PAGE, Event::Freed(client));
+    }
+
+    fn freed(&mut self, client: usize) {
+        let waited = self.now.since(self.clients[client].waits_since);
+        self.client_time.waiting_for_pages += waited.0 as f64;
+        self.clients[client].waits_since = self.now;
+        self.submit_read(client);
+    }
+
+    fn read_done(&mut self, client: usize) {
+        let one = &mut self.clients[client];
+        self.client_time.reading += self.now.since(one.waits_since).0 as f64;
+        one.reads -= 1;
+        one.reads_in_row -= 1;
+        if one.reads_in_row > 0 && one.reads > 0 {
+            self.read(client);
+        } else {
+            self.compute(client);
+        }
+    }
+
+    /// All statements are done: the transaction commits, where it has changed anything.
+    fn work_done(&mut self, client: usize) {
+        let kind = self.clients[client].kind;
+        self.clients[client].waits_since = self.now;
+        if self.pool.shape().types[kind].redo_bytes <= 0.0 {
+            self.end(client);
+        } else if (self.lsn - self.checkpoint) as f64 > self.limits.full {
+            self.meter.redo_waits += 1;
+            self.stalled.push_back(client);
+            self.wake_cleaner();
+        } else {
+            self.commit(client);
+        }
+    }
+
+    fn commit(&mut self, client: usize) {
+        let one = &mut self.clients[client];
+        let waited = self.now.since(one.waits_since);
+        self.client_time.waiting_for_redo += waited.0 as f64;
+        one.waits_since = self.now;
+        let redo = self.pool.shape().types[one.kind].redo_bytes;
+        self.lsn += whole(redo);
+        self.pool.changed(&one.dirtied, self.lsn);
+        self.commits.enqueue(client, redo);
+        self.begin_redo();
+    }
+
+    fn begin_redo(&mut self) {
+        if let Some(at) = self.commits.begin_redo(self.now, &mut self.disk) {
+            self.events.push(at, Event::Redo);
+        }
+    }
+
+    fn redo_done(&mut self) {
+        let (clients, types) = (&self.clients, &self.pool.shape().types);
+        self.commits.end_redo(|client| types[clients[client].kind].binlog_bytes, &mut self.done);
+        self.end_all();
+        self.begin_redo();
+        self.begin_binlog();
+    }
+
+    fn begin_binlog(&mut self) {
+        if let Some(at) = self.commits.begin_binlog(self.now, &mut self.disk) {
+            self.events.push(at, Event::Binlog);
+        }
+    }
+
+    fn binlog_done(&mut self) {
+        self.commits.end_binlog(&mut self.done);
+        self.end_all();
+        self.begin_binlog();
+    }
+
+    fn end_all(&mut self) {
+        while let Some(client) = self.done.pop() {
+            let waited = self.now.since(self.clients[client].waits_since);
+            self.client_time.committing += waited.0 as f64;
+            self.end(client);
+        }
+    }
+
+    fn end(&mut self, client: usize) {
+        let latency = self.now.since(self.clients[client].started);
+        self.meter.finished(latency, self.now);
+        if self.load.rate.is_none() {
+            self.start(client, self.now);
+        } else if let Some(arrived) = self.arrived.pop_front() {
+            self.start(client, arrived);
+        } else {
+            self.idle.push(client);
+        }
+    }
+
+    fn schedule_cleaner(&mut self, pause: Nanos) {
+        if !self.cleaner.scheduled && !self.cleaner.running {
+            self.cleaner.scheduled = true;
+            self.events.push(self.now + pause, Event::Clean);
+        }
+    }
+
+    /// Somebody waits for the page cleaner: it begins its next round now.
+    fn wake_cleaner(&mut self) {
+        if !self.cleaner.running && self.now.since(self.cleaner.last) >= SHORT_PAUSE {
+            self.clean();
+        }
+    }
+
+    /// A round of the page cleaner: the end of the LRU list, then the flush list.
+    fn clean(&mut self) {
+        self.cleaner.scheduled = false;
+        if self.cleaner.running {
+            return;
+        }
+        self.cleaner.running = true;
+        self.cleaner.last = self.now;
+        self.free_pages();
+        self.average();
+        let view = CleanerView {
+            dirty: self.pool.flush_list().total() as f64,
+            pool: self.pool.pages(),
+            age: (self.lsn - self.pool.flush_list().oldest().unwrap_or(self.lsn)) as f64,
+            pages_per_s: self.cleaner.pages_per_s,
+            pages_for_redo: self.pages_for_redo(),
+        };
+        let wanted = recommend(&self.settings, &self.limits, &view);
+        self.cleaner.urgent = wanted.urgent;
+        self.cleaner.list_pages += wanted.pages.min(self.pool.flush_list().total());
+        self.writer.add_list(wanted.pages);
+        self.start_batches();
+    }
+
+    /// Evicts pages from the end of the LRU list until enough are free.
+    fn free_pages(&mut self) {
+        let target = self.settings.free_target();
+        let missing = (target + self.pool.owed()).saturating_sub(self.pool.free()).min(target);
+        let mut dirty = 0;
+        for _ in 0..missing {
+            dirty += u64::from(self.pool.evict(&mut self.rng));
+        }
+        self.pool.add_free(missing - dirty);
+        self.writer.add_lru(dirty);
+        self.serve_pageless();
+    }
+
+    /// Pages a second and redo a second, averaged as the servers do: halfway to the newest value each interval.
+    fn average(&mut self) {
+        let (since, lsn) = self.cleaner.average_from;
+        let passed = self.now.since(since).as_secs_f64();
+        if lsn != 0 && passed < f64::from(self.settings.flushing_avg_loops) {
+            return;
+        }
+        if lsn != 0 {
+            let pages = self.cleaner.list_pages as f64 / passed;
+            let redo = (self.lsn - lsn) as f64 / passed;
+            self.cleaner.pages_per_s = f64::midpoint(self.cleaner.pages_per_s, pages);
+            self.cleaner.redo_per_s = f64::midpoint(self.cleaner.redo_per_s, redo);
+        }
+        self.cleaner.list_pages = 0;
+        self.cleaner.average_from = (self.now, self.lsn);
+    }
+
+    /// Dirty pages whose changes are in the next three seconds' worth of the oldest redo, for one second.
+    fn pages_for_redo(&self) -> f64 {
+        let Some(oldest) = self.pool.flush_list().oldest() else { return 0.0 };
+        let target = oldest + whole(3.0 * self.cleaner.redo_per_s);
+        let limit = 6 * u64::from(self.settings.io_capacity_max);
+        self.pool.flush_list().until(target, limit) as f64 / 3.0
+    }
+
+    fn start_batches(&mut self) {
+        let Self { writer, disk, pool, rng, events, now, .. } = self;
+        while let Some((slot, at)) = writer.start(*now, disk, pool, rng) {
+            events.push(at, Event::Batch(slot));
+        }
+        if self.writer.is_idle() && self.cleaner.running {
+            self.cleaner.running = false;
+            let round = if self.cleaner.urgent { SHORT_PAUSE } else { ROUND };
+            let next = self.cleaner.last + round;
+            self.schedule_cleaner(next.since(self.now));
+        }
+    }
+
+    fn batch_event(&mut self, slot: usize) {
+        match self.writer.event(slot, self.now, &mut self.disk, &mut self.rng) {
+            Progress::Until(at) => self.events.push(at, Event::Batch(slot)),
+            Progress::Done { freed } => {
+                self.pool.add_free(freed);
+                self.serve_pageless();
+                self.checkpoint = self.writer.checkpoint(&self.pool, self.lsn);
+                self.release_stalled();
+                self.start_batches();
+            }
+        }
+    }
+
+    fn serve_pageless(&mut self) {
+        while let Some(&client) = self.pageless.front() {
+            let adds = self.clients[client].needs_place;
+            if (adds && self.pool.free() == 0) || (!adds && !self.pool.take_free()) {
+                return;
+            }
+            self.pageless.pop_front();
+            if adds {
+                self.clients[client].needs_place = false;
+                let waited = self.now.since(self.clients[client].waits_since);
+                self.client_time.waiting_for_pages += waited.0 as f64;
+                self.compute(client);
+            } else {
+                self.freed(client);
+            }
+        }
+    }
+
+    fn release_stalled(&mut self) {
+        while (self.lsn - self.checkpoint) as f64 <= self.limits.full
+            && let Some(client) = self.stalled.pop_front()
+        {
+            self.commit(client);
+        }
+    }
+
+    fn second(&mut self) {
+        self.checkpoint = self.writer.checkpoint(&self.pool, self.lsn);
+        self.release_stalled();
+        self.commits.write_back(self.now, &mut self.disk);
+        if self.pool.is_filling() {
+            self.pool.refresh();
+        }
+        if self.warm && BALANCED_AT.contains(&self.now) && self.now < self.settle {
+            self.balance(self.meter.all_finished() as f64 / self.now.as_secs_f64());
+        }
+        let view = self.view();
+        self.meter.second(self.now, &mut self.disk, &view);
+        self.events.push(self.now + Nanos::SECOND, Event::Second);
+    }
+
+    /// Brings the dirty pages to where page cleaner and eviction keep them at the throughput of the last seconds. A run
+    /// that begins in the middle would else write what it was given too much for as long as a page stays in the pool.
+    fn balance(&mut self, tps: f64) {
+        let Some(usual) = self.pool.usual_dirty().filter(|usual| *usual >= 1.0) else { return };
+        let redo_per_s = tps * self.pool.shape().redo_bytes();
+        let horizon = redo_horizon(self.pool.shape(), &self.settings, &self.limits);
+        let cleaned = |share: f64| {
+            let dirty = usual * share;
+            // Pages leave the flush list at its old end, at the rate at which they come.
+            let pages_for_redo = self.pool.dirty_flow(share).0 * tps;
+            let view = |pages_per_s| CleanerView {
+                dirty,
+                pool: self.pool.pages(),
+                age: horizon,
+                pages_per_s,
+                pages_for_redo,
+            };
+            (0..16).fold(0.0, |pages, _| recommend(&self.settings, &self.limits, &view(pages)).pages as f64)
+        };
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..24 {
+            let middle = f64::midpoint(low, high);
+            let (dirtied, evicted) = self.pool.dirty_flow(middle);
+            if dirtied * tps > evicted * tps + cleaned(middle) { low = middle } else { high = middle }
+        }
+        let pages_per_s = cleaned(high);
+        let surplus = self.pool.flush_list().total() as f64 - usual * high;
+        self.pool.take_oldest(whole(surplus.max(0.0)));
+        self.cleaner.pages_per_s = pages_per_s;
+        self.cleaner.redo_per_s = redo_per_s;
+    }
+
+    fn view(&mut self) -> SecondView {
+        SecondView {
+            busy_seconds: self.processors.busy_seconds(self.now),
+            vcpus: self.vcpus,
+            clients: self.client_time,
+            backlog: self.arrived.len(),
+        }
+    }
+
+    fn finish(mut self) -> ModelOutcome {
+        self.now = self.end;
+        let view = self.view();
+        let dirty = self.pool.flush_list().total();
+        self.meter.finish(&mut self.disk, &view, dirty)
+    }
+}

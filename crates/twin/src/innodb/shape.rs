@@ -1,0 +1,112 @@
+//! What transactions do, as the model sees it: pages of classes, processor time, bytes of logs.
+
+use super::pages::{PageClass, PageKind, Revisits};
+
+/// A workload.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// Its name.
+    pub name: String,
+    /// The classes of pages.
+    pub classes: Vec<PageClass>,
+    /// The kinds of transactions.
+    pub types: Vec<TransactionType>,
+}
+
+/// A kind of transaction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransactionType {
+    /// Its name.
+    pub name: String,
+    /// Its share of all transactions, 0 to 1.
+    pub share: f64,
+    /// The pages that it references.
+    pub touches: Vec<Touch>,
+    /// Statements, BEGIN and COMMIT included. Processor time and round trips are distributed by them.
+    pub statements: f64,
+    /// Bytes of redo; 0 where it changes nothing.
+    pub redo_bytes: f64,
+    /// Bytes of binary log.
+    pub binlog_bytes: f64,
+}
+
+/// References to pages of a class.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Touch {
+    /// The class, by its place in [`Shape::classes`].
+    pub class: usize,
+    /// References of a transaction on average.
+    pub references: f64,
+    /// Share of them that change the page, 0 to 1.
+    pub modified: f64,
+    /// Whether they follow earlier references of the class: see [`Revisits`].
+    pub revisits: bool,
+}
+
+impl Shape {
+    /// A workload without classes; [`Self::class`] adds them.
+    #[must_use]
+    pub fn new(name: &str, types: Vec<TransactionType>) -> Self {
+        Self { name: name.into(), classes: Vec::new(), types }
+    }
+
+    /// Adds a class of pages with what each type (by its place) references of it: references of a transaction, and
+    /// the share of them that change the page.
+    pub fn class(&mut self, name: &str, kind: PageKind, touches: &[(usize, f64, f64)]) -> usize {
+        let class = self.classes.len();
+        let (mut references, mut changes) = (0.0, 0.0);
+        for &(of, each, modified) in touches {
+            let share = self.types[of].share;
+            references += share * each;
+            changes += share * each * modified;
+            let touch = Touch { class, references: each, modified, revisits: false };
+            self.types[of].touches.push(touch);
+        }
+        let modified = if references > 0.0 { changes / references } else { 0.0 };
+        self.classes.push(PageClass { name: name.into(), kind, references, modified });
+        class
+    }
+
+    /// Has a type reference pages of a class again a while after they were referenced.
+    pub fn revisit(&mut self, class: usize, of: usize, references: f64, window: f64, interval: f64) {
+        let share = self.types[of].share;
+        self.types[of].touches.push(Touch { class, references, modified: 0.0, revisits: true });
+        if let PageKind::Reused { revisits, .. } = &mut self.classes[class].kind {
+            *revisits = Some(Revisits { window, interval, references: share * references });
+        }
+    }
+
+    /// Statements of a transaction on average.
+    #[must_use]
+    pub fn statements(&self) -> f64 {
+        self.mean(|of| of.statements)
+    }
+
+    /// Bytes of redo of a transaction on average.
+    #[must_use]
+    pub fn redo_bytes(&self) -> f64 {
+        self.mean(|of| of.redo_bytes)
+    }
+
+    /// Bytes of binary log of a transaction on average.
+    #[must_use]
+    pub fn binlog_bytes(&self) -> f64 {
+        self.mean(|of| of.binlog_bytes)
+    }
+
+    /// Changes the bytes of redo and binary log to these means of a transaction.
+    pub fn scale_logs(&mut self, redo_bytes: Option<f64>, binlog_bytes: Option<f64>) {
+        let (redo, binlog) = (self.redo_bytes(), self.binlog_bytes());
+        let factor =
+            |wanted: Option<f64>, now: f64| wanted.filter(|_| now > 0.0).map_or(1.0, |wanted| wanted / now);
+        let (redo, binlog) = (factor(redo_bytes, redo), factor(binlog_bytes, binlog));
+        for of in &mut self.types {
+            of.redo_bytes *= redo;
+            of.binlog_bytes *= binlog;
+        }
+    }
+
+    fn mean(&self, of: impl Fn(&TransactionType) -> f64) -> f64 {
+        self.types.iter().map(|one| one.share * of(one)).sum()
+    }
+}

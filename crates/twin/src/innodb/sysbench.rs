@@ -1,0 +1,208 @@
+//! sysbench's OLTP family as page classes, for the tables, statements and distributions that `ebbtide load` executes.
+
+use ebbtide_workload::sysbench::{Mix, Schema, Sysbench, Workload};
+use ebbtide_workload::{Distribution, Drawer, Random};
+
+use super::pages::PageKind;
+use super::shape::{Shape, TransactionType};
+
+/// Rows of a leaf page: a row of `sbtest` takes about 204 bytes.
+const ROWS_PER_PAGE: f64 = 75.0;
+/// Entries of a leaf page of the index on k, two thirds full.
+const ENTRIES_PER_PAGE: f64 = 640.0;
+/// Parts into which a table is cut to see where the draws go.
+const PARTS: u32 = 2_048;
+const DRAWS: u32 = 400_000;
+
+/// What one row's change adds to the redo log (with its undo record) and to the binary log with full row images, bytes.
+const REDO_OF_CHANGE: f64 = 450.0;
+const REDO_OF_INDEX: f64 = 180.0;
+const BINLOG_OF_UPDATE: f64 = 420.0;
+const BINLOG_OF_ROW: f64 = 210.0;
+const BINLOG_OF_TRANSACTION: f64 = 160.0;
+
+/// What a transaction does to pages.
+#[derive(Debug, Clone, Copy, Default)]
+struct Work {
+    reads: f64,
+    row_changes: f64,
+    index_changes: f64,
+    /// Inserted at the end of the tables, where they grow.
+    grows: f64,
+    updates: f64,
+    statements: f64,
+}
+
+impl Work {
+    fn of(sysbench: &Sysbench) -> Self {
+        let mix = &sysbench.mix;
+        let index = f64::from(u8::from(sysbench.schema.create_secondary));
+        let one = Self { statements: 1.0, ..Self::default() };
+        match sysbench.workload {
+            Workload::PointSelect => Self { reads: 1.0, ..one },
+            Workload::ReadOnly => Self::reading(mix),
+            Workload::ReadWrite => Self::reading(mix).and(Self::writing(mix, index)),
+            Workload::WriteOnly => Self::writing(mix, index),
+            Workload::Insert => Self { grows: 1.0, index_changes: index, ..one },
+            Workload::Delete | Workload::UpdateIndex => {
+                Self { row_changes: 1.0, index_changes: index, updates: 1.0, ..one }
+            }
+            Workload::UpdateNonIndex => Self { row_changes: 1.0, updates: 1.0, ..one },
+            Workload::BulkInsert => Self { grows: 1_000.0, ..one },
+        }
+    }
+
+    fn reading(mix: &Mix) -> Self {
+        let ranges = mix.simple_ranges + mix.sum_ranges + mix.order_ranges + mix.distinct_ranges;
+        let ranges = if mix.range_selects { f64::from(ranges) } else { 0.0 };
+        let points = f64::from(mix.point_selects);
+        let pages_of_range = 1.0 + f64::from(mix.range_size) / ROWS_PER_PAGE;
+        Self { reads: points + ranges * pages_of_range, statements: points + ranges + 2.0, ..Self::default() }
+    }
+
+    fn writing(mix: &Mix, index: f64) -> Self {
+        let (indexed, plain) = (f64::from(mix.index_updates), f64::from(mix.non_index_updates));
+        let pairs = f64::from(mix.delete_inserts);
+        Self {
+            // The insert of a pair finds the page of its delete.
+            row_changes: indexed + plain + pairs,
+            index_changes: index * (indexed + 2.0 * pairs),
+            updates: indexed + plain,
+            statements: indexed + plain + 2.0 * pairs + 2.0,
+            ..Self::default()
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            row_changes: self.row_changes + other.row_changes,
+            index_changes: self.index_changes + other.index_changes,
+            grows: self.grows + other.grows,
+            updates: self.updates + other.updates,
+            statements: self.statements + other.statements - 2.0,
+        }
+    }
+
+    fn redo_bytes(&self) -> f64 {
+        // A delete with an insert of the same row is two changes.
+        let changes = self.row_changes + (self.row_changes - self.updates).max(0.0) + self.grows;
+        changes * REDO_OF_CHANGE + self.index_changes * REDO_OF_INDEX
+    }
+
+    fn binlog_bytes(&self) -> f64 {
+        let pairs = (self.row_changes - self.updates).max(0.0);
+        if self.row_changes + self.grows == 0.0 {
+            return 0.0;
+        }
+        BINLOG_OF_TRANSACTION + self.updates * BINLOG_OF_UPDATE + (2.0 * pairs + self.grows) * BINLOG_OF_ROW
+    }
+}
+
+/// The workload as page classes. `seed` decides the sample of its distribution.
+#[must_use]
+pub fn shape(sysbench: &Sysbench, seed: u64) -> Shape {
+    let work = Work::of(sysbench);
+    let kind = TransactionType {
+        name: sysbench.workload.name().into(),
+        share: 1.0,
+        touches: Vec::new(),
+        statements: work.statements,
+        redo_bytes: work.redo_bytes(),
+        binlog_bytes: work.binlog_bytes(),
+    };
+    let mut shape = Shape::new(sysbench.workload.name(), vec![kind]);
+    let (rows, entries) = pages(&sysbench.schema);
+    let touched = work.reads + work.row_changes;
+    let levels = levels(sysbench.distribution, seed);
+    if touched > 0.0 {
+        add(&mut shape, "rows", rows, &levels, touched, work.row_changes / touched);
+    }
+    if work.index_changes > 0.0 {
+        // Values of k are drawn like ids, and spread when they are updated.
+        add(&mut shape, "index on k", entries, &levels, work.index_changes, 1.0);
+    }
+    if work.grows > 0.0 {
+        shape.class("grown", PageKind::Once { read: false }, &[(0, work.grows / ROWS_PER_PAGE, 1.0)]);
+    }
+    let upper = ((rows + entries) / 700.0).max(1.0);
+    let kind = PageKind::Reused { pages: upper, revisits: None };
+    shape.class("upper levels", kind, &[(0, 2.0 * (touched + work.index_changes).max(1.0), 0.0)]);
+    shape
+}
+
+/// Leaf pages of the rows and of the index on k.
+fn pages(schema: &Schema) -> (f64, f64) {
+    let rows = f64::from(schema.tables) * f64::from(schema.table_size);
+    ((rows / ROWS_PER_PAGE).max(1.0), (rows / ENTRIES_PER_PAGE).max(1.0))
+}
+
+fn add(shape: &mut Shape, name: &str, pages: f64, levels: &[(f64, f64)], references: f64, modified: f64) {
+    for &(of_pages, of_draws) in levels {
+        let kind = PageKind::Reused { pages: pages * of_pages, revisits: None };
+        shape.class(name, kind, &[(0, references * of_draws, modified)]);
+    }
+}
+
+/// Shares of pages and of draws, from the hottest part of a table to the coldest: neighbours in heat within a factor of
+/// two are one level.
+fn levels(distribution: Distribution, seed: u64) -> Vec<(f64, f64)> {
+    if distribution == Distribution::Uniform {
+        return vec![(1.0, 1.0)];
+    }
+    let drawer = Drawer::new(distribution);
+    let mut random = Random::new(seed, 0x1D_57);
+    let mut counts = vec![0_u32; PARTS as usize];
+    for _ in 0..DRAWS {
+        counts[drawer.id(&mut random, PARTS) as usize - 1] += 1;
+    }
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    let mut levels: Vec<(f64, f64)> = Vec::new();
+    let mut hottest = 0;
+    for count in counts {
+        if levels.is_empty() || count * 2 < hottest {
+            hottest = count;
+            levels.push((0.0, 0.0));
+        }
+        let level = levels.last_mut().expect("one was pushed for the first count");
+        level.0 += 1.0 / f64::from(PARTS);
+        level.1 += f64::from(count) / f64::from(DRAWS);
+    }
+    levels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pages::pages_per_transaction;
+    use super::*;
+
+    fn sysbench(workload: Workload, distribution: Distribution) -> Sysbench {
+        let schema = Schema { tables: 8, table_size: 1_000_000, ..Schema::default() };
+        Sysbench { workload, schema, mix: Mix::default(), distribution, clients: 1, marks: false }
+    }
+
+    #[test]
+    fn uniform_point_selects_read_the_share_that_does_not_fit() {
+        let shape = shape(&sysbench(Workload::PointSelect, Distribution::Uniform), 1);
+        let (rows, _) = pages(&Schema { tables: 8, table_size: 1_000_000, ..Schema::default() });
+        let (reads, writes) = pages_per_transaction(&shape.classes, rows / 2.0);
+        assert!((reads - 0.5).abs() < 0.01, "{reads}");
+        assert_eq!((writes, shape.redo_bytes()), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_special_distribution_needs_a_small_pool_for_three_quarters_of_its_draws() {
+        let shape = shape(&sysbench(Workload::PointSelect, Distribution::default()), 1);
+        let (rows, _) = pages(&Schema { tables: 8, table_size: 1_000_000, ..Schema::default() });
+        let (reads, _) = pages_per_transaction(&shape.classes, rows * 0.05);
+        assert!((0.15..0.30).contains(&reads), "{reads}");
+    }
+
+    #[test]
+    fn a_read_write_transaction_has_the_logs_that_servers_were_measured_to_write() {
+        let shape = shape(&sysbench(Workload::ReadWrite, Distribution::Uniform), 1);
+        assert!((1_500.0..3_100.0).contains(&shape.redo_bytes()), "{}", shape.redo_bytes());
+        assert!((1_300.0..2_100.0).contains(&shape.binlog_bytes()), "{}", shape.binlog_bytes());
+        assert_eq!(shape.statements(), 20.0);
+    }
+}

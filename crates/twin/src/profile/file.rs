@@ -1,0 +1,185 @@
+//! The keys of a profile, as they are written.
+
+use serde::Deserialize;
+
+use super::ProfileError;
+use crate::innodb::FileSystem;
+
+/// A profile as its file has it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// A name for people; empty for none.
+    #[serde(default)]
+    pub name: String,
+    /// Where its figures come from; empty where nobody says.
+    #[serde(default)]
+    pub source: String,
+    /// The server.
+    pub server: ServerTable,
+    /// The machine.
+    pub machine: MachineTable,
+    /// The workload.
+    pub workload: WorkloadTable,
+    /// What was measured.
+    #[serde(default, rename = "point")]
+    pub points: Vec<PointTable>,
+}
+
+impl Profile {
+    /// Reads a profile.
+    ///
+    /// # Errors
+    /// Where the text is not TOML, has a key that no profile has, or lacks a table.
+    pub fn parse(text: &str) -> Result<Self, ProfileError> {
+        toml::from_str(text).map_err(|error| ProfileError::Syntax(error.to_string().trim_end().to_owned()))
+    }
+}
+
+/// A server: the names of its variables, without `innodb_`. What is left out has the default of the flavour.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerTable {
+    /// `mysql-5.7`, `mysql-8.0`, `mysql-8.4`, `mariadb-10.5` or `mariadb-11`.
+    pub flavour: Option<String>,
+    /// Size of the buffer pool.
+    pub buffer_pool_size: Option<String>,
+    /// Its instances.
+    pub buffer_pool_instances: Option<u32>,
+    /// Page size.
+    pub page_size: Option<String>,
+    /// `innodb_io_capacity`.
+    pub io_capacity: Option<u32>,
+    /// `innodb_io_capacity_max`.
+    pub io_capacity_max: Option<u32>,
+    /// `innodb_max_dirty_pages_pct`.
+    pub max_dirty_pages_pct: Option<f64>,
+    /// `innodb_max_dirty_pages_pct_lwm`.
+    pub max_dirty_pages_pct_lwm: Option<f64>,
+    /// `innodb_adaptive_flushing`.
+    pub adaptive_flushing: Option<bool>,
+    /// `innodb_adaptive_flushing_lwm`.
+    pub adaptive_flushing_lwm: Option<f64>,
+    /// `innodb_flushing_avg_loops`.
+    pub flushing_avg_loops: Option<u32>,
+    /// `innodb_flush_sync`.
+    pub flush_sync: Option<bool>,
+    /// `innodb_lru_scan_depth`.
+    pub lru_scan_depth: Option<u32>,
+    /// `innodb_doublewrite`.
+    pub doublewrite: Option<bool>,
+    /// `innodb_doublewrite_pages`.
+    pub doublewrite_pages: Option<u32>,
+    /// `innodb_flush_method`.
+    pub flush_method: Option<String>,
+    /// `innodb_redo_log_capacity`, or the size of all redo log files together.
+    pub redo_log_capacity: Option<String>,
+    /// `innodb_flush_log_at_trx_commit`.
+    pub flush_log_at_trx_commit: Option<u8>,
+    /// Whether there is a binary log.
+    pub log_bin: Option<bool>,
+    /// `sync_binlog`.
+    pub sync_binlog: Option<u32>,
+    /// `binlog_group_commit_sync_delay`, us.
+    pub binlog_group_commit_sync_delay: Option<u64>,
+    /// `ext4` or `xfs`.
+    pub file_system: Option<FileSystem>,
+}
+
+/// A machine.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineTable {
+    /// Processors that the operating system sees.
+    pub vcpus: Option<u32>,
+    /// Threads of a core; 2 where nothing is said.
+    pub threads_per_core: Option<u32>,
+    /// EC2 instance type, for its limits.
+    pub instance: Option<String>,
+}
+
+/// A workload.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadTable {
+    /// `tpcc`, `observed`, or a script of sysbench such as `oltp_read_write`.
+    pub kind: Option<String>,
+    /// TPC-C: warehouses.
+    pub warehouses: Option<u32>,
+    /// TPC-C: `nurand` or `uniform`.
+    pub keys: Option<String>,
+    /// sysbench: tables.
+    pub tables: Option<u32>,
+    /// sysbench: rows of a table.
+    pub table_size: Option<u32>,
+    /// sysbench: `special`, `uniform`, `gaussian`, `pareto` or `zipfian`.
+    pub rand_type: Option<String>,
+    /// Size of the data on the volume.
+    pub data_size: Option<String>,
+    /// Observed: what was measured for pools of some sizes.
+    #[serde(default)]
+    pub pages: Vec<PagesTable>,
+    /// Observed: size of the data at which `pages` were measured; that of `data_size` where nothing is said.
+    pub pages_of_data: Option<String>,
+    /// Observed: kinds of transactions.
+    #[serde(default)]
+    pub types: Vec<TypeTable>,
+    /// Statements of a transaction.
+    pub statements: Option<f64>,
+    /// Bytes of redo of a transaction.
+    pub redo_bytes: Option<f64>,
+    /// Bytes of binary log of a transaction.
+    pub binlog_bytes: Option<f64>,
+    /// Processor time of a transaction, us.
+    pub cpu_us: Option<f64>,
+    /// Network round trip of a statement, us.
+    pub round_trip_us: Option<f64>,
+}
+
+/// Pages of a transaction with a pool of one size.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PagesTable {
+    /// Size of the buffer pool.
+    pub pool: String,
+    /// Pages read by a transaction.
+    pub reads: f64,
+    /// Pages written by a transaction, without doublewrite.
+    pub writes: f64,
+}
+
+/// A kind of transaction.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TypeTable {
+    /// Its name.
+    pub name: String,
+    /// Its share of all transactions, in any unit: shares are divided by their sum.
+    pub share: f64,
+    /// What it does, relative to the others.
+    pub size: f64,
+}
+
+/// What was measured at one load.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointTable {
+    /// The volume.
+    pub volume: Option<String>,
+    /// Connections.
+    pub clients: Option<u32>,
+    /// Transactions a second that arrived, in an open loop.
+    pub rate: Option<f64>,
+    /// Transactions a second that were finished.
+    pub tps: Option<f64>,
+    /// Pages read by a transaction.
+    pub reads: Option<f64>,
+    /// Pages written by a transaction, without doublewrite.
+    pub writes: Option<f64>,
+    /// Processors busy, percent of all.
+    pub cpu_pct: Option<f64>,
+    /// The buffer pool, where it differs from the server's.
+    pub buffer_pool_size: Option<String>,
+    /// The data, where their size differs from the workload's.
+    pub data_size: Option<String>,
+}

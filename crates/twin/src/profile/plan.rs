@@ -1,0 +1,542 @@
+//! From the keys of a profile to what the model takes, refusing what is missing or cannot be.
+
+use ebbtide_volume::{GIB, MIB, parse_size};
+use ebbtide_workload::Distribution;
+use ebbtide_workload::sysbench::{Mix, Schema, Sysbench, Workload};
+
+use super::ProfileError;
+use super::file::{PointTable, Profile, ServerTable, WorkloadTable};
+use crate::innodb::observed::{self, Observed, ObservedType};
+use crate::innodb::{
+    Costs, CurvePoint, Flavour, LEAST_REDO_BYTES, Machine, MissCurve, ModelLoad, Settings, Shape, sysbench,
+    tpcc,
+};
+
+/// What a profile says, checked.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// The server.
+    pub settings: Settings,
+    /// The machine.
+    pub machine: Machine,
+    /// The workload.
+    pub shape: Shape,
+    /// What is given of the costs of a transaction, before any calibration.
+    pub costs: Costs,
+    /// Whether the processor time among them was given.
+    pub cpu_given: bool,
+    /// What was measured.
+    pub points: Vec<PlannedPoint>,
+    /// Whether the pages of a transaction were observed; else the workload is described.
+    pub observed: bool,
+    /// Whether published results of this kind were compared with the model's (docs/accuracy.md).
+    pub validated: bool,
+}
+
+/// A measured point, checked; its volume is still a text.
+#[derive(Debug, Clone)]
+pub struct PlannedPoint {
+    /// The volume.
+    pub volume: String,
+    /// The settings that the server had.
+    pub settings: Settings,
+    /// The workload on the data that there were.
+    pub shape: Shape,
+    /// The load.
+    pub load: ModelLoad,
+    /// Transactions a second.
+    pub tps: f64,
+    /// Pages read by a transaction.
+    pub reads: Option<f64>,
+    /// Pages written by a transaction.
+    pub writes: Option<f64>,
+    /// Processors busy, percent.
+    pub cpu_pct: Option<f64>,
+}
+
+/// The page size that descriptions of workloads are for, bytes.
+const DESCRIBED_PAGE: u32 = 16 * 1024;
+/// Connections that the model takes.
+pub(super) const MOST_CLIENTS: u32 = 10_000;
+
+impl Profile {
+    /// Checks the profile. `vcpus` is the number of processors of the instance that it names, where the caller knows.
+    ///
+    /// # Errors
+    /// What is missing, and where to get it; or the first value that is out of its range.
+    pub fn plan(&self, vcpus: Option<u32>, seed: u64) -> Result<Planned, ProfileError> {
+        let settings = self.server.settings()?;
+        let vcpus = self.machine.vcpus.or(vcpus).ok_or(ProfileError::Missing {
+            what: "machine.vcpus",
+            from: "`nproc` on the server, or give machine.instance",
+        })?;
+        range("machine.vcpus", vcpus, 1..=1_024, "1 to 1024")?;
+        let threads_per_core = self.machine.threads_per_core.unwrap_or(2);
+        range("machine.threads_per_core", threads_per_core, 1..=8, "1 to 8")?;
+        let shape = self.workload.shape(1.0, settings.page_bytes, seed)?;
+        let costs = self.workload.costs()?;
+        let kind = self.workload.kind.as_deref().unwrap_or_default();
+        Ok(Planned {
+            machine: Machine { vcpus, threads_per_core },
+            cpu_given: self.workload.cpu_us.is_some(),
+            observed: kind == "observed",
+            points: self
+                .points
+                .iter()
+                .enumerate()
+                .map(|(n, point)| self.point(n + 1, point, seed))
+                .collect::<Result<_, _>>()?,
+            validated: settings.flavour == Flavour::MySql57 && matches!(kind, "tpcc" | "observed"),
+            settings,
+            shape,
+            costs,
+        })
+    }
+
+    fn point(&self, number: usize, point: &PointTable, seed: u64) -> Result<PlannedPoint, ProfileError> {
+        let missing = |what, from| ProfileError::Missing { what, from };
+        let volume = point
+            .volume
+            .clone()
+            .ok_or(missing("point.volume", "the volume that was measured, like gp3:size=500GiB"))?;
+        let tps = point.tps.ok_or(missing(
+            "point.tps",
+            "the difference of Com_commit over the measurement, by its seconds",
+        ))?;
+        let of = |key: &str| format!("point {number}: {key}");
+        positive(&of("tps"), tps)?;
+        let load = match (point.clients, point.rate) {
+            (None, None) => {
+                return Err(missing(
+                    "point.clients",
+                    "connections that were busy, or point.rate for an open loop",
+                ));
+            }
+            (clients, rate) => ModelLoad { clients: clients.unwrap_or(256), rate },
+        };
+        range(&of("clients"), load.clients, 1..=MOST_CLIENTS, "1 to 10000")?;
+        for (key, value) in [
+            ("rate", load.rate),
+            ("reads", point.reads),
+            ("writes", point.writes),
+            ("cpu_pct", point.cpu_pct),
+        ] {
+            value.map_or(Ok(()), |value| positive(&of(key), value))?;
+        }
+        if let Some(pct) = point.cpu_pct.filter(|pct| *pct > 100.0) {
+            let allowed = "more than 0, at most 100: percent of all processors together";
+            return Err(ProfileError::Range { key: of("cpu_pct"), value: pct.to_string(), allowed });
+        }
+        let mut settings = self.server.settings()?;
+        if let Some(text) = &point.buffer_pool_size {
+            settings.buffer_pool_bytes = size(&of("buffer_pool_size"), text)?;
+        }
+        let factor = match &point.data_size {
+            None => 1.0,
+            Some(text) => size(&of("data_size"), text)? as f64 / self.workload.data_bytes()?,
+        };
+        let shape = self.workload.shape(factor, settings.page_bytes, seed)?;
+        Ok(PlannedPoint {
+            volume,
+            settings,
+            shape,
+            load,
+            tps,
+            reads: point.reads,
+            writes: point.writes,
+            cpu_pct: point.cpu_pct,
+        })
+    }
+}
+
+impl ServerTable {
+    fn settings(&self) -> Result<Settings, ProfileError> {
+        let missing = |what, from| ProfileError::Missing { what, from };
+        let flavour = self.flavour.as_deref().ok_or(missing(
+            "server.flavour",
+            "SELECT VERSION(): mysql-5.7, mysql-8.0, mysql-8.4, mariadb-10.5 or mariadb-11",
+        ))?;
+        let flavour: Flavour =
+            flavour.parse().map_err(|error| ProfileError::Conflict(format!("server.flavour: {error}")))?;
+        let pool = self.buffer_pool_size.as_deref().ok_or(missing(
+            "server.buffer_pool_size",
+            "SHOW GLOBAL VARIABLES LIKE 'innodb_buffer_pool_size'",
+        ))?;
+        let mut settings = Settings::of(flavour, size("server.buffer_pool_size", pool)?);
+        self.sizes(&mut settings)?;
+        self.flushing(&mut settings)?;
+        self.logs(&mut settings)?;
+        Ok(settings)
+    }
+
+    fn sizes(&self, settings: &mut Settings) -> Result<(), ProfileError> {
+        if settings.buffer_pool_bytes < 5 * MIB {
+            let value = settings.buffer_pool_bytes.to_string();
+            return Err(ProfileError::Range {
+                key: "server.buffer_pool_size".into(),
+                value,
+                allowed: "5MiB or more",
+            });
+        }
+        if let Some(text) = &self.page_size {
+            let bytes = size("server.page_size", text)?;
+            let pages = [4, 8, 16, 32, 64].map(|kib: u32| kib * 1024);
+            settings.page_bytes =
+                pages.into_iter().find(|page| u64::from(*page) == bytes).ok_or_else(|| {
+                    ProfileError::Range {
+                        key: "server.page_size".into(),
+                        value: text.clone(),
+                        allowed: "4KiB, 8KiB, 16KiB, 32KiB or 64KiB",
+                    }
+                })?;
+        }
+        if let Some(text) = &self.redo_log_capacity {
+            settings.redo_capacity_bytes = size("server.redo_log_capacity", text)?;
+        }
+        if settings.redo_capacity_bytes < LEAST_REDO_BYTES {
+            let value = settings.redo_capacity_bytes.to_string();
+            return Err(ProfileError::Range {
+                key: "server.redo_log_capacity".into(),
+                value,
+                allowed: "8MiB or more",
+            });
+        }
+        set(
+            &mut settings.buffer_pool_instances,
+            "server.buffer_pool_instances",
+            self.buffer_pool_instances,
+            1..=64,
+            "1 to 64",
+        )?;
+        if self.buffer_pool_instances.is_some() && settings.flavour != Flavour::MySql57 {
+            settings.doublewrite_batches =
+                settings.doublewrite_batches.max(2 * settings.buffer_pool_instances);
+        }
+        set(
+            &mut settings.doublewrite_pages,
+            "server.doublewrite_pages",
+            self.doublewrite_pages,
+            1..=512,
+            "1 to 512",
+        )?;
+        settings.doublewrite = self.doublewrite.unwrap_or(settings.doublewrite);
+        Ok(())
+    }
+
+    fn flushing(&self, settings: &mut Settings) -> Result<(), ProfileError> {
+        let capacity = 100..=10_000_000;
+        let io_capacity = self.io_capacity;
+        set(
+            &mut settings.io_capacity,
+            "server.io_capacity",
+            io_capacity,
+            capacity.clone(),
+            "100 to 10000000",
+        )?;
+        settings.io_capacity_max = settings.io_capacity_max.max(2 * settings.io_capacity);
+        set(
+            &mut settings.io_capacity_max,
+            "server.io_capacity_max",
+            self.io_capacity_max,
+            capacity,
+            "100 to 10000000",
+        )?;
+        if settings.io_capacity_max < settings.io_capacity {
+            let (most, capacity) = (settings.io_capacity_max, settings.io_capacity);
+            return Err(ProfileError::Conflict(format!(
+                "server.io_capacity_max = {most} is less than server.io_capacity = {capacity}: give at least {capacity}"
+            )));
+        }
+        let percents = [
+            ("server.max_dirty_pages_pct", self.max_dirty_pages_pct, &mut settings.max_dirty_pages_pct),
+            (
+                "server.max_dirty_pages_pct_lwm",
+                self.max_dirty_pages_pct_lwm,
+                &mut settings.max_dirty_pages_pct_lwm,
+            ),
+            ("server.adaptive_flushing_lwm", self.adaptive_flushing_lwm, &mut settings.adaptive_flushing_lwm),
+        ];
+        for (key, given, setting) in percents {
+            let Some(value) = given else { continue };
+            if !(0.0..=99.999).contains(&value) {
+                return Err(ProfileError::Range {
+                    key: key.into(),
+                    value: value.to_string(),
+                    allowed: "0 to 99.999 percent",
+                });
+            }
+            *setting = value;
+        }
+        set(
+            &mut settings.lru_scan_depth,
+            "server.lru_scan_depth",
+            self.lru_scan_depth,
+            100..=10_000_000,
+            "100 to 10000000",
+        )?;
+        set(
+            &mut settings.flushing_avg_loops,
+            "server.flushing_avg_loops",
+            self.flushing_avg_loops,
+            1..=1_000,
+            "1 to 1000",
+        )?;
+        settings.adaptive_flushing = self.adaptive_flushing.unwrap_or(settings.adaptive_flushing);
+        settings.flush_sync = self.flush_sync.unwrap_or(settings.flush_sync);
+        Ok(())
+    }
+
+    fn logs(&self, settings: &mut Settings) -> Result<(), ProfileError> {
+        set(
+            &mut settings.flush_log_at_commit,
+            "server.flush_log_at_trx_commit",
+            self.flush_log_at_trx_commit,
+            0..=2,
+            "0, 1 or 2",
+        )?;
+        set(
+            &mut settings.sync_binlog,
+            "server.sync_binlog",
+            self.sync_binlog,
+            0..=u32::MAX,
+            "0 to 4294967295",
+        )?;
+        let delay = self.binlog_group_commit_sync_delay;
+        set(
+            &mut settings.group_commit_delay_us,
+            "server.binlog_group_commit_sync_delay",
+            delay,
+            0..=1_000_000,
+            "0 to 1000000 us",
+        )?;
+        settings.log_bin = self.log_bin.unwrap_or(settings.log_bin);
+        settings.file_system = self.file_system.unwrap_or(settings.file_system);
+        if let Some(method) = &self.flush_method {
+            settings.flush_after_batch = match method.to_ascii_uppercase().as_str() {
+                "O_DIRECT_NO_FSYNC" | "NOSYNC" | "LITTLESYNC" => false,
+                "O_DIRECT" | "FSYNC" | "O_DSYNC" | "ALL_O_DIRECT" => true,
+                _ => {
+                    return Err(ProfileError::Range {
+                        key: "server.flush_method".into(),
+                        value: method.clone(),
+                        allowed: "fsync, O_DSYNC, O_DIRECT, O_DIRECT_NO_FSYNC, littlesync or nosync",
+                    });
+                }
+            };
+        }
+        Ok(())
+    }
+}
+
+impl WorkloadTable {
+    fn costs(&self) -> Result<Costs, ProfileError> {
+        for (key, value) in [("workload.cpu_us", self.cpu_us), ("workload.statements", self.statements)] {
+            value.map_or(Ok(()), |value| positive(key, value))?;
+        }
+        let round_trip_us = self.round_trip_us.unwrap_or(0.0);
+        if !(0.0..=1e6).contains(&round_trip_us) {
+            let value = round_trip_us.to_string();
+            return Err(ProfileError::Range {
+                key: "workload.round_trip_us".into(),
+                value,
+                allowed: "0 to 1000000 us",
+            });
+        }
+        Ok(Costs { cpu_us: self.cpu_us.unwrap_or(1_000.0), round_trip_us, ..Costs::default() })
+    }
+
+    /// The workload with so many times its data.
+    fn shape(&self, factor: f64, page_bytes: u32, seed: u64) -> Result<Shape, ProfileError> {
+        let kind = self.kind.as_deref().ok_or(ProfileError::Missing {
+            what: "workload.kind",
+            from: "tpcc, observed, or a script of sysbench such as oltp_read_write",
+        })?;
+        let mut shape = match kind {
+            "observed" => self.observed(factor, page_bytes)?,
+            _ if page_bytes != DESCRIBED_PAGE => {
+                return Err(ProfileError::Conflict(format!(
+                    "server.page_size: {kind} is described for pages of 16KiB only: measure its pages, and give \
+                     workload.kind = \"observed\""
+                )));
+            }
+            "tpcc" => self.tpcc(factor)?,
+            script => self.sysbench(script, factor, seed)?,
+        };
+        for (key, value) in
+            [("workload.redo_bytes", self.redo_bytes), ("workload.binlog_bytes", self.binlog_bytes)]
+        {
+            value.map_or(Ok(()), |value| positive(key, value))?;
+        }
+        shape.scale_logs(self.redo_bytes, self.binlog_bytes);
+        Ok(shape)
+    }
+
+    fn tpcc(&self, factor: f64) -> Result<Shape, ProfileError> {
+        let warehouses = self.warehouses.ok_or(ProfileError::Missing {
+            what: "workload.warehouses",
+            from: "SELECT COUNT(*) FROM warehouse",
+        })?;
+        range("workload.warehouses", warehouses, 1..=1_000_000, "1 to 1000000")?;
+        let keys = match self.keys.as_deref() {
+            None | Some("nurand") => tpcc::Keys::Nurand,
+            Some("uniform") => tpcc::Keys::Uniform,
+            Some(other) => {
+                let (key, value) = ("workload.keys".into(), other.into());
+                return Err(ProfileError::Range { key, value, allowed: "nurand or uniform" });
+            }
+        };
+        Ok(tpcc::shape(scaled(warehouses, factor), keys))
+    }
+
+    fn sysbench(&self, script: &str, factor: f64, seed: u64) -> Result<Shape, ProfileError> {
+        let workload: Workload = script.parse().map_err(|error| {
+            ProfileError::Conflict(format!("workload.kind: {error}; it may also be tpcc or observed"))
+        })?;
+        let table_size = self.table_size.ok_or(ProfileError::Missing {
+            what: "workload.table_size",
+            from: "--table-size of sysbench, or SELECT COUNT(*) FROM sbtest1",
+        })?;
+        let tables = self.tables.unwrap_or(1);
+        range("workload.tables", tables, 1..=100_000, "1 to 100000")?;
+        range("workload.table_size", table_size, 1..=2_147_483_647, "1 to 2147483647")?;
+        let distribution = match self.rand_type.as_deref() {
+            None | Some("special") => Distribution::default(),
+            Some("uniform") => Distribution::Uniform,
+            Some("gaussian") => Distribution::Gaussian { iterations: 12 },
+            Some("pareto") => Distribution::Pareto { h: 0.2 },
+            Some("zipfian") => Distribution::Zipfian { exponent: 0.8 },
+            Some(other) => {
+                let (key, value) = ("workload.rand_type".into(), other.into());
+                return Err(ProfileError::Range {
+                    key,
+                    value,
+                    allowed: "special, uniform, gaussian, pareto or zipfian",
+                });
+            }
+        };
+        let schema = Schema { tables, table_size: scaled(table_size, factor), ..Schema::default() };
+        let sysbench =
+            Sysbench { workload, schema, mix: Mix::default(), distribution, clients: 1, marks: false };
+        Ok(sysbench::shape(&sysbench, seed))
+    }
+
+    fn observed(&self, factor: f64, page_bytes: u32) -> Result<Shape, ProfileError> {
+        if self.pages.is_empty() {
+            return Err(ProfileError::Missing {
+                what: "[[workload.pages]]",
+                from: "Innodb_buffer_pool_reads and Innodb_pages_written, each by Com_commit, with the pool that the \
+                       server had",
+            });
+        }
+        let redo_bytes = self.redo_bytes.ok_or(ProfileError::Missing {
+            what: "workload.redo_bytes",
+            from: "Innodb_os_log_written by Com_commit",
+        })?;
+        let of_data = match &self.pages_of_data {
+            None => 1.0,
+            Some(text) => self.data_bytes()? / size("workload.pages_of_data", text)? as f64,
+        };
+        let mut points = Vec::new();
+        for table in &self.pages {
+            let pool = size("workload.pages.pool", &table.pool)? as f64;
+            for (key, value) in
+                [("workload.pages.reads", table.reads), ("workload.pages.writes", table.writes)]
+            {
+                if !(0.0..=1e6).contains(&value) {
+                    return Err(ProfileError::Range {
+                        key: key.into(),
+                        value: value.to_string(),
+                        allowed: "0 to 1000000 pages",
+                    });
+                }
+            }
+            let pool_pages = pool / f64::from(page_bytes) * 0.96 * of_data * factor;
+            points.push(CurvePoint { pool_pages, reads: table.reads, writes: table.writes });
+        }
+        points.sort_by(|a, b| a.pool_pages.total_cmp(&b.pool_pages));
+        if let Some(pair) = points.windows(2).find(|pair| pair[1].pool_pages <= pair[0].pool_pages) {
+            let gib = pair[0].pool_pages / 0.96 * f64::from(page_bytes) / GIB as f64;
+            return Err(ProfileError::Conflict(format!(
+                "workload.pages: two entries have the same pool ({gib:.1} GiB after scaling): keep one"
+            )));
+        }
+        if let Some(pair) = points.windows(2).find(|pair| pair[1].reads > pair[0].reads * 1.1) {
+            return Err(ProfileError::Conflict(format!(
+                "workload.pages: a larger pool reads more pages ({} after {}): the two were not measured of one workload",
+                pair[1].reads, pair[0].reads
+            )));
+        }
+        let shares: f64 = self.types.iter().map(|of| of.share).sum();
+        for of in &self.types {
+            positive("workload.types.share", of.share)?;
+            positive("workload.types.size", of.size)?;
+        }
+        let types = self.types.iter().map(|of| ObservedType {
+            name: of.name.clone(),
+            share: of.share / shares,
+            size: of.size,
+        });
+        Ok(observed::shape(&Observed {
+            curve: MissCurve { points },
+            redo_bytes,
+            binlog_bytes: self.binlog_bytes.unwrap_or(0.0),
+            statements: self.statements.unwrap_or(1.0),
+            types: types.collect(),
+        }))
+    }
+
+    /// Size of the data, bytes.
+    fn data_bytes(&self) -> Result<f64, ProfileError> {
+        match (&self.data_size, self.warehouses) {
+            (Some(text), _) => Ok(size("workload.data_size", text)? as f64),
+            // 100 MiB of a warehouse, measured of sysbench-tpcc's 1000.
+            (None, Some(warehouses)) => Ok(f64::from(warehouses) / 10.0 * GIB as f64),
+            (None, None) => Err(ProfileError::Missing {
+                what: "workload.data_size",
+                from: "the sum of data_length and index_length in information_schema.tables, or `du` of the data directory",
+            }),
+        }
+    }
+}
+
+/// A count with so many times the data; at least one.
+fn scaled(count: u32, factor: f64) -> u32 {
+    let scaled = crate::innodb::whole((f64::from(count) * factor).round());
+    u32::try_from(scaled).unwrap_or(u32::MAX).max(1)
+}
+
+fn size(key: &str, text: &str) -> Result<u64, ProfileError> {
+    parse_size(text).map_err(|error| ProfileError::Conflict(format!("{key}: {error}")))
+}
+
+fn positive(key: &str, value: f64) -> Result<(), ProfileError> {
+    if value.is_finite() && value > 0.0 {
+        return Ok(());
+    }
+    Err(ProfileError::Range { key: key.into(), value: value.to_string(), allowed: "more than 0" })
+}
+
+fn range<T: PartialOrd + ToString>(
+    key: &str,
+    value: T,
+    allowed: std::ops::RangeInclusive<T>,
+    words: &'static str,
+) -> Result<(), ProfileError> {
+    if allowed.contains(&value) {
+        return Ok(());
+    }
+    Err(ProfileError::Range { key: key.into(), value: value.to_string(), allowed: words })
+}
+
+fn set<T: PartialOrd + ToString + Copy>(
+    setting: &mut T,
+    key: &str,
+    given: Option<T>,
+    allowed: std::ops::RangeInclusive<T>,
+    words: &'static str,
+) -> Result<(), ProfileError> {
+    let Some(value) = given else { return Ok(()) };
+    range(key, value, allowed, words)?;
+    *setting = value;
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! Each format, the order of requests, and damage.
+
+use ebbtide_volume::{Io, Nanos, Op};
+
+use super::{Device, Format, Options, Record, Trace, TraceError};
+
+fn read(text: &[u8], options: &Options) -> Result<Vec<Record>, TraceError> {
+    Trace::open(text, options)?.collect()
+}
+
+fn record(at: u64, op: Op, offset: u64, len: u32) -> Record {
+    Record { at: Nanos(at), io: Io { op, offset, len }, client: 0, latency: None }
+}
+
+const MS: u64 = 1_000_000;
+
+/// A trace of each text format with the same two requests: a read of 8 KiB at 4 KiB, and 2 ms later (Tencent: 2 s) a write of
+/// 4 KiB at 1 MiB.
+const TEXTS: [(Format, &str); 10] = [
+    (
+        Format::Blkparse,
+        "259,0 1 1 0.001000000 7 D R 8 + 16 [mariadbd]\n259,0 1 2 0.003000000 7 D WS 2048 + 8 [mariadbd]\nCPU1 (259,0):\n Reads Queued: 1\n",
+    ),
+    (
+        Format::Biosnoop,
+        "TIME(s)     COMM           PID    DISK      T SECTOR     BYTES  LAT(ms)\n0.002000    my sql d       7      nvme1n1   R 8          8192      1.000\n0.003500    mysqld         7      nvme1n1   W 2048       4096      0.500\n",
+    ),
+    (
+        Format::Msr,
+        "128166372003061629,usr,0,Read,4096,8192,10000\n128166372003081629,usr,0,Write,1048576,4096,5000\n",
+    ),
+    (Format::Alibaba, "419,R,4096,8192,1577808000000046\n419,W,1048576,4096,1577808000002046\n"),
+    (Format::Tencent, "1538323200,8,16,0,1283\n1538323202,2048,8,1,1283\n"),
+    (
+        Format::Systor,
+        "Timestamp,Response,IOType,LUN,Offset,Size\n1455592007.001000000,0.001000000,R,1,4096,8192\n1455592007.002,,,1,0,0\n1455592007.003000000,0.000500000,W,1,1048576,4096\n",
+    ),
+    (
+        Format::Fiu,
+        "89967404000000 4892 my proc 8 16 R 6 0 531e779\n89967406000000 4892 syslogd 2048 8 W 6 0 4fd0c43\n",
+    ),
+    (Format::Spc, "0,8,8192,R,0.001\n0,2048,4096,w,0.003\n"),
+    (Format::DiskSim, "1.0 0 8 16 1\n3.0 0 2048 8 0\n"),
+    (
+        Format::Iolog,
+        "fio version 2 iolog\n/dev/x add\n/dev/x open\n/dev/x wait 1000\n/dev/x read 4096 8192\n/dev/x wait 2000\n/dev/x write 1048576 4096\n/dev/x close\n",
+    ),
+];
+
+#[test]
+fn every_text_format_is_known_and_read() {
+    for (format, text) in TEXTS {
+        assert_eq!(Format::of(text.as_bytes()), Some(format), "{text}");
+        let all =
+            read(text.as_bytes(), &Options::default()).unwrap_or_else(|error| panic!("{format}: {error}"));
+        let gap = if format == Format::Tencent { 1_000 * 2 * MS } else { 2 * MS };
+        let plain: Vec<Record> = all.iter().map(|one| Record { client: 0, latency: None, ..*one }).collect();
+        assert_eq!(
+            plain,
+            [record(0, Op::Read, 4096, 8192), record(gap, Op::Write, 1 << 20, 4096)],
+            "{format}"
+        );
+        let answered = matches!(format, Format::Biosnoop | Format::Msr | Format::Systor);
+        let latencies = all.iter().map(|one| one.latency).collect::<Vec<_>>();
+        let wanted = if answered { [Some(Nanos(MS)), Some(Nanos(MS / 2))] } else { [None; 2] };
+        assert_eq!(latencies, wanted, "{format}");
+        let named = matches!(format, Format::Blkparse | Format::Biosnoop | Format::Fiu);
+        assert_eq!(all[0].client != 0, named, "{format}");
+        assert_eq!(format.name().parse(), Ok(format));
+    }
+}
+
+#[test]
+fn fios_third_version_has_the_time_in_each_line_and_flushes() {
+    let text =
+        "fio version 3 iolog\n10 f add\n10 f open\n1000 f read 0 512\n3000 f datasync\n4000 f trim 0 512\n";
+    let wanted = [record(0, Op::Read, 0, 512), record(2 * MS, Op::Flush, 0, 0)];
+    assert_eq!(read(text.as_bytes(), &Options::default()).unwrap(), wanted);
+    let options = Options { unit_ns: Some(MS), ..Options::default() };
+    assert_eq!(read(text.as_bytes(), &options).unwrap()[1].at, Nanos(2_000 * MS));
+}
+
+/// An event of blktrace with a payload of three bytes.
+fn event(swapped: bool, time: u64, sector: u64, bytes: u32, action: u32) -> Vec<u8> {
+    let long = |value: u64| if swapped { value.to_be_bytes() } else { value.to_le_bytes() };
+    let word = |value: u32| if swapped { value.to_be_bytes() } else { value.to_le_bytes() };
+    let short = |value: u16| if swapped { value.to_be_bytes() } else { value.to_le_bytes() };
+    let mut all = Vec::new();
+    all.extend(word(0x6561_7407));
+    all.extend(word(1));
+    all.extend(long(time));
+    all.extend(long(sector));
+    for value in [bytes, action, 7, (259 << 20) | 1, 0] {
+        all.extend(word(value));
+    }
+    all.extend(short(0));
+    all.extend(short(3));
+    all.extend(b"abc");
+    all
+}
+
+const READ: u32 = 1 << 16;
+const WRITE: u32 = 1 << 17;
+const FLUSH: u32 = 1 << 18;
+const QUEUE: u32 = 1;
+const ISSUE: u32 = 7;
+const COMPLETE: u32 = 8;
+
+#[test]
+fn events_are_read_in_either_byte_order_and_joined_with_their_answers() {
+    for swapped in [false, true] {
+        let all = [
+            event(swapped, 1_000, 8, 4096, READ | QUEUE),
+            event(swapped, 2_000, 8, 4096, READ | ISSUE),
+            event(swapped, 3_000, 16, 512, WRITE | ISSUE),
+            event(swapped, 3_500, 0, 0, WRITE | FLUSH | ISSUE),
+            event(swapped, 5_000, 8, 4096, READ | COMPLETE),
+        ]
+        .concat();
+        let read = read(&all, &Options::default()).unwrap();
+        let wanted = [
+            Record { client: 7, latency: Some(Nanos(3_000)), ..record(0, Op::Read, 4096, 4096) },
+            Record { client: 7, ..record(1_000, Op::Write, 8192, 512) },
+            Record { client: 7, ..record(1_500, Op::Flush, 0, 0) },
+        ];
+        assert_eq!(read, wanted);
+    }
+}
+
+#[test]
+fn a_device_made_of_others_has_queued_requests_alone() {
+    let text = "253,0 1 1 0.001 7 Q R 8 + 16 [a]\n253,0 1 2 0.002 7 C R 8 + 16 [0]\n";
+    let all = read(text.as_bytes(), &Options::default()).unwrap();
+    assert_eq!(all, [Record { client: 7, latency: Some(Nanos(MS)), ..record(0, Op::Read, 4096, 8192) }]);
+}
+
+#[test]
+fn requests_out_of_order_are_put_in_order() {
+    let text = "0,0,512,R,0.005\n0,1,512,R,0.001\n0,2,512,R,0.009\n0,3,512,R,0.005\n";
+    let all = read(text.as_bytes(), &Options::default()).unwrap();
+    let order: Vec<(u64, u64)> = all.iter().map(|one| (one.at.0 / MS, one.io.offset / 512)).collect();
+    assert_eq!(order, [(0, 1), (4, 0), (4, 3), (8, 2)]);
+}
+
+#[test]
+fn a_request_that_is_too_late_arrives_when_it_is_read_and_is_counted() {
+    let text = "0,0,512,R,1\n0,1,512,R,50\n0,2,512,R,0.5\n0,3,512,R,99\n";
+    let mut trace = Trace::open(text.as_bytes(), &Options::default()).unwrap();
+    let times: Vec<u64> = trace.by_ref().map(|one| one.unwrap().at.0 / 1_000_000_000).collect();
+    assert_eq!(times, [0, 0, 49, 98]);
+    assert_eq!((trace.counts().late, trace.counts().requests), (1, 4));
+    assert_eq!(trace.counts().bytes, text.len() as u64);
+}
+
+#[test]
+fn a_second_device_is_refused_unless_one_is_named_or_all_are_wanted() {
+    let text = "1,R,0,512,1\n2,R,512,512,2\n1,R,1024,512,3\n";
+    let count = |device| {
+        let all = read(text.as_bytes(), &Options { device, ..Options::default() });
+        all.map(|all| all.len()).map_err(|error| error.to_string())
+    };
+    let refused = "the trace has requests of several devices, among them 1 and 2".to_owned();
+    assert_eq!(count(Device::Only), Err(refused));
+    assert_eq!((count(Device::Named("1".into())), count(Device::All)), (Ok(2), Ok(3)));
+}
+
+#[test]
+fn damage_is_named_with_its_line_its_byte_and_what_was_read_before() {
+    let mut trace =
+        Trace::open(&b"1,R,0,512,1\n1,R,512\x07,512,2\n1,R,0,512,3\n"[..], &Options::default()).unwrap();
+    let error = trace.by_ref().find_map(Result::err).unwrap();
+    assert_eq!(
+        error.to_string(),
+        "line 2 of the trace, at byte 12: expected DEVICE,R|W,OFFSET,LENGTH,MICROSECONDS, found '1,R,512?,512,2'"
+    );
+    assert!(trace.next().is_none());
+    let cut = &event(false, 1, 8, 512, READ | ISSUE)[..40];
+    assert!(matches!(read(cut, &Options::default()), Err(TraceError::Event { number: 1, byte: 0, .. })));
+    assert!(matches!(read(b"what is this\n", &Options::default()), Err(TraceError::Unknown)));
+    let long = read(b"1,R,0,4294967296,1\n", &Options::default()).unwrap_err();
+    assert_eq!(
+        long.to_string(),
+        "a request of the trace has 4294967296 bytes or ends beyond 2^64; expected at most 4294967295 bytes"
+    );
+}
+
+#[test]
+fn a_line_without_an_end_is_refused_and_does_not_fill_the_memory() {
+    let text = [b"1,R,0,512,1\n".to_vec(), vec![b'1'; 1 << 20]].concat();
+    let mut input = &text[..];
+    let error = Trace::open(&mut input, &Options::default()).unwrap().find_map(Result::err).unwrap();
+    assert!(
+        matches!(error, TraceError::Line { number: 2, expected: "a line of less than 64 KiB", .. }),
+        "{error}"
+    );
+    assert!(input.len() > text.len() / 2, "{} bytes were left", input.len());
+}
+
+#[test]
+fn no_text_however_damaged_makes_it_panic_or_go_on_for_ever() {
+    use rand_core::{Rng as _, SeedableRng as _};
+    let mut random = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(11);
+    println!("seed 11");
+    let binary = [event(false, 1, 8, 512, READ | ISSUE), event(false, 9, 8, 512, READ | COMPLETE)].concat();
+    let texts = TEXTS.iter().map(|(_, text)| text.as_bytes().to_vec()).chain([binary]);
+    for text in texts {
+        for _ in 0..300 {
+            let mut damaged = text.clone();
+            for _ in 0..=random.next_u32() % 4 {
+                let place = random.next_u32() as usize % damaged.len();
+                match random.next_u32() % 3 {
+                    0 => damaged[place] = random.next_u32().to_le_bytes()[0],
+                    1 => damaged.truncate(place.max(1)),
+                    _ => {
+                        let copy = damaged[place..].to_vec();
+                        damaged.extend(copy);
+                    }
+                }
+            }
+            let read = Trace::open(&damaged[..], &Options { device: Device::All, ..Options::default() });
+            let count = read.map_or(0, |trace| trace.take_while(Result::is_ok).count());
+            assert!(count <= damaged.len());
+        }
+    }
+}

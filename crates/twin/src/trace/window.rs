@@ -1,0 +1,88 @@
+//! Puts requests in the order of their arrival, and joins them with their answers.
+
+use std::collections::{HashMap, VecDeque};
+
+use ebbtide_volume::{Io, Nanos, Op};
+
+use super::Record;
+use super::lines::Event;
+
+/// A request is held for so long, ns: until its answer came, and those that the trace has after it but that arrived before.
+const HELD_NS: u64 = 10_000_000_000;
+/// Requests that are held at most.
+const MOST_HELD: usize = 1 << 16;
+
+/// A request that is held.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    at: u64,
+    order: u64,
+    io: Io,
+    client: u64,
+    latency: Option<u64>,
+    /// Whether its answer may still come.
+    open: bool,
+}
+
+/// The requests between the trace and its reader.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    /// In the order of their times, then of the trace.
+    held: VecDeque<Held>,
+    /// Time and order of the latest request without an answer, by its first byte and whether it writes.
+    open: HashMap<(u64, bool), (u64, u64)>,
+    added: u64,
+    newest: u64,
+    /// Time of the last one that was handed on, ns.
+    last: u64,
+    first: Option<u64>,
+    /// Requests that came after a later one had been handed on.
+    pub(super) late: u64,
+}
+
+impl Window {
+    /// A request of the trace; `open` where a later event has its answer.
+    pub(super) fn arrived(&mut self, event: &Event<'_>, io: Io, open: bool) {
+        self.added += 1;
+        let (at, order) = (event.at, self.added);
+        if open {
+            self.open.insert((io.offset, io.op == Op::Write), (at, order));
+        }
+        let entry = Held { at, order, io, client: event.client, latency: event.latency, open };
+        self.newest = self.newest.max(at);
+        let behind = self.held.iter().rev().take_while(|one| one.at > at).count();
+        self.held.insert(self.held.len() - behind, entry);
+    }
+
+    /// An answer; one whose request was not seen is left out.
+    pub(super) fn answered(&mut self, event: &Event<'_>) {
+        self.newest = self.newest.max(event.at);
+        let Some(key) = self.open.remove(&(event.offset, event.op == Op::Write)) else { return };
+        let place = self.held.partition_point(|one| (one.at, one.order) < key);
+        if let Some(one) = self.held.get_mut(place).filter(|one| (one.at, one.order) == key) {
+            (one.latency, one.open) = (Some(event.at.saturating_sub(one.at)), false);
+        }
+    }
+
+    /// The next request, if none before it can come any more.
+    pub(super) fn next(&mut self, ended: bool) -> Option<Record> {
+        let front = self.held.front()?;
+        let old = self.newest.saturating_sub(front.at) >= HELD_NS;
+        if !(ended || old || self.held.len() > MOST_HELD) {
+            return None;
+        }
+        let one = self.held.pop_front()?;
+        if one.open {
+            self.open.remove(&(one.io.offset, one.io.op == Op::Write));
+        }
+        let first = *self.first.get_or_insert(one.at);
+        self.late += u64::from(one.at < self.last);
+        self.last = one.at.max(self.last);
+        Some(Record {
+            at: Nanos(self.last - first),
+            io: one.io,
+            client: one.client,
+            latency: one.latency.map(Nanos),
+        })
+    }
+}

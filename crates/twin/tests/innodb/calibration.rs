@@ -1,0 +1,65 @@
+//! Calibration finds the costs that a server was made of, and refuses points that no costs explain.
+
+use ebbtide_twin::innodb::{
+    CalibrateError, Calibration, Costs, Machine, MeasuredPoint, ModelLoad, ModelSetup, calibrate, run,
+};
+use ebbtide_volume::{Array, Nanos};
+
+use crate::support::{settings, setup, shape, volume};
+
+const MACHINE: Machine = Machine { vcpus: 8, threads_per_core: 1 };
+
+/// What is measured of a server with these costs.
+fn measured(costs: Costs, volume: Array, clients: u32) -> MeasuredPoint {
+    let base = setup(shape(4.0, 2.0, 800.0), volume.clone(), clients, 0.0, MACHINE.vcpus);
+    let outcome = run(ModelSetup { costs, ..base });
+    MeasuredPoint {
+        settings: settings(ebbtide_twin::innodb::Flavour::MySql80),
+        shape: shape(4.0, 2.0, 800.0),
+        volume,
+        instance: None,
+        load: ModelLoad { clients, rate: None },
+        tps: outcome.tps(),
+        reads: None,
+        writes: None,
+        cpu_pct: Some(outcome.processors_busy * 100.0),
+    }
+}
+
+fn found(points: &[MeasuredPoint]) -> Result<Calibration, CalibrateError> {
+    println!("seed 1");
+    calibrate(points, MACHINE, Costs::default(), false, 1)
+}
+
+fn slow() -> Array {
+    volume(Nanos::from_ms(1), Some(2_000), None)
+}
+
+#[test]
+fn processor_time_and_pages_of_a_server_are_found_again() {
+    let truth = Costs { cpu_us: 2_500.0, reads: 1.6, writes: 0.7, ..Costs::default() };
+    let point = MeasuredPoint { reads: Some(6.4), writes: Some(1.4), ..measured(truth, slow(), 16) };
+    let costs = found(&[point]).unwrap().costs;
+    assert!((costs.cpu_us / truth.cpu_us - 1.0).abs() < 0.05, "{costs:?}");
+    assert!((costs.reads / truth.reads - 1.0).abs() < 0.02, "{costs:?}");
+    assert!((costs.writes / truth.writes - 1.0).abs() < 0.02, "{costs:?}");
+}
+
+#[test]
+fn one_factor_is_searched_where_no_pages_were_counted() {
+    let truth = Costs { cpu_us: 500.0, reads: 2.0, writes: 2.0, ..Costs::default() };
+    let calibration = found(&[measured(truth, slow(), 16)]).unwrap();
+    assert!((calibration.costs.reads / 2.0 - 1.0).abs() < 0.1, "{:?}", calibration.costs);
+    assert!((calibration.residuals[0] - 1.0).abs() < 0.05, "{:?}", calibration.residuals);
+}
+
+#[test]
+fn points_that_no_costs_explain_are_refused() {
+    let point = measured(Costs { cpu_us: 500.0, ..Costs::default() }, slow(), 16);
+    let with = |reads, cpu_pct| MeasuredPoint { reads, cpu_pct, ..point.clone() };
+    assert_eq!(found(&[with(Some(4.0), None)]).unwrap_err(), CalibrateError::NoProcessorTime);
+    let far = found(&[with(Some(80.0), Some(5.0))]).unwrap_err();
+    assert!(matches!(far, CalibrateError::OutOfBounds { factor, .. } if factor > 19.0), "{far}");
+    let two = found(&[with(Some(2.0), Some(5.0)), with(Some(8.0), Some(5.0))]).unwrap_err();
+    assert!(matches!(two, CalibrateError::Contradiction { first: 1, second: 2, .. }), "{two}");
+}

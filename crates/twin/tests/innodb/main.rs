@@ -1,0 +1,148 @@
+//! The model of InnoDB against analytic results, and what must hold of every run of it.
+
+mod calibration;
+mod mva;
+mod properties;
+mod support;
+
+use ebbtide_twin::innodb::{FileKind, Flavour, Limiter, ModelLoad, ModelOutcome, ModelSetup, Settings, run};
+use ebbtide_volume::{MIB, Nanos};
+use support::{settings, setup, shape, volume};
+
+fn close(got: f64, expected: f64, within: f64) {
+    println!("seed 1");
+    assert!((got / expected - 1.0).abs() < within, "{got} is not within {within} of {expected}");
+}
+
+const MS: Nanos = Nanos::from_ms(1);
+
+#[test]
+fn clients_on_processors_alone_follow_exact_mva() {
+    // Reads of 2 ms on average that wait for no limit, then exponential work on four processors.
+    for clients in [1, 2, 4, 6, 10, 24] {
+        let outcome =
+            run(setup(shape(1.0, 0.0, 0.0), volume(Nanos::from_ms(2), None, None), clients, 3_000.0, 4));
+        let rate = |n: usize| n.min(4) as f64;
+        close(outcome.tps(), mva::throughput(clients as usize, 0.002, 0.003, rate), 0.02);
+    }
+}
+
+#[test]
+fn one_client_takes_the_sum_of_all_demands() {
+    // 4 reads and the redo's write of 1 ms each, and 1 ms of work: 6 ms.
+    let outcome = run(setup(shape(4.0, 0.0, 2_000.0), volume(MS, None, None), 1, 1_000.0, 4));
+    close(outcome.tps(), 1_000.0 / 6.0, 0.02);
+    assert_eq!(outcome.limiter().0, Limiter::ReadLatency);
+}
+
+#[test]
+fn a_volume_at_its_iops_limits_as_the_bound_says() {
+    // 5 reads, 3 page writes, and their copies, which the volume merges to 256 KiB: 5 + 3 + 3/16 operations.
+    let outcome = run(setup(shape(5.0, 3.0, 200.0), volume(MS, Some(2_000), None), 64, 100.0, 8));
+    let log = outcome.file(FileKind::Redo).operations as f64 / outcome.transactions as f64;
+    close(outcome.tps(), 2_000.0 / (8.0 + 3.0 / 16.0 + log), 0.02);
+    close(outcome.iops(), 2_000.0, 0.01);
+    assert_eq!(outcome.limiter().0, Limiter::VolumeIops);
+}
+
+#[test]
+fn a_volume_at_its_throughput_limits_as_the_bound_says() {
+    let outcome = run(setup(shape(5.0, 3.0, 200.0), volume(MS, None, Some(60)), 64, 100.0, 8));
+    let redo = outcome.file(FileKind::Redo).bytes as f64 / outcome.transactions as f64;
+    close(outcome.tps(), 60.0 * MIB as f64 / (11.0 * 16_384.0 + redo), 0.02);
+    assert_eq!(outcome.limiter().0, Limiter::VolumeThroughput);
+}
+
+#[test]
+fn processors_that_are_all_busy_limit_as_the_bound_says() {
+    let outcome = run(setup(shape(0.0, 0.0, 0.0), volume(MS, None, None), 64, 2_000.0, 4));
+    close(outcome.tps(), 2_000.0, 0.02);
+    assert_eq!(outcome.limiter().0, Limiter::Processors);
+}
+
+#[test]
+fn an_open_load_below_the_knee_is_carried_and_above_it_latency_grows_without_bound() {
+    let open = |rate| {
+        let base = setup(shape(4.0, 0.0, 0.0), volume(MS, Some(2_000), None), 200, 100.0, 4);
+        run(ModelSetup { load: ModelLoad { clients: 200, rate: Some(rate) }, ..base })
+    };
+    let (below, above) = (open(400.0), open(600.0));
+    close(below.tps(), 400.0, 0.03);
+    assert_eq!(below.limiter().0, Limiter::Load);
+    close(above.tps(), 500.0, 0.03);
+    let p50 = |outcome: &ModelOutcome| outcome.latency_at(0.5).unwrap();
+    assert!(p50(&above) > Nanos(p50(&below).0 * 20), "{} {}", p50(&above), p50(&below));
+}
+
+#[test]
+fn commits_join_groups_while_the_log_is_written() {
+    // 32 clients that only commit: with a write of 5 ms, a group has what arrived during the one before.
+    let outcome = run(setup(shape(0.0, 0.0, 1_000.0), volume(Nanos::from_ms(5), None, None), 32, 50.0, 8));
+    let group = outcome.transactions as f64 / outcome.file(FileKind::Redo).ios as f64;
+    assert!((14.0..=18.0).contains(&group), "{group}");
+    assert_eq!(outcome.limiter().0, Limiter::CommitLatency);
+}
+
+#[test]
+fn a_binary_log_synced_for_each_group_adds_its_writes_and_its_time() {
+    let with = |log_bin, sync_binlog| {
+        let mut shape = shape(0.0, 0.0, 1_000.0);
+        shape.types[0].binlog_bytes = 1_000.0;
+        let base = setup(shape, volume(MS, None, None), 1, 100.0, 8);
+        let settings = Settings { log_bin, sync_binlog, ..settings(Flavour::MySql80) };
+        run(ModelSetup { settings, ..base })
+    };
+    let (off, synced, unsynced) = (with(false, 1), with(true, 1), with(true, 0));
+    close(off.tps(), 1_000.0 / 1.1, 0.02);
+    close(synced.tps(), 1_000.0 / 2.1, 0.02);
+    close(unsynced.tps(), off.tps(), 0.02);
+    assert!(unsynced.file(FileKind::Binlog).bytes > 0);
+}
+
+#[test]
+fn a_small_redo_log_writes_hot_pages_more_often_than_a_large_one() {
+    let writes = |redo_mib: u64| {
+        let base = hot(redo_mib);
+        let outcome = run(base);
+        outcome.file(FileKind::DataWrite).ios as f64 / outcome.transactions as f64
+    };
+    let (small, large) = (writes(32), writes(512));
+    assert!(small > large * 1.5, "{small} {large}");
+}
+
+/// A pool that holds all data, of which each transaction changes ten pages.
+fn hot(redo_mib: u64) -> ModelSetup {
+    let mut shape = shape(0.0, 0.0, 10_000.0);
+    shape.classes.clear();
+    shape.types[0].touches.clear();
+    let kind = ebbtide_twin::innodb::PageKind::Reused { pages: 50_000.0, revisits: None };
+    shape.class("hot", kind, &[(0, 10.0, 1.0)]);
+    let base = setup(shape, volume(MS, Some(20_000), None), 16, 1_000.0, 8);
+    let settings = Settings { redo_capacity_bytes: redo_mib * MIB, ..settings(Flavour::MySql80) };
+    ModelSetup { settings, duration: Nanos::from_secs(180), settle: Nanos::from_secs(120), ..base }
+}
+
+#[test]
+fn transactions_wait_for_a_full_redo_log_on_every_flavour() {
+    for (flavour, name) in Flavour::ALL {
+        let base = hot(32);
+        let slow = volume(MS, Some(800), None);
+        let settings = Settings { redo_capacity_bytes: 32 * MIB, ..settings(flavour) };
+        let outcome = run(ModelSetup { settings, volume: slow, ..base });
+        assert!(outcome.redo_waits > 0, "{name} never waited");
+        assert!(outcome.transactions > 1_000, "{name} stood still: {}", outcome.transactions);
+    }
+}
+
+#[test]
+fn doublewrite_costs_little_of_the_iops_and_a_third_of_the_throughput() {
+    let with = |doublewrite, iops, mib_s| {
+        let base = setup(shape(1.0, 1.0, 200.0), volume(MS, iops, mib_s), 64, 100.0, 8);
+        let settings = Settings { doublewrite, doublewrite_pages: 128, ..settings(Flavour::MySql84) };
+        run(ModelSetup { settings, ..base }).tps()
+    };
+    let on_iops = with(false, Some(2_000), None) / with(true, Some(2_000), None);
+    assert!((1.01..1.12).contains(&on_iops), "{on_iops}");
+    let on_throughput = with(false, None, Some(60)) / with(true, None, Some(60));
+    assert!((1.4..1.7).contains(&on_throughput), "{on_throughput}");
+}

@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# Compares TPC-C of `ebbtide load` with go-tpc and tpcc-mysql on one server in one run, taking turns.
+#
+# usage: scripts/bench/tpcc.sh [EBBTIDE]
+# Settings by environment: WAREHOUSES=10 CONNECTIONS=16 SECONDS_EACH=15 REPEATS=3 LOADS=1 POOL=3G LOG=1G
+#   GO_TPC=go-tpc TPCC_START=tpcc_start: the programs of the others, by name or path; one that is not there is left out
+#   ISOLATE=1 (root; see scripts/bench/load-server.sh)
+#   BENCH_TINY=1: one warehouse and one short run of each tool
+#
+# Prints the time that loading takes, and for each kit the medians with the range: transactions a second, New-Orders a
+# minute, statements for a transaction, and CPU of the client for a statement (user + system of the whole process,
+# connecting included). Transactions, orders and statements are counted by the server, the same way for all:
+# Com_commit + Com_rollback, the sum of d_next_o_id, and Questions. tpcc-mysql runs on our tables; go-tpc has its own.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+# shellcheck source=scripts/bench/load-server.sh
+. scripts/bench/load-server.sh
+
+EBBTIDE=${1:-target/release/ebbtide}
+if [ "${BENCH_TINY:-0}" = 1 ]; then
+    WAREHOUSES=1 CONNECTIONS=2 SECONDS_EACH=2 REPEATS=1 LOADS=1 POOL=256M LOG=128M
+fi
+WAREHOUSES=${WAREHOUSES:-10}
+CONNECTIONS=${CONNECTIONS:-16}
+SECONDS_EACH=${SECONDS_EACH:-15}
+REPEATS=${REPEATS:-3}
+LOADS=${LOADS:-1}
+POOL=${POOL:-3G}
+GO_TPC=${GO_TPC:-go-tpc}
+TPCC_START=${TPCC_START:-tpcc_start}
+[ -x /usr/bin/time ] || { echo "missing: /usr/bin/time (apt-get install time)" >&2; exit 3; }
+[ -x "$EBBTIDE" ] || { echo "no program at $EBBTIDE: cargo build --release" >&2; exit 3; }
+
+KITS=(ebbtide)
+if command -v "$GO_TPC" >/dev/null; then
+    KITS+=(go-tpc)
+else
+    echo "left out: go-tpc (build github.com/pingcap/go-tpc with 'go build ./cmd/go-tpc', and name the program with GO_TPC)" >&2
+fi
+if command -v "$TPCC_START" >/dev/null; then
+    KITS+=(tpcc-mysql)
+else
+    echo "left out: tpcc-mysql (build github.com/Percona-Lab/tpcc-mysql, and name its tpcc_start with TPCC_START)" >&2
+fi
+
+start_server
+sql() { mariadb --no-defaults -uroot -S "$SOCKET" -N -B -e "$1"; }
+sql "CREATE USER IF NOT EXISTS root@'127.0.0.1'; GRANT ALL ON *.* TO root@'127.0.0.1'"
+sql 'CREATE DATABASE ours; CREATE DATABASE gotpc'
+ours=(--mysql-host=127.0.0.1 --mysql-port="$PORT" --mysql-user=root --mysql-db=ours --warehouses="$WAREHOUSES")
+theirs=(-H 127.0.0.1 -P "$PORT" -U root -D gotpc --warehouses "$WAREHOUSES")
+echo "$("$EBBTIDE" --version | head -1), ${KITS[*]:1}, $WAREHOUSES warehouses, $CONNECTIONS connections, $SECONDS_EACH s x $REPEATS," \
+    "$(nproc) processors, load $(cut -d' ' -f1 /proc/loadavg)"
+
+# Runs a command and shows its output where it fails. 1 of our own program is a finding, such as a generator that was late.
+quietly() {
+    local status=0
+    "$@" >"$BENCH_DIR/out" 2>&1 || status=$?
+    case "$status $kit" in
+        '0 '* | '1 ebbtide') ;;
+        *)
+            cat "$BENCH_DIR/out" >&2
+            echo "$kit failed with exit code $status" >&2
+            exit 1
+            ;;
+    esac
+}
+
+# Loads the tables of a kit, with a connection for each processor; prints the seconds.
+load_tables() {
+    local kit=$1 threads
+    threads=$(nproc)
+    if [ "$kit" = ebbtide ]; then
+        sql 'DROP DATABASE ours; CREATE DATABASE ours'
+        quietly /usr/bin/time -q -f 'TOOK %e %U %S' -o "$BENCH_DIR/use" \
+            "$EBBTIDE" load prepare tpcc "${ours[@]}" --threads="$threads"
+    else
+        sql 'DROP DATABASE gotpc; CREATE DATABASE gotpc'
+        quietly /usr/bin/time -q -f 'TOOK %e %U %S' -o "$BENCH_DIR/use" \
+            "$GO_TPC" tpcc prepare "${theirs[@]}" -T "$threads" --no-check
+    fi
+    awk -v kit="$kit" '/^TOOK/ { print "load", kit, $2, $3 + $4 }' "$BENCH_DIR/use" >>"$BENCH_DIR/results"
+}
+
+# Commits and rollbacks, statements, and orders of a database so far.
+counts() {
+    sql "SELECT SUM(IF(variable_name = 'QUESTIONS', 0, variable_value)), SUM(IF(variable_name = 'QUESTIONS', variable_value, 0))
+         FROM information_schema.global_status WHERE variable_name IN ('COM_COMMIT', 'COM_ROLLBACK', 'QUESTIONS')"
+    sql "SELECT SUM(d_next_o_id) FROM $1.district"
+}
+
+# One run: appends "run kit tps tpmc statements us_per_statement".
+one() {
+    local kit=$1 database=ours command before after
+    case $kit in
+        ebbtide) command=("$EBBTIDE" load run tpcc "${ours[@]}" --threads="$CONNECTIONS" --time="$SECONDS_EACH") ;;
+        go-tpc)
+            database=gotpc
+            command=("$GO_TPC" tpcc run "${theirs[@]}" -T "$CONNECTIONS" --time "${SECONDS_EACH}s" --silence)
+            ;;
+        tpcc-mysql)
+            command=("$TPCC_START" -h127.0.0.1 -P"$PORT" -dours -uroot -w"$WAREHOUSES" -c"$CONNECTIONS" -r1 -l"$SECONDS_EACH")
+            ;;
+    esac
+    : >"$BENCH_DIR/use"
+    before=$(counts "$database")
+    quietly isolated_time "${command[@]}"
+    after=$(counts "$database")
+    echo "$before" "$after" "$(cat "$BENCH_DIR/use")" | tr '\n' ' ' | awk -v kit="$kit" '{
+        transactions = $4 - $1; statements = $5 - $2; orders = $6 - $3; took = $8; cpu = $9 + $10
+        if (transactions <= 0) { print kit ": no transaction was counted" > "/dev/stderr"; exit 1 }
+        print "run", kit, transactions / took, 60 * orders / took, statements / transactions, cpu * 1e6 / statements
+    }' >>"$BENCH_DIR/results"
+}
+
+isolated_time() { (isolated /usr/bin/time -q -f 'TOOK %e %U %S' -o "$BENCH_DIR/use" "$@"); }
+
+for _ in $(seq "$LOADS"); do
+    load_tables ebbtide
+    [[ " ${KITS[*]} " != *" go-tpc "* ]] || load_tables go-tpc
+done
+for repeat in $(seq "$REPEATS"); do
+    # The one that went first goes last next time.
+    if [ $((repeat % 2)) = 1 ]; then turns=("${KITS[@]}"); else mapfile -t turns < <(printf '%s\n' "${KITS[@]}" | tac); fi
+    for kit in "${turns[@]}"; do one "$kit"; done
+done
+
+awk '
+    function text(kind, kit, column,   list, n, i, j, t, m) {
+        for (i = 1; i <= count[kind, kit]; i++) list[++n] = value[kind, kit, i, column]
+        if (!n) return "-"
+        for (i = 2; i <= n; i++) for (j = i; j > 1 && list[j] < list[j-1]; j--) { t = list[j]; list[j] = list[j-1]; list[j-1] = t }
+        m = n % 2 ? list[(n+1)/2] : (list[n/2] + list[n/2+1]) / 2
+        median[kind, kit, column] = m
+        return sprintf("%.4g [%.4g-%.4g]", m, list[1], list[n])
+    }
+    function ratio(kind, kit, column) {
+        return median[kind, kit, column] ? sprintf("%.2f", median[kind, "ebbtide", column] / median[kind, kit, column]) : "-"
+    }
+    {
+        if (!seen[$2]++) kits[++all] = $2
+        n = ++count[$1, $2]
+        for (i = 3; i <= NF; i++) value[$1, $2, n, i - 2] = $i
+    }
+    END {
+        printf "%-12s %-22s %-22s %-24s %-26s %-20s %-20s\n", "kit", "load s", "load client CPU s", "transactions/s", \
+            "New-Orders/min", "statements/tx", "client us/statement"
+        for (k = 1; k <= all; k++) printf "%-12s %-22s %-22s %-24s %-26s %-20s %-20s\n", kits[k], text("load", kits[k], 1), \
+            text("load", kits[k], 2), text("run", kits[k], 1), text("run", kits[k], 2), text("run", kits[k], 3), text("run", kits[k], 4)
+        for (k = 2; k <= all; k++) printf "ebbtide / %s: load time %s, transactions/s %s, client us/statement %s\n", kits[k], \
+            ratio("load", kits[k], 1), ratio("run", kits[k], 1), ratio("run", kits[k], 4)
+    }' "$BENCH_DIR/results"

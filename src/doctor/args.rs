@@ -1,0 +1,234 @@
+//! The command line of `ebbtide doctor`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use ebbtide_advisor::{Check, Severity};
+use ebbtide_device::host::FsType;
+use ebbtide_mysql::captured::Hints;
+use ebbtide_observe::{Files, Version};
+
+use crate::load::ServerArgs;
+use crate::text::parse_duration;
+
+const EXAMPLE: &str = "Examples:
+  ebbtide doctor --mysql-socket=/run/mysqld/mysqld.sock --mysql-user=root --volume gp3:size=500GiB
+  ebbtide doctor capture --mysql-user=root -o db1.capture
+  ebbtide doctor --from db1.capture
+  ebbtide doctor --from db1.capture --volume gp3:size=500GiB --prove R01
+  ebbtide doctor --explain D03
+
+The checks: docs/checks.md. The server is only read: PROCESS and SELECT on performance_schema are enough.
+Exit code 1: a finding of the severity of --fail-on or worse.";
+
+/// `ebbtide doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLE, args_conflicts_with_subcommands = true)]
+pub(crate) struct DoctorArgs {
+    #[command(subcommand)]
+    pub(super) command: Option<DoctorCommand>,
+    #[command(flatten)]
+    pub(super) look: LookArgs,
+    /// Judge what is in files in place of a live server: a file of `doctor capture`; what SHOW GLOBAL VARIABLES and SHOW
+    /// GLOBAL STATUS printed (twice, for rates); my.cnf; pt-mysql-summary; pt-stalk (a directory, or the prefix of its
+    /// files); `iostat -x`, df, mount; `aws cloudwatch get-metric-data`. Several may be given
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interval", "probe", "mysql_host", "mysql_port", "mysql_socket"])]
+    pub(super) from: Vec<PathBuf>,
+    /// With --from: the server's version where no file has it, such as 8.0.36 or 10.11.6-MariaDB
+    #[arg(long, value_name = "VERSION", requires = "from", value_parser = parse_version)]
+    server_version: Option<String>,
+    /// With --from: the device of the data, redo or binlog in `iostat -x` or diskstats, such as data=nvme1n1
+    #[arg(long, value_name = "[ROLE=]NAME", requires = "from", value_parser = parse_device)]
+    device: Vec<(Files, String)>,
+    /// Say what a check looks at, when it finds something and why; `all` for every check, as Markdown
+    #[arg(long, value_name = "CODE", value_parser = parse_code)]
+    pub(super) explain: Option<Explain>,
+    /// End with exit code 1 where a finding is of this severity or worse: low, medium, high or critical
+    #[arg(long, value_name = "SEVERITY", default_value = "low", value_parser = parse_severity)]
+    pub(super) fail_on: Severity,
+    /// Show what changed since a diagnosis of before, a file of `doctor --json`; --fail-on then counts findings that are
+    /// new or worse
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
+    pub(super) baseline: Option<PathBuf>,
+    /// Also write the answer as a page that opens offline
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
+    pub(super) html: Option<PathBuf>,
+    /// Also write the answer as Markdown
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
+    pub(super) markdown: Option<PathBuf>,
+    /// Print a fragment of my.cnf with the settings of all fixes, and those that hold now
+    #[arg(long, conflicts_with = "explain")]
+    pub(super) cnf: bool,
+    #[command(flatten)]
+    pub(super) proof: ProveArgs,
+}
+
+/// `--prove`, and what goes with it.
+#[derive(Debug, Args)]
+pub(super) struct ProveArgs {
+    /// Run the fix of this finding in the lab, on volumes and under a load like the server's, and report what it gains. Without
+    /// a code: the fixes that are settings, of up to four findings, the worst first. Needs root and a server program
+    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "all", value_parser = parse_code, conflicts_with = "explain")]
+    pub(super) prove: Option<Explain>,
+    /// With --prove: print what would run and for how long; run nothing
+    #[arg(long, requires = "prove")]
+    pub(super) check: bool,
+    /// With --prove: a few trials of 10 s on less data
+    #[arg(long, requires = "prove")]
+    pub(super) quick: bool,
+    /// With --prove: directory for the results and the report [default: doctor-proof-DATE-TIME here]
+    #[arg(long, value_name = "DIR", requires = "prove")]
+    pub(super) out: Option<PathBuf>,
+    /// With --prove: the server program that is measured [default: mariadbd or mysqld of this machine]
+    #[arg(long, value_name = "PATH", requires = "prove")]
+    pub(super) server: Option<PathBuf>,
+    /// With --prove: seed of the order, the load and the volumes' draws [default: a fresh one, which is recorded]
+    #[arg(long, value_name = "N", requires = "prove")]
+    pub(super) seed: Option<u64>,
+    /// With --prove: run on a host that is slower than the volumes promise, and mark the report
+    #[arg(long, requires = "prove")]
+    pub(super) over_limit: bool,
+}
+
+impl DoctorArgs {
+    /// What to judge in place of a live server; None: look at one.
+    pub(super) fn captured(&self) -> Option<(&[PathBuf], Hints)> {
+        let hints = Hints { version: self.server_version.clone(), devices: self.device.clone() };
+        (!self.from.is_empty()).then_some((&self.from, hints))
+    }
+}
+
+/// `ebbtide doctor capture`.
+#[derive(Debug, Subcommand)]
+pub(super) enum DoctorCommand {
+    /// Write what is seen of a live server to a file, without passwords, to be judged elsewhere
+    Capture(Box<CaptureArgs>),
+}
+
+/// `ebbtide doctor capture`.
+#[derive(Debug, Args)]
+pub(super) struct CaptureArgs {
+    #[command(flatten)]
+    pub(super) look: LookArgs,
+    /// The file [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+}
+
+/// The server, and what it does not know of its storage.
+#[derive(Debug, Args)]
+pub(super) struct LookArgs {
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+    /// How long to look at the server's counters, 1s to 24h [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
+    pub(super) interval: Option<Duration>,
+    /// The volume of the data, redo or binlog, such as data=gp2:size=500GiB; without a role that of the data, and of
+    /// what has none of its own
+    #[arg(long, value_name = "[ROLE=]SPEC", value_parser = parse_volume)]
+    pub(super) volume: Vec<(Files, String)>,
+    /// The EC2 instance type, such as r6i.large
+    #[arg(long, value_name = "TYPE")]
+    pub(super) instance: Option<String>,
+    /// Measure how long a write of 4 KiB and its sync take: writes to a file without a name in this directory, for 2 s. Nothing
+    /// else of the doctor writes
+    #[arg(long, value_name = "DIR")]
+    pub(super) probe: Option<PathBuf>,
+    /// The file system of the data files: ext4-bigalloc (clusters of 16 KiB, on a device whose start is a multiple of
+    /// 16 KiB), ext4 or xfs. Only the first keeps pages in one piece
+    #[arg(long, value_name = "FS")]
+    pub(super) fs: Option<FsType>,
+}
+
+/// What `--explain` is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Explain {
+    /// Every check.
+    All,
+    /// One.
+    One(&'static Check),
+}
+
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let interval = parse_duration(text)?;
+    let allowed = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
+    if allowed.contains(&interval) { Ok(interval) } else { Err("use 1s to 24h".into()) }
+}
+
+fn parse_severity(text: &str) -> Result<Severity, String> {
+    let found = Severity::ALL.into_iter().find(|severity| severity.name() == text);
+    found.ok_or_else(|| "use low, medium, high or critical".into())
+}
+
+fn parse_code(text: &str) -> Result<Explain, String> {
+    if text == "all" {
+        return Ok(Explain::All);
+    }
+    let known = || "no check has this code; docs/checks.md and `--explain all` list them".to_owned();
+    ebbtide_advisor::check(text).map(Explain::One).ok_or_else(known)
+}
+
+/// A version as the server has it in its variables: MariaDB's has its name.
+fn parse_version(text: &str) -> Result<String, String> {
+    let version = Version::parse(text).ok_or("use a version such as 8.0.36 or 10.11.6-MariaDB")?;
+    // MySQL has no release 10.
+    let bare = version.major >= 10 && !text.contains("MariaDB");
+    Ok(if bare { format!("{text}-MariaDB") } else { text.to_owned() })
+}
+
+fn parse_device(text: &str) -> Result<(Files, String), String> {
+    let (files, name) = match text.split_once('=') {
+        Some((role, name)) => (parse_role(role)?, name),
+        None => (Files::Data, text),
+    };
+    let name = name.trim_start_matches("/dev/");
+    if name.is_empty() { Err("a name is missing, such as nvme1n1".into()) } else { Ok((files, name.into())) }
+}
+
+fn parse_role(role: &str) -> Result<Files, String> {
+    match role {
+        "data" => Ok(Files::Data),
+        "redo" => Ok(Files::Redo),
+        "binlog" => Ok(Files::Binlog),
+        _ => Err(format!("{role} is no role: use data, redo or binlog, as in data=gp3:size=500GiB")),
+    }
+}
+
+/// A spec has `=` in it too: what stands before the first one decides.
+fn parse_volume(text: &str) -> Result<(Files, String), String> {
+    let (files, spec) = match text.split_once('=') {
+        Some((role, spec)) if !role.contains([':', '(']) => (parse_role(role)?, spec),
+        _ => (Files::Data, text),
+    };
+    if spec.is_empty() {
+        Err("a spec is missing, such as gp3:size=500GiB".into())
+    } else {
+        Ok((files, spec.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_volume_has_a_role_or_is_that_of_the_data() {
+        let of = |text| parse_volume(text).unwrap();
+        assert_eq!(of("data=gp2:size=500GiB"), (Files::Data, "gp2:size=500GiB".into()));
+        assert_eq!(of("redo=io2:size=20GiB,iops=1000").0, Files::Redo);
+        assert_eq!(of("gp2:size=500GiB"), (Files::Data, "gp2:size=500GiB".into()));
+        assert_eq!(of("raid0(2x gp3:size=250GiB)").0, Files::Data);
+        assert_eq!(of("nvme"), (Files::Data, "nvme".into()));
+        assert!(parse_volume("logs=gp2:size=1GiB").unwrap_err().contains("logs is no role"));
+        assert!(parse_volume("data=").is_err());
+    }
+
+    #[test]
+    fn codes_and_severities_are_those_of_the_table() {
+        assert!(matches!(parse_code("d03"), Ok(Explain::One(check)) if check.code == "D03"));
+        assert!(parse_code("D99").is_err() && parse_severity("bad").is_err());
+        assert_eq!(parse_severity("high"), Ok(Severity::High));
+        assert!(parse_interval("0s").is_err() && parse_interval("25h").is_err());
+    }
+}

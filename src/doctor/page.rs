@@ -1,0 +1,92 @@
+//! The checks themselves as text: one for `--explain`, all as Markdown for docs/checks.md.
+
+use std::fmt::Write as _;
+
+use ebbtide_advisor::{AREAS, Check};
+use ebbtide_observe::metric::{Maker, Servers};
+
+/// One check.
+pub(super) fn check(check: &Check) -> String {
+    let mut text = format!("{}  {}\n\n", check.code, check.title);
+    let rows = [
+        ("Finding", check.condition),
+        ("Why", check.reason),
+        ("Servers", &servers(check)),
+        ("Severity", check.severity.name()),
+        ("Gain", check.gain),
+        ("Risk", check.risk),
+        ("Cost", check.cost),
+    ];
+    for (name, value) in rows {
+        let _ = writeln!(text, "{name:<9} {value}");
+    }
+    let _ = writeln!(text, "Sources");
+    for source in check.sources {
+        let _ = writeln!(text, "  {}\n    {}", source.says, source.url);
+    }
+    text
+}
+
+/// All checks, as Markdown.
+pub(super) fn all() -> String {
+    let number = ebbtide_advisor::checks().count();
+    let mut text = format!(
+        "# The checks of `ebbtide doctor`\n\n\
+         `ebbtide doctor --explain all` prints this page; a test holds the two together. {number} checks, made of the table in\n\
+         `crates/advisor/src/checks`. How to run them: [doctor.md](doctor.md).\n\n\
+         A severity is what a finding has at least or usually; the condition says where it is another. A check that reads\n\
+         counters takes their growth over the interval, never since the server's start.\n"
+    );
+    for area in AREAS {
+        let _ = write!(
+            text,
+            "\n## {}\n\n| Code | What it looks at | Finding | Severity | Servers |\n|---|---|---|---|---|\n",
+            area.name
+        );
+        for check in area.checks {
+            let _ = writeln!(
+                text,
+                "| [{}](#{}) | {} | {} | {} | {} |",
+                check.code,
+                check.code.to_lowercase(),
+                check.title,
+                check.condition,
+                check.severity.name(),
+                servers(check)
+            );
+        }
+        for check in area.checks {
+            let _ = write!(
+                text,
+                "\n### {}\n\n{}. Why: {}.\n\n- Gain: {}.\n- Risk: {}.\n- Cost: {}.\n",
+                check.code, check.title, check.reason, check.gain, check.risk, check.cost
+            );
+            for source in check.sources {
+                let place = if source.url.starts_with("http") {
+                    format!("<{}>", source.url)
+                } else {
+                    format!("[{}]({})", source.url, source.url.trim_start_matches("docs/"))
+                };
+                let _ = writeln!(text, "- Source: {} ({place}).", source.says);
+            }
+        }
+    }
+    text
+}
+
+/// The servers of a check.
+pub(super) fn servers(check: &Check) -> String {
+    let one = |servers: &Servers| {
+        let maker = match servers.maker {
+            None => return "all".to_owned(),
+            Some(Maker::MariaDb) => "MariaDB",
+            Some(Maker::MySql) => "MySQL, Percona Server",
+        };
+        let number = |(major, minor, patch): (u32, u32, u32)| format!("{major}.{minor}.{patch}");
+        let since = servers.since.filter(|since| *since > (10, 0, 0) || servers.maker == Some(Maker::MySql));
+        let since = since.map(|since| format!(" from {}", number(since))).unwrap_or_default();
+        let until = servers.until.map(|until| format!(" before {}", number(until))).unwrap_or_default();
+        format!("{maker}{since}{until}")
+    };
+    check.servers.iter().map(one).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,278 @@
+//! `--prove`: runs the fix of a finding in the lab, on volumes like the server's and under a load of its workload's shape.
+//!
+//! [`shape`] is what counters show of the workload, [`settings`] are the server's variables as settings of the lab,
+//! [`proposal`] makes an experiment of both, and [`proof`] holds what was measured. The run is that of `ebbtide run`.
+
+mod proof;
+mod proposal;
+mod settings;
+mod shape;
+
+use std::path::{Path, PathBuf};
+
+use ebbtide_advisor::{Assessment, Check, Finding};
+use ebbtide_lab::experiment::{self, Experiment, Overrides};
+use ebbtide_lab::run::{self as lab, Plan, RunOptions};
+use ebbtide_load::Cancel;
+use ebbtide_mysql::Binary;
+use ebbtide_observe::Observation;
+
+use super::args::{Explain, ProveArgs};
+use crate::exit::{Exit, Refusal};
+use crate::home::Place;
+use crate::run::{
+    catalog, detect, directory_for, measured, quoted, refuse_experiment, show_missing, show_plan, signals,
+};
+use crate::signals::cancel_on;
+use crate::text::{line, note};
+use crate::version;
+pub(super) use proof::{HEADS, Proof, gain};
+use proposal::{Proposal, Scale, propose};
+
+#[cfg(test)]
+pub(super) use proposal::tests::proposed;
+
+/// The experiment's file in the directory of the results.
+const FILE: &str = "experiment.toml";
+/// The name of the experiment, and the beginning of the directory's.
+const NAME: &str = "doctor-proof";
+
+/// How a proof ended.
+pub(super) enum Ended {
+    /// Something was measured, or there was nothing to measure.
+    Proof(Box<Proof>),
+    /// `--check`, or a run that was ended: no answer follows.
+    Exit(Exit),
+}
+
+/// The lab's server, found before the observed one is looked at.
+///
+/// # Errors
+/// A program that is no server (exit code 2), or none on this machine (exit code 3).
+pub(super) fn server(args: &ProveArgs) -> anyhow::Result<Option<Binary>> {
+    args.prove.map(|_| detect(args.server.as_deref())).transpose()
+}
+
+/// Proves findings, and puts what was measured into them.
+///
+/// # Errors
+/// A finding that there is not or that the lab cannot express, a server of another maker, an observation that does not show
+/// the workload (exit code 2); a machine that cannot run it (exit code 3).
+pub(super) fn prove(
+    args: &ProveArgs,
+    wanted: Explain,
+    seen: &Observation,
+    findings: &mut [Finding],
+    binary: &Binary,
+    place: &Place,
+    json: bool,
+) -> anyhow::Result<Ended> {
+    let chosen = chosen(wanted, findings)?;
+    refuse_other_maker(seen, binary)?;
+    let scale = if args.quick { Scale::QUICK } else { Scale::FULL };
+    let proposal = propose(seen, &chosen, binary, scale).map_err(|why| {
+        Refusal::usage(format!("nothing can be proved: {why}"))
+            .hint("the lab needs the server's usual load, its variables and its volume")
+    })?;
+    if let (Explain::One(_), Some(not)) = (wanted, proposal.not_proved.first()) {
+        let message = format!("the lab cannot prove {}: {}", not.code, not.why);
+        return Err(Refusal::usage(message).hint("--explain CODE says what a finding rests on").into());
+    }
+    if proposal.codes.is_empty() {
+        return Ok(Ended::Proof(Box::new(Proof::nothing(&binary.text, &proposal))));
+    }
+    let overrides = Overrides { seed: args.seed, ..Overrides::default() };
+    let experiment = experiment::parse(NAME, FILE, &proposal.text, &overrides).map_err(refuse_experiment)?;
+    let (catalog, catalog_text) = catalog(place)?;
+    let out = args.out.clone().unwrap_or_else(|| directory_for(&experiment));
+    let plan = lab::plan(experiment, &catalog, binary).map_err(refuse_experiment)?;
+    if args.check {
+        return Ok(Ended::Exit(check(&plan, &proposal, json)));
+    }
+    if !json {
+        announce(&plan.experiment(), seen);
+    }
+    write(&out, &proposal)?;
+    let options = RunOptions {
+        home: place.made()?.root().to_owned(),
+        out: out.clone(),
+        resume: false,
+        over_limit: args.over_limit,
+        command: command(&out, args, place, plan.experiment().seed),
+        ebbtide: version::of_results(),
+        overrides: catalog_text,
+    };
+    let cancel = cancel_on(signals())?;
+    let proof = run(&proposal, plan, options, &Observed { seen, cancel: &cancel, json }, findings)?;
+    Ok(proof.map_or(Ended::Exit(Exit::Finding), |proof| Ended::Proof(Box::new(proof))))
+}
+
+/// What a run needs besides its plan.
+struct Observed<'a> {
+    seen: &'a Observation,
+    cancel: &'a Cancel,
+    json: bool,
+}
+
+/// Runs a plan, and puts what was measured into the findings; None where it was ended before anything was measured.
+fn run(
+    proposal: &Proposal,
+    plan: Plan,
+    options: RunOptions,
+    observed: &Observed<'_>,
+    findings: &mut [Finding],
+) -> anyhow::Result<Option<Proof>> {
+    let out = options.out.clone();
+    let Some(measured) = measured(plan, options, &[], observed.cancel, observed.json)? else {
+        return Ok(None);
+    };
+    if !measured.is_whole() {
+        note("not every trial was made and counts: the proof rests on those that do");
+    }
+    proof::attach(findings, &measured.record, &measured.summary);
+    Ok(Some(Proof::of(proposal, observed.seen, &measured, &out)))
+}
+
+/// The findings that are asked for, the worst first.
+fn chosen(wanted: Explain, findings: &[Finding]) -> anyhow::Result<Vec<&Finding>> {
+    let found = |finding: &&Finding| finding.verdict == Assessment::Found;
+    match wanted {
+        Explain::All => Ok(findings.iter().filter(found).collect()),
+        Explain::One(check) => {
+            let finding = findings.iter().find(|finding| finding.code == check.code).filter(found);
+            finding.map(|finding| vec![finding]).ok_or_else(|| no_finding(check, findings))
+        }
+    }
+}
+
+fn no_finding(check: &Check, findings: &[Finding]) -> anyhow::Error {
+    let answer = findings.iter().find(|finding| finding.code == check.code);
+    let why = match answer.map(|finding| (finding.verdict, &finding.why)) {
+        Some((Assessment::Unknown, why)) => format!("it has no answer. {why}"),
+        Some((Assessment::DoesNotApply, why)) => format!("it has no meaning for this server. {why}"),
+        _ => "it finds nothing on this server".to_owned(),
+    };
+    let message = format!("there is no finding {} to prove: {why}", check.code);
+    Refusal::usage(message).hint("--prove without a code proves what is found").into()
+}
+
+/// A gain on a server of another maker says nothing of this one.
+fn refuse_other_maker(seen: &Observation, binary: &Binary) -> anyhow::Result<()> {
+    let Some(facts) = &seen.facts else {
+        return Err(Refusal::usage("nothing can be proved: whose server it is, is not known").into());
+    };
+    if facts.flavour.maker() == binary.flavour.maker() {
+        return Ok(());
+    }
+    let message = format!("the server is {}, and the lab's is {}", facts.flavour, binary.flavour);
+    let hint = "name a server of the same maker, best of the same version, with --server PATH";
+    Err(Refusal::usage(message).hint(hint).into())
+}
+
+/// What would run.
+fn check(plan: &Plan, proposal: &Proposal, json: bool) -> Exit {
+    let experiment = plan.experiment();
+    let missing = lab::missing(&experiment);
+    if !json {
+        line(&format!("{}\nthe workload: {}\n", proposal.text, proposal.workload()));
+        let not =
+            proposal.not_proved.iter().map(|one| format!("not proved: {}, because {}", one.code, one.why));
+        let left = proposal.left_out.iter().map(|what| format!("not taken by the lab's server: {what}"));
+        not.chain(left).for_each(|text| line(&text));
+    }
+    show_plan(plan, &experiment, &missing, json);
+    show_missing(&missing, json)
+}
+
+/// What runs, and for how long; that a run beside a server in use is no good idea.
+fn announce(experiment: &Experiment, seen: &Observation) {
+    let estimate = crate::run::status::span(experiment::estimate(experiment).as_secs_f64());
+    line(&format!("proving {} in the lab: about {estimate}", arms(experiment)));
+    if seen.host.is_some() && matches!(seen.origin, ebbtide_observe::Origin::Server { .. }) {
+        note(
+            "the lab works beside the server and takes processors, memory and disk of this machine: for a server in use, capture it and prove on another machine with --from",
+        );
+    }
+}
+
+/// The arms that are held against the settings of now.
+fn arms(experiment: &Experiment) -> String {
+    let names = experiment.arms.iter().map(|arm| arm.name.as_str()).filter(|name| *name != proposal::BEFORE);
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Writes the experiment where its results will be.
+fn write(out: &Path, proposal: &Proposal) -> anyhow::Result<()> {
+    std::fs::create_dir_all(out).map_err(|error| {
+        let refusal = Refusal::environment(format!("cannot make {}", out.display()))
+            .hint("name a directory that you may write with --out");
+        anyhow::Error::new(error).context(refusal)
+    })?;
+    super::put(&out.join(FILE), &proposal.text)
+}
+
+/// The command that makes the same run again.
+fn command(out: &Path, args: &ProveArgs, place: &Place, seed: u64) -> String {
+    let file: PathBuf = std::path::absolute(out).unwrap_or_else(|_| out.to_owned()).join(FILE);
+    let path = |path: &Path| quoted(&path.display().to_string());
+    let mut words = vec![format!("ebbtide run {} --home {}", path(&file), path(place.path()))];
+    words.extend(args.server.iter().map(|server| format!("--server {}", path(server))));
+    words.push(format!("--seed {seed}"));
+    words.extend(args.over_limit.then(|| "--over-limit".to_owned()));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_catalog::Catalog;
+
+    use super::*;
+    use crate::doctor::judge;
+    use proposal::tests::seen;
+
+    #[test]
+    fn a_fix_is_run_in_the_lab_and_what_it_gains_stands_in_the_finding() {
+        let seen = seen(&[("innodb_buffer_pool_size", "33554432")]);
+        let seen = Observation { volume: Some("gp3:size=2GiB".into()), ..seen };
+        let mut findings = judge(&seen, &Catalog::builtin());
+        let chosen: Vec<&Finding> = findings.iter().filter(|finding| finding.code == "D03").collect();
+        let Ok(binary) = Binary::detect(None) else { return println!("SKIPPED: no server program") };
+        if refuse_other_maker(&seen, &binary).is_err() {
+            return println!("SKIPPED: the server is no MariaDB");
+        }
+        let proposal = propose(&seen, &chosen, &binary, Scale::QUICK).unwrap();
+        let overrides = Overrides { seed: Some(7), ..Overrides::default() };
+        let mut experiment = experiment::parse(NAME, FILE, &proposal.text, &overrides).unwrap();
+        // Shorter than a file may ask for: these trials are not to be believed, only to be run.
+        (experiment.trial.repeats, experiment.data.rows) = (1, 5_000);
+        for arm in &mut experiment.arms {
+            (arm.measure_s, arm.warmup.lead_in_s) = (3, 1);
+        }
+        if let [first, ..] = &lab::missing(&experiment)[..] {
+            return println!("SKIPPED: {first}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let options = RunOptions {
+            home: dir.path().join("home"),
+            out: dir.path().join("out"),
+            resume: false,
+            over_limit: true,
+            command: "a test".into(),
+            ebbtide: "test".into(),
+            overrides: None,
+        };
+        std::fs::create_dir(&options.home).unwrap();
+        let plan = lab::plan(experiment, &Catalog::builtin(), &binary).unwrap();
+        let observed = Observed { seen: &seen, cancel: &Cancel::default(), json: true };
+        let proof = run(&proposal, plan, options, &observed, &mut findings).unwrap().unwrap();
+        let gain = findings.iter().find(|finding| finding.code == "D03").unwrap().measured.unwrap();
+        assert!(gain.times > 0.0 && gain.trials == 1 && gain.low.is_none(), "{gain:?}");
+        assert!(findings.iter().all(|finding| finding.code == "D03" || finding.measured.is_none()));
+        let rows = proof.rows();
+        let selects = rows.iter().find(|row| row[0].starts_with("SELECT")).unwrap();
+        let measured: f64 = selects[2].parse().unwrap();
+        assert!(selects[1] == "10.0" && (8.0..12.0).contains(&measured), "{rows:?}");
+        assert!(rows.iter().all(|row| row[2] != "-"), "the lab's server counts all of them: {rows:?}");
+        assert!(dir.path().join("out/report.html").exists());
+    }
+}

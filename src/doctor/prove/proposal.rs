@@ -1,0 +1,575 @@
+//! The experiment that proves findings: a pure function of what was seen of a server and of the lab's server.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use ebbtide_advisor::Finding;
+use ebbtide_mysql::Binary;
+use ebbtide_observe::{Files, Observation};
+use ebbtide_text::{bytes, rough};
+use serde::Serialize;
+
+use super::settings::Target;
+use super::shape::Shape;
+
+/// The arm that has the settings of now.
+pub(super) const BEFORE: &str = "before";
+/// Findings that are proved at a time: each is an arm, and the run takes longer by it.
+const MOST: usize = 4;
+
+/// An experiment, and what it leaves out.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Proposal {
+    /// Its file.
+    pub(super) text: String,
+    /// Codes of the findings that it proves, each the name of an arm.
+    pub(super) codes: Vec<&'static str>,
+    /// The lab's machine is one of so many parts of the server's.
+    pub(super) divided_by: u32,
+    /// Findings that it does not prove.
+    pub(super) not_proved: Vec<NotProved>,
+    /// Why the gain of a finding is at most what is measured, in sentences.
+    pub(super) bounds: Vec<String>,
+    /// Settings that the lab's server does not take, with the reason.
+    pub(super) left_out: Vec<String>,
+    /// The workload.
+    pub(super) shape: Shape,
+}
+
+/// A finding that is not proved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct NotProved {
+    /// Its code.
+    pub(crate) code: &'static str,
+    /// Why, as a sentence without a full stop.
+    pub(crate) why: String,
+}
+
+/// How much of the machine the lab has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scale {
+    /// Bytes of data at most.
+    data: f64,
+    /// Bytes of the buffer pool at most.
+    pool: f64,
+    repeats: u32,
+    measure_s: u32,
+    lead_in_s: u32,
+    settle_s: u32,
+}
+
+impl Scale {
+    /// Some minutes for each finding.
+    pub(super) const FULL: Self = Self {
+        data: (1_u64 << 30) as f64,
+        pool: (1_u64 << 29) as f64,
+        repeats: 5,
+        measure_s: 30,
+        lead_in_s: 15,
+        settle_s: 5,
+    };
+    /// The shortest that has an interval which says something.
+    pub(super) const QUICK: Self = Self {
+        data: (1_u64 << 27) as f64,
+        pool: (1_u64 << 26) as f64,
+        repeats: 3,
+        measure_s: 10,
+        lead_in_s: 3,
+        settle_s: 1,
+    };
+
+    /// By how much the machine is divided, so that its data in use and its buffer pool fit.
+    fn divisor(&self, shape: &Shape, pool: f64) -> u32 {
+        let parts = (shape.working_set / self.data).max(pool / self.pool).ceil();
+        whole(parts.clamp(1.0, 1_000.0))
+    }
+}
+
+/// Bytes of a row of the lab's tables with its index.
+const ROW_BYTES: f64 = 235.0;
+const TABLES: u32 = 4;
+/// Times the limits of the volumes while the redo log and the buffer pool come to their working state.
+const LEAD_IN_SPEED: u32 = 8;
+const MIB: u64 = 1 << 20;
+/// Memory of a server besides its buffer pool, bytes.
+const BESIDES: u64 = 384 * MIB;
+/// Most memory of the lab's server, bytes: more of a page cache than a machine may have beside its other work.
+const MOST_MEMORY: u64 = 3 << 30;
+
+/// Makes the experiment of those findings that have a fix which the lab can express, in their order.
+///
+/// # Errors
+/// What is missing of the observation, as a sentence without a full stop.
+pub(super) fn propose(
+    seen: &Observation,
+    findings: &[&Finding],
+    binary: &Binary,
+    scale: Scale,
+) -> Result<Proposal, String> {
+    let shape = Shape::of(seen)?;
+    let Some(volume) = &seen.volume else {
+        return Err("the volume of the data is not known: name it with --volume data=SPEC".into());
+    };
+    let pool = variable(seen, "innodb_buffer_pool_size").unwrap_or(0.0);
+    let divided_by = scale.divisor(&shape, pool);
+    let target = Target { seen, binary, divided_by };
+    let before = target.observed();
+    let mut arms = Vec::new();
+    let mut not_proved = Vec::new();
+    for finding in findings {
+        match after(&target, &before.settings, finding) {
+            Ok(_) if arms.len() == MOST => not_proved.push(NotProved {
+                code: finding.code,
+                why: format!("{MOST} findings are proved at a time: name it with --prove {}", finding.code),
+            }),
+            Ok(set) => arms.push((finding.code, set)),
+            Err(why) => not_proved.push(NotProved { code: finding.code, why }),
+        }
+    }
+    let bounds = arms.iter().filter_map(|(code, set)| bound(seen, code, set, divided_by, scale)).collect();
+    let file = ExperimentFile {
+        seen,
+        shape: &shape,
+        volume,
+        divided_by,
+        scale,
+        before: &before.settings,
+        arms: &arms,
+    };
+    Ok(Proposal {
+        text: file.text(),
+        codes: arms.iter().map(|(code, _)| *code).collect(),
+        divided_by,
+        not_proved,
+        bounds,
+        left_out: before.left_out.into_iter().map(|(setting, why)| format!("{setting}: {why}")).collect(),
+        shape,
+    })
+}
+
+fn variable(seen: &Observation, name: &str) -> Option<f64> {
+    seen.variables.as_ref()?.get(name)?.parse().ok()
+}
+
+/// The settings by which the arm of a finding differs.
+fn after(
+    target: &Target<'_>,
+    before: &BTreeMap<String, String>,
+    finding: &Finding,
+) -> Result<BTreeMap<String, String>, String> {
+    let changes = finding.fix.as_ref().map(|fix| &fix.set[..]).unwrap_or_default();
+    if changes.is_empty() {
+        return Err("its fix is no setting of the server".into());
+    }
+    let set = target.changed(changes)?;
+    if set.iter().all(|(name, value)| before.get(name) == Some(value)) {
+        let by = target.divided_by;
+        return Err(format!("at 1/{by} of the machine the setting is the same before and after"));
+    }
+    Ok(set)
+}
+
+/// Where a redo log is not filled within a trial: the page writes that it puts off are then not seen at all.
+fn bound(
+    seen: &Observation,
+    code: &str,
+    set: &BTreeMap<String, String>,
+    divided_by: u32,
+    scale: Scale,
+) -> Option<String> {
+    let bytes: f64 = set.get("redo_capacity")?.parse().ok()?;
+    let rate = seen.rates.and_then(|rates| rates.redo_bytes).filter(|rate| *rate > 0.0)?;
+    let lasts = bytes / (rate / f64::from(divided_by));
+    let trial = f64::from(scale.lead_in_s * LEAD_IN_SPEED + scale.settle_s + scale.measure_s);
+    (lasts > trial).then(|| {
+        format!(
+            "{code}: the gain is at most this. The redo log of the fix lasts {}, and a trial shows {} of it: page writes that \
+             come later are not in it.",
+            rough(lasts),
+            rough(trial)
+        )
+    })
+}
+
+/// What goes into the file.
+struct ExperimentFile<'a> {
+    seen: &'a Observation,
+    shape: &'a Shape,
+    volume: &'a str,
+    divided_by: u32,
+    scale: Scale,
+    before: &'a BTreeMap<String, String>,
+    arms: &'a [(&'static str, BTreeMap<String, String>)],
+}
+
+/// A text in quotes: what a capture holds is anybody's.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+impl ExperimentFile<'_> {
+    fn text(&self) -> String {
+        let codes: Vec<&str> = self.arms.iter().map(|(code, _)| *code).collect();
+        let mut text = format!(
+            "title = \"Fixes of ebbtide doctor\"\n\
+             question = \"What do the fixes of {} gain under this load?\"\n",
+            codes.join(", ")
+        );
+        if self.divided_by > 1 {
+            let _ = writeln!(text, "scale = \"1/{} of the machine\"", self.divided_by);
+        }
+        let scale = self.scale;
+        let part = self.shape.working_set / f64::from(self.divided_by);
+        let rows = (part / ROW_BYTES / f64::from(TABLES)).max(1_000.0);
+        let _ = writeln!(text, "\n[data]\ntables = {TABLES}\nrows = {rows:.0}\naged = true");
+        text += &self.machine();
+        text += "\n[settings]\n";
+        text += &settings(self.before);
+        text += &self.load();
+        let _ = write!(
+            text,
+            "\n[trial]\nrepeats = {}\nmeasure = \"{}s\"\n\n[warmup]\nlead_in = \"{}s\"\nlead_in_speed = {LEAD_IN_SPEED}\nsettle = \"{}s\"\n\n\
+             [arms.{BEFORE}]\n",
+            scale.repeats, scale.measure_s, scale.lead_in_s, scale.settle_s
+        );
+        for (code, set) in self.arms {
+            let _ = write!(text, "\n[arms.{code}.settings]\n{}", settings(set));
+        }
+        text
+    }
+
+    /// `[instance]` and `[volumes]`.
+    fn machine(&self) -> String {
+        let host = self.seen.host.as_ref();
+        let by = u64::from(self.divided_by);
+        let pool =
+            self.before.get("buffer_pool_size").and_then(|bytes| bytes.parse().ok()).unwrap_or(128 * MIB);
+        let least = pool + pool / 8 + BESIDES;
+        let memory = host.and_then(|host| host.usable_memory_bytes()).map_or(0, |bytes| bytes / by);
+        let mib = memory.min(MOST_MEMORY).max(least).div_ceil(MIB);
+        let known = self.seen.file_system.as_ref().map(|fs| fs.name.as_str());
+        let place = host.and_then(|host| host.place(Files::Data));
+        let seen = place.map(|place| place.file_system.as_str());
+        let rotates = place.and_then(|place| place.device.as_ref()?.rotational) == Some(true);
+        let fs = known.or(seen).filter(|fs| ["xfs", "ext4", "ext4-bigalloc"].contains(fs)).unwrap_or("xfs");
+        let mut text = format!(
+            "\n[instance]\nmemory = \"{mib}MiB\"\nfs = \"{fs}\"\ndivided_by = {by}\nrotational = {rotates}\n"
+        );
+        if let Some(kind) = &self.seen.instance {
+            let _ = writeln!(text, "type = {}", quoted(kind));
+        }
+        let _ = writeln!(text, "\n[volumes]\ndata = {}", quoted(self.volume));
+        let logs = self.before.get("log_bin").is_some_and(|on| on == "on");
+        let own = [("redo", &self.seen.redo_volume, true), ("binlog", &self.seen.binlog_volume, logs)];
+        for (role, spec) in
+            own.iter().filter_map(|(role, spec, has)| Some((role, spec.as_ref().filter(|_| *has)?)))
+        {
+            let _ = writeln!(text, "{role} = {}", quoted(spec));
+        }
+        text
+    }
+
+    /// `[load]`.
+    fn load(&self) -> String {
+        let shape = self.shape;
+        let mix = Mix::of(shape);
+        let clients = (shape.clients / f64::from(self.divided_by)).round().clamp(1.0, 512.0);
+        format!(
+            "\n[load]\nworkload = \"read_write\"\ndistribution = \"uniform\"\nconnections = {clients:.0}\n\
+             point_selects = {}\nsimple_ranges = {}\nsum_ranges = 0\norder_ranges = 0\ndistinct_ranges = 0\nrange_size = {}\n\
+             range_selects = {}\nindex_updates = {}\nnon_index_updates = {}\ndelete_inserts = {}\nskip_trx = {}\n",
+            mix.points,
+            mix.ranges,
+            mix.range_rows,
+            mix.ranges > 0,
+            mix.index_updates,
+            mix.plain_updates,
+            mix.delete_inserts,
+            shape.autocommit
+        )
+    }
+}
+
+fn settings(all: &BTreeMap<String, String>) -> String {
+    all.iter().map(|(name, value)| format!("{name} = {}\n", quoted(value))).collect()
+}
+
+/// Statements of each kind that the load repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mix {
+    points: u32,
+    ranges: u32,
+    range_rows: u32,
+    index_updates: u32,
+    plain_updates: u32,
+    delete_inserts: u32,
+}
+
+/// A SELECT that looks at so many rows or more reads a range.
+const RANGE: f64 = 3.0;
+/// Statements of a kind in a transaction at most.
+const MOST_STATEMENTS: f64 = 1_000.0;
+const MOST_ROWS: f64 = 100_000.0;
+
+impl Mix {
+    /// Whole numbers of statements. Where statements commit by themselves, what is repeated stands for as many of them as
+    /// give whole numbers; a transaction stays one.
+    fn of(shape: &Shape) -> Self {
+        let most = if shape.autocommit { 10 } else { 1 };
+        let apart = |times: &u32| {
+            let parts = [shape.reads, shape.updates, shape.inserts, shape.deletes];
+            let off = |part: f64| (part * f64::from(*times) - (part * f64::from(*times)).round()).abs();
+            parts.into_iter().map(off).sum::<f64>() / f64::from(*times)
+        };
+        // Of equal ones the shortest.
+        let times = (1..=most).min_by(|one, other| apart(one).total_cmp(&apart(other))).unwrap_or(1);
+        Self::times(shape, f64::from(times))
+    }
+
+    fn times(shape: &Shape, times: f64) -> Self {
+        let count = |part: f64| whole((part * times).round().min(MOST_STATEMENTS));
+        let (reads, updates) = (count(shape.reads), count(shape.updates));
+        let pairs = count((shape.inserts + shape.deletes) / 2.0);
+        let is_range = shape.rows_per_read >= RANGE;
+        let nothing = reads + updates + pairs == 0;
+        // The indexed column changes in half of the updates.
+        let index_updates = updates / 2;
+        Self {
+            points: if is_range { 0 } else { reads.max(u32::from(nothing)) },
+            ranges: if is_range { reads.max(u32::from(nothing)) } else { 0 },
+            range_rows: whole(shape.rows_per_read.round().clamp(1.0, MOST_ROWS)),
+            index_updates,
+            plain_updates: updates - index_updates,
+            delete_inserts: pairs,
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole, and bounded by the caller"
+)]
+fn whole(number: f64) -> u32 {
+    number as u32
+}
+
+impl Proposal {
+    /// What the load is, in a sentence.
+    pub(super) fn workload(&self) -> String {
+        let shape = &self.shape;
+        format!(
+            "{:.1} SELECT of {:.0} rows, {:.2} UPDATE, {:.2} INSERT and {:.2} DELETE a {}, {:.0} clients, {} of data in use",
+            shape.reads,
+            shape.rows_per_read,
+            shape.updates,
+            shape.inserts,
+            shape.deletes,
+            if shape.autocommit { "statement that commits" } else { "transaction" },
+            shape.clients,
+            bytes(shape.working_set)
+        )
+    }
+}
+
+#[cfg(test)]
+pub(in crate::doctor) mod tests {
+    use ebbtide_catalog::Catalog;
+    use ebbtide_lab::experiment::{self, Experiment, Overrides, Role};
+    use ebbtide_lab::run::{self as lab, Plan};
+    use ebbtide_mysql::{Flavour, Version};
+    use ebbtide_observe::{Facts, Origin, Place, Rates, Span, StatusVariables, Variables};
+
+    use super::*;
+    use crate::doctor::judge;
+
+    fn binary() -> Binary {
+        Binary {
+            path: "/usr/sbin/mariadbd".into(),
+            flavour: Flavour::MariaDb,
+            version: Version::new(10, 11, 14),
+            text: "Ver 10.11.14-MariaDB".into(),
+        }
+    }
+
+    /// Whatever was seen gives an experiment that is read, or a sentence.
+    pub(in crate::doctor) fn proposed(seen: &Observation, findings: &[Finding]) {
+        let found: Vec<&Finding> = findings.iter().collect();
+        match propose(seen, &found, &binary(), Scale::FULL) {
+            Ok(proposal) if !proposal.codes.is_empty() => {
+                let _ = experiment::parse("t", "t", &proposal.text, &Overrides::default());
+            }
+            Ok(_) => {}
+            Err(why) => assert!(!why.is_empty() && !why.ends_with('.'), "{why}"),
+        }
+    }
+
+    /// A MariaDB with a small redo log, no sync of its binary log, and 100 transactions a second.
+    pub(in crate::doctor::prove) fn seen(more: &[(&str, &str)]) -> Observation {
+        let variables: Variables = [
+            ("version", "10.11.19-MariaDB"),
+            ("log_bin", "ON"),
+            ("sync_binlog", "0"),
+            ("binlog_format", "ROW"),
+            ("innodb_buffer_pool_size", "4294967296"),
+            ("innodb_log_file_size", "50331648"),
+            ("innodb_flush_log_at_trx_commit", "1"),
+            ("innodb_io_capacity", "400"),
+            ("innodb_page_size", "16384"),
+        ]
+        .iter()
+        .chain(more)
+        .copied()
+        .collect();
+        let rates = Rates {
+            commits: Some(100.0),
+            read_statements: Some(1_000.0),
+            write_statements: Some(300.0),
+            redo_bytes: Some(1e6),
+            threads_running: Some(32.0),
+            data_pages: Some(200_000.0),
+            page_reads: Some(0.0),
+            ..Rates::default()
+        };
+        let growth = [("com_update", 200.0), ("com_insert", 50.0), ("com_delete", 50.0)];
+        let growth = growth.map(|(name, value)| (name.to_owned(), value));
+        Observation {
+            span: Some(Span { began_unix_s: None, seconds: 60.0, restarted: false }),
+            facts: Some(Facts::of(&variables)),
+            variables: Some(variables),
+            rates: Some(rates),
+            status: Some(StatusVariables { last: Variables::default(), growth_per_s: growth.into() }),
+            volume: Some("gp3:size=500GiB,iops=6000".into()),
+            ..Observation::of(Origin::Capture { path: "/c".into() })
+        }
+    }
+
+    fn of(seen: &Observation) -> (Proposal, Vec<Finding>) {
+        let findings = judge(seen, &Catalog::builtin());
+        let found: Vec<&Finding> =
+            findings.iter().filter(|one| one.verdict == ebbtide_advisor::Assessment::Found).collect();
+        (propose(seen, &found, &binary(), Scale::FULL).unwrap(), findings)
+    }
+
+    fn planned(proposal: &Proposal) -> (Experiment, Plan) {
+        let overrides = Overrides { seed: Some(7), ..Overrides::default() };
+        let experiment = experiment::parse("t", "t", &proposal.text, &overrides)
+            .unwrap_or_else(|error| panic!("{error}\n{}", proposal.text));
+        let plan = lab::plan(experiment.clone(), &Catalog::builtin(), &binary())
+            .unwrap_or_else(|error| panic!("{error}\n{}", proposal.text));
+        (experiment, plan)
+    }
+
+    #[test]
+    fn findings_become_arms_that_are_held_against_the_settings_of_now() {
+        let (proposal, _) = of(&seen(&[]));
+        assert_eq!(proposal.codes, ["D03", "R01"], "the surer first: {:?}", proposal.not_proved);
+        assert_eq!(proposal.divided_by, 8, "4 GiB of buffer pool in 512 MiB");
+        let (experiment, _) = planned(&proposal);
+        let names: Vec<&str> = experiment.arms.iter().map(|arm| arm.name.as_str()).collect();
+        assert_eq!(names, ["before", "D03", "R01"]);
+        assert!(experiment.comparisons.iter().all(|one| one.baseline == 0));
+        assert!(
+            proposal.bounds[0].starts_with("R01: ") && proposal.bounds.len() == 1,
+            "{:?}",
+            proposal.bounds
+        );
+        let [before, binlog, redo] = &experiment.arms[..] else { panic!() };
+        let setting = |arm: &experiment::Arm, name: &str| arm.settings.get(name).unwrap().to_owned();
+        assert_eq!(
+            (setting(before, "redo_capacity"), setting(before, "sync_binlog")),
+            ("8388608".into(), "0".into())
+        );
+        assert_eq!(setting(redo, "redo_capacity"), "452984832", "3.6 GB in eight parts");
+        assert_eq!((setting(redo, "sync_binlog"), setting(binlog, "sync_binlog")), ("0".into(), "1".into()));
+        assert_eq!((before.load.connections, before.instance.divided_by), (4, 8));
+        assert_eq!(before.volumes[&Role::Data], "gp3:size=500GiB,iops=6000");
+        let mix = &before.load.mix;
+        assert_eq!((mix.point_selects, mix.simple_ranges, mix.delete_inserts), (10, 0, 1));
+        assert_eq!((mix.index_updates, mix.non_index_updates, mix.skip_trx), (1, 1, false));
+    }
+
+    #[test]
+    fn a_fix_that_is_no_setting_of_the_lab_is_said_with_the_reason() {
+        let mut seen = seen(&[("expire_logs_days", "0"), ("binlog_expire_logs_seconds", "0")]);
+        seen.volume = Some("gp2:size=500GiB".into());
+        let (proposal, _) = of(&seen);
+        let why =
+            |code: &str| proposal.not_proved.iter().find(|one| one.code == code).map(|one| one.why.clone());
+        assert_eq!(why("E01").as_deref(), Some("its fix is no setting of the server"));
+        assert!(why("L03").unwrap().contains("binlog_expire_logs_seconds"), "{proposal:?}");
+        assert_eq!(proposal.codes, ["D03", "R01"]);
+    }
+
+    #[test]
+    fn at_most_four_findings_are_proved_at_a_time_and_the_rest_is_named() {
+        let bad = [
+            ("innodb_flush_log_at_trx_commit", "2"),
+            ("innodb_adaptive_flushing", "OFF"),
+            ("innodb_max_dirty_pages_pct", "20"),
+            ("innodb_flush_method", "fsync"),
+            ("binlog_checksum", "NONE"),
+        ];
+        let (proposal, _) = of(&seen(&bad));
+        assert_eq!(proposal.codes.len(), MOST, "{:?}", proposal.codes);
+        assert!(
+            proposal.not_proved.iter().any(|one| one.why.contains("--prove ")),
+            "{:?}",
+            proposal.not_proved
+        );
+        planned(&proposal);
+    }
+
+    #[test]
+    fn volumes_and_the_file_system_are_those_of_the_server() {
+        let mut seen = seen(&[]);
+        seen.redo_volume = Some("io2:size=100GiB,iops=3000".into());
+        seen.binlog_volume = Some("gp3:size=100GiB".into());
+        let mut host = ebbtide_observe::Host { memory_bytes: Some(16 << 30), ..Default::default() };
+        host.places.push(Place {
+            files: Files::Data,
+            directory: "/d".into(),
+            mount_point: "/d".into(),
+            file_system: "ext4".into(),
+            options: Vec::new(),
+            size_bytes: None,
+            free_bytes: None,
+            device: None,
+        });
+        seen.host = Some(host);
+        let (_, plan) = planned(&of(&seen).0);
+        let arm = &plan.arms()[0].arm;
+        assert_eq!(arm.instance.fs, "ext4");
+        assert_eq!(arm.instance.memory_bytes, 2 << 30, "an eighth of 16 GiB");
+        assert_eq!(arm.volumes.len(), 3);
+    }
+
+    #[test]
+    fn statements_that_commit_by_themselves_are_repeated_in_whole_numbers() {
+        let mut seen = seen(&[]);
+        let growth = [("com_update", 40.0), ("com_insert", 30.0), ("com_delete", 30.0)];
+        let growth = growth.map(|(name, value)| (name.to_owned(), value));
+        seen.status = Some(StatusVariables { last: Variables::default(), growth_per_s: growth.into() });
+        seen.rates = seen.rates.map(|rates| Rates {
+            commits: Some(0.0),
+            write_statements: Some(100.0),
+            read_statements: Some(250.0),
+            ..rates
+        });
+        let (experiment, _) = planned(&of(&seen).0);
+        let mix = &experiment.arms[0].load.mix;
+        // Ten statements that commit: 4 updates, 3 pairs of delete and insert, 25 reads.
+        assert_eq!((mix.point_selects, mix.index_updates + mix.non_index_updates), (25, 4));
+        assert_eq!((mix.delete_inserts, mix.skip_trx), (3, true));
+    }
+
+    #[test]
+    fn what_is_missing_is_a_sentence() {
+        let nothing = Observation { volume: None, ..seen(&[]) };
+        let why = propose(&nothing, &[], &binary(), Scale::FULL).unwrap_err();
+        assert!(why.contains("--volume"), "{why}");
+        let hostile = Observation { instance: Some("m5.large\"\n[arms.x]".into()), ..seen(&[]) };
+        let text = of(&hostile).0.text;
+        assert!(!text.contains("\n[arms.x]"), "{text}");
+    }
+}

@@ -1,0 +1,247 @@
+//! The shape of a workload, from a server's counters and the sums of its statement digests: how much is read and written in a
+//! transaction, by how many clients at a time, over how much data. No value of a row and no text of a statement is in it.
+
+use ebbtide_observe::{Observation, Rates};
+
+/// What clients have a server do.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Shape {
+    /// Transactions a second: see [`transactions`].
+    pub(super) tps: f64,
+    /// Whether every statement commits by itself.
+    pub(super) autocommit: bool,
+    /// SELECT statements in a transaction.
+    pub(super) reads: f64,
+    /// Rows that a SELECT looks at.
+    pub(super) rows_per_read: f64,
+    /// UPDATE statements in a transaction.
+    pub(super) updates: f64,
+    /// INSERT and REPLACE statements in a transaction.
+    pub(super) inserts: f64,
+    /// DELETE statements in a transaction.
+    pub(super) deletes: f64,
+    /// Clients whose statements run at a time.
+    pub(super) clients: f64,
+    /// Bytes of the pages that are in use: what would make the buffer pool miss as often if all were used alike.
+    pub(super) working_set: f64,
+}
+
+/// A server with fewer statements a second is idle.
+const LEAST_STATEMENTS: f64 = 1.0;
+/// With fewer COMMIT statements for a statement that writes, these commit by themselves.
+const COMMITTED: f64 = 0.05;
+/// With fewer statements that write among all, the server is read alone: what is written is its own bookkeeping.
+const WRITTEN: f64 = 0.001;
+/// Digests of a smaller share of the statements do not stand for the rest.
+const DIGESTED: f64 = 0.5;
+/// Rows of the lab's tables on a page of an index, about: a range reads so many fewer pages.
+const ROWS_ON_A_PAGE: f64 = 70.0;
+/// The share of a buffer pool that holds rows.
+const ROWS_IN_POOL: f64 = 0.9;
+/// The share of a buffer pool up to which data that are all in it may grow.
+const ALL_IN_POOL: f64 = 0.7;
+/// More misses than this for an access come from reading ahead.
+const MOST_MISSES: f64 = 0.95;
+/// Data of less are no data, bytes.
+const LEAST_DATA: f64 = (16_u64 << 20) as f64;
+
+/// Transactions a second, and whether each statement is one: COMMIT statements; where there are few, statements that write;
+/// and where nothing is written, SELECT statements. None where the counters are not known.
+pub(super) fn transactions(rates: &Rates) -> Option<(f64, bool)> {
+    let (writes, reads) = (rates.write_statements?, rates.read_statements?);
+    let commits = rates.commits.unwrap_or(0.0);
+    if writes <= WRITTEN * (writes + reads) {
+        return Some((reads, true));
+    }
+    Some(if commits > COMMITTED * writes { (commits, false) } else { (writes, true) })
+}
+
+impl Shape {
+    /// The shape; an error says what is missing, as a sentence without a full stop.
+    pub(super) fn of(seen: &Observation) -> Result<Self, String> {
+        let Some(rates) = seen.rates.filter(|_| seen.span.is_some_and(|span| !span.restarted)) else {
+            return Err("the server's counters were not read twice, so that its workload is not known".into());
+        };
+        let Some((tps, autocommit)) = transactions(&rates) else {
+            return Err("the statements that the server runs were not counted".into());
+        };
+        let (reads, writes) = (rates.read_statements.unwrap_or(0.0), rates.write_statements.unwrap_or(0.0));
+        if reads + writes < LEAST_STATEMENTS || tps <= 0.0 {
+            return Err(format!(
+                "the server ran {:.1} statements a second: look while it has its usual load",
+                reads + writes
+            ));
+        }
+        let [updates, inserts, deletes] = writing(seen, writes);
+        let rows_per_read = rows_per_read(seen, reads, updates + deletes);
+        Ok(Self {
+            tps,
+            autocommit,
+            reads: reads / tps,
+            rows_per_read,
+            updates: updates / tps,
+            inserts: inserts / tps,
+            deletes: deletes / tps,
+            clients: seen.clients.or(rates.threads_running).unwrap_or(1.0).max(1.0),
+            working_set: working_set(seen, &rates, reads * (1.0 + rows_per_read / ROWS_ON_A_PAGE) + writes)?,
+        })
+    }
+}
+
+/// The growth a second of those status variables that are known; None where none is.
+fn grown(seen: &Observation, names: &[&str]) -> Option<f64> {
+    let growth = &seen.status.as_ref()?.growth_per_s;
+    let mut known = names.iter().filter_map(|name| growth.get(*name)).peekable();
+    known.peek()?;
+    Some(known.sum())
+}
+
+/// UPDATE, INSERT and DELETE statements a second; all that write are updates where their kinds are not known.
+fn writing(seen: &Observation, writes: f64) -> [f64; 3] {
+    let updates = grown(seen, &["com_update", "com_update_multi"]);
+    let inserts = grown(seen, &["com_insert", "com_insert_select", "com_replace", "com_replace_select"]);
+    let deletes = grown(seen, &["com_delete", "com_delete_multi"]);
+    match (updates, inserts, deletes) {
+        (Some(updates), Some(inserts), Some(deletes)) => [updates, inserts, deletes],
+        _ => [writes, 0.0, 0.0],
+    }
+}
+
+/// Rows that a SELECT looks at: as digests count them; else what the storage engines were asked for, without what updates and
+/// deletions need.
+fn rows_per_read(seen: &Observation, reads: f64, changes: f64) -> f64 {
+    // Prepared statements have no digests: those that there are may be of others.
+    let most = |count: f64| count > 0.0 && count >= DIGESTED * reads;
+    let digests = seen.statements.as_ref().and_then(|all| all.get("SELECT")).filter(|one| most(one.count));
+    let rows = match digests {
+        Some(select) => Some(select.rows_examined / select.count),
+        None => grown(
+            seen,
+            &["handler_read_key", "handler_read_next", "handler_read_prev", "handler_read_rnd_next"],
+        )
+        .filter(|_| reads > 0.0)
+        .map(|rows| (rows - changes) / reads),
+    };
+    rows.unwrap_or(1.0).max(1.0)
+}
+
+/// Bytes in use. With as many of `accesses` a second missing as pages are read, the buffer pool holds the rest of them.
+fn working_set(seen: &Observation, rates: &Rates, accesses: f64) -> Result<f64, String> {
+    let variable = |name: &str| seen.variables.as_ref()?.get(name)?.parse::<f64>().ok();
+    let pool = variable("innodb_buffer_pool_size")
+        .filter(|bytes| *bytes > 0.0)
+        .ok_or("the size of the buffer pool is not known")?;
+    let data =
+        seen.tables.as_ref().filter(|tables| !tables.bounded).map(|tables| tables.innodb_bytes() as f64);
+    let misses = (rates.page_reads.unwrap_or(0.0) / accesses.max(1.0)).min(MOST_MISSES);
+    let set = if misses > 0.005 {
+        pool * ROWS_IN_POOL / (1.0 - misses)
+    } else {
+        let page = variable("innodb_page_size").unwrap_or(16_384.0);
+        rates.data_pages.map_or(pool, |pages| pages * page).min(pool * ALL_IN_POOL)
+    };
+    Ok(data.map_or(set, |data| set.min(data)).max(LEAST_DATA))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use ebbtide_observe::{Engine, Origin, Span, StatementRates, StatusVariables, Tables, Variables};
+
+    use super::*;
+
+    const MIB: f64 = (1_u64 << 20) as f64;
+
+    fn seen(rates: Rates, growth: &[(&str, f64)]) -> Observation {
+        let growth_per_s = growth.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let variables = [("innodb_buffer_pool_size", "1048576000"), ("innodb_page_size", "16384")];
+        Observation {
+            span: Some(Span { began_unix_s: None, seconds: 60.0, restarted: false }),
+            rates: Some(rates),
+            status: Some(StatusVariables { last: Variables::default(), growth_per_s }),
+            variables: Some(variables.into_iter().collect()),
+            ..Observation::of(Origin::Capture { path: "/c".into() })
+        }
+    }
+
+    fn rates() -> Rates {
+        Rates {
+            commits: Some(100.0),
+            read_statements: Some(1_400.0),
+            write_statements: Some(400.0),
+            threads_running: Some(12.0),
+            page_reads: Some(0.0),
+            data_pages: Some(10_000.0),
+            ..Rates::default()
+        }
+    }
+
+    #[test]
+    fn statements_are_counted_by_the_transaction() {
+        let growth = [
+            ("com_update", 200.0),
+            ("com_insert", 90.0),
+            ("com_replace", 10.0),
+            ("com_delete", 100.0),
+            ("handler_read_key", 1_700.0),
+            ("handler_read_next", 5_600.0),
+        ];
+        let shape = Shape::of(&seen(rates(), &growth)).unwrap();
+        assert_eq!((shape.tps, shape.autocommit, shape.clients), (100.0, false, 12.0));
+        assert_eq!((shape.reads, shape.updates, shape.inserts, shape.deletes), (14.0, 2.0, 1.0, 1.0));
+        assert_eq!(shape.rows_per_read, 5.0, "7,300 rows, of which changes took 300, for 1,400 statements");
+        assert_eq!(shape.working_set, 10_000.0 * 16_384.0, "what the pool holds");
+    }
+
+    #[test]
+    fn digests_go_before_the_counters_of_the_engines() {
+        let mut with = seen(rates(), &[("handler_read_next", 1e6)]);
+        let mut of = |count: f64| {
+            let select = StatementRates { count, rows_examined: 40.0 * count, ..StatementRates::default() };
+            with.statements = Some(BTreeMap::from([("SELECT".to_owned(), select)]));
+            Shape::of(&with).unwrap().rows_per_read
+        };
+        assert_eq!(of(1_400.0), 40.0);
+        assert_eq!(of(700.0), 40.0);
+        assert!(of(699.0) > 700.0, "the others are not in the digests: {}", of(699.0));
+    }
+
+    #[test]
+    fn statements_without_commit_are_transactions_and_so_are_reads_alone() {
+        let of = |commits, write_statements, read_statements| {
+            transactions(&Rates { commits, write_statements, read_statements, ..Rates::default() })
+        };
+        assert_eq!(of(Some(100.0), Some(400.0), Some(9.0)), Some((100.0, false)));
+        assert_eq!(of(Some(20.0), Some(400.0), Some(9.0)), Some((400.0, true)));
+        assert_eq!(of(None, Some(0.5), Some(1_000.0)), Some((1_000.0, true)));
+        assert_eq!(of(None, None, Some(1.0)), None);
+    }
+
+    #[test]
+    fn the_data_in_use_are_what_makes_the_pool_miss_so_often() {
+        let of = |page_reads, data: Option<u64>| {
+            let mut seen = seen(Rates { page_reads: Some(page_reads), ..rates() }, &[]);
+            seen.tables = data.map(|bytes| Tables {
+                engines: vec![Engine { name: "InnoDB".into(), tables: 1, bytes }],
+                bounded: false,
+            });
+            Shape::of(&seen).unwrap().working_set
+        };
+        // 1,400 reads of a row and 400 writes are 1,820 accesses, of which half miss.
+        assert_eq!(of(910.0, None), 2.0 * 0.9 * 1_048_576_000.0);
+        assert_eq!(of(910.0, Some(500 << 20)), 500.0 * MIB, "there are no more");
+        assert!(of(1e9, None) < 20.0 * 1_048_576_000.0, "reading ahead is no working set without bounds");
+        assert_eq!(of(0.0, Some(1)), LEAST_DATA);
+    }
+
+    #[test]
+    fn an_idle_server_and_one_without_rates_have_no_shape() {
+        let idle = Rates { read_statements: Some(0.4), write_statements: Some(0.0), ..Rates::default() };
+        assert!(Shape::of(&seen(idle, &[])).unwrap_err().contains("usual load"));
+        let nothing = Observation { rates: None, ..seen(rates(), &[]) };
+        assert!(Shape::of(&nothing).unwrap_err().contains("twice"));
+        let unknown = Observation { variables: None, ..seen(rates(), &[]) };
+        assert!(Shape::of(&unknown).unwrap_err().contains("buffer pool"));
+    }
+}

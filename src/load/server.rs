@@ -1,0 +1,354 @@
+//! The server and the account: options of the command line, and the option files of MySQL's clients.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{ArgAction, Args};
+use ebbtide_load::{DATABASE, Endpoint, Target, Tls};
+use ebbtide_mysql::option_file::{self, OptionFile, OptionFileError};
+
+use super::args::parse_switch;
+use crate::exit::Refusal;
+use crate::text::note;
+
+/// The server and the account.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerArgs {
+    /// Hosts; connections take turns [default: the local socket, else 127.0.0.1]
+    #[arg(long, alias = "mysql_host", value_name = "LIST", value_delimiter = ',')]
+    mysql_host: Vec<String>,
+    /// Ports; connections take turns [default: 3306]
+    #[arg(long, alias = "mysql_port", value_name = "LIST", value_delimiter = ',')]
+    mysql_port: Vec<u16>,
+    /// Unix sockets; connections take turns
+    #[arg(long, alias = "mysql_socket", value_name = "LIST", value_delimiter = ',')]
+    mysql_socket: Vec<PathBuf>,
+    /// The account [default: sbtest]
+    #[arg(long, alias = "mysql_user", value_name = "NAME")]
+    mysql_user: Option<String>,
+    /// Its password. Every user of the machine can read it on a command line: an option file or
+    /// EBBTIDE_MYSQL_PASSWORD keeps it private
+    #[arg(
+        long,
+        alias = "mysql_password",
+        value_name = "TEXT",
+        env = "EBBTIDE_MYSQL_PASSWORD",
+        hide_env_values = true
+    )]
+    mysql_password: Option<String>,
+    /// The database [default: sbtest]
+    #[arg(long, alias = "mysql_db", value_name = "NAME")]
+    mysql_db: Option<String>,
+    /// Encrypt [default: off]
+    #[arg(long, alias = "mysql_ssl", value_name = "on|off", default_missing_value = "on",
+        num_args = 0..=1, require_equals = true, value_parser = parse_switch, action = ArgAction::Set)]
+    mysql_ssl: Option<bool>,
+    /// Accept only a certificate that this authority signed (PEM); implies --mysql-ssl
+    #[arg(long, alias = "mysql_ssl_ca", value_name = "FILE")]
+    mysql_ssl_ca: Option<PathBuf>,
+    /// Take server, account and password from this option file of MySQL's clients, and from no other
+    #[arg(long, alias = "defaults_file", value_name = "FILE")]
+    defaults_file: Option<PathBuf>,
+    /// Take them from the usual option files, and then from this one
+    #[arg(long, alias = "defaults_extra_file", value_name = "FILE", conflicts_with = "defaults_file")]
+    defaults_extra_file: Option<PathBuf>,
+    /// Read the groups with this suffix too, such as [client_db1] for _db1
+    #[arg(long, alias = "defaults_group_suffix", value_name = "TEXT")]
+    defaults_group_suffix: Option<String>,
+    /// Only for scripts written for sysbench
+    #[arg(long, alias = "db_driver", hide = true, default_value = "mysql", value_parser = ["mysql"])]
+    db_driver: String,
+}
+
+/// Where MySQL and MariaDB put their socket on most systems.
+const SOCKETS: [&str; 3] = ["/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
+/// Option files that the clients read before that of the user.
+const OPTION_FILES: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
+/// Groups that the clients of MySQL and MariaDB read, in the order of their files.
+const GROUPS: [&str; 6] = ["client", "client-server", "client-mariadb", "mysql", "mariadb-client", "ebbtide"];
+
+/// What option files set of the server and the account.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Defaults {
+    host: Option<String>,
+    port: Option<u16>,
+    socket: Option<PathBuf>,
+    user: Option<String>,
+    password: Option<String>,
+    database: Option<String>,
+    ca: Option<PathBuf>,
+    encrypt: Option<bool>,
+}
+
+impl ServerArgs {
+    /// The server and the account: what the command line does not set is that of the option files, where some are named.
+    ///
+    /// # Errors
+    /// An option file that cannot be read, or has a value that cannot be used (exit code 2).
+    pub(crate) fn target(&self) -> Result<Target> {
+        let defaults = self.defaults()?;
+        if std::env::args_os().any(|word| is_password(&word.to_string_lossy())) {
+            note(
+                "warning: every user of this machine can read the password on the command line: use EBBTIDE_MYSQL_PASSWORD or --defaults-file",
+            );
+        }
+        let ca = self.mysql_ssl_ca.clone().or(defaults.ca.clone());
+        let encrypt = self.mysql_ssl_ca.is_some()
+            || self.mysql_ssl.unwrap_or(defaults.encrypt.unwrap_or(defaults.ca.is_some()));
+        let own = |own: &Option<String>, other: &Option<String>, default: &str| {
+            own.clone().or(other.clone()).unwrap_or_else(|| default.to_owned())
+        };
+        Ok(Target {
+            endpoints: self.endpoints(&defaults),
+            user: own(&self.mysql_user, &defaults.user, DATABASE),
+            password: own(&self.mysql_password, &defaults.password, ""),
+            database: own(&self.mysql_db, &defaults.database, DATABASE),
+            tls: encrypt.then_some(Tls { ca }),
+        })
+    }
+
+    /// Whether an option names a server or its account; a password alone may come from the environment.
+    pub(crate) fn names_one(&self) -> bool {
+        let place = self.mysql_host.is_empty() && self.mysql_port.is_empty() && self.mysql_socket.is_empty();
+        let other = |word: &Option<String>| word.as_ref().is_some_and(|word| word != DATABASE);
+        let account = !other(&self.mysql_user) && !other(&self.mysql_db);
+        let files = self.defaults_file.is_some()
+            || self.defaults_extra_file.is_some()
+            || self.defaults_group_suffix.is_some();
+        !(place && account) || self.mysql_ssl == Some(true) || self.mysql_ssl_ca.is_some() || files
+    }
+
+    /// As the MySQL clients do: sockets first, and no host and no port mean the local socket.
+    fn endpoints(&self, defaults: &Defaults) -> Vec<Endpoint> {
+        if !self.mysql_socket.is_empty() {
+            return self.mysql_socket.iter().cloned().map(Endpoint::Unix).collect();
+        }
+        let hosts = if self.mysql_host.is_empty() {
+            defaults.host.clone().into_iter().collect()
+        } else {
+            self.mysql_host.clone()
+        };
+        let local = hosts.iter().all(|host| host == "localhost") && self.mysql_port.is_empty();
+        if local && let Some(socket) = &defaults.socket {
+            return vec![Endpoint::Unix(socket.clone())];
+        }
+        if local
+            && defaults.port.is_none()
+            && let Some(socket) = SOCKETS.iter().find(|path| Path::new(path).exists())
+        {
+            return vec![Endpoint::Unix(socket.into())];
+        }
+        let hosts = if hosts.is_empty() { vec!["127.0.0.1".into()] } else { hosts };
+        let ports = if self.mysql_port.is_empty() {
+            vec![defaults.port.unwrap_or(3306)]
+        } else {
+            self.mysql_port.clone()
+        };
+        let all = hosts.iter().flat_map(|host| ports.iter().map(move |port| (host.clone(), *port)));
+        all.map(|(host, port)| Endpoint::Tcp { host, port }).collect()
+    }
+
+    /// The option files that are named; the usual ones too where a file or a suffix is added to them.
+    fn defaults(&self) -> Result<Defaults> {
+        let mut files: Vec<(PathBuf, bool)> = Vec::new();
+        match &self.defaults_file {
+            Some(file) => files.push((file.clone(), true)),
+            None if self.defaults_extra_file.is_some() || self.defaults_group_suffix.is_some() => {
+                files.extend(OPTION_FILES.map(|path| (path.into(), false)));
+                files.extend(self.defaults_extra_file.clone().map(|path| (path, true)));
+                let own = std::env::home_dir().map(|home| (home.join(".my.cnf"), false));
+                files.extend(own);
+            }
+            None => return Ok(Defaults::default()),
+        }
+        let mut groups: Vec<String> = GROUPS.map(str::to_owned).to_vec();
+        if let Some(suffix) = &self.defaults_group_suffix {
+            groups.extend(GROUPS.map(|group| format!("{group}{}", suffix.to_ascii_lowercase())));
+        }
+        let mut defaults = Defaults::default();
+        for (path, needed) in files {
+            if needed || path.exists() {
+                defaults.read(&path, &groups)?;
+            }
+        }
+        Ok(defaults)
+    }
+}
+
+/// Whether a word of the command line has a password in it, which is not empty.
+fn is_password(word: &str) -> bool {
+    let value = ["--mysql-password=", "--mysql_password="].iter().find_map(|name| word.strip_prefix(name));
+    value.is_some_and(|value| !value.is_empty()) || word == "--mysql-password" || word == "--mysql_password"
+}
+
+impl Defaults {
+    /// Takes what a file sets. As the clients do, a file that everyone may write is left out, with a warning.
+    fn read(&mut self, path: &Path, groups: &[String]) -> Result<()> {
+        if option_file::access(path).is_some_and(|access| access.world_writable) {
+            note(&format!("warning: {} is not read: every user may write it", path.display()));
+            return Ok(());
+        }
+        let file = OptionFile::read(path).map_err(refused)?;
+        for warning in &file.warnings {
+            note(&format!("warning: {warning}"));
+        }
+        for line in file.of_groups(groups) {
+            let value = line.value.clone();
+            let text = value.clone().unwrap_or_default();
+            let wrong = |allowed: &str| {
+                let message = format!(
+                    "{}, line {}: {} is '{text}', and {allowed} is needed",
+                    line.file.display(),
+                    line.line,
+                    line.name
+                );
+                anyhow::Error::from(Refusal::usage(message))
+            };
+            match &*line.name {
+                "host" => self.host = value,
+                "port" => self.port = Some(text.parse().map_err(|_| wrong("a number up to 65535"))?),
+                "socket" => self.socket = value.map(PathBuf::from),
+                "user" => self.user = value,
+                "database" => self.database = value,
+                "password" | "loose_password" => {
+                    let readable =
+                        option_file::access(&line.file).is_some_and(|access| access.world_readable);
+                    if readable && !text.is_empty() {
+                        note(&format!(
+                            "warning: {} has a password, and every user may read it: chmod 600 {}",
+                            line.file.display(),
+                            line.file.display()
+                        ));
+                    }
+                    self.password = Some(text);
+                }
+                "ssl_ca" => self.ca = value.map(PathBuf::from),
+                "ssl" => {
+                    self.encrypt = Some(
+                        parse_switch(if text.is_empty() { "on" } else { &text })
+                            .map_err(|_| wrong("on or off"))?,
+                    )
+                }
+                "skip_ssl" => self.encrypt = Some(false),
+                "ssl_mode" => match text.to_ascii_uppercase().as_str() {
+                    "DISABLED" => self.encrypt = Some(false),
+                    "PREFERRED" => self.encrypt = None,
+                    "REQUIRED" | "VERIFY_CA" | "VERIFY_IDENTITY" => self.encrypt = Some(true),
+                    _ => return Err(wrong("DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY")),
+                },
+                _ => {}
+            }
+        }
+        self.check_verified(&file, groups)
+    }
+
+    /// A certificate cannot be checked without its authority: a file that asks for that is not taken for less.
+    fn check_verified(&self, file: &OptionFile, groups: &[String]) -> Result<()> {
+        let verify = file.of_groups(groups).any(|line| {
+            line.name == "ssl_mode"
+                && line.value.as_ref().is_some_and(|value| value.to_ascii_uppercase().starts_with("VERIFY_"))
+        });
+        if verify && self.ca.is_none() {
+            let message =
+                "the option file asks to verify the server's certificate (ssl-mode), and names no ssl-ca";
+            return Err(Refusal::usage(message).hint("add ssl-ca=FILE to it, or give --mysql-ssl-ca").into());
+        }
+        Ok(())
+    }
+}
+
+fn refused(error: OptionFileError) -> anyhow::Error {
+    let refusal = Refusal::usage(error.to_string());
+    anyhow::Error::new(error).context(refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        server: ServerArgs,
+    }
+
+    fn target(words: &[&str]) -> Result<Target> {
+        Line::try_parse_from([&["x"], words].concat()).unwrap().server.target()
+    }
+
+    fn endpoints(words: &[&str]) -> Vec<String> {
+        target(words).unwrap().endpoints.iter().map(ToString::to_string).collect()
+    }
+
+    /// A file that its owner alone reads.
+    fn file(dir: &Path, text: &str) -> String {
+        let path = dir.join("my.cnf");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        format!("--defaults-file={}", path.display())
+    }
+
+    #[test]
+    fn sockets_come_first_and_a_port_alone_means_this_machine() {
+        assert_eq!(endpoints(&["--mysql-socket=/a,/b", "--mysql-host=x"]), ["/a", "/b"]);
+        assert_eq!(endpoints(&["--mysql-port=3307"]), ["127.0.0.1:3307"]);
+        assert_eq!(endpoints(&["--mysql-host=a,b", "--mysql-port=1,2"]), ["a:1", "a:2", "b:1", "b:2"]);
+    }
+
+    #[test]
+    fn an_option_file_gives_what_the_command_line_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = "[client]\nuser=u\npassword=\"p#1\"\nhost=db\nport=3307\n[mysqld]\nuser=mysql\n[client_b]\nuser=b\nsocket=/s\n";
+        let file = file(dir.path(), text);
+        let seen = target(&[&file]).unwrap();
+        assert_eq!((&*seen.user, &*seen.password, &*seen.database), ("u", "p#1", "sbtest"));
+        assert_eq!(endpoints(&[&file]), ["db:3307"]);
+        let seen = target(&[&file, "--mysql-user=me", "--mysql-host=other"]).unwrap();
+        assert_eq!((&*seen.user, seen.endpoints[0].to_string()), ("me", "other:3307".to_owned()));
+        let suffix = target(&[&file, "--defaults-group-suffix=_b"]).unwrap();
+        assert_eq!((&*suffix.user, &*suffix.password), ("b", "p#1"));
+        assert_eq!(
+            endpoints(&[&file, "--defaults-group-suffix=_b"]),
+            ["db:3307"],
+            "a host that is not local"
+        );
+        assert_eq!(endpoints(&[&file, "--defaults-group-suffix=_b", "--mysql-host=localhost"]), ["/s"]);
+        assert!(target(&["--defaults-file=/nowhere.cnf"]).is_err());
+    }
+
+    #[test]
+    fn encryption_is_what_the_file_asks_for_and_never_less() {
+        let dir = tempfile::tempdir().unwrap();
+        let tls = |text: &str, more: &[&str]| {
+            let file = file(dir.path(), &format!("[client]\n{text}\n"));
+            target(&[&[file.as_str()], more].concat())
+        };
+        assert_eq!(tls("ssl-mode=REQUIRED", &[]).unwrap().tls, Some(Tls { ca: None }));
+        assert_eq!(tls("ssl-ca=/ca", &[]).unwrap().tls, Some(Tls { ca: Some("/ca".into()) }));
+        assert_eq!(tls("ssl-mode=REQUIRED", &["--mysql-ssl=off"]).unwrap().tls, None);
+        assert_eq!(tls("user=x", &[]).unwrap().tls, None);
+        assert!(tls("ssl-mode=VERIFY_CA", &[]).unwrap_err().to_string().contains("ssl-ca"));
+        assert!(tls("ssl-mode=what", &[]).unwrap_err().to_string().contains("VERIFY_IDENTITY"));
+        assert!(tls("port=x", &[]).unwrap_err().to_string().contains("65535"));
+    }
+
+    #[test]
+    fn a_file_that_everyone_may_write_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let option = file(dir.path(), "[client]\nuser=evil\n");
+        let path = dir.path().join("my.cnf");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(target(&[&option]).unwrap().user, "sbtest");
+    }
+
+    #[test]
+    fn a_password_among_the_words_is_seen() {
+        assert!(is_password("--mysql-password=x") && is_password("--mysql_password"));
+        assert!(!is_password("--mysql-password=") && !is_password("--mysql-user=x"));
+    }
+}

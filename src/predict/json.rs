@@ -1,0 +1,232 @@
+//! The JSON that `--json` prints; `docs/json/predict.schema.json` is its contract.
+
+use ebbtide_twin::innodb::{FileKind, Limiter};
+use serde::Serialize;
+
+use super::plan::Plan;
+use super::points::{self, PredictedPoint, PredictedVolume};
+
+/// What `predict` prints.
+#[derive(Serialize)]
+pub(super) struct Prediction<'a> {
+    /// The profile.
+    profile: ProfileFigures<'a>,
+    /// Seed; gives the same prediction again.
+    seed: u64,
+    /// Virtual time that each point is the mean of, s.
+    duration_s: f64,
+    /// The instance type whose limits hold; null where nothing but the volume limits.
+    instance: Option<&'a str>,
+    /// The volumes, in the order given; of a sweep by its values.
+    volumes: Vec<VolumeFigures<'a>>,
+}
+
+/// The profile that was used.
+#[derive(Serialize)]
+struct ProfileFigures<'a> {
+    /// Its file.
+    path: String,
+    /// Its name; empty where it has none.
+    name: &'a str,
+    /// Its server.
+    flavour: &'static str,
+    /// Its workload.
+    workload: &'a str,
+    /// Whether published results of this kind of server and workload were compared with the model's.
+    validated: bool,
+    /// Processor time of a transaction on a core of its own, us.
+    cpu_us: f64,
+    /// Pages read, times those of the workload.
+    reads_factor: f64,
+    /// Pages written, times those of the workload.
+    writes_factor: f64,
+    /// Of each measured point, the model's transactions a second divided by the measured ones.
+    residuals: &'a [f64],
+    /// How the intervals came about. For people; the wording may change.
+    interval: String,
+}
+
+/// A volume.
+#[derive(Serialize)]
+struct VolumeFigures<'a> {
+    /// The spec as it was given; of a sweep with the value.
+    volume: &'a str,
+    /// The volume in words, with its limits.
+    description: &'a str,
+    /// A prediction for each load, in the order given.
+    points: Vec<PointFigures>,
+    /// The place in `points` of the knee of the load line: of clients the first point with 90% of the highest
+    /// throughput, of rates the last that is carried. Null with fewer than three points, or where the line does not bend.
+    knee: Option<usize>,
+}
+
+/// A prediction.
+#[derive(Serialize)]
+struct PointFigures {
+    /// Connections.
+    clients: u32,
+    /// Transactions a second that arrive; null in a closed loop.
+    rate: Option<f64>,
+    /// Transactions a second that are finished.
+    tps: f64,
+    /// The least to expect.
+    tps_low: f64,
+    /// The most to expect.
+    tps_high: f64,
+    /// Median latency of a transaction, us; null without transactions.
+    p50_us: Option<f64>,
+    /// 95th percentile, us; null without transactions.
+    p95_us: Option<f64>,
+    /// 99th percentile, us; null without transactions.
+    p99_us: Option<f64>,
+    /// 99.9th percentile, us; null without transactions.
+    p999_us: Option<f64>,
+    /// Operations a second that the volume counts.
+    iops: f64,
+    /// MiB (2^20 bytes) a second.
+    mib_s: f64,
+    /// What limits for the most time: `load`, `cpu`, `volume_iops`, `volume_throughput`, `instance_iops`,
+    /// `instance_throughput`, `redo_capacity`, `free_pages`, `read_latency`, `commit_latency` or `clients`.
+    limiter: &'static str,
+    /// Everything that limits, with its percent of the time, the most first.
+    limits: Vec<LimitFigures>,
+    /// Processors busy, percent of all.
+    cpu_pct: f64,
+    /// I/O by kind of file.
+    files: Vec<FileFigures>,
+    /// When burst credits ended for the first time, s since the start of the run, which is 20 s before the figures
+    /// begin; null where they lasted or the type has none.
+    credits_end_s: Option<f64>,
+    /// The run over time, in at most 240 spans.
+    spans: Vec<SpanFigures>,
+}
+
+/// Something that limits.
+#[derive(Serialize)]
+struct LimitFigures {
+    /// Its name, as in `limiter`.
+    limiter: &'static str,
+    /// Percent of the time.
+    pct: f64,
+}
+
+/// I/O of one kind of file.
+#[derive(Serialize)]
+struct FileFigures {
+    /// `data_read`, `data_write`, `doublewrite`, `redo` or `binlog`.
+    kind: &'static str,
+    /// Operations a second that the volume counts.
+    iops: f64,
+    /// MiB (2^20 bytes) a second.
+    mib_s: f64,
+}
+
+/// A span of the run.
+#[derive(Serialize)]
+struct SpanFigures {
+    /// Its end, s since the start of the run.
+    t_s: f64,
+    /// Transactions a second in it.
+    tps: f64,
+    /// Operations a second in it.
+    iops: f64,
+    /// Burst credits left at its end, percent; null where the type has none.
+    credit_pct: Option<f64>,
+}
+
+/// The prediction as an object.
+pub(super) fn prediction<'a>(plan: &'a Plan, predicted: &'a [PredictedVolume<'a>]) -> Prediction<'a> {
+    let calibration = &plan.calibration;
+    Prediction {
+        profile: ProfileFigures {
+            path: plan.path.display().to_string(),
+            name: &plan.profile.name,
+            flavour: plan.planned.settings.flavour.name(),
+            workload: &plan.planned.shape.name,
+            validated: plan.planned.validated,
+            cpu_us: short(calibration.costs.cpu_us),
+            reads_factor: short(calibration.costs.reads),
+            writes_factor: short(calibration.costs.writes),
+            residuals: &calibration.residuals,
+            interval: points::interval(plan).words(),
+        },
+        seed: plan.seed,
+        duration_s: plan.span.as_secs_f64(),
+        instance: plan.instance.as_ref().map(|instance| instance.name.as_str()),
+        volumes: predicted.iter().map(volume).collect(),
+    }
+}
+
+fn volume<'a>(predicted: &'a PredictedVolume<'a>) -> VolumeFigures<'a> {
+    VolumeFigures {
+        volume: &predicted.volume.spec,
+        description: &predicted.volume.resolved.description,
+        points: predicted.points.iter().map(point).collect(),
+        knee: points::knee(&predicted.points),
+    }
+}
+
+fn point(point: &PredictedPoint) -> PointFigures {
+    let outcome = &point.outcome;
+    let (tps_low, tps_high) = point.tps_range();
+    let all: u64 = outcome.limits.iter().map(|(_, seconds)| seconds).sum();
+    let limit = |(limiter, seconds): &(Limiter, u64)| LimitFigures {
+        limiter: limiter.name(),
+        pct: short(*seconds as f64 / all.max(1) as f64 * 100.0),
+    };
+    let file = |kind: FileKind| FileFigures {
+        kind: kind.name(),
+        iops: short(point.file_iops(kind)),
+        mib_s: short(mib(point.file_bytes(kind))),
+    };
+    let at = |quantile| point.latency_us(quantile).map(short);
+    PointFigures {
+        clients: point.load.clients,
+        rate: point.load.rate,
+        tps: short(outcome.tps()),
+        tps_low: short(tps_low),
+        tps_high: short(tps_high),
+        p50_us: at(0.5),
+        p95_us: at(0.95),
+        p99_us: at(0.99),
+        p999_us: at(0.999),
+        iops: short(outcome.iops()),
+        mib_s: short(mib(outcome.bytes_per_second())),
+        limiter: outcome.limiter().0.name(),
+        limits: outcome.limits.iter().map(limit).collect(),
+        cpu_pct: short(outcome.processors_busy * 100.0),
+        files: FileKind::ALL.into_iter().map(file).collect(),
+        credits_end_s: outcome
+            .changes
+            .iter()
+            .find(|change| change.ended)
+            .map(|change| change.at.as_secs_f64()),
+        spans: spans(point),
+    }
+}
+
+fn spans(point: &PredictedPoint) -> Vec<SpanFigures> {
+    let mut before = 0.0;
+    let span = |span: &ebbtide_twin::innodb::Span| {
+        let end = span.end.as_secs_f64();
+        let seconds = (end - before).max(1e-9);
+        before = end;
+        SpanFigures {
+            t_s: end,
+            tps: short(span.transactions as f64 / seconds),
+            iops: short(span.operations as f64 / seconds),
+            credit_pct: span.credit_share.map(|share| short(share * 100.0)),
+        }
+    };
+    point.outcome.spans.iter().map(span).collect()
+}
+
+/// Bytes in MiB.
+pub(super) fn mib(bytes: f64) -> f64 {
+    bytes / (1024.0 * 1024.0)
+}
+
+/// Three decimals.
+pub(super) fn short(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}

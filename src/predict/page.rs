@@ -1,0 +1,236 @@
+//! The prediction as a page with charts.
+
+use ebbtide_report::{
+    Axis, Block, Cell, Chart, Fact, Format, Line, Listing, Plots, Report, Scale, Section, Series, Table,
+    Width,
+};
+
+use super::json::{mib, short};
+use super::plan::Plan;
+use super::points::{self, PredictedPoint, PredictedVolume};
+use super::text;
+
+/// The page: a table, the load line or the sweep where there is one, and the run over time.
+pub(super) fn report(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Report {
+    let mut sections =
+        vec![Section::new("", vec![Block::Findings(findings(predicted)), Block::Facts(facts(plan))])];
+    let mut blocks = Vec::new();
+    if plan.loads.len() > 1 {
+        blocks.push(Block::Plots(load_line(plan, predicted)));
+    } else if plan.swept.is_some() {
+        blocks.push(Block::Plots(sweep(plan, predicted)));
+    }
+    blocks.push(Block::Table(table(predicted)));
+    sections.push(Section::new("Predictions", blocks));
+    sections.push(over_time(predicted));
+    let listing = Listing { label: plan.path.display().to_string(), text: profile_text(plan) };
+    sections.push(Section::new("Profile", vec![Block::Listing(listing)]));
+    Report {
+        title: if plan.profile.name.is_empty() {
+            plan.path.display().to_string()
+        } else {
+            plan.profile.name.clone()
+        },
+        subtitle: "Predicted in virtual time, by a model of InnoDB".into(),
+        sections,
+        footer: format!(
+            "ebbtide {}. Nothing here was measured but the points of the profile.",
+            crate::version::of_results()
+        ),
+        ..Report::default()
+    }
+}
+
+fn profile_text(plan: &Plan) -> String {
+    let costs = plan.calibration.costs;
+    let mut lines = vec![format!(
+        "processor time {:.0} us of a transaction, pages read x {:.2}, pages written x {:.2}",
+        costs.cpu_us, costs.reads, costs.writes
+    )];
+    lines.extend(plan.calibration.notes.iter().cloned());
+    lines.join("\n")
+}
+
+fn findings(predicted: &[PredictedVolume<'_>]) -> Vec<String> {
+    predicted.iter().take(12).map(finding).collect()
+}
+
+fn finding(volume: &PredictedVolume<'_>) -> String {
+    let at = points::knee(&volume.points).unwrap_or(volume.points.len() - 1);
+    let point = &volume.points[at];
+    let (low, high) = point.tps_range();
+    let (limiter, share) = point.outcome.limiter();
+    format!(
+        "{}: {:.0} transactions a second ({low:.0} to {high:.0}) at {}, limited by {} in {} of the time.",
+        volume.volume.spec,
+        point.outcome.tps(),
+        text::load(point),
+        limiter.words(),
+        ebbtide_text::percent(share)
+    )
+}
+
+fn facts(plan: &Plan) -> Vec<Fact> {
+    vec![
+        Fact::new("Server", plan.planned.settings.flavour.name()),
+        Fact::new("Buffer pool", ebbtide_volume::format_size(plan.planned.settings.buffer_pool_bytes)),
+        Fact::new("Workload", plan.planned.shape.name.as_str()),
+        Fact::new("Interval", points::interval(plan).words()),
+        Fact::new("Seed", plan.seed.to_string()),
+    ]
+}
+
+/// A figure of a prediction; none where it has none.
+type Figure = fn(&PredictedPoint) -> Option<f64>;
+
+fn tps(point: &PredictedPoint) -> Option<f64> {
+    Some(point.outcome.tps())
+}
+
+fn chart(title: &str, unit: &str, format: Format, scale: Scale, series: Vec<Series>) -> Chart {
+    Chart { title: title.into(), unit: unit.into(), scale, format, width: Width::Full, at_least: 0.0, series }
+}
+
+fn plots(x_label: &str, axis: Axis, x: Vec<f64>, charts: Vec<Chart>) -> Plots {
+    Plots {
+        heading: String::new(),
+        lead: String::new(),
+        axis,
+        x_label: x_label.into(),
+        x,
+        charts,
+        foot: String::new(),
+        marks: Vec::new(),
+    }
+}
+
+/// A line of points with one figure each.
+fn line(
+    label: String,
+    color: usize,
+    dashed: bool,
+    points: &[&PredictedPoint],
+    figure: Figure,
+    ranges: bool,
+) -> Series {
+    let values = points.iter().map(|point| figure(point).map(short)).collect();
+    let intervals =
+        if ranges { points.iter().map(|point| Some(point.tps_range())).collect() } else { Vec::new() };
+    let line = if dashed { Line::Dashed } else { Line::Solid };
+    Series { label, color, line, group: None, layer: None, values, intervals }
+}
+
+/// Throughput and latency over the load, a line for each volume.
+fn load_line(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Plots {
+    let open = plan.loads.iter().any(|load| load.rate.is_some());
+    let x = plan.loads.iter().map(|load| load.rate.unwrap_or_else(|| f64::from(load.clients))).collect();
+    let lines = |figure: Figure, dashed: bool, name: &str, ranges: bool| -> Vec<Series> {
+        let of = |(color, volume): (usize, &PredictedVolume<'_>)| {
+            let points: Vec<&PredictedPoint> = volume.points.iter().collect();
+            line(format!("{}{name}", volume.volume.spec), color, dashed, &points, figure, ranges)
+        };
+        predicted.iter().enumerate().map(of).collect()
+    };
+    let mut latency = lines(|point| point.latency_us(0.5), false, " p50", false);
+    latency.extend(lines(|point| point.latency_us(0.99), true, " p99", false));
+    let charts = vec![
+        chart("Transactions a second", "tps", Format::Number, Scale::Linear, lines(tps, false, "", true)),
+        chart("Latency", "logarithmic", Format::Microseconds, Scale::Log, latency),
+    ];
+    plots(if open { "transactions a second that arrive" } else { "clients" }, Axis::Count, x, charts)
+}
+
+/// Throughput and latency over what the sweep varies.
+fn sweep(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Plots {
+    let mut by_value: Vec<&PredictedVolume<'_>> = predicted.iter().collect();
+    by_value.sort_by_key(|volume| volume.volume.swept);
+    by_value.dedup_by_key(|volume| volume.volume.swept);
+    let x = by_value.iter().filter_map(|volume| Some(volume.volume.swept? as f64)).collect();
+    let points: Vec<&PredictedPoint> = by_value.iter().map(|volume| &volume.points[0]).collect();
+    let key = plan.swept.clone().unwrap_or_default();
+    let charts = vec![
+        chart(
+            "Transactions a second",
+            "tps",
+            Format::Number,
+            Scale::Linear,
+            vec![line("tps".into(), 0, false, &points, tps, true)],
+        ),
+        chart(
+            "Latency",
+            "logarithmic",
+            Format::Microseconds,
+            Scale::Log,
+            vec![
+                line("p50".into(), 0, false, &points, |point| point.latency_us(0.5), false),
+                line("p99".into(), 0, true, &points, |point| point.latency_us(0.99), false),
+            ],
+        ),
+    ];
+    plots(&key, Axis::Count, x, charts)
+}
+
+fn table(predicted: &[PredictedVolume<'_>]) -> Table {
+    let columns =
+        ["Volume", "Load", "tps", "Low", "High", "p50", "p95", "p99", "IOPS", "MiB/s", "Limited by"];
+    let rows = predicted.iter().flat_map(|volume| volume.points.iter().map(|point| row(volume, point)));
+    Table { columns: columns.map(str::to_owned).to_vec(), rows: rows.collect(), ..Table::default() }
+}
+
+fn row(volume: &PredictedVolume<'_>, point: &PredictedPoint) -> Vec<Cell> {
+    let (low, high) = point.tps_range();
+    let at = |quantile| point.latency_us(quantile).map_or_else(|| "-".to_owned(), ebbtide_text::latency);
+    let cells = [
+        volume.volume.spec.clone(),
+        text::load(point),
+        ebbtide_text::fixed(point.outcome.tps(), 1),
+        ebbtide_text::fixed(low, 1),
+        ebbtide_text::fixed(high, 1),
+        at(0.5),
+        at(0.95),
+        at(0.99),
+        ebbtide_text::whole(point.outcome.iops()),
+        ebbtide_text::fixed(mib(point.outcome.bytes_per_second()), 1),
+        point.outcome.limiter().0.words().to_owned(),
+    ];
+    cells.into_iter().map(Cell::from).collect()
+}
+
+/// Throughput and credits over time, of the last load of each volume.
+fn over_time(predicted: &[PredictedVolume<'_>]) -> Section {
+    let lasts: Vec<(&PredictedVolume<'_>, &PredictedPoint)> =
+        predicted.iter().take(8).filter_map(|volume| Some((volume, volume.points.last()?))).collect();
+    let x: Vec<f64> = lasts.first().map_or(Vec::new(), |(_, point)| {
+        point.outcome.spans.iter().map(|span| span.end.as_secs_f64()).collect()
+    });
+    let series = |of: &dyn Fn(&PredictedPoint) -> Vec<Option<f64>>| -> Vec<Series> {
+        let one = |(color, (volume, point)): (usize, &(&PredictedVolume<'_>, &PredictedPoint))| Series {
+            label: volume.volume.spec.clone(),
+            color,
+            line: Line::Solid,
+            group: None,
+            layer: None,
+            values: of(point),
+            intervals: Vec::new(),
+        };
+        lasts.iter().enumerate().map(one).collect()
+    };
+    let rates = series(&|point| {
+        let mut before = 0.0;
+        let rate = |span: &ebbtide_twin::innodb::Span| {
+            let end = span.end.as_secs_f64();
+            let rate = span.transactions as f64 / (end - before).max(1e-9);
+            before = end;
+            Some(short(rate))
+        };
+        point.outcome.spans.iter().map(rate).collect()
+    });
+    let credits = series(&|point| {
+        point.outcome.spans.iter().map(|span| span.credit_share.map(|share| short(share * 100.0))).collect()
+    });
+    let mut charts = vec![chart("Transactions a second", "tps", Format::Number, Scale::Linear, rates)];
+    if credits.iter().any(|series| series.values.iter().any(Option::is_some)) {
+        charts.push(chart("Burst credits", "% left", Format::Percent, Scale::Percent, credits));
+    }
+    Section::new("Over time", vec![Block::Plots(plots("time", Axis::Time, x, charts))])
+}

@@ -1,0 +1,260 @@
+//! From arguments and profile to what is predicted, refusing what cannot be.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
+use ebbtide_twin::fio;
+use ebbtide_twin::innodb::{Calibration, MeasuredPoint, ModelLoad, calibrate};
+use ebbtide_twin::profile::{Planned, Profile};
+use ebbtide_volume::{GIB, Instance, Nanos};
+
+use super::PredictArgs;
+use crate::exit::Refusal;
+
+/// Volumes of a sweep, at most.
+const MOST_VOLUMES: usize = 200;
+/// Longest span that is predicted.
+const LONGEST: Nanos = Nanos::from_secs(30 * 86_400);
+const SHORTEST: Nanos = Nanos::from_secs(30);
+/// Connections where neither the command nor the profile names any.
+const CLIENTS: u32 = 16;
+/// Connections that an open loop may use.
+const OPEN_CLIENTS: u32 = 256;
+
+/// What is predicted.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) path: PathBuf,
+    pub(super) profile: Profile,
+    pub(super) planned: Planned,
+    pub(super) calibration: Calibration,
+    pub(super) volumes: Vec<PlannedVolume>,
+    pub(super) instance: Option<InstanceType>,
+    pub(super) loads: Vec<ModelLoad>,
+    pub(super) span: Nanos,
+    pub(super) seed: u64,
+    /// The key that a sweep varies.
+    pub(super) swept: Option<String>,
+}
+
+/// A volume with its spec as it was given, or as the sweep makes it.
+#[derive(Debug)]
+pub(super) struct PlannedVolume {
+    pub(super) spec: String,
+    pub(super) resolved: Resolved,
+    /// What the sweep gives its key.
+    pub(super) swept: Option<u64>,
+}
+
+impl Plan {
+    pub(super) fn read(args: &PredictArgs, catalog: &Catalog) -> anyhow::Result<Self> {
+        let profile = read_profile(&args.profile)?;
+        let known = |name: &str| catalog.instance(name).map_err(usage);
+        let of_profile = profile.machine.instance.as_deref().map(known).transpose()?;
+        let instance = match args.instance.as_deref() {
+            Some("none") => None,
+            Some(name) => Some(known(name)?),
+            None => of_profile.clone(),
+        };
+        let vcpus = of_profile.as_ref().or(instance.as_ref()).map(|instance| instance.vcpus);
+        let in_file = || {
+            Refusal::usage(format!("{} is no profile", args.profile.display()))
+                .hint("docs/profile.md has every key")
+        };
+        let mut planned = profile.plan(vcpus, args.seed).with_context(in_file)?;
+        let calibration =
+            calibrated(&planned, catalog, of_profile.as_ref(), args.seed).with_context(in_file)?;
+        if let Some(instance) = instance.as_ref().filter(|_| args.instance.is_some()) {
+            planned.machine.vcpus = instance.vcpus;
+        }
+        let loads = loads(args, &planned)?;
+        let sweep = args.sweep.as_deref().map(sweep).transpose()?;
+        Ok(Self {
+            path: args.profile.clone(),
+            volumes: volumes(&args.volume, sweep.as_ref(), catalog)?,
+            swept: sweep.map(|(key, _)| key),
+            profile,
+            planned,
+            calibration,
+            instance,
+            loads,
+            span: span(&args.span)?,
+            seed: args.seed,
+        })
+    }
+
+    /// A fresh instance; none where nothing but the volume limits.
+    pub(super) fn new_instance(&self) -> Option<Instance> {
+        self.instance.as_ref().map(|instance| Instance::new(instance.limits))
+    }
+}
+
+fn read_profile(path: &Path) -> anyhow::Result<Profile> {
+    let text = std::fs::read_to_string(path).with_context(|| {
+        Refusal::usage(format!("cannot read the profile {}", path.display()))
+            .hint("give the path of a TOML file; docs/profile.md has an example")
+    })?;
+    Profile::parse(&text).with_context(|| {
+        Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
+    })
+}
+
+/// Calibrates on the points of the profile, which were measured on its own instance.
+fn calibrated(
+    planned: &Planned,
+    catalog: &Catalog,
+    instance: Option<&InstanceType>,
+    seed: u64,
+) -> anyhow::Result<Calibration> {
+    let measured = |point: &ebbtide_twin::profile::PlannedPoint| {
+        let resolved = resolve(catalog, &Spec::parse(&point.volume).map_err(usage)?)?;
+        anyhow::Ok(MeasuredPoint {
+            settings: point.settings.clone(),
+            shape: point.shape.clone(),
+            volume: resolved.array(Nanos::ZERO),
+            instance: instance.map(|instance| Instance::new(instance.limits)),
+            load: point.load,
+            tps: point.tps,
+            reads: point.reads,
+            writes: point.writes,
+            cpu_pct: point.cpu_pct,
+        })
+    };
+    let points = planned.points.iter().map(measured).collect::<Result<Vec<_>, _>>()?;
+    Ok(calibrate(&points, planned.machine, planned.costs, planned.cpu_given, seed)?)
+}
+
+fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
+    let message = error.to_string();
+    anyhow::Error::new(error).context(Refusal::usage(message))
+}
+
+fn resolve(catalog: &Catalog, spec: &Spec) -> anyhow::Result<Resolved> {
+    catalog.resolve(spec).map_err(|error| {
+        let refusal = Refusal { hint: error.hint(), ..Refusal::usage(error.to_string()) };
+        anyhow::Error::new(error).context(refusal)
+    })
+}
+
+fn loads(args: &PredictArgs, planned: &Planned) -> anyhow::Result<Vec<ModelLoad>> {
+    if let Some(rate) = args.rate.iter().find(|rate| !(rate.is_finite() && **rate > 0.0 && **rate <= 1e6)) {
+        let message = format!(
+            "--rate {rate} is out of range: expected more than 0, at most 1000000 transactions a second"
+        );
+        return Err(Refusal::usage(message).into());
+    }
+    if let Some(clients) = args.clients.iter().find(|clients| !(1..=10_000).contains(*clients)) {
+        return Err(
+            Refusal::usage(format!("--clients {clients} is out of range: expected 1 to 10000")).into()
+        );
+    }
+    if !args.rate.is_empty() {
+        return Ok(args
+            .rate
+            .iter()
+            .map(|rate| ModelLoad { clients: OPEN_CLIENTS, rate: Some(*rate) })
+            .collect());
+    }
+    if args.clients.is_empty() {
+        let first = planned.points.first().map(|point| point.load);
+        return Ok(vec![first.unwrap_or(ModelLoad { clients: CLIENTS, rate: None })]);
+    }
+    Ok(args.clients.iter().map(|clients| ModelLoad { clients: *clients, rate: None }).collect())
+}
+
+fn span(text: &str) -> anyhow::Result<Nanos> {
+    let span = fio::parse_time("--for", text).map_err(usage)?;
+    if (SHORTEST..=LONGEST).contains(&span) {
+        return Ok(span);
+    }
+    Err(Refusal::usage(format!("--for {text} is out of range: expected 30s to 30 days"))
+        .hint("for a day give 24h")
+        .into())
+}
+
+fn volumes(
+    specs: &[String],
+    sweep: Option<&(String, Vec<u64>)>,
+    catalog: &Catalog,
+) -> anyhow::Result<Vec<PlannedVolume>> {
+    let mut volumes = Vec::new();
+    for text in specs {
+        let spec = Spec::parse(text).map_err(usage)?;
+        let Some((key, values)) = sweep else {
+            let resolved = resolve(catalog, &spec)?;
+            volumes.push(PlannedVolume { spec: text.clone(), resolved, swept: None });
+            continue;
+        };
+        for value in values {
+            let spec = with_key(&spec, key, *value);
+            let resolved = resolve(catalog, &spec)?;
+            volumes.push(PlannedVolume { spec: spec.to_string(), resolved, swept: Some(*value) });
+        }
+    }
+    if volumes.len() > MOST_VOLUMES {
+        let message =
+            format!("{} volumes are too many: at most {MOST_VOLUMES} are predicted at a time", volumes.len());
+        return Err(Refusal::usage(message).hint("give --sweep a larger step").into());
+    }
+    Ok(volumes)
+}
+
+/// A sweep's key and values.
+fn sweep(text: &str) -> anyhow::Result<(String, Vec<u64>)> {
+    let bad = || {
+        Refusal::usage(format!(
+            "--sweep {text} is no sweep: expected iops, throughput or size, and FROM..TO:STEP"
+        ))
+        .hint("like iops=1000..30000:1000; sizes are in GiB")
+    };
+    let parse = || {
+        let (key, range) = text.split_once('=')?;
+        let (from, rest) = range.split_once("..")?;
+        let (to, step) = rest.split_once(':')?;
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        Some((key.trim().to_owned(), number(from)?, number(to)?, number(step)?))
+    };
+    let (key, from, to, step) = parse().ok_or_else(bad)?;
+    if !["iops", "throughput", "size"].contains(&key.as_str()) || step == 0 || from > to || from == 0 {
+        return Err(bad().into());
+    }
+    let values: Vec<u64> =
+        (from..=to).step_by(usize::try_from(step).unwrap_or(usize::MAX)).take(MOST_VOLUMES + 1).collect();
+    Ok((key, values))
+}
+
+/// A spec with another value of a key of [`sweep`]. With RAID 0 each member has it.
+fn with_key(spec: &Spec, key: &str, value: u64) -> Spec {
+    let mut spec = spec.clone();
+    let volume = &mut spec.volume;
+    match key {
+        "iops" => volume.iops = Some(value),
+        "throughput" => volume.throughput_mib_s = Some(value),
+        _ => volume.size_bytes = Some(value.saturating_mul(GIB)),
+    }
+    spec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_has_both_its_ends_and_replaces_its_key() {
+        let (key, values) = sweep("iops=1000..3000:1000").unwrap();
+        assert_eq!((key.as_str(), values), ("iops", vec![1_000, 2_000, 3_000]));
+        let with = |spec: &str, key, value| with_key(&Spec::parse(spec).unwrap(), key, value).to_string();
+        assert_eq!(with("gp3:size=1TiB,iops=5000", "iops", 4_000), "gp3:size=1TiB,iops=4000");
+        assert_eq!(with("gp2:size=1TiB", "size", 300), "gp2:size=300GiB");
+        assert_eq!(with("raid0(2x gp3:size=1TiB)", "iops", 4_000), "raid0(2x gp3:size=1TiB,iops=4000)");
+    }
+
+    #[test]
+    fn what_is_no_sweep_is_refused_with_an_example() {
+        for text in ["iops", "iops=1..2", "iops=5..1:1", "iops=1..5:0", "colour=1..5:1", "iops=a..5:1"] {
+            let error = sweep(text).unwrap_err().to_string();
+            assert!(error.contains(text), "{error}");
+        }
+    }
+}

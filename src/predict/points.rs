@@ -1,0 +1,131 @@
+//! The predictions: a run of the model for each volume and load, with an interval.
+
+use ebbtide_twin::accuracy::{Basis, Uncertainty, uncertainty};
+use ebbtide_twin::innodb::{FileKind, ModelLoad, ModelOutcome, ModelSetup, run};
+use ebbtide_volume::Nanos;
+
+use super::plan::{Plan, PlannedVolume};
+
+/// What is left out at the start of each run: the page cleaner's averages settle.
+const SETTLE: Nanos = Nanos::from_secs(20);
+
+/// A volume with a prediction for each load.
+pub(super) struct PredictedVolume<'a> {
+    pub(super) volume: &'a PlannedVolume,
+    pub(super) points: Vec<PredictedPoint>,
+}
+
+/// A prediction.
+pub(super) struct PredictedPoint {
+    pub(super) load: ModelLoad,
+    pub(super) outcome: ModelOutcome,
+    pub(super) uncertainty: Uncertainty,
+}
+
+impl PredictedPoint {
+    /// Transactions a second: the least and the most to expect.
+    pub(super) fn tps_range(&self) -> (f64, f64) {
+        self.uncertainty.around(self.outcome.tps())
+    }
+
+    /// A quantile of the latency, us.
+    pub(super) fn latency_us(&self, quantile: f64) -> Option<f64> {
+        self.outcome.latency_at(quantile).map(|latency| latency.0 as f64 / 1e3)
+    }
+
+    /// Operations a second of a kind of file.
+    pub(super) fn file_iops(&self, kind: FileKind) -> f64 {
+        self.outcome.file(kind).operations as f64 / self.outcome.measured.as_secs_f64()
+    }
+
+    /// Bytes a second of a kind of file.
+    pub(super) fn file_bytes(&self, kind: FileKind) -> f64 {
+        self.outcome.file(kind).bytes as f64 / self.outcome.measured.as_secs_f64()
+    }
+}
+
+/// What the intervals of a plan come from.
+pub(super) fn interval(plan: &Plan) -> Uncertainty {
+    let basis = Basis {
+        validated: plan.planned.validated,
+        observed: plan.planned.observed,
+        residuals: &plan.calibration.residuals,
+    };
+    uncertainty(&basis)
+}
+
+/// All predictions.
+pub(super) fn all(plan: &Plan) -> Vec<PredictedVolume<'_>> {
+    let of_volume = |volume| PredictedVolume {
+        volume,
+        points: plan.loads.iter().map(|load| point(plan, volume, *load)).collect(),
+    };
+    plan.volumes.iter().map(of_volume).collect()
+}
+
+fn point(plan: &Plan, volume: &PlannedVolume, load: ModelLoad) -> PredictedPoint {
+    let outcome = run(ModelSetup {
+        settings: plan.planned.settings.clone(),
+        shape: plan.planned.shape.clone(),
+        machine: plan.planned.machine,
+        costs: plan.calibration.costs,
+        load,
+        volume: volume.resolved.array(Nanos::ZERO),
+        instance: plan.new_instance(),
+        seed: plan.seed,
+        duration: plan.span + SETTLE,
+        settle: SETTLE,
+        cold: false,
+    });
+    PredictedPoint { load, outcome, uncertainty: interval(plan) }
+}
+
+/// Share of the highest throughput that the knee of a closed loop has.
+const KNEE: f64 = 0.9;
+/// Share of an arriving rate that counts as carried.
+const CARRIED: f64 = 0.97;
+
+/// The place of the knee of a load line. In a closed loop it is the first point with nine tenths of the highest
+/// throughput; in an open one the last whose rate is carried. None with fewer than three points, and where the line does
+/// not bend: the throughput still rises at the last point, or every rate is carried, or none.
+pub(super) fn knee(points: &[PredictedPoint]) -> Option<usize> {
+    let line: Vec<(Option<f64>, f64)> =
+        points.iter().map(|point| (point.load.rate, point.outcome.tps())).collect();
+    bend(&line)
+}
+
+/// The knee of (rate, throughput) points.
+fn bend(line: &[(Option<f64>, f64)]) -> Option<usize> {
+    if line.len() < 3 {
+        return None;
+    }
+    let at = if line[0].0.is_some() {
+        let lost = |&(rate, tps): &(Option<f64>, f64)| tps < rate.unwrap_or(0.0) * CARRIED;
+        line.iter().position(lost)?.checked_sub(1)?
+    } else {
+        let most = line.iter().map(|(_, tps)| *tps).fold(0.0, f64::max);
+        line.iter().position(|(_, tps)| *tps >= most * KNEE)?
+    };
+    (at + 1 < line.len()).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_knee_of_a_closed_loop_has_nine_tenths_of_the_highest_throughput() {
+        let line = |all: &[f64]| all.iter().map(|tps| (None, *tps)).collect::<Vec<_>>();
+        assert_eq!(bend(&line(&[99.0, 216.0, 223.0, 229.0])), Some(1));
+        assert_eq!(bend(&line(&[100.0, 200.0, 400.0])), None);
+        assert_eq!(bend(&line(&[100.0, 100.0])), None);
+    }
+
+    #[test]
+    fn the_knee_of_an_open_loop_is_the_last_rate_that_is_carried() {
+        let line = |all: &[(f64, f64)]| all.iter().map(|(rate, tps)| (Some(*rate), *tps)).collect::<Vec<_>>();
+        assert_eq!(bend(&line(&[(100.0, 100.0), (200.0, 199.0), (300.0, 230.0)])), Some(1));
+        assert_eq!(bend(&line(&[(100.0, 100.0), (200.0, 199.0), (300.0, 298.0)])), None);
+        assert_eq!(bend(&line(&[(300.0, 230.0), (400.0, 230.0), (500.0, 230.0)])), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! The prediction for a terminal.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use ebbtide_twin::innodb::FileKind;
+use ebbtide_volume::Nanos;
+
+use super::json::mib;
+use super::plan::Plan;
+use super::points::{self, PredictedPoint, PredictedVolume};
+
+/// What is known before the runs: the seed first.
+pub(super) fn heading(plan: &Plan) -> String {
+    let mut text = format!("seed {}\n", plan.seed);
+    let name = if plan.profile.name.is_empty() {
+        plan.path.display().to_string()
+    } else {
+        plan.profile.name.clone()
+    };
+    let _ = writeln!(text, "profile {name}");
+    let settings = &plan.planned.settings;
+    let _ = writeln!(
+        text,
+        "server {}, buffer pool {}, redo log {}; workload {}; {} processors",
+        settings.flavour,
+        ebbtide_volume::format_size(settings.buffer_pool_bytes),
+        ebbtide_volume::format_size(settings.redo_capacity_bytes),
+        plan.planned.shape.name,
+        plan.planned.machine.vcpus,
+    );
+    for note in &plan.calibration.notes {
+        let _ = writeln!(text, "calibrated {note}");
+    }
+    for (n, residual) in plan.calibration.residuals.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "point {}: the model gives {:+.1}% of the measured throughput",
+            n + 1,
+            (residual - 1.0) * 100.0
+        );
+    }
+    let _ = writeln!(text, "interval {}", points::interval(plan).words());
+    if let Some(instance) = &plan.instance {
+        let _ = writeln!(text, "instance {}", instance.name);
+    }
+    text
+}
+
+/// A table for each volume, or one line for each volume of a sweep.
+pub(super) fn body(plan: &Plan, predicted: &[PredictedVolume<'_>], html: Option<&Path>) -> String {
+    let mut text = String::new();
+    let one_load = plan.loads.len() == 1;
+    if one_load && predicted.len() > 1 {
+        side_by_side(plan, predicted, &mut text);
+    } else {
+        for volume in predicted {
+            of_volume(volume, &mut text);
+        }
+    }
+    if let Some(path) = html {
+        let _ = writeln!(text, "\ncharts: {}", path.display());
+    }
+    text
+}
+
+const HEADINGS: &str =
+    "       tps       (low to high)       p50       p95       p99      IOPS    MiB/s   cpu  limited by";
+
+fn figures(point: &PredictedPoint) -> String {
+    let (low, high) = point.tps_range();
+    let at = |quantile| point.latency_us(quantile).map_or_else(|| "-".to_owned(), ebbtide_text::latency);
+    let (limiter, share) = point.outcome.limiter();
+    format!(
+        "{:>10}{:>20}{:>10}{:>10}{:>10}{:>10}{:>9}{:>6}  {} ({})",
+        rate(point.outcome.tps()),
+        format!("({} to {})", rate(low), rate(high)),
+        at(0.5),
+        at(0.95),
+        at(0.99),
+        rate(point.outcome.iops()),
+        rate(mib(point.outcome.bytes_per_second())),
+        format!("{:.0}%", point.outcome.processors_busy * 100.0),
+        limiter.words(),
+        ebbtide_text::percent(share),
+    )
+}
+
+fn side_by_side(plan: &Plan, predicted: &[PredictedVolume<'_>], text: &mut String) {
+    let width = predicted.iter().map(|volume| volume.volume.spec.chars().count()).max().unwrap_or(0).max(6);
+    let _ = writeln!(text, "\n{}", load(&predicted[0].points[0]));
+    let _ = writeln!(text, "{:width$}{HEADINGS}", plan.swept.as_deref().map_or("volume", |_| "volume"));
+    for volume in predicted {
+        let _ = writeln!(text, "{:width$}{}", volume.volume.spec, figures(&volume.points[0]));
+    }
+    for volume in predicted {
+        credits(&volume.points[0], &format!("{}: ", volume.volume.spec), text);
+    }
+}
+
+fn of_volume(volume: &PredictedVolume<'_>, text: &mut String) {
+    let _ = writeln!(text, "\n== {}: {}", volume.volume.spec, volume.volume.resolved.description);
+    let open = volume.points.iter().any(|point| point.load.rate.is_some());
+    let _ = writeln!(text, "{:>10}{HEADINGS}", if open { "rate" } else { "clients" });
+    for point in &volume.points {
+        let load = point.load.rate.map_or_else(|| point.load.clients.to_string(), rate);
+        let _ = writeln!(text, "{load:>10}{}", figures(point));
+    }
+    if let Some(knee) = points::knee(&volume.points) {
+        let _ = writeln!(text, "The knee of the load line is at {}.", load(&volume.points[knee]));
+    }
+    let last = &volume.points[volume.points.len() - 1];
+    let kinds = FileKind::ALL.into_iter().map(|kind| {
+        format!("{} {} ({} MiB/s)", kind.name(), rate(last.file_iops(kind)), rate(mib(last.file_bytes(kind))))
+    });
+    let _ = writeln!(text, "IOPS by file at {}: {}", load(last), kinds.collect::<Vec<_>>().join(", "));
+    for point in &volume.points {
+        credits(point, &format!("{}: ", load(point)), text);
+    }
+}
+
+fn credits(point: &PredictedPoint, prefix: &str, text: &mut String) {
+    for change in point.outcome.changes.iter().take(3) {
+        let what = if change.ended { "burst credits end" } else { "burst credits are back" };
+        let at = change.at.as_secs_f64();
+        let span = ebbtide_text::span(std::time::Duration::from_nanos(
+            Nanos::from_secs(change.at.0 / 1_000_000_000).0,
+        ));
+        let _ = writeln!(text, "{prefix}{what} after {at:.0} s ({span})");
+    }
+}
+
+/// A load in words.
+pub(super) fn load(point: &PredictedPoint) -> String {
+    match (point.load.rate, point.load.clients) {
+        (Some(rate), _) => format!("{rate} transactions a second"),
+        (None, 1) => "1 client".to_owned(),
+        (None, clients) => format!("{clients} clients"),
+    }
+}
+
+fn rate(value: f64) -> String {
+    if value >= 99.95 { ebbtide_text::whole(value) } else { ebbtide_text::fixed(value, 1) }
+}

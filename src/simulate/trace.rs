@@ -1,0 +1,220 @@
+//! `--trace`: a file with the requests of another volume, packed or not.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use ebbtide_twin::trace::{Device, Format, Options, Trace, TraceError};
+use ebbtide_twin::{Percentiles, ReplayError};
+
+use ebbtide_text::count;
+
+use super::figures::{latency, whole};
+use crate::exit::Refusal;
+
+/// Bytes that are read at once.
+const BUFFER: usize = 1 << 18;
+/// First bytes of packed files.
+const GZIP: [u8; 2] = [0x1F, 0x8B];
+const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+
+/// The options of a trace.
+#[derive(Debug, clap::Args)]
+pub(super) struct TraceArgs {
+    /// A trace of block I/O to replay instead of a job, packed with gzip or zstd or not
+    #[arg(long, value_name = "FILE", conflicts_with = "job", required_unless_present = "job")]
+    pub(super) trace: Option<PathBuf>,
+    /// The trace's format [default: known by its first lines]
+    #[arg(long, value_name = "NAME", requires = "trace")]
+    trace_format: Option<String>,
+    /// The device of the trace whose requests are taken; all: those of every device, as if it were one
+    #[arg(long, value_name = "NAME", requires = "trace")]
+    trace_device: Option<String>,
+    /// The unit of the trace's times, in formats that do not fix it: ns, us, ms, s
+    #[arg(long, value_name = "UNIT", requires = "trace")]
+    trace_unit: Option<String>,
+    /// Infer think times: a request waits for the answer that its client had waited for. Without it, requests arrive when
+    /// they did, however long the volume takes
+    #[arg(long, requires = "trace")]
+    pub(super) think_times: bool,
+}
+
+/// A trace to replay.
+#[derive(Debug, Clone)]
+pub(super) struct TracePlan {
+    pub(super) path: PathBuf,
+    /// Whether requests wait for answers.
+    pub(super) think_times: bool,
+    options: Options,
+}
+
+impl TraceArgs {
+    /// The options that were given, with their values.
+    pub(super) fn words(&self) -> Vec<(&'static str, String)> {
+        let path = self.trace.as_ref().map(|path| path.display().to_string());
+        let given = [
+            ("trace", path),
+            ("trace-format", self.trace_format.clone()),
+            ("trace-device", self.trace_device.clone()),
+            ("trace-unit", self.trace_unit.clone()),
+        ];
+        given.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    /// The trace to replay; none where there are jobs.
+    ///
+    /// # Errors
+    /// An unknown name: a [`Refusal`].
+    pub(super) fn plan(&self) -> anyhow::Result<Option<TracePlan>> {
+        let Some(path) = self.trace.clone() else { return Ok(None) };
+        let refuse = |option: &str, value: &str, known: String| {
+            Refusal::usage(format!("{option} {value}: expected one of {known}"))
+        };
+        let format =
+            |name: &String| name.parse().map_err(|()| refuse("--trace-format", name, Format::names()));
+        let unit = |name: &String| match name.as_str() {
+            "ns" => Ok(1),
+            "us" => Ok(1_000),
+            "ms" => Ok(1_000_000),
+            "s" => Ok(1_000_000_000),
+            _ => Err(refuse("--trace-unit", name, "ns, us, ms, s".into())),
+        };
+        let options = Options {
+            format: self.trace_format.as_ref().map(format).transpose()?,
+            device: match self.trace_device.as_deref() {
+                None => Device::Only,
+                Some("all") => Device::All,
+                Some(name) => Device::Named(name.to_owned()),
+            },
+            unit_ns: self.trace_unit.as_ref().map(unit).transpose()?,
+        };
+        let plan = TracePlan { path, think_times: self.think_times, options };
+        // A file that is none, or of no known format, is refused before anything runs.
+        plan.open()?;
+        Ok(Some(plan))
+    }
+}
+
+/// What was read of a trace.
+#[derive(Debug, Clone)]
+pub(super) struct TraceRead {
+    pub(super) format: Format,
+    pub(super) requests: u64,
+    pub(super) discarded: u64,
+    pub(super) late: u64,
+    pub(super) bytes: u64,
+    /// The latencies that it has; empty where it has none.
+    pub(super) recorded: Percentiles,
+    /// Whether requests waited for answers.
+    pub(super) think_times: bool,
+}
+
+impl TraceRead {
+    pub(super) fn of<R: BufRead>(trace: &Trace<R>, think_times: bool) -> Self {
+        let counts = trace.counts();
+        Self {
+            format: counts.format,
+            requests: counts.requests,
+            discarded: counts.discarded,
+            late: counts.late,
+            bytes: counts.bytes,
+            recorded: trace.recorded().clone(),
+            think_times,
+        }
+    }
+
+    /// What a reader of the figures has to know, in sentences.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let arrivals = if self.think_times {
+            "Each waits for the answer that its client had waited for, and for the client's think time."
+        } else {
+            "They arrive when they did, however long the volume takes."
+        };
+        let requests = whole(self.requests as f64);
+        let mut all = vec![format!("The trace ({}) has {requests} requests. {arrivals}", self.format)];
+        if let Some(p50) = self.recorded.at(0.50) {
+            let p99 = latency(self.recorded.at(0.99));
+            all.push(format!("Recorded in the trace: p50 {}, p99 {p99}.", latency(Some(p50))));
+        }
+        if self.late > 0 {
+            all.push(format!(
+                "{} requests stand more than 10 s or 65,536 requests too late in the file; they arrive when they are read.",
+                whole(self.late as f64)
+            ));
+        }
+        if self.format == Format::Tencent {
+            all.push("Its times are whole seconds: the requests of a second arrive at once, and wait longer than they did.".into());
+        }
+        all
+    }
+}
+
+impl TracePlan {
+    /// Opens the file and unpacks it.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or is no trace: a [`Refusal`].
+    pub(super) fn open(&self) -> anyhow::Result<Trace<Box<dyn BufRead + Send>>> {
+        let unreadable = |error: std::io::Error| {
+            Refusal::environment(format!("cannot read the trace {}: {error}", self.path.display()))
+        };
+        let file = File::open(&self.path).map_err(unreadable)?;
+        if !file.metadata().map_err(unreadable)?.is_file() {
+            let message = format!("--trace {}: expected a regular file", self.path.display());
+            return Err(Refusal::usage(message).into());
+        }
+        let input = unpacked(file).map_err(unreadable)?;
+        Trace::open(input, &self.options).map_err(|error| refusal(&self.path, &error.into(), 0).into())
+    }
+}
+
+fn unpacked(file: File) -> std::io::Result<Box<dyn BufRead + Send>> {
+    let mut packed = BufReader::with_capacity(BUFFER, file);
+    let beginning = packed.fill_buf()?;
+    let input: Box<dyn Read + Send> = if beginning.starts_with(&GZIP) {
+        Box::new(flate2::bufread::MultiGzDecoder::new(packed))
+    } else if beginning.starts_with(&ZSTD) {
+        Box::new(zstd::Decoder::with_buffer(packed)?)
+    } else {
+        return Ok(Box::new(packed));
+    };
+    Ok(Box::new(BufReader::with_capacity(BUFFER, input)))
+}
+
+/// A trace that cannot be replayed, with how far it was.
+pub(super) fn refusal(path: &Path, error: &ReplayError, requests: u64) -> Refusal {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    let before = match requests {
+        0 => String::new(),
+        requests => format!("; read before it: {}", count(requests, "request")),
+    };
+    let refusal = Refusal::usage(format!("--trace {}: {error}{cause}{before}", path.display()));
+    let error = match error {
+        ReplayError::Trace(error) => error,
+        ReplayError::NoLatencies => {
+            return refusal.hint("leave --think-times out, or record answers too: blktrace, biosnoop, MSR's and SYSTOR's formats have them");
+        }
+        _ => return refusal,
+    };
+    refusal.hint(match error {
+        TraceError::Unknown => "name the format with --trace-format; docs/simulate.md describes each",
+        TraceError::Read { .. } | TraceError::Event { .. } => "the file may be cut off: copy it again",
+        TraceError::Line { .. } | TraceError::Length { .. } => {
+            "if the format was taken for another, name it with --trace-format; otherwise mend or cut the file there"
+        }
+        TraceError::Devices { .. } => {
+            "choose one with --trace-device NAME, or replay all as one with --trace-device all"
+        }
+    })
+}
+
+/// A trace without a request.
+pub(super) fn empty(path: &Path, read: &TraceRead) -> Refusal {
+    let message = format!(
+        "--trace {}: no request was taken of it ({}; {} are none, or are another device's)",
+        path.display(),
+        read.format,
+        count(read.discarded, "line or event")
+    );
+    Refusal::usage(message).hint("look at --trace-format and --trace-device")
+}

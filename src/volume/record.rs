@@ -1,0 +1,102 @@
+//! `ebbtide volume record`: waits while the server records.
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+use ebbtide_control::{RecordingView, VolumeDetail};
+use ebbtide_device::host::Home;
+use ebbtide_load::Cancel;
+use serde_json::Value;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::absolute_path;
+use super::args::{NameArgs, RecordArgs, RecordFile, ShowArgs};
+use crate::control::{self, Answer, Request};
+use crate::exit::Exit;
+use crate::home::Place;
+use crate::signals::cancel_on;
+use crate::text;
+
+/// How often a signal and the end are looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often the server is asked how far it is.
+const ASK: Duration = Duration::from_secs(1);
+
+/// Runs the command.
+///
+/// # Errors
+/// No server; a volume that is not attached, or recorded already; a file that cannot be made.
+pub(super) fn run(args: &RecordArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+    let home = place.served()?;
+    if let Some(file) = &args.file {
+        let cancel = cancel_on([SIGINT, SIGTERM, SIGHUP])?;
+        let file = RecordFile { name: args.name.clone(), file: absolute_path(file)? };
+        control::ask(&home, &Request::VolumeRecord(file))?;
+        if !wait(args, &home, &cancel)? {
+            let name = &args.name;
+            text::note(&format!("the recording ended: volume '{name}' was detached, or somebody ended it"));
+            return Ok(Exit::Clean);
+        }
+    }
+    let end = Request::VolumeRecordEnd(NameArgs { name: args.name.clone() });
+    let answer = control::ask(&home, &end)?;
+    warn_of_failure(&answer.value);
+    let view: RecordingView = serde_json::from_value(answer.value.clone())?;
+    if json {
+        text::print_json(&answer.value);
+    } else {
+        text::line(&format!("recorded {} to {}", so_far(&view), view.path));
+        text::line(&format!("replay it: ebbtide simulate --volume SPEC --trace {}", view.path));
+    }
+    let whole = view.failed.is_none() && view.lost == 0;
+    Ok(if whole { answer.exit } else { Exit::Finding })
+}
+
+/// Waits for a signal, the end of the time, or a failure of the recording; false where the recording is gone.
+fn wait(args: &RecordArgs, home: &Home, cancel: &Cancel) -> anyhow::Result<bool> {
+    let ends = args.duration.map(|duration| Instant::now() + duration);
+    let terminal = std::io::stderr().is_terminal();
+    let mut asked = Instant::now();
+    while !cancel.is_cancelled() && ends.is_none_or(|end| Instant::now() < end) {
+        std::thread::sleep(LOOK);
+        if asked.elapsed() < ASK {
+            continue;
+        }
+        asked = Instant::now();
+        let show = Request::VolumeShow(ShowArgs { name: args.name.clone(), region: None });
+        let Some(view) = recording(control::ask(home, &show)?)? else { return Ok(false) };
+        if terminal {
+            text::status(&format!("recording {}: {}", args.name, so_far(&view)));
+        }
+        if view.failed.is_some() {
+            break;
+        }
+    }
+    if terminal {
+        text::status("");
+    }
+    Ok(true)
+}
+
+fn recording(shown: Answer) -> anyhow::Result<Option<RecordingView>> {
+    let detail: VolumeDetail = serde_json::from_value(shown.value)?;
+    Ok(detail.live.and_then(|live| live.recording))
+}
+
+/// How much was recorded, for people.
+pub(super) fn so_far(view: &RecordingView) -> String {
+    let requests = ebbtide_text::count(view.requests, "request");
+    format!("{requests}, {}", text::size(view.bytes))
+}
+
+/// Says on standard error why a recording is not whole; `null` is none.
+pub(super) fn warn_of_failure(recording: &Value) {
+    let Ok(view) = serde_json::from_value::<RecordingView>(recording.clone()) else { return };
+    if let Some(why) = &view.failed {
+        text::note(&format!("warning: the recording to {} ended early: {why}", view.path));
+    }
+    if view.lost > 0 {
+        let lost = ebbtide_text::count(view.lost, "request");
+        text::note(&format!("warning: {lost} are missing in {}: this machine was too slow", view.path));
+    }
+}

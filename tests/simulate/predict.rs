@@ -1,0 +1,191 @@
+//! `ebbtide predict`: what it prints, and what it refuses.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::schema::assert_documented;
+
+const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/profiles/sysbench-tpcc-gp2.toml");
+
+fn predict(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ebbtide"))
+        .env("EBBTIDE_HOME", "/nonexistent/home")
+        .arg("predict")
+        .args(arguments)
+        .output()
+        .expect("the program that was just built runs")
+}
+
+fn text(arguments: &[&str]) -> String {
+    let output = predict(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).expect("the output is text")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let text = text(&[arguments, &["--for", "1m", "--json"]].concat());
+    let value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_documented(&["predict"], &value);
+    value
+}
+
+#[test]
+fn a_published_row_is_within_its_interval_and_the_volumes_iops_limit_it() {
+    println!("seed 1");
+    let answer =
+        json(&[PROFILE, "--volume", "gp2@2018:size=600GiB,credits=0%", "--volume", "gp2@2018:size=1200GiB"]);
+    assert_eq!(answer["seed"], 1);
+    // 133.1 was measured on the first, and 265.2 on the second.
+    for (n, measured) in [133.1, 265.2].into_iter().enumerate() {
+        let point = &answer["volumes"][n]["points"][0];
+        let figure = |key: &str| point[key].as_f64().unwrap();
+        assert!(figure("tps_low") < measured && measured < figure("tps_high"), "{point}");
+        assert!((figure("tps") / measured - 1.0).abs() < 0.1, "{point}");
+        assert_eq!(point["limiter"], "volume_iops");
+        assert!(figure("p50_us") <= figure("p95_us") && figure("p95_us") <= figure("p99_us"), "{point}");
+        let files: f64 =
+            point["files"].as_array().unwrap().iter().map(|file| file["iops"].as_f64().unwrap()).sum();
+        assert!((files / figure("iops") - 1.0).abs() < 0.01, "{files} {point}");
+    }
+}
+
+#[test]
+fn a_load_line_has_a_knee_and_the_same_seed_gives_it_again() {
+    println!("seed 7");
+    let arguments = [PROFILE, "--volume", "gp3:size=600GiB", "--clients", "1,4,16,64", "--seed", "7"];
+    let answer = json(&arguments);
+    let points = answer["volumes"][0]["points"].as_array().unwrap();
+    let clients: Vec<u64> = points.iter().map(|point| point["clients"].as_u64().unwrap()).collect();
+    assert_eq!(clients, [1, 4, 16, 64]);
+    assert!(answer["volumes"][0]["knee"].as_u64().is_some_and(|knee| knee < 3), "{answer}");
+    let p50 = |n: usize| points[n]["p50_us"].as_f64().unwrap();
+    assert!(p50(3) > p50(0) * 4.0, "64 clients wait for one another");
+    assert_eq!(answer, json(&arguments));
+}
+
+#[test]
+fn a_sweep_rises_with_its_iops_until_something_else_limits() {
+    println!("seed 1");
+    let answer = json(&[PROFILE, "--volume", "gp3:size=600GiB", "--sweep", "iops=3000..15000:6000"]);
+    let volumes = answer["volumes"].as_array().unwrap();
+    let specs: Vec<&str> = volumes.iter().map(|volume| volume["volume"].as_str().unwrap()).collect();
+    assert_eq!(specs[0], "gp3:size=600GiB,iops=3000");
+    let tps: Vec<f64> = volumes.iter().map(|volume| volume["points"][0]["tps"].as_f64().unwrap()).collect();
+    assert!(tps.len() == 3 && tps[0] < tps[1] * 1.02 && tps[1] < tps[2] * 1.02, "{tps:?}");
+}
+
+#[test]
+fn credits_that_end_and_an_open_load_are_in_the_text_and_the_page() {
+    println!("seed 1");
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let page_text = page.to_str().unwrap();
+    let shown = text(&[
+        PROFILE,
+        "--volume",
+        "gp2@2018:size=600GiB,credits=1%",
+        "--rate",
+        "100,300",
+        "--for",
+        "2m",
+        "--html",
+        page_text,
+    ]);
+    assert!(shown.starts_with("seed 1\n"), "{shown}");
+    for part in [
+        "burst credits end after",
+        "limited by",
+        "interval divided and multiplied by",
+        "rate",
+        "the volume's IOPS",
+    ] {
+        assert!(shown.contains(part), "no '{part}' in {shown}");
+    }
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(
+        html.contains("Burst credits") && html.contains("Transactions a second"),
+        "the page has its charts"
+    );
+}
+
+#[test]
+fn a_workload_that_was_not_compared_is_predicted_with_a_wider_interval() {
+    println!("seed 1");
+    let folder = tempfile::tempdir().unwrap();
+    let profile = folder.path().join("shop.toml");
+    let of = |flavour: &str| {
+        let text = std::fs::read_to_string(PROFILE).unwrap();
+        std::fs::write(&profile, text.replace("mysql-5.7", flavour)).unwrap();
+        let answer = json(&[profile.to_str().unwrap(), "--volume", "gp3:size=600GiB"]);
+        let point = answer["volumes"][0]["points"][0].clone();
+        let width = point["tps_high"].as_f64().unwrap() / point["tps"].as_f64().unwrap();
+        (width, answer["profile"]["validated"].as_bool().unwrap())
+    };
+    let ((compared, yes), (other, no)) = (of("mysql-5.7"), of("mariadb-11"));
+    assert!(yes && !no && other > compared * 1.05, "{compared} {other}");
+}
+
+#[test]
+fn a_wrong_profile_exits_with_2_and_says_what_is_missing_and_where_to_get_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("p.toml");
+    let good = std::fs::read_to_string(PROFILE).unwrap();
+    let again = good[good.find("[[point]]").unwrap()..].replace("reads = 6.75", "reads = 60");
+    let cases: &[(String, &[&str])] = &[
+        (good.replace("flavour = \"mysql-5.7\"\n", ""), &["server.flavour", "SELECT VERSION()"]),
+        (good.replace("mysql-5.7", "mysql-6"), &["'mysql-6'", "mariadb-11"]),
+        (good.replace("vcpus = 8\n", ""), &["machine.vcpus", "nproc"]),
+        (good.replace("redo_bytes = 8700 ", "#"), &["workload.redo_bytes", "Innodb_os_log_written"]),
+        (good.replace("cpu_pct = 7.0\n", ""), &["cpu_us", "vmstat"]),
+        (good.replace("cpu_pct = 7.0", "cpu_pct = 700"), &["point 1: cpu_pct = 700", "at most 100"]),
+        (
+            good.replace("io_capacity = 200", "io_capacity = 2"),
+            &["server.io_capacity = 2", "100 to 10000000"],
+        ),
+        (good.replace("io_capacity_max = 500", "io_capacity_max = 150"), &["150", "give at least 200"]),
+        (good.replace("redo_log_capacity", "redo_log_capacty"), &["redo_log_capacty", "unknown field"]),
+        (good.replace("reads = 6.75", "reads = 675"), &["pages read", "0.2 to 5 times"]),
+        (format!("{good}\n{again}"), &["points 1 and 2 contradict each other"]),
+        (
+            good.replace("kind = \"observed\"", "kind = \"tpcc\"\nwarehouses = 10")
+                .replace("[machine]", "page_size = \"4KiB\"\n[machine]"),
+            &["server.page_size", "16KiB only"],
+        ),
+        (good.replace("tps = 133.1\n", ""), &["point.tps", "Com_commit"]),
+    ];
+    for (text, parts) in cases {
+        std::fs::write(&file, text).unwrap();
+        let output = predict(&[file.to_str().unwrap(), "--volume", "gp3:size=600GiB"]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{parts:?}: {error}");
+        for part in *parts {
+            assert!(error.contains(part), "no '{part}' in {error}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_argument_exits_with_2_and_names_the_range() {
+    let volume = ["--volume", "gp3:size=600GiB"];
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["--for", "1s"], &["--for 1s", "30s to 30 days"]),
+        (&["--clients", "0"], &["--clients 0", "1 to 10000"]),
+        (&["--rate", "-1"], &["-1"]),
+        (&["--sweep", "iops=5..1:1"], &["--sweep iops=5..1:1", "iops=1000..30000:1000"]),
+        (&["--sweep", "iops=3000..9000:1"], &["at most 200", "larger step"]),
+        (&["--instance", "r5.lage"], &["r5.lage", "r5.large"]),
+        (&["--volume", "gp9:size=1GiB"], &["gp9"]),
+    ];
+    for (arguments, parts) in cases {
+        let output = predict(&[&[PROFILE][..], &volume, arguments].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        for part in *parts {
+            assert!(error.contains(part), "{arguments:?}: no '{part}' in {error}");
+        }
+    }
+    let output = predict(&["/nonexistent.toml", "--volume", "gp3:size=600GiB"]);
+    assert_eq!(output.status.code(), Some(2));
+}
