@@ -8,7 +8,8 @@ use std::{
         Arc,
         atomic::{AtomicU32, Ordering},
     },
-    time::{Duration, UNIX_EPOCH},
+    thread::sleep,
+    time::{Duration, Instant, UNIX_EPOCH},
 };
 
 use fuser::{
@@ -17,6 +18,7 @@ use fuser::{
     ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Session, WriteFlags,
 };
 use parking_lot::Mutex;
+use rustix::mount::UnmountFlags;
 
 use crate::{
     engine::LiveVolume,
@@ -76,6 +78,9 @@ pub enum FuseError {
         /// The limit, bytes.
         limit_bytes: u64,
     },
+    /// Someone still uses the mount.
+    #[error("{} is still in use; close what has it open (fuser -vm {})", .0.display(), .0.display())]
+    Busy(PathBuf),
     /// Anything else.
     #[error("cannot {action} {}", dir.display())]
     Io {
@@ -141,19 +146,35 @@ impl FuseExport {
         self.dir.join(FILE_NAME)
     }
 
-    /// Unmounts and waits until the last request is done. Whoever has the file open (a loop device)
-    /// must let go of it before.
+    /// Unmounts and waits until the last request is done. Whoever has the file open must let go of it before. A loop
+    /// device that was detached closes the file only a moment after it is gone; that is waited for.
     ///
     /// # Errors
-    /// Where the kernel does not unmount, most likely because the file is in use.
-    pub fn unmount(mut self) -> Result<(), FuseError> {
-        self.session.take().map_or(Ok(()), |session| {
-            session.umount_and_join().map_err(|source| FuseError::Io {
+    /// [`FuseError::Busy`] where the mount is in use for longer than 5 s. It stays mounted then, and calling this
+    /// again tries again.
+    pub fn unmount(&mut self) -> Result<(), FuseError> {
+        let end = Instant::now() + Duration::from_secs(5);
+        while let Some(session) = self.session.take() {
+            let ended = match rustix::mount::unmount(&self.dir, UnmountFlags::NOFOLLOW) {
+                Ok(()) => session.join(),
+                Err(rustix::io::Errno::BUSY) => {
+                    self.session = Some(session);
+                    if Instant::now() >= end {
+                        return Err(FuseError::Busy(self.dir.clone()));
+                    }
+                    sleep(Duration::from_millis(1));
+                    continue;
+                }
+                // Such as an ordinary user's mount, which only `fusermount3` may unmount.
+                Err(_) => session.umount_and_join(),
+            };
+            return ended.map_err(|source| FuseError::Io {
                 action: "unmount",
                 dir: self.dir.clone(),
                 source,
-            })
-        })
+            });
+        }
+        Ok(())
     }
 }
 
@@ -184,7 +205,7 @@ pub fn mounts() -> io::Result<Vec<Mounted>> {
 /// # Errors
 /// The error of the kernel.
 pub fn unmount_leftover(dir: &Path) -> Result<(), FuseError> {
-    rustix::mount::unmount(dir, rustix::mount::UnmountFlags::DETACH).map_err(|error| FuseError::Io {
+    rustix::mount::unmount(dir, UnmountFlags::DETACH).map_err(|error| FuseError::Io {
         action: "unmount",
         dir: dir.to_owned(),
         source: error.into(),

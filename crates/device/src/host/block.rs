@@ -105,15 +105,17 @@ impl BlockExport {
             }
             self.device = None;
         }
-        let Some(fuse) = self.fuse.take() else { return Ok(()) };
+        let Some(fuse) = &mut self.fuse else { return Ok(()) };
         if in_use {
             // FORCE ends whatever still waits for an answer, so that the end of the session's
             // threads does not depend on those who have the device open.
             let _ = unmount(fuse.dir(), UnmountFlags::FORCE | UnmountFlags::DETACH);
             let _ = fuse.unmount();
-            return Ok(());
+        } else {
+            fuse.unmount()?;
         }
-        Ok(fuse.unmount()?)
+        self.fuse = None;
+        Ok(())
     }
 }
 

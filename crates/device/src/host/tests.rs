@@ -4,7 +4,7 @@ mod images;
 
 use std::fs::File;
 
-use ebbtide_volume::{Accounting, AtomicUnit, Durability, Limits, Merge, ServiceTimes};
+use ebbtide_volume::Limits;
 
 use std::time::Instant;
 
@@ -46,19 +46,7 @@ impl Rig {
 
     /// Nothing but a size.
     fn array(&self) -> Array {
-        let limits = Limits {
-            size_bytes: self.size,
-            iops: None,
-            throughput: None,
-            accounting: Accounting {
-                unit_bytes: 256 << 10,
-                merge: Merge::Never,
-                whole_units: false,
-                free_writes: false,
-            },
-            service: ServiceTimes::instant(),
-            durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
-        };
+        let limits = Limits::unlimited(self.size);
         Array::single(limits, self.host.now()).unwrap()
     }
 
@@ -237,16 +225,35 @@ fn a_device_that_could_not_be_detached_is_detached_by_a_later_attempt() {
     let device = attachment.info().device.clone().unwrap();
     drop(attachment);
     // Held by this process, as the kernel itself may hold it: not seen among the open files of others.
-    let open = File::open(&device).unwrap();
-    for _ in 0..2 {
+    for held in [device, rig.host.home().run_dir().join("vol")] {
+        let open = File::open(&held).unwrap();
         let error = rig.host.detach("vol", false, &|_| ()).unwrap_err();
         assert!(error.to_string().contains("in use"), "{error}");
+        drop(open);
     }
-    drop(open);
     rig.host.detach("vol", false, &|_| ()).unwrap();
     let home = rig.host.home().root();
     assert!(loopdev::list().iter().all(|used| !used.backing.starts_with(home)));
     assert!(fuse::mounts().unwrap().iter().all(|mounted| !mounted.dir.starts_with(home)));
+}
+
+#[test]
+fn a_mount_that_is_in_use_for_a_moment_is_waited_for() {
+    if !can_attach() {
+        return;
+    }
+    let rig = Rig::new();
+    drop(rig.attach(Export::Block { mount: None }).unwrap());
+    let open = File::open(rig.host.home().run_dir().join("vol")).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // As long as the kernel may take to close the file of a loop device that is gone, and longer.
+            std::thread::sleep(Duration::from_millis(100));
+            drop(open);
+        });
+        rig.host.detach("vol", false, &|_| ()).unwrap();
+    });
+    assert!(rig.has_nothing_mounted_or_attached());
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn the_device_presents_itself_as_asked() {
     assert!(export.is_err(), "the directory must exist");
     let mount = dir.path().join("m");
     std::fs::create_dir(&mount).unwrap();
-    let export = FuseExport::mount(volume, &mount).unwrap();
+    let mut export = FuseExport::mount(volume, &mount).unwrap();
     let options = LoopOptions { block_bytes: 4096, rotational: true, max_sectors_kb: 128 };
     let mut device = LoopDevice::attach(&export.file(), &options).unwrap();
     let number = device.path().to_str().unwrap().strip_prefix("/dev/loop").unwrap().to_owned();
@@ -339,6 +339,8 @@ fn snapshots_and_crash_images_under_load_are_points_in_time() {
                 }
             }
         });
+        // However the rounds end: the writer would go on for ever.
+        let _end = SetAtEnd(&done);
         for round in 0..20 {
             thread::sleep(Duration::from_millis(5));
             let copy = format!("copy-{round}");
@@ -357,8 +359,16 @@ fn snapshots_and_crash_images_under_load_are_points_in_time() {
             });
             assert!(first == second || first == second + 1, "round {round}: {first}, then {second}");
         }
-        done.store(true, Ordering::Relaxed);
     });
+}
+
+/// Sets the flag when it is dropped, in a panic too.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! is tested is what threads see of each other.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use super::*;
@@ -92,9 +93,11 @@ impl Pair {
             let writers: Vec<_> =
                 (0..WRITERS).map(|writer| scope.spawn(move || self.write(writer, done))).collect();
             let cutters: Vec<_> = (0..CUTTERS).map(|cutter| scope.spawn(move || look(cutter))).collect();
-            let seen = cutters.into_iter().flat_map(|cutter| cutter.join().unwrap()).collect();
+            let seen: Vec<_> = cutters.into_iter().map(ScopedJoinHandle::join).collect();
+            // Before the first failure of a cutter ends this test: the writers would go on for ever.
             done.store(true, Ordering::Relaxed);
-            (seen, writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect())
+            let log = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+            (seen.into_iter().flat_map(Result::unwrap).collect(), log)
         })
     }
 }

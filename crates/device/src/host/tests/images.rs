@@ -3,6 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
@@ -41,7 +42,7 @@ impl Rig {
         self.host.attach_bare(name, self.array()).unwrap()
     }
 
-    fn has_nothing_mounted_or_attached(&self) -> bool {
+    pub(super) fn has_nothing_mounted_or_attached(&self) -> bool {
         let home = self.host.home().root();
         loopdev::list().iter().all(|used| !used.backing.starts_with(home))
             && ebbtide_proc::mounts().unwrap().iter().all(|mount| !mount.dir.starts_with(self.dir.path()))
@@ -250,9 +251,11 @@ fn images_are_checked_side_by_side_while_the_load_goes_on() {
                     scope.spawn(move || rounds.map(check).collect::<Vec<_>>())
                 })
                 .collect();
-            let found: Vec<_> = checkers.into_iter().flat_map(|checker| checker.join().unwrap()).collect();
+            let found: Vec<_> = checkers.into_iter().map(ScopedJoinHandle::join).collect();
+            // Before the first failure of a checker ends this test: the writer would go on for ever.
             done.store(true, Ordering::Relaxed);
-            (found, writer.join().unwrap())
+            let log = writer.join().unwrap();
+            (found.into_iter().flat_map(Result::unwrap).collect::<Vec<_>>(), log)
         });
         for (at, found) in found {
             let count = |before: &dyn Fn(&(Instant, Instant)) -> bool| {
