@@ -11,9 +11,9 @@ use crate::exit::Refusal;
 /// Where the user's home is, whether it is there yet or not: only a command that has something to
 /// put into it makes it.
 #[derive(Debug)]
-pub(crate) struct Place(PathBuf);
+pub(crate) struct HomePath(PathBuf);
 
-impl Place {
+impl HomePath {
     /// The home that the user named, or the default one.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ use clap::Parser as _;
 
 use crate::cli::{Cli, Command};
 use crate::exit::Exit;
-use crate::home::Place;
+use crate::home::HomePath;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -54,23 +54,23 @@ fn main() -> ExitCode {
 
 fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
     match &cli.command {
-        Command::Volume(command) => volume::run(command, &Place::of(cli)?, cli.json),
-        Command::Snapshot(command) => snapshot::run(command, &Place::of(cli)?.served()?, cli.json),
-        Command::Serve(args) if args.stop => serve::run(args, &Place::of(cli)?.served()?, cli.json),
-        Command::Serve(args) => serve::run(args, &Place::of(cli)?.made()?, cli.json),
+        Command::Volume(command) => volume::run(command, &HomePath::of(cli)?, cli.json),
+        Command::Snapshot(command) => snapshot::run(command, &HomePath::of(cli)?.served()?, cli.json),
+        Command::Serve(args) if args.stop => serve::run(args, &HomePath::of(cli)?.served()?, cli.json),
+        Command::Serve(args) => serve::run(args, &HomePath::of(cli)?.made()?, cli.json),
         Command::Load(command) => load::run(command, cli.json),
-        Command::Run(args) => run::run(args, &Place::of(cli)?, cli.json),
-        Command::Crash(args) => crash::run(args, &Place::of(cli)?, cli.json),
-        Command::Doctor(args) => doctor::run(args, &Place::of(cli)?, cli.json),
+        Command::Run(args) => run::run(args, &HomePath::of(cli)?, cli.json),
+        Command::Crash(args) => crash::run(args, &HomePath::of(cli)?, cli.json),
+        Command::Doctor(args) => doctor::run(args, &HomePath::of(cli)?, cli.json),
         Command::ManPages(args) => manual::write_pages(args, cli.json),
         Command::Completions(args) => manual::print_completions(args, cli.json),
         Command::Predict(args) => {
-            let home = Place::of(cli).map_or(Ok(None), |place| place.existing())?;
+            let home = HomePath::of(cli).map_or(Ok(None), |place| place.existing())?;
             predict::run(args, home.as_ref(), cli.json)
         }
         Command::Simulate(args) => {
             // Without a place for a home there are no overrides to read.
-            let home = Place::of(cli).map_or(Ok(None), |place| place.existing())?;
+            let home = HomePath::of(cli).map_or(Ok(None), |place| place.existing())?;
             simulate::run(args, home.as_ref(), cli.json)
         }
     }

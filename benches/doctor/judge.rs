@@ -132,7 +132,7 @@ pub(crate) fn look(
             None => options.remove(*name),
         };
     }
-    let place = Place::make(&situation.disk, dir);
+    let place = DataDirectory::make(&situation.disk, dir);
     let running = Running::start(program, &place.data(), &dir.join("w"), &options)?;
     if let Disk::Full(mib) = situation.disk {
         run("fallocate", &["-l", &format!("{mib}M"), &running.data.join("filler").to_string_lossy()]);
@@ -218,13 +218,13 @@ fn changed(
 }
 
 /// Where the data lie.
-enum Place {
+enum DataDirectory {
     Mounted(Mounted),
     Root(tempfile::TempDir),
     Volume(OwnVolume),
 }
 
-impl Place {
+impl DataDirectory {
     fn make(disk: &Disk, dir: &Path) -> Self {
         match disk {
             Disk::Own => Self::Mounted(Mounted::make(dir, "fs", 3072, "noatime")),

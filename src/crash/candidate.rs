@@ -19,7 +19,7 @@ use ebbtide_observe::{FileSystem, Observation};
 
 use crate::answers::{self, Judged};
 use crate::exit::{Exit, Refusal};
-use crate::home::Place;
+use crate::home::HomePath;
 use crate::load::{ServerArgs, refuse};
 use crate::run::signals;
 use crate::signals::cancel_on;
@@ -81,7 +81,7 @@ fn parse_interval(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// A volume that there is not (exit code 2); a server that does not answer, or does not report what is
 /// needed (exit code 3).
-pub(super) fn run(args: &CandidateArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &CandidateArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     let home = place.existing()?;
     let catalog = catalog(home.as_ref(), args.volume.as_deref())?;
     let target = args.server.target()?;

@@ -14,7 +14,7 @@ use std::path::Path;
 use crate::answers::{self, CrashEnded, CrashPlanned, DeletedAll, GainEnded, Replayed};
 use crate::cli::Command;
 use crate::exit::{Exit, Refusal};
-use crate::home::Place;
+use crate::home::HomePath;
 use crate::resume;
 use crate::run::{
     catalog, detect, directory_for, list, pairs, quoted, refuse, refuse_experiment, refuse_results,
@@ -38,7 +38,7 @@ use status::Status;
 ///
 /// # Errors
 /// A wrong experiment or option (exit code 2); an environment that cannot run it (exit code 3).
-pub(crate) fn run(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CrashArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     if args.list {
         return Ok(list(true, json));
     }
@@ -104,7 +104,7 @@ fn resume(args: &CrashArgs, json: bool) -> anyhow::Result<Exit> {
     let record = found_in(out)?;
     let begun = resume::begun(&record.command, out)?;
     let Command::Crash(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
-    let place = &Place::of(&begun)?;
+    let place = &HomePath::of(&begun)?;
     let server = resume::server(args.server.as_deref(), &record.server)?;
     let (catalog, laid_over) = catalog(place)?;
     let experiment = lab::begun_with(&record);
@@ -225,7 +225,7 @@ fn parse_seed(text: &str) -> anyhow::Result<u64> {
 }
 
 /// Lists or deletes the images that are kept.
-fn kept(args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+fn kept(args: &CrashArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     let home = place.existing()?;
     let root = home.as_ref().map(Home::root);
     let all = root.map_or(Ok(Vec::new()), lab::list_kept).map_err(refuse_kept)?;
@@ -262,7 +262,7 @@ fn refuse_kept(error: KeptError) -> anyhow::Error {
 }
 
 /// Judges a kept image again.
-fn replay(seed: &str, args: &CrashArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+fn replay(seed: &str, args: &CrashArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     let seed = parse_seed(seed)?;
     let server = args.server.as_deref().map(|named| detect(Some(named))).transpose()?;
     let Some(home) = place.existing()? else { return Err(refuse_kept(KeptError::NotKept { seed })) };
@@ -279,7 +279,7 @@ fn replay(seed: &str, args: &CrashArgs, place: &Place, json: bool) -> anyhow::Re
 }
 
 /// The command that makes the same run again: all that was given, and the seed.
-fn command(name: &str, args: &CrashArgs, place: &Place, seed: u64) -> String {
+fn command(name: &str, args: &CrashArgs, place: &HomePath, seed: u64) -> String {
     let mut words = vec!["ebbtide crash".to_owned(), quoted(name)];
     words.push(format!("--home {}", quoted(&place.path().display().to_string())));
     let mut add = |option: &str, value: &str| words.push(format!("{option} {}", quoted(value)));

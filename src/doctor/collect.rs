@@ -14,7 +14,7 @@ use ebbtide_observe::{FileSystem, Files, Flavour, NotSeen, Observation};
 use super::args::LookArgs;
 use super::{bundle, probe};
 use crate::exit::Refusal;
-use crate::home::Place;
+use crate::home::HomePath;
 use crate::load::refuse;
 use crate::run::signals;
 use crate::signals::cancel_on;
@@ -30,7 +30,7 @@ const INTERVAL: Duration = Duration::from_secs(10);
 pub(super) fn observation(
     look: &LookArgs,
     from: Option<(&[PathBuf], &Hints)>,
-    place: &Place,
+    place: &HomePath,
 ) -> anyhow::Result<(Observation, Catalog)> {
     let catalog = ebbtide_control::catalog(place.existing()?.as_ref()).map_err(crate::refusal::refuse)?;
     check(look, &catalog)?;

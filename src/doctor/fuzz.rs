@@ -49,7 +49,7 @@ const LONGEST: Duration = Duration::from_secs(10);
 
 /// A change to a text.
 #[derive(Debug, Clone)]
-enum Change {
+enum Edit {
     Cut(usize),
     Word(usize, &'static str),
     Repeat(usize, usize),
@@ -57,18 +57,18 @@ enum Change {
     Byte(usize, char),
 }
 
-fn change() -> impl Strategy<Value = Change> {
+fn change() -> impl Strategy<Value = Edit> {
     let at = || 0..40_000_usize;
     prop_oneof![
-        at().prop_map(Change::Cut),
-        (at(), prop::sample::select(&WORDS[..])).prop_map(|(at, word)| Change::Word(at, word)),
-        (at(), 1..200_usize).prop_map(|(at, times)| Change::Repeat(at, times)),
-        (at(), at()).prop_map(|(from, to)| Change::Move(from, to)),
-        (at(), any::<char>()).prop_map(|(at, c)| Change::Byte(at, c)),
+        at().prop_map(Edit::Cut),
+        (at(), prop::sample::select(&WORDS[..])).prop_map(|(at, word)| Edit::Word(at, word)),
+        (at(), 1..200_usize).prop_map(|(at, times)| Edit::Repeat(at, times)),
+        (at(), at()).prop_map(|(from, to)| Edit::Move(from, to)),
+        (at(), any::<char>()).prop_map(|(at, c)| Edit::Byte(at, c)),
     ]
 }
 
-fn changed(text: &str, changes: &[Change]) -> String {
+fn changed(text: &str, changes: &[Edit]) -> String {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for change in changes {
         if lines.is_empty() {
@@ -76,28 +76,28 @@ fn changed(text: &str, changes: &[Change]) -> String {
         }
         let line = |at: &usize| at % lines.len();
         match change {
-            Change::Cut(at) => {
+            Edit::Cut(at) => {
                 let (line, place) = (line(at), at / 7);
                 lines[line] = lines[line].chars().take(place).collect();
                 lines.truncate(line + 1);
             }
-            Change::Word(at, word) => {
+            Edit::Word(at, word) => {
                 let line = line(at);
                 let mut words: Vec<&str> = lines[line].split(' ').collect();
                 let place = (at / 3) % words.len();
                 words[place] = word;
                 lines[line] = words.join(" ");
             }
-            Change::Repeat(at, times) => {
+            Edit::Repeat(at, times) => {
                 let line = line(at);
                 let again = vec![lines[line].clone(); *times];
                 lines.splice(line..line, again);
             }
-            Change::Move(from, to) => {
+            Edit::Move(from, to) => {
                 let (from, to) = (line(from), line(to));
                 lines.swap(from, to);
             }
-            Change::Byte(at, c) => {
+            Edit::Byte(at, c) => {
                 let line = line(at);
                 let place = lines[line].char_indices().nth(at / 5).map_or(0, |(place, _)| place);
                 lines[line].insert(place, *c);

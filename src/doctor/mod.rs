@@ -26,7 +26,7 @@ use ebbtide_observe::Observation;
 
 use crate::answers;
 use crate::exit::{Exit, Refusal};
-use crate::home::Place;
+use crate::home::HomePath;
 use crate::text::{line, printable, write};
 pub(crate) use args::DoctorArgs;
 use args::{CaptureArgs, DoctorCommand, Explain};
@@ -37,7 +37,7 @@ use prove::{Ended, Proof};
 ///
 /// # Errors
 /// A volume that there is not, or a file that is no capture (exit code 2); a server that does not answer (exit code 3).
-pub(crate) fn run(args: &DoctorArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &DoctorArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     if let Some(DoctorCommand::Capture(capture)) = &args.command {
         return self::capture(capture, place, json);
     }
@@ -127,7 +127,7 @@ fn worth(finding: &Finding) -> Option<ebbtide_advisor::Confidence> {
     (finding.verdict == Assessment::Found).then_some(finding.confidence)
 }
 
-fn capture(args: &CaptureArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+fn capture(args: &CaptureArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     let (observation, _) = collect::observation(&args.look, None, place)?;
     let text = bundle::text(observation);
     let Some(file) = &args.output else {

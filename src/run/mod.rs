@@ -27,7 +27,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::answers::{self, DeletedAll, Listed, RunEnded, RunPlan};
 use crate::cli::Command;
 use crate::exit::{Exit, Refusal};
-use crate::home::Place;
+use crate::home::HomePath;
 use crate::refusal::refuse_overrides;
 use crate::resume;
 use crate::signals::cancel_on;
@@ -44,7 +44,7 @@ const REPORT: &str = "report.html";
 ///
 /// # Errors
 /// A wrong experiment or option (exit code 2); an environment that cannot run it (exit code 3).
-pub(crate) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     if args.list {
         return Ok(list(false, json));
     }
@@ -100,7 +100,7 @@ fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     let record = ResultsDatabase::open(out).and_then(|store| store.run()).map_err(refuse_results)?;
     let begun = resume::begun(&record.command, out)?;
     let Command::Run(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
-    let place = &Place::of(&begun)?;
+    let place = &HomePath::of(&begun)?;
     let earlier = again::earlier(&args.against, Some(out))?;
     let server = resume::server(args.server.as_deref(), &record.server)?;
     let (catalog, overrides) = catalog(place)?;
@@ -291,7 +291,7 @@ pub(crate) fn run_plan<'a>(plan: &'a Plan, experiment: &'a Experiment, missing: 
 }
 
 /// Lists or deletes the data that runs share.
-fn prepared(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+fn prepared(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     let home = place.existing()?;
     let root = home.as_ref().map(Home::root);
     let all = root.map_or(Ok(Vec::new()), lab::list_prepared).map_err(refuse_run)?;
@@ -359,7 +359,7 @@ fn whole_seconds(time: Duration) -> anyhow::Result<u32> {
 }
 
 /// The built-in catalogue with the home's overrides, where it has any, and the text of these.
-pub(crate) fn catalog(place: &Place) -> anyhow::Result<(Catalog, Option<String>)> {
+pub(crate) fn catalog(place: &HomePath) -> anyhow::Result<(Catalog, Option<String>)> {
     let file = place.existing()?.map(|home| home.overrides_file()).filter(|file| file.exists());
     let Some(file) = file else { return Ok((Catalog::builtin(), None)) };
     let name = file.display().to_string();
@@ -375,7 +375,7 @@ pub(crate) fn directory_for(experiment: &Experiment) -> PathBuf {
 }
 
 /// The command that makes the same run again: all that was given, and the seed.
-fn command(name: &str, args: &RunArgs, place: &Place, seed: u64) -> String {
+fn command(name: &str, args: &RunArgs, place: &HomePath, seed: u64) -> String {
     let mut words = vec!["ebbtide run".to_owned(), quoted(name)];
     words.push(format!("--home {}", quoted(&place.path().display().to_string())));
     let mut add = |option: &str, value: &str| words.push(format!("{option} {}", quoted(value)));

@@ -47,7 +47,7 @@ struct Single<'a> {
     /// Every job.
     jobs: Vec<OneJob<'a>>,
     /// When burst credits ended or came back.
-    changes: Vec<Change>,
+    changes: Vec<CreditChange>,
     /// What happened, in sentences. For people; the wording may change.
     verdict: Vec<String>,
     /// The run over time.
@@ -158,7 +158,7 @@ struct OneJob<'a> {
 
 /// Burst credits that ended or came back.
 #[derive(Serialize)]
-struct Change {
+struct CreditChange {
     /// When, to the second, s.
     t_s: f64,
     /// Whose credits: `volume`, `instance_io` or `instance_bytes`.
@@ -294,9 +294,9 @@ fn one_job<'a>(job: &'a ebbtide_twin::Job, done: &Totals, duration: Nanos) -> On
     }
 }
 
-fn changes(run: &SimulatedRun) -> Vec<Change> {
+fn changes(run: &SimulatedRun) -> Vec<CreditChange> {
     let described = words::changes(run).into_iter().zip(&run.outcome.changes);
-    let change = described.map(|(described, change)| Change {
+    let change = described.map(|(described, change)| CreditChange {
         t_s: change.at.as_secs_f64(),
         balance: match change.balance {
             Balance::Volume => "volume",

@@ -15,7 +15,7 @@ const BEHIND: f64 = 0.99;
 
 /// A change with what followed it.
 #[derive(Debug)]
-pub(super) struct Change {
+pub(super) struct DescribedChange {
     pub(super) at: Nanos,
     /// The whole sentence.
     pub(super) sentence: String,
@@ -24,13 +24,13 @@ pub(super) struct Change {
 }
 
 /// The changes of a run: when credits ended or came back, and what it ran at from then on.
-pub(super) fn changes(run: &SimulatedRun) -> Vec<Change> {
+pub(super) fn changes(run: &SimulatedRun) -> Vec<DescribedChange> {
     let all = &run.outcome.changes;
     let next = all.iter().skip(1).map(|change| change.at).chain([run.duration]);
     all.iter().zip(next).map(|(change, until)| describe(run, change, until)).collect()
 }
 
-fn describe(run: &SimulatedRun, change: &BalanceChange, until: Nanos) -> Change {
+fn describe(run: &SimulatedRun, change: &BalanceChange, until: Nanos) -> DescribedChange {
     let whose = match change.balance {
         Balance::Volume => "credits",
         Balance::InstanceIo => "the instance's I/O credits",
@@ -48,7 +48,7 @@ fn describe(run: &SimulatedRun, change: &BalanceChange, until: Nanos) -> Change 
         }
         None => label.clone(),
     };
-    Change { at: change.at, sentence, label }
+    DescribedChange { at: change.at, sentence, label }
 }
 
 /// Mean IOPS and MiB/s of the intervals that are wholly within a span, where there are any.

@@ -13,14 +13,14 @@ use super::args::CalibrateArgs;
 use crate::answers::{self, FittedFromFio};
 use crate::control::{self, Request};
 use crate::exit::{Exit, Refusal};
-use crate::home::Place;
+use crate::home::HomePath;
 use crate::text::{self, TextTable};
 
 /// Runs the command.
 ///
 /// # Errors
 /// No server; a fio result that gives no service times.
-pub(crate) fn run(args: &CalibrateArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CalibrateArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     if let (Some(file), Some(kind)) = (&args.fio, &args.kind) {
         return from_fio(file, kind, place, json);
     }
@@ -62,7 +62,7 @@ fn print(calibration: &Calibration) {
 }
 
 /// Fits service times and puts them into the home's catalogue overrides.
-fn from_fio(file: &Path, kind: &str, place: &Place, json: bool) -> anyhow::Result<Exit> {
+fn from_fio(file: &Path, kind: &str, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     let result = std::fs::read_to_string(file).map_err(|error| {
         anyhow::Error::new(error).context(Refusal::usage(format!("cannot read {}", file.display())))
     })?;

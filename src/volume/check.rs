@@ -7,14 +7,14 @@ use ebbtide_device::store::{self, CheckReport, StoreError};
 use super::args::CheckArgs;
 use crate::answers::{self, Checked, DamageFound};
 use crate::exit::{Exit, Refusal};
-use crate::home::Place;
+use crate::home::HomePath;
 use crate::text;
 
 /// Checks one volume, or everything. Nothing in the home is changed, which may be on a disk that cannot be written.
 ///
 /// # Errors
 /// A home that is being served, or a store that cannot be read at all.
-pub(crate) fn run(args: &CheckArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &CheckArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     let Some(home) = place.existing()? else { return Err(no_store(place).into()) };
     let _lock = home.lock_to_read().map_err(|error| {
         let refusal = match &error {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &CheckArgs, place: &Place, json: bool) -> anyhow::Result
     Ok(if report.is_clean() { Exit::Clean } else { Exit::Finding })
 }
 
-fn no_store(place: &Place) -> Refusal {
+fn no_store(place: &HomePath) -> Refusal {
     Refusal::usage(format!("there is no store in {}", place.path().display()))
         .hint("'ebbtide volume create' makes one; --home names another place")
 }

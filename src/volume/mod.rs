@@ -12,7 +12,7 @@ use ebbtide_control::NbdAddress;
 
 use crate::control::{self, Request};
 use crate::exit::{Exit, Refusal};
-use crate::home::Place;
+use crate::home::HomePath;
 use crate::refusal::refuse;
 use crate::text;
 use args::{AttachArgs, VolumeCommand};
@@ -23,7 +23,7 @@ pub(crate) use print::warn_of_loss;
 ///
 /// # Errors
 /// What the server refuses; no server.
-pub(crate) fn run(command: &VolumeCommand, place: &Place, json: bool) -> anyhow::Result<Exit> {
+pub(crate) fn run(command: &VolumeCommand, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     let request = match command {
         VolumeCommand::Check(args) => return check::run(args, place, json),
         VolumeCommand::Calibrate(args) => return calibrate::run(args, place, json),

@@ -13,7 +13,7 @@ use super::absolute_path;
 use super::args::{NameArgs, RecordArgs, RecordFile, ShowArgs};
 use crate::control::{self, Answer, Request};
 use crate::exit::Exit;
-use crate::home::Place;
+use crate::home::HomePath;
 use crate::signals::cancel_on;
 use crate::text;
 
@@ -26,7 +26,7 @@ const ASK: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// No server; a volume that is not attached, or recorded already; a file that cannot be made.
-pub(super) fn run(args: &RecordArgs, place: &Place, json: bool) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &RecordArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
     let home = place.served()?;
     if let Some(file) = &args.file {
         let cancel = cancel_on([SIGINT, SIGTERM, SIGHUP])?;

@@ -10,7 +10,7 @@ pub struct Fix {
     /// In sentences.
     pub text: String,
     /// The server's variables to set; empty where none is.
-    pub set: Vec<Change>,
+    pub set: Vec<VariableChange>,
     /// Statements that do it while the server runs; empty where it must be restarted.
     pub statements: Vec<String>,
     /// Lines of the section `[mysqld]` of my.cnf that keep it; empty where a statement keeps it.
@@ -21,7 +21,7 @@ pub struct Fix {
 
 /// A variable and its new value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Change {
+pub struct VariableChange {
     /// Its name.
     pub variable: &'static str,
     /// The new value.
@@ -50,17 +50,22 @@ impl Fix {
     }
 
     /// Variables to set in my.cnf.
-    pub(crate) fn of_file(text: impl Into<String>, set: Vec<Change>) -> Self {
+    pub(crate) fn of_file(text: impl Into<String>, set: Vec<VariableChange>) -> Self {
         let my_cnf = set.iter().map(|change| format!("{} = {}", change.variable, change.value)).collect();
         Self { set, my_cnf, restart: true, ..Self::by_hand(text) }
     }
 
     /// Variables to set on a server of this release.
-    pub(crate) fn of(text: impl Into<String>, set: Vec<Change>, flavour: Flavour, version: Version) -> Self {
+    pub(crate) fn of(
+        text: impl Into<String>,
+        set: Vec<VariableChange>,
+        flavour: Flavour,
+        version: Version,
+    ) -> Self {
         // SET PERSIST keeps a value over a restart: MySQL from 8.0.0 on.
         let persists = flavour.maker() == Maker::MySql && version >= Version::new(8, 0, 0);
         let mut fix = Self { restart: set.iter().any(|change| change.restart), ..Self::by_hand(text) };
-        for Change { variable, value, restart } in &set {
+        for VariableChange { variable, value, restart } in &set {
             if !restart {
                 let scope = if persists { "PERSIST" } else { "GLOBAL" };
                 fix.statements.push(format!("SET {scope} {variable} = {}", literal(value)));
@@ -84,7 +89,7 @@ mod tests {
     use super::*;
 
     fn fix(flavour: Flavour, version: &str, value: &str, restart: bool) -> Fix {
-        let change = Change { variable: "sync_binlog", value: value.to_owned(), restart };
+        let change = VariableChange { variable: "sync_binlog", value: value.to_owned(), restart };
         Fix::of("", vec![change], flavour, Version::parse(version).unwrap())
     }
 

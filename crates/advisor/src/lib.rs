@@ -19,5 +19,5 @@ pub use finding::{
     Assessment, Benefit, Confidence, Evidence, Finding, Found, Gap, Judged, MeasuredGain, Seen, Severity,
     Source,
 };
-pub use fix::{Change, Fix};
+pub use fix::{Fix, VariableChange};
 pub use view::View;

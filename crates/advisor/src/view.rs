@@ -6,11 +6,11 @@ use std::fmt::Display;
 use ebbtide_catalog::{Catalog, Resolved, Spec};
 use ebbtide_observe::metric::Servers;
 use ebbtide_observe::{
-    Device, Files, Flavour, Host, METRICS, NotSeen, Observation, Place, Tables, Variables, Version,
+    Device, Files, Flavour, Host, METRICS, NotSeen, Observation, ServerDirectory, Tables, Variables, Version,
 };
 
 use crate::finding::{Confidence, Evidence, Gap, Seen};
-use crate::fix::{Change, Fix};
+use crate::fix::{Fix, VariableChange};
 
 /// An observation and the catalogue, for one check.
 #[derive(Debug)]
@@ -274,7 +274,7 @@ impl<'a> View<'a> {
     }
 
     /// Where files of a kind lie.
-    pub(crate) fn place(&self, files: Files) -> Result<&'a Place, Gap> {
+    pub(crate) fn place(&self, files: Files) -> Result<&'a ServerDirectory, Gap> {
         let Some(place) = self.host()?.place(files) else {
             return missing(
                 format!("where the {} lie", files.name()),
@@ -290,7 +290,7 @@ impl<'a> View<'a> {
     }
 
     /// Where files of a kind lie, with the options of the mount.
-    pub(crate) fn mount(&self, files: Files) -> Result<&'a Place, Gap> {
+    pub(crate) fn mount(&self, files: Files) -> Result<&'a ServerDirectory, Gap> {
         let place = self.place(files)?;
         if place.options.is_empty() {
             return missing(
@@ -343,7 +343,7 @@ impl<'a> View<'a> {
         let Ok((flavour, version)) = self.server() else {
             return Ok(Self::fix_of_file(text, set));
         };
-        let change = |&(variable, value, dynamic): &(&'static str, &str, Dynamic)| Change {
+        let change = |&(variable, value, dynamic): &(&'static str, &str, Dynamic)| VariableChange {
             variable,
             value: value.to_owned(),
             restart: !dynamic.on(flavour, version),
@@ -353,7 +353,7 @@ impl<'a> View<'a> {
 
     /// Lines of my.cnf alone: which statement a server takes follows from its version.
     fn fix_of_file(text: impl Into<String>, set: &[(&'static str, &str, Dynamic)]) -> Fix {
-        let change = |&(variable, value, _): &(&'static str, &str, Dynamic)| Change {
+        let change = |&(variable, value, _): &(&'static str, &str, Dynamic)| VariableChange {
             variable,
             value: value.to_owned(),
             restart: true,

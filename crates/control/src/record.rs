@@ -54,7 +54,7 @@ pub struct ForeignRecord(String);
 
 /// A modification that is allowed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
+pub struct AllowedModification {
     /// The record from now on.
     pub record: VolumeRecord,
     /// What the volume becomes.
@@ -155,7 +155,7 @@ impl VolumeRecord {
         to: &Spec,
         optimizing: Optimizing,
         now_unix_s: i64,
-    ) -> Result<Change, ControlError> {
+    ) -> Result<AllowedModification, ControlError> {
         let from = Spec::parse(&self.spec)?;
         let plan = modify::check_modify(catalog, &from, to, &self.modifications, now_unix_s)?;
         let latest = match optimizing {
@@ -169,7 +169,7 @@ impl VolumeRecord {
         let mut record = self.clone();
         record.modified_from = Some(std::mem::replace(&mut record.spec, plan.target.spec.to_string()));
         record.modifications.push(latest);
-        Ok(Change { record, target: plan.target, latest })
+        Ok(AllowedModification { record, target: plan.target, latest })
     }
 }
 

@@ -19,7 +19,7 @@ use ebbtide_device::host::SavedCredits;
 use ebbtide_device::store::{Damage, VolumeInfo};
 use ebbtide_volume::{Array, Nanos};
 
-use crate::record::{Change, ForeignRecord, VolumeRecord, unix_s};
+use crate::record::{AllowedModification, ForeignRecord, VolumeRecord, unix_s};
 use crate::{ControlError, Optimizing, VolumeStatus};
 
 /// Who has a volume.
@@ -148,7 +148,7 @@ impl VolumeState {
         to: &Spec,
         optimizing: Optimizing,
         now: Nanos,
-    ) -> Result<Change, ControlError> {
+    ) -> Result<AllowedModification, ControlError> {
         self.permits(Operation::Modify)?;
         self.own_record()?.modified(catalog, to, optimizing, unix_s(now))
     }

@@ -23,7 +23,7 @@ use ebbtide_device::host::{
     AttachRequest, Attachment, Export, FsType, Home, Host, HostMatch, HostOptions, MountRequest,
     clear_leftovers,
 };
-use ebbtide_volume::{Accounting, Array, AtomicUnit, Durability, Limits, Merge, ServiceTimes};
+use ebbtide_volume::{Array, Limits};
 use serde_json::Value;
 
 const VOLUME: &str = "vol";
@@ -95,19 +95,7 @@ impl Rig {
     }
 
     fn array(&self) -> Array {
-        let limits = Limits {
-            size_bytes: self.size,
-            iops: None,
-            throughput: None,
-            accounting: Accounting {
-                unit_bytes: 256 << 10,
-                merge: Merge::Never,
-                whole_units: false,
-                free_writes: false,
-            },
-            service: ServiceTimes::instant(),
-            durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
-        };
+        let limits = Limits::unlimited(self.size);
         Array::single(limits, self.host.now()).unwrap()
     }
 

@@ -20,7 +20,7 @@ use ebbtide_device::{
     nbd::{NbdAddress, NbdOptions, NbdServer},
     store::{StoreOptions, VolumeStore},
 };
-use ebbtide_volume::{Accounting, Array, AtomicUnit, Durability, Limits, Merge, Nanos, ServiceTimes};
+use ebbtide_volume::{Accounting, Array, AtomicUnit, Durability, Limits, Merge, Nanos};
 use serde_json::Value;
 
 const SIZE: u64 = 1 << 30;
@@ -71,17 +71,9 @@ fn serve(dir: &Path) -> (NbdServer, String) {
     let store = VolumeStore::open(&dir.join("store"), StoreOptions::default()).expect("the store opens");
     store.create_volume("ideal", SIZE, Value::Null).expect("the volume is created");
     let limits = Limits {
-        size_bytes: SIZE,
-        iops: None,
-        throughput: None,
-        accounting: Accounting {
-            unit_bytes: 256 << 10,
-            merge: Merge::InFlight,
-            whole_units: false,
-            free_writes: false,
-        },
-        service: ServiceTimes::instant(),
+        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
+        ..Limits::unlimited(SIZE)
     };
     let array = Array::single(limits, Nanos::ZERO).expect("the limits are valid");
     let blocks = store.open_volume("ideal").expect("the volume opens");

@@ -16,7 +16,7 @@ use ebbtide_device::clock::{Clock as _, MonotonicClock};
 use ebbtide_device::engine::{LiveOptions, LiveVolume};
 use ebbtide_device::request::{Command, Reply, Request};
 use ebbtide_device::store::{StoreOptions, VolumeStore};
-use ebbtide_volume::{Accounting, Array, AtomicUnit, Durability, Limits, Merge, ServiceTimes};
+use ebbtide_volume::{Array, Limits};
 use tracing::{Level, Subscriber};
 
 const SIZE: u64 = 16 << 20;
@@ -39,19 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dir = tempfile::tempdir()?;
     let store = VolumeStore::open(dir.path(), StoreOptions::default())?;
     store.create_volume("bench", SIZE, serde_json::Value::Null)?;
-    let limits = Limits {
-        size_bytes: SIZE,
-        iops: None,
-        throughput: None,
-        accounting: Accounting {
-            unit_bytes: 256 << 10,
-            merge: Merge::Never,
-            whole_units: false,
-            free_writes: false,
-        },
-        service: ServiceTimes::instant(),
-        durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
-    };
+    let limits = Limits::unlimited(SIZE);
     let array = Array::single(limits, MonotonicClock::new().now())?;
     let volume = LiveVolume::start(LiveOptions::new("bench", array, store.open_volume("bench")?, 1))?;
     let mut times: [Vec<f64>; 4] = Default::default();

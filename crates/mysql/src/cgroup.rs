@@ -117,14 +117,15 @@ impl Cgroup {
     /// # Errors
     /// Where this machine (or container) has no memory cgroups.
     pub(crate) fn find(name: &str) -> Result<Self, CgroupError> {
-        let place =
-            Place::find().map_err(CgroupError::at(Path::new(PROC)))?.ok_or(CgroupError::NoController)?;
+        let place = GroupParent::find()
+            .map_err(CgroupError::at(Path::new(PROC)))?
+            .ok_or(CgroupError::NoController)?;
         Ok(Self { dir: place.parent()?.join(name), interface: place.interface() })
     }
 
     /// Why no group can be made here, as far as is seen without making one.
     pub(crate) fn missing() -> Option<CgroupError> {
-        Place::find().ok().flatten().map_or(Some(CgroupError::NoController), |place| place.missing())
+        GroupParent::find().ok().flatten().map_or(Some(CgroupError::NoController), |place| place.missing())
     }
 
     /// Makes the group and sets its limit.
@@ -209,9 +210,9 @@ fn keyed(text: &str, key: &str) -> Option<u64> {
 
 /// Where groups of ours can be made.
 #[derive(Debug)]
-struct Place(MemoryGroup);
+struct GroupParent(MemoryGroup);
 
-impl Place {
+impl GroupParent {
     /// None: this machine, or container, has no memory controller.
     fn find() -> io::Result<Option<Self>> {
         Ok(MemoryGroup::own()?.map(Self))
@@ -277,8 +278,11 @@ mod tests {
     #[test]
     fn in_version_1_the_group_stands_at_the_top_of_the_mount() {
         let mount = PathBuf::from("/sys/fs/cgroup/memory");
-        let place =
-            Place(MemoryGroup { version: GroupVersion::V1, own: mount.join("x"), mount: mount.clone() });
+        let place = GroupParent(MemoryGroup {
+            version: GroupVersion::V1,
+            own: mount.join("x"),
+            mount: mount.clone(),
+        });
         assert_eq!(place.parent().unwrap(), mount);
     }
 
@@ -294,7 +298,7 @@ mod tests {
         control(&root.path().join("user.slice"), "memory pids\n");
         control(&session, "");
         let mount = root.path().to_owned();
-        let place = Place(MemoryGroup { version: GroupVersion::V2, own: session, mount });
+        let place = GroupParent(MemoryGroup { version: GroupVersion::V2, own: session, mount });
         assert_eq!(place.parent().unwrap(), root.path().join("user.slice"));
         control(&root.path().join("user.slice"), "pids");
         assert_eq!(place.parent().unwrap(), root.path());

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ebbtide_observe::{DeviceIo, Files, Host, Place, Variables};
+use ebbtide_observe::{DeviceIo, Files, Host, ServerDirectory, Variables};
 use ebbtide_proc::machine::{self, DiskCounts};
 use ebbtide_proc::{MemoryGroup, Mount, process};
 
@@ -160,14 +160,14 @@ pub(crate) fn directories(variables: &Variables) -> Vec<(Files, PathBuf)> {
     all
 }
 
-fn places(variables: &Variables) -> Vec<Place> {
+fn places(variables: &Variables) -> Vec<ServerDirectory> {
     let mounts = ebbtide_proc::mounts().unwrap_or_default();
     let place = |(files, directory): (Files, PathBuf)| {
         let directory = directory.canonicalize().unwrap_or(directory);
         let mount: &Mount = ebbtide_proc::mount_of(&mounts, &directory)?;
         let space = rustix::fs::statvfs(&mount.dir).ok();
         let bytes = |blocks: u64| space.as_ref().and_then(|space| blocks.checked_mul(space.f_frsize));
-        Some(Place {
+        Some(ServerDirectory {
             files,
             directory: directory.to_string_lossy().into_owned(),
             mount_point: mount.dir.to_string_lossy().into_owned(),

@@ -31,7 +31,7 @@ pub struct Host {
     /// Files that the server's process may have open.
     pub server_open_files: Option<u64>,
     /// Where the server's files lie.
-    pub places: Vec<Place>,
+    pub places: Vec<ServerDirectory>,
 }
 
 impl Host {
@@ -44,7 +44,7 @@ impl Host {
 
     /// Where the files of a kind lie.
     #[must_use]
-    pub fn place(&self, files: Files) -> Option<&Place> {
+    pub fn place(&self, files: Files) -> Option<&ServerDirectory> {
         self.places.iter().find(|place| place.files == files)
     }
 }
@@ -78,7 +78,7 @@ impl Files {
 
 /// A directory of a server, the file system that it lies on, and the device below that.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Place {
+pub struct ServerDirectory {
     /// What lies there.
     pub files: Files,
     /// The directory.

@@ -20,7 +20,7 @@ use ebbtide_twin::{
     Interval, Observer, Percentiles, ReplaySetup, Setup, Shadow, Workload, fio, replay, simulate,
 };
 use ebbtide_volume::{
-    Accounting, Array, AtomicUnit, Durability, GIB, Io, KIB, Limits, MIB, Merge, Nanos, Op, QuantileCurve,
+    Accounting, Array, AtomicUnit, Durability, GIB, Io, Limits, MIB, Merge, Nanos, Op, QuantileCurve,
     RateLimit, ServiceTimes,
 };
 
@@ -45,12 +45,7 @@ fn gp3() -> Limits {
         size_bytes: 100 * GIB,
         iops: Some(RateLimit { allowance: 3_000, ..RateLimit::flat(3_000) }),
         throughput: Some(RateLimit::flat(125 * MIB)),
-        accounting: Accounting {
-            unit_bytes: u32::try_from(256 * KIB).expect("256 KiB"),
-            merge: Merge::InFlight,
-            whole_units: false,
-            free_writes: false,
-        },
+        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
         service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
     }

@@ -7,7 +7,7 @@ use crate::lanes::Lanes;
 use crate::outcome::{Outcome, SimulateError};
 use crate::queue::EventQueue;
 use crate::sample::{Done, Observer};
-use crate::thread::{Place, Step, Thread};
+use crate::thread::{CloneId, Step, Thread};
 
 /// What to run.
 #[derive(Debug)]
@@ -69,8 +69,8 @@ impl<'a> DriverRun<'a> {
             for (job_number, job) in workload.jobs.iter().enumerate() {
                 for clone in 0..job.clones {
                     let (base, length) = extent(job, clone, volume.size_bytes())?;
-                    let place = Place { job: job_number, volume: number, clone };
-                    threads.push(Thread::new(job, place, base, length, seed));
+                    let id = CloneId { job: job_number, volume: number, clone };
+                    threads.push(Thread::new(job, id, base, length, seed));
                 }
             }
         }
@@ -89,7 +89,7 @@ impl<'a> DriverRun<'a> {
     fn start_phase(&mut self, phase: u32, at: Nanos) {
         self.phase = phase;
         for (number, thread) in self.threads.iter_mut().enumerate() {
-            let job = &self.workload.jobs[thread.place.job];
+            let job = &self.workload.jobs[thread.id.job];
             if job.phase != phase {
                 continue;
             }
@@ -136,8 +136,8 @@ impl<'a> DriverRun<'a> {
             Event::Complete { thread, submitted, throttled, op, len } => {
                 let latency = self.lanes.now().since(submitted);
                 let done = Done { op, len, latency, throttled };
-                let place = self.threads[thread].place;
-                self.lanes.completed(place.volume, place.job, &done);
+                let id = self.threads[thread].id;
+                self.lanes.completed(id.volume, id.job, &done);
                 self.threads[thread].completed(op);
                 self.pump(thread)
             }
@@ -169,7 +169,7 @@ impl<'a> DriverRun<'a> {
     }
 
     fn submit(&mut self, thread: usize, io: Io) -> Result<(), SimulateError> {
-        let volume = self.threads[thread].place.volume;
+        let volume = self.threads[thread].id.volume;
         let grant = self.lanes.submit(volume, io)?;
         let throttled = grant.completes.since(grant.unthrottled);
         let event =

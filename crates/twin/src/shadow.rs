@@ -67,26 +67,17 @@ impl Shadow {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_volume::{
-        Accounting, AtomicUnit, Durability, GIB, Limits, Merge, QuantileCurve, RateLimit, ServiceTimes,
-    };
+    use ebbtide_volume::{Accounting, GIB, Limits, Merge, QuantileCurve, RateLimit, ServiceTimes};
 
     use super::*;
 
     fn flat(iops: u64) -> Shadow {
         let curve = QuantileCurve::constant(Nanos::from_us(500));
         let limits = Limits {
-            size_bytes: GIB,
             iops: Some(RateLimit::flat(iops)),
-            throughput: None,
-            accounting: Accounting {
-                unit_bytes: 256 << 10,
-                merge: Merge::InFlight,
-                whole_units: false,
-                free_writes: false,
-            },
+            accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
             service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
-            durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
+            ..Limits::unlimited(GIB)
         };
         Shadow::new(Array::single(limits, Nanos::ZERO).unwrap(), None, 1)
     }

@@ -9,7 +9,7 @@ use crate::job::{Job, Rate};
 
 /// Where a clone of a job runs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct CloneId {
     /// The job's number in the workload.
     pub(crate) job: usize,
     /// The volume's number in the run.
@@ -34,7 +34,7 @@ pub(crate) enum Step {
 /// The state of one clone.
 #[derive(Debug)]
 pub(crate) struct Thread {
-    pub(crate) place: Place,
+    pub(crate) id: CloneId,
     addresses: Addresses,
     rng: Xoshiro256PlusPlus,
     depth: u32,
@@ -111,15 +111,14 @@ fn nanos(span: f64) -> Nanos {
 
 impl Thread {
     /// A clone on an extent of the volume that it can use.
-    pub(crate) fn new(job: &Job, place: Place, base: u64, length: u64, seed: u64) -> Self {
+    pub(crate) fn new(job: &Job, id: CloneId, base: u64, length: u64, seed: u64) -> Self {
         // The volume is not part of it: every volume of a comparison sees the same requests.
-        let lane =
-            (u64::try_from(place.job).expect("a job's number is small") << 32) | u64::from(place.clone);
+        let lane = (u64::try_from(id.job).expect("a job's number is small") << 32) | u64::from(id.clone);
         let rng = Xoshiro256PlusPlus::seed_from_u64(ebbtide_text::seed::stream(seed, lane));
         let amount = job.amount.unwrap_or(length.saturating_mul(job.loops));
         let paced = job.rate.iter().any(Option::is_some);
         Self {
-            place,
+            id,
             addresses: Addresses::new(job, base, length),
             rng,
             depth: job.depth,

@@ -1,6 +1,6 @@
 //! What a volume may do, as data. The catalogue fills it in; the physics only reads it.
 
-use crate::{Durability, LimitsError, RateLimit, ServiceTimes};
+use crate::{AtomicUnit, Durability, LimitsError, RateLimit, ServiceTimes};
 
 /// How sequential small I/O is merged before it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,14 @@ pub struct Accounting {
     pub free_writes: bool,
 }
 
+impl Accounting {
+    /// Each I/O is one operation, up to 256 KiB.
+    #[must_use]
+    pub const fn per_io() -> Self {
+        Self { unit_bytes: 256 << 10, merge: Merge::Never, whole_units: false, free_writes: false }
+    }
+}
+
 /// Everything that the physics needs to know of a volume.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -49,6 +57,19 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// A volume of a size in bytes that nothing limits, that answers at once, without a volatile cache.
+    #[must_use]
+    pub fn unlimited(size_bytes: u64) -> Self {
+        Self {
+            size_bytes,
+            iops: None,
+            throughput: None,
+            accounting: Accounting::per_io(),
+            service: ServiceTimes::instant(),
+            durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
+        }
+    }
+
     /// Checks what a catalogue entry or an override file may have got wrong.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use ebbtide_observe::Observation;
 
 use super::args::{Explain, ProveArgs};
 use crate::exit::{Exit, Refusal};
-use crate::home::Place;
+use crate::home::HomePath;
 use crate::run::{
     catalog, detect, directory_for, measured, quoted, refuse_experiment, show_missing, show_plan, signals,
 };
@@ -64,7 +64,7 @@ pub(super) fn prove(
     seen: &Observation,
     findings: &mut [Finding],
     binary: &Binary,
-    place: &Place,
+    place: &HomePath,
     json: bool,
 ) -> anyhow::Result<Ended> {
     let chosen = chosen(wanted, findings)?;
@@ -212,7 +212,7 @@ fn write(out: &Path, proposal: &Proposal) -> anyhow::Result<()> {
 }
 
 /// The command that makes the same run again.
-fn command(out: &Path, args: &ProveArgs, place: &Place, seed: u64) -> String {
+fn command(out: &Path, args: &ProveArgs, place: &HomePath, seed: u64) -> String {
     let file: PathBuf = std::path::absolute(out).unwrap_or_else(|_| out.to_owned()).join(FILE);
     let path = |path: &Path| quoted(&path.display().to_string());
     let mut words = vec![format!("ebbtide run {} --home {}", path(&file), path(place.path()))];

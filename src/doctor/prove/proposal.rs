@@ -378,7 +378,7 @@ pub(in crate::doctor) mod tests {
     use ebbtide_lab::experiment::{self, Experiment, Overrides, Role};
     use ebbtide_lab::run::{self as lab, Plan};
     use ebbtide_mysql::{Flavour, Version};
-    use ebbtide_observe::{Facts, Origin, Place, Rates, Span, StatusVariables, Variables};
+    use ebbtide_observe::{Facts, Origin, Rates, ServerDirectory, Span, StatusVariables, Variables};
 
     use super::*;
     use crate::doctor::judge;
@@ -526,7 +526,7 @@ pub(in crate::doctor) mod tests {
         seen.redo_volume = Some("io2:size=100GiB,iops=3000".into());
         seen.binlog_volume = Some("gp3:size=100GiB".into());
         let mut host = ebbtide_observe::Host { memory_bytes: Some(16 << 30), ..Default::default() };
-        host.places.push(Place {
+        host.places.push(ServerDirectory {
             files: Files::Data,
             directory: "/d".into(),
             mount_point: "/d".into(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_advisor::Change;
+use ebbtide_advisor::VariableChange;
 use ebbtide_mysql::{Binary, Flavour, Settings, Version};
 use ebbtide_observe::{Observation, Variables};
 
@@ -114,8 +114,8 @@ impl Target<'_> {
     }
 
     /// What a fix changes; the first that the lab cannot express is the error, as a sentence without a full stop.
-    pub(super) fn changed(&self, changes: &[Change]) -> Result<BTreeMap<String, String>, String> {
-        let one = |change: &Change| match change.variable {
+    pub(super) fn changed(&self, changes: &[VariableChange]) -> Result<BTreeMap<String, String>, String> {
+        let one = |change: &VariableChange| match change.variable {
             "innodb_data_file_buffering" => {
                 let direct = change.value.eq_ignore_ascii_case("off");
                 Ok(("flush_method".to_owned(), if direct { "O_DIRECT" } else { "fsync" }.to_owned()))
@@ -196,8 +196,8 @@ mod tests {
         }
     }
 
-    fn change(variable: &'static str, value: &str) -> Change {
-        Change { variable, value: value.into(), restart: false }
+    fn change(variable: &'static str, value: &str) -> VariableChange {
+        VariableChange { variable, value: value.into(), restart: false }
     }
 
     #[test]

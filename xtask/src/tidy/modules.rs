@@ -14,13 +14,13 @@ use crate::source::Source;
 
 /// Where one module names another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct FirstUse {
     path: String,
     line: usize,
 }
 
 /// The modules that each top module names, with the first place of it.
-type Graph = BTreeMap<String, BTreeMap<String, Place>>;
+type Graph = BTreeMap<String, BTreeMap<String, FirstUse>>;
 
 /// Checks every crate; `folders` are those of the crates by name.
 pub(super) fn check(
@@ -95,7 +95,7 @@ fn graph(sources: &Sources, folder: &str) -> Graph {
             let Some(name) = from_root(&named.path, module) else { continue };
             let to = if tops.contains(name) { Some(name) } else { re_exported.get(name).copied() };
             if let Some(to) = to.filter(|to| to != from) {
-                let place = || Place { path: (*path).clone(), line: named.line };
+                let place = || FirstUse { path: (*path).clone(), line: named.line };
                 graph.entry((*from).to_owned()).or_default().entry(to.to_owned()).or_insert_with(place);
             }
         }

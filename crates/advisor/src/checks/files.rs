@@ -1,6 +1,6 @@
 //! File systems, devices and the kernel, on the server's machine.
 
-use ebbtide_observe::{Files, NotSeen, Place};
+use ebbtide_observe::{Files, NotSeen, ServerDirectory};
 
 use super::sources::{EBS_NVME, EBS_TYPES, KERNEL_BLOCK, KERNEL_VM, MOUNT, MYSQL_INNODB, WHITEPAPER, says};
 use super::{EVERY, figure, percent, size};
@@ -197,7 +197,7 @@ const KEPT: [Files; 3] = [Files::Data, Files::Redo, Files::Binlog];
 
 fn file_system(v: &View<'_>) -> Judged {
     v.mount(Files::Data)?;
-    let known = |place: &&Place| KEPT.contains(&place.files) && !place.file_system.is_empty();
+    let known = |place: &&ServerDirectory| KEPT.contains(&place.files) && !place.file_system.is_empty();
     for place in v.host()?.places.iter().filter(known) {
         let bad =
             place.options.iter().find(|option| matches!(option.as_str(), "discard" | "strictatime" | "sync"));

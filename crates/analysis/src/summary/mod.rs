@@ -25,10 +25,10 @@ pub use curves::{Curve, Curves, LOADED, curves};
 pub use figures::trial_figures;
 pub use findings::without;
 pub use model::{
-    Across, ArmSummary, Bottleneck, Cause, Change, Compared, CurveGain, CurvePoint, Figures, HostFigures,
-    LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary,
+    Across, ArmSummary, Bottleneck, Cause, Compared, CurveGain, CurvePoint, Figures, HostFigures, LagFigures,
+    Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary,
     ServerFigures, Summary, TpccFigures, TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict,
-    VolumeFigures,
+    VolumeFigures, WindowChange,
 };
 pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
 

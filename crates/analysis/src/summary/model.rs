@@ -225,7 +225,7 @@ pub struct TrialWindow {
     /// Largest drift of any regime over its length, as a share of its mean; negative: it fell.
     pub drift: f64,
     /// Changes of level, in order.
-    pub changes: Vec<Change>,
+    pub changes: Vec<WindowChange>,
     /// The parts between them.
     pub parts: Vec<Part>,
 }
@@ -245,7 +245,7 @@ pub struct Part {
 
 /// Where the conditions, or the level, of a trial changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub struct WindowChange {
     /// When, s of the measurement.
     pub t_s: f64,
     /// Why.

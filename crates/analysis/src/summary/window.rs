@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::model::{Cause, Change, Part, Regime, TrialWindow};
+use super::model::{Cause, Part, Regime, TrialWindow, WindowChange};
 use crate::record::{BatchSpan, DesignArm, Second, TrialRecord, VolumeSecond};
 use crate::stats::level::SHORTEST;
 use crate::stats::{level_changes, series, trend, warm_up};
@@ -143,7 +143,7 @@ impl Looked<'_> {
         let mut start = begin;
         for place in self.lasting(begin, &course.calm(begin..to), course.over(begin..to)) {
             let cause = ceiling_change(self.trial.seconds, start..place, place..to);
-            self.window.changes.push(Change { t_s: self.begin_of(place), cause });
+            self.window.changes.push(WindowChange { t_s: self.begin_of(place), cause });
             // A change that nothing explains may be a wave as long as the window: it is reported, and splits nothing.
             if cause == Cause::Unknown {
                 self.window.steady = false;
@@ -255,7 +255,7 @@ fn credits_gone(second: &Second, before: Option<bool>) -> Option<bool> {
     Some(if before == Some(true) { least < BACK } else { least <= GONE })
 }
 
-fn known_changes(seconds: &[Second], stretches: &[Stretch]) -> Vec<Change> {
+fn known_changes(seconds: &[Second], stretches: &[Stretch]) -> Vec<WindowChange> {
     let change = |pair: &[Stretch]| {
         let (before, after) = (pair[0].regime, pair[1].regime);
         let t_s = begin_of(seconds, pair[1].seconds.start);
@@ -266,7 +266,7 @@ fn known_changes(seconds: &[Second], stretches: &[Stretch]) -> Vec<Change> {
         });
         let ended = if after.credits_gone == Some(true) { Cause::CreditsEnded } else { Cause::CreditsBack };
         let credits = (before.credits_gone != after.credits_gone).then_some(ended);
-        batch.into_iter().chain(credits).map(move |cause| Change { t_s, cause }).collect::<Vec<_>>()
+        batch.into_iter().chain(credits).map(move |cause| WindowChange { t_s, cause }).collect::<Vec<_>>()
     };
     stretches.windows(2).flat_map(change).collect()
 }

@@ -500,9 +500,7 @@ fn invalid(what: String) -> io::Error {
 mod tests {
     use std::{io::Read as _, os::unix::net::UnixStream, time::Duration};
 
-    use ebbtide_volume::{
-        Accounting, Array, AtomicUnit, Durability, Limits, Merge, Nanos, RateLimit, ServiceTimes,
-    };
+    use ebbtide_volume::{Accounting, Array, AtomicUnit, Durability, Limits, Nanos, RateLimit};
     use proptest::prelude::*;
 
     use super::*;
@@ -520,17 +518,10 @@ mod tests {
         let store = VolumeStore::open(dir, StoreOptions::default()).unwrap();
         store.create_volume("vol", SIZE, serde_json::Value::Null).unwrap();
         let limits = Limits {
-            size_bytes: SIZE,
             iops: Some(RateLimit { allowance: 1, ..RateLimit::flat(1) }),
-            throughput: None,
-            accounting: Accounting {
-                unit_bytes: 4 << 20,
-                merge: Merge::Never,
-                whole_units: false,
-                free_writes: false,
-            },
-            service: ServiceTimes::instant(),
+            accounting: Accounting { unit_bytes: 4 << 20, ..Accounting::per_io() },
             durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
+            ..Limits::unlimited(SIZE)
         };
         let array = Array::single(limits, Nanos::from_secs(1_780_000_000)).unwrap();
         let mut options = LiveOptions::new("vol", array, store.open_volume("vol").unwrap(), 7);

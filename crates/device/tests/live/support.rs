@@ -12,9 +12,7 @@ use ebbtide_device::{
     loopdev::{LoopDevice, LoopOptions},
     store::{StoreOptions, VolumeStore},
 };
-use ebbtide_volume::{
-    Accounting, Array, AtomicUnit, Durability, Limits, Merge, Nanos, QuantileCurve, RateLimit, ServiceTimes,
-};
+use ebbtide_volume::{Array, Limits, Nanos, QuantileCurve, RateLimit, ServiceTimes};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -33,19 +31,7 @@ pub(crate) fn missing(programs: &[&str]) -> Option<String> {
 
 /// No limits and no time of its own.
 pub(crate) fn ideal(size_bytes: u64) -> Limits {
-    Limits {
-        size_bytes,
-        iops: None,
-        throughput: None,
-        accounting: Accounting {
-            unit_bytes: 256 << 10,
-            merge: Merge::Never,
-            whole_units: false,
-            free_writes: false,
-        },
-        service: ServiceTimes::instant(),
-        durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
-    }
+    Limits::unlimited(size_bytes)
 }
 
 /// Nothing but a cap.
@@ -128,7 +114,7 @@ impl Drop for Attached {
         if let Some(mut device) = self.device.take() {
             let _ = device.detach();
         }
-        if let Some(export) = self.export.take() {
+        if let Some(mut export) = self.export.take() {
             let _ = export.unmount();
         }
     }

@@ -3,8 +3,8 @@
 use super::file::{Axis, Compare, File, no_such};
 use super::quick;
 use super::read::{self, ArmPlan};
-use super::sets::{self, Change, Whom};
-use super::tree::{Place, TomlTable};
+use super::sets::{self, ArmChange, Whom};
+use super::tree::{TomlTable, WrittenAt};
 use super::{Arm, ArmError, Comparison, Experiment, ExperimentError, Overrides, ServerRole, TrialPlan};
 
 /// Most arms of an experiment: more would take days, and are a slip.
@@ -98,7 +98,7 @@ fn changes(
     file: &File,
     names: &[String],
     overrides: &Overrides,
-) -> Result<Vec<Change>, ExperimentError> {
+) -> Result<Vec<ArmChange>, ExperimentError> {
     let mut quick = Vec::new();
     if overrides.quick && !file.has_quick() {
         let full = expand(name, file, &Overrides { quick: false, ..overrides.clone() }, 0)?;
@@ -117,7 +117,7 @@ fn changes(
 fn arm_tree(
     file: &File,
     base: &TomlTable,
-    changes: &[Change],
+    changes: &[ArmChange],
     choice: &Choice,
     name: &str,
     quick: bool,
@@ -162,8 +162,8 @@ fn keep<'a>(
     choices: &[Choice],
     overrides: &Overrides,
 ) -> Result<Vec<&'a String>, ExperimentError> {
-    let given = |arm: &String| (arm.trim().to_owned(), Place::option(format!("--arms {arm}")));
-    let wanted: Vec<(String, Place)> = match (overrides.arms.is_empty(), overrides.quick) {
+    let given = |arm: &String| (arm.trim().to_owned(), WrittenAt::option(format!("--arms {arm}")));
+    let wanted: Vec<(String, WrittenAt)> = match (overrides.arms.is_empty(), overrides.quick) {
         (false, _) => overrides.arms.iter().map(given).collect(),
         (true, true) => file.quick.arms.clone(),
         (true, false) => Vec::new(),

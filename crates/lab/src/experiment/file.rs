@@ -4,7 +4,7 @@ use ebbtide_text::{closest, did_you_mean};
 
 use super::read::setting_text;
 use super::section::{OF_ALL, OF_ARMS, REPLICA, SHARED, SOURCE, canonical_key, unknown_key};
-use super::tree::{Node, Place, TomlTable, Value};
+use super::tree::{Node, TomlTable, Value, WrittenAt};
 use super::{ExperimentError, sets};
 
 /// The keys of a file.
@@ -74,7 +74,7 @@ pub(super) struct AxisOption {
     pub(super) quick: TomlTable,
     /// Whether it may be left out on a server that lacks one of its settings.
     pub(super) optional: bool,
-    pub(super) place: Place,
+    pub(super) place: WrittenAt,
 }
 
 /// An axis whose options are held against one of them.
@@ -90,7 +90,7 @@ pub(super) struct Quick {
     /// Whether the file has one.
     pub(super) is_there: bool,
     pub(super) patch: TomlTable,
-    pub(super) arms: Vec<(String, Place)>,
+    pub(super) arms: Vec<(String, WrittenAt)>,
 }
 
 impl File {
@@ -185,7 +185,7 @@ fn take_axes(root: &mut TomlTable) -> Result<Vec<Axis>, ExperimentError> {
     }
 }
 
-fn axis(name: &str, place: &Place, table: &TomlTable) -> Result<Axis, ExperimentError> {
+fn axis(name: &str, place: &WrittenAt, table: &TomlTable) -> Result<Axis, ExperimentError> {
     let options = table
         .iter()
         .map(|(option, node)| {
@@ -220,7 +220,7 @@ fn arm_patch(patch: TomlTable, of: &str) -> Result<TomlTable, ExperimentError> {
 }
 
 /// A name that `--arms` and `--set` can take apart, and that is no section.
-fn check_name(what: &str, name: &str, place: &Place) -> Result<(), ExperimentError> {
+fn check_name(what: &str, name: &str, place: &WrittenAt) -> Result<(), ExperimentError> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '.');
     if name.is_empty() || name.len() > 40 || !name.chars().all(allowed) {
         return Err(place.wrong(format!(

@@ -2,8 +2,8 @@
 
 use super::error::ExperimentError;
 use super::file::File;
-use super::sets::{self, Change};
-use super::tree::{Node, Place};
+use super::sets::{self, ArmChange};
+use super::tree::{Node, WrittenAt};
 use super::{Arm, Experiment, Overrides, expand};
 
 /// Trials of each arm at most: two give an interval.
@@ -22,7 +22,7 @@ const CUTS: u32 = 20;
 const MEASURE_BEFORE_CUTS_S: u32 = 10;
 
 /// What the short form changes. It goes before what the command line gives, which wins.
-pub(super) fn changes(full: &Experiment) -> Vec<Change> {
+pub(super) fn changes(full: &Experiment) -> Vec<ArmChange> {
     let is_cut = full.arms.iter().any(|arm| arm.crash.is_some());
     let repeats = full.trial.repeats.min(if is_cut { 1 } else { REPEATS });
     let of_all = sets::of_all("trial", "repeats", patch_of(&repeats.to_string()));
@@ -30,7 +30,7 @@ pub(super) fn changes(full: &Experiment) -> Vec<Change> {
 }
 
 /// What it changes in one arm.
-fn of_arm(arm: &Arm) -> Vec<Change> {
+fn of_arm(arm: &Arm) -> Vec<ArmChange> {
     let most = if arm.crash.is_some() { MEASURE_BEFORE_CUTS_S } else { MEASURE_S.max(batch_s(arm)) };
     let seconds = |of: u32| format!("{of}s");
     let mut all = vec![
@@ -50,7 +50,7 @@ fn batch_s(arm: &Arm) -> u32 {
 }
 
 fn patch_of(value: &str) -> Node {
-    Node::of_option(value, Place::option("--quick"))
+    Node::of_option(value, WrittenAt::option("--quick"))
 }
 
 /// What `--quick` changes in an experiment whose file has no `[quick]`, a few words for each; None where the file

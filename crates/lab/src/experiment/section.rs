@@ -7,7 +7,7 @@ use ebbtide_text::{closest, did_you_mean};
 use ebbtide_volume::parse_size;
 
 use super::ExperimentError;
-use super::tree::{Node, Place, TomlTable, Value};
+use super::tree::{Node, TomlTable, Value, WrittenAt};
 
 /// The longest duration that anything may have, s.
 const LONGEST_S: u32 = 24 * 3600;
@@ -93,7 +93,7 @@ pub(super) fn canonical_key(section: &str, key: &str) -> String {
 pub(super) struct Section<'a> {
     name: &'static str,
     table: Option<&'a TomlTable>,
-    place: Option<&'a Place>,
+    place: Option<&'a WrittenAt>,
 }
 
 impl<'a> Section<'a> {
@@ -128,7 +128,7 @@ impl<'a> Section<'a> {
         match (self.node(key), self.place) {
             (Some(node), _) => node.place.wrong(format!("{}.{key} = {}: {expected}", self.name, node.value)),
             (None, Some(section)) => section.wrong(format!("{}.{key}: {expected}", self.name)),
-            (None, None) => Place::option(format!("[{}]", self.name)).wrong(format!("{key}: {expected}")),
+            (None, None) => WrittenAt::option(format!("[{}]", self.name)).wrong(format!("{key}: {expected}")),
         }
     }
 
@@ -249,7 +249,7 @@ impl<'a> Section<'a> {
 }
 
 /// The error of a key that does not exist.
-pub(super) fn unknown_key(place: &Place, key: &str, section: &str, keys: &[&str]) -> ExperimentError {
+pub(super) fn unknown_key(place: &WrittenAt, key: &str, section: &str, keys: &[&str]) -> ExperimentError {
     let nearest = closest(key, keys.iter().copied());
     let suggestion = did_you_mean(nearest);
     place.wrong(format!("unknown key '{key}' in {section}{suggestion}; the keys are {}", keys.join(", ")))

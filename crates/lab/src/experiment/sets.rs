@@ -6,11 +6,11 @@ use ebbtide_text::{closest, did_you_mean};
 use super::ExperimentError;
 use super::file::{File, no_such, normal};
 use super::section::{OF_ALL, OF_ARMS, SECTIONS, SHARED, canonical_key, keys_of};
-use super::tree::{Node, Place, TomlTable, Value};
+use super::tree::{Node, TomlTable, Value, WrittenAt};
 
 /// A change that the command line makes.
 #[derive(Debug, Clone)]
-pub(super) struct Change {
+pub(super) struct ArmChange {
     pub(super) whom: Whom,
     pub(super) patch: TomlTable,
 }
@@ -32,8 +32,8 @@ pub(super) fn change(
     arms: &[String],
     path: &str,
     value: &str,
-) -> Result<Change, ExperimentError> {
-    let place = Place::option(format!("--set {path}={value}"));
+) -> Result<ArmChange, ExperimentError> {
+    let place = WrittenAt::option(format!("--set {path}={value}"));
     let (whom, rest) = whom(file, arms, path, &place)?;
     let (section, key) = match rest.split_once('.') {
         Some((section, key)) if is_section(section) => (section, canonical_key(section, key)),
@@ -57,12 +57,12 @@ pub(super) fn change(
         }
         _ => node.nested(section, &key),
     };
-    Ok(Change { whom, patch: normal(patch)? })
+    Ok(ArmChange { whom, patch: normal(patch)? })
 }
 
 /// `--volume SPEC`: the data volume of all arms.
-pub(super) fn volume(file: &File, spec: &str) -> Result<Change, ExperimentError> {
-    let place = Place::option(format!("--volume {spec}"));
+pub(super) fn volume(file: &File, spec: &str) -> Result<ArmChange, ExperimentError> {
+    let place = WrittenAt::option(format!("--volume {spec}"));
     let patches_it = |patch: &TomlTable| {
         patch.get("volumes").and_then(|node| node.table("volumes").ok()?.get("data")).is_some()
     };
@@ -78,23 +78,23 @@ pub(super) fn volume(file: &File, spec: &str) -> Result<Change, ExperimentError>
         )));
     }
     let node = Node { value: Value::Text(spec.to_owned()), place };
-    Ok(Change { whom: Whom::All, patch: node.nested("volumes", "data") })
+    Ok(ArmChange { whom: Whom::All, patch: node.nested("volumes", "data") })
 }
 
 /// An option of the command line that represents a key of `[trial]`.
-pub(super) fn trial(key: &str, option: &str, value: &str) -> Change {
-    let node = Node::of_option(value, Place::option(format!("{option} {value}")));
-    Change { whom: Whom::All, patch: node.nested("trial", key) }
+pub(super) fn trial(key: &str, option: &str, value: &str) -> ArmChange {
+    let node = Node::of_option(value, WrittenAt::option(format!("{option} {value}")));
+    ArmChange { whom: Whom::All, patch: node.nested("trial", key) }
 }
 
 /// A key of a section, for all arms.
-pub(super) fn of_all(section: &str, key: &str, node: Node) -> Change {
-    Change { whom: Whom::All, patch: node.nested(section, key) }
+pub(super) fn of_all(section: &str, key: &str, node: Node) -> ArmChange {
+    ArmChange { whom: Whom::All, patch: node.nested(section, key) }
 }
 
 /// A key of a section, for the arm of this whole name.
-pub(super) fn of_arm(arm: &str, section: &str, key: &str, node: Node) -> Change {
-    Change { whom: Whom::Arm(arm.to_owned()), patch: node.nested(section, key) }
+pub(super) fn of_arm(arm: &str, section: &str, key: &str, node: Node) -> ArmChange {
+    ArmChange { whom: Whom::Arm(arm.to_owned()), patch: node.nested(section, key) }
 }
 
 /// The one name of a setting.
@@ -117,7 +117,7 @@ fn whom<'a>(
     file: &File,
     arms: &[String],
     path: &'a str,
-    place: &Place,
+    place: &WrittenAt,
 ) -> Result<(Whom, &'a str), ExperimentError> {
     let mut found: Vec<(&str, Whom, String)> = Vec::new();
     for (axis, of) in file.axes.iter().enumerate() {
@@ -152,7 +152,7 @@ fn after<'a>(path: &'a str, name: &str) -> Option<&'a str> {
 
 /// The section of a key that is alone behind an arm's name: a setting's or the load's, else
 /// that of another section.
-fn bare(key: &str, value: &str, place: &Place) -> Result<(&'static str, String), ExperimentError> {
+fn bare(key: &str, value: &str, place: &WrittenAt) -> Result<(&'static str, String), ExperimentError> {
     let mut found: Vec<(&'static str, String)> = Vec::new();
     match setting_name(key, value) {
         Ok(name) => found.push(("settings", name)),

@@ -11,9 +11,9 @@ use super::ExperimentError;
 
 /// Where a value is written: `mine.toml line 3`, or `--set load.rate=3`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place(String);
+pub(super) struct WrittenAt(String);
 
-impl Place {
+impl WrittenAt {
     pub(super) fn option(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -24,7 +24,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for WrittenAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -34,7 +34,7 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Node {
     pub(super) value: Value,
-    pub(super) place: Place,
+    pub(super) place: WrittenAt,
 }
 
 /// What TOML can express, dates aside.
@@ -150,7 +150,7 @@ impl Node {
     }
 
     /// A value as a command line gives it: a number or a switch where it reads as one, else text.
-    pub(super) fn of_option(text: &str, place: Place) -> Self {
+    pub(super) fn of_option(text: &str, place: WrittenAt) -> Self {
         let value = match DeValue::parse(text).ok().map(Spanned::into_inner) {
             Some(DeValue::Boolean(on)) => Value::Switch(on),
             Some(DeValue::Integer(number)) => {
@@ -188,9 +188,9 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn place(&self, span: Range<usize>) -> Place {
+    fn place(&self, span: Range<usize>) -> WrittenAt {
         let before = self.text.get(..span.start).unwrap_or(self.text);
-        Place(format!("{} line {}", self.name, before.matches('\n').count() + 1))
+        WrittenAt(format!("{} line {}", self.name, before.matches('\n').count() + 1))
     }
 
     fn table(&self, table: &DeTable<'_>) -> Result<TomlTable, ExperimentError> {

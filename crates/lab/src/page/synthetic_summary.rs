@@ -7,9 +7,9 @@ use crate::cost;
 use crate::experiment::Role;
 use crate::record::{LabRun, Second, Trial};
 use crate::summary::{
-    Across, ArmSummary, Bottleneck, Cause, Change, Compared, Figures, Limiter, Measured, Metric, Noise, Note,
-    Part, PerTransaction, Ratio, Regime, RegimeSummary, Summary, TrialCounts, TrialWindow, Verdict,
-    VolumeFigures,
+    Across, ArmSummary, Bottleneck, Cause, Compared, Figures, Limiter, Measured, Metric, Noise, Note, Part,
+    PerTransaction, Ratio, Regime, RegimeSummary, Summary, TrialCounts, TrialWindow, Verdict, VolumeFigures,
+    WindowChange,
 };
 use ebbtide_analysis::stats::Interval;
 
@@ -54,7 +54,7 @@ fn arm(run: &LabRun, name: &str) -> ArmSummary {
         .iter()
         .map(|trial| {
             let parts: Vec<Part> = [false, true].into_iter().filter_map(|gone| part(trial, gone)).collect();
-            let change = |part: &Part| Change { t_s: part.from_s, cause: Cause::CreditsEnded };
+            let change = |part: &Part| WindowChange { t_s: part.from_s, cause: Cause::CreditsEnded };
             TrialWindow {
                 repeat: trial.repeat,
                 from_s: 0.0,

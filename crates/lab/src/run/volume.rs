@@ -11,10 +11,7 @@ use ebbtide_device::host::{
 };
 use ebbtide_device::store::StoreError;
 use ebbtide_load::Cancel;
-use ebbtide_volume::{
-    Accounting, Array, AtomicUnit, Durability, Instance, InstanceLimits, Limits, Merge, Nanos, RateLimit,
-    ServiceTimes,
-};
+use ebbtide_volume::{Array, Instance, InstanceLimits, Limits, Nanos, RateLimit, ServiceTimes};
 use parking_lot::Mutex;
 
 use super::abandon::Watchman;
@@ -118,19 +115,7 @@ fn at_once(real: &Resolved, now: Nanos, limit: impl Fn(RateLimit) -> Option<Rate
 
 /// A volume of a size that nothing limits.
 pub fn ideal(size_bytes: u64, now: Nanos) -> Array {
-    let limits = Limits {
-        size_bytes,
-        iops: None,
-        throughput: None,
-        accounting: Accounting {
-            unit_bytes: 256 << 10,
-            merge: Merge::Never,
-            whole_units: false,
-            free_writes: false,
-        },
-        service: ServiceTimes::instant(),
-        durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
-    };
+    let limits = Limits::unlimited(size_bytes);
     Array::single(limits, now).expect("the limits are constants, and the size is not zero")
 }
 

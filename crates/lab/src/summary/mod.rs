@@ -12,10 +12,11 @@ use ebbtide_analysis::record::RunRecord;
 use ebbtide_analysis::summary as analysis;
 
 pub use ebbtide_analysis::summary::{
-    Across, ArmSummary, Bottleneck, Cause, Change, Compared, Curve, CurveGain, CurvePoint, Curves, Figures,
+    Across, ArmSummary, Bottleneck, Cause, Compared, Curve, CurveGain, CurvePoint, Curves, Figures,
     HostFigures, LEAST, LOADED, LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction,
     Ratio, Regime, RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures, Summary, TpccFigures,
-    TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures, without,
+    TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures, WindowChange,
+    without,
 };
 
 use crate::cost;

@@ -1,6 +1,7 @@
 //! Values that a script wants of a result: found in the rows as they pass, and kept.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use ebbtide_workload::Datum;
 
@@ -167,9 +168,9 @@ impl Capture {
                 rest = if self.binary { rest } else { &rest[1..] };
                 continue;
             }
-            let length = if self.binary { binary_length(*column, rest)? } else { text_length(rest)? };
-            let bytes = rest.get(length.from..length.to).ok_or(SHORT_ROW)?;
-            rest = &rest[length.to..];
+            let range = if self.binary { binary_range(*column, rest)? } else { text_range(rest)? };
+            let bytes = rest.get(range.clone()).ok_or(SHORT_ROW)?;
+            rest = &rest[range.end..];
             for (_, kept) in places {
                 kept.set(*column, bytes, self.binary);
             }
@@ -181,27 +182,23 @@ impl Capture {
     }
 }
 
-/// Where a value is in the rest of a row.
-struct Place {
-    from: usize,
-    to: usize,
-}
-
-fn text_length(rest: &[u8]) -> Result<Place, Malformed> {
+/// Where a value in the text protocol is in the rest of a row.
+fn text_range(rest: &[u8]) -> Result<Range<usize>, Malformed> {
     let (value, behind) = text(rest)?;
-    let to = rest.len() - behind.len();
-    Ok(Place { from: to - value.len(), to })
+    let end = rest.len() - behind.len();
+    Ok(end - value.len()..end)
 }
 
-fn binary_length(column: ColumnType, rest: &[u8]) -> Result<Place, Malformed> {
-    let fixed = |to| Ok(Place { from: 0, to });
+/// Where a value in the binary protocol is in the rest of a row.
+fn binary_range(column: ColumnType, rest: &[u8]) -> Result<Range<usize>, Malformed> {
+    let fixed = |bytes| Ok(0..bytes);
     match column.code {
         TINY => fixed(1),
         SHORT | YEAR => fixed(2),
         LONG | INT24 | FLOAT => fixed(4),
         LONGLONG | DOUBLE => fixed(8),
         NULL => fixed(0),
-        _ => text_length(rest),
+        _ => text_range(rest),
     }
 }
 

@@ -16,7 +16,7 @@ mod tests;
 use std::path::PathBuf;
 
 use ebbtide_observe::{
-    Configured, Device, Facts, Files, Flavour, Host, NotSeen, Observation, Origin, Place, Span,
+    Configured, Device, Facts, Files, Flavour, Host, NotSeen, Observation, Origin, ServerDirectory, Span,
     StatusVariables, Variables, Version,
 };
 
@@ -270,8 +270,8 @@ impl Collected {
 }
 
 /// Files of which the device is known alone.
-fn place_of(files: Files, device: Device) -> Place {
-    Place {
+fn place_of(files: Files, device: Device) -> ServerDirectory {
+    ServerDirectory {
         files,
         directory: String::new(),
         mount_point: String::new(),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ebbtide_observe::{Device, Host, Place, Variables};
+use ebbtide_observe::{Device, Host, ServerDirectory, Variables};
 use ebbtide_proc::machine::kilobytes;
 use ebbtide_proc::parse_mounts;
 
@@ -64,7 +64,7 @@ impl Storage {
             let mount =
                 self.mounts.iter().filter(|one| above(&one.point)).max_by_key(|one| depth(&one.point));
             let device = mount.map(|one| &one.device).or(space.map(|one| &one.device))?;
-            Some(Place {
+            Some(ServerDirectory {
                 files,
                 directory: directory.to_string_lossy().into_owned(),
                 mount_point: mount.map(|one| &one.point).or(space.map(|one| &one.point))?.clone(),

@@ -32,12 +32,7 @@ pub(crate) fn ssd(gib: u64, service_us: u64, iops: Option<RateLimit>, mib_s: Opt
         size_bytes: gib * GIB,
         iops,
         throughput: mib_s.map(|rate| RateLimit::flat(rate * MIB)),
-        accounting: Accounting {
-            unit_bytes: 256 << 10,
-            merge: Merge::InFlight,
-            whole_units: false,
-            free_writes: false,
-        },
+        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
         service: ServiceTimes { read: curve.clone(), write: curve, ..ServiceTimes::instant() },
         durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
     }
@@ -64,7 +59,7 @@ pub(crate) fn st1(tib: u64) -> Limits {
             unit_bytes: 1 << 20,
             merge: Merge::Contiguous,
             whole_units: true,
-            free_writes: false,
+            ..Accounting::per_io()
         },
         ..ssd(tib * 1024, 2_000, None, None)
     }

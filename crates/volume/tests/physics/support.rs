@@ -19,17 +19,9 @@ pub(crate) fn rng(seed: u64) -> Xoshiro256PlusPlus {
 /// An SSD volume without limits or latency, to be limited by the test.
 pub(crate) fn unlimited() -> Limits {
     Limits {
-        size_bytes: TIB,
-        iops: None,
-        throughput: None,
-        accounting: Accounting {
-            unit_bytes: 256 << 10,
-            merge: Merge::InFlight,
-            whole_units: false,
-            free_writes: false,
-        },
-        service: ServiceTimes::instant(),
+        accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
+        ..Limits::unlimited(TIB)
     }
 }
 
@@ -79,7 +71,7 @@ pub(crate) fn st1(tib: u64) -> Limits {
             unit_bytes: 1 << 20,
             merge: Merge::Contiguous,
             whole_units: true,
-            free_writes: false,
+            ..Accounting::per_io()
         },
         ..unlimited()
     }

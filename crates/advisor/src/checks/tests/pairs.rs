@@ -1,7 +1,7 @@
 //! For each check a value one step inside its threshold, and one that is not.
 
 use ebbtide_catalog::Catalog;
-use ebbtide_observe::{Device, DeviceIo, Files, Place, Span, SyncProbe, VolumePeaks};
+use ebbtide_observe::{Device, DeviceIo, Files, ServerDirectory, Span, SyncProbe, VolumePeaks};
 
 use super::support::{Seen, device, mariadb, mysql, server};
 use crate::checks::volumes::days;
@@ -299,7 +299,7 @@ const BINLOG: &[Pair] = &[
     ("L03", "0", "604800", |x| mysql().var("binlog_expire_logs_seconds", x)),
     ("L03", "0", "7", |x| mariadb().var("expire_logs_days", x).var("binlog_expire_logs_seconds", "0")),
     ("L03", "101", "100", |x| {
-        let place = |place: &mut Place| place.free_bytes = Some(100_000);
+        let place = |place: &mut ServerDirectory| place.free_bytes = Some(100_000);
         mysql()
             .var("binlog_expire_logs_seconds", "1000")
             .rate("binlog_bytes", n(x))

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ebbtide_catalog::Catalog;
 use ebbtide_observe::{
-    Device, Engine, Facts, Files, Host, Observation, Origin, Place, Rates, Span, StatusVariables, Tables,
-    Variables,
+    Device, Engine, Facts, Files, Host, Observation, Origin, Rates, ServerDirectory, Span, StatusVariables,
+    Tables, Variables,
 };
 
 use crate::finding::Finding;
@@ -96,10 +96,10 @@ impl Seen {
     }
 
     /// The data on a file system with a device, and the redo log, the binary log and temporary files too.
-    pub(super) fn place(self, change: impl Fn(&mut Place), device: Device) -> Self {
+    pub(super) fn place(self, change: impl Fn(&mut ServerDirectory), device: Device) -> Self {
         self.host(|host| {
             for files in [Files::Data, Files::Redo, Files::Binlog, Files::Temporary] {
-                let mut place = Place {
+                let mut place = ServerDirectory {
                     files,
                     directory: "/data/mysql".into(),
                     mount_point: "/data".into(),

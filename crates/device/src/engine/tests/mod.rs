@@ -10,9 +10,7 @@ mod volatile;
 
 use std::sync::{Arc, mpsc};
 
-use ebbtide_volume::{
-    Accounting, Array, AtomicUnit, Durability, KIB, Limits, MIB, Merge, Nanos, QuantileCurve, ServiceTimes,
-};
+use ebbtide_volume::{Array, AtomicUnit, Durability, KIB, Limits, MIB, Nanos, QuantileCurve, ServiceTimes};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -58,17 +56,9 @@ fn limits(unit: AtomicUnit, volatile_cache_bytes: u64) -> Limits {
         ..ServiceTimes::instant()
     };
     Limits {
-        size_bytes: SIZE,
-        iops: None,
-        throughput: None,
-        accounting: Accounting {
-            unit_bytes: 256 << 10,
-            merge: Merge::Never,
-            whole_units: false,
-            free_writes: false,
-        },
         service,
         durability: Durability { atomic_unit: unit, volatile_cache_bytes },
+        ..Limits::unlimited(SIZE)
     }
 }
 

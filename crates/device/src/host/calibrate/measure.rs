@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use ebbtide_volume::{
-    Accounting, Array, AtomicUnit, Durability, Limits, MIB, Merge, RateLimit, ServiceTimes,
-};
+use ebbtide_volume::{Array, Limits, MIB, RateLimit};
 
 use super::super::attach::{Export, Parts};
 use super::super::attachment::AttachmentInfo;
@@ -213,19 +211,7 @@ impl<'a> Bench<'a> {
 
 /// An ideal volume, or one with a flat limit.
 fn limits(iops: Option<RateLimit>) -> Limits {
-    Limits {
-        size_bytes: SIZE,
-        iops,
-        throughput: None,
-        accounting: Accounting {
-            unit_bytes: LARGE,
-            merge: Merge::Never,
-            whole_units: false,
-            free_writes: false,
-        },
-        service: ServiceTimes::instant(),
-        durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
-    }
+    Limits { iops, ..Limits::unlimited(SIZE) }
 }
 
 /// Keeps every processor busy meanwhile.

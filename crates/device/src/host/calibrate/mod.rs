@@ -180,7 +180,7 @@ impl Host {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_volume::{Accounting, AtomicUnit, Durability, Merge, Nanos, QuantileCurve, ServiceTimes};
+    use ebbtide_volume::{Nanos, QuantileCurve, ServiceTimes};
 
     use super::*;
 
@@ -210,20 +210,13 @@ mod tests {
 
     fn array(members: usize, iops: Option<u64>, mib_s: Option<u64>, read_us: u64) -> Array {
         let limits = Limits {
-            size_bytes: 1 << 30,
             iops: iops.map(RateLimit::flat),
             throughput: mib_s.map(|mib_s| RateLimit::flat(mib_s * MIB)),
-            accounting: Accounting {
-                unit_bytes: 1 << 18,
-                merge: Merge::Never,
-                whole_units: false,
-                free_writes: false,
-            },
             service: ServiceTimes {
                 read: QuantileCurve::constant(Nanos::from_us(read_us)),
                 ..ServiceTimes::instant()
             },
-            durability: Durability { atomic_unit: AtomicUnit::FourKib, volatile_cache_bytes: 0 },
+            ..Limits::unlimited(1 << 30)
         };
         Array::striped(vec![limits; members], 1 << 16, Nanos::ZERO).unwrap()
     }
