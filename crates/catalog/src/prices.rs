@@ -219,10 +219,10 @@ impl Catalog {
     }
 }
 
-impl Prices<'_> {
+impl<'a> Prices<'a> {
     /// Whose prices these are.
     #[must_use]
-    pub const fn region(&self) -> &str {
+    pub const fn region(&self) -> &'a str {
         self.region
     }
 
@@ -256,18 +256,18 @@ impl Prices<'_> {
 
     /// What an hour of an EC2 instance type costs here; None where the type has no price.
     #[must_use]
-    pub fn instance(&self, name: &str) -> Option<&InstancePrice> {
+    pub fn instance(&self, name: &str) -> Option<&'a InstancePrice> {
         self.catalog.prices.instances.get(self.region)?.get(name.strip_prefix("db.").unwrap_or(name))
     }
 
     /// The prices of RDS and Aurora here; None where there are none.
     #[must_use]
-    pub fn managed(&self) -> Option<&ManagedPrices> {
+    pub fn managed(&self) -> Option<&'a ManagedPrices> {
         self.catalog.prices.managed.get(self.region)
     }
 
     /// Where the prices of each type come from.
-    pub fn provenance(&self) -> impl Iterator<Item = (&str, Provenance)> {
+    pub fn provenance(&self) -> impl Iterator<Item = (&'a str, Provenance)> {
         self.types.iter().map(|(name, entry)| {
             let provenance = Provenance {
                 source: entry.source.clone(),

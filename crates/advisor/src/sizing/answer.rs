@@ -166,6 +166,14 @@ fn today(asked: &Asked<'_>, space: Space<'_>, volumes: &Resolved) -> Today {
     }
 }
 
+impl Space<'_> {
+    /// Volumes as a choice: with their cost, how they carry the load, and how much more they would.
+    #[must_use]
+    pub fn choice(&self, volumes: &Resolved) -> Choice {
+        choice(*self, volumes)
+    }
+}
+
 fn choice(space: Space<'_>, volumes: &Resolved) -> Choice {
     let room = space.meets(volumes).then(|| room(space, volumes));
     let limited_by = match room {
