@@ -8,27 +8,27 @@ use super::search::{Candidate, Objective, PricedInstance, Space};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct Asked<'q, 'a> {
     /// The types and instances.
     pub catalog: &'a Catalog,
     /// Their prices.
     pub prices: Prices<'a>,
     /// The load as it is now.
-    pub now: &'a Demand,
+    pub now: &'q Demand,
     /// The load that has to be carried: with growth and headroom.
-    pub planned: &'a Demand,
+    pub planned: &'q Demand,
     /// The same with what throttled intervals may have needed; None where that is not known.
-    pub implied: Option<&'a Demand>,
+    pub implied: Option<&'q Demand>,
     /// What has to be met.
     pub objective: Objective,
     /// Volumes in an array, at most.
     pub most_members: u16,
     /// The volumes of today.
-    pub today: Option<&'a Resolved>,
+    pub today: Option<&'q Resolved>,
     /// The instance of today.
     pub instance: Option<&'a InstanceType>,
     /// The instances to choose from, today's first; empty where none is looked for.
-    pub instances: &'a [PricedInstance<'a>],
+    pub instances: &'q [PricedInstance<'a>],
 }
 
 /// The answer.
@@ -127,7 +127,7 @@ const MORE_LOAD: f64 = 1.2;
 
 /// The answer to what is asked for.
 #[must_use]
-pub fn size<'a>(asked: &Asked<'a>) -> Sizing<'a> {
+pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
     let space = Space {
         catalog: asked.catalog,
         prices: asked.prices,
@@ -140,7 +140,8 @@ pub fn size<'a>(asked: &Asked<'a>) -> Sizing<'a> {
     let chosen = if asked.instances.is_empty() {
         asked.instance
     } else {
-        space.cheapest_with(asked.instances).map(|(one, _)| one.instance)
+        let chosen = space.cheapest_with(asked.instances).map(|(one, _)| one.instance.name.as_str());
+        chosen.and_then(|name| asked.instances.iter().find(|one| one.instance.name == name)).map(|one| one.instance)
     };
     let found = asked.instances.is_empty() || chosen.is_some();
     let space = Space { instance: chosen, ..space };
@@ -156,7 +157,7 @@ pub fn size<'a>(asked: &Asked<'a>) -> Sizing<'a> {
     }
 }
 
-fn today(asked: &Asked<'_>, space: Space<'_>, volumes: &Resolved) -> Today {
+fn today(asked: &Asked<'_, '_>, space: Space<'_>, volumes: &Resolved) -> Today {
     let now = Space { demand: asked.now, ..space }.carried(volumes);
     Today {
         meets_now: asked.objective.met_by(&now),
@@ -212,7 +213,7 @@ fn room(space: Space<'_>, volumes: &Resolved) -> f64 {
 }
 
 /// The other instances that carry the cheapest volumes, by price.
-fn others<'a>(asked: &Asked<'a>, space: Space<'_>, best: Option<&Candidate>) -> Vec<InstanceChoice<'a>> {
+fn others<'a>(asked: &Asked<'_, 'a>, space: Space<'_>, best: Option<&Candidate>) -> Vec<InstanceChoice<'a>> {
     let Some(best) = best else { return Vec::new() };
     let mut by_price: Vec<&PricedInstance<'a>> = asked.instances.iter().collect();
     by_price.sort_by_key(|one| one.price.month());
@@ -229,7 +230,7 @@ fn others<'a>(asked: &Asked<'a>, space: Space<'_>, best: Option<&Candidate>) -> 
         .collect()
 }
 
-fn safer(asked: &Asked<'_>, space: Space<'_>, best: Option<&Candidate>) -> Vec<Safer> {
+fn safer(asked: &Asked<'_, '_>, space: Space<'_>, best: Option<&Candidate>) -> Vec<Safer> {
     let mut all: Vec<Safer> = Vec::new();
     for carried in CARRIED {
         let objective = Objective { carried, ..asked.objective };

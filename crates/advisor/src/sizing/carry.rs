@@ -262,8 +262,8 @@ impl<'a> Run<'a> {
     /// Feeds the load once; None as soon as more than `allowed` ns of it wait.
     fn pass(&mut self, allowed: f64) -> Option<Pass> {
         let mut pass = Pass { lowest_credits: self.volume_credits(), ..Pass::default() };
-        let begun = self.now;
-        for step in &self.demand.steps {
+        let (begun, demand) = (self.now, self.demand);
+        for step in &demand.steps {
             let lines = self.feed(step);
             let longest = lines.iter().map(|(_, line)| line.longest()).max().unwrap_or_default();
             self.backlog = Nanos(lines.iter().map(|(_, line)| line.at_end.max(0)).max().unwrap_or(0).cast_unsigned());

@@ -48,8 +48,10 @@ impl<'de> Visitor<'de> for Top<'_> {
             match key.as_str() {
                 "offerCode" => self.read.offer = Some(map.next_value()?),
                 "publicationDate" => self.read.published = Some(map.next_value()?),
-                "products" => map.next_value_seed(ProductMap(self.products))?,
-                "terms" => map.next_value_seed(Terms { read: self.read, products: self.products })?,
+                "products" => map.next_value_seed(ProductMap(&mut *self.products))?,
+                "terms" => {
+                    map.next_value_seed(Terms { read: &mut *self.read, products: &*self.products })?;
+                }
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }

@@ -66,7 +66,8 @@ fn an_instance_limits_all_its_volumes_with_its_own_burst() {
     assert_eq!(day.carried_by(&on).waiting, 0.0, "thirty minutes a day at its maximum");
     let longer = Demand::of(&load(&[&[(18_000.0, 60.0); 45][..], &[(500.0, 60.0); 1_400]].concat()), 1.0);
     assert_eq!(longer.carried_by(&on).limited_by(), Some(Limit::InstanceCredits));
-    assert_eq!(demand(20_000.0, 60).carried_by(&on).limited_by(), Some(Limit::InstanceIops));
+    let peak = Demand::of(&load(&[&[(20_000.0, 60.0); 5][..], &[(500.0, 60.0); 1_400]].concat()), 1.0);
+    assert_eq!(peak.carried_by(&on).limited_by(), Some(Limit::InstanceIops));
 }
 
 #[test]
