@@ -1,6 +1,6 @@
 //! The server of a profile: its model, calibrated on the profile's points.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
@@ -16,7 +16,6 @@ pub(crate) const SETTLE: Nanos = Nanos::from_secs(20);
 /// A server as its profile has it.
 #[derive(Debug)]
 pub(crate) struct ModelledServer {
-    pub(crate) path: PathBuf,
     pub(crate) profile: Profile,
     pub(crate) planned: Planned,
     pub(crate) calibration: Calibration,
@@ -40,7 +39,7 @@ impl ModelledServer {
         };
         let planned = profile.plan(vcpus, seed).with_context(in_file)?;
         let calibration = calibrated(&planned, catalog, instance.as_ref(), seed).with_context(in_file)?;
-        Ok(Self { path: path.to_owned(), profile, planned, calibration, instance })
+        Ok(Self { profile, planned, calibration, instance })
     }
 
     /// Runs the model.

@@ -329,6 +329,9 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Bytes that an operation begins at a multiple of: a page of InnoDB.
+const PAGE: f64 = 16_384.0;
+
 /// What the limits count of a step.
 struct Charge {
     operations: f64,
@@ -336,11 +339,12 @@ struct Charge {
 }
 
 impl Charge {
-    /// Operations are split at the volume's unit and at the ends of chunks. How sequential the load is is not known: nothing
-    /// is merged, and a disk charges whole units.
+    /// Operations are split at the volume's unit and at the ends of chunks, of which pages that are aligned have none. How
+    /// sequential the load is, is not known: nothing is merged, and a disk charges whole units.
     fn of(step: &Step, setup: &Setup<'_>) -> Self {
         let accounting = &setup.limits.accounting;
-        let split = if setup.members > 1 { step.bytes / setup.chunk_bytes as f64 } else { 0.0 };
+        let beyond_a_page = (step.bytes - step.ios * PAGE).max(0.0);
+        let split = if setup.members > 1 { beyond_a_page / setup.chunk_bytes as f64 } else { 0.0 };
         let unit = f64::from(accounting.unit_bytes);
         let operations = (step.ios + split).max(step.bytes / unit);
         let bytes = if accounting.whole_units { operations * unit } else { step.bytes };

@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::demand::{Demand, whole};
 use super::search::{IOPS_STEP, Space, THROUGHPUT_STEP, first};
-use crate::finding::Source;
 
 /// Size from which RDS stripes over four volumes (MySQL, MariaDB), GiB.
 const STRIPED_FROM_GIB: u64 = 400;
@@ -339,12 +338,11 @@ pub struct PlatformCondition {
     /// What has to be true, or known.
     pub says: &'static str,
     /// Who says so.
-    #[serde(skip)]
-    pub source: Source,
+    pub url: &'static str,
 }
 
 const fn condition(topic: &'static str, says: &'static str, url: &'static str) -> PlatformCondition {
-    PlatformCondition { topic, says, source: Source { says: topic, url } }
+    PlatformCondition { topic, says, url }
 }
 
 /// The conditions of the platforms.

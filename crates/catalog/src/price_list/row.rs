@@ -57,8 +57,7 @@ impl Product {
     pub(super) fn what(&self) -> Option<Of> {
         match self.family.as_str() {
             "Compute Instance" => self.instance(),
-            "Storage" | "System Operation" | "Provisioned Throughput" => self.volume(),
-            _ => self.managed().map(Of::Managed),
+            _ => self.volume().or_else(|| self.managed().map(Of::Managed)),
         }
     }
 

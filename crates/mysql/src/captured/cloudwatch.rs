@@ -72,7 +72,7 @@ pub(super) fn metrics(text: &str) -> Result<Vec<Metric>, String> {
     if text.contains(HEADS[0]) {
         let answer: Answer = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let metric = |one: Answered| Metric {
-            points: one.timestamps.iter().map(jiff::Timestamp::as_second).zip(one.values).collect(),
+            points: one.timestamps.iter().map(|time| time.as_second()).zip(one.values).collect(),
             label: one.label,
         };
         return Ok(answer.metric_data_results.into_iter().map(metric).collect());

@@ -79,7 +79,8 @@ fn large_operations_are_split_and_a_disk_charges_whole_ones() {
     };
     assert_eq!(large("gp3:size=500GiB", 120.0), None);
     assert_eq!(large("gp3:size=500GiB", 130.0), Some(Limit::VolumeThroughput));
-    assert_eq!(large("io2:size=500GiB,iops=300", 100.0), Some(Limit::VolumeIops));
+    assert_eq!(large("io2:size=500GiB,iops=410", 100.0), None);
+    assert!(large("io2:size=500GiB,iops=390", 100.0).is_some());
     // 1 TiB of st1 has 40 MiB/s for ever: 50 small operations are 50 MiB/s.
     let small = |ios: f64| carried("st1:size=1024GiB", &[(ios, 600.0); 600]);
     assert_eq!(small(39.0).limited_by(), None);

@@ -33,7 +33,7 @@ fn everything(gib: u64, most_members: u16) -> Vec<Spec> {
             for kind in ["gp2", "st1", "sc1"] {
                 add(kind, members, size, None, None);
             }
-            for iops in (1..=20).map(|n| n * 900) {
+            for iops in (1..=20_u64).map(|n| n * 900) {
                 add("io1", members, size.max(iops.div_ceil(50)), Some(iops), None);
                 add("io2", members, size, Some(iops), None);
             }
