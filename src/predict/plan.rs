@@ -54,7 +54,8 @@ impl Plan {
             Some(name) => Some(Some(catalog.instance(name).map_err(usage)?)),
             None => None,
         };
-        let server = ModelledServer::read(&args.profile, catalog, instance.clone().flatten().as_ref(), args.seed)?;
+        let server =
+            ModelledServer::read(&args.profile, catalog, instance.clone().flatten().as_ref(), args.seed)?;
         let ModelledServer { profile, mut planned, calibration, instance: of_profile, .. } = server;
         if let Some(Some(instance)) = &instance {
             planned.machine.vcpus = instance.vcpus;

@@ -6,7 +6,6 @@ use ebbtide_twin::innodb::{FileKind, ModelLoad, ModelOutcome};
 use super::plan::{Plan, PlannedVolume};
 use super::server::{Setting, modelled};
 
-
 /// A volume with a prediction for each load.
 pub(super) struct PredictedVolume<'a> {
     pub(super) volume: &'a PlannedVolume,

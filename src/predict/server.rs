@@ -29,7 +29,12 @@ impl ModelledServer {
     ///
     /// # Errors
     /// A profile that cannot be used: a [`Refusal`] with exit code 2.
-    pub(crate) fn read(path: &Path, catalog: &Catalog, other: Option<&InstanceType>, seed: u64) -> anyhow::Result<Self> {
+    pub(crate) fn read(
+        path: &Path,
+        catalog: &Catalog,
+        other: Option<&InstanceType>,
+        seed: u64,
+    ) -> anyhow::Result<Self> {
         let profile = read_profile(path)?;
         let known = |name: &str| catalog.instance(name).map_err(usage);
         let instance = profile.machine.instance.as_deref().map(known).transpose()?;

@@ -34,7 +34,7 @@ pub(super) struct Sized<'a> {
     /// Other instance types that carry the answer, by cost.
     instances: Vec<InstanceFigures<'a>>,
     /// What other degrees of safety cost.
-    safer: Vec<SaferFigures>,
+    safer: Vec<SaferFigures<'a>>,
     /// The rules of the queue length; null where the queue is not known.
     queue_rule: Option<QueueRule>,
     /// How to make the answer so; null without one.
@@ -181,7 +181,7 @@ struct InstanceFigures<'a> {
 
 /// The cheapest for another degree of safety.
 #[derive(Serialize)]
-struct SaferFigures {
+struct SaferFigures<'a> {
     /// `carried`, `load` or `implied`.
     kind: &'static str,
     /// Percent of the time that is carried, or percent of load on top; null for `implied`.
@@ -190,6 +190,8 @@ struct SaferFigures {
     volumes: Option<String>,
     /// What they cost a month, US dollars; null as above.
     usd: Option<Usd>,
+    /// The instance type that they are attached to; null where none is looked at.
+    instance: Option<&'a str>,
 }
 
 /// The answer as an object.
@@ -213,7 +215,11 @@ pub(super) fn sized<'a>(plan: &'a Plan<'_>, answer: &'a Answer<'_>) -> Sized<'a>
         instances: sizing
             .instances
             .iter()
-            .map(|one| InstanceFigures { name: &one.instance.name, usd: one.price.month(), today: one.is_today })
+            .map(|one| InstanceFigures {
+                name: &one.instance.name,
+                usd: one.price.month(),
+                today: one.is_today,
+            })
             .collect(),
         safer: sizing
             .safer
@@ -230,6 +236,7 @@ pub(super) fn sized<'a>(plan: &'a Plan<'_>, answer: &'a Answer<'_>) -> Sized<'a>
                     pct,
                     volumes: candidate.map(|of| change::short(&of.resolved.spec).to_string()),
                     usd: candidate.map(|of| of.usd),
+                    instance: one.instance.map(|one| one.name.as_str()),
                 }
             })
             .collect(),

@@ -68,7 +68,9 @@ pub(super) fn load(
             ebbtide_text::percent(share)
         );
         let refusal = Refusal { exit: Exit::Finding, ..Refusal::usage(message) };
-        return Err(refusal.hint("give a larger --instance, other settings in the profile, or fewer --tps").into());
+        return Err(refusal
+            .hint("give a larger --instance, other settings in the profile, or fewer --tps")
+            .into());
     }
     source.load = demand(&outcome);
     source.log_bytes = Some(outcome.file(FileKind::Redo).bytes as f64 / outcome.measured.as_secs_f64());
@@ -102,9 +104,13 @@ fn demand(outcome: &ModelOutcome) -> VolumeLoad {
         sum(of, &[FileKind::DataRead]) / sum(of, &FileKind::ALL).max(1.0)
     };
     let (reads, read_bytes) = (share(operations), share(bytes));
-    let mut begun = SETTLE;
+    let mut end = Nanos::ZERO;
     let mut intervals = Vec::new();
-    for span in outcome.spans.iter().filter(|span| span.end > SETTLE) {
+    for span in &outcome.spans {
+        let begun = std::mem::replace(&mut end, span.end);
+        if begun < SETTLE {
+            continue;
+        }
         let seconds = span.end.since(begun).as_secs_f64();
         let (ios, all_bytes) = (span.operations as f64 / seconds, span.bytes as f64 / seconds);
         intervals.push(LoadInterval {
@@ -116,7 +122,6 @@ fn demand(outcome: &ModelOutcome) -> VolumeLoad {
             written_bytes: all_bytes * (1.0 - read_bytes),
             ..LoadInterval::default()
         });
-        begun = span.end;
     }
     VolumeLoad { intervals }
 }
@@ -124,7 +129,12 @@ fn demand(outcome: &ModelOutcome) -> VolumeLoad {
 /// Checks choices with the model, by cost, and puts the cheapest that passes first. Beside those of the planned load, choices
 /// for more than it are tried: the model has bursts and latencies that the even load of a span does not have. Choices that do
 /// not pass stay behind those that do; where none passes, none is left.
-pub(super) fn verify(plan: &Plan<'_>, server: &ModelledServer, space: &Space<'_>, sizing: &mut Sizing<'_>) -> Vec<Verified> {
+pub(super) fn verify(
+    plan: &Plan<'_>,
+    server: &ModelledServer,
+    space: &Space<'_>,
+    sizing: &mut Sizing<'_>,
+) -> Vec<Verified> {
     let Some(tps) = plan.tps else { return Vec::new() };
     let mut tried: Vec<(Choice, Verified)> = Vec::new();
     for candidate in candidates(space) {

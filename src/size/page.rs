@@ -58,35 +58,48 @@ fn load(plan: &Plan<'_>, answer: &Answer<'_>) -> Plots {
     let start = intervals.first().map_or(0.0, |one| one.start_s);
     let x: Vec<f64> = spans.iter().map(|span| span[0].start_s - start).collect();
     let best = answer.sizing.choices.first().map(|best| &best.volumes);
-    let chart = |title: &str, unit: &str, of: fn(&ebbtide_observe::LoadInterval) -> f64, limit: Option<f64>| {
-        let highest = spans.iter().map(|span| Some(round(span.iter().map(of).fold(0.0, f64::max)))).collect();
-        let mean = spans.iter().map(|span| Some(round(span.iter().map(of).sum::<f64>() / span.len() as f64))).collect();
-        let series = |label: &str, color: usize, line: Line, values: Vec<Option<f64>>| Series {
-            label: label.into(),
-            color,
-            line,
-            group: None,
-            layer: None,
-            values,
-            intervals: Vec::new(),
+    let chart =
+        |title: &str, unit: &str, of: fn(&ebbtide_observe::LoadInterval) -> f64, limit: Option<f64>| {
+            let highest =
+                spans.iter().map(|span| Some(round(span.iter().map(of).fold(0.0, f64::max)))).collect();
+            let mean = spans
+                .iter()
+                .map(|span| Some(round(span.iter().map(of).sum::<f64>() / span.len() as f64)))
+                .collect();
+            let series = |label: &str, color: usize, line: Line, values: Vec<Option<f64>>| Series {
+                label: label.into(),
+                color,
+                line,
+                group: None,
+                layer: None,
+                values,
+                intervals: Vec::new(),
+            };
+            let mut all =
+                vec![series("highest", 0, Line::Dashed, highest), series("mean", 0, Line::Solid, mean)];
+            all.extend(limit.map(|limit| {
+                series("limit of the answer", 1, Line::Dashed, vec![Some(round(limit)); x.len()])
+            }));
+            Chart {
+                title: title.into(),
+                unit: unit.into(),
+                scale: Scale::Linear,
+                format: Format::Number,
+                width: Width::Full,
+                at_least: 0.0,
+                series: all,
+            }
         };
-        let mut all = vec![series("highest", 0, Line::Dashed, highest), series("mean", 0, Line::Solid, mean)];
-        all.extend(limit.map(|limit| series("limit of the answer", 1, Line::Dashed, vec![Some(round(limit)); x.len()])));
-        Chart {
-            title: title.into(),
-            unit: unit.into(),
-            scale: Scale::Linear,
-            format: Format::Number,
-            width: Width::Full,
-            at_least: 0.0,
-            series: all,
-        }
-    };
     let limit = |of: fn(&ebbtide_volume::Limits) -> Option<u64>, unit: f64| {
         best.and_then(|best| Some(of(&best.members[0])? as f64 * f64::from(best.spec.members()) / unit))
     };
     let charts = vec![
-        chart("Operations a second", "IOPS", |one| one.ios(), limit(|limits| limits.iops.map(|rate| rate.rate), 1.0)),
+        chart(
+            "Operations a second",
+            "IOPS",
+            |one| one.ios(),
+            limit(|limits| limits.iops.map(|rate| rate.rate), 1.0),
+        ),
         chart(
             "Throughput",
             "MiB/s",

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use ebbtide_advisor::sizing::{Demand, InstanceNeeds, Inputs, Objective, PricedInstance, examine, is_arm};
+use ebbtide_advisor::sizing::{Demand, Inputs, InstanceNeeds, Objective, PricedInstance, examine, is_arm};
 use ebbtide_catalog::price_list::PriceList;
 use ebbtide_catalog::{Catalog, InstanceType, Prices, Resolved, Spec};
 use ebbtide_twin::fio;
@@ -63,12 +63,21 @@ pub(super) struct Plan<'a> {
 pub(super) fn take_prices(catalog: &mut Catalog, args: &SizeArgs) -> anyhow::Result<Vec<(String, String)>> {
     let mut all = Vec::new();
     for path in &args.prices {
-        let unreadable = |error: std::io::Error| Refusal::usage(format!("--prices {}: {error}", path.display()));
+        let unreadable =
+            |error: std::io::Error| Refusal::usage(format!("--prices {}: {error}", path.display()));
         let input = File::open(path).and_then(unpacked).map_err(unreadable)?;
         let list = PriceList::read(&path.display().to_string(), input)
             .map_err(|error| Refusal::usage(format!("--prices: {error}")).hint(HOW_TO_GET_PRICES))?;
-        catalog.take_prices(&list).map_err(|error| Refusal::usage(format!("--prices: {error}")).hint(HOW_TO_GET_PRICES))?;
-        let what = format!("{}: {} prices of {}, published {}", path.display(), list.prices(), list.region(), list.as_of());
+        catalog
+            .take_prices(&list)
+            .map_err(|error| Refusal::usage(format!("--prices: {error}")).hint(HOW_TO_GET_PRICES))?;
+        let what = format!(
+            "{}: {} prices of {}, published {}",
+            path.display(),
+            list.prices(),
+            list.region(),
+            list.as_of()
+        );
         all.push((list.region().to_owned(), what));
     }
     Ok(all)
@@ -78,11 +87,16 @@ const HOW_TO_GET_PRICES: &str = "a list is at https://pricing.us-east-1.amazonaw
                                  AmazonRDS";
 
 impl<'a> Plan<'a> {
-    pub(super) fn read(args: &SizeArgs, catalog: &'a Catalog, lists: Vec<(String, String)>) -> anyhow::Result<Self> {
+    pub(super) fn read(
+        args: &SizeArgs,
+        catalog: &'a Catalog,
+        lists: Vec<(String, String)>,
+    ) -> anyhow::Result<Self> {
         let of_lists = lists.first().map(|(region, _)| region.as_str());
         let region = args.region.as_deref().or(of_lists);
-        let prices = catalog.prices(region).map_err(|error| {
-            Refusal { hint: error.hint(), ..Refusal::usage(format!("--region: {error}")) }
+        let prices = catalog.prices(region).map_err(|error| Refusal {
+            hint: error.hint(),
+            ..Refusal::usage(format!("--region: {error}"))
         })?;
         let today = args.volume.as_deref().map(|text| volume(catalog, text)).transpose()?;
         let known = |name: &str| {
@@ -115,10 +129,13 @@ impl<'a> Plan<'a> {
         let now = Demand::of(&source.load, 1.0 / in_load);
         if now.iops().is_none_or(|iops| iops.max <= 0.0) {
             let message = format!("{}: no operation was recorded", source.what);
-            return Err(Refusal::usage(message).hint("record the load while the server works, a day or more").into());
+            return Err(Refusal::usage(message)
+                .hint("record the load while the server works, a day or more")
+                .into());
         }
         let implied = inputs.throttled.as_ref().and_then(|throttled| throttled.implied(&source.load, all));
-        let needs = instance.as_ref().filter(|_| !args.keep_instance).map(|today| needs(today, args.architecture));
+        let needs =
+            instance.as_ref().filter(|_| !args.keep_instance).map(|today| needs(today, args.architecture));
         Ok(Self {
             catalog,
             planned: Demand::of(&source.load, all),
@@ -146,7 +163,9 @@ impl<'a> Plan<'a> {
 
     /// The prices of the region.
     pub(super) fn prices(&self) -> Prices<'a> {
-        self.catalog.prices(Some(&self.region)).expect("the region's prices were found when the plan was read")
+        self.catalog
+            .prices(Some(&self.region))
+            .expect("the region's prices were found when the plan was read")
     }
 
     /// The instances to choose from, today's first; empty where none is looked for.
@@ -154,7 +173,9 @@ impl<'a> Plan<'a> {
         let (Some(needs), Some(today)) = (self.needs, &self.instance) else { return Vec::new() };
         let prices = self.catalog.prices(Some(&self.region));
         let Ok(prices) = prices else { return Vec::new() };
-        let priced = |instance: &'a InstanceType| Some(PricedInstance { instance, price: prices.instance(&instance.name)? });
+        let priced = |instance: &'a InstanceType| {
+            Some(PricedInstance { instance, price: prices.instance(&instance.name)? })
+        };
         let fits = |one: &&InstanceType| needs.met_by(one) || one.name == today.name;
         let mut all: Vec<PricedInstance<'a>> =
             self.catalog.instances().iter().filter(fits).filter_map(priced).collect();
@@ -200,13 +221,15 @@ fn members(number: u16) -> anyhow::Result<u16> {
     if (1..=MOST_MEMBERS).contains(&number) {
         return Ok(number);
     }
-    Err(Refusal::usage(format!("--raid0 {number} is out of range: expected 1 to {MOST_MEMBERS} volumes")).into())
+    Err(Refusal::usage(format!("--raid0 {number} is out of range: expected 1 to {MOST_MEMBERS} volumes"))
+        .into())
 }
 
 fn growth(args: &SizeArgs) -> anyhow::Result<f64> {
     let yearly = percent("--growth", &args.growth, MOST_PERCENT)?;
     if !(1..=MOST_MONTHS).contains(&args.horizon) {
-        let message = format!("--horizon {} is out of range: expected 1 to {MOST_MONTHS} months", args.horizon);
+        let message =
+            format!("--horizon {} is out of range: expected 1 to {MOST_MONTHS} months", args.horizon);
         return Err(Refusal::usage(message).into());
     }
     Ok((1.0 + yearly / 100.0).powf(f64::from(args.horizon) / 12.0))
@@ -243,7 +266,8 @@ fn needed_size(args: &SizeArgs, source: &Source, today: Option<&Resolved>) -> an
     }
     let workload = source.server.as_ref().map(|server| &server.profile.workload);
     if let Some(data) = workload.and_then(|workload| workload.data_size.as_deref()) {
-        let bytes = parse_size(data).map_err(|error| Refusal::usage(format!("workload.data_size: {error}")))?;
+        let bytes =
+            parse_size(data).map_err(|error| Refusal::usage(format!("workload.data_size: {error}")))?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
         let with_room = (bytes as f64 / (1.0 - FREE)) as u64;
         return Ok((with_room, "the profile's data, with a fifth of the volume free".into()));
@@ -256,14 +280,18 @@ fn needed_size(args: &SizeArgs, source: &Source, today: Option<&Resolved>) -> an
 /// The transactions a second that a profile's server has to carry; None of a load that was recorded.
 fn tps(args: &SizeArgs, source: &Source, growth: f64) -> anyhow::Result<Option<f64>> {
     if let Some(tps) = args.tps.filter(|tps| !(tps.is_finite() && *tps > 0.0 && *tps <= 1e6)) {
-        let message = format!("--tps {tps} is out of range: expected more than 0, at most 1000000 transactions a second");
+        let message = format!(
+            "--tps {tps} is out of range: expected more than 0, at most 1000000 transactions a second"
+        );
         return Err(Refusal::usage(message).into());
     }
     let Some(server) = &source.server else {
         if args.tps.is_some() && args.tps_measured.is_none() {
-            return Err(Refusal::usage("--tps: the recorded load does not say how many transactions it was of")
-                .hint("give them with --tps-measured, or size for a profile (docs/profile.md)")
-                .into());
+            return Err(Refusal::usage(
+                "--tps: the recorded load does not say how many transactions it was of",
+            )
+            .hint("give them with --tps-measured, or size for a profile (docs/profile.md)")
+            .into());
         }
         return Ok(None);
     };

@@ -43,7 +43,11 @@ pub(super) struct Source {
 
 impl Source {
     /// Reads what the arguments name. Of a profile the load is made later: see [`super::modelled`].
-    pub(super) fn read(args: &SizeArgs, catalog: &Catalog, instance: Option<&InstanceType>) -> anyhow::Result<Self> {
+    pub(super) fn read(
+        args: &SizeArgs,
+        catalog: &Catalog,
+        instance: Option<&InstanceType>,
+    ) -> anyhow::Result<Self> {
         let shown: Vec<String> = args.from.iter().map(|path| path.display().to_string()).collect();
         let source = |what: String, load: VolumeLoad, notes: Vec<String>| Self {
             what,
@@ -67,7 +71,8 @@ impl Source {
             Some(texts) => {
                 let interval = args.interval.as_deref().map(|text| fio::parse_time("--interval", text));
                 let interval = interval.transpose().map_err(|error| Refusal::usage(error.to_string()))?;
-                let all = recorded(&texts, interval.map(ebbtide_volume::Nanos::as_secs_f64)).map_err(|error| refuse_record(&error))?;
+                let all = recorded(&texts, interval.map(ebbtide_volume::Nanos::as_secs_f64))
+                    .map_err(|error| refuse_record(&error))?;
                 let (name, load) = chosen(&all, args.device.as_deref())?;
                 let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
                 Ok(source(format!("{}: {}{of}", shown.join(", "), all.tool), load, all.notes))
@@ -85,15 +90,18 @@ fn texts(paths: &[PathBuf]) -> anyhow::Result<Option<Vec<Input>>> {
     let mut texts = Vec::new();
     for path in paths {
         let unreadable = |error: std::io::Error| {
-            Refusal::usage(format!("cannot read {}: {error}", path.display()))
-                .hint(format!("what is known: {KNOWN_RECORDS}; a trace of block I/O; the directory of a run; a profile"))
+            Refusal::usage(format!("cannot read {}: {error}", path.display())).hint(format!(
+                "what is known: {KNOWN_RECORDS}; a trace of block I/O; the directory of a run; a profile"
+            ))
         };
         let file = File::open(path).map_err(unreadable)?;
         let mut bytes = Vec::new();
         unpacked(file).map_err(unreadable)?.take(MOST_TEXT).read_to_end(&mut bytes).map_err(unreadable)?;
         let text = String::from_utf8(bytes).ok().filter(|text| (text.len() as u64) < MOST_TEXT);
         let input = text.map(|text| Input { path: path.clone(), text });
-        let is_record = |input: &Input| !matches!(recorded(std::slice::from_ref(input), Some(1.0)), Err(RecordedError::Unknown { .. }));
+        let is_record = |input: &Input| {
+            !matches!(recorded(std::slice::from_ref(input), Some(1.0)), Err(RecordedError::Unknown { .. }))
+        };
         match input {
             Some(input) if paths.len() > 1 || is_record(&input) => texts.push(input),
             _ if paths.len() == 1 => return Ok(None),
@@ -133,9 +141,9 @@ fn chosen(all: &Recorded, device: Option<&str>) -> anyhow::Result<(String, Volum
     let mut busy = all.loads.iter().filter(|(name, load)| busy(name, load));
     match (busy.next(), busy.next()) {
         (Some((name, load)), None) => Ok((name.clone(), load.clone())),
-        (Some((one, _)), Some((other, _))) => {
-            refuse(format!("the files have the load of several devices, among them {one} and {other}: name one with --device"))
-        }
+        (Some((one, _)), Some((other, _))) => refuse(format!(
+            "the files have the load of several devices, among them {one} and {other}: name one with --device"
+        )),
         (None, _) => refuse("the files have no device that did anything".to_owned()),
     }
 }
@@ -173,7 +181,10 @@ fn of_run(dir: &Path, arm: Option<&str>) -> anyhow::Result<(VolumeLoad, String, 
         let message = format!("the arm {arm} of the run in {} has no measured second", dir.display());
         return Err(Refusal::usage(message).hint("look at it with ebbtide run --report").into());
     }
-    let mut notes = vec!["the seconds of all trials follow each other; the first volume of the arm is taken, the data's".to_owned()];
+    let mut notes = vec![
+        "the seconds of all trials follow each other; the first volume of the arm is taken, the data's"
+            .to_owned(),
+    ];
     notes.push("a lab divides instances and volumes: sizes and rates are those of the run".to_owned());
     Ok((VolumeLoad { intervals }, arm.to_owned(), notes))
 }
@@ -327,13 +338,22 @@ fn of_trace(path: &Path, device: Option<&str>) -> anyhow::Result<(VolumeLoad, Ve
 
 fn refuse_trace(path: &Path, error: &TraceError, requests: u64) -> Refusal {
     let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-    let before =
-        if requests == 0 { String::new() } else { format!("; read before it: {}", count(requests, "request")) };
+    let before = if requests == 0 {
+        String::new()
+    } else {
+        format!("; read before it: {}", count(requests, "request"))
+    };
     let refusal = Refusal::usage(format!("{}: {error}{cause}{before}", path.display()));
     match error {
-        TraceError::Unknown => refusal.hint(format!("what is known: {KNOWN_RECORDS}; the formats of traces of docs/simulate.md")),
-        TraceError::Devices { .. } => refusal.hint("choose one with --device NAME, or take all as one with --device all"),
-        TraceError::Read { .. } | TraceError::Event { .. } => refusal.hint("the file may be cut off: copy it again"),
+        TraceError::Unknown => {
+            refusal.hint(format!("what is known: {KNOWN_RECORDS}; the formats of traces of docs/simulate.md"))
+        }
+        TraceError::Devices { .. } => {
+            refusal.hint("choose one with --device NAME, or take all as one with --device all")
+        }
+        TraceError::Read { .. } | TraceError::Event { .. } => {
+            refusal.hint("the file may be cut off: copy it again")
+        }
         TraceError::Line { .. } | TraceError::Length { .. } => refusal.hint("mend or cut the file there"),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform};
-use ebbtide_advisor::sizing::{Choice, MOST_ROOM, QueueRule, Safer, Safety, Spread, Today};
+use ebbtide_advisor::sizing::{Choice, KINDS, MOST_ROOM, QueueRule, Safer, Safety, Spread, Today};
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_text::{figure, latency, percent, seconds};
 use ebbtide_volume::{MIB, Nanos, format_size};
@@ -32,8 +32,15 @@ pub(super) fn answer(plan: &Plan<'_>, answer: &Answer<'_>, html: Option<&Path>) 
     if let Some(rule) = &answer.queue_rule {
         let _ = writeln!(out, "\n{}", rule_words(rule));
     }
-    if let Some(plan) = change_plan(plan, answer) {
-        changes(&plan, &mut out);
+    if let Some(change) = change_plan(plan, answer) {
+        changes(&change, &mut out);
+        if let Some(single) = single(answer).filter(|_| plan.today.is_some()) {
+            let lines = change::plan(plan.today.as_ref(), &single.volumes, None).cli;
+            let _ = writeln!(out, "AWS CLI, as one volume:");
+            for line in lines {
+                let _ = writeln!(out, "  {line}");
+            }
+        }
     }
     if !answer.platforms.is_empty() {
         platforms(&answer.platforms, &mut out);
@@ -75,7 +82,8 @@ fn load(plan: &Plan<'_>, out: &mut String) {
     out.extend(spread("IOPS", plan.now.iops(), 1.0));
     out.extend(spread("MiB/s", plan.now.throughput(), MIB as f64));
     if let Some((reads, bytes)) = plan.now.read_share().zip(plan.now.io_bytes()) {
-        let _ = writeln!(out, "         {} reads, {} an operation", percent(reads), ebbtide_text::bytes(bytes));
+        let _ =
+            writeln!(out, "         {} reads, {} an operation", percent(reads), ebbtide_text::bytes(bytes));
     }
     for note in &plan.source.notes {
         let _ = writeln!(out, "         {note}");
@@ -93,7 +101,11 @@ fn checks(plan: &Plan<'_>, out: &mut String) {
     let inputs = &plan.inputs;
     match inputs.little {
         Some(little) => {
-            let verdict = if little.agrees_pct >= 90.0 { "" } else { "  INCONSISTENT: the answer is no better than these figures" };
+            let verdict = if little.agrees_pct >= 90.0 {
+                ""
+            } else {
+                "  INCONSISTENT: the answer is no better than these figures"
+            };
             let _ = writeln!(
                 out,
                 "checks   Little's law, queue = IOPS x latency: within 20% in {} of the time (mean queue {}, expected {}){verdict}",
@@ -103,7 +115,8 @@ fn checks(plan: &Plan<'_>, out: &mut String) {
             );
         }
         None => {
-            let _ = writeln!(out, "checks   queue or latency are not in the figures: Little's law says nothing");
+            let _ =
+                writeln!(out, "checks   queue or latency are not in the figures: Little's law says nothing");
         }
     }
     if inputs.gaps > 0 {
@@ -148,10 +161,16 @@ fn asked(plan: &Plan<'_>, out: &mut String) {
     if (plan.headroom - 1.0).abs() > 1e-9 {
         factors.push(format!("{} of headroom", figure(plan.headroom)));
     }
-    let load = if factors.is_empty() { "the load as it is".into() } else { format!("the load x {}", factors.join(" x ")) };
+    let load = if factors.is_empty() {
+        "the load as it is".into()
+    } else {
+        format!("the load x {}", factors.join(" x "))
+    };
     let p99 = objective.p99.map_or_else(String::new, |p99| format!("; 99 of 100 I/Os within {}", time(p99)));
     let of_transactions = match (plan.tps, plan.transaction_p99) {
-        (Some(tps), Some(p99)) => format!("; {} transactions a second, 99 of 100 within {}", figure(tps), time(p99)),
+        (Some(tps), Some(p99)) => {
+            format!("; {} transactions a second, 99 of 100 within {}", figure(tps), time(p99))
+        }
         (Some(tps), None) => format!("; {} transactions a second", figure(tps)),
         _ => String::new(),
     };
@@ -160,7 +179,7 @@ fn asked(plan: &Plan<'_>, out: &mut String) {
         "asked    {} ({}); {load}; no wait for a limit in {} of the time{p99}{of_transactions}",
         format_size(objective.size_bytes),
         plan.size_from,
-        percent(objective.carried)
+        share(objective.carried)
     );
     let _ = writeln!(
         out,
@@ -171,8 +190,10 @@ fn asked(plan: &Plan<'_>, out: &mut String) {
 
 fn prices_words(plan: &Plan<'_>) -> String {
     let prices = plan.prices();
-    let mut words = vec![format!("{}, list prices on demand for 730 hours a month, without tax", plan.region)];
-    let mut dates: Vec<String> = prices.provenance().map(|(_, of)| of.date).collect();
+    let mut words =
+        vec![format!("{}, list prices on demand for 730 hours a month, without tax", plan.region)];
+    let searched = prices.provenance().filter(|(kind, _)| KINDS.contains(kind));
+    let mut dates: Vec<String> = searched.map(|(_, of)| of.date).collect();
     dates.sort_unstable();
     dates.dedup();
     words.push(format!("EBS of {}", dates.join(" and ")));
@@ -198,7 +219,8 @@ fn today(plan: &Plan<'_>, today: &Today, out: &mut String) {
     );
     if let Some(instance) = plan.instance.as_ref() {
         let price = plan.prices().instance(&instance.name);
-        let price = price.map_or_else(|| "no price here".to_owned(), |price| format!("{} a month", price.month()));
+        let price =
+            price.map_or_else(|| "no price here".to_owned(), |price| format!("{} a month", price.month()));
         let _ = writeln!(out, "         {}  {price}", instance.name);
     }
     let verdict = if now.overloaded {
@@ -208,15 +230,19 @@ fn today(plan: &Plan<'_>, today: &Today, out: &mut String) {
     } else {
         "waits for no limit".to_owned()
     };
-    let credits = now.credits_end.map_or_else(String::new, |end| {
-        format!("; full credits end after {}", seconds(end.as_secs_f64()))
-    });
-    let _ = writeln!(out, "         with the load as it is it {verdict}{credits}; p99 of an I/O {}", time(now.latency(0.99)));
+    let credits = now
+        .credits_end
+        .map_or_else(String::new, |end| format!("; full credits end after {}", seconds(end.as_secs_f64())));
+    let _ = writeln!(
+        out,
+        "         with the load as it is it {verdict}{credits}; p99 of an I/O {}",
+        time(now.latency(0.99))
+    );
     let planned = match (today.meets_planned, choice.room) {
         (true, Some(room)) => format!("meets what is asked; it carries {}", room_words(plan, room)),
         _ => format!(
             "does not meet what is asked{}",
-            choice.limited_by.map_or_else(String::new, |limit| format!(": {} ends first", limit.words()))
+            choice.limited_by.map_or_else(String::new, |limit| format!(", for its {}", limit.words()))
         ),
     };
     let _ = writeln!(out, "         it {planned}");
@@ -229,10 +255,7 @@ fn room_words(plan: &Plan<'_>, room: f64) -> String {
 }
 
 fn cost_words(cost: Option<&MonthlyCost>) -> String {
-    cost.map_or_else(
-        || "no price here".to_owned(),
-        |cost| format!("{} a month: {}", cost.usd, cost.parts()),
-    )
+    cost.map_or_else(|| "no price here".to_owned(), |cost| format!("{} a month: {}", cost.usd, cost.parts()))
 }
 
 fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
@@ -253,7 +276,8 @@ fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
         cost_words(best.storage.as_ref())
     );
     if let Some(instance) = sizing.instance {
-        let price = best.instance_usd.map_or_else(|| "no price here".to_owned(), |usd| format!("{usd} a month"));
+        let price =
+            best.instance_usd.map_or_else(|| "no price here".to_owned(), |usd| format!("{usd} a month"));
         let together = best.usd().filter(|_| best.instance_usd.is_some());
         let together = together.map_or_else(String::new, |usd| format!(", together {usd}"));
         let _ = writeln!(out, "         {}  {price}{together}", instance.name);
@@ -266,9 +290,19 @@ fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
     if let Some(room) = best.room {
         let _ = writeln!(out, "         carries {}", room_words(plan, room));
     }
-    let members = best.volumes.spec.members();
-    let single = sizing.choices.iter().find(|choice| choice.volumes.spec.members() == 1);
-    if let Some(single) = single.filter(|_| members > 1) {
+    if let Some(today) = &sizing.today {
+        let (before, after) = (today.now.latency(0.99), best.carried.latency(0.99));
+        if after.0 as f64 > SLOWER * before.0 as f64 {
+            let _ = writeln!(
+                out,
+                "         its p99 of an I/O is {}, today's {}: --p99 {}us keeps today's",
+                time(after),
+                time(before),
+                before.as_us() + 1
+            );
+        }
+    }
+    if let Some(single) = single(answer) {
         let _ = writeln!(
             out,
             "         as one volume: {}  {}",
@@ -276,6 +310,16 @@ fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
             cost_words(single.storage.as_ref())
         );
     }
+}
+
+/// A p99 that is so many times today's is pointed out.
+const SLOWER: f64 = 1.3;
+
+/// The cheapest single volume, where the answer is an array.
+fn single<'a>(answer: &'a Answer<'_>) -> Option<&'a Choice> {
+    let mut choices = answer.sizing.choices.iter();
+    choices.next().filter(|best| best.volumes.spec.members() > 1)?;
+    choices.find(|choice| choice.volumes.spec.members() == 1)
 }
 
 /// What the answer costs more or less than today's.
@@ -329,7 +373,8 @@ fn instances(answer: &Answer<'_>, out: &mut String) {
     for one in &answer.sizing.instances {
         let instance = one.instance;
         let today = if one.is_today { " (today)" } else { "" };
-        let range = |low: u64, high: u64| if low == high { low.to_string() } else { format!("{low} to {high}") };
+        let range =
+            |low: u64, high: u64| if low == high { low.to_string() } else { format!("{low} to {high}") };
         table.row([
             format!("{}{today}", instance.name),
             one.price.month().to_string(),
@@ -348,8 +393,20 @@ fn safer(answer: &Answer<'_>, out: &mut String) {
     for one in &answer.sizing.safer {
         let (volumes, usd, more) = match &one.candidate {
             Some(candidate) => {
-                let more = best.map_or_else(String::new, |best| signed(candidate.usd, best.usd));
-                (change::short(&candidate.resolved.spec).to_string(), candidate.usd.to_string(), more)
+                let other =
+                    one.instance.filter(|one| answer.sizing.instance.is_some_and(|own| own.name != one.name));
+                let volumes = change::short(&candidate.resolved.spec).to_string();
+                match other {
+                    Some(instance) => (
+                        format!("{volumes} on {}", instance.name),
+                        candidate.usd.to_string(),
+                        "and the instance".into(),
+                    ),
+                    None => {
+                        let more = best.map_or_else(String::new, |best| signed(candidate.usd, best.usd));
+                        (volumes, candidate.usd.to_string(), more)
+                    }
+                }
             }
             None => ("nothing meets it".into(), "-".into(), "-".into()),
         };
@@ -363,10 +420,10 @@ fn signed(usd: Usd, other: Usd) -> String {
 }
 
 /// A degree of safety in words.
-pub(super) fn safety_words(safer: &Safer) -> String {
+fn safety_words(safer: &Safer<'_>) -> String {
     match safer.what {
-        Safety::Carried(share) if share >= 1.0 => "no wait at any time".to_owned(),
-        Safety::Carried(share) => format!("no wait in {} of the time", percent(share)),
+        Safety::Carried(carried) if carried >= 1.0 => "no wait at any time".to_owned(),
+        Safety::Carried(carried) => format!("no wait in {} of the time", share(carried)),
         Safety::Load(factor) => format!("{} more load", percent(factor - 1.0)),
         Safety::Implied => "what throttled queues imply, at most".to_owned(),
     }
@@ -418,8 +475,15 @@ fn changes(plan: &ChangePlan, out: &mut String) {
 }
 
 fn platforms(all: &[Platform], out: &mut String) {
-    let mut table =
-        TextTable::new(&["THE SAME LOAD ON", "WITH", "STORAGE", "I/O", "INSTANCE", "A MONTH", "WITH STANDBY"]);
+    let mut table = TextTable::new(&[
+        "THE SAME LOAD ON",
+        "WITH",
+        "STORAGE",
+        "I/O",
+        "INSTANCE",
+        "A MONTH",
+        "WITH STANDBY",
+    ]);
     let usd = |usd: Option<Usd>| usd.map_or_else(|| "?".to_owned(), |usd| usd.to_string());
     for one in all {
         table.row([
@@ -442,6 +506,13 @@ fn platforms(all: &[Platform], out: &mut String) {
     for condition in CONDITIONS {
         let _ = writeln!(out, "- {}: {}.", condition.topic, condition.says);
     }
+}
+
+/// A share near all of something, with its decimals: `99.9%`.
+fn share(share: f64) -> String {
+    let digits = ebbtide_text::fixed(share * 100.0, 3);
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    format!("{digits}%")
 }
 
 /// An amount, from the least to the most.

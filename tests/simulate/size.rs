@@ -64,9 +64,8 @@ struct Minute {
 
 /// Metrics as `aws cloudwatch get-metric-data` prints them, from 2026-11-01 on.
 fn cloudwatch(minutes: &[Minute]) -> String {
-    let time = |n: usize| {
-        format!("\"2026-11-{:02}T{:02}:{:02}:00+00:00\"", 1 + n / 1_440, n / 60 % 24, n % 60)
-    };
+    let time =
+        |n: usize| format!("\"2026-11-{:02}T{:02}:{:02}:00+00:00\"", 1 + n / 1_440, n / 60 % 24, n % 60);
     let times: Vec<String> = (0..minutes.len()).map(time).collect();
     let metric = |name: &str, of: &dyn Fn(&Minute) -> f64| {
         let values: Vec<String> = minutes.iter().map(|minute| format!("{:.3}", of(minute))).collect();
@@ -189,7 +188,10 @@ fn prices_of_another_region_are_taken_from_aws_list() {
     let answer = json(&[word(&file), "--volume", "gp2:size=500GiB", "--prices", word(&prices)], 0);
     assert_eq!(answer["region"], "eu-central-1");
     assert!(field(&answer, "/answer/volumes").contains("gp2"), "the list has prices of gp2 alone: {answer}");
-    refused(&[word(&file), "--size", "1GiB", "--prices", word(&file)], &["is no price list of AWS", "offers/v1.0"]);
+    refused(
+        &[word(&file), "--size", "1GiB", "--prices", word(&file)],
+        &["is no price list of AWS", "offers/v1.0"],
+    );
 }
 
 #[test]
@@ -205,7 +207,10 @@ fn what_other_tools_print_is_sized_and_a_device_has_to_be_named_among_several() 
     }
     let file = written(&dir, "iostat.txt", &iostat);
     refused(&[word(&file), "--size", "100GiB"], &["nvme0n1 and nvme1n1", "--device"]);
-    refused(&[word(&file), "--size", "100GiB", "--device", "sda"], &["no such device", "there are nvme0n1, nvme1n1"]);
+    refused(
+        &[word(&file), "--size", "100GiB", "--device", "sda"],
+        &["no such device", "there are nvme0n1, nvme1n1"],
+    );
     refused(&[word(&file), "--device", "nvme1n1"], &["the size that is needed is not known", "--volume"]);
     let answer = json(&[word(&file), "--size", "100GiB", "--device", "nvme1n1"], 0);
     assert_eq!(answer["load"]["iops"]["mean"].as_f64(), Some(1_500.0));
@@ -226,7 +231,10 @@ fn a_trace_is_sized_and_a_damaged_one_is_refused_with_line_byte_and_what_was_rea
     let dir = tempfile::tempdir().unwrap();
     let file = written(&dir, "db.msr", &msr());
     let answer = json(&[word(&file), "--size", "100GiB"], 0);
-    assert_eq!((answer["load"]["iops"]["p50"].as_f64(), answer["load"]["intervals"].as_u64()), (Some(500.0), Some(20)));
+    assert_eq!(
+        (answer["load"]["iops"]["p50"].as_f64(), answer["load"]["intervals"].as_u64()),
+        (Some(500.0), Some(20))
+    );
     let damaged = msr().replacen(",Read,655294464,", ",Xead,655294464,", 1);
     let file = written(&dir, "damaged.msr", &damaged);
     let byte = damaged.find("Xead").map(|at| damaged[..at].rfind('\n').unwrap() + 1).unwrap();
@@ -253,7 +261,11 @@ fn a_profile_is_sized_by_its_model_and_lacks_nothing_in_silence() {
     let usd = |answer: &Value| answer["answer"]["storage"]["usd"].as_f64().unwrap();
     assert!(usd(&faster) >= usd(&answer), "{} {}", usd(&faster), usd(&answer));
     let dir = tempfile::tempdir().unwrap();
-    let bare = written(&dir, "bare.toml", "[server]\nflavour = \"mysql-8.0\"\n[machine]\n[workload]\nkind = \"tpcc\"\n");
+    let bare = written(
+        &dir,
+        "bare.toml",
+        "[server]\nflavour = \"mysql-8.0\"\n[machine]\n[workload]\nkind = \"tpcc\"\n",
+    );
     refused(&[word(&bare), "--size", "100GiB"], &["machine.vcpus", "nproc"]);
     let output = size(&[PROFILE, "--tps", "100000", "--size", "600GiB"]);
     let error = String::from_utf8_lossy(&output.stderr);

@@ -169,7 +169,10 @@ pub(crate) fn builtin(place: &str, text: &str) -> Result<BTreeMap<String, Manage
             && prices.aurora.standard.million_io.is_some()
             && prices.aurora.io_optimized.gb_month.is_some();
         if prices.source.trim().is_empty() || !complete {
-            return Err(data(place, format!("region {region} has no source, or lacks prices of gp3 or Aurora")));
+            return Err(data(
+                place,
+                format!("region {region} has no source, or lacks prices of gp3 or Aurora"),
+            ));
         }
     }
     Ok(file.region)

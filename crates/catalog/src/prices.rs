@@ -300,9 +300,10 @@ impl PriceEntry {
         let iops = self.iops_month.iter().enumerate().map(|(n, old)| {
             Some(IopsTier { usd: amount(format!("VolumeP-IOPS.{family}{}", tier(n)))?, ..*old })
         });
-        let throughput = self.gibps_month.iter().map(|old| {
-            Some(ThroughputTier { usd: amount(format!("VolumeP-Throughput.{family}"))?, ..*old })
-        });
+        let throughput = self
+            .gibps_month
+            .iter()
+            .map(|old| Some(ThroughputTier { usd: amount(format!("VolumeP-Throughput.{family}"))?, ..*old }));
         Some(Self {
             gb_month: Some(amount(storage)?),
             iops_month: iops.collect::<Option<_>>()?,

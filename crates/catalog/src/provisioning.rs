@@ -95,13 +95,16 @@ mod tests {
             assert!(!takes(format!("{kind}:size={gib}GiB,iops={}", range.max + 1)), "{kind}");
             assert!(!takes(format!("{kind}:size={}GiB,iops={}", gib - 1, range.max)), "{kind}");
         }
-        let gp3 = catalog.provisioning("gp3").and_then(|of| of.throughput).expect("its throughput is provisioned");
+        let gp3 =
+            catalog.provisioning("gp3").and_then(|of| of.throughput).expect("its throughput is provisioned");
         for (iops, most) in [(3_000, 750), (8_000, 2_000), (80_000, 2_000)] {
             assert_eq!(gp3.most(iops), most);
             assert!(takes(format!("gp3:size=1000GiB,iops={iops},throughput={most}")));
             assert!(!takes(format!("gp3:size=1000GiB,iops={iops},throughput={}", most + 1)));
         }
         assert_eq!(catalog.provisioning("nvme"), None);
-        assert!(catalog.provisioning("gp2").is_some_and(|of| of.iops.is_none() && of.size_gib == [1, 16_384]));
+        assert!(
+            catalog.provisioning("gp2").is_some_and(|of| of.iops.is_none() && of.size_gib == [1, 16_384])
+        );
     }
 }

@@ -74,7 +74,8 @@ impl LoadInterval {
     /// Mean time of an operation, s; None where it is not known of a kind that there was.
     #[must_use]
     pub fn latency_s(&self) -> Option<f64> {
-        let time = |number: f64, mean: Option<f64>| if number > 0.0 { mean.map(|s| number * s) } else { Some(0.0) };
+        let time =
+            |number: f64, mean: Option<f64>| if number > 0.0 { mean.map(|s| number * s) } else { Some(0.0) };
         let all = time(self.reads, self.read_s)? + time(self.writes, self.write_s)?;
         (self.ios() > 0.0).then(|| all / self.ios())
     }

@@ -44,7 +44,7 @@ pub struct Sizing<'a> {
     /// Other instances that carry the cheapest volumes, by cost.
     pub instances: Vec<InstanceChoice<'a>>,
     /// What other degrees of safety cost.
-    pub safer: Vec<Safer>,
+    pub safer: Vec<Safer<'a>>,
 }
 
 /// What there is today.
@@ -90,11 +90,13 @@ pub struct InstanceChoice<'a> {
 
 /// The cheapest for another degree of safety.
 #[derive(Debug, Clone)]
-pub struct Safer {
+pub struct Safer<'a> {
     /// Which.
     pub what: Safety,
     /// The cheapest; None where nothing meets it.
     pub candidate: Option<Candidate>,
+    /// The instance that it is attached to; None where none is looked at.
+    pub instance: Option<&'a InstanceType>,
 }
 
 /// A degree of safety.
@@ -140,8 +142,7 @@ pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
     let chosen = if asked.instances.is_empty() {
         asked.instance
     } else {
-        let chosen = space.cheapest_with(asked.instances).map(|(one, _)| one.instance.name.as_str());
-        chosen.and_then(|name| asked.instances.iter().find(|one| one.instance.name == name)).map(|one| one.instance)
+        cheapest_with(asked, space).map(|(one, _)| one)
     };
     let found = asked.instances.is_empty() || chosen.is_some();
     let space = Space { instance: chosen, ..space };
@@ -151,7 +152,7 @@ pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
     Sizing {
         today,
         instances: others(asked, space, candidates.first()),
-        safer: if found { safer(asked, space, candidates.first()) } else { Vec::new() },
+        safer: if found { safer(asked, space, chosen, candidates.first()) } else { Vec::new() },
         choices,
         instance: chosen,
     }
@@ -179,15 +180,19 @@ fn choice(space: Space<'_>, volumes: &Resolved) -> Choice {
     let room = space.meets(volumes).then(|| room(space, volumes));
     let limited_by = match room {
         Some(room) if room >= MOST_ROOM => None,
-        // A little above what it carries, the limit shows.
-        _ => {
-            let more = space.demand.times(room.unwrap_or(1.0) * 1.1);
+        // A little above what they carry, the limit shows.
+        Some(room) => {
+            let more = space.demand.times(room * 1.1);
             Space { demand: &more, ..space }.carried(volumes).limited_by()
         }
+        None => space.carried(volumes).limited_by(),
     };
     Choice {
         storage: space.prices.monthly_cost(volumes),
-        instance_usd: space.instance.and_then(|one| space.prices.instance(&one.name)).map(InstancePrice::month),
+        instance_usd: space
+            .instance
+            .and_then(|one| space.prices.instance(&one.name))
+            .map(InstancePrice::month),
         carried: space.carried(volumes),
         room,
         limited_by,
@@ -221,7 +226,8 @@ fn others<'a>(asked: &Asked<'_, 'a>, space: Space<'_>, best: Option<&Candidate>)
         let is_chosen = space.instance.is_some_and(|chosen| chosen.name == one.instance.name);
         !is_chosen && Space { instance: Some(one.instance), ..space }.meets(&best.resolved)
     };
-    let is_today = |one: &PricedInstance<'a>| asked.instance.is_some_and(|today| today.name == one.instance.name);
+    let is_today =
+        |one: &PricedInstance<'a>| asked.instance.is_some_and(|today| today.name == one.instance.name);
     by_price
         .iter()
         .filter(carries)
@@ -230,27 +236,40 @@ fn others<'a>(asked: &Asked<'_, 'a>, space: Space<'_>, best: Option<&Candidate>)
         .collect()
 }
 
-fn safer(asked: &Asked<'_, '_>, space: Space<'_>, best: Option<&Candidate>) -> Vec<Safer> {
-    let mut all: Vec<Safer> = Vec::new();
-    for carried in CARRIED {
-        let objective = Objective { carried, ..asked.objective };
-        let with = Space { objective, ..space };
-        all.push(Safer { what: Safety::Carried(carried), candidate: cheapest(with, best) });
-    }
-    let more = asked.planned.times(MORE_LOAD);
-    let with = Space { demand: &more, ..space };
-    all.push(Safer { what: Safety::Load(MORE_LOAD), candidate: cheapest(with, best) });
-    if let Some(implied) = asked.implied {
-        let with = Space { demand: implied, ..space };
-        all.push(Safer { what: Safety::Implied, candidate: cheapest(with, best) });
-    }
-    all
+/// The cheapest instance of those to choose from, with its volumes.
+fn cheapest_with<'a>(asked: &Asked<'_, 'a>, space: Space<'_>) -> Option<(&'a InstanceType, Candidate)> {
+    let (instance, volumes) = space.cheapest_with(asked.instances)?;
+    let of_asked = asked.instances.iter().find(|one| one.instance.name == instance.instance.name)?;
+    Some((of_asked.instance, volumes))
 }
 
-/// The cheapest in another space. That of this one bounds it where it meets the other too.
-fn cheapest(space: Space<'_>, known: Option<&Candidate>) -> Option<Candidate> {
-    match known.filter(|known| space.meets(&known.resolved)) {
-        Some(known) => space.cheapest(Some(known.usd)).or_else(|| Some(known.clone())),
-        None => space.cheapest(None),
+fn safer<'a>(
+    asked: &Asked<'_, 'a>,
+    space: Space<'_>,
+    chosen: Option<&'a InstanceType>,
+    best: Option<&Candidate>,
+) -> Vec<Safer<'a>> {
+    let one = |what: Safety, with: Space<'_>| {
+        // What is known to be the cheapest for less stays so where it meets more.
+        let known = best.filter(|best| with.meets(&best.resolved));
+        let (instance, candidate) = match known {
+            Some(known) if !matches!(what, Safety::Carried(share) if share < asked.objective.carried) => {
+                (chosen, Some(known.clone()))
+            }
+            _ if asked.instances.is_empty() => (chosen, with.cheapest(None)),
+            _ => cheapest_with(asked, with).map_or((None, None), |(one, volumes)| (Some(one), Some(volumes))),
+        };
+        Safer { what, candidate, instance }
+    };
+    let mut all: Vec<Safer<'a>> = Vec::new();
+    for carried in CARRIED {
+        let objective = Objective { carried, ..asked.objective };
+        all.push(one(Safety::Carried(carried), Space { objective, ..space }));
     }
+    let more = asked.planned.times(MORE_LOAD);
+    all.push(one(Safety::Load(MORE_LOAD), Space { demand: &more, ..space }));
+    if let Some(implied) = asked.implied {
+        all.push(one(Safety::Implied, Space { demand: implied, ..space }));
+    }
+    all
 }

@@ -231,7 +231,8 @@ impl<'a> Run<'a> {
     }
 
     fn volume_credits(&self) -> Option<f64> {
-        let share = |bucket: &Option<BurstBucket>| bucket.as_ref().and_then(|bucket| bucket.credit_share(self.now));
+        let share =
+            |bucket: &Option<BurstBucket>| bucket.as_ref().and_then(|bucket| bucket.credit_share(self.now));
         share(&self.iops).or_else(|| share(&self.throughput))
     }
 
@@ -266,7 +267,8 @@ impl<'a> Run<'a> {
         for step in &demand.steps {
             let lines = self.feed(step);
             let longest = lines.iter().map(|(_, line)| line.longest()).max().unwrap_or_default();
-            self.backlog = Nanos(lines.iter().map(|(_, line)| line.at_end.max(0)).max().unwrap_or(0).cast_unsigned());
+            self.backlog =
+                Nanos(lines.iter().map(|(_, line)| line.at_end.max(0)).max().unwrap_or(0).cast_unsigned());
             if let Some(credits) = self.volume_credits() {
                 pass.lowest_credits = pass.lowest_credits.map(|lowest| lowest.min(credits));
             }
@@ -281,9 +283,8 @@ impl<'a> Run<'a> {
                 let of_credits = matches!(limit, Limit::VolumeCredits | Limit::InstanceCredits);
                 if of_credits && pass.credits_end.is_none() {
                     let dry = share_above(std::slice::from_ref(line), Nanos::ZERO);
-                    pass.credits_end = (dry > 0.0).then(|| {
-                        Nanos((self.now.0 - begun.0).saturating_sub(whole(dry * nanos)))
-                    });
+                    pass.credits_end =
+                        (dry > 0.0).then(|| Nanos((self.now.0 - begun.0).saturating_sub(whole(dry * nanos))));
                 }
             }
             let lines: Vec<WaitLine> = lines.iter().map(|(_, line)| *line).collect();
@@ -356,7 +357,8 @@ impl Charge {
 fn share_above(lines: &[WaitLine], time: Nanos) -> f64 {
     let (mut from, mut to) = (0.0_f64, 1.0_f64);
     for line in lines {
-        let (start, end) = ((line.at_start - time.0.cast_signed()) as f64, (line.at_end - time.0.cast_signed()) as f64);
+        let (start, end) =
+            ((line.at_start - time.0.cast_signed()) as f64, (line.at_end - time.0.cast_signed()) as f64);
         match (start > 0.0, end > 0.0) {
             (false, false) => {}
             (true, true) => return 1.0,

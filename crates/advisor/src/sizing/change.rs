@@ -26,7 +26,9 @@ pub fn short(spec: &Spec) -> Spec {
 pub fn plan(today: Option<&Resolved>, target: &Resolved, instance: Option<&str>) -> ChangePlan {
     let mut plan = ChangePlan { cli: Vec::new(), terraform: Vec::new(), notes: Vec::new() };
     match today.map(|today| route(today, target)) {
-        Some(Route::Nothing) => plan.notes.push("the volumes of today are the answer: nothing to change".into()),
+        Some(Route::Nothing) => {
+            plan.notes.push("the volumes of today are the answer: nothing to change".into())
+        }
         Some(Route::InPlace) => in_place(&mut plan, target),
         Some(Route::Copy(why)) => {
             plan.notes.push(format!("{why}: make new volumes and copy the data, by a replica or a backup"));
@@ -38,7 +40,9 @@ pub fn plan(today: Option<&Resolved>, target: &Resolved, instance: Option<&str>)
     if let Some(instance) = instance {
         plan.cli.extend([
             "aws ec2 stop-instances --instance-ids INSTANCE_ID".to_owned(),
-            format!("aws ec2 modify-instance-attribute --instance-id INSTANCE_ID --instance-type Value={instance}"),
+            format!(
+                "aws ec2 modify-instance-attribute --instance-id INSTANCE_ID --instance-type Value={instance}"
+            ),
             "aws ec2 start-instances --instance-ids INSTANCE_ID".to_owned(),
         ]);
         plan.terraform.push(format!("# aws_instance: instance_type = \"{instance}\""));

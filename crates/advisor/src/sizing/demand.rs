@@ -58,8 +58,11 @@ impl Demand {
     /// The same, times `factor`.
     #[must_use]
     pub fn times(&self, factor: f64) -> Self {
-        let steps =
-            self.steps.iter().map(|step| Step { ios: step.ios * factor, bytes: step.bytes * factor, ..*step });
+        let steps = self.steps.iter().map(|step| Step {
+            ios: step.ios * factor,
+            bytes: step.bytes * factor,
+            ..*step
+        });
         Self { steps: steps.collect() }
     }
 
@@ -84,7 +87,8 @@ impl Demand {
     /// Mean bytes of an operation; None without one.
     #[must_use]
     pub fn io_bytes(&self) -> Option<f64> {
-        let (ios, bytes) = self.steps.iter().fold((0.0, 0.0), |sum, step| (sum.0 + step.ios, sum.1 + step.bytes));
+        let (ios, bytes) =
+            self.steps.iter().fold((0.0, 0.0), |sum, step| (sum.0 + step.ios, sum.1 + step.bytes));
         (ios > 0.0).then(|| bytes / ios)
     }
 
@@ -144,7 +148,8 @@ mod tests {
     #[test]
     fn quantiles_are_of_time_and_not_of_intervals() {
         let interval = |seconds: f64, reads: f64| LoadInterval { seconds, reads, ..LoadInterval::default() };
-        let load = VolumeLoad { intervals: vec![interval(97.0, 10.0), interval(1.0, 500.0), interval(2.0, 100.0)] };
+        let load =
+            VolumeLoad { intervals: vec![interval(97.0, 10.0), interval(1.0, 500.0), interval(2.0, 100.0)] };
         let spread = Demand::of(&load, 2.0).iops().unwrap();
         assert_eq!((spread.p50, spread.p95, spread.p99, spread.max), (20.0, 20.0, 200.0, 1_000.0));
         assert_eq!(spread.mean, 2.0 * (970.0 + 500.0 + 200.0) / 100.0);

@@ -106,10 +106,9 @@ fn possible(interval: &LoadInterval) -> Result<(), Contradiction> {
     if !(interval.seconds.is_finite() && interval.seconds > 0.0) {
         return wrong(format!("it lasts {} s", interval.seconds));
     }
-    for (kind, ios, bytes) in [
-        ("reads", interval.reads, interval.read_bytes),
-        ("writes", interval.writes, interval.written_bytes),
-    ] {
+    for (kind, ios, bytes) in
+        [("reads", interval.reads, interval.read_bytes), ("writes", interval.writes, interval.written_bytes)]
+    {
         // Tools print two decimals: less is none.
         if ios * interval.seconds < 1.0 && ios < 0.01 {
             if bytes > 65_536.0 {
@@ -294,9 +293,8 @@ pub fn queue_rule(load: &VolumeLoad) -> Option<QueueRule> {
     if time <= 0.0 {
         return None;
     }
-    let mean = |of: &dyn Fn(&LoadInterval) -> f64| {
-        known.iter().map(|one| of(one) * one.seconds).sum::<f64>() / time
-    };
+    let mean =
+        |of: &dyn Fn(&LoadInterval) -> f64| known.iter().map(|one| of(one) * one.seconds).sum::<f64>() / time;
     let queue = mean(&|one| one.queue.unwrap_or(0.0));
     let ios = mean(&LoadInterval::ios);
     let timed = |one: &LoadInterval| one.latency_s().map_or(0.0, |s| s * one.ios());

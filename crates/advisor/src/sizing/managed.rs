@@ -1,8 +1,8 @@
 //! The same load on EC2 with EBS, on RDS and on Aurora: what each costs a month, and what has to be true.
 
 use ebbtide_catalog::{
-    AuroraInstancePrice, AuroraStoragePrice, InstanceType, ManagedPrices, Raid0, RdsStoragePrice, Resolved, Spec, Usd,
-    VolumeSpec, HOURS_A_MONTH,
+    AuroraInstancePrice, AuroraStoragePrice, HOURS_A_MONTH, InstanceType, ManagedPrices, Raid0,
+    RdsStoragePrice, Resolved, Spec, Usd, VolumeSpec,
 };
 use ebbtide_volume::GIB;
 use serde::Serialize;
@@ -146,7 +146,13 @@ fn ec2(space: &Space<'_>, chosen: &Resolved) -> Platform {
 }
 
 /// Volumes of RDS: four striped from 400 GiB on.
-fn rds_volumes(space: &Space<'_>, kind: &str, gib: u64, iops: Option<u64>, mib_s: Option<u64>) -> Option<Resolved> {
+fn rds_volumes(
+    space: &Space<'_>,
+    kind: &str,
+    gib: u64,
+    iops: Option<u64>,
+    mib_s: Option<u64>,
+) -> Option<Resolved> {
     let members = if gib >= STRIPED_FROM_GIB { STRIPES } else { 1 };
     let share = |all: u64| all.div_ceil(u64::from(members));
     let volume = VolumeSpec {
@@ -171,18 +177,26 @@ fn rds_gp3(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
         gp3_striped(gib.max(STRIPED_FROM_GIB), meets)
     };
     let Some((gib, iops, mib_s)) = found else {
-        return not_met("RDS, gp3", format!("{} IOPS and {} MiB/s are the most", RDS_GP3_MOST.0, RDS_GP3_MOST.1));
+        return not_met(
+            "RDS, gp3",
+            format!("{} IOPS and {} MiB/s are the most", RDS_GP3_MOST.0, RDS_GP3_MOST.1),
+        );
     };
     let base = if gib >= STRIPED_FROM_GIB { RDS_GP3_BASE } else { (3_000, 125) };
     let of = prices.rds.gp3;
-    let mut notes = vec!["RDS stripes over four volumes from 400 GiB on, with 12,000 IOPS and 500 MiB/s included".into()];
+    let mut notes =
+        vec!["RDS stripes over four volumes from 400 GiB on, with 12,000 IOPS and 500 MiB/s included".into()];
     let (more_iops, more_mib_s) = (iops - base.0, mib_s - base.1);
     let sum = |gb: Option<Usd>, iops: Option<Usd>, mib_s: Option<Usd>| {
-        let part = |price: Option<Usd>, amount: u64| if amount == 0 { Some(Usd::default()) } else { Some(price?.times(amount)) };
+        let part = |price: Option<Usd>, amount: u64| {
+            if amount == 0 { Some(Usd::default()) } else { Some(price?.times(amount)) }
+        };
         Some(gb?.times(gib) + part(iops, more_iops)? + part(mib_s, more_mib_s)?)
     };
     if more_mib_s > 0 && of.mib_s_month.is_none() {
-        notes.push("throughput above 500 MiB/s has no price here: give --prices with AWS's list of AmazonRDS".into());
+        notes.push(
+            "throughput above 500 MiB/s has no price here: give --prices with AWS's list of AmazonRDS".into(),
+        );
     }
     let parts = rds_parts(
         space,
@@ -198,8 +212,11 @@ fn rds_gp3(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
 fn gp3_striped(gib: u64, meets: impl Fn(u64, u64, u64) -> bool) -> Option<(u64, u64, u64)> {
     let stripes = u64::from(STRIPES);
     let most_mib_s = |iops: u64| (iops / 4).min(RDS_GP3_MOST.1);
-    let iops = first(RDS_GP3_BASE.0, RDS_GP3_MOST.0, IOPS_STEP * stripes, |iops| meets(gib, iops, most_mib_s(iops)))?;
-    let mib_s = first(RDS_GP3_BASE.1, most_mib_s(iops), THROUGHPUT_STEP * stripes, |mib_s| meets(gib, iops, mib_s))?;
+    let iops = first(RDS_GP3_BASE.0, RDS_GP3_MOST.0, IOPS_STEP * stripes, |iops| {
+        meets(gib, iops, most_mib_s(iops))
+    })?;
+    let mib_s =
+        first(RDS_GP3_BASE.1, most_mib_s(iops), THROUGHPUT_STEP * stripes, |mib_s| meets(gib, iops, mib_s))?;
     Some((gib, iops, mib_s))
 }
 
@@ -282,13 +299,20 @@ fn aurora(space: &Space<'_>, prices: &ManagedPrices, io: Option<AuroraIo>) -> Ve
     for (name, price, optimized) in
         [("Aurora Standard", of.standard, false), ("Aurora I/O-Optimized", of.io_optimized, true)]
     {
-        let hour = |hours: AuroraInstancePrice| if optimized { hours.io_optimized_hour } else { hours.standard_hour };
+        let hour = |hours: AuroraInstancePrice| {
+            if optimized { hours.io_optimized_hour } else { hours.standard_hour }
+        };
         let instance = hours.and_then(hour).map(a_month);
         let mut notes = vec![format!("charged for the data that there are, of which {gib} GiB are the most")];
         if space.instance.is_some() && instance.is_none() {
             notes.push(format!("{of_class} has no price here: give --prices with AWS's list of AmazonRDS"));
         }
-        notes.extend(of.instances_of.as_ref().filter(|_| instance.is_some()).map(|of| format!("the instance's price is that of {of}")));
+        notes.extend(
+            of.instances_of
+                .as_ref()
+                .filter(|_| instance.is_some())
+                .map(|of| format!("the instance's price is that of {of}")),
+        );
         let parts = Parts {
             storage: storage(price),
             standby_storage: storage(price),

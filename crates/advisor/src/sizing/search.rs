@@ -80,7 +80,8 @@ impl<'a> Space<'a> {
     /// Whether volumes carry the load and meet the objective.
     #[must_use]
     pub fn meets(&self, volumes: &Resolved) -> bool {
-        let carried = self.demand.carried_within(&setup(volumes, self.instance), 1.0 - self.objective.carried + 1e-12);
+        let carried =
+            self.demand.carried_within(&setup(volumes, self.instance), 1.0 - self.objective.carried + 1e-12);
         volumes.size_bytes() >= self.objective.size_bytes
             && carried.is_some_and(|carried| self.objective.met_by(&carried))
     }
@@ -197,7 +198,8 @@ impl Family<'_, '_> {
     /// io1, io2: the IOPS decide, and the size follows.
     fn by_iops(&self, range: IopsRange) -> Option<Candidate> {
         let at = |iops| self.candidate(self.gib(range, iops), Some(iops), None);
-        let most = last(range.min, range.max, IOPS_STEP, |iops| at(iops).is_some_and(|one| self.affordable(&one)))?;
+        let most =
+            last(range.min, range.max, IOPS_STEP, |iops| at(iops).is_some_and(|one| self.affordable(&one)))?;
         let meets = |iops| at(iops).is_some_and(|one| self.meets(&one));
         at(first(range.min, most, IOPS_STEP, meets)?)
     }
@@ -216,7 +218,8 @@ impl Family<'_, '_> {
         let most = last(range.min, range.max, IOPS_STEP, |iops| affordable(iops, least))?;
         // The least IOPS, whatever the throughput.
         let least_iops = first(range.min, most, IOPS_STEP, |iops| meets(iops, throughput.most(iops)))?;
-        let mut ceiling = last(least, throughput.most(least_iops), THROUGHPUT_STEP, |mib_s| affordable(least_iops, mib_s))?;
+        let mut ceiling =
+            last(least, throughput.most(least_iops), THROUGHPUT_STEP, |mib_s| affordable(least_iops, mib_s))?;
         // No affordable volume has more of either.
         if !meets(most, ceiling) {
             return None;
@@ -373,10 +376,26 @@ mod tests {
 
     #[test]
     fn an_architecture_is_in_the_name_behind_the_generation() {
-        for name in ["r6g.large", "r6gd.8xlarge", "r8gb.24xlarge", "im4gn.16xlarge", "i4g.16xlarge", "t4g.micro", "i8ge.48xlarge"] {
+        for name in [
+            "r6g.large",
+            "r6gd.8xlarge",
+            "r8gb.24xlarge",
+            "im4gn.16xlarge",
+            "i4g.16xlarge",
+            "t4g.micro",
+            "i8ge.48xlarge",
+        ] {
             assert!(is_arm(name), "{name}");
         }
-        for name in ["r5.large", "r6in.32xlarge", "x2iedn.32xlarge", "i4i.large", "m7i.large", "g5.xlarge", "r5b.large"] {
+        for name in [
+            "r5.large",
+            "r6in.32xlarge",
+            "x2iedn.32xlarge",
+            "i4i.large",
+            "m7i.large",
+            "g5.xlarge",
+            "r5b.large",
+        ] {
             assert!(!is_arm(name), "{name}");
         }
         assert!(is_burstable("t3.micro") && is_burstable("t4g.large") && !is_burstable("trn1.2xlarge"));

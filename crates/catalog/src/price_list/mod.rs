@@ -12,10 +12,7 @@ use std::{collections::BTreeMap, io::BufRead};
 
 use jiff::civil::Date;
 
-use crate::{
-    Catalog, CatalogError, InstancePrice, ManagedPrices, Usd,
-    prices::ListedVolumes,
-};
+use crate::{Catalog, CatalogError, InstancePrice, ManagedPrices, Usd, prices::ListedVolumes};
 use row::{Managed, Of, Row};
 
 /// Which of AWS's lists a file is.
@@ -59,7 +56,9 @@ pub enum PriceListError {
         read: usize,
     },
     /// It has prices of more than one region, or of none.
-    #[error("{place} has prices of {found}; expected the list of one region, such as .../AmazonEC2/current/eu-west-1/index.json")]
+    #[error(
+        "{place} has prices of {found}; expected the list of one region, such as .../AmazonEC2/current/eu-west-1/index.json"
+    )]
     Region {
         /// The file.
         place: String,
@@ -89,7 +88,8 @@ impl PriceList {
     /// [`PriceListError`].
     pub fn read(place: &str, mut input: impl BufRead) -> Result<Self, PriceListError> {
         let unknown = || PriceListError::Unknown { place: place.into() };
-        let first = input.fill_buf().map_err(|_| unknown())?.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
+        let first =
+            input.fill_buf().map_err(|_| unknown())?.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
         let mut read = Read::default();
         let whole = match first {
             Some(b'{') => json::read(input, &mut read),
@@ -221,7 +221,9 @@ impl Catalog {
 /// Sets one price of RDS or Aurora.
 fn set(prices: &mut ManagedPrices, what: &Managed, usd: Usd) {
     let slot = match what {
-        Managed::Storage { kind, multi } | Managed::Iops { kind, multi } | Managed::Throughput { kind, multi } => {
+        Managed::Storage { kind, multi }
+        | Managed::Iops { kind, multi }
+        | Managed::Throughput { kind, multi } => {
             let storage = match kind.as_str() {
                 "gp3" => &mut prices.rds.gp3,
                 "io1" => &mut prices.rds.io1,

@@ -136,7 +136,9 @@ impl Of {
         let dollars: f64 = amount.parse().ok().filter(|usd: &f64| usd.is_finite() && *usd > 0.0)?;
         let unit = unit.to_ascii_lowercase();
         let factor = match self {
-            Self::Volume(usage) if usage.starts_with("VolumeP-Throughput") && !unit.starts_with("gibps") => 1024.0,
+            Self::Volume(usage) if usage.starts_with("VolumeP-Throughput") && !unit.starts_with("gibps") => {
+                1024.0
+            }
             Self::Volume(usage) if usage == "VolumeIOUsage" => 1e6,
             Self::Managed(Managed::AuroraIo) => 1e6,
             Self::Managed(Managed::Throughput { .. }) if unit.starts_with("gibps") => 1.0 / 1024.0,

@@ -12,7 +12,10 @@ fn json(offer: &str, products: &[Product<'_>]) -> String {
     let quoted = |(key, value): &(&str, &str)| format!("\"{key}\":\"{value}\"");
     let product = |(n, (family, attributes, _, _)): (usize, &Product<'_>)| {
         let attributes: Vec<String> = attributes.iter().map(quoted).collect();
-        format!("\"SKU{n}\":{{\"sku\":\"SKU{n}\",\"productFamily\":\"{family}\",\"attributes\":{{{}}}}}", attributes.join(","))
+        format!(
+            "\"SKU{n}\":{{\"sku\":\"SKU{n}\",\"productFamily\":\"{family}\",\"attributes\":{{{}}}}}",
+            attributes.join(",")
+        )
     };
     let term = |(n, (_, _, unit, usd)): (usize, &Product<'_>)| {
         format!(
@@ -21,7 +24,9 @@ fn json(offer: &str, products: &[Product<'_>]) -> String {
              \"appliesTo\":[],\"rateCode\":\"r\",\"beginRange\":\"0\",\"pricePerUnit\":{{\"USD\":\"{usd}\"}}}}}},\"termAttributes\":{{}}}}}}"
         )
     };
-    let all = |of: &dyn Fn((usize, &Product<'_>)) -> String| products.iter().enumerate().map(of).collect::<Vec<_>>().join(",");
+    let all = |of: &dyn Fn((usize, &Product<'_>)) -> String| {
+        products.iter().enumerate().map(of).collect::<Vec<_>>().join(",")
+    };
     format!(
         "{{\"formatVersion\":\"v1.0\",\"disclaimer\":\"x\",\"offerCode\":\"{offer}\",\"version\":\"1\",\"publicationDate\":\"2026-09-30T12:00:00Z\",\
          \"products\":{{{}}},\"terms\":{{\"OnDemand\":{{{}}},\"Reserved\":{{\"SKU0\":{{\"x\":[1,2]}}}}}},\"attributesList\":{{}}}}",
@@ -38,7 +43,9 @@ fn ec2() -> String {
     let iops = volume("EUC1-EBS:VolumeP-IOPS.gp3");
     let throughput = volume("EUC1-EBS:VolumeP-Throughput.gp3");
     let io2 = volume("EUC1-EBS:VolumeUsage.io2");
-    let tiers = ["EUC1-EBS:VolumeP-IOPS.io2", "EUC1-EBS:VolumeP-IOPS.io2.tier2", "EUC1-EBS:VolumeP-IOPS.io2.tier3"].map(volume);
+    let tiers =
+        ["EUC1-EBS:VolumeP-IOPS.io2", "EUC1-EBS:VolumeP-IOPS.io2.tier2", "EUC1-EBS:VolumeP-IOPS.io2.tier3"]
+            .map(volume);
     let gp2 = volume("EUC1-EBS:VolumeUsage.gp2");
     let instance = |system: &'static str, operation: &'static str| {
         [
@@ -78,7 +85,10 @@ fn read(text: &str) -> Result<PriceList, PriceListError> {
 #[test]
 fn a_list_of_another_region_prices_its_volumes_and_instances() {
     let list = read(&ec2()).unwrap();
-    assert_eq!((list.offer(), list.region(), list.as_of().as_str(), list.prices()), (Offer::Ec2, "eu-central-1", "2026-09-30", 9));
+    assert_eq!(
+        (list.offer(), list.region(), list.as_of().as_str(), list.prices()),
+        (Offer::Ec2, "eu-central-1", "2026-09-30", 9)
+    );
     let mut catalog = Catalog::builtin();
     catalog.take_prices(&list).unwrap();
     let prices = catalog.prices(Some("eu-central-1")).unwrap();
@@ -92,14 +102,25 @@ fn a_list_of_another_region_prices_its_volumes_and_instances() {
     let instance = prices.instance("r5.large").unwrap();
     assert_eq!((instance.month().to_string(), instance.as_of.as_str()), ("$110.96".into(), "2026-09-30"));
     assert!(instance.source.contains("list.json"), "{}", instance.source);
-    assert!(catalog.prices(None).unwrap().instance("r5.large").unwrap().source.contains("karpenter"), "other regions keep theirs");
+    assert!(
+        catalog.prices(None).unwrap().instance("r5.large").unwrap().source.contains("karpenter"),
+        "other regions keep theirs"
+    );
 }
 
 #[test]
 fn a_list_of_rds_prices_databases() {
-    let of = |usage: &'static str, engine: &'static str| [FRANKFURT, ("usagetype", usage), ("databaseEngine", engine)];
+    let of = |usage: &'static str, engine: &'static str| {
+        [FRANKFURT, ("usagetype", usage), ("databaseEngine", engine)]
+    };
     let class = |usage: &'static str, engine: &'static str, deployment: &'static str| {
-        [FRANKFURT, ("usagetype", usage), ("databaseEngine", engine), ("deploymentOption", deployment), ("instanceType", "db.r6g.large")]
+        [
+            FRANKFURT,
+            ("usagetype", usage),
+            ("databaseEngine", engine),
+            ("deploymentOption", deployment),
+            ("instanceType", "db.r6g.large"),
+        ]
     };
     let rows = [
         of("EUC1-RDS:GP3-Storage", "MySQL"),
@@ -136,7 +157,10 @@ fn a_list_of_rds_prices_databases() {
     let managed = prices.managed().unwrap();
     let usd = |price: Option<ebbtide_catalog::Usd>| price.map(ebbtide_catalog::Usd::micros);
     assert_eq!(managed.as_of(), "2026-09-30");
-    assert_eq!((usd(managed.rds.gp3.gb_month), usd(managed.rds.gp3.multi_gb_month)), (Some(137_000), Some(274_000)));
+    assert_eq!(
+        (usd(managed.rds.gp3.gb_month), usd(managed.rds.gp3.multi_gb_month)),
+        (Some(137_000), Some(274_000))
+    );
     assert_eq!(usd(managed.rds.gp3.mib_s_month), Some(95_000));
     assert_eq!(usd(managed.aurora.standard.million_io), Some(220_000));
     assert_eq!(usd(managed.aurora.io_optimized.acu_hour), Some(190_000));
@@ -168,14 +192,25 @@ fn what_is_no_list_is_damaged_or_has_several_regions_is_refused() {
     let whole = ec2();
     let cut = &whole[..whole.len() - 900];
     let error = read(cut).unwrap_err().to_string();
-    assert!(error.contains("list.json is damaged") && error.contains("line 1 column") && error.contains("read before it: "), "{error}");
+    assert!(
+        error.contains("list.json is damaged")
+            && error.contains("line 1 column")
+            && error.contains("read before it: "),
+        "{error}"
+    );
     let two = whole.replacen("eu-central-1", "eu-west-3", 1);
     let error = read(&two).unwrap_err().to_string();
-    assert!(error.contains("has prices of eu-central-1, eu-west-3; expected the list of one region"), "{error}");
+    assert!(
+        error.contains("has prices of eu-central-1, eu-west-3; expected the list of one region"),
+        "{error}"
+    );
     let nothing = json("AmazonEC2", &[("Data Transfer", &[FRANKFURT], "GB", "0.09")]);
     assert!(matches!(read(&nothing), Err(PriceListError::Nothing { .. })));
     let mut catalog = Catalog::builtin();
-    let iops = json("AmazonEC2", &[("System Operation", &[FRANKFURT, ("usagetype", "EUC1-EBS:VolumeP-IOPS.gp3")], "IOPS-Mo", "0.006")]);
+    let iops = json(
+        "AmazonEC2",
+        &[("System Operation", &[FRANKFURT, ("usagetype", "EUC1-EBS:VolumeP-IOPS.gp3")], "IOPS-Mo", "0.006")],
+    );
     let error = catalog.take_prices(&read(&iops).unwrap()).unwrap_err().to_string();
     assert!(error.contains("no price of storage"), "{error}");
 }

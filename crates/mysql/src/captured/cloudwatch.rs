@@ -79,7 +79,8 @@ pub(super) fn metrics(text: &str) -> Result<Vec<Metric>, String> {
     }
     let statistics: Statistics = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let value = |point: &Datapoint| point.sum.or(point.average).or(point.maximum);
-    let points = statistics.datapoints.iter().filter_map(|point| Some((point.timestamp.as_second(), value(point)?)));
+    let points =
+        statistics.datapoints.iter().filter_map(|point| Some((point.timestamp.as_second(), value(point)?)));
     Ok(vec![Metric { points: points.collect(), label: statistics.label }])
 }
 
@@ -107,23 +108,31 @@ fn cells(line: &str) -> Vec<String> {
 
 /// A CSV export: a column of times, and a column for each metric.
 fn table(text: &str) -> Result<Vec<Metric>, String> {
-    let (place, line) = header(text).ok_or("it has no line with the names of metrics such as VolumeReadOps")?;
+    let (place, line) =
+        header(text).ok_or("it has no line with the names of metrics such as VolumeReadOps")?;
     let labels = cells(line);
-    let mut metrics: Vec<Metric> = labels.iter().skip(1).map(|label| Metric { label: label.clone(), points: Vec::new() }).collect();
-    for (number, line) in text.lines().enumerate().skip(place + 1).filter(|(_, line)| !line.trim().is_empty()) {
+    let mut metrics: Vec<Metric> =
+        labels.iter().skip(1).map(|label| Metric { label: label.clone(), points: Vec::new() }).collect();
+    for (number, line) in text.lines().enumerate().skip(place + 1).filter(|(_, line)| !line.trim().is_empty())
+    {
         let cells = cells(line);
         let Some(at) = cells.first().and_then(|cell| second(cell)) else {
             // More lines about the graph may follow, until the first value.
             if metrics.iter().all(|metric| metric.points.is_empty()) {
                 continue;
             }
-            return Err(format!("line {}: expected a time such as 2026/11/22 10:00:00, found '{line}'", number + 1));
+            return Err(format!(
+                "line {}: expected a time such as 2026/11/22 10:00:00, found '{line}'",
+                number + 1
+            ));
         };
         for (cell, metric) in cells.iter().skip(1).zip(&mut metrics) {
             if cell.is_empty() {
                 continue;
             }
-            let value = cell.parse().map_err(|_| format!("line {}: expected a number, found '{cell}'", number + 1))?;
+            let value = cell
+                .parse()
+                .map_err(|_| format!("line {}: expected a number, found '{cell}'", number + 1))?;
             metric.points.push((at, value));
         }
     }
@@ -208,7 +217,10 @@ fn volume(label: &str) -> &str {
 
 /// The loads of the volumes that metrics tell of, by volume. `period_s` is the length of an interval where the times do not
 /// tell it: of a single one.
-pub(super) fn loads(metrics: &[Metric], period_s: Option<f64>) -> Result<BTreeMap<String, VolumeLoad>, String> {
+pub(super) fn loads(
+    metrics: &[Metric],
+    period_s: Option<f64>,
+) -> Result<BTreeMap<String, VolumeLoad>, String> {
     let mut values: BTreeMap<&str, BTreeMap<i64, BTreeMap<Known, f64>>> = BTreeMap::new();
     for metric in metrics {
         let Some(known) = known(&metric.label) else { continue };
@@ -257,7 +269,8 @@ fn interval(at: i64, seconds: f64, get: impl Fn(Known) -> Option<f64>) -> LoadIn
         of_sums.or_else(|| get(mean_ms).filter(|_| number > 0.0).map(|ms| ms / 1e3))
     };
     let check = |known: Known| get(known).map(|value| value > 0.0);
-    let checks = [Known::VolumeIops, Known::VolumeThroughput, Known::InstanceIops, Known::InstanceThroughput].map(check);
+    let checks = [Known::VolumeIops, Known::VolumeThroughput, Known::InstanceIops, Known::InstanceThroughput]
+        .map(check);
     let limited = Limited {
         volume_iops: checks[0] == Some(true),
         volume_throughput: checks[1] == Some(true),

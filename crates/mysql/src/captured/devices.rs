@@ -116,7 +116,8 @@ fn mean(reports: &[DeviceIo]) -> DeviceIo {
 }
 
 /// Bytes of a unit in the name of a column.
-pub(super) const UNITS: [(&str, f64); 4] = [("B/s", 1.0), ("kB/s", 1024.0), ("MB/s", 1_048_576.0), ("sec/s", 512.0)];
+pub(super) const UNITS: [(&str, f64); 4] =
+    [("B/s", 1.0), ("kB/s", 1024.0), ("MB/s", 1_048_576.0), ("sec/s", 512.0)];
 
 /// A row by the names of its columns; None where a figure is missing or no number.
 fn row(value: impl Fn(&str) -> Option<f64>) -> Option<DeviceIo> {

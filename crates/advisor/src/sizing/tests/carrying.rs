@@ -25,7 +25,8 @@ fn a_load_below_the_limits_waits_for_nothing_and_takes_its_service_time() {
 #[test]
 fn what_a_peak_leaves_is_carried_over_the_intervals_after_it() {
     // 2,000 above the limit for a minute, less what gp3 has saved, are 117,000; then 500 a second are worked off.
-    let steps = [&[(1_000.0, 60.0)][..], &[(5_000.0, 60.0)], &[(2_500.0, 60.0); 6], &[(100.0, 60.0)]].concat();
+    let steps =
+        [&[(1_000.0, 60.0)][..], &[(5_000.0, 60.0)], &[(2_500.0, 60.0); 6], &[(100.0, 60.0)]].concat();
     let carried = carried("gp3:size=500GiB", &steps);
     assert_eq!(carried.limited_by(), Some(Limit::VolumeIops));
     let longest = carried.longest.as_secs_f64();
@@ -75,7 +76,9 @@ fn large_operations_are_split_and_a_disk_charges_whole_ones() {
     let mib = 1_048_576.0;
     // 100 of 1 MiB are 400 operations, and 100 MiB/s.
     let large = |spec: &str, ios: f64| {
-        Demand::of(&of_size(mib, &[(ios, 60.0); 30]), 1.0).carried_by(&setup(&volume(spec), None)).limited_by()
+        Demand::of(&of_size(mib, &[(ios, 60.0); 30]), 1.0)
+            .carried_by(&setup(&volume(spec), None))
+            .limited_by()
     };
     assert_eq!(large("gp3:size=500GiB", 120.0), None);
     assert_eq!(large("gp3:size=500GiB", 130.0), Some(Limit::VolumeThroughput));

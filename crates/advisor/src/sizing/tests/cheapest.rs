@@ -28,7 +28,8 @@ fn everything(gib: u64, most_members: u16) -> Vec<Spec> {
     };
     for members in 1..=most_members {
         let need = gib.div_ceil(u64::from(members));
-        let sizes = [need, need * 2, need.max(125), need.max(334), need.max(1_000), need * 4 + 7, need.max(5_334)];
+        let sizes =
+            [need, need * 2, need.max(125), need.max(334), need.max(1_000), need * 4 + 7, need.max(5_334)];
         for size in sizes {
             for kind in ["gp2", "st1", "sc1"] {
                 add(kind, members, size, None, None);
@@ -139,9 +140,15 @@ fn more_is_bought_only_of_what_is_needed() {
     };
     let said = |spec: &str, usd: &str| (spec.to_owned(), usd.to_owned());
     // 2,000 operations of 128 KiB are 250 MiB/s.
-    assert_eq!(answer(131_072.0, 2_000.0, 500, 1), said("gp3:size=500GiB,iops=3000,throughput=250", "$45.00"));
+    assert_eq!(
+        answer(131_072.0, 2_000.0, 500, 1),
+        said("gp3:size=500GiB,iops=3000,throughput=250", "$45.00")
+    );
     // Two volumes have 6,000 IOPS for nothing.
-    assert_eq!(answer(8_192.0, 6_000.0, 500, 2), said("raid0(2x gp3:size=250GiB,iops=3000,throughput=125)", "$40.00"));
+    assert_eq!(
+        answer(8_192.0, 6_000.0, 500, 2),
+        said("raid0(2x gp3:size=250GiB,iops=3000,throughput=125)", "$40.00")
+    );
     // 10,000 IOPS on 10 GiB need 20 GiB for them.
     assert_eq!(answer(8_192.0, 10_000.0, 10, 1), said("gp3:size=20GiB,iops=10000,throughput=125", "$36.60"));
     // Beyond gp3.
@@ -162,7 +169,9 @@ fn an_instance_is_chosen_with_the_volumes_and_its_price_counts() {
         .filter(|one| needs.met_by(one))
         .filter_map(|instance| Some(PricedInstance { instance, price: prices.instance(&instance.name)? }))
         .collect();
-    assert!(fitting.iter().all(|one| !one.instance.name.contains("6g") && !one.instance.name.starts_with('t')));
+    assert!(
+        fitting.iter().all(|one| !one.instance.name.contains("6g") && !one.instance.name.starts_with('t'))
+    );
     let answer = |ios: f64| {
         let demand = Demand::of(&load(&[(ios, 3_600.0)]), 1.0);
         let space = Space {
@@ -199,7 +208,8 @@ fn a_p99_below_that_of_a_type_leaves_it_out() {
         most_members: 1,
         instance: None,
     };
-    let kinds: Vec<String> = space.cheapest_of_each().iter().map(|one| one.resolved.spec.volume.kind.clone()).collect();
+    let kinds: Vec<String> =
+        space.cheapest_of_each().iter().map(|one| one.resolved.spec.volume.kind.clone()).collect();
     assert_eq!(kinds, ["io2"]);
     assert!(!space.meets(&volume("gp3:size=500GiB")));
 }

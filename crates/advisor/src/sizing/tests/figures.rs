@@ -24,7 +24,11 @@ fn littles_law_is_held_against_queue_and_latency() {
         one.queue = Some(15.0);
     }
     assert_eq!(examine(&wrong, None, None).unwrap().little.unwrap().agrees_pct, 70.0);
-    assert_eq!(examine(&load(&[(1.0, 60.0)]), None, None).unwrap().little, None, "nothing says how long they took");
+    assert_eq!(
+        examine(&load(&[(1.0, 60.0)]), None, None).unwrap().little,
+        None,
+        "nothing says how long they took"
+    );
 }
 
 #[test]
@@ -35,7 +39,8 @@ fn what_cannot_be_true_is_refused_with_its_time() {
         examine(&load, None, None).map_err(|error| error.to_string())
     };
     assert!(said(|_| ()).is_ok());
-    let cases: [(fn(&mut LoadInterval), &str); 5] = [
+    type Change = fn(&mut LoadInterval);
+    let cases: [(Change, &str); 5] = [
         (|one| one.reads = 0.0, "at 60 s contradicts itself: 819200 bytes a second and no reads"),
         (|one| one.written_bytes = 5_000.0, "100.0 bytes each: expected 512 bytes"),
         (|one| one.writes = -1.0, "-1 is no figure"),
@@ -83,7 +88,10 @@ fn metrics_that_say_so_and_credits_that_ended_are_believed() {
 fn the_rule_of_the_whitepaper_is_a_fifth_of_what_its_own_volumes_did() {
     // Its Table 6: a queue of 3.01 at 1.01 ms.
     let rule = queue_rule(&timed(2_980.0, 0.00101, 60)).unwrap();
-    assert!((rule.whitepaper_iops - 602.0).abs() < 1.0 && (rule.newer_iops - 3_010.0).abs() < 1.0, "{rule:?}");
+    assert!(
+        (rule.whitepaper_iops - 602.0).abs() < 1.0 && (rule.newer_iops - 3_010.0).abs() < 1.0,
+        "{rule:?}"
+    );
     assert!((rule.latency_ms.unwrap() - 1.01).abs() < 1e-9 && (rule.seen_iops - 2_980.0).abs() < 1e-6);
     assert_eq!(queue_rule(&load(&[(1.0, 1.0)])), None);
 }

@@ -29,10 +29,17 @@ fn the_platforms_cost_what_their_prices_add_up_to() {
     assert_eq!(ec2.total_usd.map(|usd| usd[0].to_string()), Some("$115.58".into()));
     let rds = find("RDS, gp3");
     assert_eq!((usd(rds.storage_usd), rds.instance_usd, rds.total_usd), ("$57.50".into(), None, None));
-    assert!(rds.what.contains("12000 IOPS") && rds.notes.iter().any(|note| note.contains("db.r6g.large has no price")), "{rds:?}");
+    assert!(
+        rds.what.contains("12000 IOPS")
+            && rds.notes.iter().any(|note| note.contains("db.r6g.large has no price")),
+        "{rds:?}"
+    );
     // 1,700 reads a second are 4,467.6 million a month; 27.85 MB/s written are at most 6,800 units of 4 KiB a second.
     let standard = find("Aurora Standard");
-    assert_eq!(standard.io_usd.map(|usd| usd.map(|usd| usd.to_string())), Some(["$893.52".into(), "$4,467.60".into()]));
+    assert_eq!(
+        standard.io_usd.map(|usd| usd.map(|usd| usd.to_string())),
+        Some(["$893.52".into(), "$4,467.60".into()])
+    );
     assert_eq!((usd(standard.storage_usd), usd(standard.instance_usd)), ("$50.00".into(), "$189.80".into()));
     let optimized = find("Aurora I/O-Optimized");
     assert_eq!(optimized.io_usd, None);
@@ -55,7 +62,8 @@ fn a_change_is_made_in_place_where_aws_allows_it_and_by_a_copy_where_not() {
     let plan = |today: Option<&str>, target: &str, instance| {
         change::plan(today.map(volume).as_ref(), &volume(target), instance)
     };
-    let in_place = plan(Some("gp2:size=500GiB"), "gp3:size=500GiB,iops=6000,throughput=250", Some("r6i.large"));
+    let in_place =
+        plan(Some("gp2:size=500GiB"), "gp3:size=500GiB,iops=6000,throughput=250", Some("r6i.large"));
     assert_eq!(
         in_place.cli[0],
         "aws ec2 modify-volume --volume-id VOLUME_ID --volume-type gp3 --size 500 --iops 6000 --throughput 250"
@@ -65,10 +73,18 @@ fn a_change_is_made_in_place_where_aws_allows_it_and_by_a_copy_where_not() {
         assert!(in_place.terraform.iter().any(|own| own.trim() == line), "{in_place:?}");
     }
     let smaller = plan(Some("gp3:size=500GiB"), "gp3:size=200GiB", None);
-    assert!(smaller.cli[0].starts_with("aws ec2 create-volume") && smaller.notes[0].contains("cannot be made smaller"));
+    assert!(
+        smaller.cli[0].starts_with("aws ec2 create-volume")
+            && smaller.notes[0].contains("cannot be made smaller")
+    );
     let array = plan(Some("gp3:size=500GiB"), "raid0(2x gp3:size=250GiB)", None);
     assert_eq!(array.cli.iter().filter(|line| line.contains("create-volume")).count(), 2);
-    assert!(array.cli.iter().any(|line| line.starts_with("mdadm --create /dev/md0 --level=0 --chunk=512K --raid-devices=2")));
+    assert!(
+        array
+            .cli
+            .iter()
+            .any(|line| line.starts_with("mdadm --create /dev/md0 --level=0 --chunk=512K --raid-devices=2"))
+    );
     let same = plan(Some("gp3:size=500GiB"), "gp3:size=500GiB,iops=3000", None);
     assert!(same.cli.is_empty() && same.notes[0].contains("nothing to change"), "{same:?}");
     let new = plan(None, "io2:size=100GiB,iops=2000", None);

@@ -84,7 +84,11 @@ pub fn recorded(files: &[Input], interval_s: Option<f64>) -> Result<Recorded, Re
             None => all = Some(one),
             Some(all) if all.tool == one.tool => join(all, one),
             Some(all) => {
-                return Err(RecordedError::Mixed { path: file.path.clone(), tool: one.tool, other: all.tool });
+                return Err(RecordedError::Mixed {
+                    path: file.path.clone(),
+                    tool: one.tool,
+                    other: all.tool,
+                });
             }
         }
     }
@@ -124,10 +128,9 @@ fn one(file: &Input, interval_s: Option<f64>) -> Result<Recorded, RecordedError>
     if let Some(reports) = devices::reports(&file.text) {
         return of_iostat(&reports, interval_s).map_err(|(what, from)| lacks(what, from));
     }
-    for (tool, read) in [
-        ("sar", sar::read as fn(&str) -> Option<Result<Read, String>>),
-        ("pt-diskstats", pt_diskstats::read),
-    ] {
+    for (tool, read) in
+        [("sar", sar::read as fn(&str) -> Option<Result<Read, String>>), ("pt-diskstats", pt_diskstats::read)]
+    {
         if let Some(read) = read(&file.text) {
             let read = read.map_err(|what| RecordedError::Damaged { path: file.path.clone(), what })?;
             return Ok(Recorded { tool, loads: read.loads, notes: read.notes });
@@ -135,7 +138,10 @@ fn one(file: &Input, interval_s: Option<f64>) -> Result<Recorded, RecordedError>
     }
     if let Some(looks) = devices::looks(&file.text) {
         return of_counters(&looks).ok_or_else(|| {
-            lacks("two looks at the counters with their times", "pt-stalk writes them as lines `TS 1700000000.5`")
+            lacks(
+                "two looks at the counters with their times",
+                "pt-stalk writes them as lines `TS 1700000000.5`",
+            )
         });
     }
     Err(RecordedError::Unknown { path: file.path.clone() })

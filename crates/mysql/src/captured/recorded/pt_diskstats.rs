@@ -31,21 +31,32 @@ fn rows<'a>(header: &[&str], lines: impl Iterator<Item = (usize, &'a str)>) -> R
         }
         let wrong = |what: &str| format!("line {}: {what}, found '{line}'", place + 1);
         if fields[0].starts_with('{') || fields[1].starts_with('{') {
-            return Err(wrong("several samples or devices in one row: expected a row of each, as --group-by all prints them"));
+            return Err(wrong(
+                "several samples or devices in one row: expected a row of each, as --group-by all prints them",
+            ));
         }
         let end = seconds(fields[0]).ok_or_else(|| wrong("expected seconds or a time"))?;
         let value = |name: &str| -> Option<f64> {
             fields.get(header.iter().position(|column| *column == name)?)?.parse().ok()
         };
         let all = || {
-            Some((value("rd_s")?, value("wr_s")?, value("rd_mb_s")? * MB, value("wr_mb_s")? * MB, value("rd_rt")?, value("wr_rt")?))
+            Some((
+                value("rd_s")?,
+                value("wr_s")?,
+                value("rd_mb_s")? * MB,
+                value("wr_mb_s")? * MB,
+                value("rd_rt")?,
+                value("wr_rt")?,
+            ))
         };
-        let (reads, writes, rough_read, rough_written, read_ms, write_ms) = all().ok_or_else(|| wrong("expected numbers"))?;
+        let (reads, writes, rough_read, rough_written, read_ms, write_ms) =
+            all().ok_or_else(|| wrong("expected numbers"))?;
         // Megabytes have one decimal: the mean size of an operation says more.
         let bytes = |ios: f64, kb: Option<f64>, rough: f64| kb.map_or(rough, |kb| kb * 1_024.0 * ios);
         let device = fields[1].to_owned();
         // The first row is of the time since the tool began.
-        let before = last.insert(device.clone(), end).unwrap_or(if fields[0].contains(':') { end } else { 0.0 });
+        let before =
+            last.insert(device.clone(), end).unwrap_or(if fields[0].contains(':') { end } else { 0.0 });
         if end <= before {
             continue;
         }

@@ -11,11 +11,13 @@ use crate::captured::devices::{UNITS, clock};
 const DAY: f64 = 86_400.0;
 
 /// What sar cannot tell.
-const TOGETHER: &str = "sar counts reads and writes together: they are divided as their bytes are, with one latency for both";
+const TOGETHER: &str =
+    "sar counts reads and writes together: they are divided as their bytes are, with one latency for both";
 
 /// Reads the output; None in another text, an error where it is damaged.
 pub(super) fn read(text: &str) -> Option<Result<Read, String>> {
-    let semicolons = text.lines().any(|line| line.starts_with("# hostname;interval;timestamp") && line.contains(";tps;"));
+    let semicolons =
+        text.lines().any(|line| line.starts_with("# hostname;interval;timestamp") && line.contains(";tps;"));
     let is_header = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         fields.contains(&"DEV") && fields.contains(&"tps")
@@ -40,7 +42,8 @@ fn row(start_s: f64, seconds: f64, value: impl Fn(&str) -> Option<f64>) -> Optio
     };
     let (read_bytes, written_bytes) = (bytes("r", "rd_sec/s")?, bytes("w", "wr_sec/s")?);
     let ios = value("tps")?;
-    let share = if read_bytes + written_bytes > 0.0 { read_bytes / (read_bytes + written_bytes) } else { 0.0 };
+    let share =
+        if read_bytes + written_bytes > 0.0 { read_bytes / (read_bytes + written_bytes) } else { 0.0 };
     let time = value("await").map(|ms| ms / 1e3).filter(|_| ios > 0.0);
     let queue = value("aqu-sz").or_else(|| value("avgqu-sz"));
     let reads = ios * share;
@@ -124,7 +127,13 @@ fn sar(text: &str) -> Result<Loads, String> {
         if header.is_empty() {
             continue;
         }
-        let after = |before: f64| if time < before % DAY - 1.0 { before - before % DAY + DAY + time } else { before - before % DAY + time };
+        let after = |before: f64| {
+            if time < before % DAY - 1.0 {
+                before - before % DAY + DAY + time
+            } else {
+                before - before % DAY + time
+            }
+        };
         match times.1 {
             None => {
                 times = (None, Some(time));

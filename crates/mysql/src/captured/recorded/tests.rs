@@ -13,8 +13,12 @@ fn read(text: &str) -> Result<Recorded, RecordedError> {
 
 /// A metric as `aws cloudwatch get-metric-data` prints it, from 10:00 on.
 fn metric(label: &str, values: &[f64]) -> String {
-    let times: Vec<String> = (0..values.len()).map(|n| format!("\"2026-11-22T10:{n:02}:00+00:00\"")).collect();
-    format!("{{\"Id\": \"m\", \"Label\": \"{label}\", \"Timestamps\": [{}], \"Values\": {values:?}}}", times.join(","))
+    let times: Vec<String> =
+        (0..values.len()).map(|n| format!("\"2026-11-22T10:{n:02}:00+00:00\"")).collect();
+    format!(
+        "{{\"Id\": \"m\", \"Label\": \"{label}\", \"Timestamps\": [{}], \"Values\": {values:?}}}",
+        times.join(",")
+    )
 }
 
 fn answer(metrics: &[String]) -> String {
@@ -39,16 +43,17 @@ fn metrics_of_cloudwatch_become_intervals_with_latency_queue_credits_and_checks(
     let [first, second] = all.loads[""].intervals[..] else { panic!("two minutes") };
     assert_eq!((first.seconds, first.reads, first.writes), (60.0, 1_000.0, 100.0));
     assert_eq!((first.read_bytes, first.written_bytes), (16_384_000.0, 409_600.0));
-    assert_eq!((first.read_s, first.write_s, first.queue, first.credits), (Some(0.001), Some(0.002), Some(1.2), Some(0.5)));
+    assert_eq!(
+        (first.read_s, first.write_s, first.queue, first.credits),
+        (Some(0.001), Some(0.002), Some(1.2), Some(0.5))
+    );
     assert!(!first.limited.unwrap().any() && second.limited.unwrap().volume_iops);
     assert_eq!((second.write_s, second.end_s() - first.start_s), (None, 120.0));
 }
 
 #[test]
 fn volumes_are_told_apart_and_what_names_none_belongs_to_all() {
-    let of = |volume: &str| {
-        METRICS.map(|name| metric(&format!("{volume} {name}"), &[600.0])).to_vec()
-    };
+    let of = |volume: &str| METRICS.map(|name| metric(&format!("{volume} {name}"), &[600.0])).to_vec();
     const METRICS: [&str; 4] = ["VolumeReadOps", "VolumeWriteOps", "VolumeReadBytes", "VolumeWriteBytes"];
     let mut metrics = [of("vol-0a"), of("vol-0b")].concat();
     metrics.push(metric("InstanceEBSIOPSExceededCheck", &[1.0]));
@@ -67,7 +72,9 @@ fn a_metric_that_is_missing_is_named_with_where_to_get_it_and_may_come_from_anot
     assert!(from.contains("--period 60"), "{from}");
     assert_eq!(recorded(&[file(&half), file(&other)], None).unwrap().loads[""].intervals.len(), 1);
     let damaged = &half[..half.len() - 40];
-    assert!(matches!(read(damaged).unwrap_err(), RecordedError::Damaged { what, .. } if what.contains("line 1 column")));
+    assert!(
+        matches!(read(damaged).unwrap_err(), RecordedError::Damaged { what, .. } if what.contains("line 1 column"))
+    );
 }
 
 #[test]
@@ -82,7 +89,10 @@ fn statistics_of_one_metric_and_a_csv_export_are_read_too() {
                2026/11/22 10:00:00,300,0,1228800,\n2026/11/22 10:05:00,600,3,2457600,12288\n";
     let load = &read(csv).unwrap().loads[""];
     assert_eq!(load.intervals.len(), 2);
-    assert_eq!((load.intervals[1].seconds, load.intervals[1].reads, load.intervals[0].written_bytes), (300.0, 2.0, 0.0));
+    assert_eq!(
+        (load.intervals[1].seconds, load.intervals[1].reads, load.intervals[0].written_bytes),
+        (300.0, 2.0, 0.0)
+    );
     let error = read(&csv.replace("300,0,", "300,x,")).unwrap_err().to_string();
     assert!(error.contains("line 3: expected a number, found 'x'"), "{error}");
 }
@@ -108,7 +118,8 @@ fn reports_of_iostat_follow_each_other_without_the_first() {
     let [first, second] = load.intervals[..] else { panic!("two reports") };
     assert_eq!((first.seconds, first.reads, first.writes, first.write_s), (10.0, 10.0, 20.0, Some(0.002)));
     assert_eq!((second.start_s - first.start_s, second.reads, second.write_s), (10.0, 30.0, None));
-    let without: String = IOSTAT.lines().filter(|line| !line.starts_with("11/22")).map(|line| format!("{line}\n")).collect();
+    let without: String =
+        IOSTAT.lines().filter(|line| !line.starts_with("11/22")).map(|line| format!("{line}\n")).collect();
     let error = read(&without).unwrap_err();
     assert_eq!(error.to_string(), "/captures/file lacks the times of its reports");
     assert_eq!(recorded(&[file(&without)], Some(5.0)).unwrap().loads["nvme1n1"].intervals[1].start_s, 5.0);
@@ -144,7 +155,10 @@ Average:      nvme1n1    150.00    600.00   1800.00      0.00     16.00      0.3
     assert!(all.notes[0].contains("together"), "{:?}", all.notes);
     let [first, second] = all.loads["nvme1n1"].intervals[..] else { panic!("two samples") };
     assert_eq!((first.seconds, first.reads, first.writes), (600.0, 75.0, 25.0));
-    assert_eq!((second.seconds, second.writes, second.queue, second.write_s), (600.0, 200.0, Some(0.4), Some(0.002)));
+    assert_eq!(
+        (second.seconds, second.writes, second.queue, second.write_s),
+        (600.0, 200.0, Some(0.4), Some(0.002))
+    );
     assert_eq!(second.start_s, first.end_s());
     let sadf = "# hostname;interval;timestamp;CPU;%user\nh;600;2026-11-22 00:10:01 UTC;-1;1.0\n\
                 # hostname;interval;timestamp;DEV;tps;rd_sec/s;wr_sec/s;avgrq-sz;avgqu-sz;await;svctm;%util\n\
