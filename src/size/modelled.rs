@@ -139,11 +139,12 @@ pub(super) fn verify(
     let mut tried: Vec<(Choice, Verified)> = Vec::new();
     for candidate in candidates(space) {
         let passed = tried.iter().any(|(_, check)| check.meets);
-        let kind = &candidate.resolved.spec.volume.kind;
-        let kind_passed =
-            tried.iter().any(|(known, check)| check.meets && known.volumes.spec.volume.kind == *kind);
-        // Behind the answer, the cheapest of each other type is enough.
-        if (passed && (kind_passed || tried.len() >= MOST_CHECKS / 2)) || tried.len() >= MOST_CHECKS {
+        let family = |spec: &Spec| (spec.volume.kind.clone(), spec.members() > 1);
+        let own = family(&candidate.resolved.spec);
+        let family_passed =
+            tried.iter().any(|(known, check)| check.meets && family(&known.volumes.spec) == own);
+        // Behind the answer, the cheapest of each other type, single and striped, is enough.
+        if (passed && (family_passed || tried.len() >= MOST_CHECKS / 2)) || tried.len() >= MOST_CHECKS {
             continue;
         }
         let outcome = run(server, tps, &candidate.resolved, space.instance, CHECK_SPAN, plan.seed);

@@ -91,9 +91,9 @@ fn cloudwatch(minutes: &[Minute]) -> String {
 const QUIET: Minute = Minute { reads: 200.0, writes: 100.0, ms: 0.7, credits: 100.0 };
 const BUSY: Minute = Minute { reads: 1_500.0, writes: 900.0, ms: 0.8, credits: 80.0 };
 
-/// Two days with two busy hours each.
-fn two_days() -> Vec<Minute> {
-    (0..2_880).map(|n| if (600..720).contains(&(n % 1_440)) { BUSY } else { QUIET }).collect()
+/// A day with two busy hours.
+fn a_day() -> Vec<Minute> {
+    (0..1_440).map(|n| if (600..720).contains(&n) { BUSY } else { QUIET }).collect()
 }
 
 fn field<'a>(value: &'a Value, path: &str) -> &'a str {
@@ -103,7 +103,7 @@ fn field<'a>(value: &'a Value, path: &str) -> &'a str {
 #[test]
 fn metrics_of_a_gp2_are_sized_priced_and_put_beside_today() {
     let dir = tempfile::tempdir().unwrap();
-    let file = written(&dir, "metrics.json", &cloudwatch(&two_days()));
+    let file = written(&dir, "metrics.json", &cloudwatch(&a_day()));
     let arguments = [word(&file), "--volume", "gp2:size=500GiB", "--instance", "r5.large"];
     let answer = json(&arguments, 0);
     // 2,400 with a fifth of headroom are within what gp3 has for nothing.
@@ -160,7 +160,7 @@ fn a_gp2_whose_credits_end_is_seen_throttled_and_the_need_is_not_taken_for_what_
 #[test]
 fn growth_more_transactions_headroom_and_a_p99_are_part_of_what_is_asked() {
     let dir = tempfile::tempdir().unwrap();
-    let file = written(&dir, "metrics.json", &cloudwatch(&two_days()));
+    let file = written(&dir, "metrics.json", &cloudwatch(&a_day()));
     let base = [word(&file), "--volume", "gp3:size=500GiB", "--raid0", "1", "--headroom", "0%"];
     let with = |more: &[&str]| json(&[&base[..], more].concat(), 0);
     let answer = with(&["--growth", "50%", "--horizon", "24"]);
@@ -180,7 +180,7 @@ fn growth_more_transactions_headroom_and_a_p99_are_part_of_what_is_asked() {
 #[test]
 fn prices_of_another_region_are_taken_from_aws_list() {
     let dir = tempfile::tempdir().unwrap();
-    let file = written(&dir, "metrics.json", &cloudwatch(&two_days()));
+    let file = written(&dir, "metrics.json", &cloudwatch(&a_day()));
     let list = "\"FormatVersion\",\"v1.0\"\n\"Disclaimer\",\"x\"\n\"Publication Date\",\"2026-09-30T12:00:00Z\"\n\"Version\",\"1\"\n\"OfferCode\",\"AmazonEC2\"\n\
         \"SKU\",\"TermType\",\"Unit\",\"PricePerUnit\",\"Currency\",\"Product Family\",\"Region Code\",\"usageType\"\n\
         \"A\",\"OnDemand\",\"GB-Mo\",\"0.1190000000\",\"USD\",\"Storage\",\"eu-central-1\",\"EUC1-EBS:VolumeUsage.gp2\"\n";
@@ -253,13 +253,14 @@ fn a_profile_is_sized_by_its_model_and_lacks_nothing_in_silence() {
     assert_eq!(model["meets"], true);
     assert!(model["tps"].as_f64().unwrap() > 291.0, "{model}");
     let p99 = model["p99_us"].as_f64().unwrap();
-    // Half of that needs more than the cheapest volumes have.
-    let quicker = format!("{}us", (p99 / 2.0).round());
-    let faster = json(&[PROFILE, "--tps", "300", "--size", "600GiB", "--raid0", "1", "--p99", &quicker], 0);
-    let p99_of = |answer: &Value| answer["answer"]["model"]["p99_us"].as_f64().unwrap();
-    assert!(p99_of(&faster) <= p99 / 2.0 + 1.0, "{}", faster["answer"]);
-    let usd = |answer: &Value| answer["answer"]["storage"]["usd"].as_f64().unwrap();
-    assert!(usd(&faster) >= usd(&answer), "{} {}", usd(&faster), usd(&answer));
+    // Quicker than the model's server is on any volume.
+    let quicker = format!("{}us", (p99 / 10.0).round());
+    let none = json(&[PROFILE, "--tps", "300", "--size", "600GiB", "--raid0", "1", "--p99", &quicker], 1);
+    assert_eq!((&none["answer"], &none["choices"]), (&Value::Null, &serde_json::json!([])));
+    // Of the same types some are slower than the answer: they are left where they do not meet it.
+    let close = format!("{}us", (p99 * 1.1).round());
+    let answer = json(&[PROFILE, "--tps", "300", "--size", "600GiB", "--raid0", "1", "--p99", &close], 0);
+    assert!(answer["answer"]["model"]["p99_us"].as_f64().unwrap() <= p99 * 1.1, "{}", answer["answer"]);
     let dir = tempfile::tempdir().unwrap();
     let bare = written(
         &dir,
@@ -276,13 +277,13 @@ fn a_profile_is_sized_by_its_model_and_lacks_nothing_in_silence() {
 #[test]
 fn contradictions_and_wrong_values_are_refused_with_what_is_allowed() {
     let dir = tempfile::tempdir().unwrap();
-    let mut minutes = two_days();
+    let mut minutes = a_day();
     minutes.truncate(10);
     let whole = cloudwatch(&minutes);
     let file = written(&dir, "metrics.json", &whole);
     let base = [word(&file), "--size", "100GiB"];
     let with = |more: &[&'static str], words: &[&str]| refused(&[&base[..], more].concat(), words);
-    with(&["--headroom", "-5%"], &["--headroom -5%", "0% to 1000%"]);
+    with(&["--headroom", "2000%"], &["--headroom 2000%", "0% to 1000%"]);
     with(&["--carry", "20%"], &["--carry 20%", "50% to 100%"]);
     with(&["--raid0", "0"], &["--raid0 0", "1 to 16"]);
     with(&["--horizon", "0"], &["--horizon 0", "1 to 120"]);
@@ -306,7 +307,7 @@ fn contradictions_and_wrong_values_are_refused_with_what_is_allowed() {
 #[test]
 fn a_page_has_the_load_beside_the_limits_of_the_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let file = written(&dir, "metrics.json", &cloudwatch(&two_days()));
+    let file = written(&dir, "metrics.json", &cloudwatch(&a_day()));
     let page = dir.path().join("sizing.html");
     answered(&[word(&file), "--volume", "gp2:size=500GiB", "--html", word(&page)], 0);
     let html = std::fs::read_to_string(&page).unwrap();
