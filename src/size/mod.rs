@@ -85,7 +85,8 @@ fn answer<'a>(plan: &'a Plan<'a>) -> Answer<'a> {
         Some(server) => modelled::verify(plan, server, &space, &mut sizing),
         None => Vec::new(),
     };
-    let io = AuroraIo::of(&plan.grown(), plan.source.log_bytes.map(|bytes| bytes * plan.growth));
+    // The log of a profile is that of the grown load already.
+    let io = AuroraIo::of(&plan.grown(), plan.source.log_bytes);
     let platforms =
         sizing.choices.first().map(|best| platforms(&space, &best.volumes, io)).unwrap_or_default();
     Answer { queue_rule: queue_rule(&plan.source.load), platforms, verified, sizing }

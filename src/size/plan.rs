@@ -92,17 +92,9 @@ impl<'a> Plan<'a> {
         catalog: &'a Catalog,
         lists: Vec<(String, String)>,
     ) -> anyhow::Result<Self> {
-        let of_lists = lists.first().map(|(region, _)| region.as_str());
-        let region = args.region.as_deref().or(of_lists);
-        let prices = catalog.prices(region).map_err(|error| Refusal {
-            hint: error.hint(),
-            ..Refusal::usage(format!("--region: {error}"))
-        })?;
+        let region = region(args, catalog, &lists)?;
         let today = args.volume.as_deref().map(|text| volume(catalog, text)).transpose()?;
-        let known = |name: &str| {
-            catalog.instance(name).map_err(|error| Refusal::usage(format!("--instance {name}: {error}")))
-        };
-        let instance = args.instance.as_deref().map(known).transpose()?;
+        let instance = args.instance.as_deref().map(|name| instance(catalog, name)).transpose()?;
         let mut source = Source::read(args, catalog, instance.as_ref())?;
         let instance = instance.or_else(|| source.server.as_ref().and_then(|server| server.instance.clone()));
         let headroom = 1.0 + percent("--headroom", &args.headroom, MOST_PERCENT)? / 100.0;
@@ -121,18 +113,9 @@ impl<'a> Plan<'a> {
             Some(_) => (1.0, growth),
             None => (measured_factor(args)?, 1.0),
         };
-        let inputs = examine(&source.load, today.as_ref(), instance.as_ref()).map_err(|error| {
-            Refusal::usage(format!("{}: {error}", source.what))
-                .hint("leave the interval out of the file, or record the load again; sums and means may have been mixed up")
-        })?;
+        let inputs = inputs(&source, today.as_ref(), instance.as_ref())?;
         let all = more * growth / in_load * headroom;
         let now = Demand::of(&source.load, 1.0 / in_load);
-        if now.iops().is_none_or(|iops| iops.max <= 0.0) {
-            let message = format!("{}: no operation was recorded", source.what);
-            return Err(Refusal::usage(message)
-                .hint("record the load while the server works, a day or more")
-                .into());
-        }
         let implied = inputs.throttled.as_ref().and_then(|throttled| throttled.implied(&source.load, all));
         let needs =
             instance.as_ref().filter(|_| !args.keep_instance).map(|today| needs(today, args.architecture));
@@ -146,7 +129,7 @@ impl<'a> Plan<'a> {
             today,
             instance,
             most_members: members(args.raid0)?,
-            region: prices.region().to_owned(),
+            region,
             lists: lists.into_iter().map(|(_, what)| what).collect(),
             more,
             growth,
@@ -196,6 +179,38 @@ impl<'a> Plan<'a> {
     pub(super) fn factor(&self) -> f64 {
         self.more * self.growth * self.headroom
     }
+}
+
+/// The region whose prices hold: the one that was named, or that of the first price list.
+fn region(args: &SizeArgs, catalog: &Catalog, lists: &[(String, String)]) -> anyhow::Result<String> {
+    let of_lists = lists.first().map(|(region, _)| region.as_str());
+    let prices = catalog.prices(args.region.as_deref().or(of_lists)).map_err(|error| Refusal {
+        hint: error.hint(),
+        ..Refusal::usage(format!("--region: {error}"))
+    })?;
+    Ok(prices.region().to_owned())
+}
+
+fn instance(catalog: &Catalog, name: &str) -> anyhow::Result<InstanceType> {
+    Ok(catalog.instance(name).map_err(|error| Refusal::usage(format!("--instance {name}: {error}")))?)
+}
+
+/// What the figures of the load say of themselves; figures that cannot be true, and a load of nothing, are refused.
+fn inputs(
+    source: &Source,
+    today: Option<&Resolved>,
+    instance: Option<&InstanceType>,
+) -> anyhow::Result<Inputs> {
+    if !source.load.intervals.iter().any(|one| one.ios() > 0.0) {
+        let message = format!("{}: no operation was recorded", source.what);
+        return Err(Refusal::usage(message)
+            .hint("record the load while the server works, a day or more")
+            .into());
+    }
+    Ok(examine(&source.load, today, instance).map_err(|error| {
+        Refusal::usage(format!("{}: {error}", source.what))
+            .hint("leave the interval out of the file, or record the load again; sums and means may have been mixed up")
+    })?)
 }
 
 fn volume(catalog: &Catalog, text: &str) -> anyhow::Result<Resolved> {

@@ -16,6 +16,7 @@ use crate::{
     data::{
         AccountingEntry, ArrayRules, Class, InstanceRow, InstanceRules, IopsRule, ModificationRules, Period,
         ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention, TypeEntry, TypesFile,
+        table_source,
     },
     error::data,
     managed, overrides,
@@ -431,14 +432,4 @@ fn parse<T: DeserializeOwned>(place: &str, text: &str) -> Result<T, CatalogError
 fn rows<T: DeserializeOwned>(place: &str, text: &str) -> Result<Vec<T>, CatalogError> {
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
     reader.deserialize().collect::<Result<_, _>>().map_err(|error| data(place, error))
-}
-
-/// The source and date that the comments at the head of a table give for all its rows.
-pub(crate) fn table_source(place: &str, text: &str) -> Result<(String, Date), CatalogError> {
-    let given = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
-        line.map(str::trim).ok_or_else(|| data(place, format!("has no line '# {key}'")))
-    };
-    let date = given("date:")?.parse().map_err(|error| data(place, error))?;
-    Ok((given("source:")?.to_owned(), date))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use serde::Deserialize;
 
-use crate::{CatalogError, Usd, catalog::table_source, error::data, money::price};
+use crate::{CatalogError, Usd, data::table_source, error::data, money::price};
 
 /// Hours of a month, as AWS's own calculator counts them: 365 days by twelve.
 pub const HOURS_A_MONTH: u64 = 730;
