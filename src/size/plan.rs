@@ -184,10 +184,9 @@ impl<'a> Plan<'a> {
 /// The region whose prices hold: the one that was named, or that of the first price list.
 fn region(args: &SizeArgs, catalog: &Catalog, lists: &[(String, String)]) -> anyhow::Result<String> {
     let of_lists = lists.first().map(|(region, _)| region.as_str());
-    let prices = catalog.prices(args.region.as_deref().or(of_lists)).map_err(|error| Refusal {
-        hint: error.hint(),
-        ..Refusal::usage(format!("--region: {error}"))
-    })?;
+    let prices = catalog
+        .prices(args.region.as_deref().or(of_lists))
+        .map_err(|error| Refusal { hint: error.hint(), ..Refusal::usage(format!("--region: {error}")) })?;
     Ok(prices.region().to_owned())
 }
 

@@ -3,15 +3,17 @@
 //!
 //! A tiny run (`BENCH_TINY=1`, or under `cargo test`) sizes for an hour and judges nothing.
 
+#[path = "../../../benches/support/time.rs"]
+mod time;
 #[path = "../../../benches/support/tiny.rs"]
 mod tiny;
-
-use std::time::Instant;
 
 use ebbtide_advisor::sizing::{Asked, Demand, InstanceNeeds, Objective, PricedInstance, size};
 use ebbtide_catalog::{Catalog, Spec};
 use ebbtide_observe::{LoadInterval, VolumeLoad};
 use ebbtide_volume::{GIB, Nanos};
+
+use time::Time;
 
 /// Seconds of one core that an answer may take.
 const LIMIT_S: f64 = 5.0;
@@ -76,9 +78,9 @@ fn main() {
             instance: Some(&today),
             instances: &instances,
         };
-        let began = Instant::now();
+        let began = Time::now();
         let sizing = size(&asked);
-        let took = began.elapsed().as_secs_f64();
+        let took = began.seconds();
         worst = worst.max(took);
         let best = sizing.choices.first().map(|best| best.volumes.spec.to_string());
         let on = sizing.instance.map_or("no instance", |one| one.name.as_str());

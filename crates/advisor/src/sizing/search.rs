@@ -8,7 +8,7 @@ use ebbtide_catalog::{
     Catalog, InstancePrice, InstanceType, IopsRange, Prices, Raid0, Resolved, Spec, ThroughputRange, Usd,
     VolumeSpec,
 };
-use ebbtide_volume::{GIB, Nanos};
+use ebbtide_volume::{Accounting, GIB, Limits, Nanos};
 
 use super::carry::{Carried, Setup};
 use super::demand::Demand;
@@ -327,6 +327,23 @@ fn is_burstable(name: &str) -> bool {
 }
 
 impl<'a> Space<'a> {
+    /// Whether an instance alone carries the load, whatever the volumes.
+    fn carried_by_instance(&self, instance: &InstanceType, volumes: &Resolved) -> bool {
+        let own = &volumes.members[0];
+        // No type charges the instance less.
+        let accounting = Accounting { whole_units: false, ..own.accounting };
+        let endless = Limits { iops: None, throughput: None, accounting, ..own.clone() };
+        let setup = Setup {
+            limits: &endless,
+            members: 1,
+            chunk_bytes: volumes.chunk_bytes,
+            instance: Some(&instance.limits),
+        };
+        let objective = Objective { p99: None, ..self.objective };
+        let carried = self.demand.carried_within(&setup, 1.0 - objective.carried + 1e-12);
+        carried.is_some_and(|carried| objective.met_by(&carried))
+    }
+
     /// The cheapest instance with the cheapest volumes on it; the types that cannot be part of it are passed over. On equal
     /// cost the type comes first that stands first in `instances`.
     #[must_use]
@@ -340,6 +357,9 @@ impl<'a> Space<'a> {
             let below = best.as_ref().map(|(_, _, total)| *total);
             if below.is_some_and(|below| one.price.month() + alone.usd >= below) {
                 break;
+            }
+            if !self.carried_by_instance(one.instance, &alone.resolved) {
+                continue;
             }
             let with = Space { instance: Some(one.instance), ..*self };
             let volumes = if with.meets(&alone.resolved) {
