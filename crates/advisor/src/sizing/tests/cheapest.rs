@@ -213,3 +213,31 @@ fn a_p99_below_that_of_a_type_leaves_it_out() {
     assert_eq!(kinds, ["io2"]);
     assert!(!space.meets(&volume("gp3:size=500GiB")));
 }
+
+#[test]
+fn iops_are_bought_in_place_of_throughput_where_that_is_cheaper() {
+    // A peak of IOPS, and later one of throughput: one of the two may wait, and the IOPS cost less.
+    let mut all = load(&[(3_400.0, 100.0), (100.0, 300.0)]).intervals;
+    all.extend(of_size(262_144.0, &[(1_200.0, 100.0)]).intervals);
+    all.extend(load(&[(100.0, 500.0)]).intervals);
+    let demand = Demand::of(&ebbtide_observe::VolumeLoad { intervals: all }, 1.0);
+    let catalog = Catalog::builtin();
+    let space = Space {
+        catalog: &catalog,
+        prices: catalog.prices(None).unwrap(),
+        demand: &demand,
+        objective: objective(500, 0.75, None),
+        most_members: 1,
+        instance: None,
+    };
+    let found = space.cheapest_of("gp3", 1, None).unwrap();
+    // Every step that the search has, as far as it may matter.
+    let steps = (0..=10).flat_map(|n| (0..=45).map(move |m| (3_000 + n * 100, 125 + m * 5)));
+    let priced = steps.filter_map(|(iops, mib_s)| {
+        let volume = volume(&format!("gp3:size=500GiB,iops={iops},throughput={mib_s}"));
+        space.meets(&volume).then(|| (space.prices.monthly_cost(&volume).unwrap().usd, iops, mib_s))
+    });
+    let (usd, iops, mib_s) = priced.min().unwrap();
+    assert_eq!((found.usd, found.resolved.spec.volume.iops), (usd, Some(iops)), "{mib_s} MiB/s");
+    assert!(iops > 3_000, "the least IOPS with more throughput would cost more");
+}
