@@ -267,7 +267,10 @@ fn a_profile_is_sized_by_its_model_and_lacks_nothing_in_silence() {
         "bare.toml",
         "[server]\nflavour = \"mysql-8.0\"\n[machine]\n[workload]\nkind = \"tpcc\"\n",
     );
-    refused(&[word(&bare), "--size", "100GiB"], &["machine.vcpus", "nproc"]);
+    refused(
+        &[word(&bare), "--size", "100GiB"],
+        &["the profile lacks server.buffer_pool_size", "SHOW GLOBAL VARIABLES"],
+    );
     let output = size(&[PROFILE, "--tps", "100000", "--size", "600GiB"]);
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
