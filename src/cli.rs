@@ -12,6 +12,7 @@ use crate::predict::PredictArgs;
 use crate::run::RunArgs;
 use crate::serve::ServeArgs;
 use crate::simulate;
+use crate::size::SizeArgs;
 use crate::snapshot::SnapshotCommand;
 use crate::version;
 use crate::volume::args::VolumeCommand;
@@ -57,6 +58,8 @@ pub(crate) enum Command {
     Doctor(Box<DoctorArgs>),
     /// Say what a server would do on a volume, in virtual time, and how sure that is
     Predict(Box<PredictArgs>),
+    /// Find the cheapest storage that carries a load, and say what limits it and what more safety costs
+    Size(Box<SizeArgs>),
     /// Run a volume alone, in virtual time
     Simulate(simulate::Args),
     /// Write the manual pages into a directory

@@ -12,6 +12,7 @@ mod exit;
 mod home;
 mod load;
 mod manual;
+mod packed;
 mod predict;
 mod refusal;
 mod resume;
@@ -19,6 +20,7 @@ mod run;
 mod serve;
 mod signals;
 mod simulate;
+mod size;
 mod snapshot;
 mod status_line;
 mod text;
@@ -67,6 +69,10 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Predict(args) => {
             let home = HomePath::of(cli).map_or(Ok(None), |place| place.existing())?;
             predict::run(args, home.as_ref(), cli.json)
+        }
+        Command::Size(args) => {
+            let home = Place::of(cli).map_or(Ok(None), |place| place.existing())?;
+            size::run(args, home.as_ref(), cli.json)
         }
         Command::Simulate(args) => {
             // Without a place for a home there are no overrides to read.

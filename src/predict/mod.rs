@@ -1,12 +1,13 @@
 //! `ebbtide predict`: a server on volumes, in virtual time.
 //!
-//! [`plan`] reads the arguments and the profile, [`points`] runs the model and gives each figure its interval, and
+//! [`plan`] reads the arguments, [`server`] the profile, [`points`] runs the model and gives each figure its interval, and
 //! [`text`], [`json`] and [`page`] show them.
 
 mod json;
 mod page;
 mod plan;
 mod points;
+pub(crate) mod server;
 mod text;
 
 use std::path::PathBuf;

@@ -1,15 +1,15 @@
 //! From arguments and profile to what is predicted, refusing what cannot be.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_twin::fio;
-use ebbtide_twin::innodb::{Calibration, MeasuredPoint, ModelLoad, calibrate};
+use ebbtide_twin::innodb::{Calibration, ModelLoad};
 use ebbtide_twin::profile::{Planned, Profile};
-use ebbtide_volume::{GIB, Instance, Nanos};
+use ebbtide_volume::{GIB, Nanos};
 
 use super::PredictArgs;
+use super::server::{ModelledServer, resolve, usage};
 use crate::exit::Refusal;
 
 /// Volumes of a sweep, at most.
@@ -49,25 +49,18 @@ pub(super) struct PlannedVolume {
 
 impl Plan {
     pub(super) fn read(args: &PredictArgs, catalog: &Catalog) -> anyhow::Result<Self> {
-        let profile = read_profile(&args.profile)?;
-        let known = |name: &str| catalog.instance(name).map_err(usage);
-        let of_profile = profile.machine.instance.as_deref().map(known).transpose()?;
         let instance = match args.instance.as_deref() {
-            Some("none") => None,
-            Some(name) => Some(known(name)?),
-            None => of_profile.clone(),
+            Some("none") => Some(None),
+            Some(name) => Some(Some(catalog.instance(name).map_err(usage)?)),
+            None => None,
         };
-        let vcpus = of_profile.as_ref().or(instance.as_ref()).map(|instance| instance.vcpus);
-        let in_file = || {
-            Refusal::usage(format!("{} is no profile", args.profile.display()))
-                .hint("docs/profile.md has every key")
-        };
-        let mut planned = profile.plan(vcpus, args.seed).with_context(in_file)?;
-        let calibration =
-            calibrated(&planned, catalog, of_profile.as_ref(), args.seed).with_context(in_file)?;
-        if let Some(instance) = instance.as_ref().filter(|_| args.instance.is_some()) {
+        let server =
+            ModelledServer::read(&args.profile, catalog, instance.clone().flatten().as_ref(), args.seed)?;
+        let ModelledServer { profile, mut planned, calibration, instance: of_profile, .. } = server;
+        if let Some(Some(instance)) = &instance {
             planned.machine.vcpus = instance.vcpus;
         }
+        let instance = instance.unwrap_or(of_profile);
         let loads = loads(args, &planned)?;
         let sweep = args.sweep.as_deref().map(sweep).transpose()?;
         Ok(Self {
@@ -83,58 +76,6 @@ impl Plan {
             seed: args.seed,
         })
     }
-
-    /// A fresh instance; none where nothing but the volume limits.
-    pub(super) fn new_instance(&self) -> Option<Instance> {
-        self.instance.as_ref().map(|instance| Instance::new(instance.limits))
-    }
-}
-
-fn read_profile(path: &Path) -> anyhow::Result<Profile> {
-    let text = std::fs::read_to_string(path).with_context(|| {
-        Refusal::usage(format!("cannot read the profile {}", path.display()))
-            .hint("give the path of a TOML file; docs/profile.md has an example")
-    })?;
-    Profile::parse(&text).with_context(|| {
-        Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
-    })
-}
-
-/// Calibrates on the points of the profile, which were measured on its own instance.
-fn calibrated(
-    planned: &Planned,
-    catalog: &Catalog,
-    instance: Option<&InstanceType>,
-    seed: u64,
-) -> anyhow::Result<Calibration> {
-    let measured = |point: &ebbtide_twin::profile::PlannedPoint| {
-        let resolved = resolve(catalog, &Spec::parse(&point.volume).map_err(usage)?)?;
-        anyhow::Ok(MeasuredPoint {
-            settings: point.settings.clone(),
-            shape: point.shape.clone(),
-            volume: resolved.array(Nanos::ZERO),
-            instance: instance.map(|instance| Instance::new(instance.limits)),
-            load: point.load,
-            tps: point.tps,
-            reads: point.reads,
-            writes: point.writes,
-            cpu_pct: point.cpu_pct,
-        })
-    };
-    let points = planned.points.iter().map(measured).collect::<Result<Vec<_>, _>>()?;
-    Ok(calibrate(&points, planned.machine, planned.costs, planned.cpu_given, seed)?)
-}
-
-fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    let message = error.to_string();
-    anyhow::Error::new(error).context(Refusal::usage(message))
-}
-
-fn resolve(catalog: &Catalog, spec: &Spec) -> anyhow::Result<Resolved> {
-    catalog.resolve(spec).map_err(|error| {
-        let refusal = Refusal { hint: error.hint(), ..Refusal::usage(error.to_string()) };
-        anyhow::Error::new(error).context(refusal)
-    })
 }
 
 fn loads(args: &PredictArgs, planned: &Planned) -> anyhow::Result<Vec<ModelLoad>> {

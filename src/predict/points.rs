@@ -1,13 +1,10 @@
 //! The predictions: a run of the model for each volume and load, with an interval.
 
 use ebbtide_twin::accuracy::{Basis, Uncertainty, uncertainty};
-use ebbtide_twin::innodb::{FileKind, ModelLoad, ModelOutcome, ModelSetup, run};
-use ebbtide_volume::Nanos;
+use ebbtide_twin::innodb::{FileKind, ModelLoad, ModelOutcome};
 
 use super::plan::{Plan, PlannedVolume};
-
-/// What is left out at the start of each run: the page cleaner's averages settle.
-const SETTLE: Nanos = Nanos::from_secs(20);
+use super::server::{Setting, modelled};
 
 /// A volume with a prediction for each load.
 pub(super) struct PredictedVolume<'a> {
@@ -64,19 +61,14 @@ pub(super) fn all(plan: &Plan) -> Vec<PredictedVolume<'_>> {
 }
 
 fn point(plan: &Plan, volume: &PlannedVolume, load: ModelLoad) -> PredictedPoint {
-    let outcome = run(ModelSetup {
-        settings: plan.planned.settings.clone(),
-        shape: plan.planned.shape.clone(),
-        machine: plan.planned.machine,
-        costs: plan.calibration.costs,
+    let setting = Setting {
         load,
-        volume: volume.resolved.array(Nanos::ZERO),
-        instance: plan.new_instance(),
+        volume: &volume.resolved,
+        instance: plan.instance.as_ref(),
+        span: plan.span,
         seed: plan.seed,
-        duration: plan.span + SETTLE,
-        settle: SETTLE,
-        cold: false,
-    });
+    };
+    let outcome = modelled(&plan.planned, &plan.calibration, &setting);
     PredictedPoint { load, outcome, uncertainty: interval(plan) }
 }
 

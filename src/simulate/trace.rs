@@ -1,7 +1,7 @@
 //! `--trace`: a file with the requests of another volume, packed or not.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use ebbtide_twin::trace::{Device, Format, Options, Trace, TraceError};
@@ -11,12 +11,7 @@ use ebbtide_text::count;
 
 use super::figures::{latency, whole};
 use crate::exit::Refusal;
-
-/// Bytes that are read at once.
-const BUFFER: usize = 1 << 18;
-/// First bytes of packed files.
-const GZIP: [u8; 2] = [0x1F, 0x8B];
-const ZSTD: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
+use crate::packed::unpacked;
 
 /// The options of a trace.
 #[derive(Debug, clap::Args)]
@@ -166,19 +161,6 @@ impl TracePlan {
         let input = unpacked(file).map_err(unreadable)?;
         Trace::open(input, &self.options).map_err(|error| refusal(&self.path, &error.into(), 0).into())
     }
-}
-
-fn unpacked(file: File) -> std::io::Result<Box<dyn BufRead + Send>> {
-    let mut packed = BufReader::with_capacity(BUFFER, file);
-    let beginning = packed.fill_buf()?;
-    let input: Box<dyn Read + Send> = if beginning.starts_with(&GZIP) {
-        Box::new(flate2::bufread::MultiGzDecoder::new(packed))
-    } else if beginning.starts_with(&ZSTD) {
-        Box::new(zstd::Decoder::with_buffer(packed)?)
-    } else {
-        return Ok(Box::new(packed));
-    };
-    Ok(Box::new(BufReader::with_capacity(BUFFER, input)))
 }
 
 /// A trace that cannot be replayed, with how far it was.

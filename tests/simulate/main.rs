@@ -1,4 +1,4 @@
-//! `ebbtide simulate` and `ebbtide predict` as a user runs them: what they print, their JSON, their pages, and what
+//! `ebbtide simulate`, `ebbtide predict` and `ebbtide size` as a user runs them: what they print, their JSON, their pages, and what
 //! they refuse.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
@@ -11,5 +11,6 @@ mod predict;
 mod refusals;
 #[path = "../support/schema.rs"]
 mod schema;
+mod size;
 mod support;
 mod trace;

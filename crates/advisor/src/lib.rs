@@ -11,6 +11,7 @@ mod checks;
 mod finding;
 mod fix;
 pub mod optimized_writes;
+pub mod sizing;
 mod view;
 
 pub use check::Check;

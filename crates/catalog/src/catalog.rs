@@ -16,9 +16,10 @@ use crate::{
     data::{
         AccountingEntry, ArrayRules, Class, InstanceRow, InstanceRules, IopsRule, ModificationRules, Period,
         ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention, TypeEntry, TypesFile,
+        table_source,
     },
     error::data,
-    overrides,
+    managed, overrides,
     prices::{self, PriceBook, PriceTables},
 };
 
@@ -27,6 +28,8 @@ const SERVICE_TIMES: &str = include_str!("../data/service-times.toml");
 const INSTANCES: &str = include_str!("../data/instances.csv");
 const INSTANCE_STORE: &str = include_str!("../data/instance-store.csv");
 const PRICES: &str = include_str!("../data/prices.toml");
+const INSTANCE_PRICES: &str = include_str!("../data/instance-prices.csv");
+const MANAGED_PRICES: &str = include_str!("../data/managed-prices.toml");
 const CORRECTIONS: &str = include_str!("../data/overrides.toml");
 
 /// All volume and instance types.
@@ -238,6 +241,9 @@ fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
         instance_store: file.instance_store,
         prices: PriceBook::build(tables.prices)?,
     };
+    let (region, of_instances) = managed::instances("instance-prices.csv", INSTANCE_PRICES)?;
+    catalog.prices.instances.insert(region, of_instances);
+    catalog.prices.managed = managed::builtin("managed-prices.toml", MANAGED_PRICES)?;
     check(&catalog)?;
     catalog.prices.check(&catalog)?;
     catalog.infos = catalog.types.iter().map(|entry| info(&catalog, entry)).collect();
@@ -426,14 +432,4 @@ fn parse<T: DeserializeOwned>(place: &str, text: &str) -> Result<T, CatalogError
 fn rows<T: DeserializeOwned>(place: &str, text: &str) -> Result<Vec<T>, CatalogError> {
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
     reader.deserialize().collect::<Result<_, _>>().map_err(|error| data(place, error))
-}
-
-/// The source and date that the comments at the head of a table give for all its rows.
-fn table_source(place: &str, text: &str) -> Result<(String, Date), CatalogError> {
-    let given = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
-        line.map(str::trim).ok_or_else(|| data(place, format!("has no line '# {key}'")))
-    };
-    let date = given("date:")?.parse().map_err(|error| data(place, error))?;
-    Ok((given("source:")?.to_owned(), date))
 }

@@ -13,9 +13,12 @@ mod catalog;
 mod data;
 mod describe;
 mod instance;
+mod managed;
 mod money;
 mod overrides;
+pub mod price_list;
 mod prices;
+mod provisioning;
 mod quorum;
 mod resolve;
 mod resolved;
@@ -32,7 +35,12 @@ pub use asof::{AsOf, AsOfError};
 pub use catalog::{Catalog, TypeInfo};
 pub use error::{CatalogError, ModifyRejection, Rejection};
 pub use instance::InstanceType;
+pub use managed::{
+    AuroraInstancePrice, AuroraPrices, AuroraStoragePrice, HOURS_A_MONTH, InstancePrice, ManagedPrices,
+    RdsInstancePrice, RdsPrices, RdsStoragePrice,
+};
 pub use money::{Usd, UsdError};
 pub use prices::{Charge, Charged, MonthlyCost, Prices};
+pub use provisioning::{IopsRange, Provisioning, ThroughputRange};
 pub use resolved::{Provenance, Resolved, VolumeFigures};
 pub use spec::{CreditShare, Raid0, Spec, SpecError, VolumeSpec};

@@ -54,8 +54,21 @@ impl Usd {
     }
 
     /// This price for each of `count` things.
-    pub(crate) const fn times(self, count: u64) -> Self {
+    #[must_use]
+    pub const fn times(self, count: u64) -> Self {
         Self(self.0.saturating_mul(count))
+    }
+
+    /// What is left after `other` is taken away; zero where that is more.
+    #[must_use]
+    pub const fn less(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// This price for so much of a thing, to the nearest micro-dollar; nothing for less than nothing of it.
+    #[must_use]
+    pub fn for_amount(self, amount: f64) -> Self {
+        Self(crate::numbers::whole(self.0 as f64 * amount))
     }
 
     /// A share of 1/1,024: the price of a MiB where a GiB has this one. To the nearest micro-dollar, half up.

@@ -7,7 +7,8 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Catalog, CatalogError, Provenance, Resolved, Usd, data::Class, error::data, money::price, resolved::gib,
+    Catalog, CatalogError, InstancePrice, ManagedPrices, Provenance, Resolved, Usd, data::Class, error::data,
+    managed::InstancePrices, money::price, resolved::gib,
 };
 
 /// Types that a built-in region must have: fewer mean that a list was cut short.
@@ -41,6 +42,10 @@ pub(crate) struct PriceTables {
 pub(crate) struct PriceBook {
     default_region: String,
     regions: BTreeMap<String, BTreeMap<String, PriceEntry>>,
+    /// Hourly prices of instances, by region.
+    pub(crate) instances: BTreeMap<String, InstancePrices>,
+    /// Prices of RDS and Aurora, by region.
+    pub(crate) managed: BTreeMap<String, ManagedPrices>,
 }
 
 /// What a type costs in a region.
@@ -214,10 +219,10 @@ impl Catalog {
     }
 }
 
-impl Prices<'_> {
+impl<'a> Prices<'a> {
     /// Whose prices these are.
     #[must_use]
-    pub const fn region(&self) -> &str {
+    pub const fn region(&self) -> &'a str {
         self.region
     }
 
@@ -249,8 +254,20 @@ impl Prices<'_> {
         })
     }
 
+    /// What an hour of an EC2 instance type costs here; None where the type has no price.
+    #[must_use]
+    pub fn instance(&self, name: &str) -> Option<&'a InstancePrice> {
+        self.catalog.prices.instances.get(self.region)?.get(name.strip_prefix("db.").unwrap_or(name))
+    }
+
+    /// The prices of RDS and Aurora here; None where there are none.
+    #[must_use]
+    pub fn managed(&self) -> Option<&'a ManagedPrices> {
+        self.catalog.prices.managed.get(self.region)
+    }
+
     /// Where the prices of each type come from.
-    pub fn provenance(&self) -> impl Iterator<Item = (&str, Provenance)> {
+    pub fn provenance(&self) -> impl Iterator<Item = (&'a str, Provenance)> {
         self.types.iter().map(|(name, entry)| {
             let provenance = Provenance {
                 source: entry.source.clone(),
@@ -262,7 +279,45 @@ impl Prices<'_> {
     }
 }
 
+/// Amounts of a price list: EBS usage types without `EBS:` and region, such as `VolumeUsage.gp3`, with their price.
+#[derive(Debug)]
+pub(crate) struct ListedVolumes {
+    pub(crate) source: String,
+    pub(crate) date: Date,
+    pub(crate) amounts: BTreeMap<String, Usd>,
+}
+
 impl PriceEntry {
+    /// The same structure of charges with the amounts of a list; None where it lacks one, and for what is no EBS type.
+    fn with_amounts(&self, kind: &str, list: &ListedVolumes) -> Option<Self> {
+        let amount = |usage: String| list.amounts.get(&usage).copied();
+        let family = match kind {
+            "io1" => "piops",
+            other => other,
+        };
+        let storage = if kind == "standard" { "VolumeUsage".into() } else { format!("VolumeUsage.{family}") };
+        let tier = |n: usize| if n == 0 { String::new() } else { format!(".tier{}", n + 1) };
+        let iops = self.iops_month.iter().enumerate().map(|(n, old)| {
+            Some(IopsTier { usd: amount(format!("VolumeP-IOPS.{family}{}", tier(n)))?, ..*old })
+        });
+        let throughput = self
+            .gibps_month
+            .iter()
+            .map(|old| Some(ThroughputTier { usd: amount(format!("VolumeP-Throughput.{family}"))?, ..*old }));
+        Some(Self {
+            gb_month: Some(amount(storage)?),
+            iops_month: iops.collect::<Option<_>>()?,
+            gibps_month: throughput.collect::<Option<_>>()?,
+            million_io: match self.million_io {
+                Some(_) => Some(amount("VolumeIOUsage".into())?),
+                None => None,
+            },
+            source: list.source.clone(),
+            date: list.date,
+            overridden: None,
+        })
+    }
+
     /// The charges of one volume; those that come to nothing are left out, except for the storage.
     fn charges(&self, gib: u64, iops: u64, mib_s: u64) -> impl Iterator<Item = Charge> {
         let storage = self.gb_month.map(|usd| Charge {
@@ -332,7 +387,23 @@ impl PriceBook {
             let reason = format!("there are prices for {} only", known.join(", "));
             return Err(data(&format!("default region '{}'", tables.default_region), reason));
         }
-        Ok(Self { default_region: tables.default_region, regions })
+        Ok(Self {
+            default_region: tables.default_region,
+            regions,
+            instances: BTreeMap::new(),
+            managed: BTreeMap::new(),
+        })
+    }
+
+    /// Gives a region the prices of a list for EBS: those of the default region with other amounts. Types that the list
+    /// does not have in full are left out.
+    pub(crate) fn take_volumes(&mut self, region: &str, list: &ListedVolumes) {
+        let Some(pattern) = self.regions.get(&self.default_region) else { return };
+        let listed: BTreeMap<String, PriceEntry> = pattern
+            .iter()
+            .filter_map(|(kind, entry)| Some((kind.clone(), entry.with_amounts(kind, list)?)))
+            .collect();
+        self.regions.insert(region.to_owned(), listed);
     }
 
     /// Refuses prices of types that there are not, and prices that do not fit what a type lets one provision.

@@ -4,6 +4,7 @@
 
 mod facts;
 mod host;
+mod load;
 pub mod metric;
 mod observation;
 mod rates;
@@ -13,6 +14,7 @@ mod tables;
 
 pub use facts::{FACTS, Fact, Facts, Variables};
 pub use host::{Device, DeviceIo, Files, Host, ServerDirectory, SyncProbe, VolumePeaks};
+pub use load::{Limited, LoadInterval, VolumeLoad};
 pub use metric::{Counter, Interval, Metric, Readings};
 pub use observation::{Configured, FileSystem, NotSeen, Observation, Origin, Span};
 pub use rates::{METRICS, Rates};

@@ -7,13 +7,14 @@
 //! An argument gives the millions of I/Os of each case (default 10). A tiny run (`BENCH_TINY=1`, or under
 //! `cargo test`) does a thousandth of everything.
 
+#[path = "../../../benches/support/time.rs"]
+mod time;
 #[path = "../../../benches/support/tiny.rs"]
 mod tiny;
 
 use std::fs;
 use std::io::Write as _;
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 use ebbtide_twin::trace::{Options, Trace};
 use ebbtide_twin::{
@@ -23,6 +24,8 @@ use ebbtide_volume::{
     Accounting, Array, AtomicUnit, Durability, GIB, Io, Limits, MIB, Merge, Nanos, Op, QuantileCurve,
     RateLimit, ServiceTimes,
 };
+
+use time::Time;
 
 struct Ignore;
 
@@ -158,29 +161,6 @@ fn run(name: &str, limits: Limits, workload: &Workload) -> f64 {
     let virtual_s = outcome.duration.as_secs_f64();
     println!("{name:34} {:6.2} million I/Os a second ({took:.2} s for {virtual_s:.0} s)", ios / took / 1e6);
     took
-}
-
-/// A moment, in real time and in this thread's processor time.
-struct Time {
-    real: Instant,
-    processor_ns: Option<u64>,
-}
-
-impl Time {
-    fn now() -> Self {
-        let schedule = fs::read_to_string("/proc/thread-self/schedstat").ok();
-        let processor_ns = schedule.and_then(|text| text.split(' ').next()?.parse().ok());
-        Self { real: Instant::now(), processor_ns }
-    }
-
-    /// Seconds of processor time since then, or of real time where the system does not report.
-    fn seconds(&self) -> f64 {
-        let now = Self::now();
-        match (now.processor_ns, self.processor_ns) {
-            (Some(now), Some(then)) => (now - then) as f64 / 1e9,
-            _ => self.real.elapsed().as_secs_f64(),
-        }
-    }
 }
 
 /// The most memory that this process has held, where the system reports.

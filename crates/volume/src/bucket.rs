@@ -102,6 +102,24 @@ impl Bucket {
         now.max(Nanos(covered.max(0).cast_unsigned()))
     }
 
+    /// Takes `units` that arrive evenly from `from` to `to`: the limit of many small takings. Answers with the levels at
+    /// both ends, the second before anything is lost at the capacity; between them the level changes evenly.
+    fn flow(&mut self, units: u64, from: Nanos, to: Nanos) -> (i64, i64) {
+        self.spill(from);
+        let at_start = from.0.cast_signed() - self.empty_at;
+        let cost = if units == self.cost.units { self.cost } else { Cost::of(units, self.rate) };
+        self.cost = cost;
+        self.empty_at += cost.ns;
+        self.fraction += cost.fraction;
+        if self.fraction >= self.rate {
+            self.fraction -= self.rate;
+            self.empty_at += 1;
+        }
+        let at_end = to.0.cast_signed() - self.empty_at;
+        self.spill(to);
+        (at_start, at_end)
+    }
+
     /// What is earned beyond the capacity is lost.
     #[inline]
     fn spill(&mut self, now: Nanos) {
@@ -135,6 +153,34 @@ impl Bucket {
         *self = Self::full(rate, capacity_units, now);
         self.empty_at = now.0.cast_signed() - level.min(self.fill_ns);
     }
+}
+
+/// How long an I/O waits that arrives at the start of a span, and at its end, ns. It changes evenly between; below zero
+/// there is no wait, and so much to spare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitLine {
+    /// At the start of the span.
+    pub at_start: i64,
+    /// At its end.
+    pub at_end: i64,
+}
+
+impl WaitLine {
+    /// The longest wait of the span; zero without one.
+    #[must_use]
+    pub const fn longest(self) -> Nanos {
+        let most = if self.at_start > self.at_end { self.at_start } else { self.at_end };
+        Nanos(if most > 0 { most.cast_unsigned() } else { 0 })
+    }
+}
+
+/// How an even load of a span waits for a limit: for the ceiling and for the credits, whichever is longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowWait {
+    /// For the ceiling.
+    pub ceiling: WaitLine,
+    /// For the credits; none where the limit has none.
+    pub credits: Option<WaitLine>,
 }
 
 /// A [`RateLimit`] in force: the ceiling, and the credits behind it where there are any.
@@ -171,6 +217,16 @@ impl BurstBucket {
         match &mut self.credits {
             Some(credits) => slot.max(credits.take(units, now)),
             None => slot,
+        }
+    }
+
+    /// Takes `units` that arrive evenly over a span, as a mean over an interval has them: what many small takings at even
+    /// distances come to. Spans must follow each other in time.
+    pub fn flow(&mut self, units: u64, from: Nanos, to: Nanos) -> FlowWait {
+        let line = |(at_start, at_end): (i64, i64)| WaitLine { at_start: -at_start, at_end: -at_end };
+        FlowWait {
+            ceiling: line(self.ceiling.flow(units, from, to)),
+            credits: self.credits.as_mut().map(|credits| line(credits.flow(units, from, to))),
         }
     }
 

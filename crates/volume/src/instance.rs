@@ -1,6 +1,6 @@
 //! An EC2 instance's own EBS limits, shared by all volumes attached to it.
 
-use crate::{BurstBucket, LimitsError, Nanos, RateLimit};
+use crate::{BurstBucket, FlowWait, LimitsError, Nanos, RateLimit};
 
 /// IOPS and bandwidth of an instance, each with its baseline and burst.
 ///
@@ -67,6 +67,11 @@ impl Instance {
     pub fn set_balance(&mut self, share: f64, now: Nanos) {
         self.iops.set_credit_share(share, now);
         self.throughput.set_credit_share(share, now);
+    }
+
+    /// Takes what arrives evenly over a span: the waits for the IOPS and for the throughput. See [`BurstBucket::flow`].
+    pub fn flow(&mut self, operations: u64, bytes: u64, from: Nanos, to: Nanos) -> (FlowWait, FlowWait) {
+        (self.iops.flow(operations, from, to), self.throughput.flow(bytes, from, to))
     }
 
     pub(crate) fn take(&mut self, operations: u64, bytes: u64, now: Nanos) -> InstanceSlots {

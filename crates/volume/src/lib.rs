@@ -30,7 +30,7 @@ mod units;
 mod volume;
 
 pub use array::{Array, ArrayError};
-pub use bucket::{BurstBucket, RateLimit};
+pub use bucket::{BurstBucket, FlowWait, RateLimit, WaitLine};
 pub use disk::Mechanics;
 pub use durability::{AtomicUnit, Durability, PowerCut, UnitWrite};
 pub use error::LimitsError;

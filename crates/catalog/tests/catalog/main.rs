@@ -9,6 +9,7 @@ mod formulas;
 mod instances;
 mod modify;
 mod overrides;
+mod price_list;
 mod prices;
 mod rejections;
 mod service;

@@ -1,16 +1,26 @@
-//! What a volume carried minute by minute: the output of `aws cloudwatch get-metric-data` with metrics of AWS/EBS.
+//! What a volume carried minute by minute: metrics of AWS/EBS as `aws cloudwatch get-metric-data` and
+//! `get-metric-statistics` print them, or as the console exports them (CSV).
 
 use std::collections::BTreeMap;
 
-use ebbtide_observe::VolumePeaks;
+use ebbtide_observe::{Limited, LoadInterval, VolumeLoad, VolumePeaks};
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-/// The word by which such a text is known.
-const HEAD: &str = "\"MetricDataResults\"";
-/// The metrics that are read, as the labels of the results end with them.
+/// The words by which such texts are known.
+const HEADS: [&str; 2] = ["\"MetricDataResults\"", "\"Datapoints\""];
+/// The metrics that the doctor adds up, as the labels of the results end with them.
 const METRICS: [&str; 4] = ["VolumeReadOps", "VolumeWriteOps", "VolumeReadBytes", "VolumeWriteBytes"];
 /// Seconds of a minute: longer periods hide peaks.
 const MINUTE: i64 = 60;
+
+/// A metric with its values by time, s since 1970.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Metric {
+    label: String,
+    points: Vec<(i64, f64)>,
+}
 
 /// Sums of each minute, by metric and minute.
 #[derive(Debug, Default, PartialEq)]
@@ -21,33 +31,265 @@ pub(super) struct Minutes {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Answer {
-    metric_data_results: Vec<Metric>,
+    metric_data_results: Vec<Answered>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Metric {
+struct Answered {
     label: String,
     timestamps: Vec<jiff::Timestamp>,
     values: Vec<f64>,
 }
 
-/// Reads the results; None in another text.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Statistics {
+    label: String,
+    datapoints: Vec<Datapoint>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Datapoint {
+    timestamp: jiff::Timestamp,
+    sum: Option<f64>,
+    average: Option<f64>,
+    maximum: Option<f64>,
+}
+
+/// Whether a text is meant to hold metrics, damaged or not.
+pub(super) fn is_meant(text: &str) -> bool {
+    let json = text.trim_start().starts_with('{') && HEADS.iter().any(|head| text.contains(head));
+    json || header(text).is_some()
+}
+
+/// Reads the metrics; an error says what is wrong with the text, and where.
+pub(super) fn metrics(text: &str) -> Result<Vec<Metric>, String> {
+    if !text.trim_start().starts_with('{') {
+        return table(text);
+    }
+    if text.contains(HEADS[0]) {
+        let answer: Answer = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let metric = |one: Answered| Metric {
+            points: one.timestamps.iter().map(|time| time.as_second()).zip(one.values).collect(),
+            label: one.label,
+        };
+        return Ok(answer.metric_data_results.into_iter().map(metric).collect());
+    }
+    let statistics: Statistics = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let value = |point: &Datapoint| point.sum.or(point.average).or(point.maximum);
+    let points =
+        statistics.datapoints.iter().filter_map(|point| Some((point.timestamp.as_second(), value(point)?)));
+    Ok(vec![Metric { points: points.collect(), label: statistics.label }])
+}
+
+/// The line of a CSV export that has the names of the metrics, and its number; None where there is none.
+fn header(text: &str) -> Option<(usize, &str)> {
+    // The console writes a few lines about the graph before it.
+    let named = |line: &str| cells(line).iter().any(|cell| known(cell).is_some());
+    text.lines().take(20).enumerate().find(|(_, line)| line.contains(',') && named(line))
+}
+
+/// The fields of a line of CSV, without their quotes.
+fn cells(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    for c in line.trim_start_matches('\u{feff}').chars() {
+        match (c, cells.last_mut()) {
+            ('"', _) => quoted = !quoted,
+            (',', _) if !quoted => cells.push(String::new()),
+            (c, Some(cell)) => cell.push(c),
+            (_, None) => {}
+        }
+    }
+    cells.iter().map(|cell| cell.trim().to_owned()).collect()
+}
+
+/// A CSV export: a column of times, and a column for each metric.
+fn table(text: &str) -> Result<Vec<Metric>, String> {
+    let (place, line) =
+        header(text).ok_or("it has no line with the names of metrics such as VolumeReadOps")?;
+    let labels = cells(line);
+    let mut metrics: Vec<Metric> =
+        labels.iter().skip(1).map(|label| Metric { label: label.clone(), points: Vec::new() }).collect();
+    for (number, line) in text.lines().enumerate().skip(place + 1).filter(|(_, line)| !line.trim().is_empty())
+    {
+        let cells = cells(line);
+        let Some(at) = cells.first().and_then(|cell| second(cell)) else {
+            // More lines about the graph may follow, until the first value.
+            if metrics.iter().all(|metric| metric.points.is_empty()) {
+                continue;
+            }
+            return Err(format!(
+                "line {}: expected a time such as 2026/11/22 10:00:00, found '{line}'",
+                number + 1
+            ));
+        };
+        for (cell, metric) in cells.iter().skip(1).zip(&mut metrics) {
+            if cell.is_empty() {
+                continue;
+            }
+            let value = cell
+                .parse()
+                .map_err(|_| format!("line {}: expected a number, found '{cell}'", number + 1))?;
+            metric.points.push((at, value));
+        }
+    }
+    Ok(metrics)
+}
+
+/// A time of a CSV export, s since 1970; times without a zone are taken for UTC.
+fn second(text: &str) -> Option<i64> {
+    if let Ok(time) = text.parse::<jiff::Timestamp>() {
+        return Some(time.as_second());
+    }
+    ["%Y/%m/%d %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y/%m/%d %H:%M"].iter().find_map(|format| {
+        let time = DateTime::strptime(format, text).ok()?;
+        Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
+    })
+}
+
+/// Reads the sums that the doctor looks at; None in another text.
 pub(super) fn read(text: &str) -> Option<Minutes> {
-    if !text.trim_start().starts_with('{') || !text.contains(HEAD) {
+    if !is_meant(text) {
         return None;
     }
-    let answer: Answer = serde_json::from_str(text).ok()?;
     let mut minutes = Minutes::default();
-    for one in &answer.metric_data_results {
+    for one in &metrics(text).ok()? {
         let Some(name) = METRICS.into_iter().find(|name| one.label.ends_with(name)) else { continue };
-        for (time, value) in one.timestamps.iter().zip(&one.values) {
+        for (time, value) in &one.points {
             if value.is_finite() && *value >= 0.0 {
-                minutes.sums.insert((name, time.as_second()), *value);
+                minutes.sums.insert((name, *time), *value);
             }
         }
     }
     Some(minutes)
+}
+
+/// The metrics that make a load.
+const KNOWN: [(&str, Known); 14] = [
+    ("VolumeReadOps", Known::Reads),
+    ("VolumeWriteOps", Known::Writes),
+    ("VolumeReadBytes", Known::ReadBytes),
+    ("VolumeWriteBytes", Known::WrittenBytes),
+    ("VolumeTotalReadTime", Known::ReadTime),
+    ("VolumeTotalWriteTime", Known::WriteTime),
+    ("VolumeQueueLength", Known::Queue),
+    ("BurstBalance", Known::Credits),
+    ("VolumeAvgReadLatency", Known::ReadLatency),
+    ("VolumeAvgWriteLatency", Known::WriteLatency),
+    ("InstanceEBSIOPSExceededCheck", Known::InstanceIops),
+    ("InstanceEBSThroughputExceededCheck", Known::InstanceThroughput),
+    ("VolumeIOPSExceededCheck", Known::VolumeIops),
+    ("VolumeThroughputExceededCheck", Known::VolumeThroughput),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Known {
+    Reads,
+    Writes,
+    ReadBytes,
+    WrittenBytes,
+    ReadTime,
+    WriteTime,
+    Queue,
+    Credits,
+    ReadLatency,
+    WriteLatency,
+    VolumeIops,
+    VolumeThroughput,
+    InstanceIops,
+    InstanceThroughput,
+}
+
+/// The metric that a label names.
+fn known(label: &str) -> Option<Known> {
+    let last = label.split_whitespace().last()?;
+    KNOWN.iter().find(|(name, _)| last.ends_with(name)).map(|(_, known)| *known)
+}
+
+/// The volume that a label names; empty where it names none.
+fn volume(label: &str) -> &str {
+    let id = |word: &&str| word.starts_with("vol-");
+    label.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').find(id).unwrap_or("")
+}
+
+/// The loads of the volumes that metrics tell of, by volume. `period_s` is the length of an interval where the times do not
+/// tell it: of a single one.
+pub(super) fn loads(
+    metrics: &[Metric],
+    period_s: Option<f64>,
+) -> Result<BTreeMap<String, VolumeLoad>, String> {
+    let mut values: BTreeMap<&str, BTreeMap<i64, BTreeMap<Known, f64>>> = BTreeMap::new();
+    for metric in metrics {
+        let Some(known) = known(&metric.label) else { continue };
+        for (at, value) in &metric.points {
+            values.entry(volume(&metric.label)).or_default().entry(*at).or_default().insert(known, *value);
+        }
+    }
+    let has = |known: Known| values.values().flat_map(BTreeMap::values).any(|of| of.contains_key(&known));
+    let lacks: Vec<&str> = [
+        (Known::Reads, "VolumeReadOps"),
+        (Known::Writes, "VolumeWriteOps"),
+        (Known::ReadBytes, "VolumeReadBytes"),
+        (Known::WrittenBytes, "VolumeWriteBytes"),
+    ]
+    .into_iter()
+    .filter(|(known, _)| !has(*known))
+    .map(|(_, name)| name)
+    .collect();
+    if !lacks.is_empty() {
+        return Err(lacks.join(", "));
+    }
+    // What names no volume belongs to all of them, such as an instance's checks.
+    let of_all = if values.len() > 1 { values.remove("") } else { None };
+    let times = || values.values().flat_map(BTreeMap::keys).copied();
+    let mut sorted: Vec<i64> = times().collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let apart = sorted.windows(2).map(|pair| pair[1] - pair[0]).min();
+    let seconds = apart.map(|s| s as f64).or(period_s).unwrap_or(MINUTE as f64);
+    let load = |(name, by_time): (&str, BTreeMap<i64, BTreeMap<Known, f64>>)| {
+        let intervals = by_time.iter().map(|(at, own)| {
+            let shared = of_all.as_ref().and_then(|all| all.get(at));
+            let get = |known: Known| own.get(&known).or_else(|| shared?.get(&known)).copied();
+            interval(*at, seconds, get)
+        });
+        (name.to_owned(), VolumeLoad { intervals: intervals.collect() })
+    };
+    Ok(values.into_iter().map(load).collect())
+}
+
+fn interval(at: i64, seconds: f64, get: impl Fn(Known) -> Option<f64>) -> LoadInterval {
+    let rate = |known: Known| get(known).unwrap_or(0.0) / seconds;
+    let mean = |time: Known, number: Known, mean_ms: Known| {
+        let number = get(number).unwrap_or(0.0);
+        let of_sums = get(time).filter(|_| number > 0.0).map(|s| s / number);
+        of_sums.or_else(|| get(mean_ms).filter(|_| number > 0.0).map(|ms| ms / 1e3))
+    };
+    let check = |known: Known| get(known).map(|value| value > 0.0);
+    let checks = [Known::VolumeIops, Known::VolumeThroughput, Known::InstanceIops, Known::InstanceThroughput]
+        .map(check);
+    let limited = Limited {
+        volume_iops: checks[0] == Some(true),
+        volume_throughput: checks[1] == Some(true),
+        instance_iops: checks[2] == Some(true),
+        instance_throughput: checks[3] == Some(true),
+    };
+    LoadInterval {
+        start_s: at as f64,
+        seconds,
+        reads: rate(Known::Reads),
+        writes: rate(Known::Writes),
+        read_bytes: rate(Known::ReadBytes),
+        written_bytes: rate(Known::WrittenBytes),
+        queue: get(Known::Queue),
+        read_s: mean(Known::ReadTime, Known::Reads, Known::ReadLatency),
+        write_s: mean(Known::WriteTime, Known::Writes, Known::WriteLatency),
+        credits: get(Known::Credits).map(|percent| percent / 100.0),
+        limited: checks.iter().any(Option::is_some).then_some(limited),
+    }
 }
 
 impl Minutes {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use ebbtide_observe::DeviceIo;
 use ebbtide_proc::machine::{DiskCounts, parse_disk};
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 
 use crate::machine::io;
 
@@ -54,14 +56,30 @@ impl Devices {
 
 /// Reads reports or counters; None in another text.
 pub(super) fn read(text: &str) -> Option<Devices> {
-    let reports = json(text).or_else(|| reports(text));
-    match reports {
-        Some(reports) => Some(of_reports(&reports)),
+    match reports(text) {
+        Some(reports) => {
+            let reports: Vec<Report> = reports.into_iter().map(|report| report.devices).collect();
+            Some(of_reports(&reports))
+        }
         None => counters(text),
     }
 }
 
-type Report = BTreeMap<String, DeviceIo>;
+/// What devices did, by name.
+pub(super) type Report = BTreeMap<String, DeviceIo>;
+
+/// A report of `iostat -x`, with its time where it prints one (`-t`).
+#[derive(Debug, Default)]
+pub(super) struct TimedReport {
+    /// Its end, s since 1970 as if the machine's zone were UTC.
+    pub(super) at_s: Option<f64>,
+    pub(super) devices: Report,
+}
+
+/// The reports of `iostat -x`, as text or as JSON; None in another text.
+pub(super) fn reports(text: &str) -> Option<Vec<TimedReport>> {
+    json(text).or_else(|| printed(text))
+}
 
 fn of_reports(reports: &[Report]) -> Devices {
     // The first report is the mean since the machine's start.
@@ -98,7 +116,8 @@ fn mean(reports: &[DeviceIo]) -> DeviceIo {
 }
 
 /// Bytes of a unit in the name of a column.
-const UNITS: [(&str, f64); 4] = [("B/s", 1.0), ("kB/s", 1024.0), ("MB/s", 1_048_576.0), ("sec/s", 512.0)];
+pub(super) const UNITS: [(&str, f64); 4] =
+    [("B/s", 1.0), ("kB/s", 1024.0), ("MB/s", 1_048_576.0), ("sec/s", 512.0)];
 
 /// A row by the names of its columns; None where a figure is missing or no number.
 fn row(value: impl Fn(&str) -> Option<f64>) -> Option<DeviceIo> {
@@ -118,10 +137,11 @@ fn row(value: impl Fn(&str) -> Option<f64>) -> Option<DeviceIo> {
     all.iter().all(|one| one.is_finite() && *one >= 0.0).then_some(io)
 }
 
-/// The reports of `iostat -x`; None in another text.
-fn reports(text: &str) -> Option<Vec<Report>> {
-    let mut reports: Vec<Report> = Vec::new();
+/// The reports of `iostat -x` as text; None in another text.
+fn printed(text: &str) -> Option<Vec<TimedReport>> {
+    let mut reports: Vec<TimedReport> = Vec::new();
     let mut header: Vec<&str> = Vec::new();
+    let mut at_s = None;
     for line in text.lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = fields.first() else {
@@ -130,7 +150,7 @@ fn reports(text: &str) -> Option<Vec<Report>> {
         };
         if first.trim_end_matches(':') == "Device" && fields.contains(&"r/s") {
             header = fields;
-            reports.push(Report::new());
+            reports.push(TimedReport { at_s: at_s.take(), devices: Report::new() });
         } else if fields.len() == header.len() {
             let value = |name: &str| {
                 let place = header.iter().position(|column| *column == name)?;
@@ -138,38 +158,63 @@ fn reports(text: &str) -> Option<Vec<Report>> {
                 fields[place].replace(',', ".").parse::<f64>().ok()
             };
             if let (Some(io), Some(report)) = (row(value), reports.last_mut()) {
-                report.insert((*first).to_owned(), io);
+                report.devices.insert((*first).to_owned(), io);
             }
+        } else if let Some(time) = clock(line.trim()) {
+            at_s = Some(time);
         }
     }
     (!reports.is_empty()).then_some(reports)
 }
 
+/// A date and a time as sysstat prints them; s since 1970 as if its zone were UTC.
+pub(super) fn clock(text: &str) -> Option<f64> {
+    const FORMATS: [&str; 8] = [
+        "%m/%d/%Y %I:%M:%S %p",
+        "%m/%d/%Y %H:%M:%S",
+        "%m/%d/%y %I:%M:%S %p",
+        "%m/%d/%y %H:%M:%S",
+        "%d/%m/%Y %H:%M:%S",
+        "%Y-%m-%d %H:%M:%S",
+        "%Y-%m-%dT%H:%M:%S",
+        "%d.%m.%Y %H:%M:%S",
+    ];
+    // ISO times end with the difference to UTC, which one machine does not change.
+    let text = text.strip_suffix(" UTC").unwrap_or(text);
+    let text = match text.char_indices().nth(19) {
+        Some((at, '+' | '-' | 'Z')) if text.as_bytes().get(10) == Some(&b'T') => &text[..at],
+        _ => text,
+    };
+    let time = FORMATS.iter().find_map(|format| DateTime::strptime(format, text).ok())?;
+    Some(time.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second() as f64)
+}
+
 /// The reports of `iostat -x -o JSON`; None in another text.
-fn json(text: &str) -> Option<Vec<Report>> {
+fn json(text: &str) -> Option<Vec<TimedReport>> {
     if !text.trim_start().starts_with('{') {
         return None;
     }
     let all: serde_json::Value = serde_json::from_str(text).ok()?;
     let hosts = all.get("sysstat")?.get("hosts")?.as_array()?;
-    let report = |statistics: &serde_json::Value| -> Report {
+    let report = |statistics: &serde_json::Value| {
         let disks = statistics.get("disk").and_then(|disks| disks.as_array());
-        disks
-            .into_iter()
-            .flatten()
-            .filter_map(|disk| {
-                let io = row(|name| disk.get(name)?.as_f64())?;
-                Some((disk.get("disk_device")?.as_str()?.to_owned(), io))
-            })
-            .collect()
+        let devices = disks.into_iter().flatten().filter_map(|disk| {
+            let io = row(|name| disk.get(name)?.as_f64())?;
+            Some((disk.get("disk_device")?.as_str()?.to_owned(), io))
+        });
+        let time = statistics.get("timestamp").and_then(|time| time.as_str());
+        TimedReport { at_s: time.and_then(clock), devices: devices.collect() }
     };
     let statistics = hosts.iter().filter_map(|host| host.get("statistics")?.as_array()).flatten();
     Some(statistics.map(report).collect())
 }
 
+/// The counters of devices at a time, s since 1970; None where the text has no time.
+pub(super) type Look = (Option<f64>, BTreeMap<String, DiskCounts>);
+
 /// `/proc/diskstats`, each time after a line of pt-stalk with the time (`TS 1700000000.5 ...`); None in another text.
-fn counters(text: &str) -> Option<Devices> {
-    let mut looks: Vec<(Option<f64>, BTreeMap<String, DiskCounts>)> = vec![(None, BTreeMap::new())];
+pub(super) fn looks(text: &str) -> Option<Vec<Look>> {
+    let mut looks: Vec<Look> = vec![(None, BTreeMap::new())];
     let (mut known, mut other) = (0_usize, 0_usize);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         if let Some(at) =
@@ -186,10 +231,13 @@ fn counters(text: &str) -> Option<Devices> {
             None => other += 1,
         }
     }
-    if known == 0 || other > known {
-        return None;
-    }
     looks.retain(|(_, counts)| !counts.is_empty());
+    (known > 0 && other <= known).then_some(looks)
+}
+
+/// The rates between the first and the last look; None in another text.
+fn counters(text: &str) -> Option<Devices> {
+    let looks = looks(text)?;
     let (first, last) = (looks.first()?, looks.last()?);
     let seconds = last.0.zip(first.0).map(|(last, first)| last - first);
     let Some(seconds) = seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0) else {

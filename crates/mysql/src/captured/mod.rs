@@ -6,6 +6,7 @@
 mod cloudwatch;
 mod devices;
 mod printed;
+mod recorded;
 mod replica;
 mod storage;
 mod summary;
@@ -25,6 +26,7 @@ use crate::option_file::OptionFile;
 use crate::status::over;
 use devices::Devices;
 use printed::Printed;
+pub use recorded::{KNOWN_RECORDS, Recorded, RecordedError, recorded};
 use storage::Storage;
 
 /// What can be read, for messages.

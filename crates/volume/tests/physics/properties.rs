@@ -1,7 +1,7 @@
 //! Promises that hold for every volume and every load.
 
 use ebbtide_volume::{
-    Array, AtomicUnit, BurstBucket, Io, Limits, Nanos, Op, PowerCut, QuantileCurve, RateLimit,
+    Array, AtomicUnit, BurstBucket, Io, Limits, Nanos, Op, PowerCut, QuantileCurve, RateLimit, WaitLine,
 };
 use proptest::prelude::*;
 
@@ -89,6 +89,36 @@ proptest! {
         never_more_than_allowed(&granted, limit.ceiling, limit.allowance)?;
         if limit.credits > 0 {
             never_more_than_allowed(&granted, limit.rate, limit.credits)?;
+        }
+    }
+
+    #[test]
+    fn an_even_load_waits_as_its_units_do_one_by_one(
+        limit in any_rate(), share in 0.0_f64..1.0,
+        spans in proptest::collection::vec((0_u64..1_500, 1_u64..4), 1..8),
+    ) {
+        let (mut whole, mut single) = (BurstBucket::new(limit), BurstBucket::new(limit));
+        whole.set_credit_share(share, Nanos::ZERO);
+        single.set_credit_share(share, Nanos::ZERO);
+        // What a unit costs: one alone waits for itself, which an even stream has no share of.
+        let unit_ns = i64::try_from(1_000_000_000 / limit.rate).unwrap();
+        let mut from = Nanos::ZERO;
+        for (units, seconds) in spans {
+            let to = from + Nanos::from_secs(seconds);
+            let wait = whole.flow(units, from, to);
+            let at = |n: u64| from + Nanos((to.0 - from.0) / units * n);
+            let waits: Vec<i64> =
+                (1..=units).map(|n| single.take(1, at(n)).since(at(n)).0.cast_signed()).collect();
+            let longest = |end: fn(&WaitLine) -> i64| {
+                wait.credits.iter().chain([&wait.ceiling]).map(end).fold(0, i64::max)
+            };
+            if let (Some(first), Some(last)) = (waits.first(), waits.last()) {
+                let of_unit = (to.0 - from.0) / units;
+                let near = 2 * unit_ns + of_unit.cast_signed() + 2_000;
+                prop_assert!((longest(|line| line.at_start) - first).abs() <= near, "{wait:?}: {waits:?}");
+                prop_assert!((longest(|line| line.at_end) - last).abs() <= near, "{wait:?}: {waits:?}");
+            }
+            from = to;
         }
     }
 

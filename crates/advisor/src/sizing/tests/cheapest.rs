@@ -1,0 +1,243 @@
+//! The search against trying everything.
+
+use ebbtide_catalog::{Catalog, Raid0, Spec, Usd, VolumeSpec};
+use ebbtide_volume::{GIB, Nanos};
+use proptest::prelude::*;
+
+use super::{load, of_size, volume};
+use crate::sizing::search::{Objective, PricedInstance, Space};
+use crate::sizing::{Demand, InstanceNeeds};
+
+fn objective(gib: u64, carried: f64, p99: Option<Nanos>) -> Objective {
+    Objective { size_bytes: gib * GIB, carried, p99 }
+}
+
+/// All configurations of a coarse grid: every type, arrays, sizes beyond the need, IOPS and throughput.
+fn everything(gib: u64, most_members: u16) -> Vec<Spec> {
+    let mut all = Vec::new();
+    let mut add = |kind: &str, members: u16, gib: u64, iops: Option<u64>, throughput: Option<u64>| {
+        let volume = VolumeSpec {
+            kind: kind.into(),
+            size_bytes: Some(gib * GIB),
+            iops,
+            throughput_mib_s: throughput,
+            ..VolumeSpec::default()
+        };
+        let raid0 = (members > 1).then_some(Raid0 { members, chunk_bytes: None });
+        all.push(Spec { volume, raid0 });
+    };
+    for members in 1..=most_members {
+        let need = gib.div_ceil(u64::from(members));
+        let sizes =
+            [need, need * 2, need.max(125), need.max(334), need.max(1_000), need * 4 + 7, need.max(5_334)];
+        for size in sizes {
+            for kind in ["gp2", "st1", "sc1"] {
+                add(kind, members, size, None, None);
+            }
+            for iops in (1..=20_u64).map(|n| n * 900) {
+                add("io1", members, size.max(iops.div_ceil(50)), Some(iops), None);
+                add("io2", members, size, Some(iops), None);
+            }
+            for iops in (0..12).map(|n| 3_000 + n * 1_500) {
+                for throughput in (0..10).map(|n| 125 + n * 70) {
+                    add("gp3", members, size, Some(iops), Some(throughput));
+                }
+            }
+        }
+    }
+    all
+}
+
+fn cheapest_by_trying(space: &Space<'_>, gib: u64) -> Option<(Usd, Spec)> {
+    let priced = everything(gib, space.most_members).into_iter().filter_map(|spec| {
+        let resolved = space.catalog.resolve(&spec).ok()?;
+        let usd = space.prices.monthly_cost(&resolved)?.usd;
+        space.meets(&resolved).then_some((usd, spec))
+    });
+    priced.min_by_key(|(usd, _)| *usd)
+}
+
+fn any_steps() -> impl Strategy<Value = Vec<(f64, f64)>> {
+    let step = prop_oneof![
+        6 => (0.0_f64..2_500.0, 30.0_f64..3_600.0),
+        2 => (2_000.0_f64..9_000.0, 5.0_f64..900.0),
+        1 => (9_000.0_f64..22_000.0, 1.0_f64..120.0),
+    ];
+    proptest::collection::vec(step, 1..25)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_search_is_never_dearer_than_trying_everything(
+        steps in any_steps(), kib in prop_oneof![Just(8.0_f64), Just(16.0), Just(48.0), Just(256.0)],
+        gib in prop_oneof![Just(20_u64), Just(300), Just(1_200)],
+        carried in prop_oneof![Just(0.9_f64), Just(0.99), Just(1.0)],
+        p99_ms in proptest::option::of(prop_oneof![Just(1_u64), Just(20)]),
+    ) {
+        let catalog = Catalog::builtin();
+        let demand = Demand::of(&of_size(kib * 1_024.0, &steps), 1.0);
+        let space = Space {
+            catalog: &catalog,
+            prices: catalog.prices(None).unwrap(),
+            demand: &demand,
+            objective: objective(gib, carried, p99_ms.map(Nanos::from_ms)),
+            most_members: 2,
+            instance: None,
+        };
+        let found = space.cheapest(None);
+        if let Some((usd, spec)) = cheapest_by_trying(&space, gib) {
+            let found = found.as_ref().map(|found| found.usd);
+            prop_assert!(found.is_some_and(|found| found <= usd), "{found:?}, and {spec} costs {usd}");
+        }
+        if let Some(found) = &found {
+            prop_assert!(space.meets(&found.resolved), "{} does not meet it", found.resolved.spec);
+            prop_assert_eq!(space.cheapest_of_each()[0].usd, found.usd);
+            let below = Usd::from_micros(found.usd.micros() + 1);
+            prop_assert_eq!(space.cheapest(Some(below)).map(|same| same.usd), Some(found.usd));
+            prop_assert_eq!(space.cheapest(Some(found.usd)), None);
+        }
+    }
+}
+
+#[test]
+fn the_oracle_would_find_a_dearer_answer() {
+    // The canary of the test above: the search bounded by an answer that is too cheap finds none, and trying everything does.
+    let catalog = Catalog::builtin();
+    let demand = Demand::of(&load(&[(4_000.0, 600.0), (500.0, 3_600.0)]), 1.0);
+    let space = Space {
+        catalog: &catalog,
+        prices: catalog.prices(None).unwrap(),
+        demand: &demand,
+        objective: objective(300, 1.0, None),
+        most_members: 1,
+        instance: None,
+    };
+    let found = space.cheapest(None).unwrap();
+    let (tried, _) = cheapest_by_trying(&space, 300).unwrap();
+    assert!(found.usd <= tried, "{} {tried}", found.usd);
+    // 24 GiB of storage and 1,000 IOPS above those included are $24.00 and $5.00.
+    assert_eq!(found.resolved.spec.to_string(), "gp3:size=300GiB,iops=4000,throughput=125,twp=on");
+    assert_eq!(found.usd.to_string(), "$29.00");
+}
+
+#[test]
+fn more_is_bought_only_of_what_is_needed() {
+    let catalog = Catalog::builtin();
+    let answer = |bytes: f64, ios: f64, gib: u64, members: u16| {
+        let demand = Demand::of(&of_size(bytes, &[(ios, 600.0)]), 1.0);
+        let space = Space {
+            catalog: &catalog,
+            prices: catalog.prices(None).unwrap(),
+            demand: &demand,
+            objective: objective(gib, 1.0, None),
+            most_members: members,
+            instance: None,
+        };
+        let found = space.cheapest(None).unwrap();
+        (crate::sizing::change::short(&found.resolved.spec).to_string(), found.usd.to_string())
+    };
+    let said = |spec: &str, usd: &str| (spec.to_owned(), usd.to_owned());
+    // 2,000 operations of 128 KiB are 250 MiB/s.
+    assert_eq!(
+        answer(131_072.0, 2_000.0, 500, 1),
+        said("gp3:size=500GiB,iops=3000,throughput=250", "$45.00")
+    );
+    // Two volumes have 6,000 IOPS for nothing.
+    assert_eq!(
+        answer(8_192.0, 6_000.0, 500, 2),
+        said("raid0(2x gp3:size=250GiB,iops=3000,throughput=125)", "$40.00")
+    );
+    // 10,000 IOPS on 10 GiB need 20 GiB for them.
+    assert_eq!(answer(8_192.0, 10_000.0, 10, 1), said("gp3:size=20GiB,iops=10000,throughput=125", "$36.60"));
+    // Beyond gp3.
+    assert!(answer(8_192.0, 100_000.0, 500, 1).0.starts_with("io2:size=500GiB,iops=100000"));
+    // Little load on much data goes to a disk.
+    assert!(answer(65_536.0, 5.0, 8_000, 1).0.starts_with("sc1:size=8000GiB"));
+}
+
+#[test]
+fn an_instance_is_chosen_with_the_volumes_and_its_price_counts() {
+    let catalog = Catalog::builtin();
+    let prices = catalog.prices(None).unwrap();
+    let today = catalog.instance("r5.large").unwrap();
+    let needs = InstanceNeeds::of(&today);
+    let fitting: Vec<PricedInstance<'_>> = catalog
+        .instances()
+        .iter()
+        .filter(|one| needs.met_by(one))
+        .filter_map(|instance| Some(PricedInstance { instance, price: prices.instance(&instance.name)? }))
+        .collect();
+    assert!(
+        fitting.iter().all(|one| !one.instance.name.contains("6g") && !one.instance.name.starts_with('t'))
+    );
+    let answer = |ios: f64| {
+        let demand = Demand::of(&load(&[(ios, 3_600.0)]), 1.0);
+        let space = Space {
+            catalog: &catalog,
+            prices,
+            demand: &demand,
+            objective: objective(500, 1.0, None),
+            most_members: 1,
+            instance: None,
+        };
+        let (instance, volumes) = space.cheapest_with(&fitting).unwrap();
+        let by_trying = fitting.iter().filter_map(|one| {
+            let found = Space { instance: Some(one.instance), ..space }.cheapest(None)?;
+            Some(found.usd + one.price.month())
+        });
+        assert_eq!(Some(volumes.usd + instance.price.month()), by_trying.min(), "at {ios}");
+        instance.instance.name.clone()
+    };
+    assert_eq!(answer(3_000.0), "r5.large");
+    // An r5.large holds 3,600 for ever; of those that hold 5,000 r5b.large costs least.
+    assert_eq!(answer(5_000.0), "r5b.large");
+    assert_ne!(answer(18_000.0), "r5.large");
+}
+
+#[test]
+fn a_p99_below_that_of_a_type_leaves_it_out() {
+    let catalog = Catalog::builtin();
+    let demand = Demand::of(&load(&[(1_000.0, 3_600.0)]), 1.0);
+    let space = Space {
+        catalog: &catalog,
+        prices: catalog.prices(None).unwrap(),
+        demand: &demand,
+        objective: objective(500, 1.0, Some(Nanos::from_us(700))),
+        most_members: 1,
+        instance: None,
+    };
+    let kinds: Vec<String> =
+        space.cheapest_of_each().iter().map(|one| one.resolved.spec.volume.kind.clone()).collect();
+    assert_eq!(kinds, ["io2"]);
+    assert!(!space.meets(&volume("gp3:size=500GiB")));
+}
+
+#[test]
+fn iops_are_bought_in_place_of_throughput_where_that_is_cheaper() {
+    // A peak of IOPS, and later one of throughput: one of the two may wait, and the IOPS cost less.
+    let mut all = load(&[(3_400.0, 100.0), (100.0, 300.0)]).intervals;
+    all.extend(of_size(262_144.0, &[(1_200.0, 100.0)]).intervals);
+    all.extend(load(&[(100.0, 500.0)]).intervals);
+    let demand = Demand::of(&ebbtide_observe::VolumeLoad { intervals: all }, 1.0);
+    let catalog = Catalog::builtin();
+    let space = Space {
+        catalog: &catalog,
+        prices: catalog.prices(None).unwrap(),
+        demand: &demand,
+        objective: objective(500, 0.75, None),
+        most_members: 1,
+        instance: None,
+    };
+    let found = space.cheapest_of("gp3", 1, None).unwrap();
+    // Every step that the search has, as far as it may matter.
+    let steps = (0..=10).flat_map(|n| (0..=45).map(move |m| (3_000 + n * 100, 125 + m * 5)));
+    let priced = steps.filter_map(|(iops, mib_s)| {
+        let volume = volume(&format!("gp3:size=500GiB,iops={iops},throughput={mib_s}"));
+        space.meets(&volume).then(|| (space.prices.monthly_cost(&volume).unwrap().usd, iops, mib_s))
+    });
+    let (usd, iops, mib_s) = priced.min().unwrap();
+    assert_eq!((found.usd, found.resolved.spec.volume.iops), (usd, Some(iops)), "{mib_s} MiB/s");
+    assert!(iops > 3_000, "the least IOPS with more throughput would cost more");
+}

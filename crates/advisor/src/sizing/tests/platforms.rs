@@ -1,0 +1,92 @@
+//! RDS and Aurora beside EC2, and the orders that change volumes.
+
+use ebbtide_catalog::Catalog;
+use ebbtide_volume::GIB;
+
+use super::{load, volume};
+use crate::sizing::managed::{AuroraIo, platforms};
+use crate::sizing::{Demand, Objective, Space, change};
+
+#[test]
+fn the_platforms_cost_what_their_prices_add_up_to() {
+    let catalog = Catalog::builtin();
+    let instance = catalog.instance("r6g.large").unwrap();
+    let demand = Demand::of(&load(&[(3_400.0, 3_600.0)]), 1.0);
+    let space = Space {
+        catalog: &catalog,
+        prices: catalog.prices(None).unwrap(),
+        demand: &demand,
+        objective: Objective { size_bytes: 500 * GIB, carried: 1.0, p99: None },
+        most_members: 1,
+        instance: Some(&instance),
+    };
+    let all = platforms(&space, &volume("gp3:size=500GiB,iops=3400"), AuroraIo::of(&demand, None));
+    let find = |name: &str| all.iter().find(|one| one.name == name).unwrap();
+    let usd = |amount: Option<ebbtide_catalog::Usd>| amount.map(|usd| usd.to_string()).unwrap_or_default();
+    let ec2 = find("EC2 with EBS");
+    // 0.08 x 500 + 0.005 x 400, and 0.1008 x 730.
+    assert_eq!((usd(ec2.storage_usd), usd(ec2.instance_usd)), ("$42.00".into(), "$73.58".into()));
+    assert_eq!(ec2.total_usd.map(|usd| usd[0].to_string()), Some("$115.58".into()));
+    let rds = find("RDS, gp3");
+    assert_eq!((usd(rds.storage_usd), rds.instance_usd, rds.total_usd), ("$57.50".into(), None, None));
+    assert!(
+        rds.what.contains("12000 IOPS")
+            && rds.notes.iter().any(|note| note.contains("db.r6g.large has no price")),
+        "{rds:?}"
+    );
+    // 1,700 reads a second are 4,467.6 million a month; 27.85 MB/s written are at most 6,800 units of 4 KiB a second.
+    let standard = find("Aurora Standard");
+    assert_eq!(
+        standard.io_usd.map(|usd| usd.map(|usd| usd.to_string())),
+        Some(["$893.52".into(), "$4,467.60".into()])
+    );
+    assert_eq!((usd(standard.storage_usd), usd(standard.instance_usd)), ("$50.00".into(), "$189.80".into()));
+    let optimized = find("Aurora I/O-Optimized");
+    assert_eq!(optimized.io_usd, None);
+    assert_eq!(optimized.total_usd.map(|usd| usd[1].to_string()), Some("$359.24".into()));
+    let serverless = find("Aurora Serverless v2, I/O-Optimized");
+    // 8 ACU x 0.16 x 730.
+    assert_eq!(usd(serverless.instance_usd), "$934.40");
+}
+
+#[test]
+fn known_redo_makes_the_bill_of_aurora_exact() {
+    let demand = Demand::of(&load(&[(2_000.0, 60.0)]), 1.0);
+    let io = AuroraIo::of(&demand, Some(409_600.0)).unwrap();
+    assert_eq!((io.least_writes, io.most_writes), (100.0 * 2_628_000.0, 100.0 * 2_628_000.0));
+    assert_eq!(io.reads, 1_000.0 * 2_628_000.0);
+}
+
+#[test]
+fn a_change_is_made_in_place_where_aws_allows_it_and_by_a_copy_where_not() {
+    let plan = |today: Option<&str>, target: &str, instance| {
+        change::plan(today.map(volume).as_ref(), &volume(target), instance)
+    };
+    let in_place =
+        plan(Some("gp2:size=500GiB"), "gp3:size=500GiB,iops=6000,throughput=250", Some("r6i.large"));
+    assert_eq!(
+        in_place.cli[0],
+        "aws ec2 modify-volume --volume-id VOLUME_ID --volume-type gp3 --size 500 --iops 6000 --throughput 250"
+    );
+    assert!(in_place.cli.iter().any(|line| line.contains("--instance-type Value=r6i.large")), "{in_place:?}");
+    for line in ["type              = \"gp3\"", "iops              = 6000", "throughput        = 250"] {
+        assert!(in_place.terraform.iter().any(|own| own.trim() == line), "{in_place:?}");
+    }
+    let smaller = plan(Some("gp3:size=500GiB"), "gp3:size=200GiB", None);
+    assert!(
+        smaller.cli[0].starts_with("aws ec2 create-volume")
+            && smaller.notes[0].contains("cannot be made smaller")
+    );
+    let array = plan(Some("gp3:size=500GiB"), "raid0(2x gp3:size=250GiB)", None);
+    assert_eq!(array.cli.iter().filter(|line| line.contains("create-volume")).count(), 2);
+    assert!(
+        array
+            .cli
+            .iter()
+            .any(|line| line.starts_with("mdadm --create /dev/md0 --level=0 --chunk=512K --raid-devices=2"))
+    );
+    let same = plan(Some("gp3:size=500GiB"), "gp3:size=500GiB,iops=3000", None);
+    assert!(same.cli.is_empty() && same.notes[0].contains("nothing to change"), "{same:?}");
+    let new = plan(None, "io2:size=100GiB,iops=2000", None);
+    assert!(new.cli[0].contains("--volume-type io2 --size 100 --iops 2000"), "{new:?}");
+}

@@ -1,0 +1,216 @@
+//! What volumes carried over time, of the files that people have: CloudWatch's metrics, `iostat -x`, `sar -d`, pt-diskstats and
+//! `/proc/diskstats`.
+
+mod pt_diskstats;
+mod sar;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ebbtide_observe::{DeviceIo, LoadInterval, VolumeLoad};
+
+use super::{Input, cloudwatch, devices};
+use crate::machine::io;
+
+/// What can be read, for messages.
+pub const KNOWN_RECORDS: &str = "the output of `aws cloudwatch get-metric-data` or `get-metric-statistics`, a CSV export of \
+                                 CloudWatch, `iostat -x` with -t, `sar -d` or `sadf -d -- -d`, `pt-diskstats`, and /proc/diskstats as \
+                                 pt-stalk keeps it";
+
+/// The loads of volumes or devices, by their name. CloudWatch's metrics of one volume may name none: its name is empty then.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// The tool that recorded them.
+    pub tool: &'static str,
+    /// The loads.
+    pub loads: BTreeMap<String, VolumeLoad>,
+    /// What has to be known of the figures.
+    pub notes: Vec<String>,
+}
+
+/// Files that tell no load.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RecordedError {
+    /// It is of no known kind.
+    #[error("{} is no record of a volume's load", path.display())]
+    Unknown {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It lacks what is needed.
+    #[error("{} lacks {what}", path.display())]
+    Lacks {
+        /// The file.
+        path: PathBuf,
+        /// What.
+        what: String,
+        /// Where to get it.
+        from: &'static str,
+    },
+    /// It is damaged.
+    #[error("{} is damaged: {what}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        what: String,
+    },
+    /// Files of different tools.
+    #[error("{} is of {tool}, and the files before it are of {other}", path.display())]
+    Mixed {
+        /// The file.
+        path: PathBuf,
+        /// Its tool.
+        tool: &'static str,
+        /// That of the others.
+        other: &'static str,
+    },
+}
+
+/// Reads the loads that files have together. `interval_s` is the length of an interval where the files do not tell it.
+///
+/// # Errors
+/// The first file that cannot be used.
+pub fn recorded(files: &[Input], interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
+    if let Some(first) = files.first().filter(|first| cloudwatch::is_meant(&first.text)) {
+        return of_cloudwatch(first, files, interval_s);
+    }
+    let mut all: Option<Recorded> = None;
+    for file in files {
+        let one = one(file, interval_s)?;
+        match &mut all {
+            None => all = Some(one),
+            Some(all) if all.tool == one.tool => join(all, one),
+            Some(all) => {
+                return Err(RecordedError::Mixed {
+                    path: file.path.clone(),
+                    tool: one.tool,
+                    other: all.tool,
+                });
+            }
+        }
+    }
+    Ok(all.unwrap_or(Recorded { tool: "nothing", loads: BTreeMap::new(), notes: Vec::new() }))
+}
+
+fn join(all: &mut Recorded, more: Recorded) {
+    for (name, load) in more.loads {
+        let intervals = &mut all.loads.entry(name).or_default().intervals;
+        intervals.extend(load.intervals);
+        intervals.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
+    }
+    all.notes.extend(more.notes);
+    all.notes.dedup();
+}
+
+fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
+    let mut metrics = Vec::new();
+    for file in files {
+        if !cloudwatch::is_meant(&file.text) {
+            return Err(RecordedError::Unknown { path: file.path.clone() });
+        }
+        let read = cloudwatch::metrics(&file.text);
+        metrics.extend(read.map_err(|what| RecordedError::Damaged { path: file.path.clone(), what })?);
+    }
+    let loads = cloudwatch::loads(&metrics, interval_s).map_err(|what| RecordedError::Lacks {
+        path: first.path.clone(),
+        what: format!("the metrics {what}"),
+        from: "ask CloudWatch for them with the statistic Sum and --period 60 (docs/size.md has the whole command); several files \
+               may be given",
+    })?;
+    Ok(Recorded { tool: "CloudWatch", loads, notes: Vec::new() })
+}
+
+fn one(file: &Input, interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
+    let lacks = |what: &str, from| RecordedError::Lacks { path: file.path.clone(), what: what.into(), from };
+    if let Some(reports) = devices::reports(&file.text) {
+        return of_iostat(&reports, interval_s).map_err(|(what, from)| lacks(what, from));
+    }
+    for (tool, read) in
+        [("sar", sar::read as fn(&str) -> Option<Result<Read, String>>), ("pt-diskstats", pt_diskstats::read)]
+    {
+        if let Some(read) = read(&file.text) {
+            let read = read.map_err(|what| RecordedError::Damaged { path: file.path.clone(), what })?;
+            return Ok(Recorded { tool, loads: read.loads, notes: read.notes });
+        }
+    }
+    if let Some(looks) = devices::looks(&file.text) {
+        return of_counters(&looks).ok_or_else(|| {
+            lacks(
+                "two looks at the counters with their times",
+                "pt-stalk writes them as lines `TS 1700000000.5`",
+            )
+        });
+    }
+    Err(RecordedError::Unknown { path: file.path.clone() })
+}
+
+/// What a reader of a tool's output found.
+#[derive(Debug, Default)]
+struct Read {
+    loads: BTreeMap<String, VolumeLoad>,
+    notes: Vec<String>,
+}
+
+fn interval(start_s: f64, seconds: f64, io: &DeviceIo) -> LoadInterval {
+    LoadInterval {
+        start_s,
+        seconds,
+        reads: io.reads,
+        writes: io.writes,
+        read_bytes: io.read_bytes,
+        written_bytes: io.written_bytes,
+        queue: Some(io.queue),
+        read_s: io.read_s.filter(|_| io.reads > 0.0),
+        write_s: io.write_s.filter(|_| io.writes > 0.0),
+        ..LoadInterval::default()
+    }
+}
+
+fn of_iostat(
+    reports: &[devices::TimedReport],
+    interval_s: Option<f64>,
+) -> Result<Recorded, (&'static str, &'static str)> {
+    // The first report is the mean since the machine's start.
+    let Some((first, later)) = reports.split_first().filter(|(_, later)| !later.is_empty()) else {
+        return Err((
+            "a second report: the first is the mean since the machine's start",
+            "`iostat -x -t 10 360` prints one every 10 s for an hour",
+        ));
+    };
+    let mut loads: BTreeMap<String, VolumeLoad> = BTreeMap::new();
+    let mut before = first.at_s;
+    for (place, report) in later.iter().enumerate() {
+        let seconds = match (before, report.at_s, interval_s) {
+            (Some(before), Some(at), _) if at > before => at - before,
+            (_, _, Some(seconds)) => seconds,
+            _ => {
+                return Err((
+                    "the times of its reports",
+                    "run `iostat -x -t 10`, or give --interval with the seconds between them",
+                ));
+            }
+        };
+        let end = report.at_s.unwrap_or((place + 1) as f64 * seconds);
+        for (name, io) in &report.devices {
+            loads.entry(name.clone()).or_default().intervals.push(interval(end - seconds, seconds, io));
+        }
+        before = report.at_s;
+    }
+    Ok(Recorded { tool: "iostat", loads, notes: Vec::new() })
+}
+
+fn of_counters(looks: &[devices::Look]) -> Option<Recorded> {
+    let mut loads: BTreeMap<String, VolumeLoad> = BTreeMap::new();
+    for pair in looks.windows(2) {
+        let (before, after) = (pair[0].0?, pair[1].0?);
+        let seconds = after - before;
+        for (name, counts) in &pair[1].1 {
+            let Some(io) = pair[0].1.get(name).and_then(|old| io(*old, *counts, seconds)) else { continue };
+            loads.entry(name.clone()).or_default().intervals.push(interval(before, seconds, &io));
+        }
+    }
+    (!loads.is_empty()).then(|| Recorded { tool: "/proc/diskstats", loads, notes: Vec::new() })
+}

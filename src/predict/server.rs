@@ -1,0 +1,132 @@
+//! The server of a profile: its model, calibrated on the profile's points.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
+use ebbtide_twin::innodb::{Calibration, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run};
+use ebbtide_twin::profile::{Planned, Profile};
+use ebbtide_volume::{Instance, Nanos};
+
+use crate::exit::Refusal;
+
+/// What is left out at the start of each run: the page cleaner's averages settle.
+pub(crate) const SETTLE: Nanos = Nanos::from_secs(20);
+
+/// A server as its profile has it.
+#[derive(Debug)]
+pub(crate) struct ModelledServer {
+    pub(crate) profile: Profile,
+    pub(crate) planned: Planned,
+    pub(crate) calibration: Calibration,
+    /// The instance that the profile names.
+    pub(crate) instance: Option<InstanceType>,
+}
+
+impl ModelledServer {
+    /// Reads a profile and calibrates the model on its points. Where the profile names no instance and no processors, they are
+    /// those of `other`.
+    ///
+    /// # Errors
+    /// A profile that cannot be used: a [`Refusal`] with exit code 2.
+    pub(crate) fn read(
+        path: &Path,
+        catalog: &Catalog,
+        other: Option<&InstanceType>,
+        seed: u64,
+    ) -> anyhow::Result<Self> {
+        let profile = read_profile(path)?;
+        let known = |name: &str| catalog.instance(name).map_err(usage);
+        let instance = profile.machine.instance.as_deref().map(known).transpose()?;
+        let vcpus = instance.as_ref().or(other).map(|instance| instance.vcpus);
+        let in_file = || {
+            Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
+        };
+        let planned = profile.plan(vcpus, seed).with_context(in_file)?;
+        let calibration = calibrated(&planned, catalog, instance.as_ref(), seed).with_context(in_file)?;
+        Ok(Self { profile, planned, calibration, instance })
+    }
+
+    /// Runs the model.
+    pub(crate) fn run(&self, setting: &Setting<'_>) -> ModelOutcome {
+        modelled(&self.planned, &self.calibration, setting)
+    }
+}
+
+/// What a server is run on, and with which load.
+#[derive(Debug)]
+pub(crate) struct Setting<'a> {
+    pub(crate) load: ModelLoad,
+    pub(crate) volume: &'a Resolved,
+    /// The instance whose limits hold; none: nothing but the volume limits.
+    pub(crate) instance: Option<&'a InstanceType>,
+    /// Virtual time that is measured, after the model settled.
+    pub(crate) span: Nanos,
+    pub(crate) seed: u64,
+}
+
+/// Runs the model of a server.
+pub(super) fn modelled(planned: &Planned, calibration: &Calibration, setting: &Setting<'_>) -> ModelOutcome {
+    run(ModelSetup {
+        settings: planned.settings.clone(),
+        shape: planned.shape.clone(),
+        machine: planned.machine,
+        costs: calibration.costs,
+        load: setting.load,
+        volume: setting.volume.array(Nanos::ZERO),
+        instance: setting.instance.map(|instance| Instance::new(instance.limits)),
+        seed: setting.seed,
+        duration: setting.span + SETTLE,
+        settle: SETTLE,
+        cold: false,
+    })
+}
+
+fn read_profile(path: &Path) -> anyhow::Result<Profile> {
+    let text = std::fs::read_to_string(path).with_context(|| {
+        Refusal::usage(format!("cannot read the profile {}", path.display()))
+            .hint("give the path of a TOML file; docs/profile.md has an example")
+    })?;
+    Profile::parse(&text).with_context(|| {
+        Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
+    })
+}
+
+/// Calibrates on the points of the profile, which were measured on its own instance.
+fn calibrated(
+    planned: &Planned,
+    catalog: &Catalog,
+    instance: Option<&InstanceType>,
+    seed: u64,
+) -> anyhow::Result<Calibration> {
+    let measured = |point: &ebbtide_twin::profile::PlannedPoint| {
+        let resolved = resolve(catalog, &Spec::parse(&point.volume).map_err(usage)?)?;
+        anyhow::Ok(MeasuredPoint {
+            settings: point.settings.clone(),
+            shape: point.shape.clone(),
+            volume: resolved.array(Nanos::ZERO),
+            instance: instance.map(|instance| Instance::new(instance.limits)),
+            load: point.load,
+            tps: point.tps,
+            reads: point.reads,
+            writes: point.writes,
+            cpu_pct: point.cpu_pct,
+        })
+    };
+    let points = planned.points.iter().map(measured).collect::<Result<Vec<_>, _>>()?;
+    Ok(calibrate(&points, planned.machine, planned.costs, planned.cpu_given, seed)?)
+}
+
+/// The words of a library's error, as a wrong request.
+pub(super) fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
+    let message = error.to_string();
+    anyhow::Error::new(error).context(Refusal::usage(message))
+}
+
+/// The volumes of a spec.
+pub(super) fn resolve(catalog: &Catalog, spec: &Spec) -> anyhow::Result<Resolved> {
+    catalog.resolve(spec).map_err(|error| {
+        let refusal = Refusal { hint: error.hint(), ..Refusal::usage(error.to_string()) };
+        anyhow::Error::new(error).context(refusal)
+    })
+}

@@ -1,0 +1,331 @@
+//! The JSON that `--json` prints; `docs/json/size.schema.json` is its contract.
+
+use ebbtide_advisor::sizing::change::{self, ChangePlan};
+use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, PlatformCondition};
+use ebbtide_advisor::sizing::{Carried, Choice, Inputs, Limit, QueueRule, Safety, Spread};
+use ebbtide_catalog::{MonthlyCost, Usd};
+use ebbtide_volume::{GIB, MIB, Nanos};
+use serde::Serialize;
+
+use super::Answer;
+use super::modelled::Verified;
+use super::plan::Plan;
+use super::text;
+
+/// What `size` prints.
+#[derive(Serialize)]
+pub(super) struct Sized<'a> {
+    /// The load.
+    load: LoadFigures<'a>,
+    /// What its figures say of themselves.
+    inputs: &'a Inputs,
+    /// What is asked for.
+    asked: AskedFigures,
+    /// Whose prices these are.
+    region: &'a str,
+    /// What there is today; null where it was not named.
+    today: Option<TodayFigures>,
+    /// The cheapest volumes that meet what is asked; null where none do.
+    answer: Option<ChoiceFigures>,
+    /// The cheapest of each type, as one volume and as an array where that costs less, by cost. The answer is the first.
+    choices: Vec<ChoiceFigures>,
+    /// The instance type of the choices; null where none is looked at.
+    instance: Option<&'a str>,
+    /// Other instance types that carry the answer, by cost.
+    instances: Vec<InstanceFigures<'a>>,
+    /// What other degrees of safety cost.
+    safer: Vec<SaferFigures<'a>>,
+    /// The rules of the queue length; null where the queue is not known.
+    queue_rule: Option<QueueRule>,
+    /// How to make the answer so; null without one.
+    change: Option<ChangePlan>,
+    /// The same load on EC2, RDS and Aurora; empty without an answer.
+    platforms: &'a [Platform],
+    /// What has to be true for the platforms.
+    conditions: [PlatformCondition; 8],
+}
+
+/// The load as it was recorded.
+#[derive(Serialize)]
+struct LoadFigures<'a> {
+    /// Files and tool. For people; the wording may change.
+    source: &'a str,
+    /// What has to be known of the figures. For people; the wording may change.
+    notes: &'a [String],
+    /// Seconds that were recorded.
+    seconds: f64,
+    /// Number of intervals.
+    intervals: usize,
+    /// Operations a second.
+    iops: Option<Spread>,
+    /// MiB (2^20 bytes) a second.
+    mib_s: Option<Spread>,
+    /// Percent of the operations that read; null without one.
+    read_pct: Option<f64>,
+    /// Bytes of an operation; null without one.
+    io_bytes: Option<f64>,
+}
+
+/// What is asked for.
+#[derive(Serialize)]
+struct AskedFigures {
+    /// Usable size, GiB.
+    size_gib: u64,
+    /// Percent of the time without a wait for a limit.
+    carried_pct: f64,
+    /// 99 of 100 I/Os take at most this, us; null: whatever they take.
+    p99_us: Option<f64>,
+    /// 99 of 100 transactions take at most this, us; null: whatever they take, and without a profile.
+    transaction_p99_us: Option<f64>,
+    /// Transactions a second; null without a profile.
+    tps: Option<f64>,
+    /// Times the load for more transactions.
+    more: f64,
+    /// Times the load for growth.
+    growth: f64,
+    /// Times the load for headroom.
+    headroom: f64,
+}
+
+/// What there is today.
+#[derive(Serialize)]
+struct TodayFigures {
+    /// How it carries the load as it is.
+    now: CarriedFigures,
+    /// Whether that meets what is asked, the size apart.
+    meets_now: bool,
+    /// Whether it meets what is asked with the planned load.
+    meets: bool,
+    /// It with the planned load.
+    choice: ChoiceFigures,
+}
+
+/// Volumes, with what they cost and how they carry the planned load.
+#[derive(Serialize)]
+struct ChoiceFigures {
+    /// The volumes, as a spec.
+    volumes: String,
+    /// What they cost; null without a price.
+    storage: Option<MonthlyCost>,
+    /// What the instance costs a month, US dollars; null without one, or without a price.
+    instance_usd: Option<Usd>,
+    /// Both together a month, US dollars; null without a price of the volumes.
+    usd: Option<Usd>,
+    /// How they carry the planned load.
+    carried: CarriedFigures,
+    /// The largest multiple of the planned load that they carry, from 1 to 4; null where they do not carry it.
+    room: Option<f64>,
+    /// What stops more; null where nothing does up to four times the planned load.
+    limited_by: Option<Limit>,
+    /// What the model of a profile's server says of them; null without a profile.
+    model: Option<ModelFigures>,
+}
+
+/// What the model of a server says.
+#[derive(Serialize)]
+struct ModelFigures {
+    /// Transactions a second that are finished.
+    tps: f64,
+    /// 99th percentile of a transaction, us; null without one.
+    p99_us: Option<f64>,
+    /// What limits most of the time. For people; the wording may change.
+    limiter: &'static str,
+    /// Whether what is asked is met.
+    meets: bool,
+}
+
+/// How a load is carried.
+#[derive(Serialize)]
+struct CarriedFigures {
+    /// Percent of the time in which I/O waits for a limit for over 1 ms.
+    waiting_pct: f64,
+    /// The same for each limit.
+    by_limit: Vec<LimitFigures>,
+    /// The longest wait, us.
+    longest_us: f64,
+    /// Whether what waits grows with each repetition of the load.
+    overloaded: bool,
+    /// The lowest burst credits, percent; null without credits.
+    lowest_credits_pct: Option<f64>,
+    /// When full credits end for the first time, s; null where they last.
+    credits_end_s: Option<f64>,
+    /// Median time of an I/O, us.
+    p50_us: f64,
+    /// 95th percentile, us.
+    p95_us: f64,
+    /// 99th percentile, us.
+    p99_us: f64,
+    /// 99.9th percentile, us.
+    p999_us: f64,
+}
+
+/// Waiting for a limit.
+#[derive(Serialize)]
+struct LimitFigures {
+    /// The limit.
+    limit: Limit,
+    /// Percent of the time.
+    waiting_pct: f64,
+}
+
+/// An instance type.
+#[derive(Serialize)]
+struct InstanceFigures<'a> {
+    /// Its name.
+    name: &'a str,
+    /// What it costs a month, US dollars.
+    usd: Usd,
+    /// Whether it is today's.
+    today: bool,
+}
+
+/// The cheapest for another degree of safety.
+#[derive(Serialize)]
+struct SaferFigures<'a> {
+    /// `carried`, `load` or `implied`.
+    kind: &'static str,
+    /// Percent of the time that is carried, or percent of load on top; null for `implied`.
+    pct: Option<f64>,
+    /// The volumes, as a spec; null where nothing meets it.
+    volumes: Option<String>,
+    /// What they cost a month, US dollars; null as above.
+    usd: Option<Usd>,
+    /// The instance type that they are attached to; null where none is looked at.
+    instance: Option<&'a str>,
+}
+
+/// The answer as an object.
+pub(super) fn sized<'a>(plan: &'a Plan<'_>, answer: &'a Answer<'_>) -> Sized<'a> {
+    let sizing = &answer.sizing;
+    let checked = |place: usize| answer.verified.get(place);
+    Sized {
+        load: load(plan),
+        inputs: &plan.inputs,
+        asked: asked(plan),
+        region: &plan.region,
+        today: sizing.today.as_ref().map(|today| TodayFigures {
+            now: carried(&today.now),
+            meets_now: today.meets_now,
+            meets: today.meets_planned,
+            choice: choice(&today.choice, None),
+        }),
+        answer: sizing.choices.first().map(|best| choice(best, checked(0))),
+        choices: sizing.choices.iter().enumerate().map(|(n, one)| choice(one, checked(n))).collect(),
+        instance: sizing.instance.map(|one| one.name.as_str()),
+        instances: sizing
+            .instances
+            .iter()
+            .map(|one| InstanceFigures {
+                name: &one.instance.name,
+                usd: one.price.month(),
+                today: one.is_today,
+            })
+            .collect(),
+        safer: sizing
+            .safer
+            .iter()
+            .map(|one| {
+                let (kind, pct) = match one.what {
+                    Safety::Carried(share) => ("carried", Some(short(share * 100.0))),
+                    Safety::Load(factor) => ("load", Some(short((factor - 1.0) * 100.0))),
+                    Safety::Implied => ("implied", None),
+                };
+                let candidate = one.candidate.as_ref();
+                SaferFigures {
+                    kind,
+                    pct,
+                    volumes: candidate.map(|of| change::short(&of.resolved.spec).to_string()),
+                    usd: candidate.map(|of| of.usd),
+                    instance: one.instance.map(|one| one.name.as_str()),
+                }
+            })
+            .collect(),
+        queue_rule: answer.queue_rule,
+        change: text::change_plan(plan, answer),
+        platforms: &answer.platforms,
+        conditions: CONDITIONS,
+    }
+}
+
+fn load<'a>(plan: &'a Plan<'_>) -> LoadFigures<'a> {
+    let mib = |spread: Spread| {
+        let of = |bytes: f64| short(bytes / MIB as f64);
+        Spread {
+            mean: of(spread.mean),
+            p50: of(spread.p50),
+            p95: of(spread.p95),
+            p99: of(spread.p99),
+            p999: of(spread.p999),
+            max: of(spread.max),
+        }
+    };
+    LoadFigures {
+        source: &plan.source.what,
+        notes: &plan.source.notes,
+        seconds: short(plan.now.seconds()),
+        intervals: plan.source.load.intervals.len(),
+        iops: plan.now.iops(),
+        mib_s: plan.now.throughput().map(mib),
+        read_pct: plan.now.read_share().map(|share| short(share * 100.0)),
+        io_bytes: plan.now.io_bytes().map(short),
+    }
+}
+
+fn asked(plan: &Plan<'_>) -> AskedFigures {
+    let objective = &plan.objective;
+    AskedFigures {
+        size_gib: objective.size_bytes.div_ceil(GIB),
+        carried_pct: short(objective.carried * 100.0),
+        p99_us: objective.p99.map(us),
+        transaction_p99_us: plan.transaction_p99.map(us),
+        tps: plan.tps,
+        more: short(plan.more),
+        growth: short(plan.growth),
+        headroom: short(plan.headroom),
+    }
+}
+
+fn choice(of: &Choice, check: Option<&Verified>) -> ChoiceFigures {
+    ChoiceFigures {
+        volumes: change::short(&of.volumes.spec).to_string(),
+        storage: of.storage.clone().map(MonthlyCost::to_cents),
+        instance_usd: of.instance_usd,
+        usd: of.usd(),
+        carried: carried(&of.carried),
+        room: of.room.map(short),
+        limited_by: of.limited_by,
+        model: check.map(|check| ModelFigures {
+            tps: short(check.tps),
+            p99_us: check.p99.map(us),
+            limiter: check.limiter,
+            meets: check.meets,
+        }),
+    }
+}
+
+fn carried(of: &Carried) -> CarriedFigures {
+    let limits = Limit::ALL.into_iter().zip(of.by).filter(|(_, share)| *share > 0.0);
+    CarriedFigures {
+        waiting_pct: short(of.waiting * 100.0),
+        by_limit: limits
+            .map(|(limit, share)| LimitFigures { limit, waiting_pct: short(share * 100.0) })
+            .collect(),
+        longest_us: us(of.longest),
+        overloaded: of.overloaded,
+        lowest_credits_pct: of.lowest_credits.map(|share| short(share * 100.0)),
+        credits_end_s: of.credits_end.map(Nanos::as_secs_f64),
+        p50_us: us(of.latency(0.5)),
+        p95_us: us(of.latency(0.95)),
+        p99_us: us(of.latency(0.99)),
+        p999_us: us(of.latency(0.999)),
+    }
+}
+
+fn us(time: Nanos) -> f64 {
+    time.0 as f64 / 1e3
+}
+
+/// Three decimals.
+fn short(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}

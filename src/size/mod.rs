@@ -1,0 +1,93 @@
+//! `ebbtide size`: the cheapest storage that carries a load.
+//!
+//! [`source`] reads what was recorded, [`plan`] the rest of the arguments, [`modelled`] sizes for a server's profile, and
+//! [`text`], [`json`] and [`page`] show the answer of [`ebbtide_advisor::sizing`].
+
+mod args;
+mod json;
+mod modelled;
+mod page;
+mod plan;
+mod source;
+mod text;
+
+use anyhow::Context as _;
+use ebbtide_advisor::sizing::managed::{AuroraIo, Platform, platforms};
+use ebbtide_advisor::sizing::{Asked, QueueRule, Sizing, Space, queue_rule, size};
+use ebbtide_device::host::Home;
+
+use crate::answers;
+use crate::exit::{Exit, Refusal};
+use crate::refusal::refuse;
+use crate::text as output;
+pub(crate) use args::SizeArgs;
+use modelled::Verified;
+use plan::Plan;
+
+/// The answer with what stands beside it.
+pub(crate) struct Answer<'a> {
+    sizing: Sizing<'a>,
+    queue_rule: Option<QueueRule>,
+    platforms: Vec<Platform>,
+    /// What the model of the server says of the choices, in their order; empty without a profile.
+    verified: Vec<Verified>,
+}
+
+/// Sizes, and prints the answer, or one JSON object where `json` is set.
+///
+/// # Errors
+/// A file that cannot be used, a wrong volume or objective: a [`Refusal`] with [`Exit::Usage`].
+pub(crate) fn run(args: &SizeArgs, home: Option<&Home>, json: bool) -> anyhow::Result<Exit> {
+    let mut catalog = ebbtide_control::catalog(home).map_err(refuse)?;
+    let lists = plan::take_prices(&mut catalog, args)?;
+    let plan = Plan::read(args, &catalog, lists)?;
+    let answer = answer(&plan);
+    if let Some(path) = &args.html {
+        std::fs::write(path, page::report(&plan, &answer).to_html()).with_context(|| {
+            Refusal::environment(format!("cannot write {}", path.display()))
+                .hint("give --html a file in a directory that is there and that you may write")
+        })?;
+    }
+    if json {
+        answers::print(&json::sized(&plan, &answer));
+    } else {
+        output::write(&text::answer(&plan, &answer, args.html.as_deref()))?;
+    }
+    let sound = !answer.sizing.choices.is_empty() && plan.inputs.throttled.is_none();
+    Ok(if sound { Exit::Clean } else { Exit::Finding })
+}
+
+fn answer<'a>(plan: &'a Plan<'a>) -> Answer<'a> {
+    let prices = plan.prices();
+    let instances = plan.instances();
+    let asked = Asked {
+        catalog: plan.catalog,
+        prices,
+        now: &plan.now,
+        planned: &plan.planned,
+        implied: plan.implied.as_ref(),
+        objective: plan.objective,
+        most_members: plan.most_members,
+        today: plan.today.as_ref(),
+        instance: plan.instance.as_ref(),
+        instances: &instances,
+    };
+    let mut sizing = size(&asked);
+    let space = Space {
+        catalog: plan.catalog,
+        prices,
+        demand: &plan.planned,
+        objective: plan.objective,
+        most_members: plan.most_members,
+        instance: sizing.instance,
+    };
+    let verified = match &plan.source.server {
+        Some(server) => modelled::verify(plan, server, &space, &mut sizing),
+        None => Vec::new(),
+    };
+    // The log of a profile is that of the grown load already.
+    let io = AuroraIo::of(&plan.grown(), plan.source.log_bytes);
+    let platforms =
+        sizing.choices.first().map(|best| platforms(&space, &best.volumes, io)).unwrap_or_default();
+    Answer { queue_rule: queue_rule(&plan.source.load), platforms, verified, sizing }
+}

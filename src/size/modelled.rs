@@ -1,0 +1,185 @@
+//! Sizing for the server of a profile: its load by the model of InnoDB, and the choices checked by it.
+
+use ebbtide_advisor::sizing::{Candidate, Choice, Sizing, Space};
+use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
+use ebbtide_observe::{LoadInterval, VolumeLoad};
+use ebbtide_twin::innodb::{FileKind, ModelLoad, ModelOutcome};
+use ebbtide_volume::{Nanos, format_size};
+
+use super::plan::Plan;
+use super::source::Source;
+use crate::exit::{Exit, Refusal};
+use crate::predict::server::{ModelledServer, SETTLE, Setting};
+
+/// Virtual time of the load that is sized for.
+const LOAD_SPAN: Nanos = Nanos::from_secs(600);
+/// Virtual time of a first look at whether the server carries it.
+const TRIAL_SPAN: Nanos = Nanos::from_secs(30);
+/// Virtual time of a check of a choice.
+const CHECK_SPAN: Nanos = Nanos::from_secs(120);
+/// Connections that an open loop may use.
+const OPEN_CLIENTS: u32 = 256;
+/// Share of the transactions that counts as all of them.
+const CARRIED: f64 = 0.97;
+/// Multiples of the planned load that choices are looked for with.
+const FACTORS: [f64; 5] = [1.0, 1.25, 1.6, 2.0, 3.0];
+/// Choices that are checked, at most.
+const MOST_CHECKS: usize = 16;
+
+/// What the model says of a choice.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Verified {
+    /// Transactions a second that it finishes at the planned rate.
+    pub(super) tps: f64,
+    /// 99 of 100 transactions take at most this.
+    pub(super) p99: Option<Nanos>,
+    /// What limits most of the time.
+    pub(super) limiter: &'static str,
+    /// Whether all transactions are finished, within the p99 that was asked for.
+    pub(super) meets: bool,
+}
+
+/// Puts the load of the profile's server into `source`: what it asks of a volume that answers at once, at so many transactions
+/// a second.
+///
+/// # Errors
+/// The server itself does not carry them: exit code 1.
+pub(super) fn load(
+    source: &mut Source,
+    catalog: &Catalog,
+    size_bytes: u64,
+    tps: f64,
+    instance: Option<&InstanceType>,
+    seed: u64,
+) -> anyhow::Result<()> {
+    let Some(server) = &mut source.server else { return Ok(()) };
+    if let Some(instance) = instance {
+        server.planned.machine.vcpus = instance.vcpus;
+    }
+    let spec = Spec::parse(&format!("ideal:size={}", format_size(size_bytes)))?;
+    let ideal = catalog.resolve(&spec)?;
+    // A server that is overloaded shows it soon, and takes long to model.
+    let mut outcome = run(server, tps, &ideal, None, TRIAL_SPAN, seed);
+    if outcome.tps() >= tps * CARRIED {
+        outcome = run(server, tps, &ideal, None, LOAD_SPAN, seed);
+    }
+    if outcome.tps() < tps * CARRIED {
+        let (limiter, share) = outcome.limiter();
+        let message = format!(
+            "no storage lets this server carry {} transactions a second: on a volume without limits it finishes {}, held back by {} in {} \
+             of the time",
+            ebbtide_text::figure(tps),
+            ebbtide_text::figure(outcome.tps()),
+            limiter.words(),
+            ebbtide_text::percent(share)
+        );
+        let refusal = Refusal { exit: Exit::Finding, ..Refusal::usage(message) };
+        return Err(refusal
+            .hint("give a larger --instance, other settings in the profile, or fewer --tps")
+            .into());
+    }
+    source.load = demand(&outcome);
+    source.log_bytes = Some(outcome.file(FileKind::Redo).bytes as f64 / outcome.measured.as_secs_f64());
+    source.notes.push(format!(
+        "the model's load at {} transactions a second on a volume that answers at once; accuracy: docs/accuracy.md",
+        ebbtide_text::figure(tps)
+    ));
+    Ok(())
+}
+
+fn run(
+    server: &ModelledServer,
+    tps: f64,
+    volume: &Resolved,
+    instance: Option<&InstanceType>,
+    span: Nanos,
+    seed: u64,
+) -> ModelOutcome {
+    let load = ModelLoad { clients: OPEN_CLIENTS, rate: Some(tps) };
+    server.run(&Setting { load, volume, instance, span, seed })
+}
+
+/// The spans of a run as a load; reads are divided from writes as those of the whole run are.
+fn demand(outcome: &ModelOutcome) -> VolumeLoad {
+    let sum = |of: fn(&ModelOutcome, FileKind) -> u64, kinds: &[FileKind]| {
+        kinds.iter().map(|kind| of(outcome, *kind)).sum::<u64>() as f64
+    };
+    let operations = |outcome: &ModelOutcome, kind| outcome.file(kind).operations;
+    let bytes = |outcome: &ModelOutcome, kind| outcome.file(kind).bytes;
+    let share = |of: fn(&ModelOutcome, FileKind) -> u64| {
+        sum(of, &[FileKind::DataRead]) / sum(of, &FileKind::ALL).max(1.0)
+    };
+    let (reads, read_bytes) = (share(operations), share(bytes));
+    let mut end = Nanos::ZERO;
+    let mut intervals = Vec::new();
+    for span in &outcome.spans {
+        let begun = std::mem::replace(&mut end, span.end);
+        if begun < SETTLE {
+            continue;
+        }
+        let seconds = span.end.since(begun).as_secs_f64();
+        let (ios, all_bytes) = (span.operations as f64 / seconds, span.bytes as f64 / seconds);
+        intervals.push(LoadInterval {
+            start_s: begun.as_secs_f64(),
+            seconds,
+            reads: ios * reads,
+            writes: ios * (1.0 - reads),
+            read_bytes: all_bytes * read_bytes,
+            written_bytes: all_bytes * (1.0 - read_bytes),
+            ..LoadInterval::default()
+        });
+    }
+    VolumeLoad { intervals }
+}
+
+/// Checks choices with the model, by cost, and puts the cheapest that passes first. Beside those of the planned load, choices
+/// for more than it are tried: the model has bursts and latencies that the even load of a span does not have. Choices that do
+/// not pass stay behind those that do; where none passes, none is left.
+pub(super) fn verify(
+    plan: &Plan<'_>,
+    server: &ModelledServer,
+    space: &Space<'_>,
+    sizing: &mut Sizing<'_>,
+) -> Vec<Verified> {
+    let Some(tps) = plan.tps else { return Vec::new() };
+    let mut tried: Vec<(Choice, Verified)> = Vec::new();
+    for candidate in candidates(space) {
+        let passed = tried.iter().any(|(_, check)| check.meets);
+        let family = |spec: &Spec| (spec.volume.kind.clone(), spec.members() > 1);
+        let own = family(&candidate.resolved.spec);
+        let family_passed =
+            tried.iter().any(|(known, check)| check.meets && family(&known.volumes.spec) == own);
+        // Behind the answer, the cheapest of each other type, single and striped, is enough.
+        if (passed && (family_passed || tried.len() >= MOST_CHECKS / 2)) || tried.len() >= MOST_CHECKS {
+            continue;
+        }
+        let outcome = run(server, tps, &candidate.resolved, space.instance, CHECK_SPAN, plan.seed);
+        let p99 = outcome.latency_at(0.99);
+        let quick = plan.transaction_p99.is_none_or(|most| p99.is_some_and(|p99| p99 <= most));
+        let meets = outcome.tps() >= tps * CARRIED && quick;
+        let check = Verified { tps: outcome.tps(), p99, limiter: outcome.limiter().0.words(), meets };
+        tried.push((space.choice(&candidate.resolved), check));
+    }
+    tried.sort_by_key(|(choice, check)| (!check.meets, choice.usd().unwrap_or_default()));
+    if !tried.first().is_some_and(|(_, check)| check.meets) {
+        tried.clear();
+    }
+    let (choices, checks) = tried.into_iter().unzip();
+    sizing.choices = choices;
+    checks
+}
+
+/// The cheapest of each type for the planned load and for more than it, by cost.
+fn candidates(space: &Space<'_>) -> Vec<Candidate> {
+    let mut all: Vec<Candidate> = Vec::new();
+    for factor in FACTORS {
+        let demand = space.demand.times(factor);
+        for candidate in (Space { demand: &demand, ..*space }).cheapest_of_each() {
+            if !all.iter().any(|known| known.resolved.spec == candidate.resolved.spec) {
+                all.push(candidate);
+            }
+        }
+    }
+    all.sort_by_key(|candidate| candidate.usd);
+    all
+}

@@ -1,0 +1,359 @@
+//! The load: of files that other tools wrote, of a trace, of a run, or of a profile.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use ebbtide_catalog::{Catalog, InstanceType};
+use ebbtide_lab::record::{LabRun, VolumeSecond};
+use ebbtide_lab::results::ResultsError;
+use ebbtide_mysql::captured::{Input, KNOWN_RECORDS, Recorded, RecordedError, recorded};
+use ebbtide_observe::{Limited, LoadInterval, VolumeLoad};
+use ebbtide_twin::fio;
+use ebbtide_twin::trace::{Device, Options, Trace, TraceError};
+use ebbtide_volume::{KIB, MIB, Op};
+
+use super::args::SizeArgs;
+use crate::exit::Refusal;
+use crate::packed::unpacked;
+use crate::predict::server::ModelledServer;
+use crate::text::count;
+
+/// Intervals that a trace is divided into, at most.
+const MOST_INTERVALS: usize = 20_000;
+/// Largest file that is read as a text; a trace may be larger.
+const MOST_TEXT: u64 = 256 * MIB;
+/// SSD volumes count an operation in units of this.
+const UNIT: u64 = 256 * KIB;
+
+/// A load, and where it comes from.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// Files and tool, for people.
+    pub(super) what: String,
+    pub(super) load: VolumeLoad,
+    /// What has to be known of the figures.
+    pub(super) notes: Vec<String>,
+    /// Bytes of redo log a second, where they are known.
+    pub(super) log_bytes: Option<f64>,
+    /// The server of a profile; its load is what the model gives.
+    pub(super) server: Option<ModelledServer>,
+}
+
+impl Source {
+    /// Reads what the arguments name. Of a profile the load is made later: see [`super::modelled`].
+    pub(super) fn read(
+        args: &SizeArgs,
+        catalog: &Catalog,
+        instance: Option<&InstanceType>,
+    ) -> anyhow::Result<Self> {
+        let shown: Vec<String> = args.from.iter().map(|path| path.display().to_string()).collect();
+        let source = |what: String, load: VolumeLoad, notes: Vec<String>| Self {
+            what,
+            load,
+            notes,
+            log_bytes: None,
+            server: None,
+        };
+        if let [path] = &args.from[..] {
+            if path.is_dir() {
+                let (load, arm, notes) = of_run(path, args.arm.as_deref())?;
+                return Ok(source(format!("{}: arm {arm} of a run", path.display()), load, notes));
+            }
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                let server = ModelledServer::read(path, catalog, instance, args.seed)?;
+                let what = format!("{}: a profile, by the model of InnoDB", path.display());
+                return Ok(Self { server: Some(server), ..source(what, VolumeLoad::default(), Vec::new()) });
+            }
+        }
+        match texts(&args.from)? {
+            Some(texts) => {
+                let interval = args.interval.as_deref().map(|text| fio::parse_time("--interval", text));
+                let interval = interval.transpose().map_err(|error| Refusal::usage(error.to_string()))?;
+                let all = recorded(&texts, interval.map(ebbtide_volume::Nanos::as_secs_f64))
+                    .map_err(|error| refuse_record(&error))?;
+                let (name, load) = chosen(&all, args.device.as_deref())?;
+                let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
+                Ok(source(format!("{}: {}{of}", shown.join(", "), all.tool), load, all.notes))
+            }
+            None => {
+                let (load, notes) = of_trace(&args.from[0], args.device.as_deref())?;
+                Ok(source(format!("{}: a trace", shown[0]), load, notes))
+            }
+        }
+    }
+}
+
+/// The files as texts; None where the one file is a trace.
+fn texts(paths: &[PathBuf]) -> anyhow::Result<Option<Vec<Input>>> {
+    let mut texts = Vec::new();
+    for path in paths {
+        let unreadable = |error: std::io::Error| {
+            Refusal::usage(format!("cannot read {}: {error}", path.display())).hint(format!(
+                "what is known: {KNOWN_RECORDS}; a trace of block I/O; the directory of a run; a profile"
+            ))
+        };
+        let file = File::open(path).map_err(unreadable)?;
+        let mut bytes = Vec::new();
+        unpacked(file).map_err(unreadable)?.take(MOST_TEXT).read_to_end(&mut bytes).map_err(unreadable)?;
+        let text = String::from_utf8(bytes).ok().filter(|text| (text.len() as u64) < MOST_TEXT);
+        let input = text.map(|text| Input { path: path.clone(), text });
+        let is_record = |input: &Input| {
+            !matches!(recorded(std::slice::from_ref(input), Some(1.0)), Err(RecordedError::Unknown { .. }))
+        };
+        match input {
+            Some(input) if paths.len() > 1 || is_record(&input) => texts.push(input),
+            _ if paths.len() == 1 => return Ok(None),
+            _ => {
+                let message = format!("{}: several files have to be texts of one tool", path.display());
+                return Err(Refusal::usage(message).hint(format!("what is known: {KNOWN_RECORDS}")).into());
+            }
+        }
+    }
+    Ok(Some(texts))
+}
+
+fn refuse_record(error: &RecordedError) -> Refusal {
+    let hint = match error {
+        RecordedError::Lacks { from, .. } => (*from).to_owned(),
+        RecordedError::Damaged { .. } => "the file may be cut off: copy or make it again".to_owned(),
+        RecordedError::Unknown { .. } => format!("what is known: {KNOWN_RECORDS}"),
+        RecordedError::Mixed { .. } => "give the files of one tool".to_owned(),
+    };
+    Refusal::usage(error.to_string()).hint(hint)
+}
+
+/// The load of the device that was named, or of the only one that did something.
+fn chosen(all: &Recorded, device: Option<&str>) -> anyhow::Result<(String, VolumeLoad)> {
+    let names = || all.loads.keys().cloned().collect::<Vec<_>>().join(", ");
+    let refuse = |message: String| Err(Refusal::usage(message).hint(format!("there are {}", names())).into());
+    if let Some(name) = device {
+        return match all.loads.get(name) {
+            Some(load) => Ok((name.to_owned(), load.clone())),
+            None => refuse(format!("--device {name}: the files have no such device")),
+        };
+    }
+    let busy = |name: &str, load: &VolumeLoad| {
+        let does = load.intervals.iter().any(|one| one.ios() > 0.0);
+        does && !name.starts_with("loop") && !name.starts_with("ram")
+    };
+    let mut busy = all.loads.iter().filter(|(name, load)| busy(name, load));
+    match (busy.next(), busy.next()) {
+        (Some((name, load)), None) => Ok((name.clone(), load.clone())),
+        (Some((one, _)), Some((other, _))) => refuse(format!(
+            "the files have the load of several devices, among them {one} and {other}: name one with --device"
+        )),
+        (None, _) => refuse("the files have no device that did anything".to_owned()),
+    }
+}
+
+/// The load of an arm of a run: the seconds of its trials.
+fn of_run(dir: &Path, arm: Option<&str>) -> anyhow::Result<(VolumeLoad, String, Vec<String>)> {
+    let run: LabRun = ebbtide_lab::results::read_json(dir).map_err(|error| refuse_run(dir, &error))?.run;
+    let mut arms: Vec<&str> = run.trials.iter().map(|trial| trial.arm.as_str()).collect();
+    arms.dedup();
+    arms.sort_unstable();
+    arms.dedup();
+    let arm = match (arm, &arms[..]) {
+        (Some(arm), _) if arms.contains(&arm) => arm,
+        (None, [arm]) => arm,
+        (Some(arm), _) => {
+            let message = format!("--arm {arm}: the run in {} has no such arm", dir.display());
+            return Err(Refusal::usage(message).hint(format!("it has {}", arms.join(", "))).into());
+        }
+        (None, _) => {
+            let message = format!("the run in {} has several arms: name one with --arm", dir.display());
+            return Err(Refusal::usage(message).hint(format!("it has {}", arms.join(", "))).into());
+        }
+    };
+    let mut intervals = Vec::new();
+    let mut start_s = 0.0;
+    for trial in run.trials.iter().filter(|trial| trial.arm == arm) {
+        for second in &trial.seconds {
+            if let Some(volume) = second.volumes.values().next() {
+                intervals.push(of_second(start_s, volume));
+                start_s += 1.0;
+            }
+        }
+    }
+    if intervals.is_empty() {
+        let message = format!("the arm {arm} of the run in {} has no measured second", dir.display());
+        return Err(Refusal::usage(message).hint("look at it with ebbtide run --report").into());
+    }
+    let mut notes = vec![
+        "the seconds of all trials follow each other; the first volume of the arm is taken, the data's"
+            .to_owned(),
+    ];
+    notes.push("a lab divides instances and volumes: sizes and rates are those of the run".to_owned());
+    Ok((VolumeLoad { intervals }, arm.to_owned(), notes))
+}
+
+fn of_second(start_s: f64, volume: &VolumeSecond) -> LoadInterval {
+    let mib = MIB as f64;
+    let time = |number: f64, us: f64| (number > 0.0).then_some(us / 1e6);
+    let waited = |share: f64| share > 0.1;
+    LoadInterval {
+        start_s,
+        seconds: 1.0,
+        reads: volume.read_iops,
+        writes: volume.write_iops,
+        read_bytes: volume.read_mib * mib,
+        written_bytes: volume.write_mib * mib,
+        queue: Some(volume.queue),
+        read_s: time(volume.read_iops, volume.read_us),
+        write_s: time(volume.write_iops, volume.write_us),
+        credits: volume.credits,
+        limited: Some(Limited {
+            volume_iops: waited(volume.limits.volume_iops),
+            volume_throughput: waited(volume.limits.volume_throughput),
+            instance_iops: waited(volume.limits.instance_iops),
+            instance_throughput: waited(volume.limits.instance_throughput),
+        }),
+    }
+}
+
+fn refuse_run(dir: &Path, error: &ResultsError) -> Refusal {
+    Refusal::usage(format!("{}: {error}", dir.display())).hint("name the directory that ebbtide run wrote")
+}
+
+/// Requests of a trace in intervals of a second, or of more where it is long.
+struct Buckets {
+    seconds: u64,
+    all: Vec<Bucket>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Bucket {
+    reads: f64,
+    writes: f64,
+    read_bytes: f64,
+    written_bytes: f64,
+    read_s: f64,
+    write_s: f64,
+    timed: bool,
+}
+
+impl Buckets {
+    fn add(&mut self, at_s: u64, op: Op, len: u32, latency_s: Option<f64>) {
+        let mut place = usize::try_from(at_s / self.seconds).unwrap_or(usize::MAX);
+        while place >= MOST_INTERVALS {
+            self.halve();
+            place = usize::try_from(at_s / self.seconds).unwrap_or(usize::MAX);
+        }
+        if self.all.len() <= place {
+            self.all.resize(place + 1, Bucket::default());
+        }
+        let bucket = &mut self.all[place];
+        // What the limits of an SSD volume count.
+        let operations = u64::from(len).div_ceil(UNIT).max(1) as f64;
+        bucket.timed |= latency_s.is_some();
+        let time = latency_s.unwrap_or(0.0) * operations;
+        if op == Op::Read {
+            bucket.reads += operations;
+            bucket.read_bytes += f64::from(len);
+            bucket.read_s += time;
+        } else {
+            bucket.writes += operations;
+            bucket.written_bytes += f64::from(len);
+            bucket.write_s += time;
+        }
+    }
+
+    /// Intervals of twice the length.
+    fn halve(&mut self) {
+        let joined = self.all.chunks(2).map(|pair| {
+            let mut sum = pair[0];
+            for more in &pair[1..] {
+                sum.reads += more.reads;
+                sum.writes += more.writes;
+                sum.read_bytes += more.read_bytes;
+                sum.written_bytes += more.written_bytes;
+                sum.read_s += more.read_s;
+                sum.write_s += more.write_s;
+                sum.timed |= more.timed;
+            }
+            sum
+        });
+        self.all = joined.collect();
+        self.seconds *= 2;
+    }
+
+    fn load(self) -> VolumeLoad {
+        let seconds = self.seconds as f64;
+        let interval = |(place, one): (usize, &Bucket)| {
+            let mean = |time: f64, number: f64| (one.timed && number > 0.0).then(|| time / number);
+            LoadInterval {
+                start_s: place as f64 * seconds,
+                seconds,
+                reads: one.reads / seconds,
+                writes: one.writes / seconds,
+                read_bytes: one.read_bytes / seconds,
+                written_bytes: one.written_bytes / seconds,
+                queue: None,
+                read_s: mean(one.read_s, one.reads),
+                write_s: mean(one.write_s, one.writes),
+                credits: None,
+                limited: None,
+            }
+        };
+        VolumeLoad { intervals: self.all.iter().enumerate().map(interval).collect() }
+    }
+}
+
+fn of_trace(path: &Path, device: Option<&str>) -> anyhow::Result<(VolumeLoad, Vec<String>)> {
+    let options = Options {
+        device: match device {
+            None => Device::Only,
+            Some("all") => Device::All,
+            Some(name) => Device::Named(name.to_owned()),
+        },
+        ..Options::default()
+    };
+    let file = File::open(path).with_context(|| Refusal::usage(format!("cannot read {}", path.display())))?;
+    let input = unpacked(file).with_context(|| Refusal::usage(format!("cannot read {}", path.display())))?;
+    let mut trace = Trace::open(input, &options).map_err(|error| refuse_trace(path, &error, 0))?;
+    let mut buckets = Buckets { seconds: 1, all: Vec::new() };
+    let mut requests = 0_u64;
+    for record in trace.by_ref() {
+        let record = record.map_err(|error| refuse_trace(path, &error, requests))?;
+        requests += 1;
+        if matches!(record.io.op, Op::Read | Op::Write) {
+            let latency = record.latency.map(ebbtide_volume::Nanos::as_secs_f64);
+            buckets.add(record.at.0 / 1_000_000_000, record.io.op, record.io.len, latency);
+        }
+    }
+    if buckets.all.is_empty() {
+        let message = format!("{}: no request was taken of it ({})", path.display(), trace.counts().format);
+        return Err(Refusal::usage(message).hint("name another device with --device").into());
+    }
+    let notes = vec![format!(
+        "{} of the trace ({}), in intervals of {} s; the last one may be cut short",
+        count(requests, "request"),
+        trace.counts().format,
+        buckets.seconds
+    )];
+    Ok((buckets.load(), notes))
+}
+
+fn refuse_trace(path: &Path, error: &TraceError, requests: u64) -> Refusal {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    let before = if requests == 0 {
+        String::new()
+    } else {
+        format!("; read before it: {}", count(requests, "request"))
+    };
+    let refusal = Refusal::usage(format!("{}: {error}{cause}{before}", path.display()));
+    match error {
+        TraceError::Unknown => {
+            refusal.hint(format!("what is known: {KNOWN_RECORDS}; the formats of traces of docs/simulate.md"))
+        }
+        TraceError::Devices { .. } => {
+            refusal.hint("choose one with --device NAME, or take all as one with --device all")
+        }
+        TraceError::Read { .. } | TraceError::Event { .. } => {
+            refusal.hint("the file may be cut off: copy it again")
+        }
+        TraceError::Line { .. } | TraceError::Length { .. } => refusal.hint("mend or cut the file there"),
+    }
+}

@@ -1,0 +1,526 @@
+//! The answer for a terminal.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use ebbtide_advisor::sizing::change::{self, ChangePlan};
+use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform};
+use ebbtide_advisor::sizing::{Choice, KINDS, MOST_ROOM, QueueRule, Safer, Safety, Spread, Today};
+use ebbtide_catalog::{MonthlyCost, Usd};
+use ebbtide_text::{figure, latency, percent, seconds};
+use ebbtide_volume::{MIB, Nanos, format_size};
+
+use super::Answer;
+use super::plan::Plan;
+use crate::text::TextTable;
+
+/// The whole answer.
+pub(super) fn answer(plan: &Plan<'_>, answer: &Answer<'_>, html: Option<&Path>) -> String {
+    let mut out = String::new();
+    load(plan, &mut out);
+    checks(plan, &mut out);
+    asked(plan, &mut out);
+    if let Some(today) = &answer.sizing.today {
+        self::today(plan, today, &mut out);
+    }
+    found(plan, answer, &mut out);
+    if !answer.sizing.choices.is_empty() {
+        choices(plan, answer, &mut out);
+        instances(answer, &mut out);
+        safer(answer, &mut out);
+    }
+    if let Some(rule) = &answer.queue_rule {
+        let _ = writeln!(out, "\n{}", rule_words(rule));
+    }
+    if let Some(change) = change_plan(plan, answer) {
+        changes(&change, &mut out);
+        if let Some(single) = single(answer).filter(|_| plan.today.is_some()) {
+            let lines = change::plan(plan.today.as_ref(), &single.volumes, None).cli;
+            let _ = writeln!(out, "AWS CLI, as one volume:");
+            for line in lines {
+                let _ = writeln!(out, "  {line}");
+            }
+        }
+    }
+    if !answer.platforms.is_empty() {
+        platforms(&answer.platforms, &mut out);
+    }
+    if let Some(path) = html {
+        let _ = writeln!(out, "\ncharts: {}", path.display());
+    }
+    out
+}
+
+fn load(plan: &Plan<'_>, out: &mut String) {
+    if plan.source.server.is_some() {
+        let _ = writeln!(out, "seed {}", plan.seed);
+    }
+    let intervals = &plan.source.load.intervals;
+    let longest = intervals.iter().map(|one| one.seconds).fold(0.0, f64::max);
+    let _ = writeln!(
+        out,
+        "load     {}; {} in {} of {} at most",
+        plan.source.what,
+        seconds(plan.now.seconds()),
+        crate::text::count(intervals.len(), "interval"),
+        seconds(longest)
+    );
+    let spread = |name: &str, spread: Option<Spread>, unit: f64| {
+        spread.map(|of| {
+            let value = |value: f64| figure(value / unit);
+            format!(
+                "         {name:<6} mean {}, p50 {}, p95 {}, p99 {}, p99.9 {}, highest {}\n",
+                value(of.mean),
+                value(of.p50),
+                value(of.p95),
+                value(of.p99),
+                value(of.p999),
+                value(of.max)
+            )
+        })
+    };
+    out.extend(spread("IOPS", plan.now.iops(), 1.0));
+    out.extend(spread("MiB/s", plan.now.throughput(), MIB as f64));
+    if let Some((reads, bytes)) = plan.now.read_share().zip(plan.now.io_bytes()) {
+        let _ =
+            writeln!(out, "         {} reads, {} an operation", percent(reads), ebbtide_text::bytes(bytes));
+    }
+    for note in &plan.source.notes {
+        let _ = writeln!(out, "         {note}");
+    }
+    if longest >= 60.0 {
+        let _ = writeln!(
+            out,
+            "         means of {} hide shorter peaks: the headroom is for them",
+            seconds(longest)
+        );
+    }
+}
+
+fn checks(plan: &Plan<'_>, out: &mut String) {
+    let inputs = &plan.inputs;
+    match inputs.little {
+        Some(little) => {
+            let verdict = if little.agrees_pct >= 90.0 {
+                ""
+            } else {
+                "  INCONSISTENT: the answer is no better than these figures"
+            };
+            let _ = writeln!(
+                out,
+                "checks   Little's law, queue = IOPS x latency: within 20% in {} of the time (mean queue {}, expected {}){verdict}",
+                percent(little.agrees_pct / 100.0),
+                figure(little.queue),
+                figure(little.expected)
+            );
+        }
+        None => {
+            let _ =
+                writeln!(out, "checks   queue or latency are not in the figures: Little's law says nothing");
+        }
+    }
+    if inputs.gaps > 0 {
+        let _ = writeln!(
+            out,
+            "         {} without figures, {} together: what happened in them is not known",
+            crate::text::count(inputs.gaps, "gap"),
+            seconds(inputs.gaps_s)
+        );
+    }
+    if let Some(throttled) = &inputs.throttled {
+        let _ = writeln!(
+            out,
+            "         THROTTLED in {} of the time: {}",
+            percent(throttled.time_pct / 100.0),
+            throttled.because.join("; ")
+        );
+        let most = match throttled.implied_iops {
+            Some(implied) if implied > throttled.seen_iops => {
+                format!("; by its queue it is at most {}", figure(implied))
+            }
+            _ => String::new(),
+        };
+        let _ = writeln!(
+            out,
+            "         a throttled past understates the need: it is more than the {} IOPS that were seen{most}. What follows is\n         \
+             the least; raise the limit, record again, size again",
+            figure(throttled.seen_iops)
+        );
+    }
+}
+
+fn asked(plan: &Plan<'_>, out: &mut String) {
+    let objective = &plan.objective;
+    let mut factors = Vec::new();
+    if (plan.more - 1.0).abs() > 1e-9 {
+        factors.push(format!("{} for more transactions", figure(plan.more)));
+    }
+    if (plan.growth - 1.0).abs() > 1e-9 {
+        factors.push(format!("{} for growth in {} months", figure(plan.growth), plan.horizon));
+    }
+    if (plan.headroom - 1.0).abs() > 1e-9 {
+        factors.push(format!("{} of headroom", figure(plan.headroom)));
+    }
+    let load = if factors.is_empty() {
+        "the load as it is".into()
+    } else {
+        format!("the load x {}", factors.join(" x "))
+    };
+    let p99 = objective.p99.map_or_else(String::new, |p99| format!("; 99 of 100 I/Os within {}", time(p99)));
+    let of_transactions = match (plan.tps, plan.transaction_p99) {
+        (Some(tps), Some(p99)) => {
+            format!("; {} transactions a second, 99 of 100 within {}", figure(tps), time(p99))
+        }
+        (Some(tps), None) => format!("; {} transactions a second", figure(tps)),
+        _ => String::new(),
+    };
+    let _ = writeln!(
+        out,
+        "asked    {} ({}); {load}; no wait for a limit in {} of the time{p99}{of_transactions}",
+        format_size(objective.size_bytes),
+        plan.size_from,
+        share(objective.carried)
+    );
+    let _ = writeln!(
+        out,
+        "         the recorded time is taken to repeat: burst credits count as far as they come back in it",
+    );
+    let _ = writeln!(out, "prices   {}", prices_words(plan));
+}
+
+fn prices_words(plan: &Plan<'_>) -> String {
+    let prices = plan.prices();
+    let mut words =
+        vec![format!("{}, list prices on demand for 730 hours a month, without tax", plan.region)];
+    let searched = prices.provenance().filter(|(kind, _)| KINDS.contains(kind));
+    let mut dates: Vec<String> = searched.map(|(_, of)| of.date).collect();
+    dates.sort_unstable();
+    dates.dedup();
+    words.push(format!("EBS of {}", dates.join(" and ")));
+    if let Some(price) = plan.instance.as_ref().and_then(|one| prices.instance(&one.name)) {
+        words.push(format!("instances of {}", price.as_of));
+    }
+    if let Some(managed) = prices.managed() {
+        words.push(format!("RDS and Aurora of {}", managed.as_of()));
+    }
+    words.extend(plan.lists.iter().cloned());
+    words.join("; ")
+}
+
+fn today(plan: &Plan<'_>, today: &Today, out: &mut String) {
+    let choice = &today.choice;
+    let now = &today.now;
+    let limited = now.limited_by().map_or_else(String::new, |limit| format!(" for {}", limit.words()));
+    let _ = writeln!(
+        out,
+        "\ntoday    {}  {}",
+        change::short(&choice.volumes.spec),
+        cost_words(choice.storage.as_ref())
+    );
+    if let Some(instance) = plan.instance.as_ref() {
+        let price = plan.prices().instance(&instance.name);
+        let price =
+            price.map_or_else(|| "no price here".to_owned(), |price| format!("{} a month", price.month()));
+        let _ = writeln!(out, "         {}  {price}", instance.name);
+    }
+    let verdict = if now.overloaded {
+        "is overloaded: it carries the load only until its credits end".to_owned()
+    } else if now.waiting > 0.0 {
+        format!("waits{limited} in {} of the time, for up to {}", percent(now.waiting), time(now.longest))
+    } else {
+        "waits for no limit".to_owned()
+    };
+    let credits = now
+        .credits_end
+        .map_or_else(String::new, |end| format!("; full credits end after {}", seconds(end.as_secs_f64())));
+    let _ = writeln!(
+        out,
+        "         with the load as it is it {verdict}{credits}; p99 of an I/O {}",
+        time(now.latency(0.99))
+    );
+    let planned = match (today.meets_planned, choice.room) {
+        (true, Some(room)) => format!("meets what is asked; it carries {}", room_words(plan, room)),
+        _ => format!(
+            "does not meet what is asked{}",
+            choice.limited_by.map_or_else(String::new, |limit| format!(", for its {}", limit.words()))
+        ),
+    };
+    let _ = writeln!(out, "         it {planned}");
+}
+
+/// A multiple of the planned load as one of the recorded load.
+fn room_words(plan: &Plan<'_>, room: f64) -> String {
+    let more = if room >= MOST_ROOM { " and more" } else { "" };
+    format!("{}x the load as it is{more}", figure(room * plan.factor()))
+}
+
+fn cost_words(cost: Option<&MonthlyCost>) -> String {
+    cost.map_or_else(|| "no price here".to_owned(), |cost| format!("{} a month: {}", cost.usd, cost.parts()))
+}
+
+fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
+    let sizing = &answer.sizing;
+    let Some(best) = sizing.choices.first() else {
+        let why = if plan.source.server.is_some() { ", or none passes the model's check" } else { "" };
+        let _ = writeln!(
+            out,
+            "\nNothing in the catalogue meets what is asked{why}. Ask for less: --carry 99%, a longer --p99, less --headroom; or allow \
+             more volumes with --raid0."
+        );
+        return;
+    };
+    let _ = writeln!(
+        out,
+        "\nanswer   {}  {}",
+        change::short(&best.volumes.spec),
+        cost_words(best.storage.as_ref())
+    );
+    if let Some(instance) = sizing.instance {
+        let price =
+            best.instance_usd.map_or_else(|| "no price here".to_owned(), |usd| format!("{usd} a month"));
+        let together = best.usd().filter(|_| best.instance_usd.is_some());
+        let together = together.map_or_else(String::new, |usd| format!(", together {usd}"));
+        let _ = writeln!(out, "         {}  {price}{together}", instance.name);
+    } else {
+        out.push_str("         no instance was named (--instance): its EBS limits are not looked at\n");
+    }
+    if let Some(difference) = difference(answer) {
+        let _ = writeln!(out, "         {difference}");
+    }
+    if let Some(room) = best.room {
+        let _ = writeln!(out, "         carries {}", room_words(plan, room));
+    }
+    if let Some(today) = &sizing.today {
+        let (before, after) = (today.now.latency(0.99), best.carried.latency(0.99));
+        if after.0 as f64 > SLOWER * before.0 as f64 {
+            let _ = writeln!(
+                out,
+                "         its p99 of an I/O is {}, today's {}: --p99 {}us keeps today's",
+                time(after),
+                time(before),
+                before.as_us() + 1
+            );
+        }
+    }
+    if let Some(single) = single(answer) {
+        let _ = writeln!(
+            out,
+            "         as one volume: {}  {}",
+            change::short(&single.volumes.spec),
+            cost_words(single.storage.as_ref())
+        );
+    }
+}
+
+/// A p99 that is so many times today's is pointed out.
+const SLOWER: f64 = 1.3;
+
+/// The cheapest single volume, where the answer is an array.
+fn single<'a>(answer: &'a Answer<'_>) -> Option<&'a Choice> {
+    let mut choices = answer.sizing.choices.iter();
+    choices.next().filter(|best| best.volumes.spec.members() > 1)?;
+    choices.find(|choice| choice.volumes.spec.members() == 1)
+}
+
+/// What the answer costs more or less than today's.
+pub(super) fn difference(answer: &Answer<'_>) -> Option<String> {
+    let (best, today) = (answer.sizing.choices.first()?, answer.sizing.today.as_ref()?);
+    let priced = |choice: &Choice| Some((choice.storage.as_ref()?.usd, choice.instance_usd));
+    let ((new, new_instance), (old, old_instance)) = (priced(best)?, priced(&today.choice)?);
+    let sum = |storage: Usd, instance: Option<Usd>| instance.map_or(storage, |usd| storage + usd);
+    let both = new_instance.is_some() == old_instance.is_some();
+    let (new, old) = if both { (sum(new, new_instance), sum(old, old_instance)) } else { (new, old) };
+    Some(match new.cmp(&old) {
+        std::cmp::Ordering::Less => format!("{} a month less than today", old.less(new)),
+        std::cmp::Ordering::Equal => "as much as today".to_owned(),
+        std::cmp::Ordering::Greater => format!("{} a month more than today", new.less(old)),
+    })
+}
+
+fn choices(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
+    let checked = !answer.verified.is_empty();
+    let mut heads = vec!["VOLUMES", "A MONTH", "WAITS", "P99 OF I/O", "CARRIES", "LIMITED BY"];
+    if checked {
+        heads.extend(["MODEL: TPS", "P99", "MEETS"]);
+    }
+    let mut table = TextTable::new(&heads);
+    for (place, choice) in answer.sizing.choices.iter().enumerate() {
+        let mut cells = vec![
+            change::short(&choice.volumes.spec).to_string(),
+            choice.storage.as_ref().map_or_else(|| "-".into(), MonthlyCost::short),
+            percent(choice.carried.waiting),
+            time(choice.carried.latency(0.99)),
+            choice.room.map_or_else(|| "-".into(), |room| format!("{}x", figure(room * plan.factor()))),
+            choice.limited_by.map_or_else(|| "-".into(), |limit| limit.words().to_owned()),
+        ];
+        if let Some(check) = answer.verified.get(place) {
+            cells.extend([
+                figure(check.tps),
+                check.p99.map_or_else(|| "-".into(), time),
+                if check.meets { "yes".into() } else { format!("no: {}", check.limiter) },
+            ]);
+        }
+        table.row(cells);
+    }
+    let _ = writeln!(out, "\n{}", table.text());
+}
+
+fn instances(answer: &Answer<'_>, out: &mut String) {
+    if answer.sizing.instances.is_empty() {
+        return;
+    }
+    let mut table = TextTable::new(&["OTHER INSTANCES", "A MONTH", "VCPU", "GIB", "IOPS", "MB/S"]);
+    for one in &answer.sizing.instances {
+        let instance = one.instance;
+        let today = if one.is_today { " (today)" } else { "" };
+        let range =
+            |low: u64, high: u64| if low == high { low.to_string() } else { format!("{low} to {high}") };
+        table.row([
+            format!("{}{today}", instance.name),
+            one.price.month().to_string(),
+            instance.vcpus.to_string(),
+            instance.memory_gib.to_string(),
+            range(instance.baseline_iops, instance.maximum_iops),
+            range(instance.baseline_mbps / 8, instance.maximum_mbps / 8),
+        ]);
+    }
+    let _ = writeln!(out, "\n{}", table.text());
+}
+
+fn safer(answer: &Answer<'_>, out: &mut String) {
+    let best = answer.sizing.choices.first().and_then(|best| best.storage.as_ref());
+    let mut table = TextTable::new(&["SAFETY", "VOLUMES", "A MONTH", "MORE"]);
+    for one in &answer.sizing.safer {
+        let (volumes, usd, more) = match &one.candidate {
+            Some(candidate) => {
+                let other =
+                    one.instance.filter(|one| answer.sizing.instance.is_some_and(|own| own.name != one.name));
+                let volumes = change::short(&candidate.resolved.spec).to_string();
+                match other {
+                    Some(instance) => (
+                        format!("{volumes} on {}", instance.name),
+                        candidate.usd.to_string(),
+                        "and the instance".into(),
+                    ),
+                    None => {
+                        let more = best.map_or_else(String::new, |best| signed(candidate.usd, best.usd));
+                        (volumes, candidate.usd.to_string(), more)
+                    }
+                }
+            }
+            None => ("nothing meets it".into(), "-".into(), "-".into()),
+        };
+        table.row([safety_words(one), volumes, usd, more]);
+    }
+    let _ = writeln!(out, "\n{}", table.text());
+}
+
+fn signed(usd: Usd, other: Usd) -> String {
+    if usd >= other { format!("+{}", usd.less(other)) } else { format!("-{}", other.less(usd)) }
+}
+
+/// A degree of safety in words.
+fn safety_words(safer: &Safer<'_>) -> String {
+    match safer.what {
+        Safety::Carried(carried) if carried >= 1.0 => "no wait at any time".to_owned(),
+        Safety::Carried(carried) => format!("no wait in {} of the time", share(carried)),
+        Safety::Load(factor) => format!("{} more load", percent(factor - 1.0)),
+        Safety::Implied => "what throttled queues imply, at most".to_owned(),
+    }
+}
+
+/// The rules of the queue length, and why they mislead.
+pub(super) fn rule_words(rule: &QueueRule) -> String {
+    let why = rule.latency_ms.map_or_else(String::new, |ms| {
+        format!(
+            " An operation takes {} here: by Little's law the queue of {} is {} IOPS.",
+            latency(ms * 1e3),
+            figure(rule.queue),
+            figure(rule.queue / (ms / 1e3))
+        )
+    });
+    format!(
+        "queue    The AWS whitepaper's rule, 200 IOPS for each request in the queue, gives {} for the mean queue of {}; AWS's newer one, \
+         1,000,\n         gives {}. The load had {}. Either rule takes one latency for all volumes (5 ms, 1 ms), and a queue that a limit \
+         made\n         for a need.{why}",
+        figure(rule.whitepaper_iops),
+        figure(rule.queue),
+        figure(rule.newer_iops),
+        figure(rule.seen_iops)
+    )
+}
+
+/// How to make the answer so.
+pub(super) fn change_plan(plan: &Plan<'_>, answer: &Answer<'_>) -> Option<ChangePlan> {
+    let best = answer.sizing.choices.first()?;
+    let today = plan.instance.as_ref().map(|one| one.name.as_str());
+    let instance = answer.sizing.instance.map(|one| one.name.as_str()).filter(|name| Some(*name) != today);
+    Some(change::plan(plan.today.as_ref(), &best.volumes, instance))
+}
+
+fn changes(plan: &ChangePlan, out: &mut String) {
+    out.push('\n');
+    for (name, lines) in [("AWS CLI", &plan.cli), ("Terraform", &plan.terraform)] {
+        if lines.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "{name}:");
+        for line in lines {
+            let _ = writeln!(out, "  {line}");
+        }
+    }
+    for note in &plan.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+}
+
+fn platforms(all: &[Platform], out: &mut String) {
+    let mut table = TextTable::new(&[
+        "THE SAME LOAD ON",
+        "WITH",
+        "STORAGE",
+        "I/O",
+        "INSTANCE",
+        "A MONTH",
+        "WITH STANDBY",
+    ]);
+    let usd = |usd: Option<Usd>| usd.map_or_else(|| "?".to_owned(), |usd| usd.to_string());
+    for one in all {
+        table.row([
+            one.name.clone(),
+            one.what.clone(),
+            usd(one.storage_usd),
+            one.io_usd.map_or_else(|| "-".to_owned(), range),
+            usd(one.instance_usd),
+            one.total_usd.map_or_else(|| "?".to_owned(), range),
+            one.with_standby_usd.map_or_else(|| "?".to_owned(), range),
+        ]);
+    }
+    let _ = writeln!(out, "\n{}\n", table.text());
+    for one in all {
+        for note in &one.notes {
+            let _ = writeln!(out, "{}: {note}", one.name);
+        }
+    }
+    out.push_str("\nConditions:\n");
+    for condition in CONDITIONS {
+        let _ = writeln!(out, "- {}: {}.", condition.topic, condition.says);
+    }
+}
+
+/// A share near all of something, with its decimals: `99.9%`.
+fn share(share: f64) -> String {
+    let digits = ebbtide_text::fixed(share * 100.0, 3);
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    format!("{digits}%")
+}
+
+/// An amount, from the least to the most.
+pub(super) fn range([least, most]: [Usd; 2]) -> String {
+    if least == most { least.to_string() } else { format!("{least} to {most}") }
+}
+
+/// A time of an I/O or of a transaction.
+pub(super) fn time(time: Nanos) -> String {
+    latency(time.0 as f64 / 1e3)
+}

@@ -1,0 +1,320 @@
+//! `ebbtide size`: what it answers for the files that people have, and what it refuses.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::schema::assert_documented;
+
+const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/profiles/sysbench-tpcc-gp2.toml");
+
+fn size(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ebbtide"))
+        .env("EBBTIDE_HOME", "/nonexistent/home")
+        .arg("size")
+        .args(arguments)
+        .output()
+        .expect("the program that was just built runs")
+}
+
+fn answered(arguments: &[&str], code: i32) -> String {
+    let output = size(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+    String::from_utf8(output.stdout).expect("the output is text")
+}
+
+fn json(arguments: &[&str], code: i32) -> Value {
+    let text = answered(&[arguments, &["--json"]].concat(), code);
+    let value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_documented(&["size"], &value);
+    value
+}
+
+fn refused(arguments: &[&str], words: &[&str]) {
+    let output = size(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+    for word in words {
+        assert!(error.contains(word), "'{word}' is not in: {error}");
+    }
+}
+
+fn written(dir: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = dir.path().join(name);
+    std::fs::write(&path, text).expect("a temporary file can be written");
+    path
+}
+
+fn word(path: &Path) -> &str {
+    path.to_str().expect("a temporary path is text")
+}
+
+/// A minute: reads and writes a second, the time of one in ms, and burst credits in percent.
+#[derive(Clone, Copy)]
+struct Minute {
+    reads: f64,
+    writes: f64,
+    ms: f64,
+    credits: f64,
+}
+
+/// Metrics as `aws cloudwatch get-metric-data` prints them, from 2026-11-01 on.
+fn cloudwatch(minutes: &[Minute]) -> String {
+    let time =
+        |n: usize| format!("\"2026-11-{:02}T{:02}:{:02}:00+00:00\"", 1 + n / 1_440, n / 60 % 24, n % 60);
+    let times: Vec<String> = (0..minutes.len()).map(time).collect();
+    let metric = |name: &str, of: &dyn Fn(&Minute) -> f64| {
+        let values: Vec<String> = minutes.iter().map(|minute| format!("{:.3}", of(minute))).collect();
+        format!(
+            "{{\"Id\": \"m\", \"Label\": \"{name}\", \"Timestamps\": [{}], \"Values\": [{}], \"StatusCode\": \"Complete\"}}",
+            times.join(","),
+            values.join(",")
+        )
+    };
+    let metrics = [
+        metric("VolumeReadOps", &|m| m.reads * 60.0),
+        metric("VolumeWriteOps", &|m| m.writes * 60.0),
+        metric("VolumeReadBytes", &|m| m.reads * 60.0 * 16_384.0),
+        metric("VolumeWriteBytes", &|m| m.writes * 60.0 * 16_384.0),
+        metric("VolumeTotalReadTime", &|m| m.reads * 60.0 * m.ms / 1e3),
+        metric("VolumeTotalWriteTime", &|m| m.writes * 60.0 * m.ms / 1e3),
+        metric("VolumeQueueLength", &|m| (m.reads + m.writes) * m.ms / 1e3),
+        metric("BurstBalance", &|m| m.credits),
+    ];
+    format!("{{\"MetricDataResults\": [{}], \"Messages\": []}}", metrics.join(","))
+}
+
+const QUIET: Minute = Minute { reads: 200.0, writes: 100.0, ms: 0.7, credits: 100.0 };
+const BUSY: Minute = Minute { reads: 1_500.0, writes: 900.0, ms: 0.8, credits: 80.0 };
+
+/// A day with two busy hours.
+fn a_day() -> Vec<Minute> {
+    (0..1_440).map(|n| if (600..720).contains(&n) { BUSY } else { QUIET }).collect()
+}
+
+fn field<'a>(value: &'a Value, path: &str) -> &'a str {
+    value.pointer(path).and_then(Value::as_str).unwrap_or_else(|| panic!("{path} is no text in {value}"))
+}
+
+#[test]
+fn metrics_of_a_gp2_are_sized_priced_and_put_beside_today() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, "metrics.json", &cloudwatch(&a_day()));
+    let arguments = [word(&file), "--volume", "gp2:size=500GiB", "--instance", "r5.large"];
+    let answer = json(&arguments, 0);
+    // 2,400 with a fifth of headroom are within what gp3 has for nothing.
+    assert_eq!(field(&answer, "/answer/volumes"), "gp3:size=500GiB,iops=3000,throughput=125");
+    assert_eq!(answer["answer"]["storage"]["usd"].as_f64(), Some(40.0));
+    assert_eq!(answer["today"]["choice"]["storage"]["usd"].as_f64(), Some(50.0));
+    assert_eq!(answer["instance"], "r5.large");
+    assert_eq!(answer["answer"]["usd"].as_f64(), Some(131.98));
+    assert_eq!(answer["inputs"]["little"]["agrees_pct"].as_f64(), Some(100.0));
+    assert_eq!(answer["inputs"]["throttled"], Value::Null);
+    assert_eq!(answer["load"]["iops"]["max"].as_f64(), Some(2_400.0));
+    let safer = answer["safer"].as_array().unwrap();
+    assert_eq!(safer.len(), 5);
+    let text = answered(&arguments, 0);
+    for words in [
+        "today    gp2:size=500GiB",
+        "answer   gp3:size=500GiB,iops=3000,throughput=125  $40.00 a month",
+        "$10.00 a month less than today",
+        "aws ec2 modify-volume --volume-id VOLUME_ID --volume-type gp3 --size 500 --iops 3000 --throughput 125",
+        "resource \"aws_ebs_volume\" \"data\" {",
+        "The AWS whitepaper's rule, 200 IOPS for each request in the queue",
+        "Aurora I/O-Optimized",
+        "db.r5.large has no price here: give --prices",
+    ] {
+        assert!(text.contains(words), "'{words}' is not in: {text}");
+    }
+}
+
+#[test]
+fn a_gp2_whose_credits_end_is_seen_throttled_and_the_need_is_not_taken_for_what_was_served() {
+    // 100 GiB of gp2: 300 IOPS for ever. In the afternoon the credits are gone, and a queue of 50 waits.
+    let minute = |n: usize| match n {
+        0..400 => QUIET,
+        400..700 => Minute { credits: 40.0, ..BUSY },
+        700..900 => Minute { reads: 180.0, writes: 120.0, ms: 50.0 / 300.0 * 1e3, credits: 0.0 },
+        _ => QUIET,
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let minutes: Vec<Minute> = (0..1_440).map(minute).collect();
+    let file = written(&dir, "metrics.json", &cloudwatch(&minutes));
+    let answer = json(&[word(&file), "--volume", "gp2:size=100GiB", "--raid0", "1"], 1);
+    let throttled = &answer["inputs"]["throttled"];
+    assert!((throttled["time_pct"].as_f64().unwrap() - 200.0 / 1_440.0 * 100.0).abs() < 0.1, "{throttled}");
+    assert!(throttled["implied_iops"].as_f64().unwrap() > 10_000.0, "{throttled}");
+    assert_eq!(answer["today"]["meets_now"], false);
+    let implied = answer["safer"].as_array().unwrap().last().unwrap();
+    assert_eq!(implied["kind"], "implied");
+    assert!(implied["usd"].as_f64().unwrap() > answer["answer"]["storage"]["usd"].as_f64().unwrap());
+    let text = answered(&[word(&file), "--volume", "gp2:size=100GiB", "--raid0", "1"], 1);
+    assert!(text.contains("THROTTLED in 14% of the time: burst credits were used up"), "{text}");
+    assert!(text.contains("a throttled past understates the need"), "{text}");
+}
+
+#[test]
+fn growth_more_transactions_headroom_and_a_p99_are_part_of_what_is_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, "metrics.json", &cloudwatch(&a_day()));
+    let base = [word(&file), "--volume", "gp3:size=500GiB", "--raid0", "1", "--headroom", "0%"];
+    let with = |more: &[&str]| json(&[&base[..], more].concat(), 0);
+    let answer = with(&["--growth", "50%", "--horizon", "24"]);
+    assert_eq!(answer["asked"]["growth"].as_f64(), Some(2.25));
+    assert_eq!(answer["asked"]["size_gib"].as_u64(), Some(1_125));
+    // 2,400 x 2.25.
+    assert_eq!(field(&answer, "/answer/volumes"), "gp3:size=1125GiB,iops=5400,throughput=125");
+    let answer = with(&["--tps", "900", "--tps-measured", "600"]);
+    assert_eq!(field(&answer, "/answer/volumes"), "gp3:size=500GiB,iops=3600,throughput=125");
+    let answer = with(&["--p99", "700us"]);
+    assert!(field(&answer, "/answer/volumes").starts_with("io2:size=500GiB"), "{answer}");
+    refused(&[&base[..], &["--tps", "900"]].concat(), &["--tps-measured"]);
+    let none = json(&[&base[..], &["--p99", "10us"]].concat(), 1);
+    assert_eq!(none["answer"], Value::Null);
+}
+
+#[test]
+fn prices_of_another_region_are_taken_from_aws_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, "metrics.json", &cloudwatch(&a_day()));
+    let list = "\"FormatVersion\",\"v1.0\"\n\"Disclaimer\",\"x\"\n\"Publication Date\",\"2026-09-30T12:00:00Z\"\n\"Version\",\"1\"\n\"OfferCode\",\"AmazonEC2\"\n\
+        \"SKU\",\"TermType\",\"Unit\",\"PricePerUnit\",\"Currency\",\"Product Family\",\"Region Code\",\"usageType\"\n\
+        \"A\",\"OnDemand\",\"GB-Mo\",\"0.1190000000\",\"USD\",\"Storage\",\"eu-central-1\",\"EUC1-EBS:VolumeUsage.gp2\"\n";
+    let prices = written(&dir, "index.csv", list);
+    let answer = json(&[word(&file), "--volume", "gp2:size=500GiB", "--prices", word(&prices)], 0);
+    assert_eq!(answer["region"], "eu-central-1");
+    assert!(field(&answer, "/answer/volumes").contains("gp2"), "the list has prices of gp2 alone: {answer}");
+    refused(
+        &[word(&file), "--size", "1GiB", "--prices", word(&file)],
+        &["is no price list of AWS", "offers/v1.0"],
+    );
+}
+
+#[test]
+fn what_other_tools_print_is_sized_and_a_device_has_to_be_named_among_several() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut iostat = String::from("Linux 6.1 (h) \t11/22/2026 \t_x86_64_\t(2 CPU)\n");
+    for n in 0..30 {
+        let _ = writeln!(
+            iostat,
+            "\n11/22/2026 11:00:{n:02} AM\nDevice r/s rkB/s r_await w/s wkB/s w_await aqu-sz %util\n\
+             nvme1n1 1000.00 16000.00 0.80 500.00 8000.00 0.60 1.10 50.00\nnvme0n1 1.00 4.00 0.50 1.00 4.00 0.50 0.00 0.10"
+        );
+    }
+    let file = written(&dir, "iostat.txt", &iostat);
+    refused(&[word(&file), "--size", "100GiB"], &["nvme0n1 and nvme1n1", "--device"]);
+    refused(
+        &[word(&file), "--size", "100GiB", "--device", "sda"],
+        &["no such device", "there are nvme0n1, nvme1n1"],
+    );
+    refused(&[word(&file), "--device", "nvme1n1"], &["the size that is needed is not known", "--volume"]);
+    let answer = json(&[word(&file), "--size", "100GiB", "--device", "nvme1n1"], 0);
+    assert_eq!(answer["load"]["iops"]["mean"].as_f64(), Some(1_500.0));
+    assert_eq!(answer["load"]["seconds"].as_f64(), Some(29.0));
+}
+
+/// A trace in the format of MSR Cambridge: 500 reads a second of 16 KiB for 20 s.
+fn msr() -> String {
+    let mut text = String::new();
+    for n in 0..10_000_u64 {
+        let _ = writeln!(text, "{},h,0,Read,{},16384,8000", 128_166_372_000_000_000 + n * 20_000, n * 65_536);
+    }
+    text
+}
+
+#[test]
+fn a_trace_is_sized_and_a_damaged_one_is_refused_with_line_byte_and_what_was_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, "db.msr", &msr());
+    let answer = json(&[word(&file), "--size", "100GiB"], 0);
+    assert_eq!(
+        (answer["load"]["iops"]["p50"].as_f64(), answer["load"]["intervals"].as_u64()),
+        (Some(500.0), Some(20))
+    );
+    let damaged = msr().replacen(",Read,655294464,", ",Xead,655294464,", 1);
+    let file = written(&dir, "damaged.msr", &damaged);
+    let byte = damaged.find("Xead").map(|at| damaged[..at].rfind('\n').unwrap() + 1).unwrap();
+    refused(
+        &[word(&file), "--size", "100GiB"],
+        &["line 10000 of the trace", &format!("at byte {byte}"), "TIMESTAMP,HOST,DISK", "read before it: "],
+    );
+}
+
+#[test]
+fn a_profile_is_sized_by_its_model_and_lacks_nothing_in_silence() {
+    println!("seed 1");
+    let answer = json(&[PROFILE, "--tps", "300", "--size", "600GiB", "--raid0", "1"], 0);
+    assert_eq!(answer["asked"]["tps"].as_f64(), Some(300.0));
+    let model = &answer["answer"]["model"];
+    assert_eq!(model["meets"], true);
+    assert!(model["tps"].as_f64().unwrap() > 291.0, "{model}");
+    let p99 = model["p99_us"].as_f64().unwrap();
+    // Quicker than the model's server is on any volume.
+    let quicker = format!("{}us", (p99 / 10.0).round());
+    let none = json(&[PROFILE, "--tps", "300", "--size", "600GiB", "--raid0", "1", "--p99", &quicker], 1);
+    assert_eq!((&none["answer"], &none["choices"]), (&Value::Null, &serde_json::json!([])));
+    // Of the same types some are slower than the answer: they are left where they do not meet it.
+    let close = format!("{}us", (p99 * 1.1).round());
+    let answer = json(&[PROFILE, "--tps", "300", "--size", "600GiB", "--raid0", "1", "--p99", &close], 0);
+    assert!(answer["answer"]["model"]["p99_us"].as_f64().unwrap() <= p99 * 1.1, "{}", answer["answer"]);
+    let dir = tempfile::tempdir().unwrap();
+    let bare = written(
+        &dir,
+        "bare.toml",
+        "[server]\nflavour = \"mysql-8.0\"\n[machine]\n[workload]\nkind = \"tpcc\"\n",
+    );
+    refused(
+        &[word(&bare), "--size", "100GiB"],
+        &["the profile lacks server.buffer_pool_size", "SHOW GLOBAL VARIABLES"],
+    );
+    let output = size(&[PROFILE, "--tps", "100000", "--size", "600GiB"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("no storage lets this server carry 100,000 transactions a second"), "{error}");
+}
+
+#[test]
+fn contradictions_and_wrong_values_are_refused_with_what_is_allowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut minutes = a_day();
+    minutes.truncate(10);
+    let whole = cloudwatch(&minutes);
+    let file = written(&dir, "metrics.json", &whole);
+    let base = [word(&file), "--size", "100GiB"];
+    let with = |more: &[&'static str], words: &[&str]| refused(&[&base[..], more].concat(), words);
+    with(&["--headroom", "2000%"], &["--headroom 2000%", "0% to 1000%"]);
+    with(&["--carry", "20%"], &["--carry 20%", "50% to 100%"]);
+    with(&["--raid0", "0"], &["--raid0 0", "1 to 16"]);
+    with(&["--horizon", "0"], &["--horizon 0", "1 to 120"]);
+    with(&["--volume", "gp9:size=1GiB"], &["--volume gp9:size=1GiB"]);
+    with(&["--instance", "r5.lage"], &["--instance r5.lage", "did you mean"]);
+    with(&["--region", "mars-1"], &["--region", "mars-1"]);
+    // Bytes without operations.
+    let odd = whole.replacen("\"Values\": [12000.000,", "\"Values\": [0.000,", 1);
+    let odd = written(&dir, "odd.json", &odd);
+    refused(&[word(&odd), "--size", "100GiB"], &["contradicts itself", "bytes a second and no reads"]);
+    let half = whole.replace("VolumeWriteBytes", "Other");
+    let half = written(&dir, "half.json", &half);
+    refused(&[word(&half), "--size", "100GiB"], &["lacks the metrics VolumeWriteBytes", "--period 60"]);
+    let cut = written(&dir, "cut.json", &whole[..whole.len() / 2]);
+    refused(&[word(&cut), "--size", "100GiB"], &["is damaged", "line 1 column"]);
+    let other = written(&dir, "other.txt", "hello\n");
+    refused(&[word(&other), "--size", "100GiB"], &["of no known format", "get-metric-data"]);
+    refused(&["/nonexistent.json", "--size", "100GiB"], &["cannot read /nonexistent.json"]);
+}
+
+#[test]
+fn a_page_has_the_load_beside_the_limits_of_the_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = written(&dir, "metrics.json", &cloudwatch(&a_day()));
+    let page = dir.path().join("sizing.html");
+    answered(&[word(&file), "--volume", "gp2:size=500GiB", "--html", word(&page)], 0);
+    let html = std::fs::read_to_string(&page).unwrap();
+    for words in ["limit of the answer", "Operations a second", "gp3:size=500GiB,iops=3000"] {
+        assert!(html.contains(words), "'{words}' is not in the page");
+    }
+}
