@@ -170,14 +170,15 @@ fn parse_code(text: &str) -> Result<Explain, String> {
 }
 
 /// A version as the server has it in its variables: MariaDB's has its name.
-fn parse_version(text: &str) -> Result<String, String> {
+pub(crate) fn parse_version(text: &str) -> Result<String, String> {
     let version = Version::parse(text).ok_or("use a version such as 8.0.36 or 10.11.6-MariaDB")?;
     // MySQL has no release 10.
     let bare = version.major >= 10 && !text.contains("MariaDB");
     Ok(if bare { format!("{text}-MariaDB") } else { text.to_owned() })
 }
 
-fn parse_device(text: &str) -> Result<(Files, String), String> {
+/// A device with what lies on it; without a role, the data.
+pub(crate) fn parse_device(text: &str) -> Result<(Files, String), String> {
     let (files, name) = match text.split_once('=') {
         Some((role, name)) => (parse_role(role)?, name),
         None => (Files::Data, text),

@@ -60,7 +60,7 @@ fn redacted(variables: &Variables) -> Variables {
 }
 
 /// The observation of files: one capture, or what other programs printed, in any number of files and directories.
-pub(super) fn read(paths: &[PathBuf], hints: &Hints) -> anyhow::Result<Observation> {
+pub(crate) fn read(paths: &[PathBuf], hints: &Hints) -> anyhow::Result<Observation> {
     let mut inputs = Vec::new();
     for path in paths {
         inputs.extend(texts(path)?);
@@ -69,7 +69,7 @@ pub(super) fn read(paths: &[PathBuf], hints: &Hints) -> anyhow::Result<Observati
     match &inputs[..] {
         [input] if captures == 1 => parse(&input.path, &input.text),
         _ if captures > 0 => {
-            let message = "--from takes one capture, or files with what other programs printed, not both";
+            let message = "give one capture, or files with what other programs printed, not both";
             Err(Refusal::usage(message).into())
         }
         _ => Ok(captured::observation(&paths[0].display().to_string(), &inputs, hints)),
@@ -189,7 +189,7 @@ pub(super) fn parse(file: &Path, text: &str) -> anyhow::Result<Observation> {
 }
 
 fn foreign(file: &Path, why: &str) -> anyhow::Error {
-    let message = format!("{} cannot be judged: {why}", file.display());
+    let message = format!("{} cannot be used: {why}", file.display());
     Refusal::usage(message).hint(format!("what is known: {}", captured::KNOWN)).into()
 }
 
@@ -244,6 +244,6 @@ mod tests {
         assert!(why("{\"a\": 1}").contains("does not say that its format"));
         assert!(why("{\"format\": \"ebbtide-capture\", \"version\": 9}").contains("version 9"));
         let deep = format!("{{\"format\":{}", "[".repeat(100_000));
-        assert!(why(&deep).contains("cannot be judged"));
+        assert!(why(&deep).contains("cannot be used"));
     }
 }

@@ -28,9 +28,11 @@ use crate::answers;
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::text::{line, printable, write};
-pub(crate) use args::DoctorArgs;
+pub(crate) use args::{DoctorArgs, parse_device, parse_version};
 use args::{CaptureArgs, DoctorCommand, Explain};
 use baseline::Comparison;
+pub(crate) use bundle::read as read_captures;
+pub(crate) use prove::transactions;
 use prove::{Ended, Proof};
 
 /// Judges a server, captures one, or explains a check.

@@ -31,6 +31,10 @@ pub(super) struct Plan {
     pub(super) calibration: Calibration,
     pub(super) volumes: Vec<PlannedVolume>,
     pub(super) instance: Option<InstanceType>,
+    /// Volumes and instance are one share of so many.
+    pub(super) divided_by: u32,
+    /// What is predicted with other values than the profile's.
+    pub(super) set: Vec<String>,
     pub(super) loads: Vec<ModelLoad>,
     pub(super) span: Nanos,
     pub(super) seed: u64,
@@ -49,35 +53,38 @@ pub(super) struct PlannedVolume {
 
 impl Plan {
     pub(super) fn read(args: &PredictArgs, catalog: &Catalog) -> anyhow::Result<Self> {
-        let profile = read_profile(&args.profile)?;
-        let known = |name: &str| catalog.instance(name).map_err(usage);
-        let of_profile = profile.machine.instance.as_deref().map(known).transpose()?;
-        let instance = match args.instance.as_deref() {
-            Some("none") => None,
-            Some(name) => Some(known(name)?),
-            None => of_profile.clone(),
-        };
+        let path = args.profile.clone().expect("clap asks for a profile where none is made");
+        let profile = read_profile(&path)?;
+        let changed = changed(&profile, &args.set)?;
+        let of_profile = instance_of(&profile, None, None, catalog)?;
+        let instance = instance_of(&changed, args.instance.as_deref(), args.divided_by, catalog)?;
         let vcpus = of_profile.as_ref().or(instance.as_ref()).map(|instance| instance.vcpus);
         let in_file = || {
-            Refusal::usage(format!("{} is no profile", args.profile.display()))
-                .hint("docs/profile.md has every key")
+            Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
         };
-        let mut planned = profile.plan(vcpus, args.seed).with_context(in_file)?;
-        let calibration =
-            calibrated(&planned, catalog, of_profile.as_ref(), args.seed).with_context(in_file)?;
+        let measured = profile.plan(vcpus, args.seed).with_context(in_file)?;
+        let points =
+            calibration_points(&profile, &measured, catalog, of_profile.as_ref()).with_context(in_file)?;
+        let calibration = calibrate(&points, measured.machine, measured.costs, measured.cpu_given, args.seed)
+            .with_context(in_file)?;
+        let mut planned = changed.plan(vcpus, args.seed).with_context(|| Refusal::usage("--set gives no profile"))?;
+        planned.points = measured.points;
         if let Some(instance) = instance.as_ref().filter(|_| args.instance.is_some()) {
             planned.machine.vcpus = instance.vcpus;
         }
         let loads = loads(args, &planned)?;
         let sweep = args.sweep.as_deref().map(sweep).transpose()?;
+        let divided_by = args.divided_by.or(changed.machine.divided_by).unwrap_or(1);
         Ok(Self {
-            path: args.profile.clone(),
-            volumes: volumes(&args.volume, sweep.as_ref(), catalog)?,
+            path,
+            volumes: volumes(&args.volume, sweep.as_ref(), divided_by, catalog)?,
             swept: sweep.map(|(key, _)| key),
             profile,
             planned,
             calibration,
             instance,
+            divided_by,
+            set: args.set.iter().map(|(key, value)| format!("{key} = {value}")).collect(),
             loads,
             span: span(&args.span)?,
             seed: args.seed,
@@ -90,6 +97,30 @@ impl Plan {
     }
 }
 
+/// The profile that is predicted: with other values, and without points, which are of the profile as it is.
+fn changed(profile: &Profile, changes: &[(String, String)]) -> anyhow::Result<Profile> {
+    if let Some((key, _)) = changes.iter().find(|(key, _)| key.starts_with("point.")) {
+        let message = format!("--set {key}: points are what was measured, and cannot be predicted with another value");
+        return Err(Refusal::usage(message).hint("change the profile's file").into());
+    }
+    let mut changed = Profile { points: Vec::new(), ..profile.clone() };
+    set(&mut changed, changes)?;
+    Ok(changed)
+}
+
+/// Sets the keys of `--set`.
+///
+/// # Errors
+/// A key that no profile has, and a value that it does not take.
+pub(super) fn set(profile: &mut Profile, changes: &[(String, String)]) -> anyhow::Result<()> {
+    for (key, value) in changes {
+        profile.set(key, value).map_err(|error| {
+            Refusal::usage(format!("--set {error}")).hint("docs/profile.md has every key")
+        })?;
+    }
+    Ok(())
+}
+
 fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let text = std::fs::read_to_string(path).with_context(|| {
         Refusal::usage(format!("cannot read the profile {}", path.display()))
@@ -100,15 +131,44 @@ fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     })
 }
 
-/// Calibrates on the points of the profile, which were measured on its own instance.
-fn calibrated(
+/// The instance whose limits hold: that of the profile, or the one that is named in its place; `none` for none. Its limits
+/// are divided as the profile's are, or by `divided_by`.
+///
+/// # Errors
+/// An instance type that there is not.
+pub(super) fn instance_of(
+    profile: &Profile,
+    named: Option<&str>,
+    divided_by: Option<u32>,
+    catalog: &Catalog,
+) -> anyhow::Result<Option<InstanceType>> {
+    let name = match named {
+        Some("none") => None,
+        Some(name) => Some(name),
+        None => profile.machine.instance.as_deref(),
+    };
+    let Some(name) = name else { return Ok(None) };
+    let instance = catalog.instance(name).map_err(usage)?;
+    let burst = named.is_some() || profile.machine.burst.unwrap_or(true);
+    let instance = if burst { instance } else { instance.without_burst() };
+    // What is wrong with the profile's number is said when the profile is checked.
+    let by = divided_by.or(profile.machine.divided_by).unwrap_or(1).max(1);
+    Ok(Some(instance.divided(by)))
+}
+
+/// The points of a profile, on its own instance and on shares of volumes where its machine is one.
+///
+/// # Errors
+/// A volume that there is not.
+pub(super) fn calibration_points(
+    profile: &Profile,
     planned: &Planned,
     catalog: &Catalog,
     instance: Option<&InstanceType>,
-    seed: u64,
-) -> anyhow::Result<Calibration> {
+) -> anyhow::Result<Vec<MeasuredPoint>> {
+    let divided_by = profile.machine.divided_by.unwrap_or(1);
     let measured = |point: &ebbtide_twin::profile::PlannedPoint| {
-        let resolved = resolve(catalog, &Spec::parse(&point.volume).map_err(usage)?)?;
+        let resolved = resolve(catalog, &Spec::parse(&point.volume).map_err(usage)?)?.divided(divided_by);
         anyhow::Ok(MeasuredPoint {
             settings: point.settings.clone(),
             shape: point.shape.clone(),
@@ -121,8 +181,7 @@ fn calibrated(
             cpu_pct: point.cpu_pct,
         })
     };
-    let points = planned.points.iter().map(measured).collect::<Result<Vec<_>, _>>()?;
-    Ok(calibrate(&points, planned.machine, planned.costs, planned.cpu_given, seed)?)
+    planned.points.iter().map(measured).collect()
 }
 
 fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
@@ -176,19 +235,20 @@ fn span(text: &str) -> anyhow::Result<Nanos> {
 fn volumes(
     specs: &[String],
     sweep: Option<&(String, Vec<u64>)>,
+    divided_by: u32,
     catalog: &Catalog,
 ) -> anyhow::Result<Vec<PlannedVolume>> {
     let mut volumes = Vec::new();
     for text in specs {
         let spec = Spec::parse(text).map_err(usage)?;
         let Some((key, values)) = sweep else {
-            let resolved = resolve(catalog, &spec)?;
+            let resolved = resolve(catalog, &spec)?.divided(divided_by);
             volumes.push(PlannedVolume { spec: text.clone(), resolved, swept: None });
             continue;
         };
         for value in values {
             let spec = with_key(&spec, key, *value);
-            let resolved = resolve(catalog, &spec)?;
+            let resolved = resolve(catalog, &spec)?.divided(divided_by);
             volumes.push(PlannedVolume { spec: spec.to_string(), resolved, swept: Some(*value) });
         }
     }

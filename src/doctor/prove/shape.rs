@@ -47,7 +47,7 @@ const LEAST_DATA: f64 = (16_u64 << 20) as f64;
 
 /// Transactions a second, and whether each statement is one: COMMIT statements; where there are few, statements that write;
 /// and where nothing is written, SELECT statements. None where the counters are not known.
-pub(super) fn transactions(rates: &Rates) -> Option<(f64, bool)> {
+pub(crate) fn transactions(rates: &Rates) -> Option<(f64, bool)> {
     let (writes, reads) = (rates.write_statements?, rates.read_statements?);
     let commits = rates.commits.unwrap_or(0.0);
     if writes <= WRITTEN * (writes + reads) {

@@ -1,4 +1,4 @@
-//! What devices did: reports of `iostat -x` of any version, and `/proc/diskstats` read several times.
+//! What devices and processors did: reports of `iostat -x` of any version, and `/proc/diskstats` read several times.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +16,10 @@ pub(super) struct Devices {
     counted: BTreeMap<String, DeviceIo>,
     /// Seconds between the first and the last counters.
     seconds: Option<f64>,
+    /// Share of the processors' time that was busy, 0 to 1: mean of all reports but the first.
+    busy_share: Option<f64>,
+    /// Processors, as iostat's first line has them.
+    processors: Option<u64>,
     /// What could not be used.
     pub(super) warnings: Vec<String>,
 }
@@ -25,6 +29,8 @@ impl Devices {
         self.reported.extend(other.reported);
         self.counted.extend(other.counted);
         self.seconds = self.seconds.or(other.seconds);
+        self.busy_share = self.busy_share.or(other.busy_share);
+        self.processors = self.processors.or(other.processors);
         self.warnings.extend(other.warnings);
     }
 
@@ -36,6 +42,16 @@ impl Devices {
     /// Seconds over which it did, where that is known.
     pub(super) const fn seconds(&self) -> Option<f64> {
         self.seconds
+    }
+
+    /// Share of the processors' time that was busy, where the reports have it.
+    pub(super) const fn busy_share(&self) -> Option<f64> {
+        self.busy_share
+    }
+
+    /// Processors of the machine, where the reports have their number.
+    pub(super) const fn processors(&self) -> Option<u64> {
+        self.processors
     }
 
     /// Devices that did something, without loop devices and RAM disks.
@@ -54,11 +70,24 @@ impl Devices {
 
 /// Reads reports or counters; None in another text.
 pub(super) fn read(text: &str) -> Option<Devices> {
-    let reports = json(text).or_else(|| reports(text));
-    match reports {
-        Some(reports) => Some(of_reports(&reports)),
+    if let Some(all) = statistics(text) {
+        let (reports, busy) = all.reports();
+        return Some(Devices { busy_share: mean_of_later(&busy), processors: all.processors, ..of_reports(&reports) });
+    }
+    match reports(text) {
+        Some(reports) => Some(Devices {
+            busy_share: mean_of_later(&busy_shares(text)),
+            processors: processors(text),
+            ..of_reports(&reports)
+        }),
         None => counters(text),
     }
+}
+
+/// The mean of all values but the first, which is that since the machine's start.
+fn mean_of_later(values: &[f64]) -> Option<f64> {
+    let (_, later) = values.split_first().filter(|(_, later)| !later.is_empty())?;
+    Some(later.iter().sum::<f64>() / later.len() as f64)
 }
 
 type Report = BTreeMap<String, DeviceIo>;
@@ -145,26 +174,73 @@ fn reports(text: &str) -> Option<Vec<Report>> {
     (!reports.is_empty()).then_some(reports)
 }
 
+/// The busy share of the processors in each report: %user, %nice and %system, which has interrupts in it.
+fn busy_shares(text: &str) -> Vec<f64> {
+    let mut lines = text.lines();
+    let mut all = Vec::new();
+    while let Some(line) = lines.next() {
+        let Some(names) = line.trim().strip_prefix("avg-cpu:") else { continue };
+        let values: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
+        let value = |name: &str| {
+            let place = names.split_whitespace().position(|column| column == name)?;
+            values.get(place)?.replace(',', ".").parse::<f64>().ok()
+        };
+        all.extend(busy_share(value("%user"), value("%nice"), value("%system")));
+    }
+    all
+}
+
+/// A share of 0 to 1 of percents.
+fn busy_share(user: Option<f64>, nice: Option<f64>, system: Option<f64>) -> Option<f64> {
+    let share = (user? + nice? + system?) / 100.0;
+    (0.0..=1.0).contains(&share).then_some(share)
+}
+
+/// The number in `(2 CPU)` of iostat's first line.
+fn processors(text: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.trim_end().ends_with(" CPU)"))?;
+    line.rsplit_once('(')?.1.split(' ').next()?.parse().ok()
+}
+
+/// What `iostat -x -o JSON` printed.
+struct Statistics {
+    all: Vec<serde_json::Value>,
+    processors: Option<u64>,
+}
+
 /// The reports of `iostat -x -o JSON`; None in another text.
-fn json(text: &str) -> Option<Vec<Report>> {
+fn statistics(text: &str) -> Option<Statistics> {
     if !text.trim_start().starts_with('{') {
         return None;
     }
     let all: serde_json::Value = serde_json::from_str(text).ok()?;
     let hosts = all.get("sysstat")?.get("hosts")?.as_array()?;
-    let report = |statistics: &serde_json::Value| -> Report {
-        let disks = statistics.get("disk").and_then(|disks| disks.as_array());
-        disks
-            .into_iter()
-            .flatten()
-            .filter_map(|disk| {
-                let io = row(|name| disk.get(name)?.as_f64())?;
-                Some((disk.get("disk_device")?.as_str()?.to_owned(), io))
-            })
-            .collect()
-    };
     let statistics = hosts.iter().filter_map(|host| host.get("statistics")?.as_array()).flatten();
-    Some(statistics.map(report).collect())
+    let processors = hosts.first().and_then(|host| host.get("number-of-cpus")?.as_u64());
+    Some(Statistics { all: statistics.cloned().collect(), processors })
+}
+
+impl Statistics {
+    /// What each report has of devices, and the busy shares of those that have processors.
+    fn reports(&self) -> (Vec<Report>, Vec<f64>) {
+        let report = |statistics: &serde_json::Value| -> Report {
+            let disks = statistics.get("disk").and_then(|disks| disks.as_array());
+            disks
+                .into_iter()
+                .flatten()
+                .filter_map(|disk| {
+                    let io = row(|name| disk.get(name)?.as_f64())?;
+                    Some((disk.get("disk_device")?.as_str()?.to_owned(), io))
+                })
+                .collect()
+        };
+        let busy = self.all.iter().filter_map(|statistics| {
+            let processors = statistics.get("avg-cpu")?;
+            let value = |name: &str| processors.get(name)?.as_f64();
+            busy_share(value("user"), value("nice"), value("system"))
+        });
+        (self.all.iter().map(report).collect(), busy.collect())
+    }
 }
 
 /// `/proc/diskstats`, each time after a line of pt-stalk with the time (`TS 1700000000.5 ...`); None in another text.
