@@ -14,6 +14,7 @@ mod judge;
 mod plot;
 // The server's table is made as `ebbtide predict --profile-from` makes it.
 #[path = "../../src/predict/from/settings.rs"]
+#[allow(dead_code)] // its tests belong to the program
 mod settings;
 
 use std::fmt::Write as _;

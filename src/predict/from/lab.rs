@@ -6,10 +6,12 @@ use std::path::Path;
 use ebbtide_lab::experiment::{Arm, InstancePlan, LoadKind, LoadPlan, Role};
 use ebbtide_lab::record::{LabRun, Outcome};
 use ebbtide_lab::results::{DATABASE, JSON, ResultsDatabase, ResultsError, read_json};
-use ebbtide_lab::summary::{ArmSummary, Figures, Summary, summarize};
+use ebbtide_lab::summary::{ArmSummary, Figures, Summary, TransactionFigures, summarize};
 use ebbtide_load::tpcc::WaitMode;
 use ebbtide_observe::Facts;
-use ebbtide_twin::profile::{MachineTable, PagesTable, PointTable, Profile, ServerTable, WorkloadTable, rand_type};
+use ebbtide_twin::profile::{
+    MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable, rand_type,
+};
 
 use super::settings::server;
 use super::{Draft, rounded};
@@ -24,6 +26,8 @@ pub(super) fn is_run(dir: &Path) -> bool {
 struct Usable<'a> {
     arm: &'a Arm,
     figures: &'a Figures,
+    /// Kinds of transactions, where the load told them apart.
+    kinds: &'a [TransactionFigures],
     server: ServerTable,
     notes: Vec<String>,
 }
@@ -95,7 +99,8 @@ fn look<'a>(run: &LabRun, arm: &'a Arm, measured: &'a ArmSummary) -> Result<Usab
     let facts = seen.facts.unwrap_or_else(|| Facts::of(&variables));
     let file_system = seen.file_system.as_ref().map(|of| of.name.as_str());
     let (server, notes) = server(&facts, &variables, file_system);
-    Ok(Usable { arm, figures, server, notes })
+    let kinds = measured.tpcc.as_ref().map_or(&[][..], |tpcc| &tpcc.transactions);
+    Ok(Usable { arm, figures, kinds, server, notes })
 }
 
 /// The arm that the profile is of.
@@ -127,7 +132,7 @@ fn base<'a, 'b>(
 fn differs(base: &Usable<'_>, one: &Usable<'_>) -> Option<&'static str> {
     let without_pool = |server: &ServerTable| ServerTable { buffer_pool_size: None, ..server.clone() };
     let machine = |plan: &InstancePlan| (plan.kind.clone(), plan.divided_by, plan.kind.is_some() && plan.burst);
-    let work = |load: &LoadPlan| (load.workload, load.distribution, load.mix, load.isolation);
+    let work = |load: &LoadPlan| (load.workload, load.distribution, load.mix.clone(), load.isolation);
     if without_pool(&base.server) != without_pool(&one.server) {
         Some("server's settings")
     } else if machine(&base.arm.instance) != machine(&one.arm.instance) {
@@ -248,8 +253,23 @@ fn observed(run: &LabRun, base: &Usable<'_>, points: &[&Usable<'_>]) -> Workload
         redo_bytes,
         binlog_bytes,
         pages,
+        types: types(base.kinds),
         ..WorkloadTable::default()
     }
+}
+
+/// Kinds of transactions by their share, each with its median response time for what it does: on a volume that limits, the
+/// time of a transaction goes with its pages.
+fn types(kinds: &[TransactionFigures]) -> Vec<TypeTable> {
+    let some = kinds.iter().filter(|kind| kind.count > 0 && kind.p50_us.median > 0.0);
+    let all: f64 = some.clone().map(|kind| kind.share_pct).sum();
+    let mean = some.clone().map(|kind| kind.share_pct * kind.p50_us.median).sum::<f64>() / all.max(1e-9);
+    let of = |kind: &TransactionFigures| TypeTable {
+        name: kind.transaction.clone(),
+        share: rounded(kind.share_pct / 100.0),
+        size: rounded(kind.p50_us.median / mean),
+    };
+    some.map(of).collect()
 }
 
 fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
@@ -275,5 +295,27 @@ fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
             .clone()
             .filter(|pool| Some(pool) != base.server.buffer_pool_size.as_ref()),
         data_size: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_lab::summary::Across;
+
+    use super::*;
+
+    #[test]
+    fn kinds_of_transactions_have_their_share_and_their_time_relative_to_the_mean() {
+        let kind = |name: &str, count, share_pct, median| TransactionFigures {
+            transaction: name.into(),
+            count,
+            share_pct,
+            p50_us: Across { median, min: median, max: median },
+            ..TransactionFigures::default()
+        };
+        let kinds = [kind("small", 90, 90.0, 1_000.0), kind("large", 10, 10.0, 11_000.0), kind("none", 0, 0.0, 0.0)];
+        let types = types(&kinds);
+        let of = |n: usize| (types[n].name.as_str(), types[n].share, types[n].size);
+        assert_eq!((types.len(), of(0), of(1)), (2, ("small", 0.9, 0.5), ("large", 0.1, 5.5)));
     }
 }

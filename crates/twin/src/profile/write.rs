@@ -21,34 +21,35 @@ impl Profile {
     /// A path that no profile has, and a value that its key does not take; points where there are none.
     pub fn set(&mut self, path: &str, text: &str) -> Result<(), ProfileError> {
         let value = toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut one| one.remove("value"));
-        let typed = value.map(|value| self.with(path, &value));
-        let changed = match typed {
-            Some(Ok(changed)) => Ok(changed),
-            // `500` may be a name, and a date may be one.
-            _ => self.with(path, &Value::String(text.to_owned())).map_err(|error| match typed {
-                Some(Err(first)) => first,
-                _ => error,
-            }),
+        // `500` may be a name, and a date may be one.
+        let as_text = || self.with(path, &Value::String(text.to_owned()));
+        *self = match value.map(|value| self.with(path, &value)) {
+            Some(Ok(changed)) => changed,
+            Some(Err(error)) => as_text().map_err(|_| error)?,
+            None => as_text()?,
         };
-        *self = changed?;
         Ok(())
     }
 
     fn with(&self, path: &str, value: &Value) -> Result<Self, ProfileError> {
-        let wrong = |why: &str| {
-            ProfileError::Conflict(format!("{path} = {value}: {why}", value = value.to_string().trim()))
-        };
+        let wrong = |why: &str| ProfileError::Conflict(format!("{path} = {value}: {why}"));
         let mut all = Table::try_from(self).expect("the keys of a profile are values of TOML");
         let (table, key) = path.split_once('.').unwrap_or(("", path));
-        match (table, all.get_mut(table)) {
-            ("", _) => drop(all.insert(key.to_owned(), value.clone())),
-            (_, Some(Value::Table(table))) => drop(table.insert(key.to_owned(), value.clone())),
-            (_, Some(Value::Array(points))) => {
-                let points = points.iter_mut().filter_map(Value::as_table_mut);
-                points.for_each(|point| drop(point.insert(key.to_owned(), value.clone())));
+        if table.is_empty() {
+            all.insert(key.to_owned(), value.clone());
+        } else {
+            match all.get_mut(table) {
+                Some(Value::Table(table)) => {
+                    table.insert(key.to_owned(), value.clone());
+                }
+                Some(Value::Array(points)) => {
+                    for point in points.iter_mut().filter_map(Value::as_table_mut) {
+                        point.insert(key.to_owned(), value.clone());
+                    }
+                }
+                _ if table == "point" => return Err(wrong("the profile has no point to set it in")),
+                _ => return Err(wrong("expected a key of server, machine, workload or point, as server.flavour")),
             }
-            ("point", _) => return Err(wrong("the profile has no point to set it in")),
-            _ => return Err(wrong("expected a key of server, machine, workload or point, as server.flavour")),
         }
         all.try_into().map_err(|error: toml::de::Error| wrong(error.message()))
     }
