@@ -47,7 +47,8 @@ pub(crate) fn is_whole(results: &Path) -> bool {
 
 /// The arms of an experiment that were measured; the first one calibrates.
 pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, String> {
-    let run = ResultsDatabase::open(results).and_then(|store| store.run()).map_err(|error| error.to_string())?;
+    let run =
+        ResultsDatabase::open(results).and_then(|store| store.run()).map_err(|error| error.to_string())?;
     let summary = summarize(&run);
     let catalog = run.catalog();
     let base = calibrating(&run, results)?;
@@ -128,7 +129,8 @@ fn calibrated(base: &Profile, run: &LabRun, catalog: &Catalog) -> Result<Calibra
             cpu_pct: point.cpu_pct,
         })
         .collect();
-    calibrate(&points, planned.machine, planned.costs, planned.cpu_given, SEED).map_err(|error| error.to_string())
+    calibrate(&points, planned.machine, planned.costs, planned.cpu_given, SEED)
+        .map_err(|error| error.to_string())
 }
 
 /// The volume of the data and the instance, as the lab had them.
@@ -232,7 +234,9 @@ impl Tally {
         wrong.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
         let line = |one: &&&Predicted| {
             let limiter = match one.right {
-                Some(false) => format!("; limited by {}, not {}", one.measured_limiter, one.predicted_limiter),
+                Some(false) => {
+                    format!("; limited by {}, not {}", one.measured_limiter, one.predicted_limiter)
+                }
                 _ => String::new(),
             };
             format!("- {}, {}: {:+.0}%{limiter}", one.experiment, one.arm, one.error() * 100.0)
@@ -278,7 +282,10 @@ impl Tally {
             self.limiters() * 100.0,
         );
         if !self.worst.is_empty() {
-            text.push_str(&format!("\nWrong by more than 25%, or in what limits:\n\n{}\n", self.worst.join("\n")));
+            text.push_str(&format!(
+                "\nWrong by more than 25%, or in what limits:\n\n{}\n",
+                self.worst.join("\n")
+            ));
         }
         text
     }

@@ -131,14 +131,19 @@ fn measure(name: &str, text: &str, dir: &Path) -> bool {
     let mut command = Command::new(EBBTIDE);
     command.arg("--home").arg(dir.join("home")).args(["run", "--over-limit", "--out"]).arg(&out);
     // A run that was begun goes on with its own experiment and seed.
-    if begun { command.arg("--resume") } else { command.arg(&file).args(["--seed", "1"]) };
+    if begun {
+        command.arg("--resume")
+    } else {
+        command.arg(&file).args(["--seed", "1"])
+    };
     command.status().is_ok_and(|status| status.success())
 }
 
 fn report(predicted: &[Predicted], tally: &Tally) -> String {
-    let mut text = "| Experiment | Arm | Measured tps | Predicted | Error | Measured limiter | Predicted limiter |\n\
+    let mut text =
+        "| Experiment | Arm | Measured tps | Predicted | Error | Measured limiter | Predicted limiter |\n\
                     |---|---|---|---|---|---|---|\n"
-        .to_owned();
+            .to_owned();
     for one in predicted {
         let _ = writeln!(
             text,

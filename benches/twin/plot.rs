@@ -36,12 +36,22 @@ pub(crate) fn svg(all: &[Predicted]) -> String {
     let _ = writeln!(
         text,
         "<polygon clip-path=\"url(#area)\" fill=\"#eeeeee\" points=\"{:.1},{:.1} {:.1},{:.1} {:.1},{:.1} {:.1},{:.1}\"/>",
-        x(from), y(from * 0.75), x(to), y(to * 0.75), x(to), y(to * 1.25), x(from), y(from * 1.25)
+        x(from),
+        y(from * 0.75),
+        x(to),
+        y(to * 0.75),
+        x(to),
+        y(to * 1.25),
+        x(from),
+        y(from * 1.25)
     );
     let _ = writeln!(
         text,
         "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"#888888\"/>",
-        x(from), y(from), x(to), y(to)
+        x(from),
+        y(from),
+        x(to),
+        y(to)
     );
     axes(&mut text, (from, to), &x, &y);
     let mut names: Vec<&str> = Vec::new();
@@ -55,7 +65,12 @@ pub(crate) fn svg(all: &[Predicted]) -> String {
             text,
             "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{fill}\" stroke=\"{colour}\"><title>{}, {}: measured {:.1}, \
              predicted {:.1}</title></circle>",
-            x(one.measured), y(one.predicted), one.experiment, one.arm, one.measured, one.predicted
+            x(one.measured),
+            y(one.predicted),
+            one.experiment,
+            one.arm,
+            one.measured,
+            one.predicted
         );
     }
     for (n, name) in names.iter().enumerate() {
@@ -64,7 +79,8 @@ pub(crate) fn svg(all: &[Predicted]) -> String {
         let _ = writeln!(
             text,
             "<circle cx=\"{left}\" cy=\"{at}\" r=\"4\" fill=\"{colour}\"/><text x=\"{}\" y=\"{}\">{name}</text>",
-            left + 12.0, at + 4.0
+            left + 12.0,
+            at + 4.0
         );
     }
     text.push_str("</svg>\n");
@@ -85,14 +101,20 @@ fn axes(text: &mut String, (from, to): (f64, f64), x: &impl Fn(f64) -> f64, y: &
     );
     let mut decade = 10_f64.powf(from.log10().floor());
     while decade <= to {
-        for tick in [1.0, 2.0, 5.0].map(|step| step * decade).into_iter().filter(|tick| (from..=to).contains(tick)) {
+        for tick in
+            [1.0, 2.0, 5.0].map(|step| step * decade).into_iter().filter(|tick| (from..=to).contains(tick))
+        {
             let (across, up) = (x(tick), y(tick));
             let _ = writeln!(
                 text,
                 "<line x1=\"{across:.1}\" y1=\"{bottom}\" x2=\"{across:.1}\" y2=\"{}\" stroke=\"black\"/><text \
                  x=\"{across:.1}\" y=\"{}\" text-anchor=\"middle\">{tick}</text><line x1=\"{}\" y1=\"{up:.1}\" x2=\"{LEFT}\" \
                  y2=\"{up:.1}\" stroke=\"black\"/><text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{tick}</text>",
-                bottom + 5.0, bottom + 19.0, LEFT - 5.0, LEFT - 8.0, up + 4.0
+                bottom + 5.0,
+                bottom + 19.0,
+                LEFT - 5.0,
+                LEFT - 8.0,
+                up + 4.0
             );
         }
         decade *= 10.0;
@@ -101,6 +123,8 @@ fn axes(text: &mut String, (from, to): (f64, f64), x: &impl Fn(f64) -> f64, y: &
         text,
         "<text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">measured, transactions a second</text><text \
          transform=\"translate(16 {:.0}) rotate(-90)\" text-anchor=\"middle\">predicted, transactions a second</text>",
-        LEFT + SIZE / 2.0, bottom + 42.0, TOP + SIZE / 2.0
+        LEFT + SIZE / 2.0,
+        bottom + 42.0,
+        TOP + SIZE / 2.0
     );
 }

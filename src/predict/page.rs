@@ -72,7 +72,8 @@ fn finding(volume: &PredictedVolume<'_>) -> String {
 }
 
 fn facts(plan: &Plan) -> Vec<Fact> {
-    let share = (plan.divided_by > 1).then(|| format!("1/{} of each volume, and of the EBS limits", plan.divided_by));
+    let share =
+        (plan.divided_by > 1).then(|| format!("1/{} of each volume, and of the EBS limits", plan.divided_by));
     let machine = share.map(|share| Fact::new("Machine", share));
     let facts = vec![
         Fact::new("Server", plan.planned.settings.flavour.name()),

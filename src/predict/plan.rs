@@ -67,7 +67,8 @@ impl Plan {
             calibration_points(&profile, &measured, catalog, of_profile.as_ref()).with_context(in_file)?;
         let calibration = calibrate(&points, measured.machine, measured.costs, measured.cpu_given, args.seed)
             .with_context(in_file)?;
-        let mut planned = changed.plan(vcpus, args.seed).with_context(|| Refusal::usage("--set gives no profile"))?;
+        let mut planned =
+            changed.plan(vcpus, args.seed).with_context(|| Refusal::usage("--set gives no profile"))?;
         planned.points = measured.points;
         if let Some(instance) = instance.as_ref().filter(|_| args.instance.is_some()) {
             planned.machine.vcpus = instance.vcpus;
@@ -100,7 +101,8 @@ impl Plan {
 /// The profile that is predicted: with other values, and without points, which are of the profile as it is.
 fn changed(profile: &Profile, changes: &[(String, String)]) -> anyhow::Result<Profile> {
     if let Some((key, _)) = changes.iter().find(|(key, _)| key.starts_with("point.")) {
-        let message = format!("--set {key}: points are what was measured, and cannot be predicted with another value");
+        let message =
+            format!("--set {key}: points are what was measured, and cannot be predicted with another value");
         return Err(Refusal::usage(message).hint("change the profile's file").into());
     }
     let mut changed = Profile { points: Vec::new(), ..profile.clone() };

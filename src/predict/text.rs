@@ -49,7 +49,8 @@ pub(super) fn heading(plan: &Plan) -> String {
     }
     if plan.divided_by > 1 {
         let by = plan.divided_by;
-        let _ = writeln!(text, "volumes and EBS limits are divided by {by}: size, IOPS, throughput and credits");
+        let _ =
+            writeln!(text, "volumes and EBS limits are divided by {by}: size, IOPS, throughput and credits");
     }
     text
 }

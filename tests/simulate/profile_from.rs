@@ -113,7 +113,10 @@ fn a_run_of_the_lab_becomes_a_profile_that_predicts_its_other_arms() {
         arm("3000", "gp3:size=500GiB", 18.0, 15.0),
         arm("6000", "gp3:size=500GiB,iops=6000", 36.0, 15.0),
         arm("odd", "gp3:size=500GiB,iops=6000", 36.0, 75.0),
-        Measured { options: &["innodb_buffer_pool_size=268435456"], ..arm("other", "gp3:size=500GiB", 18.0, 15.0) },
+        Measured {
+            options: &["innodb_buffer_pool_size=268435456"],
+            ..arm("other", "gp3:size=500GiB", 18.0, 15.0)
+        },
         Measured { name: "two", ..arm("two", "gp3:size=500GiB", 18.0, 15.0) },
     ];
     let mut run = run(&arms);
@@ -150,7 +153,8 @@ fn a_run_of_the_lab_becomes_a_profile_that_predicts_its_other_arms() {
     let (fast, _) = predicted(&file, "gp3:size=500GiB,iops=6000");
     assert_eq!(answer["divided_by"], 8);
     assert!((14.0..23.0).contains(&slow) && (1.8..2.2).contains(&(fast / slow)), "{slow} {fast}");
-    let whole = json_of("predict", &[out, "--volume", "gp3:size=500GiB", "--for", "1m", "--divided-by", "1"], 0);
+    let whole =
+        json_of("predict", &[out, "--volume", "gp3:size=500GiB", "--for", "1m", "--divided-by", "1"], 0);
     assert!(whole["volumes"][0]["points"][0]["tps"].as_f64().unwrap() > slow * 4.0, "{whole}");
 }
 
@@ -168,7 +172,10 @@ fn another_arm_is_asked_for_by_its_name_and_results_json_alone_is_read_too() {
     std::fs::remove_file(dir.join("results.sqlite")).unwrap();
     let from = dir.to_str().unwrap();
     let text = printed(&["--profile-from", from, "--arm", "other"], 0);
-    assert!(text.contains("buffer_pool_size = \"128MiB\"") && text.contains("arm 3000 is left out"), "{text}");
+    assert!(
+        text.contains("buffer_pool_size = \"128MiB\"") && text.contains("arm 3000 is left out"),
+        "{text}"
+    );
     let error = refused(&["--profile-from", from, "--arm", "none"]);
     assert!(error.contains("no arm of this name") && error.contains("3000, other"), "{error}");
 }
@@ -218,13 +225,19 @@ fn observation() -> Observation {
         span: Some(Span { began_unix_s: None, seconds: 600.0, restarted: false }),
         rates: Some(rates),
         volume: Some("gp3:size=500GiB".into()),
-        host: Some(Host { processors: Some(4), threads_per_core: Some(2), busy_share: Some(0.2), ..Host::default() }),
+        host: Some(Host {
+            processors: Some(4),
+            threads_per_core: Some(2),
+            busy_share: Some(0.2),
+            ..Host::default()
+        }),
         ..Observation::of(Origin::Server { at: "/run/mysqld/mysqld.sock".into() })
     }
 }
 
 fn capture(file: &Path, observation: &Observation) {
-    let bundle = json!({"format": "ebbtide-capture", "version": 1, "program": "test", "observation": observation});
+    let bundle =
+        json!({"format": "ebbtide-capture", "version": 1, "program": "test", "observation": observation});
     std::fs::write(file, bundle.to_string()).unwrap();
 }
 

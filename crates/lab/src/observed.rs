@@ -73,7 +73,8 @@ mod tests {
     fn a_trial_shows_its_settings_its_mean_rates_and_its_volume() {
         let mut run = fixture::run(&["one"]);
         run.server.version = "mariadbd  Ver 10.11.19-MariaDB for Linux on x86_64".to_owned();
-        let options = ["innodb_doublewrite=OFF", "skip-name-resolve", "skip_log_bin"].map(str::to_owned).to_vec();
+        let options =
+            ["innodb_doublewrite=OFF", "skip-name-resolve", "skip_log_bin"].map(str::to_owned).to_vec();
         run.server.options = BTreeMap::from([("one".to_owned(), options)]);
         let trial = fixture::trial("one", 2, &[100.0, 300.0]);
         let seen = run.observation(&trial);

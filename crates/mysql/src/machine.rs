@@ -105,9 +105,13 @@ fn this_machine() -> Host {
         memory_bytes: machine::memory(),
         swap_bytes: machine::swap(),
         swappiness: setting("vm/swappiness"),
-        processors: text("/sys/devices/system/cpu/online").and_then(|list| machine::listed(&list)).map(u64::from),
+        processors: text("/sys/devices/system/cpu/online")
+            .and_then(|list| machine::listed(&list))
+            .map(u64::from),
         threads_per_core: machine::threads_per_core().map(u64::from),
-        numa_nodes: text("/sys/devices/system/node/has_memory").and_then(|list| machine::listed(&list)).map(u64::from),
+        numa_nodes: text("/sys/devices/system/node/has_memory")
+            .and_then(|list| machine::listed(&list))
+            .map(u64::from),
         huge_pages: text("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|choice| chosen(&choice)),
         aio_max: setting("fs/aio-max-nr"),
         aio_used: setting("fs/aio-nr"),

@@ -52,7 +52,8 @@ pub(super) fn draft(dir: &Path, arm: Option<&str>) -> anyhow::Result<Draft> {
     for one in &usable {
         match differs(base, one) {
             None => points.push(one),
-            Some(what) => left_out.push((one.arm.name.as_str(), format!("its {what} differs from that of {}", base.arm.name))),
+            Some(what) => left_out
+                .push((one.arm.name.as_str(), format!("its {what} differs from that of {}", base.arm.name))),
         }
     }
     // The arm that was asked for is the first point: calibration and `--clients` go by it.
@@ -111,7 +112,8 @@ fn base<'a, 'b>(
     wanted: Option<&str>,
 ) -> anyhow::Result<&'b Usable<'a>> {
     let names: Vec<&str> = usable.iter().map(|one| one.arm.name.as_str()).collect();
-    let reasons = || left_out.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("; ");
+    let reasons =
+        || left_out.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("; ");
     let Some(wanted) = wanted else {
         return usable.first().ok_or_else(|| {
             let message = format!("no arm of {} can be a profile: {}", dir.display(), reasons());
@@ -131,7 +133,8 @@ fn base<'a, 'b>(
 /// What keeps an arm from being a point of the base's profile, in words; None where nothing does.
 fn differs(base: &Usable<'_>, one: &Usable<'_>) -> Option<&'static str> {
     let without_pool = |server: &ServerTable| ServerTable { buffer_pool_size: None, ..server.clone() };
-    let machine = |plan: &InstancePlan| (plan.kind.clone(), plan.divided_by, plan.kind.is_some() && plan.burst);
+    let machine =
+        |plan: &InstancePlan| (plan.kind.clone(), plan.divided_by, plan.kind.is_some() && plan.burst);
     let work = |load: &LoadPlan| (load.workload, load.distribution, load.mix.clone(), load.isolation);
     if without_pool(&base.server) != without_pool(&one.server) {
         Some("server's settings")
@@ -313,7 +316,8 @@ mod tests {
             p50_us: Across { median, min: median, max: median },
             ..TransactionFigures::default()
         };
-        let kinds = [kind("small", 90, 90.0, 1_000.0), kind("large", 10, 10.0, 11_000.0), kind("none", 0, 0.0, 0.0)];
+        let kinds =
+            [kind("small", 90, 90.0, 1_000.0), kind("large", 10, 10.0, 11_000.0), kind("none", 0, 0.0, 0.0)];
         let types = types(&kinds);
         let of = |n: usize| (types[n].name.as_str(), types[n].share, types[n].size);
         assert_eq!((types.len(), of(0), of(1)), (2, ("small", 0.9, 0.5), ("large", 0.1, 5.5)));

@@ -125,7 +125,11 @@ fn missing(profile: &Profile) -> Vec<Missing> {
                  Innodb_pages_written by that of Com_commit";
     let has = |of: fn(&ebbtide_twin::profile::PointTable) -> bool| profile.points.iter().all(of);
     let rows = [
-        (server.flavour.is_none(), "server.flavour", "SELECT VERSION(): mysql-8.0, mariadb-11 or another of docs/profile.md"),
+        (
+            server.flavour.is_none(),
+            "server.flavour",
+            "SELECT VERSION(): mysql-8.0, mariadb-11 or another of docs/profile.md",
+        ),
         (
             server.buffer_pool_size.is_none(),
             "server.buffer_pool_size",
@@ -147,7 +151,11 @@ fn missing(profile: &Profile) -> Vec<Missing> {
             "workload.binlog_bytes",
             "the growth of the files in SHOW BINARY LOGS by that of Com_commit; 0 where nothing is written",
         ),
-        (!has(|point| point.volume.is_some()), "point.volume", "the volume that the data are on, such as gp3:size=500GiB"),
+        (
+            !has(|point| point.volume.is_some()),
+            "point.volume",
+            "the volume that the data are on, such as gp3:size=500GiB",
+        ),
         (
             !has(|point| point.tps.is_some()),
             "point.tps",
@@ -175,14 +183,16 @@ fn refuse_missing(profile: &Profile) -> anyhow::Result<()> {
     }
     let each = missing.iter().map(|one| format!("{} ({})", one.key, one.from));
     let message = format!("the source lacks what a profile needs: {}", each.collect::<Vec<_>>().join("; "));
-    let example = missing.iter().map(|one| one.key).find(|key| !key.starts_with('[')).unwrap_or("machine.vcpus");
+    let example =
+        missing.iter().map(|one| one.key).find(|key| !key.starts_with('[')).unwrap_or("machine.vcpus");
     Err(Refusal::usage(message).hint(format!("add it with --set, as in --set {example}=VALUE")).into())
 }
 
 /// Leaves out the points that contradict the others, and says which; takes the observed workload where the described one
 /// does not fit. What is left is a profile that `predict` takes.
 fn fit(draft: &mut Draft, catalog: &Catalog, seed: u64) -> anyhow::Result<Vec<String>> {
-    let useless = || Refusal::usage("no profile can be made of this source").hint("docs/profile.md has every key");
+    let useless =
+        || Refusal::usage("no profile can be made of this source").hint("docs/profile.md has every key");
     loop {
         let profile = &draft.profile;
         let instance = instance_of(profile, None, None, catalog)?;
@@ -226,7 +236,8 @@ fn name(profile: &Profile, point: usize) -> String {
 
 /// The file: what a reader must know as comments, and the profile.
 fn text(args: &PredictArgs, draft: &Draft, contradicting: &[String]) -> String {
-    let sources: Vec<String> = args.source.profile_from.iter().map(|path| path.display().to_string()).collect();
+    let sources: Vec<String> =
+        args.source.profile_from.iter().map(|path| path.display().to_string()).collect();
     let mut text = format!(
         "# Made of {} by `ebbtide predict --profile-from`, {}. Keys: docs/profile.md.\n",
         sources.join(", "),

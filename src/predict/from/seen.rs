@@ -42,7 +42,10 @@ pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
         workload,
         points: vec![PointTable {
             volume: seen.volume.clone(),
-            cpu_pct: host.and_then(|host| host.busy_share).map(|share| rounded(share * 100.0)).filter(|pct| *pct > 0.0),
+            cpu_pct: host
+                .and_then(|host| host.busy_share)
+                .map(|share| rounded(share * 100.0))
+                .filter(|pct| *pct > 0.0),
             ..point
         }],
     };
@@ -54,7 +57,8 @@ pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
 
 fn name(seen: &Observation) -> String {
     let host = seen.variables.as_ref().and_then(|all| all.get("hostname")).unwrap_or_default();
-    let facts = seen.facts.as_ref().map(|facts| format!("{} {}", facts.flavour, facts.version)).unwrap_or_default();
+    let facts =
+        seen.facts.as_ref().map(|facts| format!("{} {}", facts.flavour, facts.version)).unwrap_or_default();
     format!("{host} {facts}").trim().to_owned()
 }
 
@@ -80,7 +84,8 @@ struct Measured {
 fn measured(seen: &Observation, variables: &Variables, notes: &mut Vec<String>) -> anyhow::Result<Measured> {
     let observed = WorkloadTable { kind: Some("observed".into()), ..WorkloadTable::default() };
     if seen.span.is_some_and(|span| span.restarted) {
-        let message = "the server was started again between the two looks at its status: its counters began anew";
+        let message =
+            "the server was started again between the two looks at its status: its counters began anew";
         return Err(Refusal::usage(message).hint("observe it again").into());
     }
     let Some(rates) = seen.rates else {
@@ -115,9 +120,11 @@ fn measured(seen: &Observation, variables: &Variables, notes: &mut Vec<String>) 
         redo_bytes: if writing { each(rates.redo_bytes) } else { Some(0.0) },
         binlog_bytes: each(rates.binlog_bytes),
         statements: statements.map(rounded).filter(|statements| *statements > 0.0),
-        data_size: seen.tables.as_ref().filter(|tables| !tables.bounded).map(|tables| {
-            ebbtide_volume::format_size(tables.innodb_bytes())
-        }),
+        data_size: seen
+            .tables
+            .as_ref()
+            .filter(|tables| !tables.bounded)
+            .map(|tables| ebbtide_volume::format_size(tables.innodb_bytes())),
         pages: pages.into_iter().collect(),
         ..observed
     };
@@ -195,8 +202,14 @@ mod tests {
         let Profile { workload, points, machine, name, .. } = &draft.profile;
         assert_eq!((workload.redo_bytes, workload.binlog_bytes), (Some(3_000.0), Some(1_500.0)));
         assert_eq!(workload.pages, [PagesTable { pool: "1GiB".into(), reads: 5.0, writes: 2.5 }]);
-        assert_eq!((workload.statements, machine.vcpus, name.as_str()), (Some(14.0), Some(4), "db1 MySQL 8.0.36"));
-        assert_eq!((points[0].clients, points[0].tps, points[0].cpu_pct), (Some(12), Some(200.0), Some(31.5)));
+        assert_eq!(
+            (workload.statements, machine.vcpus, name.as_str()),
+            (Some(14.0), Some(4), "db1 MySQL 8.0.36")
+        );
+        assert_eq!(
+            (points[0].clients, points[0].tps, points[0].cpu_pct),
+            (Some(12), Some(200.0), Some(31.5))
+        );
         assert_eq!(points[0].volume.as_deref(), Some("gp3:size=100GiB"));
     }
 
@@ -217,7 +230,10 @@ mod tests {
         };
         with.host.as_mut().unwrap().places.push(place);
         let notes = draft(&with).unwrap().notes;
-        assert!(notes.iter().any(|one| one.contains("reads 1000 pages a second and its device 100")), "{notes:?}");
+        assert!(
+            notes.iter().any(|one| one.contains("reads 1000 pages a second and its device 100")),
+            "{notes:?}"
+        );
     }
 
     #[test]
@@ -229,6 +245,9 @@ mod tests {
         let rates = Rates { write_statements: Some(0.0), commits: Some(0.0), ..seen().rates.unwrap() };
         reading.rates = Some(rates);
         let draft = draft(&reading).unwrap();
-        assert_eq!((draft.profile.workload.redo_bytes, draft.profile.points[0].tps), (Some(0.0), Some(2_000.0)));
+        assert_eq!(
+            (draft.profile.workload.redo_bytes, draft.profile.points[0].tps),
+            (Some(0.0), Some(2_000.0))
+        );
     }
 }

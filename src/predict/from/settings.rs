@@ -6,7 +6,11 @@ use ebbtide_volume::format_size;
 
 /// The table, and what the model does not have of these variables, in sentences. A variable that is not known has the
 /// default of the flavour.
-pub(super) fn server(facts: &Facts, variables: &Variables, file_system: Option<&str>) -> (ServerTable, Vec<String>) {
+pub(super) fn server(
+    facts: &Facts,
+    variables: &Variables,
+    file_system: Option<&str>,
+) -> (ServerTable, Vec<String>) {
     let mut notes = Vec::new();
     let known = Known { variables };
     let size = |name: &str| known.number::<u64>(name).map(format_size);
@@ -159,7 +163,8 @@ mod tests {
     #[test]
     fn every_release_is_the_flavour_that_the_model_has_or_is_said_to_be_none() {
         let name = |version: &str| of(&[("version", version)]).0.flavour.unwrap_or_default();
-        let names = ["5.7.44-log", "8.0.36", "8.3.0", "8.4.1", "9.7.4", "10.11.19-MariaDB", "11.8.6-MariaDB"].map(name);
+        let names = ["5.7.44-log", "8.0.36", "8.3.0", "8.4.1", "9.7.4", "10.11.19-MariaDB", "11.8.6-MariaDB"]
+            .map(name);
         assert_eq!(
             names,
             ["mysql-5.7", "mysql-8.0", "mysql-8.0", "mysql-8.4", "mysql-8.4", "mariadb-10.5", "mariadb-11"]

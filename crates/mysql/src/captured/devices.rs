@@ -72,7 +72,11 @@ impl Devices {
 pub(super) fn read(text: &str) -> Option<Devices> {
     if let Some(all) = statistics(text) {
         let (reports, busy) = all.reports();
-        return Some(Devices { busy_share: mean_of_later(&busy), processors: all.processors, ..of_reports(&reports) });
+        return Some(Devices {
+            busy_share: mean_of_later(&busy),
+            processors: all.processors,
+            ..of_reports(&reports)
+        });
     }
     match reports(text) {
         Some(reports) => Some(Devices {

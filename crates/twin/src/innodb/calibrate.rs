@@ -218,7 +218,12 @@ pub struct Contradicting {
 
 /// The points that must go for the others to agree, the farthest first. Of two that disagree the second goes.
 #[must_use]
-pub fn contradicting(points: &[MeasuredPoint], machine: Machine, given: Costs, seed: u64) -> Vec<Contradicting> {
+pub fn contradicting(
+    points: &[MeasuredPoint],
+    machine: Machine,
+    given: Costs,
+    seed: u64,
+) -> Vec<Contradicting> {
     let mut gone: Vec<Contradicting> = Vec::new();
     for what in Figure::ALL {
         let found = factors(points, |point| what.of(point, machine, given, seed));
@@ -235,10 +240,11 @@ pub fn contradicting(points: &[MeasuredPoint], machine: Machine, given: Costs, s
                 break;
             }
             // With two points, that of the first.
-            let median =
-                if rising.len() == 2 { left[0].1.max(1e-9).ln() } else { rising[rising.len() / 2] };
+            let median = if rising.len() == 2 { left[0].1.max(1e-9).ln() } else { rising[rising.len() / 2] };
             let far = |factor: f64| (factor.max(1e-9).ln() - median).abs();
-            let Some((point, factor)) = left.into_iter().max_by(|a, b| far(a.1).total_cmp(&far(b.1))) else { break };
+            let Some((point, factor)) = left.into_iter().max_by(|a, b| far(a.1).total_cmp(&far(b.1))) else {
+                break;
+            };
             gone.push(Contradicting { point, what: what.words(), times: factor / median.exp() });
         }
     }

@@ -20,7 +20,8 @@ impl Profile {
     /// # Errors
     /// A path that no profile has, and a value that its key does not take; points where there are none.
     pub fn set(&mut self, path: &str, text: &str) -> Result<(), ProfileError> {
-        let value = toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut one| one.remove("value"));
+        let value =
+            toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut one| one.remove("value"));
         // `500` may be a name, and a date may be one.
         let as_text = || self.with(path, &Value::String(text.to_owned()));
         *self = match value.map(|value| self.with(path, &value)) {
@@ -48,7 +49,11 @@ impl Profile {
                     }
                 }
                 _ if table == "point" => return Err(wrong("the profile has no point to set it in")),
-                _ => return Err(wrong("expected a key of server, machine, workload or point, as server.flavour")),
+                _ => {
+                    return Err(wrong(
+                        "expected a key of server, machine, workload or point, as server.flavour",
+                    ));
+                }
             }
         }
         all.try_into().map_err(|error: toml::de::Error| wrong(error.message()))
@@ -63,7 +68,11 @@ mod tests {
     fn profile() -> Profile {
         Profile {
             name: "a shop's".into(),
-            server: ServerTable { flavour: Some("mariadb-11".into()), log_bin: Some(true), ..ServerTable::default() },
+            server: ServerTable {
+                flavour: Some("mariadb-11".into()),
+                log_bin: Some(true),
+                ..ServerTable::default()
+            },
             machine: MachineTable { vcpus: Some(2), divided_by: Some(8), ..MachineTable::default() },
             workload: WorkloadTable {
                 kind: Some("observed".into()),
