@@ -83,6 +83,10 @@ fn main() -> ExitCode {
     let mut predicted: Vec<Predicted> = Vec::new();
     for (name, text) in EXPERIMENTS.iter().filter(|(name, _)| words.wants(name)) {
         let results = words.dir.join(name);
+        if is_of_another_form(name, text, &words.dir) {
+            println!("{name}: {} is of another form of the experiment: remove it", results.display());
+            continue;
+        }
         if !words.read && !measure(name, text, &words.dir) {
             println!("{name}: not all arms were measured; the next run goes on with them");
         }
@@ -116,6 +120,12 @@ fn plan(name: &str, text: &str, dir: &Path) {
     let experiment = ebbtide_lab::experiment::load(file.to_str().unwrap(), &changes)
         .unwrap_or_else(|error| panic!("{name}: {error}"));
     assert!(experiment.arms.len() > 1, "{name} has nothing to predict");
+}
+
+/// Whether there are results of an experiment that was changed since.
+fn is_of_another_form(name: &str, text: &str, dir: &Path) -> bool {
+    let measured = std::fs::read_to_string(dir.join(format!("{name}.toml")));
+    dir.join(name).join("results.sqlite").is_file() && measured.is_ok_and(|measured| measured != text)
 }
 
 /// Runs what is left of an experiment; whether all arms are measured.

@@ -278,7 +278,6 @@ fn types(kinds: &[TransactionFigures]) -> Vec<TypeTable> {
 fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
     let figures = one.figures;
     let each = figures.per_transaction.unwrap_or_default();
-    let some = |pages: Option<f64>| pages.map(rounded).filter(|pages| *pages > 0.0);
     let rate = one.arm.load.arrival.per_second();
     let host = &figures.host;
     // The volumes' own work is that of the lab, and belongs to no server.
@@ -289,8 +288,8 @@ fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
         clients: Some(one.arm.load.connections),
         rate,
         tps: Some(rounded(figures.tps.mean)).filter(|tps| *tps > 0.0),
-        reads: some(each.page_reads),
-        writes: some(each.page_writes),
+        reads: each.page_reads.map(rounded),
+        writes: each.page_writes.map(rounded),
         cpu_pct: Some(rounded(busy.min(100.0))).filter(|busy| *busy > 0.0),
         buffer_pool_size: one
             .server

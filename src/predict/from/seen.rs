@@ -131,9 +131,8 @@ fn measured(seen: &Observation, variables: &Variables, notes: &mut Vec<String>) 
     let point = PointTable {
         clients: clients(seen, &rates),
         tps: Some(rounded(tps)),
-        // A figure of 0 says nothing about a factor.
-        reads: reads.filter(|reads| *reads > 0.0),
-        writes: writes.filter(|writes| *writes > 0.0),
+        reads,
+        writes,
         ..PointTable::default()
     };
     Ok(Measured { workload, point })

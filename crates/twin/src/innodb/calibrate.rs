@@ -99,7 +99,8 @@ const LONG_SETTLE: Nanos = Nanos::from_secs(90);
 const EXPLAINED: f64 = 0.2;
 /// Trials of a search: each halves the logarithm of the range.
 const TRIALS: u32 = 9;
-/// With fewer pages of a transaction, measured and in the model, they cost nothing that matters: no factor follows.
+/// From fewer measured pages of a transaction no factor follows: they cost nothing that matters, or the page cleaner had
+/// nothing to do yet.
 const FEW_PAGES: f64 = 0.05;
 /// Connections of a trial at the measured throughput.
 const OPEN_CLIENTS: u32 = 256;
@@ -173,9 +174,7 @@ impl Figure {
     /// What a point says of the cost: the processor time of a transaction, us; or the measured pages divided by the
     /// model's. None where the point lacks the figure, and where there are too few pages to say anything.
     fn of(self, point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> Option<f64> {
-        let factor = |measured: f64, model: f64| {
-            (measured.max(model) >= FEW_PAGES).then(|| measured / model.max(1e-3))
-        };
+        let factor = |measured: f64, model: f64| (measured >= FEW_PAGES).then(|| measured / model.max(1e-3));
         match self {
             Self::Time => cpu_us(point, machine),
             Self::Reads => {

@@ -116,13 +116,11 @@ impl Profile {
             (clients, rate) => ModelLoad { clients: clients.unwrap_or(256), rate },
         };
         range(&of("clients"), load.clients, 1..=MOST_CLIENTS, "1 to 10000")?;
-        for (key, value) in [
-            ("rate", load.rate),
-            ("reads", point.reads),
-            ("writes", point.writes),
-            ("cpu_pct", point.cpu_pct),
-        ] {
+        for (key, value) in [("rate", load.rate), ("cpu_pct", point.cpu_pct)] {
             value.map_or(Ok(()), |value| positive(&of(key), value))?;
+        }
+        for (key, value) in [("reads", point.reads), ("writes", point.writes)] {
+            value.map_or(Ok(()), |value| not_negative(&of(key), value))?;
         }
         if let Some(pct) = point.cpu_pct.filter(|pct| *pct > 100.0) {
             let allowed = "more than 0, at most 100: percent of all processors together";
