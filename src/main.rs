@@ -4,6 +4,7 @@
 #![deny(clippy::print_stderr)]
 
 mod answers;
+mod bundle;
 mod cli;
 mod control;
 mod crash;

@@ -157,7 +157,7 @@ fn report(predicted: &[Predicted], tally: &Tally) -> String {
     for one in predicted {
         let _ = writeln!(
             text,
-            "| {} | {}{} | {} | {} | {:+.0}% | {} | {}{} |",
+            "| {} | {}{} | {} | {} | {:+.1}% | {} | {}{} |",
             one.experiment,
             one.arm,
             if one.calibrated { " (calibrated)" } else { "" },

@@ -33,33 +33,15 @@ pub(crate) fn svg(all: &[Predicted]) -> String {
         "<clipPath id=\"area\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{SIZE}\" height=\"{SIZE}\"/></clipPath>"
     );
     let (from, to) = (10_f64.powf(low), 10_f64.powf(high));
-    let _ = writeln!(
-        text,
-        "<polygon clip-path=\"url(#area)\" fill=\"#eeeeee\" points=\"{:.1},{:.1} {:.1},{:.1} {:.1},{:.1} {:.1},{:.1}\"/>",
-        x(from),
-        y(from * 0.75),
-        x(to),
-        y(to * 0.75),
-        x(to),
-        y(to * 1.25),
-        x(from),
-        y(from * 1.25)
-    );
-    let _ = writeln!(
-        text,
-        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"#888888\"/>",
-        x(from),
-        y(from),
-        x(to),
-        y(to)
-    );
+    band(&mut text, (from, to), &x, &y);
     axes(&mut text, (from, to), &x, &y);
     let mut names: Vec<&str> = Vec::new();
     for one in all {
-        if !names.contains(&one.experiment.as_str()) {
-            names.push(&one.experiment);
+        let name = one.experiment.as_str();
+        if !names.contains(&name) {
+            names.push(name);
         }
-        let colour = colour(&names, &one.experiment);
+        let colour = colour(&names, name);
         let fill = if one.calibrated { "white" } else { colour };
         let _ = writeln!(
             text,
@@ -90,6 +72,30 @@ pub(crate) fn svg(all: &[Predicted]) -> String {
 fn colour(names: &[&str], name: &str) -> &'static str {
     let place = names.iter().position(|one| *one == name).unwrap_or(0);
     COLOURS[place % COLOURS.len()]
+}
+
+/// The line of equals, and a quarter around it.
+fn band(text: &mut String, (from, to): (f64, f64), x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) {
+    let _ = writeln!(
+        text,
+        "<polygon clip-path=\"url(#area)\" fill=\"#eeeeee\" points=\"{:.1},{:.1} {:.1},{:.1} {:.1},{:.1} {:.1},{:.1}\"/>",
+        x(from),
+        y(from * 0.75),
+        x(to),
+        y(to * 0.75),
+        x(to),
+        y(to * 1.25),
+        x(from),
+        y(from * 1.25)
+    );
+    let _ = writeln!(
+        text,
+        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" stroke=\"#888888\"/>",
+        x(from),
+        y(from),
+        x(to),
+        y(to)
+    );
 }
 
 /// Ticks at 1, 2 and 5 of each decade, and what the axes are.

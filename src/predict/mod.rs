@@ -81,10 +81,10 @@ struct ProfileArgs {
     #[arg(long, value_name = "NAME", requires = "profile_from")]
     arm: Option<String>,
     /// With --profile-from: the server's version where no file has it, such as 8.0.36 or 10.11.6-MariaDB
-    #[arg(long, value_name = "VERSION", requires = "profile_from", value_parser = crate::doctor::parse_version)]
+    #[arg(long, value_name = "VERSION", requires = "profile_from", value_parser = crate::bundle::parse_version)]
     server_version: Option<String>,
     /// With --profile-from: the device of the data in `iostat -x`, such as nvme1n1
-    #[arg(long, value_name = "[ROLE=]NAME", requires = "profile_from", value_parser = crate::doctor::parse_device)]
+    #[arg(long, value_name = "[ROLE=]NAME", requires = "profile_from", value_parser = crate::bundle::parse_device)]
     device: Vec<(Files, String)>,
 }
 

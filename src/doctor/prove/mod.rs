@@ -28,7 +28,6 @@ use crate::text::{line, note};
 use crate::version;
 pub(super) use proof::{HEADS, Proof, gain};
 use proposal::{Proposal, Scale, propose};
-pub(crate) use shape::transactions;
 
 #[cfg(test)]
 pub(super) use proposal::tests::proposed;

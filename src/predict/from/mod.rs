@@ -114,7 +114,7 @@ fn draft(source: &ProfileArgs) -> anyhow::Result<Draft> {
         return Err(Refusal::usage(message).hint("give the directory of `ebbtide run`, or no --arm").into());
     }
     let hints = Hints { version: source.server_version.clone(), devices: source.device.clone() };
-    seen::draft(&crate::doctor::read_captures(paths, &hints)?)
+    seen::draft(&crate::bundle::read(paths, &hints)?)
 }
 
 /// Everything that `predict` would refuse the profile for, one thing after the other.

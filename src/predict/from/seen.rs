@@ -5,7 +5,6 @@ use ebbtide_twin::profile::{MachineTable, PagesTable, PointTable, Profile, Workl
 
 use super::settings::server;
 use super::{Draft, rounded};
-use crate::doctor::transactions;
 use crate::exit::Refusal;
 
 /// The server reads so many times more pages than its device where the page cache has the rest.
@@ -91,7 +90,7 @@ fn measured(seen: &Observation, variables: &Variables, notes: &mut Vec<String>) 
     let Some(rates) = seen.rates else {
         return Ok(Measured { workload: observed, ..Measured::default() });
     };
-    let Some((tps, autocommit)) = transactions(&rates).filter(|(tps, _)| *tps > 0.0) else {
+    let Some((tps, autocommit)) = rates.transactions().filter(|(tps, _)| *tps > 0.0) else {
         return Ok(Measured { workload: observed, ..Measured::default() });
     };
     if autocommit {
