@@ -4,6 +4,7 @@
 #![deny(clippy::print_stderr)]
 
 mod answers;
+mod bundle;
 mod cli;
 mod control;
 mod crash;
@@ -71,7 +72,7 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
             predict::run(args, home.as_ref(), cli.json)
         }
         Command::Size(args) => {
-            let home = Place::of(cli).map_or(Ok(None), |place| place.existing())?;
+            let home = HomePath::of(cli).map_or(Ok(None), |place| place.existing())?;
             size::run(args, home.as_ref(), cli.json)
         }
         Command::Simulate(args) => {

@@ -7,8 +7,9 @@ use clap::{Args, Subcommand};
 use ebbtide_advisor::{Check, Severity};
 use ebbtide_device::host::FsType;
 use ebbtide_mysql::captured::Hints;
-use ebbtide_observe::{Files, Version};
+use ebbtide_observe::Files;
 
+use crate::bundle::{parse_device, parse_role, parse_version};
 use crate::load::ServerArgs;
 use crate::text::parse_duration;
 
@@ -167,32 +168,6 @@ fn parse_code(text: &str) -> Result<Explain, String> {
     }
     let known = || "no check has this code; docs/checks.md and `--explain all` list them".to_owned();
     ebbtide_advisor::check(text).map(Explain::One).ok_or_else(known)
-}
-
-/// A version as the server has it in its variables: MariaDB's has its name.
-fn parse_version(text: &str) -> Result<String, String> {
-    let version = Version::parse(text).ok_or("use a version such as 8.0.36 or 10.11.6-MariaDB")?;
-    // MySQL has no release 10.
-    let bare = version.major >= 10 && !text.contains("MariaDB");
-    Ok(if bare { format!("{text}-MariaDB") } else { text.to_owned() })
-}
-
-fn parse_device(text: &str) -> Result<(Files, String), String> {
-    let (files, name) = match text.split_once('=') {
-        Some((role, name)) => (parse_role(role)?, name),
-        None => (Files::Data, text),
-    };
-    let name = name.trim_start_matches("/dev/");
-    if name.is_empty() { Err("a name is missing, such as nvme1n1".into()) } else { Ok((files, name.into())) }
-}
-
-fn parse_role(role: &str) -> Result<Files, String> {
-    match role {
-        "data" => Ok(Files::Data),
-        "redo" => Ok(Files::Redo),
-        "binlog" => Ok(Files::Binlog),
-        _ => Err(format!("{role} is no role: use data, redo or binlog, as in data=gp3:size=500GiB")),
-    }
 }
 
 /// A spec has `=` in it too: what stands before the first one decides.

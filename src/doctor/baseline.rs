@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ebbtide_advisor::{Assessment, Finding, Seen, Severity};
 use serde::{Deserialize, Serialize};
 
-use super::bundle::contents;
+use crate::bundle::contents;
 use crate::exit::Refusal;
 
 /// What an earlier diagnosis found, as far as it is compared.

@@ -12,7 +12,8 @@ use ebbtide_mysql::status::{ObserveError, Observer, StatusError};
 use ebbtide_observe::{FileSystem, Files, Flavour, NotSeen, Observation};
 
 use super::args::LookArgs;
-use super::{bundle, probe};
+use super::probe;
+use crate::bundle;
 use crate::exit::Refusal;
 use crate::home::HomePath;
 use crate::load::refuse;

@@ -8,7 +8,8 @@ use ebbtide_mysql::captured::{Hints, Input, is_known, observation};
 use ebbtide_observe::{Files, Observation, Origin};
 use proptest::prelude::*;
 
-use super::{Answer, bundle, judge, report, text};
+use super::{Answer, judge, report, text};
+use crate::bundle;
 
 macro_rules! sample {
     ($name:literal) => {

@@ -1,12 +1,11 @@
 //! `ebbtide doctor`: what is wrong with the storage of a MySQL or MariaDB server, read-only.
 //!
-//! [`collect`] observes a live server, [`probe`] times syncs where that is asked for, [`bundle`] writes and reads captures, [`text`], [`page`] and [`json`] print what the checks of
+//! [`collect`] observes a live server, [`probe`] times syncs where that is asked for, [`text`], [`page`] and [`json`] print what the checks of
 //! [`ebbtide_advisor`] find, [`cnf`] makes a fragment of my.cnf, [`report`] pages,
 //! [`prove`] runs fixes in the lab, and [`baseline`] holds an answer against an older one.
 
 mod args;
 mod baseline;
-mod bundle;
 mod cnf;
 mod collect;
 #[cfg(test)]
@@ -25,6 +24,7 @@ use ebbtide_catalog::Catalog;
 use ebbtide_observe::Observation;
 
 use crate::answers;
+use crate::bundle;
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::text::{line, printable, write};

@@ -17,6 +17,10 @@ pub(super) struct Prediction<'a> {
     duration_s: f64,
     /// The instance type whose limits hold; null where nothing but the volume limits.
     instance: Option<&'a str>,
+    /// By which size, IOPS, throughput and credits of the volumes are divided, and the instance's limits; 1: whole ones.
+    divided_by: u32,
+    /// Keys of the profile that were given another value with --set, as `KEY = VALUE`.
+    set: &'a [String],
     /// The volumes, in the order given; of a sweep by its values.
     volumes: Vec<VolumeFigures<'a>>,
 }
@@ -153,6 +157,8 @@ pub(super) fn prediction<'a>(plan: &'a Plan, predicted: &'a [PredictedVolume<'a>
         seed: plan.seed,
         duration_s: plan.span.as_secs_f64(),
         instance: plan.instance.as_ref().map(|instance| instance.name.as_str()),
+        divided_by: plan.divided_by,
+        set: &plan.set,
         volumes: predicted.iter().map(volume).collect(),
     }
 }

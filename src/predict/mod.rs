@@ -1,8 +1,9 @@
 //! `ebbtide predict`: a server on volumes, in virtual time.
 //!
 //! [`plan`] reads the arguments, [`server`] the profile, [`points`] runs the model and gives each figure its interval, and
-//! [`text`], [`json`] and [`page`] show them.
+//! [`text`], [`json`] and [`page`] show them. [`from`] makes a profile of what was measured.
 
+mod from;
 mod json;
 mod page;
 mod plan;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use ebbtide_device::host::Home;
+use ebbtide_observe::Files;
 
 use crate::answers;
 use crate::exit::{Exit, Refusal};
@@ -26,10 +28,10 @@ use plan::Plan;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PredictArgs {
     /// The server, its workload and what was measured of it: a TOML file (docs/profile.md)
-    #[arg(value_name = "PROFILE")]
-    profile: PathBuf,
+    #[arg(value_name = "PROFILE", required_unless_present = "profile_from")]
+    profile: Option<PathBuf>,
     /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared
-    #[arg(long, value_name = "SPEC", required = true)]
+    #[arg(long, value_name = "SPEC", required_unless_present = "profile_from")]
     volume: Vec<String>,
     /// Connections that send one transaction after the other, several to see the load line: 1,4,16,64
     /// [default: those of the profile's first point, else 16]
@@ -54,6 +56,42 @@ pub(crate) struct PredictArgs {
     /// Write a page with charts, which opens offline
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Divide the volumes and the instance's limits by this number, as an experiment's `divided_by`
+    /// [default: that of the profile, else 1]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    divided_by: Option<u32>,
+    /// Another value of a key of the profile, to predict with; the points keep the profile's:
+    /// server.redo_log_capacity=2GiB. With --profile-from: a key that the source lacks, or has otherwise
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_key)]
+    set: Vec<(String, String)>,
+    #[command(flatten)]
+    source: ProfileArgs,
+}
+
+/// Where a profile comes from that is made, and where it goes.
+#[derive(Debug, clap::Args)]
+struct ProfileArgs {
+    /// Make a profile, in place of a prediction: of the directory of `ebbtide run`, of a file of `ebbtide doctor capture`,
+    /// or of what SHOW GLOBAL VARIABLES, two SHOW GLOBAL STATUS and `iostat -x` printed. Several files may be given
+    #[arg(long, value_name = "SOURCE", num_args = 1.., conflicts_with_all = ["profile", "volume", "clients", "rate", "instance", "sweep", "html", "divided_by"])]
+    profile_from: Vec<PathBuf>,
+    /// With --profile-from: the profile's file [default: standard output]
+    #[arg(long, value_name = "FILE", requires = "profile_from")]
+    out: Option<PathBuf>,
+    /// With --profile-from and a run of the lab: the arm whose server the profile is of [default: the first]
+    #[arg(long, value_name = "NAME", requires = "profile_from")]
+    arm: Option<String>,
+    /// With --profile-from: the server's version where no file has it, such as 8.0.36 or 10.11.6-MariaDB
+    #[arg(long, value_name = "VERSION", requires = "profile_from", value_parser = crate::bundle::parse_version)]
+    server_version: Option<String>,
+    /// With --profile-from: the device of the data in `iostat -x`, such as nvme1n1
+    #[arg(long, value_name = "[ROLE=]NAME", requires = "profile_from", value_parser = crate::bundle::parse_device)]
+    device: Vec<(Files, String)>,
+}
+
+fn parse_key(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as machine.vcpus=4")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 const EXAMPLES: &str = "Examples:
@@ -61,15 +99,22 @@ const EXAMPLES: &str = "Examples:
   ebbtide predict shop.toml --volume gp3:size=600GiB --clients 1,4,16,64 --html load-line.html
   ebbtide predict shop.toml --volume gp2:size=200GiB,credits=20% --rate 150 --for 24h
   ebbtide predict shop.toml --volume io2:size=600GiB --sweep iops=1000..30000:1000 --json
+  ebbtide predict shop.toml --volume gp3:size=600GiB --set server.redo_log_capacity=2GiB
+  ebbtide predict --profile-from lab-20261123 --out lab.toml
+  ebbtide predict --profile-from db1.capture --set point.volume=gp3:size=500GiB --out db1.toml
 
 Profiles: docs/profile.md. How far predictions were from measurements: docs/accuracy.md";
 
-/// Predicts, and prints a table, or one JSON object where `json` is set.
+/// Predicts, and prints a table, or one JSON object where `json` is set; or makes a profile.
 ///
 /// # Errors
-/// A wrong profile, volume or load: a [`Refusal`] with [`Exit::Usage`].
+/// A wrong profile, volume or load, or a source that lacks something: a [`Refusal`] with [`Exit::Usage`].
 pub(crate) fn run(args: &PredictArgs, home: Option<&Home>, json: bool) -> anyhow::Result<Exit> {
-    let plan = Plan::read(args, &ebbtide_control::catalog(home).map_err(refuse)?)?;
+    let catalog = ebbtide_control::catalog(home).map_err(refuse)?;
+    if !args.source.profile_from.is_empty() {
+        return from::make(args, &catalog, json);
+    }
+    let plan = Plan::read(args, &catalog)?;
     if !json {
         output::write(&text::heading(&plan))?;
     }

@@ -47,6 +47,7 @@ fn profile_text(plan: &Plan) -> String {
         "processor time {:.0} us of a transaction, pages read x {:.2}, pages written x {:.2}",
         costs.cpu_us, costs.reads, costs.writes
     )];
+    lines.extend(plan.set.iter().map(|one| format!("predicted with {one}")));
     lines.extend(plan.calibration.notes.iter().cloned());
     lines.join("\n")
 }
@@ -71,13 +72,17 @@ fn finding(volume: &PredictedVolume<'_>) -> String {
 }
 
 fn facts(plan: &Plan) -> Vec<Fact> {
-    vec![
+    let share =
+        (plan.divided_by > 1).then(|| format!("1/{} of each volume, and of the EBS limits", plan.divided_by));
+    let machine = share.map(|share| Fact::new("Machine", share));
+    let facts = vec![
         Fact::new("Server", plan.planned.settings.flavour.name()),
         Fact::new("Buffer pool", ebbtide_volume::format_size(plan.planned.settings.buffer_pool_bytes)),
         Fact::new("Workload", plan.planned.shape.name.as_str()),
         Fact::new("Interval", points::interval(plan).words()),
         Fact::new("Seed", plan.seed.to_string()),
-    ]
+    ];
+    facts.into_iter().chain(machine).collect()
 }
 
 /// A figure of a prediction; none where it has none.

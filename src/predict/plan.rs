@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_twin::fio;
 use ebbtide_twin::innodb::{Calibration, ModelLoad};
@@ -9,7 +10,7 @@ use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{GIB, Nanos};
 
 use super::PredictArgs;
-use super::server::{ModelledServer, resolve, usage};
+use super::server::{ModelledServer, instance_of, read_profile, resolve, usage};
 use crate::exit::Refusal;
 
 /// Volumes of a sweep, at most.
@@ -31,6 +32,10 @@ pub(super) struct Plan {
     pub(super) calibration: Calibration,
     pub(super) volumes: Vec<PlannedVolume>,
     pub(super) instance: Option<InstanceType>,
+    /// Volumes and instance are one share of so many.
+    pub(super) divided_by: u32,
+    /// What is predicted with other values than the profile's.
+    pub(super) set: Vec<String>,
     pub(super) loads: Vec<ModelLoad>,
     pub(super) span: Nanos,
     pub(super) seed: u64,
@@ -49,33 +54,61 @@ pub(super) struct PlannedVolume {
 
 impl Plan {
     pub(super) fn read(args: &PredictArgs, catalog: &Catalog) -> anyhow::Result<Self> {
-        let instance = match args.instance.as_deref() {
-            Some("none") => Some(None),
-            Some(name) => Some(Some(catalog.instance(name).map_err(usage)?)),
-            None => None,
-        };
-        let server =
-            ModelledServer::read(&args.profile, catalog, instance.clone().flatten().as_ref(), args.seed)?;
-        let ModelledServer { profile, mut planned, calibration, instance: of_profile, .. } = server;
-        if let Some(Some(instance)) = &instance {
+        let path = args.profile.clone().expect("clap asks for a profile where none is made");
+        let profile = read_profile(&path)?;
+        let changed = changed(&profile, &args.set)?;
+        let instance = instance_of(&changed, args.instance.as_deref(), args.divided_by, catalog)?;
+        let ModelledServer { profile, planned: measured, calibration, vcpus, .. } =
+            ModelledServer::of(profile, &path, catalog, instance.as_ref(), args.seed)?;
+        let mut planned =
+            changed.plan(vcpus, args.seed).with_context(|| Refusal::usage("--set gives no profile"))?;
+        planned.points = measured.points;
+        if let Some(instance) = instance.as_ref().filter(|_| args.instance.is_some()) {
             planned.machine.vcpus = instance.vcpus;
         }
-        let instance = instance.unwrap_or(of_profile);
         let loads = loads(args, &planned)?;
         let sweep = args.sweep.as_deref().map(sweep).transpose()?;
+        let divided_by = args.divided_by.or(changed.machine.divided_by).unwrap_or(1);
         Ok(Self {
-            path: args.profile.clone(),
-            volumes: volumes(&args.volume, sweep.as_ref(), catalog)?,
+            path,
+            volumes: volumes(&args.volume, sweep.as_ref(), divided_by, catalog)?,
             swept: sweep.map(|(key, _)| key),
             profile,
             planned,
             calibration,
             instance,
+            divided_by,
+            set: args.set.iter().map(|(key, value)| format!("{key} = {value}")).collect(),
             loads,
             span: span(&args.span)?,
             seed: args.seed,
         })
     }
+}
+
+/// The profile that is predicted: with other values, and without points, which are of the profile as it is.
+fn changed(profile: &Profile, changes: &[(String, String)]) -> anyhow::Result<Profile> {
+    if let Some((key, _)) = changes.iter().find(|(key, _)| key.starts_with("point.")) {
+        let message =
+            format!("--set {key}: points are what was measured, and cannot be predicted with another value");
+        return Err(Refusal::usage(message).hint("change the profile's file").into());
+    }
+    let mut changed = Profile { points: Vec::new(), ..profile.clone() };
+    set(&mut changed, changes)?;
+    Ok(changed)
+}
+
+/// Sets the keys of `--set`.
+///
+/// # Errors
+/// A key that no profile has, and a value that it does not take.
+pub(super) fn set(profile: &mut Profile, changes: &[(String, String)]) -> anyhow::Result<()> {
+    for (key, value) in changes {
+        profile.set(key, value).map_err(|error| {
+            Refusal::usage(format!("--set {error}")).hint("docs/profile.md has every key")
+        })?;
+    }
+    Ok(())
 }
 
 fn loads(args: &PredictArgs, planned: &Planned) -> anyhow::Result<Vec<ModelLoad>> {
@@ -117,19 +150,20 @@ fn span(text: &str) -> anyhow::Result<Nanos> {
 fn volumes(
     specs: &[String],
     sweep: Option<&(String, Vec<u64>)>,
+    divided_by: u32,
     catalog: &Catalog,
 ) -> anyhow::Result<Vec<PlannedVolume>> {
     let mut volumes = Vec::new();
     for text in specs {
         let spec = Spec::parse(text).map_err(usage)?;
         let Some((key, values)) = sweep else {
-            let resolved = resolve(catalog, &spec)?;
+            let resolved = resolve(catalog, &spec)?.divided(divided_by);
             volumes.push(PlannedVolume { spec: text.clone(), resolved, swept: None });
             continue;
         };
         for value in values {
             let spec = with_key(&spec, key, *value);
-            let resolved = resolve(catalog, &spec)?;
+            let resolved = resolve(catalog, &spec)?.divided(divided_by);
             volumes.push(PlannedVolume { spec: spec.to_string(), resolved, swept: Some(*value) });
         }
     }

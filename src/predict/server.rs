@@ -21,6 +21,8 @@ pub(crate) struct ModelledServer {
     pub(crate) calibration: Calibration,
     /// The instance that the profile names.
     pub(crate) instance: Option<InstanceType>,
+    /// Processors of that instance, or of the other one; none where neither is known.
+    pub(crate) vcpus: Option<u32>,
 }
 
 impl ModelledServer {
@@ -35,16 +37,31 @@ impl ModelledServer {
         other: Option<&InstanceType>,
         seed: u64,
     ) -> anyhow::Result<Self> {
-        let profile = read_profile(path)?;
-        let known = |name: &str| catalog.instance(name).map_err(usage);
-        let instance = profile.machine.instance.as_deref().map(known).transpose()?;
+        Self::of(read_profile(path)?, path, catalog, other, seed)
+    }
+
+    /// Calibrates the model on the points of the profile that was read of `path`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(super) fn of(
+        profile: Profile,
+        path: &Path,
+        catalog: &Catalog,
+        other: Option<&InstanceType>,
+        seed: u64,
+    ) -> anyhow::Result<Self> {
+        let instance = instance_of(&profile, None, None, catalog)?;
         let vcpus = instance.as_ref().or(other).map(|instance| instance.vcpus);
         let in_file = || {
             Refusal::usage(format!("{} is no profile", path.display())).hint("docs/profile.md has every key")
         };
         let planned = profile.plan(vcpus, seed).with_context(in_file)?;
-        let calibration = calibrated(&planned, catalog, instance.as_ref(), seed).with_context(in_file)?;
-        Ok(Self { profile, planned, calibration, instance })
+        let points =
+            calibration_points(&profile, &planned, catalog, instance.as_ref()).with_context(in_file)?;
+        let calibration = calibrate(&points, planned.machine, planned.costs, planned.cpu_given, seed)
+            .with_context(in_file)?;
+        Ok(Self { profile, planned, calibration, instance, vcpus })
     }
 
     /// Runs the model.
@@ -82,7 +99,11 @@ pub(super) fn modelled(planned: &Planned, calibration: &Calibration, setting: &S
     })
 }
 
-fn read_profile(path: &Path) -> anyhow::Result<Profile> {
+/// Reads a profile's file.
+///
+/// # Errors
+/// A file that cannot be read, or is no profile.
+pub(super) fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let text = std::fs::read_to_string(path).with_context(|| {
         Refusal::usage(format!("cannot read the profile {}", path.display()))
             .hint("give the path of a TOML file; docs/profile.md has an example")
@@ -92,15 +113,44 @@ fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     })
 }
 
-/// Calibrates on the points of the profile, which were measured on its own instance.
-fn calibrated(
+/// The instance whose limits hold: that of the profile, or the one that is named in its place; `none` for none. Its limits
+/// are divided as the profile's are, or by `divided_by`.
+///
+/// # Errors
+/// An instance type that there is not.
+pub(super) fn instance_of(
+    profile: &Profile,
+    named: Option<&str>,
+    divided_by: Option<u32>,
+    catalog: &Catalog,
+) -> anyhow::Result<Option<InstanceType>> {
+    let name = match named {
+        Some("none") => None,
+        Some(name) => Some(name),
+        None => profile.machine.instance.as_deref(),
+    };
+    let Some(name) = name else { return Ok(None) };
+    let instance = catalog.instance(name).map_err(usage)?;
+    let burst = named.is_some() || profile.machine.burst.unwrap_or(true);
+    let instance = if burst { instance } else { instance.without_burst() };
+    // What is wrong with the profile's number is said when the profile is checked.
+    let by = divided_by.or(profile.machine.divided_by).unwrap_or(1).max(1);
+    Ok(Some(instance.divided(by)))
+}
+
+/// The points of a profile, on its own instance and on shares of volumes where its machine is one.
+///
+/// # Errors
+/// A volume that there is not.
+pub(super) fn calibration_points(
+    profile: &Profile,
     planned: &Planned,
     catalog: &Catalog,
     instance: Option<&InstanceType>,
-    seed: u64,
-) -> anyhow::Result<Calibration> {
+) -> anyhow::Result<Vec<MeasuredPoint>> {
+    let divided_by = profile.machine.divided_by.unwrap_or(1);
     let measured = |point: &ebbtide_twin::profile::PlannedPoint| {
-        let resolved = resolve(catalog, &Spec::parse(&point.volume).map_err(usage)?)?;
+        let resolved = resolve(catalog, &Spec::parse(&point.volume).map_err(usage)?)?.divided(divided_by);
         anyhow::Ok(MeasuredPoint {
             settings: point.settings.clone(),
             shape: point.shape.clone(),
@@ -113,8 +163,7 @@ fn calibrated(
             cpu_pct: point.cpu_pct,
         })
     };
-    let points = planned.points.iter().map(measured).collect::<Result<Vec<_>, _>>()?;
-    Ok(calibrate(&points, planned.machine, planned.costs, planned.cpu_given, seed)?)
+    planned.points.iter().map(measured).collect()
 }
 
 /// The words of a library's error, as a wrong request.

@@ -29,6 +29,9 @@ pub(super) fn heading(plan: &Plan) -> String {
         plan.planned.shape.name,
         plan.planned.machine.vcpus,
     );
+    for one in &plan.set {
+        let _ = writeln!(text, "predicted with {one}");
+    }
     for note in &plan.calibration.notes {
         let _ = writeln!(text, "calibrated {note}");
     }
@@ -43,6 +46,11 @@ pub(super) fn heading(plan: &Plan) -> String {
     let _ = writeln!(text, "interval {}", points::interval(plan).words());
     if let Some(instance) = &plan.instance {
         let _ = writeln!(text, "instance {}", instance.name);
+    }
+    if plan.divided_by > 1 {
+        let by = plan.divided_by;
+        let _ =
+            writeln!(text, "volumes and EBS limits are divided by {by}: size, IOPS, throughput and credits");
     }
     text
 }

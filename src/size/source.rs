@@ -63,6 +63,13 @@ impl Source {
             }
             if path.extension().is_some_and(|extension| extension == "toml") {
                 let server = ModelledServer::read(path, catalog, instance, args.seed)?;
+                if let Some(by) = server.profile.machine.divided_by.filter(|by| *by > 1) {
+                    let message = format!(
+                        "{} is of a {by}th of a machine and its volumes (machine.divided_by = {by}): no volume to buy follows from it",
+                        path.display()
+                    );
+                    return Err(Refusal::usage(message).hint("give the profile of a whole server").into());
+                }
                 let what = format!("{}: a profile, by the model of InnoDB", path.display());
                 return Ok(Self { server: Some(server), ..source(what, VolumeLoad::default(), Vec::new()) });
             }

@@ -8,6 +8,7 @@ mod browser;
 mod output;
 mod page;
 mod predict;
+mod profile_from;
 mod refusals;
 #[path = "../support/schema.rs"]
 mod schema;

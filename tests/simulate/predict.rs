@@ -128,6 +128,29 @@ fn a_workload_that_was_not_compared_is_predicted_with_a_wider_interval() {
 }
 
 #[test]
+fn a_setting_is_predicted_with_another_value_and_the_points_keep_theirs() {
+    println!("seed 1");
+    let volume = ["--volume", "gp3:size=600GiB"];
+    let with = |words: &[&str]| json(&[&[PROFILE][..], &volume, words].concat());
+    let (before, after) = (with(&[]), with(&["--set", "server.buffer_pool_size=25GiB"]));
+    let tps = |answer: &Value| answer["volumes"][0]["points"][0]["tps"].as_f64().unwrap();
+    assert!(tps(&after) > tps(&before) * 1.2, "{} {}", tps(&before), tps(&after));
+    assert_eq!(
+        before["profile"]["residuals"], after["profile"]["residuals"],
+        "the measured point had its own pool"
+    );
+    assert_eq!(after["set"][0], "server.buffer_pool_size = 25GiB");
+    for (set, part) in
+        [("point.tps=1", "points are what was measured"), ("server.pool=1GiB", "unknown field `pool`")]
+    {
+        let output = predict(&[&[PROFILE][..], &volume, &["--set", set]].concat());
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(part), "no '{part}' in {error}");
+    }
+}
+
+#[test]
 fn a_wrong_profile_exits_with_2_and_says_what_is_missing_and_where_to_get_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("p.toml");

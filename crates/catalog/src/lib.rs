@@ -24,6 +24,7 @@ mod resolve;
 mod resolved;
 mod rules;
 mod service;
+mod share;
 
 pub mod calibrate;
 pub mod modify;

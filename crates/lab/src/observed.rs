@@ -34,7 +34,12 @@ impl LabRun {
     fn variables(&self, arm: &str) -> Variables {
         let options = self.server.options.get(arm).into_iter().flatten();
         let pair = |line: &String| {
-            let (name, value) = line.trim_start_matches("--").split_once('=')?;
+            let line = line.trim_start_matches("--");
+            // What a binary log that is off is written as has no value.
+            if line.replace('-', "_") == "skip_log_bin" {
+                return Some(("log_bin".to_owned(), "OFF".to_owned()));
+            }
+            let (name, value) = line.split_once('=')?;
             Some((name.trim().replace('-', "_"), value.trim().to_owned()))
         };
         // `mariadbd  Ver 10.11.19-MariaDB for Linux`: the text names the maker, the word after Ver is the version.
@@ -68,13 +73,15 @@ mod tests {
     fn a_trial_shows_its_settings_its_mean_rates_and_its_volume() {
         let mut run = fixture::run(&["one"]);
         run.server.version = "mariadbd  Ver 10.11.19-MariaDB for Linux on x86_64".to_owned();
-        let options = vec!["innodb_doublewrite=OFF".to_owned(), "skip-name-resolve".to_owned()];
+        let options =
+            ["innodb_doublewrite=OFF", "skip-name-resolve", "skip_log_bin"].map(str::to_owned).to_vec();
         run.server.options = BTreeMap::from([("one".to_owned(), options)]);
         let trial = fixture::trial("one", 2, &[100.0, 300.0]);
         let seen = run.observation(&trial);
         assert_eq!(seen.origin, Origin::Trial { arm: "one".into(), repeat: 2 });
         assert_eq!(seen.span.unwrap().seconds, 2.0);
         assert_eq!(seen.rates.unwrap().redo_bytes, Some(1e6));
+        assert_eq!(seen.variables.as_ref().unwrap().get("log_bin"), Some("OFF"));
         let facts = seen.facts.unwrap();
         assert_eq!((facts.version.as_str(), facts.doublewrite.as_deref()), ("10.11.19-MariaDB", Some("OFF")));
         assert_eq!(facts.page_bytes, None, "a default is not known");

@@ -117,6 +117,9 @@ pub fn catalog_of(overrides: Option<&str>) -> Catalog {
 pub struct HostFacts {
     /// Processors.
     pub cpus: u32,
+    /// Threads of a core; none where it was not written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads_per_core: Option<u32>,
     /// What the processor calls itself.
     pub cpu_model: String,
     /// Memory, bytes.

@@ -18,6 +18,7 @@ mod devices;
 pub struct Machine {
     host: Host,
     before: BTreeMap<String, DiskCounts>,
+    busy_before_s: Option<f64>,
     pid: Option<u32>,
 }
 
@@ -42,7 +43,7 @@ impl Machine {
             Some(pid) => of_process(host, pid),
             None => host,
         };
-        Ok(Self { host, before: machine::disks(), pid })
+        Ok(Self { host, before: machine::disks(), busy_before_s: busy_s(), pid })
     }
 
     /// The words with which the server was started; None where its process is not known.
@@ -62,8 +63,21 @@ impl Machine {
             };
             device.io = io(*before, *after, seconds);
         }
+        let busy = self.busy_before_s.zip(busy_s()).map(|(before, after)| after - before);
+        host.busy_share = busy_share(busy, host.processors, seconds);
         host
     }
+}
+
+/// Processor time of the machine that was busy so far, s.
+fn busy_s() -> Option<f64> {
+    Some(machine::time()?.busy_s)
+}
+
+/// Share of the time of so many processors that was busy in an interval.
+fn busy_share(busy_s: Option<f64>, processors: Option<u64>, seconds: f64) -> Option<f64> {
+    let all = processors? as f64 * seconds;
+    (all > 0.0).then_some((busy_s? / all).clamp(0.0, 1.0))
 }
 
 fn is_forbidden(path: &Path) -> bool {
@@ -85,26 +99,19 @@ fn chosen(choice: &str) -> Option<String> {
     Some(word.to_owned())
 }
 
-/// The count of a list such as `0-3,8`.
-fn listed(list: &str) -> Option<u64> {
-    list.split(',')
-        .map(|part| match part.split_once('-') {
-            Some((first, last)) => {
-                Some(last.trim().parse::<u64>().ok()?.checked_sub(first.trim().parse().ok()?)? + 1)
-            }
-            None => part.trim().parse::<u64>().ok().map(|_| 1),
-        })
-        .sum()
-}
-
 fn this_machine() -> Host {
     let setting = |path| machine::setting(path)?.parse().ok();
     Host {
         memory_bytes: machine::memory(),
         swap_bytes: machine::swap(),
         swappiness: setting("vm/swappiness"),
-        processors: text("/sys/devices/system/cpu/online").and_then(|list| listed(&list)),
-        numa_nodes: text("/sys/devices/system/node/has_memory").and_then(|list| listed(&list)),
+        processors: text("/sys/devices/system/cpu/online")
+            .and_then(|list| machine::listed(&list))
+            .map(u64::from),
+        threads_per_core: machine::threads_per_core().map(u64::from),
+        numa_nodes: text("/sys/devices/system/node/has_memory")
+            .and_then(|list| machine::listed(&list))
+            .map(u64::from),
         huge_pages: text("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|choice| chosen(&choice)),
         aio_max: setting("fs/aio-max-nr"),
         aio_used: setting("fs/aio-nr"),
@@ -211,7 +218,12 @@ mod tests {
     fn words_of_the_kernel_are_read() {
         assert_eq!(chosen("none [mq-deadline] bfq").as_deref(), Some("mq-deadline"));
         assert_eq!(chosen("none"), None);
-        assert_eq!([listed("0-3,8"), listed("0"), listed("x")], [Some(5), Some(1), None]);
+    }
+
+    #[test]
+    fn processors_are_busy_by_their_share_of_the_interval() {
+        assert_eq!(busy_share(Some(6.0), Some(4), 2.0), Some(0.75));
+        assert_eq!((busy_share(None, Some(4), 2.0), busy_share(Some(1.0), Some(4), 0.0)), (None, None));
     }
 
     #[test]

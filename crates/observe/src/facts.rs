@@ -123,6 +123,23 @@ impl Facts {
     pub fn release(&self) -> Option<Version> {
         Version::parse(&self.version)
     }
+
+    /// Bytes of the redo log: `innodb_redo_log_capacity`, or else the size of all files together; none where the
+    /// variables do not have it.
+    #[must_use]
+    pub fn redo_bytes(&self, variables: &Variables) -> Option<u64> {
+        let number = |name: &str| variables.get(name)?.parse::<u64>().ok();
+        number("innodb_redo_log_capacity")
+            .or_else(|| number("innodb_log_file_size")?.checked_mul(self.redo_files(variables)))
+    }
+
+    /// Files that `innodb_log_file_size` is the size of: one on MariaDB from 10.5 on.
+    #[must_use]
+    pub fn redo_files(&self, variables: &Variables) -> u64 {
+        let one = self.flavour == Flavour::MariaDb && self.release() >= Some(Version::new(10, 5, 0));
+        let files = variables.get("innodb_log_files_in_group").filter(|_| !one);
+        files.and_then(|files| files.parse().ok()).unwrap_or(1)
+    }
 }
 
 fn flavour(variables: &Variables) -> Flavour {
@@ -198,6 +215,19 @@ mod tests {
         let both = [("innodb_flush_method", "O_DIRECT"), ("innodb_data_file_buffering", "ON")];
         assert_eq!(direct(&both), Some(false));
         assert_eq!(direct(&[("innodb_data_file_buffering", "OFF")]), Some(true));
+    }
+
+    #[test]
+    fn the_redo_log_has_the_size_of_its_capacity_or_of_its_files() {
+        let redo = |variables: &[(&str, &str)]| {
+            let variables: Variables = variables.iter().copied().collect();
+            Facts::of(&variables).redo_bytes(&variables)
+        };
+        let files = [("innodb_log_file_size", "50331648"), ("innodb_log_files_in_group", "3")];
+        assert_eq!(redo(&[("version", "5.7.44"), files[0], files[1]]), Some(150_994_944));
+        assert_eq!(redo(&[("version", "10.11.19-MariaDB"), files[0], files[1]]), Some(50_331_648));
+        assert_eq!(redo(&[files[0], files[1], ("innodb_redo_log_capacity", "1073741824")]), Some(1 << 30));
+        assert_eq!(redo(&[("version", "8.0.36")]), None);
     }
 
     #[test]

@@ -16,6 +16,11 @@ pub struct Host {
     pub swappiness: Option<u64>,
     /// Processors that are online.
     pub processors: Option<u64>,
+    /// Threads of a core: 2 where processors share cores in pairs.
+    pub threads_per_core: Option<u64>,
+    /// Share of the processors' time that was busy in the interval, 0 to 1: user, nice, system and interrupts. Waiting for
+    /// I/O and what the hypervisor took are not in it. None where that was not measured.
+    pub busy_share: Option<f64>,
     /// NUMA nodes with memory.
     pub numa_nodes: Option<u64>,
     /// Transparent huge pages: `always`, `madvise` or `never`.

@@ -283,11 +283,28 @@ metrics! {
     }
 }
 
+/// With fewer COMMIT statements for a statement that writes, these commit by themselves.
+const COMMITTED: f64 = 0.05;
+/// With fewer statements that write among all, the server is read alone: what is written is its own bookkeeping.
+const WRITTEN: f64 = 0.001;
+
 impl Rates {
     /// What happened in an interval.
     #[must_use]
     pub fn over(interval: &Interval<'_>) -> Self {
         Self::from_fn(|_, metric| interval.value(&metric.formula))
+    }
+
+    /// Transactions a second, and whether each statement is one: COMMIT statements; where there are few, statements that
+    /// write; and where nothing is written, SELECT statements. None where the counters are not known.
+    #[must_use]
+    pub fn transactions(&self) -> Option<(f64, bool)> {
+        let (writes, reads) = (self.write_statements?, self.read_statements?);
+        let commits = self.commits.unwrap_or(0.0);
+        if writes <= WRITTEN * (writes + reads) {
+            return Some((reads, true));
+        }
+        Some(if commits > COMMITTED * writes { (commits, false) } else { (writes, true) })
     }
 
     /// The mean of each metric over those seconds that have it, such as the seconds of a trial.

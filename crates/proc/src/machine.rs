@@ -50,6 +50,26 @@ pub fn threads() -> BTreeMap<u32, ThreadTime> {
     times.collect()
 }
 
+/// Threads of the first processor's core, from `/sys`; None: the kernel does not report it.
+#[must_use]
+pub fn threads_per_core() -> Option<u32> {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list").ok()?;
+    listed(list.trim())
+}
+
+/// The count of a list of the kernel such as `0-3,8`; None in another text.
+#[must_use]
+pub fn listed(list: &str) -> Option<u32> {
+    list.split(',')
+        .map(|part| match part.split_once('-') {
+            Some((first, last)) => {
+                Some(last.trim().parse::<u32>().ok()?.checked_sub(first.trim().parse().ok()?)? + 1)
+            }
+            None => part.trim().parse::<u32>().ok().map(|_| 1),
+        })
+        .sum()
+}
+
 /// Memory of the machine, bytes; None: the kernel does not report it.
 #[must_use]
 pub fn memory() -> Option<u64> {
@@ -160,6 +180,11 @@ mod tests {
     use procfs::FromBufReadSI as _;
 
     use super::*;
+
+    #[test]
+    fn a_list_of_processors_is_counted() {
+        assert_eq!([listed("0-3,8"), listed("0"), listed("x")], [Some(5), Some(1), None]);
+    }
 
     #[test]
     fn waiting_is_not_working_and_stolen_time_is_distinguished() {

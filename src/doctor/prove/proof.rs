@@ -10,7 +10,6 @@ use ebbtide_text::{change, change_interval, figure};
 use serde::Serialize;
 
 use super::proposal::{BEFORE, NotProved, Proposal};
-use super::shape::transactions;
 use crate::run::Measured;
 use crate::text::TextTable;
 
@@ -74,7 +73,7 @@ const FIGURES: [Row; 10] = [
 /// Holds the figures of two servers against each other, the first of which is divided.
 fn matched(observed: &Rates, measured: &Rates, divided_by: u32) -> Vec<Matched> {
     let of = |rates: &Rates, row: &Row| {
-        let (tps, _) = transactions(rates).filter(|(tps, _)| *tps > 0.0)?;
+        let (tps, _) = rates.transactions().filter(|(tps, _)| *tps > 0.0)?;
         (row.2)(rates, tps).filter(|value| value.is_finite())
     };
     let one = |row: &Row| {

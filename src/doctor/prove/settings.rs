@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ebbtide_advisor::VariableChange;
-use ebbtide_mysql::{Binary, Flavour, Settings, Version};
+use ebbtide_mysql::{Binary, Settings};
 use ebbtide_observe::{Observation, Variables};
 
 /// Variables that change what a server does to its volumes. Others stay as the lab's server has them.
@@ -129,8 +129,11 @@ impl Target<'_> {
     fn one(&self, variable: &str, value: &str) -> Result<(String, String), String> {
         let (name, value) = match variable {
             "innodb_log_file_size" => {
-                let bytes: f64 = value.parse().map_err(|_| format!("{value} is no size"))?;
-                ("redo_capacity", format!("{:.0}", bytes * self.redo_files()))
+                let bytes: u64 = value.parse().map_err(|_| format!("{value} is no size"))?;
+                let nothing = Variables::default();
+                let variables = self.seen.variables.as_ref().unwrap_or(&nothing);
+                let files = self.seen.facts.as_ref().map_or(1, |facts| facts.redo_files(variables));
+                ("redo_capacity", bytes.saturating_mul(files).to_string())
             }
             // The name of the files is the lab's own.
             "log_bin" => ("log_bin", if value.eq_ignore_ascii_case("off") { "off" } else { "on" }.to_owned()),
@@ -144,16 +147,6 @@ impl Target<'_> {
         one.set(&name, &value).map_err(|error| error.to_string())?;
         one.options_for(self.binary).map_err(|error| error.to_string())?;
         Ok((name, value))
-    }
-
-    /// Files that `innodb_log_file_size` is the size of: one on MariaDB from 10.5 on.
-    fn redo_files(&self) -> f64 {
-        let facts = self.seen.facts.as_ref();
-        let one_file = facts.is_some_and(|facts| {
-            facts.flavour == Flavour::MariaDb && facts.release() >= Some(Version::new(10, 5, 0))
-        });
-        let files = self.seen.variables.as_ref().and_then(|all| all.get("innodb_log_files_in_group"));
-        if one_file { 1.0 } else { files.and_then(|files| files.parse().ok()).unwrap_or(1.0) }
     }
 }
 
@@ -178,6 +171,7 @@ fn scaled(name: &str, value: &str, divided_by: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_mysql::{Flavour, Version};
     use ebbtide_observe::{Facts, Origin};
 
     use super::*;

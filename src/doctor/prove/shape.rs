@@ -6,7 +6,7 @@ use ebbtide_observe::{Observation, Rates};
 /// What clients have a server do.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shape {
-    /// Transactions a second: see [`transactions`].
+    /// Transactions a second: see [`Rates::transactions`].
     pub(super) tps: f64,
     /// Whether every statement commits by itself.
     pub(super) autocommit: bool,
@@ -28,10 +28,6 @@ pub(super) struct Shape {
 
 /// A server with fewer statements a second is idle.
 const LEAST_STATEMENTS: f64 = 1.0;
-/// With fewer COMMIT statements for a statement that writes, these commit by themselves.
-const COMMITTED: f64 = 0.05;
-/// With fewer statements that write among all, the server is read alone: what is written is its own bookkeeping.
-const WRITTEN: f64 = 0.001;
 /// Digests of a smaller share of the statements do not stand for the rest.
 const DIGESTED: f64 = 0.5;
 /// Rows of the lab's tables on a page of an index, about: a range reads so many fewer pages.
@@ -45,24 +41,13 @@ const MOST_MISSES: f64 = 0.95;
 /// Data of less are no data, bytes.
 const LEAST_DATA: f64 = (16_u64 << 20) as f64;
 
-/// Transactions a second, and whether each statement is one: COMMIT statements; where there are few, statements that write;
-/// and where nothing is written, SELECT statements. None where the counters are not known.
-pub(super) fn transactions(rates: &Rates) -> Option<(f64, bool)> {
-    let (writes, reads) = (rates.write_statements?, rates.read_statements?);
-    let commits = rates.commits.unwrap_or(0.0);
-    if writes <= WRITTEN * (writes + reads) {
-        return Some((reads, true));
-    }
-    Some(if commits > COMMITTED * writes { (commits, false) } else { (writes, true) })
-}
-
 impl Shape {
     /// The shape; an error says what is missing, as a sentence without a full stop.
     pub(super) fn of(seen: &Observation) -> Result<Self, String> {
         let Some(rates) = seen.rates.filter(|_| seen.span.is_some_and(|span| !span.restarted)) else {
             return Err("the server's counters were not read twice, so that its workload is not known".into());
         };
-        let Some((tps, autocommit)) = transactions(&rates) else {
+        let Some((tps, autocommit)) = rates.transactions() else {
             return Err("the statements that the server runs were not counted".into());
         };
         let (reads, writes) = (rates.read_statements.unwrap_or(0.0), rates.write_statements.unwrap_or(0.0));
@@ -210,7 +195,7 @@ mod tests {
     #[test]
     fn statements_without_commit_are_transactions_and_so_are_reads_alone() {
         let of = |commits, write_statements, read_statements| {
-            transactions(&Rates { commits, write_statements, read_statements, ..Rates::default() })
+            Rates { commits, write_statements, read_statements, ..Rates::default() }.transactions()
         };
         assert_eq!(of(Some(100.0), Some(400.0), Some(9.0)), Some((100.0, false)));
         assert_eq!(of(Some(20.0), Some(400.0), Some(9.0)), Some((400.0, true)));

@@ -9,7 +9,7 @@ use ebbtide_volume::{MIB, parse_size};
 use ebbtide_workload::sysbench::Workload;
 
 use super::arm_error::{ArmError, chain, with_hint};
-use super::{Arm, CrashPlan, DataPlan, Experiment, ExperimentError, LoadKind, Role, divide};
+use super::{Arm, CrashPlan, DataPlan, Experiment, ExperimentError, LoadKind, Role};
 
 /// The seed of the rows. It is not the run's: prepared data would else never serve a second run.
 pub const DATA_SEED: u64 = 1;
@@ -121,7 +121,7 @@ fn check_server(
             spec: text.clone(),
             error,
         })?;
-        volumes.insert(*role, divide::volume(resolved, by));
+        volumes.insert(*role, resolved.divided(by));
     }
     let options = arm.settings.options_for(binary).map_err(ArmError::Setting)?;
     check_roles(arm)?;
@@ -220,8 +220,8 @@ fn check_instance(
         let (instance, slots) = (instance.name, instance.ebs_slots);
         return Err(ArmError::Slots { volumes: attached, instance, slots });
     }
-    let instance = if arm.instance.burst { instance } else { divide::without_burst(instance) };
-    Ok(Some(divide::instance(instance, arm.instance.divided_by)))
+    let instance = if arm.instance.burst { instance } else { instance.without_burst() };
+    Ok(Some(instance.divided(arm.instance.divided_by)))
 }
 
 /// Leaves out the arms that may be left out and that need a setting which this server lacks. Answers

@@ -7,7 +7,6 @@
 mod arm_error;
 mod check;
 mod crash;
-mod divide;
 mod error;
 mod expand;
 mod file;

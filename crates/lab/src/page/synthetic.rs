@@ -150,6 +150,7 @@ pub fn run(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> LabRun {
         overrides: None,
         host: HostFacts {
             cpus: 2,
+            threads_per_core: Some(2),
             cpu_model: "A processor of the imagination".into(),
             memory_bytes: 8 << 30,
             kernel: "6.1.0".into(),

@@ -53,6 +53,7 @@ pub fn cpus() -> u32 {
 pub fn host_facts() -> HostFacts {
     HostFacts {
         cpus: cpus(),
+        threads_per_core: machine::threads_per_core(),
         cpu_model: machine::cpu_model(),
         memory_bytes: machine::memory().unwrap_or(0),
         kernel: machine::kernel(),

@@ -1,4 +1,4 @@
-//! What devices did: reports of `iostat -x` of any version, and `/proc/diskstats` read several times.
+//! What devices and processors did: reports of `iostat -x` of any version, and `/proc/diskstats` read several times.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,10 @@ pub(super) struct Devices {
     counted: BTreeMap<String, DeviceIo>,
     /// Seconds between the first and the last counters.
     seconds: Option<f64>,
+    /// Share of the processors' time that was busy, 0 to 1: mean of all reports but the first.
+    busy_share: Option<f64>,
+    /// Processors, as iostat's first line has them.
+    processors: Option<u64>,
     /// What could not be used.
     pub(super) warnings: Vec<String>,
 }
@@ -27,6 +31,8 @@ impl Devices {
         self.reported.extend(other.reported);
         self.counted.extend(other.counted);
         self.seconds = self.seconds.or(other.seconds);
+        self.busy_share = self.busy_share.or(other.busy_share);
+        self.processors = self.processors.or(other.processors);
         self.warnings.extend(other.warnings);
     }
 
@@ -38,6 +44,16 @@ impl Devices {
     /// Seconds over which it did, where that is known.
     pub(super) const fn seconds(&self) -> Option<f64> {
         self.seconds
+    }
+
+    /// Share of the processors' time that was busy, where the reports have it.
+    pub(super) const fn busy_share(&self) -> Option<f64> {
+        self.busy_share
+    }
+
+    /// Processors of the machine, where the reports have their number.
+    pub(super) const fn processors(&self) -> Option<u64> {
+        self.processors
     }
 
     /// Devices that did something, without loop devices and RAM disks.
@@ -56,13 +72,16 @@ impl Devices {
 
 /// Reads reports or counters; None in another text.
 pub(super) fn read(text: &str) -> Option<Devices> {
-    match reports(text) {
-        Some(reports) => {
-            let reports: Vec<Report> = reports.into_iter().map(|report| report.devices).collect();
-            Some(of_reports(&reports))
-        }
-        None => counters(text),
-    }
+    let Some(reports) = reports(text) else { return counters(text) };
+    let busy: Vec<Option<f64>> = reports.iter().map(|report| report.busy_share).collect();
+    let reports: Vec<Report> = reports.into_iter().map(|report| report.devices).collect();
+    Some(Devices { busy_share: mean_of_later(&busy), processors: processors(text), ..of_reports(&reports) })
+}
+
+/// The mean of all values that are known but the first, which is that since the machine's start.
+fn mean_of_later(values: &[Option<f64>]) -> Option<f64> {
+    let later: Vec<f64> = values.get(1..)?.iter().flatten().copied().collect();
+    (!later.is_empty()).then(|| later.iter().sum::<f64>() / later.len() as f64)
 }
 
 /// What devices did, by name.
@@ -73,6 +92,8 @@ pub(super) type Report = BTreeMap<String, DeviceIo>;
 pub(super) struct TimedReport {
     /// Its end, s since 1970 as if the machine's zone were UTC.
     pub(super) at_s: Option<f64>,
+    /// Share of the processors' time that was busy, 0 to 1.
+    busy_share: Option<f64>,
     pub(super) devices: Report,
 }
 
@@ -141,21 +162,32 @@ fn row(value: impl Fn(&str) -> Option<f64>) -> Option<DeviceIo> {
 fn printed(text: &str) -> Option<Vec<TimedReport>> {
     let mut reports: Vec<TimedReport> = Vec::new();
     let mut header: Vec<&str> = Vec::new();
-    let mut at_s = None;
-    for line in text.lines() {
+    let (mut at_s, mut busy_share) = (None, None);
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = fields.first() else {
             header.clear();
             continue;
         };
-        if first.trim_end_matches(':') == "Device" && fields.contains(&"r/s") {
+        if *first == "avg-cpu:" {
+            let values: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
+            let value = |name: &str| {
+                let place = fields[1..].iter().position(|column| *column == name)?;
+                number(values.get(place)?)
+            };
+            busy_share = share(value("%user"), value("%nice"), value("%system"));
+        } else if first.trim_end_matches(':') == "Device" && fields.contains(&"r/s") {
             header = fields;
-            reports.push(TimedReport { at_s: at_s.take(), devices: Report::new() });
+            reports.push(TimedReport {
+                at_s: at_s.take(),
+                busy_share: busy_share.take(),
+                devices: Report::new(),
+            });
         } else if fields.len() == header.len() {
             let value = |name: &str| {
                 let place = header.iter().position(|column| *column == name)?;
-                // Some languages write a comma.
-                fields[place].replace(',', ".").parse::<f64>().ok()
+                number(fields[place])
             };
             if let (Some(io), Some(report)) = (row(value), reports.last_mut()) {
                 report.devices.insert((*first).to_owned(), io);
@@ -165,6 +197,35 @@ fn printed(text: &str) -> Option<Vec<TimedReport>> {
         }
     }
     (!reports.is_empty()).then_some(reports)
+}
+
+/// A figure; some languages write a comma.
+fn number(text: &str) -> Option<f64> {
+    text.replace(',', ".").parse().ok()
+}
+
+/// The busy share of the processors, 0 to 1, of percents: %system has interrupts in it.
+fn share(user: Option<f64>, nice: Option<f64>, system: Option<f64>) -> Option<f64> {
+    let share = (user? + nice? + system?) / 100.0;
+    (0.0..=1.0).contains(&share).then_some(share)
+}
+
+/// The number of processors: `(2 CPU)` in iostat's first line, `number-of-cpus` in its JSON.
+fn processors(text: &str) -> Option<u64> {
+    if let Some(hosts) = hosts(text) {
+        return hosts.first()?.get("number-of-cpus")?.as_u64();
+    }
+    let line = text.lines().find(|line| line.trim_end().ends_with(" CPU)"))?;
+    line.rsplit_once('(')?.1.split(' ').next()?.parse().ok()
+}
+
+/// The machines in `iostat -x -o JSON`; None in another text.
+fn hosts(text: &str) -> Option<Vec<serde_json::Value>> {
+    if !text.trim_start().starts_with('{') {
+        return None;
+    }
+    let all: serde_json::Value = serde_json::from_str(text).ok()?;
+    all.get("sysstat")?.get("hosts")?.as_array().cloned()
 }
 
 /// A date and a time as sysstat prints them; s since 1970 as if its zone were UTC.
@@ -191,11 +252,7 @@ pub(super) fn clock(text: &str) -> Option<f64> {
 
 /// The reports of `iostat -x -o JSON`; None in another text.
 fn json(text: &str) -> Option<Vec<TimedReport>> {
-    if !text.trim_start().starts_with('{') {
-        return None;
-    }
-    let all: serde_json::Value = serde_json::from_str(text).ok()?;
-    let hosts = all.get("sysstat")?.get("hosts")?.as_array()?;
+    let hosts = hosts(text)?;
     let report = |statistics: &serde_json::Value| {
         let disks = statistics.get("disk").and_then(|disks| disks.as_array());
         let devices = disks.into_iter().flatten().filter_map(|disk| {
@@ -203,7 +260,11 @@ fn json(text: &str) -> Option<Vec<TimedReport>> {
             Some((disk.get("disk_device")?.as_str()?.to_owned(), io))
         });
         let time = statistics.get("timestamp").and_then(|time| time.as_str());
-        TimedReport { at_s: time.and_then(clock), devices: devices.collect() }
+        let busy_share = statistics.get("avg-cpu").and_then(|processors| {
+            let value = |name: &str| processors.get(name)?.as_f64();
+            share(value("user"), value("nice"), value("system"))
+        });
+        TimedReport { at_s: time.and_then(clock), busy_share, devices: devices.collect() }
     };
     let statistics = hosts.iter().filter_map(|host| host.get("statistics")?.as_array()).flatten();
     Some(statistics.map(report).collect())

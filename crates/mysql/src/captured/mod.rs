@@ -248,7 +248,11 @@ impl Collected {
             seen.span = Some(Span { began_unix_s: None, seconds, restarted: false });
         }
         let nothing = Variables::default();
-        let mut host = self.storage.host(seen.variables.as_ref().unwrap_or(&nothing));
+        let mut host = Host {
+            processors: self.devices.processors(),
+            busy_share: self.devices.busy_share(),
+            ..self.storage.host(seen.variables.as_ref().unwrap_or(&nothing))
+        };
         for (files, name) in &hints.devices {
             let device = Device { name: name.clone(), ..Device::default() };
             match host.places.iter_mut().find(|place| place.files == *files) {

@@ -209,6 +209,28 @@ fn iostat_is_read_in_the_form_of_any_version_without_its_first_report() {
 }
 
 #[test]
+fn processors_are_read_of_iostat_too_without_its_first_report() {
+    let text = "Linux 6.1.0 (db1) \t11/22/26 \t_x86_64_\t(8 CPU)\n\n\
+        avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n           1,00    0,00    1,00    3,00    0,00   95,00\n\n\
+        Device r/s rkB/s w/s wkB/s aqu-sz\nnvme1n1 1.0 16.0 2.0 32.0 0.1\n\n\
+        avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n          20,00    1,00    9,00   30,00    0,00   40,00\n\n\
+        Device r/s rkB/s w/s wkB/s aqu-sz\nnvme1n1 100.0 1600.0 200.0 3200.0 2.1\n";
+    let seen = observation("x", &[Input { path: "x".into(), text: text.into() }], &Hints::default());
+    let host = seen.host.unwrap();
+    assert_eq!(host.processors, Some(8));
+    assert!((host.busy_share.unwrap() - 0.30).abs() < 1e-9, "{host:?}");
+    let one = text.split("\n\navg-cpu").next().unwrap().to_owned();
+    let seen = observation("x", &[Input { path: "x".into(), text: one }], &Hints::default());
+    assert_eq!(seen.host.and_then(|host| host.busy_share), None, "the mean since the machine's start");
+    let json = r#"{"sysstat": {"hosts": [{"number-of-cpus": 4, "statistics": [
+        {"avg-cpu": {"user": 1.0, "nice": 0.0, "system": 1.0, "iowait": 0.0, "steal": 0.0, "idle": 98.0}, "disk": []},
+        {"avg-cpu": {"user": 40.0, "nice": 0.0, "system": 10.0, "iowait": 0.0, "steal": 0.0, "idle": 50.0}, "disk": []}]}]}}"#;
+    let seen = observation("x", &[Input { path: "x".into(), text: json.into() }], &Hints::default());
+    let host = seen.host.unwrap();
+    assert_eq!((host.processors, host.busy_share), (Some(4), Some(0.5)));
+}
+
+#[test]
 fn one_report_of_iostat_is_a_mean_since_the_start_and_is_not_used() {
     let header = "Device r/s w/s rkB/s wkB/s aqu-sz %util\nsda 1 1 1 1 1 1\n";
     let seen = of_hints(&[header], &device("sda"));

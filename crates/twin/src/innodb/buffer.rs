@@ -74,8 +74,10 @@ impl BufferPool {
     /// Marks pages dirty as they are in the long run, with changes spread over the redo up to `lsn`.
     pub(crate) fn age(&mut self, from: u64, lsn: u64) {
         const STEPS: u64 = 64;
+        let transactions = (lsn - from) as f64 / self.shape.redo_bytes().max(1.0);
         for class in 0..self.states.len() {
-            let each = self.states[class].dirty.min(self.pages) * self.share_that_fits() / STEPS as f64;
+            let dirty = self.states[class].dirty.min(self.dirty_by_redo(class, transactions));
+            let each = dirty.min(self.pages) / STEPS as f64;
             for step in 0..STEPS {
                 let at = from + (lsn - from) / STEPS * step;
                 let upto = |step: u64| whole(each * step as f64);
@@ -84,9 +86,18 @@ impl BufferPool {
         }
     }
 
-    /// Where all data fit, nothing is evicted, and only the redo log and the share of dirty pages clean pages.
-    fn share_that_fits(&self) -> f64 {
-        if self.kept.is_some() { 1.0 } else { 0.0 }
+    /// Pages of a class that are dirty where each is written so many transactions after its first change: it is clean
+    /// until then, for the mean time between two changes. Where all data fit, nothing else cleans them.
+    fn dirty_by_redo(&self, class: usize, transactions: f64) -> f64 {
+        let of = &self.shape.classes[class];
+        match of.kind {
+            PageKind::Reused { pages, .. } => {
+                let changes = of.references * of.modified / pages.max(1.0) * transactions;
+                pages * changes / (1.0 + changes)
+            }
+            PageKind::Once { .. } => of.references * of.modified * transactions,
+            PageKind::Observed(_) => self.states[class].dirtied * transactions,
+        }
     }
 
     /// Brings the classes up to date while the pool fills.

@@ -6,6 +6,7 @@
 use ebbtide_volume::{Array, Instance, Nanos};
 
 use super::cpu::Machine;
+use super::disk::FileKind;
 use super::flavour::Settings;
 use super::model::{Costs, ModelLoad, ModelSetup, run};
 use super::pages::pages_per_transaction;
@@ -91,8 +92,18 @@ const MOST_APART: f64 = 2.5;
 /// Virtual time of a trial of the search, and what of it settles.
 const TRIAL: Nanos = Nanos::from_secs(40);
 const SETTLE: Nanos = Nanos::from_secs(10);
+/// The same where page cleaner and redo log must come to their balance.
+const LONG_TRIAL: Nanos = Nanos::from_secs(150);
+const LONG_SETTLE: Nanos = Nanos::from_secs(90);
+/// Eviction explains what a run writes where the two differ by no more than this share.
+const EXPLAINED: f64 = 0.2;
 /// Trials of a search: each halves the logarithm of the range.
 const TRIALS: u32 = 9;
+/// From fewer measured pages of a transaction no factor follows: they cost nothing that matters, or the page cleaner had
+/// nothing to do yet.
+const FEW_PAGES: f64 = 0.05;
+/// Connections of a trial at the measured throughput.
+const OPEN_CLIENTS: u32 = 256;
 /// A throughput this close needs no search.
 const CLOSE: f64 = 0.03;
 
@@ -109,32 +120,134 @@ pub fn calibrate(
 ) -> Result<Calibration, CalibrateError> {
     let mut costs = given;
     let mut notes = Vec::new();
-    let model =
-        |point: &MeasuredPoint| pages_per_transaction(&point.shape.classes, point.settings.pool_pages());
-    let reads = factors(points, |point| Some(point.reads? / model(point).0.max(1e-3)));
-    let writes = factors(points, |point| Some(point.writes? / model(point).1.max(1e-3)));
-    if let Some(factor) = agree("pages read", &reads)? {
-        costs.reads = factor;
-        notes.push(format!("pages read: {factor:.2} times the workload's, from {}", points_of(&reads)));
+    let counted = points.iter().any(|point| point.reads.is_some() || point.writes.is_some());
+    for figure in Figure::ALL {
+        let found = factors(points, |point| figure.of(point, machine, costs, seed));
+        contradiction(figure.words(), &found)?;
+        let Some(mean) = mean(&found) else { continue };
+        match figure {
+            Figure::Time => costs.cpu_us = mean,
+            _ if !BOUNDS.contains(&mean) => {
+                return Err(CalibrateError::OutOfBounds { what: figure.words(), factor: mean });
+            }
+            Figure::Reads => costs.reads = mean,
+            Figure::Writes => costs.writes = mean,
+        }
+        notes.push(figure.note(mean, &points_of(&found)));
     }
-    if let Some(factor) = agree("pages written", &writes)? {
-        costs.writes = factor;
-        notes.push(format!("pages written: {factor:.2} times the workload's, from {}", points_of(&writes)));
-    }
-    let times = factors(points, |point| cpu_us(point, machine));
-    if times.is_empty() && !cpu_given {
+    if !cpu_given && !points.iter().any(|point| point.cpu_pct.is_some()) {
         return Err(CalibrateError::NoProcessorTime);
     }
-    if let Some(time) = mean(&times) {
-        contradiction("processor times", &times)?;
-        costs.cpu_us = time;
-        notes.push(format!("processor time: {time:.0} us of a transaction, from {}", points_of(&times)));
-    }
-    if reads.is_empty() && writes.is_empty() && !points.is_empty() {
+    if !counted && !points.is_empty() {
         search(points, machine, &mut costs, seed, &mut notes)?;
     }
     let residuals = points.iter().map(|point| trial(point, machine, costs, seed) / point.tps).collect();
     Ok(Calibration { costs, residuals, notes })
+}
+
+/// A figure of a point that a cost follows from, in the order in which costs are found: later ones need the earlier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Figure {
+    Time,
+    Reads,
+    Writes,
+}
+
+impl Figure {
+    const ALL: [Self; 3] = [Self::Time, Self::Reads, Self::Writes];
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Time => "processor times",
+            Self::Reads => "pages read",
+            Self::Writes => "pages written",
+        }
+    }
+
+    fn note(self, found: f64, points: &str) -> String {
+        match self {
+            Self::Time => format!("processor time: {found:.0} us of a transaction, from {points}"),
+            _ => format!("{}: {found:.2} times the workload's, from {points}", self.words()),
+        }
+    }
+
+    /// What a point says of the cost: the processor time of a transaction, us; or the measured pages divided by the
+    /// model's. None where the point lacks the figure, and where there are too few pages to say anything.
+    fn of(self, point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> Option<f64> {
+        let factor = |measured: f64, model: f64| (measured >= FEW_PAGES).then(|| measured / model.max(1e-3));
+        match self {
+            Self::Time => cpu_us(point, machine),
+            Self::Reads => {
+                let pages = pages_per_transaction(&point.shape.classes, point.settings.pool_pages());
+                factor(point.reads?, pages.0)
+            }
+            Self::Writes => factor(point.writes?, written(point, machine, costs, seed)),
+        }
+    }
+}
+
+/// Pages that a transaction writes in the model, at the throughput that was measured. Redo log, dirty share and page
+/// cleaner decide with the pool, so that a run counts them. Where eviction alone explains that count, its figure is
+/// taken, which has no noise.
+fn written(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> f64 {
+    let rate = point.load.rate.unwrap_or(point.tps);
+    let load = ModelLoad { clients: point.load.clients.max(OPEN_CLIENTS), rate: Some(rate) };
+    let costs = Costs { writes: 1.0, ..costs };
+    let outcome = run(ModelSetup {
+        load,
+        duration: LONG_TRIAL,
+        settle: LONG_SETTLE,
+        ..setup(point, machine, costs, seed)
+    });
+    let counted = outcome.file(FileKind::DataWrite).ios as f64 / (outcome.transactions as f64).max(1.0);
+    let (_, evicted) = pages_per_transaction(&point.shape.classes, point.settings.pool_pages());
+    if (counted - evicted).abs() <= EXPLAINED * evicted { evicted } else { counted }
+}
+
+/// A point that is far from the others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contradicting {
+    /// Its place, from 0.
+    pub point: usize,
+    /// Which figure.
+    pub what: &'static str,
+    /// What the point says of the cost, divided by what the median of the others says.
+    pub times: f64,
+}
+
+/// The points that must go for the others to agree, the farthest first. Of two that disagree the second goes.
+#[must_use]
+pub fn contradicting(
+    points: &[MeasuredPoint],
+    machine: Machine,
+    given: Costs,
+    seed: u64,
+) -> Vec<Contradicting> {
+    let mut gone: Vec<Contradicting> = Vec::new();
+    for what in Figure::ALL {
+        let found = factors(points, |point| what.of(point, machine, given, seed));
+        let kept = |gone: &[Contradicting]| -> Vec<(usize, f64)> {
+            let is_gone = |place: usize| gone.iter().any(|one| one.point == place);
+            found.iter().map(|(n, factor)| (n - 1, *factor)).filter(|(n, _)| !is_gone(*n)).collect()
+        };
+        loop {
+            let left = kept(&gone);
+            let mut rising: Vec<f64> = left.iter().map(|(_, factor)| factor.max(1e-9).ln()).collect();
+            rising.sort_by(f64::total_cmp);
+            let (Some(least), Some(most)) = (rising.first(), rising.last()) else { break };
+            if most - least <= MOST_APART.ln() {
+                break;
+            }
+            // With two points, that of the first.
+            let median = if rising.len() == 2 { left[0].1.max(1e-9).ln() } else { rising[rising.len() / 2] };
+            let far = |factor: f64| (factor.max(1e-9).ln() - median).abs();
+            let Some((point, factor)) = left.into_iter().max_by(|a, b| far(a.1).total_cmp(&far(b.1))) else {
+                break;
+            };
+            gone.push(Contradicting { point, what: what.words(), times: factor / median.exp() });
+        }
+    }
+    gone
 }
 
 /// The number of each point that has a figure, with the figure.
@@ -150,14 +263,6 @@ fn points_of(factors: &[(usize, f64)]) -> String {
 fn mean(factors: &[(usize, f64)]) -> Option<f64> {
     let sum: f64 = factors.iter().map(|(_, factor)| factor.max(1e-9).ln()).sum();
     (!factors.is_empty()).then(|| (sum / factors.len() as f64).exp())
-}
-
-fn agree(what: &'static str, factors: &[(usize, f64)]) -> Result<Option<f64>, CalibrateError> {
-    contradiction(what, factors)?;
-    match mean(factors) {
-        Some(factor) if !BOUNDS.contains(&factor) => Err(CalibrateError::OutOfBounds { what, factor }),
-        mean => Ok(mean),
-    }
 }
 
 fn contradiction(what: &'static str, factors: &[(usize, f64)]) -> Result<(), CalibrateError> {
@@ -216,7 +321,11 @@ fn search(
 
 /// The model's transactions a second at a point.
 fn trial(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> f64 {
-    run(ModelSetup {
+    run(setup(point, machine, costs, seed)).tps()
+}
+
+fn setup(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> ModelSetup {
+    ModelSetup {
         settings: point.settings.clone(),
         shape: point.shape.clone(),
         machine,
@@ -228,6 +337,5 @@ fn trial(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> f6
         duration: TRIAL,
         settle: SETTLE,
         cold: false,
-    })
-    .tps()
+    }
 }

@@ -25,7 +25,7 @@ mod writer;
 
 pub(crate) use cleaner::whole;
 
-pub use calibrate::{CalibrateError, Calibration, MeasuredPoint, calibrate};
+pub use calibrate::{CalibrateError, Calibration, Contradicting, MeasuredPoint, calibrate, contradicting};
 pub use cleaner::{CleanerView, Recommendation, percent_for_age, percent_for_dirty, recommend};
 pub use cpu::Machine;
 pub use disk::{FileKind, FileTotals};

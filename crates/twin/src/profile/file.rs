@@ -1,19 +1,19 @@
 //! The keys of a profile, as they are written.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::ProfileError;
 use crate::innodb::FileSystem;
 
 /// A profile as its file has it.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// A name for people; empty for none.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Where its figures come from; empty where nobody says.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
     /// The server.
     pub server: ServerTable,
@@ -22,7 +22,7 @@ pub struct Profile {
     /// The workload.
     pub workload: WorkloadTable,
     /// What was measured.
-    #[serde(default, rename = "point")]
+    #[serde(default, rename = "point", skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<PointTable>,
 }
 
@@ -37,7 +37,7 @@ impl Profile {
 }
 
 /// A server: the names of its variables, without `innodb_`. What is left out has the default of the flavour.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTable {
     /// `mysql-5.7`, `mysql-8.0`, `mysql-8.4`, `mariadb-10.5` or `mariadb-11`.
@@ -87,7 +87,7 @@ pub struct ServerTable {
 }
 
 /// A machine.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MachineTable {
     /// Processors that the operating system sees.
@@ -96,10 +96,15 @@ pub struct MachineTable {
     pub threads_per_core: Option<u32>,
     /// EC2 instance type, for its limits.
     pub instance: Option<String>,
+    /// Whether the half hour a day in which the instance's limits burst is there; true where nothing is said.
+    pub burst: Option<bool>,
+    /// The machine is one share of so many: volumes and the instance's limits are divided by it, latencies stay. 1 where
+    /// nothing is said.
+    pub divided_by: Option<u32>,
 }
 
 /// A workload.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadTable {
     /// `tpcc`, `observed`, or a script of sysbench such as `oltp_read_write`.
@@ -116,14 +121,8 @@ pub struct WorkloadTable {
     pub rand_type: Option<String>,
     /// Size of the data on the volume.
     pub data_size: Option<String>,
-    /// Observed: what was measured for pools of some sizes.
-    #[serde(default)]
-    pub pages: Vec<PagesTable>,
     /// Observed: size of the data at which `pages` were measured; that of `data_size` where nothing is said.
     pub pages_of_data: Option<String>,
-    /// Observed: kinds of transactions.
-    #[serde(default)]
-    pub types: Vec<TypeTable>,
     /// Statements of a transaction.
     pub statements: Option<f64>,
     /// Bytes of redo of a transaction.
@@ -134,10 +133,16 @@ pub struct WorkloadTable {
     pub cpu_us: Option<f64>,
     /// Network round trip of a statement, us.
     pub round_trip_us: Option<f64>,
+    /// Observed: what was measured for pools of some sizes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pages: Vec<PagesTable>,
+    /// Observed: kinds of transactions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<TypeTable>,
 }
 
 /// Pages of a transaction with a pool of one size.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PagesTable {
     /// Size of the buffer pool.
@@ -149,7 +154,7 @@ pub struct PagesTable {
 }
 
 /// A kind of transaction.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypeTable {
     /// Its name.
@@ -161,9 +166,11 @@ pub struct TypeTable {
 }
 
 /// What was measured at one load.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PointTable {
+    /// A name for people.
+    pub name: Option<String>,
     /// The volume.
     pub volume: Option<String>,
     /// Connections.

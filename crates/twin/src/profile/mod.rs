@@ -2,9 +2,10 @@
 
 mod file;
 mod plan;
+mod write;
 
 pub use file::{MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable};
-pub use plan::{Planned, PlannedPoint};
+pub use plan::{Planned, PlannedPoint, rand_type};
 
 /// A profile that says too little, or what cannot be.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

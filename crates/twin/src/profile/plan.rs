@@ -73,6 +73,7 @@ impl Profile {
         range("machine.vcpus", vcpus, 1..=1_024, "1 to 1024")?;
         let threads_per_core = self.machine.threads_per_core.unwrap_or(2);
         range("machine.threads_per_core", threads_per_core, 1..=8, "1 to 8")?;
+        range("machine.divided_by", self.machine.divided_by.unwrap_or(1), 1..=1_000, "1 to 1000")?;
         let shape = self.workload.shape(1.0, settings.page_bytes, seed)?;
         let costs = self.workload.costs()?;
         let kind = self.workload.kind.as_deref().unwrap_or_default();
@@ -115,13 +116,11 @@ impl Profile {
             (clients, rate) => ModelLoad { clients: clients.unwrap_or(256), rate },
         };
         range(&of("clients"), load.clients, 1..=MOST_CLIENTS, "1 to 10000")?;
-        for (key, value) in [
-            ("rate", load.rate),
-            ("reads", point.reads),
-            ("writes", point.writes),
-            ("cpu_pct", point.cpu_pct),
-        ] {
+        for (key, value) in [("rate", load.rate), ("cpu_pct", point.cpu_pct)] {
             value.map_or(Ok(()), |value| positive(&of(key), value))?;
+        }
+        for (key, value) in [("reads", point.reads), ("writes", point.writes)] {
+            value.map_or(Ok(()), |value| not_negative(&of(key), value))?;
         }
         if let Some(pct) = point.cpu_pct.filter(|pct| *pct > 100.0) {
             let allowed = "more than 0, at most 100: percent of all processors together";
@@ -365,7 +364,7 @@ impl WorkloadTable {
         for (key, value) in
             [("workload.redo_bytes", self.redo_bytes), ("workload.binlog_bytes", self.binlog_bytes)]
         {
-            value.map_or(Ok(()), |value| positive(key, value))?;
+            value.map_or(Ok(()), |value| not_negative(key, value))?;
         }
         shape.scale_logs(self.redo_bytes, self.binlog_bytes);
         Ok(shape)
@@ -399,21 +398,13 @@ impl WorkloadTable {
         let tables = self.tables.unwrap_or(1);
         range("workload.tables", tables, 1..=100_000, "1 to 100000")?;
         range("workload.table_size", table_size, 1..=2_147_483_647, "1 to 2147483647")?;
-        let distribution = match self.rand_type.as_deref() {
-            None | Some("special") => Distribution::default(),
-            Some("uniform") => Distribution::Uniform,
-            Some("gaussian") => Distribution::Gaussian { iterations: 12 },
-            Some("pareto") => Distribution::Pareto { h: 0.2 },
-            Some("zipfian") => Distribution::Zipfian { exponent: 0.8 },
-            Some(other) => {
-                let (key, value) = ("workload.rand_type".into(), other.into());
-                return Err(ProfileError::Range {
-                    key,
-                    value,
-                    allowed: "special, uniform, gaussian, pareto or zipfian",
-                });
-            }
-        };
+        let name = self.rand_type.as_deref().unwrap_or("special");
+        let known = rand_types().into_iter().find(|(known, _)| *known == name);
+        let (_, distribution) = known.ok_or_else(|| ProfileError::Range {
+            key: "workload.rand_type".into(),
+            value: name.into(),
+            allowed: "special, uniform, gaussian, pareto or zipfian",
+        })?;
         let schema = Schema { tables, table_size: scaled(table_size, factor), ..Schema::default() };
         let sysbench =
             Sysbench { workload, schema, mix: Mix::default(), distribution, clients: 1, marks: false };
@@ -499,6 +490,23 @@ impl WorkloadTable {
     }
 }
 
+/// The distributions that `rand_type` names, with sysbench's parameters.
+fn rand_types() -> [(&'static str, Distribution); 5] {
+    [
+        ("special", Distribution::default()),
+        ("uniform", Distribution::Uniform),
+        ("gaussian", Distribution::Gaussian { iterations: 12 }),
+        ("pareto", Distribution::Pareto { h: 0.2 }),
+        ("zipfian", Distribution::Zipfian { exponent: 0.8 }),
+    ]
+}
+
+/// What a profile's `rand_type` calls a distribution; none where its parameters are not sysbench's.
+#[must_use]
+pub fn rand_type(distribution: Distribution) -> Option<&'static str> {
+    rand_types().into_iter().find(|(_, known)| *known == distribution).map(|(name, _)| name)
+}
+
 /// A count with so many times the data; at least one.
 fn scaled(count: u32, factor: f64) -> u32 {
     let scaled = crate::innodb::whole((f64::from(count) * factor).round());
@@ -514,6 +522,13 @@ fn positive(key: &str, value: f64) -> Result<(), ProfileError> {
         return Ok(());
     }
     Err(ProfileError::Range { key: key.into(), value: value.to_string(), allowed: "more than 0" })
+}
+
+fn not_negative(key: &str, value: f64) -> Result<(), ProfileError> {
+    if value.is_finite() && value >= 0.0 {
+        return Ok(());
+    }
+    Err(ProfileError::Range { key: key.into(), value: value.to_string(), allowed: "0 or more" })
 }
 
 fn range<T: PartialOrd + ToString>(

@@ -1,7 +1,8 @@
 //! Calibration finds the costs that a server was made of, and refuses points that no costs explain.
 
 use ebbtide_twin::innodb::{
-    CalibrateError, Calibration, Costs, Machine, MeasuredPoint, ModelLoad, ModelSetup, calibrate, run,
+    CalibrateError, Calibration, Costs, FileKind, Machine, MeasuredPoint, ModelLoad, ModelSetup, PageKind,
+    calibrate, contradicting, run,
 };
 use ebbtide_volume::{Array, Nanos};
 
@@ -62,4 +63,55 @@ fn points_that_no_costs_explain_are_refused() {
     assert!(matches!(far, CalibrateError::OutOfBounds { factor, .. } if factor > 19.0), "{far}");
     let two = found(&[with(Some(2.0), Some(5.0)), with(Some(8.0), Some(5.0))]).unwrap_err();
     assert!(matches!(two, CalibrateError::Contradiction { first: 1, second: 2, .. }), "{two}");
+}
+
+#[test]
+fn pages_that_the_redo_log_has_written_are_no_factor_on_the_workload() {
+    println!("seed 1");
+    // All data fit the pool: nothing is evicted, and a redo log of 64 MiB has pages written.
+    let mut hot = shape(0.0, 0.0, 10_000.0);
+    hot.classes.clear();
+    hot.types[0].touches.clear();
+    hot.class("hot", PageKind::Reused { pages: 50_000.0, revisits: None }, &[(0, 10.0, 1.0)]);
+    let costs = Costs { cpu_us: 1_000.0, ..Costs::default() };
+    let base = setup(hot.clone(), volume(Nanos::from_ms(1), Some(20_000), None), 16, 0.0, MACHINE.vcpus);
+    let settings = ebbtide_twin::innodb::Settings {
+        redo_capacity_bytes: 64 * ebbtide_volume::MIB,
+        ..settings(ebbtide_twin::innodb::Flavour::MySql80)
+    };
+    let (duration, settle) = (Nanos::from_secs(240), Nanos::from_secs(120));
+    let outcome = run(ModelSetup { settings: settings.clone(), costs, duration, settle, ..base });
+    let writes = outcome.file(FileKind::DataWrite).ios as f64 / outcome.transactions as f64;
+    assert!(writes > 1.0, "{writes}");
+    let point = MeasuredPoint {
+        settings,
+        shape: hot,
+        writes: Some(writes),
+        reads: Some(0.001),
+        tps: outcome.tps(),
+        cpu_pct: Some(outcome.processors_busy * 100.0),
+        ..measured(costs, volume(Nanos::from_ms(1), Some(20_000), None), 16)
+    };
+    let costs = found(std::slice::from_ref(&point)).unwrap().costs;
+    assert!((costs.writes - 1.0).abs() < 0.15, "{costs:?}");
+    assert_eq!(costs.reads, 1.0, "too few pages to say anything");
+    // A server whose page cleaner had nothing to do yet: pages were counted, so that none are searched for.
+    let costs = found(&[MeasuredPoint { reads: Some(0.0), writes: Some(0.0), ..point }]).unwrap().costs;
+    assert_eq!((costs.reads, costs.writes), (1.0, 1.0));
+}
+
+#[test]
+fn the_point_that_is_far_from_the_others_is_the_one_that_contradicts() {
+    println!("seed 1");
+    let point = measured(Costs { cpu_us: 500.0, ..Costs::default() }, slow(), 16);
+    let with = |reads| MeasuredPoint { reads: Some(reads), cpu_pct: Some(5.0), ..point.clone() };
+    let of = |points: &[MeasuredPoint]| {
+        let all = contradicting(points, MACHINE, Costs::default(), 1);
+        all.iter().map(|one| (one.point, one.what)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&[with(4.0), with(4.4), with(5.0)]), []);
+    assert_eq!(of(&[with(20.0), with(4.4), with(5.0)]), [(0, "pages read")]);
+    assert_eq!(of(&[with(4.0), with(20.0)]), [(1, "pages read")], "the first is taken for right");
+    let times = contradicting(&[with(4.0), with(20.0)], MACHINE, Costs::default(), 1)[0].times;
+    assert!((times - 5.0).abs() < 1e-9, "{times}");
 }

@@ -1,28 +1,59 @@
 //! A share of a machine: volumes and instance limits divided, latencies as they are.
 
-use ebbtide_catalog::{InstanceType, Resolved};
 use ebbtide_volume::{Limits, MIB, RateLimit};
 
-/// A volume of which everything that adds up is divided: size, IOPS, throughput, credits, and how many
-/// I/Os its stations serve at a time. How long an I/O takes stays.
-pub(super) fn volume(mut volume: Resolved, by: u32) -> Resolved {
-    if by == 1 {
-        return volume;
+use crate::{InstanceType, Resolved};
+
+impl Resolved {
+    /// A share of the volume, one of `by` (1 or more): everything that adds up is divided, which is size, IOPS,
+    /// throughput, credits, and how many I/Os its stations serve at a time. How long an I/O takes stays.
+    ///
+    /// [`Self::spec`] stays that of the whole volume: no text names a share.
+    #[must_use]
+    pub fn divided(mut self, by: u32) -> Self {
+        if by == 1 {
+            return self;
+        }
+        let divisor = u64::from(by);
+        for limits in &mut self.members {
+            divide(limits, by);
+        }
+        let figures = &mut self.figures;
+        for iops in [&mut figures.iops, &mut figures.burst_iops].into_iter().flatten() {
+            *iops = (*iops / divisor).max(1);
+        }
+        let rates = [&mut figures.throughput_mib_s, &mut figures.burst_throughput_mib_s];
+        for rate in rates.into_iter().flatten() {
+            *rate /= f64::from(by);
+        }
+        self.description = format!("1/{by} of {}", self.description);
+        self
     }
-    let divisor = u64::from(by);
-    for limits in &mut volume.members {
-        divide(limits, by);
+}
+
+impl InstanceType {
+    /// The instance with its EBS limits divided by `by` (1 or more).
+    #[must_use]
+    pub fn divided(mut self, by: u32) -> Self {
+        let divisor = u64::from(by);
+        self.limits.iops = rate(self.limits.iops, divisor);
+        self.limits.throughput = rate(self.limits.throughput, divisor);
+        self.baseline_iops /= divisor;
+        self.maximum_iops /= divisor;
+        self.baseline_mbps /= divisor;
+        self.maximum_mbps /= divisor;
+        self
     }
-    let figures = &mut volume.figures;
-    for iops in [&mut figures.iops, &mut figures.burst_iops].into_iter().flatten() {
-        *iops = (*iops / divisor).max(1);
+
+    /// The instance whose half hour of burst is behind it.
+    #[must_use]
+    pub fn without_burst(mut self) -> Self {
+        self.limits.iops = RateLimit::flat(self.limits.iops.rate);
+        self.limits.throughput = RateLimit::flat(self.limits.throughput.rate);
+        self.maximum_iops = self.baseline_iops;
+        self.maximum_mbps = self.baseline_mbps;
+        self
     }
-    let rates = [&mut figures.throughput_mib_s, &mut figures.burst_throughput_mib_s];
-    for rate in rates.into_iter().flatten() {
-        *rate /= f64::from(by);
-    }
-    volume.description = format!("1/{by} of {}", volume.description);
-    volume
 }
 
 fn divide(limits: &mut Limits, by: u32) {
@@ -41,27 +72,6 @@ fn divide(limits: &mut Limits, by: u32) {
     }
 }
 
-/// An instance with its EBS limits divided.
-pub(super) fn instance(mut instance: InstanceType, by: u32) -> InstanceType {
-    let divisor = u64::from(by);
-    instance.limits.iops = rate(instance.limits.iops, divisor);
-    instance.limits.throughput = rate(instance.limits.throughput, divisor);
-    instance.baseline_iops /= divisor;
-    instance.maximum_iops /= divisor;
-    instance.baseline_mbps /= divisor;
-    instance.maximum_mbps /= divisor;
-    instance
-}
-
-/// An instance whose half hour of burst is behind it.
-pub(super) fn without_burst(mut instance: InstanceType) -> InstanceType {
-    instance.limits.iops = RateLimit::flat(instance.limits.iops.rate);
-    instance.limits.throughput = RateLimit::flat(instance.limits.throughput.rate);
-    instance.maximum_iops = instance.baseline_iops;
-    instance.maximum_mbps = instance.baseline_mbps;
-    instance
-}
-
 /// Credits are divided with the rate, so that they last as long as before.
 fn rate(limit: RateLimit, divisor: u64) -> RateLimit {
     RateLimit {
@@ -74,10 +84,10 @@ fn rate(limit: RateLimit, divisor: u64) -> RateLimit {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_catalog::Catalog;
     use ebbtide_volume::{GIB, Nanos};
 
     use super::*;
+    use crate::Catalog;
 
     fn resolved(spec: &str) -> Resolved {
         Catalog::builtin().resolve(&spec.parse().unwrap()).unwrap()
@@ -86,7 +96,7 @@ mod tests {
     #[test]
     fn an_eighth_of_a_gp2_has_an_eighth_of_everything_and_bursts_as_long() {
         let whole = resolved("gp2:size=500GiB");
-        let eighth = volume(whole.clone(), 8);
+        let eighth = whole.clone().divided(8);
         let [limits] = eighth.members.as_slice() else { panic!("one volume") };
         let iops = limits.iops.unwrap();
         assert_eq!((iops.rate, iops.ceiling, iops.credits), (187, 375, 675_000));
@@ -109,7 +119,7 @@ mod tests {
             let whole = catalog.resolve(&sized.parse().unwrap()).or_else(|_| provisioned());
             let whole = whole.or_else(|_| of_their_own()).unwrap();
             for by in [2, 7, 1000] {
-                let volume = volume(whole.clone(), by);
+                let volume = whole.clone().divided(by);
                 for limits in &volume.members {
                     limits.check().unwrap_or_else(|error| panic!("{}/{by}: {error}", info.name));
                 }
@@ -117,7 +127,7 @@ mod tests {
             }
         }
         for kind in catalog.instances() {
-            let share = instance(kind.clone(), 1000);
+            let share = kind.clone().divided(1000);
             share.limits.check().unwrap_or_else(|error| panic!("{}: {error}", kind.name));
         }
     }
@@ -125,6 +135,6 @@ mod tests {
     #[test]
     fn a_whole_machine_stays_as_it_is() {
         let whole = resolved("raid0(2x gp3:size=250GiB,iops=8000)");
-        assert_eq!(volume(whole.clone(), 1), whole);
+        assert_eq!(whole.clone().divided(1), whole);
     }
 }

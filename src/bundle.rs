@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ebbtide_mysql::captured::{self, Hints, Input};
-use ebbtide_observe::{Observation, Origin, Variables};
+use ebbtide_observe::{Files, Observation, Origin, Variables, Version};
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Refusal;
@@ -25,7 +25,7 @@ struct Bundle {
 }
 
 /// The text of a capture.
-pub(super) fn text(mut observation: Observation) -> String {
+pub(crate) fn text(mut observation: Observation) -> String {
     observation.variables = observation.variables.map(|variables| redacted(&variables));
     // What the variables have of a secret, an option file may have too.
     for line in observation.configured.iter_mut().flatten() {
@@ -60,7 +60,7 @@ fn redacted(variables: &Variables) -> Variables {
 }
 
 /// The observation of files: one capture, or what other programs printed, in any number of files and directories.
-pub(super) fn read(paths: &[PathBuf], hints: &Hints) -> anyhow::Result<Observation> {
+pub(crate) fn read(paths: &[PathBuf], hints: &Hints) -> anyhow::Result<Observation> {
     let mut inputs = Vec::new();
     for path in paths {
         inputs.extend(texts(path)?);
@@ -69,7 +69,7 @@ pub(super) fn read(paths: &[PathBuf], hints: &Hints) -> anyhow::Result<Observati
     match &inputs[..] {
         [input] if captures == 1 => parse(&input.path, &input.text),
         _ if captures > 0 => {
-            let message = "--from takes one capture, or files with what other programs printed, not both";
+            let message = "give one capture, or files with what other programs printed, not both";
             Err(Refusal::usage(message).into())
         }
         _ => Ok(captured::observation(&paths[0].display().to_string(), &inputs, hints)),
@@ -133,7 +133,7 @@ fn several(named: &Path, dir: &Path, prefix: &str) -> anyhow::Result<Vec<Input>>
     Ok(known)
 }
 
-pub(super) fn contents(file: &Path) -> anyhow::Result<String> {
+pub(crate) fn contents(file: &Path) -> anyhow::Result<String> {
     let refused = |error: std::io::Error| {
         let refusal = Refusal::usage(format!("cannot read {}", file.display()));
         anyhow::Error::new(error).context(refusal)
@@ -161,7 +161,7 @@ fn is_bundle(text: &str) -> bool {
 }
 
 /// The observation of a capture's text.
-pub(super) fn parse(file: &Path, text: &str) -> anyhow::Result<Observation> {
+pub(crate) fn parse(file: &Path, text: &str) -> anyhow::Result<Observation> {
     /// What is read before the rest.
     #[derive(Deserialize)]
     struct Head {
@@ -189,8 +189,36 @@ pub(super) fn parse(file: &Path, text: &str) -> anyhow::Result<Observation> {
 }
 
 fn foreign(file: &Path, why: &str) -> anyhow::Error {
-    let message = format!("{} cannot be judged: {why}", file.display());
+    let message = format!("{} cannot be used: {why}", file.display());
     Refusal::usage(message).hint(format!("what is known: {}", captured::KNOWN)).into()
+}
+
+/// A version as the server has it in its variables: MariaDB's has its name.
+pub(crate) fn parse_version(text: &str) -> Result<String, String> {
+    let version = Version::parse(text).ok_or("use a version such as 8.0.36 or 10.11.6-MariaDB")?;
+    // MySQL has no release 10.
+    let bare = version.major >= 10 && !text.contains("MariaDB");
+    Ok(if bare { format!("{text}-MariaDB") } else { text.to_owned() })
+}
+
+/// A device with what lies on it; without a role, the data.
+pub(crate) fn parse_device(text: &str) -> Result<(Files, String), String> {
+    let (files, name) = match text.split_once('=') {
+        Some((role, name)) => (parse_role(role)?, name),
+        None => (Files::Data, text),
+    };
+    let name = name.trim_start_matches("/dev/");
+    if name.is_empty() { Err("a name is missing, such as nvme1n1".into()) } else { Ok((files, name.into())) }
+}
+
+/// What lies on a device, or a volume.
+pub(crate) fn parse_role(role: &str) -> Result<Files, String> {
+    match role {
+        "data" => Ok(Files::Data),
+        "redo" => Ok(Files::Redo),
+        "binlog" => Ok(Files::Binlog),
+        _ => Err(format!("{role} is no role: use data, redo or binlog, as in data=gp3:size=500GiB")),
+    }
 }
 
 #[cfg(test)]
@@ -244,6 +272,6 @@ mod tests {
         assert!(why("{\"a\": 1}").contains("does not say that its format"));
         assert!(why("{\"format\": \"ebbtide-capture\", \"version\": 9}").contains("version 9"));
         let deep = format!("{{\"format\":{}", "[".repeat(100_000));
-        assert!(why(&deep).contains("cannot be judged"));
+        assert!(why(&deep).contains("cannot be used"));
     }
 }

@@ -1,0 +1,292 @@
+//! The arms of a run, predicted from its first one.
+
+use std::path::Path;
+use std::process::Command;
+
+use ebbtide_catalog::{Catalog, Spec};
+use ebbtide_lab::experiment::{Arm, Role};
+use ebbtide_lab::record::{LabRun, Outcome};
+use ebbtide_lab::results::ResultsDatabase;
+use ebbtide_lab::summary::{Bottleneck, summarize};
+use ebbtide_observe::Facts;
+use ebbtide_twin::innodb::{Calibration, Limiter, MeasuredPoint, ModelLoad, ModelSetup, calibrate, run};
+use ebbtide_twin::profile::{Profile, ServerTable};
+use ebbtide_volume::{Array, Instance, Nanos};
+
+use crate::{EBBTIDE, settings};
+
+const SEED: u64 = 1;
+/// Virtual time of a prediction, and what of it settles: a trial comes to its balance on volumes with multiplied limits.
+const SPAN: Nanos = Nanos::from_secs(420);
+const SETTLE: Nanos = Nanos::from_secs(240);
+
+/// An arm, measured and predicted.
+pub(crate) struct Predicted {
+    pub(crate) experiment: String,
+    pub(crate) arm: String,
+    pub(crate) calibrated: bool,
+    pub(crate) measured: f64,
+    pub(crate) predicted: f64,
+    pub(crate) measured_limiter: &'static str,
+    pub(crate) predicted_limiter: &'static str,
+    /// Whether the limiters are the same; None where the measurement shows none.
+    pub(crate) right: Option<bool>,
+}
+
+impl Predicted {
+    pub(crate) fn error(&self) -> f64 {
+        self.predicted / self.measured - 1.0
+    }
+}
+
+/// Whether every arm of a run has a trial that counts.
+pub(crate) fn is_whole(results: &Path) -> bool {
+    let run = ResultsDatabase::open(results).and_then(|store| store.run());
+    run.is_ok_and(|run| summarize(&run).arms.iter().all(|arm| arm.whole.is_some()))
+}
+
+/// The arms of an experiment that were measured; the first one calibrates.
+pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, String> {
+    let run =
+        ResultsDatabase::open(results).and_then(|store| store.run()).map_err(|error| error.to_string())?;
+    let summary = summarize(&run);
+    let catalog = run.catalog();
+    let base = calibrating(&run, results)?;
+    let costs = calibrated(&base, &run, &catalog)?;
+    println!("{name}: {}", costs.notes.join("; "));
+    let mut all = Vec::new();
+    for (place, (arm, measured)) in run.experiment.arms.iter().zip(&summary.arms).enumerate() {
+        let Some(figures) = &measured.whole else {
+            println!("{name}: {} was not measured", arm.name);
+            continue;
+        };
+        let outcome = predicted(&base, &costs, &run, arm, &catalog)?;
+        let each = figures.per_transaction.unwrap_or_default();
+        let pages = |kind| outcome.file(kind).ios as f64 / outcome.transactions.max(1) as f64;
+        println!(
+            "  {:<24} tps {:>7.1} {:>7.1}  reads {:>6.2} {:>6.2}  writes {:>6.2} {:>6.2}  cpu {:>4.0}% {:>4.0}%  iops {:>6.0} {:>6.0}  {:?} {}",
+            arm.name,
+            figures.tps.mean,
+            outcome.tps(),
+            each.page_reads.unwrap_or(0.0),
+            pages(ebbtide_twin::innodb::FileKind::DataRead),
+            each.page_writes.unwrap_or(0.0),
+            pages(ebbtide_twin::innodb::FileKind::DataWrite),
+            figures.host.busy_cpus / f64::from(run.host.cpus.max(1)) * 100.0,
+            outcome.processors_busy * 100.0,
+            figures.volumes.get(&Role::Data).map_or(0.0, |volume| volume.consumed_iops),
+            outcome.iops(),
+            figures.limiter.what,
+            outcome.limiter().0.name(),
+        );
+        let (limiter, _) = outcome.limiter();
+        all.push(Predicted {
+            experiment: name.to_owned(),
+            arm: arm.name.clone(),
+            calibrated: place == 0,
+            measured: figures.tps.mean,
+            predicted: outcome.tps(),
+            measured_limiter: words(figures.limiter.what),
+            predicted_limiter: limiter.words(),
+            right: is_right(figures.limiter.what, limiter),
+        });
+    }
+    Ok(all)
+}
+
+/// The profile that `predict --profile-from` makes of the first arm, without the points of the others.
+fn calibrating(run: &LabRun, results: &Path) -> Result<Profile, String> {
+    let first = run.experiment.arms.first().ok_or("it has no arm")?;
+    let output = Command::new(EBBTIDE)
+        .args(["predict", "--profile-from"])
+        .arg(results)
+        .args(["--arm", &first.name])
+        .output()
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut profile = Profile::parse(&text)
+        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
+    profile.points.truncate(1);
+    Ok(profile)
+}
+
+fn calibrated(base: &Profile, run: &LabRun, catalog: &Catalog) -> Result<Calibration, String> {
+    let arm = &run.experiment.arms[0];
+    let planned = base.plan(Some(run.host.cpus), SEED).map_err(|error| error.to_string())?;
+    let (volume, instance) = devices(arm, catalog)?;
+    let points: Vec<MeasuredPoint> = planned
+        .points
+        .iter()
+        .map(|point| MeasuredPoint {
+            settings: point.settings.clone(),
+            shape: point.shape.clone(),
+            volume: volume.clone(),
+            instance: instance.clone(),
+            load: point.load,
+            tps: point.tps,
+            reads: point.reads,
+            writes: point.writes,
+            cpu_pct: point.cpu_pct,
+        })
+        .collect();
+    calibrate(&points, planned.machine, planned.costs, planned.cpu_given, SEED)
+        .map_err(|error| error.to_string())
+}
+
+/// The volume of the data and the instance, as the lab had them.
+fn devices(arm: &Arm, catalog: &Catalog) -> Result<(Array, Option<Instance>), String> {
+    let by = arm.instance.divided_by;
+    let spec = Spec::parse(&arm.volumes[&Role::Data]).map_err(|error| error.to_string())?;
+    let volume = catalog.resolve(&spec).map_err(|error| error.to_string())?.divided(by);
+    let instance = arm.instance.kind.as_ref().map(|kind| {
+        let instance = catalog.instance(kind).map_err(|error| error.to_string())?;
+        let instance = if arm.instance.burst { instance } else { instance.without_burst() };
+        Ok::<_, String>(Instance::new(instance.divided(by).limits))
+    });
+    Ok((volume.array(Nanos::ZERO), instance.transpose()?))
+}
+
+/// What the model makes of an arm with the costs of the first.
+fn predicted(
+    base: &Profile,
+    calibration: &Calibration,
+    run_of: &LabRun,
+    arm: &Arm,
+    catalog: &Catalog,
+) -> Result<ebbtide_twin::innodb::ModelOutcome, String> {
+    let profile = Profile { server: server(run_of, arm), points: Vec::new(), ..base.clone() };
+    let planned = profile.plan(Some(run_of.host.cpus), SEED).map_err(|error| error.to_string())?;
+    let (volume, instance) = devices(arm, catalog)?;
+    Ok(run(ModelSetup {
+        settings: planned.settings,
+        shape: planned.shape,
+        machine: planned.machine,
+        costs: calibration.costs,
+        load: ModelLoad { clients: arm.load.connections, rate: arm.load.arrival.per_second() },
+        volume,
+        instance,
+        seed: SEED,
+        duration: SPAN,
+        settle: SETTLE,
+        cold: false,
+    }))
+}
+
+/// The server's table of an arm.
+fn server(run: &LabRun, arm: &Arm) -> ServerTable {
+    let trial = run.trials.iter().find(|trial| trial.arm == arm.name && trial.outcome == Outcome::Measured);
+    let seen = run.observation(trial.expect("the arm was measured"));
+    let variables = seen.variables.unwrap_or_default();
+    let facts = seen.facts.unwrap_or_else(|| Facts::of(&variables));
+    settings::server(&facts, &variables, seen.file_system.as_ref().map(|of| of.name.as_str())).0
+}
+
+const fn words(what: Bottleneck) -> &'static str {
+    match what {
+        Bottleneck::VolumeIops => "the volume's IOPS",
+        Bottleneck::VolumeThroughput => "the volume's throughput",
+        Bottleneck::InstanceIops => "the instance's IOPS",
+        Bottleneck::InstanceThroughput => "the instance's throughput",
+        Bottleneck::Processors => "the processors",
+        Bottleneck::Checkpoint => "the redo log",
+        Bottleneck::RowLocks => "row locks",
+        Bottleneck::VolumeLatency => "the volume's latency",
+        Bottleneck::OfferedRate => "the rate of the load",
+        Bottleneck::Unknown => "none that was recorded",
+    }
+}
+
+/// Whether the model names what the lab found; None where the lab found nothing.
+fn is_right(measured: Bottleneck, predicted: Limiter) -> Option<bool> {
+    Some(match measured {
+        Bottleneck::VolumeIops => predicted == Limiter::VolumeIops,
+        Bottleneck::VolumeThroughput => predicted == Limiter::VolumeThroughput,
+        Bottleneck::InstanceIops => predicted == Limiter::InstanceIops,
+        Bottleneck::InstanceThroughput => predicted == Limiter::InstanceThroughput,
+        Bottleneck::Processors => predicted == Limiter::Processors,
+        Bottleneck::Checkpoint => predicted == Limiter::RedoCapacity,
+        Bottleneck::RowLocks => false,
+        // The lab does not tell whose latency it is.
+        Bottleneck::VolumeLatency => {
+            matches!(predicted, Limiter::ReadLatency | Limiter::CommitLatency | Limiter::FreePages)
+        }
+        Bottleneck::OfferedRate => predicted == Limiter::Load,
+        Bottleneck::Unknown => return None,
+    })
+}
+
+/// What all predictions come to; calibrated arms are in no figure.
+pub(crate) struct Tally {
+    /// Absolute errors, rising.
+    errors: Vec<f64>,
+    right: usize,
+    judged: usize,
+    worst: Vec<String>,
+}
+
+impl Tally {
+    pub(crate) fn of(predicted: &[Predicted]) -> Self {
+        let all: Vec<&Predicted> = predicted.iter().filter(|one| !one.calibrated).collect();
+        let mut errors: Vec<f64> = all.iter().map(|one| one.error().abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        let mut wrong: Vec<&&Predicted> =
+            all.iter().filter(|one| one.error().abs() > 0.25 || one.right == Some(false)).collect();
+        wrong.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
+        let line = |one: &&&Predicted| {
+            let limiter = match one.right {
+                Some(false) => {
+                    format!("; limited by {}, not {}", one.measured_limiter, one.predicted_limiter)
+                }
+                _ => String::new(),
+            };
+            format!("- {}, {}: {:+.0}%{limiter}", one.experiment, one.arm, one.error() * 100.0)
+        };
+        Self {
+            right: all.iter().filter(|one| one.right == Some(true)).count(),
+            judged: all.iter().filter(|one| one.right.is_some()).count(),
+            worst: wrong.iter().map(line).collect(),
+            errors,
+        }
+    }
+
+    fn median(&self) -> f64 {
+        let middle = self.errors.len() / 2;
+        match self.errors.len() {
+            0 => 0.0,
+            odd if odd % 2 == 1 => self.errors[middle],
+            _ => f64::midpoint(self.errors[middle - 1], self.errors[middle]),
+        }
+    }
+
+    fn within(&self) -> f64 {
+        self.errors.iter().filter(|error| **error <= 0.25).count() as f64 / self.errors.len().max(1) as f64
+    }
+
+    fn limiters(&self) -> f64 {
+        self.right as f64 / self.judged.max(1) as f64
+    }
+
+    pub(crate) fn keeps(&self, median: f64, within: f64, limiters: f64) -> bool {
+        self.median() <= median && self.within() >= within && self.limiters() >= limiters
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!(
+            "{} predictions: median error {:.1}%, {:.0}% within 25%, worst {:.0}%. Right limiter: {} of {} ({:.0}%).\n",
+            self.errors.len(),
+            self.median() * 100.0,
+            self.within() * 100.0,
+            self.errors.last().copied().unwrap_or(0.0) * 100.0,
+            self.right,
+            self.judged,
+            self.limiters() * 100.0,
+        );
+        if !self.worst.is_empty() {
+            text.push_str(&format!(
+                "\nWrong by more than 25%, or in what limits:\n\n{}\n",
+                self.worst.join("\n")
+            ));
+        }
+        text
+    }
+}

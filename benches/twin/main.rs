@@ -1,0 +1,196 @@
+//! What the model of InnoDB predicts of arms that the lab measured. Run with `./dev bench twin-lab`.
+//!
+//! Each experiment (benches/twin/*.toml) is run once, and calibrated on its first arm, through `ebbtide predict
+//! --profile-from`; the other arms are predicted. Results stay in the build's directory (`target/twin-lab`, or `--dir DIR`):
+//! what was measured is not measured again, so the bench can be ended and begun again, or run in parts (`--only
+//! volumes,redo`). `--read` measures nothing. `--write` writes docs/accuracy.md and its plot. Takes root and a server.
+//! A tiny run reads and plans the experiments.
+#![allow(clippy::unwrap_used)] // a bench fails by a panic
+
+#[path = "../support/tiny.rs"]
+mod tiny;
+
+mod judge;
+mod plot;
+// The server's table is made as `ebbtide predict --profile-from` makes it.
+#[path = "../../src/predict/from/settings.rs"]
+#[allow(dead_code)] // its tests belong to the program
+mod settings;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use judge::{Predicted, Tally};
+
+const EBBTIDE: &str = env!("CARGO_BIN_EXE_ebbtide");
+
+/// The experiments, in the order in which they run: the most telling first.
+const EXPERIMENTS: [(&str, &str); 8] = [
+    ("volumes", include_str!("volumes.toml")),
+    ("redo", include_str!("redo.toml")),
+    ("writers", include_str!("writers.toml")),
+    ("readers", include_str!("readers.toml")),
+    ("pool", include_str!("pool.toml")),
+    ("flushing", include_str!("flushing.toml")),
+    ("throughput", include_str!("throughput.toml")),
+    ("tpcc", include_str!("tpcc.toml")),
+];
+
+/// What the predictions are to keep: median error, share of errors within a quarter, share of right limiters.
+const MEDIAN: f64 = 0.10;
+const WITHIN: f64 = 0.90;
+const LIMITERS: f64 = 0.90;
+
+/// The words of the command line.
+struct Words {
+    dir: PathBuf,
+    only: Option<String>,
+    read: bool,
+    write: bool,
+}
+
+impl Words {
+    fn of_command_line() -> Self {
+        let words: Vec<String> = std::env::args().collect();
+        let after = |name: &str| {
+            let place = words.iter().position(|word| word == name)?;
+            Some(words.get(place + 1).unwrap_or_else(|| panic!("{name} needs a value")).clone())
+        };
+        let target = Path::new(EBBTIDE).ancestors().nth(2).expect("the program lies in target/PROFILE");
+        Self {
+            dir: after("--dir").map_or_else(|| target.join("twin-lab"), PathBuf::from),
+            only: after("--only"),
+            read: words.iter().any(|word| word == "--read"),
+            write: words.iter().any(|word| word == "--write"),
+        }
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.split(',').any(|word| name.contains(word)))
+    }
+}
+
+fn main() -> ExitCode {
+    let words = Words::of_command_line();
+    if tiny::tiny() {
+        let dir = tempfile::tempdir().unwrap();
+        EXPERIMENTS.iter().for_each(|(name, text)| plan(name, text, dir.path()));
+        println!("a tiny run: {} experiments are sound, and nothing was measured", EXPERIMENTS.len());
+        return ExitCode::SUCCESS;
+    }
+    std::fs::create_dir_all(&words.dir).unwrap();
+    let mut predicted: Vec<Predicted> = Vec::new();
+    for (name, text) in EXPERIMENTS.iter().filter(|(name, _)| words.wants(name)) {
+        let results = words.dir.join(name);
+        if is_of_another_form(name, text, &words.dir) {
+            println!("{name}: {} is of another form of the experiment: remove it", results.display());
+            continue;
+        }
+        if !words.read && !measure(name, text, &words.dir) {
+            println!("{name}: not all arms were measured; the next run goes on with them");
+        }
+        if !results.join("results.sqlite").is_file() {
+            println!("{name}: no results in {}", results.display());
+            continue;
+        }
+        match judge::experiment(name, &results) {
+            Ok(arms) => predicted.extend(arms),
+            Err(why) => println!("{name}: cannot be judged: {why}"),
+        }
+    }
+    if predicted.is_empty() {
+        println!("SKIPPED: nothing was measured (root, FUSE and a server are needed)");
+        return ExitCode::from(3);
+    }
+    let tally = Tally::of(&predicted);
+    let text = report(&predicted, &tally);
+    println!("{text}");
+    if words.write {
+        save(&text, &plot::svg(&predicted));
+    }
+    ExitCode::from(u8::from(!tally.keeps(MEDIAN, WITHIN, LIMITERS)))
+}
+
+/// Checks an experiment as `ebbtide run --check` does.
+fn plan(name: &str, text: &str, dir: &Path) {
+    let changes = ebbtide_lab::experiment::Overrides::default();
+    let file = dir.join(format!("{name}.toml"));
+    std::fs::write(&file, text).unwrap();
+    let experiment = ebbtide_lab::experiment::load(file.to_str().unwrap(), &changes)
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(experiment.arms.len() > 1, "{name} has nothing to predict");
+}
+
+/// Whether there are results of an experiment that was changed since.
+fn is_of_another_form(name: &str, text: &str, dir: &Path) -> bool {
+    let measured = std::fs::read_to_string(dir.join(format!("{name}.toml")));
+    dir.join(name).join("results.sqlite").is_file() && measured.is_ok_and(|measured| measured != text)
+}
+
+/// Runs what is left of an experiment; whether all arms are measured.
+fn measure(name: &str, text: &str, dir: &Path) -> bool {
+    let out = dir.join(name);
+    let file = dir.join(format!("{name}.toml"));
+    let begun = out.join("results.sqlite").is_file();
+    if begun && judge::is_whole(&out) {
+        return true;
+    }
+    std::fs::write(&file, text).unwrap();
+    println!("== {name}: measuring{}", if begun { " what is left" } else { "" });
+    let mut command = Command::new(EBBTIDE);
+    command.arg("--home").arg(dir.join("home")).args(["run", "--over-limit", "--out"]).arg(&out);
+    // A run that was begun goes on with its own experiment and seed.
+    if begun {
+        command.arg("--resume")
+    } else {
+        command.arg(&file).args(["--seed", "1"])
+    };
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn report(predicted: &[Predicted], tally: &Tally) -> String {
+    let mut text =
+        "| Experiment | Arm | Measured tps | Predicted | Error | Measured limiter | Predicted limiter |\n\
+                    |---|---|---|---|---|---|---|\n"
+            .to_owned();
+    for one in predicted {
+        let _ = writeln!(
+            text,
+            "| {} | {}{} | {} | {} | {:+.1}% | {} | {}{} |",
+            one.experiment,
+            one.arm,
+            if one.calibrated { " (calibrated)" } else { "" },
+            figure(one.measured),
+            figure(one.predicted),
+            one.error() * 100.0,
+            one.measured_limiter,
+            one.predicted_limiter,
+            match one.right {
+                Some(true) => "",
+                Some(false) => " (wrong)",
+                None => " (not judged)",
+            },
+        );
+    }
+    let _ = write!(text, "\n{}", tally.text());
+    text
+}
+
+fn figure(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+}
+
+const BEGIN: &str = "<!-- written by ./dev bench twin-lab --write: begin -->";
+const END: &str = "<!-- written by ./dev bench twin-lab --write: end -->";
+
+/// Writes the table into docs/accuracy.md, and the plot beside its pictures.
+fn save(table: &str, svg: &str) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = root.join("docs/accuracy.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let (before, rest) = text.split_once(BEGIN).expect("it has the mark of the beginning");
+    let (_, after) = rest.split_once(END).expect("it has the mark of the end");
+    std::fs::write(&page, format!("{before}{BEGIN}\n\n{table}\n{END}{after}")).unwrap();
+    std::fs::write(root.join("docs/images/accuracy.svg"), svg).unwrap();
+}

@@ -1,0 +1,324 @@
+//! A profile of a run of the lab: one server and workload, with the arms that differ from it in volume, load or buffer
+//! pool as its points.
+
+use std::path::Path;
+
+use ebbtide_lab::experiment::{Arm, InstancePlan, LoadKind, LoadPlan, Role};
+use ebbtide_lab::record::{LabRun, Outcome};
+use ebbtide_lab::results::{DATABASE, JSON, ResultsDatabase, ResultsError, read_json};
+use ebbtide_lab::summary::{ArmSummary, Figures, Summary, TransactionFigures, summarize};
+use ebbtide_load::tpcc::WaitMode;
+use ebbtide_observe::Facts;
+use ebbtide_twin::profile::{
+    MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable, rand_type,
+};
+
+use super::settings::server;
+use super::{Draft, rounded};
+use crate::exit::Refusal;
+
+/// Whether a path has results of `ebbtide run`.
+pub(super) fn is_run(dir: &Path) -> bool {
+    dir.join(DATABASE).is_file() || dir.join(JSON).is_file()
+}
+
+/// An arm that a profile can have as a point.
+struct Usable<'a> {
+    arm: &'a Arm,
+    figures: &'a Figures,
+    /// Kinds of transactions, where the load told them apart.
+    kinds: &'a [TransactionFigures],
+    server: ServerTable,
+    notes: Vec<String>,
+}
+
+/// The profile of an arm, and of the others that share its server, machine and workload.
+///
+/// # Errors
+/// Results that cannot be read, an arm that there is not, or none that the model can express.
+pub(super) fn draft(dir: &Path, arm: Option<&str>) -> anyhow::Result<Draft> {
+    let run = read(dir)?;
+    let summary = summarize(&run);
+    let mut left_out = Vec::new();
+    let mut usable = Vec::new();
+    for (arm, measured) in run.experiment.arms.iter().zip(&summary.arms) {
+        match look(&run, arm, measured) {
+            Ok(one) => usable.push(one),
+            Err(why) => left_out.push((arm.name.as_str(), why)),
+        }
+    }
+    let base = base(dir, &usable, &left_out, arm)?;
+    let mut points = Vec::new();
+    for one in &usable {
+        match differs(base, one) {
+            None => points.push(one),
+            Some(what) => left_out
+                .push((one.arm.name.as_str(), format!("its {what} differs from that of {}", base.arm.name))),
+        }
+    }
+    // The arm that was asked for is the first point: calibration and `--clients` go by it.
+    points.sort_by_key(|one| one.arm.name != base.arm.name);
+    Ok(compose(&run, &summary, base, &points, &left_out))
+}
+
+fn read(dir: &Path) -> anyhow::Result<LabRun> {
+    let stored = match ResultsDatabase::open(dir) {
+        Ok(store) => store.run(),
+        Err(ResultsError::Missing { .. }) => read_json(dir).map(|results| results.run),
+        Err(error) => Err(error),
+    };
+    stored.map_err(|error| {
+        let refusal = Refusal::usage(format!("{} has no results that can be read", dir.display()))
+            .hint("give the directory of a run: `ebbtide run EXPERIMENT --out DIR`");
+        anyhow::Error::new(error).context(refusal)
+    })
+}
+
+/// The arm as a point; an error says why it is none.
+fn look<'a>(run: &LabRun, arm: &'a Arm, measured: &'a ArmSummary) -> Result<Usable<'a>, String> {
+    let figures = measured.whole.as_ref().ok_or("none of its trials counts")?;
+    if !measured.regimes.is_empty() {
+        let labels: Vec<&str> = measured.regimes.iter().map(|regime| regime.label.as_str()).collect();
+        return Err(format!("its conditions changed within a trial: {}", labels.join(", ")));
+    }
+    let own = arm.volumes.keys().find(|role| **role != Role::Data);
+    if let Some(role) = own {
+        return Err(format!("its {} has a volume of its own, and the model has one volume", role.holds()));
+    }
+    if !arm.topology.is_single() {
+        return Err("replicas follow its server, which the model has not".into());
+    }
+    if arm.batch.is_some() {
+        return Err("a batch job runs alongside its load".into());
+    }
+    if arm.load.wait == WaitMode::Spec {
+        return Err("its clients wait between transactions".into());
+    }
+    let trial = run.trials.iter().find(|trial| trial.arm == arm.name && trial.outcome == Outcome::Measured);
+    let seen = run.observation(trial.ok_or("none of its trials counts")?);
+    let variables = seen.variables.unwrap_or_default();
+    let facts = seen.facts.unwrap_or_else(|| Facts::of(&variables));
+    let file_system = seen.file_system.as_ref().map(|of| of.name.as_str());
+    let (server, notes) = server(&facts, &variables, file_system);
+    let kinds = measured.tpcc.as_ref().map_or(&[][..], |tpcc| &tpcc.transactions);
+    Ok(Usable { arm, figures, kinds, server, notes })
+}
+
+/// The arm that the profile is of.
+fn base<'a, 'b>(
+    dir: &Path,
+    usable: &'b [Usable<'a>],
+    left_out: &[(&str, String)],
+    wanted: Option<&str>,
+) -> anyhow::Result<&'b Usable<'a>> {
+    let names: Vec<&str> = usable.iter().map(|one| one.arm.name.as_str()).collect();
+    let reasons =
+        || left_out.iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>().join("; ");
+    let Some(wanted) = wanted else {
+        return usable.first().ok_or_else(|| {
+            let message = format!("no arm of {} can be a profile: {}", dir.display(), reasons());
+            Refusal::usage(message).hint("docs/profile.md says what a profile can express").into()
+        });
+    };
+    if let Some(found) = usable.iter().find(|one| one.arm.name == wanted) {
+        return Ok(found);
+    }
+    let message = match left_out.iter().find(|(name, _)| *name == wanted) {
+        Some((_, why)) => format!("--arm {wanted} can be no profile: {why}"),
+        None => format!("--arm {wanted}: the run has no arm of this name"),
+    };
+    Err(Refusal::usage(message).hint(format!("it has {}", names.join(", "))).into())
+}
+
+/// What keeps an arm from being a point of the base's profile, in words; None where nothing does.
+fn differs(base: &Usable<'_>, one: &Usable<'_>) -> Option<&'static str> {
+    let without_pool = |server: &ServerTable| ServerTable { buffer_pool_size: None, ..server.clone() };
+    let machine =
+        |plan: &InstancePlan| (plan.kind.clone(), plan.divided_by, plan.kind.is_some() && plan.burst);
+    let work = |load: &LoadPlan| (load.workload, load.distribution, load.mix.clone(), load.isolation);
+    if without_pool(&base.server) != without_pool(&one.server) {
+        Some("server's settings")
+    } else if machine(&base.arm.instance) != machine(&one.arm.instance) {
+        Some("machine")
+    } else if work(&base.arm.load) != work(&one.arm.load) {
+        Some("workload")
+    } else {
+        None
+    }
+}
+
+fn compose(
+    run: &LabRun,
+    summary: &Summary,
+    base: &Usable<'_>,
+    points: &[&Usable<'_>],
+    left_out: &[(&str, String)],
+) -> Draft {
+    let mut notes = base.notes.clone();
+    if run.overrides.is_some() {
+        notes.push("the run had overrides of the catalogue: predict with the same ones in --home".into());
+    }
+    if base.arm.instance.divided_by > 1 {
+        notes.push(format!(
+            "the machine is one share of {}: `predict` divides every volume by it; --divided-by 1 takes whole ones",
+            base.arm.instance.divided_by
+        ));
+    }
+    notes.extend(left_out.iter().map(|(name, why)| format!("arm {name} is left out: {why}")));
+    let known = known(run, base);
+    let observed = observed(run, base, points);
+    if known.is_none() {
+        notes.push("its workload is none that a profile can name: it is taken as it was observed".into());
+    }
+    let profile = Profile {
+        name: format!("{}, {}", run.experiment.title, base.arm.name),
+        source: format!(
+            "ebbtide run {}, seed {}, {}; {} trials counted",
+            run.experiment.name,
+            run.experiment.seed,
+            crate::text::timestamp(i64::try_from(run.started_ns / 1_000_000_000).unwrap_or(0)),
+            summary.arms.iter().map(|arm| arm.trials.measured).sum::<u32>(),
+        ),
+        server: base.server.clone(),
+        machine: machine(run, &base.arm.instance),
+        workload: known.clone().unwrap_or_else(|| observed.clone()),
+        points: points.iter().map(|one| point(run, base, one)).collect(),
+    };
+    Draft { profile, observed: known.map(|_| observed), notes }
+}
+
+fn machine(run: &LabRun, plan: &InstancePlan) -> MachineTable {
+    MachineTable {
+        vcpus: Some(run.host.cpus).filter(|cpus| *cpus > 0),
+        threads_per_core: run.host.threads_per_core,
+        instance: plan.kind.clone(),
+        burst: plan.kind.as_ref().map(|_| plan.burst).filter(|burst| !burst),
+        divided_by: Some(plan.divided_by).filter(|by| *by > 1),
+    }
+}
+
+/// The workload by its name, with the logs that it was measured to write; None where it has other statements or another
+/// distribution than a profile can name.
+fn known(run: &LabRun, base: &Usable<'_>) -> Option<WorkloadTable> {
+    let load = &base.arm.load;
+    let data = run.experiment.data;
+    let described = match load.workload {
+        LoadKind::Tpcc => WorkloadTable {
+            kind: Some("tpcc".into()),
+            warehouses: Some(data.warehouses?),
+            ..WorkloadTable::default()
+        },
+        LoadKind::Sysbench(script) => {
+            if load.mix != Default::default() {
+                return None;
+            }
+            WorkloadTable {
+                kind: Some(script.name().into()),
+                tables: Some(data.tables),
+                table_size: Some(data.rows),
+                rand_type: Some(rand_type(load.distribution)?.into()),
+                ..WorkloadTable::default()
+            }
+        }
+    };
+    let (redo_bytes, binlog_bytes) = logs(base.figures);
+    Some(WorkloadTable { redo_bytes, binlog_bytes, ..described })
+}
+
+/// Bytes of redo and of binary log of a transaction; None where the server was not asked.
+fn logs(figures: &Figures) -> (Option<f64>, Option<f64>) {
+    let each = figures.per_transaction.unwrap_or_default();
+    (each.redo_bytes.map(rounded), each.binlog_bytes.map(rounded))
+}
+
+/// The workload as what was measured of it: a miss curve of the arms' pools.
+fn observed(run: &LabRun, base: &Usable<'_>, points: &[&Usable<'_>]) -> WorkloadTable {
+    let (redo_bytes, binlog_bytes) = logs(base.figures);
+    let mut pages: Vec<PagesTable> = Vec::new();
+    for one in points {
+        let each = one.figures.per_transaction.unwrap_or_default();
+        let (Some(pool), Some(reads), Some(writes)) =
+            (one.server.buffer_pool_size.clone(), each.page_reads, each.page_writes)
+        else {
+            continue;
+        };
+        // Of arms with one pool, the base comes first.
+        if pages.iter().all(|entry| entry.pool != pool) {
+            pages.push(PagesTable { pool, reads: rounded(reads), writes: rounded(writes) });
+        }
+    }
+    let figures = base.figures;
+    let statements = (figures.tps.mean > 0.0).then(|| rounded(figures.qps.mean / figures.tps.mean));
+    WorkloadTable {
+        kind: Some("observed".into()),
+        data_size: Some(ebbtide_volume::format_size(base.arm.tables(run.experiment.data).data_bytes())),
+        statements: statements.filter(|statements| *statements > 0.0),
+        redo_bytes,
+        binlog_bytes,
+        pages,
+        types: types(base.kinds),
+        ..WorkloadTable::default()
+    }
+}
+
+/// Kinds of transactions by their share, each with its median response time for what it does: on a volume that limits, the
+/// time of a transaction goes with its pages.
+fn types(kinds: &[TransactionFigures]) -> Vec<TypeTable> {
+    let some = kinds.iter().filter(|kind| kind.count > 0 && kind.p50_us.median > 0.0);
+    let all: f64 = some.clone().map(|kind| kind.share_pct).sum();
+    let mean = some.clone().map(|kind| kind.share_pct * kind.p50_us.median).sum::<f64>() / all.max(1e-9);
+    let of = |kind: &TransactionFigures| TypeTable {
+        name: kind.transaction.clone(),
+        share: rounded(kind.share_pct / 100.0),
+        size: rounded(kind.p50_us.median / mean),
+    };
+    some.map(of).collect()
+}
+
+fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
+    let figures = one.figures;
+    let each = figures.per_transaction.unwrap_or_default();
+    let rate = one.arm.load.arrival.per_second();
+    let host = &figures.host;
+    // The volumes' own work is that of the lab, and belongs to no server.
+    let busy = (host.server_cpus + host.load_cpus) / f64::from(run.host.cpus.max(1)) * 100.0;
+    PointTable {
+        name: Some(one.arm.name.clone()),
+        volume: one.arm.volumes.get(&Role::Data).cloned(),
+        clients: Some(one.arm.load.connections),
+        rate,
+        tps: Some(rounded(figures.tps.mean)).filter(|tps| *tps > 0.0),
+        reads: each.page_reads.map(rounded),
+        writes: each.page_writes.map(rounded),
+        cpu_pct: Some(rounded(busy.min(100.0))).filter(|busy| *busy > 0.0),
+        buffer_pool_size: one
+            .server
+            .buffer_pool_size
+            .clone()
+            .filter(|pool| Some(pool) != base.server.buffer_pool_size.as_ref()),
+        data_size: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_lab::summary::Across;
+
+    use super::*;
+
+    #[test]
+    fn kinds_of_transactions_have_their_share_and_their_time_relative_to_the_mean() {
+        let kind = |name: &str, count, share_pct, median| TransactionFigures {
+            transaction: name.into(),
+            count,
+            share_pct,
+            p50_us: Across { median, min: median, max: median },
+            ..TransactionFigures::default()
+        };
+        let kinds =
+            [kind("small", 90, 90.0, 1_000.0), kind("large", 10, 10.0, 11_000.0), kind("none", 0, 0.0, 0.0)];
+        let types = types(&kinds);
+        let of = |n: usize| (types[n].name.as_str(), types[n].share, types[n].size);
+        assert_eq!((types.len(), of(0), of(1)), (2, ("small", 0.9, 0.5), ("large", 0.1, 5.5)));
+    }
+}
