@@ -5,9 +5,12 @@
 //! anything runs.
 
 mod arm_error;
+mod backup;
 mod check;
+mod claims;
 mod crash;
 mod divide;
+mod documents;
 mod error;
 mod expand;
 mod file;
@@ -26,9 +29,11 @@ mod workload;
 use std::path::{Path, PathBuf};
 
 pub use arm_error::ArmError;
+pub use backup::{BackedUp, BackupMethod, BackupPlan};
 pub(crate) use check::trial_estimate;
 pub use check::{DATA_SEED, PlannedArm, check, estimate, fit, leave_out, prepare_key};
 pub use crash::{Canary, CrashPlan, End, Fault, Moment};
+pub use documents::{DocumentRun, documents};
 pub use error::ExperimentError;
 pub use model::{
     Arm, Batch, Comparison, DataPlan, Experiment, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,

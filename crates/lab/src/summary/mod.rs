@@ -8,11 +8,13 @@ pub mod fixture;
 #[cfg(test)]
 mod tests;
 
+pub use ebbtide_analysis::claim::{Claim, ClaimVerdict, Document, JudgedClaim};
+use ebbtide_analysis::claim::judge;
 use ebbtide_analysis::record::RunRecord;
 use ebbtide_analysis::summary as analysis;
 
 pub use ebbtide_analysis::summary::{
-    Across, ArmSummary, Bottleneck, Cause, Change, Compared, Curve, CurveGain, CurvePoint, Curves, Figures,
+    Across, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Change, Compared, Curve, CurveGain, CurvePoint, Curves, Figures,
     HostFigures, LEAST, LOADED, LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction,
     Ratio, Regime, RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures, Summary, TpccFigures,
     TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures, without,
@@ -26,7 +28,19 @@ use crate::record::{LabRun, Trial};
 #[must_use]
 pub fn summarize(run: &LabRun) -> Summary {
     let monthly_cost = cost::of(&run.experiment, &run.catalog());
-    Summary { monthly_cost, ..analysis::summarize(&run.record()) }
+    let record = run.record();
+    let summary = analysis::summarize(&record);
+    let claims = claims(&run.experiment.claims, &record, &summary);
+    Summary { monthly_cost, claims, ..summary }
+}
+
+/// Claims held against a run.
+fn claims(claims: &[Claim], run: &RunRecord<'_>, summary: &Summary) -> Vec<JudgedClaim> {
+    if claims.is_empty() {
+        return Vec::new();
+    }
+    let evidence = analysis::OfRun::new(run, summary);
+    claims.iter().map(|claim| judge(claim, &evidence)).collect()
 }
 
 /// The figures of a trial, as they go into those of its arm; none without seconds, or where one of them has a figure

@@ -16,7 +16,7 @@ fn both_forms(name: &str) -> [Experiment; 2] {
 
 #[test]
 fn every_shipped_experiment_runs_on_every_server_in_both_forms() {
-    assert_eq!(shipped().len(), 19);
+    assert_eq!(shipped().len(), 20);
     for known in shipped() {
         assert!(!known.title.is_empty() && !known.question.is_empty(), "{}", known.name);
         for mut experiment in both_forms(known.name) {
