@@ -14,7 +14,7 @@ use ebbtide_crash::CrashOptions;
 use ebbtide_lab::documents::{
     DocumentExperiment, DocumentResults, ExperimentState, FILE, SCHEMA_VERSION, unmeasured,
 };
-use ebbtide_lab::experiment::{DocumentRun, Experiment, documents};
+use ebbtide_lab::experiment::{DocumentRun, Experiment, ExperimentError, documents};
 use ebbtide_lab::page::documents::{FRONT, pages};
 use ebbtide_lab::record::ServerFacts;
 use ebbtide_lab::results::DATABASE;
@@ -24,9 +24,7 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
 
 use super::status::span;
-use super::{
-    RunArgs, Shown, catalog, detect, measured, quoted, refuse_experiment, show_missing, signals,
-};
+use super::{RunArgs, Shown, catalog, detect, measured, quoted, refuse_experiment, show_missing, signals};
 use crate::answers::{self, DocumentsEnded, DocumentsPlan, PlannedExperiment};
 use crate::cli::Command;
 use crate::exit::{Exit, Refusal};
@@ -49,7 +47,8 @@ pub(super) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
     }
     let seed = args.seed.unwrap_or_else(ebbtide_text::seed::fresh);
     if args.check {
-        return check(args.quick, seed, json);
+        let server = detect(args.server.as_deref())?;
+        return check(args.quick, seed, &catalog(place)?.0, &server, json);
     }
     let server = detect(args.server.as_deref())?;
     let out = args.out.clone().unwrap_or_else(|| {
@@ -76,8 +75,11 @@ pub(super) fn run(args: &RunArgs, place: &Place, json: bool) -> anyhow::Result<E
             version: server.text.clone(),
             ..ServerFacts::default()
         },
-        experiments: documents().iter().map(|run| waiting(run, args.quick, seed)).collect::<Result<_, _>>()?,
+        experiments: Vec::new(),
     };
+    let known = catalog(place)?.0;
+    let experiments = documents().iter().map(|run| waiting(run, args.quick, seed, &known, &server));
+    let results = DocumentResults { experiments: experiments.collect::<Result<_, _>>()?, ..results };
     Set::new(results, out, place, server, args.over_limit, json)?.run()
 }
 
@@ -102,9 +104,36 @@ pub(super) fn resume(args: &RunArgs, out: &Path, json: bool) -> anyhow::Result<E
     Set::new(results, out.to_owned(), place, server, over_limit, json)?.run()
 }
 
-/// An experiment of the set that has not run.
-fn waiting(run: &DocumentRun, quick: bool, seed: u64) -> anyhow::Result<DocumentExperiment> {
-    let experiment = run.load(quick, seed).map_err(refuse_experiment)?;
+/// An experiment of the set as it would run on a server: those of the crash lab with their canaries.
+fn planned(
+    run: &DocumentRun,
+    quick: bool,
+    seed: u64,
+    catalog: &Catalog,
+    server: &Binary,
+) -> Result<Experiment, ExperimentError> {
+    let experiment = run.load(quick, seed)?;
+    if is_cut(&experiment) {
+        return Ok(ebbtide_crash::plan(experiment, catalog, server)?.plan().experiment());
+    }
+    Ok(lab::plan(experiment, catalog, server)?.experiment())
+}
+
+/// Whether it is for the crash lab.
+fn is_cut(experiment: &Experiment) -> bool {
+    experiment.arms.iter().any(|arm| arm.crash.is_some())
+}
+
+/// An experiment of the set that has not run. One that this server cannot run is a hole, and is tried again.
+fn waiting(
+    run: &DocumentRun,
+    quick: bool,
+    seed: u64,
+    catalog: &Catalog,
+    server: &Binary,
+) -> anyhow::Result<DocumentExperiment> {
+    let written = run.load(quick, seed).map_err(refuse_experiment)?;
+    let experiment = planned(run, quick, seed, catalog, server).unwrap_or(written);
     Ok(DocumentExperiment {
         name: run.name.to_owned(),
         title: experiment.title.clone(),
@@ -117,11 +146,11 @@ fn waiting(run: &DocumentRun, quick: bool, seed: u64) -> anyhow::Result<Document
 }
 
 /// Prints what would run, and for how long.
-fn check(quick: bool, seed: u64, json: bool) -> anyhow::Result<Exit> {
+fn check(quick: bool, seed: u64, catalog: &Catalog, server: &Binary, json: bool) -> anyhow::Result<Exit> {
     let mut all = Vec::new();
     let mut missing: Vec<String> = Vec::new();
     for run in documents() {
-        let experiment = run.load(quick, seed).map_err(refuse_experiment)?;
+        let experiment = planned(run, quick, seed, catalog, server).map_err(refuse_experiment)?;
         for what in lab::missing(&experiment) {
             if !missing.contains(&what) {
                 missing.push(what);
@@ -145,7 +174,12 @@ fn check(quick: bool, seed: u64, json: bool) -> anyhow::Result<Exit> {
             let estimate = span(Duration::from_secs(one.estimate_s).as_secs_f64());
             table.row([one.name.to_owned(), one.arms.len().to_string(), one.claims.to_string(), estimate]);
         }
-        line(&format!("{}\n\n{}: about {}", table.text(), count(all.len(), "experiment"), span(total as f64)));
+        line(&format!(
+            "{}\n\n{}: about {}",
+            table.text(),
+            count(all.len(), "experiment"),
+            span(total as f64)
+        ));
     }
     Ok(show_missing(&missing, json))
 }
@@ -259,8 +293,9 @@ impl<'a> Set<'a> {
         let command = self.command(run, &experiment);
         let (home, ebbtide) = (self.home.clone(), version::of_results());
         let overrides = self.overrides.clone();
-        if experiment.arms.iter().any(|arm| arm.crash.is_some()) {
-            let plan = ebbtide_crash::plan(experiment, &self.catalog, &self.server).map_err(refuse_experiment)?;
+        if is_cut(&experiment) {
+            let plan =
+                ebbtide_crash::plan(experiment, &self.catalog, &self.server).map_err(refuse_experiment)?;
             let options = CrashOptions {
                 home,
                 server_named: Some(self.server.path.display().to_string()),
@@ -292,21 +327,10 @@ impl<'a> Set<'a> {
 
     /// The command that runs one experiment of the set again.
     fn command(&self, run: &DocumentRun, experiment: &Experiment) -> String {
-        let is_cut = experiment.arms.iter().any(|arm| arm.crash.is_some());
-        let changes = run.overrides(self.results.quick, self.results.seed);
-        let lab = if is_cut { "crash" } else { "run" };
-        let mut words = vec![format!("ebbtide {lab} {}", quoted(run.name))];
-        words.push(format!("--home {}", quoted(&self.place.path().display().to_string())));
-        words.extend(changes.set.iter().map(|(path, value)| format!("--set {}", quoted(&format!("{path}={value}")))));
-        words.push(format!("--server {}", quoted(&self.server.path.display().to_string())));
-        if !changes.arms.is_empty() {
-            words.push(format!("--arms {}", quoted(&changes.arms.join(","))));
-        }
-        words.push(format!("--seed {}", self.results.seed));
-        words.extend(self.results.quick.then(|| "--quick".to_owned()));
-        words.extend(is_cut.then(|| "--no-gain".to_owned()));
-        words.extend((!is_cut && self.over_limit).then(|| "--over-limit".to_owned()));
-        words.join(" ")
+        let lab = if is_cut(experiment) { "crash" } else { "run" };
+        let (home, server) =
+            (self.place.path().display().to_string(), self.server.path.display().to_string());
+        again(run, self.results.quick, self.results.seed, lab, &home, &server, self.over_limit)
     }
 
     /// Writes results and pages, each whole or not at all.
@@ -330,7 +354,12 @@ impl<'a> Set<'a> {
         let report = absolute(FRONT);
         if self.json {
             let results = absolute(FILE);
-            answers::print(&DocumentsEnded { directory: &self.out, report: &report, results: &results, documents: &self.results });
+            answers::print(&DocumentsEnded {
+                directory: &self.out,
+                report: &report,
+                results: &results,
+                documents: &self.results,
+            });
         } else {
             line(&format!("\n{}\nreport: {}", table(&self.results), report.display()));
         }
@@ -350,8 +379,15 @@ impl<'a> Set<'a> {
 
 /// How many claims of each document have each verdict.
 fn table(results: &DocumentResults) -> String {
-    let mut table =
-        TextTable::new(&["DOCUMENT", "REPRODUCED", "NOT", "UNDECIDED", "CONTRADICTED", "UNTESTABLE", "NOT MEASURED"]);
+    let mut table = TextTable::new(&[
+        "DOCUMENT",
+        "REPRODUCED",
+        "NOT",
+        "UNDECIDED",
+        "CONTRADICTED",
+        "UNTESTABLE",
+        "NOT MEASURED",
+    ]);
     for document in Document::ALL {
         let counts = results.counts(Some(document));
         let of = |words: &str| counts.get(words).copied().unwrap_or(0).to_string();
@@ -368,6 +404,33 @@ fn table(results: &DocumentResults) -> String {
     table.text()
 }
 
+/// The command that runs one experiment of the set again, in one of the labs.
+fn again(
+    run: &DocumentRun,
+    quick: bool,
+    seed: u64,
+    lab: &str,
+    home: &str,
+    server: &str,
+    over_limit: bool,
+) -> String {
+    let changes = run.overrides(quick, seed);
+    let mut words = vec![format!("ebbtide {lab} {}", quoted(run.name)), format!("--home {}", quoted(home))];
+    words.extend(
+        changes.set.iter().map(|(path, value)| format!("--set {}", quoted(&format!("{path}={value}")))),
+    );
+    words.push(format!("--server {}", quoted(server)));
+    if !changes.arms.is_empty() {
+        words.push(format!("--arms {}", quoted(&changes.arms.join(","))));
+    }
+    words.push(format!("--seed {seed}"));
+    words.extend(quick.then(|| "--quick".to_owned()));
+    let is_cut = lab == "crash";
+    words.extend(is_cut.then(|| "--no-gain".to_owned()));
+    words.extend((!is_cut && over_limit).then(|| "--over-limit".to_owned()));
+    words.join(" ")
+}
+
 /// The command that runs the set again.
 fn command(args: &RunArgs, place: &Place, seed: u64) -> String {
     let mut words = vec!["ebbtide run --documents".to_owned()];
@@ -377,4 +440,47 @@ fn command(args: &RunArgs, place: &Place, seed: u64) -> String {
     words.extend(args.quick.then(|| "--quick".to_owned()));
     words.extend(args.over_limit.then(|| "--over-limit".to_owned()));
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_lab::experiment::estimate;
+    use ebbtide_mysql::{Flavour, Version};
+
+    use super::*;
+
+    fn mariadb() -> Binary {
+        let version = Version { major: 10, minor: 11, patch: 19 };
+        let text = "mariadbd  Ver 10.11.19-MariaDB".to_owned();
+        Binary { path: "/usr/sbin/mariadbd".into(), flavour: Flavour::MariaDb, version, text }
+    }
+
+    #[test]
+    fn the_short_forms_end_within_an_hour_on_two_cores_by_their_estimates() {
+        let (catalog, server) = (Catalog::builtin(), mariadb());
+        let each: Vec<(&str, u64)> = documents()
+            .iter()
+            .map(|run| (run.name, estimate(&planned(run, true, 1, &catalog, &server).unwrap()).as_secs()))
+            .collect();
+        let all: u64 = each.iter().map(|(_, seconds)| seconds).sum();
+        println!("{all} s: {each:?}");
+        assert!(all <= 3600, "{all} s: {each:?}");
+    }
+
+    #[test]
+    fn the_command_of_an_experiment_is_one_that_the_program_takes() {
+        use clap::Parser as _;
+        for run in documents() {
+            let experiment = run.load(true, 7).unwrap();
+            let lab = if is_cut(&experiment) { "crash" } else { "run" };
+            let words = again(run, true, 7, lab, "/srv/my home", "/usr/sbin/mariadbd", false);
+            let cli = crate::cli::Cli::try_parse_from(ebbtide_lab::words::unquoted(&words).unwrap()).unwrap();
+            let changes = match &cli.command {
+                Command::Run(args) => super::super::changes(args).unwrap(),
+                Command::Crash(args) => crate::crash::changes(args).unwrap(),
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(changes, run.overrides(true, 7), "{words}");
+        }
+    }
 }

@@ -257,20 +257,21 @@ pub(crate) fn claims(claims: &[JudgedClaim]) -> String {
     let line = |judged: &JudgedClaim| {
         let verdict = judged.verdict.words();
         let why = judged.verdict.why();
-        let why = if why.is_empty() { String::new() } else { format!("\n    {why}") };
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
         let document = judged.claim.document.key();
-        format!("{document}, {}: {} {verdict}{why}", judged.claim.place, judged.claim.says)
+        format!("{document}, {}: {}\n    {verdict}{why}", judged.claim.place, judged.claim.says)
     };
     claims.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// What the figures of the backups' table are.
 const BACKUP_DEFINITIONS: &str = "(transactions a second before, during and after the backup; CREDITS: of a full bucket, of the volume that lost \
-     most; CHECKED: backups that were restored and hold what they should)";
+     most, else of the target; CHECKED: backups that were restored and hold what they should)";
 
 /// The backups as a table; none where no arm has one.
 fn backups(record: &LabRun, summary: &Summary) -> Option<String> {
-    let mut table = TextTable::new(&["ARM", "BEFORE", "DURING", "AFTER", "TOOK", "SIZE", "CREDITS", "CHECKED"]);
+    let mut table =
+        TextTable::new(&["ARM", "BEFORE", "DURING", "AFTER", "TOOK", "SIZE", "CREDITS", "CHECKED"]);
     let mut any = false;
     let arms = record.experiment.arms.iter().zip(&summary.arms);
     for (arm, of) in arms.filter(|(arm, _)| arm.backup.is_some()) {
@@ -290,7 +291,9 @@ fn backups(record: &LabRun, summary: &Summary) -> Option<String> {
             rate(Around::After),
             of.backup.map_or_else(none, |backup| latency(backup.took_s.median * 1e6)),
             of.backup.map_or_else(none, |backup| ebbtide_text::bytes(backup.bytes.median)),
-            of.backup.and_then(|backup| backup.credits_used).map_or_else(none, |used| percent(used.median.max(0.0))),
+            of.backup
+                .and_then(|backup| backup.credits_used.or(backup.target_credits_used))
+                .map_or_else(none, |used| percent(used.median.max(0.0))),
             format!("{good} of {}", own().count()),
         ]);
     }

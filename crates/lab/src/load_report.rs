@@ -112,8 +112,7 @@ impl LoadReport {
 pub(crate) fn inconsistency(found: &ConsistencyReport) -> Option<String> {
     let broken = found.conditions.iter().filter(|condition| !condition.holds);
     let words = broken.map(|condition| {
-        let first =
-            condition.first_rows.first().map(|row| format!(", such as {row}")).unwrap_or_default();
+        let first = condition.first_rows.first().map(|row| format!(", such as {row}")).unwrap_or_default();
         format!(
             "consistency condition {} of TPC-C does not hold ({}): rows at fault: {}{first}",
             condition.condition, condition.about, condition.rows_at_fault,

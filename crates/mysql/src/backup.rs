@@ -40,7 +40,7 @@ const USER: &str = "--user=root";
 #[non_exhaustive]
 pub enum BackupError {
     /// The tool is not on this machine.
-    #[error("{tool}: {source}, in none of {}; Debian has it in the package {package}", .looked.join(", "))]
+    #[error("{tool}: {why}, in none of {}; Debian has it in the package {package}", .looked.join(", "))]
     Missing {
         /// The program.
         tool: &'static str,
@@ -48,8 +48,8 @@ pub enum BackupError {
         package: &'static str,
         /// Where it was looked for.
         looked: Vec<String>,
-        /// The operating system's word for it.
-        source: io::Error,
+        /// The operating system's words for it.
+        why: String,
     },
     /// There is no such tool for this server.
     #[error(
@@ -159,7 +159,7 @@ impl Tool {
             tool: names[0],
             package: self.package,
             looked: dirs.iter().map(|dir| dir.display().to_string()).collect(),
-            source: io::Error::from_raw_os_error(rustix::io::Errno::NOENT.raw_os_error()),
+            why: io::Error::from(rustix::io::Errno::NOENT).to_string(),
         })
     }
 }
@@ -399,7 +399,8 @@ mod tests {
 
     #[test]
     fn a_tool_that_is_missing_is_named_with_its_package() {
-        let none = Tool { mariadb: ["no-such-tool-a", "no-such-tool-b"], mysql: None, package: "some-package" };
+        let none =
+            Tool { mariadb: ["no-such-tool-a", "no-such-tool-b"], mysql: None, package: "some-package" };
         let error = none.find(&binary(Flavour::MariaDb, "/x/bin/mariadbd".into())).unwrap_err().to_string();
         assert!(error.starts_with("no-such-tool-a: No such file or directory (os error 2)"), "{error}");
         assert!(error.contains("/x/bin") && error.contains("package some-package"), "{error}");

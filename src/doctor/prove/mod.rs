@@ -21,7 +21,8 @@ use super::args::{Explain, ProveArgs};
 use crate::exit::{Exit, Refusal};
 use crate::home::Place;
 use crate::run::{
-    Shown, catalog, detect, directory_for, measured, quoted, refuse_experiment, show_missing, show_plan, signals,
+    Shown, catalog, detect, directory_for, measured, quoted, refuse_experiment, show_missing, show_plan,
+    signals,
 };
 use crate::signals::cancel_on;
 use crate::text::{line, note};

@@ -31,13 +31,8 @@ pub struct About {
 
 impl Document {
     /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Whitepaper,
-        Self::BurstArticle,
-        Self::OptimizedWrites,
-        Self::SsdPaper,
-        Self::AuroraBinlog,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Whitepaper, Self::BurstArticle, Self::OptimizedWrites, Self::SsdPaper, Self::AuroraBinlog];
 
     /// What it is.
     #[must_use]

@@ -42,10 +42,13 @@ fn measured(test: &ClaimTest, evidence: &dyn Evidence) -> (Vec<ClaimArm>, Result
         io: evidence.io(arm, during),
     };
     let arms = sides.iter().zip(&readings).map(arm).collect();
-    let missing = sides.iter().zip(&readings).filter_map(|((arm, _), reading)| {
-        Some(format!("'{arm}' {}", reading.as_ref().err()?))
-    });
-    let missing: Vec<String> = missing.collect();
+    let missing = sides
+        .iter()
+        .zip(&readings)
+        .filter_map(|((arm, _), reading)| Some(format!("'{arm}' {}", reading.as_ref().err()?)));
+    let mut missing: Vec<String> = missing.collect();
+    // An arm that is held against itself is missing once.
+    missing.dedup();
     if !missing.is_empty() {
         return (arms, Err(list(&missing)));
     }
@@ -67,7 +70,8 @@ fn verdict(test: &ClaimTest, ours: Reading, arms: &[ClaimArm]) -> ClaimVerdict {
         let why = format!("{said}: one trial shows no interval");
         return ClaimVerdict::Undecided { why };
     };
-    let outside = test.at_least.is_some_and(|least| high < least) || test.at_most.is_some_and(|most| low > most);
+    let outside =
+        test.at_least.is_some_and(|least| high < least) || test.at_most.is_some_and(|most| low > most);
     if test.allows(low) && test.allows(high) {
         ClaimVerdict::Reproduced
     } else if outside {

@@ -190,7 +190,11 @@ impl Reading {
         let ends = |a: Option<f64>, b: Option<f64>| a.zip(b).and_then(|(a, b)| ratio(a, b));
         let (low, high) = (ends(self.low, other.high), ends(self.high, other.low));
         let both = low.is_some() && high.is_some();
-        Some(Self { mid: ratio(self.mid, other.mid)?, low: low.filter(|_| both), high: high.filter(|_| both) })
+        Some(Self {
+            mid: ratio(self.mid, other.mid)?,
+            low: low.filter(|_| both),
+            high: high.filter(|_| both),
+        })
     }
 }
 

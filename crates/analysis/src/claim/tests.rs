@@ -64,7 +64,10 @@ fn a_ratio_in_the_range_with_all_of_its_interval_is_reproduced_beside_the_docume
     assert!((judged.theirs.unwrap() - 12.766).abs() < 0.01, "{:?}", judged.theirs);
     let ours = judged.ours.unwrap();
     assert!((ours.mid - 10.0).abs() < 1e-9);
-    assert!((ours.low.unwrap() - 4900.0 / 520.0).abs() < 1e-9 && (ours.high.unwrap() - 5100.0 / 480.0).abs() < 1e-9);
+    assert!(
+        (ours.low.unwrap() - 4900.0 / 520.0).abs() < 1e-9
+            && (ours.high.unwrap() - 5100.0 / 480.0).abs() < 1e-9
+    );
     assert_eq!(judged.arms.iter().map(|arm| arm.arm.as_str()).collect::<Vec<_>>(), ["tuned", "default"]);
 }
 
@@ -73,7 +76,12 @@ fn planted_results_that_deny_a_claim_are_not_reproduced_and_the_reason_has_the_i
     let evidence = measured(Reading::between(1000.0, 990.0, 1010.0), Reading::between(500.0, 490.0, 510.0));
     let judged = judge(&tuned(), &evidence);
     let ClaimVerdict::NotReproduced { why } = &judged.verdict else { panic!("{:?}", judged.verdict) };
-    for text in ["2.00 times (1.94 to 2.06)", "6.00 to 25", "tuned: waits for the IOPS limit of tuned", "default: waits"] {
+    for text in [
+        "2.00 times (1.94 to 2.06)",
+        "6.00 to 25",
+        "tuned: waits for the IOPS limit of tuned",
+        "default: waits",
+    ] {
         assert!(why.contains(text), "{text}: {why}");
     }
     // Above the range is no more in it than below.
@@ -94,7 +102,8 @@ fn an_interval_over_a_bound_and_a_single_trial_decide_nothing() {
 
 #[test]
 fn the_ratio_that_the_run_compares_goes_before_that_of_the_figures() {
-    let mut evidence = measured(Reading::between(5000.0, 4000.0, 6000.0), Reading::between(500.0, 100.0, 900.0));
+    let mut evidence =
+        measured(Reading::between(5000.0, 4000.0, 6000.0), Reading::between(500.0, 100.0, 900.0));
     assert!(matches!(judge(&tuned(), &evidence).verdict, ClaimVerdict::Undecided { .. }));
     evidence.ratio = Some(Reading::between(10.0, 9.0, 11.0));
     assert_eq!(judge(&tuned(), &evidence).verdict, ClaimVerdict::Reproduced);
@@ -129,8 +138,15 @@ fn what_cannot_be_tested_says_why() {
 
 #[test]
 fn a_figure_without_another_arm_is_held_against_its_range() {
-    let test = ClaimTest { over: None, metric: ClaimMetric::ReadMs, at_least: None, at_most: Some(10.0), ..tuned().test.unwrap() };
-    let claim = |at_most| Claim { test: Some(ClaimTest { at_most: Some(at_most), ..test.clone() }), ..tuned() };
+    let test = ClaimTest {
+        over: None,
+        metric: ClaimMetric::ReadMs,
+        at_least: None,
+        at_most: Some(10.0),
+        ..tuned().test.unwrap()
+    };
+    let claim =
+        |at_most| Claim { test: Some(ClaimTest { at_most: Some(at_most), ..test.clone() }), ..tuned() };
     let evidence = Planted::of(&[("tuned", Reading::between(8.0, 7.0, 9.0))]);
     assert_eq!(judge(&claim(10.0), &evidence).verdict, ClaimVerdict::Reproduced);
     let ClaimVerdict::NotReproduced { why } = judge(&claim(5.0), &evidence).verdict else { panic!() };

@@ -6,7 +6,8 @@ use crate::record::BackupRecord;
 
 /// Sums up the backups of the trials that count; none where none was made.
 pub(super) fn figures(arm: &Parted<'_>) -> Option<BackupFigures> {
-    let all: Vec<&BackupRecord> = arm.looked.iter().filter_map(|looked| looked.trial.backup.as_ref()).collect();
+    let all: Vec<&BackupRecord> =
+        arm.looked.iter().filter_map(|looked| looked.trial.backup.as_ref()).collect();
     if all.is_empty() {
         return None;
     }

@@ -2,9 +2,7 @@
 
 use ebbtide_text::{figure, percent};
 
-use super::model::{
-    Across, ArmSummary, Around, Figures, Measured, Ratio, Regime, Summary, VolumeFigures,
-};
+use super::model::{Across, ArmSummary, Around, Figures, Measured, Ratio, Regime, Summary, VolumeFigures};
 use super::{summarize, words};
 use crate::claim::{ClaimMetric, ClaimPhase, ClaimTest, Evidence, Reading};
 use crate::record::{Role, RunRecord};
@@ -36,7 +34,9 @@ impl Evidence for OfRun<'_> {
         let trials = summary.trials.measured;
         match metric {
             ClaimMetric::Tpmc => summary.tpcc.as_ref().map(|tpcc| rate(&tpcc.tpmc)).ok_or_else(missing),
-            ClaimMetric::LagS => summary.lag.as_ref().map(|lag| across(lag.mean_s, 1.0, trials)).ok_or_else(missing),
+            ClaimMetric::LagS => {
+                summary.lag.as_ref().map(|lag| across(lag.mean_s, 1.0, trials)).ok_or_else(missing)
+            }
             ClaimMetric::BackupS => {
                 summary.backup.as_ref().map(|backup| across(backup.took_s, 1.0, trials)).ok_or_else(missing)
             }
@@ -49,12 +49,16 @@ impl Evidence for OfRun<'_> {
     }
 
     fn ratio(&self, test: &ClaimTest, over: &str) -> Option<Reading> {
+        if test.arm == over {
+            return self.within_trials(test);
+        }
         let (arm, baseline) = (self.arm(&test.arm).ok()?, self.arm(over).ok()?);
         let (ours, _) = figures(arm, &test.during).ok()?;
         let (theirs, _) = figures(baseline, &test.over_during).ok()?;
         let compared = self.summary.comparisons.iter().find(|compared| {
             let regimes = compared.regimes.unzip();
-            let same = |place: usize, name: &str| self.summary.arms.get(place).is_some_and(|arm| arm.name == name);
+            let same =
+                |place: usize, name: &str| self.summary.arms.get(place).is_some_and(|arm| arm.name == name);
             same(compared.arm, &test.arm) && same(compared.baseline, over) && regimes == (ours, theirs)
         })?;
         let ratio: Ratio = match test.metric {
@@ -68,7 +72,9 @@ impl Evidence for OfRun<'_> {
     }
 
     fn io(&self, arm: &str, during: &[ClaimPhase]) -> String {
-        let Ok((_, figures)) = self.arm(arm).and_then(|arm| figures(arm, during)) else { return String::new() };
+        let Ok((_, figures)) = self.arm(arm).and_then(|arm| figures(arm, during)) else {
+            return String::new();
+        };
         let ios = figures.per_transaction.map(|cost| {
             format!(
                 "{} I/Os and {} KiB written by transaction",
@@ -93,6 +99,25 @@ impl OfRun<'_> {
     /// Processors as a percentage of all.
     fn of_all(&self, cpus: f64) -> f64 {
         100.0 * cpus / f64::from(self.cpus.max(1))
+    }
+
+    /// The ratio of two phases of an arm, trial by trial: what a trial has throughout falls out. The geometric mean of the
+    /// trials with their range.
+    fn within_trials(&self, test: &ClaimTest) -> Option<Reading> {
+        let of_round = |round: &Summary| {
+            let summary = round.arms.iter().find(|one| one.name == test.arm)?;
+            let value = |during| self.value(figures(summary, during).ok()?.1, test.metric);
+            let (own, other) = (value(&test.during)?, value(&test.over_during)?);
+            (own > 0.0 && other > 0.0).then(|| own / other)
+        };
+        let trials: Vec<f64> = self.rounds.iter().filter_map(of_round).collect();
+        let mid = (!trials.is_empty())
+            .then(|| (trials.iter().map(|ratio| ratio.ln()).sum::<f64>() / trials.len() as f64).exp())?;
+        if trials.len() < 2 {
+            return Some(Reading::alone(mid));
+        }
+        let low = trials.iter().copied().fold(mid, f64::min);
+        Some(Reading::between(mid, low, trials.iter().copied().fold(mid, f64::max)))
     }
 
     /// A figure of all trials, with the interval of a rate, and for others with the range of the trials.
@@ -124,6 +149,7 @@ impl OfRun<'_> {
         let data = || figures.volumes.get(&Role::Data);
         let all = |of: fn(&VolumeFigures) -> f64| Some(figures.volumes.values().map(of).sum());
         match metric {
+            ClaimMetric::Tps => Some(figures.tps.mean),
             ClaimMetric::P50Ms => Some(figures.p50_us.median / 1e3),
             ClaimMetric::P95Ms => Some(figures.p95_us.median / 1e3),
             ClaimMetric::P99Ms => Some(figures.p99_us.median / 1e3),
@@ -137,9 +163,8 @@ impl OfRun<'_> {
             ClaimMetric::WrittenKibPerTransaction => figures.per_transaction.map(|cost| cost.written_kib),
             ClaimMetric::ServerCpuPct => Some(self.of_all(figures.host.server_cpus)),
             ClaimMetric::RedoWait => figures.server.and_then(|server| server.redo_wait),
-            // Rates have intervals, and the others are not of the figures of trials.
-            ClaimMetric::Tps
-            | ClaimMetric::Tpmc
+            // These are not of the figures of a part of a trial.
+            ClaimMetric::Tpmc
             | ClaimMetric::LagS
             | ClaimMetric::BackupS
             | ClaimMetric::BackupMib

@@ -28,10 +28,10 @@ pub use curves::{Curve, Curves, LOADED, curves};
 pub use figures::trial_figures;
 pub use findings::without;
 pub use model::{
-    Across, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Change, Compared, CurveGain, CurvePoint, Figures, HostFigures,
-    LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary,
-    ServerFigures, Summary, TpccFigures, TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict,
-    VolumeFigures,
+    Across, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Change, Compared, CurveGain, CurvePoint,
+    Figures, HostFigures, LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio,
+    Regime, RegimeSummary, ServerFigures, Summary, TpccFigures, TransactionFigures, TrialCounts,
+    TrialFigures, TrialWindow, Verdict, VolumeFigures,
 };
 pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
 

@@ -214,11 +214,7 @@ fn begin_of(seconds: &[Second], place: usize) -> f64 {
 }
 
 /// The stretches of a trial in which all known conditions are the same.
-fn stretches(
-    seconds: &[Second],
-    batch: Option<BatchSpan>,
-    backup: Option<&BackupRecord>,
-) -> Vec<Stretch> {
+fn stretches(seconds: &[Second], batch: Option<BatchSpan>, backup: Option<&BackupRecord>) -> Vec<Stretch> {
     let mut gone = None;
     let mut stretches: Vec<Stretch> = Vec::new();
     for (place, second) in seconds.iter().enumerate() {
@@ -286,7 +282,12 @@ fn known_changes(seconds: &[Second], stretches: &[Stretch]) -> Vec<Change> {
             Some(Around::After) => Cause::BackupEnded,
             _ => Cause::BackupBegan,
         });
-        batch.into_iter().chain(backup).chain(credits).map(move |cause| Change { t_s, cause }).collect::<Vec<_>>()
+        batch
+            .into_iter()
+            .chain(backup)
+            .chain(credits)
+            .map(move |cause| Change { t_s, cause })
+            .collect::<Vec<_>>()
     };
     stretches.windows(2).flat_map(change).collect()
 }

@@ -26,7 +26,9 @@ impl Evidence for OfCuts<'_> {
                 let ends = throughput.tps.interval.map(|ends| (ends.low, ends.high)).unzip();
                 Reading { mid: throughput.tps.mean, low: ends.0, high: ends.1 }
             }),
-            ClaimMetric::WriteIops => summary.throughput.map(|throughput| Reading::alone(throughput.write_iops)),
+            ClaimMetric::WriteIops => {
+                summary.throughput.map(|throughput| Reading::alone(throughput.write_iops))
+            }
             _ => None,
         };
         reading.ok_or_else(|| "has no such figure".to_owned())
@@ -42,7 +44,9 @@ impl Evidence for OfCuts<'_> {
     }
 
     fn io(&self, arm: &str, _: &[ClaimPhase]) -> String {
-        let Some(throughput) = self.arm(arm).ok().and_then(|arm| arm.throughput) else { return String::new() };
+        let Some(throughput) = self.arm(arm).ok().and_then(|arm| arm.throughput) else {
+            return String::new();
+        };
         format!(
             "{} writes and {} written a second",
             print::short(throughput.write_iops),
@@ -54,7 +58,8 @@ impl Evidence for OfCuts<'_> {
 impl OfCuts<'_> {
     fn arm(&self, name: &str) -> Result<&ArmSummary, String> {
         let arm = self.0.arms.iter().find(|arm| arm.name == name);
-        let arm = arm.ok_or_else(|| "is not part of this run: the short form leaves it out, or --arms".to_owned())?;
+        let arm =
+            arm.ok_or_else(|| "is not part of this run: the short form leaves it out, or --arms".to_owned())?;
         if arm.cuts == 0 { Err("was not cut".to_owned()) } else { Ok(arm) }
     }
 }

@@ -453,7 +453,11 @@ fn claims_are_judged_by_the_cuts_and_never_by_a_void_run() {
     let bad = &summary.arms[0].bad;
     assert!(bad.count > 0, "the fixture's first arm has bad cuts: {bad:?}");
     assert_eq!(summary.claims[0].verdict, ClaimVerdict::Reproduced);
-    assert!(matches!(&summary.claims[1].verdict, ClaimVerdict::NotReproduced { .. }), "{:?}", summary.claims[1]);
+    assert!(
+        matches!(&summary.claims[1].verdict, ClaimVerdict::NotReproduced { .. }),
+        "{:?}",
+        summary.claims[1]
+    );
     run.cuts.clear();
     let void = summarize(&run);
     assert!(!void.valid);

@@ -10,8 +10,8 @@ use ebbtide_workload::sysbench::Workload;
 
 use super::arm_error::{ArmError, chain, with_hint};
 use super::{
-    Arm, BackedUp, BackupMethod, BackupPlan, CrashPlan, DataPlan, Experiment, ExperimentError, LoadKind, Role,
-    divide,
+    Arm, BackedUp, BackupMethod, BackupPlan, CrashPlan, DataPlan, Experiment, ExperimentError, LoadKind,
+    Role, divide,
 };
 
 /// The seed of the rows. It is not the run's: prepared data would else never serve a second run.
@@ -181,7 +181,8 @@ fn check_backup(arm: &Arm) -> Result<(), ArmError> {
             (false, true) => return Err(ArmError::TargetWithoutBackup { of: of.name() }),
             _ => {}
         }
-        let apart = [Role::Redo, Role::Binlog, Role::Undo].into_iter().find(|role| volumes.contains_key(role));
+        let apart =
+            [Role::Redo, Role::Binlog, Role::Undo].into_iter().find(|role| volumes.contains_key(role));
         if let (Some(backup), Some(role)) = (backup, apart)
             && backup.method == BackupMethod::Snapshot
         {

@@ -51,7 +51,9 @@ pub(super) fn read(nodes: &[Node], known: Known<'_>) -> Result<Vec<Claim>, Exper
     for node in nodes {
         let claim = Reader { section: Section::of_table("claim", node, &KEYS)?, known }.claim()?;
         if claims.iter().any(|other| other.id == claim.id) {
-            return Err(node.place.wrong(format!("two claims have the id '{}': give each its own", claim.id)));
+            return Err(node
+                .place
+                .wrong(format!("two claims have the id '{}': give each its own", claim.id)));
         }
         claims.push(claim);
     }
@@ -141,8 +143,9 @@ impl Reader<'_> {
         }
         let metric = self.needed("metric")?;
         let names = || ClaimMetric::ALL.iter().map(|(_, name, ..)| *name);
-        let metric = ClaimMetric::parse(&metric)
-            .ok_or_else(|| self.section.wrong("metric", no_such("metric", &metric, names().collect::<Vec<_>>())))?;
+        let metric = ClaimMetric::parse(&metric).ok_or_else(|| {
+            self.section.wrong("metric", no_such("metric", &metric, names().collect::<Vec<_>>()))
+        })?;
         let lab = if self.known.crash { Of::Crash } else { Of::Run };
         if metric.of() != Of::Both && metric.of() != lab {
             let other = if self.known.crash { "ebbtide run" } else { "ebbtide crash" };
@@ -169,8 +172,9 @@ impl Reader<'_> {
     fn phases(&self, key: &'static str) -> Result<Vec<ClaimPhase>, ExperimentError> {
         let phase = |name: &str| {
             let known = || ClaimPhase::ALL.iter().map(|(_, name)| *name);
-            let phase = ClaimPhase::parse(name)
-                .ok_or_else(|| self.section.wrong(key, no_such("phase", name, known().collect::<Vec<_>>())))?;
+            let phase = ClaimPhase::parse(name).ok_or_else(|| {
+                self.section.wrong(key, no_such("phase", name, known().collect::<Vec<_>>()))
+            })?;
             let lacks = match phase {
                 ClaimPhase::Batch | ClaimPhase::NoBatch => (!self.known.batch).then_some("a batch job"),
                 ClaimPhase::BeforeBackup | ClaimPhase::DuringBackup | ClaimPhase::AfterBackup => {
@@ -193,7 +197,9 @@ impl Reader<'_> {
         let wrong = |key: &str, message: &str| Err(self.section.wrong(key, message));
         match (test.at_least, test.at_most) {
             (None, None) => wrong("at_least", "the condition needs a bound: at_least, at_most or both"),
-            (Some(least), Some(most)) if least > most => wrong("at_most", "it must not be less than at_least"),
+            (Some(least), Some(most)) if least > most => {
+                wrong("at_most", "it must not be less than at_least")
+            }
             (least, most) if least.into_iter().chain(most).any(|bound| !bound.is_finite() || bound < 0.0) => {
                 wrong("at_least", "bounds are numbers from 0 on")
             }

@@ -112,7 +112,11 @@ impl<'a> Section<'a> {
     }
 
     /// A table of a list, with the keys that it may have.
-    pub(super) fn of_table(name: &'static str, node: &'a Node, keys: &[&str]) -> Result<Self, ExperimentError> {
+    pub(super) fn of_table(
+        name: &'static str,
+        node: &'a Node,
+        keys: &[&str],
+    ) -> Result<Self, ExperimentError> {
         let table = node.table(name)?;
         for (key, node) in table.iter() {
             if !keys.contains(&key) {

@@ -6,7 +6,7 @@ use ebbtide_report::{Cell, Section, Table, Tone};
 use super::{ArmView, Block, PageContext, words};
 use crate::experiment::{BackupMethod, BackupPlan};
 use crate::record::{BackupUse, Outcome, Trial};
-use crate::summary::{Across, Around, ArmSummary, BackupFigures, Measured};
+use crate::summary::{Across, ArmSummary, Around, BackupFigures, Measured};
 
 const LEAD: &str = "A backup began while the load ran. The throughput of the load before, during and after it has its 95% \
     interval; a phase of less than some seconds has no figure. The time of a backup ends when all of it is on its volume. A \
@@ -17,30 +17,41 @@ const LEAD: &str = "A backup began while the load ran. The throughput of the loa
 /// None where no arm has a backup.
 pub(super) fn section(page: &PageContext) -> Option<Section> {
     let arms = page.arms.iter().enumerate();
-    let rows: Vec<Vec<Cell>> = arms
-        .filter_map(|(group, view)| Some(row(page, group, view, view.arm.backup.as_ref()?)))
-        .collect();
-    let columns = [
-        "Arm",
-        "Backup",
-        "Before, transactions/s",
-        "During",
-        "After",
-        "Duration",
-        "Size",
-        "Credits used",
-        "Restored and checked",
-    ];
+    let rows: Vec<Vec<Cell>> =
+        arms.filter_map(|(group, view)| Some(row(group, view, view.arm.backup.as_ref()?))).collect();
+    let columns =
+        ["Arm", "Backup", "Before, transactions/s", "During", "After", "Duration", "Size", "Credits used"];
     let table = Table {
         caption: "Backups under load".into(),
         columns: columns.map(str::to_owned).into(),
         rows,
         ..Table::default()
     };
-    (!table.rows.is_empty()).then(|| Section::new("Backups", vec![Block::Table(table)]).lead(LEAD))
+    if table.rows.is_empty() {
+        return None;
+    }
+    Some(Section::new("Backups", vec![Block::Table(table), Block::Table(restored(page))]).lead(LEAD))
 }
 
-fn row(page: &PageContext, group: usize, view: &ArmView, plan: &BackupPlan) -> Vec<Cell> {
+/// What restoring showed, arm by arm.
+fn restored(page: &PageContext) -> Table {
+    let arms = page.arms.iter().enumerate().filter(|(_, view)| view.arm.backup.is_some());
+    let row = |(group, view): (usize, &ArmView)| {
+        let name = Cell { text: view.name.clone(), group: Some(group), ..Cell::default() };
+        let (usable, why) = checked(page, view);
+        vec![name, usable, Cell::from(why)]
+    };
+    Table {
+        caption: "Restored and checked".into(),
+        columns: ["Arm", "Usable", "What was checked"].map(str::to_owned).into(),
+        rows: arms.map(row).collect(),
+        prose: true,
+        words: true,
+        ..Table::default()
+    }
+}
+
+fn row(group: usize, view: &ArmView, plan: &BackupPlan) -> Vec<Cell> {
     let name = Cell { text: view.name.clone(), group: Some(group), ..Cell::default() };
     let rate = |around: Around| rate(view.summary, around);
     let figures = view.summary.and_then(|summary| summary.backup);
@@ -57,7 +68,6 @@ fn row(page: &PageContext, group: usize, view: &ArmView, plan: &BackupPlan) -> V
         across(|figures| figures.took_s, |s| words::latency(s.max(1e-6) * 1e6)),
         across(|figures| figures.bytes, words::bytes),
         figures.as_ref().map_or_else(none, credits),
-        checked(page, view),
     ]
 }
 
@@ -98,23 +108,24 @@ fn credits(figures: &BackupFigures) -> Cell {
     }
 }
 
-/// What restoring showed, over all trials of the arm; why there is no backup where none was made.
-fn checked(page: &PageContext, view: &ArmView) -> Cell {
+/// How many backups of an arm can be used, and what was checked; why there is none where none was made.
+fn checked(page: &PageContext, view: &ArmView) -> (Cell, String) {
     let own = || page.run.trials.iter().filter(|trial| trial.arm == view.arm.name);
     let made: Vec<&BackupUse> = own().filter_map(|trial| trial.backup.as_ref()).collect();
     let why = |trial: &Trial| match &trial.outcome {
         Outcome::Failed { why, .. } => Some(why.clone()),
         _ => None,
     };
+    let cell = |text: String, tone| Cell { text, tone, ..Cell::default() };
     let Some(first) = made.first() else {
         let why = own().find_map(why).unwrap_or_else(|| "no trial was made".to_owned());
-        return Cell { text: "none was made".into(), detail: why, tone: Tone::Bad, ..Cell::default() };
+        return (cell("none was made".into(), Tone::Bad), why);
     };
     let broken = made.iter().find_map(|one| one.restored.failed.as_ref());
     let good = made.iter().filter(|one| one.restored.failed.is_none()).count();
     let text = format!("{good} of {}", words::count(made.len(), "backup"));
     match broken {
-        Some(why) => Cell { text, detail: why.clone(), tone: Tone::Bad, ..Cell::default() },
-        None => Cell { text, detail: first.restored.checked.join("; "), tone: Tone::Good, ..Cell::default() },
+        Some(why) => (cell(text, Tone::Bad), why.clone()),
+        None => (cell(text, Tone::Good), first.restored.checked.join("; ")),
     }
 }

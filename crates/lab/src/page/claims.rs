@@ -7,7 +7,7 @@ use super::{Block, words};
 
 const LEAD: &str = "Each claim of a document with its figures and those of this run. It is reproduced where the measured figure \
     is in the claim's range with all of its interval, and not reproduced where all of the interval is outside. Intervals of \
-    throughput are 95% intervals; of other figures they are the range of the trials.";
+    throughput are 95% intervals; of other figures, and of two parts of the same trials, they are the range of the trials.";
 
 /// The claims of an experiment; None where it has none. `group` is the number of an arm's colour.
 #[must_use]
@@ -47,7 +47,10 @@ pub fn row(judged: &JudgedClaim, group: &dyn Fn(&str) -> Option<usize>) -> Vec<C
         cell(claim.says.clone(), claim.place.clone()),
         theirs(judged),
         Cell { group: first, ..ours(judged) },
-        Cell { tone: tone(&judged.verdict), ..cell(judged.verdict.words().to_owned(), sentence(judged.verdict.why())) },
+        Cell {
+            tone: tone(&judged.verdict),
+            ..cell(judged.verdict.words().to_owned(), sentence(judged.verdict.why()))
+        },
     ]
 }
 
@@ -57,9 +60,9 @@ pub fn tone(verdict: &ClaimVerdict) -> Tone {
     match verdict {
         ClaimVerdict::Reproduced => Tone::Good,
         ClaimVerdict::NotReproduced { .. } => Tone::Bad,
-        ClaimVerdict::Undecided { .. } | ClaimVerdict::Contradicted { .. } | ClaimVerdict::NotMeasured { .. } => {
-            Tone::Caution
-        }
+        ClaimVerdict::Undecided { .. }
+        | ClaimVerdict::Contradicted { .. }
+        | ClaimVerdict::NotMeasured { .. } => Tone::Caution,
         ClaimVerdict::NotTestable { .. } => Tone::Plain,
     }
 }
@@ -114,7 +117,9 @@ fn theirs(judged: &JudgedClaim) -> Cell {
 fn ours(judged: &JudgedClaim) -> Cell {
     let interval = |reading: &Reading| {
         let ends = reading.low.zip(reading.high);
-        ends.map_or(String::new(), |(low, high)| format!(" ({} to {})", words::short(low), words::short(high)))
+        ends.map_or(String::new(), |(low, high)| {
+            format!(" ({} to {})", words::short(low), words::short(high))
+        })
     };
     let Some(ours) = &judged.ours else { return Cell::from("\u{2013}") };
     let arms = judged.arms.iter().filter_map(|arm| {

@@ -64,12 +64,21 @@ pub(super) fn front(results: &DocumentResults) -> Report {
         tone: Tone::Plain,
     };
     let mut sections = vec![Section::new("", vec![Block::Verdicts(vec![verdict])])];
-    sections.push(Section::new("Documents", Document::ALL.iter().flat_map(|one| of_document(results, *one)).collect()));
+    sections.push(Section::new(
+        "Documents",
+        Document::ALL.iter().flat_map(|one| of_document(results, *one)).collect(),
+    ));
     sections.push(Section::new("Experiments", experiments(results)));
-    sections.push(setup::again(&results.command, "Results, figures and charts of each experiment are in its directory."));
+    sections.push(setup::again(
+        &results.command,
+        "Results, figures and charts of each experiment are in its directory.",
+    ));
     Report {
         title: "The claims of five documents, measured".into(),
-        subtitle: format!("Experiments of public documents on MySQL and block storage, repeated {form} on {}", results.server.version),
+        subtitle: format!(
+            "Experiments of public documents on MySQL and block storage, repeated {form} on {}",
+            results.server.version
+        ),
         sections,
         footer: footer(results),
         ..Report::default()
@@ -97,7 +106,12 @@ fn experiments(results: &DocumentResults) -> Vec<Block> {
         let took = if one.took_s > 0.0 { ebbtide_text::rough(one.took_s) } else { "\u{2013}".to_owned() };
         vec![
             Cell { text: one.name.clone(), detail: one.title.clone(), ..Cell::default() },
-            Cell { text: state.into(), detail: one.failed.clone().unwrap_or_default(), tone, ..Cell::default() },
+            Cell {
+                text: state.into(),
+                detail: one.failed.clone().unwrap_or_default(),
+                tone,
+                ..Cell::default()
+            },
             Cell::value(took, one.took_s, format!("{} estimated", ebbtide_text::rough(one.estimate_s))),
             Cell::from(one.claims.len().to_string()),
         ]
@@ -110,19 +124,27 @@ fn experiments(results: &DocumentResults) -> Vec<Block> {
         ..Table::default()
     };
     let links = results.experiments.iter().filter(|one| one.has_report());
-    let links = links.map(|one| Block::Link(Link { text: format!("{}: its report", one.name), file: one.report() }));
+    let links =
+        links.map(|one| Block::Link(Link { text: format!("{}: its report", one.name), file: one.report() }));
     std::iter::once(Block::Table(table)).chain(links).collect()
 }
 
 /// The page of a document: its claims, experiment by experiment.
 pub(super) fn page(results: &DocumentResults, document: Document) -> Report {
     let about = document.about();
-    let mut sections = vec![Section::new("", vec![
-        Block::Text(format!("{}.", counted(results, Some(document)))),
-        Block::Link(Link { text: "All documents".into(), file: FRONT.into() }),
-    ]).lead(LEAD)];
+    let mut sections = vec![
+        Section::new(
+            "",
+            vec![
+                Block::Text(format!("{}.", counted(results, Some(document)))),
+                Block::Link(Link { text: "All documents".into(), file: FRONT.into() }),
+            ],
+        )
+        .lead(LEAD),
+    ];
     for one in &results.experiments {
-        let claims: Vec<&JudgedClaim> = one.claims.iter().filter(|judged| judged.claim.document == document).collect();
+        let claims: Vec<&JudgedClaim> =
+            one.claims.iter().filter(|judged| judged.claim.document == document).collect();
         if !claims.is_empty() {
             sections.push(Section::new(one.title.clone(), of_experiment(one, &claims)));
         }
@@ -150,7 +172,8 @@ fn of_experiment(one: &DocumentExperiment, claims: &[&JudgedClaim]) -> Vec<Block
     };
     blocks.push(Block::Table(table));
     if one.has_report() {
-        blocks.push(Block::Link(Link { text: format!("The run behind it: {}", one.name), file: one.report() }));
+        blocks
+            .push(Block::Link(Link { text: format!("The run behind it: {}", one.name), file: one.report() }));
     } else if !claims.iter().all(|judged| matches!(judged.verdict, ClaimVerdict::NotTestable { .. })) {
         blocks.push(Block::Text(format!("{} has no run yet.", one.name)));
     }
@@ -224,7 +247,8 @@ mod tests {
         }
         assert!(!front.contains("two/report.html"), "what has no report is no link");
         let whitepaper = &pages[1].1;
-        for text in ["The title of one", "one/report.html", "two lacks results", "not measured", "reproduced"] {
+        for text in ["The title of one", "one/report.html", "two lacks results", "not measured", "reproduced"]
+        {
             assert!(whitepaper.contains(text), "{text}");
         }
     }
@@ -232,7 +256,11 @@ mod tests {
     #[test]
     fn the_time_left_is_withheld_until_an_experiment_has_ended() {
         let mut results = results();
-        assert_eq!(results.left_s(), Some(150.0), "one waits, and the other took half as long again as estimated");
+        assert_eq!(
+            results.left_s(),
+            Some(150.0),
+            "one waits, and the other took half as long again as estimated"
+        );
         results.experiments.remove(0);
         assert_eq!(results.left_s(), None);
         assert!(!results.is_whole());

@@ -7,8 +7,8 @@ use ebbtide_device::host::{HomeError, HostError};
 use ebbtide_device::store::StoreError;
 use ebbtide_load::LoadError;
 use ebbtide_load::ledger::LedgerError;
-use ebbtide_mysql::backup::BackupError;
 use ebbtide_mysql::ServerError;
+use ebbtide_mysql::backup::BackupError;
 use ebbtide_mysql::replication::ReplicaLost;
 use ebbtide_mysql::status::StatusError;
 

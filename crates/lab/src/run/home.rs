@@ -135,7 +135,9 @@ impl Lab {
         let snapshots = self.host.store().snapshots().into_iter();
         for snapshot in snapshots.filter(|snapshot| snapshot.name.starts_with(SNAPSHOT_PREFIX)) {
             self.host.store().delete_snapshot(&snapshot.name).map_err(HostError::from)?;
-            events.send(Event::Cleared { what: format!("snapshot {} of a run that was killed", snapshot.name) });
+            events.send(Event::Cleared {
+                what: format!("snapshot {} of a run that was killed", snapshot.name),
+            });
         }
         Ok(())
     }

@@ -261,7 +261,16 @@ mod tests {
     ) -> Evidence<'a> {
         let over_limit = false;
         let (inconsistency, unusable) = (None, None);
-        Evidence { generator, inconsistency, unusable, seconds, volumes, over_limit, cpus: 2, foreign_cpus: 0.0 }
+        Evidence {
+            generator,
+            inconsistency,
+            unusable,
+            seconds,
+            volumes,
+            over_limit,
+            cpus: 2,
+            foreign_cpus: 0.0,
+        }
     }
 
     fn why(looked: &Looked) -> &str {
@@ -329,13 +338,17 @@ mod tests {
             over_limit: false,
             generator: &generator(),
             inconsistency: Some("consistency condition 3 of TPC-C does not hold".into()),
+            unusable: Some("a table lacks rows".into()),
             seconds: &seconds(1_000.0, 0.0),
             volumes: &[],
             cpus: 2,
             foreign_cpus: 0.0,
         };
         let looked = judge(&evidence);
-        assert_eq!(why(&looked), "consistency condition 3 of TPC-C does not hold");
+        assert_eq!(
+            why(&looked),
+            "consistency condition 3 of TPC-C does not hold; its backup cannot be used: a table lacks rows"
+        );
         let mut late = generator();
         late.disqualified = Some("the generator was late".into());
         let looked = judged(&late, &seconds(1_000.0, 0.0), end(0, 0));

@@ -1,6 +1,8 @@
 //! The summary of a run: the summaries of `ebbtide_analysis`, over the records of this crate, with what the volumes cost.
 
 #[cfg(test)]
+mod claim_tests;
+#[cfg(test)]
 mod curve_tests;
 #[cfg(any(test, feature = "fixtures"))]
 #[allow(clippy::unwrap_used, reason = "made up for tests alone")]
@@ -8,16 +10,17 @@ pub mod fixture;
 #[cfg(test)]
 mod tests;
 
-pub use ebbtide_analysis::claim::{Claim, ClaimVerdict, Document, JudgedClaim};
 use ebbtide_analysis::claim::judge;
+pub use ebbtide_analysis::claim::{Claim, ClaimVerdict, Document, JudgedClaim};
 use ebbtide_analysis::record::RunRecord;
 use ebbtide_analysis::summary as analysis;
 
 pub use ebbtide_analysis::summary::{
-    Across, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Change, Compared, Curve, CurveGain, CurvePoint, Curves, Figures,
-    HostFigures, LEAST, LOADED, LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction,
-    Ratio, Regime, RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures, Summary, TpccFigures,
-    TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures, without,
+    Across, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Change, Compared, Curve, CurveGain,
+    CurvePoint, Curves, Figures, HostFigures, LEAST, LOADED, LagFigures, Limiter, Measured, Metric, Noise,
+    Note, Part, PerTransaction, Ratio, Regime, RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures,
+    Summary, TpccFigures, TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures,
+    without,
 };
 
 use crate::cost;

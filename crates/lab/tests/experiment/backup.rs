@@ -10,15 +10,19 @@ const REPLICA: &str = "[settings]\nlog_bin = true\n[topology]\nreplicas = 1\n[to
 
 #[test]
 fn a_backup_is_read_with_its_defaults_and_none_takes_it_away() {
-    let text = format!("{DATA}{TARGET}[backup]\nmethod = \"dump\"\nstart = \"20s\"\n[arms.with]\n\
-                        [arms.without.backup]\nmethod = \"none\"\n[arms.without.volumes]\nbackup = \"none\"\n");
+    let text = format!(
+        "{DATA}{TARGET}[backup]\nmethod = \"dump\"\nstart = \"20s\"\n[arms.with]\n\
+                        [arms.without.backup]\nmethod = \"none\"\n[arms.without.volumes]\nbackup = \"none\"\n"
+    );
     let experiment = read(&text).unwrap();
     let backup = experiment.arms[0].backup.unwrap();
     assert_eq!((backup.method, backup.of, backup.start_s), (BackupMethod::Dump, BackedUp::Source, 20));
     assert!(!backup.damage);
     assert_eq!(experiment.arms[1].backup, None);
     let planned = check(&experiment, &mariadb()).unwrap();
-    assert!(planned[0].volumes.contains_key(&Role::Backup) && !planned[1].volumes.contains_key(&Role::Backup));
+    assert!(
+        planned[0].volumes.contains_key(&Role::Backup) && !planned[1].volumes.contains_key(&Role::Backup)
+    );
     let alone = |arm: usize| {
         let arms = vec![experiment.arms[arm].clone()];
         estimate(&ebbtide_lab::experiment::Experiment { arms, ..experiment.clone() })
@@ -57,7 +61,10 @@ fn what_cannot_be_backed_up_is_refused_with_what_to_do() {
             ),
             "leave out one of them",
         ),
-        (format!("{DATA}backup = \"gp3:size=1GiB\"\n{backup}[data]\nrows = 9_000_000\n"), "its backup volume has 1024 MiB"),
+        (
+            format!("{DATA}backup = \"gp3:size=1GiB\"\n{backup}[data]\nrows = 9_000_000\n"),
+            "its backup volume has 1024 MiB",
+        ),
         (format!("{DATA}relay = \"gp3:size=10GiB\"\n"), "set it in [topology.replica.volumes]"),
     ] {
         let message = check_refused(&text);

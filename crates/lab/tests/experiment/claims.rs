@@ -5,7 +5,9 @@ use ebbtide_lab::experiment::{Overrides, parse};
 const ARMS: &str = "[arms.a]\n[arms.b.settings]\nio_capacity = 300\n";
 
 fn file(claim: &str) -> String {
-    format!("{ARMS}[[claim]]\nid = \"x\"\ndocument = \"whitepaper\"\nplace = \"table 1\"\nsays = \"It is.\"\n{claim}")
+    format!(
+        "{ARMS}[[claim]]\nid = \"x\"\ndocument = \"whitepaper\"\nplace = \"table 1\"\nsays = \"It is.\"\n{claim}"
+    )
 }
 
 fn refused(text: &str) -> String {
@@ -14,7 +16,9 @@ fn refused(text: &str) -> String {
 
 #[test]
 fn a_claim_is_read_with_its_figures_and_its_range() {
-    let text = file("metric = \"tps\"\narm = \"b\"\nover = \"a\"\nfigures = { a = 100, b = 150.5 }\nat_least = 1.2\n");
+    let text = file(
+        "metric = \"tps\"\narm = \"b\"\nover = \"a\"\nfigures = { a = 100, b = 150.5 }\nat_least = 1.2\n",
+    );
     let experiment = parse("t", "t.toml", &text, &Overrides::default()).unwrap();
     let [claim] = experiment.claims.as_slice() else { panic!("{:?}", experiment.claims) };
     let test = claim.test.as_ref().unwrap();
@@ -37,7 +41,10 @@ fn what_is_wrong_with_a_claim_is_refused_with_its_line_and_the_nearest_name() {
     let test = "metric = \"tps\"\narm = \"b\"\n";
     let cases: [(String, &[&str]); 17] = [
         (file(&format!("{test}at_leats = 1\n")), &["line 11", "at_leats", "did you mean 'at_least'"]),
-        (file("metric = \"tsp\"\narm = \"b\"\nat_least = 1\n"), &["line 9", "no metric 'tsp'", "did you mean 'tps'"]),
+        (
+            file("metric = \"tsp\"\narm = \"b\"\nat_least = 1\n"),
+            &["line 9", "no metric 'tsp'", "did you mean 'tps'"],
+        ),
         (file("metric = \"tps\"\narm = \"c\"\nat_least = 1\n"), &["line 10", "no arm 'c'", "there is a, b"]),
         (file(&format!("{test}over = \"d\"\nat_least = 1\n")), &["no arm 'd'"]),
         (file(&format!("{test}figures = {{ c = 1 }}\nat_least = 1\n")), &["no arm 'c'"]),
@@ -48,14 +55,20 @@ fn what_is_wrong_with_a_claim_is_refused_with_its_line_and_the_nearest_name() {
         (file(&format!("{test}over = \"b\"\nat_least = 1\n")), &["the same arm in the same phase"]),
         (file(""), &["has a condition", "'untestable' or 'contradicted'"]),
         (file(&format!("{test}at_least = 1\nuntestable = \"no\"\n")), &["leave out one of them"]),
-        (file(&format!("{test}over = \"a\"\nfigures = {{ a = 100, b = 150 }}\nat_least = 2\n")), &[
-            "own figures give 1.50",
-            "'contradicted'",
-        ]),
+        (
+            file(&format!("{test}over = \"a\"\nfigures = {{ a = 100, b = 150 }}\nat_least = 2\n")),
+            &["own figures give 1.50", "'contradicted'"],
+        ),
         (file("metric = \"lost_pct\"\narm = \"b\"\nat_most = 1\n"), &["only 'ebbtide crash' measures it"]),
         (file(&format!("{test}during = [\"batch\"]\nat_least = 1\n")), &["'batch': no arm has a batch job"]),
-        (file(&format!("{test}during = [\"during-bakcup\"]\nat_least = 1\n")), &["no phase", "'during-backup'"]),
-        (file("untestable = \"no\"\n").replace("\"whitepaper\"", "\"white-paper\""), &["no document", "'whitepaper'"]),
+        (
+            file(&format!("{test}during = [\"during-bakcup\"]\nat_least = 1\n")),
+            &["no phase", "'during-backup'"],
+        ),
+        (
+            file("untestable = \"no\"\n").replace("\"whitepaper\"", "\"white-paper\""),
+            &["no document", "'whitepaper'"],
+        ),
     ];
     for (text, words) in cases {
         let message = refused(&text);
@@ -63,7 +76,8 @@ fn what_is_wrong_with_a_claim_is_refused_with_its_line_and_the_nearest_name() {
             assert!(message.contains(word), "{word}: {message}");
         }
     }
-    let twice = format!("{}{}", file("untestable = \"no\"\n"), file("untestable = \"no\"\n").replace(ARMS, ""));
+    let twice =
+        format!("{}{}", file("untestable = \"no\"\n"), file("untestable = \"no\"\n").replace(ARMS, ""));
     assert!(refused(&twice).contains("two claims have the id 'x'"));
     assert!(refused("claim = 3\n").contains("write [[claim]]"));
 }

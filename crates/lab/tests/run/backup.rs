@@ -48,7 +48,9 @@ fn backup_is_good(trial: &Trial) {
     assert!(backup.began_s >= 1.0 && backup.ended_s >= backup.began_s, "{backup:?}");
     assert!(backup.bytes > 1 << 20, "{}: {} bytes", trial.arm, backup.bytes);
     let checked = backup.restored.checked.join("; ");
-    for words in ["a server runs on it", "when the backup began", "CHECK TABLE calls 2 tables whole", "10,000 rows"] {
+    for words in
+        ["a server runs on it", "when the backup began", "CHECK TABLE calls 2 tables whole", "10,000 rows"]
+    {
         assert!(checked.contains(words), "{}: {words}: {checked}", trial.arm);
     }
 }

@@ -82,7 +82,10 @@ struct Kept<'a> {
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.lab.host.store().delete_snapshot(&self.name) {
-            self.lab.note_trouble(format!("snapshot {} is left until the next run clears it: {error}", self.name));
+            self.lab.note_trouble(format!(
+                "snapshot {} is left until the next run clears it: {error}",
+                self.name
+            ));
         }
     }
 }
@@ -226,7 +229,7 @@ mod tests {
     fn what_a_backup_used_is_the_growth_of_the_counters_and_both_levels_of_the_credits() {
         let mut before = Stats::default();
         (before.read.bytes, before.consumed_ops, before.credit_share) = (100, 7, Some(0.5));
-        let mut after = before.clone();
+        let mut after = before;
         (after.read.bytes, after.write.bytes, after.consumed_ops) = (350, 40, 19);
         after.credit_share = Some(0.25);
         let expected = BackupVolume {

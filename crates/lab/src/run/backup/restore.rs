@@ -30,7 +30,7 @@ use crate::run::volume::{Begin, LabVolume, Wanted, without_limits};
 /// The work directory of the restored server.
 const WORK: &str = "restored";
 /// What a damaged file has in the middle: no page is valid with it. A page of zeros would be an empty one.
-const DAMAGE: [u8; 64 << 10] = [0x55; 64 << 10];
+static DAMAGE: [u8; 64 << 10] = [0x55; 64 << 10];
 /// Of a dump, as much at its end is looked at for a row to take out.
 const TAIL_BYTES: u64 = 1 << 20;
 
@@ -74,10 +74,8 @@ impl Restore<'_> {
             (_, None) => unreachable!("all but copied files are restored to a volume"),
         };
         if self.plan.damage {
-            damage(&made.at, &dir).map_err(|source| StageError::Io {
-                action: "damage the backup on purpose".into(),
-                source,
-            })?;
+            damage(&made.at, &dir)
+                .map_err(|source| StageError::Io { action: "damage the backup on purpose".into(), source })?;
         }
         let mut settings = self.server.settings.clone();
         if let Place::Dump(_) = made.at {
@@ -131,7 +129,11 @@ impl Restore<'_> {
         if mark < seen {
             let words = |mark: Option<u64>| mark.map_or("none".to_owned(), |mark| mark.to_string());
             let why = "it is older than its begin: the newest mark";
-            return Err(StageError::NotRestored(format!("{why} in it is {}, and {} was there", words(mark), words(seen))));
+            return Err(StageError::NotRestored(format!(
+                "{why} in it is {}, and {} was there",
+                words(mark),
+                words(seen)
+            )));
         }
         checked.push("it has what was committed when the backup began".to_owned());
         let tables = check_tables(&mut session, DATABASE)?;
@@ -139,8 +141,14 @@ impl Restore<'_> {
             let why = format!("CHECK TABLE {}: {}", bad.table, bad.messages.join("; "));
             return Err(StageError::NotRestored(why));
         }
-        let wanted: Vec<String> =
-            self.planned.arm.tables(self.data).tables.iter().flat_map(|table| table.names().collect::<Vec<_>>()).collect();
+        let wanted: Vec<String> = self
+            .planned
+            .arm
+            .tables(self.data)
+            .tables
+            .iter()
+            .flat_map(|table| table.names().collect::<Vec<_>>())
+            .collect();
         if tables.len() != wanted.len() {
             let why = format!("it has {}, and {} were backed up", count(tables.len(), "table"), wanted.len());
             return Err(StageError::NotRestored(why));
@@ -152,7 +160,8 @@ impl Restore<'_> {
                     let rows = session.value(&format!("SELECT COUNT(*) FROM {DATABASE}.{name}"))?;
                     let rows: u64 = rows.and_then(|text| text.parse().ok()).unwrap_or(0);
                     if rows != u64::from(self.data.rows) {
-                        let why = format!("{name} has {rows} rows, and each transaction leaves {}", self.data.rows);
+                        let why =
+                            format!("{name} has {rows} rows, and each transaction leaves {}", self.data.rows);
                         return Err(StageError::NotRestored(why));
                     }
                 }
@@ -175,7 +184,9 @@ impl Restore<'_> {
     /// Whether every transaction leaves the number of rows as it was, so that any moment between transactions shows it.
     fn keeps_rows(&self, workload: Workload) -> bool {
         let kept = match workload {
-            Workload::PointSelect | Workload::ReadOnly | Workload::UpdateIndex | Workload::UpdateNonIndex => true,
+            Workload::PointSelect | Workload::ReadOnly | Workload::UpdateIndex | Workload::UpdateNonIndex => {
+                true
+            }
             Workload::ReadWrite | Workload::WriteOnly => !self.planned.arm.load.mix.skip_trx,
             Workload::Insert | Workload::Delete | Workload::BulkInsert => false,
         };
@@ -205,7 +216,8 @@ fn take_row_out(file: &Path) -> std::io::Result<()> {
     file.seek(SeekFrom::Start(from))?;
     let mut tail = Vec::new();
     file.read_to_end(&mut tail)?;
-    let none = || std::io::Error::new(std::io::ErrorKind::InvalidData, "the dump has no statement of several rows");
+    let none =
+        || std::io::Error::new(std::io::ErrorKind::InvalidData, "the dump has no statement of several rows");
     let (begin, row) = row_of(&tail).ok_or_else(none)?;
     file.seek(SeekFrom::Start(from + begin as u64))?;
     file.write_all(&vec![b' '; row])
@@ -244,7 +256,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("dump.sql");
         for (before, after) in [
-            ("INSERT INTO t VALUES\n(1,'a'),\n(2,'b'),\n(3,'c');\n", "INSERT INTO t VALUES\n(1,'a'),\n        \n(3,'c');\n"),
+            (
+                "INSERT INTO t VALUES\n(1,'a'),\n(2,'b'),\n(3,'c');\n",
+                "INSERT INTO t VALUES\n(1,'a'),\n        \n(3,'c');\n",
+            ),
             ("VALUES (1),(2),(3);", "VALUES (1),    (3);"),
         ] {
             std::fs::write(&file, before).unwrap();

@@ -110,7 +110,8 @@ impl TrialContext<'_> {
     }
 
     fn judged(&self, trial: Trial, measured: Measured) -> Trial {
-        let Measured { mut report, seconds, batch, promotion, backup, volumes, foreign_cpus, mut notes } = measured;
+        let Measured { mut report, seconds, batch, promotion, backup, volumes, foreign_cpus, mut notes } =
+            measured;
         report.drop_samples();
         let evidence = Evidence {
             generator: report.generator(),
