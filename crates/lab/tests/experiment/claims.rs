@@ -11,7 +11,7 @@ fn file(claim: &str) -> String {
 }
 
 fn refused(text: &str) -> String {
-    parse("t", "t.toml", text, &Overrides::default()).unwrap_err().to_string()
+    parse("t", "t.toml", text, &Overrides::default()).expect_err("it must be refused").to_string()
 }
 
 #[test]
