@@ -13,6 +13,17 @@ use crate::run::batch::Beat;
 use crate::run::error::StageError;
 use crate::run::event::Phase;
 
+/// A load and the backup under it: one that was not made fails the load that it was made under.
+pub(super) fn with_backup<'a, T>(
+    loaded: Result<T, StageError>,
+    copied: Result<Option<Made<'a>>, StageError>,
+) -> (Result<T, StageError>, Option<Made<'a>>) {
+    match (loaded, copied) {
+        (Ok(loaded), Ok(copied)) => (Ok(loaded), copied),
+        (Ok(_), Err(error)) | (Err(error), _) => (Err(error), None),
+    }
+}
+
 impl<'a> Load<'a> {
     /// Has the backup of the arm wait for its second; none where the arm has none. The load must not run yet.
     pub(super) fn start_backup<'scope>(

@@ -319,13 +319,7 @@ impl<'a> Load<'a> {
             if !self.replicas.is_empty() {
                 lag.start(scope, &server, self.replicas)?;
             }
-            let copy = match self.start_backup(scope, &server, &beat) {
-                Ok(copy) => copy,
-                Err(error) => {
-                    lag.end();
-                    return Err(error.into());
-                }
-            };
+            let copy = self.start_backup(scope, &server, &beat).inspect_err(|_| lag.end())?;
             let asked = &asked;
             let asking = scope.spawn(move || asked.run(sampler, &ticks));
             let tables = context.planned.arm.tables(context.experiment.data);
@@ -354,17 +348,9 @@ impl<'a> Load<'a> {
                 .and_then(|report| self.checked(report, full))
                 .and_then(|report| context.with_consistency(report, &target));
             let loaded = loaded.and_then(|report| promoted.map(|promotion| (report, promotion)));
-            let (loaded, copied) = match (loaded, copied) {
-                (Ok(loaded), Ok(copied)) => (Ok(loaded), copied),
-                (Ok(_), Err(error)) => (Err(error), None),
-                (Err(error), _) => (Err(error), None),
-            };
+            let (loaded, copied) = copy::with_backup(loaded, copied);
             // The server's end is that of everything that still waits for it.
-            let words = match self.killed {
-                Some(_) => LastWords { died: None, ..LastWords::of(&server) },
-                None if was_cut_off(&loaded) => LastWords::of_dying(&server),
-                None => LastWords::of(&server),
-            };
+            let words = self.last_words(&server, was_cut_off(&loaded));
             if let Err(error) = server.kill() {
                 tracing::error!(%error, "a server did not end");
             }
@@ -391,6 +377,15 @@ impl<'a> Load<'a> {
                 (Err(error), words) => Err(stage.explain(words.failure(error))),
             }
         })
+    }
+
+    /// What is read of the server before it is killed; one that was killed on purpose has not died.
+    fn last_words(&self, server: &Server, cut_off: bool) -> LastWords {
+        match self.killed {
+            Some(_) => LastWords { died: None, ..LastWords::of(server) },
+            None if cut_off => LastWords::of_dying(server),
+            None => LastWords::of(server),
+        }
     }
 
     /// With no time before the limits, they are on from the first transaction.
