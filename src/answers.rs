@@ -8,6 +8,7 @@ use ebbtide_advisor::optimized_writes::{Candidate, PageWriteSettings, Storage, W
 use ebbtide_crash::record::Cut;
 use ebbtide_crash::summary::Summary as CrashSummary;
 use ebbtide_device::host::Detached;
+use ebbtide_lab::documents::DocumentResults;
 use ebbtide_lab::experiment::Experiment;
 use ebbtide_lab::summary::Summary;
 use ebbtide_load::Prepared;
@@ -207,6 +208,43 @@ pub(crate) struct RunEnded<'a> {
     pub(crate) seed: u64,
     /// What was found.
     pub(crate) summary: &'a Summary,
+}
+
+/// What `run --documents` prints when it has ended.
+#[derive(Debug, Serialize)]
+pub(crate) struct DocumentsEnded<'a> {
+    /// Directory of the results.
+    pub(crate) directory: &'a Path,
+    /// The page in front of those of the documents, a HTML file.
+    pub(crate) report: &'a Path,
+    /// The file documents.json.
+    pub(crate) results: &'a Path,
+    /// What it holds.
+    pub(crate) documents: &'a DocumentResults,
+}
+
+/// What `run --documents --check` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct DocumentsPlan<'a> {
+    /// The experiments, in the order in which they would run.
+    pub(crate) experiments: Vec<PlannedExperiment>,
+    /// How long all of them take, s, estimated for two processors.
+    pub(crate) estimate_s: u64,
+    /// What this machine or user lacks to run them.
+    pub(crate) missing: &'a [String],
+}
+
+/// An experiment of the documents' set before it runs.
+#[derive(Debug, Serialize)]
+pub(crate) struct PlannedExperiment {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Its arms in this form.
+    pub(crate) arms: Vec<String>,
+    /// How many claims it has.
+    pub(crate) claims: usize,
+    /// How long it takes, s, estimated for two processors.
+    pub(crate) estimate_s: u64,
 }
 
 /// What `crash` prints when it has ended.

@@ -7,12 +7,19 @@ use std::io::{IsTerminal as _, Write as _};
 pub(crate) struct StatusLine {
     terminal: bool,
     shown: bool,
+    /// What is before every text; empty for nothing.
+    prefix: String,
 }
 
 impl StatusLine {
     /// A line that shows nothing yet.
     pub(crate) fn new() -> Self {
-        Self { terminal: std::io::stderr().is_terminal(), shown: false }
+        Self::with_prefix("")
+    }
+
+    /// A line that has this before every text.
+    pub(crate) fn with_prefix(prefix: &str) -> Self {
+        Self { terminal: std::io::stderr().is_terminal(), shown: false, prefix: prefix.to_owned() }
     }
 
     /// Whether anybody sees it.
@@ -24,7 +31,7 @@ impl StatusLine {
     pub(crate) fn show(&mut self, text: &str) {
         if self.terminal {
             self.shown = true;
-            let line: String = text.chars().take(columns()).collect();
+            let line: String = self.prefix.chars().chain(text.chars()).take(columns()).collect();
             // A terminal that is gone is no reason to stop.
             let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
         }

@@ -14,7 +14,7 @@ use ebbtide_mysql::Binary;
 use super::args::CrashArgs;
 use crate::answers::GainPlan;
 use crate::run::status::span;
-use crate::run::{Measured, measured, quoted, refuse_experiment};
+use crate::run::{Measured, Shown, measured, quoted, refuse_experiment};
 use crate::text::{count, line};
 
 /// The experiment of the lab that measures what the risk buys; none where the experiment names none, or nobody wants
@@ -53,7 +53,7 @@ pub(super) fn planned(gain: &Experiment) -> GainPlan<'_> {
 }
 
 /// An experiment of the lab that waits for the end of the cuts.
-pub(super) struct Gain {
+pub(crate) struct Gain {
     plan: Plan,
     options: RunOptions,
 }
@@ -80,7 +80,7 @@ impl Gain {
         if !json {
             line("");
         }
-        match measured(self.plan, self.options, &[], cancel, json) {
+        match measured(self.plan, self.options, &[], cancel, Shown { json, prefix: "" }) {
             Ok(Some(measured)) => kept(&measured),
             Ok(None) => Gained { measured: None, failed: Some("it was ended before its first trial".into()) },
             Err(error) => {

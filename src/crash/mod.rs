@@ -9,7 +9,7 @@ mod gain;
 mod status;
 mod text;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::answers::{self, CrashEnded, CrashPlanned, DeletedAll, GainEnded, Replayed};
 use crate::cli::Command;
@@ -17,7 +17,7 @@ use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::resume;
 use crate::run::{
-    catalog, detect, directory_for, list, pairs, quoted, refuse, refuse_experiment, refuse_results,
+    Shown, catalog, detect, directory_for, list, pairs, quoted, refuse, refuse_experiment, refuse_results,
     refuse_run, report_quick, run_plan, show_missing, show_plan, signals, write_report,
 };
 use crate::signals::cancel_on;
@@ -26,11 +26,12 @@ use crate::version;
 pub(crate) use args::CrashArgs;
 use ebbtide_crash::record::{CrashRun, GAIN_DIR};
 use ebbtide_crash::results::CrashDatabase;
-use ebbtide_crash::summary::{Standing, summarize};
+use ebbtide_crash::summary::{Standing, Summary, summarize};
 use ebbtide_crash::{self as lab, CrashOptions, CutPlan, KeptError};
 use ebbtide_device::host::Home;
 use ebbtide_lab::experiment::{self, Overrides};
 use ebbtide_lab::run::RunError;
+use ebbtide_load::Cancel;
 use gain::Gain;
 use status::Status;
 
@@ -143,39 +144,33 @@ fn found_in(out: &Path) -> anyhow::Result<CrashRun> {
     CrashDatabase::open(out).and_then(|store| store.run()).map_err(refuse_results)
 }
 
+/// A crash run with its report.
+pub(crate) struct Cut {
+    pub(crate) record: CrashRun,
+    pub(crate) summary: Summary,
+    pub(crate) report: PathBuf,
+    /// That it was ended before its last cut.
+    pub(crate) cancelled: Option<RunError>,
+}
+
+impl Cut {
+    /// Whether every stint was made, and the canaries prove that damage is seen.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.cancelled.is_none()
+            && self.summary.valid
+            && self.record.stints.iter().all(|stint| stint.failed.is_none())
+            && self.record.gain.as_ref().is_none_or(|gain| gain.failed.is_none())
+    }
+}
+
 /// Runs the experiment, writes what it found, and prints a summary.
 fn cut(plan: CutPlan, options: CrashOptions, gain: Option<Gain>, json: bool) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
-    let (experiment, server) = (plan.plan().experiment(), &plan.plan().server().text);
-    let seed = experiment.seed;
-    if !json {
-        let title = &experiment.title;
-        line(&format!("{}: {title}\nserver: {server}\nseed: {seed}", experiment.name));
-    }
-    let mut status = Status::new(json);
-    let result = lab::run(plan, options, &cancel, &mut |event| status.take(event));
-    drop(status);
-    let (mut record, cancelled) = match result {
-        Ok(record) => (record, None),
-        Err(error @ RunError::Cancelled { .. }) => match found_in(&out) {
-            Ok(record) if record.experiment.seed == seed && !record.cuts.is_empty() => (record, Some(error)),
-            _ => {
-                crate::text::note("cancelled: nothing was judged");
-                return Ok(Exit::Finding);
-            }
-        },
-        Err(error) => return Err(refuse_run(error)),
+    let Some(cut) = measured(plan, options, gain, &cancel, Shown { json, prefix: "" })? else {
+        return Ok(Exit::Finding);
     };
-    let mut store = CrashDatabase::open(&out).map_err(refuse_results)?;
-    if let (Some(gain), None) = (gain, &cancelled) {
-        let gained = gain.measure(&cancel, json);
-        store.set_gain(&gained).map_err(refuse_results)?;
-        record.gain = Some(gained);
-    }
-    let summary = summarize(&record);
-    store.finish(&summary).map_err(refuse_results)?;
-    let report = write_report(&out, &lab::page::page(&record, &summary))?;
+    let Cut { record, summary, report, cancelled } = &cut;
     if json {
         let directory = out.join(GAIN_DIR);
         let gain = record.gain.as_ref().map(|gain| GainEnded {
@@ -185,25 +180,63 @@ fn cut(plan: CutPlan, options: CrashOptions, gain: Option<Gain>, json: bool) -> 
         });
         answers::print(&CrashEnded {
             directory: &out,
-            report: &report,
+            report,
             results: &out.join("results.json"),
             database: &out.join("results.sqlite"),
             seed: record.experiment.seed,
-            summary: &summary,
+            summary,
             gain,
         });
     } else {
-        line(&text::verdict(&record, &summary, &report));
+        line(&text::verdict(record, summary, report));
     }
-    if let Some(error) = &cancelled {
+    if let Some(error) = cancelled {
         crate::text::note(&format!("{error}; go on with: {}", resume::command("crash", &out)));
     }
-    let clean = cancelled.is_none()
-        && summary.valid
-        && record.stints.iter().all(|stint| stint.failed.is_none())
-        && record.gain.as_ref().is_none_or(|gain| gain.failed.is_none())
-        && record.cuts.iter().all(is_expected(&record));
+    let clean = cut.is_whole() && record.cuts.iter().all(is_expected(record));
     Ok(if clean { Exit::Clean } else { Exit::Finding })
+}
+
+/// Runs the experiment and writes its results and its report, telling how it goes on; None where it was ended before
+/// anything was judged.
+pub(crate) fn measured(
+    plan: CutPlan,
+    options: CrashOptions,
+    gain: Option<Gain>,
+    cancel: &Cancel,
+    shown: Shown<'_>,
+) -> anyhow::Result<Option<Cut>> {
+    let (out, json) = (options.out.clone(), shown.json);
+    let (experiment, server) = (plan.plan().experiment(), &plan.plan().server().text);
+    let seed = experiment.seed;
+    if !json {
+        let title = &experiment.title;
+        line(&format!("{}: {title}\nserver: {server}\nseed: {seed}", experiment.name));
+    }
+    let mut status = Status::new(json, shown.prefix);
+    let result = lab::run(plan, options, cancel, &mut |event| status.take(event));
+    drop(status);
+    let (mut record, cancelled) = match result {
+        Ok(record) => (record, None),
+        Err(error @ RunError::Cancelled { .. }) => match found_in(&out) {
+            Ok(record) if record.experiment.seed == seed && !record.cuts.is_empty() => (record, Some(error)),
+            _ => {
+                crate::text::note("cancelled: nothing was judged");
+                return Ok(None);
+            }
+        },
+        Err(error) => return Err(refuse_run(error)),
+    };
+    let mut store = CrashDatabase::open(&out).map_err(refuse_results)?;
+    if let (Some(gain), None) = (gain, &cancelled) {
+        let gained = gain.measure(cancel, json);
+        store.set_gain(&gained).map_err(refuse_results)?;
+        record.gain = Some(gained);
+    }
+    let summary = summarize(&record);
+    store.finish(&summary).map_err(refuse_results)?;
+    let report = write_report(&out, &lab::page::page(&record, &summary))?;
+    Ok(Some(Cut { record, summary, report, cancelled }))
 }
 
 /// Whether a cut is no evidence against its arm: it is clean, or a canary's.

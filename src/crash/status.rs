@@ -16,8 +16,9 @@ pub(super) struct Status {
 }
 
 impl Status {
-    pub(super) fn new(json: bool) -> Self {
-        Self { line: StatusLine::new(), json, bad: 0 }
+    /// `prefix`: what the status line has before every text.
+    pub(super) fn new(json: bool, prefix: &str) -> Self {
+        Self { line: StatusLine::with_prefix(prefix), json, bad: 0 }
     }
 
     pub(super) fn take(&mut self, event: Event) {

@@ -85,6 +85,9 @@ pub(super) fn verdict(record: &CrashRun, summary: &Summary, report: &Path) -> St
     if let Some(gain) = &record.gain {
         text += &gained(record, gain);
     }
+    if !summary.claims.is_empty() {
+        let _ = writeln!(text, "{}\n", crate::run::text::claims(&summary.claims));
+    }
     for note in summary.notes.iter().take(NOTES) {
         let arm = note.arm.as_ref().map(|arm| format!("{arm}: ")).unwrap_or_default();
         let _ = writeln!(text, "note: {arm}{}", note.text);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 const EXAMPLES: &str = "Examples:
   ebbtide run --list
@@ -11,25 +11,36 @@ const EXAMPLES: &str = "Examples:
   ebbtide run tuned-vs-default --out /tmp/again --against /tmp/first
   ebbtide run --compare /tmp/first /tmp/again
   ebbtide run --resume --out /tmp/flush
+  ebbtide run --documents --quick --out /tmp/documents
   ebbtide run my-experiment.toml --server /opt/mysql-9.7/bin/mysqld --volume gp3:size=200GiB,iops=6000
 
 How to write an experiment: docs/experiments.md. What a run leaves behind: docs/json/run.md.";
 
 /// `ebbtide run`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("subject").args(["experiment", "documents"]))]
 pub(crate) struct RunArgs {
     /// The name of a shipped experiment (see --list), or the path of your own file
-    #[arg(required_unless_present_any = ["resume", "list", "prepared", "delete_prepared", "compare"])]
+    #[arg(required_unless_present_any = ["resume", "list", "prepared", "delete_prepared", "compare", "documents"])]
     pub(crate) experiment: Option<String>,
     /// List the shipped experiments
     #[arg(long, conflicts_with_all = ["experiment", "prepared", "delete_prepared"])]
     pub(super) list: bool,
+    /// Run the experiments of the public documents, and build one report with a page for each document: its claims one
+    /// by one, with what was measured. With --quick it takes about an hour on two cores
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "experiment", "list", "show", "set", "volume", "arms", "repeats", "measure", "region", "against",
+            "compare", "prepared", "delete_prepared",
+        ]
+    )]
+    pub(super) documents: bool,
     /// Print the experiment's file, to copy and change
     #[arg(long, requires = "experiment")]
     pub(super) show: bool,
     /// Check the experiment and print what would run and for how long; run nothing
-    #[arg(long, requires = "experiment", conflicts_with = "show")]
+    #[arg(long, requires = "subject", conflicts_with = "show")]
     pub(super) check: bool,
     /// The short form: the file's [quick], else fewer and shorter trials of the same arms
     #[arg(long)]

@@ -5,6 +5,7 @@
 
 mod again;
 mod args;
+mod documents;
 pub(crate) mod status;
 pub(crate) mod text;
 
@@ -54,6 +55,9 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
     if !args.compare.is_empty() {
         return again::compare(&args.compare, json);
     }
+    if args.documents {
+        return documents::run(args, place, json);
+    }
     let Some(name) = args.experiment.as_deref() else { return resume(args, json) };
     let name = &resume::from_anywhere(name);
     if args.show {
@@ -95,6 +99,9 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
 /// Goes on with the run in `--out`, as it was begun.
 fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     let out = args.out.as_deref().expect("clap asks for it");
+    if documents::is_there(out) {
+        return documents::resume(args, out, json);
+    }
     let changed = changes(args)?;
     resume::refuse_changes(&changed)?;
     let record = ResultsDatabase::open(out).and_then(|store| store.run()).map_err(refuse_results)?;
@@ -122,7 +129,7 @@ fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
 fn measure(plan: Plan, options: RunOptions, earlier: &[Earlier], json: bool) -> anyhow::Result<Exit> {
     let out = options.out.clone();
     let cancel = cancel_on(signals())?;
-    let Some(measured) = measured(plan, options, earlier, &cancel, json)? else {
+    let Some(measured) = measured(plan, options, earlier, &cancel, Shown { json, prefix: "" })? else {
         return Ok(Exit::Finding);
     };
     let Measured { record, summary, report, cancelled } = &measured;
@@ -148,6 +155,15 @@ fn measure(plan: Plan, options: RunOptions, earlier: &[Earlier], json: bool) -> 
     Ok(if measured.is_whole() && agrees { Exit::Clean } else { Exit::Finding })
 }
 
+/// How a run is shown while it lasts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    /// Whether standard output carries JSON.
+    pub(crate) json: bool,
+    /// What the status line has before every text: which part of a set it is.
+    pub(crate) prefix: &'a str,
+}
+
 /// A run of the lab with its report.
 pub(crate) struct Measured {
     pub(crate) record: LabRun,
@@ -171,13 +187,13 @@ pub(crate) fn measured(
     options: RunOptions,
     earlier: &[Earlier],
     cancel: &Cancel,
-    json: bool,
+    shown: Shown<'_>,
 ) -> anyhow::Result<Option<Measured>> {
     let out = options.out.clone();
-    if !json {
+    if !shown.json {
         line(&text::header(&plan, &out));
     }
-    let mut status = Status::new(json);
+    let mut status = Status::new(shown.json, shown.prefix);
     let result = lab::run(plan, options, cancel, &mut |event| status.take(event));
     drop(status);
     let (record, cancelled) = match result {

@@ -18,8 +18,9 @@ pub(super) struct Status {
 }
 
 impl Status {
-    pub(super) fn new(json: bool) -> Self {
-        Self { line: StatusLine::new(), json, last: String::new() }
+    /// `prefix`: what the status line has before every text.
+    pub(super) fn new(json: bool, prefix: &str) -> Self {
+        Self { line: StatusLine::with_prefix(prefix), json, last: String::new() }
     }
 
     pub(super) fn take(&mut self, event: Event) {
@@ -90,6 +91,8 @@ fn words(phase: Phase) -> &'static str {
         Phase::LeadIn => "leading in on multiplied limits, to the working state",
         Phase::Settling => "settling on the volumes' limits",
         Phase::Measuring => "measuring",
+        Phase::BackingUp => "waiting for the end of the backup",
+        Phase::Restoring => "restoring and checking the backup, without limits",
         Phase::Promoting => "promoting a replica",
         Phase::Checking => "checking the consistency of the tables, without limits",
         Phase::Clearing => "throwing the volumes away",

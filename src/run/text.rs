@@ -6,7 +6,9 @@ use std::path::Path;
 use ebbtide_lab::experiment::{self, Arm, Experiment, LoadKind, PlannedArm, Shipped};
 use ebbtide_lab::record::{LabRun, Trial};
 use ebbtide_lab::run::{Plan, Prepared};
-use ebbtide_lab::summary::{Across, ArmSummary, Repetition, Summary, TransactionFigures};
+use ebbtide_lab::summary::{
+    Across, ArmSummary, Around, JudgedClaim, Repetition, Summary, TransactionFigures,
+};
 use ebbtide_text::{figure, latency, percent};
 
 use super::status::span;
@@ -157,6 +159,12 @@ pub(super) fn verdict(record: &LabRun, summary: &Summary, report: &Path) -> Stri
     for line in promotions(record) {
         let _ = writeln!(text, "{line}");
     }
+    if let Some(table) = backups(record, summary) {
+        let _ = writeln!(text, "\n{table}\n{BACKUP_DEFINITIONS}");
+    }
+    if !summary.claims.is_empty() {
+        let _ = writeln!(text, "\n{}", claims(&summary.claims));
+    }
     if let Some(repetition) = &summary.repeated {
         let _ = writeln!(text, "{}\n", runs(repetition));
     }
@@ -242,6 +250,54 @@ fn promotions(record: &LabRun) -> Vec<String> {
         ))
     };
     record.trials.iter().filter_map(line).collect()
+}
+
+/// A line for each claim of a document, by its verdict.
+pub(crate) fn claims(claims: &[JudgedClaim]) -> String {
+    let line = |judged: &JudgedClaim| {
+        let verdict = judged.verdict.words();
+        let why = judged.verdict.why();
+        let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+        let document = judged.claim.document.key();
+        format!("{document}, {}: {}\n    {verdict}{why}", judged.claim.place, judged.claim.says)
+    };
+    claims.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// What the figures of the backups' table are.
+const BACKUP_DEFINITIONS: &str = "(transactions a second before, during and after the backup; CREDITS: of a full bucket, of the volume that lost \
+     most, else of the target; CHECKED: backups that were restored and hold what they should)";
+
+/// The backups as a table; none where no arm has one.
+fn backups(record: &LabRun, summary: &Summary) -> Option<String> {
+    let mut table =
+        TextTable::new(&["ARM", "BEFORE", "DURING", "AFTER", "TOOK", "SIZE", "CREDITS", "CHECKED"]);
+    let mut any = false;
+    let arms = record.experiment.arms.iter().zip(&summary.arms);
+    for (arm, of) in arms.filter(|(arm, _)| arm.backup.is_some()) {
+        any = true;
+        let rate = |around: Around| {
+            let part = of.regimes.iter().find(|part| part.regime.backup == Some(around));
+            part.map_or_else(|| "-".to_owned(), |part| figure(part.figures.tps.mean))
+        };
+        let own = || record.trials.iter().filter(|trial| trial.arm == arm.name);
+        let made: Vec<_> = own().filter_map(|trial| trial.backup.as_ref()).collect();
+        let good = made.iter().filter(|backup| backup.restored.failed.is_none()).count();
+        let none = || "-".to_owned();
+        table.row([
+            arm.name.clone(),
+            rate(Around::Before),
+            rate(Around::During),
+            rate(Around::After),
+            of.backup.map_or_else(none, |backup| latency(backup.took_s.median * 1e6)),
+            of.backup.map_or_else(none, |backup| ebbtide_text::bytes(backup.bytes.median)),
+            of.backup
+                .and_then(|backup| backup.credits_used.or(backup.target_credits_used))
+                .map_or_else(none, |used| percent(used.median.max(0.0))),
+            format!("{good} of {}", own().count()),
+        ]);
+    }
+    any.then(|| table.text())
 }
 
 /// What the figures of the replicas' table are.

@@ -6,6 +6,7 @@ mod bad_input;
 mod candidate;
 mod crash;
 mod doctor;
+mod documents;
 mod faults;
 mod findings;
 mod harness;

@@ -155,6 +155,7 @@ fn ended(dir: &Path, experiment: Experiment, ratio: f64) {
             seconds: (1..=30).map(second).collect(),
             batch: None,
             promotion: None,
+            backup: None,
             notes: Vec::new(),
         }
     };

@@ -4,6 +4,7 @@
 //! clocks, files, threads and processes out of this crate.
 #![forbid(unsafe_code)]
 
+pub mod claim;
 pub mod cost;
 pub mod record;
 pub mod stats;

@@ -96,8 +96,32 @@ pub struct TrialRecord<'a> {
     pub arrivals: Option<Arrivals>,
     /// What TPC-C measured; None for another load.
     pub tpcc: Option<TpccRecord<'a>>,
+    /// The backup that was made meanwhile; None without one.
+    pub backup: Option<BackupRecord>,
     /// What should be known about it.
     pub notes: &'a [String],
+}
+
+/// A backup under load, as far as it is summed up.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct BackupRecord {
+    /// When it began, s of the measurement.
+    pub began_s: f64,
+    /// When it ended, s of the measurement; later than the measurement where the load had ended before.
+    pub ended_s: f64,
+    /// Its size, bytes.
+    pub bytes: f64,
+    /// Bytes that the volumes of the server that was backed up read meanwhile.
+    pub read_bytes: f64,
+    /// Bytes that they wrote meanwhile, those of the target apart.
+    pub written_bytes: f64,
+    /// Burst credits that were used up, as a share of a full bucket: of the volume that lost most; None where no volume
+    /// has any.
+    pub credits_used: Option<f64>,
+    /// The same of the target; None where there is none, or it has no credits.
+    pub target_credits_used: Option<f64>,
+    /// How long restoring and checking it took, s.
+    pub restored_s: f64,
 }
 
 /// A trial of TPC-C, as far as it is summed up.
@@ -166,11 +190,16 @@ pub enum Role {
     Undo,
     /// Temporary tables and files.
     Tmp,
+    /// The relay logs of a replica.
+    Relay,
+    /// What backups are written to.
+    Backup,
 }
 
 impl Role {
     /// All of them, the data first.
-    pub const ALL: [Self; 5] = [Self::Data, Self::Redo, Self::Binlog, Self::Undo, Self::Tmp];
+    pub const ALL: [Self; 7] =
+        [Self::Data, Self::Redo, Self::Binlog, Self::Undo, Self::Tmp, Self::Relay, Self::Backup];
 
     /// Its name in experiment files, results and names of volumes.
     #[must_use]
@@ -181,6 +210,8 @@ impl Role {
             Self::Binlog => "binlog",
             Self::Undo => "undo",
             Self::Tmp => "tmp",
+            Self::Relay => "relay",
+            Self::Backup => "backup",
         }
     }
 
@@ -193,6 +224,8 @@ impl Role {
             Self::Binlog => "binary log",
             Self::Undo => "undo",
             Self::Tmp => "temporary files",
+            Self::Relay => "relay log",
+            Self::Backup => "backups",
         }
     }
 }

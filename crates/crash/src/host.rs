@@ -92,6 +92,7 @@ impl<'a> Watch<'a> {
         let evidence = Evidence {
             generator: &generator,
             inconsistency: None,
+            unusable: None,
             seconds: &seconds,
             volumes: &volumes,
             over_limit: false,

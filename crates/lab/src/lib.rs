@@ -14,6 +14,7 @@ pub mod cost;
 #[cfg(test)]
 #[path = "../../../tests/support/documented.rs"]
 mod documented;
+pub mod documents;
 pub mod experiment;
 mod load_report;
 mod observed;

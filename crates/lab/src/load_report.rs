@@ -104,17 +104,20 @@ impl LoadReport {
     /// The consistency conditions of TPC-C that do not hold, in words; none where all hold or none was checked.
     #[must_use]
     pub fn inconsistency(&self) -> Option<String> {
-        let found = self.tpcc()?.consistency.as_ref()?;
-        let broken = found.conditions.iter().filter(|condition| !condition.holds);
-        let words = broken.map(|condition| {
-            let first =
-                condition.first_rows.first().map(|row| format!(", such as {row}")).unwrap_or_default();
-            format!(
-                "consistency condition {} of TPC-C does not hold ({}): rows at fault: {}{first}",
-                condition.condition, condition.about, condition.rows_at_fault,
-            )
-        });
-        let words: Vec<String> = words.collect();
-        (!words.is_empty()).then(|| words.join("; "))
+        inconsistency(self.tpcc()?.consistency.as_ref()?)
     }
+}
+
+/// The consistency conditions that do not hold, in words; None where all do.
+pub(crate) fn inconsistency(found: &ConsistencyReport) -> Option<String> {
+    let broken = found.conditions.iter().filter(|condition| !condition.holds);
+    let words = broken.map(|condition| {
+        let first = condition.first_rows.first().map(|row| format!(", such as {row}")).unwrap_or_default();
+        format!(
+            "consistency condition {} of TPC-C does not hold ({}): rows at fault: {}{first}",
+            condition.condition, condition.about, condition.rows_at_fault,
+        )
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use ebbtide_catalog::Catalog;
 use serde::{Deserialize, Serialize};
 
-use ebbtide_analysis::record::{Arrivals, Response, RunRecord, TpccRecord, TransactionRecord, TrialRecord};
+use ebbtide_analysis::record::{
+    Arrivals, BackupRecord, Response, RunRecord, TpccRecord, TransactionRecord, TrialRecord,
+};
 pub use ebbtide_analysis::record::{
     HostSecond, LimitShares, LoadSecond, Outcome, ReplicaSecond, Second, ServerSecond, VolumeSecond,
 };
 
-use crate::experiment::Experiment;
+use crate::experiment::{BackedUp, BackupMethod, Experiment, Role};
 pub use crate::load_report::{LoadReport, TpccLoad};
 
 /// A whole run of an experiment.
@@ -83,6 +85,7 @@ impl Trial {
                 oldest_unfinished_ms: open_loop.oldest_unfinished_ms,
             }),
             tpcc: load.and_then(LoadReport::tpcc).map(tpcc),
+            backup: self.backup.as_ref().map(BackupUse::record),
             notes: &self.notes,
         }
     }
@@ -169,6 +172,9 @@ pub struct Trial {
     /// The batch job that ran alongside the load; none where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchUse>,
+    /// The backup that was made while the load ran; none where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<BackupUse>,
     /// The promotion of a replica at its end; none where none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion: Option<Promotion>,
@@ -209,4 +215,69 @@ pub struct BatchUse {
     pub errors: u64,
     /// The first error's words.
     pub first_error: Option<String>,
+}
+
+/// A backup that was made while the load ran, and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BackupUse {
+    /// How it was made.
+    pub method: BackupMethod,
+    /// Of which server.
+    pub of: BackedUp,
+    /// When it began, s of the measurement.
+    pub began_s: f64,
+    /// When it ended, all of it on its volume, s of the measurement. Later than the measurement where the load had ended
+    /// before it.
+    pub ended_s: f64,
+    /// Its size: of the files on the backup volume, or of the blocks of a snapshot that hold data, bytes.
+    pub bytes: u64,
+    /// The volumes of the server that was backed up, from begin to end.
+    pub volumes: BTreeMap<Role, BackupVolume>,
+    /// What restoring it showed.
+    pub restored: Restored,
+}
+
+/// What a backup used of a volume; the load's part is not told apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct BackupVolume {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Operations as the limits count them.
+    pub consumed_ops: u64,
+    /// Burst credits at its begin, share of 0 to 1; none for types without.
+    pub credits_before: Option<f64>,
+    /// The same at its end.
+    pub credits_after: Option<f64>,
+}
+
+/// What restoring a backup showed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Restored {
+    /// From its begin until the last check was answered, s.
+    pub took_s: f64,
+    /// What was checked and holds, in sentences.
+    pub checked: Vec<String>,
+    /// Why the backup is not usable; none where every check holds.
+    pub failed: Option<String>,
+}
+
+impl BackupUse {
+    /// What summaries read of it.
+    fn record(&self) -> BackupRecord {
+        let is_target = |role: &Role| *role == Role::Backup;
+        let own = || self.volumes.iter().filter(|(role, _)| !is_target(role)).map(|(_, volume)| volume);
+        let used = |volume: &BackupVolume| Some(volume.credits_before? - volume.credits_after?);
+        BackupRecord {
+            began_s: self.began_s,
+            ended_s: self.ended_s,
+            bytes: self.bytes as f64,
+            read_bytes: own().map(|volume| volume.read_bytes as f64).sum(),
+            written_bytes: own().map(|volume| volume.written_bytes as f64).sum(),
+            credits_used: own().filter_map(used).reduce(f64::max),
+            target_credits_used: self.volumes.get(&Role::Backup).and_then(used),
+            restored_s: self.restored.took_s,
+        }
+    }
 }

@@ -26,7 +26,7 @@ const KILL_PATIENCE: Duration = Duration::from_secs(60);
 /// inside before it takes any memory.
 const JOIN: &str = r#"echo $$ >"$0" && exec "$@""#;
 /// All that a server sees of our environment: variables can change its settings and its libraries.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A server process that was started, its log, its cgroup, and its work directory.
 #[derive(Debug)]
@@ -251,7 +251,8 @@ fn task_argument(plan: &ServerPlan, task: Task) -> Option<String> {
     Some(word.to_owned())
 }
 
-fn command(
+/// A command that runs inside a group, where one is given, with nothing of our environment.
+pub(crate) fn command(
     words: &[String],
     cgroup: Option<&Cgroup>,
     log: File,

@@ -38,18 +38,20 @@ pub struct Layout {
     pub undo: Option<PathBuf>,
     /// Temporary tables and files.
     pub tmp: Option<PathBuf>,
+    /// The relay logs of a replica.
+    pub relay: Option<PathBuf>,
 }
 
 impl Layout {
     /// Everything in one directory.
     #[must_use]
     pub fn single(data: impl Into<PathBuf>) -> Self {
-        Self { data: data.into(), redo: None, binlog: None, undo: None, tmp: None }
+        Self { data: data.into(), redo: None, binlog: None, undo: None, tmp: None, relay: None }
     }
 
     /// Every directory.
     pub fn dirs(&self) -> impl Iterator<Item = &Path> {
-        let own = [&self.redo, &self.binlog, &self.undo, &self.tmp];
+        let own = [&self.redo, &self.binlog, &self.undo, &self.tmp, &self.relay];
         std::iter::once(self.data.as_path()).chain(own.into_iter().flatten().map(PathBuf::as_path))
     }
 

@@ -20,6 +20,7 @@ mod options;
 mod process;
 mod record;
 
+pub mod backup;
 pub mod captured;
 pub mod configuration;
 pub mod machine;

@@ -57,6 +57,9 @@ pub(crate) fn options(plan: &ServerPlan, work: &WorkDir, task: Task) -> Result<O
     lines.extend(layout_lines(&plan.layout, &plan.binary));
     if task != Task::Initialize {
         lines.extend(plan.part.into_iter().flat_map(|part| part.lines(&plan.binary)));
+        if let (Some(relay), true) = (&plan.layout.relay, plan.part.is_some_and(|part| part.replica)) {
+            lines.push(path_line("relay-log", &relay.join("relay")));
+        }
     }
     let asked = setting_lines(plan, task)?;
     let settings = asked.len();

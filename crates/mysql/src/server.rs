@@ -168,6 +168,16 @@ impl Server {
         Ok(Session::open_without_database(&self.target, &self.target.endpoints[0])?)
     }
 
+    /// Its socket.
+    pub(crate) fn socket(&self) -> std::path::PathBuf {
+        self.launched.work().socket()
+    }
+
+    /// Its memory; none where it is not bounded.
+    pub(crate) const fn cgroup(&self) -> Option<&Cgroup> {
+        self.launched.cgroup()
+    }
+
     /// The option lines that it was started with.
     #[must_use]
     pub fn options(&self) -> &[String] {

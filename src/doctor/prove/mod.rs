@@ -21,7 +21,8 @@ use super::args::{Explain, ProveArgs};
 use crate::exit::{Exit, Refusal};
 use crate::home::HomePath;
 use crate::run::{
-    catalog, detect, directory_for, measured, quoted, refuse_experiment, show_missing, show_plan, signals,
+    Shown, catalog, detect, directory_for, measured, quoted, refuse_experiment, show_missing, show_plan,
+    signals,
 };
 use crate::signals::cancel_on;
 use crate::text::{line, note};
@@ -123,7 +124,8 @@ fn run(
     findings: &mut [Finding],
 ) -> anyhow::Result<Option<Proof>> {
     let out = options.out.clone();
-    let Some(measured) = measured(plan, options, &[], observed.cancel, observed.json)? else {
+    let shown = Shown { json: observed.json, prefix: "" };
+    let Some(measured) = measured(plan, options, &[], observed.cancel, shown)? else {
         return Ok(None);
     };
     if !measured.is_whole() {

@@ -102,11 +102,14 @@ fn conditions<'p, 'a>(arm: &'p Parted<'a>) -> Vec<(Regime, &'p Group<'a>)> {
 
 fn meet(a: Regime, b: Regime, ours: &[(Regime, &Group<'_>)], theirs: &[(Regime, &Group<'_>)]) -> bool {
     let alone = |regime: Regime, among: &[(Regime, &Group<'_>)]| {
-        among.iter().filter(|(other, _)| other.batch == regime.batch).count() == 1
+        let alike = |other: &Regime| (other.batch, other.backup) == (regime.batch, regime.backup);
+        among.iter().filter(|(other, _)| alike(other)).count() == 1
     };
+    // An arm without a backup meets every part of one that has one.
+    let around = a.backup == b.backup || a.backup.is_none() || b.backup.is_none();
     let same = |x: Regime, y: Regime| (x.credits_gone, x.phase) == (y.credits_gone, y.phase);
     // Whoever has only one regime with this batch job meets all of the other's.
-    a.batch == b.batch && (same(a, b) || alone(b, theirs) || alone(a, ours))
+    a.batch == b.batch && around && (same(a, b) || alone(b, theirs) || alone(a, ours))
 }
 
 fn measure(pair: &Pair<'_, '_>, arm: &DesignArm, baseline: &DesignArm, priors: &Priors) -> Compared {

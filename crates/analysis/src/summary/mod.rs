@@ -5,6 +5,8 @@
 //! conditions ([`group`]), summed up ([`figures`], [`limiter`]), held against each other ([`compare`]), and
 //! put into words ([`findings`], [`notes`]); comparisons that differ in connections alone are curves ([`mod@curves`]).
 
+mod backup;
+mod claims;
 mod compare;
 mod curves;
 mod figures;
@@ -20,15 +22,16 @@ mod tpcc;
 mod window;
 mod words;
 
+pub use claims::OfRun;
 pub use compare::LEAST;
 pub use curves::{Curve, Curves, LOADED, curves};
 pub use figures::trial_figures;
 pub use findings::without;
 pub use model::{
-    Across, ArmSummary, Bottleneck, Cause, Compared, CurveGain, CurvePoint, Figures, HostFigures, LagFigures,
-    Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime, RegimeSummary,
-    ServerFigures, Summary, TpccFigures, TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict,
-    VolumeFigures, WindowChange,
+    Across, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Compared, CurveGain, CurvePoint, Figures,
+    HostFigures, LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime,
+    RegimeSummary, ServerFigures, Summary, TpccFigures, TransactionFigures, TrialCounts, TrialFigures,
+    TrialWindow, Verdict, VolumeFigures, WindowChange,
 };
 pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
 
@@ -72,7 +75,14 @@ fn arm_summary(arm: &Parted<'_>, priors: &Priors, cpus: u32) -> ArmSummary {
     });
     let whole = figures(&arm.whole);
     let tpcc = tpcc::figures(arm, whole.as_ref());
-    ArmSummary { whole, tpcc, lag: lag::figures(&arm.whole), regimes: regimes.collect(), ..arm.summary() }
+    ArmSummary {
+        whole,
+        tpcc,
+        lag: lag::figures(&arm.whole),
+        backup: backup::figures(arm),
+        regimes: regimes.collect(),
+        ..arm.summary()
+    }
 }
 
 /// An arm's figures under a comparison's conditions.

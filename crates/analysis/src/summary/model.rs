@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::repeat::Repetition;
+use crate::claim::JudgedClaim;
 use crate::cost::Costs;
 use crate::record::{LimitShares, Role};
 use crate::stats::Interval;
@@ -28,6 +29,9 @@ pub struct Summary {
     /// What a reader must know before believing it, in sentences: unsteady or disqualified trials, too
     /// few of them, a busy machine.
     pub notes: Vec<Note>,
+    /// What documents claim about the experiment, held against this run; empty where it has no claims.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<JudgedClaim>,
     /// What the volumes of the arms cost a month; none where the run is from a program without prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub monthly_cost: Option<Costs>,
@@ -124,6 +128,9 @@ pub struct ArmSummary {
     /// How far the replicas were behind, over the same seconds; none without replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<LagFigures>,
+    /// What its backups took, over the trials that count; none where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<BackupFigures>,
     /// The same seconds, split where the conditions changed; empty where they never did.
     pub regimes: Vec<RegimeSummary>,
     /// What each trial's series showed, in the order of the trials; trials without seconds are left out.
@@ -189,9 +196,44 @@ pub struct TrialCounts {
     pub failed: u32,
 }
 
+/// What backups took, over the trials of an arm.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct BackupFigures {
+    /// From its begin to its end, s.
+    pub took_s: Across,
+    /// Size, bytes: of the files on the target, or of the blocks of a snapshot.
+    pub bytes: Across,
+    /// Bytes that the volumes of the server that was backed up read meanwhile.
+    pub read_bytes: Across,
+    /// Bytes that they wrote meanwhile, those of the target apart.
+    pub written_bytes: Across,
+    /// Burst credits of those volumes that it saw used up, as a share of a full bucket: of the volume that lost most; none
+    /// where no volume has any.
+    pub credits_used: Option<Across>,
+    /// The same of the target; none where it is a snapshot, or has no credits.
+    pub target_credits_used: Option<Across>,
+    /// From the begin of its restore until the restored server had answered every check, s.
+    pub restored_s: Across,
+}
+
+/// Where a part of a trial is, seen from its backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Around {
+    /// Before it.
+    Before,
+    /// While it ran.
+    During,
+    /// After it.
+    After,
+}
+
 /// What was the same throughout a part of a trial.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Regime {
+    /// Where it is, seen from the backup; none where the trial has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<Around>,
     /// Whether the batch job ran.
     pub batch: bool,
     /// Whether a volume had used up its burst credits; none where no volume has any to lose.
@@ -264,6 +306,10 @@ pub enum Cause {
     BatchJoined,
     /// The batch job left.
     BatchLeft,
+    /// The backup began.
+    BackupBegan,
+    /// The backup ended.
+    BackupEnded,
     /// The operations or the bytes at which a limit held the volume changed.
     CeilingChanged,
     /// No record shows the reason.

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use super::model::{Cause, Part, Regime, TrialWindow, WindowChange};
-use crate::record::{BatchSpan, DesignArm, Second, TrialRecord, VolumeSecond};
+use super::model::{Around, Cause, Part, Regime, TrialWindow, WindowChange};
+use crate::record::{BackupRecord, BatchSpan, DesignArm, Second, TrialRecord, VolumeSecond};
 use crate::stats::level::SHORTEST;
 use crate::stats::{level_changes, series, trend, warm_up};
 
@@ -47,7 +47,7 @@ struct Stretch {
 pub(super) fn look<'a>(trial: &'a TrialRecord<'a>, arm: &DesignArm) -> Looked<'a> {
     let seconds = trial.seconds;
     let course = Course::of(seconds, arm.offered);
-    let stretches = stretches(seconds, arm.batch);
+    let stretches = stretches(seconds, arm.batch, trial.backup.as_ref());
     let mut looked = Looked {
         trial,
         window: TrialWindow {
@@ -214,7 +214,7 @@ fn begin_of(seconds: &[Second], place: usize) -> f64 {
 }
 
 /// The stretches of a trial in which all known conditions are the same.
-fn stretches(seconds: &[Second], batch: Option<BatchSpan>) -> Vec<Stretch> {
+fn stretches(seconds: &[Second], batch: Option<BatchSpan>, backup: Option<&BackupRecord>) -> Vec<Stretch> {
     let mut gone = None;
     let mut stretches: Vec<Stretch> = Vec::new();
     for (place, second) in seconds.iter().enumerate() {
@@ -223,13 +223,25 @@ fn stretches(seconds: &[Second], batch: Option<BatchSpan>) -> Vec<Stretch> {
             let since = begin_of(seconds, place);
             since >= f64::from(batch.start_s) && batch.end_s.is_none_or(|end| since < f64::from(end))
         });
-        let regime = Regime { batch: joined, credits_gone: gone, phase: 0 };
+        let around = backup.map(|backup| around(backup, begin_of(seconds, place), second.t_s));
+        let regime = Regime { backup: around, batch: joined, credits_gone: gone, phase: 0 };
         match stretches.last_mut() {
             Some(last) if last.regime == regime => last.seconds.end = place + 1,
             _ => stretches.push(Stretch { regime, seconds: place..place + 1 }),
         }
     }
     join_short(stretches)
+}
+
+/// Where a second is, seen from a backup. One in which it began or ended is of the backup.
+fn around(backup: &BackupRecord, begin_s: f64, end_s: f64) -> Around {
+    if end_s <= backup.began_s {
+        Around::Before
+    } else if begin_s >= backup.ended_s {
+        Around::After
+    } else {
+        Around::During
+    }
 }
 
 /// A condition that lasts a few seconds is a crossing, and goes to what was before it.
@@ -266,7 +278,16 @@ fn known_changes(seconds: &[Second], stretches: &[Stretch]) -> Vec<WindowChange>
         });
         let ended = if after.credits_gone == Some(true) { Cause::CreditsEnded } else { Cause::CreditsBack };
         let credits = (before.credits_gone != after.credits_gone).then_some(ended);
-        batch.into_iter().chain(credits).map(move |cause| WindowChange { t_s, cause }).collect::<Vec<_>>()
+        let backup = (before.backup != after.backup).then_some(match after.backup {
+            Some(Around::After) => Cause::BackupEnded,
+            _ => Cause::BackupBegan,
+        });
+        batch
+            .into_iter()
+            .chain(backup)
+            .chain(credits)
+            .map(move |cause| WindowChange { t_s, cause })
+            .collect::<Vec<_>>()
     };
     stretches.windows(2).flat_map(change).collect()
 }

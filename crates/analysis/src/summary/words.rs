@@ -2,7 +2,7 @@
 
 use ebbtide_text::percent;
 
-use super::model::{Bottleneck, Limiter, Regime};
+use super::model::{Around, Bottleneck, Limiter, Regime};
 use crate::record::Role;
 
 /// Conditions, as a heading: `with the batch job, after the credits`; empty where none is special.
@@ -12,15 +12,26 @@ pub(super) fn regime(regime: Regime, batch_matters: bool) -> String {
         (true, true) => Some("with the batch job".to_owned()),
         (true, false) => Some("without the batch job".to_owned()),
     };
+    let backup = regime.backup.map(|around| {
+        match around {
+            Around::Before => "before the backup",
+            Around::During => "during the backup",
+            Around::After => "after the backup",
+        }
+        .to_owned()
+    });
     let credits = regime
         .credits_gone
         .map(|gone| if gone { "credits used up".to_owned() } else { "credits left".to_owned() });
     let phase = (regime.phase > 0).then(|| "after the limit changed".to_owned());
-    [batch, credits, phase].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    [batch, backup, credits, phase].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The conditions of both sides of a comparison; `batch` is whether there is a batch job at all.
 pub(super) fn both(arm: Regime, baseline: Regime, batch: bool) -> String {
+    // The side without a backup is held against each part of the other's.
+    let arm = Regime { backup: arm.backup.or(baseline.backup), ..arm };
+    let baseline = Regime { backup: baseline.backup.or(arm.backup), ..baseline };
     let (a, b) = (regime(arm, batch), regime(baseline, batch));
     if arm == baseline || b.is_empty() {
         return a;
@@ -46,6 +57,8 @@ pub(super) fn limiter(limiter: Limiter, plural: bool) -> Option<String> {
         Some(Role::Binlog) => "the binary log volume's",
         Some(Role::Undo) => "the undo volume's",
         Some(Role::Tmp) => "the temporary volume's",
+        Some(Role::Relay) => "the relay log volume's",
+        Some(Role::Backup) => "the backup target's",
     };
     let share = percent(limiter.share);
     Some(match limiter.what {
@@ -81,10 +94,12 @@ mod tests {
 
     #[test]
     fn conditions_that_one_side_lacks_are_written_once() {
-        let gone = Regime { batch: true, credits_gone: Some(true), phase: 0 };
-        let none = Regime { batch: true, credits_gone: None, phase: 0 };
+        let gone = Regime { batch: true, credits_gone: Some(true), ..Regime::default() };
+        let none = Regime { batch: true, ..Regime::default() };
         assert_eq!(both(gone, none, true), "with the batch job, credits used up");
         assert_eq!(both(gone, gone, true), "with the batch job, credits used up");
         assert_eq!(both(Regime::default(), Regime::default(), false), "");
+        let during = Regime { backup: Some(Around::During), ..Regime::default() };
+        assert_eq!(both(during, Regime::default(), false), "during the backup");
     }
 }

@@ -14,7 +14,7 @@ mod verdict;
 mod tests;
 
 use ebbtide_lab::experiment::Arm;
-use ebbtide_lab::page::{settings, setup, short_names, words};
+use ebbtide_lab::page::{claims, settings, setup, short_names, words};
 use ebbtide_lab::words::quoted;
 use ebbtide_report::{Cell, Group, Report, Section};
 use ebbtide_text::seed;
@@ -45,6 +45,8 @@ const DATA: &str = "Every cut of this page with its evidence: results.sqlite and
 fn report(run: &CrashRun, summary: &Summary) -> Report {
     let page = PageContext::new(run, summary);
     let mut sections = vec![Section::new("", verdict::blocks(&page))];
+    let group = |arm: &str| page.arms.iter().position(|(known, _)| known.name == arm);
+    sections.extend(claims::section(&summary.claims, &group));
     sections.extend(matrix::section(&page));
     sections.extend(gain::section(&page));
     sections.extend(spreads::loss(&page));

@@ -6,6 +6,7 @@
 
 mod arms;
 mod canaries;
+mod claims;
 mod findings;
 mod gains;
 mod model;
@@ -25,6 +26,7 @@ pub use model::{
 };
 pub use words::{bound, kind as kind_name};
 
+use ebbtide_analysis::claim::judge;
 use ebbtide_lab::cost;
 use ebbtide_lab::experiment::{Arm, Canary};
 use ebbtide_lab::record::catalog_of;
@@ -82,8 +84,11 @@ pub fn summarize(run: &CrashRun) -> Summary {
         comparisons,
         pace: arms::pace(&run.cuts.iter().collect::<Vec<_>>(), &run.stints.iter().collect::<Vec<_>>()),
         monthly_cost: cost::of(&run.experiment, &catalog_of(run.overrides.as_deref())),
+        claims: Vec::new(),
         notes: Vec::new(),
     };
+    let judged = run.experiment.claims.iter().map(|claim| judge(claim, &claims::OfCuts(&summary)));
+    summary.claims = judged.collect();
     summary.findings = findings::findings(run, &summary);
     summary.notes = notes::notes(run, &summary);
     summary

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ebbtide_analysis::claim::JudgedClaim;
 use ebbtide_analysis::stats::Share;
 use ebbtide_lab::cost::Costs;
 use ebbtide_lab::experiment::{Canary, End, Moment, ServerRole};
@@ -30,6 +31,9 @@ pub struct Summary {
     pub comparisons: Vec<Gain>,
     /// How fast all cuts were judged, canaries included.
     pub pace: Pace,
+    /// What documents claim about the experiment, held against this run; empty where it has no claims.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<JudgedClaim>,
     /// What the volumes of the arms cost a month, canaries included; none where the run is from a program without
     /// prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]

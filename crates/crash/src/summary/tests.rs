@@ -2,6 +2,8 @@
 
 use ebbtide_lab::experiment::Moment;
 
+use ebbtide_analysis::claim::{Claim, ClaimMetric, ClaimTest, ClaimVerdict, Document};
+
 use super::*;
 use crate::fixture::{self, PLAUSIBLE, Shape, clean, corrupt, header, plausible};
 use crate::record::{Corruption, Failure, Loss, PageFound, Verdict};
@@ -416,4 +418,48 @@ fn a_summary_is_read_back_from_its_json() {
     let summary = summarize(&plausible(&PLAUSIBLE, 60, SEED));
     let text = serde_json::to_string(&summary).unwrap();
     assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
+}
+
+#[test]
+fn claims_are_judged_by_the_cuts_and_never_by_a_void_run() {
+    let mut run = caught();
+    run.cuts.extend((0..9).map(|number| clean(first(), number)));
+    let mut bad = clean(first(), 9);
+    bad.verdicts = vec![corrupt()];
+    run.cuts.push(bad);
+    let test = ClaimTest {
+        metric: ClaimMetric::BadPct,
+        arm: first().to_owned(),
+        over: None,
+        during: Vec::new(),
+        over_during: Vec::new(),
+        at_least: None,
+        at_most: Some(60.0),
+    };
+    let claim = |id: &str, at_most: f64| Claim {
+        id: id.to_owned(),
+        document: Document::Whitepaper,
+        place: "a page".to_owned(),
+        says: "few cuts are bad".to_owned(),
+        printed: String::new(),
+        figures: std::collections::BTreeMap::new(),
+        test: Some(ClaimTest { at_most: Some(at_most), ..test.clone() }),
+        contradicted: None,
+        untestable: None,
+    };
+    run.experiment.claims = vec![claim("wide", 100.0), claim("none", 0.0)];
+    let summary = summarize(&run);
+    assert!(summary.valid);
+    let bad = &summary.arms[0].bad;
+    assert!(bad.count > 0, "the fixture's first arm has bad cuts: {bad:?}");
+    assert_eq!(summary.claims[0].verdict, ClaimVerdict::Reproduced);
+    assert!(
+        matches!(&summary.claims[1].verdict, ClaimVerdict::NotReproduced { .. }),
+        "{:?}",
+        summary.claims[1]
+    );
+    run.cuts.clear();
+    let void = summarize(&run);
+    assert!(!void.valid);
+    assert!(matches!(&void.claims[0].verdict, ClaimVerdict::NotMeasured { .. }), "{:?}", void.claims[0]);
 }

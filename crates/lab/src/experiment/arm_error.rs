@@ -35,6 +35,48 @@ pub enum ArmError {
     /// A volume for a log that the server does not write.
     #[error("it has a volume for the binary log, and log_bin is off: set log_bin = true")]
     NoBinlog,
+    /// A backup that is written nowhere.
+    #[error(
+        "its backup of the {of} has no volume to be written to: give the {of} volumes.backup, or set backup.method = \"snapshot\""
+    )]
+    NoTarget {
+        /// The server.
+        of: &'static str,
+    },
+    /// A volume for a backup that nobody makes.
+    #[error(
+        "its {of} has a volume for backups, and no dump or physical copy of the {of} is made: set backup.method and \
+         backup.of, or volumes.backup = \"none\""
+    )]
+    TargetWithoutBackup {
+        /// The server.
+        of: &'static str,
+    },
+    /// A backup of a replica that is not there.
+    #[error("backup.of = \"replica\": it has no replica; set topology.replicas")]
+    NoReplica,
+    /// A snapshot of a server whose files are on several volumes.
+    #[error(
+        "its snapshot is of the data volume alone, and the server recovers from the {role} volume too: put the {role} on \
+         the data volume with volumes.{key} = \"none\""
+    )]
+    SnapshotOfPart {
+        /// What else it has a volume for.
+        role: &'static str,
+        /// The key of that volume.
+        key: &'static str,
+    },
+    /// A backup while the source is killed.
+    #[error("it has a backup and topology.promote: leave out one of them")]
+    BackupAndPromotion,
+    /// A backup in an experiment that cuts the power.
+    #[error("[backup] is for 'ebbtide run': take it out, or the section [crash]")]
+    CutBackup,
+    /// A volume for relay logs of a server that follows nobody.
+    #[error(
+        "it has a volume for relay logs, and only replicas write these: set it in [topology.replica.volumes]"
+    )]
+    RelayOfSource,
     /// A buffer pool that does not fit.
     #[error(
         "its buffer pool of {} MiB and the {} MiB that a server needs besides do not fit into the instance's memory \

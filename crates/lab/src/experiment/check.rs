@@ -9,7 +9,9 @@ use ebbtide_volume::{MIB, parse_size};
 use ebbtide_workload::sysbench::Workload;
 
 use super::arm_error::{ArmError, chain, with_hint};
-use super::{Arm, CrashPlan, DataPlan, Experiment, ExperimentError, LoadKind, Role};
+use super::{
+    Arm, BackedUp, BackupMethod, BackupPlan, CrashPlan, DataPlan, Experiment, ExperimentError, LoadKind, Role,
+};
 
 /// The seed of the rows. It is not the run's: prepared data would else never serve a second run.
 pub const DATA_SEED: u64 = 1;
@@ -79,6 +81,10 @@ fn check_arm(
     binary: &Binary,
 ) -> Result<PlannedArm, ArmError> {
     let source = check_server(experiment, arm, catalog, binary)?;
+    if arm.volumes.contains_key(&Role::Relay) {
+        return Err(ArmError::RelayOfSource);
+    }
+    check_backup(arm)?;
     let Some(replica) = arm.replica() else { return Ok(source) };
     if arm.crash.is_some() {
         return Err(ArmError::CutTopology);
@@ -154,6 +160,41 @@ fn check_roles(arm: &Arm) -> Result<(), ArmError> {
     Ok(())
 }
 
+/// Refuses a backup that cannot be made, and volumes for one that is not made.
+fn check_backup(arm: &Arm) -> Result<(), ArmError> {
+    let is_there = |backup: &BackupPlan, of: BackedUp| backup.of == of;
+    for (of, volumes) in [
+        (BackedUp::Source, Some(&arm.volumes)),
+        (BackedUp::Replica, (!arm.topology.is_single()).then_some(&arm.topology.replica.volumes)),
+    ] {
+        let backup = arm.backup.as_ref().filter(|backup| is_there(backup, of));
+        let Some(volumes) = volumes else {
+            if backup.is_some() {
+                return Err(ArmError::NoReplica);
+            }
+            continue;
+        };
+        let needs = backup.is_some_and(|backup| backup.method.has_target());
+        match (needs, volumes.contains_key(&Role::Backup)) {
+            (true, false) => return Err(ArmError::NoTarget { of: of.name() }),
+            (false, true) => return Err(ArmError::TargetWithoutBackup { of: of.name() }),
+            _ => {}
+        }
+        let apart =
+            [Role::Redo, Role::Binlog, Role::Undo].into_iter().find(|role| volumes.contains_key(role));
+        if let (Some(backup), Some(role)) = (backup, apart)
+            && backup.method == BackupMethod::Snapshot
+        {
+            return Err(ArmError::SnapshotOfPart { role: role.holds(), key: role.key() });
+        }
+    }
+    match &arm.backup {
+        Some(_) if arm.topology.promote => Err(ArmError::BackupAndPromotion),
+        Some(_) if arm.crash.is_some() => Err(ArmError::CutBackup),
+        _ => Ok(()),
+    }
+}
+
 fn check_memory(arm: &Arm) -> Result<(), ArmError> {
     let pool = setting_bytes(arm, "buffer_pool_size", DEFAULT_POOL_BYTES);
     let memory = arm.instance.memory_bytes;
@@ -188,7 +229,15 @@ fn check_room(arm: &Arm, role: Role, volume: &Resolved, data_bytes: u64) -> Resu
             ),
         ),
         Role::Redo => (redo + 64 * MIB, format!("the redo log takes {} MiB", redo / MIB)),
-        Role::Binlog | Role::Undo | Role::Tmp => (0, String::new()),
+        Role::Backup => (
+            data_bytes / 4 * 5 + SYSTEM_BYTES,
+            format!(
+                "a copy of the tables takes about {} MiB and a quarter more, and the server's own files {} MiB",
+                data_bytes / MIB,
+                SYSTEM_BYTES / MIB
+            ),
+        ),
+        Role::Binlog | Role::Undo | Role::Tmp | Role::Relay => (0, String::new()),
     };
     let volume = match arm.instance.divided_by {
         1 => format!("{name} volume"),
@@ -196,8 +245,8 @@ fn check_room(arm: &Arm, role: Role, volume: &Resolved, data_bytes: u64) -> Resu
     };
     if size < needed {
         let or = match (role, arm.load.workload) {
-            (Role::Data, LoadKind::Tpcc) => "fewer warehouses",
-            (Role::Data, LoadKind::Sysbench(_)) => "fewer rows",
+            (Role::Data | Role::Backup, LoadKind::Tpcc) => "fewer warehouses",
+            (Role::Data | Role::Backup, LoadKind::Sysbench(_)) => "fewer rows",
             _ => "a smaller redo_capacity",
         };
         return Err(ArmError::Room { volume, size, needed, why, or });
@@ -284,6 +333,10 @@ const AGED_PER_SECOND: u64 = 200_000;
 /// Warehouses whose consistency is checked in a second there.
 const CHECKED_PER_SECOND: u32 = 2;
 
+/// Bytes a second of a dump that are loaded there, and of restored tables that are checked.
+const LOADED_PER_SECOND: u64 = 10 * MIB;
+const CHECKED_BYTES_PER_SECOND: u64 = 60 * MIB;
+
 /// Cuts that are taken and judged in a minute.
 const CUTS_A_MINUTE: u64 = 60;
 /// What judging a cut takes longer for each warehouse of TPC-C, s.
@@ -323,5 +376,15 @@ pub(crate) fn trial_estimate(data: DataPlan, arm: &Arm) -> Duration {
     let read = if warmup.read_tables { data_bytes / READ_BYTES_PER_SECOND } else { 0 };
     let check = data.warehouses.map_or(0, |warehouses| warehouses.div_ceil(CHECKED_PER_SECOND));
     let load = warmup.lead_in_s + warmup.settle_s + arm.measure_s + check;
-    Duration::from_secs((TRIAL_OVERHEAD_S + read) * arm.topology.servers() + u64::from(load))
+    let restore = arm.backup.as_ref().map_or(0, |backup| restore_s(backup, data_bytes));
+    Duration::from_secs((TRIAL_OVERHEAD_S + read) * arm.topology.servers() + u64::from(load) + restore)
+}
+
+/// How long restoring and checking a backup takes, s.
+fn restore_s(backup: &BackupPlan, data_bytes: u64) -> u64 {
+    let bytes_a_second = match backup.method {
+        BackupMethod::Dump => LOADED_PER_SECOND,
+        BackupMethod::Physical | BackupMethod::Snapshot => CHECKED_BYTES_PER_SECOND,
+    };
+    TRIAL_OVERHEAD_S + data_bytes / bytes_a_second
 }

@@ -1,5 +1,6 @@
 //! From axes to arms: every combination of the options, and what is held against what.
 
+use super::claims::{self, Known};
 use super::file::{Axis, Compare, File, no_such};
 use super::quick;
 use super::read::{self, ArmPlan};
@@ -45,6 +46,12 @@ pub(super) fn expand(
     if !file.equal_arms {
         refuse_equal(&arms)?;
     }
+    let known = Known {
+        arms: &names,
+        crash: file.has("crash"),
+        batch: file.has("batch"),
+        backup: file.has("backup"),
+    };
     Ok(Experiment {
         name: name.to_owned(),
         title: if file.title.is_empty() { name.to_owned() } else { file.title.clone() },
@@ -55,6 +62,7 @@ pub(super) fn expand(
         trial: TrialPlan { repeats: read::repeats(&common)? },
         comparisons: all_comparisons(file, &arms),
         arms: arms.into_iter().map(|(_, arm)| arm).collect(),
+        claims: claims::read(&file.claims, known)?,
         gain: read::gain(&common)?,
         region: overrides
             .region
@@ -148,6 +156,7 @@ fn arm(file: &File, choice: &Choice, name: &str, plan: ArmPlan) -> Arm {
         instance: plan.instance,
         load: plan.load,
         batch: plan.batch,
+        backup: plan.backup,
         measure_s: plan.measure_s,
         warmup: plan.warmup,
         crash: plan.crash,
@@ -198,8 +207,8 @@ fn known_arms<'a>(file: &'a File, names: &'a [String]) -> Vec<&'a str> {
 /// Two arms that would run the same are refused, unless that is what is asked.
 fn refuse_equal(arms: &[(Choice, Arm)]) -> Result<(), ExperimentError> {
     let same = |a: &Arm, b: &Arm| {
-        (&a.volumes, &a.settings, &a.topology, &a.instance, &a.load, &a.batch, &a.crash)
-            == (&b.volumes, &b.settings, &b.topology, &b.instance, &b.load, &b.batch, &b.crash)
+        (&a.volumes, &a.settings, &a.topology, &a.instance, &a.load, &a.batch, &a.backup, &a.crash)
+            == (&b.volumes, &b.settings, &b.topology, &b.instance, &b.load, &b.batch, &b.backup, &b.crash)
     };
     for (at, (_, arm)) in arms.iter().enumerate() {
         if let Some((_, twin)) = arms[..at].iter().find(|(_, earlier)| same(earlier, arm)) {

@@ -8,7 +8,7 @@ use super::tree::{Node, TomlTable, Value, WrittenAt};
 use super::{ExperimentError, sets};
 
 /// The keys of a file.
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 22] = [
     "title",
     "question",
     "source",
@@ -26,9 +26,11 @@ const KEYS: [&str; 20] = [
     "trial",
     "warmup",
     "batch",
+    "backup",
     "crash",
     "arms",
     "axes",
+    "claim",
 ];
 const QUICK: &str = "quick";
 
@@ -56,6 +58,8 @@ pub(super) struct File {
     pub(super) compare: Vec<Compare>,
     /// The short form.
     pub(super) quick: Quick,
+    /// What documents claim about it, as the file has it.
+    pub(super) claims: Vec<Node>,
 }
 
 /// Something in which arms differ.
@@ -115,6 +119,7 @@ impl File {
             equal_arms: take_switch(&mut root, "equal_arms")?,
             over_limit: take_switch(&mut root, "over_limit")?,
             quick: take_quick(&mut root)?,
+            claims: take_claims(&mut root)?,
             base: normal(root)?,
             axes,
             compare,
@@ -126,6 +131,12 @@ impl File {
     pub(super) fn has_quick(&self) -> bool {
         let mut options = self.axes.iter().flat_map(|axis| &axis.options);
         self.quick.is_there || options.any(|option| option.quick.iter().next().is_some())
+    }
+
+    /// Whether the base or an option has a section.
+    pub(super) fn has(&self, section: &str) -> bool {
+        let mut options = self.axes.iter().flat_map(|axis| &axis.options);
+        self.base.get(section).is_some() || options.any(|option| option.patch.get(section).is_some())
     }
 
     /// Every axis that has an option of this name.
@@ -307,6 +318,15 @@ fn take_quick(root: &mut TomlTable) -> Result<Quick, ExperimentError> {
     };
     let sections: Vec<&str> = OF_ARMS.into_iter().chain(OF_ALL).collect();
     Ok(Quick { is_there: true, patch: normal(allowed(patch, &sections, "[quick]")?)?, arms })
+}
+
+/// The tables of `[[claim]]`.
+fn take_claims(root: &mut TomlTable) -> Result<Vec<Node>, ExperimentError> {
+    match root.take("claim") {
+        None => Ok(Vec::new()),
+        Some(Node { value: Value::List(items), .. }) => Ok(items),
+        Some(node) => Err(node.place.wrong("claims are a list of tables: write [[claim]]")),
+    }
 }
 
 /// Refuses sections that have no meaning at this place.

@@ -5,8 +5,11 @@
 //! anything runs.
 
 mod arm_error;
+mod backup;
 mod check;
+mod claims;
 mod crash;
+mod documents;
 mod error;
 mod expand;
 mod file;
@@ -25,9 +28,11 @@ mod workload;
 use std::path::{Path, PathBuf};
 
 pub use arm_error::ArmError;
+pub use backup::{BackedUp, BackupMethod, BackupPlan};
 pub(crate) use check::trial_estimate;
 pub use check::{DATA_SEED, PlannedArm, check, estimate, fit, leave_out, prepare_key};
 pub use crash::{Canary, CrashPlan, End, Fault, Moment};
+pub use documents::{DocumentRun, documents};
 pub use error::ExperimentError;
 pub use model::{
     Arm, Batch, Comparison, DataPlan, Experiment, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,

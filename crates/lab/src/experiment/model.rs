@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ebbtide_analysis::claim::Claim;
 use ebbtide_analysis::record::{BatchSpan, Design, DesignArm};
 pub use ebbtide_analysis::record::{Comparison, Role};
 use ebbtide_load::Arrival;
@@ -11,7 +12,7 @@ use ebbtide_workload::Distribution;
 use ebbtide_workload::sysbench::Mix;
 use serde::{Deserialize, Serialize};
 
-use super::{CrashPlan, LoadKind, Topology};
+use super::{BackupPlan, CrashPlan, LoadKind, Topology};
 
 /// A whole experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub struct Experiment {
     pub arms: Vec<Arm>,
     /// Which arms are held against which, in the order of the report.
     pub comparisons: Vec<Comparison>,
+    /// What documents claim about it; of all arms of the file, of which this form may have fewer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<Claim>,
     /// The experiment of the lab that measures what the risk buys, for the crash lab: a shipped one's name or a
     /// path; none where nobody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,6 +115,9 @@ pub struct Arm {
     pub load: LoadPlan,
     /// A batch job that runs alongside the load.
     pub batch: Option<Batch>,
+    /// A backup that is made while the load runs; none without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backup: Option<BackupPlan>,
     /// Time measured in each trial, s; what the detection of warm-up cuts off comes out of it.
     pub measure_s: u32,
     /// How each of its trials comes to its working state.

@@ -12,6 +12,8 @@ const REPEATS: u32 = 2;
 const MEASURE_S: u32 = 20;
 /// Time that is measured while a batch job runs, at least, s.
 const WITH_BATCH_S: u32 = 10;
+/// Time that is measured from the begin of a backup on, at least, s.
+const WITH_BACKUP_S: u32 = 30;
 /// The load on multiplied limits at most, s.
 const LEAD_IN_S: u32 = 5;
 /// The load on the volumes' own limits before the measurement at most, s.
@@ -31,7 +33,11 @@ pub(super) fn changes(full: &Experiment) -> Vec<ArmChange> {
 
 /// What it changes in one arm.
 fn of_arm(arm: &Arm) -> Vec<ArmChange> {
-    let most = if arm.crash.is_some() { MEASURE_BEFORE_CUTS_S } else { MEASURE_S.max(batch_s(arm)) };
+    let most = if arm.crash.is_some() {
+        MEASURE_BEFORE_CUTS_S
+    } else {
+        MEASURE_S.max(batch_s(arm)).max(backup_s(arm))
+    };
     let seconds = |of: u32| format!("{of}s");
     let mut all = vec![
         ("trial", "measure", seconds(arm.measure_s.min(most))),
@@ -47,6 +53,11 @@ fn of_arm(arm: &Arm) -> Vec<ArmChange> {
 /// How long a trial has to be measured so that its batch job has run for a while and left; 0 without one.
 fn batch_s(arm: &Arm) -> u32 {
     arm.batch.as_ref().map_or(0, |batch| batch.end_s.unwrap_or(batch.start_s) + WITH_BATCH_S)
+}
+
+/// How long a trial has to be measured so that its backup has time; 0 without one.
+fn backup_s(arm: &Arm) -> u32 {
+    arm.backup.as_ref().map_or(0, |backup| backup.start_s + WITH_BACKUP_S)
 }
 
 fn patch_of(value: &str) -> Node {

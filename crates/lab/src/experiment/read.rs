@@ -9,6 +9,7 @@ use ebbtide_text::closest;
 use ebbtide_volume::{MIB, TIB};
 use ebbtide_workload::tpcc::{MAX_WAREHOUSES, TABLES};
 
+use super::backup::{BackedUp, BackupMethod, BackupPlan};
 use super::crash::{End, Fault, Moment};
 use super::section::{GAIN, OF_SERVERS, REPLICA, SOURCE, Section, unknown_key};
 use super::topology::{Replication, ServerRole, ServerSpec, Topology};
@@ -39,6 +40,7 @@ pub(super) struct ArmPlan {
     pub(super) instance: InstancePlan,
     pub(super) load: LoadPlan,
     pub(super) batch: Option<Batch>,
+    pub(super) backup: Option<BackupPlan>,
     pub(super) measure_s: u32,
     pub(super) warmup: WarmupPlan,
     pub(super) crash: Option<CrashPlan>,
@@ -94,6 +96,7 @@ pub(super) fn arm(root: &TomlTable, data: DataPlan) -> Result<ArmPlan, Experimen
         instance: instance(root)?,
         load: load(root, data)?,
         batch: batch(root, data, measure_s)?,
+        backup: backup(root, measure_s)?,
         measure_s,
         warmup: warmup(root)?,
         crash: crash(root)?,
@@ -332,6 +335,27 @@ fn batch(root: &TomlTable, data: DataPlan, measure_s: u32) -> Result<Option<Batc
     }
     let sql = sql.replace("{rows}", &data.rows.to_string());
     Ok(Some(Batch { start_s, end_s, connections, sql }))
+}
+
+fn backup(root: &TomlTable, measure_s: u32) -> Result<Option<BackupPlan>, ExperimentError> {
+    let section = Section::of(root, "backup")?;
+    if !section.is_there() || section.text("method")? == Some(NONE) {
+        return Ok(None);
+    }
+    let method = named(&section, "method", BackupMethod::parse, BackupMethod::names())?;
+    let method = method.ok_or_else(|| {
+        section.wrong("method", format!("a backup needs its method: {}", BackupMethod::names()))
+    })?;
+    let start_s = section.duration("start", 0, 0..=LONGEST_MEASURE_S)?;
+    if start_s >= measure_s {
+        return Err(section.wrong("start", format!("the measurement is over after {measure_s}s")));
+    }
+    Ok(Some(BackupPlan {
+        method,
+        of: named(&section, "of", BackedUp::parse, BackedUp::names())?.unwrap_or_default(),
+        start_s,
+        damage: section.switch("damage", false)?,
+    }))
 }
 
 /// The experiment of the lab that measures what the risk buys; it is looked up by [`super::load_gain`].

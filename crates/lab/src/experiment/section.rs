@@ -13,15 +13,16 @@ use super::tree::{Node, TomlTable, Value, WrittenAt};
 const LONGEST_S: u32 = 24 * 3600;
 
 /// The keys of a section, without the server's settings, which are a table of their own.
-pub(super) const SECTIONS: [(&str, &[&str]); 9] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
     ("data", &["tables", "rows", "aged", "warehouses"]),
     ("instance", &["memory", "type", "fs", "divided_by", "rotational", "burst"]),
-    ("volumes", &["data", "redo", "binlog", "undo", "tmp"]),
+    ("volumes", &["data", "redo", "binlog", "undo", "tmp", "relay", "backup"]),
     ("topology", &["replicas", "by", "promote", SOURCE, REPLICA]),
     ("load", LOAD),
     ("trial", &["repeats", "measure"]),
     ("warmup", &["read_tables", "lead_in", "lead_in_speed", "settle"]),
     ("batch", &["sql", "start", "end", "connections"]),
+    ("backup", &["method", "of", "start", "damage"]),
     ("crash", &["role", "replication", "cuts", "end", "fault", "moments", "keep", GAIN]),
 ];
 
@@ -70,8 +71,8 @@ const ALSO: [(&str, &str, &str); 3] = [
 ];
 
 /// The sections in which arms may differ.
-pub(super) const OF_ARMS: [&str; 9] =
-    ["settings", "volumes", "topology", "load", "instance", "batch", "trial", "warmup", "crash"];
+pub(super) const OF_ARMS: [&str; 10] =
+    ["settings", "volumes", "topology", "load", "instance", "batch", "backup", "trial", "warmup", "crash"];
 
 /// The sections that all arms share.
 pub(super) const OF_ALL: [&str; 1] = ["data"];
@@ -108,6 +109,21 @@ impl<'a> Section<'a> {
             }
         }
         Ok(Self { name, table, place })
+    }
+
+    /// A table of a list, with the keys that it may have.
+    pub(super) fn of_table(
+        name: &'static str,
+        node: &'a Node,
+        keys: &[&str],
+    ) -> Result<Self, ExperimentError> {
+        let table = node.table(name)?;
+        for (key, node) in table.iter() {
+            if !keys.contains(&key) {
+                return Err(unknown_key(&node.place, key, &format!("[[{name}]]"), keys));
+            }
+        }
+        Ok(Self { name, table: Some(table), place: Some(&node.place) })
     }
 
     pub(super) fn is_there(&self) -> bool {
@@ -156,6 +172,15 @@ impl<'a> Section<'a> {
                 texts.collect::<Result<_, _>>().map(Some)
             }
             Some(_) => Err(wrong()),
+        }
+    }
+
+    /// A table.
+    pub(super) fn table(&self, key: &str) -> Result<Option<&'a TomlTable>, ExperimentError> {
+        match self.node(key).map(|node| &node.value) {
+            None => Ok(None),
+            Some(Value::Table(table)) => Ok(Some(table)),
+            Some(_) => Err(self.wrong(key, "it must be a table, like { one = 1, two = 2 }")),
         }
     }
 

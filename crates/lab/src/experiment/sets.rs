@@ -159,7 +159,7 @@ fn bare(key: &str, value: &str, place: &WrittenAt) -> Result<(&'static str, Stri
         Err(SettingError::Unknown { .. }) => {}
         Err(error) => return Err(place.wrong(error.to_string())),
     }
-    for section in ["load", "volumes", "instance", "batch", "trial", "warmup"] {
+    for section in ["load", "volumes", "instance", "batch", "backup", "trial", "warmup"] {
         let name = canonical_key(section, key);
         if keys_of(section).is_some_and(|keys| keys.contains(&name.as_str())) {
             found.push((section, name));

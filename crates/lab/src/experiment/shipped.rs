@@ -20,7 +20,7 @@ pub struct Shipped {
 }
 
 /// The files, in the order in which they are listed.
-const FILES: [(&str, &str); 19] = [
+const FILES: [(&str, &str); 20] = [
     ("tuned-vs-default", include_str!("../../experiments/tuned-vs-default.toml")),
     ("volume-types", include_str!("../../experiments/volume-types.toml")),
     ("gp2-burst", include_str!("../../experiments/gp2-burst.toml")),
@@ -32,6 +32,7 @@ const FILES: [(&str, &str); 19] = [
     ("binlog", include_str!("../../experiments/binlog.toml")),
     ("aurora-binlog", include_str!("../../experiments/aurora-binlog.toml")),
     ("replicas", include_str!("../../experiments/replicas.toml")),
+    ("backup-load", include_str!("../../experiments/backup-load.toml")),
     ("same-twice", include_str!("../../experiments/same-twice.toml")),
     ("durability-matrix", include_str!("../../experiments/durability-matrix.toml")),
     ("tpcc-crash", include_str!("../../experiments/tpcc-crash.toml")),

@@ -1,8 +1,11 @@
 //! The report of a run: a page with the result, and the evidence for it.
 
 mod arms;
+mod backups;
+pub mod claims;
 pub mod costs;
 pub(crate) mod curves;
+pub mod documents;
 mod latency;
 mod notes;
 mod panels;
@@ -43,10 +46,13 @@ pub fn page(run: &LabRun, summary: &Summary) -> String {
 pub(crate) fn report(run: &LabRun, summary: &Summary) -> Report {
     let page = PageContext::new(run, summary);
     let mut sections = vec![Section::new("", verdict::blocks(&page, CAVEATS))];
+    let group = |arm: &str| page.arms.iter().position(|view| view.arm.name == arm);
+    sections.extend(claims::section(&summary.claims, &group));
     sections.extend(curves::section(&run.experiment, summary));
     sections.extend(arms::section(&page));
     sections.extend(tpcc::section(&page));
     sections.extend(replicas::sections(&page));
+    sections.extend(backups::section(&page));
     sections.extend(repeats::section(&page));
     sections.extend(latency::section(&page));
     sections.extend(panels::sections(&page));

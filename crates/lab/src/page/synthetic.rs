@@ -194,6 +194,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
             wait: WaitMode::None,
         },
         batch: None,
+        backup: None,
         measure_s: seconds,
         warmup: WarmupPlan { read_tables: true, lead_in_s: 20, lead_in_speed: 4, settle_s: 5 },
         crash: None,
@@ -219,6 +220,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
         comparisons: (1..shapes.len())
             .map(|arm| Comparison { axis: "setup".into(), arm, baseline: 0 })
             .collect(),
+        claims: Vec::new(),
         gain: None,
         region: None,
         over_limit: false,
@@ -240,6 +242,7 @@ fn trial(shape: &Shape, repeat: u32, seconds: u32, draw: &mut Draw) -> Trial {
         notes: Vec::new(),
         batch: None,
         promotion: None,
+        backup: None,
     }
 }
 

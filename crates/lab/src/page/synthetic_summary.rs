@@ -35,6 +35,7 @@ pub(super) fn summary(run: &LabRun) -> Summary {
         findings: vec!["A synthetic finding.".into()],
         notes: vec![Note { arm: None, text: "This run is synthetic: nothing was measured.".into() }],
         monthly_cost: cost::of(&run.experiment, &run.catalog()),
+        claims: Vec::new(),
         repeated: None,
     }
 }
@@ -81,6 +82,7 @@ fn arm(run: &LabRun, name: &str) -> ArmSummary {
     ArmSummary {
         tpcc: None,
         lag: None,
+        backup: None,
         name: name.into(),
         trials: TrialCounts { measured, ..TrialCounts::default() },
         whole: Some(figures(&select(None))),

@@ -107,6 +107,8 @@ pub fn cause(cause: Cause) -> &'static str {
         Cause::CreditsBack => "burst credits back",
         Cause::BatchJoined => "batch job joins",
         Cause::BatchLeft => "batch job leaves",
+        Cause::BackupBegan => "backup begins",
+        Cause::BackupEnded => "backup ends",
         Cause::CeilingChanged => "limit changed",
         Cause::Unknown => "level changed",
     }

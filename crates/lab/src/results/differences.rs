@@ -54,6 +54,7 @@ pub(super) fn other_experiment(before: &LabRun, now: &Experiment, server: &Serve
             source: String::new(),
             scale: String::new(),
             region: None,
+            claims: Vec::new(),
             seed: 0,
             trial: TrialPlan { repeats: 0 },
             ..experiment.clone()

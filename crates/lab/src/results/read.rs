@@ -52,6 +52,7 @@ struct Stored {
     batch: Option<String>,
     notes: String,
     promotion: Option<String>,
+    backup: Option<String>,
 }
 
 impl Stored {
@@ -68,6 +69,7 @@ impl Stored {
                 seconds: Vec::new(),
                 batch: None,
                 promotion: None,
+                backup: None,
                 notes: Vec::new(),
             },
             outcome: row.get(5)?,
@@ -77,6 +79,7 @@ impl Stored {
             batch: row.get(9)?,
             notes: row.get(10)?,
             promotion: row.get(11)?,
+            backup: row.get(12)?,
         })
     }
 
@@ -91,9 +94,10 @@ impl Stored {
         let load = self.load.map(|text| parse(dir, &what, &text)).transpose()?;
         let batch = self.batch.map(|text| parse(dir, &what, &text)).transpose()?;
         let promotion = self.promotion.map(|text| parse(dir, &what, &text)).transpose()?;
+        let backup = self.backup.map(|text| parse(dir, &what, &text)).transpose()?;
         let notes = parse(dir, &what, &self.notes)?;
         let seconds = seconds(connection, self.id).map_err(database(dir))?;
-        Ok(Trial { outcome, load, batch, promotion, notes, seconds, ..self.trial })
+        Ok(Trial { outcome, load, batch, promotion, backup, notes, seconds, ..self.trial })
     }
 }
 
@@ -111,6 +115,7 @@ pub(super) fn trials(connection: &Connection, dir: &Path) -> Result<Vec<Trial>, 
         "batch_json",
         "notes_json",
         "promotion_json",
+        "backup_json",
     ];
     let columns = as_far_as_there(connection, "trial", &columns).map_err(database(dir))?;
     let sql = format!("SELECT {} FROM trial ORDER BY id", columns.join(", "));

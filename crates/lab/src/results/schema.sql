@@ -43,6 +43,7 @@ CREATE TABLE trial (
     batch_json TEXT,
     notes_json TEXT NOT NULL,
     promotion_json TEXT,
+    backup_json TEXT,
     UNIQUE (arm, repeat)
 );
 
@@ -66,7 +67,7 @@ CREATE TABLE second (
 CREATE TABLE volume_second (
     trial INTEGER NOT NULL REFERENCES trial (id) ON DELETE CASCADE,
     n     INTEGER NOT NULL,
-    role  TEXT NOT NULL, -- data, redo, binlog, undo, tmp
+    role  TEXT NOT NULL, -- data, redo, binlog, undo, tmp, relay, backup
     read_iops REAL NOT NULL, write_iops REAL NOT NULL, consumed_iops REAL NOT NULL,
     read_mib REAL NOT NULL, write_mib REAL NOT NULL, read_us REAL NOT NULL, write_us REAL NOT NULL,
     queue REAL NOT NULL, flushes REAL NOT NULL,

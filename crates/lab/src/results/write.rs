@@ -74,7 +74,7 @@ pub(super) fn trial(database: &mut Connection, trial: &Trial, arm: Option<&Arm>)
     let figures = arm.and_then(|arm| trial_figures(trial, arm));
     transaction.execute(
         "INSERT INTO trial VALUES \
-         ((SELECT coalesce(max(id), 0) + 1 FROM trial), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         ((SELECT coalesce(max(id), 0) + 1 FROM trial), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         params![
             trial.arm,
             trial.repeat,
@@ -94,6 +94,7 @@ pub(super) fn trial(database: &mut Connection, trial: &Trial, arm: Option<&Arm>)
             trial.batch.as_ref().map(json).transpose()?,
             json(&trial.notes)?,
             trial.promotion.as_ref().map(json).transpose()?,
+            trial.backup.as_ref().map(json).transpose()?,
         ],
     )?;
     seconds(&transaction, transaction.last_insert_rowid(), &trial.seconds)?;

@@ -32,6 +32,7 @@ pub fn layout(volumes: &Volumes<'_>) -> Layout {
         binlog: own(Role::Binlog),
         undo: own(Role::Undo),
         tmp: own(Role::Tmp),
+        relay: own(Role::Relay),
         ..Layout::single(own(Role::Data).expect("every arm has a data volume"))
     }
 }

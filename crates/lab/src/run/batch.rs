@@ -51,7 +51,7 @@ impl Beat {
     }
 
     /// Waits for a second; returns whether it came.
-    fn wait_for(&self, second: f64) -> bool {
+    pub(super) fn wait_for(&self, second: f64) -> bool {
         let mut reached = self.reached.lock();
         loop {
             if reached.second.is_some_and(|now| now >= second) {

@@ -8,6 +8,7 @@ use ebbtide_device::store::StoreError;
 use ebbtide_load::LoadError;
 use ebbtide_load::ledger::LedgerError;
 use ebbtide_mysql::ServerError;
+use ebbtide_mysql::backup::BackupError;
 use ebbtide_mysql::replication::ReplicaLost;
 use ebbtide_mysql::status::StatusError;
 
@@ -203,6 +204,15 @@ pub enum StageError {
     /// A replica does not follow its source.
     #[error(transparent)]
     Replica(ReplicaLost),
+    /// The backup under the load was not made.
+    #[error("the backup was not made")]
+    Backup(#[source] BackupError),
+    /// The load ended before the backup was to begin.
+    #[error("the load ended before the backup was to begin")]
+    BackupTooLate,
+    /// A restored backup does not hold what it should.
+    #[error("{0}")]
+    NotRestored(String),
     /// The server's status could not be read.
     #[error(transparent)]
     Status(#[from] StatusError),
@@ -220,6 +230,15 @@ pub enum StageError {
         /// Why not.
         source: io::Error,
     },
+}
+
+impl From<BackupError> for StageError {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::Cancelled => Self::Cancelled,
+            error => Self::Backup(error),
+        }
+    }
 }
 
 impl From<ReplicaLost> for StageError {

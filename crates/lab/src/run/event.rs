@@ -99,6 +99,10 @@ pub enum Phase {
     Measuring,
     /// Checking the consistency of TPC-C's tables, without limits.
     Checking,
+    /// Waiting for the end of the backup, on the volumes' limits.
+    BackingUp,
+    /// Restoring the backup and checking it, without limits.
+    Restoring,
     /// Promoting a replica after the source was killed.
     Promoting,
     /// Ending the server and throwing the volumes away.

@@ -20,6 +20,9 @@ use super::event::{Event, EventSink};
 /// Prefix of the volumes that a trial makes. None of them outlives its trial.
 pub const TRIAL_PREFIX: &str = "trial-";
 
+/// Prefix of the snapshots that a trial takes. None of them outlives its trial.
+pub const SNAPSHOT_PREFIX: &str = "backup-of-";
+
 /// How long a run that was killed may take to get away.
 const DYING: Duration = Duration::from_secs(10);
 
@@ -128,6 +131,13 @@ impl Lab {
         for volume in self.host.store().volumes() {
             self.host.store().delete_volume(&volume.name).map_err(HostError::from)?;
             events.send(Event::Cleared { what: format!("volume {} of a run that was killed", volume.name) });
+        }
+        let snapshots = self.host.store().snapshots().into_iter();
+        for snapshot in snapshots.filter(|snapshot| snapshot.name.starts_with(SNAPSHOT_PREFIX)) {
+            self.host.store().delete_snapshot(&snapshot.name).map_err(HostError::from)?;
+            events.send(Event::Cleared {
+                what: format!("snapshot {} of a run that was killed", snapshot.name),
+            });
         }
         Ok(())
     }

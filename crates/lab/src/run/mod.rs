@@ -4,7 +4,7 @@
 //! [`plan()`] decides what is run, and [`run`] is the whole of running it. `home` holds the lab's lock and clears what a
 //! killed run left, `require` refuses what the machine cannot carry, `rehearse` what the server does not take
 //! (`preflight` has both labs ask them), `prepared` makes the data, `schedule` decides the order, and `trial` runs one
-//! trial: an `arm_server` on its `volume`s, and those of its `topology` that follow it. `warm` reads the tables, `watch` samples, `batch` joins, and `verdict` decides
+//! trial: an `arm_server` on its `volume`s, and those of its `topology` that follow it. `warm` reads the tables, `watch` samples, `batch` joins, `backup` copies, and `verdict` decides
 //! whether to believe it. `abandon` gives volumes up when the user ends the run.
 
 pub mod error;
@@ -22,6 +22,7 @@ pub mod topology;
 mod trial;
 
 mod abandon;
+mod backup;
 mod batch;
 pub(crate) mod connections;
 mod lag;

@@ -155,6 +155,7 @@ impl<'a> Rehearsal<'a> {
             binlog: own(Role::Binlog),
             undo: own(Role::Undo),
             tmp: own(Role::Tmp),
+            relay: own(Role::Relay),
             ..Layout::single(data)
         };
         let plan = ServerPlan {

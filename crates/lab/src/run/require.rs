@@ -78,7 +78,10 @@ pub(crate) fn space(lab: &Lab, arms: &[PlannedArm], needs: &[Need<'_>], room: u6
 fn trial_bytes(planned: &PlannedArm) -> u64 {
     let arm = &planned.arm;
     let redo = arm.settings.get("redo_capacity").and_then(|text| parse_size(text).ok());
-    (planned.data_bytes / 4 * 5 + redo.unwrap_or(USUAL_REDO) + OTHER_SPACE) * servers(arm)
+    let copy = planned.data_bytes / 4 * 5 + redo.unwrap_or(USUAL_REDO) + OTHER_SPACE;
+    // A backup is one more copy, and what is restored of it another one.
+    let copies = servers(arm) + if arm.backup.is_some() { 2 } else { 0 };
+    copy * copies
 }
 
 /// Refuses a host that is slower than an arm's volumes, unless that is to be marked alone.

@@ -56,6 +56,8 @@ pub struct Evidence<'a> {
     pub generator: &'a Generator,
     /// What the load left inconsistent in its tables; none where nothing is, or nothing was checked.
     pub inconsistency: Option<String>,
+    /// Why the backup that was made meanwhile is not usable; none where it is, or none was made.
+    pub unusable: Option<String>,
     /// The measured seconds.
     pub seconds: &'a [Second],
     /// The volumes at their end.
@@ -81,6 +83,7 @@ pub struct Looked {
 pub fn judge(evidence: &Evidence<'_>) -> Looked {
     let reasons = evidence.inconsistency.iter().chain(&evidence.generator.disqualified);
     let mut reasons: Vec<String> = reasons.cloned().collect();
+    reasons.extend(evidence.unusable.iter().map(|why| format!("its backup cannot be used: {why}")));
     let mut notes = Vec::new();
     for volume in evidence.volumes {
         if volume.host_errors > 0 {
@@ -256,8 +259,18 @@ mod tests {
         seconds: &'a [Second],
         volumes: &'a [VolumeEnd],
     ) -> Evidence<'a> {
-        let (inconsistency, over_limit) = (None, false);
-        Evidence { generator, inconsistency, seconds, volumes, over_limit, cpus: 2, foreign_cpus: 0.0 }
+        let over_limit = false;
+        let (inconsistency, unusable) = (None, None);
+        Evidence {
+            generator,
+            inconsistency,
+            unusable,
+            seconds,
+            volumes,
+            over_limit,
+            cpus: 2,
+            foreign_cpus: 0.0,
+        }
     }
 
     fn why(looked: &Looked) -> &str {
@@ -302,6 +315,7 @@ mod tests {
             over_limit: false,
             generator: &generator,
             inconsistency: None,
+            unusable: None,
             seconds: &busy,
             volumes: &[],
             cpus: 2,
@@ -324,13 +338,17 @@ mod tests {
             over_limit: false,
             generator: &generator(),
             inconsistency: Some("consistency condition 3 of TPC-C does not hold".into()),
+            unusable: Some("a table lacks rows".into()),
             seconds: &seconds(1_000.0, 0.0),
             volumes: &[],
             cpus: 2,
             foreign_cpus: 0.0,
         };
         let looked = judge(&evidence);
-        assert_eq!(why(&looked), "consistency condition 3 of TPC-C does not hold");
+        assert_eq!(
+            why(&looked),
+            "consistency condition 3 of TPC-C does not hold; its backup cannot be used: a table lacks rows"
+        );
         let mut late = generator();
         late.disqualified = Some("the generator was late".into());
         let looked = judged(&late, &seconds(1_000.0, 0.0), end(0, 0));

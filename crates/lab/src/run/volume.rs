@@ -185,6 +185,11 @@ impl<'a> LabVolume<'a> {
         self.attachment().live()
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Where it is mounted.
     pub fn dir(&self) -> &Path {
         self.attachment().info().mount.as_deref().expect("every volume of the lab is mounted")

@@ -33,6 +33,7 @@ pub fn experiment(names: &[&str]) -> Experiment {
             wait: WaitMode::None,
         },
         batch: None,
+        backup: None,
         measure_s: 60,
         warmup: WarmupPlan { read_tables: true, lead_in_s: 0, lead_in_speed: 4, settle_s: 0 },
         crash: None,
@@ -50,6 +51,7 @@ pub fn experiment(names: &[&str]) -> Experiment {
         comparisons: (1..names.len())
             .map(|arm| Comparison { axis: "volume".to_owned(), arm, baseline: 0 })
             .collect(),
+        claims: Vec::new(),
         gain: None,
         region: None,
         over_limit: false,
@@ -129,6 +131,7 @@ pub fn trial(arm: &str, repeat: u32, rates: &[f64]) -> Trial {
         seconds: (1..).zip(rates).map(|(t, tps)| second(t, *tps)).collect(),
         batch: None,
         promotion: None,
+        backup: None,
         notes: Vec::new(),
     }
 }

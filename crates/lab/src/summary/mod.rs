@@ -1,6 +1,8 @@
 //! The summary of a run: the summaries of `ebbtide_analysis`, over the records of this crate, with what the volumes cost.
 
 #[cfg(test)]
+mod claim_tests;
+#[cfg(test)]
 mod curve_tests;
 #[cfg(any(test, feature = "fixtures"))]
 #[allow(clippy::unwrap_used, reason = "made up for tests alone")]
@@ -8,15 +10,17 @@ pub mod fixture;
 #[cfg(test)]
 mod tests;
 
+use ebbtide_analysis::claim::judge;
+pub use ebbtide_analysis::claim::{Claim, ClaimVerdict, Document, JudgedClaim};
 use ebbtide_analysis::record::RunRecord;
 use ebbtide_analysis::summary as analysis;
 
 pub use ebbtide_analysis::summary::{
-    Across, ArmSummary, Bottleneck, Cause, Compared, Curve, CurveGain, CurvePoint, Curves, Figures,
-    HostFigures, LEAST, LOADED, LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction,
-    Ratio, Regime, RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures, Summary, TpccFigures,
-    TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures, WindowChange,
-    without,
+    Across, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Compared, Curve, CurveGain, CurvePoint,
+    Curves, Figures, HostFigures, LEAST, LOADED, LagFigures, Limiter, Measured, Metric, Noise, Note, Part,
+    PerTransaction, Ratio, Regime, RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures, Summary,
+    TpccFigures, TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures,
+    WindowChange, without,
 };
 
 use crate::cost;
@@ -27,7 +31,19 @@ use crate::record::{LabRun, Trial};
 #[must_use]
 pub fn summarize(run: &LabRun) -> Summary {
     let monthly_cost = cost::of(&run.experiment, &run.catalog());
-    Summary { monthly_cost, ..analysis::summarize(&run.record()) }
+    let record = run.record();
+    let summary = analysis::summarize(&record);
+    let claims = claims(&run.experiment.claims, &record, &summary);
+    Summary { monthly_cost, claims, ..summary }
+}
+
+/// Claims held against a run.
+fn claims(claims: &[Claim], run: &RunRecord<'_>, summary: &Summary) -> Vec<JudgedClaim> {
+    if claims.is_empty() {
+        return Vec::new();
+    }
+    let evidence = analysis::OfRun::new(run, summary);
+    claims.iter().map(|claim| judge(claim, &evidence)).collect()
 }
 
 /// The figures of a trial, as they go into those of its arm; none without seconds, or where one of them has a figure

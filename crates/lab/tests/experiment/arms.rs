@@ -169,6 +169,18 @@ fn the_manuals_axes_have_the_arms_that_it_lists() {
 }
 
 #[test]
+fn the_manuals_backups_and_claims_are_read() {
+    let experiment = read(&manual()[4]).unwrap();
+    assert_eq!(names(&experiment), ["none", "copy", "snapshot"]);
+    assert_eq!(experiment.arms.iter().filter(|arm| arm.backup.is_some()).count(), 2);
+    for server in servers() {
+        check(&experiment, &server).unwrap_or_else(|error| panic!("{}: {error}", server.version));
+    }
+    let [claim] = &read(&manual()[5]).unwrap().claims[..] else { panic!("one claim") };
+    assert_eq!((claim.id.as_str(), claim.place.as_str()), ("tuned", "tables 3 and 4"));
+}
+
+#[test]
 fn the_manuals_tpcc_runs_on_every_server() {
     let experiment = read(&manual()[3]).unwrap();
     assert_eq!((names(&experiment), experiment.data.warehouses), (vec!["gp3", "io2"], Some(10)));

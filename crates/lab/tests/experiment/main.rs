@@ -1,6 +1,8 @@
 //! Experiments as files: what they hold, what they become, and what is refused.
 
 mod arms;
+mod backup;
+mod claims;
 mod overrides;
 mod properties;
 mod refusals;

@@ -23,17 +23,17 @@ fn unknown_keys_name_the_line_and_the_nearest() {
             "[dta]\n",
             "mine.toml line 1: unknown key 'dta' in the experiment (did you mean 'data'?); the keys are title, \
              question, source, scale, region, equal_arms, over_limit, compare, data, instance, volumes, settings, \
-             topology, load, trial, warmup, batch, crash, arms, axes, quick",
+             topology, load, trial, warmup, batch, backup, crash, arms, axes, claim, quick",
         ),
         (
             "[arms.a.lod]\nx = 1\n",
             "mine.toml line 1: unknown key 'lod' in option 'a' of axis 'arm' (did you mean 'load'?); the keys are \
-             settings, volumes, topology, load, instance, batch, trial, warmup, crash",
+             settings, volumes, topology, load, instance, batch, backup, trial, warmup, crash",
         ),
         (
             "[arms.a.data]\nrows = 1\n",
             "mine.toml line 1: all arms share [data]: it is not allowed in option 'a' of axis 'arm'; an arm may have \
-             settings, volumes, topology, load, instance, batch, trial, warmup, crash",
+             settings, volumes, topology, load, instance, batch, backup, trial, warmup, crash",
         ),
         (
             "[arms.a.trial]\nrepeats = 1\n",
@@ -296,7 +296,7 @@ fn set_paths_that_mean_nothing_or_two_things_are_refused() {
     assert_eq!(
         words("tunde.io_capacity", "1"),
         "--set tunde.io_capacity=1: there is no section or arm 'tunde' (did you mean 'tuned'?); there is settings, \
-         volumes, topology, load, instance, batch, trial, warmup, crash, data, default, tuned"
+         volumes, topology, load, instance, batch, backup, trial, warmup, crash, data, default, tuned"
     );
     assert_eq!(
         words("io_capacity", "1"),

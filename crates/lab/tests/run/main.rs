@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests too")]
 
+mod backup;
 mod ends;
 mod refusals;
 #[path = "../../../../tests/support/schema.rs"]

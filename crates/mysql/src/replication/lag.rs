@@ -14,6 +14,8 @@ use crate::{Server, ServerError};
 
 /// Database and table of the heartbeat.
 const BEAT: &str = "ebbtide_heartbeat.beat";
+/// The database of the heartbeat.
+pub const BEAT_DATABASE: &str = "ebbtide_heartbeat";
 /// `ER_NO_SUCH_TABLE` and `ER_BAD_DB_ERROR`: the replica has not applied the heartbeat's table yet.
 const NOT_THERE: [u16; 2] = [1146, 1049];
 
@@ -113,6 +115,14 @@ impl LagReader {
         }
         Ok(farthest)
     }
+}
+
+/// The newest heartbeat that a server shows, us; none before the first.
+///
+/// # Errors
+/// The server's.
+pub fn newest_beat(session: &mut Session) -> Result<Option<u64>, LoadError> {
+    heartbeat(session)
 }
 
 /// The newest heartbeat that a replica shows; none before the first.

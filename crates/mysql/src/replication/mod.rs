@@ -17,7 +17,7 @@ use ebbtide_load::{Endpoint, LoadError, Session};
 use crate::{Binary, Server, ServerError};
 
 pub use following::{ReplicaLost, check_follows, wait_until_following};
-pub use lag::{Heartbeat, Lag, LagReader};
+pub use lag::{BEAT_DATABASE, Heartbeat, Lag, LagReader, newest_beat};
 pub use part::Part;
 pub use promotion::promote;
 pub use status::{Status, status};

@@ -1,5 +1,6 @@
 //! One trial: clones of the data, a server on them, its load, and all of it taken down again.
 
+mod copy;
 mod load;
 mod stage;
 
@@ -11,6 +12,7 @@ use ebbtide_load::{Cancel, Ended, Sample, Session, Target};
 use ebbtide_mysql::status::StatusSampler;
 use ebbtide_mysql::{Binary, Server, ServerError, ServerPlan};
 
+use super::backup;
 use super::batch::{self, Beat};
 use super::error::StageError;
 use super::event::{Event, EventSink, Phase, Progress, Tick};
@@ -21,7 +23,7 @@ use super::volume::LabVolume;
 use super::watch::{Answers, Asked, Watch};
 use super::{proc, promotion, topology, warm};
 use crate::experiment::{Experiment, PlannedArm, Role};
-use crate::record::{BatchUse, LoadReport, Outcome, Promotion, Second, Trial};
+use crate::record::{BackupUse, BatchUse, LoadReport, Outcome, Promotion, Second, Trial};
 
 use stage::Stage;
 
@@ -54,6 +56,7 @@ struct Measured {
     seconds: Vec<Second>,
     batch: Option<BatchUse>,
     promotion: Option<Promotion>,
+    backup: Option<BackupUse>,
     volumes: Vec<VolumeEnd>,
     foreign_cpus: f64,
     notes: Vec<String>,
@@ -95,6 +98,7 @@ impl TrialContext<'_> {
             seconds: Vec::new(),
             batch: None,
             promotion: None,
+            backup: None,
             notes: trouble,
         };
         Some(match done {
@@ -106,11 +110,13 @@ impl TrialContext<'_> {
     }
 
     fn judged(&self, trial: Trial, measured: Measured) -> Trial {
-        let Measured { mut report, seconds, batch, promotion, volumes, foreign_cpus, mut notes } = measured;
+        let Measured { mut report, seconds, batch, promotion, backup, volumes, foreign_cpus, mut notes } =
+            measured;
         report.drop_samples();
         let evidence = Evidence {
             generator: report.generator(),
             inconsistency: report.inconsistency(),
+            unusable: backup.as_ref().and_then(|backup| backup.restored.failed.clone()),
             seconds: &seconds,
             volumes: &volumes,
             over_limit: self.experiment.over_limit,
@@ -120,12 +126,16 @@ impl TrialContext<'_> {
         let looked = verdict::judge(&evidence);
         notes.extend(looked.notes);
         notes.extend(trial.notes);
-        Trial { outcome: looked.outcome, load: Some(report), seconds, batch, promotion, notes, ..trial }
+        let load = Some(report);
+        Trial { outcome: looked.outcome, load, seconds, batch, promotion, backup, notes, ..trial }
     }
 
     /// From the clones to the end of the load. Whatever goes wrong, the server is gone before its
     /// volumes are.
     fn measure(&self) -> Result<Measured, Failure> {
+        if let Some(plan) = &self.planned.arm.backup {
+            backup::check_tools(plan, self.binary)?;
+        }
         self.phase(Phase::Staging);
         let stage = Stage::set(self)?;
         self.proceed()?;
@@ -309,6 +319,7 @@ impl<'a> Load<'a> {
             if !self.replicas.is_empty() {
                 lag.start(scope, &server, self.replicas)?;
             }
+            let copy = self.start_backup(scope, &server, &beat).inspect_err(|_| lag.end())?;
             let asked = &asked;
             let asking = scope.spawn(move || asked.run(sampler, &ticks));
             let tables = context.planned.arm.tables(context.experiment.data);
@@ -324,8 +335,11 @@ impl<'a> Load<'a> {
             };
             let loaded = loaded.and_then(|report| topology::check(self.replicas).map(|()| report));
             let promoted = self.promote(loaded.is_ok());
-            let (volumes, full) = (stage.ends(context.planned, self.measured.as_ref()), stage.full());
+            let volumes = stage.ends(context.planned, self.measured.as_ref());
             beat.end();
+            // It goes on under the limits when the load is over.
+            let copied = copy.map(|copy| self.end_backup(copy, loaded.is_ok())).transpose();
+            let full = stage.full();
             asked.end();
             lag.end();
             // The server's end takes as long as what it has asked its volumes for.
@@ -334,12 +348,9 @@ impl<'a> Load<'a> {
                 .and_then(|report| self.checked(report, full))
                 .and_then(|report| context.with_consistency(report, &target));
             let loaded = loaded.and_then(|report| promoted.map(|promotion| (report, promotion)));
+            let (loaded, copied) = copy::with_backup(loaded, copied);
             // The server's end is that of everything that still waits for it.
-            let words = match self.killed {
-                Some(_) => LastWords { died: None, ..LastWords::of(&server) },
-                None if was_cut_off(&loaded) => LastWords::of_dying(&server),
-                None => LastWords::of(&server),
-            };
+            let words = self.last_words(&server, was_cut_off(&loaded));
             if let Err(error) = server.kill() {
                 tracing::error!(%error, "a server did not end");
             }
@@ -358,13 +369,23 @@ impl<'a> Load<'a> {
                         lag.lost()
                             .map(|why| format!("the lag of the replicas is not known to the end: {why}")),
                     );
+                    let backup = copied.map(|made| self.restored(made)).transpose()?;
                     let measured = self.finished(report, batch, &answers, volumes, notes);
-                    Ok(Measured { promotion, ..measured })
+                    Ok(Measured { promotion, backup, ..measured })
                 }
                 (Ok(_), LastWords { died: Some(died), .. }) => Err(stage.explain(died.into())),
                 (Err(error), words) => Err(stage.explain(words.failure(error))),
             }
         })
+    }
+
+    /// What is read of the server before it is killed; one that was killed on purpose has not died.
+    fn last_words(&self, server: &Server, cut_off: bool) -> LastWords {
+        match self.killed {
+            Some(_) => LastWords { died: None, ..LastWords::of(server) },
+            None if cut_off => LastWords::of_dying(server),
+            None => LastWords::of(server),
+        }
     }
 
     /// With no time before the limits, they are on from the first transaction.
@@ -518,7 +539,7 @@ impl<'a> Load<'a> {
         if let Some(why) = &answers.lost {
             notes.push(format!("the server was not asked for its status to the end: {why}"));
         }
-        Measured { report, seconds, batch, promotion: None, volumes, foreign_cpus, notes }
+        Measured { report, seconds, batch, promotion: None, backup: None, volumes, foreign_cpus, notes }
     }
 }
 

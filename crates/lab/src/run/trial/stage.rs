@@ -91,6 +91,11 @@ impl<'a> Stage<'a> {
         (1..).zip(&self.replicas).map(plan).collect()
     }
 
+    /// The volumes of the first replica; none without replicas.
+    pub(super) fn replica_volumes(&self) -> Option<&Volumes<'a>> {
+        self.replicas.first()
+    }
+
     /// The servers' volumes, each with what they resolve to: the server of the load first.
     fn servers<'s>(
         &'s self,

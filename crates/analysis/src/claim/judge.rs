@@ -1,0 +1,108 @@
+//! The verdict about a claim.
+
+use ebbtide_text::{figure, list};
+
+use super::{Claim, ClaimArm, ClaimPhase, ClaimTest, ClaimVerdict, Evidence, JudgedClaim, Reading};
+
+/// Holds a claim against what was measured.
+#[must_use]
+pub fn judge(claim: &Claim, evidence: &dyn Evidence) -> JudgedClaim {
+    let mut judged = JudgedClaim {
+        claim: claim.clone(),
+        verdict: ClaimVerdict::NotTestable { why: claim.untestable.clone().unwrap_or_default() },
+        theirs: claim.test.as_ref().and_then(|test| test.theirs(&claim.figures)),
+        ours: None,
+        arms: Vec::new(),
+    };
+    if let (Some(test), None) = (&claim.test, &claim.untestable) {
+        let (arms, ours) = measured(test, evidence);
+        judged.verdict = match &ours {
+            Err(why) => ClaimVerdict::NotMeasured { why: why.clone() },
+            Ok(ours) => verdict(test, *ours, &arms),
+        };
+        (judged.arms, judged.ours) = (arms, ours.ok());
+    }
+    if let Some(why) = &claim.contradicted {
+        judged.verdict = ClaimVerdict::Contradicted { why: why.clone() };
+    }
+    judged
+}
+
+/// The arms of a claim, and the figure or ratio that is held against its range.
+fn measured(test: &ClaimTest, evidence: &dyn Evidence) -> (Vec<ClaimArm>, Result<Reading, String>) {
+    let sides = std::iter::once((&test.arm, &test.during));
+    let sides: Vec<(&String, &Vec<ClaimPhase>)> =
+        sides.chain(test.over.iter().map(|over| (over, &test.over_during))).collect();
+    let readings: Vec<Result<Reading, String>> =
+        sides.iter().map(|(arm, during)| evidence.reading(arm, test.metric, during)).collect();
+    let arm = |((arm, during), reading): (&(&String, &Vec<ClaimPhase>), &Result<Reading, String>)| ClaimArm {
+        arm: (*arm).clone(),
+        during: (*during).clone(),
+        ours: reading.as_ref().ok().copied(),
+        io: evidence.io(arm, during),
+    };
+    let arms = sides.iter().zip(&readings).map(arm).collect();
+    let missing = sides
+        .iter()
+        .zip(&readings)
+        .filter_map(|((arm, _), reading)| Some(format!("'{arm}' {}", reading.as_ref().err()?)));
+    let mut missing: Vec<String> = missing.collect();
+    // An arm that is held against itself is missing once.
+    missing.dedup();
+    if !missing.is_empty() {
+        return (arms, Err(list(&missing)));
+    }
+    let readings: Vec<Reading> = readings.into_iter().flatten().collect();
+    let ours = match (&test.over, readings.as_slice()) {
+        (Some(over), [own, other]) => {
+            let ratio = evidence.ratio(test, over).or_else(|| own.over(other));
+            ratio.ok_or_else(|| format!("'{over}' shows 0, and nothing is a multiple of that"))
+        }
+        (_, [own, ..]) => Ok(*own),
+        (_, []) => Err("no arm was looked at".to_owned()),
+    };
+    (arms, ours)
+}
+
+fn verdict(test: &ClaimTest, ours: Reading, arms: &[ClaimArm]) -> ClaimVerdict {
+    let said = format!("measured {}, claimed {}", in_words(test, ours), range(test));
+    let Some((low, high)) = ours.low.zip(ours.high) else {
+        let why = format!("{said}: one trial shows no interval");
+        return ClaimVerdict::Undecided { why };
+    };
+    let outside =
+        test.at_least.is_some_and(|least| high < least) || test.at_most.is_some_and(|most| low > most);
+    if test.allows(low) && test.allows(high) {
+        ClaimVerdict::Reproduced
+    } else if outside {
+        let io: Vec<String> = arms.iter().filter(|arm| !arm.io.is_empty()).map(io).collect();
+        let io = if io.is_empty() { String::new() } else { format!(". {}", io.join("; ")) };
+        ClaimVerdict::NotReproduced { why: format!("{said}{io}") }
+    } else {
+        ClaimVerdict::Undecided { why: format!("{said}: the interval reaches over the bound") }
+    }
+}
+
+fn io(arm: &ClaimArm) -> String {
+    let during: Vec<&str> = arm.during.iter().map(|phase| phase.name()).collect();
+    let during = if during.is_empty() { String::new() } else { format!(" ({})", during.join(", ")) };
+    format!("{}{during}: {}", arm.arm, arm.io)
+}
+
+/// `2.10 times (1.90 to 2.30)`, `12.3 ms (11.0 to 13.9)`.
+fn in_words(test: &ClaimTest, ours: Reading) -> String {
+    let unit = if test.over.is_some() { "times" } else { test.metric.unit() };
+    let interval = ours.low.zip(ours.high);
+    let interval = interval.map(|(low, high)| format!(" ({} to {})", figure(low), figure(high)));
+    format!("{} {unit}{}", figure(ours.mid), interval.unwrap_or_default())
+}
+
+/// `1.5 to 3.9`, `6.40 at least`, `0.90 at most`.
+fn range(test: &ClaimTest) -> String {
+    match (test.at_least, test.at_most) {
+        (Some(least), Some(most)) => format!("{} to {}", figure(least), figure(most)),
+        (Some(least), None) => format!("{} at least", figure(least)),
+        (None, Some(most)) => format!("{} at most", figure(most)),
+        (None, None) => "anything".to_owned(),
+    }
+}
