@@ -61,7 +61,7 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     divided_by: Option<u32>,
     /// Another value of a key of the profile, to predict with; the points keep the profile's:
-    /// server.redo_log_capacity=2GiB. With --profile-from: a key that the source lacks, or has otherwise
+    /// server.redo_log_capacity=2GiB. Where a profile is made: a key that its source lacks, or has otherwise
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_key)]
     set: Vec<(String, String)>,
     #[command(flatten)]
