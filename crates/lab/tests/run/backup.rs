@@ -45,7 +45,8 @@ fn backup_is_good(trial: &Trial) {
     assert!(!matches!(trial.outcome, Outcome::Failed { .. }), "{}: {:?}", trial.arm, trial.outcome);
     let backup = trial.backup.as_ref().unwrap();
     assert_eq!(backup.restored.failed, None, "{}", trial.arm);
-    assert!(backup.began_s >= 1.0 && backup.ended_s >= backup.began_s, "{backup:?}");
+    // The second of the load ends a little before that of the measurement, which begins when the lab hears of it.
+    assert!(backup.began_s >= 0.9 && backup.ended_s >= backup.began_s, "{backup:?}");
     assert!(backup.bytes > 1 << 20, "{}: {} bytes", trial.arm, backup.bytes);
     let checked = backup.restored.checked.join("; ");
     for words in
