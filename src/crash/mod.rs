@@ -69,11 +69,11 @@ pub(crate) fn run(args: &CrashArgs, place: &HomePath, json: bool) -> anyhow::Res
     let server = detect(args.server.as_deref())?;
     let (catalog, laid_over) = catalog(place)?;
     let gain = gain::wanted(&experiment, args, &catalog, &server)?;
-    let (out, seed, named) = (directory_for(&experiment), experiment.seed, experiment.gain.clone());
+    let (out, seed, named) = (directory_for(&experiment.name), experiment.seed, experiment.gain.clone());
     let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
     if args.check {
         let experiment = plan.plan().experiment();
-        let missing = ebbtide_lab::run::missing(&experiment);
+        let missing = ebbtide_lab::run::missing(&experiment, plan.plan().server());
         let gain = gain.map(|plan| plan.experiment());
         if json {
             let plan = run_plan(plan.plan(), &experiment, &missing);

@@ -6,7 +6,7 @@
 //! be read, and resumed.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use ebbtide_catalog::Catalog;
@@ -16,7 +16,6 @@ use ebbtide_lab::documents::{
 };
 use ebbtide_lab::experiment::{DocumentRun, Experiment, ExperimentError, documents};
 use ebbtide_lab::page::documents::{FRONT, pages};
-use ebbtide_lab::record::ServerFacts;
 use ebbtide_lab::results::DATABASE;
 use ebbtide_lab::run::{self as lab, RunOptions};
 use ebbtide_lab::summary::{Document, JudgedClaim};
@@ -24,7 +23,10 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
 
 use super::status::span;
-use super::{RunArgs, Shown, catalog, detect, measured, quoted, refuse_experiment, show_missing, signals};
+use super::{
+    RunArgs, Shown, catalog, detect, directory_for, measured, quoted, refuse_experiment, show_missing,
+    signals, write_whole,
+};
 use crate::answers::{self, DocumentsEnded, DocumentsPlan, PlannedExperiment};
 use crate::cli::Command;
 use crate::exit::{Exit, Refusal};
@@ -51,10 +53,7 @@ pub(super) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
         return check(args.quick, seed, &catalog(place)?.0, &server, json);
     }
     let server = detect(args.server.as_deref())?;
-    let out = args.out.clone().unwrap_or_else(|| {
-        let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-        PathBuf::from(format!("documents-{now}"))
-    });
+    let out = args.out.clone().unwrap_or_else(|| directory_for("documents"));
     if is_there(&out) {
         return Err(Refusal::usage(format!("{} holds results of the documents already", out.display()))
             .hint("name another directory, or go on with it: --resume --out DIR")
@@ -62,19 +61,12 @@ pub(super) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
     }
     let results = DocumentResults {
         schema_version: SCHEMA_VERSION,
-        started_ns: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)),
+        started_ns: lab::unix_ns(),
         command: command(args, place, seed),
         ebbtide: version::of_results(),
         quick: args.quick,
         seed,
-        server: ServerFacts {
-            path: server.path.display().to_string(),
-            flavour: format!("{:?}", server.flavour).to_lowercase(),
-            version: server.text.clone(),
-            ..ServerFacts::default()
-        },
+        server: lab::program_facts(&server),
         experiments: Vec::new(),
     };
     let known = catalog(place)?.0;
@@ -88,20 +80,31 @@ pub(super) fn resume(args: &RunArgs, out: &Path, json: bool) -> anyhow::Result<E
     resume::refuse_changes(&super::changes(args)?)?;
     let path = out.join(FILE);
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let results: DocumentResults = serde_json::from_str(&text).map_err(|error| {
-        Refusal::environment(format!("{} cannot be read: {error}", path.display()))
-            .hint("begin anew in another directory")
-    })?;
-    if results.schema_version != SCHEMA_VERSION || results.ebbtide != version::of_results() {
-        let by = format!("{} was written by another version, ebbtide {}", path.display(), results.ebbtide);
-        return Err(Refusal::usage(by).hint("begin anew in another directory").into());
-    }
+    let results = read(&path, &text)?;
     let begun = resume::begun(&results.command, out)?;
     let Command::Run(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
     let place = &HomePath::of(&begun)?;
     let server = resume::server(args.server.as_deref(), &results.server)?;
     let over_limit = args.over_limit || begun_with.over_limit;
     Set::new(results, out.to_owned(), place, server, over_limit, json)?.run()
+}
+
+/// Reads the results of a set that goes on. Those of another version or of other experiments are refused.
+fn read(path: &Path, text: &str) -> Result<DocumentResults, Refusal> {
+    const HINT: &str = "begin anew in another directory";
+    let file = path.display();
+    let results: DocumentResults = serde_json::from_str(text)
+        .map_err(|error| Refusal::environment(format!("{file} cannot be read: {error}")).hint(HINT))?;
+    if results.schema_version != SCHEMA_VERSION || results.ebbtide != version::of_results() {
+        let by = format!("{file} was written by another version, ebbtide {}", results.ebbtide);
+        return Err(Refusal::usage(by).hint(HINT));
+    }
+    let named = results.experiments.iter().map(|one| one.name.as_str());
+    if !named.eq(documents().iter().map(|run| run.name)) {
+        let other = format!("{file} does not list the experiments of the documents; it was changed");
+        return Err(Refusal::usage(other).hint(HINT));
+    }
+    Ok(results)
 }
 
 /// An experiment of the set as it would run on a server: those of the crash lab with their canaries.
@@ -151,7 +154,7 @@ fn check(quick: bool, seed: u64, catalog: &Catalog, server: &Binary, json: bool)
     let mut missing: Vec<String> = Vec::new();
     for run in documents() {
         let experiment = planned(run, quick, seed, catalog, server).map_err(refuse_experiment)?;
-        for what in lab::missing(&experiment) {
+        for what in lab::missing(&experiment, server) {
             if !missing.contains(&what) {
                 missing.push(what);
             }
@@ -338,10 +341,7 @@ impl<'a> Set<'a> {
         let json = serde_json::to_string(&self.results).context("the results are plain data")? + "\n";
         let files = pages(&self.results).into_iter().chain([(FILE.to_owned(), json)]);
         for (name, text) in files {
-            let (file, part) = (self.out.join(&name), self.out.join(format!("{name}.part")));
-            std::fs::write(&part, text)
-                .and_then(|()| std::fs::rename(&part, &file))
-                .with_context(|| format!("cannot write {}", file.display()))?;
+            write_whole(&self.out, &name, &text)?;
         }
         Ok(())
     }
@@ -453,6 +453,44 @@ mod tests {
         let version = Version { major: 10, minor: 11, patch: 19 };
         let text = "mariadbd  Ver 10.11.19-MariaDB".to_owned();
         Binary { path: "/usr/sbin/mariadbd".into(), flavour: Flavour::MariaDb, version, text }
+    }
+
+    #[test]
+    fn results_that_were_changed_by_hand_or_come_from_another_version_are_not_gone_on_with() {
+        let experiment = |name: &str| DocumentExperiment {
+            name: name.to_owned(),
+            title: String::new(),
+            state: ExperimentState::Waiting,
+            estimate_s: 1.0,
+            took_s: 0.0,
+            failed: None,
+            claims: Vec::new(),
+        };
+        let results = DocumentResults {
+            schema_version: SCHEMA_VERSION,
+            started_ns: 0,
+            command: String::new(),
+            ebbtide: version::of_results(),
+            quick: true,
+            seed: 1,
+            server: lab::program_facts(&mariadb()),
+            experiments: documents().iter().map(|run| experiment(run.name)).collect(),
+        };
+        let tried = |results: &DocumentResults| {
+            read(Path::new("documents.json"), &serde_json::to_string(results).unwrap())
+        };
+        assert_eq!(tried(&results).unwrap(), results);
+        let (mut renamed, mut shorter, mut longer) = (results.clone(), results.clone(), results.clone());
+        renamed.experiments[0].name = "other".to_owned();
+        shorter.experiments.pop();
+        longer.experiments.push(experiment("one-more"));
+        for changed in [renamed, shorter, longer] {
+            assert_eq!(tried(&changed).unwrap_err().exit, Exit::Usage);
+        }
+        let elsewhere = DocumentResults { ebbtide: "0.0.1".to_owned(), ..results };
+        assert_eq!(tried(&elsewhere).unwrap_err().exit, Exit::Usage);
+        let cut = read(Path::new("documents.json"), "{").unwrap_err();
+        assert_eq!(cut.exit, Exit::Environment);
     }
 
     #[test]

@@ -80,13 +80,13 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
     let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
     let experiment = plan.experiment();
     if args.check {
-        let missing = lab::missing(&experiment);
+        let missing = lab::missing(&experiment, plan.server());
         show_plan(&plan, &experiment, &missing, json);
         return Ok(show_missing(&missing, json));
     }
     let options = RunOptions {
         home: place.made()?.root().to_owned(),
-        out: args.out.clone().unwrap_or_else(|| directory_for(&experiment)),
+        out: args.out.clone().unwrap_or_else(|| directory_for(&experiment.name)),
         resume: args.resume,
         over_limit: args.over_limit,
         command: command(name, args, place, experiment.seed),
@@ -215,11 +215,17 @@ pub(crate) fn measured(
 
 /// Writes the report whole or not at all, and returns where it is.
 pub(crate) fn write_report(out: &Path, page: &str) -> anyhow::Result<PathBuf> {
-    let (file, unfinished) = (out.join(REPORT), out.join("report.html.part"));
-    std::fs::write(&unfinished, page)
-        .and_then(|()| std::fs::rename(&unfinished, &file))
-        .with_context(|| format!("cannot write {}", file.display()))?;
+    write_whole(out, REPORT, page)?;
+    let file = out.join(REPORT);
     Ok(std::path::absolute(&file).unwrap_or(file))
+}
+
+/// Writes a file of a directory whole or not at all.
+fn write_whole(out: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+    let (file, unfinished) = (out.join(name), out.join(format!("{name}.part")));
+    std::fs::write(&unfinished, text)
+        .and_then(|()| std::fs::rename(&unfinished, &file))
+        .with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Reports what `--quick` changes in an experiment whose file has no `[quick]`, and how long it takes then.
@@ -277,7 +283,7 @@ pub(crate) fn show_missing(missing: &[String], json: bool) -> Exit {
         return Exit::Clean;
     }
     if !json {
-        line("\nit cannot run here; missing:");
+        line("\nmissing:");
         missing.iter().for_each(|what| line(&format!("    {what}")));
     }
     Exit::Environment
@@ -385,9 +391,9 @@ pub(crate) fn catalog(place: &HomePath) -> anyhow::Result<(Catalog, Option<Strin
 }
 
 /// `NAME-20261120-104530` in the present directory.
-pub(crate) fn directory_for(experiment: &Experiment) -> PathBuf {
+pub(crate) fn directory_for(name: &str) -> PathBuf {
     let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S").to_string();
-    PathBuf::from(format!("{}-{now}", experiment.name))
+    PathBuf::from(format!("{name}-{now}"))
 }
 
 /// The command that makes the same run again: all that was given, and the seed.

@@ -19,11 +19,14 @@ use crate::{
 };
 
 /// A target in which volumes can be driven.
-trait Target {
+trait Target: Sized {
     /// How far a mean rate may be from the formula, as a share.
     const TOLERANCE: f64;
     /// How far a median latency may be from the formula, as a share.
     const LATENCY_TOLERANCE: f64;
+
+    /// Runs and judges a part of a case. A target that can be disturbed runs it again.
+    fn part(&self, part: impl Fn(&Self));
 
     /// Runs one job on every volume at the same time, all on `instance` where one is named.
     fn run(&self, volumes: &[&str], instance: Option<&str>, job: &str) -> Vec<Series>;
@@ -79,6 +82,10 @@ impl Target for Model {
     const TOLERANCE: f64 = 0.001;
     const LATENCY_TOLERANCE: f64 = 0.01;
 
+    fn part(&self, part: impl Fn(&Self)) {
+        part(self);
+    }
+
     fn run(&self, volumes: &[&str], instance: Option<&str>, job: &str) -> Vec<Series> {
         let second = |interval: &Value| Second {
             ios: interval["iops"].as_f64().unwrap(),
@@ -100,38 +107,34 @@ impl Target for Model {
     }
 }
 
-/// A live block device under fio.
-#[derive(Default)]
+/// Live block devices of one host under fio.
 struct Live {
+    host: Host,
+    /// How many volumes were made.
+    made: Cell<u32>,
     /// The worst 99th percentile of how late the host answered, in nanoseconds.
     late_ns: Cell<u64>,
 }
 
 impl Live {
+    fn start() -> Self {
+        Self { host: Host::start(), made: Cell::new(0), late_ns: Cell::new(0) }
+    }
+
+    /// A name that no volume of this host had.
+    fn name(&self) -> String {
+        self.made.set(self.made.get() + 1);
+        format!("volume{}", self.made.get())
+    }
+
     fn note_lateness(&self, show: &Value) {
         let late = show["live"]["pacing"]["p99_ns"].as_u64().unwrap();
         self.late_ns.set(self.late_ns.get().max(late));
     }
 
-    /// Runs a case. What a busy host disturbs is tried again, and in the end not judged: where the host
-    /// answers milliseconds late, or fio has to wait for a core, rates and latencies show nothing
-    /// about the volume.
-    fn judge(case: fn(&Self)) {
-        const ATTEMPTS: u32 = 3;
-        const LATE_NS: u64 = 2_000_000;
-        /// Processes that want a core; fio and the host are two, and there may be as many cores.
-        const CROWDED: f64 = 3.5;
-        let _alone = alone();
-        for attempt in 1..=ATTEMPTS {
-            let live = Self::default();
-            let Err(failure) = catch_unwind(AssertUnwindSafe(|| case(&live))) else { return };
-            let (late_ns, load) = (live.late_ns.get(), load_average());
-            println!("attempt {attempt}: answers late by {late_ns} ns at the 99th percentile, load {load}");
-            if attempt == ATTEMPTS && late_ns < LATE_NS && load < CROWDED {
-                resume_unwind(failure);
-            }
-        }
-        println!("SKIPPED: a host with time to spare is missing");
+    fn give_back(&self, volume: &str) {
+        self.host.json(&["volume", "detach", volume]);
+        self.host.json(&["volume", "delete", volume]);
     }
 }
 
@@ -145,40 +148,62 @@ impl Target for Live {
     const TOLERANCE: f64 = 0.01;
     const LATENCY_TOLERANCE: f64 = 0.05;
 
+    /// What a busy host disturbs is tried again, and in the end not judged: where the host answers milliseconds late, or
+    /// fio has to wait for a core, rates and latencies show nothing about the volume.
+    fn part(&self, part: impl Fn(&Self)) {
+        const ATTEMPTS: u32 = 3;
+        const LATE_NS: u64 = 2_000_000;
+        /// Processes that want a core; fio and the host are two, and there may be as many cores.
+        const CROWDED: f64 = 3.5;
+        for attempt in 1..=ATTEMPTS {
+            self.late_ns.set(0);
+            let Err(failure) = catch_unwind(AssertUnwindSafe(|| part(self))) else { return };
+            let (late_ns, load) = (self.late_ns.get(), load_average());
+            println!("attempt {attempt}: answers late by {late_ns} ns at the 99th percentile, load {load}");
+            if attempt == ATTEMPTS && late_ns < LATE_NS && load < CROWDED {
+                resume_unwind(failure);
+            }
+        }
+        println!("SKIPPED: a host with time to spare is missing");
+    }
+
     fn run(&self, volumes: &[&str], instance: Option<&str>, job: &str) -> Vec<Series> {
-        let host = Host::start();
         let logs = TempDir::with_prefix("ebbtide-fio-").unwrap();
         let mut fio = Command::new("fio");
         fio.current_dir(logs.path());
         fio.args(["--direct=1", "--ioengine=libaio", "--time_based", "--norandommap", "--randrepeat=0"]);
         fio.args(["--output=fio.txt"]).args(job.split(',').map(|word| format!("--{word}")));
         let instance: Vec<_> = instance.iter().flat_map(|name| ["--instance", name]).collect();
-        for (number, spec) in volumes.iter().enumerate() {
-            let device = host.attached(&format!("volume{number}"), spec, &instance);
-            fio.arg(format!("--name=volume{number}")).arg(format!("--filename={}", device.display()));
-            fio.arg(format!("--write_lat_log=volume{number}"));
+        let names: Vec<String> = volumes.iter().map(|_| self.name()).collect();
+        for (name, spec) in names.iter().zip(volumes) {
+            let device = self.host.attached(name, spec, &instance);
+            fio.arg(format!("--name={name}")).arg(format!("--filename={}", device.display()));
+            fio.arg(format!("--write_lat_log={name}"));
         }
         let output = fio.output().unwrap();
         assert!(output.status.success(), "fio: {}", String::from_utf8_lossy(&output.stderr));
-        for number in 0..volumes.len() {
-            self.note_lateness(&host.json(&["volume", "show", &format!("volume{number}")]));
+        for name in &names {
+            self.note_lateness(&self.host.json(&["volume", "show", name]));
+            self.give_back(name);
         }
-        let read = |number: usize| {
-            fs::read_to_string(logs.path().join(format!("volume{number}_clat.{}.log", number + 1))).unwrap()
+        let read = |(job, name): (usize, &String)| {
+            fs::read_to_string(logs.path().join(format!("{name}_clat.{job}.log"))).unwrap()
         };
-        (0..volumes.len()).map(|number| by_second(&read(number))).collect()
+        (1..).zip(&names).map(|job| by_second(&read(job))).collect()
     }
 
     fn credits_earned(&self, volume: &str, seconds: u64) -> f64 {
-        let host = Host::start();
-        host.attached("idle", volume, &[]);
+        let name = self.name();
+        self.host.attached(&name, volume, &[]);
         let percent = || {
-            let show = host.json(&["volume", "show", "idle"]);
+            let show = self.host.json(&["volume", "show", &name]);
             show["credit_pct"].as_f64().unwrap_or_else(|| panic!("no credit_pct in {show}"))
         };
         let before = percent();
         thread::sleep(Duration::from_secs(seconds));
-        percent() - before
+        let earned = percent() - before;
+        self.give_back(&name);
+        earned
     }
 }
 
@@ -191,9 +216,11 @@ fn iops_caps_hold<W: Target>(target: &W) {
         ("io2:size=100GiB,iops=4000", 4_000.0),
     ];
     for (volume, cap) in caps {
-        let series = target.one(volume, "rw=randread,bs=16k,iodepth=32,runtime=8");
-        target.expect(volume, &series, (2, 8), cap);
-        target.expect_median(volume, &series, (2, 8), 32.0 / cap * 1e6);
+        target.part(|target| {
+            let series = target.one(volume, "rw=randread,bs=16k,iodepth=32,runtime=8");
+            target.expect(volume, &series, (2, 8), cap);
+            target.expect_median(volume, &series, (2, 8), 32.0 / cap * 1e6);
+        });
     }
 }
 
@@ -205,85 +232,111 @@ fn throughput_caps_hold<W: Target>(target: &W) {
         ("io1:size=100GiB,iops=400", 100.0),
     ];
     for (volume, mib_s) in caps {
-        let series = target.one(volume, "rw=randread,bs=256k,iodepth=16,runtime=8");
-        target.expect(volume, &series, (2, 8), mib_s * 4.0);
+        target.part(|target| {
+            let series = target.one(volume, "rw=randread,bs=256k,iodepth=16,runtime=8");
+            target.expect(volume, &series, (2, 8), mib_s * 4.0);
+        });
     }
 }
 
 fn the_knee_is_between_the_caps<W: Target>(target: &W) {
     // 125 MiB/s over 3,000 IOPS is 42.7 KiB.
     for (kib, iops) in [(32, 3_000.0), (40, 3_000.0), (48, 2_666.7), (64, 2_000.0)] {
-        let job = format!("rw=randwrite,bs={kib}k,iodepth=32,runtime=6");
-        let series = target.one("gp3:size=100GiB", &job);
-        target.expect(&format!("{kib} KiB"), &series, (2, 6), iops);
+        target.part(|target| {
+            let job = format!("rw=randwrite,bs={kib}k,iodepth=32,runtime=6");
+            let series = target.one("gp3:size=100GiB", &job);
+            target.expect(&format!("{kib} KiB"), &series, (2, 6), iops);
+        });
     }
 }
 
 fn a_gp2_burst_ends_at_the_time_of_the_formula<W: Target>(target: &W) {
-    // 27,000 credits drain at 2,700 a second: ten seconds, and a little for the idle time before.
-    let series = target.one("gp2:size=100GiB,credits=0.5%", "rw=randread,bs=16k,iodepth=32,runtime=20");
-    target.expect("the burst", &series, (1, 9), 3_000.0);
-    target.expect("after it", &series, (13, 20), 300.0);
-    target.expect_median("the burst", &series, (2, 9), 32.0 / 3_000.0 * 1e6);
-    target.expect_median("after it", &series, (14, 20), 32.0 / 300.0 * 1e6);
+    target.part(|target| {
+        // 27,000 credits drain at 2,700 a second: ten seconds, and a little for the idle time before.
+        let series = target.one("gp2:size=100GiB,credits=0.5%", "rw=randread,bs=16k,iodepth=32,runtime=20");
+        target.expect("the burst", &series, (1, 9), 3_000.0);
+        target.expect("after it", &series, (13, 20), 300.0);
+        target.expect_median("the burst", &series, (2, 9), 32.0 / 3_000.0 * 1e6);
+        target.expect_median("after it", &series, (14, 20), 32.0 / 300.0 * 1e6);
+    });
 }
 
 fn credits_come_back_at_the_baseline<W: Target>(target: &W) {
-    // 300 a second of 5.4 million.
-    let earned = target.credits_earned("gp2:size=100GiB,credits=1%", 6);
-    let wanted = 6.0 * 300.0 / 5.4e6 * 100.0;
-    assert!((earned / wanted - 1.0).abs() < 0.03, "{earned:.5}% earned in 6 s, not {wanted:.5}%");
+    target.part(|target| {
+        // 300 a second of 5.4 million.
+        let earned = target.credits_earned("gp2:size=100GiB,credits=1%", 6);
+        let wanted = 6.0 * 300.0 / 5.4e6 * 100.0;
+        assert!((earned / wanted - 1.0).abs() < 0.03, "{earned:.5}% earned in 6 s, not {wanted:.5}%");
+    });
 }
 
 fn an_st1_spends_throughput_credit<W: Target>(target: &W) {
-    // 1 TiB: 40 MiB/s base, 250 MiB/s burst; 0.2% of 1 TiB is 2,097 MiB of credit, or ten seconds.
-    let series = target.one("st1:size=1TiB,credits=0.2%", "rw=read,bs=1m,iodepth=8,runtime=24");
-    target.expect("the burst", &series, (1, 9), 250.0);
-    target.expect("after it", &series, (12, 24), 40.0);
+    target.part(|target| {
+        // 1 TiB: 40 MiB/s base, 250 MiB/s burst; 0.2% of 1 TiB is 2,097 MiB of credit, or ten seconds.
+        let series = target.one("st1:size=1TiB,credits=0.2%", "rw=read,bs=1m,iodepth=8,runtime=24");
+        target.expect("the burst", &series, (1, 9), 250.0);
+        target.expect("after it", &series, (12, 24), 40.0);
+    });
 }
 
 fn small_random_io_costs_an_hdd_a_mebibyte<W: Target>(target: &W) {
-    let series = target.one("st1:size=1TiB", "rw=randread,bs=16k,iodepth=8,runtime=6");
-    target.expect("16 KiB random on st1", &series, (2, 6), 250.0);
+    target.part(|target| {
+        let series = target.one("st1:size=1TiB", "rw=randread,bs=16k,iodepth=8,runtime=6");
+        target.expect("16 KiB random on st1", &series, (2, 6), 250.0);
+    });
 }
 
 fn large_io_is_split_and_sequential_io_merged<W: Target>(target: &W) {
-    let split = target.one("io1:size=100GiB,iops=400", "rw=randread,bs=1m,iodepth=8,runtime=8");
-    target.expect("1 MiB random, four operations each", &split, (2, 8), 100.0);
-    let merged = target.one("gp3:size=100GiB", "rw=read,bs=16k,iodepth=64,runtime=6");
-    target.expect("16 KiB sequential is bound by bytes", &merged, (2, 6), 125.0 * 64.0);
+    target.part(|target| {
+        let split = target.one("io1:size=100GiB,iops=400", "rw=randread,bs=1m,iodepth=8,runtime=8");
+        target.expect("1 MiB random, four operations each", &split, (2, 8), 100.0);
+    });
+    target.part(|target| {
+        let merged = target.one("gp3:size=100GiB", "rw=read,bs=16k,iodepth=64,runtime=6");
+        target.expect("16 KiB sequential is bound by bytes", &merged, (2, 6), 125.0 * 64.0);
+    });
 }
 
 fn two_volumes_share_their_instance<W: Target>(target: &W) {
-    // i3.large sustains 3,000 IOPS.
-    let both =
-        target.run(&["gp3:size=100GiB"; 2], Some("i3.large"), "rw=randread,bs=4k,iodepth=32,runtime=8");
-    let sum = both[0].iops(3, 8) + both[1].iops(3, 8);
-    assert!((sum / 3_000.0 - 1.0).abs() <= W::TOLERANCE, "both together: {sum:.0} IOPS, not 3,000");
+    target.part(|target| {
+        // i3.large sustains 3,000 IOPS.
+        let both =
+            target.run(&["gp3:size=100GiB"; 2], Some("i3.large"), "rw=randread,bs=4k,iodepth=32,runtime=8");
+        let sum = both[0].iops(3, 8) + both[1].iops(3, 8);
+        assert!((sum / 3_000.0 - 1.0).abs() <= W::TOLERANCE, "both together: {sum:.0} IOPS, not 3,000");
+    });
 }
 
 fn a_stripe_adds_its_members<W: Target>(target: &W) {
-    let series = target.one("raid0(2x gp3:size=50GiB)", "rw=randread,bs=16k,iodepth=128,runtime=8");
-    // Random I/O leaves one member without work now and then, so a little is lost.
-    let iops = series.iops(3, 8);
-    assert!((5_850.0..6_010.0).contains(&iops), "two members: {iops:.0} IOPS");
+    target.part(|target| {
+        let series = target.one("raid0(2x gp3:size=50GiB)", "rw=randread,bs=16k,iodepth=128,runtime=8");
+        // Random I/O leaves one member without work now and then, so a little is lost.
+        let iops = series.iops(3, 8);
+        assert!((5_850.0..6_010.0).contains(&iops), "two members: {iops:.0} IOPS");
+    });
 }
 
 fn a_disk_takes_seek_and_rotation_and_its_queue_saves_of_them<W: Target>(target: &W) {
-    // 2.9 ms for the mean seek, half a turn of 4 ms, 0.07 ms for electronics and the transfer of 4 KiB. Both are
-    // random, so some hundred I/Os leave a few percent.
-    let run = |job| target.one("sas-hdd-15k", job).iops(1, 5);
-    let alone = run("rw=randread,bs=4k,iodepth=1,runtime=5");
-    let error = alone / 201.0 - 1.0;
-    // A busy machine adds to each I/O, and the platter goes on turning meanwhile.
-    let slower = 4.0 * W::LATENCY_TOLERANCE + 0.04;
-    assert!((-slower..=0.05).contains(&error), "alone: {alone:.0} a second, not 201");
-    let queued = run("rw=randread,bs=4k,iodepth=32,runtime=5");
-    assert!((400.0..600.0).contains(&queued), "at depth 32: {queued:.0} a second");
-    // A block that is written when the one before it was answered waits for a whole turn.
-    let log = run("rw=write,bs=4k,iodepth=1,runtime=5");
-    let least = 250.0 * (0.96 - W::LATENCY_TOLERANCE);
-    assert!((least..=251.0).contains(&log), "a log: {log:.0} a second, not one a turn");
+    let run = |target: &W, job| target.one("sas-hdd-15k", job).iops(1, 5);
+    target.part(|target| {
+        // 2.9 ms for the mean seek, half a turn of 4 ms, 0.07 ms for electronics and the transfer of 4 KiB. Both are
+        // random, so some hundred I/Os leave a few percent.
+        let alone = run(target, "rw=randread,bs=4k,iodepth=1,runtime=5");
+        let error = alone / 201.0 - 1.0;
+        // A busy machine adds to each I/O, and the platter goes on turning meanwhile.
+        let slower = 4.0 * W::LATENCY_TOLERANCE + 0.04;
+        assert!((-slower..=0.05).contains(&error), "alone: {alone:.0} a second, not 201");
+    });
+    target.part(|target| {
+        let queued = run(target, "rw=randread,bs=4k,iodepth=32,runtime=5");
+        assert!((400.0..600.0).contains(&queued), "at depth 32: {queued:.0} a second");
+    });
+    target.part(|target| {
+        // A block that is written when the one before it was answered waits for a whole turn.
+        let log = run(target, "rw=write,bs=4k,iodepth=1,runtime=5");
+        let least = 250.0 * (0.96 - W::LATENCY_TOLERANCE);
+        assert!((least..=251.0).contains(&log), "a log: {log:.0} a second, not one a turn");
+    });
 }
 
 /// Every case in both targets.
@@ -295,7 +348,8 @@ macro_rules! on_both_targets {
         mod on_a_live_device {
             $(#[test] fn $case() {
                 if !super::skipped() {
-                    super::Live::judge(super::$case);
+                    let _alone = super::alone();
+                    super::$case(&super::Live::start());
                 }
             })*
         }

@@ -2,6 +2,7 @@
 
 use ebbtide_lab::experiment::{Experiment, Moment, Role};
 use ebbtide_lab::record::{HostFacts, LabRun, ServerFacts};
+use ebbtide_lab::results::Header;
 use ebbtide_lab::summary::Summary;
 use serde::{Deserialize, Serialize};
 
@@ -57,17 +58,7 @@ impl GainRun {
     /// Keeps a run of the lab.
     #[must_use]
     pub fn of(run: &LabRun, summary: &Summary) -> Self {
-        let header = LabRun {
-            started_ns: run.started_ns,
-            command: run.command.clone(),
-            ebbtide: run.ebbtide.clone(),
-            experiment: run.experiment.clone(),
-            overrides: run.overrides.clone(),
-            host: run.host.clone(),
-            server: run.server.clone(),
-            trials: Vec::new(),
-        };
-        Self { run: header, summary: summary.clone() }
+        Self { run: Header::from(run).into(), summary: summary.clone() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use ebbtide_catalog::Catalog;
 use ebbtide_lab::experiment::{Arm, ArmError, Experiment, ExperimentError};
@@ -72,7 +72,7 @@ pub fn run(
     let on_event = |event| (on_event.lock())(event);
     let on_lab_event = |event| on_event(Event::Lab(event));
     let events = EventSink::new(&on_lab_event);
-    let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let started_ns = lab_run::unix_ns();
     let checkers = options.checkers.unwrap_or_else(|| usize::try_from(proc::cpus()).unwrap_or(usize::MAX));
     let requirements = Requirements {
         home: &options.home,
@@ -83,7 +83,7 @@ pub fn run(
     };
     let Preflight { lab, plan, host, notes } = preflight::check(plan.0, &requirements, cancel, events)?;
     let header = CrashRun {
-        started_ns: u64::try_from(began_ns).unwrap_or(u64::MAX),
+        started_ns,
         command: options.command,
         ebbtide: options.ebbtide,
         host,

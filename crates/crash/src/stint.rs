@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use ebbtide_device::engine::Keep;
 use ebbtide_lab::experiment::{CrashPlan, End, Experiment, Moment};
 use ebbtide_lab::run::error::StageError;
+use ebbtide_lab::run::unix_ns;
 use ebbtide_load::invariant::Expected;
 use ebbtide_load::{Cancel, Session};
 use ebbtide_mysql::Server;
@@ -61,11 +62,11 @@ impl StintContext<'_> {
     /// Runs the stint; none where the user ended it.
     pub(super) fn run(&self) -> Option<Stint> {
         let began = Instant::now();
-        let started_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let started_ns = unix_ns();
         let mut stint = Stint {
             arm: self.props.planned.arm.name.clone(),
             repeat: self.repeat,
-            started_ns: u64::try_from(started_ns).unwrap_or(u64::MAX),
+            started_ns,
             took_s: 0.0,
             cutting_s: 0.0,
             verified: 0,

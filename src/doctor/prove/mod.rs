@@ -85,7 +85,7 @@ pub(super) fn prove(
     let overrides = Overrides { seed: args.seed, ..Overrides::default() };
     let experiment = experiment::parse(NAME, FILE, &proposal.text, &overrides).map_err(refuse_experiment)?;
     let (catalog, catalog_text) = catalog(place)?;
-    let out = args.out.clone().unwrap_or_else(|| directory_for(&experiment));
+    let out = args.out.clone().unwrap_or_else(|| directory_for(&experiment.name));
     let plan = lab::plan(experiment, &catalog, binary).map_err(refuse_experiment)?;
     if args.check {
         return Ok(Ended::Exit(check(&plan, &proposal, json)));
@@ -174,7 +174,7 @@ fn refuse_other_maker(seen: &Observation, binary: &Binary) -> anyhow::Result<()>
 /// What would run.
 fn check(plan: &Plan, proposal: &Proposal, json: bool) -> Exit {
     let experiment = plan.experiment();
-    let missing = lab::missing(&experiment);
+    let missing = lab::missing(&experiment, plan.server());
     if !json {
         line(&format!("{}\nthe workload: {}\n", proposal.text, proposal.workload()));
         let not =
@@ -250,7 +250,7 @@ mod tests {
         for arm in &mut experiment.arms {
             (arm.measure_s, arm.warmup.lead_in_s) = (3, 1);
         }
-        if let [first, ..] = &lab::missing(&experiment)[..] {
+        if let [first, ..] = &lab::missing(&experiment, &binary)[..] {
             return println!("SKIPPED: {first}");
         }
         let dir = tempfile::tempdir().unwrap();

@@ -95,7 +95,7 @@ pub fn run(
     let on_event = Mutex::new(on_event);
     let on_event = |event| (on_event.lock())(event);
     let events = EventSink::new(&on_event);
-    let began_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    let started_ns = unix_ns();
     let cut = plan.arms().iter().map(|planned| &planned.arm).find(|arm| arm.crash.is_some());
     if let Some(arm) = cut {
         let why = ArmError::IsCut { experiment: plan.experiment().name };
@@ -108,7 +108,7 @@ pub fn run(
     let Preflight { lab, plan, host, notes } = preflight::check(plan, &requirements, cancel, events)
         .map_err(|error| RunProgress { done: 0, of, eta: Eta::default() }.counted(error))?;
     let header = LabRun {
-        started_ns: u64::try_from(began_ns).unwrap_or(u64::MAX),
+        started_ns,
         command: options.command,
         ebbtide: options.ebbtide,
         host,
@@ -127,13 +127,14 @@ pub fn run(
     trials.run(store)
 }
 
-/// What this machine, or the rights of this user, lack for an experiment, in a few words each: root, kernel devices,
-/// memory cgroups, tools, memory. Empty where nothing is missing. Space and speed of the disk are looked at when
-/// it runs.
+/// What this machine, or the rights of this user, lack for an experiment on a server, in a few words each: root, kernel
+/// devices, memory cgroups, tools, memory. Empty where nothing is missing. Space and speed of the disk are looked at
+/// when it runs. Arms whose backup tool is missing fail, and the others run.
 #[must_use]
-pub fn missing(experiment: &Experiment) -> Vec<String> {
+pub fn missing(experiment: &Experiment, server: &Binary) -> Vec<String> {
     let memory = require::memory(experiment).err().map(|error| error.to_string());
-    require::equipment(experiment).err().into_iter().flatten().chain(memory).collect()
+    let equipment = require::equipment(experiment).err().into_iter().flatten();
+    equipment.chain(memory).chain(backup::missing_tools(experiment, server)).collect()
 }
 
 /// Refuses earlier runs that this experiment on this server would be no repeat of.
@@ -148,19 +149,27 @@ pub fn refuse_others(
     let mut experiment = experiment.clone();
     experiment::fit(&mut experiment, server);
     connections::admit(&mut experiment);
-    let server = program(server);
+    let server = program_facts(server);
     earlier.iter().try_for_each(|one| one.refuse_other(&experiment, &server))
+}
+
+/// The time by the wall clock, ns since 1970.
+#[must_use]
+pub fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What is known of the server of a run: its program and its version, and the options of each arm.
 #[must_use]
 pub fn server_facts(plan: &Plan) -> ServerFacts {
     let options = plan.arms().iter().map(|planned| (planned.arm.name.clone(), planned.options.clone()));
-    ServerFacts { options: options.collect(), ..program(plan.server()) }
+    ServerFacts { options: options.collect(), ..program_facts(plan.server()) }
 }
 
 /// What is known of a server before it has options.
-fn program(binary: &Binary) -> ServerFacts {
+#[must_use]
+pub fn program_facts(binary: &Binary) -> ServerFacts {
     ServerFacts {
         path: binary.path.display().to_string(),
         flavour: format!("{:?}", binary.flavour).to_lowercase(),

@@ -19,7 +19,7 @@ use ebbtide_volume::Stats;
 use super::batch::Beat;
 use super::error::StageError;
 use super::home::{Lab, SNAPSHOT_PREFIX};
-use crate::experiment::{BackupMethod, BackupPlan, Role};
+use crate::experiment::{BackupMethod, BackupPlan, Experiment, Role};
 use crate::record::{BackupUse, BackupVolume, Restored};
 use crate::run::arm_server::Volumes;
 
@@ -94,13 +94,24 @@ impl Drop for Kept<'_> {
 ///
 /// # Errors
 /// The tool that is missing, in the words of the operating system.
-pub(super) fn check_tools(plan: &BackupPlan, binary: &Binary) -> Result<(), StageError> {
+pub(super) fn check_tools(plan: &BackupPlan, binary: &Binary) -> Result<(), BackupError> {
     match plan.method {
-        BackupMethod::Dump => tools::check_dump(binary)?,
-        BackupMethod::Physical => tools::check_physical(binary)?,
-        BackupMethod::Snapshot => {}
+        BackupMethod::Dump => tools::check_dump(binary),
+        BackupMethod::Physical => tools::check_physical(binary),
+        BackupMethod::Snapshot => Ok(()),
     }
-    Ok(())
+}
+
+/// The backup tools that an experiment lacks on this machine, each with the arms that fail without it.
+pub(super) fn missing_tools(experiment: &Experiment, binary: &Binary) -> Vec<String> {
+    let mut arms: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for arm in &experiment.arms {
+        let Some(plan) = &arm.backup else { continue };
+        if let Err(error) = check_tools(plan, binary) {
+            arms.entry(error.to_string()).or_default().push(&arm.name);
+        }
+    }
+    arms.into_iter().map(|(why, arms)| format!("{why} (arms that fail: {})", arms.join(", "))).collect()
 }
 
 /// Has a backup wait for its second. The load must not run yet: the table of the marks is made here.
@@ -223,7 +234,28 @@ fn volume_use(before: &Stats, after: &Stats) -> BackupVolume {
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_mysql::{Flavour, Version};
+
     use super::*;
+    use crate::experiment::{Arm, Overrides, load};
+
+    #[test]
+    fn a_backup_tool_that_is_missing_is_named_once_with_the_arms_that_need_it() {
+        let experiment = load("backup-load", &Overrides::default()).unwrap();
+        let physical =
+            |arm: &&Arm| arm.backup.as_ref().is_some_and(|plan| plan.method == BackupMethod::Physical);
+        let arms: Vec<&str> = experiment.arms.iter().filter(physical).map(|arm| arm.name.as_str()).collect();
+        let server = Binary {
+            path: "/usr/sbin/mysqld".into(),
+            flavour: Flavour::MySql,
+            version: Version { major: 8, minor: 4, patch: 0 },
+            text: "mysqld  Ver 8.4.0".to_owned(),
+        };
+        let missing = missing_tools(&experiment, &server);
+        let named: Vec<_> = missing.iter().filter(|what| what.contains("mariadb-backup")).collect();
+        let [what] = named[..] else { panic!("{missing:?}") };
+        assert!(what.ends_with(&format!("(arms that fail: {})", arms.join(", "))), "{what}");
+    }
 
     #[test]
     fn what_a_backup_used_is_the_growth_of_the_counters_and_both_levels_of_the_credits() {

@@ -6,7 +6,7 @@ mod stage;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use ebbtide_load::{Cancel, Ended, Sample, Session, Target};
 use ebbtide_mysql::status::StatusSampler;
@@ -21,7 +21,7 @@ use super::lag::LagWatch;
 use super::verdict::{self, Evidence, VolumeEnd};
 use super::volume::LabVolume;
 use super::watch::{Answers, Asked, Watch};
-use super::{proc, promotion, topology, warm};
+use super::{proc, promotion, topology, unix_ns, warm};
 use crate::experiment::{Experiment, PlannedArm, Role};
 use crate::record::{BackupUse, BatchUse, LoadReport, Outcome, Promotion, Second, Trial};
 
@@ -81,7 +81,7 @@ impl TrialContext<'_> {
     /// Runs the trial; none where the user ended it.
     pub(super) fn run(&self) -> Option<Trial> {
         let began = Instant::now();
-        let started_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let started_ns = unix_ns();
         self.events.send(Event::TrialStarted((self.progress)()));
         let done = self.measure();
         let trouble = self.lab.take_trouble();
@@ -91,7 +91,7 @@ impl TrialContext<'_> {
         let trial = Trial {
             arm: self.planned.arm.name.clone(),
             repeat: self.repeat,
-            started_ns: u64::try_from(started_ns).unwrap_or(u64::MAX),
+            started_ns,
             took_s: began.elapsed().as_secs_f64(),
             outcome: Outcome::Measured,
             load: None,
