@@ -7,7 +7,7 @@ mod support;
 
 use ebbtide_twin::innodb::{FileKind, Flavour, Limiter, ModelLoad, ModelOutcome, ModelSetup, Settings, run};
 use ebbtide_volume::{MIB, Nanos};
-use support::{settings, setup, shape, volume};
+use support::{one_read, settings, setup, shape, volume};
 
 fn close(got: f64, expected: f64, within: f64) {
     println!("seed 1");
@@ -20,8 +20,7 @@ const MS: Nanos = Nanos::from_ms(1);
 fn clients_on_processors_alone_follow_exact_mva() {
     // Reads of 2 ms on average that wait for no limit, then exponential work on four processors.
     for clients in [1, 2, 4, 6, 10, 24] {
-        let outcome =
-            run(setup(shape(1.0, 0.0, 0.0), volume(Nanos::from_ms(2), None, None), clients, 3_000.0, 4));
+        let outcome = run(setup(one_read(), volume(Nanos::from_ms(2), None, None), clients, 3_000.0, 4));
         let rate = |n: usize| n.min(4) as f64;
         close(outcome.tps(), mva::throughput(clients as usize, 0.002, 0.003, rate), 0.02);
     }

@@ -6,7 +6,7 @@ use ebbtide_volume::{MIB, Nanos};
 use proptest::prelude::*;
 
 use crate::mva;
-use crate::support::{settings, setup, shape, volume};
+use crate::support::{one_read, settings, setup, shape, volume};
 
 /// What simulated means may be off by.
 const NOISE: f64 = 0.02;
@@ -68,7 +68,7 @@ proptest! {
         vcpus in 1_u32..5,
     ) {
         let delay = Nanos::from_ms(delay_ms);
-        let setup = setup(shape(1.0, 0.0, 0.0), volume(delay, None, None), u32::try_from(clients).unwrap(), work_us, vcpus);
+        let setup = setup(one_read(), volume(delay, None, None), u32::try_from(clients).unwrap(), work_us, vcpus);
         let got = run(ModelSetup { duration: Nanos::from_secs(310), ..setup }).tps();
         let exact = mva::throughput(clients, delay.as_secs_f64(), work_us / 1e6, |n| n.min(vcpus as usize) as f64);
         prop_assert!((got / exact - 1.0).abs() < NOISE, "{got}, not {exact}");

@@ -23,8 +23,7 @@ pub(crate) fn volume(latency: Nanos, iops: Option<u64>, mib_s: Option<u64>) -> A
     Array::single(limits, Nanos::ZERO).expect("the limits are sound")
 }
 
-/// Transactions of one kind that read and write so many pages, with so many bytes of redo.
-pub(crate) fn shape(reads: f64, writes: f64, redo_bytes: f64) -> Shape {
+fn one_kind(redo_bytes: f64) -> Shape {
     let kind = TransactionType {
         name: "t".into(),
         share: 1.0,
@@ -33,7 +32,20 @@ pub(crate) fn shape(reads: f64, writes: f64, redo_bytes: f64) -> Shape {
         redo_bytes,
         binlog_bytes: 0.0,
     };
-    let mut shape = Shape::new("test", vec![kind]);
+    Shape::new("test", vec![kind])
+}
+
+/// Transactions that read one page each, never none and never two: the slices of processor time of all then have the
+/// same mean, without which first come, first served has no product form.
+pub(crate) fn one_read() -> Shape {
+    let mut shape = one_kind(0.0);
+    shape.class("pages", PageKind::Reused { pages: 1e12, revisits: None }, &[(0, 1.0, 0.0)]);
+    shape
+}
+
+/// Transactions of one kind that read and write so many pages on average, with so many bytes of redo.
+pub(crate) fn shape(reads: f64, writes: f64, redo_bytes: f64) -> Shape {
+    let mut shape = one_kind(redo_bytes);
     let curve = MissCurve { points: vec![CurvePoint { pool_pages: 1.0, reads, writes }] };
     shape.class("pages", PageKind::Observed(curve), &[(0, 1.0, 1.0)]);
     shape
