@@ -179,7 +179,7 @@ pub(crate) struct CleanupArgs {
 #[command(after_help = RUN_EXAMPLE)]
 pub(crate) struct RunArgs {
     /// oltp_point_select, oltp_read_only, oltp_read_write, oltp_write_only, oltp_insert,
-    /// oltp_delete, oltp_update_index, oltp_update_non_index, bulk_insert, tpcc
+    /// oltp_delete, oltp_update_index, oltp_update_non_index, bulk_insert, key_value, tpcc
     pub(super) workload: Named,
     #[command(flatten)]
     pub(super) server: ServerArgs,
@@ -257,8 +257,7 @@ impl RunArgs {
             clients: self.clients()?,
             ..RunOptions::new(workload)
         };
-        let marks = self.ledger_marks;
-        options.ledger = self.ledger.clone().map(|path| LedgerOptions { path, marks });
+        options.ledger = self.ledger();
         options.check().map_err(|error| super::refuse(LoadError::Options(error)))?;
         Ok(options)
     }
@@ -268,16 +267,20 @@ impl RunArgs {
         self.random.must_be_default()?;
         let mix = self.mix.mix() != Mix::default();
         belongs(mix, "--point-selects, --range-size, --skip-trx and the like", OF_SYSBENCH)?;
-        belongs(self.ledger.is_some(), "--ledger and --ledger-marks", OF_SYSBENCH)?;
         let options = TpccOptions {
             warehouses: self.tpcc.warehouses.unwrap_or(1),
             table_sets: self.tpcc.table_sets.map_or(Ok(0), table_sets)?,
             isolation: self.tpcc.isolation(),
             wait: self.tpcc.wait(),
             clients: self.clients()?,
+            ledger: self.ledger(),
         };
         options.check().map_err(refuse_options)?;
         Ok(options)
+    }
+
+    fn ledger(&self) -> Option<LedgerOptions> {
+        self.ledger.clone().map(|path| LedgerOptions { path, marks: self.ledger_marks })
     }
 
     fn clients(&self) -> Result<ClientOptions> {
@@ -496,6 +499,9 @@ pub(super) struct MixArgs {
     #[arg(long, alias = "skip_trx", value_name = "on|off", default_value = "off", default_missing_value = "on",
         num_args = 0..=1, require_equals = true, value_parser = parse_switch, action = ArgAction::Set)]
     skip_trx: bool,
+    /// key_value: share of gets, percent; the others are puts
+    #[arg(long, alias = "gets_pct", value_name = "PCT", default_value_t = 95)]
+    gets_pct: u32,
 }
 
 impl MixArgs {
@@ -512,6 +518,7 @@ impl MixArgs {
             non_index_updates: self.non_index_updates,
             delete_inserts: self.delete_inserts,
             skip_trx: self.skip_trx,
+            gets_pct: self.gets_pct,
         }
     }
 }

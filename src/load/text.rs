@@ -4,9 +4,9 @@
 use std::fmt::Write as _;
 
 use ebbtide_load::{
-    Arrival, Bucket, ClientUse, Ended, ErrorCount, Fairness, Generator, Latency, Omission, OpenLoop, Outcome,
-    PrepareOptions, Prepared, Progress, RunOptions, RunReport, Sample, ServerInfo, StatementLatency, Target,
-    Totals,
+    Arrival, Bucket, ClientUse, Ended, ErrorCount, Fairness, Generator, Latency, LedgerOptions, Omission,
+    OpenLoop, Outcome, PrepareOptions, Prepared, Progress, RunOptions, RunReport, Sample, ServerInfo,
+    StatementLatency, Target, Totals,
 };
 
 /// What a summary shows, whatever the workload was.
@@ -61,8 +61,8 @@ impl<'a> Shown<'a> {
         shown!(report, report.options.clients.percentile, report.ledger_records)
     }
 
-    pub(super) fn of_outcome(outcome: &'a Outcome, percentile: f64) -> Self {
-        shown!(outcome, percentile, 0)
+    pub(super) fn of_outcome(outcome: &'a Outcome, percentile: f64, ledger_records: u64) -> Self {
+        shown!(outcome, percentile, ledger_records)
     }
 }
 
@@ -101,14 +101,18 @@ pub(super) fn prepared(done: &Prepared) -> String {
     )
 }
 
-pub(super) fn run_header(target: &Target, options: &RunOptions, report_interval: u32) -> String {
-    let mut text = format!("Running {} at {}\n", options.workload, endpoints(target));
-    threads_and_arrivals(&mut text, options.clients.connections, options.clients.arrival, report_interval);
-    if let Some(ledger) = &options.ledger {
+pub(super) fn ledger(text: &mut String, ledger: Option<&LedgerOptions>) {
+    if let Some(ledger) = ledger {
         let marks =
             if ledger.marks { "one update more in each transaction" } else { "no marks in the server" };
         let _ = writeln!(text, "Ledger of commits: {} ({marks})", ledger.path.display());
     }
+}
+
+pub(super) fn run_header(target: &Target, options: &RunOptions, report_interval: u32) -> String {
+    let mut text = format!("Running {} at {}\n", options.workload, endpoints(target));
+    threads_and_arrivals(&mut text, options.clients.connections, options.clients.arrival, report_interval);
+    ledger(&mut text, options.ledger.as_ref());
     let _ =
         write!(text, "Random numbers: {}, seed {}", options.distribution.describe(), options.clients.seed);
     text

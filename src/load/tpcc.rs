@@ -174,6 +174,7 @@ fn run_header(target: &Target, options: &TpccOptions, report_interval: u32) -> S
         options.clients.arrival,
         report_interval,
     );
+    text::ledger(&mut text, options.ledger.as_ref());
     let _ = write!(text, "Random numbers: seed {}", options.clients.seed);
     text
 }
@@ -205,7 +206,7 @@ fn wait_words(options: &TpccOptions) -> &'static str {
 
 fn summary(report: &TpccReport, histogram: bool) -> String {
     let (outcome, options) = (&report.outcome, &report.options);
-    let shown = Shown::of_outcome(outcome, options.clients.percentile);
+    let shown = Shown::of_outcome(outcome, options.clients.percentile, report.ledger_records);
     let mut text = figures(report);
     text.push_str(&text::summary(&shown, histogram));
     text

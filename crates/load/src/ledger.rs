@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ebbtide_workload::LEDGER_TABLE;
@@ -35,6 +36,7 @@ const RECORD: usize = 24;
 pub(crate) struct Writer {
     file: File,
     path: PathBuf,
+    records: AtomicU64,
 }
 
 impl Writer {
@@ -52,7 +54,7 @@ impl Writer {
         let sum = crc32c::crc32c(&header);
         header.extend_from_slice(&sum.to_le_bytes());
         (&file).write_all(&header).map_err(fail)?;
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self { file, path: path.to_owned(), records: AtomicU64::new(0) })
     }
 
     pub(crate) fn record(&self, client: u32, sequence: u64, at_ns: u64) -> Result<(), LoadError> {
@@ -63,7 +65,14 @@ impl Writer {
         let sum = crc32c::crc32c(&record[..20]);
         record[20..].copy_from_slice(&sum.to_le_bytes());
         let written = (&self.file).write_all(&record);
-        written.map_err(|source| LoadError::File { path: self.path.clone(), source })
+        written.map_err(|source| LoadError::File { path: self.path.clone(), source })?;
+        self.records.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How many records were written, those of a warm-up included.
+    pub(crate) fn records(&self) -> u64 {
+        self.records.load(Ordering::Relaxed)
     }
 }
 

@@ -308,7 +308,7 @@ pub struct RunReport {
     pub statements: Vec<StatementLatency>,
     /// Server errors by code.
     pub errors: Vec<ErrorCount>,
-    /// Commits written to the ledger.
+    /// Commits written to the ledger, those of the warm-up included.
     pub ledger_records: u64,
     /// Second by second.
     pub samples: Vec<Sample>,
@@ -317,9 +317,9 @@ pub struct RunReport {
 }
 
 impl RunReport {
-    pub(crate) fn new(options: RunOptions, outcome: Outcome) -> Self {
+    pub(crate) fn new(options: RunOptions, outcome: Outcome, ledger_records: u64) -> Self {
         Self {
-            ledger_records: if options.ledger.is_some() { outcome.commits } else { 0 },
+            ledger_records,
             options,
             server: outcome.server,
             ended: outcome.ended,

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use ebbtide_load::invariant::{Evidence, Expected, Findings, Rule};
+use ebbtide_load::ledger::Ledger;
 use ebbtide_load::tpcc::{
     self, CheckOptions, ConsistencyReport, Isolation, MarkedOptions, TpccOptions, TpccPrepareOptions,
     TpccReport, WaitMode,
 };
-use ebbtide_load::{Cancel, ClientOptions, Ended, Session};
+use ebbtide_load::{Cancel, ClientOptions, Ended, LedgerOptions, Session};
 use ebbtide_workload::tpcc::Scale;
 
 use crate::support::{Server, on_each};
@@ -275,6 +276,40 @@ fn numbered_sets(server: &Server) {
     assert!(check(1).unwrap().consistent);
     assert_eq!(tpcc::cleanup(&target).unwrap().len(), 18);
     assert!(tpcc::tables_present(&target).unwrap().is_empty());
+}
+
+#[test]
+fn every_acknowledged_transaction_is_in_the_ledger_and_in_the_server() {
+    let Some(server) = Server::start() else { return };
+    prepare(&server, 2, SMALL);
+    let path = server.path("tpcc");
+    let options = TpccOptions {
+        warehouses: 2,
+        clients: ClientOptions {
+            connections: 5,
+            duration: None,
+            events: Some(400),
+            ..ClientOptions::default()
+        },
+        ledger: Some(LedgerOptions { path: path.clone(), marks: true }),
+        ..TpccOptions::default()
+    };
+    let report = run(&server, &options);
+    assert_eq!(report.outcome.ended, Ended::Events, "{:?}", report.outcome.errors);
+    let ledger = Ledger::read(&path).unwrap();
+    let rolled_back: u64 = report.by_transaction.iter().map(|of| of.rolled_back).sum();
+    assert_eq!(report.ledger_records, 400 - rolled_back, "a rollback is no commit");
+    assert_eq!(ledger.commits.len() as u64, report.ledger_records);
+    let mut session = server.session();
+    assert_eq!(ledger.lost(&mut session).unwrap(), []);
+    session.execute("UPDATE ebbtide_ledger SET seq = seq - 2 WHERE client = 3").unwrap();
+    let lost = ledger.lost(&mut session).unwrap();
+    assert_eq!((lost.len(), lost[0].client, lost[0].acknowledged), (1, 3, lost[0].recovered + 2));
+    let sets = TpccOptions { table_sets: 2, ..options };
+    let refused = tpcc::run(&server.target(), &sets, &Cancel::default(), &mut |_| ()).unwrap_err();
+    assert!(refused.to_string().contains("--table-sets"), "{refused}");
+    let dropped = tpcc::cleanup(&server.target()).unwrap();
+    assert_eq!((dropped.len(), dropped.last().unwrap().as_str()), (10, "ebbtide_ledger"));
 }
 
 #[test]

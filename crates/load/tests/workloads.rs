@@ -31,6 +31,7 @@ fn every_workload_runs_prepared_and_as_text_with_sysbenchs_number_of_statements(
             (Workload::Insert, 1),
             (Workload::UpdateIndex, 1),
             (Workload::UpdateNonIndex, 1),
+            (Workload::KeyValue, 1),
             (Workload::Delete, 1),
         ] {
             let report = server.run(&RunOptions {

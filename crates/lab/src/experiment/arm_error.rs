@@ -171,8 +171,8 @@ pub enum ArmError {
     SourceWithoutBinlog,
     /// A promotion after a load that leaves no marks.
     #[error(
-        "topology.promote counts lost transactions by marks that sysbench's workloads with writes leave: take one of them, \
-         or promote = false"
+        "topology.promote counts lost transactions by marks that transactions with writes leave: take a workload that has \
+         them (TPC-C, or one of sysbench's, without skip_trx), or promote = false"
     )]
     PromotionWithoutMarks,
     /// A replica whose data directory is made with other settings than that of its source, which it starts from a copy

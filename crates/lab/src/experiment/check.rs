@@ -92,9 +92,12 @@ fn check_arm(
     if !logs(arm) {
         return Err(ArmError::SourceWithoutBinlog);
     }
-    let leaves_marks = arm.load.workload.sysbench().is_some_and(|workload| {
-        workload.writes() && workload != Workload::BulkInsert && !arm.load.mix.skip_trx
-    });
+    let leaves_marks = match arm.load.workload {
+        LoadKind::Tpcc => true,
+        LoadKind::Sysbench(workload) => {
+            workload.writes() && workload != Workload::BulkInsert && !arm.load.mix.skip_trx
+        }
+    };
     if arm.topology.promote && !leaves_marks {
         return Err(ArmError::PromotionWithoutMarks);
     }

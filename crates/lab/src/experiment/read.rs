@@ -234,8 +234,8 @@ fn load(root: &TomlTable, data: DataPlan) -> Result<LoadPlan, ExperimentError> {
         ClientOptions { connections: plan.connections, arrival: plan.arrival, ..ClientOptions::default() };
     let checked = match workload {
         LoadKind::Tpcc => {
-            TpccOptions { warehouses: data.warehouses.unwrap_or(1), table_sets: 0, isolation, wait, clients }
-                .check()
+            let warehouses = data.warehouses.unwrap_or(1);
+            TpccOptions { warehouses, isolation, wait, clients, ..TpccOptions::default() }.check()
         }
         LoadKind::Sysbench(workload) => RunOptions {
             clients,
@@ -309,6 +309,7 @@ fn mix(section: &Section<'_>) -> Result<Mix, ExperimentError> {
         non_index_updates: count("non_index_updates", default.non_index_updates)?,
         delete_inserts: count("delete_inserts", default.delete_inserts)?,
         skip_trx: section.switch("skip_trx", default.skip_trx)?,
+        gets_pct: section.whole("gets_pct", default.gets_pct, 0..=100)?,
     })
 }
 

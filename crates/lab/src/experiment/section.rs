@@ -61,6 +61,7 @@ const LOAD: &[&str] = &[
     "non_index_updates",
     "delete_inserts",
     "skip_trx",
+    "gets_pct",
 ];
 
 /// sysbench's words for keys that have another one here.

@@ -127,6 +127,7 @@ pub fn workload(load: &LoadPlan) -> String {
         ("index_updates", mix.index_updates, usual.index_updates),
         ("non_index_updates", mix.non_index_updates, usual.non_index_updates),
         ("delete_inserts", mix.delete_inserts, usual.delete_inserts),
+        ("gets_pct", mix.gets_pct, usual.gets_pct),
     ];
     let changed = counts.into_iter().filter(|(_, count, usual)| count != usual);
     let mut parts: Vec<String> = changed.map(|(name, count, _)| format!("{name}={count}")).collect();

@@ -137,7 +137,7 @@ fn wrong_values_are_reported_with_the_allowed_ones() {
             "[load]\nworkload = \"oltp_write_olny\"\n",
             "mine.toml line 2: load.workload = \"oltp_write_olny\": there is no such workload (did you mean \
              'oltp_write_only'?); use one of oltp_point_select, oltp_read_only, oltp_read_write, oltp_write_only, \
-             oltp_insert, oltp_delete, oltp_update_index, oltp_update_non_index, bulk_insert, tpcc",
+             oltp_insert, oltp_delete, oltp_update_index, oltp_update_non_index, bulk_insert, key_value, tpcc",
         ),
         (
             "[load]\nrate = 10\narrival = \"closed\"\n",
@@ -311,7 +311,7 @@ fn set_paths_that_mean_nothing_or_two_things_are_refused() {
         "--set load.conections=3: unknown key 'conections' in [load] (did you mean 'connections'?); the keys are \
          workload, connections, rate, arrival, trx_level, wait_mode, distribution, rand_spec_iter, rand_spec_pct, rand_spec_res, \
          rand_pareto_h, rand_zipfian_exp, point_selects, simple_ranges, sum_ranges, order_ranges, distinct_ranges, \
-         range_size, range_selects, index_updates, non_index_updates, delete_inserts, skip_trx"
+         range_size, range_selects, index_updates, non_index_updates, delete_inserts, skip_trx, gets_pct"
     );
     assert_eq!(
         words("trial.repeats", "0"),

@@ -78,6 +78,8 @@ fn what_cannot_be_a_topology_is_refused_with_what_to_do() {
     assert!(check_refused(&format!("{logs}[crash]\ncuts = 3\n")).contains("crash.role"));
     let read_only = format!("{logs}promote = true\n[load]\nworkload = \"read_only\"\n");
     assert!(check_refused(&read_only).contains("promote = false"));
+    let without = format!("{logs}promote = true\n[load]\nworkload = \"write_only\"\nskip_trx = true\n");
+    assert!(check_refused(&without).contains("without skip_trx"));
     let small = format!(
         "{logs}[topology.replica.volumes]\ndata = \"gp3:size=1GiB\"\n[data]\nrows = 100_000_000\n[volumes]\ndata = \"gp3:size=100GiB\"\n"
     );

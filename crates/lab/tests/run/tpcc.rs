@@ -126,6 +126,27 @@ fn tpcc_is_measured_and_consistent_after_every_trial_on_mysql_8_0() {
 }
 
 #[test]
+fn a_replica_that_is_promoted_under_tpcc_is_checked_in_place_of_its_source() {
+    needs!();
+    on(None, |bench, server| {
+        let settings = "[settings]\nlog_bin = true\nsync_binlog = 1\n";
+        let topology = "[topology]\nreplicas = 1\npromote = true\n\n[trial]";
+        let text = ONE.replace("[settings]\n", settings).replace("[trial]", topology);
+        let (run, phases) = measured(bench, &text.replace("repeats = 2", "repeats = 1"), server);
+        assert_eq!(phases.iter().filter(|phase| **phase == Phase::Checking).count(), 1, "{phases:?}");
+        let trial = &run.trials[0];
+        assert!(!matches!(trial.outcome, Outcome::Failed { .. }), "{:?}", trial.outcome);
+        let promotion = trial.promotion.unwrap();
+        println!("{promotion:?}");
+        assert!(promotion.acknowledged > 0 && promotion.lost < promotion.acknowledged, "{promotion:?}");
+        let load = trial.load.as_ref().unwrap().tpcc().unwrap();
+        assert!(load.tpcc.ledger_records >= promotion.acknowledged);
+        // The source is gone: whoever was asked is the replica.
+        assert!(load.consistency.as_ref().unwrap().consistent, "{:?}", load.consistency);
+    });
+}
+
+#[test]
 fn a_row_that_breaks_a_condition_disqualifies_the_trial_and_names_the_condition() {
     needs!();
     on(None, |bench, server| {

@@ -20,7 +20,7 @@ use ebbtide_workload::{Program, UniqueIds, numbered};
 use crate::error::LoadError;
 use crate::execution::Execution;
 use crate::ledger::{self, Writer};
-use crate::options::{Arrival, RunOptions, Target};
+use crate::options::{Arrival, ClientOptions, LedgerOptions, RunOptions, Target};
 use crate::report::{Outcome, RunReport, Sample, ServerInfo};
 use crate::wire::Session;
 
@@ -221,12 +221,33 @@ pub fn run(
 ) -> Result<RunReport, LoadError> {
     options.check()?;
     let program = Program::new(options.sysbench().describe()).expect("our own description is in order");
-    let execution = options.clients.execution();
-    let outcome = match open_ledger(target, options)? {
-        Some(ledger) => execute(target, &program, &execution, cancel, &ledger, on_sample)?,
-        None => execute(target, &program, &execution, cancel, &(), on_sample)?,
+    let ledger = options.ledger.as_ref().map(|ledger| (ledger, options.schema.engine.as_str()));
+    let (outcome, records) =
+        execute_with_ledger(target, &program, &options.clients, ledger, cancel, on_sample)?;
+    Ok(RunReport::new(options.clone(), outcome, records))
+}
+
+/// Executes a program whose commits are written to a ledger, where there is one. It comes with the storage engine of
+/// the marks' table, and the number of records is returned.
+pub(crate) fn execute_with_ledger(
+    target: &Target,
+    program: &Program,
+    clients: &ClientOptions,
+    ledger: Option<(&LedgerOptions, &str)>,
+    cancel: &Cancel,
+    on_sample: &mut dyn FnMut(&Sample),
+) -> Result<(Outcome, u64), LoadError> {
+    let execution = clients.execution();
+    let Some((ledger, engine)) = ledger else {
+        return Ok((execute(target, program, &execution, cancel, &(), on_sample)?, 0));
     };
-    Ok(RunReport::new(options.clone(), outcome))
+    if ledger.marks {
+        let mut session = Session::open(target, target.endpoint(0)?)?;
+        ledger::set_marks(&mut session, clients.connections, engine)?;
+    }
+    let writer = Writer::create(&ledger.path, clients.seed, clients.connections)?;
+    let outcome = execute(target, program, &execution, cancel, &writer, on_sample)?;
+    Ok((outcome, writer.records()))
 }
 
 /// One loop for every 16 connections, and half of the processors at most: the server needs the rest.
@@ -252,15 +273,6 @@ fn ready(receiver: &mpsc::Receiver<Message>, shared: &Shared<'_>) -> Result<Serv
     }
     let endpoints: Vec<String> = shared.target.endpoints.iter().map(ToString::to_string).collect();
     Ok(ServerInfo { version, endpoint: endpoints.join(", "), tls: shared.target.tls.is_some() })
-}
-
-fn open_ledger(target: &Target, options: &RunOptions) -> Result<Option<Writer>, LoadError> {
-    let Some(ledger) = &options.ledger else { return Ok(None) };
-    if ledger.marks {
-        let mut session = Session::open(target, target.endpoint(0)?)?;
-        ledger::set_marks(&mut session, options.clients.connections, &options.schema.engine)?;
-    }
-    Writer::create(&ledger.path, options.clients.seed, options.clients.connections).map(Some)
 }
 
 impl Witness for Writer {

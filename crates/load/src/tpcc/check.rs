@@ -1,6 +1,6 @@
 //! The consistency conditions of clause 3.3.2 on the tables of a server.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -34,7 +34,7 @@ pub struct ConditionReport {
     pub about: String,
     /// Whether it holds.
     pub holds: bool,
-    /// Rows at fault; at most 1,000 are counted for every ten warehouses.
+    /// Rows at fault; at most 1,000 are counted for a query, which looks at a warehouse, or at ten.
     pub rows_at_fault: u64,
     /// The first of them, with what was compared: at most 20.
     pub first_rows: Vec<String>,
@@ -53,9 +53,10 @@ pub struct ConsistencyReport {
     pub conditions: Vec<ConditionReport>,
 }
 
-/// Warehouses that one query looks at: what it groups must fit into the memory of the server.
+/// Warehouses that a query of all of `history` looks at: what it groups must fit into the memory of the server. Other
+/// queries look at one, so that its pages are read once for all conditions, whatever the size of the buffer pool.
 const RANGE: u32 = 10;
-/// Rows at fault of a range that are counted.
+/// Rows at fault that a query counts.
 const COUNTED: u32 = 1_000;
 /// Rows at fault that are shown.
 const SHOWN: usize = 20;
@@ -82,7 +83,7 @@ pub fn check(
     }
     let all = conditions(Scale { items: tables.items, customers: tables.customers });
     let found = find(target, &all, &tables, options.threads, cancel, on_progress)?;
-    let report = |(condition, rows): (&Condition, Vec<(u32, Vec<String>)>)| {
+    let report = |(condition, rows): (&Condition, Vec<(usize, Vec<String>)>)| {
         let rows: Vec<String> = rows.into_iter().flat_map(|(_, rows)| rows).collect();
         ConditionReport {
             condition: condition.number,
@@ -101,8 +102,37 @@ pub fn check(
     })
 }
 
+/// A query: a condition on some warehouses of a set of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Query {
+    /// The place of the condition.
+    condition: usize,
+    set: u32,
+    first: u32,
+    last: u32,
+}
+
+/// All queries, those of the same warehouses one after the other.
+fn queries(all: &[Condition], tables: &TpccTables) -> Vec<Query> {
+    let mut queries = Vec::new();
+    // Sets are numbered from 1; the only one without a number is 0.
+    let sets = if tables.table_sets == 0 { 0..=0 } else { 1..=tables.table_sets };
+    for set in sets {
+        for first in (1..=tables.warehouses).step_by(usize::try_from(RANGE).expect("ten")) {
+            let last = (first + RANGE - 1).min(tables.warehouses);
+            let mut add = |of_history: bool, first, last| {
+                let conditions = all.iter().enumerate().filter(|(_, of)| of.reads_history() == of_history);
+                queries.extend(conditions.map(|(condition, _)| Query { condition, set, first, last }));
+            };
+            (first..=last).for_each(|one| add(false, one, one));
+            add(true, first, last);
+        }
+    }
+    queries
+}
+
 /// The rows at fault of each condition, by the place of their query.
-type Found = Vec<Vec<(u32, Vec<String>)>>;
+type Found = Vec<Vec<(usize, Vec<String>)>>;
 
 fn find(
     target: &Target,
@@ -112,36 +142,29 @@ fn find(
     cancel: &Cancel,
     on_progress: &(dyn Fn(u32, u32) + Sync),
 ) -> Result<Found, LoadError> {
-    let conditions = u32::try_from(all.len()).expect("twelve");
-    let ranges = tables.warehouses.div_ceil(RANGE);
-    let queries = ranges * tables.table_sets.max(1) * conditions;
-    let (next, done) = (AtomicU32::new(0), AtomicU32::new(0));
+    let queries = queries(all, tables);
+    let count =
+        u32::try_from(queries.len()).expect("108,000 of 9,000 warehouses, of a thousand sets less than 2^32");
+    let (next, done) = (AtomicUsize::new(0), AtomicU32::new(0));
     let found: Mutex<Found> = Mutex::new(vec![Vec::new(); all.len()]);
     let work = || -> Result<(), LoadError> {
         let mut session = Session::open(target, target.endpoint(0)?)?;
         session.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
         loop {
-            let query = next.fetch_add(1, Ordering::Relaxed);
-            if query >= queries || cancel.is_cancelled() {
-                return Ok(());
-            }
-            let at = usize::try_from(query % conditions).expect("less than twelve");
-            let place = query / conditions;
-            // Sets are numbered from 1; the only one without a number is 0.
-            let set = place / ranges + tables.table_sets.min(1);
-            let start = place % ranges * RANGE + 1;
-            let end = (start + RANGE - 1).min(tables.warehouses);
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(query) = queries.get(place).filter(|_| !cancel.is_cancelled()) else { return Ok(()) };
             // All parts of a query see one state, whatever else goes on.
             session.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
-            let rows = session.rows(&all[at].query(set, start, end, COUNTED))?;
+            let text = all[query.condition].query(query.set, query.first, query.last, COUNTED);
+            let rows = session.rows(&text)?;
             session.execute("COMMIT")?;
             let rows: Vec<String> = rows.into_iter().filter_map(|row| row.into_iter().next()?).collect();
-            found.lock().unwrap_or_else(PoisonError::into_inner)[at].push((place, rows));
-            on_progress(done.fetch_add(1, Ordering::Relaxed) + 1, queries);
+            found.lock().unwrap_or_else(PoisonError::into_inner)[query.condition].push((place, rows));
+            on_progress(done.fetch_add(1, Ordering::Relaxed) + 1, count);
         }
     };
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.min(queries)).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..threads.min(count)).map(|_| scope.spawn(work)).collect();
         let ended = workers.into_iter().map(|worker| worker.join().expect("a check does not panic"));
         ended.fold(Ok(()), Result::and)
     })?;
@@ -150,4 +173,32 @@ fn find(
         rows.sort_unstable();
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_condition_looks_at_every_warehouse_of_every_set_once() {
+        for (warehouses, table_sets) in [(1, 0), (10, 0), (23, 0), (3, 2), (11, 3)] {
+            let tables =
+                TpccTables { warehouses, table_sets, items: 100_000, customers: 3_000, c_last: None };
+            let all = conditions(Scale::default());
+            let queries = queries(&all, &tables);
+            let mut seen: Vec<_> = queries
+                .iter()
+                .flat_map(|query| (query.first..=query.last).map(|of| (query.set, of, query.condition)))
+                .collect();
+            seen.sort_unstable();
+            let sets = if table_sets == 0 { 0..=0 } else { 1..=table_sets };
+            let expected: Vec<_> = sets
+                .flat_map(|set| (1..=warehouses).flat_map(move |of| (0..12).map(move |at| (set, of, at))))
+                .collect();
+            assert_eq!(seen, expected);
+            let of_history = |query: &&Query| all[query.condition].reads_history();
+            let scans = queries.iter().filter(of_history).count();
+            assert_eq!(scans, 3 * (table_sets.max(1) * warehouses.div_ceil(RANGE)) as usize);
+        }
+    }
 }

@@ -13,7 +13,7 @@ use crate::error::LoadError;
 use crate::load::{Loading, Prepared, Progress, load};
 use crate::options::Target;
 use crate::report::Sample;
-use crate::run::{Cancel, execute};
+use crate::run::{Cancel, execute_with_ledger};
 
 pub use check::{CheckOptions, ConditionReport, ConsistencyReport, check};
 pub use ebbtide_workload::tpcc::{Isolation, MAX_TABLE_SETS, WaitMode};
@@ -21,6 +21,9 @@ pub use marked::{MarkedOptions, check_marked, start};
 pub use options::{TpccOptions, TpccPrepareOptions};
 pub use report::{Kit, TpccReport, TpccTransaction};
 pub use tables::{TpccTables, cleanup, inspect, tables_present};
+
+/// The storage engine of the tables.
+const ENGINE: &str = "InnoDB";
 
 /// Creates the tables (and the database, where it is missing), fills them, and creates indexes and foreign keys. The
 /// rows depend on the seed alone.
@@ -63,10 +66,16 @@ pub fn run(
         foreign_keys: false,
         isolation: options.isolation,
         wait: options.wait,
-        marks: 0,
+        marks: options
+            .ledger
+            .as_ref()
+            .filter(|ledger| ledger.marks)
+            .map_or(0, |_| options.clients.connections),
     };
     tpcc.check()?;
     let program = Program::new(tpcc.describe()).expect("our own description is in order");
-    let outcome = execute(target, &program, &options.clients.execution(), cancel, &(), on_sample)?;
-    Ok(TpccReport::new(options.clone(), tables, tpcc.constants, outcome))
+    let ledger = options.ledger.as_ref().map(|ledger| (ledger, ENGINE));
+    let (outcome, records) =
+        execute_with_ledger(target, &program, &options.clients, ledger, cancel, on_sample)?;
+    Ok(TpccReport::new(options.clone(), tables, tpcc.constants, outcome, records))
 }

@@ -4,7 +4,7 @@ use ebbtide_workload::tpcc::{Constants, Isolation, MAX_TABLE_SETS, MAX_WAREHOUSE
 use ebbtide_workload::{OptionError, in_range};
 use serde::{Deserialize, Serialize};
 
-use crate::options::{Arrival, ClientOptions};
+use crate::options::{Arrival, ClientOptions, LedgerOptions};
 
 /// What to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +77,9 @@ pub struct TpccOptions {
     /// The clients; with waits, terminals.
     #[serde(flatten)]
     pub clients: ClientOptions,
+    /// Write acknowledged commits.
+    #[serde(default)]
+    pub ledger: Option<LedgerOptions>,
 }
 
 impl Default for TpccOptions {
@@ -88,6 +91,7 @@ impl Default for TpccOptions {
             isolation: Isolation::default(),
             wait: WaitMode::None,
             clients: ClientOptions::default(),
+            ledger: None,
         }
     }
 }
@@ -104,6 +108,11 @@ impl TpccOptions {
         if self.wait == WaitMode::Spec && self.clients.arrival != Arrival::Closed {
             return Err(OptionError::Contradiction(
                 "--wait-mode=spec and --rate exclude each other: users who key and think make the rate",
+            ));
+        }
+        if self.table_sets > 0 && self.ledger.as_ref().is_some_and(|ledger| ledger.marks) {
+            return Err(OptionError::Contradiction(
+                "marks of commits need one set of tables: leave out --table-sets, or --ledger-marks=off",
             ));
         }
         Ok(())

@@ -60,6 +60,9 @@ pub struct TpccReport {
     pub statements_per_transaction: f64,
     /// The five transactions, in the order of the specification.
     pub by_transaction: Vec<TpccTransaction>,
+    /// Commits written to the ledger, those of the warm-up included.
+    #[serde(default)]
+    pub ledger_records: u64,
     /// What the execution found out.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -75,6 +78,7 @@ impl TpccReport {
         tables: TpccTables,
         constants: Constants,
         outcome: Outcome,
+        ledger_records: u64,
     ) -> Self {
         let by_transaction: Vec<TpccTransaction> =
             LIMITS.iter().map(|(name, limit_s)| transaction(name, *limit_s, &outcome)).collect();
@@ -93,6 +97,7 @@ impl TpccReport {
             ceiling_pct: 100.0 * tpmc / ceiling_tpmc,
             statements_per_transaction: outcome.totals.queries() as f64 / outcome.totals.events.max(1) as f64,
             by_transaction,
+            ledger_records,
             options,
             tables,
             constants,

@@ -1,5 +1,6 @@
 //! The tables of a server: what is in them, and dropping them.
 
+use ebbtide_workload::LEDGER_TABLE;
 use ebbtide_workload::tpcc::{MAX_TABLE_SETS, TABLES};
 use serde::{Deserialize, Serialize};
 
@@ -114,7 +115,7 @@ fn inspect_set(session: &mut Session, target: &Target, set: u32) -> Result<TpccT
 }
 
 /// The names among those of TPC-C's tables that are there: those without a number, then those of the sets 1, 2 and so on
-/// up to the first that has no table.
+/// up to the first that has no table, then the ledger's.
 ///
 /// # Errors
 /// The server's.
@@ -131,6 +132,7 @@ fn all_present(session: &mut Session) -> Result<Vec<String>, LoadError> {
         }
         all.extend(of_set);
     }
+    all.extend(present(session, &[LEDGER_TABLE.to_owned()])?);
     Ok(all)
 }
 

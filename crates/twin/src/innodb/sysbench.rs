@@ -49,6 +49,8 @@ impl Work {
             }
             Workload::UpdateNonIndex => Self { row_changes: 1.0, updates: 1.0, ..one },
             Workload::BulkInsert => Self { grows: 1_000.0, ..one },
+            // Its gets; `kinds` has its puts too.
+            Workload::KeyValue => Self { reads: 1.0, ..one },
         }
     }
 
@@ -84,6 +86,11 @@ impl Work {
         }
     }
 
+    /// References to pages of rows.
+    fn touched(&self) -> f64 {
+        self.reads + self.row_changes
+    }
+
     fn redo_bytes(&self) -> f64 {
         // A delete with an insert of the same row is two changes.
         let changes = self.row_changes + (self.row_changes - self.updates).max(0.0) + self.grows;
@@ -99,35 +106,51 @@ impl Work {
     }
 }
 
+/// The kinds of transaction with their shares.
+fn kinds(sysbench: &Sysbench) -> Vec<(&'static str, f64, Work)> {
+    if sysbench.workload != Workload::KeyValue {
+        return vec![(sysbench.workload.name(), 1.0, Work::of(sysbench))];
+    }
+    let gets = f64::from(sysbench.mix.gets_pct) / 100.0;
+    let of = |workload| Work::of(&Sysbench { workload, ..sysbench.clone() });
+    let both = [("get", gets, of(Workload::KeyValue)), ("put", 1.0 - gets, of(Workload::UpdateNonIndex))];
+    both.into_iter().filter(|(_, share, _)| *share > 0.0).collect()
+}
+
 /// The workload as page classes. `seed` decides the sample of its distribution.
 #[must_use]
 pub fn shape(sysbench: &Sysbench, seed: u64) -> Shape {
-    let work = Work::of(sysbench);
-    let kind = TransactionType {
-        name: sysbench.workload.name().into(),
-        share: 1.0,
+    let kinds = kinds(sysbench);
+    let types = kinds.iter().map(|&(name, share, work)| TransactionType {
+        name: name.into(),
+        share,
         touches: Vec::new(),
         statements: work.statements,
         redo_bytes: work.redo_bytes(),
         binlog_bytes: work.binlog_bytes(),
+    });
+    let mut shape = Shape::new(sysbench.workload.name(), types.collect());
+    // What each kind references of a class, and the share of that which it changes; those that reference nothing apart.
+    let touches = |of: &dyn Fn(&Work) -> (f64, f64)| -> Vec<(usize, f64, f64)> {
+        let all = kinds.iter().enumerate().map(|(kind, (_, _, work))| (kind, of(work)));
+        all.filter(|(_, (references, _))| *references > 0.0)
+            .map(|(kind, (references, changes))| (kind, references, changes / references))
+            .collect()
     };
-    let mut shape = Shape::new(sysbench.workload.name(), vec![kind]);
     let (rows, entries) = pages(&sysbench.schema);
-    let touched = work.reads + work.row_changes;
     let levels = levels(sysbench.distribution, seed);
-    if touched > 0.0 {
-        add(&mut shape, "rows", rows, &levels, touched, work.row_changes / touched);
-    }
-    if work.index_changes > 0.0 {
-        // Values of k are drawn like ids, and spread when they are updated.
-        add(&mut shape, "index on k", entries, &levels, work.index_changes, 1.0);
-    }
-    if work.grows > 0.0 {
-        shape.class("grown", PageKind::Once { read: false }, &[(0, work.grows / ROWS_PER_PAGE, 1.0)]);
+    add(&mut shape, "rows", rows, &levels, &touches(&|work| (work.touched(), work.row_changes)));
+    // Values of k are drawn like ids, and spread when they are updated.
+    let of_index = touches(&|work| (work.index_changes, work.index_changes));
+    add(&mut shape, "index on k", entries, &levels, &of_index);
+    let grown = touches(&|work| (work.grows / ROWS_PER_PAGE, work.grows / ROWS_PER_PAGE));
+    if !grown.is_empty() {
+        shape.class("grown", PageKind::Once { read: false }, &grown);
     }
     let upper = ((rows + entries) / 700.0).max(1.0);
     let kind = PageKind::Reused { pages: upper, revisits: None };
-    shape.class("upper levels", kind, &[(0, 2.0 * (touched + work.index_changes).max(1.0), 0.0)]);
+    let of_upper = touches(&|work| (2.0 * (work.touched() + work.index_changes).max(1.0), 0.0));
+    shape.class("upper levels", kind, &of_upper);
     shape
 }
 
@@ -137,10 +160,13 @@ fn pages(schema: &Schema) -> (f64, f64) {
     ((rows / ROWS_PER_PAGE).max(1.0), (rows / ENTRIES_PER_PAGE).max(1.0))
 }
 
-fn add(shape: &mut Shape, name: &str, pages: f64, levels: &[(f64, f64)], references: f64, modified: f64) {
-    for &(of_pages, of_draws) in levels {
+/// A class for each level of heat; none where no kind references one.
+fn add(shape: &mut Shape, name: &str, pages: f64, levels: &[(f64, f64)], touches: &[(usize, f64, f64)]) {
+    for &(of_pages, of_draws) in levels.iter().filter(|_| !touches.is_empty()) {
         let kind = PageKind::Reused { pages: pages * of_pages, revisits: None };
-        shape.class(name, kind, &[(0, references * of_draws, modified)]);
+        let touches: Vec<_> =
+            touches.iter().map(|&(of, references, modified)| (of, references * of_draws, modified)).collect();
+        shape.class(name, kind, &touches);
     }
 }
 
@@ -196,6 +222,23 @@ mod tests {
         let (rows, _) = pages(&Schema { tables: 8, table_size: 1_000_000, ..Schema::default() });
         let (reads, _) = pages_per_transaction(&shape.classes, rows * 0.05);
         assert!((0.15..0.30).contains(&reads), "{reads}");
+    }
+
+    #[test]
+    fn only_the_puts_of_a_key_value_workload_write_logs() {
+        let mut of = sysbench(Workload::KeyValue, Distribution::Uniform);
+        of.mix.gets_pct = 80;
+        let both = shape(&of, 1);
+        let named: Vec<_> =
+            both.types.iter().map(|kind| (kind.name.as_str(), kind.redo_bytes > 0.0)).collect();
+        assert_eq!(named, [("get", false), ("put", true)]);
+        assert!((both.types[0].share - 0.8).abs() < 1e-9 && (both.types[1].share - 0.2).abs() < 1e-9);
+        let put = shape(&sysbench(Workload::UpdateNonIndex, Distribution::Uniform), 1);
+        assert!((both.redo_bytes() / put.redo_bytes() - 0.2).abs() < 1e-9);
+        let rows = &both.classes[0];
+        assert!((rows.references - 1.0).abs() < 1e-9 && (rows.modified - 0.2).abs() < 1e-9, "{rows:?}");
+        of.mix.gets_pct = 0;
+        assert_eq!(shape(&of, 1).types.len(), 1);
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! The description of a workload of sysbench: statements word for word sysbench's, so that a server cannot distinguish the
-//! two tools apart.
+//! The description of a workload of sysbench: statements word for word sysbench's, so that a server cannot tell the two
+//! tools apart.
 
 use super::{Mix, NOTHING_TO_SEND, Schema, Sysbench, Workload};
 use crate::LEDGER_TABLE;
 use crate::description::{Description, Fill, Index, Opening, Table};
 use crate::distribution::Drawer;
 use crate::error::{OptionError, in_range};
-use crate::expr::{Expr, Register};
+use crate::expr::{Expr, Op, Register};
 use crate::script::{Access, AccessKind, Append, Call, Key, ParamKind, Path, Statement, Step, Transaction};
 
 /// The kinds of statement, in the order of a report.
@@ -77,10 +77,11 @@ impl Sysbench {
     /// # Errors
     /// The option that is too small.
     pub fn check(&self) -> Result<(), OptionError> {
+        let Mix { index_updates, non_index_updates, gets_pct, .. } = self.mix;
+        in_range("gets-pct", gets_pct, 0, 100, "0 to 100 percent of gets; the others are puts")?;
         if self.marks {
             return Ok(());
         }
-        let Mix { index_updates, non_index_updates, .. } = self.mix;
         let allowed = "1 to 4294967295 updates in a transaction of this workload";
         match self.workload {
             Workload::UpdateIndex => in_range("index-updates", index_updates, 1, u32::MAX, allowed),
@@ -164,6 +165,7 @@ impl Sysbench {
             Workload::UpdateIndex => self.repeat(Stmt::IndexUpdates, mix.index_updates),
             Workload::UpdateNonIndex => self.repeat(Stmt::NonIndexUpdates, mix.non_index_updates),
             Workload::BulkInsert => return vec![append()],
+            Workload::KeyValue => vec![self.get_or_put()],
         };
         if self.marks {
             steps.push(send(Stmt::Mark.call(vec![Expr::Sequence, Expr::Client])));
@@ -173,6 +175,11 @@ impl Sysbench {
             steps.push(Step::Commit(Stmt::Commit.call(Vec::new())));
         }
         steps
+    }
+
+    fn get_or_put(&self) -> Step {
+        let is_get = Expr::up_to(100).op(Op::Less, Expr::Int(i64::from(self.mix.gets_pct) + 1));
+        Step::If(is_get, self.repeat(Stmt::PointSelects, 1), self.repeat(Stmt::NonIndexUpdates, 1))
     }
 
     fn reads(&self) -> Vec<Step> {
@@ -421,6 +428,22 @@ mod tests {
         assert_eq!(sent.len(), 14);
         let id = |at: usize| sent[11].params[at].parse::<i64>().unwrap();
         assert_eq!(id(1) - id(0), 24);
+    }
+
+    #[test]
+    fn a_key_value_transaction_is_a_get_or_a_put_in_the_share_that_was_asked_for() {
+        let gets_of = |gets_pct| {
+            let of = Sysbench { mix: Mix { gets_pct, ..Mix::default() }, ..sysbench(Workload::KeyValue) };
+            let sent: Vec<_> =
+                (0..2_000).map(|client| crate::sent::transaction(of.describe(), 1, client, 42)).collect();
+            assert!(sent.iter().all(|one| one.len() == 1), "one statement each");
+            sent.iter().filter(|one| one[0].name == "point_selects").count()
+        };
+        assert_eq!((gets_of(100), gets_of(0)), (2_000, 0));
+        let half = gets_of(50);
+        assert!((900..1_100).contains(&half), "{half}");
+        let of = Sysbench { mix: Mix { gets_pct: 101, ..Mix::default() }, ..sysbench(Workload::KeyValue) };
+        assert!(of.check().unwrap_err().to_string().starts_with("--gets-pct=101 is out of range: 0 to 100"));
     }
 
     #[test]

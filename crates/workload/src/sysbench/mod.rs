@@ -1,5 +1,5 @@
-//! sysbench's OLTP family, as the command line and experiment files name it: which workload, on which tables, with how
-//! many statements. [`Sysbench`] makes a [`crate::Description`] of it.
+//! sysbench's OLTP family, and a key-value workload on its tables, as the command line and experiment files name them:
+//! which workload, on which tables, with how many statements. [`Sysbench`] makes a [`crate::Description`] of it.
 
 mod describe;
 
@@ -39,7 +39,7 @@ pub struct Sysbench {
     pub marks: bool,
 }
 
-/// The workloads: sysbench's OLTP scripts.
+/// The workloads: sysbench's OLTP scripts, and one that uses a table as a key-value store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
@@ -61,10 +61,13 @@ pub enum Workload {
     UpdateNonIndex,
     /// Rows appended in statements of half a mebibyte.
     BulkInsert,
+    /// A get or a put: one primary-key read, or one update of a column without an index ([`Mix::gets_pct`]). sysbench has
+    /// no such script.
+    KeyValue,
 }
 
 impl Workload {
-    const ALL: [(Self, &'static str); 9] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::PointSelect, "oltp_point_select"),
         (Self::ReadOnly, "oltp_read_only"),
         (Self::ReadWrite, "oltp_read_write"),
@@ -74,9 +77,10 @@ impl Workload {
         (Self::UpdateIndex, "oltp_update_index"),
         (Self::UpdateNonIndex, "oltp_update_non_index"),
         (Self::BulkInsert, "bulk_insert"),
+        (Self::KeyValue, "key_value"),
     ];
 
-    /// sysbench's name for it.
+    /// Its name, which is sysbench's where it has one.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(workload, _)| *workload == self).map_or("", |(_, name)| name)
@@ -199,6 +203,14 @@ pub struct Mix {
     pub delete_inserts: u32,
     /// No BEGIN and COMMIT: every statement commits by itself.
     pub skip_trx: bool,
+    /// Share of gets in `key_value`, 0 to 100 percent; the others are puts. Other workloads do not look at it.
+    #[serde(default = "usual_gets")]
+    pub gets_pct: u32,
+}
+
+/// 95%, as in the mostly reading workload of YCSB (workload B).
+const fn usual_gets() -> u32 {
+    95
 }
 
 impl Default for Mix {
@@ -215,6 +227,7 @@ impl Default for Mix {
             non_index_updates: 1,
             delete_inserts: 1,
             skip_trx: false,
+            gets_pct: usual_gets(),
         }
     }
 }

@@ -17,6 +17,12 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// Whether it reads `history`, which has no index by warehouse: each query reads all of it.
+    #[must_use]
+    pub fn reads_history(&self) -> bool {
+        self.query.contains("FROM history")
+    }
+
     /// The query that returns a text for each row at fault of the warehouses from `first` to `last`, and stops at so
     /// many. `set`: the number in the names of the tables, 0 for names without.
     #[must_use]

@@ -187,9 +187,11 @@ impl Restore<'_> {
     /// Whether every transaction leaves the number of rows as it was, so that any moment between transactions shows it.
     fn keeps_rows(&self, workload: Workload) -> bool {
         let kept = match workload {
-            Workload::PointSelect | Workload::ReadOnly | Workload::UpdateIndex | Workload::UpdateNonIndex => {
-                true
-            }
+            Workload::PointSelect
+            | Workload::ReadOnly
+            | Workload::UpdateIndex
+            | Workload::UpdateNonIndex
+            | Workload::KeyValue => true,
             Workload::ReadWrite | Workload::WriteOnly => !self.planned.arm.load.mix.skip_trx,
             Workload::Insert | Workload::Delete | Workload::BulkInsert => false,
         };

@@ -57,6 +57,7 @@ impl TrialContext<'_> {
         on_sample: &mut dyn FnMut(&Sample),
     ) -> Result<LoadReport, StageError> {
         let (plan, data) = (&self.planned.arm.load, self.experiment.data);
+        let ledger = self.planned.arm.topology.promote.then(|| self.new_ledger()).transpose()?;
         match plan.workload {
             LoadKind::Tpcc => {
                 let options = TpccOptions {
@@ -65,6 +66,7 @@ impl TrialContext<'_> {
                     isolation: plan.isolation,
                     wait: plan.wait,
                     clients: self.clients(),
+                    ledger,
                 };
                 Ok(tpcc::run(target, &options, self.cancel, on_sample)?.into())
             }
@@ -74,7 +76,7 @@ impl TrialContext<'_> {
                     mix: plan.mix.clone(),
                     distribution: plan.distribution,
                     clients: self.clients(),
-                    ledger: self.planned.arm.topology.promote.then(|| self.new_ledger()).transpose()?,
+                    ledger,
                     ..RunOptions::new(workload)
                 };
                 Ok(ebbtide_load::run(target, &options, self.cancel, on_sample)?.into())
@@ -82,7 +84,7 @@ impl TrialContext<'_> {
         }
     }
 
-    /// Checks the consistency conditions of TPC-C on the server that the load has ended on; another load has none.
+    /// Checks the consistency conditions of TPC-C on a server; another load has none.
     pub(super) fn with_consistency(
         &self,
         mut report: LoadReport,

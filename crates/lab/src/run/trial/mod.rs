@@ -344,10 +344,14 @@ impl<'a> Load<'a> {
             lag.end();
             // The server's end takes as long as what it has asked its volumes for.
             stage.release();
+            let in_charge = if self.killed.is_some() { self.replicas.first() } else { None };
+            let in_charge = in_charge.map_or_else(|| target.clone(), Server::target);
             let loaded = loaded
                 .and_then(|report| self.checked(report, full))
-                .and_then(|report| context.with_consistency(report, &target));
-            let loaded = loaded.and_then(|report| promoted.map(|promotion| (report, promotion)));
+                .and_then(|report| promoted.map(|promotion| (report, promotion)))
+                .and_then(|(report, promotion)| {
+                    Ok((context.with_consistency(report, &in_charge)?, promotion))
+                });
             let (loaded, copied) = copy::with_backup(loaded, copied);
             // The server's end is that of everything that still waits for it.
             let words = self.last_words(&server, was_cut_off(&loaded));
