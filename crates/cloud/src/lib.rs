@@ -5,6 +5,15 @@
 //! bytes. A service knows nothing of HTTP, of signatures or of protocols.
 #![forbid(unsafe_code)]
 
+pub mod front;
+pub mod iam;
+pub mod model;
 mod service;
+pub mod sigv4;
+pub mod sts;
+#[cfg(test)]
+mod testing;
+pub mod users;
+pub mod wire;
 
 pub use service::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};
