@@ -164,6 +164,10 @@ impl Pipeline {
     fn identify(&self, request: &Request<'_>, now_ms: u64) -> Result<Verified, ApiError> {
         let name = request.route.model.name.as_str();
         if self.settings.is_open {
+            if is_of_a_web_page(request.parts) {
+                let text = "Without authorization, requests of web pages are refused.";
+                return Err(ApiError { status: 403, ..ApiError::client("AccessDenied", text) });
+            }
             return Ok(self.anyone(request.scope));
         }
         let rules = Rules {
@@ -227,6 +231,12 @@ struct Request<'a> {
     scope: Option<&'a Scope>,
     peer: Option<Peer>,
     id: &'a str,
+}
+
+/// Whether a browser sent it for a page: any page may send requests to this machine, and needs no key if none is asked.
+fn is_of_a_web_page(parts: &Parts) -> bool {
+    let is_for_page = |site: &http::HeaderValue| site != "none";
+    parts.headers.contains_key("origin") || parts.headers.get("sec-fetch-site").is_some_and(is_for_page)
 }
 
 /// The protocol of a request whose body is not known.

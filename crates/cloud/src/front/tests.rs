@@ -213,6 +213,21 @@ fn where_authorization_is_off_everyone_may_call_and_twelve_digits_are_the_accoun
 }
 
 #[test]
+fn where_authorization_is_off_web_pages_may_not_call() {
+    let ec2 = Recorder::new("ec2", &["DescribeVolumes"]);
+    let (_dir, pipeline) = pipeline(true, None, vec![Arc::clone(&ec2) as _]);
+    let get = |name: &str, value: &str| {
+        let request =
+            Request::builder().uri("/?Action=DescribeVolumes&Version=2016-11-15").header(name, value);
+        pipeline.answer(&request.body(()).unwrap().into_parts().0, b"", None).status().as_u16()
+    };
+    assert_eq!(get("origin", "http://example.com"), 403);
+    assert_eq!(get("sec-fetch-site", "cross-site"), 403);
+    assert_eq!(ec2.calls().len(), 0);
+    assert_eq!(get("sec-fetch-site", "none"), 200, "typed by a person");
+}
+
+#[test]
 fn a_packed_body_is_unpacked_up_to_a_bound() {
     let monitoring = Recorder::new("monitoring", &["PutMetricData"]);
     let (_dir, pipeline) = pipeline(true, None, vec![Arc::clone(&monitoring) as _]);
