@@ -283,7 +283,8 @@ struct Stamp {
 }
 
 /// Users by access key, with their policies.
-type Ring = BTreeMap<String, (User, Option<Arc<Policy>>)>;
+type Ring = BTreeMap<String, Entry>;
+type Entry = (User, Option<Arc<Policy>>);
 
 impl KeyRing {
     /// The keys of the users in a store.
@@ -323,7 +324,7 @@ impl KeyRing {
     }
 }
 
-fn keyed(user: User) -> Result<(String, (User, Option<Arc<Policy>>)), UserError> {
+fn keyed(user: User) -> Result<(String, Entry), UserError> {
     let policy = user.policy.as_deref().map(Policy::parse).transpose();
     let policy = policy.map_err(|error| UserError::Stored { name: user.name.clone(), error })?;
     Ok((user.access_key.clone(), (user, policy.map(Arc::new))))
