@@ -61,6 +61,35 @@ pub(crate) struct Serving<'a> {
     pub(crate) socket: &'a Path,
     /// Its log file.
     pub(crate) log: &'a Path,
+    /// URL of its AWS endpoint; null without `--aws`.
+    pub(crate) aws: Option<&'a str>,
+}
+
+/// A user of the AWS endpoint, as `user list` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct UserListed<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Its ARN.
+    pub(crate) arn: String,
+    /// Its unique id.
+    pub(crate) user_id: &'a str,
+    /// Its access key.
+    pub(crate) access_key_id: &'a str,
+    /// When it was created.
+    pub(crate) created: &'a str,
+    /// Whether it has a policy; without one it may do everything.
+    pub(crate) has_policy: bool,
+}
+
+/// What `user create` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct UserCreated<'a> {
+    /// The user.
+    #[serde(flatten)]
+    pub(crate) user: UserListed<'a>,
+    /// Its secret access key, which is not shown again.
+    pub(crate) secret_access_key: &'a str,
 }
 
 /// What `serve --stop` prints.

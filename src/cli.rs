@@ -14,6 +14,7 @@ use crate::serve::ServeArgs;
 use crate::simulate;
 use crate::size::SizeArgs;
 use crate::snapshot::SnapshotCommand;
+use crate::user::UserCommand;
 use crate::version;
 use crate::volume::args::VolumeCommand;
 
@@ -45,8 +46,11 @@ pub(crate) enum Command {
     /// Point-in-time copies of volumes
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
-    /// Host volumes and take control on a socket
+    /// Host volumes and take control on a socket, and as AWS's APIs
     Serve(ServeArgs),
+    /// Users of the AWS endpoint: their access keys and policies
+    #[command(subcommand)]
+    User(UserCommand),
     /// sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server
     #[command(subcommand)]
     Load(Box<LoadCommand>),

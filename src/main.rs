@@ -25,6 +25,7 @@ mod size;
 mod snapshot;
 mod status_line;
 mod text;
+mod user;
 mod version;
 mod volume;
 
@@ -61,6 +62,7 @@ fn carry_out(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Snapshot(command) => snapshot::run(command, &HomePath::of(cli)?.served()?, cli.json),
         Command::Serve(args) if args.stop => serve::run(args, &HomePath::of(cli)?.served()?, cli.json),
         Command::Serve(args) => serve::run(args, &HomePath::of(cli)?.made()?, cli.json),
+        Command::User(command) => user::run(command, &HomePath::of(cli)?, cli.json),
         Command::Load(command) => load::run(command, cli.json),
         Command::Run(args) => run::run(args, &HomePath::of(cli)?, cli.json),
         Command::Crash(args) => crash::run(args, &HomePath::of(cli)?, cli.json),

@@ -1,5 +1,6 @@
 //! `ebbtide serve`: hosts the volumes of a home and takes control on its socket.
 
+mod aws;
 mod log;
 mod recording;
 mod service;
@@ -24,6 +25,7 @@ use crate::control::{self, Listener, Request};
 use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
 use crate::text;
+use aws::AwsArgs;
 use log::LogFormat;
 use service::Service;
 
@@ -33,6 +35,7 @@ const START: Duration = Duration::from_secs(30);
 /// `serve`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  ebbtide serve &\n  ebbtide serve --home /srv/ebb --detach\n  \
+    ebbtide serve --home /srv/ebb --aws 4599 &\n  \
     ebbtide serve --home /srv/ebb --stop\n  ebbtide serve --home /srv/ebb --stop --force\n\n\
     SIGTERM, SIGINT and SIGHUP do what --stop --force does.")]
 pub(crate) struct ServeArgs {
@@ -53,6 +56,8 @@ pub(crate) struct ServeArgs {
     /// (info,ebbtide_device=debug)
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", conflicts_with = "stop")]
     log_format: LogFormat,
+    #[command(flatten)]
+    aws: AwsArgs,
     /// This process is the one that stays behind after --detach.
     #[arg(long, hide = true)]
     background: bool,
@@ -66,6 +71,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<E
     if args.stop {
         return stop(home, args.force, json);
     }
+    args.aws.check()?;
     if args.detach {
         return detach(args, home, json);
     }
@@ -120,6 +126,8 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let (stop, stopped) = mpsc::channel();
     let (service, ended) = (Service::new(&plane, home.root()), AtomicBool::new(false));
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
+    // Before the socket, at which a command sees that the server is there.
+    let mut endpoint = aws::start(&args.aws, &home)?;
     let listener = Listener::bind(&home)?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {
@@ -135,6 +143,9 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
         scope.spawn(|| accept(scope, &listener, &service, &ended, stop));
         let why = stopped.recv().unwrap_or_default();
         tracing::info!("stopping on {why}");
+        if let Some(endpoint) = &mut endpoint {
+            endpoint.stop();
+        }
         plane.end();
         ended.store(true, Ordering::Relaxed);
         // The acceptor wakes and sees that the server stops. The scope ends when every client has its
@@ -195,7 +206,7 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
     if args.host_sync {
         command.arg("--host-sync");
     }
-    command.args(["--log-format", args.log_format.name()]);
+    command.args(["--log-format", args.log_format.name()]).args(args.aws.words()?);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(out.try_clone()?)
@@ -221,11 +232,15 @@ fn detach(args: &ServeArgs, home: &Home, json: bool) -> anyhow::Result<Exit> {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    let (pid, socket) = (child.id(), home.socket());
+    let (pid, socket, aws) = (child.id(), home.socket(), aws::url(home));
     if json {
-        answers::print(&Serving { pid, home: home.root(), socket: &socket, log: &log });
+        answers::print(&Serving { pid, home: home.root(), socket: &socket, log: &log, aws: aws.as_deref() });
     } else {
         text::line(&format!("serving {} as process {pid}", home.root().display()));
+        aws.iter().for_each(|url| text::line(&format!("AWS endpoint: {url}")));
+    }
+    if args.aws.is_open() {
+        text::note("warning: authorization of the AWS endpoint is off");
     }
     Ok(Exit::Clean)
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test panics where something is missing")]
 
 mod attach;
+mod aws;
 mod bad_input;
 mod candidate;
 mod crash;

@@ -1,8 +1,9 @@
 //! Developer jobs: `cargo xtask tidy` checks the rules of the repository, `cargo xtask schemas` writes the
-//! schemas in docs/json, `cargo xtask tally` counts the tests in a log of cargo's, `cargo xtask test-programs` builds
+//! schemas in docs/json, `cargo xtask aws-models` the models of AWS's services, `cargo xtask tally` counts the tests in a log of cargo's, `cargo xtask test-programs` builds
 //! and lists the test programs, `cargo xtask flaky` repeats tests and lists those that do not always pass.
 #![forbid(unsafe_code)]
 
+mod aws_models;
 mod flaky;
 mod programs;
 mod repo;
@@ -21,6 +22,7 @@ fn main() -> Result<ExitCode> {
         ["tidy"] => tidy::run(),
         ["flaky", ref words @ ..] => flaky::run(words),
         ["schemas"] => schemas::run(),
+        ["aws-models", botocore] => aws_models::run(botocore),
         ["tally"] => {
             let tally = tally::Tally::of(&io::read_to_string(io::stdin())?);
             println!("{} {} {}", tally.passed, tally.failed, tally.skipped);
@@ -40,5 +42,5 @@ fn main() -> Result<ExitCode> {
 
 fn usage() -> String {
     let jobs = "cargo xtask tidy | cargo xtask schemas | cargo xtask tally < LOG | cargo xtask test-programs";
-    format!("usage: {jobs} | {}", flaky::USAGE)
+    format!("usage: {jobs} | {} | {}", aws_models::USAGE, flaky::USAGE)
 }

@@ -75,6 +75,7 @@ const LOG: &str = "serve.log";
 const CALIBRATION: &str = "calibration.json";
 const SCRATCH: &str = "calibration.store";
 const OVERRIDES: &str = "catalog.toml";
+const AWS: &str = "aws";
 
 /// What a home may hold. With nothing else in it, the directory is Ebbtide's own.
 const OWN: &[&str] = &[
@@ -87,6 +88,7 @@ const OWN: &[&str] = &[
     CALIBRATION,
     SCRATCH,
     OVERRIDES,
+    AWS,
     "calibration.new",
     "catalog.new",
     "lab",
@@ -195,6 +197,12 @@ impl Home {
     #[must_use]
     pub fn overrides_file(&self) -> PathBuf {
         self.root.join(OVERRIDES)
+    }
+
+    /// Where the AWS endpoint has its users and its certificate. Who writes there makes it.
+    #[must_use]
+    pub fn aws_dir(&self) -> PathBuf {
+        self.root.join(AWS)
     }
 
     /// Where a detached `serve` writes its log.

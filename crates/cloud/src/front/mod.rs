@@ -1,0 +1,239 @@
+//! The HTTP side of the endpoint: sockets, TLS, limits, and a graceful stop.
+//!
+//! Connections are served by a few threads that never wait for a service: calls run on threads of their own.
+
+mod pipeline;
+#[cfg(test)]
+mod tests;
+pub mod tls;
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
+use axum::routing::get;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+pub use pipeline::{Clock, Peer, Pipeline, Settings};
+
+/// The path that reports whether the endpoint works, without a key.
+pub const HEALTH: &str = "/_ebbtide/health";
+
+/// The longest body of a request: a block of 512 KiB, or as much as AWS takes of parameters.
+const MAX_BODY_BYTES: usize = 1 << 20;
+/// The most headers of a request; more are answered with 431.
+const MAX_HEADERS: usize = 100;
+/// The longest line of a request with its headers: a presigned request has all parameters in it.
+const MAX_HEAD_BYTES: usize = 128 << 10;
+/// How many connections are served at a time; more wait.
+const MAX_CONNECTIONS: usize = 256;
+/// Threads of calls, which wait for volumes.
+const MAX_CALLS: usize = 32;
+/// Threads of connections.
+const THREADS: usize = 2;
+/// How long a client may take for a handshake, or for the head of a request; idle connections end after that, too.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a client may take for the body of a request.
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long requests may take that are being answered when the endpoint stops.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A listening endpoint. It stops when it is dropped.
+#[derive(Debug)]
+pub struct Endpoint {
+    address: SocketAddr,
+    runtime: Option<Runtime>,
+    acceptor: JoinHandle<()>,
+    graceful: Graceful,
+}
+
+/// Ends connections after their requests; none once it does.
+type Graceful = Arc<Mutex<Option<GracefulShutdown>>>;
+
+impl Endpoint {
+    /// Listens at an address, and answers requests from then on.
+    ///
+    /// # Errors
+    /// The address cannot be listened at, or no thread can be started.
+    pub fn start(
+        address: SocketAddr,
+        tls: Option<Arc<ServerConfig>>,
+        pipeline: Arc<Pipeline>,
+    ) -> io::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .max_blocking_threads(MAX_CALLS)
+            .thread_name("aws")
+            .enable_all()
+            .build()?;
+        let listener = runtime.block_on(TcpListener::bind(address))?;
+        let address = listener.local_addr()?;
+        let graceful: Graceful = Arc::new(Mutex::new(Some(GracefulShutdown::new())));
+        let connections = Connections {
+            router: router(pipeline),
+            tls: tls.map(TlsAcceptor::from),
+            free: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            graceful: Arc::clone(&graceful),
+        };
+        let acceptor = runtime.spawn(connections.accept(listener));
+        Ok(Self { address, runtime: Some(runtime), acceptor, graceful })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Accepts no more connections, and waits until the requests that are being answered have their answers.
+    pub fn stop(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        self.acceptor.abort();
+        let graceful = self.graceful.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(graceful) = graceful {
+            let ended = runtime.block_on(async { timeout(STOP_TIMEOUT, graceful.shutdown()).await });
+            if ended.is_err() {
+                tracing::warn!("some requests of the AWS endpoint did not end in time");
+            }
+        }
+        runtime.shutdown_timeout(STOP_TIMEOUT);
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+struct Connections {
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    free: Arc<Semaphore>,
+    graceful: Graceful,
+}
+
+impl Connections {
+    async fn accept(self, listener: TcpListener) {
+        loop {
+            let Ok(permit) = Arc::clone(&self.free).acquire_owned().await else { return };
+            match listener.accept().await {
+                Ok((stream, from)) => {
+                    let (router, tls) = (self.router.clone(), self.tls.clone());
+                    let graceful = self.graceful.lock().unwrap_or_else(PoisonError::into_inner);
+                    let Some(watcher) = graceful.as_ref().map(GracefulShutdown::watcher) else { return };
+                    drop(graceful);
+                    tokio::spawn(async move {
+                        serve(stream, from.ip(), router, tls, watcher).await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!("the AWS endpoint cannot accept a client: {error}");
+                    // Out of file descriptors, most likely: others must close theirs first.
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, from: IpAddr, router: Router, tls: Option<TlsAcceptor>, watcher: Watcher) {
+    // An answer is one small write, which must not wait for the client's acknowledgement.
+    let _ = stream.set_nodelay(true);
+    match tls {
+        None => serve_on(stream, Peer { address: from, is_secure: false }, router, watcher).await,
+        Some(tls) => match timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
+            Ok(Ok(stream)) => {
+                serve_on(stream, Peer { address: from, is_secure: true }, router, watcher).await
+            }
+            Ok(Err(error)) => tracing::debug!(%from, "no TLS handshake: {error}"),
+            Err(_) => tracing::debug!(%from, "no TLS handshake in time"),
+        },
+    }
+}
+
+async fn serve_on<S>(stream: S, peer: Peer, router: Router, watcher: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        service.call(request)
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_headers(MAX_HEADERS)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(from = %peer.address, "a connection ended: {error}");
+    }
+}
+
+fn router(pipeline: Arc<Pipeline>) -> Router {
+    let health = pipeline.health();
+    Router::new()
+        .route(
+            HEALTH,
+            get(move || {
+                let health = health.clone();
+                async move { ([("content-type", "application/json")], health) }
+            }),
+        )
+        .fallback(move |request: Request| answer(Arc::clone(&pipeline), request))
+}
+
+async fn answer(pipeline: Arc<Pipeline>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let peer = parts.extensions.get().copied();
+    let read = timeout(BODY_TIMEOUT, Limited::new(body, MAX_BODY_BYTES).collect()).await;
+    let body = match read {
+        Ok(Ok(collected)) => collected.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let text = format!("The body of a request has at most {MAX_BODY_BYTES} bytes.");
+            return pipeline.refuse_body(&parts, 413, "RequestEntityTooLarge", &text).map(Body::from);
+        }
+        Ok(Err(_)) => {
+            return pipeline
+                .refuse_body(&parts, 400, "IncompleteBody", "The body did not arrive whole.")
+                .map(Body::from);
+        }
+        Err(_) => {
+            return pipeline
+                .refuse_body(&parts, 408, "RequestTimeout", "The body did not arrive in time.")
+                .map(Body::from);
+        }
+    };
+    let in_call = Arc::clone(&pipeline);
+    let parts = Arc::new(parts);
+    let of_call = Arc::clone(&parts);
+    let answered = tokio::task::spawn_blocking(move || in_call.answer(&of_call, &body, peer)).await;
+    answered
+        .unwrap_or_else(|error| {
+            tracing::error!("a call of the AWS endpoint ended by a panic: {error}");
+            pipeline.refuse_body(&parts, 500, "InternalFailure", "An internal error has occurred.")
+        })
+        .map(Body::from)
+}

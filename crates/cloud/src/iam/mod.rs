@@ -1,0 +1,106 @@
+//! Identity-based policies of IAM: which actions a user may do, on which resources, under which conditions.
+//!
+//! Sources: "IAM JSON policy elements reference" and "Policy evaluation logic", IAM User Guide. A deny of any statement
+//! wins; else one statement must allow; else it is denied.
+
+mod authorizer;
+mod condition;
+mod document;
+mod pattern;
+mod seal;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+pub use authorizer::{Environment, PolicyAuthorizer, Unrestricted};
+pub use document::PolicyError;
+pub use seal::Sealer;
+
+use condition::Condition;
+use pattern::{Pattern, Patterns};
+
+/// A policy that is attached to a user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    statements: Vec<Statement>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Statement {
+    /// Its name, or its number from 1.
+    name: String,
+    allows: bool,
+    actions: Patterns,
+    resources: Patterns,
+    conditions: Vec<Condition>,
+}
+
+/// Values of condition keys. The names of the keys are in lower case.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Context(BTreeMap<String, Vec<String>>);
+
+impl Context {
+    /// Sets the values of a key.
+    pub fn set(&mut self, key: &str, values: impl IntoIterator<Item = String>) {
+        self.0.insert(key.to_lowercase(), values.into_iter().collect());
+    }
+
+    fn get(&self, key: &str) -> Option<&[String]> {
+        self.0.get(&key.to_lowercase()).map(Vec::as_slice)
+    }
+
+    /// The one value of a key, for a policy's variable.
+    fn one(&self, key: &str) -> Option<&str> {
+        match self.get(key) {
+            Some([value]) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+/// What policies say to an action on a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether it is allowed.
+    pub is_allowed: bool,
+    /// Whether a statement denies it; else it is denied where none allows it.
+    pub is_explicit_deny: bool,
+    /// The names of the statements that decided.
+    pub statements: Vec<String>,
+}
+
+impl Policy {
+    /// Reads a policy.
+    ///
+    /// # Errors
+    /// The place in the policy that is wrong, and why.
+    pub fn parse(text: &str) -> Result<Self, PolicyError> {
+        document::parse(text)
+    }
+
+    /// What it says to an action on a resource.
+    #[must_use]
+    pub fn decide(&self, action: &str, resource: &str, context: &Context) -> Decision {
+        let of_effect = |allows: bool| {
+            let holds = |s: &&Statement| s.allows == allows && s.applies(action, resource, context);
+            self.statements.iter().filter(holds).map(|s| s.name.clone()).collect::<Vec<_>>()
+        };
+        let denying = of_effect(false);
+        if !denying.is_empty() {
+            return Decision { is_allowed: false, is_explicit_deny: true, statements: denying };
+        }
+        let allowing = of_effect(true);
+        Decision { is_allowed: !allowing.is_empty(), is_explicit_deny: false, statements: allowing }
+    }
+}
+
+impl Statement {
+    fn applies(&self, action: &str, resource: &str, context: &Context) -> bool {
+        let of_action = |pattern: &Pattern| pattern.matches_ignoring_case(action);
+        let of_resource = |pattern: &Pattern| pattern.matches(resource, context);
+        self.actions.hold(of_action)
+            && self.resources.hold(of_resource)
+            && self.conditions.iter().all(|condition| condition.holds(context))
+    }
+}

@@ -1,0 +1,19 @@
+//! Answers the AWS APIs that people use for EBS, in AWS's own wire formats.
+//!
+//! A request passes four steps: the front reads it and verifies its signature; the wire format of its protocol turns
+//! it into a [`Call`]; a [`Service`] answers the call; the wire format turns the answer, or the [`ApiError`], into
+//! bytes. A service knows nothing of HTTP, of signatures or of protocols.
+#![forbid(unsafe_code)]
+
+pub mod front;
+pub mod iam;
+pub mod model;
+mod service;
+pub mod sigv4;
+pub mod sts;
+#[cfg(test)]
+mod testing;
+pub mod users;
+pub mod wire;
+
+pub use service::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};

@@ -1,0 +1,313 @@
+//! The AWS endpoint of `ebbtide serve`: where it listens, and the one list of its services.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use clap::Args;
+use ebbtide_cloud::Service;
+use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
+use ebbtide_cloud::iam::Sealer;
+use ebbtide_cloud::sigv4;
+use ebbtide_cloud::sts::Sts;
+use ebbtide_cloud::users::{KeyRing, UserStore};
+use ebbtide_device::host::Home;
+
+use crate::exit::Refusal;
+
+/// The file in the home's folder of AWS that has the endpoint's URL while it listens.
+const URL_FILE: &str = "endpoint";
+
+/// The options of `serve` for the AWS endpoint.
+#[derive(Debug, Args)]
+pub(crate) struct AwsArgs {
+    /// Answer AWS's APIs at this address, [http://|https://][HOST:]PORT: without HOST at 127.0.0.1, and with HTTPS
+    /// alone where other machines reach it
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "stop")]
+    aws: Option<Address>,
+    /// The certificate of HTTPS, a PEM file with its chain; without one, a certificate is made in the home
+    #[arg(long, value_name = "FILE", requires_all = ["aws", "aws_key"])]
+    aws_cert: Option<PathBuf>,
+    /// The private key of that certificate, a PEM file
+    #[arg(long, value_name = "FILE", requires_all = ["aws", "aws_cert"])]
+    aws_key: Option<PathBuf>,
+    /// Let everyone who reaches the AWS endpoint do everything: no signature is verified, and no policy holds
+    #[arg(long, requires = "aws")]
+    open: bool,
+    /// The only region that the AWS endpoint serves [default: each, as a request is signed for it]
+    #[arg(long, value_name = "REGION", requires = "aws", value_parser = region)]
+    region: Option<String>,
+}
+
+fn region(text: &str) -> Result<String, String> {
+    if sigv4::is_region(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("is no name of a region, such as us-east-1".to_owned())
+    }
+}
+
+/// Where the endpoint listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Address {
+    /// As it was given.
+    text: String,
+    /// Whether `http://` or `https://` was given.
+    scheme: Option<Scheme>,
+    socket: SocketAddr,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scheme {
+    Http,
+    Https,
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (scheme, rest) = if let Some(rest) = text.strip_prefix("http://") {
+            (Some(Scheme::Http), rest)
+        } else if let Some(rest) = text.strip_prefix("https://") {
+            (Some(Scheme::Https), rest)
+        } else {
+            (None, text)
+        };
+        let rest = rest.trim_end_matches('/');
+        let of_port =
+            |port: &str| port.parse().ok().map(|port| SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port));
+        let named = || of_port(rest.strip_prefix("localhost:")?);
+        let socket = of_port(rest).or_else(named).or_else(|| rest.parse().ok());
+        let socket =
+            socket.ok_or("is neither PORT nor HOST:PORT with an IP address or localhost for HOST")?;
+        Ok(Self { text: text.to_owned(), scheme, socket })
+    }
+}
+
+impl AwsArgs {
+    /// Refuses what is not safe, before anything is started.
+    ///
+    /// # Errors
+    /// An endpoint for other machines without TLS, or without authorization.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let Some(address) = self.aws.as_ref().filter(|address| !address.socket.ip().is_loopback()) else {
+            return Ok(());
+        };
+        if self.open {
+            let what = format!("--open is for this machine alone, and others reach {}", address.text);
+            return Err(Refusal::usage(what).hint("leave --open out, or listen at 127.0.0.1").into());
+        }
+        if !self.has_tls(address) {
+            let what = format!("other machines reach {}, which needs HTTPS", address.text);
+            return Err(Refusal::usage(what)
+                .hint("give https:// or no scheme, or listen at 127.0.0.1")
+                .into());
+        }
+        Ok(())
+    }
+
+    fn has_tls(&self, address: &Address) -> bool {
+        match address.scheme {
+            Some(scheme) => scheme == Scheme::Https,
+            None => self.aws_cert.is_some() || !address.socket.ip().is_loopback(),
+        }
+    }
+
+    /// The options as words, for the process that stays behind.
+    ///
+    /// # Errors
+    /// The working directory is gone, and a file is given relative to it.
+    pub(super) fn words(&self) -> anyhow::Result<Vec<std::ffi::OsString>> {
+        let mut words: Vec<std::ffi::OsString> = Vec::new();
+        let texts =
+            [("--aws", self.aws.as_ref().map(|address| &address.text)), ("--region", self.region.as_ref())];
+        for (option, text) in texts {
+            words.extend(text.into_iter().flat_map(|text| [option.into(), text.into()]));
+        }
+        for (option, file) in [("--aws-cert", &self.aws_cert), ("--aws-key", &self.aws_key)] {
+            if let Some(file) = file {
+                words.extend([option.into(), std::path::absolute(file)?.into()]);
+            }
+        }
+        words.extend(self.open.then(|| "--open".into()));
+        Ok(words)
+    }
+
+    /// Whether the server is to warn that authorization is off.
+    pub(super) const fn is_open(&self) -> bool {
+        self.open
+    }
+}
+
+/// The services that the endpoint answers for. This is their only list.
+fn services(sealer: &Arc<Sealer>) -> Vec<Arc<dyn Service>> {
+    vec![Arc::new(Sts::new(Arc::clone(sealer)))]
+}
+
+/// A listening endpoint, and the file that has its URL.
+#[derive(Debug)]
+pub(super) struct Listening {
+    endpoint: Endpoint,
+    file: PathBuf,
+}
+
+impl Listening {
+    /// Accepts no more requests, and waits for those that are being answered.
+    pub(super) fn stop(&mut self) {
+        // It says where the endpoint listens; a missing file says as well that it does not.
+        let _ = fs::remove_file(&self.file);
+        self.endpoint.stop();
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// The URL of the endpoint of a running server; none where it has no endpoint.
+pub(super) fn url(home: &Home) -> Option<String> {
+    fs::read_to_string(home.aws_dir().join(URL_FILE)).ok().map(|url| url.trim().to_owned())
+}
+
+/// Starts the endpoint, if one is wanted.
+///
+/// # Errors
+/// The address is taken; a certificate that cannot be used; a home that cannot be written.
+pub(super) fn start(args: &AwsArgs, home: &Home) -> anyhow::Result<Option<Listening>> {
+    let folder = home.aws_dir();
+    let file = folder.join(URL_FILE);
+    // That of a server that was killed.
+    let _ = fs::remove_file(&file);
+    let Some(address) = &args.aws else { return Ok(None) };
+    args.check()?;
+    let tls = if args.has_tls(address) { Some(certificate(args, address, &folder)?) } else { None };
+    let is_tls = tls.is_some();
+    let sealer =
+        Arc::new(Sealer::new().ok_or_else(|| Refusal::environment("the system has no random bytes"))?);
+    let users = UserStore::new(&folder);
+    let has_users =
+        users.list().context(Refusal::environment("the AWS endpoint has no users that can be read"))?;
+    let settings = Settings {
+        is_open: args.open,
+        region: args.region.clone(),
+        keys: KeyRing::new(users),
+        sealer: Arc::clone(&sealer),
+        clock: Arc::new(SystemClock),
+    };
+    let pipeline = Arc::new(Pipeline::new(settings, services(&sealer)));
+    let endpoint = Endpoint::start(address.socket, tls, pipeline).map_err(|error| {
+        let refusal = Refusal::environment(format!("cannot listen at {}", address.text))
+            .hint("choose another address for --aws; port 0 takes one that is free");
+        anyhow::Error::new(error).context(refusal)
+    })?;
+    let url = format!("{}://{}", if is_tls { "https" } else { "http" }, endpoint.address());
+    let listening = Listening { endpoint, file };
+    write(&folder, &listening.file, &url)?;
+    tracing::info!(url, "answering AWS's APIs");
+    if args.open {
+        tracing::warn!(
+            "authorization of the AWS endpoint is off: every process of this machine may do everything"
+        );
+    } else if has_users.is_empty() {
+        tracing::warn!("the AWS endpoint has no users yet; 'ebbtide user create NAME' creates one");
+    }
+    Ok(Some(listening))
+}
+
+fn write(folder: &Path, file: &Path, url: &str) -> anyhow::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+    let written = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).and_then(|()| {
+        let mut file =
+            fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(file)?;
+        std::io::Write::write_all(&mut file, format!("{url}\n").as_bytes())
+    });
+    written.with_context(|| Refusal::environment(format!("cannot write {}", file.display())))
+}
+
+fn certificate(
+    args: &AwsArgs,
+    address: &Address,
+    folder: &Path,
+) -> anyhow::Result<Arc<rustls::ServerConfig>> {
+    let refusal = || Refusal::environment("the AWS endpoint has no certificate");
+    if let (Some(certificate), Some(key)) = (&args.aws_cert, &args.aws_key) {
+        return tls::from_files(certificate, key).with_context(refusal);
+    }
+    let ip: IpAddr = address.socket.ip();
+    let more = if ip.is_unspecified() { Vec::new() } else { vec![ip.to_string()] };
+    let (config, file) = tls::generated(folder, &more).with_context(refusal)?;
+    tracing::info!(AWS_CA_BUNDLE = %file.display(), "clients of the AWS endpoint must trust its certificate");
+    Ok(config)
+}
+
+#[derive(Debug)]
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(aws: &str) -> AwsArgs {
+        AwsArgs { aws: Some(aws.parse().unwrap()), aws_cert: None, aws_key: None, open: false, region: None }
+    }
+
+    #[test]
+    fn an_address_is_on_this_machine_unless_another_is_named() {
+        let socket = |text: &str| text.parse::<Address>().unwrap().socket.to_string();
+        assert_eq!(socket("4599"), "127.0.0.1:4599");
+        assert_eq!(socket("localhost:4599"), "127.0.0.1:4599");
+        assert_eq!(socket("http://127.0.0.2:1/"), "127.0.0.2:1");
+        assert_eq!(socket("https://[::1]:4599"), "[::1]:4599");
+        for wrong in ["", "host:1", "127.0.0.1", "ftp://127.0.0.1:1", "70000"] {
+            assert!(wrong.parse::<Address>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn other_machines_need_tls_and_authorization() {
+        args("4599").check().unwrap();
+        args("0.0.0.0:4599").check().unwrap();
+        assert!(args("0.0.0.0:4599").has_tls(&"0.0.0.0:4599".parse().unwrap()));
+        assert!(!args("4599").has_tls(&"4599".parse().unwrap()));
+        let error = args("http://0.0.0.0:4599").check().unwrap_err();
+        assert!(error.to_string().contains("HTTPS"), "{error}");
+        let error = AwsArgs { open: true, ..args("0.0.0.0:4599") }.check().unwrap_err();
+        assert!(error.to_string().contains("--open"), "{error}");
+        AwsArgs { open: true, ..args("4599") }.check().unwrap();
+    }
+
+    #[test]
+    fn the_process_that_stays_behind_gets_every_option() {
+        let all = AwsArgs {
+            aws_cert: Some("/c.pem".into()),
+            aws_key: Some("/k.pem".into()),
+            open: true,
+            region: Some("eu-west-1".to_owned()),
+            ..args("4599")
+        };
+        let words = all.words().unwrap();
+        let texts: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
+        assert_eq!(
+            texts.join(" "),
+            "--aws 4599 --region eu-west-1 --aws-cert /c.pem --aws-key /k.pem --open"
+        );
+        let command = clap::Command::new("serve").no_binary_name(true);
+        let command = AwsArgs::augment_args(command).arg(clap::Arg::new("stop").long("stop"));
+        let read = command.try_get_matches_from(words).unwrap();
+        assert_eq!(read.get_one::<Address>("aws"), all.aws.as_ref());
+    }
+}

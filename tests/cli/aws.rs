@@ -1,0 +1,215 @@
+//! The AWS endpoint of the running program: users, addresses, and the real AWS CLI and boto3.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::harness::{Home, Ran};
+
+/// A program of `./dev clients`; none, with the words that the test runner counts, where it is not installed.
+fn client(name: &str) -> Option<PathBuf> {
+    // target/debug/deps/TEST
+    let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
+    let program = target.join("clients/bin").join(name);
+    if !program.exists() {
+        println!("SKIPPED: {name} of './dev clients' is not installed");
+        return None;
+    }
+    Some(program)
+}
+
+/// An access key and its secret.
+struct Key {
+    id: String,
+    secret: String,
+}
+
+fn create_user(home: &Home, words: &str) -> Key {
+    let created = home.run_line(&format!("user create {words} --json")).ok().json();
+    let text = |name: &str| created[name].as_str().unwrap().to_owned();
+    Key { id: text("access_key_id"), secret: text("secret_access_key") }
+}
+
+/// Serves a home with these options; answers the endpoint's URL.
+fn serve(home: &Home, options: &str) -> String {
+    let serving = home.run_line(&format!("serve --detach --json {options}")).ok().json();
+    serving["aws"].as_str().unwrap().to_owned()
+}
+
+fn run(program: &Path, words: &[&str], home: &Home, key: &Key, url: &str) -> Ran {
+    let output = Command::new(program)
+        .args(words)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home.root())
+        .env("AWS_ENDPOINT_URL", url)
+        .env("AWS_ACCESS_KEY_ID", &key.id)
+        .env("AWS_SECRET_ACCESS_KEY", &key.secret)
+        .env("AWS_DEFAULT_REGION", "us-east-1")
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_MAX_ATTEMPTS", "1")
+        .env("AWS_CA_BUNDLE", home.root().join("aws/cert.pem"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    Ran::of(output)
+}
+
+const IDENTITY: [&str; 4] = ["sts", "get-caller-identity", "--output", "json"];
+
+/// What an HTTP client without a key gets.
+fn get(url: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn the_aws_cli_and_boto3_learn_who_they_are() {
+    let (Some(aws), Some(python)) = (client("aws"), client("python")) else { return };
+    let home = Home::new();
+    let url = serve(&home, "--aws 0");
+    // The server runs already, and notices the new user.
+    let anna = create_user(&home, "anna");
+    let identity: Value =
+        serde_json::from_str(&run(&aws, &IDENTITY, &home, &anna, &url).ok().stdout).unwrap();
+    assert_eq!(identity["Arn"], "arn:aws:iam::000000000000:user/anna");
+    assert_eq!(identity["Account"], "000000000000");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/identity.py");
+    let by_boto3 = run(&python, &[script.to_str().unwrap()], &home, &anna, &url).ok();
+    assert_eq!(by_boto3.line(), "arn:aws:iam::000000000000:user/anna");
+
+    let wrong = Key { secret: "wrong".to_owned(), id: anna.id.clone() };
+    let refused = run(&aws, &IDENTITY, &home, &wrong, &url);
+    assert!(refused.code != 0 && refused.stderr.contains("SignatureDoesNotMatch"), "{}", refused.stderr);
+    let unknown = Key { id: "AKIAUNKNOWN".to_owned(), secret: anna.secret.clone() };
+    let refused = run(&aws, &IDENTITY, &home, &unknown, &url);
+    assert!(refused.code != 0 && refused.stderr.contains("InvalidClientTokenId"), "{}", refused.stderr);
+    let of_ec2 = run(&aws, &["ec2", "describe-vpcs"], &home, &anna, &url);
+    assert!(of_ec2.code != 0 && of_ec2.stderr.contains("InvalidAction"), "{}", of_ec2.stderr);
+
+    home.run_line("user delete anna").ok();
+    let refused = run(&aws, &IDENTITY, &home, &anna, &url);
+    assert!(refused.code != 0 && refused.stderr.contains("InvalidClientTokenId"), "{}", refused.stderr);
+}
+
+#[test]
+fn the_aws_cli_speaks_tls_to_a_certificate_that_was_made_for_it() {
+    let Some(aws) = client("aws") else { return };
+    let home = Home::new();
+    let anna = create_user(&home, "anna");
+    let url = serve(&home, "--aws https://127.0.0.1:0");
+    assert!(url.starts_with("https://127.0.0.1:"), "{url}");
+    run(&aws, &IDENTITY, &home, &anna, &url).ok();
+    let plain = url.replace("https", "http");
+    assert_ne!(run(&aws, &IDENTITY, &home, &anna, &plain).code, 0);
+}
+
+#[test]
+fn where_authorization_is_off_any_key_will_do_and_both_say_so() {
+    let home = Home::new();
+    let started = home.run_line("serve --detach --aws 0 --open").ok();
+    assert!(started.stderr.contains("authorization of the AWS endpoint is off"), "{}", started.stderr);
+    assert!(home.log().contains("authorization of the AWS endpoint is off"), "{}", home.log());
+    let url = started.stdout.lines().find_map(|line| line.strip_prefix("AWS endpoint: ")).unwrap();
+    assert!(
+        get(url, "/?Action=GetCallerIdentity&Version=2011-06-15")
+            .contains("<Arn>arn:aws:iam::000000000000:root</Arn>")
+    );
+    let Some(aws) = client("aws") else { return };
+    let any = Key { id: "123456789012".to_owned(), secret: "any".to_owned() };
+    let identity = run(&aws, &IDENTITY, &home, &any, url).ok().stdout;
+    assert!(identity.contains("\"Account\": \"123456789012\""), "{identity}");
+}
+
+#[test]
+fn the_endpoint_answers_until_the_server_stops() {
+    let home = Home::new();
+    let url = serve(&home, "--aws 0 --region eu-west-1");
+    let file = home.root().join("aws/endpoint");
+    assert_eq!(std::fs::read_to_string(&file).unwrap().trim(), url);
+    let health = get(&url, "/_ebbtide/health");
+    assert!(health.starts_with("HTTP/1.1 200") && health.contains("GetCallerIdentity"), "{health}");
+    let unsigned = get(&url, "/?Action=GetCallerIdentity&Version=2011-06-15");
+    assert!(
+        unsigned.starts_with("HTTP/1.1 403") && unsigned.contains("MissingAuthenticationToken"),
+        "{unsigned}"
+    );
+    home.run_line("volume create db gp3:size=1GiB").ok();
+    home.run_line("serve --stop").ok();
+    assert!(!file.exists());
+    assert!(TcpStream::connect(url.strip_prefix("http://").unwrap()).is_err());
+    assert_eq!(home.run_line("serve --detach --json").ok().json()["aws"], Value::Null);
+}
+
+#[test]
+fn addresses_that_cannot_be_or_are_not_safe_are_refused() {
+    let home = Home::new();
+    for (words, code, texts) in [
+        ("--aws nowhere", 2, &["PORT", "nowhere"][..]),
+        ("--aws 0.0.0.0:0 --open", 2, &["--open is for this machine alone"]),
+        ("--aws http://0.0.0.0:0", 2, &["needs HTTPS", "https://"]),
+        ("--open", 2, &["--aws"]),
+        ("--aws 0 --region Mars", 2, &["Mars"]),
+        ("--aws 0 --aws-cert a.pem", 2, &["--aws-key"]),
+        ("--aws 0 --aws-cert a.pem --aws-key b.pem", 3, &["no certificate", "a.pem"]),
+    ] {
+        home.run_line(&format!("serve {words}")).refused(code, texts);
+    }
+    let other = Home::new();
+    let url = serve(&other, "--aws 0");
+    let port = url.rsplit(':').next().unwrap();
+    home.run_line(&format!("serve --aws {port}")).refused(3, &["cannot listen", port, "another address"]);
+    home.run_line(&format!("serve --detach --aws {port}"))
+        .refused(3, &["the server ended at once", "cannot listen"]);
+}
+
+#[test]
+fn users_are_created_listed_and_deleted_without_a_server() {
+    let home = Home::new();
+    assert_eq!(home.run_line("user list").ok().line(), "no users");
+    assert!(!home.root().exists(), "a list makes no home");
+    home.run_line("user delete anna").refused(2, &["no user 'anna'"]);
+    let text = home.run_line("user create anna").ok();
+    assert!(text.stdout.starts_with("AWS_ACCESS_KEY_ID=AKIA"), "{}", text.stdout);
+    assert!(text.stderr.contains("not shown again"), "{}", text.stderr);
+    home.run_line("user create anna").refused(2, &["there is a user 'anna' already"]);
+    home.run_line("user create an/na").refused(2, &["no name of a user"]);
+
+    let policy = home.sibling("policy.json");
+    std::fs::write(
+        &policy,
+        r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"x","Resource":"*"}]}"#,
+    )
+    .unwrap();
+    let with_policy = ["user", "create", "bert", "--policy", policy.to_str().unwrap(), "--json"];
+    home.run(&with_policy).refused(2, &["Statement[0].Action: 'x'"]);
+    std::fs::write(
+        &policy,
+        r#"{"Version":"2012-10-17","Statement":{"Effect":"Allow","Action":"ec2:*","Resource":"*"}}"#,
+    )
+    .unwrap();
+    let bert = home.run(&with_policy).ok().json();
+    assert_eq!(
+        (&bert["has_policy"], &bert["arn"]),
+        (&true.into(), &"arn:aws:iam::000000000000:user/bert".into())
+    );
+    home.run(&["user", "create", "carl", "--policy", "/no/such/file"]).refused(2, &["/no/such/file"]);
+
+    let listed = home.run_line("user list --json").ok();
+    let users = listed.json();
+    let names: Vec<_> = users.as_array().unwrap().iter().map(|user| user["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["anna", "bert"]);
+    assert!(!listed.stdout.contains(bert["secret_access_key"].as_str().unwrap()));
+    assert_eq!(home.run_line("user delete anna --json").ok().json()["deleted"], "anna");
+
+    let file = home.root().join("aws/users.json");
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    home.run_line("user list").refused(3, &["others than its owner", "chmod 600"]);
+    home.run_line("serve --aws 0").refused(3, &["users", "others than its owner"]);
+}
