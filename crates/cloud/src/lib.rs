@@ -5,6 +5,7 @@
 //! bytes. A service knows nothing of HTTP, of signatures or of protocols.
 #![forbid(unsafe_code)]
 
+pub mod ec2;
 mod service;
 
 pub use service::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};
