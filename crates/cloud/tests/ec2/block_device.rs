@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
+use std::process::Command;
 
 use ebbtide_cloud::ec2::{AttachAs, Options};
 use ebbtide_device::host::missing_for_block_devices;
@@ -50,12 +51,14 @@ fn a_device_in_use_is_busy_until_it_is_closed() {
     let (volume, instance) = (rig.volume(), rig.instance());
     rig.attach(&volume, &instance, "/dev/sdf");
     let link = links.join(format!("nvme-Amazon_Elastic_Block_Store_{}", volume.replace('-', "")));
-    let open = fs::File::open(&link).unwrap();
+    // Another process: what this one has open is not counted.
+    let mut user = Command::new("sleep").arg("600").stdin(fs::File::open(&link).unwrap()).spawn().unwrap();
     assert_eq!(rig.call("DetachVolume", json!({"VolumeId": volume}))["State"], "detaching");
     assert_eq!(rig.show(&volume)["Attachments"][0]["State"], "busy");
     rig.pass(1_000);
     assert_eq!(rig.show(&volume)["Attachments"][0]["State"], "busy");
-    drop(open);
+    user.kill().unwrap();
+    user.wait().unwrap();
     rig.pass(1_000);
     assert_eq!(rig.state(&volume), "available");
     assert!(link.symlink_metadata().is_err());
