@@ -4,7 +4,7 @@
 //! random moment. The parent then opens the home and compares it with the report.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -146,7 +146,7 @@ fn child(dir: &Path, seed: u64) {
     let instance = instance(&opened);
     let mut world = World::look(&opened);
     let mut rng = Rng(seed);
-    let report = |line: Value| writeln!(std::io::stderr(), "@{line}").unwrap();
+    let report = |line: Value| eprintln!("@{line}");
     report(json!("ready"));
     loop {
         let (action, input) = world.draw(&mut rng, &instance);

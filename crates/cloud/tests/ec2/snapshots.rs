@@ -14,7 +14,7 @@ fn a_snapshot_is_pending_and_then_completed() {
     let id = text(&made["SnapshotId"]);
     assert_eq!((&made["State"], &made["Progress"]), (&json!("pending"), &json!("")));
     assert_eq!((&made["VolumeSize"], &made["OwnerId"]), (&json!(1), &json!(ACCOUNT)));
-    assert_eq!(rig.names().1, [id.clone()]);
+    assert_eq!(rig.names().1, [id.as_str()]);
     rig.pass(2_000);
     let shown = rig.show_snapshot(&id);
     assert_eq!((&shown["State"], &shown["Progress"]), (&json!("pending"), &json!("50%")));
@@ -109,7 +109,7 @@ fn all_volumes_of_an_instance_are_snapshot_together_or_none() {
     let some =
         take(json!({"InstanceId": instance, "ExcludeBootVolume": true, "ExcludeDataVolumeIds": [log]}))
             .unwrap();
-    assert_eq!(column(&some["Snapshots"], "VolumeId"), [data.clone()]);
+    assert_eq!(column(&some["Snapshots"], "VolumeId"), [data.as_str()]);
     let wrong = take(json!({"InstanceId": instance, "ExcludeDataVolumeIds": [boot]})).unwrap_err();
     assert_eq!(wrong.code, "InvalidParameterValue");
     // One volume is gone from under the service: none is snapshot.
@@ -184,9 +184,9 @@ fn a_shared_snapshot_is_seen_and_used_by_those_it_is_shared_with() {
     assert_eq!(create().unwrap_err().code, "InvalidSnapshot.NotFound");
     modify(json!({"Add": [{"UserId": OTHER}]}));
     assert_eq!(attribute(), json!([{"UserId": OTHER}]));
-    assert_eq!(theirs(json!({})), [id.clone()]);
+    assert_eq!(theirs(json!({})), [id.as_str()]);
     assert_eq!(theirs(json!({"OwnerIds": ["self"]})), [""; 0]);
-    assert_eq!(theirs(json!({"RestorableByUserIds": ["self"]})), [id.clone()]);
+    assert_eq!(theirs(json!({"RestorableByUserIds": ["self"]})), [id.as_str()]);
     assert_eq!(theirs(json!({"RestorableByUserIds": ["all"]})), [""; 0]);
     create().unwrap();
     // Whoever uses it does not own it.
@@ -198,7 +198,7 @@ fn a_shared_snapshot_is_seen_and_used_by_those_it_is_shared_with() {
         "ModifySnapshotAttribute",
         json!({"SnapshotId": id, "OperationType": "add", "GroupNames": ["all"], "Attribute": "createVolumePermission"}),
     );
-    assert_eq!(theirs(json!({"RestorableByUserIds": ["all"]})), [id.clone()]);
+    assert_eq!(theirs(json!({"RestorableByUserIds": ["all"]})), [id.as_str()]);
     rig.call("ResetSnapshotAttribute", json!({"SnapshotId": id, "Attribute": "createVolumePermission"}));
     assert_eq!(attribute(), json!([]));
 }

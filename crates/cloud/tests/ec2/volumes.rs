@@ -17,7 +17,7 @@ fn a_volume_is_created_with_the_defaults_of_its_type_and_is_really_there() {
     assert_eq!(made["Tags"], json!([]));
     assert_eq!(made["AvailabilityZoneId"], "use1-az2");
     assert_eq!(made["CreateTime"], json!(1_790_000_000));
-    assert_eq!(rig.names().0, [id.clone()]);
+    assert_eq!(rig.names().0, [id.as_str()]);
     assert_eq!(rig.state(&id), "creating");
     rig.pass(1_499);
     assert_eq!(rig.state(&id), "creating");
