@@ -130,24 +130,7 @@ impl Model {
     fn step(&mut self, rig: &Rig, rng: &mut Rng) -> String {
         let now = self.now;
         match rng.below(12) {
-            0..=1 => {
-                let size = 1 + rng.next() % 4;
-                let id = rig.volume_of(json!({"Size": size, "VolumeType": "gp3"}));
-                let volume = Volume {
-                    size,
-                    creating: now + 1_500,
-                    deleting: None,
-                    attachment: None,
-                    modified: Vec::new(),
-                    shows: 0,
-                    completes: 0,
-                    size_before: size,
-                    tags: BTreeMap::new(),
-                    snapshot_at: None,
-                };
-                self.volumes.insert(id.clone(), volume);
-                format!("create {id}")
-            }
+            0..=1 => self.create(rig, rng),
             2 => {
                 let Some(id) = rng.pick(&self.in_state(&["available"])).cloned() else {
                     return String::new();
@@ -199,6 +182,26 @@ impl Model {
                 format!("run {id}")
             }
         }
+    }
+
+    fn create(&mut self, rig: &Rig, rng: &mut Rng) -> String {
+        let now = self.now;
+        let size = 1 + rng.next() % 4;
+        let id = rig.volume_of(json!({"Size": size, "VolumeType": "gp3"}));
+        let volume = Volume {
+            size,
+            creating: now + 1_500,
+            deleting: None,
+            attachment: None,
+            modified: Vec::new(),
+            shows: 0,
+            completes: 0,
+            size_before: size,
+            tags: BTreeMap::new(),
+            snapshot_at: None,
+        };
+        self.volumes.insert(id.clone(), volume);
+        format!("create {id}")
     }
 
     fn attach(&mut self, rig: &Rig, rng: &mut Rng) -> String {
