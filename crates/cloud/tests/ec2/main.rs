@@ -11,6 +11,7 @@ mod lists;
 mod model;
 mod places;
 mod snapshots;
+mod steps;
 mod support;
 mod tags;
 mod threads;
