@@ -10,11 +10,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use clap::Args;
 use ebbtide_cloud::Service;
+use ebbtide_cloud::ec2::{self, AttachAs, Ec2};
 use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
 use ebbtide_cloud::sigv4;
 use ebbtide_cloud::sts::Sts;
 use ebbtide_cloud::users::{KeyRing, UserStore};
+use ebbtide_control::ControlPlane;
 use ebbtide_device::host::Home;
 
 use crate::exit::Refusal;
@@ -41,6 +43,10 @@ pub(crate) struct AwsArgs {
     /// The only region that the AWS endpoint serves [default: each, as a request is signed for it]
     #[arg(long, value_name = "REGION", requires = "aws", value_parser = region)]
     region: Option<String>,
+    /// Let every state of the AWS endpoint be reached at once, for tests: a new volume is available, a modification
+    /// completed, a snapshot made
+    #[arg(long, requires = "aws")]
+    instant: bool,
 }
 
 fn region(text: &str) -> Result<String, String> {
@@ -134,7 +140,8 @@ impl AwsArgs {
                 words.extend([option.into(), std::path::absolute(file)?.into()]);
             }
         }
-        words.extend(self.open.then(|| "--open".into()));
+        let flags = [("--open", self.open), ("--instant", self.instant)];
+        words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
         Ok(words)
     }
 
@@ -145,8 +152,25 @@ impl AwsArgs {
 }
 
 /// The services that the endpoint answers for. This is their only list.
-fn services(sealer: &Arc<Sealer>) -> Vec<Arc<dyn Service>> {
-    vec![Arc::new(Sts::new(Arc::clone(sealer)))]
+fn services(
+    args: &AwsArgs,
+    home: &Home,
+    control: Arc<dyn ControlPlane>,
+    sealer: &Arc<Sealer>,
+) -> anyhow::Result<Vec<Arc<dyn Service>>> {
+    let options = ec2_options(args, home);
+    let ec2 = Ec2::open(home.root(), control, options)
+        .context(Refusal::environment("EC2 of this home cannot be answered for"))?;
+    Ok(vec![Arc::new(ec2), Arc::new(Sts::new(Arc::clone(sealer)))])
+}
+
+/// Block devices need root; without it an attachment is a socket of the NBD protocol in the home.
+fn ec2_options(args: &AwsArgs, home: &Home) -> ec2::Options {
+    let is_root = rustix::process::geteuid().is_root();
+    let attach_as = if is_root { AttachAs::BlockDevice } else { AttachAs::NbdSocket(home.aws_dir()) };
+    let device_links = is_root.then(|| ec2::DEVICE_LINKS.into());
+    let options = ec2::Options { attach_as, device_links, ..ec2::Options::default() };
+    if args.instant { options.instant() } else { options }
 }
 
 /// A listening endpoint, and the file that has its URL.
@@ -176,11 +200,16 @@ pub(super) fn url(home: &Home) -> Option<String> {
     fs::read_to_string(home.aws_dir().join(URL_FILE)).ok().map(|url| url.trim().to_owned())
 }
 
-/// Starts the endpoint, if one is wanted.
+/// Starts the endpoint, if one is wanted, over the volumes of `control`.
 ///
 /// # Errors
-/// The address is taken; a certificate that cannot be used; a home that cannot be written.
-pub(super) fn start(args: &AwsArgs, home: &Home) -> anyhow::Result<Option<Listening>> {
+/// The address is taken; a certificate that cannot be used; a home that cannot be written; records of EC2 that
+/// cannot be used.
+pub(super) fn start(
+    args: &AwsArgs,
+    home: &Home,
+    control: Arc<dyn ControlPlane>,
+) -> anyhow::Result<Option<Listening>> {
     let folder = home.aws_dir();
     let file = folder.join(URL_FILE);
     // That of a server that was killed.
@@ -201,7 +230,7 @@ pub(super) fn start(args: &AwsArgs, home: &Home) -> anyhow::Result<Option<Listen
         sealer: Arc::clone(&sealer),
         clock: Arc::new(SystemClock),
     };
-    let pipeline = Arc::new(Pipeline::new(settings, services(&sealer)));
+    let pipeline = Arc::new(Pipeline::new(settings, services(args, home, control, &sealer)?));
     let endpoint = Endpoint::start(address.socket, tls, pipeline).map_err(|error| {
         let refusal = Refusal::environment(format!("cannot listen at {}", address.text))
             .hint("choose another address for --aws; port 0 takes one that is free");
@@ -262,7 +291,14 @@ mod tests {
     use super::*;
 
     fn args(aws: &str) -> AwsArgs {
-        AwsArgs { aws: Some(aws.parse().unwrap()), aws_cert: None, aws_key: None, open: false, region: None }
+        AwsArgs {
+            aws: Some(aws.parse().unwrap()),
+            aws_cert: None,
+            aws_key: None,
+            open: false,
+            region: None,
+            instant: false,
+        }
     }
 
     #[test]
@@ -296,6 +332,7 @@ mod tests {
             aws_cert: Some("/c.pem".into()),
             aws_key: Some("/k.pem".into()),
             open: true,
+            instant: true,
             region: Some("eu-west-1".to_owned()),
             ..args("4599")
         };
@@ -303,7 +340,7 @@ mod tests {
         let texts: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(
             texts.join(" "),
-            "--aws 4599 --region eu-west-1 --aws-cert /c.pem --aws-key /k.pem --open"
+            "--aws 4599 --region eu-west-1 --aws-cert /c.pem --aws-key /k.pem --open --instant"
         );
         let command = clap::Command::new("serve").no_binary_name(true);
         let command = AwsArgs::augment_args(command).arg(clap::Arg::new("stop").long("stop"));

@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
@@ -122,12 +122,12 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let home = lock.home().clone();
     control::clear(&lock, &|left: &str| args.log_format.print(left))?;
     let options = HostOptions { host_sync: args.host_sync };
-    let plane = LiveControl::new(Host::open(lock, options).map_err(|error| refuse(error.into()))?);
+    let plane = Arc::new(LiveControl::new(Host::open(lock, options).map_err(|error| refuse(error.into()))?));
     let (stop, stopped) = mpsc::channel();
-    let (service, ended) = (Service::new(&plane, home.root()), AtomicBool::new(false));
+    let (service, ended) = (Service::new(&*plane, home.root()), AtomicBool::new(false));
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     // Before the socket, at which a command sees that the server is there.
-    let mut endpoint = aws::start(&args.aws, &home)?;
+    let mut endpoint = aws::start(&args.aws, &home, Arc::<LiveControl>::clone(&plane))?;
     let listener = Listener::bind(&home)?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {

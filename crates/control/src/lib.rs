@@ -34,6 +34,6 @@ pub use specs::{catalog, check, resolve};
 pub use time::{TimeError, UnixTime};
 pub use view::{
     AttachmentKind, AttachmentView, CrashImageView, DetachView, FaultView, LatencyView, LiveView,
-    ModificationView, Phase, RecordingView, ShadowView, ShadowsView, SnapshotView, UnknownWord, VolumeDetail,
-    VolumeStatus, VolumeView,
+    ModificationView, Names, Phase, RecordingView, ShadowView, ShadowsView, SnapshotView, UnknownWord,
+    VolumeDetail, VolumeStatus, VolumeView,
 };

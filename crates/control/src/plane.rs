@@ -6,7 +6,7 @@ use ebbtide_device::host::{Calibration, Detached, Progress};
 
 use crate::{
     AttachVolume, ControlError, CrashImageView, CreateSnapshot, CreateVolume, DetachView, DetachVolume,
-    FaultView, ModifyVolume, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
+    FaultView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
     VolumeDetail, VolumeView,
 };
 
@@ -119,6 +119,30 @@ pub trait ControlPlane: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// A volume that is missing, damaged, or on its way; a name that is taken.
     fn create_snapshot(&self, request: &CreateSnapshot) -> Result<SnapshotView, ControlError>;
+
+    /// Copies several volumes as they are at one instant, without stopping their load: all of them or none.
+    ///
+    /// # Errors
+    /// As [`Self::create_snapshot`].
+    fn create_snapshots(&self, requests: &[CreateSnapshot]) -> Result<Vec<SnapshotView>, ControlError>;
+
+    /// Makes a second snapshot of a snapshot's content. It takes no space, and each can be deleted first.
+    ///
+    /// # Errors
+    /// A snapshot that is missing; a name that is taken.
+    fn copy_snapshot(&self, snapshot: &str, name: &str) -> Result<SnapshotView, ControlError>;
+
+    /// One snapshot.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`].
+    fn snapshot(&self, name: &str) -> Result<SnapshotView, ControlError>;
+
+    /// The names of all volumes and snapshots, quickly.
+    ///
+    /// # Errors
+    /// [`ControlError::Stopping`].
+    fn names(&self) -> Result<Names, ControlError>;
 
     /// All snapshots by name.
     ///

@@ -157,13 +157,22 @@ impl VolumeRecord {
         now_unix_s: i64,
     ) -> Result<AllowedModification, ControlError> {
         let from = Spec::parse(&self.spec)?;
-        let plan = modify::check_modify(catalog, &from, to, &self.modifications, now_unix_s)?;
+        let past = match optimizing {
+            Optimizing::Decided { .. } => &[],
+            Optimizing::Aws | Optimizing::For(_) => self.modifications.as_slice(),
+        };
+        let plan = modify::check_modify(catalog, &from, to, past, now_unix_s)?;
         let latest = match optimizing {
             Optimizing::Aws => plan.record(now_unix_s),
             Optimizing::For(span) => ModificationRecord {
                 started_unix_s: now_unix_s,
                 optimizing_unix_s: now_unix_s,
                 completes_unix_s: now_unix_s.saturating_add_unsigned(span.as_secs()),
+            },
+            Optimizing::Decided { modifying, completes } => ModificationRecord {
+                started_unix_s: now_unix_s,
+                optimizing_unix_s: now_unix_s.saturating_add_unsigned(modifying.as_secs()),
+                completes_unix_s: now_unix_s.saturating_add_unsigned(completes.as_secs()),
             },
         };
         let mut record = self.clone();

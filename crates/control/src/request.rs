@@ -85,6 +85,14 @@ pub enum Optimizing {
     Aws,
     /// This long, in whole seconds; the new size is there at once.
     For(Duration),
+    /// The caller has asked AWS's rule of when a volume may be modified, and names the phases. Only what the volume
+    /// becomes is judged. Whole seconds.
+    Decided {
+        /// From now until the new size is there.
+        modifying: Duration,
+        /// From now until it is completed.
+        completes: Duration,
+    },
 }
 
 /// Faults to set and to end.

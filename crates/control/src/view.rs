@@ -378,3 +378,12 @@ pub struct SnapshotView {
     /// What is damaged in the store.
     pub damage: Option<String>,
 }
+
+/// The names in a home, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Of its volumes.
+    pub volumes: Vec<String>,
+    /// Of its snapshots.
+    pub snapshots: Vec<String>,
+}

@@ -2,7 +2,6 @@
 
 use ebbtide_catalog::Resolved;
 use ebbtide_device::host::SavedCredits;
-use ebbtide_device::store::StoreError;
 use ebbtide_text::seed;
 
 use super::LiveControl;
@@ -85,10 +84,7 @@ impl LiveControl {
 
     /// A volume is at least as large as the snapshot that it begins as.
     fn require_room(&self, snapshot: &str, size_bytes: u64) -> Result<(), ControlError> {
-        let snapshots = self.host.store().snapshots();
-        let Some(found) = snapshots.iter().find(|found| found.name == snapshot) else {
-            return Err(StoreError::NotFound { kind: "snapshot", name: snapshot.to_owned() }.into());
-        };
+        let found = self.host.store().snapshot_info(snapshot)?;
         if size_bytes < found.size_bytes {
             let (snapshot, needed_bytes) = (snapshot.to_owned(), found.size_bytes);
             return Err(ControlError::SmallerThanSnapshot { snapshot, size_bytes, needed_bytes });

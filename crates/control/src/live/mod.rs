@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::{Attachment, Calibration, Detached, Host, HostError, Progress, Status};
-use ebbtide_device::store::VolumeInfo;
+use ebbtide_device::store::{StoreNames, VolumeInfo};
 use parking_lot::Mutex;
 
 use self::follow::Following;
 use crate::state::{Occupancy, VolumeState};
 use crate::{
     AttachVolume, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume, DetachView,
-    DetachVolume, FaultView, ModifyVolume, RecordVolume, RecordingView, SetFaults, SnapshotView,
+    DetachVolume, FaultView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults, SnapshotView,
     TakeCrashImage, VolumeDetail, VolumeView,
 };
 
@@ -196,7 +196,32 @@ impl ControlPlane for LiveControl {
     }
 
     fn create_snapshot(&self, request: &CreateSnapshot) -> Result<SnapshotView, ControlError> {
-        self.carry_out("snapshot", &request.volume, || self.snapshot(request))
+        let taken = self
+            .carry_out("snapshot", &request.volume, || self.take_snapshots(std::slice::from_ref(request)));
+        taken.map(|mut taken| taken.pop().expect("one request has one snapshot"))
+    }
+
+    fn create_snapshots(&self, requests: &[CreateSnapshot]) -> Result<Vec<SnapshotView>, ControlError> {
+        self.carry_out("snapshots", "", || self.take_snapshots(requests))
+    }
+
+    fn copy_snapshot(&self, snapshot: &str, name: &str) -> Result<SnapshotView, ControlError> {
+        self.carry_out("copy-snapshot", "", || {
+            self.host.store().copy_snapshot(snapshot, name)?;
+            tracing::info!(snapshot, copy = name, "snapshot copied");
+            self.find_snapshot(name)
+        })
+    }
+
+    fn snapshot(&self, name: &str) -> Result<SnapshotView, ControlError> {
+        self.carry_out("show-snapshot", "", || self.find_snapshot(name))
+    }
+
+    fn names(&self) -> Result<Names, ControlError> {
+        self.carry_out("names", "", || {
+            let StoreNames { volumes, snapshots } = self.host.store().names();
+            Ok(Names { volumes, snapshots })
+        })
     }
 
     fn snapshots(&self) -> Result<Vec<SnapshotView>, ControlError> {

@@ -1,7 +1,8 @@
 //! Snapshots.
 
+use ebbtide_device::engine::snapshots_at_once;
 use ebbtide_device::host::Status;
-use ebbtide_device::store::{BLOCK_BYTES, SnapshotInfo, StoreError};
+use ebbtide_device::store::{BLOCK_BYTES, SnapshotInfo, SnapshotRequest};
 
 use super::{LiveControl, occupancy};
 use crate::record::VolumeRecord;
@@ -9,23 +10,36 @@ use crate::state::{Operation, VolumeState};
 use crate::{ControlError, CreateSnapshot, SnapshotView, UnixTime};
 
 impl LiveControl {
-    /// Copies a volume as it is now.
-    pub(super) fn snapshot(&self, request: &CreateSnapshot) -> Result<SnapshotView, ControlError> {
+    /// Copies volumes as they are now, at one instant, all of them or none.
+    pub(super) fn take_snapshots(
+        &self,
+        requests: &[CreateSnapshot],
+    ) -> Result<Vec<SnapshotView>, ControlError> {
         let store = self.host.store();
-        let (name, volume) = (&request.name, &request.volume);
-        let info = store.volume(volume)?;
-        let status = self.host.status(volume);
-        VolumeState::of(&info, occupancy(&status)).permits(Operation::Snapshot)?;
-        match status {
-            // Through the engine, so that the snapshot holds exactly what was answered by now.
-            Status::Attached(attachment) => attachment.live().snapshot(store, name, info.meta)?,
-            // Nothing is in flight, and no cache holds what the store does not have.
-            Status::Free | Status::Busy(_) => store.snapshot(volume, name, info.meta)?,
+        let mut attached = Vec::new();
+        let mut asked = Vec::new();
+        for CreateSnapshot { name, volume } in requests {
+            let info = store.volume(volume)?;
+            let status = self.host.status(volume);
+            VolumeState::of(&info, occupancy(&status)).permits(Operation::Snapshot)?;
+            asked.push(SnapshotRequest { volume, name, meta: info.meta });
+            // Of the others nothing is in flight, and no cache holds what the store does not have.
+            if let Status::Attached(attachment) = status {
+                attached.push(attachment);
+            }
         }
-        tracing::info!(snapshot = name, volume, "snapshot taken");
-        let taken = store.snapshots().into_iter().find(|snapshot| snapshot.name == *name);
-        let deleted = || StoreError::NotFound { kind: "snapshot", name: name.clone() };
-        Ok(view(&taken.ok_or_else(deleted)?))
+        // Through the engines, so that the snapshots hold exactly what was answered by now.
+        let live: Vec<_> = attached.iter().map(|attachment| &**attachment.live()).collect();
+        snapshots_at_once(store, &live, &asked)?;
+        for CreateSnapshot { name, volume } in requests {
+            tracing::info!(snapshot = name, volume, "snapshot taken");
+        }
+        requests.iter().map(|request| self.find_snapshot(&request.name)).collect()
+    }
+
+    /// One snapshot.
+    pub(super) fn find_snapshot(&self, name: &str) -> Result<SnapshotView, ControlError> {
+        Ok(view(&self.host.store().snapshot_info(name)?))
     }
 }
 

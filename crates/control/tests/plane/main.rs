@@ -6,6 +6,7 @@ mod creation;
 mod following;
 mod life;
 mod nbd;
+mod snapshots;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

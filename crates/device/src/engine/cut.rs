@@ -9,11 +9,12 @@ use serde_json::Value;
 use super::{
     EngineError, LiveVolume,
     core::Pending,
+    images::each_once,
     overlay::{Survivors, page_len},
 };
 use crate::{
     request::{Command, IoError},
-    store::{BLOCK_BYTES, OpenVolume, VolumeStore},
+    store::{BLOCK_BYTES, OpenVolume, SnapshotRequest, VolumeStore},
     sys::Boost,
 };
 
@@ -75,15 +76,31 @@ impl LiveVolume {
     /// # Errors
     /// Where the store cannot take it, or the volatile cache could not be written out before.
     pub fn snapshot(&self, store: &VolumeStore, name: &str, meta: Value) -> Result<(), EngineError> {
-        let core = &*self.core;
-        let _boost = Boost::new();
-        let _alone = core.gate.write();
-        core.overlay.flush(&core.store).map_err(|source| EngineError::Io {
+        let request = SnapshotRequest { volume: self.core.name.as_str(), name, meta };
+        snapshots_at_once(store, &[self], &[request])
+    }
+}
+
+/// Takes snapshots of volumes at one instant, all of them or none: until they are taken, no write of a volume of `live` is
+/// completed. Volumes that no engine runs may be among the requests, but not those of another engine.
+///
+/// # Errors
+/// Where the store cannot take them, or a volatile cache could not be written out before.
+pub fn snapshots_at_once(
+    store: &VolumeStore,
+    live: &[&LiveVolume],
+    requests: &[SnapshotRequest<'_>],
+) -> Result<(), EngineError> {
+    let volumes = each_once(live.iter().copied());
+    let _boost = Boost::new();
+    let _alone: Vec<_> = volumes.iter().map(|volume| volume.core.gate.write()).collect();
+    for volume in &volumes {
+        volume.core.overlay.flush(&volume.core.store).map_err(|source| EngineError::Io {
             action: "write out the volume's cache before its snapshot",
             source,
         })?;
-        Ok(store.snapshot(core.name.as_str(), name, meta)?)
     }
+    Ok(store.take_snapshots(requests)?)
 }
 
 /// What fails where the host does not take a surviving unit.

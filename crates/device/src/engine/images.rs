@@ -132,7 +132,7 @@ pub fn crash_images(
         meta: request.meta.clone(),
     });
     let clones: Vec<_> = clones.collect();
-    let volumes = each_once(requests);
+    let volumes = each_once(requests.iter().map(|request| request.volume));
     let boost = Boost::new();
     let began = Instant::now();
     let alone: Vec<_> = volumes.iter().map(|volume| volume.core.gate.write()).collect();
@@ -181,9 +181,9 @@ impl LiveVolume {
     }
 }
 
-/// The volumes that are asked for, each once, in the one order in which their locks are taken.
-fn each_once<'a>(requests: &[ImageRequest<'a>]) -> Vec<&'a LiveVolume> {
-    let mut volumes: Vec<_> = requests.iter().map(|request| request.volume).collect();
+/// Volumes, each once, in the one order in which their locks are taken.
+pub(super) fn each_once<'a>(volumes: impl Iterator<Item = &'a LiveVolume>) -> Vec<&'a LiveVolume> {
+    let mut volumes: Vec<_> = volumes.collect();
     volumes.sort_unstable_by_key(|volume| volume.key());
     volumes.dedup_by_key(|volume| volume.key());
     volumes

@@ -38,7 +38,7 @@ use crate::{
 };
 
 pub use crate::pacer::PacingReport;
-pub use cut::PowerCutReport;
+pub use cut::{PowerCutReport, snapshots_at_once};
 pub use failures::HostFailure;
 pub use images::{CACHED_LOST_NAMED, CrashReport, CutWrite, GroupCut, ImageRequest, Keep, crash_images};
 pub use observed::{OBSERVED_MOST, ObservedIo};

@@ -1,11 +1,12 @@
-//! Clones: volumes that begin as others are at one moment.
+//! Points in time: clones and snapshots of several volumes, all of them or none.
 
 use serde_json::Value;
 
 use super::StoreError;
 use super::layer::{Frozen, remove_files};
-use super::manifest::{LayerId, Manifest, VolumeEntry};
-use super::registry::{StoreShared, StoreState, VolumeStore, now_unix_s};
+use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry};
+use super::registry::{StoreShared, StoreState, VolumeStore, check_name, now_unix_s};
+use super::snapshots::SnapshotRequest;
 
 /// One of the volumes that [`VolumeStore::clone_volumes`] makes.
 #[derive(Debug, Clone)]
@@ -44,7 +45,7 @@ impl VolumeStore {
 }
 
 /// What becomes of the manifest, and which layers are new in it.
-struct Plan<'a> {
+pub(super) struct Plan<'a> {
     next: Manifest,
     /// Sources that get an empty layer, with the layer that is frozen by that and the new one.
     frozen: Vec<(&'a str, LayerId, LayerId)>,
@@ -53,7 +54,7 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(next: Manifest) -> Self {
+    pub(super) fn new(next: Manifest) -> Self {
         Self { next, frozen: Vec::new(), tops: Vec::new() }
     }
 
@@ -78,6 +79,29 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
+    /// Adds a snapshot of a volume as it is now.
+    pub(super) fn add_snapshot(
+        &mut self,
+        state: &StoreState,
+        request: &SnapshotRequest<'a>,
+    ) -> Result<(), StoreError> {
+        check_name(request.name)?;
+        if self.next.snapshots.contains_key(request.name) {
+            return Err(StoreError::Exists { kind: "snapshot", name: request.name.to_owned() });
+        }
+        let size_bytes = state.volume(request.volume)?.size_bytes;
+        let layer = self.frozen_layer(state, request.volume)?;
+        let entry = SnapshotEntry {
+            size_bytes,
+            meta: request.meta.clone(),
+            created_unix_s: now_unix_s(),
+            from_volume: request.volume.to_owned(),
+            layer,
+        };
+        self.next.snapshots.insert(request.name.to_owned(), entry);
+        Ok(())
+    }
+
     /// A layer that will be the source as it is now.
     fn frozen_layer(&mut self, state: &StoreState, source: &'a str) -> Result<LayerId, StoreError> {
         if let Some((_, layer, _)) = self.frozen.iter().find(|(frozen, ..)| *frozen == source) {
@@ -97,7 +121,7 @@ impl<'a> Plan<'a> {
         Ok(top)
     }
 
-    fn carry_out(self, inner: &StoreShared, state: &mut StoreState) -> Result<(), StoreError> {
+    pub(super) fn carry_out(self, inner: &StoreShared, state: &mut StoreState) -> Result<(), StoreError> {
         let new: Vec<_> =
             self.frozen.iter().map(|(.., empty)| *empty).chain(self.tops.iter().copied()).collect();
         let create = |id: &LayerId| Frozen::create(&inner.layers_dir, *id, true, inner.options.host_sync);

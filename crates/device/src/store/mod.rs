@@ -20,6 +20,7 @@ mod manifest;
 mod maps;
 mod reclaim;
 mod registry;
+mod snapshots;
 mod synced;
 mod usage;
 mod volume;
@@ -33,6 +34,7 @@ pub use error::{Damage, StoreError};
 pub use info::{CheckReport, Extent, ExtentKind, SnapshotInfo, StoreOptions, VolumeInfo};
 pub use listing::list_snapshots;
 pub use registry::VolumeStore;
+pub use snapshots::{SnapshotRequest, StoreNames};
 pub use volume::OpenVolume;
 
 use manifest::LayerId;

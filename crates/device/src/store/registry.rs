@@ -20,9 +20,7 @@ use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry, sync_dir};
 use super::reclaim::Job;
 use super::usage::Usage;
 use super::volume::Core;
-use super::{
-    BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, OpenVolume, SnapshotInfo, StoreError, StoreOptions, VolumeInfo,
-};
+use super::{BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, OpenVolume, StoreError, StoreOptions, VolumeInfo};
 use crate::dir::Dir;
 
 /// A directory of volumes and snapshots, held by one process at a time. A clone is another handle to the same store.
@@ -294,34 +292,6 @@ impl VolumeStore {
         })
     }
 
-    /// Takes a point-in-time snapshot of a volume, which may be open and under load. Every write that was answered before
-    /// the call is in it.
-    ///
-    /// # Errors
-    ///
-    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::NotFound`], [`StoreError::Damaged`],
-    /// [`StoreError::Io`]. The volume goes on as it was.
-    pub fn snapshot(&self, volume: &str, snapshot: &str, meta: Value) -> Result<(), StoreError> {
-        check_name(snapshot)?;
-        let inner = self.inner();
-        let mut state = inner.state.lock();
-        if state.manifest.snapshots.contains_key(snapshot) {
-            return Err(StoreError::Exists { kind: "snapshot", name: snapshot.to_owned() });
-        }
-        let size_bytes = state.volume(volume)?.size_bytes;
-        let entry = |layer| SnapshotEntry {
-            size_bytes,
-            meta,
-            created_unix_s: now_unix_s(),
-            from_volume: volume.to_owned(),
-            layer,
-        };
-        inner.point_in_time(&mut state, volume, |manifest, layer| {
-            manifest.snapshots.insert(snapshot.to_owned(), entry(layer));
-        })?;
-        Ok(())
-    }
-
     /// Deletes a snapshot; the order does not matter. Volumes made from it stay. A full host disk does not prevent it.
     ///
     /// # Errors
@@ -334,28 +304,6 @@ impl VolumeStore {
         let mut next = state.manifest.clone();
         next.snapshots.remove(name);
         inner.commit_and_drop_layers(state, next)
-    }
-
-    /// All snapshots, by name.
-    pub fn snapshots(&self) -> Vec<SnapshotInfo> {
-        let entries = self.inner().state.lock().manifest.snapshots.clone();
-        let info = |(name, entry): (String, SnapshotEntry)| {
-            let state = self.inner().state.lock();
-            let layer = state.manifest.snapshots.get(&name)?.layer; // a merge may have moved it
-            let usage = Usage::gather(state, layer);
-            Some(SnapshotInfo {
-                name,
-                size_bytes: entry.size_bytes,
-                meta: entry.meta,
-                created_unix_s: entry.created_unix_s,
-                from_volume: entry.from_volume,
-                allocated_bytes: usage.allocated(true),
-                data_blocks: usage.data_blocks(),
-                layers: usage.layers,
-                damage: usage.damage,
-            })
-        };
-        entries.into_iter().filter_map(info).collect()
     }
 
     /// Opens a volume for reading and writing. It is closed when the last handle is dropped.
@@ -501,25 +449,6 @@ impl StoreShared {
         Ok(old)
     }
 
-    /// Gives a frozen layer that is the volume as it is now.
-    fn point_in_time(
-        &self,
-        state: &mut StoreState,
-        volume: &str,
-        change: impl FnOnce(&mut Manifest, LayerId),
-    ) -> Result<LayerId, StoreError> {
-        let top = state.volume(volume)?.top;
-        state.refuse_damaged(top)?;
-        // With nothing written since the last one, that one is this one.
-        if let (true, Some(parent)) = (state.top_is_empty(volume, top), state.manifest.parent(top)) {
-            let mut next = state.manifest.clone();
-            change(&mut next, parent);
-            self.commit(state, next)?;
-            return Ok(parent);
-        }
-        self.put_layer_on_top(state, volume, change)
-    }
-
     fn add_volume(
         &self,
         state: &mut StoreState,
@@ -575,7 +504,7 @@ impl StoreState {
         self.manifest.volumes.get(name).ok_or_else(not_found)
     }
 
-    fn snapshot(&self, name: &str) -> Result<&SnapshotEntry, StoreError> {
+    pub(super) fn snapshot(&self, name: &str) -> Result<&SnapshotEntry, StoreError> {
         let not_found = || StoreError::NotFound { kind: "snapshot", name: name.to_owned() };
         self.manifest.snapshots.get(name).ok_or_else(not_found)
     }
@@ -617,7 +546,7 @@ impl StoreState {
     }
 }
 
-fn check_name(name: &str) -> Result<(), StoreError> {
+pub(super) fn check_name(name: &str) -> Result<(), StoreError> {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let valid = name.len() <= 63
         && name.bytes().next().is_some_and(plain)

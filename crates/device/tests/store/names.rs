@@ -1,6 +1,8 @@
 //! What the store refuses, and its messages.
 
-use ebbtide_device::store::{CloneRequest, StoreError, StoreOptions, VolumeStore, check, list_snapshots};
+use ebbtide_device::store::{
+    CloneRequest, SnapshotRequest, StoreError, StoreNames, StoreOptions, VolumeStore, check, list_snapshots,
+};
 use serde_json::{Value, json};
 
 use crate::support::{assert_clean, layer_files, open, store_with_volume};
@@ -191,4 +193,36 @@ fn the_snapshots_of_a_store_that_is_open_are_listed_without_its_lock_as_its_owne
     assert_eq!(listed.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["a", "c"]);
     assert_eq!((listed[1].data_blocks, &listed[1].damage), (4, &None));
     assert_eq!(list_snapshots(&dir.path().join("nowhere")).unwrap(), []);
+}
+
+#[test]
+fn several_snapshots_are_taken_or_none_and_a_copy_needs_no_source() {
+    let (dir, store) = store_with_volume(GIB);
+    store.create_volume("w", GIB, json!("of w")).unwrap();
+    let volume = store.open_volume("v").unwrap();
+    volume.write_at(&[1; 4096], 0).unwrap();
+    let request = |volume, name| SnapshotRequest { volume, name, meta: json!(name) };
+    let refused =
+        store.take_snapshots(&[request("v", "a"), request("w", "b"), request("v", "a")]).unwrap_err();
+    assert!(matches!(refused, StoreError::Exists { .. }), "{refused}");
+    assert!(store.snapshots().is_empty());
+    store.take_snapshots(&[request("v", "a"), request("w", "b"), request("v", "c")]).unwrap();
+    volume.write_at(&[2; 4096], 0).unwrap();
+    store.copy_snapshot("a", "copy").unwrap();
+    store.delete_snapshot("a").unwrap();
+    store.delete_snapshot("c").unwrap();
+    assert!(matches!(store.copy_snapshot("a", "d"), Err(StoreError::NotFound { .. })));
+    assert!(matches!(store.copy_snapshot("b", "copy"), Err(StoreError::Exists { .. })));
+    store.settle();
+    let names =
+        StoreNames { volumes: vec!["v".into(), "w".into()], snapshots: vec!["b".into(), "copy".into()] };
+    assert_eq!(store.names(), names);
+    let found = store.snapshot_info("copy").unwrap();
+    assert_eq!((found.data_blocks, found.meta.clone(), found.from_volume.as_str()), (1, json!("a"), "v"));
+    store.create_from_snapshot("x", "copy", GIB, json!(null)).unwrap();
+    let mut bytes = [0; 4096];
+    store.open_volume("x").unwrap().read_at(&mut bytes, 0).unwrap();
+    assert_eq!(bytes, [1; 4096]);
+    drop((volume, store));
+    assert_clean(dir.path());
 }

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use super::*;
 use crate::clock::{Clock, MonotonicClock};
-use crate::engine::{GroupCut, ImageRequest, Keep, crash_images};
+use crate::engine::{GroupCut, ImageRequest, Keep, crash_images, snapshots_at_once};
+use crate::store::SnapshotRequest;
 
 const NAMES: [&str; 2] = ["first", "second"];
 const WRITERS: u64 = 3;
@@ -155,4 +156,37 @@ fn images_taken_one_after_the_other_show_what_a_group_never_shows() {
         (0..ROUNDS).map(cut).collect()
     });
     assert!(ahead.contains(&true), "the other test would not notice images of two instants");
+}
+
+#[test]
+fn snapshots_of_two_volumes_are_of_one_instant() {
+    let pair = Pair::new();
+    let (found, _) = pair.under_load(|cutter| {
+        let take = |round| {
+            let names = NAMES.map(|name| format!("{name}-{cutter}-{round}"));
+            let request = |place: usize| SnapshotRequest {
+                volume: NAMES[place],
+                name: &names[place],
+                meta: Value::Null,
+            };
+            let order = if (cutter + round) % 2 == 0 { [0, 1] } else { [1, 0] };
+            let live = order.map(|place| &*pair.volumes[place]);
+            snapshots_at_once(&pair.store, &live, &order.map(request)).unwrap();
+            names.map(|name| {
+                let volume = format!("of-{name}");
+                pair.store.create_from_snapshot(&volume, &name, SIZE, Value::Null).unwrap();
+                let found = pair.found(&volume);
+                pair.store.delete_snapshot(&name).unwrap();
+                found
+            })
+        };
+        (0..ROUNDS).map(take).collect()
+    });
+    let pairs = found.iter().flat_map(|[first, second]| first.iter().zip(second));
+    let mut between = 0;
+    for (first, second) in pairs {
+        assert!(first >= second && first - second <= 1, "the volumes have {first} and {second}");
+        between += usize::from(first > second);
+    }
+    assert!(between > 0, "no snapshot came between two writes");
 }

@@ -1,0 +1,204 @@
+//! The EC2 service with 10,000 volumes and 50,000 snapshots: how long it takes to start, to answer a page and to filter
+//! by a tag, and its memory. Run with `cargo bench -p ebbtide-cloud`, or `./dev bench ec2`.
+//!
+//! The volumes behind the records are names only: the service asks the control plane for nothing but these here, and the
+//! block store is measured by `./dev bench store`. A tiny run (`BENCH_TINY=1`, or under `cargo test`) has a hundredth
+//! and judges nothing.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../../benches/support/tiny.rs"]
+mod tiny;
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ebbtide_cloud::ec2::{Ec2, Options};
+use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
+use ebbtide_control::{
+    AttachVolume, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
+    DetachView, DetachVolume, Detached, FaultView, ModifyVolume, Names, Progress, RecordVolume,
+    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+const NOW_MS: u64 = 1_790_000_000_000;
+const ACCOUNT: &str = "123456789012";
+
+/// What the figures may be.
+const START_S: f64 = 2.0;
+const PAGE_P99_MS: f64 = 20.0;
+const TAG_P99_MS: f64 = 50.0;
+const MEMORY_MIB: f64 = 200.0;
+
+#[derive(Debug)]
+struct AllowAll;
+
+impl Authorizer for AllowAll {
+    fn authorize(&self, _: &Caller, _: &Access) -> Result<(), ApiError> {
+        Ok(())
+    }
+}
+
+/// A control plane that knows names.
+#[derive(Debug, Default)]
+struct NamesOnly(Names);
+
+macro_rules! refuse {
+    ($($name:ident($($argument:ty),*) -> $answer:ty;)*) => {
+        $(fn $name(&self, $(_: $argument),*) -> Result<$answer, ControlError> {
+            Err(ControlError::Stopping)
+        })*
+    };
+}
+
+impl ControlPlane for NamesOnly {
+    fn names(&self) -> Result<Names, ControlError> {
+        Ok(self.0.clone())
+    }
+
+    refuse! {
+        ready() -> ();
+        create_volume(&CreateVolume) -> VolumeDetail;
+        volumes(Option<&str>) -> Vec<VolumeView>;
+        volume(&str, Option<&str>) -> VolumeDetail;
+        attach_volume(&AttachVolume, Progress<'_>) -> VolumeDetail;
+        detach_volume(&DetachVolume, Progress<'_>) -> DetachView;
+        record_volume(&RecordVolume, Box<dyn Write + Send>) -> RecordingView;
+        end_recording(&str) -> RecordingView;
+        modify_volume(&ModifyVolume, Progress<'_>) -> VolumeDetail;
+        delete_volume(&str) -> ();
+        set_faults(&SetFaults) -> FaultView;
+        take_crash_image(&TakeCrashImage) -> CrashImageView;
+        create_snapshot(&CreateSnapshot) -> SnapshotView;
+        create_snapshots(&[CreateSnapshot]) -> Vec<SnapshotView>;
+        copy_snapshot(&str, &str) -> SnapshotView;
+        snapshot(&str) -> SnapshotView;
+        snapshots() -> Vec<SnapshotView>;
+        delete_snapshot(&str) -> ();
+        calibrate(bool, Progress<'_>) -> Calibration;
+        stop(bool, Progress<'_>) -> Vec<Detached>;
+    }
+}
+
+fn call(ec2: &Ec2, action: &str, input: &Value) -> Value {
+    let caller =
+        Caller { account: ACCOUNT.to_owned(), arn: String::new(), user_id: String::new(), access_key: None };
+    let call = Call {
+        action,
+        input: input.as_object().unwrap(),
+        payload: &[],
+        caller: &caller,
+        region: "us-east-1",
+        request_id: "",
+        now_ms: NOW_MS,
+        authorizer: &AllowAll,
+    };
+    Value::Object(ec2.call(&call).unwrap_or_else(|error| panic!("{action}: {error}")).output)
+}
+
+/// Records of a home, in the form in which the service writes them.
+fn fill(home: &Path, volumes: u32, snapshots: u32) -> Names {
+    drop(Ec2::open(home, Arc::new(NamesOnly::default()), Options::default()).unwrap());
+    let mut db = Connection::open(home.join("aws.db")).unwrap();
+    let transaction = db.transaction().unwrap();
+    let mut names = Names::default();
+    let tags = |number: u32| {
+        json!({
+            "Name": format!("data-{number}"), "team": format!("team-{}", number % 40), "env": "production",
+            "kubernetes.io/created-for/pvc/name": format!("claim-{number}"),
+        })
+    };
+    for number in 0..volumes {
+        let id = format!("vol-0{:016x}", u64::from(number) + 1);
+        let record = json!({
+            "id": id, "owner": ACCOUNT, "region": "us-east-1", "zone": "us-east-1a",
+            "shape": {"kind": "gp3", "size_gib": 5, "iops": 3000, "throughput": 125},
+            "created_ms": NOW_MS - 1_000_000, "available_ms": NOW_MS - 900_000, "stage": "ready", "tags": tags(number),
+        });
+        transaction.execute("INSERT INTO volumes VALUES (?1, ?2)", (&id, record.to_string())).unwrap();
+        names.volumes.push(id);
+    }
+    for number in 0..snapshots {
+        let id = format!("snap-0{:016x}", u64::from(number) + 1);
+        let record = json!({
+            "id": id, "owner": ACCOUNT, "region": "us-east-1",
+            "volume": format!("vol-0{:016x}", u64::from(number % volumes) + 1),
+            "size_gib": 5, "data_bytes": 1 << 30, "description": format!("nightly {number}"),
+            "started_ms": NOW_MS - 800_000, "completes_ms": NOW_MS - 700_000, "stage": "ready", "tags": tags(number),
+        });
+        transaction.execute("INSERT INTO snapshots VALUES (?1, ?2)", (&id, record.to_string())).unwrap();
+        names.snapshots.push(id);
+    }
+    transaction.commit().unwrap();
+    names
+}
+
+/// The resident memory of this process, MiB.
+fn memory_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1_024.0
+}
+
+/// The 99th percentile of what calls take, ms.
+fn p99_ms(rounds: u32, mut work: impl FnMut(u32)) -> f64 {
+    let mut times: Vec<f64> = (0..rounds)
+        .map(|round| {
+            let begun = Instant::now();
+            work(round);
+            begun.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times[times.len() * 99 / 100]
+}
+
+fn main() {
+    let whole = !tiny::tiny();
+    let (volumes, snapshots, rounds) = if whole { (10_000, 50_000, 500) } else { (100, 500, 5) };
+    let page = if whole { 1_000 } else { 10 };
+    let dir = tempfile::tempdir().unwrap();
+    let names = fill(dir.path(), volumes, snapshots);
+    let before = memory_mib();
+    let begun = Instant::now();
+    let ec2 = Ec2::open(dir.path(), Arc::new(NamesOnly(names)), Options::default()).unwrap();
+    let start_s = begun.elapsed().as_secs_f64();
+    let mut token = Value::Null;
+    let pages = p99_ms(rounds, |_| {
+        let answer = call(&ec2, "DescribeVolumes", &json!({"MaxResults": page, "NextToken": token}));
+        assert!(!answer["Volumes"].as_array().unwrap().is_empty());
+        token = answer.get("NextToken").cloned().unwrap_or(Value::Null);
+    });
+    let snapshot_pages = p99_ms(rounds, |_| {
+        let answer = call(&ec2, "DescribeSnapshots", &json!({"MaxResults": page, "OwnerIds": ["self"]}));
+        assert_eq!(answer["Snapshots"].as_array().unwrap().len(), page);
+    });
+    let by_tag = |action: &str, member: &str| {
+        p99_ms(rounds, |round| {
+            let name = format!("data-{}", round % volumes);
+            let filter = json!({"Filters": [{"Name": "tag:Name", "Values": [name]}]});
+            let answer = call(&ec2, action, &filter);
+            assert_eq!(answer[member].as_array().unwrap().len(), 1);
+        })
+    };
+    let volume_tag = by_tag("DescribeVolumes", "Volumes");
+    let snapshot_tag = by_tag("DescribeSnapshots", "Snapshots");
+    let memory = memory_mib() - before;
+    println!("{volumes} volumes, {snapshots} snapshots");
+    let mut kept = true;
+    for (what, figure, unit, limit) in [
+        ("start", start_s, "s", START_S),
+        ("a page of volumes, p99", pages, "ms", PAGE_P99_MS),
+        ("a page of snapshots, p99", snapshot_pages, "ms", PAGE_P99_MS),
+        ("volumes by a tag, p99", volume_tag, "ms", TAG_P99_MS),
+        ("snapshots by a tag, p99", snapshot_tag, "ms", TAG_P99_MS),
+        ("memory that the service takes", memory, "MiB", MEMORY_MIB),
+    ] {
+        println!("{what:32} {figure:9.3} {unit}  (limit {limit} {unit})");
+        kept &= figure <= limit;
+    }
+    assert!(kept || !whole, "a limit is exceeded");
+}

@@ -1,0 +1,349 @@
+//! AttachVolume and DetachVolume, and what they do on this host.
+//!
+//! Attaching and detaching can take seconds. The records are free for other calls meanwhile; the volume's own record says
+//! what is being done to it.
+
+use std::path::PathBuf;
+
+use ebbtide_control::{
+    AttachVolume, AttachmentView, ControlError, ControlErrorKind, DetachVolume, Export, NbdAddress,
+};
+use serde_json::{Map, Value};
+
+use super::ask::Ask;
+use super::db::Change;
+use super::ids::Kind;
+use super::instances::ROOT_DEVICE;
+use super::options::AttachAs;
+use super::records::{AttachStage, Attachment, Instance, Power, Volume};
+use super::state::State;
+use super::{Ec2, access, describe_volumes, links, refuse};
+use crate::ApiError;
+
+/// Between attempts to detach a volume that something on this host uses, in milliseconds.
+const RETRY_MS: u64 = 1_000;
+
+/// A device name without what differs between names of one device: `/dev/sdf`, `sdf` and `xvdf` are `f`.
+pub(super) fn device_key(name: &str) -> Option<&str> {
+    let bare = name.strip_prefix("/dev/").unwrap_or(name);
+    let (key, longest) = match bare.strip_prefix("xvd") {
+        Some(key) => (key, 2),
+        None => (bare.strip_prefix("sd")?, 1),
+    };
+    let letters = key.bytes().take_while(u8::is_ascii_lowercase).count();
+    let digits = &key[letters..];
+    let valid = (1..=longest).contains(&letters)
+        && digits.len() <= 2
+        && digits.bytes().all(|digit| digit.is_ascii_digit());
+    valid.then_some(key)
+}
+
+impl Ec2 {
+    pub(super) fn attach_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let id = ask.input.required("VolumeId", "volumeId")?;
+        let instance = ask.input.required("InstanceId", "instanceId")?;
+        let device = ask.input.required("Device", "device")?;
+        Kind::Volume.check(id, "volumeId")?;
+        Kind::Instance.check(instance, "instanceId")?;
+        let (volume, instance) = {
+            let mut state = self.state.lock();
+            let volume = state.volume(ask, id)?.clone();
+            let instance = state.instance(ask, instance)?.clone();
+            access::volume(ask, "AttachVolume", &volume).demand(ask)?;
+            access::instance(ask, "AttachVolume", &instance).demand(ask)?;
+            ask.end_dry_run()?;
+            self.may_attach(ask, &state, &volume, &instance, device)?;
+            let volume = Volume { attachment: Some(self.attachment(ask, &instance, device)), ..volume };
+            state.commit(vec![Change::Volume(volume.clone())])?;
+            (volume, instance)
+        };
+        let attached = self.attach_here(&volume, &instance.kind);
+        let mut state = self.state.lock();
+        // Tags may have changed meanwhile.
+        let mut volume = state.volume(ask, id)?.clone();
+        match attached {
+            Ok(()) => {
+                let mut answer = Map::new();
+                if let Some(attachment) = &mut volume.attachment {
+                    attachment.stage = AttachStage::Ready;
+                    answer = describe_volumes::attachment(id, attachment, "attaching");
+                    // The instance may have been terminated meanwhile: the next call detaches the volume.
+                    if state.instances().get(&instance.id).is_none_or(Instance::is_ending) {
+                        attachment.stage = AttachStage::Busy;
+                        state.busy.insert(id.to_owned(), 0);
+                    }
+                }
+                state.commit(vec![Change::Volume(volume)])?;
+                Ok(answer)
+            }
+            Err(error) => {
+                volume.attachment = None;
+                state.commit(vec![Change::Volume(volume)])?;
+                Err(error)
+            }
+        }
+    }
+
+    fn attachment(&self, ask: &Ask<'_>, instance: &Instance, device: &str) -> Attachment {
+        Attachment {
+            instance: instance.id.clone(),
+            device: device.to_owned(),
+            since_ms: ask.now(),
+            attached_ms: ask.now() + self.options.timing.attaching_ms,
+            delete_on_termination: false,
+            ebs_card: ask.input.number("EbsCardIndex").and_then(|card| u64::try_from(card).ok()),
+            stage: AttachStage::Making,
+        }
+    }
+
+    /// Whether the states of a volume and an instance allow an attachment.
+    fn may_attach(
+        &self,
+        ask: &Ask<'_>,
+        state: &State,
+        volume: &Volume,
+        instance: &Instance,
+        device: &str,
+    ) -> Result<(), ApiError> {
+        let now = ask.now();
+        let Some(key) = device_key(device) else {
+            let message = format!(
+                "Value ({device}) for parameter device is invalid. {device} is not a valid EBS device name."
+            );
+            return Err(refuse::invalid_value(message));
+        };
+        let power = instance.power(now);
+        if !matches!(power, Power::Running | Power::Stopped) {
+            return Err(refuse::incorrect_state(format!(
+                "Instance '{}' is not 'running' or 'stopped'; it is '{}'.",
+                instance.id,
+                power.name()
+            )));
+        }
+        match volume.state(now) {
+            Some("available") => {}
+            Some("in-use") => {
+                let message = format!("{} is already attached to an instance", volume.id);
+                return Err(ApiError::client("VolumeInUse", message));
+            }
+            _ => return Err(refuse::incorrect_state(format!("{} is not 'available'.", volume.id))),
+        }
+        if volume.zone != instance.zone {
+            let message = format!(
+                "The volume '{}' is not in the same availability zone as instance '{}'",
+                volume.id, instance.id
+            );
+            return Err(ApiError::client("InvalidVolume.ZoneMismatch", message));
+        }
+        let there = |volume: &&Volume| volume.attachment_at(now).is_some();
+        let others: Vec<&Volume> = state.volumes_of(&instance.id).filter(there).collect();
+        let same =
+            |other: &&Volume| other.attachment.as_ref().and_then(|at| device_key(&at.device)) == Some(key);
+        if others.iter().copied().any(|other| same(&other)) {
+            let message = format!(
+                "Invalid value '{device}' for unixDevice. Attachment point {device} is already in use"
+            );
+            return Err(refuse::invalid_value(message));
+        }
+        let slots = self.options.catalog.instance(&instance.kind).map_or(u32::MAX, |kind| kind.ebs_slots);
+        if u32::try_from(others.len()).is_ok_and(|others| others >= slots) {
+            let message = format!(
+                "Volume attachment limit exceeded: instance '{}' of type {} takes {slots} volumes.",
+                instance.id, instance.kind
+            );
+            return Err(ApiError::client("AttachmentLimitExceeded", message));
+        }
+        Ok(())
+    }
+
+    /// Attaches a volume on this host, and links its device.
+    pub(super) fn attach_here(&self, volume: &Volume, kind: &str) -> Result<(), ApiError> {
+        let Some(attachment) = &volume.attachment else { return Ok(()) };
+        let request = AttachVolume {
+            name: volume.id.clone(),
+            export: match &self.options.attach_as {
+                AttachAs::BlockDevice => Export::Block { mount: None },
+                AttachAs::NbdSocket(dir) => Export::Nbd(NbdAddress::Unix(socket(dir, &volume.id))),
+            },
+            instance: Some(format!("{kind}/{}", attachment.instance)),
+            // AWS attaches volumes that are faster than their instance, too; the volume has the mark in `volume list`.
+            over_limit: true,
+            shadows: Vec::new(),
+        };
+        match self.control.attach_volume(&request, &|_| ()) {
+            Ok(detail) => {
+                let device =
+                    detail.volume.attachment.as_ref().and_then(|at: &AttachmentView| at.device.as_deref());
+                links::make(&self.options, &volume.id, device);
+                Ok(())
+            }
+            Err(error @ ControlError::Refused(_)) if error.kind() == ControlErrorKind::Conflict => {
+                Err(ApiError::client("AttachmentLimitExceeded", error.to_string()))
+            }
+            Err(error @ ControlError::Refused(_)) => Err(ApiError::client(
+                "UnsupportedOperation",
+                format!("The volume cannot be attached on this host: {}", refuse::with_causes(&error)),
+            )),
+            Err(error) => Err(refuse::of_control(&error)),
+        }
+    }
+
+    /// Detaches a volume on this host; one that is not attached is none to detach.
+    pub(super) fn detach_here(&self, id: &str, force: bool) -> Result<(), ControlError> {
+        let request = DetachVolume { name: id.to_owned(), force };
+        match self.control.detach_volume(&request, &|_| ()) {
+            Ok(_) | Err(ControlError::NotAttached { .. } | ControlError::NotFound { .. }) => {
+                links::remove(&self.options, id);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn detach_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let id = ask.input.required("VolumeId", "volumeId")?;
+        Kind::Volume.check(id, "volumeId")?;
+        let force = ask.input.flag("Force") == Some(true);
+        let attachment = {
+            let mut state = self.state.lock();
+            let volume = state.volume(ask, id)?.clone();
+            let attachment = self.may_detach(ask, &state, &volume)?;
+            if matches!(attachment.stage, AttachStage::Ending | AttachStage::Gone { .. }) {
+                return Ok(describe_volumes::attachment(id, &attachment, "detaching"));
+            }
+            state.busy.remove(id);
+            let ending = Attachment { stage: AttachStage::Ending, ..attachment.clone() };
+            state.commit(vec![Change::Volume(Volume { attachment: Some(ending), ..volume })])?;
+            attachment
+        };
+        let detached = self.detach_here(id, force);
+        self.end_attachment(ask.now(), id, detached, attachment.stage)?;
+        Ok(describe_volumes::attachment(id, &attachment, "detaching"))
+    }
+
+    /// The attachment of a volume, where it may be ended.
+    fn may_detach(&self, ask: &Ask<'_>, state: &State, volume: &Volume) -> Result<Attachment, ApiError> {
+        let now = ask.now();
+        let id = &volume.id;
+        let named = ask.input.text("InstanceId").filter(|id| !id.is_empty());
+        let instance = named.map(|id| {
+            Kind::Instance.check(id, "instanceId")?;
+            state.instance(ask, id)
+        });
+        let instance = instance.transpose()?;
+        access::volume(ask, "DetachVolume", volume).demand(ask)?;
+        if let Some(instance) = instance {
+            access::instance(ask, "DetachVolume", instance).demand(ask)?;
+        }
+        ask.end_dry_run()?;
+        let Some(attachment) = volume.attachment_at(now) else {
+            let state = volume.state(now).unwrap_or("available");
+            return Err(refuse::incorrect_state(format!("Volume '{id}' is in the '{state}' state.")));
+        };
+        let device = ask.input.text("Device").filter(|device| !device.is_empty());
+        let other_device = device.is_some_and(|device| device_key(device) != device_key(&attachment.device));
+        if other_device || named.is_some_and(|instance| instance != attachment.instance) {
+            let place = named.unwrap_or(&attachment.instance);
+            let device = device.unwrap_or(&attachment.device);
+            let message =
+                format!("The volume '{id}' is not attached to instance '{place}' as device '{device}'.");
+            return Err(ApiError::client("InvalidAttachment.NotFound", message));
+        }
+        if attachment.stage == AttachStage::Making {
+            return Err(refuse::incorrect_state(format!("Volume '{id}' is in the 'attaching' state.")));
+        }
+        let running = state
+            .instances()
+            .get(&attachment.instance)
+            .is_some_and(|instance| matches!(instance.power(now), Power::Running | Power::Pending));
+        if running && device_key(&attachment.device) == device_key(ROOT_DEVICE) {
+            let message =
+                format!("Unable to detach root volume '{id}' from instance '{}'", attachment.instance);
+            return Err(ApiError::client("OperationNotPermitted", message));
+        }
+        Ok(attachment.clone())
+    }
+
+    /// Notes how a detach ended. `before` is the attachment's stage to return to where it failed.
+    pub(super) fn end_attachment(
+        &self,
+        now: u64,
+        id: &str,
+        detached: Result<(), ControlError>,
+        before: AttachStage,
+    ) -> Result<(), ApiError> {
+        let mut state = self.state.lock();
+        let Some(mut volume) = state.volumes().get(id).cloned() else { return Ok(()) };
+        let Some(attachment) = &mut volume.attachment else { return Ok(()) };
+        let failed = match detached {
+            Ok(()) => {
+                let instance = state.instances().get(&attachment.instance);
+                if attachment.delete_on_termination && instance.is_none_or(Instance::is_ending) {
+                    return self.remove_volume(now, &mut state, Volume { attachment: None, ..volume });
+                }
+                attachment.stage = AttachStage::Gone { until_ms: now + self.options.timing.detaching_ms };
+                None
+            }
+            Err(error) if error.kind() == ControlErrorKind::InUse => {
+                attachment.stage = AttachStage::Busy;
+                state.busy.insert(id.to_owned(), now);
+                None
+            }
+            Err(error) => {
+                attachment.stage = before;
+                Some(refuse::of_control(&error))
+            }
+        };
+        state.commit(vec![Change::Volume(volume)])?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Tries again to detach what something on this host used.
+    pub(super) fn retry_detaches(&self, now: u64) {
+        let due: Vec<String> = {
+            let mut state = self.state.lock();
+            let due = state.busy.iter().filter(|(_, last)| now >= last.saturating_add(RETRY_MS));
+            let due: Vec<_> = due.map(|(id, _)| id.clone()).collect();
+            for id in &due {
+                state.busy.remove(id);
+            }
+            due
+        };
+        for id in due {
+            let ending = {
+                let state = self.state.lock();
+                let volume = state.volumes().get(&id);
+                let attachment = volume.and_then(|volume| volume.attachment.as_ref());
+                let instance = attachment.and_then(|attachment| state.instances().get(&attachment.instance));
+                instance.is_none_or(Instance::is_ending)
+            };
+            let detached = self.detach_here(&id, ending);
+            if let Err(error) = self.end_attachment(now, &id, detached, AttachStage::Busy) {
+                tracing::warn!(volume = id, %error, "still not detached");
+                self.state.lock().busy.insert(id, now);
+            }
+        }
+    }
+}
+
+fn socket(dir: &std::path::Path, id: &str) -> PathBuf {
+    dir.join(format!("{id}.sock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_one_device_have_one_key() {
+        for name in ["/dev/sdf", "sdf", "/dev/xvdf", "xvdf"] {
+            assert_eq!(device_key(name), Some("f"), "{name}");
+        }
+        assert_eq!(device_key("/dev/sda1"), Some("a1"));
+        assert_eq!(device_key("/dev/xvdba"), Some("ba"));
+        for name in ["", "/dev/", "/dev/sd", "/dev/nvme1n1", "/dev/sdF", "/dev/sdaa", "/dev/xvdaaa", "sdf-1"]
+        {
+            assert_eq!(device_key(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! CopySnapshot.
+
+use serde_json::{Map, Value};
+
+use super::access::{self, Right};
+use super::ask::{Ask, Members};
+use super::db::Change;
+use super::filter::Tags;
+use super::ids::Kind;
+use super::records::{Permissions, Snapshot, Stage};
+use super::snapshots::description;
+use super::state::{State, is_of};
+use super::{Ec2, places, quota, refuse, tags};
+use crate::ApiError;
+
+/// A copy that a call asks for.
+struct Wanted<'a> {
+    source: &'a str,
+    region: &'a str,
+    description: String,
+    completion_minutes: Option<u64>,
+    tags: Tags,
+}
+
+impl<'a> Wanted<'a> {
+    fn read(ask: &Ask<'a>) -> Result<Self, ApiError> {
+        let input = ask.input;
+        let source = input.required("SourceSnapshotId", "sourceSnapshotId")?;
+        let region = input.required("SourceRegion", "sourceRegion")?;
+        if !Kind::Snapshot.is_id(source) {
+            return Err(refuse::invalid_value("The specified snapshotId is invalid"));
+        }
+        if !places::is_region(region) && region != ask.region() {
+            return Err(ApiError::client("InvalidRegion", format!("{region} is not a valid region name.")));
+        }
+        if let Some(other) =
+            input.text("DestinationRegion").filter(|at| !at.is_empty() && *at != ask.region())
+        {
+            let message =
+                format!("DestinationRegion '{other}' does not match the current region ({})", ask.region());
+            return Err(refuse::invalid_value(message));
+        }
+        Ok(Self {
+            source,
+            region,
+            description: description(ask)?.to_owned(),
+            completion_minutes: completion_minutes(ask)?,
+            tags: tags::of_new(input, Kind::Snapshot)?,
+        })
+    }
+}
+
+/// Refuses what this service does not have.
+fn refuse_unbuilt(ask: &Ask<'_>) -> Result<(), ApiError> {
+    let named = |member: &str| ask.input.text(member).is_some_and(|text| !text.is_empty());
+    if ask.input.flag("Encrypted") == Some(true) || named("KmsKeyId") {
+        return Err(refuse::unsupported("Encryption"));
+    }
+    if named("DestinationOutpostArn") || named("DestinationAvailabilityZone") {
+        return Err(refuse::unsupported("A copy outside of a region"));
+    }
+    Ok(())
+}
+
+impl Ec2 {
+    pub(super) fn copy_snapshot(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let wanted = Wanted::read(ask)?;
+        let mut state = self.state.lock();
+        let found = state.open_snapshot(ask, wanted.region, wanted.source).ok().cloned();
+        Right::on(ask, "CopySnapshot", Kind::Snapshot, "*").requests(&wanted.tags).demand(ask)?;
+        if let Some(found) = &found {
+            access::snapshot(ask, "CopySnapshot", found).demand(ask)?;
+        }
+        access::demand_tagging(ask, Kind::Snapshot, &wanted.tags)?;
+        ask.end_dry_run()?;
+        refuse_unbuilt(ask)?;
+        self.may_copy(ask, &state, found.as_ref())?;
+        let copy = Snapshot {
+            id: state.new_id(Kind::Snapshot),
+            owner: ask.account().to_owned(),
+            region: ask.region().to_owned(),
+            volume: COPIED_VOLUME.to_owned(),
+            size_gib: found.as_ref().map_or(0, |found| found.size_gib),
+            data_bytes: 0,
+            description: wanted.description,
+            started_ms: ask.now(),
+            completes_ms: ask.now() + self.pending_ms(0),
+            stage: Stage::Making,
+            error: None,
+            copy: true,
+            completion_minutes: wanted.completion_minutes,
+            permissions: Permissions::default(),
+            tags: wanted.tags,
+        };
+        let copy = self.make_copy(&mut state, copy, found.as_ref())?;
+        let tags = tags::members(&copy.tags);
+        Ok(Members::default().put("SnapshotId", copy.id).put("Tags", tags).end())
+    }
+
+    /// Whether the source's state and the copies in progress allow another one.
+    fn may_copy(&self, ask: &Ask<'_>, state: &State, source: Option<&Snapshot>) -> Result<(), ApiError> {
+        match source.and_then(|source| source.state(ask.now())) {
+            None | Some("completed") => {}
+            Some(other) => {
+                return Err(refuse::incorrect_state(format!("Snapshot is in invalid state - {other}")));
+            }
+        }
+        let running = state.snapshots().values().filter(|snapshot| {
+            snapshot.copy
+                && is_of(ask, &snapshot.owner, &snapshot.region)
+                && snapshot.state(ask.now()) == Some("pending")
+        });
+        let most = self.options.quotas.pending_copies;
+        if running.count() >= most {
+            let message = format!(
+                "Too many snapshot copies in progress. The limit is {most} for this destination region."
+            );
+            return Err(ApiError::client("ResourceLimitExceeded", message));
+        }
+        quota::room_for_snapshots(&self.options.quotas, state, ask, 1)
+    }
+
+    /// Makes a copy of a snapshot, or the record of one that fails later: AWS looks for the source after its answer.
+    fn make_copy(
+        &self,
+        state: &mut State,
+        mut copy: Snapshot,
+        source: Option<&Snapshot>,
+    ) -> Result<Snapshot, ApiError> {
+        let Some(source) = source else {
+            copy.error = Some("Source snapshot is not found".to_owned());
+            copy.stage = Stage::Ready;
+            state.commit(vec![Change::Snapshot(copy.clone())])?;
+            return Ok(copy);
+        };
+        state.commit(vec![Change::Snapshot(copy.clone())])?;
+        match self.control.copy_snapshot(&source.id, &copy.id) {
+            Ok(view) => self.note_taken(&mut copy, &view),
+            Err(error) => {
+                state.commit(vec![Change::DropSnapshot(copy.id)])?;
+                return Err(refuse::of_control(&error));
+            }
+        }
+        state.commit(vec![Change::Snapshot(copy.clone())])?;
+        Ok(copy)
+    }
+}
+
+/// The volume that a copy shows.
+const COPIED_VOLUME: &str = "vol-ffffffff";
+
+fn completion_minutes(ask: &Ask<'_>) -> Result<Option<u64>, ApiError> {
+    let Some(minutes) = ask.input.number("CompletionDurationMinutes") else { return Ok(None) };
+    if !(15..=2_880).contains(&minutes) || minutes % 15 != 0 {
+        return Err(refuse::invalid_value(format!(
+            "'{minutes}' is not a valid value for completion duration. Specify a value between 15 and 2880 minutes, \
+             in 15 minute increments only"
+        )));
+    }
+    Ok(u64::try_from(minutes).ok())
+}

@@ -1,0 +1,298 @@
+//! Instances: stand-ins for this host, to which volumes are attached.
+//!
+//! RunInstances, StartInstances, StopInstances, TerminateInstances, ModifyInstanceAttribute.
+
+use serde_json::{Map, Value, json};
+
+use super::access::{self, Right};
+use super::ask::{Ask, Input, Members};
+use super::attach::device_key;
+use super::db::Change;
+use super::ids::Kind;
+use super::places;
+use super::records::{AttachStage, Attachment, Instance, Power, Volume};
+use super::state::{State, client_token, use_token};
+use super::{Ec2, describe_instances, quota, refuse, tags};
+use crate::ApiError;
+
+/// The device name of the root volume, which a stand-in does not have until one is attached under it.
+pub(super) const ROOT_DEVICE: &str = "/dev/xvda";
+
+/// The type of an instance whose call names none. AWS's is m1.small, which has no figures here.
+const DEFAULT_TYPE: &str = "m5.large";
+
+/// The image of an instance whose call names none: a stand-in has no image.
+const DEFAULT_IMAGE: &str = "ami-00000000000000001";
+
+/// Most instances of a call.
+const MOST: i64 = 1_000;
+
+/// Parameters of RunInstances that would change what an instance is, and which are not built.
+const UNBUILT: [&str; 6] = [
+    "BlockDeviceMappings",
+    "InstanceMarketOptions",
+    "LaunchTemplate",
+    "HibernationOptions",
+    "EnclaveOptions",
+    "ElasticGpuSpecification",
+];
+
+/// How many instances a call asks for.
+fn count(ask: &Ask<'_>) -> Result<u64, ApiError> {
+    let number = |name: &str, parameter: &str| {
+        ask.input.number(name).ok_or_else(|| refuse::missing_of_request(parameter))
+    };
+    let (least, most) = (number("MinCount", "MinCount")?, number("MaxCount", "MaxCount")?);
+    for (name, value) in [("minCount", least), ("maxCount", most)] {
+        if !(1..=MOST).contains(&value) {
+            let message =
+                format!("Value ({value}) for parameter {name} is invalid. It must be between 1 and {MOST}.");
+            return Err(refuse::invalid_value(message));
+        }
+    }
+    if least > most {
+        let message = format!("The value ({most}) for maxCount is smaller than that of minCount ({least}).");
+        return Err(refuse::invalid_combination(message));
+    }
+    Ok(most.unsigned_abs())
+}
+
+/// The instances that a call names, with the right to do it to them.
+fn named<'s>(
+    ask: &Ask<'_>,
+    state: &'s State,
+    right: impl Fn(&Instance) -> Right,
+) -> Result<Vec<&'s Instance>, ApiError> {
+    let ids = ask.input.texts("InstanceIds");
+    if ids.is_empty() {
+        return Err(refuse::missing_of_request("InstanceId"));
+    }
+    ids.iter().try_for_each(|id| Kind::Instance.check(id, "instanceId"))?;
+    let missing: Vec<&str> =
+        ids.iter().copied().filter(|id| state.seen_instance(ask, id).is_none()).collect();
+    if !missing.is_empty() {
+        return Err(refuse::instances_not_found(&missing));
+    }
+    let instances = ids.iter().map(|id| state.instance(ask, id)).collect::<Result<Vec<_>, _>>()?;
+    instances.iter().try_for_each(|instance| right(instance).demand(ask))?;
+    ask.end_dry_run()?;
+    Ok(instances)
+}
+
+impl Ec2 {
+    pub(super) fn run_instances(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let input = ask.input;
+        let count = count(ask)?;
+        let kind = input.text("InstanceType").filter(|kind| !kind.is_empty()).unwrap_or(DEFAULT_TYPE);
+        if self.options.catalog.instance(kind).is_err() {
+            let message = format!("Invalid value '{kind}' for InstanceType.");
+            return Err(refuse::invalid_value(message));
+        }
+        let zone = run_zone(ask)?;
+        let tags = tags::of_new_among(input, Kind::Instance, &[Kind::Instance, Kind::Volume])?;
+        let mut state = self.state.lock();
+        let right = Right::on(ask, "RunInstances", Kind::Instance, "*").requests(&tags);
+        let right = right.with("ec2:AvailabilityZone", &zone).with("ec2:InstanceType", kind);
+        right.with("ec2:RootDeviceType", "ebs").with("ec2:Tenancy", "default").demand(ask)?;
+        access::demand_tagging(ask, Kind::Instance, &tags)?;
+        ask.end_dry_run()?;
+        if let Some(unbuilt) = UNBUILT.iter().find(|name| input.0.contains_key(**name)) {
+            return Err(refuse::unsupported(unbuilt));
+        }
+        let image = input.text("ImageId").filter(|image| !image.is_empty()).unwrap_or(DEFAULT_IMAGE);
+        let parameters = json!([count, kind, image, tags]).to_string();
+        if let Some(known) = state.made_by(ask, &parameters)? {
+            let instances: Vec<&Instance> =
+                known.made.iter().filter_map(|id| state.instances().get(id)).collect();
+            return Ok(describe_instances::reservation(ask, &state, &instances));
+        }
+        let more = usize::try_from(count).unwrap_or(usize::MAX);
+        quota::room_for_instances(&self.options.quotas, &state, ask, more)?;
+        let reservation = state.new_reservation();
+        let instances: Vec<Instance> = (0..count)
+            .map(|launch_index| Instance {
+                id: state.new_id(Kind::Instance),
+                owner: ask.account().to_owned(),
+                region: ask.region().to_owned(),
+                zone: zone.clone(),
+                kind: kind.to_owned(),
+                image: image.to_owned(),
+                reservation: reservation.clone(),
+                launch_index,
+                launched_ms: ask.now(),
+                during: Power::Pending,
+                after: Power::Running,
+                until_ms: ask.now() + self.options.timing.pending_ms,
+                key_name: input.text("KeyName").map(str::to_owned),
+                tags: tags.clone(),
+                token: client_token(ask).ok().flatten().map(str::to_owned),
+            })
+            .collect();
+        let made = instances.iter().map(|instance| instance.id.clone()).collect();
+        let mut changes: Vec<_> = instances.iter().cloned().map(Change::Instance).collect();
+        changes.extend(use_token(ask, parameters, made));
+        state.commit(changes)?;
+        let instances: Vec<&Instance> = instances.iter().collect();
+        Ok(describe_instances::reservation(ask, &state, &instances))
+    }
+
+    pub(super) fn start_instances(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let ms = self.options.timing.pending_ms;
+        let step = |power| match power {
+            Power::Stopped => Ok(Some((Power::Pending, Power::Running, ms))),
+            Power::Pending | Power::Running => Ok(None),
+            _ => Err("started"),
+        };
+        self.change_power(ask, "StartingInstances", step)
+    }
+
+    pub(super) fn stop_instances(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let ms = self.options.timing.stopping_ms;
+        let step = |power| match power {
+            Power::Running => Ok(Some((Power::Stopping, Power::Stopped, ms))),
+            Power::Stopping | Power::Stopped => Ok(None),
+            _ => Err("stopped"),
+        };
+        self.change_power(ask, "StoppingInstances", step)
+    }
+
+    /// Starts or stops instances. `step` gives what a state becomes, for how long first, or the word of the refusal.
+    fn change_power(
+        &self,
+        ask: &Ask<'_>,
+        member: &str,
+        step: impl Fn(Power) -> Result<Option<(Power, Power, u64)>, &'static str>,
+    ) -> Result<Map<String, Value>, ApiError> {
+        let now = ask.now();
+        let mut state = self.state.lock();
+        let instances = named(ask, &state, |instance| access::instance(ask, ask.call.action, instance))?;
+        let mut changes = Vec::new();
+        let mut answers = Vec::new();
+        for instance in instances {
+            let before = instance.power(now);
+            let changed = match step(before) {
+                Ok(None) => instance.clone(),
+                Ok(Some((during, after, ms))) => {
+                    Instance { during, after, until_ms: now + ms, ..instance.clone() }
+                }
+                Err(word) => {
+                    let message = format!(
+                        "The instance '{}' is not in a state from which it can be {word}.",
+                        instance.id
+                    );
+                    return Err(ApiError::client("IncorrectInstanceState", message));
+                }
+            };
+            answers.push(state_change(&changed, before, changed.during_at(now)));
+            changes.push(Change::Instance(changed));
+        }
+        state.commit(changes)?;
+        Ok(Members::default().put(member, answers).end())
+    }
+
+    pub(super) fn terminate_instances(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let now = ask.now();
+        let mut answers = Vec::new();
+        let mut ending = Vec::new();
+        {
+            let mut state = self.state.lock();
+            let instances =
+                named(ask, &state, |instance| access::instance(ask, "TerminateInstances", instance))?;
+            let mut changes = Vec::new();
+            for instance in instances {
+                let before = instance.power(now);
+                let mut ended = instance.clone();
+                if !instance.is_ending() {
+                    ended.during = Power::ShuttingDown;
+                    ended.after = Power::Terminated;
+                    ended.until_ms = now + self.options.timing.stopping_ms;
+                }
+                answers.push(state_change(&ended, before, ended.during_at(now)));
+                changes.push(Change::Instance(ended));
+                for volume in state.volumes_of(&instance.id) {
+                    let Some(attachment) = &volume.attachment else { continue };
+                    // What is being attached or detached ends with that.
+                    if !matches!(attachment.stage, AttachStage::Ready | AttachStage::Busy) {
+                        continue;
+                    }
+                    ending.push((volume.id.clone(), attachment.stage));
+                    let attachment = Attachment { stage: AttachStage::Ending, ..attachment.clone() };
+                    changes.push(Change::Volume(Volume { attachment: Some(attachment), ..volume.clone() }));
+                }
+            }
+            state.commit(changes)?;
+        }
+        for (id, stage) in ending {
+            let detached = self.detach_here(&id, true);
+            if let Err(error) = self.end_attachment(now, &id, detached, AttachStage::Busy) {
+                tracing::warn!(volume = id, %error, ?stage, "a volume of a terminated instance is not detached");
+                self.state.lock().busy.insert(id, now);
+            }
+        }
+        Ok(Members::default().put("TerminatingInstances", answers).end())
+    }
+
+    /// Sets DeleteOnTermination of attached volumes; other attributes are not built.
+    pub(super) fn modify_instance_attribute(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let id = ask.input.required("InstanceId", "instanceId")?;
+        Kind::Instance.check(id, "instanceId")?;
+        let mut state = self.state.lock();
+        let instance = state.instance(ask, id)?;
+        let right = access::instance(ask, "ModifyInstanceAttribute", instance);
+        right.with("ec2:Attribute", "BlockDeviceMapping").demand(ask)?;
+        ask.end_dry_run()?;
+        let mappings = ask.input.structures("BlockDeviceMappings");
+        if mappings.is_empty() {
+            return Err(refuse::unsupported("An attribute other than BlockDeviceMappings"));
+        }
+        let changes = mappings.into_iter().map(|mapping| remapped(ask, &state, id, mapping));
+        let changes = changes.collect::<Result<Vec<_>, _>>()?;
+        state.commit(changes)?;
+        Ok(Map::new())
+    }
+}
+
+impl Instance {
+    /// The state that the answer of a change has: the one that lasts for a while, even where that is no time.
+    fn during_at(&self, now: u64) -> Power {
+        if self.until_ms >= now { self.during } else { self.after }
+    }
+}
+
+fn state_change(instance: &Instance, before: Power, after: Power) -> Value {
+    let state = |power: Power| json!({"Code": power.code(), "Name": power.name()});
+    json!({"InstanceId": instance.id, "PreviousState": state(before), "CurrentState": state(after)})
+}
+
+/// The zone of new instances: the named one, or the first.
+fn run_zone(ask: &Ask<'_>) -> Result<String, ApiError> {
+    let placement = ask.input.structure("Placement");
+    let named = placement.and_then(|placement| placement.text("AvailabilityZone"));
+    let zones = places::zones(ask.region());
+    match named.filter(|zone| !zone.is_empty()) {
+        None => Ok(zones.into_iter().next().map(|zone| zone.name).unwrap_or_default()),
+        Some(name) => {
+            let zone = zones.into_iter().find(|zone| zone.name == name);
+            zone.map(|zone| zone.name).ok_or_else(|| refuse::zone_not_found(name))
+        }
+    }
+}
+
+/// The volume at a device of an instance, with the DeleteOnTermination that a call gives it.
+fn remapped(ask: &Ask<'_>, state: &State, instance: &str, mapping: Input<'_>) -> Result<Change, ApiError> {
+    let device = mapping.required("DeviceName", "deviceName")?;
+    let found = state.volumes_of(instance).find(|volume| {
+        let attachment = volume.attachment_at(ask.now());
+        attachment.is_some_and(|at| device_key(&at.device) == device_key(device))
+    });
+    let Some(volume) = found else {
+        let message = format!("No device is currently mapped at {device}");
+        return Err(ApiError::client("InvalidInstanceAttributeValue", message));
+    };
+    let mut volume = volume.clone();
+    let given = mapping.structure("Ebs").and_then(|ebs| ebs.flag("DeleteOnTermination"));
+    if let (Some(attachment), Some(given)) = (&mut volume.attachment, given) {
+        attachment.delete_on_termination = given;
+    }
+    Ok(Change::Volume(volume))
+}

@@ -1,0 +1,59 @@
+//! Links to attached block devices under the names that Nitro instances have for them.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::ids::Kind;
+use super::options::Options;
+
+/// What Linux makes of the model and the serial number that EBS reports; the serial number follows.
+const PREFIX: &str = "nvme-Amazon_Elastic_Block_Store_";
+
+/// The name of a volume's link.
+pub(super) fn name(volume: &str) -> String {
+    format!("{PREFIX}{}", volume.replace('-', ""))
+}
+
+/// Links a volume's device. Where the directory is missing or refuses it, there is no link, and the log says so.
+pub(super) fn make(options: &Options, volume: &str, device: Option<&str>) {
+    let (Some(dir), Some(device)) = (&options.device_links, device) else { return };
+    let link = dir.join(name(volume));
+    remove(options, volume);
+    if let Err(error) = std::os::unix::fs::symlink(device, &link) {
+        tracing::warn!(volume, link = %link.display(), %error, "the device has no link");
+    }
+}
+
+/// Removes a volume's link, where there is one. What is no link stays.
+pub(super) fn remove(options: &Options, volume: &str) {
+    let Some(dir) = &options.device_links else { return };
+    remove_at(&dir.join(name(volume)));
+}
+
+fn remove_at(link: &Path) {
+    match link.symlink_metadata() {
+        Ok(found) if found.is_symlink() => {}
+        _ => return,
+    }
+    match std::fs::remove_file(link) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            tracing::warn!(link = %link.display(), %error, "a link stays behind");
+        }
+        _ => {}
+    }
+}
+
+/// Removes the links that an earlier process left: those of volumes for which `is_ours` holds.
+pub(super) fn clear(options: &Options, is_ours: impl Fn(&str) -> bool) {
+    let Some(dir) = &options.device_links else { return };
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let file = entry.file_name();
+        let serial =
+            file.to_str().and_then(|file| file.strip_prefix(PREFIX)).and_then(|at| at.strip_prefix("vol"));
+        let volume = serial.map(|digits| format!("{}{digits}", Kind::Volume.prefix()));
+        if volume.is_some_and(|volume| is_ours(&volume)) {
+            remove_at(&entry.path());
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The EC2 service, as far as EBS needs it: volumes, snapshots, tags, and stand-ins for instances.
+//!
+//! [`Ec2`] answers calls. Behind each volume is one of the control plane, with the id as its name. Records of what AWS
+//! knows besides are in `aws.db` of the home ([`db`]), and in memory ([`state`]). What must be done to both is done in
+//! an order that a start after a kill can end or take back ([`reconcile`]). docs/decisions/ec2-state.md has the reasons.
+
+mod access;
+mod ask;
+mod attach;
+mod copy;
+mod db;
+mod describe_instances;
+mod describe_snapshots;
+mod describe_volumes;
+mod filter;
+mod ids;
+mod instance_types;
+mod instances;
+mod links;
+mod modify;
+mod options;
+mod page;
+mod places;
+mod quota;
+mod reconcile;
+mod records;
+mod refuse;
+mod shape;
+mod snapshot_attribute;
+mod snapshots;
+mod state;
+mod status;
+mod tags;
+mod volumes;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ebbtide_control::{ControlError, ControlPlane};
+use ebbtide_text::seed;
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+pub use db::DbError;
+pub use options::{AttachAs, DEVICE_LINKS, Options, Quotas, Timing};
+
+use ask::Ask;
+use db::Db;
+use state::State;
+
+use crate::{Answer, ApiError, Call, Service};
+
+/// What instances are shown in.
+const DEFAULT_VPC: &str = "vpc-00000000000000001";
+const DEFAULT_SUBNET: &str = "subnet-00000000000000001";
+
+/// The EC2 service of a home.
+#[derive(Debug)]
+pub struct Ec2 {
+    control: Arc<dyn ControlPlane>,
+    options: Options,
+    state: Mutex<State>,
+}
+
+/// A service that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The records cannot be used.
+    #[error("the records of the AWS services cannot be used")]
+    Db(#[from] DbError),
+    /// The control plane refuses what is needed to begin.
+    #[error("the volumes of the AWS services cannot be used")]
+    Control(#[from] ControlError),
+}
+
+impl Ec2 {
+    /// Opens the service of a home whose volumes `control` has, and ends what a killed process began: volumes that are
+    /// attached by their records are attached again.
+    ///
+    /// # Errors
+    /// Records that cannot be read or written; a control plane that refuses.
+    pub fn open(home: &Path, control: Arc<dyn ControlPlane>, options: Options) -> Result<Self, OpenError> {
+        let seed = options.seed.unwrap_or_else(|| (seed::fresh() << 32) | seed::fresh());
+        let state = State::load(Db::open(home)?, seed)?;
+        let ec2 = Self { control, options, state: Mutex::new(state) };
+        ec2.reconcile()?;
+        Ok(ec2)
+    }
+}
+
+impl Drop for Ec2 {
+    /// The devices are gone once the process has ended.
+    fn drop(&mut self) {
+        links::clear(&self.options, |id| self.state.lock().volumes().contains_key(id));
+    }
+}
+
+/// How an action is carried out.
+type Action = fn(&Ec2, &Ask<'_>) -> Result<Map<String, Value>, ApiError>;
+
+macro_rules! actions {
+    ($($name:literal => $method:ident,)*) => {
+        /// The actions, in alphabetical order.
+        const NAMES: &[&str] = &[$($name),*];
+        const METHODS: &[Action] = &[$(Ec2::$method),*];
+    };
+}
+
+actions! {
+    "AttachVolume" => attach_volume,
+    "CopySnapshot" => copy_snapshot,
+    "CreateSnapshot" => create_snapshot,
+    "CreateSnapshots" => create_snapshots,
+    "CreateTags" => create_tags,
+    "CreateVolume" => create_volume,
+    "DeleteSnapshot" => delete_snapshot,
+    "DeleteTags" => delete_tags,
+    "DeleteVolume" => delete_volume,
+    "DescribeAccountAttributes" => describe_account_attributes,
+    "DescribeAvailabilityZones" => describe_availability_zones,
+    "DescribeInstanceTypes" => describe_instance_types,
+    "DescribeInstances" => describe_instances,
+    "DescribeRegions" => describe_regions,
+    "DescribeSnapshotAttribute" => describe_snapshot_attribute,
+    "DescribeSnapshots" => describe_snapshots,
+    "DescribeTags" => describe_tags,
+    "DescribeVolumeAttribute" => describe_volume_attribute,
+    "DescribeVolumeStatus" => describe_volume_status,
+    "DescribeVolumes" => describe_volumes,
+    "DescribeVolumesModifications" => describe_volumes_modifications,
+    "DetachVolume" => detach_volume,
+    "EnableVolumeIO" => enable_volume_io,
+    "ModifyInstanceAttribute" => modify_instance_attribute,
+    "ModifySnapshotAttribute" => modify_snapshot_attribute,
+    "ModifyVolume" => modify_volume,
+    "ModifyVolumeAttribute" => modify_volume_attribute,
+    "ResetSnapshotAttribute" => reset_snapshot_attribute,
+    "RunInstances" => run_instances,
+    "StartInstances" => start_instances,
+    "StopInstances" => stop_instances,
+    "TerminateInstances" => terminate_instances,
+}
+
+impl Service for Ec2 {
+    fn name(&self) -> &'static str {
+        "ec2"
+    }
+
+    fn actions(&self) -> &'static [&'static str] {
+        NAMES
+    }
+
+    fn call(&self, call: &Call<'_>) -> Result<Answer, ApiError> {
+        let Ok(at) = NAMES.binary_search(&call.action) else {
+            let message = format!("The action {} is not valid for this web service.", call.action);
+            return Err(ApiError::client("InvalidAction", message));
+        };
+        self.retry_detaches(call.now_ms);
+        self.state.lock().sweep(call.now_ms, self.options.timing.terminated_ms)?;
+        let output = METHODS[at](self, &Ask::new(call))?;
+        Ok(Answer { output, payload: Vec::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NAMES;
+
+    #[test]
+    fn actions_are_in_the_order_in_which_they_are_looked_for() {
+        assert!(NAMES.is_sorted());
+        assert_eq!(NAMES.len(), 32);
+    }
+}

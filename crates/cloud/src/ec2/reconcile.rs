@@ -1,0 +1,151 @@
+//! The start: what a killed process began is ended or taken back, and attached volumes are attached again.
+
+use std::collections::BTreeSet;
+
+use ebbtide_control::ControlError;
+
+use super::db::{Change, DbError};
+use super::ids::Kind;
+use super::records::{AttachStage, Instance, Snapshot, Stage, Volume};
+use super::{Ec2, OpenError, links};
+
+impl Ec2 {
+    /// Makes records and volumes agree. Only what a record names is deleted: a volume that somebody made under a name of
+    /// this form stays.
+    pub(super) fn reconcile(&self) -> Result<(), OpenError> {
+        let names = self.control.names()?;
+        let volumes: BTreeSet<String> = names.volumes.into_iter().collect();
+        let snapshots: BTreeSet<String> = names.snapshots.into_iter().collect();
+        self.warn_of_unknown(&volumes, &snapshots);
+        links::clear(&self.options, |id| self.state.lock().volumes().contains_key(id));
+        // Few records need anything: only those are copied.
+        let unsettled = |volume: &&Volume| {
+            volume.stage != Stage::Ready
+                || volume.pending.is_some()
+                || volume.attachment.is_some()
+                || volume.lost == volumes.contains(&volume.id)
+        };
+        let records: Vec<Volume> = self.state.lock().volumes().values().filter(unsettled).cloned().collect();
+        for volume in records {
+            self.settle_volume(volume, &volumes)?;
+        }
+        let unsettled = |snapshot: &&Snapshot| {
+            snapshot.stage != Stage::Ready || (snapshot.error.is_none() && !snapshots.contains(&snapshot.id))
+        };
+        let records: Vec<Snapshot> =
+            self.state.lock().snapshots().values().filter(unsettled).cloned().collect();
+        for snapshot in records {
+            self.settle_snapshot(snapshot, &snapshots)?;
+        }
+        Ok(())
+    }
+
+    fn warn_of_unknown(&self, volumes: &BTreeSet<String>, snapshots: &BTreeSet<String>) {
+        let state = self.state.lock();
+        let volumes =
+            volumes.iter().filter(|id| Kind::Volume.is_id(id) && !state.volumes().contains_key(*id));
+        let snapshots =
+            snapshots.iter().filter(|id| Kind::Snapshot.is_id(id) && !state.snapshots().contains_key(*id));
+        let (volumes, snapshots) = (volumes.count(), snapshots.count());
+        if volumes + snapshots > 0 {
+            tracing::warn!(
+                volumes,
+                snapshots,
+                "volumes or snapshots have names of EC2, but no record: they stay"
+            );
+        }
+    }
+
+    fn settle_volume(&self, volume: Volume, there: &BTreeSet<String>) -> Result<(), OpenError> {
+        let exists = there.contains(&volume.id);
+        match volume.stage {
+            Stage::Making => {
+                self.forget_volume(&volume.id, exists)?;
+                return self.note(Change::DropVolume(volume.id));
+            }
+            Stage::Gone { .. } => return self.forget_volume(&volume.id, exists),
+            Stage::Ready => {}
+        }
+        let before = volume.clone();
+        let mut volume = volume;
+        if volume.lost == exists {
+            volume.lost = !exists;
+            if volume.lost {
+                tracing::error!(volume = volume.id, "the volume of a record is missing");
+            }
+        }
+        if exists && volume.pending.is_some() {
+            let begun = volume.clone();
+            volume = self.finish_modification(volume).unwrap_or_else(|error| {
+                tracing::warn!(volume = begun.id, %error, "a modification that was begun is given up");
+                Volume { pending: None, ..begun }
+            });
+        }
+        if volume.attachment.is_some() && self.settle_attachment(&mut volume)? {
+            let until_ms = 0;
+            self.note(Change::Volume(Volume { stage: Stage::Gone { until_ms }, ..volume.clone() }))?;
+            return self.forget_volume(&volume.id, exists);
+        }
+        if volume == before { Ok(()) } else { self.note(Change::Volume(volume)) }
+    }
+
+    /// Attaches or detaches a volume as its record has it. True where the volume ends with its attachment.
+    fn settle_attachment(&self, volume: &mut Volume) -> Result<bool, OpenError> {
+        let Some(attachment) = volume.attachment.clone() else { return Ok(false) };
+        if matches!(attachment.stage, AttachStage::Gone { .. }) {
+            return Ok(false);
+        }
+        let instance = self.state.lock().instances().get(&attachment.instance).cloned();
+        let ending = instance.as_ref().is_none_or(Instance::is_ending);
+        let attached = match self.control.volume(&volume.id, None) {
+            Ok(detail) => detail.volume.attachment.is_some(),
+            Err(ControlError::NotFound { .. }) => false,
+            Err(error) => return Err(error.into()),
+        };
+        if attachment.stage == AttachStage::Ready && !ending && !volume.lost {
+            if !attached {
+                let kind = instance.map(|instance| instance.kind).unwrap_or_default();
+                if let Err(error) = self.attach_here(volume, &kind) {
+                    tracing::error!(volume = volume.id, %error, "the volume could not be attached again");
+                    volume.attachment = None;
+                }
+            }
+            return Ok(false);
+        }
+        if attached && let Err(error) = self.detach_here(&volume.id, true) {
+            tracing::error!(volume = volume.id, %error, "the volume could not be detached");
+            return Ok(false);
+        }
+        let was_there = attachment.stage != AttachStage::Making;
+        volume.attachment = None;
+        Ok(ending && was_there && attachment.delete_on_termination)
+    }
+
+    fn forget_volume(&self, id: &str, exists: bool) -> Result<(), OpenError> {
+        match if exists { self.control.delete_volume(id) } else { Ok(()) } {
+            Ok(()) | Err(ControlError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn settle_snapshot(&self, snapshot: Snapshot, there: &BTreeSet<String>) -> Result<(), OpenError> {
+        let exists = there.contains(&snapshot.id);
+        if snapshot.stage != Stage::Ready {
+            match if exists { self.control.delete_snapshot(&snapshot.id) } else { Ok(()) } {
+                Ok(()) | Err(ControlError::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            return self.note(Change::DropSnapshot(snapshot.id));
+        }
+        if !exists && snapshot.error.is_none() {
+            tracing::error!(snapshot = snapshot.id, "the snapshot of a record is missing");
+            let error = Some("The data of the snapshot are missing".to_owned());
+            return self.note(Change::Snapshot(Snapshot { error, ..snapshot }));
+        }
+        Ok(())
+    }
+
+    fn note(&self, change: Change) -> Result<(), OpenError> {
+        self.state.lock().try_commit(vec![change]).map_err(|error: DbError| error.into())
+    }
+}

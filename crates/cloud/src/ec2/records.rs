@@ -1,0 +1,328 @@
+//! What is stored of resources, and their state at a time.
+//!
+//! States that pass by themselves are not stored: a record has the times at which they end.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::filter::Tags;
+
+/// How far the work behind a resource has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Stage {
+    /// The control plane is asked to make it; no call has answered with it.
+    Making,
+    /// It is there.
+    Ready,
+    /// It was deleted; it is shown until this time.
+    Gone {
+        /// In milliseconds since 1970.
+        until_ms: u64,
+    },
+}
+
+/// What a modification can change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Shape {
+    pub(super) kind: String,
+    pub(super) size_gib: u64,
+    /// Of every type that AWS shows it of: provisioned, or a gp2's baseline.
+    pub(super) iops: Option<u64>,
+    pub(super) throughput: Option<u64>,
+}
+
+/// A modification of a volume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Modification {
+    pub(super) started_ms: u64,
+    pub(super) optimizing_ms: u64,
+    pub(super) completes_ms: u64,
+    pub(super) from: Shape,
+    pub(super) to: Shape,
+}
+
+impl Modification {
+    pub(super) const fn state(&self, now: u64) -> &'static str {
+        if now < self.optimizing_ms {
+            "modifying"
+        } else if now < self.completes_ms {
+            "optimizing"
+        } else {
+            "completed"
+        }
+    }
+
+    pub(super) fn progress(&self, now: u64) -> u64 {
+        if now >= self.completes_ms {
+            return 100;
+        }
+        let span = self.completes_ms.saturating_sub(self.optimizing_ms).max(1);
+        (now.saturating_sub(self.optimizing_ms).saturating_mul(100) / span).min(99)
+    }
+}
+
+/// How far the work behind an attachment has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum AttachStage {
+    /// The control plane is asked to attach it; no call has answered with it.
+    Making,
+    /// It is attached.
+    Ready,
+    /// The control plane is asked to detach it.
+    Ending,
+    /// A detach was answered; something on this host uses the device still.
+    Busy,
+    /// It is detached; it is shown until this time.
+    Gone {
+        /// In milliseconds since 1970.
+        until_ms: u64,
+    },
+}
+
+/// A volume's attachment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Attachment {
+    pub(super) instance: String,
+    /// As the call named it.
+    pub(super) device: String,
+    pub(super) since_ms: u64,
+    /// When `attaching` ends.
+    pub(super) attached_ms: u64,
+    pub(super) delete_on_termination: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ebs_card: Option<u64>,
+    pub(super) stage: AttachStage,
+}
+
+impl Attachment {
+    pub(super) const fn state(&self, now: u64) -> &'static str {
+        match self.stage {
+            AttachStage::Making => "attaching",
+            AttachStage::Ready if now < self.attached_ms => "attaching",
+            AttachStage::Ready => "attached",
+            AttachStage::Busy => "busy",
+            AttachStage::Ending | AttachStage::Gone { .. } => "detaching",
+        }
+    }
+
+    /// Whether it is shown, and occupies its device name.
+    pub(super) const fn is_there(&self, now: u64) -> bool {
+        !matches!(self.stage, AttachStage::Gone { until_ms } if until_ms <= now)
+    }
+}
+
+/// A volume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Volume {
+    pub(super) id: String,
+    pub(super) owner: String,
+    pub(super) region: String,
+    pub(super) zone: String,
+    /// What it is after its latest modification.
+    pub(super) shape: Shape,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) snapshot: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) initialization_rate: Option<u64>,
+    pub(super) created_ms: u64,
+    /// When `creating` ends.
+    pub(super) available_ms: u64,
+    pub(super) stage: Stage,
+    /// Whether the control plane has lost it.
+    #[serde(default)]
+    pub(super) lost: bool,
+    #[serde(default)]
+    pub(super) auto_enable_io: bool,
+    #[serde(default)]
+    pub(super) tags: Tags,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) attachment: Option<Attachment>,
+    /// Oldest first.
+    #[serde(default)]
+    pub(super) modifications: Vec<Modification>,
+    /// The control plane is asked for this one; no call has answered with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pending: Option<Modification>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) token: Option<String>,
+}
+
+impl Volume {
+    /// Its state; none once it is gone, or as long as no call has answered with it.
+    pub(super) fn state(&self, now: u64) -> Option<&'static str> {
+        Some(match self.stage {
+            Stage::Making => return None,
+            Stage::Gone { until_ms } if until_ms <= now => return None,
+            Stage::Gone { .. } => "deleting",
+            Stage::Ready if self.lost => "error",
+            Stage::Ready if now < self.available_ms => "creating",
+            Stage::Ready if self.attachment_at(now).is_some() => "in-use",
+            Stage::Ready => "available",
+        })
+    }
+
+    /// Its attachment, as long as it is shown.
+    pub(super) fn attachment_at(&self, now: u64) -> Option<&Attachment> {
+        self.attachment.as_ref().filter(|attachment| attachment.is_there(now))
+    }
+
+    /// What it is now: a modification is seen when `optimizing` begins.
+    pub(super) fn shape_at(&self, now: u64) -> &Shape {
+        match self.modifications.last() {
+            Some(latest) if now < latest.optimizing_ms => &latest.from,
+            _ => &self.shape,
+        }
+    }
+}
+
+/// Who may make volumes of a snapshot.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Permissions {
+    #[serde(default)]
+    pub(super) users: BTreeSet<String>,
+    #[serde(default)]
+    pub(super) all: bool,
+}
+
+/// A snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Snapshot {
+    pub(super) id: String,
+    pub(super) owner: String,
+    pub(super) region: String,
+    /// The volume that it shows; of a copy no existing one.
+    pub(super) volume: String,
+    pub(super) size_gib: u64,
+    /// Bytes that hold data.
+    pub(super) data_bytes: u64,
+    #[serde(default)]
+    pub(super) description: String,
+    pub(super) started_ms: u64,
+    pub(super) completes_ms: u64,
+    pub(super) stage: Stage,
+    /// Why it does not complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
+    /// Whether it is a copy of another one.
+    #[serde(default)]
+    pub(super) copy: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) completion_minutes: Option<u64>,
+    #[serde(default)]
+    pub(super) permissions: Permissions,
+    #[serde(default)]
+    pub(super) tags: Tags,
+}
+
+impl Snapshot {
+    /// Its state; none once it is gone, or as long as no call has answered with it.
+    pub(super) fn state(&self, now: u64) -> Option<&'static str> {
+        match self.stage {
+            Stage::Making | Stage::Gone { .. } => None,
+            Stage::Ready if now < self.completes_ms => Some("pending"),
+            Stage::Ready if self.error.is_some() => Some("error"),
+            Stage::Ready => Some("completed"),
+        }
+    }
+
+    pub(super) fn progress(&self, now: u64) -> String {
+        if now >= self.completes_ms {
+            return if self.error.is_some() { String::new() } else { "100%".to_owned() };
+        }
+        let span = self.completes_ms.saturating_sub(self.started_ms).max(1);
+        let percent = now.saturating_sub(self.started_ms).saturating_mul(100) / span;
+        format!("{}%", percent.min(99))
+    }
+
+    /// Whether an account may read it and make volumes of it.
+    pub(super) fn is_open_to(&self, account: &str) -> bool {
+        self.owner == account || self.permissions.all || self.permissions.users.contains(account)
+    }
+}
+
+/// A state of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Power {
+    Pending,
+    Running,
+    ShuttingDown,
+    Terminated,
+    Stopping,
+    Stopped,
+}
+
+impl Power {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::ShuttingDown => "shutting-down",
+            Self::Terminated => "terminated",
+            Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    pub(super) const fn code(self) -> u64 {
+        match self {
+            Self::Pending => 0,
+            Self::Running => 16,
+            Self::ShuttingDown => 32,
+            Self::Terminated => 48,
+            Self::Stopping => 64,
+            Self::Stopped => 80,
+        }
+    }
+}
+
+/// An instance: a stand-in for this host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Instance {
+    pub(super) id: String,
+    pub(super) owner: String,
+    pub(super) region: String,
+    pub(super) zone: String,
+    pub(super) kind: String,
+    pub(super) image: String,
+    pub(super) reservation: String,
+    pub(super) launch_index: u64,
+    pub(super) launched_ms: u64,
+    /// Its state until `until_ms`.
+    pub(super) during: Power,
+    /// Its state from then on.
+    pub(super) after: Power,
+    pub(super) until_ms: u64,
+    #[serde(default)]
+    pub(super) key_name: Option<String>,
+    #[serde(default)]
+    pub(super) tags: Tags,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) token: Option<String>,
+}
+
+impl Instance {
+    pub(super) const fn power(&self, now: u64) -> Power {
+        if now < self.until_ms { self.during } else { self.after }
+    }
+
+    /// Whether it was terminated, at whatever time.
+    pub(super) fn is_ending(&self) -> bool {
+        self.after == Power::Terminated
+    }
+}
+
+/// What a client token has made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TokenUse {
+    /// Account, region and action, and the token.
+    pub(super) key: String,
+    pub(super) used_ms: u64,
+    /// The parameters of the call, normalised.
+    pub(super) parameters: String,
+    /// The ids that it answered with.
+    pub(super) made: Vec<String>,
+}

@@ -1,0 +1,231 @@
+//! CreateVolume and DeleteVolume.
+
+use ebbtide_control::{ControlError, CreateVolume};
+use serde_json::{Map, Value, json};
+
+use super::access;
+use super::ask::Ask;
+use super::db::Change;
+use super::filter::Tags;
+use super::ids::Kind;
+use super::places::{self, Zone};
+use super::records::{Snapshot, Stage, Volume};
+use super::shape::{self, Asked, Provision};
+use super::state::{State, client_token, use_token};
+use super::{Ec2, describe_volumes, quota, refuse, tags};
+use crate::ApiError;
+
+/// Logical block size of volumes, as the device of most instance types reports it.
+const BLOCK_BYTES: u32 = 512;
+
+/// Range of a provisioned rate of initialisation, MiB/s (EBS user guide, `initalize-volume`).
+const INITIALIZATION_RATES: std::ops::RangeInclusive<i64> = 100..=300;
+
+/// A volume that a call asks for.
+struct Wanted {
+    zone: Zone,
+    provision: Provision,
+    snapshot: Option<Snapshot>,
+    rate: Option<u64>,
+    tags: Tags,
+}
+
+impl Wanted {
+    fn read(ec2: &Ec2, ask: &Ask<'_>, state: &State) -> Result<Self, ApiError> {
+        let input = ask.input;
+        let zone = places::zone_of(ask)?.ok_or_else(|| refuse::missing_of_request("zone"))?;
+        let tags = tags::of_new(input, Kind::Volume)?;
+        let snapshot = input.text("SnapshotId").filter(|id| !id.is_empty());
+        let snapshot = snapshot.map(|id| {
+            Kind::Snapshot.check(id, "snapshotId")?;
+            state.open_snapshot(ask, ask.region(), id).cloned()
+        });
+        let snapshot = snapshot.transpose()?;
+        let asked = Asked::read(input)?;
+        let snapshot_gib = snapshot.as_ref().map(|snapshot| snapshot.size_gib);
+        let provision = shape::provision(&ec2.options.catalog, &asked, snapshot_gib)?;
+        let size_gib = provision.shape.size_gib;
+        if let Some(snapshot) = snapshot.as_ref().filter(|snapshot| size_gib < snapshot.size_gib) {
+            let message = format!(
+                "Volume of {size_gib}GiB is smaller than snapshot '{}', expect size >= {}GiB",
+                snapshot.id, snapshot.size_gib
+            );
+            return Err(refuse::invalid_value(message));
+        }
+        let rate = initialization_rate(ask, snapshot.is_some())?;
+        Ok(Self { zone, provision, snapshot, rate, tags })
+    }
+
+    /// What a repeated call must ask for too.
+    fn parameters(&self) -> String {
+        let shape = &self.provision.shape;
+        let snapshot = self.snapshot.as_ref().map(|snapshot| &snapshot.id);
+        let size = shape.size_gib;
+        json!([shape.kind, size, shape.iops, shape.throughput, snapshot, self.rate, self.tags]).to_string()
+    }
+}
+
+fn initialization_rate(ask: &Ask<'_>, from_snapshot: bool) -> Result<Option<u64>, ApiError> {
+    let Some(rate) = ask.input.number("VolumeInitializationRate") else { return Ok(None) };
+    if !from_snapshot {
+        return Err(refuse::invalid_combination(
+            "You can't specify VolumeInitializationRate for volumes that are not created from a snapshot.",
+        ));
+    }
+    if !INITIALIZATION_RATES.contains(&rate) {
+        let message = "The value specified for VolumeInitializationRate is not in the allowed range.";
+        return Err(refuse::invalid_value(message));
+    }
+    Ok(u64::try_from(rate).ok())
+}
+
+/// Refuses what this service does not have.
+fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
+    let input = ask.input;
+    if input.flag("MultiAttachEnabled") == Some(true) {
+        if !matches!(kind, "io1" | "io2") {
+            return Err(refuse::invalid_combination(format!(
+                "The parameter multi-attach-enabled is not supported for {kind} volumes."
+            )));
+        }
+        return Err(refuse::unsupported("Multi-Attach"));
+    }
+    let encrypted = input.flag("Encrypted") == Some(true);
+    if !encrypted && input.text("KmsKeyId").is_some_and(|key| !key.is_empty()) {
+        let message = "The parameter KmsKeyId requires the parameter Encrypted to be set.";
+        return Err(ApiError::client("InvalidParameterDependency", message));
+    }
+    if encrypted {
+        return Err(refuse::unsupported("Encryption"));
+    }
+    if input.text("OutpostArn").is_some_and(|arn| !arn.is_empty()) {
+        return Err(refuse::unsupported("AWS Outposts"));
+    }
+    Ok(())
+}
+
+impl Ec2 {
+    pub(super) fn create_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let mut state = self.state.lock();
+        let wanted = Wanted::read(self, ask, &state)?;
+        self.demand_volume(ask, &wanted)?;
+        ask.end_dry_run()?;
+        refuse_unbuilt(ask, &wanted.provision.shape.kind)?;
+        let parameters = wanted.parameters();
+        if let Some(known) = state.made_by(ask, &parameters)? {
+            let id = known.made.first().map_or("", String::as_str);
+            let volume = state.volume(ask, id)?;
+            return Ok(describe_volumes::of_create(ask, volume, volume.state(ask.now())));
+        }
+        if let Some(snapshot) = &wanted.snapshot {
+            let status = snapshot.state(ask.now()).unwrap_or("error");
+            if status != "completed" {
+                return Err(refuse::incorrect_state(format!("Snapshot is in invalid state - {status}")));
+            }
+        }
+        quota::room_for_volume(&self.options.quotas, &state, ask, &wanted.provision.shape, None)?;
+        let volume = self.make_volume(ask, &mut state, wanted, parameters)?;
+        Ok(describe_volumes::of_create(ask, &volume, Some("creating")))
+    }
+
+    fn demand_volume(&self, ask: &Ask<'_>, wanted: &Wanted) -> Result<(), ApiError> {
+        let mut right = access::new_volume(ask, &wanted.provision, &wanted.zone.name, &wanted.zone.id);
+        right = right.requests(&wanted.tags);
+        if let Some(rate) = wanted.rate {
+            right = right.with("ec2:VolumeInitializationRate", rate.to_string());
+        }
+        if let Some(snapshot) = &wanted.snapshot {
+            right = right.with("ec2:ParentSnapshot", access::arn(ask, Kind::Snapshot, &snapshot.id));
+        }
+        right.demand(ask)?;
+        if let Some(snapshot) = &wanted.snapshot {
+            access::snapshot(ask, "CreateVolume", snapshot).demand(ask)?;
+        }
+        access::demand_tagging(ask, Kind::Volume, &wanted.tags)
+    }
+
+    /// Makes the volume: first a record that a start after a kill takes back, then the volume, then the answerable record.
+    fn make_volume(
+        &self,
+        ask: &Ask<'_>,
+        state: &mut State,
+        wanted: Wanted,
+        parameters: String,
+    ) -> Result<Volume, ApiError> {
+        let now = ask.now();
+        let id = state.new_id(Kind::Volume);
+        let volume = Volume {
+            id: id.clone(),
+            owner: ask.account().to_owned(),
+            region: ask.region().to_owned(),
+            zone: wanted.zone.name,
+            shape: wanted.provision.shape,
+            snapshot: wanted.snapshot.as_ref().map(|snapshot| snapshot.id.clone()),
+            initialization_rate: wanted.rate,
+            // AWS shows whole seconds.
+            created_ms: now / 1_000 * 1_000,
+            available_ms: now + self.options.timing.creating_ms,
+            stage: Stage::Making,
+            lost: false,
+            auto_enable_io: false,
+            tags: wanted.tags,
+            attachment: None,
+            modifications: Vec::new(),
+            pending: None,
+            token: client_token(ask)?.map(str::to_owned),
+        };
+        state.commit(vec![Change::Volume(volume.clone())])?;
+        let request = CreateVolume {
+            name: id.clone(),
+            spec: wanted.provision.spec,
+            snapshot: volume.snapshot.clone(),
+            block_size: BLOCK_BYTES,
+            seed: None,
+            region: None,
+            token: None,
+        };
+        if let Err(error) = self.control.create_volume(&request) {
+            state.commit(vec![Change::DropVolume(id)])?;
+            return Err(refuse::of_control(&error));
+        }
+        let volume = Volume { stage: Stage::Ready, ..volume };
+        let mut changes = vec![Change::Volume(volume.clone())];
+        changes.extend(use_token(ask, parameters, vec![id]));
+        state.commit(changes)?;
+        Ok(volume)
+    }
+
+    pub(super) fn delete_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let id = ask.input.required("VolumeId", "volumeId")?;
+        if !Kind::Volume.is_id(id) {
+            return Err(refuse::invalid_value(format!("The volume ID '{id}' is malformed")));
+        }
+        let mut state = self.state.lock();
+        let volume = state.volume(ask, id)?.clone();
+        access::volume(ask, "DeleteVolume", &volume).demand(ask)?;
+        ask.end_dry_run()?;
+        if let Some(attachment) = volume.attachment_at(ask.now()) {
+            return Err(ApiError::client(
+                "VolumeInUse",
+                format!("Volume {id} is currently attached to {}", attachment.instance),
+            ));
+        }
+        self.remove_volume(ask.now(), &mut state, volume)?;
+        Ok(Map::new())
+    }
+
+    /// Deletes a volume that is not attached: first the record, so that a start after a kill goes on with it.
+    pub(super) fn remove_volume(&self, now: u64, state: &mut State, volume: Volume) -> Result<(), ApiError> {
+        let until_ms = now + self.options.timing.deleting_ms;
+        let gone = Volume { stage: Stage::Gone { until_ms }, attachment: None, ..volume.clone() };
+        let id = gone.id.clone();
+        state.commit(vec![Change::Volume(gone)])?;
+        match self.control.delete_volume(&id) {
+            Ok(()) | Err(ControlError::NotFound { .. }) => Ok(()),
+            Err(error) => {
+                state.commit(vec![Change::Volume(volume)])?;
+                Err(refuse::of_control(&error))
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Every row of `data/ec2-errors.toml`: code, message and status, and that nothing has changed.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::support::{Rig, text};
+
+/// A home in a state, and the ids of what is in it.
+struct World {
+    rig: Rig,
+    ids: BTreeMap<&'static str, String>,
+}
+
+const MISSING: [(&str, &str); 3] = [
+    ("no-volume", "vol-0123456789abcdef0"),
+    ("no-snapshot", "snap-0123456789abcdef0"),
+    ("no-instance", "i-0123456789abcdef0"),
+];
+
+impl World {
+    /// One resource of each kind and state.
+    fn whole() -> Self {
+        let rig = Rig::slow();
+        let mut ids: BTreeMap<&'static str, String> = MISSING.map(|(name, id)| (name, id.to_owned())).into();
+        let gp3 = || json!({"Size": 10, "VolumeType": "gp3"});
+        for name in ["volume", "attached", "modifying", "recent", "deleting", "root"] {
+            ids.insert(name, rig.volume_of(gp3()));
+        }
+        ids.insert("other-zone", rig.volume_of(json!({"Size": 10, "AvailabilityZone": "us-east-1b"})));
+        ids.insert("instance", rig.instance());
+        ids.insert("stopped", rig.instance());
+        ids.insert("terminated", rig.instance());
+        let used = json!({"Size": 1, "AvailabilityZone": "us-east-1a", "ClientToken": "used"});
+        rig.call("CreateVolume", used);
+        let deleted = json!({"Size": 1, "AvailabilityZone": "us-east-1a", "ClientToken": "deleted"});
+        let deleted = text(&rig.call("CreateVolume", deleted)["VolumeId"]);
+        rig.pass(5_000);
+        rig.call("DeleteVolume", json!({"VolumeId": deleted}));
+        ids.insert("of-deleted-token", deleted);
+        let failing = json!({"SourceRegion": "us-east-1", "SourceSnapshotId": ids["no-snapshot"]});
+        ids.insert("failed-snapshot", text(&rig.call("CopySnapshot", failing)["SnapshotId"]));
+        rig.call("TerminateInstances", json!({"InstanceIds": [ids["terminated"]]}));
+        rig.call("StopInstances", json!({"InstanceIds": [ids["stopped"]]}));
+        rig.attach(&ids["attached"], &ids["instance"], "/dev/sdf");
+        rig.attach(&ids["root"], &ids["instance"], "/dev/xvda");
+        ids.insert("snapshot", rig.snapshot(&ids["attached"]));
+        rig.pass(20_000);
+        rig.call("ModifyVolume", json!({"VolumeId": ids["modifying"], "Size": 20}));
+        ids.insert("pending-snapshot", rig.snapshot(&ids["recent"]));
+        ids.insert("creating", rig.volume_of(gp3()));
+        ids.insert("pending-instance", rig.instance());
+        rig.call("DeleteVolume", json!({"VolumeId": ids["deleting"]}));
+        Self { rig, ids }
+    }
+
+    fn denied() -> Self {
+        use ebbtide_cloud::Service as _;
+        let world = Self::whole();
+        let actions = world.rig.ec2.actions().iter().map(|action| format!("ec2:{action}"));
+        *world.rig.rights.denied.lock().unwrap() = actions.collect();
+        world
+    }
+
+    /// Small quotas, with one volume.
+    fn quotas() -> Self {
+        let rig = Rig::with(|mut options| {
+            let quotas = &mut options.quotas;
+            (quotas.type_gib, quotas.io2_gib) = (1_024, 1_024);
+            (quotas.io1_iops, quotas.io2_iops) = (1_000, 1_000);
+            quotas.modifying_gib = 1_024;
+            (quotas.snapshots, quotas.pending_copies, quotas.instances) = (0, 0, 1);
+            options.instant()
+        });
+        let mut ids: BTreeMap<&'static str, String> = MISSING.map(|(name, id)| (name, id.to_owned())).into();
+        rig.volume_of(json!({"Size": 1}));
+        ids.insert("volume", rig.volume());
+        ids.insert("snapshot", ids["no-snapshot"].clone());
+        Self { rig, ids }
+    }
+
+    fn full() -> Self {
+        let rig = Rig::with(|mut options| {
+            options.quotas.volumes = Some(1);
+            options.instant()
+        });
+        let ids = [("volume", rig.volume())].into();
+        Self { rig, ids }
+    }
+
+    /// A text with the ids in the places of their names.
+    fn fill(&self, text: &str) -> String {
+        self.ids.iter().fold(text.to_owned(), |text, (name, id)| text.replace(&format!("{{{name}}}"), id))
+    }
+
+    fn fill_all(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.fill(text)),
+            Value::Array(all) => all.iter().map(|value| self.fill_all(value)).collect(),
+            Value::Object(all) => {
+                all.iter().map(|(key, value)| (key.clone(), self.fill_all(value))).collect()
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Everything that is described.
+    fn all(&self) -> Vec<Value> {
+        let denied = std::mem::take(&mut *self.rig.rights.denied.lock().unwrap());
+        let all =
+            ["DescribeVolumes", "DescribeSnapshots", "DescribeInstances", "DescribeVolumesModifications"];
+        let all = all.map(|action| self.rig.call(action, json!({}))).to_vec();
+        *self.rig.rights.denied.lock().unwrap() = denied;
+        all
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Table {
+    row: Vec<Row>,
+}
+
+#[derive(serde::Deserialize)]
+struct Row {
+    operation: String,
+    state: String,
+    parameters: Value,
+    code: String,
+    message: String,
+    status: u16,
+}
+
+#[test]
+fn every_row_of_the_errors_is_answered_as_it_says() {
+    let table: Table = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
+    assert!(table.row.len() >= 150, "{} rows", table.row.len());
+    let mut worlds: BTreeMap<String, World> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for Row { operation, state, parameters, code, message, status } in table.row {
+        let world = worlds.entry(state.clone()).or_insert_with(|| match state.as_str() {
+            "world" => World::whole(),
+            "denied" => World::denied(),
+            "quotas" => World::quotas(),
+            "full" => World::full(),
+            other => panic!("no state {other}"),
+        });
+        let input = world.fill_all(&parameters);
+        let expected = (code, world.fill(&message), status);
+        match world.rig.attempt(&operation, &input) {
+            Ok(output) => {
+                wrong.push(format!("{state}: {operation} {input}\n  answers {output:?}\n  not {expected:?}"))
+            }
+            Err(error) => {
+                let found = (error.code.into_owned(), error.message, error.status);
+                if found != expected {
+                    wrong.push(format!("{state}: {operation} {input}\n  is {found:?}\n  not {expected:?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn refused_calls_leave_everything_as_it_was() {
+    let table: Table = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
+    let world = World::whole();
+    let before = world.all();
+    let names = world.rig.names();
+    for row in table.row.iter().filter(|row| row.state == "world") {
+        let _ = world.rig.attempt(&row.operation, &world.fill_all(&row.parameters));
+    }
+    assert_eq!(world.all(), before);
+    assert_eq!(world.rig.names(), names);
+}

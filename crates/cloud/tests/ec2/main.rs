@@ -1,0 +1,18 @@
+//! The EC2 service on a real control plane: block store, engine and NBD exports, without root.
+#![allow(clippy::unwrap_used)]
+
+mod access;
+mod attach;
+mod block_device;
+mod errors;
+mod instances;
+mod kill;
+mod lists;
+mod model;
+mod places;
+mod snapshots;
+mod steps;
+mod support;
+mod tags;
+mod threads;
+mod volumes;

@@ -1,0 +1,204 @@
+//! Snapshots: taken, several at one instant, copied, shared, deleted; volumes made of them.
+
+use ebbtide_control::ControlPlane as _;
+use serde_json::json;
+
+use crate::support::{ACCOUNT, OTHER, REGION, Rig, column, text};
+
+#[test]
+fn a_snapshot_is_pending_and_then_completed() {
+    let rig = Rig::slow();
+    let volume = rig.volume();
+    rig.pass(2_000);
+    let made = rig.call("CreateSnapshot", json!({"VolumeId": volume, "Description": "before"}));
+    let id = text(&made["SnapshotId"]);
+    assert_eq!((&made["State"], &made["Progress"]), (&json!("pending"), &json!("")));
+    assert_eq!((&made["VolumeSize"], &made["OwnerId"]), (&json!(1), &json!(ACCOUNT)));
+    assert_eq!(rig.names().1, [id.as_str()]);
+    rig.pass(2_000);
+    let shown = rig.show_snapshot(&id);
+    assert_eq!((&shown["State"], &shown["Progress"]), (&json!("pending"), &json!("50%")));
+    assert_eq!(shown.get("CompletionTime"), None);
+    rig.pass(2_000);
+    let shown = rig.show_snapshot(&id);
+    assert_eq!((&shown["State"], &shown["Progress"]), (&json!("completed"), &json!("100%")));
+    assert_eq!(shown["FullSnapshotSizeInBytes"], 0);
+    assert_eq!(shown["Description"], "before");
+    rig.call("DeleteSnapshot", json!({"SnapshotId": id}));
+    assert_eq!(rig.code("DescribeSnapshots", json!({"SnapshotIds": [id]})), "InvalidSnapshot.NotFound");
+    assert_eq!(rig.names().1, [""; 0]);
+}
+
+#[test]
+fn a_volume_of_a_snapshot_has_its_size_and_needs_it_completed() {
+    let rig = Rig::slow();
+    let volume = rig.volume_of(json!({"Size": 3, "VolumeType": "gp3"}));
+    rig.pass(2_000);
+    let snapshot = rig.snapshot(&volume);
+    let input = json!({"AvailabilityZone": "us-east-1a", "SnapshotId": snapshot, "VolumeType": "gp3"});
+    let refused = rig.refused("CreateVolume", input.clone());
+    assert_eq!(refused.message, "Snapshot is in invalid state - pending");
+    rig.pass(4_000);
+    let made = rig.call("CreateVolume", input);
+    assert_eq!((&made["Size"], &made["SnapshotId"]), (&json!(3), &json!(snapshot)));
+    let detail = rig.control.volume(made["VolumeId"].as_str().unwrap(), None).unwrap();
+    assert_eq!(detail.volume.from_snapshot.as_deref(), Some(snapshot.as_str()));
+    let small = json!({"AvailabilityZone": "us-east-1a", "SnapshotId": snapshot, "Size": 2});
+    assert_eq!(rig.code("CreateVolume", small), "InvalidParameterValue");
+    rig.call(
+        "CreateVolume",
+        json!({"AvailabilityZone": "us-east-1a", "SnapshotId": snapshot, "Size": 5, "VolumeInitializationRate": 100}),
+    );
+    // The snapshot goes, its volumes stay.
+    rig.call("DeleteSnapshot", json!({"SnapshotId": snapshot}));
+    assert_eq!(rig.call("DescribeVolumes", json!({}))["Volumes"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn snapshots_of_a_volume_are_spaced_and_few_at_a_time() {
+    let rig = Rig::with(|mut options| {
+        options.timing.snapshot_ms = 3_600_000;
+        options
+    });
+    let volume = rig.volume_of(json!({"Size": 125, "VolumeType": "st1"}));
+    let other = rig.volume();
+    rig.pass(2_000);
+    rig.snapshot(&volume);
+    let refused = rig.refused("CreateSnapshot", json!({"VolumeId": volume}));
+    assert_eq!(refused.code, "SnapshotCreationPerVolumeRateExceeded");
+    rig.pass(15_000);
+    assert_eq!(rig.code("CreateSnapshot", json!({"VolumeId": volume})), "ConcurrentSnapshotLimitExceeded");
+    for _ in 0..5 {
+        rig.snapshot(&other);
+        rig.pass(15_000);
+    }
+    assert_eq!(rig.code("CreateSnapshot", json!({"VolumeId": other})), "ConcurrentSnapshotLimitExceeded");
+}
+
+#[test]
+fn all_volumes_of_an_instance_are_snapshot_together_or_none() {
+    let rig = Rig::new();
+    let instance = rig.instance();
+    rig.call("StopInstances", json!({"InstanceIds": [instance]}));
+    let boot = rig.volume_of(json!({"Size": 8, "TagSpecifications": [
+        {"ResourceType": "volume", "Tags": [{"Key": "Name", "Value": "boot"}, {"Key": "own", "Value": "1"}]}]}));
+    let (data, log) = (rig.volume(), rig.volume());
+    rig.attach(&boot, &instance, "/dev/xvda");
+    rig.attach(&data, &instance, "/dev/sdf");
+    rig.attach(&log, &instance, "/dev/sdg");
+    let take = |specification: serde_json::Value| {
+        rig.attempt(
+            "CreateSnapshots",
+            &json!({
+                "InstanceSpecification": specification,
+                "CopyTagsFromSource": "volume",
+                "TagSpecifications": [{"ResourceType": "snapshot", "Tags": [{"Key": "Name", "Value": "set"}]}],
+            }),
+        )
+    };
+    let taken = take(json!({"InstanceId": instance})).unwrap();
+    let snapshots = &taken["Snapshots"];
+    let mut of: Vec<String> = column(snapshots, "VolumeId");
+    of.sort();
+    let mut all = vec![boot.clone(), data.clone(), log.clone()];
+    all.sort();
+    assert_eq!(of, all);
+    assert_eq!(column(snapshots, "State"), ["pending"; 3]);
+    let of_boot = snapshots.as_array().unwrap().iter().find(|one| one["VolumeId"] == boot.as_str()).unwrap();
+    assert_eq!(of_boot["Tags"], json!([{"Key": "Name", "Value": "set"}, {"Key": "own", "Value": "1"}]));
+    let some =
+        take(json!({"InstanceId": instance, "ExcludeBootVolume": true, "ExcludeDataVolumeIds": [log]}))
+            .unwrap();
+    assert_eq!(column(&some["Snapshots"], "VolumeId"), [data.as_str()]);
+    let wrong = take(json!({"InstanceId": instance, "ExcludeDataVolumeIds": [boot]})).unwrap_err();
+    assert_eq!(wrong.code, "InvalidParameterValue");
+    // One volume is gone from under the service: none is snapshot.
+    let before = rig.names().1;
+    rig.control
+        .detach_volume(&ebbtide_control::DetachVolume { name: log.clone(), force: true }, &|_| ())
+        .unwrap();
+    rig.control.delete_volume(&log).unwrap();
+    assert_eq!(take(json!({"InstanceId": instance})).unwrap_err().status, 500);
+    assert_eq!(rig.names().1, before);
+    let listed = rig.call("DescribeSnapshots", json!({"OwnerIds": ["self"]}));
+    assert_eq!(listed["Snapshots"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_copy_has_its_own_life() {
+    let rig = Rig::new();
+    let volume = rig.volume();
+    let source = rig.snapshot(&volume);
+    let west =
+        |action: &str, input: serde_json::Value| rig.try_as(ACCOUNT, "us-west-2", action, &input).unwrap();
+    let input = json!({"SourceRegion": REGION, "SourceSnapshotId": source, "Description": "copy"});
+    let copy = text(&west("CopySnapshot", input)["SnapshotId"]);
+    rig.call("DeleteSnapshot", json!({"SnapshotId": source}));
+    let shown = west("DescribeSnapshots", json!({"SnapshotIds": [copy]}))["Snapshots"][0].clone();
+    assert_eq!((&shown["State"], &shown["VolumeSize"]), (&json!("completed"), &json!(1)));
+    assert_eq!((&shown["VolumeId"], &shown["TransferType"]), (&json!("vol-ffffffff"), &json!("standard")));
+    let made = west("CreateVolume", json!({"AvailabilityZone": "us-west-2a", "SnapshotId": copy}));
+    assert_eq!(made["Size"], 1);
+}
+
+#[test]
+fn a_copy_of_nothing_is_answered_and_fails_later() {
+    let rig = Rig::slow();
+    let input = json!({"SourceRegion": REGION, "SourceSnapshotId": "snap-0123456789abcdef0"});
+    let copy = text(&rig.call("CopySnapshot", input)["SnapshotId"]);
+    assert_eq!(rig.show_snapshot(&copy)["State"], "pending");
+    rig.pass(5_000);
+    let shown = rig.show_snapshot(&copy);
+    assert_eq!(
+        (&shown["State"], &shown["StateMessage"]),
+        (&json!("error"), &json!("Source snapshot is not found"))
+    );
+    assert_eq!(rig.names().1, [""; 0]);
+    let rig = rig.reopened();
+    assert_eq!(rig.show_snapshot(&copy)["State"], "error");
+    rig.call("DeleteSnapshot", json!({"SnapshotId": copy}));
+}
+
+#[test]
+fn a_shared_snapshot_is_seen_and_used_by_those_it_is_shared_with() {
+    let rig = Rig::new();
+    let id = rig.snapshot(&rig.volume());
+    let theirs = |input: serde_json::Value| {
+        let answer = rig.try_as(OTHER, REGION, "DescribeSnapshots", &input).unwrap();
+        column(&answer["Snapshots"], "SnapshotId")
+    };
+    let attribute = || {
+        let input = json!({"SnapshotId": id, "Attribute": "createVolumePermission"});
+        rig.call("DescribeSnapshotAttribute", input)["CreateVolumePermissions"].clone()
+    };
+    let modify = |permission: serde_json::Value| {
+        rig.call("ModifySnapshotAttribute", json!({"SnapshotId": id, "CreateVolumePermission": permission}));
+    };
+    let create = || {
+        let input = json!({"AvailabilityZone": "us-east-1a", "SnapshotId": id});
+        rig.try_as(OTHER, REGION, "CreateVolume", &input)
+    };
+    assert_eq!(theirs(json!({})), [""; 0]);
+    // It exists, and is left out.
+    assert_eq!(theirs(json!({"SnapshotIds": [id]})), [""; 0]);
+    assert_eq!(create().unwrap_err().code, "InvalidSnapshot.NotFound");
+    modify(json!({"Add": [{"UserId": OTHER}]}));
+    assert_eq!(attribute(), json!([{"UserId": OTHER}]));
+    assert_eq!(theirs(json!({})), [id.as_str()]);
+    assert_eq!(theirs(json!({"OwnerIds": ["self"]})), [""; 0]);
+    assert_eq!(theirs(json!({"RestorableByUserIds": ["self"]})), [id.as_str()]);
+    assert_eq!(theirs(json!({"RestorableByUserIds": ["all"]})), [""; 0]);
+    create().unwrap();
+    // Whoever uses it does not own it.
+    let delete = rig.try_as(OTHER, REGION, "DeleteSnapshot", &json!({"SnapshotId": id})).unwrap_err();
+    assert_eq!(delete.code, "InvalidSnapshot.NotFound");
+    modify(json!({"Remove": [{"UserId": OTHER}]}));
+    assert_eq!(theirs(json!({})), [""; 0]);
+    rig.call(
+        "ModifySnapshotAttribute",
+        json!({"SnapshotId": id, "OperationType": "add", "GroupNames": ["all"], "Attribute": "createVolumePermission"}),
+    );
+    assert_eq!(theirs(json!({"RestorableByUserIds": ["all"]})), [id.as_str()]);
+    rig.call("ResetSnapshotAttribute", json!({"SnapshotId": id, "Attribute": "createVolumePermission"}));
+    assert_eq!(attribute(), json!([]));
+}

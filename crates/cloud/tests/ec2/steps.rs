@@ -1,0 +1,155 @@
+//! A process that dies right before or right after each step on the control plane, and the start after that.
+
+use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use ebbtide_cloud::ec2::Ec2;
+use ebbtide_control::{
+    AttachVolume, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
+    DetachView, DetachVolume, Detached, FaultView, LiveControl, ModifyVolume, Names, Progress, RecordVolume,
+    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+};
+use serde_json::{Value, json};
+
+use crate::support::{self, ACCOUNT, REGION, Rig, column, text};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Before,
+    After,
+}
+
+/// Dies at a step. As after a kill, nothing more is written: the call never goes on.
+#[derive(Debug)]
+struct Dying {
+    inner: Arc<LiveControl>,
+    at: Mutex<Option<(&'static str, Moment)>>,
+}
+
+impl Dying {
+    fn step<T>(&self, name: &'static str, work: impl FnOnce(&LiveControl) -> T) -> T {
+        let at = *self.at.lock().unwrap();
+        assert_ne!(at, Some((name, Moment::Before)), "dies");
+        let done = work(&self.inner);
+        assert_ne!(at, Some((name, Moment::After)), "dies");
+        done
+    }
+}
+
+macro_rules! steps {
+    ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        impl ControlPlane for Dying {
+            $(fn $name(&self, $($argument: $kind),*) -> Result<$answer, ControlError> {
+                self.step(stringify!($name), |inner| inner.$name($($argument),*))
+            })*
+        }
+    };
+}
+
+steps! {
+    ready() -> ();
+    create_volume(request: &CreateVolume) -> VolumeDetail;
+    volumes(region: Option<&str>) -> Vec<VolumeView>;
+    volume(name: &str, region: Option<&str>) -> VolumeDetail;
+    attach_volume(request: &AttachVolume, progress: Progress<'_>) -> VolumeDetail;
+    detach_volume(request: &DetachVolume, progress: Progress<'_>) -> DetachView;
+    record_volume(request: &RecordVolume, output: Box<dyn Write + Send>) -> RecordingView;
+    end_recording(name: &str) -> RecordingView;
+    modify_volume(request: &ModifyVolume, progress: Progress<'_>) -> VolumeDetail;
+    delete_volume(name: &str) -> ();
+    set_faults(request: &SetFaults) -> FaultView;
+    take_crash_image(request: &TakeCrashImage) -> CrashImageView;
+    create_snapshot(request: &CreateSnapshot) -> SnapshotView;
+    create_snapshots(requests: &[CreateSnapshot]) -> Vec<SnapshotView>;
+    copy_snapshot(snapshot: &str, name: &str) -> SnapshotView;
+    snapshot(name: &str) -> SnapshotView;
+    names() -> Names;
+    snapshots() -> Vec<SnapshotView>;
+    delete_snapshot(name: &str) -> ();
+    calibrate(quick: bool, progress: Progress<'_>) -> Calibration;
+    stop(force: bool, progress: Progress<'_>) -> Vec<Detached>;
+}
+
+/// What is described: volumes with state and size, and snapshots.
+type Seen = (Vec<(String, String, u64)>, Vec<String>);
+
+fn seen(rig: &Rig, ec2: &Ec2) -> Seen {
+    let all = |action: &str| {
+        let answer = support::call(ec2, &rig.rights, rig.now(), (ACCOUNT, REGION), action, &json!({}));
+        Value::Object(answer.unwrap())
+    };
+    let volumes = all("DescribeVolumes")["Volumes"].clone();
+    let volume = |row: &Value| (text(&row["VolumeId"]), text(&row["State"]), row["Size"].as_u64().unwrap());
+    let volumes = volumes.as_array().unwrap().iter().map(volume).collect();
+    (volumes, column(&all("DescribeSnapshots")["Snapshots"], "SnapshotId"))
+}
+
+#[test]
+fn a_death_around_each_step_is_ended_or_taken_back_by_the_next_start() {
+    for moment in [Moment::Before, Moment::After] {
+        for (step, action, ends) in [
+            ("create_volume", "CreateVolume", false),
+            ("create_snapshots", "CreateSnapshot", false),
+            ("copy_snapshot", "CopySnapshot", false),
+            ("attach_volume", "AttachVolume", false),
+            ("delete_volume", "DeleteVolume", true),
+            ("delete_snapshot", "DeleteSnapshot", true),
+            ("modify_volume", "ModifyVolume", true),
+            ("detach_volume", "DetachVolume", true),
+        ] {
+            let place = format!("{action}, {moment:?} {step}");
+            let rig = Rig::new();
+            let (free, used, instance) = (rig.volume(), rig.volume(), rig.instance());
+            rig.attach(&used, &instance, "/dev/sdf");
+            let snapshot = rig.snapshot(&free);
+            let input = match action {
+                "CreateVolume" => json!({"AvailabilityZone": "us-east-1a", "Size": 1, "ClientToken": "t"}),
+                "CreateSnapshot" | "DeleteVolume" => json!({"VolumeId": free}),
+                "CopySnapshot" => json!({"SourceRegion": REGION, "SourceSnapshotId": snapshot}),
+                "AttachVolume" => json!({"VolumeId": free, "InstanceId": instance, "Device": "/dev/sdg"}),
+                "DeleteSnapshot" => json!({"SnapshotId": snapshot}),
+                "ModifyVolume" => json!({"VolumeId": used, "Size": 3}),
+                _ => json!({"VolumeId": used}),
+            };
+            let home = support::home(rig.dir.path());
+            let before = seen(&rig, &rig.ec2);
+            let dying = Arc::new(Dying { inner: rig.control.clone(), at: Mutex::new(None) });
+            let ec2 = Ec2::open(&home, dying.clone(), rig.options.clone()).unwrap();
+            *dying.at.lock().unwrap() = Some((step, moment));
+            let call = || support::call(&ec2, &rig.rights, rig.now(), (ACCOUNT, REGION), action, &input);
+            catch_unwind(AssertUnwindSafe(call)).expect_err(&place);
+            drop(ec2);
+            let ec2 = Ec2::open(&home, rig.control.clone(), rig.options.clone()).unwrap();
+            let mut expected = before.clone();
+            if ends {
+                match action {
+                    "DeleteVolume" => expected.0.retain(|(id, ..)| *id != free),
+                    "DeleteSnapshot" => expected.1.clear(),
+                    _ => {
+                        let volume = expected.0.iter_mut().find(|(id, ..)| *id == used).unwrap();
+                        if action == "ModifyVolume" {
+                            volume.2 = 3;
+                        } else {
+                            volume.1 = "available".to_owned();
+                        }
+                    }
+                }
+            }
+            let found = seen(&rig, &ec2);
+            assert_eq!(found, expected, "{place}");
+            let names = rig.control.names().unwrap();
+            assert_eq!(
+                names.volumes,
+                found.0.iter().map(|(id, ..)| id.clone()).collect::<Vec<_>>(),
+                "{place}"
+            );
+            assert_eq!(names.snapshots, found.1, "{place}");
+            for (id, state, size) in &found.0 {
+                let volume = rig.control.volume(id, None).unwrap().volume;
+                let there = (volume.attachment.is_some(), volume.size_bytes);
+                assert_eq!(there, (state == "in-use", size << 30), "{place}: {id}");
+            }
+        }
+    }
+}

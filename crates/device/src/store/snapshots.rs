@@ -1,0 +1,110 @@
+//! Snapshots: taken, copied, looked at, and the names of everything.
+
+use serde_json::Value;
+
+use super::clones::Plan;
+use super::registry::{VolumeStore, check_name};
+use super::usage::Usage;
+use super::{SnapshotInfo, StoreError};
+
+/// One of the snapshots that [`VolumeStore::take_snapshots`] takes.
+#[derive(Debug, Clone)]
+pub struct SnapshotRequest<'a> {
+    /// The volume to copy. Several snapshots may be of the same.
+    pub volume: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// What is kept with it.
+    pub meta: Value,
+}
+
+/// The names in a store, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoreNames {
+    /// Of the volumes.
+    pub volumes: Vec<String>,
+    /// Of the snapshots.
+    pub snapshots: Vec<String>,
+}
+
+impl VolumeStore {
+    /// Takes a point-in-time snapshot of a volume, which may be open and under load. Every write that was answered before
+    /// the call is in it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::NotFound`], [`StoreError::Damaged`],
+    /// [`StoreError::Io`]. The volume goes on as it was.
+    pub fn snapshot(&self, volume: &str, snapshot: &str, meta: Value) -> Result<(), StoreError> {
+        self.take_snapshots(&[SnapshotRequest { volume, name: snapshot, meta }])
+    }
+
+    /// Takes several snapshots, all of them or none. They are of one moment only where the caller keeps writes to the
+    /// volumes from being answered meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::snapshot`].
+    pub fn take_snapshots(&self, requests: &[SnapshotRequest<'_>]) -> Result<(), StoreError> {
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        let mut plan = Plan::new(state.manifest.clone());
+        requests.iter().try_for_each(|request| plan.add_snapshot(&state, request))?;
+        plan.carry_out(inner, &mut state)
+    }
+
+    /// Gives a snapshot a second name: a snapshot of its own with the same content, which takes no space.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::NotFound`], [`StoreError::Io`].
+    pub fn copy_snapshot(&self, snapshot: &str, name: &str) -> Result<(), StoreError> {
+        check_name(name)?;
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        if state.manifest.snapshots.contains_key(name) {
+            return Err(StoreError::Exists { kind: "snapshot", name: name.to_owned() });
+        }
+        let entry = state.snapshot(snapshot)?.clone();
+        let mut next = state.manifest.clone();
+        next.snapshots.insert(name.to_owned(), entry);
+        inner.commit(&mut state, next)
+    }
+
+    /// One snapshot. What the others hold is not counted, as [`Self::snapshots`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`].
+    pub fn snapshot_info(&self, name: &str) -> Result<SnapshotInfo, StoreError> {
+        let state = self.inner().state.lock();
+        let entry = state.snapshot(name)?.clone();
+        let usage = Usage::gather(state, entry.layer);
+        Ok(SnapshotInfo {
+            name: name.to_owned(),
+            size_bytes: entry.size_bytes,
+            meta: entry.meta,
+            created_unix_s: entry.created_unix_s,
+            from_volume: entry.from_volume,
+            allocated_bytes: usage.allocated(true),
+            data_blocks: usage.data_blocks(),
+            layers: usage.layers,
+            damage: usage.damage,
+        })
+    }
+
+    /// All snapshots, by name.
+    pub fn snapshots(&self) -> Vec<SnapshotInfo> {
+        let names = self.names().snapshots;
+        names.iter().filter_map(|name| self.snapshot_info(name).ok()).collect()
+    }
+
+    /// The names of all volumes and snapshots. Nothing is counted.
+    pub fn names(&self) -> StoreNames {
+        let state = self.inner().state.lock();
+        StoreNames {
+            volumes: state.manifest.volumes.keys().cloned().collect(),
+            snapshots: state.manifest.snapshots.keys().cloned().collect(),
+        }
+    }
+}
