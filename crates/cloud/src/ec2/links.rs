@@ -14,12 +14,14 @@ pub(super) fn name(volume: &str) -> String {
     format!("{PREFIX}{}", volume.replace('-', ""))
 }
 
-/// Links a volume's device. Where the directory is missing or refuses it, there is no link, and the log says so.
+/// Links a volume's device. The directory is made where it is missing, as on a
+/// host without udev. Where it refuses the link, there is none, and the log says so.
 pub(super) fn make(options: &Options, volume: &str, device: Option<&str>) {
     let (Some(dir), Some(device)) = (&options.device_links, device) else { return };
     let link = dir.join(name(volume));
     remove(options, volume);
-    if let Err(error) = std::os::unix::fs::symlink(device, &link) {
+    let made = std::fs::create_dir_all(dir).and_then(|()| std::os::unix::fs::symlink(device, &link));
+    if let Err(error) = made {
         tracing::warn!(volume, link = %link.display(), %error, "the device has no link");
     }
 }

@@ -17,7 +17,7 @@ pub struct Options {
     /// What an attachment is on this host.
     pub attach_as: AttachAs,
     /// Directory of the links `nvme-Amazon_Elastic_Block_Store_vol...` to attached block devices, such as
-    /// [`DEVICE_LINKS`]; none: no links are made. It is not created.
+    /// [`DEVICE_LINKS`]; none: no links are made.
     pub device_links: Option<PathBuf>,
     /// Decides the ids of new resources; none: drawn when the service is opened.
     pub seed: Option<u64>,
