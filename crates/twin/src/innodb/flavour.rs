@@ -130,7 +130,8 @@ pub struct Settings {
     pub doublewrite: bool,
     /// Pages of a doublewrite batch.
     pub doublewrite_pages: u32,
-    /// Doublewrite batches that are written at the same time.
+    /// Doublewrite batches that are written at the same time. The next one waits until the pages of one of them are in
+    /// the data files: with one batch, the page cleaner writes that many pages in the time of both writes and their flushes.
     pub doublewrite_batches: u32,
     /// Whether the doublewrite file and the data files are flushed after each batch (`innodb_flush_method`).
     pub flush_after_batch: bool,
@@ -209,8 +210,9 @@ impl Settings {
             Flavour::MariaDb105 | Flavour::MariaDb11 => Self {
                 max_dirty_pages_pct_lwm: 0.0,
                 lru_scan_depth: 1_536,
+                // buf0dblwr.cc: of two buffers of 128 pages one is filled while the other is written.
                 doublewrite_pages: 128,
-                doublewrite_batches: 2,
+                doublewrite_batches: 1,
                 redo_capacity_bytes: 96 * MIB,
                 log_bin: false,
                 sync_binlog: 0,
@@ -223,6 +225,13 @@ impl Settings {
     #[must_use]
     pub fn pool_pages(&self) -> f64 {
         self.buffer_pool_bytes as f64 / f64::from(self.page_bytes) * 0.96
+    }
+
+    /// Pages of a batch of page writes, and batches that are written at the same time. Without doublewrite nothing but the
+    /// slots of asynchronous writes limits them: four threads with 256 each.
+    #[must_use]
+    pub const fn write_batches(&self) -> (u32, u32) {
+        if self.doublewrite { (self.doublewrite_pages, self.doublewrite_batches) } else { (64, 4 * 256 / 64) }
     }
 
     /// Free pages that the page cleaner keeps.

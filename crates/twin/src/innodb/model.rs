@@ -575,7 +575,9 @@ impl Model {
         }
         if self.writer.is_idle() && self.cleaner.running {
             self.cleaner.running = false;
-            let round = if self.cleaner.urgent { SHORT_PAUSE } else { ROUND };
+            // It does not sleep while somebody waits for a page.
+            let at_once = self.cleaner.urgent || !self.pageless.is_empty();
+            let round = if at_once { SHORT_PAUSE } else { ROUND };
             let next = self.cleaner.last + round;
             self.schedule_cleaner(next.since(self.now));
         }

@@ -200,16 +200,16 @@ impl ServerTable {
                 allowed: "8MiB or more",
             });
         }
-        set(
-            &mut settings.buffer_pool_instances,
-            "server.buffer_pool_instances",
-            self.buffer_pool_instances,
-            1..=64,
-            "1 to 64",
-        )?;
-        if self.buffer_pool_instances.is_some() && settings.flavour != Flavour::MySql57 {
-            settings.doublewrite_batches =
-                settings.doublewrite_batches.max(2 * settings.buffer_pool_instances);
+        let mut instances = settings.buffer_pool_instances;
+        set(&mut instances, "server.buffer_pool_instances", self.buffer_pool_instances, 1..=64, "1 to 64")?;
+        // MariaDB has one pool whatever the variable says.
+        if !settings.flavour.is_mariadb() {
+            settings.buffer_pool_instances = instances;
+        }
+        if self.buffer_pool_instances.is_some()
+            && matches!(settings.flavour, Flavour::MySql80 | Flavour::MySql84)
+        {
+            settings.doublewrite_batches = settings.doublewrite_batches.max(2 * instances);
         }
         set(
             &mut settings.doublewrite_pages,
