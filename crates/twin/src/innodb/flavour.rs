@@ -149,6 +149,13 @@ pub struct Settings {
     pub group_commit_delay_us: u64,
     /// The file system.
     pub file_system: FileSystem,
+    /// Of changes to pages of secondary indexes that are not in the pool, the share that the change buffer keeps, 0 to 1
+    /// (`innodb_change_buffering`: 1 is `all`).
+    pub change_buffering: f64,
+    /// `innodb_purge_threads`: reads of purge at the same time.
+    pub purge_threads: u32,
+    /// `innodb_purge_batch_size`: undo logs that purge takes before those before them are done.
+    pub purge_batch: u32,
 }
 
 impl Settings {
@@ -184,6 +191,9 @@ impl Settings {
             sync_binlog: 1,
             group_commit_delay_us: 0,
             file_system: FileSystem::default(),
+            change_buffering: 1.0,
+            purge_threads: 4,
+            purge_batch: 300,
         };
         base.with_defaults_of(flavour)
     }
@@ -205,6 +215,9 @@ impl Settings {
                 io_capacity_max: 20_000,
                 doublewrite_pages: 128,
                 flush_after_batch: false,
+                change_buffering: 0.0,
+                // Four on machines with more than 16 processors.
+                purge_threads: 1,
                 ..self
             },
             Flavour::MariaDb105 | Flavour::MariaDb11 => Self {
@@ -216,6 +229,9 @@ impl Settings {
                 redo_capacity_bytes: 96 * MIB,
                 log_bin: false,
                 sync_binlog: 0,
+                // Off from 10.5.15 on, and gone in 11.0.
+                change_buffering: 0.0,
+                purge_batch: 127,
                 ..self
             },
         }

@@ -5,6 +5,8 @@
 //! caches each page for a *characteristic time* after its last reference (Che, Tung, Wang 2002). It is counted in
 //! transactions here, since all references come from them.
 
+use super::flavour::Settings;
+
 /// Pages that are used alike.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageClass {
@@ -16,6 +18,8 @@ pub struct PageClass {
     pub references: f64,
     /// Share of the references that change the page, 0 to 1.
     pub modified: f64,
+    /// Leaf pages of a secondary index that is not unique: the change buffer keeps changes of pages that are missing.
+    pub secondary: bool,
 }
 
 /// What becomes of a page.
@@ -88,11 +92,52 @@ impl MissCurve {
     }
 }
 
+/// What of a buffer pool decides which pages it has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pool {
+    /// Pages.
+    pub pages: f64,
+    /// Of changes to pages of secondary indexes that are missing, those that the change buffer keeps, 0 to 1.
+    pub buffered: f64,
+    /// Changes that it has kept of a page when it merges them: one read of the page does for so many.
+    pub per_merge: f64,
+}
+
+/// Bytes that a change takes in the change buffer: the entry with what it is for, on pages two thirds full.
+const BUFFERED_CHANGE: f64 = 60.0;
+/// Largest share of the pool that the change buffer takes (`innodb_change_buffer_max_size`).
+const CHANGE_BUFFER: f64 = 0.25;
+/// Changes of a page that a merge finds, at most: background merges go on while the buffer is not full.
+const MOST_PER_MERGE: f64 = 100.0;
+
+impl Pool {
+    /// A pool of so many pages without a change buffer.
+    #[must_use]
+    pub const fn plain(pages: f64) -> Self {
+        Self { pages, buffered: 0.0, per_merge: 1.0 }
+    }
+
+    /// The pool of a server with these classes of pages.
+    #[must_use]
+    pub fn of(settings: &Settings, classes: &[PageClass]) -> Self {
+        let pages = settings.pool_pages();
+        let indexed: f64 = classes.iter().filter(|class| class.secondary).map(PageClass::pages).sum();
+        let records = CHANGE_BUFFER * pages * f64::from(settings.page_bytes) / BUFFERED_CHANGE;
+        let per_merge = (1.0 + records / indexed.max(1.0)).min(MOST_PER_MERGE);
+        Self { buffered: settings.change_buffering, per_merge, ..Self::plain(pages) }
+    }
+}
+
 /// What a class does per transaction once the pool keeps pages for a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct ClassState {
     /// Probability that a reference finds its page missing.
     pub(crate) miss: f64,
+    /// Pages that turn dirty where they are clean, each transaction: changes that find their page, and merges.
+    pub(crate) changes: f64,
+    /// Of changes, those that the change buffer keeps where the page is missing, and of these, the reads of merges.
+    pub(crate) buffered: f64,
+    pub(crate) merges: f64,
     /// The same of a revisit.
     pub(crate) revisit_miss: f64,
     /// Pages that are evicted, each transaction: those that it brings in, in the long run.
@@ -109,12 +154,21 @@ pub(crate) struct ClassState {
 }
 
 impl PageClass {
-    /// The class where the pool keeps a page for `kept` transactions after its last reference. `pool` is the number of
-    /// pages that are cached, which is what observed classes go by.
-    pub(crate) fn state(&self, kept: f64, pool: f64) -> ClassState {
+    /// Pages of a class that has a number of them.
+    pub(crate) const fn pages(&self) -> f64 {
         match &self.kind {
-            PageKind::Reused { pages, revisits } => self.reused(*pages, *revisits, kept),
+            PageKind::Reused { pages, .. } => *pages,
+            PageKind::Once { .. } | PageKind::Observed(_) => 0.0,
+        }
+    }
+
+    /// The class where the pool keeps a page for `kept` transactions after its last reference. The pages of `pool` are
+    /// those that are cached, which is what observed classes go by.
+    pub(crate) fn state(&self, kept: f64, pool: &Pool) -> ClassState {
+        match &self.kind {
+            PageKind::Reused { pages, revisits } => self.reused(*pages, *revisits, kept, pool),
             PageKind::Once { read } => ClassState {
+                changes: self.references * self.modified,
                 miss: if *read { 1.0 } else { 0.0 },
                 evicted: self.references,
                 dirty_share: self.modified,
@@ -123,15 +177,16 @@ impl PageClass {
                 ..ClassState::default()
             },
             PageKind::Observed(curve) => {
-                let (reads, writes) = curve.at(pool);
+                let (reads, writes) = curve.at(pool.pages);
                 let evicted = reads.max(writes);
                 let dirty_share = if evicted > 0.0 { writes / evicted } else { 0.0 };
-                let dirty = pool * dirty_share;
+                let dirty = pool.pages * dirty_share;
                 ClassState {
                     evicted,
                     dirty_share,
                     dirty,
-                    cached: pool,
+                    cached: pool.pages,
+                    changes: writes,
                     dirtied: writes,
                     reads,
                     ..ClassState::default()
@@ -140,11 +195,16 @@ impl PageClass {
         }
     }
 
-    fn reused(&self, pages: f64, revisits: Option<Revisits>, kept: f64) -> ClassState {
+    fn reused(&self, pages: f64, revisits: Option<Revisits>, kept: f64, pool: &Pool) -> ClassState {
         let rate = self.references / pages.max(1e-9);
         let (longer, revisit_age) = revisits.map_or((kept, 0.0), |revisits| revisits.at(kept));
-        // A page is absent where no reference, or revisit of one, lies within the time that the pool keeps it.
-        let miss = (-rate * longer).exp();
+        let (buffered, merges) =
+            if self.secondary { (pool.buffered, pool.buffered / pool.per_merge) } else { (0.0, 0.0) };
+        // References that bring a missing page in: all but those that are buffered without a merge.
+        let bringing = 1.0 - self.modified * (buffered - merges);
+        // A page is absent where no reference, or revisit of one, lies within the time that the pool keeps it. It stays
+        // absent the longer the fewer references bring it in.
+        let miss = 1.0 / (1.0 + bringing * (rate * longer).exp_m1());
         let revisit_miss = miss * revisit_age;
         let revisited = revisits.map_or(0.0, |revisits| revisits.references) * revisit_miss;
         let clean = 1.0 - self.modified;
@@ -152,13 +212,16 @@ impl PageClass {
         // The first change comes before the end of the residence with the odds of the two.
         let dirty_share =
             if self.modified > 0.0 { self.modified / (self.modified + miss * clean) } else { 0.0 };
-        let evicted = self.references * miss;
-        let modifications = self.references * self.modified;
+        let evicted = self.references * bringing * miss;
+        let changes = self.references * self.modified * (1.0 - miss * (buffered - merges));
         let dirty =
-            if modifications > 0.0 { pages * (1.0 - evicted * dirty_share / modifications) } else { 0.0 };
+            if changes > 0.0 { (pages * (1.0 - evicted * dirty_share / changes)).max(0.0) } else { 0.0 };
         let all = evicted + revisited;
         ClassState {
             miss,
+            changes,
+            buffered,
+            merges,
             revisit_miss,
             evicted: all,
             dirty_share: if all > 0.0 { dirty_share * evicted / all } else { 0.0 },
@@ -181,19 +244,19 @@ impl Revisits {
 
 /// How many transactions a page stays after its last reference, in a pool of so many pages; none where all pages fit.
 #[must_use]
-pub fn characteristic_time(classes: &[PageClass], pool_pages: f64) -> Option<f64> {
+pub fn characteristic_time(classes: &[PageClass], pool: &Pool) -> Option<f64> {
     if let [PageClass { kind: PageKind::Observed(curve), .. }] = classes {
-        let (reads, writes) = curve.at(pool_pages);
-        return (reads.max(writes) > 1e-6).then(|| pool_pages / reads.max(writes));
+        let (reads, writes) = curve.at(pool.pages);
+        return (reads.max(writes) > 1e-6).then(|| pool.pages / reads.max(writes));
     }
-    let cached = |kept: f64| classes.iter().map(|class| class.state(kept, pool_pages).cached).sum::<f64>();
+    let cached = |kept: f64| classes.iter().map(|class| class.state(kept, pool).cached).sum::<f64>();
     let (mut low, mut high) = (0.0_f64, 1e12_f64);
-    if cached(high) <= pool_pages {
+    if cached(high) <= pool.pages {
         return None;
     }
     while high / (low.max(1e-3)) > 1.000_001 {
         let middle = if low == 0.0 { high / 1e3 } else { (low * high).sqrt() };
-        if cached(middle) < pool_pages {
+        if cached(middle) < pool.pages {
             low = middle;
         } else {
             high = middle;
@@ -207,14 +270,15 @@ pub fn characteristic_time(classes: &[PageClass], pool_pages: f64) -> Option<f64
 
 /// Pages that a transaction reads and writes in the long run, where pages are written when they are evicted.
 #[must_use]
-pub fn pages_per_transaction(classes: &[PageClass], pool_pages: f64) -> (f64, f64) {
-    let kept = characteristic_time(classes, pool_pages);
-    let state = |class: &PageClass| class.state(kept.unwrap_or(1e12), pool_pages);
+pub fn pages_per_transaction(classes: &[PageClass], pool: &Pool) -> (f64, f64) {
+    let kept = characteristic_time(classes, pool);
+    let state = |class: &PageClass| class.state(kept.unwrap_or(1e12), pool);
     classes.iter().fold((0.0, 0.0), |(reads, writes), class| {
         let at = state(class);
         let read = match &class.kind {
             PageKind::Reused { revisits, .. } => {
-                class.references * at.miss + revisits.map_or(0.0, |r| r.references) * at.revisit_miss
+                let buffered = class.modified * (at.buffered - at.merges);
+                class.references * (1.0 - buffered) * at.miss + revisits.map_or(0.0, |r| r.references) * at.revisit_miss
             }
             PageKind::Once { .. } => class.references * at.miss,
             PageKind::Observed(_) => at.reads,
@@ -230,12 +294,12 @@ mod tests {
 
     fn reused(pages: f64, references: f64, modified: f64) -> PageClass {
         let kind = PageKind::Reused { pages, revisits: None };
-        PageClass { name: "t".into(), kind, references, modified }
+        PageClass { name: "t".into(), kind, references, modified, secondary: false }
     }
 
     #[test]
     fn uniform_references_miss_by_the_share_that_does_not_fit() {
-        let (reads, writes) = pages_per_transaction(&[reused(100_000.0, 10.0, 1.0)], 40_000.0);
+        let (reads, writes) = pages_per_transaction(&[reused(100_000.0, 10.0, 1.0)], &Pool::plain(40_000.0));
         assert!((reads - 6.0).abs() < 1e-3, "{reads}");
         // Every reference changes its page, so every page leaves dirty.
         assert!((writes - 6.0).abs() < 1e-3, "{writes}");
@@ -243,14 +307,14 @@ mod tests {
 
     #[test]
     fn what_fits_is_not_read() {
-        assert_eq!(characteristic_time(&[reused(1_000.0, 10.0, 0.5)], 2_000.0), None);
-        assert!(pages_per_transaction(&[reused(1_000.0, 10.0, 0.5)], 2_000.0).0 < 1e-9);
+        assert_eq!(characteristic_time(&[reused(1_000.0, 10.0, 0.5)], &Pool::plain(2_000.0)), None);
+        assert!(pages_per_transaction(&[reused(1_000.0, 10.0, 0.5)], &Pool::plain(2_000.0)).0 < 1e-9);
     }
 
     #[test]
     fn hot_pages_stay_and_cold_ones_share_the_rest() {
         let classes = [reused(1_000.0, 90.0, 0.0), reused(100_000.0, 10.0, 0.0)];
-        let (reads, writes) = pages_per_transaction(&classes, 51_000.0);
+        let (reads, writes) = pages_per_transaction(&classes, &Pool::plain(51_000.0));
         assert!((reads - 5.0).abs() < 0.05, "{reads}");
         assert_eq!(writes, 0.0);
     }
@@ -260,7 +324,7 @@ mod tests {
         let classes = [reused(10_000.0, 5.0, 0.3), reused(100_000.0, 5.0, 0.9)];
         let mut before = f64::INFINITY;
         for step in 1..=110 {
-            let (reads, _) = pages_per_transaction(&classes, f64::from(step) * 1_000.0);
+            let (reads, _) = pages_per_transaction(&classes, &Pool::plain(f64::from(step) * 1_000.0));
             assert!(reads <= before + 1e-6, "{step}: {reads} after {before}");
             before = reads;
         }

@@ -21,6 +21,9 @@ const BINLOG_OF_UPDATE: f64 = 420.0;
 const BINLOG_OF_ROW: f64 = 210.0;
 const BINLOG_OF_TRANSACTION: f64 = 160.0;
 
+/// The part of the redo that describes undo records.
+const UNDO_OF_REDO: f64 = 0.3;
+
 /// What a transaction does to pages.
 #[derive(Debug, Clone, Copy, Default)]
 struct Work {
@@ -30,6 +33,9 @@ struct Work {
     /// Inserted at the end of the tables, where they grow.
     grows: f64,
     updates: f64,
+    /// Entries of the index, and rows, that are marked as deleted and that purge removes.
+    purged_entries: f64,
+    purged_rows: f64,
     statements: f64,
 }
 
@@ -44,9 +50,21 @@ impl Work {
             Workload::ReadWrite => Self::reading(mix).and(Self::writing(mix, index)),
             Workload::WriteOnly => Self::writing(mix, index),
             Workload::Insert => Self { grows: 1.0, index_changes: index, ..one },
-            Workload::Delete | Workload::UpdateIndex => {
-                Self { row_changes: 1.0, index_changes: index, updates: 1.0, ..one }
-            }
+            Workload::Delete => Self {
+                row_changes: 1.0,
+                index_changes: index,
+                updates: 1.0,
+                purged_entries: index,
+                purged_rows: 1.0,
+                ..one
+            },
+            Workload::UpdateIndex => Self {
+                row_changes: 1.0,
+                index_changes: index,
+                updates: 1.0,
+                purged_entries: index,
+                ..one
+            },
             Workload::UpdateNonIndex => Self { row_changes: 1.0, updates: 1.0, ..one },
             Workload::BulkInsert => Self { grows: 1_000.0, ..one },
         }
@@ -68,6 +86,8 @@ impl Work {
             row_changes: indexed + plain + pairs,
             index_changes: index * (indexed + 2.0 * pairs),
             updates: indexed + plain,
+            // The row of a pair is there again before purge comes.
+            purged_entries: index * (indexed + pairs),
             statements: indexed + plain + 2.0 * pairs + 2.0,
             ..Self::default()
         }
@@ -80,6 +100,8 @@ impl Work {
             index_changes: self.index_changes + other.index_changes,
             grows: self.grows + other.grows,
             updates: self.updates + other.updates,
+            purged_entries: self.purged_entries + other.purged_entries,
+            purged_rows: self.purged_rows + other.purged_rows,
             statements: self.statements + other.statements - 2.0,
         }
     }
@@ -106,21 +128,26 @@ pub fn shape(sysbench: &Sysbench, seed: u64) -> Shape {
     let kind = TransactionType {
         name: sysbench.workload.name().into(),
         share: 1.0,
-        touches: Vec::new(),
         statements: work.statements,
         redo_bytes: work.redo_bytes(),
         binlog_bytes: work.binlog_bytes(),
+        ..TransactionType::default()
     };
     let mut shape = Shape::new(sysbench.workload.name(), vec![kind]);
     let (rows, entries) = pages(&sysbench.schema);
     let touched = work.reads + work.row_changes;
     let levels = levels(sysbench.distribution, seed);
     if touched > 0.0 {
-        add(&mut shape, "rows", rows, &levels, touched, work.row_changes / touched);
+        let modified = work.row_changes / touched;
+        for (class, draws) in add(&mut shape, "rows", rows, &levels, touched, modified, false) {
+            shape.purge(class, 0, work.purged_rows * draws);
+        }
     }
     if work.index_changes > 0.0 {
         // Values of k are drawn like ids, and spread when they are updated.
-        add(&mut shape, "index on k", entries, &levels, work.index_changes, 1.0);
+        for (class, draws) in add(&mut shape, "index on k", entries, &levels, work.index_changes, 1.0, true) {
+            shape.purge(class, 0, work.purged_entries * draws);
+        }
     }
     if work.grows > 0.0 {
         shape.class("grown", PageKind::Once { read: false }, &[(0, work.grows / ROWS_PER_PAGE, 1.0)]);
@@ -128,6 +155,7 @@ pub fn shape(sysbench: &Sysbench, seed: u64) -> Shape {
     let upper = ((rows + entries) / 700.0).max(1.0);
     let kind = PageKind::Reused { pages: upper, revisits: None };
     shape.class("upper levels", kind, &[(0, 2.0 * (touched + work.index_changes).max(1.0), 0.0)]);
+    shape.undo(UNDO_OF_REDO);
     shape
 }
 
@@ -137,11 +165,27 @@ fn pages(schema: &Schema) -> (f64, f64) {
     ((rows / ROWS_PER_PAGE).max(1.0), (rows / ENTRIES_PER_PAGE).max(1.0))
 }
 
-fn add(shape: &mut Shape, name: &str, pages: f64, levels: &[(f64, f64)], references: f64, modified: f64) {
-    for &(of_pages, of_draws) in levels {
+/// Adds the levels of a table or of its index; returns their classes with their shares of the draws.
+fn add(
+    shape: &mut Shape,
+    name: &str,
+    pages: f64,
+    levels: &[(f64, f64)],
+    references: f64,
+    modified: f64,
+    secondary: bool,
+) -> Vec<(usize, f64)> {
+    let level = |&(of_pages, of_draws): &(f64, f64)| {
         let kind = PageKind::Reused { pages: pages * of_pages, revisits: None };
-        shape.class(name, kind, &[(0, references * of_draws, modified)]);
-    }
+        let touches = [(0, references * of_draws, modified)];
+        let class = if secondary {
+            shape.secondary(name, kind, &touches)
+        } else {
+            shape.class(name, kind, &touches)
+        };
+        (class, of_draws)
+    };
+    levels.iter().map(level).collect()
 }
 
 /// Shares of pages and of draws, from the hottest part of a table to the coldest: neighbours in heat within a factor of
@@ -173,7 +217,7 @@ fn levels(distribution: Distribution, seed: u64) -> Vec<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pages::pages_per_transaction;
+    use super::super::pages::{Pool, pages_per_transaction};
     use super::*;
 
     fn sysbench(workload: Workload, distribution: Distribution) -> Sysbench {
@@ -185,7 +229,7 @@ mod tests {
     fn uniform_point_selects_read_the_share_that_does_not_fit() {
         let shape = shape(&sysbench(Workload::PointSelect, Distribution::Uniform), 1);
         let (rows, _) = pages(&Schema { tables: 8, table_size: 1_000_000, ..Schema::default() });
-        let (reads, writes) = pages_per_transaction(&shape.classes, rows / 2.0);
+        let (reads, writes) = pages_per_transaction(&shape.classes, &Pool::plain(rows / 2.0));
         assert!((reads - 0.5).abs() < 0.01, "{reads}");
         assert_eq!((writes, shape.redo_bytes()), (0.0, 0.0));
     }
@@ -194,7 +238,7 @@ mod tests {
     fn the_special_distribution_needs_a_small_pool_for_three_quarters_of_its_draws() {
         let shape = shape(&sysbench(Workload::PointSelect, Distribution::default()), 1);
         let (rows, _) = pages(&Schema { tables: 8, table_size: 1_000_000, ..Schema::default() });
-        let (reads, _) = pages_per_transaction(&shape.classes, rows * 0.05);
+        let (reads, _) = pages_per_transaction(&shape.classes, &Pool::plain(rows * 0.05));
         assert!((0.15..0.30).contains(&reads), "{reads}");
     }
 

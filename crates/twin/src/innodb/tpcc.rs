@@ -40,6 +40,9 @@ mod rows_per_page {
     pub(super) const HISTORY_CUSTOMER: f64 = 450.0;
 }
 
+/// The part of the redo that describes undo records.
+const UNDO_OF_REDO: f64 = 0.3;
+
 /// TPC-C with so many warehouses.
 #[must_use]
 pub fn shape(warehouses: u32, keys: Keys) -> Shape {
@@ -49,6 +52,7 @@ pub fn shape(warehouses: u32, keys: Keys) -> Shape {
     tables.customer(&mut shape);
     tables.ends_of_districts(&mut shape);
     tables.indexes(&mut shape);
+    shape.undo(UNDO_OF_REDO);
     shape
 }
 
@@ -58,10 +62,10 @@ fn types() -> Vec<TransactionType> {
     let of = |name: &str, share, statements, redo_kib: f64, binlog_kib: f64| TransactionType {
         name: name.into(),
         share,
-        touches: Vec::new(),
         statements,
         redo_bytes: redo_kib * 1024.0,
         binlog_bytes: binlog_kib * 1024.0,
+        ..TransactionType::default()
     };
     vec![
         of("new-order", 0.45, 47.0, 14.0, 9.0),
@@ -122,9 +126,12 @@ impl Tables {
         for table in ["orders, last", "new_orders, last"] {
             shape.class(table, points(districts), &[(NEW_ORDER, 1.0, 1.0)]);
         }
-        for table in ["order_line, undelivered", "orders, undelivered", "new_orders, first"] {
+        for table in ["order_line, undelivered", "orders, undelivered"] {
             shape.class(table, points(districts), &[(DELIVERY, 10.0, 1.0)]);
         }
+        // A delivery marks the new order of each district as deleted.
+        let first = shape.class("new_orders, first", points(districts), &[(DELIVERY, 10.0, 1.0)]);
+        shape.purge(first, DELIVERY, 10.0);
         // Pages that are filled, and those that deliveries come to, are left behind for good.
         let filled =
             LINES / rows_per_page::ORDER_LINE + 1.0 / rows_per_page::ORDERS + 1.0 / rows_per_page::NEW_ORDERS;
@@ -155,8 +162,8 @@ impl Tables {
         }
         let kind = |per_page: f64| PageKind::Reused { pages: rows / per_page, revisits: None };
         let touches = [(NEW_ORDER, 1.0, 1.0), (ORDER_STATUS, 1.0, 0.0)];
-        shape.class("orders, by customer", kind(rows_per_page::ORDERS_CUSTOMER), &touches);
-        shape.class("history, by customer", kind(rows_per_page::HISTORY_CUSTOMER), &[(PAYMENT, 1.0, 1.0)]);
+        shape.secondary("orders, by customer", kind(rows_per_page::ORDERS_CUSTOMER), &touches);
+        shape.secondary("history, by customer", kind(rows_per_page::HISTORY_CUSTOMER), &[(PAYMENT, 1.0, 1.0)]);
         let lines = PageKind::Reused { pages: rows * LINES / rows_per_page::ORDER_LINE, revisits: None };
         shape.class("order_line, old", lines, &[(ORDER_STATUS, 1.0, 0.0)]);
     }
@@ -179,11 +186,11 @@ impl Tables {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pages::pages_per_transaction;
+    use super::super::pages::{Pool, pages_per_transaction};
     use super::*;
 
     fn reads(warehouses: u32, keys: Keys, gib: f64) -> (f64, f64) {
-        pages_per_transaction(&shape(warehouses, keys).classes, gib * 65_536.0 * 0.96)
+        pages_per_transaction(&shape(warehouses, keys).classes, &Pool::plain(gib * 65_536.0 * 0.96))
     }
 
     #[test]

@@ -84,6 +84,12 @@ pub struct ServerTable {
     pub binlog_group_commit_sync_delay: Option<u64>,
     /// `ext4` or `xfs`.
     pub file_system: Option<FileSystem>,
+    /// `innodb_change_buffering`: `none`, `inserts`, `deletes`, `changes`, `purges` or `all`.
+    pub change_buffering: Option<String>,
+    /// `innodb_purge_threads`.
+    pub purge_threads: Option<u32>,
+    /// `innodb_purge_batch_size`.
+    pub purge_batch_size: Option<u32>,
 }
 
 /// A machine.

@@ -165,6 +165,7 @@ impl ServerTable {
         self.sizes(&mut settings)?;
         self.flushing(&mut settings)?;
         self.logs(&mut settings)?;
+        self.background(&mut settings)?;
         Ok(settings)
     }
 
@@ -282,6 +283,44 @@ impl ServerTable {
         )?;
         settings.adaptive_flushing = self.adaptive_flushing.unwrap_or(settings.adaptive_flushing);
         settings.flush_sync = self.flush_sync.unwrap_or(settings.flush_sync);
+        Ok(())
+    }
+
+    fn background(&self, settings: &mut Settings) -> Result<(), ProfileError> {
+        set(
+            &mut settings.purge_threads,
+            "server.purge_threads",
+            self.purge_threads,
+            1..=32,
+            "1 to 32",
+        )?;
+        set(
+            &mut settings.purge_batch,
+            "server.purge_batch_size",
+            self.purge_batch_size,
+            1..=5_000,
+            "1 to 5000",
+        )?;
+        let Some(kept) = &self.change_buffering else { return Ok(()) };
+        settings.change_buffering = match kept.to_ascii_lowercase().as_str() {
+            // What purge removes is buffered or not: its pages are there.
+            "none" | "purges" => 0.0,
+            // A changed key is one entry that is marked as deleted, and one that is inserted.
+            "inserts" | "deletes" => 0.5,
+            "changes" | "all" => 1.0,
+            _ => {
+                return Err(ProfileError::Range {
+                    key: "server.change_buffering".into(),
+                    value: kept.clone(),
+                    allowed: "none, inserts, deletes, changes, purges or all",
+                });
+            }
+        };
+        if settings.flavour == Flavour::MariaDb11 && settings.change_buffering > 0.0 {
+            return Err(ProfileError::Conflict(format!(
+                "server.change_buffering = {kept}: MariaDB has no change buffer from 11.0 on"
+            )));
+        }
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! The model of InnoDB against analytic results, and what must hold of every run of it.
 
+mod background;
 mod calibration;
 mod mva;
 mod properties;
