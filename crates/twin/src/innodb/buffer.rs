@@ -4,7 +4,7 @@ use rand_core::Rng;
 
 use super::cleaner::whole;
 use super::dirty::FlushList;
-use super::pages::{ClassState, PageKind, Pool, characteristic_time};
+use super::pages::{ClassState, PageKind, Pool, Residence, characteristic_time, residence};
 use super::shape::Shape;
 
 /// A number of references above which their outcomes are drawn together.
@@ -19,6 +19,8 @@ pub(crate) struct Touched {
     pub(crate) created: u32,
     /// Pages that are read for it while it goes on: those of merges of the change buffer.
     pub(crate) background: u32,
+    /// Pages that are read ahead for it.
+    pub(crate) ahead: u32,
 }
 
 /// The pool and its classes of pages.
@@ -33,8 +35,10 @@ pub(crate) struct BufferPool {
     free: u64,
     /// Pages that were taken when none was free.
     owed: u64,
-    /// How long a page stays, in transactions; none where all fit.
+    /// Transactions until a pool that was empty is full; none where all pages fit.
     kept: Option<f64>,
+    /// How long a page stays once it is full.
+    stay: Option<Residence>,
     /// Transactions since the pool was empty.
     seen: f64,
     filling: bool,
@@ -47,6 +51,7 @@ impl BufferPool {
     /// within which the ages of dirty pages are not told apart; `redo_bytes` what a transaction writes.
     pub(crate) fn new(shape: Shape, pool: Pool, cold: bool, spare: u64, redo_grain: u64) -> Self {
         let kept = characteristic_time(&shape.classes, &pool);
+        let stay = residence(&shape.classes, &pool);
         let pages = pool.pages;
         let classes = shape.classes.len();
         let mut made = Self {
@@ -58,6 +63,7 @@ impl BufferPool {
             free: whole(pages),
             owed: 0,
             kept,
+            stay,
             seen: 0.0,
             filling: cold,
             dirtied: Vec::new(),
@@ -105,10 +111,13 @@ impl BufferPool {
 
     /// Brings the classes up to date while the pool fills.
     pub(crate) fn refresh(&mut self) {
-        let kept = self.kept.unwrap_or(1e12).min(self.seen);
+        // No page is evicted while the pool fills, and none is old.
+        let full = self.kept.is_some_and(|kept| self.seen >= kept);
+        let kept = Residence::plain(self.kept.unwrap_or(1e12).min(self.seen));
+        let stay = self.stay.filter(|_| full).unwrap_or(kept);
         let cached = if self.filling { self.pool.pages - self.free as f64 } else { self.pool.pages };
         let pool = Pool { pages: cached, ..self.pool };
-        self.states = self.shape.classes.iter().map(|class| class.state(kept, &pool)).collect();
+        self.states = self.shape.classes.iter().map(|class| class.state(stay, &pool)).collect();
         let mut sum = 0.0;
         let running = self.states.iter().map(|state| {
             sum += state.evicted;
@@ -136,7 +145,10 @@ impl BufferPool {
                     let miss = if touch.revisits { state.revisit_miss } else { state.miss };
                     // Changes that the change buffer keeps need no page until they are merged.
                     let kept = touch.modified * state.buffered;
-                    touched.misses += successes(touch.references, miss * (1.0 - kept), rng);
+                    let missed = successes(touch.references, miss * (1.0 - kept), rng);
+                    let ahead = around(f64::from(missed) * touch.read_ahead(), rng).min(missed);
+                    touched.ahead += ahead;
+                    touched.misses += missed - ahead;
                     let merged = successes(touch.references, miss * touch.modified * state.merges, rng);
                     touched.background += merged;
                     let changed = touch.modified * (1.0 - miss * state.buffered);
@@ -184,7 +196,7 @@ impl BufferPool {
 
     /// Whether a page that was referenced so many transactions ago may have left the pool.
     pub(crate) fn forgets(&self, age: f64) -> bool {
-        self.kept.is_some_and(|kept| age > kept)
+        self.stay.is_some_and(|stay| age > stay.old)
     }
 
     /// Transactions since the pool was empty.

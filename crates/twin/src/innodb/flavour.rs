@@ -149,6 +149,8 @@ pub struct Settings {
     pub group_commit_delay_us: u64,
     /// The file system.
     pub file_system: FileSystem,
+    /// `innodb_old_blocks_pct`: the part of the LRU list behind its midpoint, percent.
+    pub old_blocks_pct: f64,
     /// Of changes to pages of secondary indexes that are not in the pool, the share that the change buffer keeps, 0 to 1
     /// (`innodb_change_buffering`: 1 is `all`).
     pub change_buffering: f64,
@@ -191,6 +193,7 @@ impl Settings {
             sync_binlog: 1,
             group_commit_delay_us: 0,
             file_system: FileSystem::default(),
+            old_blocks_pct: 37.0,
             change_buffering: 1.0,
             purge_threads: 4,
             purge_batch: 300,

@@ -19,7 +19,7 @@ use super::meter::{ClientTime, Meter, ModelOutcome, SecondView};
 use super::pages::{Pool, characteristic_time};
 use super::purge::{Purger, Unpurged};
 use super::redo::RedoLimits;
-use super::shape::Shape;
+use super::shape::{EXTENT, Shape};
 use super::writer::{PageWriter, Progress};
 use crate::queue::EventQueue;
 
@@ -107,6 +107,8 @@ struct Client {
     /// How many transactions had begun before this one; none while it has none.
     view: Option<f64>,
     reads: u32,
+    /// Extents among them, which are read as a whole.
+    extents: u32,
     /// Reads until the next slice of processor time.
     reads_in_row: u32,
     slices: u32,
@@ -335,7 +337,9 @@ impl Model {
         let view = self.pool.seen();
         let touched = self.pool.touch(kind, &mut self.rng);
         let reads = around(f64::from(touched.misses) * self.costs.reads, &mut self.rng);
-        let slices = reads.min(SLICES - 1) + 1;
+        let extents = around(f64::from(touched.ahead) * self.costs.reads / EXTENT, &mut self.rng);
+        let all_reads = reads + extents;
+        let slices = all_reads.min(SLICES - 1) + 1;
         let share = self.kinds[kind].1;
         let statements = self.pool.shape().types[kind].statements;
         let one = &mut self.clients[client];
@@ -343,7 +347,8 @@ impl Model {
         one.kind = kind;
         one.started = arrived;
         one.view = Some(view);
-        one.reads = reads;
+        one.reads = all_reads;
+        one.extents = extents;
         one.reads_in_row = 0;
         one.slices = slices;
         one.slice_ns = self.costs.cpu_us * 1e3 * share / f64::from(slices);
@@ -410,7 +415,13 @@ impl Model {
     }
 
     fn submit_read(&mut self, client: usize) {
-        let at = self.disk.submit(FileKind::DataRead, self.settings.page_bytes, self.now);
+        let one = &mut self.clients[client];
+        let at = if one.extents > 0 {
+            one.extents -= 1;
+            self.read_extent()
+        } else {
+            self.disk.submit(FileKind::DataRead, self.settings.page_bytes, self.now)
+        };
         self.events.push(at, Event::Read(client));
     }
 

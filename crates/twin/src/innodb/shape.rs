@@ -53,6 +53,19 @@ pub struct Touch {
     pub modified: f64,
     /// Whether they follow earlier references of the class: see [`Revisits`].
     pub revisits: bool,
+    /// Pages that are referenced one after the other, in the order of the table.
+    pub run: f64,
+}
+
+/// Pages of an extent.
+pub(crate) const EXTENT: f64 = 64.0;
+
+impl Touch {
+    /// The share of its pages that linear read-ahead reads: whole extents after the first, once 56 of its 64 pages were
+    /// read in order (`buf0rea.cc`).
+    pub(crate) fn read_ahead(&self) -> f64 {
+        (1.0 - EXTENT / self.run.max(EXTENT)).max(0.0)
+    }
 }
 
 impl Shape {
@@ -71,7 +84,7 @@ impl Shape {
             let share = self.types[of].share;
             references += share * each;
             changes += share * each * modified;
-            let touch = Touch { class, references: each, modified, revisits: false };
+            let touch = Touch { class, references: each, modified, revisits: false, run: 1.0 };
             self.types[of].touches.push(touch);
         }
         let modified = if references > 0.0 { changes / references } else { 0.0 };
@@ -84,6 +97,16 @@ impl Shape {
         let class = self.class(name, kind, touches);
         self.classes[class].secondary = true;
         class
+    }
+
+    /// Has a type read runs of so many pages of a class in their order.
+    pub fn scan(&mut self, class: usize, of: usize, references: f64, run: f64) {
+        let share = self.types[of].share;
+        self.types[of].touches.push(Touch { class, references, modified: 0.0, revisits: false, run });
+        let class = &mut self.classes[class];
+        let all = class.references + share * references;
+        class.modified *= if all > 0.0 { class.references / all } else { 0.0 };
+        class.references = all;
     }
 
     /// Purge removes rows that a type has marked as deleted from so many pages of a class.
@@ -115,7 +138,8 @@ impl Shape {
     /// Has a type reference pages of a class again a while after they were referenced.
     pub fn revisit(&mut self, class: usize, of: usize, references: f64, window: f64, interval: f64) {
         let share = self.types[of].share;
-        self.types[of].touches.push(Touch { class, references, modified: 0.0, revisits: true });
+        let touch = Touch { class, references, modified: 0.0, revisits: true, run: 1.0 };
+        self.types[of].touches.push(touch);
         if let PageKind::Reused { revisits, .. } = &mut self.classes[class].kind {
             *revisits = Some(Revisits { window, interval, references: share * references });
         }

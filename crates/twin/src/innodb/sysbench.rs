@@ -4,7 +4,7 @@ use ebbtide_workload::sysbench::{Mix, Schema, Sysbench, Workload};
 use ebbtide_workload::{Distribution, Drawer, Random};
 
 use super::pages::PageKind;
-use super::shape::{Shape, TransactionType};
+use super::shape::{EXTENT, Shape, TransactionType};
 
 /// Rows of a leaf page: a row of `sbtest` takes about 204 bytes.
 const ROWS_PER_PAGE: f64 = 75.0;
@@ -28,6 +28,9 @@ const UNDO_OF_REDO: f64 = 0.3;
 #[derive(Debug, Clone, Copy, Default)]
 struct Work {
     reads: f64,
+    /// Ranges that are longer than an extent, and the pages of one.
+    scans: f64,
+    run: f64,
     row_changes: f64,
     index_changes: f64,
     /// Inserted at the end of the tables, where they grow.
@@ -74,8 +77,12 @@ impl Work {
         let ranges = mix.simple_ranges + mix.sum_ranges + mix.order_ranges + mix.distinct_ranges;
         let ranges = if mix.range_selects { f64::from(ranges) } else { 0.0 };
         let points = f64::from(mix.point_selects);
-        let pages_of_range = 1.0 + f64::from(mix.range_size) / ROWS_PER_PAGE;
-        Self { reads: points + ranges * pages_of_range, statements: points + ranges + 2.0, ..Self::default() }
+        let run = 1.0 + f64::from(mix.range_size) / ROWS_PER_PAGE;
+        let statements = points + ranges + 2.0;
+        if run > EXTENT {
+            return Self { reads: points, scans: ranges, run, statements, ..Self::default() };
+        }
+        Self { reads: points + ranges * run, statements, ..Self::default() }
     }
 
     fn writing(mix: &Mix, index: f64) -> Self {
@@ -96,6 +103,8 @@ impl Work {
     fn and(self, other: Self) -> Self {
         Self {
             reads: self.reads + other.reads,
+            scans: self.scans + other.scans,
+            run: self.run.max(other.run),
             row_changes: self.row_changes + other.row_changes,
             index_changes: self.index_changes + other.index_changes,
             grows: self.grows + other.grows,
@@ -135,11 +144,16 @@ pub fn shape(sysbench: &Sysbench, seed: u64) -> Shape {
     };
     let mut shape = Shape::new(sysbench.workload.name(), vec![kind]);
     let (rows, entries) = pages(&sysbench.schema);
-    let touched = work.reads + work.row_changes;
+    let touched = work.reads + work.row_changes + work.scans;
     let levels = levels(sysbench.distribution, seed);
     if touched > 0.0 {
-        let modified = work.row_changes / touched;
-        for (class, draws) in add(&mut shape, "rows", rows, &levels, touched, modified, false) {
+        let single = work.reads + work.row_changes;
+        let modified = if single > 0.0 { work.row_changes / single } else { 0.0 };
+        for (class, draws) in add(&mut shape, "rows", rows, &levels, single, modified, false) {
+            if work.scans > 0.0 {
+                // A range is on neighbouring pages, which differ little in heat.
+                shape.scan(class, 0, work.scans * work.run * draws, work.run);
+            }
             shape.purge(class, 0, work.purged_rows * draws);
         }
     }

@@ -86,6 +86,8 @@ pub struct ServerTable {
     pub file_system: Option<FileSystem>,
     /// `innodb_change_buffering`: `none`, `inserts`, `deletes`, `changes`, `purges` or `all`.
     pub change_buffering: Option<String>,
+    /// `innodb_old_blocks_pct`.
+    pub old_blocks_pct: Option<f64>,
     /// `innodb_purge_threads`.
     pub purge_threads: Option<u32>,
     /// `innodb_purge_batch_size`.
@@ -125,6 +127,8 @@ pub struct WorkloadTable {
     pub table_size: Option<u32>,
     /// sysbench: `special`, `uniform`, `gaussian`, `pareto` or `zipfian`.
     pub rand_type: Option<String>,
+    /// sysbench: rows of a range; 100 where nothing is said.
+    pub range_size: Option<u32>,
     /// Size of the data on the volume.
     pub data_size: Option<String>,
     /// Observed: size of the data at which `pages` were measured; that of `data_size` where nothing is said.

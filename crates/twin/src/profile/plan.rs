@@ -301,6 +301,13 @@ impl ServerTable {
             1..=5_000,
             "1 to 5000",
         )?;
+        if let Some(pct) = self.old_blocks_pct {
+            if !(5.0..=95.0).contains(&pct) {
+                let (key, value) = ("server.old_blocks_pct".into(), pct.to_string());
+                return Err(ProfileError::Range { key, value, allowed: "5 to 95 percent" });
+            }
+            settings.old_blocks_pct = pct;
+        }
         let Some(kept) = &self.change_buffering else { return Ok(()) };
         settings.change_buffering = match kept.to_ascii_lowercase().as_str() {
             // What purge removes is buffered or not: its pages are there.
@@ -445,8 +452,9 @@ impl WorkloadTable {
             allowed: "special, uniform, gaussian, pareto or zipfian",
         })?;
         let schema = Schema { tables, table_size: scaled(table_size, factor), ..Schema::default() };
-        let sysbench =
-            Sysbench { workload, schema, mix: Mix::default(), distribution, clients: 1, marks: false };
+        let mut mix = Mix::default();
+        set(&mut mix.range_size, "workload.range_size", self.range_size, 1..=table_size, "1 to table_size")?;
+        let sysbench = Sysbench { workload, schema, mix, distribution, clients: 1, marks: false };
         Ok(sysbench::shape(&sysbench, seed))
     }
 

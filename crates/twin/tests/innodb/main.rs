@@ -4,6 +4,7 @@ mod background;
 mod calibration;
 mod mva;
 mod properties;
+mod scans;
 mod support;
 
 use ebbtide_twin::innodb::{FileKind, Flavour, Limiter, ModelLoad, ModelOutcome, ModelSetup, Settings, run};

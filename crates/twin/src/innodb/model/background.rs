@@ -1,10 +1,27 @@
 //! What goes on beside the clients: purge, and pages that nobody waits for.
 
+use ebbtide_volume::Nanos;
+
+use super::super::cleaner::whole;
 use super::super::disk::FileKind;
 use super::super::purge::Unpurged;
+use super::super::shape::EXTENT;
 use super::{Event, Model, PURGE_ROUND};
 
+/// Bytes of an I/O of read-ahead.
+const READ_AHEAD: u32 = 256 * 1024;
+
 impl Model {
+    /// Reads the pages of an extent, of which one has its place already. They are one after the other on the volume, and
+    /// the block layer makes I/Os of 256 KiB of them. Returns when the last one is there.
+    pub(super) fn read_extent(&mut self) -> Nanos {
+        let pages = whole(EXTENT);
+        self.pool.owe_free(pages - 1);
+        let ios = (pages * u64::from(self.settings.page_bytes)).div_ceil(READ_AHEAD.into());
+        let reads = (0..ios).map(|_| self.disk.submit(FileKind::DataRead, READ_AHEAD, self.now));
+        reads.max().expect("an extent is read in one I/O at least")
+    }
+
     /// Reads a page that no client waits for.
     pub(super) fn read_for_nobody(&mut self) {
         self.pool.owe_free(1);
