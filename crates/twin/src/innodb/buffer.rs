@@ -323,6 +323,17 @@ pub(crate) fn unit(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
+/// How evenly the time of a transaction's statements adds up, at the most: a New-Order of TPC-C has 5 to 15 lines, whose
+/// spread is that of ten exponential times.
+const EVENEST: f64 = 10.0;
+
+/// The time of so many statements relative to its mean. That of each varies exponentially.
+pub(crate) fn of_statements(statements: f64, rng: &mut impl Rng) -> f64 {
+    let parts = around(statements.clamp(1.0, EVENEST), rng);
+    let product = (0..parts).fold(1.0, |product, _| product * (1.0 - unit(rng)));
+    -f64::ln(product) / f64::from(parts)
+}
+
 /// A whole number with this mean: one of the two nearest.
 pub(crate) fn around(mean: f64, rng: &mut impl Rng) -> u32 {
     let low = mean.floor();
@@ -383,10 +394,23 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_many_statements_varies_less_than_that_of_one() {
+        println!("seed 4");
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(4);
+        for (statements, spread) in [(0.5, 1.0), (1.0, 1.0), (4.0, 0.5), (47.0, 0.316)] {
+            let times: Vec<f64> = (0..20_000).map(|_| of_statements(statements, &mut rng)).collect();
+            let mean = times.iter().sum::<f64>() / 20_000.0;
+            let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / 20_000.0;
+            assert!((mean - 1.0).abs() < 0.03, "{statements}: {mean}");
+            assert!((variance.sqrt() / spread - 1.0).abs() < 0.06, "{statements}: {}", variance.sqrt());
+        }
+    }
+
+    #[test]
     fn in_the_long_run_as_many_pages_turn_dirty_as_leave_dirty() {
         println!("seed 5");
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
-        let shape = tpcc::shape(20, tpcc::Keys::Nurand);
+        let shape = tpcc::shape(20, tpcc::Kit::TpccMysql, tpcc::Keys::Nurand);
         let pages = Pool::plain(13_000.0);
         let (reads, writes) = pages_per_transaction(&shape.classes, &pages);
         let mut pool = BufferPool::new(shape, pages, false, 1_000, 1 << 20);

@@ -9,7 +9,7 @@ use ebbtide_volume::{Array, Instance, Nanos};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::buffer::{BufferPool, around, unit};
+use super::buffer::{BufferPool, around, of_statements, unit};
 use super::cleaner::whole;
 use super::commit::CommitPipeline;
 use super::cpu::{Machine, Processors};
@@ -111,7 +111,9 @@ struct Client {
     extents: u32,
     /// Reads until the next slice of processor time.
     reads_in_row: u32,
+    /// Slices of processor time that are left, and all of the transaction.
     slices: u32,
+    planned: u32,
     slice_ns: f64,
     waits_since: Nanos,
     /// It adds new pages, and there was no place for them.
@@ -351,6 +353,7 @@ impl Model {
         one.extents = extents;
         one.reads_in_row = 0;
         one.slices = slices;
+        one.planned = slices;
         one.slice_ns = self.costs.cpu_us * 1e3 * share / f64::from(slices);
         // Pages that a class misses beyond those that are read, and pages that are new, need a place too.
         self.pool.owe_free(u64::from(touched.created + touched.misses.saturating_sub(reads)));
@@ -375,8 +378,9 @@ impl Model {
             self.wake_cleaner();
             return;
         }
-        // The time of a slice varies as that of statements does: exponentially.
-        let work = -(1.0 - unit(&mut self.rng)).ln() * self.clients[client].slice_ns;
+        let one = &self.clients[client];
+        let statements = self.pool.shape().types[one.kind].statements / f64::from(one.planned.max(1));
+        let work = of_statements(statements, &mut self.rng) * one.slice_ns;
         if let Some(at) = self.processors.request(client, work, self.now) {
             self.events.push(at, Event::Computed(client));
         }

@@ -119,7 +119,9 @@ pub struct WorkloadTable {
     pub kind: Option<String>,
     /// TPC-C: warehouses.
     pub warehouses: Option<u32>,
-    /// TPC-C: `nurand` or `uniform`.
+    /// TPC-C: `tpcc-mysql` or `sysbench-tpcc`.
+    pub kit: Option<String>,
+    /// TPC-C: `nurand` or `uniform`; those of the kit where nothing is said.
     pub keys: Option<String>,
     /// sysbench: tables.
     pub tables: Option<u32>,

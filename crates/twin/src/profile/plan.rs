@@ -422,15 +422,24 @@ impl WorkloadTable {
             from: "SELECT COUNT(*) FROM warehouse",
         })?;
         range("workload.warehouses", warehouses, 1..=1_000_000, "1 to 1000000")?;
+        let kit = match self.kit.as_deref() {
+            None | Some("tpcc-mysql") => tpcc::Kit::TpccMysql,
+            Some("sysbench-tpcc") => tpcc::Kit::SysbenchTpcc,
+            Some(other) => {
+                let (key, value) = ("workload.kit".into(), other.into());
+                return Err(ProfileError::Range { key, value, allowed: "tpcc-mysql or sysbench-tpcc" });
+            }
+        };
         let keys = match self.keys.as_deref() {
-            None | Some("nurand") => tpcc::Keys::Nurand,
+            None => kit.keys(),
+            Some("nurand") => tpcc::Keys::Nurand,
             Some("uniform") => tpcc::Keys::Uniform,
             Some(other) => {
                 let (key, value) = ("workload.keys".into(), other.into());
                 return Err(ProfileError::Range { key, value, allowed: "nurand or uniform" });
             }
         };
-        Ok(tpcc::shape(scaled(warehouses, factor), keys))
+        Ok(tpcc::shape(scaled(warehouses, factor), kit, keys))
     }
 
     fn sysbench(&self, script: &str, factor: f64, seed: u64) -> Result<Shape, ProfileError> {
