@@ -108,7 +108,11 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             predicted: outcome.tps(),
             measured_limiter: words(figures.limiter.what),
             predicted_limiter: limiter.words(),
-            class: if base.workload.kind.as_deref() == Some("observed") { Class::Observed } else { Class::Described },
+            class: if base.workload.kind.as_deref() == Some("observed") {
+                Class::Observed
+            } else {
+                Class::Described
+            },
             figures: all_figures(figures, &outcome),
             right: is_right(figures.limiter.what, limiter),
         });

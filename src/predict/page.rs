@@ -87,7 +87,6 @@ fn facts(plan: &Plan) -> Vec<Fact> {
     facts.into_iter().chain(machine).collect()
 }
 
-
 fn chart(title: &str, unit: &str, format: Format, scale: Scale, series: Vec<Series>) -> Chart {
     Chart { title: title.into(), unit: unit.into(), scale, format, width: Width::Full, at_least: 0.0, series }
 }
@@ -106,13 +105,7 @@ fn plots(x_label: &str, axis: Axis, x: Vec<f64>, charts: Vec<Chart>) -> Plots {
 }
 
 /// A line of points with one figure each.
-fn line(
-    label: String,
-    color: usize,
-    dashed: bool,
-    points: &[&PredictedPoint],
-    figure: Figure,
-) -> Series {
+fn line(label: String, color: usize, dashed: bool, points: &[&PredictedPoint], figure: Figure) -> Series {
     let values = points.iter().map(|point| point.figure(figure).map(short)).collect();
     let intervals = points.iter().map(|point| point.range(figure)).collect();
     let line = if dashed { Line::Dashed } else { Line::Solid };
@@ -180,7 +173,9 @@ fn row(volume: &PredictedVolume<'_>, point: &PredictedPoint) -> Vec<Cell> {
         text::range(point, figure).map_or(value.clone(), |range| format!("{value} ({range})"))
     };
     let latency = |figure, quantile| {
-        point.latency_us(quantile).map_or_else(|| "-".to_owned(), |value| with(figure, ebbtide_text::latency(value)))
+        point
+            .latency_us(quantile)
+            .map_or_else(|| "-".to_owned(), |value| with(figure, ebbtide_text::latency(value)))
     };
     let cells = [
         volume.volume.spec.clone(),

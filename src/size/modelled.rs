@@ -150,11 +150,12 @@ pub(super) fn verify(
         let alike = tried.iter().filter(|(choice, _)| is_array(choice) == array).count();
         let passed = passing().any(|choice| is_array(choice) == array);
         let kind = &candidate.resolved.spec.volume.kind;
-        let family_passed = passing()
-            .any(|choice| is_array(choice) == array && choice.volumes.spec.volume.kind == *kind);
+        let family_passed =
+            passing().any(|choice| is_array(choice) == array && choice.volumes.spec.volume.kind == *kind);
         // Behind the answer, the cheapest of each other type is enough; and an array has to cost less.
         let enough = passed && (family_passed || alike >= MOST_CHECKS / 2);
-        let dear = array && passing().any(|choice| choice.storage.as_ref().is_some_and(|cost| cost.usd <= candidate.usd));
+        let dear = array
+            && passing().any(|choice| choice.storage.as_ref().is_some_and(|cost| cost.usd <= candidate.usd));
         if enough || dear || alike >= MOST_CHECKS {
             continue;
         }

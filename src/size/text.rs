@@ -5,7 +5,9 @@ use std::path::Path;
 
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform};
-use ebbtide_advisor::sizing::{ARRAY_OPERATION, Choice, KINDS, MOST_ROOM, QueueRule, Safer, Safety, Spread, Today};
+use ebbtide_advisor::sizing::{
+    ARRAY_OPERATION, Choice, KINDS, MOST_ROOM, QueueRule, Safer, Safety, Spread, Today,
+};
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_text::{figure, latency, percent, seconds};
 use ebbtide_volume::{MIB, Nanos, format_size};

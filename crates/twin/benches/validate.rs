@@ -351,7 +351,8 @@ fn without_factors(bench: &Bench, calibration: &Calibration) -> (String, Vec<Com
          {worst:.1}%.\n\n",
         errors.len()
     );
-    let rows = all.iter().flat_map(|one| one.rows("Percona 2018, described without factors", Class::Uncalibrated));
+    let rows =
+        all.iter().flat_map(|one| one.rows("Percona 2018, described without factors", Class::Uncalibrated));
     (text, rows.collect())
 }
 
@@ -379,7 +380,9 @@ fn each_in_turn(bench: &Bench) -> (String, Vec<Comparison>) {
         let row = &bench.rows[by];
         let (middle, worst) = (median(&errors), errors[errors.len() - 1]);
         let _ = writeln!(text, "| gp2 {}, pool {} | {middle:.1}% | {worst:.1}% |", row.volume, row.pool);
-        all.extend(compared.iter().flat_map(|one| one.rows("Percona 2018, each row in turn", Class::Observed)));
+        all.extend(
+            compared.iter().flat_map(|one| one.rows("Percona 2018, each row in turn", Class::Observed)),
+        );
     }
     (text, all)
 }

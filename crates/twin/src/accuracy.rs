@@ -205,13 +205,16 @@ impl Uncertainty {
             Figure::ALL.map(one).join(", ")
         );
         if self.residual > 0.0 {
-            let _ = write!(words, "; the calibration itself is off by {:.0}%", self.residual.exp_m1() * 100.0);
+            let _ =
+                write!(words, "; the calibration itself is off by {:.0}%", self.residual.exp_m1() * 100.0);
         }
         if self.borrowed {
             words.push_str("; twice as wide, since nothing was calibrated");
         }
         if !self.validated {
-            words.push_str("; twice as wide, since no results of this kind of server and workload were compared");
+            words.push_str(
+                "; twice as wide, since no results of this kind of server and workload were compared",
+            );
         }
         words
     }
@@ -269,7 +272,10 @@ fn interval(rows: &[Comparison], class: Class, figure: Figure, validated: bool, 
         (figure, own)
     } else {
         let others = figure.like().iter().map(|other| (*other, logs(*other)));
-        others.max_by_key(|(_, logs)| logs.len()).filter(|(_, logs)| logs.len() > own.len()).unwrap_or((figure, own))
+        others
+            .max_by_key(|(_, logs)| logs.len())
+            .filter(|(_, logs)| logs.len() > own.len())
+            .unwrap_or((figure, own))
     };
     let (low, high) = match logs.as_slice() {
         [] => (-UNKNOWN, UNKNOWN),
@@ -323,7 +329,8 @@ mod tests {
         assert_eq!((interval.rows, interval.of, interval.wider), (21, Figure::Tps, false));
         assert!((interval.low - 0.82).abs() < 1e-9 && (interval.high - 1.18).abs() < 1e-9, "{interval:?}");
         let held = rows.iter().filter(|row| row.figure == Figure::Tps);
-        let held = held.filter(|row| (interval.low..=interval.high).contains(&(row.measured / row.predicted)));
+        let held =
+            held.filter(|row| (interval.low..=interval.high).contains(&(row.measured / row.predicted)));
         assert!(held.count() >= 19);
     }
 
@@ -335,7 +342,10 @@ mod tests {
         assert!((like.high - own.high * own.high).abs() < 1e-9, "{like:?} {own:?}");
         let none = intervals.of(Figure::Tps);
         assert!(none.rows == 0 && none.high > 2.0 && none.low < 0.5, "{none:?}");
-        assert!(intervals.words().contains("p99") && intervals.words().contains("21 comparisons of p95, twice as wide"));
+        assert!(
+            intervals.words().contains("p99")
+                && intervals.words().contains("21 comparisons of p95, twice as wide")
+        );
     }
 
     #[test]
@@ -354,12 +364,16 @@ mod tests {
     fn the_words_say_why_an_interval_is_wide() {
         let basis = Basis { validated: false, residuals: &[1.6], ..FIT };
         let words = of_comparisons(&rows(Figure::Tps), &basis).words();
-        assert!(words.contains("no results of this kind of server") && words.contains("calibration"), "{words}");
+        assert!(
+            words.contains("no results of this kind of server") && words.contains("calibration"),
+            "{words}"
+        );
     }
 
     #[test]
     fn the_rows_of_an_experiment_are_replaced_and_the_others_stay() {
-        let of = |experiment: &str, ratio| Comparison { experiment: experiment.into(), ..row(Figure::P95, ratio) };
+        let of =
+            |experiment: &str, ratio| Comparison { experiment: experiment.into(), ..row(Figure::P95, ratio) };
         let first = replaced("row = []", &[of("b", 1.1), of("a", 1.2)]).unwrap();
         let second = replaced(&first, &[of("b", 0.9)]).unwrap();
         let read: Comparisons = toml::from_str(&second).unwrap();

@@ -177,9 +177,7 @@ impl Figure {
         let factor = |measured: f64, model: f64| (measured >= FEW_PAGES).then(|| measured / model.max(1e-3));
         match self {
             Self::Time => cpu_us(point, machine),
-            Self::Reads => {
-                factor(point.reads?, evicting(point).0)
-            }
+            Self::Reads => factor(point.reads?, evicting(point).0),
             Self::Writes => factor(point.writes?, written(point, machine, costs, seed)),
         }
     }

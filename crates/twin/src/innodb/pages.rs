@@ -309,9 +309,10 @@ pub fn characteristic_time(classes: &[PageClass], pool: &Pool) -> Option<f64> {
 
 /// Pages cached, and those in the old part of the list.
 fn sums(classes: &[PageClass], stay: Residence, pool: &Pool) -> (f64, f64) {
-    classes.iter().map(|class| class.state(stay, pool)).fold((0.0, 0.0), |(cached, old), state| {
-        (cached + state.cached, old + state.old)
-    })
+    classes
+        .iter()
+        .map(|class| class.state(stay, pool))
+        .fold((0.0, 0.0), |(cached, old), state| (cached + state.cached, old + state.old))
 }
 
 /// Halvings of a search on a logarithmic scale: they leave less than a thousandth.
@@ -339,7 +340,8 @@ pub(crate) fn residence(classes: &[PageClass], pool: &Pool) -> Option<Residence>
         });
         Residence { old, young }
     };
-    let old = search(1e-6 * kept, kept, &|old| sums(classes, with(old), pool).1 < pool.old_share * pool.pages);
+    let old =
+        search(1e-6 * kept, kept, &|old| sums(classes, with(old), pool).1 < pool.old_share * pool.pages);
     Some(with(old))
 }
 
@@ -353,7 +355,8 @@ pub fn pages_per_transaction(classes: &[PageClass], pool: &Pool) -> (f64, f64) {
         let read = match &class.kind {
             PageKind::Reused { revisits, .. } => {
                 let buffered = class.modified * (at.buffered - at.merges);
-                class.references * (1.0 - buffered) * at.miss + revisits.map_or(0.0, |r| r.references) * at.revisit_miss
+                class.references * (1.0 - buffered) * at.miss
+                    + revisits.map_or(0.0, |r| r.references) * at.revisit_miss
             }
             PageKind::Once { .. } => class.references * at.miss,
             PageKind::Observed(_) => at.reads,

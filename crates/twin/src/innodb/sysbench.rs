@@ -61,13 +61,9 @@ impl Work {
                 purged_rows: 1.0,
                 ..one
             },
-            Workload::UpdateIndex => Self {
-                row_changes: 1.0,
-                index_changes: index,
-                updates: 1.0,
-                purged_entries: index,
-                ..one
-            },
+            Workload::UpdateIndex => {
+                Self { row_changes: 1.0, index_changes: index, updates: 1.0, purged_entries: index, ..one }
+            }
             Workload::UpdateNonIndex => Self { row_changes: 1.0, updates: 1.0, ..one },
             Workload::BulkInsert => Self { grows: 1_000.0, ..one },
         }
@@ -192,11 +188,8 @@ fn add(
     let level = |&(of_pages, of_draws): &(f64, f64)| {
         let kind = PageKind::Reused { pages: pages * of_pages, revisits: None };
         let touches = [(0, references * of_draws, modified)];
-        let class = if secondary {
-            shape.secondary(name, kind, &touches)
-        } else {
-            shape.class(name, kind, &touches)
-        };
+        let class =
+            if secondary { shape.secondary(name, kind, &touches) } else { shape.class(name, kind, &touches) };
         (class, of_draws)
     };
     levels.iter().map(level).collect()

@@ -161,9 +161,8 @@ impl Tables {
         let all = rows / rows_per_page::CUSTOMER;
         let rest = 1.0 - begins / all;
         for (pages_share, references) in self.levels(5) {
-            let by_id = |each: f64, by_id: f64| {
-                rest * each * (by_id * references + (1.0 - by_id) * pages_share)
-            };
+            let by_id =
+                |each: f64, by_id: f64| rest * each * (by_id * references + (1.0 - by_id) * pages_share);
             let kind = PageKind::Reused { pages: all * rest * pages_share, revisits: None };
             let touches = [
                 (NEW_ORDER, by_id(1.0, 1.0), 0.0),
@@ -240,7 +239,11 @@ impl Tables {
         let touches =
             [(NEW_ORDER, 1.0, 1.0), (ORDER_STATUS, 1.0, 0.0), (DELIVERY, DISTRICTS * of_district, 0.0)];
         shape.secondary("orders, by customer", kind(rows_per_page::ORDERS_CUSTOMER), &touches);
-        shape.secondary("history, by customer", kind(rows_per_page::HISTORY_CUSTOMER), &[(PAYMENT, 1.0, 1.0)]);
+        shape.secondary(
+            "history, by customer",
+            kind(rows_per_page::HISTORY_CUSTOMER),
+            &[(PAYMENT, 1.0, 1.0)],
+        );
         // Lines are in the order of warehouses and items: three of an item, 183 items on a page.
         for (pages, references) in self.levels(6) {
             let pages = rows * LINES / rows_per_page::ORDER_LINE_STOCK * pages;
@@ -306,14 +309,8 @@ mod tests {
 
     /// Percona's logs of March 2018 (sysbench-tpcc, 1000 warehouses, Percona Server 5.7, pool of 25 GiB, cold): pages that vmstat
     /// had seen read after so many transactions, until the pool was full.
-    const READ_FROM_COLD: [(f64, f64); 6] = [
-        (16e3, 386e3),
-        (32e3, 597e3),
-        (64e3, 856e3),
-        (91e3, 1_017e3),
-        (128e3, 1_212e3),
-        (181e3, 1_451e3),
-    ];
+    const READ_FROM_COLD: [(f64, f64); 6] =
+        [(16e3, 386e3), (32e3, 597e3), (64e3, 856e3), (91e3, 1_017e3), (128e3, 1_212e3), (181e3, 1_451e3)];
 
     #[test]
     fn a_cold_pool_is_filled_as_published_runs_filled_it() {

@@ -287,13 +287,7 @@ impl ServerTable {
     }
 
     fn background(&self, settings: &mut Settings) -> Result<(), ProfileError> {
-        set(
-            &mut settings.purge_threads,
-            "server.purge_threads",
-            self.purge_threads,
-            1..=32,
-            "1 to 32",
-        )?;
+        set(&mut settings.purge_threads, "server.purge_threads", self.purge_threads, 1..=32, "1 to 32")?;
         set(
             &mut settings.purge_batch,
             "server.purge_batch_size",

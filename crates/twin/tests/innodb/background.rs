@@ -122,7 +122,10 @@ fn the_change_buffer_reads_less_on_servers_that_have_it() {
     let (none, slow) = of(Flavour::MySql84);
     for flavour in [Flavour::MySql57, Flavour::MySql80] {
         let (buffered, fast) = of(flavour);
-        assert!(buffered < none / 3.0 && fast > slow * 2.0, "{flavour}: {buffered} of {none} reads, {fast} tps");
+        assert!(
+            buffered < none / 3.0 && fast > slow * 2.0,
+            "{flavour}: {buffered} of {none} reads, {fast} tps"
+        );
     }
     assert!((of(Flavour::MariaDb11).0 / none - 1.0).abs() < 0.1);
 }

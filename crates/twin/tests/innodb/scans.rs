@@ -67,7 +67,8 @@ fn a_scan_beside_a_load_costs_it_few_of_its_hot_pages() {
             shape.scan(table, 1, 1_920.0, 1_920.0);
         }
         let base = setup(shape, volume(Nanos::from_us(500), None, None), 16, 500.0, 8);
-        let settings = Settings { buffer_pool_bytes: 400 * MIB, old_blocks_pct, ..settings(Flavour::MySql84) };
+        let settings =
+            Settings { buffer_pool_bytes: 400 * MIB, old_blocks_pct, ..settings(Flavour::MySql84) };
         let outcome = run(ModelSetup { settings, ..base });
         // Of a hundred transactions one scans: 64 pages and 29 extents.
         let scanned = if scans { 0.01 * (64.0 + 29.0 * 4.0) } else { 0.0 };
