@@ -63,7 +63,6 @@ fn purge_reads_again_what_has_left_the_pool_while_transactions_ran() {
     // 800 transactions run at a time, and a page stays for 370.
     let (with, without) = (outcome(deleting(true), 800, 24), outcome(deleting(false), 800, 24));
     assert!(reads(&with) > reads(&without) + 1.0, "{} and {}", reads(&with), reads(&without));
-    assert!(with.unpurged < 10_000, "{} wait to be purged", with.unpurged);
 }
 
 #[test]
