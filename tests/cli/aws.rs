@@ -15,7 +15,7 @@ fn client(name: &str) -> Option<PathBuf> {
     let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
     let program = target.join("clients/bin").join(name);
     if !program.exists() {
-        println!("SKIPPED: {name} of './dev clients' is not installed");
+        println!("SKIPPED: {name}, which './dev clients' installs, is missing");
         return None;
     }
     Some(program)
@@ -116,6 +116,18 @@ fn boto3_takes_a_volume_through_its_life() {
     assert_eq!(listed.as_array().unwrap().len(), 12, "{listed}");
     home.run_line("serve --stop").ok();
     assert_eq!(left_of(&home.root()), Vec::<String>::new());
+}
+
+#[test]
+fn the_calls_of_terraforms_provider_work_through_the_sdk_for_go() {
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let Some(program) = client("go-client") else { return };
+    let home = Home::new();
+    let url = serve(&home, "--aws 0 --instant");
+    let anna = create_user(&home, "anna");
+    assert_eq!(run(&program, &[], &home, &anna, &url).ok().line(), "20 4000 available");
 }
 
 #[test]
