@@ -43,7 +43,8 @@ impl Page {
     ) -> Result<Self, ApiError> {
         let (least, largest) = (*paging.bounds.start(), *paging.bounds.end());
         let name = paging.name;
-        let given = input.number("MaxResults");
+        // The CSI driver sends 0 where it has no limit, and works on AWS.
+        let given = input.number("MaxResults").filter(|number| *number != 0);
         let most = match given.map(u64::try_from) {
             None => usize::MAX,
             Some(Ok(number)) if number >= least => usize::try_from(number.min(largest)).unwrap_or(usize::MAX),
@@ -147,6 +148,14 @@ mod tests {
         let page = read(&json!({"MaxResults": 5}), false).unwrap();
         let rows = ["a", "b", "c", "d", "e"].map(|key| (key, ()));
         assert_eq!(page.fill("DescribeVolumes", rows.into_iter()).1, None);
+    }
+
+    #[test]
+    fn no_most_is_none_and_so_is_zero() {
+        let page = read(&json!({}), false).unwrap();
+        assert_eq!(read(&json!({"MaxResults": 0}), false).unwrap(), page);
+        assert_eq!(read(&json!({"MaxResults": 0}), true).unwrap(), page);
+        read(&json!({"MaxResults": 4}), false).unwrap_err();
     }
 
     #[test]
