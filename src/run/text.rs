@@ -266,7 +266,8 @@ pub(crate) fn claims(claims: &[JudgedClaim]) -> String {
 
 /// What the figures of the backups' table are.
 const BACKUP_DEFINITIONS: &str = "(transactions a second before, during and after the backup; CREDITS: of a full bucket, of the volume that lost \
-     most, else of the target; CHECKED: backups that were restored and hold what they should)";
+     most, else of the target; CHECKED: backups that were restored and hold what they should; a \
+     restored snapshot has all blocks from the beginning, as with --initialization none)";
 
 /// The backups as a table; none where no arm has one.
 fn backups(record: &LabRun, summary: &Summary) -> Option<String> {

@@ -123,8 +123,9 @@ fn spec(text: &str) -> anyhow::Result<Spec> {
 }
 
 fn create(args: CreateArgs) -> anyhow::Result<CreateVolume> {
-    let CreateArgs { name, spec: text, snapshot, block_size, seed, region } = args;
-    Ok(CreateVolume { name, spec: spec(&text)?, snapshot, block_size, seed, region, token: None })
+    let CreateArgs { name, spec: text, snapshot, initialization, block_size, seed, region } = args;
+    let (spec, token) = (spec(&text)?, None);
+    Ok(CreateVolume { name, spec, snapshot, initialization, block_size, seed, region, token })
 }
 
 fn attach(args: AttachArgs) -> anyhow::Result<AttachVolume> {

@@ -10,6 +10,16 @@ pub(super) fn rate(value: f64) -> String {
     if value >= 99.95 { whole(value) } else { ebbtide_text::fixed(value, 1) }
 }
 
+/// What was done a second in a span; none where the span has no time, in which anything is done infinitely fast.
+pub(super) fn per_second(done: f64, span: Nanos) -> Option<f64> {
+    (span > Nanos::ZERO).then(|| done / span.as_secs_f64())
+}
+
+/// A rate of a whole run; a dash where it took no time.
+pub(super) fn mean_rate(done: f64, span: Nanos) -> String {
+    per_second(done, span).map_or_else(|| "-".to_owned(), rate)
+}
+
 /// A latency with three digits; a dash without one.
 pub(super) fn latency(latency: Option<Nanos>) -> String {
     latency.map_or_else(|| "-".to_owned(), |Nanos(ns)| ebbtide_text::latency(ns as f64 / 1e3))
@@ -62,6 +72,10 @@ mod tests {
         assert_eq!(latency(Some(Nanos::from_us(21_333))), "21.3 ms");
         assert_eq!(latency(Some(Nanos::from_us(1_365_000))), "1.36 s");
         assert_eq!(latency(None), "-");
+        assert_eq!(
+            (mean_rate(30.0, Nanos::from_secs(10)), mean_rate(30.0, Nanos::ZERO)),
+            ("3.0".into(), "-".into())
+        );
         assert_eq!(percent(Some(0.0999)), "10%");
         assert_eq!(seconds(Nanos::from_secs(2_000)), "2,000 s (33 min 20 s)");
         assert_eq!(

@@ -1,11 +1,11 @@
 //! The JSON that `--json` prints; `docs/json/simulate.schema.json` is its contract.
 
-use ebbtide_catalog::MonthlyCost;
+use ebbtide_catalog::{Initialization, MonthlyCost};
 use ebbtide_twin::{Balance, Interval, OpTotals, Totals};
 use ebbtide_volume::{Nanos, Op};
 use serde::Serialize;
 
-use super::figures::{mib, short, us};
+use super::figures::{mib, per_second, short, us};
 use super::plan::{Plan, Planned};
 use super::run::SimulatedRun;
 use super::words::{self, Held};
@@ -38,6 +38,8 @@ struct Single<'a> {
     instance: Option<&'a str>,
     /// Whether all volumes share one instance.
     instance_shared: bool,
+    /// The loading of the volume from a snapshot; null where all blocks were there from the beginning.
+    initialization: Option<Loaded>,
     /// The command line that makes this run again, for a shell.
     command: &'a str,
     /// What in the job has no effect here or differs from fio.
@@ -52,6 +54,23 @@ struct Single<'a> {
     verdict: Vec<String>,
     /// The run over time.
     intervals: Vec<OneInterval>,
+}
+
+/// The loading of a volume from a snapshot that has all of its blocks, at the end of the run.
+#[derive(Serialize)]
+struct Loaded {
+    /// `lazy`, or a rate such as `rate=200MiB/s`.
+    mode: Initialization,
+    /// Blocks of 512 KiB that the snapshot has.
+    blocks: u64,
+    /// Blocks that were not there yet.
+    missing: u64,
+    /// Blocks that were loaded because an I/O touched them.
+    touched: u64,
+    /// Blocks that were loaded in the background.
+    background: u64,
+    /// Blocks that were written as a whole before they were loaded.
+    overwritten: u64,
 }
 
 /// A trace that was replayed.
@@ -119,10 +138,10 @@ struct Figures {
     ios: u64,
     /// Bytes moved.
     bytes: u64,
-    /// Operations a second, mean over the duration of the run.
-    iops: f64,
-    /// MiB (2^20 bytes) a second, mean over the duration of the run.
-    mib_s: f64,
+    /// Operations a second, mean over the duration of the run; null where the run took no time.
+    iops: Option<f64>,
+    /// MiB (2^20 bytes) a second, mean over the duration of the run; null where the run took no time.
+    mib_s: Option<f64>,
     /// Mean latency, us; null without I/O.
     mean_us: Option<f64>,
     /// Median latency, us; to 0.1%; null without I/O.
@@ -234,6 +253,14 @@ fn single<'a>(plan: &'a Plan, volume: &'a Planned, run: &SimulatedRun) -> Single
         interval_s: plan.interval.as_secs_f64(),
         instance: plan.instance.as_ref().map(|instance| instance.name.as_str()),
         instance_shared: plan.together,
+        initialization: run.outcome.loading.map(|loading| Loaded {
+            mode: plan.initialization,
+            blocks: loading.blocks(),
+            missing: loading.missing,
+            touched: loading.counts.touched,
+            background: loading.counts.background,
+            overwritten: loading.counts.overwritten,
+        }),
         command: &plan.command,
         notes: &plan.workload.notes,
         totals: whole_run(plan, run),
@@ -265,13 +292,12 @@ fn whole_run(plan: &Plan, run: &SimulatedRun) -> WholeRun {
 }
 
 fn figures(part: &OpTotals, duration: Nanos) -> Figures {
-    let seconds = duration.as_secs_f64();
     let at = |quantile| part.percentiles.at(quantile).map(us);
     Figures {
         ios: part.ios,
         bytes: part.bytes,
-        iops: short(part.ios as f64 / seconds),
-        mib_s: short(mib(part.bytes as f64) / seconds),
+        iops: per_second(part.ios as f64, duration).map(short),
+        mib_s: per_second(mib(part.bytes as f64), duration).map(short),
         mean_us: part.mean().map(us),
         p50_us: at(0.50),
         p90_us: at(0.90),

@@ -16,6 +16,7 @@ mod words;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use ebbtide_catalog::Initialization;
 use ebbtide_device::host::Home;
 
 use crate::exit::{Exit, Refusal};
@@ -39,6 +40,10 @@ pub(crate) struct Args {
     /// longer where the run exceeds a day; the table condenses them]
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
+    /// The volumes are made from a snapshot that has all of their blocks: lazy loads each when it is touched first,
+    /// rate=100MiB/s to rate=300MiB/s loads all in their order besides, none has all of them from the beginning
+    #[arg(long, value_name = "HOW", default_value_t = Initialization::None)]
+    initialization: Initialization,
     /// Attach to an EC2 instance of this type, with its own EBS limits; each volume to one of its
     /// own
     #[arg(long, value_name = "TYPE")]
@@ -63,6 +68,8 @@ const EXAMPLES: &str = "Examples:
   ebbtide simulate --volume gp3:size=1TiB --trace db.blkparse.gz
   ebbtide simulate --volume gp3:size=1TiB,iops=16000 --instance r5.large \\
       --job rw=randrw,rwmixread=70,bs=16k,rate_iops=4000,2000,runtime=2h --json
+  ebbtide simulate --volume gp3:size=10GiB --initialization rate=200MiB/s \\
+      --job rw=randread,bs=16k,iodepth=4,runtime=2m
 
 Words and schema: docs/simulate.md, docs/json/simulate.schema.json";
 

@@ -73,6 +73,10 @@ fn facts(plan: &Plan, runs: &[SimulatedRun]) -> Vec<Fact> {
             ),
         ));
     }
+    if plan.loader.is_some() {
+        let how = format!("{}: a snapshot has every block", plan.initialization);
+        facts.push(Fact::new("Initialization", how));
+    }
     facts.push(Fact::new(if plan.trace.is_some() { "Trace" } else { "Job" }, plan.load()));
     let duration = runs.iter().map(|run| run.duration).max().unwrap_or_default();
     facts.push(Fact::new(

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use ebbtide_catalog::{Catalog, CatalogError, InstanceType, MonthlyCost, Prices, Resolved, Spec};
+use ebbtide_catalog::{
+    Catalog, CatalogError, Initialization, InstanceType, MonthlyCost, Prices, Resolved, Spec,
+};
 use ebbtide_twin::fio::{self, FioError};
 use ebbtide_twin::{Job, Workload};
-use ebbtide_volume::{Nanos, Op};
+use ebbtide_volume::{Array, Loader, Nanos, Op};
 
 use super::Args;
 use super::trace::TracePlan;
@@ -35,6 +37,10 @@ pub(super) struct Plan {
     /// Job files among them, with their texts.
     pub(super) job_files: Vec<(String, String)>,
     pub(super) instance: Option<InstanceType>,
+    /// How the volumes get their blocks.
+    pub(super) initialization: Initialization,
+    /// The same for the model; none where all blocks are there.
+    pub(super) loader: Option<Loader>,
     /// Whether all volumes share one instance.
     pub(super) together: bool,
     pub(super) seed: u64,
@@ -78,6 +84,7 @@ impl Plan {
         let (mut workload, job_files) = workload(&args.job)?;
         workload.notes.extend(volumes.iter().filter_map(overridden));
         let trace = args.trace.plan()?;
+        let loader = catalog.loader(args.initialization).map_err(refuse_rate)?;
         let ends = latest_end(&workload.jobs).filter(|_| trace.is_none());
         let mut plan = Self {
             volumes,
@@ -86,6 +93,8 @@ impl Plan {
             job: args.job.join(" + "),
             job_files,
             instance,
+            initialization: args.initialization,
+            loader,
             together: args.together,
             seed: args.seed,
             interval: Nanos::SECOND,
@@ -99,6 +108,20 @@ impl Plan {
             None => plan.default_interval(),
         };
         Ok(plan)
+    }
+
+    /// The volumes at the beginning of the run.
+    pub(super) fn arrays(&self) -> Vec<Array> {
+        let begin = |volume: &Planned| {
+            let mut array = volume.resolved.array(Nanos::ZERO);
+            if let Some(loader) = &self.loader {
+                let whole = 0..array.size_bytes();
+                let states = array.new_load_states(&[whole], Nanos::ZERO);
+                array.begin_loading(loader, states).expect("an array has a state for each of its members");
+            }
+            array
+        };
+        self.volumes.iter().map(begin).collect()
     }
 
     fn given_interval(&self, text: &str) -> anyhow::Result<Nanos> {
@@ -200,6 +223,11 @@ impl Plan {
     }
 }
 
+/// A rate that is not offered, with what to do.
+fn refuse_rate(error: CatalogError) -> anyhow::Error {
+    Refusal { hint: error.hint(), ..Refusal::usage(format!("--initialization: {error}")) }.into()
+}
+
 /// The words of a library's error, as a wrong request.
 fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
     Refusal::usage(error.to_string()).into()
@@ -295,6 +323,9 @@ fn command(args: &Args) -> String {
     args.interval.iter().for_each(|interval| option("interval", interval));
     args.instance.iter().for_each(|name| option("instance", name));
     args.region.iter().for_each(|name| option("region", name));
+    if args.initialization != Initialization::None {
+        option("initialization", &args.initialization.to_string());
+    }
     option("seed", &args.seed.to_string());
     args.html.iter().for_each(|path| option("html", &path.display().to_string()));
     if args.trace.think_times {

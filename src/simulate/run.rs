@@ -48,7 +48,7 @@ impl SimulatedRun {
 /// # Errors
 /// A job that does not fit a volume, or a run that would never end.
 pub(super) fn all(plan: &Plan) -> anyhow::Result<Vec<SimulatedRun>> {
-    let arrays: Vec<Array> = plan.volumes.iter().map(|volume| volume.resolved.array(Nanos::ZERO)).collect();
+    let arrays = plan.arrays();
     let progress = Progress::new(arrays.len(), plan.ends);
     let groups: Vec<Vec<Array>> =
         if plan.together { vec![arrays] } else { arrays.into_iter().map(|array| vec![array]).collect() };

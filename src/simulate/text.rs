@@ -6,7 +6,7 @@ use std::path::Path;
 use ebbtide_twin::Interval;
 use ebbtide_volume::Op;
 
-use super::figures::{latency, mib, percent, rate, span, whole};
+use super::figures::{latency, mean_rate, mib, percent, rate, span, whole};
 use super::plan::Plan;
 use super::run::SimulatedRun;
 use super::words;
@@ -29,6 +29,9 @@ pub(super) fn heading(plan: &Plan) -> String {
             whole(instance.maximum_iops as f64),
             whole(instance.maximum_mbps as f64),
         );
+    }
+    if plan.loader.is_some() {
+        let _ = writeln!(text, "initialization {}: a snapshot has every block", plan.initialization);
     }
     let kind = if plan.trace.is_some() { "trace" } else { "job" };
     let _ = writeln!(text, "{kind} {}", plan.load());
@@ -144,7 +147,6 @@ fn has(run: &SimulatedRun, share: fn(&Interval) -> Option<f64>) -> bool {
 }
 
 fn totals(plan: &Plan, run: &SimulatedRun, text: &mut String) {
-    let seconds = run.duration.as_secs_f64();
     let _ = writeln!(text, "\ntotal over {}", span(run.duration));
     let parts = [("reads", Op::Read, &run.totals.read), ("writes", Op::Write, &run.totals.write)];
     for (name, op, part) in parts {
@@ -156,8 +158,8 @@ fn totals(plan: &Plan, run: &SimulatedRun, text: &mut String) {
             text,
             "{name:>8}: {} I/Os, {} IOPS, {} MiB/s; latency mean {}, p50 {}, p99 {}, p99.9 {}, max {}",
             whole(part.ios as f64),
-            rate(part.ios as f64 / seconds),
-            rate(mib(part.bytes as f64) / seconds),
+            mean_rate(part.ios as f64, run.duration),
+            mean_rate(mib(part.bytes as f64), run.duration),
             latency(part.mean()),
             at(0.50),
             at(0.99),
@@ -167,6 +169,19 @@ fn totals(plan: &Plan, run: &SimulatedRun, text: &mut String) {
     }
     if run.totals.flushes > 0 {
         let _ = writeln!(text, " flushes: {}", whole(run.totals.flushes as f64));
+    }
+    if let Some(loading) = &run.outcome.loading {
+        let counts = &loading.counts;
+        let figure = |blocks: u64| whole(blocks as f64);
+        let _ = writeln!(
+            text,
+            "  loaded: {} of {} blocks of 512 KiB; {} at the first touch, {} in the background, {} overwritten before",
+            figure(counts.total()),
+            figure(loading.blocks()),
+            figure(counts.touched),
+            figure(counts.background),
+            figure(counts.overwritten),
+        );
     }
     text.push('\n');
 }
@@ -192,12 +207,11 @@ fn side_by_side(plan: &Plan, runs: &[SimulatedRun], text: &mut String) {
 /// IOPS, MiB/s, p50, p99, p99.9, credits left, and when they ended.
 pub(super) fn comparison(run: &SimulatedRun) -> [String; 7] {
     let all = run.totals.all();
-    let seconds = run.duration.as_secs_f64();
     let at = |quantile| latency(all.percentiles.at(quantile));
     let ended = run.outcome.changes.iter().find(|change| change.ended);
     [
-        rate(all.ios as f64 / seconds),
-        rate(mib(all.bytes as f64) / seconds),
+        mean_rate(all.ios as f64, run.duration),
+        mean_rate(mib(all.bytes as f64), run.duration),
         at(0.50),
         at(0.99),
         at(0.999),

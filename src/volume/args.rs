@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use ebbtide_catalog::Initialization;
 use ebbtide_control::{FaultSetting, Optimizing};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,11 @@ use crate::text;
 #[derive(Debug, Subcommand)]
 pub(crate) enum VolumeCommand {
     /// Create a volume; it is empty, or holds a snapshot's content
-    #[command(after_help = "Example: ebbtide volume create db gp3:size=500GiB,iops=6000,throughput=250")]
+    #[command(
+        after_help = "Examples:\n  ebbtide volume create db gp3:size=500GiB,iops=6000,throughput=250\n  \
+        ebbtide volume create copy gp3:size=500GiB --snapshot monday\n  \
+        ebbtide volume create copy gp3:size=500GiB --snapshot monday --initialization rate=200MiB/s"
+    )]
     Create(CreateArgs),
     /// Attach a volume as a block device, or through NBD, and print where
     #[command(after_help = "Examples:\n  ebbtide volume attach db\n  \
@@ -108,6 +113,12 @@ pub(crate) struct CreateArgs {
     /// Start with the content of this snapshot
     #[arg(long, value_name = "SNAPSHOT")]
     pub(crate) snapshot: Option<String>,
+    /// How the snapshot's blocks come to the volume: lazy (each when it is touched first, slowly, as on EBS),
+    /// rate=100MiB/s to rate=300MiB/s (besides, all in their order at that provisioned rate), or none (all are there)
+    /// [default: lazy for EBS types, none for others]
+    #[arg(long, value_name = "HOW", requires = "snapshot")]
+    #[serde(default)]
+    pub(crate) initialization: Option<Initialization>,
     /// Logical block size in bytes: 512 or 4096
     #[arg(long, value_name = "BYTES", default_value_t = 512)]
     pub(crate) block_size: u32,

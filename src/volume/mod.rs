@@ -30,7 +30,8 @@ pub(crate) fn run(command: &VolumeCommand, place: &HomePath, json: bool) -> anyh
         VolumeCommand::Record(args) => return record::run(args, place, json),
         VolumeCommand::Create(args) => {
             // A wrong spec or region is wrong whether or not a server runs.
-            ebbtide_control::check(place.existing()?.as_ref(), &args.spec, args.region.as_deref())
+            let (spec, region) = (&args.spec, args.region.as_deref());
+            ebbtide_control::check(place.existing()?.as_ref(), spec, args.initialization, region)
                 .map_err(refuse)?;
             Request::VolumeCreate(args.clone())
         }

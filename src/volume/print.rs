@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use ebbtide_catalog::MonthlyCost;
 use ebbtide_control::{
-    LatencyView, LiveView, RecordingView, ShadowsView, VolumeDetail, VolumeView, in_force,
+    InitializationState, InitializationView, LatencyView, LiveView, RecordingView, ShadowsView, VolumeDetail,
+    VolumeView, in_force,
 };
 use ebbtide_device::faults::Faults;
 use ebbtide_volume::Nanos;
@@ -26,6 +27,9 @@ pub(super) fn answer(command: &VolumeCommand, value: Value) -> anyhow::Result<()
             let VolumeDetail { volume, .. } = serde_json::from_value(value)?;
             text::line(&format!("created volume {}: {}", volume.name, volume.description));
             text::line(&format!("cost: {}", cost(&volume)));
+            if let Some(initialization) = &volume.initialization {
+                text::line(&format!("loaded: {}", loaded(initialization)));
+            }
         }
         VolumeCommand::Modify(_) => {
             let VolumeDetail { volume, .. } = serde_json::from_value(value)?;
@@ -135,6 +139,24 @@ fn percent(credits: Option<f64>) -> String {
     credits.map_or_else(|| "-".to_owned(), |credits| format!("{credits:.1}%"))
 }
 
+/// How much of its snapshot a volume has, in a line.
+fn loaded(initialization: &InitializationView) -> String {
+    let InitializationView { mode, state, progress_pct, total_bytes, loaded_bytes, since, completes } =
+        initialization;
+    let total = text::size(*total_bytes);
+    if *state == InitializationState::Completed {
+        return format!("all {total} of the snapshot; {mode}, since {since}");
+    }
+    let rest = match completes {
+        Some(completes) => format!("the rest by {completes}"),
+        None => "the rest when it is touched".to_owned(),
+    };
+    format!(
+        "{progress_pct}%, {} of {total} of the snapshot; {mode}, since {since}, {rest}",
+        text::size(*loaded_bytes)
+    )
+}
+
 fn show(detail: &VolumeDetail) {
     let volume = &detail.volume;
     let row = |name: &str, value: &str| text::line(&format!("{name:<12}{value}"));
@@ -153,6 +175,9 @@ fn show(detail: &VolumeDetail) {
     row("blocks", &format!("{} bytes; seed {}; created {}", volume.block_size, volume.seed, volume.created));
     if let Some(origin) = volume.from_snapshot.as_ref().or(volume.from_volume.as_ref()) {
         row("made from", origin);
+    }
+    if let Some(initialization) = &volume.initialization {
+        row("loaded", &loaded(initialization));
     }
     if volume.credit_pct.is_some() {
         row("credits", &percent(volume.credit_pct));

@@ -129,6 +129,41 @@ fn snapshots_are_created_listed_used_and_deleted() {
 }
 
 #[test]
+fn a_volume_from_a_snapshot_shows_how_much_of_it_is_loaded_and_since_when() {
+    let home = Home::served();
+    home.run_line("volume create db ideal:size=1GiB").ok();
+    home.run_line("snapshot create monday --volume db").ok();
+    let lazy = home.run_line("volume create lazy gp3:size=1GiB --snapshot monday").ok().stdout;
+    // Nothing was written: nothing is to be loaded.
+    assert!(lazy.contains("\nloaded: all 0 B of the snapshot; lazy, since 2"), "{lazy}");
+    let shown = home.show("lazy");
+    assert_eq!(shown["initialization"]["mode"], "lazy", "{shown}");
+    assert_eq!(shown["initialization"]["state"], "completed", "{shown}");
+    assert!(shown["initialization"]["since"].as_str().unwrap().ends_with('Z'), "{shown}");
+    assert!(home.run_line("volume show lazy").ok().stdout.contains("\nloaded      all 0 B"));
+    let create = "volume create rated gp3:size=1GiB --snapshot monday --initialization rate=250MiB/s --json";
+    assert_eq!(home.run_line(create).ok().json()["initialization"]["mode"], "rate=250MiB/s");
+    let create = "volume create whole gp3:size=1GiB --snapshot monday --initialization none --json";
+    assert_eq!(home.run_line(create).ok().json()["initialization"], Value::Null);
+    assert_eq!(home.show("db")["initialization"], Value::Null);
+}
+
+#[test]
+fn a_wrong_initialization_is_refused_with_what_is_possible() {
+    let home = Home::served();
+    home.run_line("volume create db ideal:size=1GiB").ok();
+    home.run_line("snapshot create monday --volume db").ok();
+    let create = |rest: &str| home.run_line(&format!("volume create copy gp3:size=1GiB {rest}"));
+    for rate in ["99", "301MiB/s"] {
+        create(&format!("--snapshot monday --initialization rate={rate}"))
+            .refused(2, &["100 to 300 MiB/s", "hint: Give rate=100MiB/s to rate=300MiB/s"]);
+    }
+    create("--snapshot monday --initialization fast").refused(2, &["'fast'", "lazy, none, or a rate"]);
+    create("--initialization lazy").refused(2, &["--snapshot"]);
+    create("--initialization none").refused(2, &["--snapshot"]);
+}
+
+#[test]
 fn a_modification_takes_effect_and_follows_the_rules_of_aws() {
     let home = Home::served();
     home.run_line("volume create db gp3:size=100GiB").ok();

@@ -211,3 +211,56 @@ fn every_volume_has_its_cost_in_text_json_and_page() {
     assert_eq!(runs["runs"][0]["monthly_cost"]["region"], "eu-west-1");
     assert!(runs["runs"][0]["command"].as_str().unwrap().contains(" --region eu-west-1"));
 }
+
+#[test]
+fn a_lazy_volume_pays_the_first_touch_of_each_block_once() {
+    let job = "rw=read,bs=128k,size=64m,loops=2";
+    let lazy = ["--volume", "gp3:size=1GiB", "--initialization", "lazy", "--job", job];
+    let run = json(&lazy);
+    let loaded = &run["initialization"];
+    assert_eq!((&loaded["mode"], &loaded["blocks"]), (&"lazy".into(), &2_048.into()), "{loaded}");
+    assert_eq!((&loaded["touched"], &loaded["background"]), (&128.into(), &0.into()), "{loaded}");
+    assert_eq!(loaded["missing"], 2_048 - 128);
+    let first = run["totals"]["duration_s"].as_f64().unwrap();
+    let none = json(&["--volume", "gp3:size=1GiB", "--initialization", "none", "--job", job]);
+    assert_eq!(none["initialization"], Value::Null);
+    let there = none["totals"]["duration_s"].as_f64().unwrap();
+    // 128 blocks at 36 ms in the mean, one after the other.
+    assert!((2.5..8.0).contains(&(first - there)), "{first} s and {there} s");
+    assert!(run["command"].as_str().unwrap().contains("--initialization lazy"), "{run}");
+    let text = text(&lazy);
+    assert!(text.contains("\ninitialization lazy: a snapshot has every block\n"), "{text}");
+    assert!(text.contains("loaded: 128 of 2,048 blocks of 512 KiB; 128 at the first touch"), "{text}");
+}
+
+#[test]
+fn a_provisioned_rate_loads_the_volume_in_its_time() {
+    let job = "rw=randread,bs=16k,iodepth=1,runtime=20";
+    let run = json(&["--volume", "gp3:size=4GiB", "--initialization", "rate=256MiB/s", "--job", job]);
+    let loaded = &run["initialization"];
+    assert_eq!((&loaded["blocks"], &loaded["missing"]), (&8_192.into(), &0.into()), "{loaded}");
+    let count = |name: &str| loaded[name].as_u64().unwrap();
+    assert_eq!(count("touched") + count("background"), 8_192, "{loaded}");
+    assert!(count("touched") > 0 && count("background") > count("touched"), "{loaded}");
+    // 4 GiB are there after 16 s at the latest: from then on no read is slow.
+    let slowest = |from: usize| {
+        let intervals = run["intervals"].as_array().unwrap()[from..].iter();
+        intervals.map(|interval| interval["p50_us"].as_f64().unwrap()).fold(0.0, f64::max)
+    };
+    assert!(slowest(0) > 5_000.0 && slowest(17) < 2_000.0, "{} and {}", slowest(0), slowest(17));
+}
+
+#[test]
+fn a_run_that_takes_no_time_has_no_rate() {
+    let run = ["--volume", "ideal:size=1GiB", "--job", "rw=read,bs=4k,size=1m"];
+    // Validated against the schema, as every JSON here.
+    let json = json(&run);
+    let totals = &json["totals"];
+    assert_eq!((&totals["ios"], &totals["duration_s"]), (&256.into(), &0.0.into()), "{totals}");
+    for rate in ["iops", "mib_s"] {
+        assert_eq!((&totals[rate], &json["jobs"][0]["read"][rate]), (&Value::Null, &Value::Null), "{json}");
+    }
+    let text = text(&run);
+    assert!(text.contains("reads: 256 I/Os, - IOPS, - MiB/s"), "{text}");
+    assert!(!text.contains("inf") && !text.contains("NaN"), "{text}");
+}

@@ -29,6 +29,11 @@ fn a_wrong_request_exits_with_2_and_reports_what_to_do() {
             &["--region: there are no prices for region 'eu-west-9'", "us-west-2", "hint: Name one of these"],
         ),
         (&["--volume", gp3, "--job", JOB, "--together"], &["--instance"]),
+        (
+            &["--volume", gp3, "--job", JOB, "--initialization", "rate=99MiB/s"],
+            &["--initialization: ", "99 MiB/s", "100 to 300 MiB/s", "hint: Give rate=100MiB/s"],
+        ),
+        (&["--volume", gp3, "--job", JOB, "--initialization", "slow"], &["'slow'", "lazy, none, or a rate"]),
         (&["--volume", "ideal:size=1GiB", "--job", JOB], &["virtual time does not advance", "rate_iops"]),
         (&["--job", JOB], &["--volume"]),
     ];

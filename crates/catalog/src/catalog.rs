@@ -14,12 +14,12 @@ use serde::de::DeserializeOwned;
 use crate::{
     CatalogError, InstanceType, Provenance,
     data::{
-        AccountingEntry, ArrayRules, Class, InstanceRow, InstanceRules, IopsRule, ModificationRules, Period,
-        ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention, TypeEntry, TypesFile,
-        table_source,
+        AccountingEntry, ArrayRules, Class, InitializationRules, InstanceRow, InstanceRules, IopsRule,
+        ModificationRules, Period, ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention,
+        TypeEntry, TypesFile, table_source,
     },
     error::data,
-    managed, overrides,
+    initialization, managed, overrides,
     prices::{self, PriceBook, PriceTables},
 };
 
@@ -42,6 +42,7 @@ pub struct Catalog {
     pub(crate) torn_write_prevention: TornWritePrevention,
     pub(crate) array: ArrayRules,
     pub(crate) modification: ModificationRules,
+    pub(crate) initialization: InitializationRules,
     instance: InstanceRules,
     instance_store: StoreRules,
     instances: Vec<InstanceType>,
@@ -165,6 +166,14 @@ impl Catalog {
                 from(&modify.source, modify.date),
             ),
         ];
+        let loading = &self.initialization;
+        rules.push((
+            format!(
+                "a volume from a snapshot loads blocks of {} KiB, at {} to {} MiB/s where a rate is provisioned",
+                loading.block_kib, loading.min_mib_s, loading.max_mib_s
+            ),
+            from(&loading.source, loading.date),
+        ));
         rules.extend(self.accounting.iter().map(|(name, entry)| {
             let unit = entry.rules().unit_bytes >> 10;
             (format!("{name}: an operation is at most {unit} KiB"), from(&entry.source, entry.date))
@@ -237,6 +246,7 @@ fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
         torn_write_prevention: file.torn_write_prevention,
         array: file.array,
         modification: file.modification,
+        initialization: file.initialization,
         instance: file.instance,
         instance_store: file.instance_store,
         prices: PriceBook::build(tables.prices)?,
@@ -245,6 +255,7 @@ fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
     catalog.prices.instances.insert(region, of_instances);
     catalog.prices.managed = managed::builtin("managed-prices.toml", MANAGED_PRICES)?;
     check(&catalog)?;
+    initialization::check(&catalog.initialization)?;
     catalog.prices.check(&catalog)?;
     catalog.infos = catalog.types.iter().map(|entry| info(&catalog, entry)).collect();
     Ok(catalog)

@@ -18,6 +18,7 @@ pub(crate) struct TypesFile {
     pub(crate) instance_store: StoreRules,
     pub(crate) array: ArrayRules,
     pub(crate) modification: ModificationRules,
+    pub(crate) initialization: InitializationRules,
     pub(crate) r#type: Vec<toml::Table>,
 }
 
@@ -100,6 +101,20 @@ pub(crate) struct ModificationRules {
 pub(crate) struct TypeChange {
     pub(crate) from: String,
     pub(crate) to: String,
+}
+
+/// How a volume from a snapshot gets its blocks.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InitializationRules {
+    pub(crate) block_kib: u64,
+    /// Smallest and largest provisioned rate.
+    pub(crate) min_mib_s: u64,
+    pub(crate) max_mib_s: u64,
+    /// Time of a block that an I/O touches first: (percent, microseconds) points.
+    pub(crate) first_touch: Vec<(f64, f64)>,
+    pub(crate) source: String,
+    pub(crate) date: Date,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -218,6 +218,19 @@ pub enum Rejection {
         /// The most MiB/s per IOPS.
         max: f64,
     },
+    /// An initialization rate that is not offered.
+    #[error(
+        "The value specified for VolumeInitializationRate is not in the allowed range: {mib_s} MiB/s, not {min} to \
+         {max} MiB/s."
+    )]
+    InitializationRate {
+        /// The value asked for, in MiB/s.
+        mib_s: u64,
+        /// The lowest, in MiB/s.
+        min: u64,
+        /// The highest, in MiB/s.
+        max: u64,
+    },
     /// One of the limits of a type for which AWS names them all in one sentence (io2).
     #[error("{sentence}")]
     Together {
@@ -352,6 +365,7 @@ impl Rejection {
             | Self::ThroughputTooHigh { .. }
             | Self::ThroughputTooLow { .. }
             | Self::ThroughputPerIops { .. }
+            | Self::InitializationRate { .. }
             | Self::Together { .. } => "InvalidParameterValue",
         }
     }
@@ -394,6 +408,11 @@ impl Rejection {
                 (*iops as f64 * max).floor(),
                 (*mib_s as f64 / max).ceil()
             ),
+            Self::InitializationRate { min, max, .. } => {
+                format!(
+                    "Give rate={min}MiB/s to rate={max}MiB/s, or lazy for EBS without a provisioned rate."
+                )
+            }
             Self::Together { cause, .. } => {
                 let hint = cause.hint().unwrap_or_default();
                 format!("{}. {hint}", cause.to_string().trim_end_matches('.'))

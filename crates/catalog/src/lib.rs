@@ -12,7 +12,9 @@ mod spec;
 mod catalog;
 mod data;
 mod describe;
+mod initialization;
 mod instance;
+mod loader;
 mod managed;
 mod money;
 mod overrides;
@@ -35,6 +37,7 @@ mod numbers;
 pub use asof::{AsOf, AsOfError};
 pub use catalog::{Catalog, TypeInfo};
 pub use error::{CatalogError, ModifyRejection, Rejection};
+pub use initialization::{Initialization, InitializationError};
 pub use instance::InstanceType;
 pub use managed::{
     AuroraInstancePrice, AuroraPrices, AuroraStoragePrice, HOURS_A_MONTH, InstancePrice, ManagedPrices,

@@ -18,8 +18,8 @@ use ebbtide_cloud::ec2::{Ec2, Options};
 use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
     AttachVolume, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
-    DetachView, DetachVolume, Detached, FaultView, ModifyVolume, Names, Progress, RecordVolume,
-    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    DetachView, DetachVolume, Detached, FaultView, InitializationView, ModifyVolume, Names, Progress,
+    RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -64,6 +64,7 @@ impl ControlPlane for NamesOnly {
         create_volume(&CreateVolume) -> VolumeDetail;
         volumes(Option<&str>) -> Vec<VolumeView>;
         volume(&str, Option<&str>) -> VolumeDetail;
+        initializations(&[&str]) -> Vec<Option<InitializationView>>;
         attach_volume(&AttachVolume, Progress<'_>) -> VolumeDetail;
         detach_volume(&DetachVolume, Progress<'_>) -> DetachView;
         record_volume(&RecordVolume, Box<dyn Write + Send>) -> RecordingView;

@@ -108,6 +108,9 @@ pub enum ControlError {
         /// Size of the snapshot, bytes.
         needed_bytes: u64,
     },
+    /// An initialization of a volume that has nothing to load.
+    #[error("an initialization needs a snapshot: an empty volume has nothing to load")]
+    NothingToInitialize,
     /// A token of an impossible form.
     #[error("a token of {length} characters is not possible; give 1 to 64")]
     TokenLength {
@@ -290,6 +293,7 @@ impl ControlError {
             | Self::Spec(_)
             | Self::Catalog(_)
             | Self::SmallerThanSnapshot { .. }
+            | Self::NothingToInitialize
             | Self::TokenLength { .. }
             | Self::BeyondEnd { .. }
             | Self::ShadowTooSmall { .. }

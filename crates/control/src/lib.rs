@@ -33,7 +33,7 @@ pub use request::{
 pub use specs::{catalog, check, resolve};
 pub use time::{TimeError, UnixTime};
 pub use view::{
-    AttachmentKind, AttachmentView, CrashImageView, DetachView, FaultView, LatencyView, LiveView,
-    ModificationView, Names, Phase, RecordingView, ShadowView, ShadowsView, SnapshotView, UnknownWord,
-    VolumeDetail, VolumeStatus, VolumeView,
+    AttachmentKind, AttachmentView, CrashImageView, DetachView, FaultView, InitializationState,
+    InitializationView, LatencyView, LiveView, ModificationView, Names, Phase, RecordingView, ShadowView,
+    ShadowsView, SnapshotView, UnknownWord, VolumeDetail, VolumeStatus, VolumeView,
 };

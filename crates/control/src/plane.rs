@@ -6,8 +6,8 @@ use ebbtide_device::host::{Calibration, Detached, Progress};
 
 use crate::{
     AttachVolume, ControlError, CrashImageView, CreateSnapshot, CreateVolume, DetachView, DetachVolume,
-    FaultView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
-    VolumeDetail, VolumeView,
+    FaultView, InitializationView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults, SnapshotView,
+    TakeCrashImage, VolumeDetail, VolumeView,
 };
 
 /// Everything that can be asked about volumes and done to them.
@@ -33,7 +33,8 @@ pub trait ControlPlane: std::fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// A spec, name, size or block size that cannot be; a name that is taken; a snapshot that is missing or
-    /// larger than the volume; a token that was used for something else.
+    /// larger than the volume; an initialization without a snapshot, or at a rate that AWS does not offer; a token that
+    /// was used for something else.
     fn create_volume(&self, request: &CreateVolume) -> Result<VolumeDetail, ControlError>;
 
     /// All volumes by name, at the prices of a region, or of the default one.
@@ -47,6 +48,13 @@ pub trait ControlPlane: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`ControlError::NotFound`]; a region without prices.
     fn volume(&self, name: &str, region: Option<&str>) -> Result<VolumeDetail, ControlError>;
+
+    /// How far volumes are loaded, in the order of their names, quickly; none for one of which all blocks were there from
+    /// the beginning, and for one that the home does not have.
+    ///
+    /// # Errors
+    /// A catalogue that cannot be read.
+    fn initializations(&self, names: &[&str]) -> Result<Vec<Option<InitializationView>>, ControlError>;
 
     /// Attaches a volume. A host that was never calibrated is calibrated first.
     ///

@@ -1,8 +1,8 @@
 //! What is kept with a volume, and what follows from it and the time alone.
 
 use ebbtide_catalog::modify::{self, ModificationRecord};
-use ebbtide_catalog::{Catalog, Resolved, Spec};
-use ebbtide_device::host::SavedCredits;
+use ebbtide_catalog::{Catalog, Initialization, Resolved, Spec};
+use ebbtide_device::host::{SavedCredits, SavedLoading};
 use ebbtide_volume::{Array, ModificationPhase, Nanos};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,6 +25,9 @@ pub struct VolumeRecord {
     /// Its modifications, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modifications: Vec<ModificationRecord>,
+    /// How the blocks of its snapshot are loaded; none where all of them were there from the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialization: Option<Initialization>,
     /// The request that created it, where that had a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub creation: Option<Creation>,
@@ -40,6 +43,9 @@ pub struct Creation {
     /// The snapshot that was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
+    /// The initialization that was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialization: Option<Initialization>,
     /// Logical block size in bytes.
     pub block_size: u32,
     /// The seed that was named.
@@ -103,14 +109,15 @@ impl VolumeRecord {
         })
     }
 
-    /// The volume's model as it is at a time: its credits and its modification have gone on by the wall
-    /// clock while nobody served it.
+    /// The volume's model as it is at a time: its credits, its modification and the loading in its background have
+    /// gone on by the wall clock while nobody served it.
     ///
     /// # Errors
-    /// A stored spec that the catalogue no longer knows.
+    /// A stored spec or rate that the catalogue no longer knows.
     pub fn model(
         &self,
         credits: Option<SavedCredits>,
+        loading: Option<SavedLoading>,
         catalog: &Catalog,
         now: Nanos,
     ) -> Result<Array, ControlError> {
@@ -132,6 +139,12 @@ impl VolumeRecord {
                     at(record.completes_unix_s),
                 )
                 .map_err(ControlError::contradiction("the stored modification contradicts itself"))?;
+        }
+        let loader = self.initialization.map(|wanted| catalog.loader(wanted)).transpose()?.flatten();
+        if let (Some(loader), Some(loading)) = (loader, loading) {
+            array
+                .begin_loading(&loader, loading.not_after(now).members)
+                .map_err(ControlError::contradiction("the stored state of loading contradicts itself"))?;
         }
         array.advance(now);
         Ok(array)

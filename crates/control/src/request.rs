@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ebbtide_catalog::Spec;
+use ebbtide_catalog::{Initialization, Spec};
 use ebbtide_device::host::Export;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,9 @@ pub struct CreateVolume {
     pub spec: Spec,
     /// Snapshot whose content it begins with; none for an empty volume.
     pub snapshot: Option<String>,
+    /// How the snapshot's blocks come to the volume; with a snapshot alone. Where it is none, an EBS volume is lazy, as
+    /// on AWS, and another device has all blocks at once.
+    pub initialization: Option<Initialization>,
     /// Logical block size in bytes: 512 or 4096.
     pub block_size: u32,
     /// Seed of its service times, errors and power cuts; drawn where it is none.

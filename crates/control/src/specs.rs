@@ -1,6 +1,6 @@
 //! Specs and the catalogue of a home, for adapters and for commands that need no server.
 
-use ebbtide_catalog::{Catalog, Resolved, Spec};
+use ebbtide_catalog::{Catalog, Initialization, Resolved, Spec};
 use ebbtide_device::host::Home;
 
 use crate::ControlError;
@@ -24,14 +24,21 @@ pub fn resolve(home: Option<&Home>, text: &str) -> Result<Resolved, ControlError
     Ok(catalog(home)?.resolve(&spec)?)
 }
 
-/// Refuses a spec that cannot be created in a home, or where there is none, and a region without prices.
+/// Refuses what cannot be created in a home, or where there is none: by its spec and its initialization. Refuses a region
+/// without prices too.
 ///
 /// # Errors
-/// As [`resolve`], and a region without prices.
-pub fn check(home: Option<&Home>, text: &str, region: Option<&str>) -> Result<(), ControlError> {
+/// As [`resolve`], a rate that AWS does not offer, and a region without prices.
+pub fn check(
+    home: Option<&Home>,
+    text: &str,
+    initialization: Option<Initialization>,
+    region: Option<&str>,
+) -> Result<(), ControlError> {
     let spec = Spec::parse(text)?;
     let catalog = catalog(home)?;
     catalog.resolve(&spec)?;
+    initialization.map(|wanted| catalog.loader(wanted)).transpose()?;
     catalog.prices(region)?;
     Ok(())
 }

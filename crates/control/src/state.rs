@@ -15,7 +15,7 @@
 //! [`VolumeState::modify`] asks the catalogue for.
 
 use ebbtide_catalog::{Catalog, Spec};
-use ebbtide_device::host::SavedCredits;
+use ebbtide_device::host::{LoadingDamage, SavedCredits, SavedLoading};
 use ebbtide_device::store::{Damage, VolumeInfo};
 use ebbtide_volume::{Array, Nanos};
 
@@ -42,6 +42,8 @@ pub struct VolumeState {
     pub record: Result<VolumeRecord, ForeignRecord>,
     /// Its burst credits when they were last saved.
     pub credits: Option<SavedCredits>,
+    /// How far it was loaded when that was last saved; none where it loads nothing.
+    pub loading: Result<Option<SavedLoading>, LoadingDamage>,
     /// Who has it.
     pub occupancy: Occupancy,
     /// Why it cannot be opened.
@@ -88,6 +90,7 @@ impl VolumeState {
             name: info.name.clone(),
             record: VolumeRecord::read(&info.meta),
             credits: SavedCredits::read(&info.meta),
+            loading: SavedLoading::read(&info.meta),
             occupancy,
             damage: info.damage.clone(),
         }
@@ -135,7 +138,17 @@ impl VolumeState {
     pub fn attach(&self, catalog: &Catalog, now: Nanos) -> Result<(&VolumeRecord, Array), ControlError> {
         self.permits(Operation::Attach)?;
         let record = self.own_record()?;
-        Ok((record, record.model(self.credits, catalog, now)?))
+        Ok((record, self.model(record, catalog, now)?))
+    }
+
+    /// The model of the volume at a time at which it is not attached.
+    ///
+    /// # Errors
+    /// A stored spec or rate that the catalogue no longer knows; a state of loading that cannot be read.
+    pub fn model(&self, record: &VolumeRecord, catalog: &Catalog, now: Nanos) -> Result<Array, ControlError> {
+        let damaged = ControlError::contradiction("the volume's state of loading cannot be read");
+        let loading = self.loading.clone().map_err(damaged)?;
+        record.model(self.credits, loading, catalog, now)
     }
 
     /// What the volume becomes by a modification that is asked for now.

@@ -1,6 +1,6 @@
 //! What is known of volumes and snapshots, as plain data. `--json` prints them: docs/json documents these shapes.
 
-use ebbtide_catalog::{MonthlyCost, VolumeFigures};
+use ebbtide_catalog::{Initialization, MonthlyCost, VolumeFigures};
 use ebbtide_device::engine::{CrashReport, HostFailure, PacingReport, PowerCutReport};
 use ebbtide_device::faults::Faults;
 use ebbtide_volume::{MinuteMetrics, Stats};
@@ -45,6 +45,9 @@ pub struct VolumeView {
     pub monthly_cost: Option<MonthlyCost>,
     /// The latest modification.
     pub modification: Option<ModificationView>,
+    /// The loading of its snapshot's blocks; null where all were there from the beginning, or where the catalogue cannot be
+    /// read.
+    pub initialization: Option<InitializationView>,
     /// Where it is attached.
     pub attachment: Option<AttachmentView>,
     /// In which figures the volume exceeds what the host can carry; empty where it does not.
@@ -108,6 +111,29 @@ impl Phase {
     }
 }
 
+/// How far the loading of a snapshot's blocks is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum InitializationState {
+    /// Some blocks are not there yet.
+    Initializing,
+    /// All are there.
+    Completed,
+}
+
+impl InitializationState {
+    const ALL: [Self; 2] = [Self::Initializing, Self::Completed];
+
+    /// As it is printed, and as EC2 names it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Initializing => "initializing",
+            Self::Completed => "completed",
+        }
+    }
+}
+
 /// How the outside sees an attached volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -155,7 +181,7 @@ macro_rules! printed_by_name {
     )*};
 }
 
-printed_by_name!(Phase, AttachmentKind);
+printed_by_name!(Phase, InitializationState, AttachmentKind);
 
 /// A modification.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -172,6 +198,25 @@ pub struct ModificationView {
     pub started: UnixTime,
     /// When it completes, RFC 3339.
     pub completes: UnixTime,
+}
+
+/// The loading of a volume's blocks from its snapshot.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct InitializationView {
+    /// `lazy`, or a rate such as `rate=200MiB/s`.
+    pub mode: Initialization,
+    /// `initializing` or `completed`.
+    pub state: InitializationState,
+    /// 0 to 100.
+    pub progress_pct: u8,
+    /// Bytes of the blocks that the snapshot has, in blocks of 512 KiB.
+    pub total_bytes: u64,
+    /// Bytes of those that are there: loaded, or overwritten or discarded before.
+    pub loaded_bytes: u64,
+    /// Since when, RFC 3339.
+    pub since: UnixTime,
+    /// When the rest will have been loaded at the rate, RFC 3339; null where nothing is left, or without a rate.
+    pub completes: Option<UnixTime>,
 }
 
 /// An attachment.

@@ -141,6 +141,7 @@ impl Lanes {
             let stats = lane.volume.stats(end);
             VolumeOutcome {
                 in_flight: lane.sampler.queue(),
+                loading: lane.volume.load_progress(end),
                 jobs: lane.sampler.into_totals(),
                 changes: lane.balances.into_changes(),
                 stats,

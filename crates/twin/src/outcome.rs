@@ -1,6 +1,6 @@
 //! What a run did, and why it could not go on.
 
-use ebbtide_volume::{Nanos, Stats};
+use ebbtide_volume::{LoadProgress, Nanos, Stats};
 
 use crate::balance::BalanceChange;
 use crate::sample::Totals;
@@ -25,6 +25,8 @@ pub struct VolumeOutcome {
     pub changes: Vec<BalanceChange>,
     /// Reads and writes that had not completed at the end; they are in no other figure.
     pub in_flight: u64,
+    /// How far a volume from a snapshot was loaded at the end; none where it had nothing to load.
+    pub loading: Option<LoadProgress>,
 }
 
 impl VolumeOutcome {

@@ -1,11 +1,13 @@
 //! One volume, or several striped as RAID 0: what an export or a simulation drives.
 
 use alloc::vec::Vec;
+use core::{cmp::Ordering, ops::Range};
 
 use rand_core::Rng;
 
 use crate::{
-    AtomicUnit, Durability, Grant, Instance, Io, Limits, LimitsError, Modification, Nanos, Op, Stats, Volume,
+    AtomicUnit, Durability, Grant, Instance, Io, Limits, LimitsError, LoadProgress, LoadState, Loader,
+    Modification, Nanos, Op, Stats, Volume,
 };
 
 /// Members that cannot be striped.
@@ -17,6 +19,14 @@ pub enum ArrayError {
     /// A chunk that is no multiple of 4 KiB.
     #[error("the RAID 0 chunk is {0} bytes; it must be a multiple of 4096")]
     Chunk(u64),
+    /// What was kept of the loading belongs to another array.
+    #[error("the state of loading is that of {states} volumes; the array has {members}")]
+    LoadStates {
+        /// States that were given.
+        states: usize,
+        /// Members of the array.
+        members: usize,
+    },
     /// One member's limits are wrong.
     #[error(transparent)]
     Limits(#[from] LimitsError),
@@ -111,6 +121,13 @@ impl Array {
             return whole;
         }
         let end = io.offset + u64::from(io.len);
+        if io.op == Op::Discard {
+            // Its parts are smaller than a block of the snapshot.
+            for member in 0..self.members.len() {
+                let bytes = self.on_member(member, io.offset)..self.on_member(member, end);
+                self.members[member].discards(&bytes, now);
+            }
+        }
         let mut next = io.offset;
         while next < end {
             let (member, offset, len) = self.place(next, end);
@@ -130,6 +147,58 @@ impl Array {
         let member = usize::try_from(chunk % width).expect("a member's number fits in memory");
         let len = u32::try_from(len).expect("a part is no longer than its I/O");
         (member, chunk / width * self.chunk_bytes + within, len)
+    }
+
+    /// How many bytes of the first `upto` of the array are on a member: they are the first ones there.
+    fn on_member(&self, member: usize, upto: u64) -> u64 {
+        let (chunk, within) = (upto / self.chunk_bytes, upto % self.chunk_bytes);
+        let width = self.members.len() as u64;
+        let of_row = match (chunk % width).cmp(&(member as u64)) {
+            Ordering::Greater => self.chunk_bytes,
+            Ordering::Equal => within,
+            Ordering::Less => 0,
+        };
+        chunk / width * self.chunk_bytes + of_row
+    }
+
+    /// The loading, not begun, of a volume that is made from a snapshot with data in these ranges of bytes: a state for
+    /// each member, since each would be made from a snapshot of its own.
+    #[must_use]
+    pub fn new_load_states(&self, data: &[Range<u64>], since: Nanos) -> Vec<LoadState> {
+        let of_member = |member| {
+            let part =
+                |range: &Range<u64>| self.on_member(member, range.start)..self.on_member(member, range.end);
+            LoadState::new(data.iter().map(part), since)
+        };
+        (0..self.members.len()).map(of_member).collect()
+    }
+
+    /// Has everything that the states call missing loaded from now on, before it can be used; each member loads by itself.
+    ///
+    /// # Errors
+    /// [`ArrayError::LoadStates`] unless there is one state for each member.
+    pub fn begin_loading(&mut self, loader: &Loader, states: Vec<LoadState>) -> Result<(), ArrayError> {
+        let members = self.members.len();
+        if states.len() != members {
+            return Err(ArrayError::LoadStates { states: states.len(), members });
+        }
+        for (member, state) in self.members.iter_mut().zip(states) {
+            member.begin_loading(loader.clone(), state);
+        }
+        Ok(())
+    }
+
+    /// What is to be kept of the loading, a state for each member; empty where there is none.
+    #[must_use]
+    pub fn load_states(&self, now: Nanos) -> Vec<LoadState> {
+        self.members.iter().filter_map(|member| member.load_state(now)).collect()
+    }
+
+    /// How far the loading of all members together is; none where there is none.
+    #[must_use]
+    pub fn load_progress(&self, now: Nanos) -> Option<LoadProgress> {
+        let all = self.members.iter().filter_map(|member| member.load_progress(now));
+        all.reduce(LoadProgress::combined)
     }
 
     /// Counts everything that has completed by `now`.

@@ -1,14 +1,16 @@
 //! The volume itself: one state machine for live, virtual and shadow use.
 
 use alloc::boxed::Box;
+use core::ops::Range;
 
 use rand_core::Rng;
 
 use crate::{
-    BurstBucket, Grant, Instance, Io, Limits, LimitsError, Modification, ModificationPhase, Nanos, Op,
-    RateLimit, Stats,
+    BurstBucket, Grant, Instance, Io, Limits, LimitsError, LoadProgress, LoadState, Loader, Modification,
+    ModificationPhase, Nanos, Op, RateLimit, Stats,
     account::{Accountant, Charge},
     in_flight::{InFlight, InFlightQueue},
+    loading::Loading,
     stations::Stations,
 };
 
@@ -62,6 +64,8 @@ pub struct Volume {
     stats: Stats,
     modification: Option<Box<Modification>>,
     applied_phase: Option<ModificationPhase>,
+    /// None where everything is there from the beginning.
+    loading: Option<Box<Loading>>,
 }
 
 impl Volume {
@@ -86,6 +90,7 @@ impl Volume {
             stats: Stats { at: now, ..Stats::default() },
             modification: None,
             applied_phase: None,
+            loading: None,
         })
     }
 
@@ -99,7 +104,8 @@ impl Volume {
     ///
     /// A read or write completes when it has been served and every limit covers it, whichever is
     /// last: a throttled volume releases answers at its rate and hides its service times behind
-    /// the queue. A flush waits for no limit; a discard costs nothing.
+    /// the queue. A flush waits for no limit; a discard costs nothing. What has to be loaded for a
+    /// read or write is waited for before it is served.
     pub fn submit(
         &mut self,
         io: Io,
@@ -109,8 +115,9 @@ impl Volume {
     ) -> Grant {
         self.advance(now);
         let now = self.now;
+        let there = self.loading.as_mut().map_or(now, |loading| loading.touch(io, now, rng));
         let grant = match io.op {
-            Op::Read | Op::Write => self.submit_data(io, now, rng, instance),
+            Op::Read | Op::Write => self.submit_data(io, there, rng, instance),
             Op::Flush => {
                 let service = &self.limits.service;
                 free(self.stations.flush(service.flush.draw(rng), service.flush_alone, now))
@@ -126,16 +133,19 @@ impl Volume {
         grant
     }
 
+    /// A read or write whose blocks are `there` from some time on.
     #[inline]
     fn submit_data(
         &mut self,
         io: Io,
-        now: Nanos,
+        there: Nanos,
         rng: &mut impl Rng,
         instance: Option<&mut Instance>,
     ) -> Grant {
+        let now = self.now;
         let charge = self.accountant.charge(io, now);
-        let unthrottled = self.stations.serve(io, charge.sequential, &self.limits.service, now, rng);
+        let served = self.stations.serve(io, charge.sequential, &self.limits.service, now, rng);
+        let unthrottled = served + there.since(now);
         let completes = self.throttle(charge, now, unthrottled, instance);
         self.accountant.completes(completes);
         self.stats.consumed_ops += charge.operations;
@@ -253,6 +263,31 @@ impl Volume {
     #[must_use]
     pub fn modification(&self, now: Nanos) -> Option<(&Modification, ModificationPhase)> {
         self.modification.as_deref().map(|modification| (modification, modification.phase(now)))
+    }
+
+    /// Has everything that a state calls missing loaded from now on, before it can be used.
+    pub fn begin_loading(&mut self, loader: Loader, state: LoadState) {
+        self.loading = Some(Box::new(Loading::new(loader, state)));
+    }
+
+    /// What is to be kept of the loading; none where there is none.
+    #[must_use]
+    pub fn load_state(&self, now: Nanos) -> Option<LoadState> {
+        self.loading.as_ref().map(|loading| loading.state(now))
+    }
+
+    /// How far the loading is; none where there is none.
+    #[must_use]
+    pub fn load_progress(&self, now: Nanos) -> Option<LoadProgress> {
+        self.loading.as_ref().map(|loading| loading.progress(now))
+    }
+
+    /// The blocks of the snapshot inside a range are discarded by one request, which comes in parts.
+    pub(crate) fn discards(&mut self, bytes: &Range<u64>, now: Nanos) {
+        self.advance(now);
+        if let Some(loading) = &mut self.loading {
+            loading.discard(bytes, self.now);
+        }
     }
 
     fn apply_modification(&mut self) {

@@ -2,6 +2,7 @@
 
 use std::ops::Bound;
 
+use ebbtide_control::{InitializationState, InitializationView};
 use serde_json::{Map, Value, json};
 
 use super::ask::{Ask, Members};
@@ -32,8 +33,20 @@ const FILTERS: [&str; 15] = [
     "volume-status.status",
 ];
 
+/// Bytes of a MiB.
+const MIB: u64 = 1 << 20;
+
+/// A volume as DescribeVolumeStatus shows it.
+struct Shown<'a> {
+    volume: &'a Volume,
+    zone_id: &'a str,
+    /// The loading of its snapshot's blocks; none where all of them were there from the beginning.
+    loading: Option<InitializationView>,
+}
+
 /// The details of a volume's status, by name.
-fn details(volume: &Volume, now: u64) -> Vec<(&'static str, &'static str)> {
+fn details(shown: &Shown<'_>, now: u64) -> Vec<(&'static str, &'static str)> {
+    let Shown { volume, loading, .. } = shown;
     // AWS judges the performance of these types only.
     let judged = matches!(volume.shape_at(now).kind.as_str(), "gp3" | "io1" | "io2");
     let attached = volume.attachment_at(now).is_some();
@@ -41,7 +54,8 @@ fn details(volume: &Volume, now: u64) -> Vec<(&'static str, &'static str)> {
     let enabled = if volume.lost { "failed" } else { "passed" };
     let mut details = vec![("io-enabled", enabled), ("io-performance", performance)];
     if volume.snapshot.is_some() {
-        details.push(("initialization-state", "completed"));
+        let state = loading.as_ref().map_or(InitializationState::Completed, |loading| loading.state);
+        details.push(("initialization-state", state.name()));
     }
     details
 }
@@ -54,8 +68,23 @@ fn status(volume: &Volume, now: u64) -> &'static str {
     }
 }
 
-fn item(volume: &Volume, now: u64, zone_id: &str) -> Value {
-    let pairs = details(volume, now);
+/// What InitializationStatusDetails has. Only a provisioned rate has a time.
+fn initialization(volume: &Volume, loading: Option<&InitializationView>) -> Value {
+    let kind = if volume.initialization_rate.is_some() { "provisioned-rate" } else { "default" };
+    let mut details = json!({
+        "InitializationType": kind,
+        "Progress": loading.map_or(100, |loading| loading.progress_pct),
+    });
+    if let Some(rate) = volume.initialization_rate {
+        let left = loading.map_or(0, |loading| loading.total_bytes - loading.loaded_bytes);
+        details["EstimatedTimeToCompleteInSeconds"] = left.div_ceil(rate * MIB).into();
+    }
+    details
+}
+
+fn item(shown: &Shown<'_>, now: u64) -> Value {
+    let Shown { volume, zone_id, loading } = shown;
+    let pairs = details(shown, now);
     let details: Value = pairs.iter().map(|(name, status)| json!({"Name": name, "Status": status})).collect();
     let attachments: Value = volume
         .attachment_at(now)
@@ -66,23 +95,20 @@ fn item(volume: &Volume, now: u64, zone_id: &str) -> Value {
     members
         .put("VolumeId", volume.id.as_str())
         .put("AvailabilityZone", volume.zone.as_str())
-        .put("AvailabilityZoneId", zone_id)
+        .put("AvailabilityZoneId", *zone_id)
         .put("VolumeStatus", json!({"Status": status(volume, now), "Details": details}))
         .put("Actions", json!([]))
         .put("Events", json!([]))
         .put("AttachmentStatuses", attachments);
     if volume.snapshot.is_some() {
-        let kind = if volume.initialization_rate.is_some() { "provisioned-rate" } else { "default" };
-        // The blocks of a snapshot are there at once.
-        let details =
-            json!({"InitializationType": kind, "Progress": 100, "EstimatedTimeToCompleteInSeconds": 0});
-        members.put("InitializationStatusDetails", details);
+        members.put("InitializationStatusDetails", initialization(volume, loading.as_ref()));
     }
     Value::Object(members.end())
 }
 
-fn values<'a>(volume: &'a Volume, now: u64, name: &str, zone_id: &'a str) -> Values<'a> {
-    let details = details(volume, now);
+fn values<'a>(shown: &Shown<'a>, now: u64, name: &str) -> Values<'a> {
+    let Shown { volume, zone_id, .. } = *shown;
+    let details = details(shown, now);
     let attachment = volume.attachment_at(now);
     match name {
         "attachment-status.instance-id" => some(attachment.map(|at| at.instance.as_str())),
@@ -129,15 +155,33 @@ impl Ec2 {
         let none = Tags::new();
         let from = page.after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let all = state.volumes().range::<str, _>((from, Bound::Unbounded)).map(|(_, volume)| volume);
-        let shown = all.filter(|volume| {
+        let asked = all.filter(|volume| {
             is_of(ask, &volume.owner, &volume.region)
                 && volume.stage == Stage::Ready
                 && (ids.is_empty() || ids.contains(&volume.id.as_str()))
-                && filters.pass(&none, |name| values(volume, now, name, zone_id(volume)))
         });
-        let rows = shown.map(|volume| (volume.id.as_str(), item(volume, now, zone_id(volume))));
+        let asked: Vec<&Volume> = asked.collect();
+        // Some at a time: what is beyond the page is not looked at.
+        let known = asked.chunks(1_000).flat_map(|volumes| {
+            let loading = self.loading(volumes);
+            let shown = |(volume, loading)| Shown { volume, zone_id: zone_id(volume), loading };
+            volumes.iter().copied().zip(loading).map(shown).collect::<Vec<_>>()
+        });
+        let shown = known.filter(|shown| filters.pass(&none, |name| values(shown, now, name)));
+        let rows = shown.map(|shown| (shown.volume.id.as_str(), item(&shown, now)));
         let (items, next) = page.fill(ask.call.action, rows);
         Ok(Members::default().put("VolumeStatuses", items).put_some("NextToken", next).end())
+    }
+
+    /// The loading of volumes' blocks as the home has it; none of an empty volume, and of one that the home has lost.
+    fn loading(&self, volumes: &[&Volume]) -> Vec<Option<InitializationView>> {
+        let restored = volumes.iter().filter(|volume| volume.snapshot.is_some());
+        let names: Vec<&str> = restored.map(|volume| volume.id.as_str()).collect();
+        // A catalogue that cannot be read must not hide the volumes.
+        let found = if names.is_empty() { Ok(Vec::new()) } else { self.control.initializations(&names) };
+        let mut found = found.unwrap_or_default().into_iter();
+        let of = |volume: &&Volume| volume.snapshot.as_ref().and_then(|_| found.next().flatten());
+        volumes.iter().map(of).collect()
     }
 
     pub(super) fn describe_volume_attribute(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {

@@ -1,5 +1,6 @@
 //! CreateVolume and DeleteVolume.
 
+use ebbtide_catalog::Initialization;
 use ebbtide_control::{ControlError, CreateVolume};
 use serde_json::{Map, Value, json};
 
@@ -17,9 +18,6 @@ use crate::ApiError;
 
 /// Logical block size of volumes, as the device of most instance types reports it.
 const BLOCK_BYTES: u32 = 512;
-
-/// Range of a provisioned rate of initialisation, MiB/s (EBS user guide, `initalize-volume`).
-const INITIALIZATION_RATES: std::ops::RangeInclusive<i64> = 100..=300;
 
 /// A volume that a call asks for.
 struct Wanted {
@@ -52,7 +50,7 @@ impl Wanted {
             );
             return Err(refuse::invalid_value(message));
         }
-        let rate = initialization_rate(ask, snapshot.is_some())?;
+        let rate = initialization_rate(ec2, ask, snapshot.is_some())?;
         Ok(Self { zone, provision, snapshot, rate, tags })
     }
 
@@ -65,18 +63,20 @@ impl Wanted {
     }
 }
 
-fn initialization_rate(ask: &Ask<'_>, from_snapshot: bool) -> Result<Option<u64>, ApiError> {
+/// The provisioned rate of initialization that is asked for, MiB/s.
+fn initialization_rate(ec2: &Ec2, ask: &Ask<'_>, from_snapshot: bool) -> Result<Option<u64>, ApiError> {
     let Some(rate) = ask.input.number("VolumeInitializationRate") else { return Ok(None) };
     if !from_snapshot {
         return Err(refuse::invalid_combination(
             "You can't specify VolumeInitializationRate for volumes that are not created from a snapshot.",
         ));
     }
-    if !INITIALIZATION_RATES.contains(&rate) {
-        let message = "The value specified for VolumeInitializationRate is not in the allowed range.";
-        return Err(refuse::invalid_value(message));
-    }
-    Ok(u64::try_from(rate).ok())
+    let offered = u64::try_from(rate).ok().filter(|mib_s| {
+        let wanted = Initialization::Rate { mib_s: *mib_s };
+        ec2.options.catalog.loader(wanted).is_ok()
+    });
+    let out_of_range = "The value specified for VolumeInitializationRate is not in the allowed range.";
+    offered.map(Some).ok_or_else(|| refuse::invalid_value(out_of_range))
 }
 
 /// Refuses what this service does not have.
@@ -179,6 +179,7 @@ impl Ec2 {
             name: id.clone(),
             spec: wanted.provision.spec,
             snapshot: volume.snapshot.clone(),
+            initialization: volume.initialization_rate.map(|mib_s| Initialization::Rate { mib_s }),
             block_size: BLOCK_BYTES,
             seed: None,
             region: None,

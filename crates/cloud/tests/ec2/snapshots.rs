@@ -202,3 +202,63 @@ fn a_shared_snapshot_is_seen_and_used_by_those_it_is_shared_with() {
     rig.call("ResetSnapshotAttribute", json!({"SnapshotId": id, "Attribute": "createVolumePermission"}));
     assert_eq!(attribute(), json!([]));
 }
+
+#[test]
+fn volumes_of_a_snapshot_are_loaded_and_their_status_says_how_far() {
+    use ebbtide_device::host::Home;
+    use ebbtide_device::store::{StoreOptions, VolumeStore};
+    let rig = Rig::new();
+    let source = rig.volume();
+    let rig = rig.reopened_after(|home| {
+        let store =
+            VolumeStore::open(&Home::open(home).unwrap().store_dir(), StoreOptions::default()).unwrap();
+        // 100 of the blocks of 512 KiB that are loaded.
+        let volume = store.open_volume(&source).unwrap();
+        (0..100).for_each(|block| volume.write_at(&[7; 4096], block * (512 << 10)).unwrap());
+    });
+    let snapshot = rig.snapshot(&source);
+    let status_of =
+        |id: &str| rig.call("DescribeVolumeStatus", json!({"VolumeIds": [id]}))["VolumeStatuses"][0].clone();
+    let state = |status: &serde_json::Value| status["VolumeStatus"]["Details"][2].clone();
+    assert_eq!(status_of(&source).get("InitializationStatusDetails"), None);
+
+    let lazy = rig.volume_of(json!({"SnapshotId": snapshot, "VolumeType": "gp3"}));
+    let status = status_of(&lazy);
+    assert_eq!(
+        status["InitializationStatusDetails"],
+        json!({"InitializationType": "default", "Progress": 0})
+    );
+    assert_eq!(state(&status), json!({"Name": "initialization-state", "Status": "initializing"}));
+    let waiting = json!({"Filters": [{"Name": "volume-status.details-status", "Values": ["initializing"]}]});
+    let found = rig.call("DescribeVolumeStatus", waiting);
+    assert_eq!(column(&found["VolumeStatuses"], "VolumeId"), [lazy.as_str()]);
+
+    let rated = rig.volume_of(json!({"SnapshotId": snapshot, "VolumeInitializationRate": 100}));
+    let view = rig.control.volume(&rated, None).unwrap().volume.initialization.unwrap();
+    assert_eq!((view.mode.to_string().as_str(), view.total_bytes), ("rate=100MiB/s", 100 * (512 << 10)));
+    // 50 MiB at 100 MiB/s, by the clock of the volumes.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let done = loop {
+        let status = status_of(&rated);
+        let details = &status["InitializationStatusDetails"];
+        let (progress, left) = (&details["Progress"], &details["EstimatedTimeToCompleteInSeconds"]);
+        assert_eq!(details["InitializationType"], "provisioned-rate");
+        assert_eq!(*left, if *progress == 100 { 0 } else { 1 }, "{details}");
+        if *progress == 100 {
+            break status;
+        }
+        assert_eq!(state(&status)["Status"], "initializing");
+        assert!(std::time::Instant::now() < deadline, "{details}");
+        std::thread::yield_now();
+    };
+    assert_eq!(state(&done)["Status"], "completed");
+    assert_eq!(status_of(&lazy)["InitializationStatusDetails"]["Progress"], 0);
+    let all = rig.call("DescribeVolumeStatus", json!({}))["VolumeStatuses"].clone();
+    let shown = |id: &str| all.as_array().unwrap().iter().find(|one| one["VolumeId"] == id).unwrap().clone();
+    let progress = |id: &str| shown(id)["InitializationStatusDetails"]["Progress"].clone();
+    assert_eq!([&source, &lazy, &rated].map(|id| progress(id)), [json!(null), json!(0), json!(100)]);
+    for rate in [99, 301, -1] {
+        let input = json!({"AvailabilityZone": "us-east-1a", "SnapshotId": snapshot, "VolumeInitializationRate": rate});
+        assert_eq!(rig.code("CreateVolume", input), "InvalidParameterValue", "{rate}");
+    }
+}

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use ebbtide_cloud::ec2::Ec2;
 use ebbtide_control::{
     AttachVolume, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
-    DetachView, DetachVolume, Detached, FaultView, LiveControl, ModifyVolume, Names, Progress, RecordVolume,
-    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    DetachView, DetachVolume, Detached, FaultView, InitializationView, LiveControl, ModifyVolume, Names,
+    Progress, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
 };
 use serde_json::{Value, json};
 
@@ -52,6 +52,7 @@ steps! {
     create_volume(request: &CreateVolume) -> VolumeDetail;
     volumes(region: Option<&str>) -> Vec<VolumeView>;
     volume(name: &str, region: Option<&str>) -> VolumeDetail;
+    initializations(names: &[&str]) -> Vec<Option<InitializationView>>;
     attach_volume(request: &AttachVolume, progress: Progress<'_>) -> VolumeDetail;
     detach_volume(request: &DetachVolume, progress: Progress<'_>) -> DetachView;
     record_volume(request: &RecordVolume, output: Box<dyn Write + Send>) -> RecordingView;

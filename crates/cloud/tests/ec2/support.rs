@@ -73,10 +73,16 @@ impl Rig {
 
     /// The same home, opened again.
     pub(crate) fn reopened(self) -> Self {
+        self.reopened_after(|_| ())
+    }
+
+    /// The same home, opened again after something was done to it meanwhile.
+    pub(crate) fn reopened_after(self, change: impl FnOnce(&Path)) -> Self {
         let (dir, mut options, now_ms) = (Arc::clone(&self.dir), self.options.clone(), self.now());
         // Ids go on from another seed, as they would from a drawn one.
         options.seed = options.seed.map(|seed| seed.wrapping_add(0x9E37));
         drop(self);
+        change(&home(dir.path()));
         Self::open(dir, options, now_ms)
     }
 

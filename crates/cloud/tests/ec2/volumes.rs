@@ -236,6 +236,7 @@ fn a_volume_of_somebody_else_in_the_home_is_neither_shown_nor_touched() {
         name: foreign.to_owned(),
         spec: "gp3:size=1GiB".parse().unwrap(),
         snapshot: None,
+        initialization: None,
         block_size: 512,
         seed: None,
         region: None,

@@ -1,8 +1,10 @@
 //! Creating volumes: new ones, from snapshots, and as crash images.
 
-use ebbtide_catalog::Resolved;
-use ebbtide_device::host::SavedCredits;
+use ebbtide_catalog::{Catalog, Initialization, Resolved};
+use ebbtide_device::host::{SavedCredits, SavedLoading};
 use ebbtide_text::seed;
+use ebbtide_volume::{Array, Nanos};
+use serde_json::Value;
 
 use super::LiveControl;
 use crate::record::{Creation, VolumeRecord};
@@ -22,8 +24,9 @@ impl LiveControl {
         let catalog = self.catalog()?;
         let resolved = catalog.resolve(&request.spec)?;
         catalog.prices(region)?;
+        let initialization = initialization(request, &resolved, &catalog)?;
         let Some(creation) = creation(request, &resolved)? else {
-            self.create_new(request, &resolved, None)?;
+            self.create_new(request, &resolved, initialization, None)?;
             return self.detail(&request.name, region);
         };
         // Without it, two requests at once would both find no earlier one.
@@ -31,7 +34,7 @@ impl LiveControl {
         match self.created_by(&creation)? {
             Some(earlier) => self.detail(&earlier, region),
             None => {
-                self.create_new(request, &resolved, Some(creation))?;
+                self.create_new(request, &resolved, initialization, Some(creation))?;
                 self.detail(&request.name, region)
             }
         }
@@ -41,6 +44,7 @@ impl LiveControl {
         &self,
         request: &CreateVolume,
         resolved: &Resolved,
+        initialization: Option<Initialization>,
         creation: Option<Creation>,
     ) -> Result<(), ControlError> {
         let now = self.host.now();
@@ -51,6 +55,7 @@ impl LiveControl {
             seed: request.seed.unwrap_or_else(seed::fresh),
             modified_from: None,
             modifications: Vec::new(),
+            initialization,
             creation,
         };
         let mut whole = record.fresh();
@@ -60,10 +65,27 @@ impl LiveControl {
             None => store.create_volume(&request.name, size, whole)?,
             Some(snapshot) => {
                 self.require_room(snapshot, size)?;
+                if initialization.is_some() {
+                    self.begin_loading(snapshot, &array, now, &mut whole)?;
+                }
                 store.create_from_snapshot(&request.name, snapshot, size, whole)?;
             }
         }
         tracing::info!(volume = request.name, spec = record.spec, "created");
+        Ok(())
+    }
+
+    /// Notes in the metadata of a new volume that it has to load what its snapshot has.
+    fn begin_loading(
+        &self,
+        snapshot: &str,
+        array: &Array,
+        now: Nanos,
+        whole: &mut Value,
+    ) -> Result<(), ControlError> {
+        let data = self.host.store().snapshot_data(snapshot)?;
+        let members = array.new_load_states(&data, now);
+        SavedLoading::write(Some(SavedLoading { members }), whole);
         Ok(())
     }
 
@@ -103,11 +125,26 @@ impl LiveControl {
             VolumeRecord { creation: None, ..record }.write(&mut whole);
         }
         SavedCredits::write(attachment.live().inspect(SavedCredits::of), &mut whole);
+        SavedLoading::write(attachment.live().inspect(SavedLoading::of), &mut whole);
         let seed = request.seed.unwrap_or_else(seed::fresh);
         let report = attachment.live().crash_image(self.host.store(), &request.image, seed, whole)?;
         tracing::info!(volume = request.name, image = request.image, seed, "crash image taken");
         Ok(CrashImageView { volume: request.name.clone(), image: request.image.clone(), seed, report })
     }
+}
+
+/// How the blocks of a new volume are loaded; none where all are there from the beginning.
+fn initialization(
+    request: &CreateVolume,
+    resolved: &Resolved,
+    catalog: &Catalog,
+) -> Result<Option<Initialization>, ControlError> {
+    let wanted = match (&request.snapshot, request.initialization) {
+        (None, None) => return Ok(None),
+        (None, Some(_)) => return Err(ControlError::NothingToInitialize),
+        (Some(_), wanted) => wanted.unwrap_or_else(|| catalog.default_initialization(&resolved.spec)),
+    };
+    Ok(catalog.loader(wanted)?.map(|_| wanted))
 }
 
 /// By what a repetition of a request is known; none without a token.
@@ -121,6 +158,7 @@ fn creation(request: &CreateVolume, resolved: &Resolved) -> Result<Option<Creati
         token,
         spec: resolved.spec.to_string(),
         snapshot: request.snapshot.clone(),
+        initialization: request.initialization,
         block_size: request.block_size,
         seed: request.seed,
     }))

@@ -3,14 +3,14 @@
 use ebbtide_catalog::{Catalog, Prices};
 use ebbtide_device::host::{Attachment, Status};
 use ebbtide_device::store::{BLOCK_BYTES, VolumeInfo};
-use ebbtide_volume::ModificationPhase;
+use ebbtide_volume::{Array, LOAD_BLOCK_BYTES, LoadProgress, ModificationPhase, Nanos};
 
 use super::{LiveControl, occupancy};
 use crate::record::{VolumeRecord, unix_s};
 use crate::state::VolumeState;
 use crate::{
-    AttachmentKind, AttachmentView, ControlError, LiveView, ModificationView, Phase, UnixTime, VolumeDetail,
-    VolumeView,
+    AttachmentKind, AttachmentView, ControlError, InitializationState, InitializationView, LiveView,
+    ModificationView, Phase, UnixTime, VolumeDetail, VolumeView,
 };
 
 /// What views are made with: the home's catalogue and the prices of a region. Both are none where the
@@ -49,6 +49,19 @@ impl LiveControl {
         Ok(VolumeDetail { volume: self.view(&info, &status, &known), live })
     }
 
+    /// How far volumes are loaded.
+    pub(super) fn loading(&self, names: &[&str]) -> Result<Vec<Option<InitializationView>>, ControlError> {
+        let catalog = self.catalog()?;
+        let of = |name: &&str| {
+            let info = self.host.store().volume(name).ok()?;
+            let status = self.host.status(name);
+            let state = VolumeState::of(&info, occupancy(&status));
+            state.record.as_ref().ok()?.initialization?;
+            initialization_view(&state, model_look(&state, &status, Some(&catalog), self.host.now()).1)
+        };
+        Ok(names.iter().map(of).collect())
+    }
+
     fn live_view(&self, attachment: &Attachment) -> LiveView {
         let live = attachment.live();
         let (span, minute) = attachment.minute();
@@ -79,13 +92,9 @@ impl LiveControl {
             Status::Attached(attachment) => Some(attachment),
             Status::Free | Status::Busy(_) => None,
         };
-        let credits = match attachment {
-            Some(attachment) => attachment.live().credit_share(),
-            None => record.zip(known.catalog).and_then(|(record, catalog)| {
-                let saved = state.credits?;
-                record.model(Some(saved), catalog, now).ok()?.credit_share(now)
-            }),
-        };
+        let (credits, loading) = model_look(&state, status, known.catalog, now);
+        // A volume that was never attached by a program that saves credits has none saved.
+        let credits = credits.filter(|_| attachment.is_some() || state.credits.is_some());
         let host_match = attachment.map(|attachment| attachment.host_match()).unwrap_or_default();
         VolumeView {
             name: info.name.clone(),
@@ -108,12 +117,30 @@ impl LiveControl {
                 .and_then(|(prices, known)| prices.monthly_cost(known)),
             figures: resolved.map(|known| known.figures),
             modification: record.and_then(|record| modification_view(record, unix_s(now))),
+            initialization: initialization_view(&state, loading),
             attachment: attachment.map(|attachment| attachment_view(attachment)),
             host_too_slow: host_match.too_slow,
             not_calibrated: host_match.not_calibrated,
             damage: info.damage.as_ref().map(ToString::to_string),
         }
     }
+}
+
+/// Credits and loading of a volume's model now: of the live one, or of the one that would be attached. None where the volume
+/// has none, or where its model cannot be made.
+fn model_look(
+    state: &VolumeState,
+    status: &Status,
+    catalog: Option<&Catalog>,
+    now: Nanos,
+) -> (Option<f64>, Option<LoadProgress>) {
+    let look = |array: &Array, now| (array.credit_share(now), array.load_progress(now));
+    if let Status::Attached(attachment) = status {
+        return attachment.live().inspect(look);
+    }
+    let model = state.record.as_ref().ok().zip(catalog);
+    let model = model.and_then(|(record, catalog)| state.model(record, catalog, now).ok());
+    model.map(|model| look(&model, now)).unwrap_or_default()
 }
 
 fn attachment_view(attachment: &Attachment) -> AttachmentView {
@@ -130,6 +157,24 @@ fn attachment_view(attachment: &Attachment) -> AttachmentView {
         since: UnixTime::of(info.since),
         power_lost: !attachment.live().is_live(),
     }
+}
+
+fn initialization_view(state: &VolumeState, loading: Option<LoadProgress>) -> Option<InitializationView> {
+    let (mode, loading) = state.record.as_ref().ok()?.initialization.zip(loading)?;
+    let (blocks, loaded) = (loading.blocks(), loading.counts.total());
+    let percent = (loaded * 100).checked_div(blocks).unwrap_or(100);
+    Some(InitializationView {
+        mode,
+        state: match loading.missing {
+            0 => InitializationState::Completed,
+            _ => InitializationState::Initializing,
+        },
+        progress_pct: u8::try_from(percent).unwrap_or(100),
+        total_bytes: blocks * LOAD_BLOCK_BYTES,
+        loaded_bytes: loaded * LOAD_BLOCK_BYTES,
+        since: UnixTime::of(loading.since),
+        completes: loading.completes.map(UnixTime::of),
+    })
 }
 
 fn modification_view(record: &VolumeRecord, now_unix_s: i64) -> Option<ModificationView> {

@@ -21,8 +21,8 @@ use self::follow::Following;
 use crate::state::{Occupancy, VolumeState};
 use crate::{
     AttachVolume, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume, DetachView,
-    DetachVolume, FaultView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults, SnapshotView,
-    TakeCrashImage, VolumeDetail, VolumeView,
+    DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults,
+    SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
 };
 
 /// The volumes of a home that this process serves.
@@ -145,6 +145,10 @@ impl ControlPlane for LiveControl {
 
     fn volume(&self, name: &str, region: Option<&str>) -> Result<VolumeDetail, ControlError> {
         self.carry_out("show", name, || self.detail(name, region))
+    }
+
+    fn initializations(&self, names: &[&str]) -> Result<Vec<Option<InitializationView>>, ControlError> {
+        self.carry_out("initializations", "", || self.loading(names))
     }
 
     fn attach_volume(

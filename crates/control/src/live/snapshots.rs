@@ -1,7 +1,7 @@
 //! Snapshots.
 
 use ebbtide_device::engine::snapshots_at_once;
-use ebbtide_device::host::Status;
+use ebbtide_device::host::{SavedLoading, Status};
 use ebbtide_device::store::{BLOCK_BYTES, SnapshotInfo, SnapshotRequest};
 
 use super::{LiveControl, occupancy};
@@ -19,7 +19,9 @@ impl LiveControl {
         let mut attached = Vec::new();
         let mut asked = Vec::new();
         for CreateSnapshot { name, volume } in requests {
-            let info = store.volume(volume)?;
+            let mut info = store.volume(volume)?;
+            // The snapshot is whole, however much of the volume is loaded.
+            SavedLoading::write(None, &mut info.meta);
             let status = self.host.status(volume);
             VolumeState::of(&info, occupancy(&status)).permits(Operation::Snapshot)?;
             asked.push(SnapshotRequest { volume, name, meta: info.meta });

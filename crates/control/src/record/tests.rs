@@ -15,6 +15,7 @@ fn record(spec: &str) -> VolumeRecord {
         seed: 7,
         modified_from: None,
         modifications: Vec::new(),
+        initialization: None,
         creation: None,
     }
 }
@@ -28,7 +29,7 @@ fn after(seconds: u64) -> Nanos {
 }
 
 fn share(record: &VolumeRecord, saved: SavedCredits, now: Nanos) -> f64 {
-    record.model(Some(saved), &Catalog::builtin(), now).unwrap().credit_share(now).unwrap()
+    record.model(Some(saved), None, &Catalog::builtin(), now).unwrap().credit_share(now).unwrap()
 }
 
 /// A gp3 of 3,000 IOPS that becomes one of 9,000 between 100 s and 200 s from now.
@@ -103,7 +104,7 @@ fn a_clock_that_was_set_back_makes_no_credits() {
 #[test]
 fn a_modification_goes_on_while_a_volume_is_detached() {
     let saved = Some(SavedCredits { share: 1.0, at: now() });
-    let model = |seconds: u64| modified().model(saved, &Catalog::builtin(), after(seconds)).unwrap();
+    let model = |seconds: u64| modified().model(saved, None, &Catalog::builtin(), after(seconds)).unwrap();
     assert_eq!(
         [0, 99, 150, 200, 300].map(|seconds| iops(&model(seconds))),
         [3_000, 3_000, 6_000, 9_000, 9_000]
@@ -112,7 +113,7 @@ fn a_modification_goes_on_while_a_volume_is_detached() {
 
 #[test]
 fn a_spec_that_the_catalogue_no_longer_knows_is_refused() {
-    let error = record("gp9:size=1GiB").model(None, &Catalog::builtin(), now()).unwrap_err();
+    let error = record("gp9:size=1GiB").model(None, None, &Catalog::builtin(), now()).unwrap_err();
     assert!(matches!(error, ControlError::Catalog(_)), "{error:?}");
 }
 
@@ -146,4 +147,68 @@ proptest! {
         let between = SavedCredits { share: share(&gp2, saved, after(first)), at: after(first) };
         prop_assert!((share(&gp2, between, after(first + second)) - whole).abs() < 1e-6);
     }
+}
+
+/// What a volume of 1 GiB keeps of its loading when all of it is missing.
+fn all_missing(record: &VolumeRecord) -> SavedLoading {
+    let array = record.model(None, None, &Catalog::builtin(), now()).unwrap();
+    let whole = 0..array.size_bytes();
+    SavedLoading { members: array.new_load_states(&[whole], now()) }
+}
+
+#[test]
+fn a_rate_goes_on_by_the_clock_without_a_server_and_a_lazy_volume_waits() {
+    let catalog = Catalog::builtin();
+    let missing = |initialization, at: Nanos| {
+        let record = VolumeRecord { initialization, ..record("gp3:size=1GiB") };
+        let model = record.model(None, Some(all_missing(&record)), &catalog, at).unwrap();
+        model.load_progress(at).map(|progress| progress.missing)
+    };
+    let rate = Some(Initialization::Rate { mib_s: 128 });
+    let left = [0, 4, 8, 3_600].map(|seconds| missing(rate, after(seconds)));
+    assert_eq!(left, [Some(2_048), Some(1_024), Some(0), Some(0)]);
+    assert_eq!(missing(Some(Initialization::Lazy), after(3_600)), Some(2_048));
+    // The clock was set back.
+    assert_eq!(missing(rate, Nanos(now().0 - 5)), Some(2_048));
+    // Nothing is loaded without a word of how.
+    assert_eq!(missing(None, now()), None);
+}
+
+#[test]
+fn a_record_of_before_there_was_loading_has_all_blocks() {
+    let old = serde_json::json!({
+        "credits": null,
+        "control": {
+            "spec": "gp3:size=1GiB", "block_size": 512, "seed": 7,
+            "creation": { "token": "t", "spec": "gp3:size=1GiB", "snapshot": "monday", "block_size": 512 }
+        }
+    });
+    let read = VolumeRecord::read(&old).unwrap();
+    assert_eq!((read.initialization, read.creation.as_ref().unwrap().initialization), (None, None));
+    assert_eq!(SavedLoading::read(&old).unwrap(), None);
+    let model = read.model(None, None, &Catalog::builtin(), now()).unwrap();
+    assert_eq!(model.load_progress(now()), None);
+    // It is written as it was.
+    let mut whole = old.clone();
+    read.write(&mut whole);
+    assert_eq!(whole, old);
+}
+
+#[test]
+fn an_initialization_reads_back() {
+    for text in ["lazy", "rate=100MiB/s"] {
+        let kept = VolumeRecord { initialization: Some(text.parse().unwrap()), ..record("gp3:size=1GiB") };
+        let whole = kept.fresh();
+        assert_eq!(whole["control"]["initialization"], text);
+        assert_eq!(VolumeRecord::read(&whole).unwrap(), kept);
+    }
+}
+
+#[test]
+fn a_state_of_loading_of_another_array_is_a_contradiction() {
+    let lazy = VolumeRecord { initialization: Some(Initialization::Lazy), ..record("gp3:size=1GiB") };
+    let mut loading = all_missing(&lazy);
+    loading.members.push(loading.members[0].clone());
+    let error = lazy.model(None, Some(loading), &Catalog::builtin(), now()).unwrap_err();
+    assert_eq!(error.kind(), crate::ControlErrorKind::Invariant, "{error}");
 }

@@ -20,9 +20,17 @@ fn volume(occupancy: Occupancy) -> VolumeState {
         seed: 7,
         modified_from: None,
         modifications: Vec::new(),
+        initialization: None,
         creation: None,
     };
-    VolumeState { name: "db".to_owned(), record: Ok(record), credits: None, occupancy, damage: None }
+    VolumeState {
+        name: "db".to_owned(),
+        record: Ok(record),
+        credits: None,
+        loading: Ok(None),
+        occupancy,
+        damage: None,
+    }
 }
 
 fn damaged(occupancy: Occupancy) -> VolumeState {

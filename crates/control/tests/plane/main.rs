@@ -5,6 +5,7 @@ mod callers;
 mod creation;
 mod following;
 mod life;
+mod loading;
 mod nbd;
 mod snapshots;
 
@@ -83,6 +84,7 @@ fn asked(name: &str, spec: &str) -> CreateVolume {
         name: name.to_owned(),
         spec: Spec::parse(spec).unwrap(),
         snapshot: None,
+        initialization: None,
         block_size: 512,
         seed: None,
         region: None,

@@ -208,7 +208,7 @@ impl Host {
         let live = attachment.live();
         let power_cut = !live.is_live();
         let lost = attachment.parts.lock().take_apart(live, force, progress)?;
-        self.shared.save_credits(&attachment);
+        self.shared.save_state(&attachment);
         let detached = Detached {
             volume: volume.to_owned(),
             forced: None,

@@ -15,6 +15,7 @@ mod fscheck;
 mod holders;
 mod home;
 mod instances;
+mod loading;
 mod record;
 mod recover;
 mod sampler;
@@ -44,6 +45,7 @@ pub use follow::Follow;
 pub use fscheck::{FsCheck, check_fs};
 pub use holders::Holder;
 pub use home::{Home, HomeError, HomeLock, free_bytes};
+pub use loading::{LoadingDamage, SavedLoading};
 pub use recover::{ClearError, Leftover, clear_leftovers, release_dying};
 
 use instances::Instances;
@@ -72,8 +74,8 @@ pub struct SavedCredits {
     pub at: Nanos,
 }
 
-/// Where the host keeps [`SavedCredits`] in a volume's metadata. Everything else in there belongs
-/// to the creator of the volume.
+/// Where the host keeps [`SavedCredits`] in a volume's metadata. Everything else in there but [`SavedLoading`]
+/// belongs to the creator of the volume.
 const CREDITS: &str = "credits";
 
 impl SavedCredits {
@@ -121,7 +123,7 @@ struct Slots {
     closed: bool,
 }
 
-/// The attached volumes of a home, shared with the thread that keeps their credits.
+/// The attached volumes of a home, shared with the thread that keeps their credits and loading.
 #[derive(Debug)]
 struct Shared {
     store: VolumeStore,
@@ -405,13 +407,17 @@ impl Shared {
         attached.collect()
     }
 
-    /// Saves the credits of an attached volume as they are now.
-    fn save_credits(&self, attachment: &Attachment) {
-        let credits = attachment.live().inspect(SavedCredits::of);
+    /// Saves the credits and the loading of an attached volume as they are now.
+    fn save_state(&self, attachment: &Attachment) {
+        let state = |array: &Array, now| (SavedCredits::of(array, now), SavedLoading::of(array, now));
+        let (credits, loading) = attachment.live().inspect(state);
         let volume = attachment.live().name();
-        let saved = self.update_meta(volume, |meta| SavedCredits::write(credits, meta));
+        let saved = self.update_meta(volume, |meta| {
+            SavedCredits::write(credits, meta);
+            SavedLoading::write(loading, meta);
+        });
         if let Err(error) = saved {
-            tracing::warn!(volume, %error, "the burst credits could not be saved");
+            tracing::warn!(volume, %error, "the burst credits and the state of loading could not be saved");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! A thread that samples the counters of attachments every second and saves burst credits.
+//! A thread that samples the counters of attachments every second and saves burst credits and
+//! how far volumes are loaded.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -9,7 +10,7 @@ use super::Shared;
 
 /// How often counters are sampled, for the metrics of the last minute.
 const SAMPLE: Duration = Duration::from_secs(1);
-/// Credits are saved every so many samples: a kill loses at most five seconds of their course.
+/// Credits and loading are saved every so many samples: a kill loses at most five seconds of their course.
 const SAMPLES_PER_SAVE: u64 = 5;
 
 /// The running thread; dropping it ends it.
@@ -30,7 +31,7 @@ impl AttachmentSampler {
                 for attachment in shared.attachments() {
                     attachment.sample();
                     if samples.is_multiple_of(SAMPLES_PER_SAVE) {
-                        shared.save_credits(&attachment);
+                        shared.save_state(&attachment);
                     }
                 }
             }

@@ -9,6 +9,7 @@ use ebbtide_volume::Limits;
 use std::time::Instant;
 
 use super::*;
+use crate::request::{Command, Reply, Request};
 use crate::{fuse, loopdev, nbd::NbdAddress};
 
 const SIZE: u64 = 4 << 20;
@@ -51,10 +52,18 @@ impl Rig {
     }
 
     fn attach_as_known(&self, meta: Value, export: Export) -> Result<Arc<Attachment>, HostError> {
+        self.attach_with(self.array(), meta, export)
+    }
+
+    fn attach_array(&self, array: Array) -> Arc<Attachment> {
+        self.attach_with(array, self.host.store().meta("vol").unwrap(), self.nbd()).unwrap()
+    }
+
+    fn attach_with(&self, array: Array, meta: Value, export: Export) -> Result<Arc<Attachment>, HostError> {
         let request = AttachRequest {
             volume: "vol".into(),
             meta,
-            array: self.array(),
+            array,
             seed: 1,
             block_bytes: 512,
             instance: None,
@@ -174,10 +183,43 @@ fn a_volume_without_credits_is_not_written_down_again_and_again() {
     let attachment = rig.attach(rig.nbd()).unwrap();
     let manifest = rig.host.home().store_dir().join("manifest");
     let file = || manifest.metadata().unwrap().ino();
-    rig.host.shared.save_credits(&attachment);
+    rig.host.shared.save_state(&attachment);
     let first = file();
-    rig.host.shared.save_credits(&attachment);
+    rig.host.shared.save_state(&attachment);
     assert_eq!(file(), first, "a commit replaces the file");
+}
+
+#[test]
+fn what_is_loaded_is_written_down_while_a_volume_is_attached() {
+    let rig = Rig::new();
+    let block = ebbtide_volume::LOAD_BLOCK_BYTES;
+    let mut array = rig.array();
+    let whole = 0..SIZE;
+    let states = array.new_load_states(&[whole], rig.host.now());
+    let first_touch = ebbtide_volume::QuantileCurve::constant(Nanos(1));
+    array.begin_loading(&ebbtide_volume::Loader { first_touch, rate: None }, states).unwrap();
+    let attachment = rig.attach_array(array);
+    let kept = || SavedLoading::read(&rig.host.store().meta("vol").unwrap()).unwrap().unwrap().members;
+    rig.host.shared.save_state(&attachment);
+    assert_eq!(kept()[0].missing.len(), SIZE / block);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let reply = Reply::callback(move |outcome| sender.send(outcome.map(drop)).unwrap());
+    let command = Command::Read;
+    attachment.live().submit(Request {
+        command,
+        offset: 2 * block,
+        len: 4096,
+        fua: false,
+        data: None,
+        reply,
+    });
+    receiver.recv().unwrap().unwrap();
+    rig.host.shared.save_state(&attachment);
+    let after = kept();
+    assert_eq!((after[0].missing.contains(2), after[0].counts.touched), (false, 1));
+    drop(attachment);
+    rig.host.detach("vol", false, &|_| ()).unwrap();
+    assert_eq!(kept(), after);
 }
 
 #[test]

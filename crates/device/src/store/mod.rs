@@ -8,6 +8,7 @@
 mod boot;
 mod check;
 mod clones;
+mod contents;
 mod error;
 mod files;
 mod header;

@@ -539,7 +539,7 @@ impl StoreState {
     }
 
     /// A layer and all below it, nearest first, as they are now.
-    fn frozen_chain(&self, top: LayerId) -> Result<Vec<Frozen>, StoreError> {
+    pub(super) fn frozen_chain(&self, top: LayerId) -> Result<Vec<Frozen>, StoreError> {
         let layers: Result<_, Damage> =
             self.manifest.chain(top).into_iter().map(|id| self.layer(id)).collect();
         Ok(layers?)

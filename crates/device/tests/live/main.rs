@@ -4,6 +4,7 @@
 
 #[path = "../../benches/live/sleeper.rs"]
 mod bare;
+mod loading;
 mod sleeper;
 #[allow(dead_code, reason = "the benches use the rest")]
 mod support;

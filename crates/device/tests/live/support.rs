@@ -79,6 +79,11 @@ impl Attached {
     /// Attaches a volume that a store already has.
     pub(crate) fn over(dir: TempDir, store: VolumeStore, name: &str, limits: Limits) -> Self {
         let volume = start(&store, name, limits);
+        Self::with(dir, store, volume)
+    }
+
+    /// Attaches a volume that lives already.
+    pub(crate) fn with(dir: TempDir, store: VolumeStore, volume: Arc<LiveVolume>) -> Self {
         let mount = dir.path().join("mount");
         std::fs::create_dir_all(&mount).unwrap();
         let export = FuseExport::mount(Arc::clone(&volume), &mount).unwrap();

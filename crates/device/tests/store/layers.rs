@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ebbtide_device::store::{Extent, ExtentKind, OpenVolume, StoreOptions, VolumeStore};
+use ebbtide_device::store::{Extent, ExtentKind, OpenVolume, StoreError, StoreOptions, VolumeStore};
 use serde_json::Value;
 
 use crate::support::{Rng, assert_clean, layer_files, open, seed, store_with_volume};
@@ -438,4 +438,31 @@ fn a_store_that_is_closed_in_the_middle_of_a_merge_is_sealed() {
         interrupted += u32::from(report.layers == 3 && report.records > 18);
     }
     assert!(interrupted > 0, "no merge was interrupted after its first step");
+}
+
+#[test]
+fn the_data_of_a_snapshot_are_those_of_a_volume_that_is_made_from_it() {
+    let (_dir, store) = store_with_volume(GIB);
+    let volume = store.open_volume("v").unwrap();
+    for g in 0..3 {
+        generation(&volume, g);
+        volume.write_zeroes(g * 3 * BLOCK, 2 * BLOCK).unwrap();
+        store.snapshot("v", &format!("s{g}"), Value::Null).unwrap();
+    }
+    generation(&volume, 3);
+    store.snapshot("v", "closed", Value::Null).unwrap();
+    drop(volume);
+    for name in ["s0", "s1", "s2", "closed"] {
+        let made = format!("of-{name}");
+        store.create_from_snapshot(&made, name, GIB, Value::Null).unwrap();
+        let extents = store.open_volume(&made).unwrap().extents(0, GIB);
+        let data: Vec<_> = extents
+            .iter()
+            .filter(|extent| extent.kind == ExtentKind::Data)
+            .map(|extent| extent.offset..extent.offset + extent.len)
+            .collect();
+        assert!(!data.is_empty());
+        assert_eq!(store.snapshot_data(name).unwrap(), data, "{name}");
+    }
+    assert!(matches!(store.snapshot_data("none"), Err(StoreError::NotFound { kind: "snapshot", .. })));
 }

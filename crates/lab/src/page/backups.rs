@@ -12,7 +12,9 @@ const LEAD: &str = "A backup began while the load ran. The throughput of the loa
     interval; a phase of less than some seconds has no figure. The time of a backup ends when all of it is on its volume. A \
     snapshot is complete at once for the server; EBS copies its blocks to S3 in the background, which no volume here does. \
     Credits are shares of a full bucket, of the volume that lost most. Every backup was restored to a server of its own and \
-    checked; a trial whose backup fails its check counts in no figure.";
+    checked, on a volume without limits; a trial whose backup fails its check counts in no figure. A restored snapshot has \
+    all of its blocks from the beginning (initialization none): on EBS, without fast snapshot restore, each block is \
+    slow when it is touched first.";
 
 /// None where no arm has a backup.
 pub(super) fn section(page: &PageContext) -> Option<Section> {

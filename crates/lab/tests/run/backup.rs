@@ -54,6 +54,8 @@ fn backup_is_good(trial: &Trial) {
     {
         assert!(checked.contains(words), "{}: {words}: {checked}", trial.arm);
     }
+    let whole = checked.contains("with all blocks of the snapshot there (initialization none)");
+    assert_eq!(whole, trial.arm == "snapshot", "{}: {checked}", trial.arm);
 }
 
 fn is_found_damaged(trial: &Trial) {
@@ -101,7 +103,7 @@ fn backups_under_load_are_restored_and_checked_and_a_damaged_one_is_found() {
     store.finish(&summary).unwrap();
     assert_results_are_documented("run", &bench.out());
     let page = page(&run, &summary);
-    for words in ["Backups", "snapshot of the source", "0 of 1 backup"] {
+    for words in ["Backups", "snapshot of the source", "0 of 1 backup", "(initialization none)"] {
         assert!(page.contains(words), "the report has no {words}");
     }
 }

@@ -5,6 +5,7 @@ mod accounting;
 mod credits;
 mod devices;
 mod limits;
+mod loading;
 mod properties;
 mod reporting;
 mod support;

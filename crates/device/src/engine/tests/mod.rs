@@ -4,6 +4,7 @@ mod faults;
 mod group;
 mod images;
 mod ledger;
+mod loading;
 mod models;
 mod requests;
 mod volatile;

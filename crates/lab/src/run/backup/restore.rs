@@ -102,7 +102,11 @@ impl Restore<'_> {
         if let BackupPlace::Dump(file) = &made.at {
             tools::load_dump(&Source::of(&server), self.binary, file, &stop)?;
         }
-        checked.push(format!("a server runs on it after {}", span(began.elapsed())));
+        let blocks = match made.at {
+            BackupPlace::Snapshot(_) => ", with all blocks of the snapshot there (initialization none)",
+            BackupPlace::Dump(_) | BackupPlace::Files(_) => "",
+        };
+        checked.push(format!("a server runs on it after {}{blocks}", span(began.elapsed())));
         self.judge(&server, made.seen, checked)
     }
 
