@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use ebbtide_cloud::ec2::Ec2;
 use ebbtide_control::{
-    AttachVolume, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
+    AttachVolume, BeginSnapshot, ChangedBlock, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
     DetachView, DetachVolume, Detached, FaultView, LiveControl, ModifyVolume, Names, Progress, RecordVolume,
     RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
 };
@@ -67,6 +67,15 @@ steps! {
     names() -> Names;
     snapshots() -> Vec<SnapshotView>;
     delete_snapshot(name: &str) -> ();
+    begin_snapshot(request: &BeginSnapshot) -> ();
+    write_block(name: &str, block: u64, data: &[u8]) -> ();
+    written_blocks(name: &str) -> Vec<u64>;
+    read_written_block(name: &str, block: u64) -> Vec<u8>;
+    complete_snapshot(name: &str) -> SnapshotView;
+    abandon_snapshot(name: &str) -> ();
+    snapshot_blocks(name: &str, from: u64, most: usize) -> Vec<u64>;
+    changed_blocks(first: &str, second: &str, from: u64, most: usize) -> Vec<ChangedBlock>;
+    read_block(snapshot: &str, block: u64) -> Vec<u8>;
     calibrate(quick: bool, progress: Progress<'_>) -> Calibration;
     stop(force: bool, progress: Progress<'_>) -> Vec<Detached>;
 }
