@@ -17,9 +17,9 @@ use std::time::Instant;
 use ebbtide_cloud::ec2::{Ec2, Options};
 use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
-    AttachVolume, BeginSnapshot, ChangedBlock, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
-    DetachView, DetachVolume, Detached, FaultView, ModifyVolume, Names, Progress, RecordVolume,
-    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
+    CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, ModifyVolume, Names,
+    Progress, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};

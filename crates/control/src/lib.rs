@@ -28,8 +28,8 @@ pub use fault::{FaultError, FaultSetting, in_force};
 pub use live::LiveControl;
 pub use plane::ControlPlane;
 pub use request::{
-    AttachVolume, BeginSnapshot, CreateSnapshot, CreateVolume, DetachVolume, ModifyVolume, Optimizing, RecordVolume,
-    SetFaults, TakeCrashImage,
+    AttachVolume, BeginSnapshot, CreateSnapshot, CreateVolume, DetachVolume, ModifyVolume, Optimizing,
+    RecordVolume, SetFaults, TakeCrashImage,
 };
 pub use specs::{catalog, check, resolve};
 pub use time::{TimeError, UnixTime};

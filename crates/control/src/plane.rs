@@ -5,9 +5,9 @@ use std::io::Write;
 use ebbtide_device::host::{Calibration, Detached, Progress};
 
 use crate::{
-    AttachVolume, BeginSnapshot, ChangedBlock, ControlError, CrashImageView, CreateSnapshot, CreateVolume, DetachView, DetachVolume,
-    FaultView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
-    VolumeDetail, VolumeView,
+    AttachVolume, BeginSnapshot, ChangedBlock, ControlError, CrashImageView, CreateSnapshot, CreateVolume,
+    DetachView, DetachVolume, FaultView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults,
+    SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
 };
 
 /// Everything that can be asked about volumes and done to them.

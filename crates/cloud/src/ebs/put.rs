@@ -308,8 +308,7 @@ fn check_algorithm(algorithm: &str) -> Result<(), ApiError> {
 fn checked(call: &Call<'_>) -> Result<[u8; 32], ApiError> {
     check_algorithm(input::text(call, "ChecksumAlgorithm").unwrap_or_default())?;
     let found = digest::digest(&digest::SHA256, call.payload);
-    let (computed, expected) =
-        (STANDARD.encode(found), input::text(call, "Checksum").unwrap_or_default());
+    let (computed, expected) = (STANDARD.encode(found), input::text(call, "Checksum").unwrap_or_default());
     if computed != expected {
         return Err(refuse::wrong_checksum(&computed, expected));
     }
@@ -320,9 +319,8 @@ fn checked(call: &Call<'_>) -> Result<[u8; 32], ApiError> {
 fn expected_checksum<'a>(call: &Call<'a>) -> Result<Option<&'a str>, ApiError> {
     let names = ["Checksum", "ChecksumAlgorithm", "ChecksumAggregationMethod"];
     let given = names.map(|name| input::text(call, name));
-    let missing = |what: &str| {
-        Err(refuse::invalid_value(format!("Invalid parameter combination. {what} is missing.")))
-    };
+    let missing =
+        |what: &str| Err(refuse::invalid_value(format!("Invalid parameter combination. {what} is missing.")));
     match given {
         [None, None, None] => Ok(None),
         [None, ..] => missing("Snapshot checksum"),

@@ -112,7 +112,9 @@ mod tests {
         let tokens = Tokens::open(home.path()).unwrap();
         let binding = Binding { purpose: Purpose::Block, first: "", snapshot: "snap-1" };
         let token = tokens.issue(binding, 7, NOW + 10);
-        assert!(token.len() <= 256 && token.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b)));
+        assert!(
+            token.len() <= 256 && token.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b))
+        );
         assert_eq!(tokens.index(binding, &token, NOW + 9), Some(7));
         assert_eq!(tokens.index(binding, &token, NOW + 10), None, "expired");
         for other in [

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use ebbtide_cloud::ec2::Ec2;
 use ebbtide_control::{
-    AttachVolume, BeginSnapshot, ChangedBlock, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
-    DetachView, DetachVolume, Detached, FaultView, LiveControl, ModifyVolume, Names, Progress, RecordVolume,
-    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
+    CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, LiveControl, ModifyVolume,
+    Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail,
+    VolumeView,
 };
 use serde_json::{Value, json};
 

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{AttachAs, Ec2, Options};
-use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
+use ebbtide_cloud::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};
 use ebbtide_control::{ControlPlane, LiveControl};
 use ebbtide_device::host::{Home, Host, HostOptions, clear_leftovers};
 use serde_json::{Map, Value, json};
@@ -40,6 +41,7 @@ impl Authorizer for Recorder {
 /// A control plane of a home, and its service.
 pub(crate) struct Rig {
     pub(crate) ec2: Arc<Ec2>,
+    pub(crate) ebs: Ebs,
     pub(crate) control: Arc<LiveControl>,
     pub(crate) now_ms: AtomicU64,
     pub(crate) rights: Recorder,
@@ -68,7 +70,8 @@ impl Rig {
         let control = Arc::new(control(dir.path()));
         let plane: Arc<dyn ControlPlane> = control.clone();
         let ec2 = Arc::new(Ec2::open(&home(dir.path()), plane, options.clone()).unwrap());
-        Self { ec2, control, now_ms: AtomicU64::new(now_ms), rights: Recorder::default(), options, dir }
+        let ebs = Ebs::open(&home(dir.path()), Arc::clone(&ec2)).unwrap();
+        Self { ec2, ebs, control, now_ms: AtomicU64::new(now_ms), rights: Recorder::default(), options, dir }
     }
 
     /// The same home, opened again.
@@ -230,23 +233,34 @@ pub(crate) fn call(
     action: &str,
     input: &Value,
 ) -> Result<Map<String, Value>, ApiError> {
+    answer(ec2, rights, now_ms, (account, region), action, (input, &[])).map(|answer| answer.output)
+}
+
+/// What a service answers to a call with a payload.
+pub(crate) fn answer(
+    service: &dyn Service,
+    rights: &dyn Authorizer,
+    now_ms: u64,
+    (account, region): (&str, &str),
+    action: &str,
+    (input, payload): (&Value, &[u8]),
+) -> Result<Answer, ApiError> {
     let caller = Caller {
         account: account.to_owned(),
         arn: format!("arn:aws:iam::{account}:user/test"),
         user_id: "AIDATEST".to_owned(),
         access_key: None,
     };
-    let call = Call {
+    service.call(&Call {
         action,
         input: input.as_object().unwrap(),
-        payload: &[],
+        payload,
         caller: &caller,
         region,
         request_id: "test",
         now_ms,
         authorizer: rights,
-    };
-    ec2.call(&call).map(|answer| answer.output)
+    })
 }
 
 #[track_caller]

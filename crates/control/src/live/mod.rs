@@ -22,9 +22,9 @@ use self::blocks::Pending;
 use self::follow::Following;
 use crate::state::{Occupancy, VolumeState};
 use crate::{
-    AttachVolume, BeginSnapshot, ChangedBlock, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume, DetachView,
-    DetachVolume, FaultView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults, SnapshotView,
-    TakeCrashImage, VolumeDetail, VolumeView,
+    AttachVolume, BeginSnapshot, ChangedBlock, ControlError, ControlPlane, CrashImageView, CreateSnapshot,
+    CreateVolume, DetachView, DetachVolume, FaultView, ModifyVolume, Names, RecordVolume, RecordingView,
+    SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
 };
 
 /// The volumes of a home that this process serves.
@@ -282,7 +282,9 @@ impl ControlPlane for LiveControl {
     }
 
     fn read_block(&self, snapshot: &str, block: u64) -> Result<Vec<u8>, ControlError> {
-        self.carry_out("read-block", snapshot, || Ok(self.host.store().read_snapshot_block(snapshot, block)?))
+        self.carry_out("read-block", snapshot, || {
+            Ok(self.host.store().read_snapshot_block(snapshot, block)?)
+        })
     }
 
     fn calibrate(&self, quick: bool, progress: Progress<'_>) -> Result<Calibration, ControlError> {

@@ -63,7 +63,9 @@ pub enum StoreError {
         snapshot: String,
     },
     /// The snapshots have no content in common by descent, so that "what differs" has no answer.
-    #[error("snapshots '{first}' and '{second}' are not related; name two of one volume, or of volumes made from it")]
+    #[error(
+        "snapshots '{first}' and '{second}' are not related; name two of one volume, or of volumes made from it"
+    )]
     Unrelated {
         /// The first snapshot.
         first: String,
