@@ -16,16 +16,16 @@ use serde_json::{Value, json};
 use crate::support::{self, ACCOUNT, REGION, Rig, column, text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moment {
+pub(crate) enum Moment {
     Before,
     After,
 }
 
 /// Dies at a step. As after a kill, nothing more is written: the call never goes on.
 #[derive(Debug)]
-struct Dying {
-    inner: Arc<LiveControl>,
-    at: Mutex<Option<(&'static str, Moment)>>,
+pub(crate) struct Dying {
+    pub(crate) inner: Arc<LiveControl>,
+    pub(crate) at: Mutex<Option<(&'static str, Moment)>>,
 }
 
 impl Dying {

@@ -9,6 +9,7 @@ use ebbtide_cloud::ec2::{AttachAs, Ec2, Options};
 use ebbtide_cloud::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};
 use ebbtide_control::{ControlPlane, LiveControl};
 use ebbtide_device::host::{Home, Host, HostOptions, clear_leftovers};
+use ebbtide_device::store::VolumeStore;
 use serde_json::{Map, Value, json};
 
 pub(crate) const REGION: &str = "us-east-1";
@@ -76,11 +77,7 @@ impl Rig {
 
     /// The same home, opened again.
     pub(crate) fn reopened(self) -> Self {
-        let (dir, mut options, now_ms) = (Arc::clone(&self.dir), self.options.clone(), self.now());
-        // Ids go on from another seed, as they would from a drawn one.
-        options.seed = options.seed.map(|seed| seed.wrapping_add(0x9E37));
-        drop(self);
-        Self::open(dir, options, now_ms)
+        self.between(|_| ())
     }
 
     pub(crate) fn pass(&self, ms: u64) {
@@ -178,6 +175,29 @@ impl Rig {
     pub(crate) fn names(&self) -> (Vec<String>, Vec<String>) {
         let names = self.control.names().unwrap();
         (names.volumes, names.snapshots)
+    }
+
+    /// Names of the control plane's snapshots that are put together from blocks.
+    pub(crate) fn names_pending(&self) -> Vec<String> {
+        self.control.names().unwrap().pending
+    }
+
+    /// The volumes that `ebbtide volume list` shows.
+    pub(crate) fn control_volumes(&self) -> Vec<String> {
+        self.control.volumes(None).unwrap().into_iter().map(|volume| volume.name).collect()
+    }
+
+    /// The same home, opened again after something was done to its store.
+    pub(crate) fn between(self, work: impl FnOnce(&VolumeStore)) -> Self {
+        let (dir, mut options, now_ms) = (Arc::clone(&self.dir), self.options.clone(), self.now());
+        // Ids go on from another seed, as they would from a drawn one.
+        options.seed = options.seed.map(|seed| seed.wrapping_add(0x9E37));
+        drop(self);
+        let home = Home::open(&home(dir.path())).unwrap();
+        let host = Host::open(home.lock().unwrap(), HostOptions::default()).unwrap();
+        work(host.store());
+        drop(host);
+        Self::open(dir, options, now_ms)
     }
 
     pub(crate) fn socket(&self, volume: &str) -> PathBuf {
