@@ -263,7 +263,7 @@ impl<'a> World<'a> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn blocks_of_snapshots_are_those_of_a_model(ops in prop::collection::vec(op(), 1..60)) {
