@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Home, Ran};
+use crate::harness::{Home, Need, Ran, can, left_of};
 
 /// A program of `./dev clients`; none, with the words that the test runner counts, where it is not installed.
 fn client(name: &str) -> Option<PathBuf> {
@@ -124,6 +124,26 @@ fn boto3_puts_snapshots_together_from_blocks_and_reads_them_back() {
     let listed = home.run_line("volume list --json").ok().json();
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(names, [volume], "a snapshot that is being put together is no volume");
+}
+
+#[test]
+fn boto3_takes_a_volume_through_its_life() {
+    if !can(&[Need::BlockDevices, Need::Tool("mkfs.xfs")]) {
+        return;
+    }
+    let Some(python) = client("python") else { return };
+    let home = Home::new();
+    let url = serve(&home, "--aws 0 --instant");
+    let anna = create_user(&home, "anna");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/volumes.py");
+    let scratch = home.sibling("mnt");
+    let words = [script.to_str().unwrap(), scratch.to_str().unwrap()];
+    assert_eq!(run(&python, &words, &home, &anna, &url).ok().line(), "kept");
+    // The twelve volumes of the pages are volumes of the home.
+    let listed = home.run_line("volume list --json").ok().json();
+    assert_eq!(listed.as_array().unwrap().len(), 12, "{listed}");
+    home.run_line("serve --stop").ok();
+    assert_eq!(left_of(&home.root()), Vec::<String>::new());
 }
 
 #[test]
