@@ -133,7 +133,7 @@ struct Row {
 }
 
 #[test]
-fn every_row_of_the_errors_is_answered_as_it_says_and_changes_nothing() {
+fn every_row_of_the_errors_of_blocks_is_answered_as_it_says_and_changes_nothing() {
     let table: Table = toml::from_str(include_str!("../../../data/ebs-errors.toml")).unwrap();
     assert!(table.row.len() >= 50, "{} rows", table.row.len());
     let mut worlds: BTreeMap<String, (World, (Value, Vec<Vec<u64>>))> = BTreeMap::new();

@@ -12,7 +12,7 @@ use crate::steps::{Dying, Moment};
 use crate::support::{self, ACCOUNT, REGION, Rig};
 
 #[test]
-fn a_death_around_each_step_is_ended_or_taken_back_by_the_next_start() {
+fn a_death_around_each_step_with_blocks_is_ended_or_taken_back() {
     for moment in [Moment::Before, Moment::After] {
         for (step, action) in [
             ("begin_snapshot", "StartSnapshot"),
