@@ -13,6 +13,9 @@ struct World {
     words: BTreeMap<&'static str, String>,
 }
 
+/// What is described, and the blocks that were put.
+type Described = (Value, Vec<Vec<u64>>);
+
 impl World {
     /// A snapshot in each state, and tokens.
     fn whole() -> Self {
@@ -103,7 +106,7 @@ impl World {
     }
 
     /// Everything that is described, and what was put.
-    fn all(&self) -> (Value, Vec<Vec<u64>>) {
+    fn all(&self) -> Described {
         let denied = std::mem::take(&mut *self.rig.rights.denied.lock().unwrap());
         let all = self.rig.call("DescribeSnapshots", json!({}));
         *self.rig.rights.denied.lock().unwrap() = denied;
@@ -136,7 +139,7 @@ struct Row {
 fn every_row_of_the_errors_of_blocks_is_answered_as_it_says_and_changes_nothing() {
     let table: Table = toml::from_str(include_str!("../../../data/ebs-errors.toml")).unwrap();
     assert!(table.row.len() >= 50, "{} rows", table.row.len());
-    let mut worlds: BTreeMap<String, (World, (Value, Vec<Vec<u64>>))> = BTreeMap::new();
+    let mut worlds: BTreeMap<String, (World, Described)> = BTreeMap::new();
     let mut wrong = Vec::new();
     for row in table.row {
         let (world, _) = worlds.entry(row.state.clone()).or_insert_with(|| {

@@ -226,12 +226,11 @@ fn a_kill_loses_no_answered_block() {
         }
         // A start in progress is taken back, or it is there without having been answered.
         for id in opened.ids() {
-            if !world.snapshots.contains_key(&id) {
+            world.snapshots.entry(id).or_insert_with_key(|id| {
                 assert_eq!(begun, "start", "{place}: {id}");
                 opened.call("CompleteSnapshot", &json!({"SnapshotId": id, "ChangedBlocksCount": 0}), &[]);
-                let blocks = opened.blocks(&id);
-                world.snapshots.insert(id, (blocks, true));
-            }
+                (opened.blocks(id), true)
+            });
         }
         assert_eq!(opened.control.names().unwrap().pending, Vec::<String>::new(), "{place}");
     }

@@ -164,8 +164,9 @@ fn tokens_expire_and_are_for_one_block_of_one_snapshot() {
     assert_eq!(rig.direct_refused("GetSnapshotBlock", get(&id, 1)), "INVALID_BLOCK_TOKEN");
     assert_eq!(rig.direct_refused("GetSnapshotBlock", get(&copy, 0)), "INVALID_BLOCK_TOKEN");
     let rig = rig.reopened();
-    let expires_ms = (listed["ExpiryTime"].as_f64().unwrap() * 1e3).round() as u64;
-    rig.pass(expires_ms - rig.now() - 1);
+    let expires_s = listed["ExpiryTime"].as_f64().unwrap();
+    assert_eq!(expires_s, (rig.now() + 585_000_000) as f64 / 1e3);
+    rig.pass(585_000_000 - 1);
     assert_eq!(rig.block(&id, 0, &token), filled(1), "until the time that was given, over a start");
     rig.pass(1);
     assert_eq!(rig.direct_refused("GetSnapshotBlock", get(&id, 0)), "INVALID_BLOCK_TOKEN");
@@ -195,7 +196,7 @@ fn a_snapshot_without_blocks_for_its_timeout_is_in_error_and_takes_no_space() {
     rig.pass(9 * MINUTE_MS);
     let rig = rig.reopened();
     rig.put(&id, 1, &filled(1));
-    assert_eq!(rig.names_pending(), [id.clone()]);
+    assert_eq!(rig.names_pending(), std::slice::from_ref(&id));
     rig.pass(11 * MINUTE_MS);
     let shown = rig.show_snapshot(&id);
     assert_eq!((&shown["State"], &shown["StateMessage"]), (&json!("error"), &json!("Snapshot timed out")));
