@@ -170,6 +170,28 @@ impl<'a> World<'a> {
                 self.store.create_from_snapshot(&name, &from, SIZE as u64, Value::Null).unwrap();
                 self.volumes.insert(volume, disk);
             }
+            Op::DeleteSnapshot(number) => {
+                let deleted = self.store.delete_snapshot(&snap(number));
+                assert_eq!(deleted.is_ok(), self.snapshots.remove(&number).is_some(), "{deleted:?}");
+            }
+            Op::DeleteVolume(number) => {
+                let deleted = self.store.delete_volume(&vol(number));
+                assert_eq!(deleted.is_ok(), self.volumes.remove(&number).is_some(), "{deleted:?}");
+            }
+            Op::Reopen => {
+                self.writing.clear();
+                let elsewhere = tempfile::tempdir().unwrap();
+                drop(std::mem::replace(&mut self.store, open(elsewhere.path())));
+                self.store = open(self.dir);
+            }
+            Op::Settle => self.store.settle(),
+            other => self.step_pending(other, now),
+        }
+    }
+
+    /// What is done to a pending snapshot.
+    fn step_pending(&mut self, op: Op, now: u64) {
+        match op {
             Op::Begin { to, parent } if self.is_free(to) => {
                 let parent = parent.filter(|parent| self.snapshots.contains_key(parent));
                 let disk = parent.map(|parent| self.snapshots[&parent].clone());
@@ -198,22 +220,7 @@ impl<'a> World<'a> {
                 let abandoned = self.store.abandon_snapshot(&snap(to));
                 assert_eq!(abandoned.is_ok(), self.pending.remove(&to).is_some(), "{abandoned:?}");
             }
-            Op::DeleteSnapshot(number) => {
-                let deleted = self.store.delete_snapshot(&snap(number));
-                assert_eq!(deleted.is_ok(), self.snapshots.remove(&number).is_some(), "{deleted:?}");
-            }
-            Op::DeleteVolume(number) => {
-                let deleted = self.store.delete_volume(&vol(number));
-                assert_eq!(deleted.is_ok(), self.volumes.remove(&number).is_some(), "{deleted:?}");
-            }
-            Op::Reopen => {
-                self.writing.clear();
-                let elsewhere = tempfile::tempdir().unwrap();
-                drop(std::mem::replace(&mut self.store, open(elsewhere.path())));
-                self.store = open(self.dir);
-            }
-            Op::Settle => self.store.settle(),
-            Op::Snapshot { .. } | Op::Begin { .. } => {}
+            _ => {}
         }
     }
 

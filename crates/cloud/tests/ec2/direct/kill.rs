@@ -158,6 +158,29 @@ fn read(lines: impl Iterator<Item = String>, world: &mut World, seed: u64) -> (O
     (open, answered)
 }
 
+/// Runs a child for a while and kills it: the call in progress, and how many were answered.
+fn run_and_kill(dir: &Path, seed: u64, world: &mut World, rng: &mut Rng) -> (Option<Value>, usize) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME, "--nocapture"])
+        .env(CHILD, dir)
+        .env(SEED, seed.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.by_ref().any(|line| line == "@\"ready\""), "seed {seed}: the child has not begun");
+    let patience = Duration::from_millis(5 + rng.next() % 300);
+    let killer = std::thread::spawn(move || {
+        std::thread::sleep(patience);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    });
+    let ran = read(lines, world, seed);
+    killer.join().unwrap();
+    ran
+}
+
 #[test]
 fn a_kill_loses_no_answered_block() {
     if let Ok(dir) = std::env::var(CHILD) {
@@ -170,24 +193,7 @@ fn a_kill_loses_no_answered_block() {
     let (mut answered, mut within, mut completed_later) = (0, 0, 0);
     for number in 0..KILLS {
         let place = format!("seed {seed}, kill {number}");
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", NAME, "--nocapture"])
-            .env(CHILD, dir.path())
-            .env(SEED, (seed ^ (number << 32)).to_string())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-        assert!(lines.by_ref().any(|line| line == "@\"ready\""), "{place}: the child has not begun");
-        let patience = Duration::from_millis(5 + rng.next() % 300);
-        let killer = std::thread::spawn(move || {
-            std::thread::sleep(patience);
-            child.kill().unwrap();
-            child.wait().unwrap();
-        });
-        let (open, count) = read(lines, &mut world, seed);
-        killer.join().unwrap();
+        let (open, count) = run_and_kill(dir.path(), seed ^ (number << 32), &mut world, &mut rng);
         answered += count;
         within += usize::from(open.is_some());
         let opened = Opened::open(dir.path(), seed ^ (number << 32) ^ 1);

@@ -82,18 +82,7 @@ impl Model {
                 put.insert(index, fill);
             }
             9 | 10 => {
-                let Some(id) = key(rng, &self.pending) else { return rig };
-                let (image, put) = self.pending.remove(&id).unwrap();
-                let blocks: Vec<Vec<u8>> = put.values().map(|fill| filled(*fill)).collect();
-                rig.direct(
-                    "CompleteSnapshot",
-                    json!({
-                        "SnapshotId": id, "ChangedBlocksCount": put.len(), "ChecksumAlgorithm": "SHA256",
-                        "ChecksumAggregationMethod": "LINEAR",
-                        "Checksum": aggregate(blocks.iter().map(Vec::as_slice)),
-                    }),
-                );
-                self.snapshots.insert(id, image);
+                self.complete(&rig, rng);
             }
             11 => {
                 let Some(id) = key(rng, &self.snapshots) else { return rig };
@@ -108,6 +97,21 @@ impl Model {
             _ => return rig.reopened(),
         }
         rig
+    }
+
+    fn complete(&mut self, rig: &Rig, rng: &mut Rng) {
+        let Some(id) = key(rng, &self.pending) else { return };
+        let (image, put) = self.pending.remove(&id).unwrap();
+        let blocks: Vec<Vec<u8>> = put.values().map(|fill| filled(*fill)).collect();
+        rig.direct(
+            "CompleteSnapshot",
+            json!({
+                "SnapshotId": id, "ChangedBlocksCount": put.len(), "ChecksumAlgorithm": "SHA256",
+                "ChecksumAggregationMethod": "LINEAR",
+                "Checksum": aggregate(blocks.iter().map(Vec::as_slice)),
+            }),
+        );
+        self.snapshots.insert(id, image);
     }
 
     #[track_caller]
