@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 use clap::Args;
 use ebbtide_cloud::Service;
+use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{self, AttachAs, Ec2};
 use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
@@ -161,7 +162,10 @@ fn services(
     let options = ec2_options(args, home);
     let ec2 = Ec2::open(home.root(), control, options)
         .context(Refusal::environment("EC2 of this home cannot be answered for"))?;
-    Ok(vec![Arc::new(ec2), Arc::new(Sts::new(Arc::clone(sealer)))])
+    let ec2 = Arc::new(ec2);
+    let ebs = Ebs::open(home.root(), Arc::clone(&ec2))
+        .context(Refusal::environment("the EBS direct APIs of this home cannot be answered for"))?;
+    Ok(vec![ec2, Arc::new(ebs), Arc::new(Sts::new(Arc::clone(sealer)))])
 }
 
 /// Block devices need root; without it an attachment is a socket of the NBD protocol in the home.

@@ -99,6 +99,34 @@ fn the_aws_cli_and_boto3_learn_who_they_are() {
 }
 
 #[test]
+fn boto3_puts_snapshots_together_from_blocks_and_reads_them_back() {
+    let Some(python) = client("python") else { return };
+    let home = Home::new();
+    let url = serve(&home, "--aws 0 --instant");
+    let anna = create_user(&home, "anna");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/ebs_direct.py");
+    let ran = run(&python, &[script.to_str().unwrap()], &home, &anna, &url).ok();
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    let volume = lines.iter().find_map(|line| line.strip_prefix("volume ")).unwrap();
+    assert_eq!(
+        lines,
+        [
+            "put 109, read 109",
+            "changed [(19, True, True), (20, False, True)]",
+            &format!("volume {volume}"),
+            "403 InvalidSignatureException -",
+            "400 ValidationException INVALID_BLOCK",
+            "400 ValidationException INVALID_SNAPSHOT_ID",
+            "404 ResourceNotFoundException SNAPSHOT_NOT_FOUND",
+            "400 ValidationException INVALID_BLOCK_TOKEN",
+        ]
+    );
+    let listed = home.run_line("volume list --json").ok().json();
+    let names: Vec<_> = listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, [volume], "a snapshot that is being put together is no volume");
+}
+
+#[test]
 fn boto3_takes_a_volume_through_its_life() {
     if !can(&[Need::BlockDevices, Need::Tool("mkfs.xfs")]) {
         return;

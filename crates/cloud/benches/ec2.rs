@@ -17,9 +17,10 @@ use std::time::Instant;
 use ebbtide_cloud::ec2::{Ec2, Options};
 use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
-    AttachVolume, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
-    DetachView, DetachVolume, Detached, FaultView, InitializationView, ModifyVolume, Names, Progress,
-    RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
+    CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
+    ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
+    VolumeDetail, VolumeView,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -79,6 +80,15 @@ impl ControlPlane for NamesOnly {
         snapshot(&str) -> SnapshotView;
         snapshots() -> Vec<SnapshotView>;
         delete_snapshot(&str) -> ();
+        begin_snapshot(&BeginSnapshot) -> ();
+        write_block(&str, u64, &[u8]) -> ();
+        written_blocks(&str) -> Vec<u64>;
+        read_written_block(&str, u64) -> Vec<u8>;
+        complete_snapshot(&str) -> SnapshotView;
+        abandon_snapshot(&str) -> ();
+        snapshot_blocks(&str, u64, usize) -> Vec<u64>;
+        changed_blocks(&str, &str, u64, usize) -> Vec<ChangedBlock>;
+        read_block(&str, u64) -> Vec<u8>;
         calibrate(bool, Progress<'_>) -> Calibration;
         stop(bool, Progress<'_>) -> Vec<Detached>;
     }

@@ -5,6 +5,7 @@
 //! bytes. A service knows nothing of HTTP, of signatures or of protocols.
 #![forbid(unsafe_code)]
 
+pub mod ebs;
 pub mod ec2;
 pub mod front;
 pub mod iam;

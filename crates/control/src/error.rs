@@ -237,6 +237,14 @@ pub enum ControlError {
     /// An address that an NBD export cannot have.
     #[error(transparent)]
     Address(NbdError),
+    /// Two snapshots that do not descend from one disk are to be compared.
+    #[error("snapshots '{first}' and '{second}' are not related")]
+    Unrelated {
+        /// The first snapshot.
+        first: String,
+        /// The second snapshot.
+        second: String,
+    },
     /// The volume cannot be opened.
     #[error(transparent)]
     Damaged(Damage),
@@ -297,6 +305,7 @@ impl ControlError {
             | Self::TokenLength { .. }
             | Self::BeyondEnd { .. }
             | Self::ShadowTooSmall { .. }
+            | Self::Unrelated { .. }
             | Self::Invalid(_)
             | Self::Address(_)
             | Self::Refused(H::MountDir { .. }) => ControlErrorKind::Usage,
@@ -330,6 +339,7 @@ impl From<StoreError> for ControlError {
             E::NotFound { kind, name } => Self::NotFound { thing: Thing::of(kind), name },
             E::Exists { kind, name } => Self::Exists { thing: Thing::of(kind), name },
             E::Busy { name } => Self::Open { volume: name },
+            E::Unrelated { first, second } => Self::Unrelated { first, second },
             E::Name { .. } | E::Size { .. } | E::NotAncestor { .. } => Self::Invalid(error),
             E::Damaged(damage) => Self::Damaged(damage),
             E::Io { .. } if error.is_full() => Self::HostFull(error),

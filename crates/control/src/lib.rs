@@ -22,13 +22,14 @@ mod view;
 
 pub use ebbtide_device::host::{Calibration, Detached, Export, FsType, MountRequest, Progress};
 pub use ebbtide_device::nbd::{NbdAddress, NbdError};
+pub use ebbtide_device::store::{ChangedBlock, SNAPSHOT_BLOCK_BYTES};
 pub use error::{ControlError, ControlErrorKind, Thing};
 pub use fault::{FaultError, FaultSetting, in_force};
 pub use live::LiveControl;
 pub use plane::ControlPlane;
 pub use request::{
-    AttachVolume, CreateSnapshot, CreateVolume, DetachVolume, ModifyVolume, Optimizing, RecordVolume,
-    SetFaults, TakeCrashImage,
+    AttachVolume, BeginSnapshot, CreateSnapshot, CreateVolume, DetachVolume, ModifyVolume, Optimizing,
+    RecordVolume, SetFaults, TakeCrashImage,
 };
 pub use specs::{catalog, check, resolve};
 pub use time::{TimeError, UnixTime};

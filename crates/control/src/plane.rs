@@ -5,9 +5,9 @@ use std::io::Write;
 use ebbtide_device::host::{Calibration, Detached, Progress};
 
 use crate::{
-    AttachVolume, ControlError, CrashImageView, CreateSnapshot, CreateVolume, DetachView, DetachVolume,
-    FaultView, InitializationView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults, SnapshotView,
-    TakeCrashImage, VolumeDetail, VolumeView,
+    AttachVolume, BeginSnapshot, ChangedBlock, ControlError, CrashImageView, CreateSnapshot, CreateVolume,
+    DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume,
+    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
 };
 
 /// Everything that can be asked about volumes and done to them.
@@ -163,6 +163,68 @@ pub trait ControlPlane: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`ControlError::NotFound`].
     fn delete_snapshot(&self, name: &str) -> Result<(), ControlError>;
+
+    /// Begins a snapshot that is put together from blocks of [`SNAPSHOT_BLOCK_BYTES`](crate::SNAPSHOT_BLOCK_BYTES). It is
+    /// pending until it is completed, also over a restart: no volume can be made of it, and it is in no list but
+    /// [`Names::pending`].
+    ///
+    /// # Errors
+    /// A name or a size that cannot be; a name that is taken; a parent that is missing, damaged or larger.
+    fn begin_snapshot(&self, request: &BeginSnapshot) -> Result<(), ControlError>;
+
+    /// Writes a block of a pending snapshot, the first time or again. It survives the death of this process.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`]; a block beyond the end; a full disk.
+    fn write_block(&self, name: &str, block: u64, data: &[u8]) -> Result<(), ControlError>;
+
+    /// The blocks of a pending snapshot that were written, in order; those of its parent are not among them.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`].
+    fn written_blocks(&self, name: &str) -> Result<Vec<u64>, ControlError>;
+
+    /// Reads a block of a pending snapshot.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`]; a block beyond the end.
+    fn read_written_block(&self, name: &str, block: u64) -> Result<Vec<u8>, ControlError>;
+
+    /// Completes a pending snapshot: from then on it is like every other, and nothing can be written.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`], also of one that is completed.
+    fn complete_snapshot(&self, name: &str) -> Result<SnapshotView, ControlError>;
+
+    /// Deletes a pending snapshot.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`], also of one that is completed.
+    fn abandon_snapshot(&self, name: &str) -> Result<(), ControlError>;
+
+    /// The blocks of a snapshot that hold data, in order: at most `most`, from `from` on.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`]; damage.
+    fn snapshot_blocks(&self, name: &str, from: u64, most: usize) -> Result<Vec<u64>, ControlError>;
+
+    /// The blocks in which two snapshots differ, in order: at most `most`, from `from` on.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`]; damage; [`ControlError::Unrelated`].
+    fn changed_blocks(
+        &self,
+        first: &str,
+        second: &str,
+        from: u64,
+        most: usize,
+    ) -> Result<Vec<ChangedBlock>, ControlError>;
+
+    /// Reads a block of a snapshot; one that was never written has zeroes.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`]; damage.
+    fn read_block(&self, snapshot: &str, block: u64) -> Result<Vec<u8>, ControlError>;
 
     /// Measures what this host can carry: for about 20 s, or 3 s where it is `quick`.
     ///

@@ -118,6 +118,17 @@ pub struct TakeCrashImage {
     pub seed: Option<u64>,
 }
 
+/// A snapshot that is to be put together from blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BeginSnapshot {
+    /// Its name, in the form of a volume's.
+    pub name: String,
+    /// Size of the disk that it shows, bytes.
+    pub size_bytes: u64,
+    /// The snapshot whose content it begins with; none for an empty disk. It may be deleted meanwhile.
+    pub parent: Option<String>,
+}
+
 /// A new snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateSnapshot {

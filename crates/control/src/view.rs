@@ -431,4 +431,6 @@ pub struct Names {
     pub volumes: Vec<String>,
     /// Of its snapshots.
     pub snapshots: Vec<String>,
+    /// Of the snapshots that are being put together from blocks.
+    pub pending: Vec<String>,
 }

@@ -91,6 +91,7 @@ impl Ec2 {
             completion_minutes: wanted.completion_minutes,
             permissions: Permissions::default(),
             tags: wanted.tags,
+            direct: None,
         };
         let copy = self.make_copy(&mut state, copy, found.as_ref())?;
         let tags = tags::members(&copy.tags);
@@ -147,7 +148,7 @@ impl Ec2 {
 }
 
 /// The volume that a copy shows.
-const COPIED_VOLUME: &str = "vol-ffffffff";
+pub(super) const COPIED_VOLUME: &str = "vol-ffffffff";
 
 fn completion_minutes(ask: &Ask<'_>) -> Result<Option<u64>, ApiError> {
     let Some(minutes) = ask.input.number("CompletionDurationMinutes") else { return Ok(None) };

@@ -51,7 +51,7 @@ pub(super) fn members(ask: &Ask<'_>, snapshot: &Snapshot, state: &str) -> Member
         members.put_time("CompletionTime", snapshot.completes_ms);
     }
     if state == "error" {
-        members.put_some("StateMessage", snapshot.error.as_deref());
+        members.put_some("StateMessage", snapshot.failure());
     }
     members
 }

@@ -12,6 +12,7 @@ mod db;
 mod describe_instances;
 mod describe_snapshots;
 mod describe_volumes;
+pub(crate) mod direct;
 mod filter;
 mod ids;
 mod instance_types;

@@ -139,6 +139,8 @@ pub struct Quotas {
     pub pending_of_hdd: usize,
     /// Pending copies of snapshots.
     pub pending_copies: usize,
+    /// Pending snapshots that are put together from blocks.
+    pub pending_direct: usize,
     /// Running instances.
     pub instances: usize,
 }
@@ -157,6 +159,7 @@ impl Quotas {
         pending_of_volume: 5,
         pending_of_hdd: 1,
         pending_copies: 20,
+        pending_direct: 100,
         instances: 20,
     };
 }

@@ -6,7 +6,7 @@ use ebbtide_control::ControlError;
 
 use super::db::{Change, DbError};
 use super::ids::Kind;
-use super::records::{AttachStage, Instance, Snapshot, Stage, Volume};
+use super::records::{AttachStage, Direct, Instance, Snapshot, Stage, Volume};
 use super::{Ec2, OpenError, links};
 
 impl Ec2 {
@@ -16,6 +16,7 @@ impl Ec2 {
         let names = self.control.names()?;
         let volumes: BTreeSet<String> = names.volumes.into_iter().collect();
         let snapshots: BTreeSet<String> = names.snapshots.into_iter().collect();
+        let pending: BTreeSet<String> = names.pending.into_iter().collect();
         self.warn_of_unknown(&volumes, &snapshots);
         links::clear(&self.options, |id| self.state.lock().volumes().contains_key(id));
         // Few records need anything: only those are copied.
@@ -30,12 +31,15 @@ impl Ec2 {
             self.settle_volume(volume, &volumes)?;
         }
         let unsettled = |snapshot: &&Snapshot| {
-            snapshot.stage != Stage::Ready || (snapshot.error.is_none() && !snapshots.contains(&snapshot.id))
+            snapshot.stage != Stage::Ready
+                || snapshot.is_unsealed()
+                || pending.contains(&snapshot.id)
+                || (snapshot.error.is_none() && !snapshots.contains(&snapshot.id))
         };
         let records: Vec<Snapshot> =
             self.state.lock().snapshots().values().filter(unsettled).cloned().collect();
         for snapshot in records {
-            self.settle_snapshot(snapshot, &snapshots)?;
+            self.settle_snapshot(snapshot, &snapshots, &pending)?;
         }
         Ok(())
     }
@@ -128,21 +132,38 @@ impl Ec2 {
         }
     }
 
-    fn settle_snapshot(&self, snapshot: Snapshot, there: &BTreeSet<String>) -> Result<(), OpenError> {
-        let exists = there.contains(&snapshot.id);
+    fn settle_snapshot(
+        &self,
+        snapshot: Snapshot,
+        there: &BTreeSet<String>,
+        pending: &BTreeSet<String>,
+    ) -> Result<(), OpenError> {
+        let (exists, is_pending) = (there.contains(&snapshot.id), pending.contains(&snapshot.id));
         if snapshot.stage != Stage::Ready {
-            match if exists { self.control.delete_snapshot(&snapshot.id) } else { Ok(()) } {
-                Ok(()) | Err(ControlError::NotFound { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+            self.forget_snapshot(&snapshot)?;
             return self.note(Change::DropSnapshot(snapshot.id));
+        }
+        if is_pending {
+            // One that was sealed with an error is not needed any more; an open one waits for its blocks.
+            return if snapshot.is_unsealed() { Ok(()) } else { Ok(self.forget_blocks(&snapshot.id)?) };
+        }
+        if exists && snapshot.is_unsealed() {
+            return self.seal_completed(snapshot);
         }
         if !exists && snapshot.error.is_none() {
             tracing::error!(snapshot = snapshot.id, "the snapshot of a record is missing");
             let error = Some("The data of the snapshot are missing".to_owned());
-            return self.note(Change::Snapshot(Snapshot { error, ..snapshot }));
+            let direct = snapshot.direct.clone().map(|direct| Direct { sealed: true, ..direct });
+            return self.note(Change::Snapshot(Snapshot { error, direct, ..snapshot }));
         }
         Ok(())
+    }
+
+    /// Records that a snapshot of blocks was completed, after a kill between the two.
+    fn seal_completed(&self, mut snapshot: Snapshot) -> Result<(), OpenError> {
+        snapshot.data_bytes = self.control.snapshot(&snapshot.id)?.data_bytes;
+        snapshot.direct = snapshot.direct.map(|direct| Direct { sealed: true, ..direct });
+        self.note(Change::Snapshot(snapshot))
     }
 
     fn note(&self, change: Change) -> Result<(), OpenError> {

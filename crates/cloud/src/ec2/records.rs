@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::filter::Tags;
 
+/// Why a snapshot is in `error` whose blocks came too late.
+pub(super) const TIMED_OUT: &str = "Snapshot timed out";
+
 /// How far the work behind a resource has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -187,6 +190,23 @@ pub(super) struct Permissions {
     pub(super) all: bool,
 }
 
+/// What is known of a snapshot that is put together from blocks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Direct {
+    /// The snapshot that it began as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) parent: Option<String>,
+    /// How long it stays open after a block.
+    pub(super) timeout_ms: u64,
+    /// When that is over.
+    pub(super) ends_ms: u64,
+    /// Percent, as the caller says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) progress: Option<u64>,
+    /// Whether no block can be put any more.
+    pub(super) sealed: bool,
+}
+
 /// A snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Snapshot {
@@ -215,6 +235,9 @@ pub(super) struct Snapshot {
     pub(super) permissions: Permissions,
     #[serde(default)]
     pub(super) tags: Tags,
+    /// Of one that is put together from blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) direct: Option<Direct>,
 }
 
 impl Snapshot {
@@ -222,13 +245,33 @@ impl Snapshot {
     pub(super) fn state(&self, now: u64) -> Option<&'static str> {
         match self.stage {
             Stage::Making | Stage::Gone { .. } => None,
+            Stage::Ready if self.is_unsealed() => Some(if self.is_open(now) { "pending" } else { "error" }),
             Stage::Ready if now < self.completes_ms => Some("pending"),
             Stage::Ready if self.error.is_some() => Some("error"),
             Stage::Ready => Some("completed"),
         }
     }
 
+    /// Whether it is put together from blocks and not completed, be it in time or not.
+    pub(super) fn is_unsealed(&self) -> bool {
+        self.direct.as_ref().is_some_and(|direct| !direct.sealed)
+    }
+
+    /// Whether blocks can be put.
+    pub(super) fn is_open(&self, now: u64) -> bool {
+        self.stage == Stage::Ready
+            && self.direct.as_ref().is_some_and(|direct| !direct.sealed && now < direct.ends_ms)
+    }
+
+    /// Why it is in `error`.
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.error.as_deref().or_else(|| self.is_unsealed().then_some(TIMED_OUT))
+    }
+
     pub(super) fn progress(&self, now: u64) -> String {
+        if let Some(direct) = self.direct.as_ref().filter(|direct| !direct.sealed) {
+            return format!("{}%", direct.progress.unwrap_or_default());
+        }
         if now >= self.completes_ms {
             return if self.error.is_some() { String::new() } else { "100%".to_owned() };
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_control::{ControlError, CreateSnapshot, SnapshotView};
+use ebbtide_control::{CreateSnapshot, SnapshotView};
 use serde_json::{Map, Value, json};
 
 use super::access::{self, Right};
@@ -141,6 +141,7 @@ impl Ec2 {
                 completion_minutes: None,
                 permissions: Permissions::default(),
                 tags,
+                direct: None,
             });
         }
         state.commit(taken.iter().cloned().map(Change::Snapshot).collect())?;
@@ -252,8 +253,8 @@ impl Ec2 {
         // First the record, so that a start after a kill goes on with it.
         let gone = Snapshot { stage: Stage::Gone { until_ms: ask.now() }, ..snapshot.clone() };
         state.commit(vec![Change::Snapshot(gone)])?;
-        match self.control.delete_snapshot(id) {
-            Ok(()) | Err(ControlError::NotFound { .. }) => {
+        match self.forget_snapshot(&snapshot) {
+            Ok(()) => {
                 state.commit(vec![Change::DropSnapshot(id.to_owned())])?;
                 Ok(Map::new())
             }

@@ -245,6 +245,11 @@ impl State {
 
     // ---- Client tokens ------------------------------------------------------------------------------------------------
 
+    /// What a token has made, by its whole key.
+    pub(super) fn token(&self, key: &str) -> Option<&TokenUse> {
+        self.tokens.get(key)
+    }
+
     /// What a call with a client token has made before: none where the token is new.
     pub(super) fn made_by(&self, ask: &Ask<'_>, parameters: &str) -> Result<Option<&TokenUse>, ApiError> {
         let Some(token) = client_token(ask)? else { return Ok(None) };

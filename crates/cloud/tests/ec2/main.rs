@@ -4,6 +4,7 @@
 mod access;
 mod attach;
 mod block_device;
+mod direct;
 mod errors;
 mod instances;
 mod kill;

@@ -6,25 +6,26 @@ use std::sync::{Arc, Mutex};
 
 use ebbtide_cloud::ec2::Ec2;
 use ebbtide_control::{
-    AttachVolume, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
-    DetachView, DetachVolume, Detached, FaultView, InitializationView, LiveControl, ModifyVolume, Names,
-    Progress, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
+    CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
+    LiveControl, ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView,
+    TakeCrashImage, VolumeDetail, VolumeView,
 };
 use serde_json::{Value, json};
 
 use crate::support::{self, ACCOUNT, REGION, Rig, column, text};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moment {
+pub(crate) enum Moment {
     Before,
     After,
 }
 
 /// Dies at a step. As after a kill, nothing more is written: the call never goes on.
 #[derive(Debug)]
-struct Dying {
-    inner: Arc<LiveControl>,
-    at: Mutex<Option<(&'static str, Moment)>>,
+pub(crate) struct Dying {
+    pub(crate) inner: Arc<LiveControl>,
+    pub(crate) at: Mutex<Option<(&'static str, Moment)>>,
 }
 
 impl Dying {
@@ -68,6 +69,15 @@ steps! {
     names() -> Names;
     snapshots() -> Vec<SnapshotView>;
     delete_snapshot(name: &str) -> ();
+    begin_snapshot(request: &BeginSnapshot) -> ();
+    write_block(name: &str, block: u64, data: &[u8]) -> ();
+    written_blocks(name: &str) -> Vec<u64>;
+    read_written_block(name: &str, block: u64) -> Vec<u8>;
+    complete_snapshot(name: &str) -> SnapshotView;
+    abandon_snapshot(name: &str) -> ();
+    snapshot_blocks(name: &str, from: u64, most: usize) -> Vec<u64>;
+    changed_blocks(first: &str, second: &str, from: u64, most: usize) -> Vec<ChangedBlock>;
+    read_block(snapshot: &str, block: u64) -> Vec<u8>;
     calibrate(quick: bool, progress: Progress<'_>) -> Calibration;
     stop(force: bool, progress: Progress<'_>) -> Vec<Detached>;
 }

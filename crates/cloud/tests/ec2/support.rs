@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{AttachAs, Ec2, Options};
-use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
+use ebbtide_cloud::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};
 use ebbtide_control::{ControlPlane, LiveControl};
 use ebbtide_device::host::{Home, Host, HostOptions, clear_leftovers};
+use ebbtide_device::store::VolumeStore;
 use serde_json::{Map, Value, json};
 
 pub(crate) const REGION: &str = "us-east-1";
@@ -40,6 +42,7 @@ impl Authorizer for Recorder {
 /// A control plane of a home, and its service.
 pub(crate) struct Rig {
     pub(crate) ec2: Arc<Ec2>,
+    pub(crate) ebs: Ebs,
     pub(crate) control: Arc<LiveControl>,
     pub(crate) now_ms: AtomicU64,
     pub(crate) rights: Recorder,
@@ -68,7 +71,8 @@ impl Rig {
         let control = Arc::new(control(dir.path()));
         let plane: Arc<dyn ControlPlane> = control.clone();
         let ec2 = Arc::new(Ec2::open(&home(dir.path()), plane, options.clone()).unwrap());
-        Self { ec2, control, now_ms: AtomicU64::new(now_ms), rights: Recorder::default(), options, dir }
+        let ebs = Ebs::open(&home(dir.path()), Arc::clone(&ec2)).unwrap();
+        Self { ec2, ebs, control, now_ms: AtomicU64::new(now_ms), rights: Recorder::default(), options, dir }
     }
 
     /// The same home, opened again.
@@ -183,6 +187,25 @@ impl Rig {
         (names.volumes, names.snapshots)
     }
 
+    /// Names of the control plane's snapshots that are put together from blocks.
+    pub(crate) fn names_pending(&self) -> Vec<String> {
+        self.control.names().unwrap().pending
+    }
+
+    /// The volumes that `ebbtide volume list` shows.
+    pub(crate) fn control_volumes(&self) -> Vec<String> {
+        self.control.volumes(None).unwrap().into_iter().map(|volume| volume.name).collect()
+    }
+
+    /// The same home, opened again after something was done to its store.
+    pub(crate) fn between(self, work: impl FnOnce(&VolumeStore)) -> Self {
+        self.reopened_after(|home| {
+            let home = Home::open(home).unwrap();
+            let host = Host::open(home.lock().unwrap(), HostOptions::default()).unwrap();
+            work(host.store());
+        })
+    }
+
     pub(crate) fn socket(&self, volume: &str) -> PathBuf {
         self.dir.path().join(format!("{volume}.sock"))
     }
@@ -236,23 +259,34 @@ pub(crate) fn call(
     action: &str,
     input: &Value,
 ) -> Result<Map<String, Value>, ApiError> {
+    answer(ec2, rights, now_ms, (account, region), action, (input, &[])).map(|answer| answer.output)
+}
+
+/// What a service answers to a call with a payload.
+pub(crate) fn answer(
+    service: &dyn Service,
+    rights: &dyn Authorizer,
+    now_ms: u64,
+    (account, region): (&str, &str),
+    action: &str,
+    (input, payload): (&Value, &[u8]),
+) -> Result<Answer, ApiError> {
     let caller = Caller {
         account: account.to_owned(),
         arn: format!("arn:aws:iam::{account}:user/test"),
         user_id: "AIDATEST".to_owned(),
         access_key: None,
     };
-    let call = Call {
+    service.call(&Call {
         action,
         input: input.as_object().unwrap(),
-        payload: &[],
+        payload,
         caller: &caller,
         region,
         request_id: "test",
         now_ms,
         authorizer: rights,
-    };
-    ec2.call(&call).map(|answer| answer.output)
+    })
 }
 
 #[track_caller]

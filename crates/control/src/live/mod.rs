@@ -1,5 +1,6 @@
 //! The control plane of a served home: the rules of [`state`](crate::state), on a live host.
 
+mod blocks;
 mod calibration;
 mod change;
 mod create;
@@ -17,12 +18,13 @@ use ebbtide_device::host::{Attachment, Calibration, Detached, Host, HostError, P
 use ebbtide_device::store::{StoreNames, VolumeInfo};
 use parking_lot::Mutex;
 
+use self::blocks::Pending;
 use self::follow::Following;
 use crate::state::{Occupancy, VolumeState};
 use crate::{
-    AttachVolume, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume, DetachView,
-    DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults,
-    SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    AttachVolume, BeginSnapshot, ChangedBlock, ControlError, ControlPlane, CrashImageView, CreateSnapshot,
+    CreateVolume, DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume,
+    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
 };
 
 /// The volumes of a home that this process serves.
@@ -38,6 +40,8 @@ pub struct LiveControl {
     faults: Mutex<()>,
     /// What follows an attached volume, by its name.
     following: Mutex<BTreeMap<String, Arc<Following>>>,
+    /// Snapshots that are being put together from blocks.
+    pending: Pending,
 }
 
 impl LiveControl {
@@ -51,6 +55,7 @@ impl LiveControl {
             create: Mutex::new(()),
             faults: Mutex::new(()),
             following: Mutex::new(BTreeMap::new()),
+            pending: Pending::new(),
         }
     }
 
@@ -61,6 +66,7 @@ impl LiveControl {
         self.stopping.store(true, Ordering::Relaxed);
         self.host.stop(&|_| ());
         self.end_following();
+        self.pending.close();
     }
 
     /// The catalogue with this home's overrides. It is read anew for each request, so that a
@@ -223,8 +229,8 @@ impl ControlPlane for LiveControl {
 
     fn names(&self) -> Result<Names, ControlError> {
         self.carry_out("names", "", || {
-            let StoreNames { volumes, snapshots } = self.host.store().names();
-            Ok(Names { volumes, snapshots })
+            let StoreNames { volumes, snapshots, pending } = self.host.store().names();
+            Ok(Names { volumes, snapshots, pending })
         })
     }
 
@@ -241,6 +247,50 @@ impl ControlPlane for LiveControl {
         })
     }
 
+    fn begin_snapshot(&self, request: &BeginSnapshot) -> Result<(), ControlError> {
+        self.carry_out("begin-snapshot", &request.name, || self.begin(request))
+    }
+
+    fn write_block(&self, name: &str, block: u64, data: &[u8]) -> Result<(), ControlError> {
+        self.carry_out("write-block", name, || self.write_one(name, block, data))
+    }
+
+    fn written_blocks(&self, name: &str) -> Result<Vec<u64>, ControlError> {
+        self.carry_out("written-blocks", name, || self.written(name))
+    }
+
+    fn read_written_block(&self, name: &str, block: u64) -> Result<Vec<u8>, ControlError> {
+        self.carry_out("read-written-block", name, || self.read_written(name, block))
+    }
+
+    fn complete_snapshot(&self, name: &str) -> Result<SnapshotView, ControlError> {
+        self.carry_out("complete-snapshot", name, || self.complete(name))
+    }
+
+    fn abandon_snapshot(&self, name: &str) -> Result<(), ControlError> {
+        self.carry_out("abandon-snapshot", name, || self.abandon(name))
+    }
+
+    fn snapshot_blocks(&self, name: &str, from: u64, most: usize) -> Result<Vec<u64>, ControlError> {
+        self.carry_out("list-blocks", name, || Ok(self.host.store().snapshot_blocks(name, from, most)?))
+    }
+
+    fn changed_blocks(
+        &self,
+        first: &str,
+        second: &str,
+        from: u64,
+        most: usize,
+    ) -> Result<Vec<ChangedBlock>, ControlError> {
+        self.carry_out("changed-blocks", second, || self.changed((first, second), from, most))
+    }
+
+    fn read_block(&self, snapshot: &str, block: u64) -> Result<Vec<u8>, ControlError> {
+        self.carry_out("read-block", snapshot, || {
+            Ok(self.host.store().read_snapshot_block(snapshot, block)?)
+        })
+    }
+
     fn calibrate(&self, quick: bool, progress: Progress<'_>) -> Result<Calibration, ControlError> {
         self.carry_out("calibrate", "", || Ok(self.host.calibrate(quick, progress)?))
     }
@@ -254,6 +304,7 @@ impl ControlPlane for LiveControl {
                 still_in_use(&errors)
             })?;
             self.end_following();
+            self.pending.close();
             Ok(stopped)
         })
     }

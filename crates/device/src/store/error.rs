@@ -62,6 +62,16 @@ pub enum StoreError {
         /// The snapshot.
         snapshot: String,
     },
+    /// The snapshots have no content in common by descent, so that "what differs" has no answer.
+    #[error(
+        "snapshots '{first}' and '{second}' are not related; name two of one volume, or of volumes made from it"
+    )]
+    Unrelated {
+        /// The first snapshot.
+        first: String,
+        /// The second snapshot.
+        second: String,
+    },
     /// A part of the store is damaged.
     #[error(transparent)]
     Damaged(#[from] Damage),

@@ -9,6 +9,7 @@ use super::files::allocated_bytes;
 use super::home::layers;
 use super::manifest::{Manifest, SnapshotEntry};
 use super::maps::visible_blocks;
+use super::pending::pending_name;
 use super::{SnapshotInfo, StoreError};
 use crate::dir::Dir;
 
@@ -40,7 +41,8 @@ pub fn list_snapshots(dir: &Path) -> Result<Vec<SnapshotInfo>, StoreError> {
 }
 
 fn read(dir: &Dir, manifest: &Manifest) -> Result<Vec<SnapshotInfo>, StoreError> {
-    manifest.snapshots.iter().map(|(name, entry)| info(dir, manifest, name, entry)).collect()
+    let named = manifest.snapshots.iter().filter(|(name, _)| pending_name(name).is_none());
+    named.map(|(name, entry)| info(dir, manifest, name, entry)).collect()
 }
 
 fn info(

@@ -5,6 +5,7 @@
 //! layer decides. Taking a snapshot puts an empty layer on top, whatever the volume holds. `docs/store-format.md` has the
 //! files, `docs/decisions/block-store.md` the reasons.
 
+mod blocks;
 mod boot;
 mod check;
 mod clones;
@@ -19,6 +20,7 @@ mod layer;
 mod listing;
 mod manifest;
 mod maps;
+mod pending;
 mod reclaim;
 mod registry;
 mod snapshots;
@@ -29,11 +31,13 @@ mod volume;
 #[cfg(test)]
 mod host_crash;
 
+pub use blocks::ChangedBlock;
 pub use check::check;
 pub use clones::CloneRequest;
 pub use error::{Damage, StoreError};
 pub use info::{CheckReport, Extent, ExtentKind, SnapshotInfo, StoreOptions, VolumeInfo};
 pub use listing::list_snapshots;
+pub use pending::PendingSnapshot;
 pub use registry::VolumeStore;
 pub use snapshots::{SnapshotRequest, StoreNames};
 pub use volume::OpenVolume;
@@ -42,6 +46,9 @@ use manifest::LayerId;
 
 /// Size of a block, the unit of copy-on-write, bytes.
 pub const BLOCK_BYTES: u64 = 4096;
+
+/// Size of a block of a snapshot, as snapshots are listed, compared and put together, bytes.
+pub const SNAPSHOT_BLOCK_BYTES: u64 = 512 << 10;
 
 /// Largest volume, bytes: 64 TiB, the largest that EBS offers.
 pub const MAX_VOLUME_BYTES: u64 = 64 << 40;

@@ -262,7 +262,7 @@ impl VolumeStore {
 
     /// All volumes, by name.
     pub fn volumes(&self) -> Vec<VolumeInfo> {
-        let names: Vec<String> = self.inner().state.lock().manifest.volumes.keys().cloned().collect();
+        let names = self.names().volumes;
         names.iter().filter_map(|name| self.volume(name).ok()).collect()
     }
 
@@ -554,7 +554,7 @@ pub(super) fn check_name(name: &str) -> Result<(), StoreError> {
     if valid { Ok(()) } else { Err(StoreError::Name { name: name.to_owned() }) }
 }
 
-fn check_size(size_bytes: u64) -> Result<(), StoreError> {
+pub(super) fn check_size(size_bytes: u64) -> Result<(), StoreError> {
     if (BLOCK_BYTES..=MAX_VOLUME_BYTES).contains(&size_bytes) && size_bytes.is_multiple_of(BLOCK_BYTES) {
         return Ok(());
     }
@@ -563,7 +563,7 @@ fn check_size(size_bytes: u64) -> Result<(), StoreError> {
     Err(StoreError::Size { size_bytes, rule })
 }
 
-fn check_not_below(size_bytes: u64, least: u64, of: &str) -> Result<(), StoreError> {
+pub(super) fn check_not_below(size_bytes: u64, least: u64, of: &str) -> Result<(), StoreError> {
     if size_bytes >= least {
         return Ok(());
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::clones::Plan;
+use super::pending::pending_name;
 use super::registry::{VolumeStore, check_name};
 use super::usage::Usage;
 use super::{SnapshotInfo, StoreError};
@@ -25,6 +26,8 @@ pub struct StoreNames {
     pub volumes: Vec<String>,
     /// Of the snapshots.
     pub snapshots: Vec<String>,
+    /// Of the snapshots that are being put together from blocks.
+    pub pending: Vec<String>,
 }
 
 impl VolumeStore {
@@ -102,9 +105,12 @@ impl VolumeStore {
     /// The names of all volumes and snapshots. Nothing is counted.
     pub fn names(&self) -> StoreNames {
         let state = self.inner().state.lock();
+        let plain = |name: &&String| pending_name(name).is_none();
+        let (volumes, snapshots) = (&state.manifest.volumes, &state.manifest.snapshots);
         StoreNames {
-            volumes: state.manifest.volumes.keys().cloned().collect(),
-            snapshots: state.manifest.snapshots.keys().cloned().collect(),
+            volumes: volumes.keys().filter(plain).cloned().collect(),
+            snapshots: snapshots.keys().filter(plain).cloned().collect(),
+            pending: volumes.keys().filter_map(|name| pending_name(name)).map(str::to_owned).collect(),
         }
     }
 }

@@ -12,6 +12,7 @@ use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use super::layer::{Chain, Frozen, Top, blocks_touched};
+use super::maps::Maps;
 use super::registry::VolumeStore;
 use super::{BLOCK_BYTES, Extent, ExtentKind, StoreError};
 
@@ -133,6 +134,11 @@ impl OpenVolume {
         let errno = || done.as_ref().err().map_or(Some(0), io::Error::raw_os_error);
         tracing::trace!(volume = self.name, operation, offset, length, errno = errno(), "done");
         done
+    }
+
+    /// What the topmost layer decides now.
+    pub(super) fn top_maps(&self) -> Arc<Maps> {
+        self.core.chain.load().top.maps()
     }
 
     /// What holds data and what does not, in order and without gaps, neighbours of one kind joined. The part of the range

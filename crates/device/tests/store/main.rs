@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // in a test a failed step is a failed test
 
+mod blocks;
 mod damage;
 mod full_disk;
 mod kill;

@@ -214,8 +214,11 @@ fn several_snapshots_are_taken_or_none_and_a_copy_needs_no_source() {
     assert!(matches!(store.copy_snapshot("a", "d"), Err(StoreError::NotFound { .. })));
     assert!(matches!(store.copy_snapshot("b", "copy"), Err(StoreError::Exists { .. })));
     store.settle();
-    let names =
-        StoreNames { volumes: vec!["v".into(), "w".into()], snapshots: vec!["b".into(), "copy".into()] };
+    let names = StoreNames {
+        volumes: vec!["v".into(), "w".into()],
+        snapshots: vec!["b".into(), "copy".into()],
+        pending: Vec::new(),
+    };
     assert_eq!(store.names(), names);
     let found = store.snapshot_info("copy").unwrap();
     assert_eq!((found.data_blocks, found.meta.clone(), found.from_volume.as_str()), (1, json!("a"), "v"));
