@@ -19,7 +19,7 @@ use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
     AttachVolume, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
     DetachView, DetachVolume, Detached, FaultView, ModifyVolume, Names, Progress, RecordVolume,
-    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -76,6 +76,7 @@ impl ControlPlane for NamesOnly {
         create_snapshots(&[CreateSnapshot]) -> Vec<SnapshotView>;
         copy_snapshot(&str, &str) -> SnapshotView;
         snapshot(&str) -> SnapshotView;
+        counters() -> Vec<VolumeCounters>;
         snapshots() -> Vec<SnapshotView>;
         delete_snapshot(&str) -> ();
         calibrate(bool, Progress<'_>) -> Calibration;

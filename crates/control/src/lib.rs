@@ -22,6 +22,7 @@ mod view;
 
 pub use ebbtide_device::host::{Calibration, Detached, Export, FsType, MountRequest, Progress};
 pub use ebbtide_device::nbd::{NbdAddress, NbdError};
+pub use ebbtide_volume::{MinuteMetrics, Nanos, OpStats, Stats};
 pub use error::{ControlError, ControlErrorKind, Thing};
 pub use fault::{FaultError, FaultSetting, in_force};
 pub use live::LiveControl;
@@ -35,5 +36,5 @@ pub use time::{TimeError, UnixTime};
 pub use view::{
     AttachmentKind, AttachmentView, CrashImageView, DetachView, FaultView, LatencyView, LiveView,
     ModificationView, Names, Phase, RecordingView, ShadowView, ShadowsView, SnapshotView, UnknownWord,
-    VolumeDetail, VolumeStatus, VolumeView,
+    VolumeCounters, VolumeDetail, VolumeStatus, VolumeView,
 };

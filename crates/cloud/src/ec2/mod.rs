@@ -16,6 +16,7 @@ mod filter;
 mod ids;
 mod instance_types;
 mod instances;
+mod inventory;
 mod links;
 mod modify;
 mod options;

@@ -8,7 +8,7 @@ use ebbtide_cloud::ec2::Ec2;
 use ebbtide_control::{
     AttachVolume, Calibration, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume,
     DetachView, DetachVolume, Detached, FaultView, LiveControl, ModifyVolume, Names, Progress, RecordVolume,
-    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView,
 };
 use serde_json::{Value, json};
 
@@ -65,6 +65,7 @@ steps! {
     copy_snapshot(snapshot: &str, name: &str) -> SnapshotView;
     snapshot(name: &str) -> SnapshotView;
     names() -> Names;
+    counters() -> Vec<VolumeCounters>;
     snapshots() -> Vec<SnapshotView>;
     delete_snapshot(name: &str) -> ();
     calibrate(quick: bool, progress: Progress<'_>) -> Calibration;

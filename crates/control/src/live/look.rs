@@ -9,8 +9,8 @@ use super::{LiveControl, occupancy};
 use crate::record::{VolumeRecord, unix_s};
 use crate::state::VolumeState;
 use crate::{
-    AttachmentKind, AttachmentView, ControlError, LiveView, ModificationView, Phase, UnixTime, VolumeDetail,
-    VolumeView,
+    AttachmentKind, AttachmentView, ControlError, LiveView, ModificationView, Phase, UnixTime, VolumeCounters,
+    VolumeDetail, VolumeView,
 };
 
 /// What views are made with: the home's catalogue and the prices of a region. Both are none where the
@@ -47,6 +47,18 @@ impl LiveControl {
             Status::Free | Status::Busy(_) => None,
         };
         Ok(VolumeDetail { volume: self.view(&info, &status, &known), live })
+    }
+
+    /// The counters of all attached volumes.
+    pub(super) fn counters_of_all(&self) -> Vec<VolumeCounters> {
+        let of_one = |name: String| match self.host.status(&name) {
+            Status::Attached(attachment) => {
+                let (since, stats) = (attachment.info().since, attachment.live().stats());
+                Some(VolumeCounters { name, since, stats })
+            }
+            Status::Free | Status::Busy(_) => None,
+        };
+        self.host.store().names().volumes.into_iter().filter_map(of_one).collect()
     }
 
     fn live_view(&self, attachment: &Attachment) -> LiveView {

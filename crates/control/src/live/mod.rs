@@ -22,7 +22,7 @@ use crate::state::{Occupancy, VolumeState};
 use crate::{
     AttachVolume, ControlError, ControlPlane, CrashImageView, CreateSnapshot, CreateVolume, DetachView,
     DetachVolume, FaultView, ModifyVolume, Names, RecordVolume, RecordingView, SetFaults, SnapshotView,
-    TakeCrashImage, VolumeDetail, VolumeView,
+    TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView,
 };
 
 /// The volumes of a home that this process serves.
@@ -222,6 +222,11 @@ impl ControlPlane for LiveControl {
             let StoreNames { volumes, snapshots } = self.host.store().names();
             Ok(Names { volumes, snapshots })
         })
+    }
+
+    fn counters(&self) -> Result<Vec<VolumeCounters>, ControlError> {
+        self.ready()?;
+        Ok(self.counters_of_all())
     }
 
     fn snapshots(&self) -> Result<Vec<SnapshotView>, ControlError> {
