@@ -51,17 +51,16 @@ impl Drop for Sampling {
 fn sample(monitoring: &Monitoring, clock: &dyn Clock, stopped: &mpsc::Receiver<()>) {
     let mut is_failing = false;
     loop {
-        let outcome = monitoring.tick(clock.now_ms());
-        // A full disk fails every second: one line is enough.
-        match &outcome {
+        match monitoring.tick(clock.now_ms()) {
+            Ok(()) => is_failing = false,
             Err(TickError::Control(ControlError::Stopping)) => return,
-            Err(error) if !is_failing => {
-                let error = anyhow::Error::msg(error.to_string());
-                tracing::error!("metrics are lost: {error:#}");
+            // A full disk fails every second: one line is enough.
+            Err(_) if is_failing => {}
+            Err(error) => {
+                is_failing = true;
+                tracing::error!("metrics are lost: {:#}", anyhow::Error::new(error));
             }
-            _ => {}
         }
-        is_failing = outcome.is_err();
         let wait = EVERY_MS - clock.now_ms() % EVERY_MS;
         match stopped.recv_timeout(Duration::from_millis(wait)) {
             Err(mpsc::RecvTimeoutError::Timeout) => {}
@@ -69,6 +68,6 @@ fn sample(monitoring: &Monitoring, clock: &dyn Clock, stopped: &mpsc::Receiver<(
         }
     }
     if let Err(error) = monitoring.close(clock.now_ms()) {
-        tracing::warn!("the metrics of the last minute are lost: {error}");
+        tracing::warn!("the metrics of the last minute are lost: {:#}", anyhow::Error::new(error));
     }
 }

@@ -255,10 +255,12 @@ impl Monitoring {
     pub(super) fn get_metric_data(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         access::demand_any(ask)?;
         let input = ask.input;
-        let (start, end) = (input.second("StartTime"), input.second("EndTime"));
+        let (start, end) = (input.second("StartTime"), input.second_from("EndTime"));
         let (start, end) = (start.unwrap_or_default(), end.unwrap_or_default());
         if start >= end {
-            return Err(refuse::validation("The parameter StartTime must be less than the parameter EndTime."));
+            return Err(refuse::validation(
+                "The parameter StartTime must be less than the parameter EndTime.",
+            ));
         }
         let queries = queries(&input.structures("MetricDataQueries"), "MetricDataQueries")?;
         let most = match input.0.get("MaxDatapoints").and_then(Value::as_i64).map(u64::try_from) {

@@ -98,8 +98,10 @@ impl Envelope<'_> {
 /// A name-based UUID (version 8) of a text.
 pub(super) fn uuid(text: &str) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-    let mut digits: Vec<char> =
-        digest.as_ref()[..16].iter().flat_map(|byte| format!("{byte:02x}").chars().collect::<Vec<_>>()).collect();
+    let mut digits: Vec<char> = digest.as_ref()[..16]
+        .iter()
+        .flat_map(|byte| format!("{byte:02x}").chars().collect::<Vec<_>>())
+        .collect();
     (digits[12], digits[16]) = ('8', 'a');
     let part = |from: usize, to: usize| digits[from..to].iter().collect::<String>();
     [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
@@ -118,7 +120,9 @@ mod tests {
         }
         let lines = |name: &str| {
             let text = fs::read_to_string(dir.path().join(name)).unwrap();
-            text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["number"].clone()).collect::<Vec<_>>()
+            text.lines()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap()["number"].clone())
+                .collect::<Vec<_>>()
         };
         assert_eq!((lines("events.jsonl.1"), lines("events.jsonl")), (vec![json!(3)], vec![json!(4)]));
     }

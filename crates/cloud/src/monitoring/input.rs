@@ -39,6 +39,11 @@ impl<'a> Input<'a> {
         self.0.get(name).and_then(Value::as_f64).map(whole)
     }
 
+    /// The first whole second at a time or after it.
+    pub(super) fn second_from(self, name: &str) -> Option<u64> {
+        self.0.get(name).and_then(Value::as_f64).map(|at| whole(at.ceil()))
+    }
+
     /// Pairs of names and values; a value may be absent.
     pub(super) fn dimensions(self) -> Vec<(&'a str, Option<&'a str>)> {
         let dimensions = self.structures("Dimensions").into_iter();

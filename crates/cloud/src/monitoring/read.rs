@@ -120,12 +120,12 @@ impl Monitoring {
 
     pub(super) fn list_metrics(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         access::demand_any(ask)?;
-        if ask.input.flag("IncludeLinkedAccounts") == Some(true) || ask.input.text("OwningAccount").is_some() {
+        if ask.input.flag("IncludeLinkedAccounts") == Some(true) || ask.input.text("OwningAccount").is_some()
+        {
             return Err(refuse::unsupported("Cross-account observability"));
         }
         let wanted = ask.input.dimensions();
-        let kept =
-            if ask.input.text("RecentlyActive").is_some() { RECENT_MINUTES } else { LISTED_MINUTES };
+        let kept = if ask.input.text("RecentlyActive").is_some() { RECENT_MINUTES } else { LISTED_MINUTES };
         let since = (ask.call.now_ms / 60_000).saturating_sub(kept);
         let mut listed = Vec::new();
         if ask.input.text("Namespace").is_none_or(|namespace| namespace == NAMESPACE) {
@@ -167,7 +167,7 @@ impl Monitoring {
     pub(super) fn get_metric_statistics(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         access::demand_any(ask)?;
         let input = ask.input;
-        let (start, end) = (input.second("StartTime"), input.second("EndTime"));
+        let (start, end) = (input.second("StartTime"), input.second_from("EndTime"));
         let (start, end) = (start.unwrap_or_default(), end.unwrap_or_default());
         if start >= end {
             let message = "The parameter StartTime must be less than the parameter EndTime.";
@@ -242,7 +242,8 @@ fn check_age(start: u64, period: u64, now_ms: u64) -> Result<(), ApiError> {
     if period.is_multiple_of(least) {
         return Ok(());
     }
-    let message = format!("The parameter Period must be a multiple of {least} for a start time {days} days ago.");
+    let message =
+        format!("The parameter Period must be a multiple of {least} for a start time {days} days ago.");
     Err(refuse::invalid_value(message))
 }
 
@@ -250,7 +251,11 @@ fn check_age(start: u64, period: u64, now_ms: u64) -> Result<(), ApiError> {
 pub(super) fn statistic(name: &str, found: Option<Statistic>) -> Result<Statistic, ApiError> {
     match found {
         Some(statistic) => Ok(statistic),
-        None if super::statistic::is_of_aws(name) => Err(refuse::unsupported(format!("The statistic {name}"))),
-        None => Err(refuse::invalid_value(format!("The value {name} for parameter Statistic is not supported."))),
+        None if super::statistic::is_of_aws(name) => {
+            Err(refuse::unsupported(format!("The statistic {name}")))
+        }
+        None => {
+            Err(refuse::invalid_value(format!("The value {name} for parameter Statistic is not supported.")))
+        }
     }
 }

@@ -112,7 +112,9 @@ impl Sampler {
         let mut by_name: BTreeMap<String, VolumeCounters> =
             counters.into_iter().map(|counters| (counters.name.clone(), counters)).collect();
         for attached in attached {
-            let Some(VolumeCounters { since, stats, .. }) = by_name.remove(&attached.volume) else { continue };
+            let Some(VolumeCounters { since, stats, .. }) = by_name.remove(&attached.volume) else {
+                continue;
+            };
             match self.open.get_mut(&key(&attached)) {
                 Some(open) if open.since == since => {
                     open.latest = stats;

@@ -64,8 +64,9 @@ pub(super) fn is_of_aws(name: &str) -> bool {
     name == "iqm"
         || name.eq_ignore_ascii_case("IQM")
         || ["tm", "wm", "tc", "ts", "pr", "TM", "WM", "TC", "TS", "PR"].iter().any(|prefix| {
-            name.strip_prefix(prefix)
-                .is_some_and(|rest| rest.starts_with('(') || rest.starts_with(|letter: char| letter.is_ascii_digit()))
+            name.strip_prefix(prefix).is_some_and(|rest| {
+                rest.starts_with('(') || rest.starts_with(|letter: char| letter.is_ascii_digit())
+            })
         })
 }
 
@@ -79,7 +80,8 @@ mod tests {
     fn statistics_of_values_counted_by_hand() {
         let values = [4.0, 1.0, 3.0, 2.0];
         let of = |name: &str| Statistic::named(name).unwrap().of(&values).unwrap();
-        let names = ["SampleCount", "Sum", "Average", "Minimum", "Maximum", "p50", "p75", "p76", "p0", "p100"];
+        let names =
+            ["SampleCount", "Sum", "Average", "Minimum", "Maximum", "p50", "p75", "p76", "p0", "p100"];
         assert_eq!(names.map(of), [4.0, 10.0, 2.5, 1.0, 4.0, 2.0, 3.0, 4.0, 1.0, 4.0]);
         assert_eq!(Statistic::Sum.of(&[]), None);
         for wrong in ["p", "p101", "p-1", "p1e1", "average", "tm99", "pinf"] {

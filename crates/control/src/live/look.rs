@@ -9,8 +9,8 @@ use super::{LiveControl, occupancy};
 use crate::record::{VolumeRecord, unix_s};
 use crate::state::VolumeState;
 use crate::{
-    AttachmentKind, AttachmentView, ControlError, LiveView, ModificationView, Phase, UnixTime, VolumeCounters,
-    VolumeDetail, VolumeView,
+    AttachmentKind, AttachmentView, ControlError, LiveView, ModificationView, Phase, UnixTime,
+    VolumeCounters, VolumeDetail, VolumeView,
 };
 
 /// What views are made with: the home's catalogue and the prices of a region. Both are none where the

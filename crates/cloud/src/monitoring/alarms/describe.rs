@@ -22,7 +22,10 @@ fn wants_metric_alarms(input: Input<'_>) -> bool {
 }
 
 impl Monitoring {
-    pub(in crate::monitoring) fn describe_alarms(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+    pub(in crate::monitoring) fn describe_alarms(
+        &self,
+        ask: &Ask<'_>,
+    ) -> Result<Map<String, Value>, ApiError> {
         access::demand_alarm(ask, "*")?;
         let input = ask.input;
         for name in ["ChildrenOfAlarmName", "ParentsOfAlarmName"] {

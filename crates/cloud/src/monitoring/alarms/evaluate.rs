@@ -94,7 +94,9 @@ impl Monitoring {
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let verdict = judge(&points, size(setup.periods), size(setup.to_alarm), setup.missing);
         Ok(match verdict {
-            Verdict::Becomes(state) if state != alarm.state => Some(explained(alarm, &setup, state, &values, now_ms)),
+            Verdict::Becomes(state) if state != alarm.state => {
+                Some(explained(alarm, &setup, state, &values, now_ms))
+            }
             Verdict::Becomes(_) | Verdict::Keeps => None,
         })
     }
@@ -115,7 +117,10 @@ fn explained(
     let missing = periods - evaluated.len();
     let reason = match state {
         State::InsufficientData => {
-            format!("Insufficient Data: {periods} {} unknown.", one_or_more(periods, "datapoint was", "datapoints were"))
+            format!(
+                "Insufficient Data: {periods} {} unknown.",
+                one_or_more(periods, "datapoint was", "datapoints were")
+            )
         }
         _ if evaluated.is_empty() => format!(
             "Threshold Crossed: no datapoints were received for {periods} {} and {periods} missing {} treated as [{}].",
@@ -130,7 +135,8 @@ fn explained(
             let text = |(at, value): &&(u64, f64)| {
                 format!("{value:?} ({})", input::stamp(at * 1_000, "%d/%m/%y %H:%M:%S"))
             };
-            let mut shown: Vec<String> = counted.iter().copied().take(POINTS_IN_REASON).map(|one| text(&one)).collect();
+            let mut shown: Vec<String> =
+                counted.iter().copied().take(POINTS_IN_REASON).map(|one| text(&one)).collect();
             if counted.len() > shown.len() {
                 shown.push("...".to_owned());
             }
@@ -216,9 +222,17 @@ mod tests {
                 Verdict::Becomes(state) => state.name(),
                 Verdict::Keeps => "keeps",
             };
-            let found = [Missing::Missing, Missing::Ignore, Missing::Breaching, Missing::NotBreaching].map(of);
+            let found =
+                [Missing::Missing, Missing::Ignore, Missing::Breaching, Missing::NotBreaching].map(of);
             let expected = [&row.missing, &row.ignore, &row.breaching, &row.not_breaching];
-            assert_eq!(found, expected.map(String::as_str), "{} of {} in {}", row.to_alarm, row.periods, row.points);
+            assert_eq!(
+                found,
+                expected.map(String::as_str),
+                "{} of {} in {}",
+                row.to_alarm,
+                row.periods,
+                row.points
+            );
         }
     }
 }

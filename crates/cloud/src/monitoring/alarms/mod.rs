@@ -271,10 +271,7 @@ impl Monitoring {
             names.iter().filter_map(|name| alarms.get(ask.account(), name)).cloned().collect();
         let history = dropped.iter().map(|alarm| put::configured(alarm, "Delete", ask.call.now_ms));
         let history: Vec<_> = history.collect();
-        self.db
-            .lock()
-            .change_alarms(&[], &dropped, &history)
-            .map_err(|error| refuse::internal(&error))?;
+        self.db.lock().change_alarms(&[], &dropped, &history).map_err(|error| refuse::internal(&error))?;
         for alarm in dropped {
             alarms.0.remove(&alarm.key());
         }

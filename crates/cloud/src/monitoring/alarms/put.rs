@@ -48,7 +48,10 @@ pub(super) fn configured(alarm: &Alarm, how: &str, at_ms: u64) -> HistoryItem {
 }
 
 impl Monitoring {
-    pub(in crate::monitoring) fn put_metric_alarm(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+    pub(in crate::monitoring) fn put_metric_alarm(
+        &self,
+        ask: &Ask<'_>,
+    ) -> Result<Map<String, Value>, ApiError> {
         let input = ask.input;
         let name = input.text("AlarmName").unwrap_or_default();
         access::demand_alarm(ask, name)?;

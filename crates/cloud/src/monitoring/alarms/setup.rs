@@ -80,8 +80,10 @@ impl Setup {
     /// Reads a configuration, and refuses one that cannot be.
     pub(super) fn read(config: &Map<String, Value>) -> Result<Self, ApiError> {
         let input = Input(config);
-        let periods = input.number("EvaluationPeriods").ok_or_else(|| refuse::missing("EvaluationPeriods"))?;
-        let operator = input.text("ComparisonOperator").ok_or_else(|| refuse::missing("ComparisonOperator"))?;
+        let periods =
+            input.number("EvaluationPeriods").ok_or_else(|| refuse::missing("EvaluationPeriods"))?;
+        let operator =
+            input.text("ComparisonOperator").ok_or_else(|| refuse::missing("ComparisonOperator"))?;
         let comparison = Comparison::named(operator)
             .ok_or_else(|| refuse::unsupported(format!("The comparison operator {operator}")))?;
         let threshold = config.get("Threshold").and_then(Value::as_f64);
@@ -118,7 +120,8 @@ impl Setup {
 
 /// The queries of an alarm on several metrics.
 fn many(config: &Map<String, Value>, metrics: &[Input<'_>]) -> Result<Vec<Query>, ApiError> {
-    let of_one = ["MetricName", "Namespace", "Dimensions", "Period", "Statistic", "ExtendedStatistic", "Unit"];
+    let of_one =
+        ["MetricName", "Namespace", "Dimensions", "Period", "Statistic", "ExtendedStatistic", "Unit"];
     if let Some(other) = of_one.iter().find(|name| config.contains_key(**name)) {
         let message = format!("The parameters Metrics and {other} cannot be used together.");
         return Err(refuse::invalid_combination(message));
@@ -152,7 +155,8 @@ fn as_query(input: Input<'_>) -> Value {
     let stat = input.text("Statistic").or_else(|| input.text("ExtendedStatistic"));
     let metric = ["Namespace", "MetricName", "Dimensions"].map(|name| (name.to_owned(), member(name)));
     let metric: Map<String, Value> = metric.into_iter().collect();
-    let mut query = json!({"Id": "m1", "MetricStat": {"Metric": metric, "Period": member("Period"), "Stat": stat}});
+    let mut query =
+        json!({"Id": "m1", "MetricStat": {"Metric": metric, "Period": member("Period"), "Stat": stat}});
     if let Some(unit) = input.text("Unit") {
         query["MetricStat"]["Unit"] = Value::from(unit);
     }

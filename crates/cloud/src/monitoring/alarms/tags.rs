@@ -34,7 +34,10 @@ impl Monitoring {
         self.retag(ask, |alarm| alarm.tags.extend(tags))
     }
 
-    pub(in crate::monitoring) fn untag_resource(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+    pub(in crate::monitoring) fn untag_resource(
+        &self,
+        ask: &Ask<'_>,
+    ) -> Result<Map<String, Value>, ApiError> {
         let keys = ask.input.texts("TagKeys");
         self.retag(ask, |alarm| alarm.tags.retain(|key, _| !keys.contains(&key.as_str())))
     }

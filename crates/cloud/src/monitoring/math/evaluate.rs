@@ -97,7 +97,8 @@ impl Series {
 
     /// Where both have a value.
     fn zip(&self, other: &Self, combine: impl Fn(f64, f64) -> f64) -> Self {
-        let shared = self.points.iter().filter_map(|(at, a)| Some((*at, combine(*a, *other.points.get(at)?))));
+        let shared =
+            self.points.iter().filter_map(|(at, a)| Some((*at, combine(*a, *other.points.get(at)?))));
         self.with(shared)
     }
 }
@@ -121,7 +122,9 @@ fn both(left: Outcome, right: Outcome, combine: impl Fn(f64, f64) -> f64 + Copy)
         (Scalar(a), Many(all)) => Many(all.iter().map(|b| b.map(|b| combine(a, b))).collect()),
         (Many(all), Series(b)) => Many(all.iter().map(|a| a.zip(&b, combine)).collect()),
         (Series(a), Many(all)) => Many(all.iter().map(|b| b.zip(&a, |b, a| combine(a, b))).collect()),
-        (Many(_), Many(_)) => return Err("an operator between two lists of metrics has no meaning".to_owned()),
+        (Many(_), Many(_)) => {
+            return Err("an operator between two lists of metrics has no meaning".to_owned());
+        }
     })
 }
 
@@ -175,13 +178,12 @@ fn call(name: &str, arguments: &[Expression], lookup: &dyn Lookup) -> Result<Out
 fn fold(outcome: Outcome, figure: impl Fn(&[f64]) -> f64) -> Outcome {
     match outcome {
         Outcome::Scalar(value) => Outcome::Scalar(value),
-        Outcome::Series(series) => {
-            Outcome::Scalar(figure(&series.points.into_values().collect::<Vec<_>>()))
-        }
+        Outcome::Series(series) => Outcome::Scalar(figure(&series.points.into_values().collect::<Vec<_>>())),
         Outcome::Many(many) => {
             let times: BTreeSet<u64> = many.iter().flat_map(|series| series.points.keys().copied()).collect();
             let at = |at: u64| {
-                let values: Vec<f64> = many.iter().filter_map(|series| series.points.get(&at).copied()).collect();
+                let values: Vec<f64> =
+                    many.iter().filter_map(|series| series.points.get(&at).copied()).collect();
                 (at, figure(&values))
             };
             let period = many.first().map_or(60, |series| series.period);
@@ -235,7 +237,9 @@ fn choose(condition: Outcome, then: Outcome, otherwise: Option<Outcome>) -> Resu
     }
     match condition {
         Outcome::Scalar(value) if value != 0.0 => Ok(then),
-        Outcome::Scalar(_) => otherwise.ok_or_else(|| "IF has no value where its condition is false".to_owned()),
+        Outcome::Scalar(_) => {
+            otherwise.ok_or_else(|| "IF has no value where its condition is false".to_owned())
+        }
         Outcome::Series(series) => {
             let chosen = series.points.iter().filter_map(|(time, value)| {
                 let from = if *value == 0.0 { otherwise.as_ref() } else { Some(&then) };

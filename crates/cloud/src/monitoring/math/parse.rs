@@ -55,11 +55,7 @@ const DEEPEST: usize = 50;
 pub(in crate::monitoring) fn parse(text: &str) -> Result<Expression, String> {
     let mut parser = Parser { rest: text.trim_start(), depth: 0 };
     let expression = parser.level(0)?;
-    if parser.rest.is_empty() {
-        Ok(expression)
-    } else {
-        Err(format!("unexpected '{}'", parser.rest))
-    }
+    if parser.rest.is_empty() { Ok(expression) } else { Err(format!("unexpected '{}'", parser.rest)) }
 }
 
 struct Parser<'a> {
@@ -97,11 +93,8 @@ impl Parser<'_> {
         if self.depth > DEEPEST {
             return Err("it is nested too deep".to_owned());
         }
-        let found = if self.accept("-") {
-            Ok(Expression::Negated(Box::new(self.unary()?)))
-        } else {
-            self.atom()
-        };
+        let found =
+            if self.accept("-") { Ok(Expression::Negated(Box::new(self.unary()?))) } else { self.atom() };
         self.depth -= 1;
         found
     }
@@ -174,7 +167,8 @@ mod tests {
 
     #[test]
     fn what_is_no_expression_is_refused() {
-        for wrong in ["", "a+", "(a", "a b", "SUM(a", "SUM(a,)", "1.2.3", "\"a", "a ? b", &"(".repeat(10_000)] {
+        for wrong in ["", "a+", "(a", "a b", "SUM(a", "SUM(a,)", "1.2.3", "\"a", "a ? b", &"(".repeat(10_000)]
+        {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }
