@@ -7,9 +7,12 @@ use ebbtide_catalog::{Catalog, Spec};
 use ebbtide_lab::experiment::{Arm, Role};
 use ebbtide_lab::record::{LabRun, Outcome};
 use ebbtide_lab::results::ResultsDatabase;
-use ebbtide_lab::summary::{Bottleneck, summarize};
+use ebbtide_lab::summary::{Bottleneck, Figures, summarize};
 use ebbtide_observe::Facts;
-use ebbtide_twin::innodb::{Calibration, Limiter, MeasuredPoint, ModelLoad, ModelSetup, calibrate, run};
+use ebbtide_twin::accuracy::{Class, Comparison, Figure};
+use ebbtide_twin::innodb::{
+    Calibration, Limiter, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run,
+};
 use ebbtide_twin::profile::{Profile, ServerTable};
 use ebbtide_volume::{Array, Instance, Nanos};
 
@@ -29,6 +32,10 @@ pub(crate) struct Predicted {
     pub(crate) predicted: f64,
     pub(crate) measured_limiter: &'static str,
     pub(crate) predicted_limiter: &'static str,
+    /// What the prediction was based on.
+    pub(crate) class: Class,
+    /// Figures, measured and predicted.
+    pub(crate) figures: Vec<(Figure, f64, f64)>,
     /// Whether the limiters are the same; None where the measurement shows none.
     pub(crate) right: Option<bool>,
 }
@@ -36,6 +43,19 @@ pub(crate) struct Predicted {
 impl Predicted {
     pub(crate) fn error(&self) -> f64 {
         self.predicted / self.measured - 1.0
+    }
+
+    /// The rows of the file of comparisons; none of a calibrated arm.
+    pub(crate) fn comparisons(&self) -> Vec<Comparison> {
+        let row = |&(figure, measured, predicted): &(Figure, f64, f64)| Comparison {
+            experiment: format!("lab, {}", self.experiment),
+            arm: self.arm.clone(),
+            class: self.class,
+            figure,
+            predicted,
+            measured,
+        };
+        if self.calibrated { Vec::new() } else { self.figures.iter().map(row).collect() }
     }
 }
 
@@ -88,10 +108,32 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             predicted: outcome.tps(),
             measured_limiter: words(figures.limiter.what),
             predicted_limiter: limiter.words(),
+            class: if base.workload.kind.as_deref() == Some("observed") {
+                Class::Observed
+            } else {
+                Class::Described
+            },
+            figures: all_figures(figures, &outcome),
             right: is_right(figures.limiter.what, limiter),
         });
     }
     Ok(all)
+}
+
+/// The figures that have intervals, measured and predicted.
+fn all_figures(measured: &Figures, outcome: &ModelOutcome) -> Vec<(Figure, f64, f64)> {
+    let latency = |quantile| outcome.latency_at(quantile).map_or(f64::NAN, |latency| latency.0 as f64 / 1e3);
+    let data = measured.volumes.get(&Role::Data);
+    let mib_s = outcome.bytes_per_second() / 1_048_576.0;
+    let all = [
+        (Figure::Tps, measured.tps.mean, outcome.tps()),
+        (Figure::P50, measured.p50_us.median, latency(0.5)),
+        (Figure::P95, measured.p95_us.median, latency(0.95)),
+        (Figure::P99, measured.p99_us.median, latency(0.99)),
+        (Figure::Iops, data.map_or(f64::NAN, |data| data.consumed_iops), outcome.iops()),
+        (Figure::MibS, data.map_or(f64::NAN, |data| data.read_mib + data.write_mib), mib_s),
+    ];
+    all.into_iter().filter(|(_, measured, predicted)| *measured > 0.0 && *predicted > 0.0).collect()
 }
 
 /// The profile that `predict --profile-from` makes of the first arm, without the points of the others.
@@ -153,7 +195,7 @@ fn predicted(
     run_of: &LabRun,
     arm: &Arm,
     catalog: &Catalog,
-) -> Result<ebbtide_twin::innodb::ModelOutcome, String> {
+) -> Result<ModelOutcome, String> {
     let profile = Profile { server: server(run_of, arm), points: Vec::new(), ..base.clone() };
     let planned = profile.plan(Some(run_of.host.cpus), SEED).map_err(|error| error.to_string())?;
     let (volume, instance) = devices(arm, catalog)?;

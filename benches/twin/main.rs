@@ -3,7 +3,8 @@
 //! Each experiment (benches/twin/*.toml) is run once, and calibrated on its first arm, through `ebbtide predict
 //! --profile-from`; the other arms are predicted. Results stay in the build's directory (`target/twin-lab`, or `--dir DIR`):
 //! what was measured is not measured again, so the bench can be ended and begun again, or run in parts (`--only
-//! volumes,redo`). `--read` measures nothing. `--write` writes docs/accuracy.md and its plot. Takes root and a server.
+//! volumes,redo`). `--read` measures nothing. `--write` writes docs/accuracy.md, its plot, and the comparisons that intervals
+//! come from. Takes root and a server.
 //! A tiny run reads and plans the experiments.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
@@ -108,6 +109,7 @@ fn main() -> ExitCode {
     println!("{text}");
     if words.write {
         save(&text, &plot::svg(&predicted));
+        save_comparisons(&predicted);
     }
     ExitCode::from(u8::from(!tally.keeps(MEDIAN, WITHIN, LIMITERS)))
 }
@@ -193,4 +195,12 @@ fn save(table: &str, svg: &str) {
     let (_, after) = rest.split_once(END).expect("it has the mark of the end");
     std::fs::write(&page, format!("{before}{BEGIN}\n\n{table}\n{END}{after}")).unwrap();
     std::fs::write(root.join("docs/images/accuracy.svg"), svg).unwrap();
+}
+
+/// Writes what was compared to the file that the intervals of `ebbtide predict` come from.
+fn save_comparisons(predicted: &[Predicted]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/twin/data/comparisons.toml");
+    let rows: Vec<_> = predicted.iter().flat_map(Predicted::comparisons).collect();
+    let old = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, ebbtide_twin::accuracy::replaced(&old, &rows).unwrap()).unwrap();
 }

@@ -1,5 +1,6 @@
 //! The JSON that `--json` prints; `docs/json/predict.schema.json` is its contract.
 
+use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, Limiter};
 use serde::Serialize;
 
@@ -48,6 +49,25 @@ struct ProfileFigures<'a> {
     residuals: &'a [f64],
     /// How the intervals came about. For people; the wording may change.
     interval: String,
+    /// The intervals of all figures.
+    intervals: Vec<IntervalFigures>,
+}
+
+/// The interval of a figure, relative to its prediction.
+#[derive(Serialize)]
+struct IntervalFigures {
+    /// `tps`, `p50`, `p95`, `p99`, `iops` or `mib_s`.
+    figure: &'static str,
+    /// Its lower end, times the prediction.
+    low: f64,
+    /// Its upper end, times the prediction.
+    high: f64,
+    /// Comparisons of predictions with measurements that it rests on.
+    comparisons: usize,
+    /// The figure that was compared, as in `figure`: another one where there are too few comparisons of its own.
+    of: &'static str,
+    /// Whether it is wider than those comparisons: they are of another figure, or of other servers and workloads.
+    wider: bool,
 }
 
 /// A volume.
@@ -79,16 +99,36 @@ struct PointFigures {
     tps_high: f64,
     /// Median latency of a transaction, us; null without transactions.
     p50_us: Option<f64>,
+    /// The least to expect of it, us.
+    p50_low_us: Option<f64>,
+    /// The most to expect of it, us.
+    p50_high_us: Option<f64>,
     /// 95th percentile, us; null without transactions.
     p95_us: Option<f64>,
+    /// The least to expect of it, us.
+    p95_low_us: Option<f64>,
+    /// The most to expect of it, us.
+    p95_high_us: Option<f64>,
     /// 99th percentile, us; null without transactions.
     p99_us: Option<f64>,
+    /// The least to expect of it, us.
+    p99_low_us: Option<f64>,
+    /// The most to expect of it, us.
+    p99_high_us: Option<f64>,
     /// 99.9th percentile, us; null without transactions.
     p999_us: Option<f64>,
     /// Operations a second that the volume counts.
     iops: f64,
+    /// The least to expect of them.
+    iops_low: f64,
+    /// The most to expect of them.
+    iops_high: f64,
     /// MiB (2^20 bytes) a second.
     mib_s: f64,
+    /// The least to expect of them.
+    mib_s_low: f64,
+    /// The most to expect of them.
+    mib_s_high: f64,
     /// What limits for the most time: `load`, `cpu`, `volume_iops`, `volume_throughput`, `instance_iops`,
     /// `instance_throughput`, `redo_capacity`, `free_pages`, `read_latency`, `commit_latency` or `clients`.
     limiter: &'static str,
@@ -153,6 +193,7 @@ pub(super) fn prediction<'a>(plan: &'a Plan, predicted: &'a [PredictedVolume<'a>
             writes_factor: short(calibration.costs.writes),
             residuals: &calibration.residuals,
             interval: points::interval(plan).words(),
+            intervals: intervals(plan),
         },
         seed: plan.seed,
         duration_s: plan.span.as_secs_f64(),
@@ -161,6 +202,22 @@ pub(super) fn prediction<'a>(plan: &'a Plan, predicted: &'a [PredictedVolume<'a>
         set: &plan.set,
         volumes: predicted.iter().map(volume).collect(),
     }
+}
+
+fn intervals(plan: &Plan) -> Vec<IntervalFigures> {
+    let all = points::interval(plan);
+    let of = |figure: Figure| {
+        let interval = all.of(figure);
+        IntervalFigures {
+            figure: figure.name(),
+            low: short(interval.low),
+            high: short(interval.high),
+            comparisons: interval.rows,
+            of: interval.of.name(),
+            wider: interval.wider,
+        }
+    };
+    Figure::ALL.map(of).into()
 }
 
 fn volume<'a>(predicted: &'a PredictedVolume<'a>) -> VolumeFigures<'a> {
@@ -174,7 +231,11 @@ fn volume<'a>(predicted: &'a PredictedVolume<'a>) -> VolumeFigures<'a> {
 
 fn point(point: &PredictedPoint) -> PointFigures {
     let outcome = &point.outcome;
-    let (tps_low, tps_high) = point.tps_range();
+    let low = |figure| point.range(figure).map(|(low, _)| short(low));
+    let high = |figure| point.range(figure).map(|(_, high)| short(high));
+    // A rate has a value even without transactions.
+    let rate_low = |figure| low(figure).unwrap_or_default();
+    let rate_high = |figure| high(figure).unwrap_or_default();
     let all: u64 = outcome.limits.iter().map(|(_, seconds)| seconds).sum();
     let limit = |(limiter, seconds): &(Limiter, u64)| LimitFigures {
         limiter: limiter.name(),
@@ -190,14 +251,24 @@ fn point(point: &PredictedPoint) -> PointFigures {
         clients: point.load.clients,
         rate: point.load.rate,
         tps: short(outcome.tps()),
-        tps_low: short(tps_low),
-        tps_high: short(tps_high),
+        tps_low: rate_low(Figure::Tps),
+        tps_high: rate_high(Figure::Tps),
         p50_us: at(0.5),
+        p50_low_us: low(Figure::P50),
+        p50_high_us: high(Figure::P50),
         p95_us: at(0.95),
+        p95_low_us: low(Figure::P95),
+        p95_high_us: high(Figure::P95),
         p99_us: at(0.99),
+        p99_low_us: low(Figure::P99),
+        p99_high_us: high(Figure::P99),
         p999_us: at(0.999),
         iops: short(outcome.iops()),
+        iops_low: rate_low(Figure::Iops),
+        iops_high: rate_high(Figure::Iops),
         mib_s: short(mib(outcome.bytes_per_second())),
+        mib_s_low: rate_low(Figure::MibS),
+        mib_s_high: rate_high(Figure::MibS),
         limiter: outcome.limiter().0.name(),
         limits: outcome.limits.iter().map(limit).collect(),
         cpu_pct: short(outcome.processors_busy * 100.0),

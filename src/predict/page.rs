@@ -5,6 +5,8 @@ use ebbtide_report::{
     Width,
 };
 
+use ebbtide_twin::accuracy::Figure;
+
 use super::json::{mib, short};
 use super::plan::Plan;
 use super::points::{self, PredictedPoint, PredictedVolume};
@@ -59,7 +61,7 @@ fn findings(predicted: &[PredictedVolume<'_>]) -> Vec<String> {
 fn finding(volume: &PredictedVolume<'_>) -> String {
     let at = points::knee(&volume.points).unwrap_or(volume.points.len() - 1);
     let point = &volume.points[at];
-    let (low, high) = point.tps_range();
+    let (low, high) = point.range(Figure::Tps).unwrap_or_default();
     let (limiter, share) = point.outcome.limiter();
     format!(
         "{}: {:.0} transactions a second ({low:.0} to {high:.0}) at {}, limited by {} in {} of the time.",
@@ -85,13 +87,6 @@ fn facts(plan: &Plan) -> Vec<Fact> {
     facts.into_iter().chain(machine).collect()
 }
 
-/// A figure of a prediction; none where it has none.
-type Figure = fn(&PredictedPoint) -> Option<f64>;
-
-fn tps(point: &PredictedPoint) -> Option<f64> {
-    Some(point.outcome.tps())
-}
-
 fn chart(title: &str, unit: &str, format: Format, scale: Scale, series: Vec<Series>) -> Chart {
     Chart { title: title.into(), unit: unit.into(), scale, format, width: Width::Full, at_least: 0.0, series }
 }
@@ -110,17 +105,9 @@ fn plots(x_label: &str, axis: Axis, x: Vec<f64>, charts: Vec<Chart>) -> Plots {
 }
 
 /// A line of points with one figure each.
-fn line(
-    label: String,
-    color: usize,
-    dashed: bool,
-    points: &[&PredictedPoint],
-    figure: Figure,
-    ranges: bool,
-) -> Series {
-    let values = points.iter().map(|point| figure(point).map(short)).collect();
-    let intervals =
-        if ranges { points.iter().map(|point| Some(point.tps_range())).collect() } else { Vec::new() };
+fn line(label: String, color: usize, dashed: bool, points: &[&PredictedPoint], figure: Figure) -> Series {
+    let values = points.iter().map(|point| point.figure(figure).map(short)).collect();
+    let intervals = points.iter().map(|point| point.range(figure)).collect();
     let line = if dashed { Line::Dashed } else { Line::Solid };
     Series { label, color, line, group: None, layer: None, values, intervals }
 }
@@ -129,17 +116,17 @@ fn line(
 fn load_line(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Plots {
     let open = plan.loads.iter().any(|load| load.rate.is_some());
     let x = plan.loads.iter().map(|load| load.rate.unwrap_or_else(|| f64::from(load.clients))).collect();
-    let lines = |figure: Figure, dashed: bool, name: &str, ranges: bool| -> Vec<Series> {
+    let lines = |figure: Figure, dashed: bool, name: &str| -> Vec<Series> {
         let of = |(color, volume): (usize, &PredictedVolume<'_>)| {
             let points: Vec<&PredictedPoint> = volume.points.iter().collect();
-            line(format!("{}{name}", volume.volume.spec), color, dashed, &points, figure, ranges)
+            line(format!("{}{name}", volume.volume.spec), color, dashed, &points, figure)
         };
         predicted.iter().enumerate().map(of).collect()
     };
-    let mut latency = lines(|point| point.latency_us(0.5), false, " p50", false);
-    latency.extend(lines(|point| point.latency_us(0.99), true, " p99", false));
+    let mut latency = lines(Figure::P50, false, " p50");
+    latency.extend(lines(Figure::P99, true, " p99"));
     let charts = vec![
-        chart("Transactions a second", "tps", Format::Number, Scale::Linear, lines(tps, false, "", true)),
+        chart("Transactions a second", "tps", Format::Number, Scale::Linear, lines(Figure::Tps, false, "")),
         chart("Latency", "logarithmic", Format::Microseconds, Scale::Log, latency),
     ];
     plots(if open { "transactions a second that arrive" } else { "clients" }, Axis::Count, x, charts)
@@ -159,7 +146,7 @@ fn sweep(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Plots {
             "tps",
             Format::Number,
             Scale::Linear,
-            vec![line("tps".into(), 0, false, &points, tps, true)],
+            vec![line("tps".into(), 0, false, &points, Figure::Tps)],
         ),
         chart(
             "Latency",
@@ -167,8 +154,8 @@ fn sweep(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Plots {
             Format::Microseconds,
             Scale::Log,
             vec![
-                line("p50".into(), 0, false, &points, |point| point.latency_us(0.5), false),
-                line("p99".into(), 0, true, &points, |point| point.latency_us(0.99), false),
+                line("p50".into(), 0, false, &points, Figure::P50),
+                line("p99".into(), 0, true, &points, Figure::P99),
             ],
         ),
     ];
@@ -176,26 +163,29 @@ fn sweep(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Plots {
 }
 
 fn table(predicted: &[PredictedVolume<'_>]) -> Table {
-    let columns =
-        ["Volume", "Load", "tps", "Low", "High", "p50", "p95", "p99", "IOPS", "MiB/s", "Limited by"];
+    let columns = ["Volume", "Load", "tps", "p50", "p95", "p99", "IOPS", "MiB/s", "Limited by"];
     let rows = predicted.iter().flat_map(|volume| volume.points.iter().map(|point| row(volume, point)));
     Table { columns: columns.map(str::to_owned).to_vec(), rows: rows.collect(), ..Table::default() }
 }
 
 fn row(volume: &PredictedVolume<'_>, point: &PredictedPoint) -> Vec<Cell> {
-    let (low, high) = point.tps_range();
-    let at = |quantile| point.latency_us(quantile).map_or_else(|| "-".to_owned(), ebbtide_text::latency);
+    let with = |figure, value: String| {
+        text::range(point, figure).map_or(value.clone(), |range| format!("{value} ({range})"))
+    };
+    let latency = |figure, quantile| {
+        point
+            .latency_us(quantile)
+            .map_or_else(|| "-".to_owned(), |value| with(figure, ebbtide_text::latency(value)))
+    };
     let cells = [
         volume.volume.spec.clone(),
         text::load(point),
-        ebbtide_text::fixed(point.outcome.tps(), 1),
-        ebbtide_text::fixed(low, 1),
-        ebbtide_text::fixed(high, 1),
-        at(0.5),
-        at(0.95),
-        at(0.99),
-        ebbtide_text::whole(point.outcome.iops()),
-        ebbtide_text::fixed(mib(point.outcome.bytes_per_second()), 1),
+        with(Figure::Tps, ebbtide_text::fixed(point.outcome.tps(), 1)),
+        latency(Figure::P50, 0.5),
+        latency(Figure::P95, 0.95),
+        latency(Figure::P99, 0.99),
+        with(Figure::Iops, ebbtide_text::whole(point.outcome.iops())),
+        with(Figure::MibS, ebbtide_text::fixed(mib(point.outcome.bytes_per_second()), 1)),
         point.outcome.limiter().0.words().to_owned(),
     ];
     cells.into_iter().map(Cell::from).collect()

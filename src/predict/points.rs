@@ -1,6 +1,6 @@
 //! The predictions: a run of the model for each volume and load, with an interval.
 
-use ebbtide_twin::accuracy::{Basis, Uncertainty, uncertainty};
+use ebbtide_twin::accuracy::{Basis, Figure, Uncertainty, uncertainty};
 use ebbtide_twin::innodb::{FileKind, ModelLoad, ModelOutcome};
 
 use super::plan::{Plan, PlannedVolume};
@@ -20,9 +20,21 @@ pub(super) struct PredictedPoint {
 }
 
 impl PredictedPoint {
-    /// Transactions a second: the least and the most to expect.
-    pub(super) fn tps_range(&self) -> (f64, f64) {
-        self.uncertainty.around(self.outcome.tps())
+    /// The value of a figure, latencies in us; none without transactions.
+    pub(super) fn figure(&self, figure: Figure) -> Option<f64> {
+        match figure {
+            Figure::Tps => Some(self.outcome.tps()),
+            Figure::P50 => self.latency_us(0.5),
+            Figure::P95 => self.latency_us(0.95),
+            Figure::P99 => self.latency_us(0.99),
+            Figure::Iops => Some(self.outcome.iops()),
+            Figure::MibS => Some(self.outcome.bytes_per_second() / (1024.0 * 1024.0)),
+        }
+    }
+
+    /// The least and the most to expect of a figure.
+    pub(super) fn range(&self, figure: Figure) -> Option<(f64, f64)> {
+        self.figure(figure).map(|value| self.uncertainty.around(figure, value))
     }
 
     /// A quantile of the latency, us.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::FileKind;
 use ebbtide_volume::Nanos;
 
@@ -76,7 +77,7 @@ const HEADINGS: &str =
     "       tps       (low to high)       p50       p95       p99      IOPS    MiB/s   cpu  limited by";
 
 fn figures(point: &PredictedPoint) -> String {
-    let (low, high) = point.tps_range();
+    let (low, high) = point.range(Figure::Tps).unwrap_or_default();
     let at = |quantile| point.latency_us(quantile).map_or_else(|| "-".to_owned(), ebbtide_text::latency);
     let (limiter, share) = point.outcome.limiter();
     format!(
@@ -94,12 +95,45 @@ fn figures(point: &PredictedPoint) -> String {
     )
 }
 
+/// The intervals of the other figures.
+fn ranges(point: &PredictedPoint, prefix: &str, text: &mut String) {
+    let of = |figure: Figure| Some(format!("{} {}", words(figure), range(point, figure)?));
+    let all: Vec<String> = Figure::ALL.into_iter().skip(1).filter_map(of).collect();
+    let _ = writeln!(text, "{prefix}{}", all.join(", "));
+}
+
+const fn words(figure: Figure) -> &'static str {
+    match figure {
+        Figure::Tps => "tps",
+        Figure::P50 => "p50",
+        Figure::P95 => "p95",
+        Figure::P99 => "p99",
+        Figure::Iops => "IOPS",
+        Figure::MibS => "MiB/s",
+    }
+}
+
+/// An interval; none without transactions.
+pub(super) fn range(point: &PredictedPoint, figure: Figure) -> Option<String> {
+    let (low, high) = point.range(figure)?;
+    Some(match figure {
+        Figure::P50 | Figure::P95 | Figure::P99 => {
+            format!("{} to {}", ebbtide_text::latency(low), ebbtide_text::latency(high))
+        }
+        Figure::Tps | Figure::Iops | Figure::MibS => format!("{} to {}", rate(low), rate(high)),
+    })
+}
+
 fn side_by_side(plan: &Plan, predicted: &[PredictedVolume<'_>], text: &mut String) {
     let width = predicted.iter().map(|volume| volume.volume.spec.chars().count()).max().unwrap_or(0).max(6);
     let _ = writeln!(text, "\n{}", load(&predicted[0].points[0]));
     let _ = writeln!(text, "{:width$}{HEADINGS}", plan.swept.as_deref().map_or("volume", |_| "volume"));
     for volume in predicted {
         let _ = writeln!(text, "{:width$}{}", volume.volume.spec, figures(&volume.points[0]));
+    }
+    text.push_str("Intervals:\n");
+    for volume in predicted {
+        ranges(&volume.points[0], &format!("{:width$}  ", volume.volume.spec), text);
     }
     for volume in predicted {
         credits(&volume.points[0], &format!("{}: ", volume.volume.spec), text);
@@ -113,6 +147,11 @@ fn of_volume(volume: &PredictedVolume<'_>, text: &mut String) {
     for point in &volume.points {
         let load = point.load.rate.map_or_else(|| point.load.clients.to_string(), rate);
         let _ = writeln!(text, "{load:>10}{}", figures(point));
+    }
+    text.push_str("Intervals:\n");
+    for point in &volume.points {
+        let load = point.load.rate.map_or_else(|| point.load.clients.to_string(), rate);
+        ranges(point, &format!("{load:>10}  "), text);
     }
     if let Some(knee) = points::knee(&volume.points) {
         let _ = writeln!(text, "The knee of the load line is at {}.", load(&volume.points[knee]));

@@ -2,7 +2,7 @@
 
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, PlatformCondition};
-use ebbtide_advisor::sizing::{Carried, Choice, Inputs, Limit, QueueRule, Safety, Spread};
+use ebbtide_advisor::sizing::{ARRAY_OPERATION, Carried, Choice, Inputs, Limit, QueueRule, Safety, Spread};
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_volume::{GIB, MIB, Nanos};
 use serde::Serialize;
@@ -25,9 +25,12 @@ pub(super) struct Sized<'a> {
     region: &'a str,
     /// What there is today; null where it was not named.
     today: Option<TodayFigures>,
-    /// The cheapest volumes that meet what is asked; null where none do.
+    /// The cheapest single volume that meets what is asked, or the cheapest array where no single volume does; null where
+    /// nothing does.
     answer: Option<ChoiceFigures>,
-    /// The cheapest of each type, as one volume and as an array where that costs less, by cost. The answer is the first.
+    /// A cheaper array of volumes in RAID 0, with what it costs in risk and operation; null without one.
+    array: Option<ArrayFigures>,
+    /// The answer, then the cheapest of each other type by cost, as one volume and as an array where that costs less.
     choices: Vec<ChoiceFigures>,
     /// The instance type of the choices; null where none is looked at.
     instance: Option<&'a str>,
@@ -121,6 +124,21 @@ struct ChoiceFigures {
     model: Option<ModelFigures>,
 }
 
+/// An array that costs less than the answer.
+#[derive(Serialize)]
+struct ArrayFigures {
+    /// It.
+    choice: ChoiceFigures,
+    /// Volumes in it.
+    members: u16,
+    /// What its volumes cost less a month, US dollars.
+    saves_usd: Usd,
+    /// How many times as likely as with one volume all data are lost: with any of its volumes.
+    loss_factor: u16,
+    /// What it asks of those who run it. For people; the wording may change.
+    operation: [&'static str; 3],
+}
+
 /// What the model of a server says.
 #[derive(Serialize)]
 struct ModelFigures {
@@ -210,6 +228,13 @@ pub(super) fn sized<'a>(plan: &'a Plan<'_>, answer: &'a Answer<'_>) -> Sized<'a>
             choice: choice(&today.choice, None),
         }),
         answer: sizing.choices.first().map(|best| choice(best, checked(0))),
+        array: sizing.cheaper_array().map(|array| ArrayFigures {
+            choice: choice(array.choice, checked(array.place)),
+            members: array.members,
+            saves_usd: array.saves,
+            loss_factor: array.members,
+            operation: ARRAY_OPERATION,
+        }),
         choices: sizing.choices.iter().enumerate().map(|(n, one)| choice(one, checked(n))).collect(),
         instance: sizing.instance.map(|one| one.name.as_str()),
         instances: sizing

@@ -1,6 +1,6 @@
 //! Sizing for the server of a profile: its load by the model of InnoDB, and the choices checked by it.
 
-use ebbtide_advisor::sizing::{Candidate, Choice, Sizing, Space};
+use ebbtide_advisor::sizing::{Candidate, Choice, Sizing, Space, place_of_answer};
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_observe::{LoadInterval, VolumeLoad};
 use ebbtide_twin::innodb::{FileKind, ModelLoad, ModelOutcome};
@@ -23,7 +23,7 @@ const OPEN_CLIENTS: u32 = 256;
 const CARRIED: f64 = 0.97;
 /// Multiples of the planned load that choices are looked for with.
 const FACTORS: [f64; 5] = [1.0, 1.25, 1.6, 2.0, 3.0];
-/// Choices that are checked, at most.
+/// Single volumes, and arrays, that are checked at most.
 const MOST_CHECKS: usize = 16;
 
 /// What the model says of a choice.
@@ -132,7 +132,7 @@ fn demand(outcome: &ModelOutcome) -> VolumeLoad {
     VolumeLoad { intervals }
 }
 
-/// Checks choices with the model, by cost, and puts the cheapest that passes first. Beside those of the planned load, choices
+/// Checks choices with the model, by cost, and puts the cheapest single volume that passes first, or else the cheapest array. Beside those of the planned load, choices
 /// for more than it are tried: the model has bursts and latencies that the even load of a span does not have. Choices that do
 /// not pass stay behind those that do; where none passes, none is left.
 pub(super) fn verify(
@@ -143,14 +143,20 @@ pub(super) fn verify(
 ) -> Vec<Verified> {
     let Some(tps) = plan.tps else { return Vec::new() };
     let mut tried: Vec<(Choice, Verified)> = Vec::new();
+    let is_array = |choice: &Choice| choice.volumes.spec.members() > 1;
     for candidate in candidates(space) {
-        let passed = tried.iter().any(|(_, check)| check.meets);
-        let family = |spec: &Spec| (spec.volume.kind.clone(), spec.members() > 1);
-        let own = family(&candidate.resolved.spec);
+        let array = candidate.resolved.spec.members() > 1;
+        let passing = || tried.iter().filter(|(_, check)| check.meets).map(|(choice, _)| choice);
+        let alike = tried.iter().filter(|(choice, _)| is_array(choice) == array).count();
+        let passed = passing().any(|choice| is_array(choice) == array);
+        let kind = &candidate.resolved.spec.volume.kind;
         let family_passed =
-            tried.iter().any(|(known, check)| check.meets && family(&known.volumes.spec) == own);
-        // Behind the answer, the cheapest of each other type, single and striped, is enough.
-        if (passed && (family_passed || tried.len() >= MOST_CHECKS / 2)) || tried.len() >= MOST_CHECKS {
+            passing().any(|choice| is_array(choice) == array && choice.volumes.spec.volume.kind == *kind);
+        // Behind the answer, the cheapest of each other type is enough; and an array has to cost less.
+        let enough = passed && (family_passed || alike >= MOST_CHECKS / 2);
+        let dear = array
+            && passing().any(|choice| choice.storage.as_ref().is_some_and(|cost| cost.usd <= candidate.usd));
+        if enough || dear || alike >= MOST_CHECKS {
             continue;
         }
         let outcome = run(server, tps, &candidate.resolved, space.instance, CHECK_SPAN, plan.seed);
@@ -161,15 +167,19 @@ pub(super) fn verify(
         tried.push((space.choice(&candidate.resolved), check));
     }
     tried.sort_by_key(|(choice, check)| (!check.meets, choice.usd().unwrap_or_default()));
-    if !tried.first().is_some_and(|(_, check)| check.meets) {
+    let met = tried.iter().take_while(|(_, check)| check.meets).count();
+    if met == 0 {
         tried.clear();
+    } else {
+        let answer = place_of_answer(tried[..met].iter().map(|(choice, _)| choice));
+        tried[..=answer].rotate_right(1);
     }
     let (choices, checks) = tried.into_iter().unzip();
     sizing.choices = choices;
     checks
 }
 
-/// The cheapest of each type for the planned load and for more than it, by cost.
+/// The cheapest of each type for the planned load and for more than it, by cost: single volumes, then arrays.
 fn candidates(space: &Space<'_>) -> Vec<Candidate> {
     let mut all: Vec<Candidate> = Vec::new();
     for factor in FACTORS {
@@ -180,6 +190,6 @@ fn candidates(space: &Space<'_>) -> Vec<Candidate> {
             }
         }
     }
-    all.sort_by_key(|candidate| candidate.usd);
+    all.sort_by_key(|candidate| (candidate.resolved.spec.members() > 1, candidate.usd));
     all
 }

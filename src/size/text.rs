@@ -5,7 +5,9 @@ use std::path::Path;
 
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
 use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform};
-use ebbtide_advisor::sizing::{Choice, KINDS, MOST_ROOM, QueueRule, Safer, Safety, Spread, Today};
+use ebbtide_advisor::sizing::{
+    ARRAY_OPERATION, Choice, KINDS, MOST_ROOM, QueueRule, Safer, Safety, Spread, Today,
+};
 use ebbtide_catalog::{MonthlyCost, Usd};
 use ebbtide_text::{figure, latency, percent, seconds};
 use ebbtide_volume::{MIB, Nanos, format_size};
@@ -34,13 +36,6 @@ pub(super) fn answer(plan: &Plan<'_>, answer: &Answer<'_>, html: Option<&Path>) 
     }
     if let Some(change) = change_plan(plan, answer) {
         changes(&change, &mut out);
-        if let Some(single) = single(answer).filter(|_| plan.today.is_some()) {
-            let lines = change::plan(plan.today.as_ref(), &single.volumes, None).cli;
-            let _ = writeln!(out, "AWS CLI, as one volume:");
-            for line in lines {
-                let _ = writeln!(out, "  {line}");
-            }
-        }
     }
     if !answer.platforms.is_empty() {
         platforms(&answer.platforms, &mut out);
@@ -302,25 +297,42 @@ fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
             );
         }
     }
-    if let Some(single) = single(answer) {
+    array(answer, out);
+}
+
+/// The cheaper array, with what it costs beside money; and that the answer is one where no single volume will do.
+fn array(answer: &Answer<'_>, out: &mut String) {
+    if let Some(array) = answer.sizing.cheaper_array() {
         let _ = writeln!(
             out,
-            "         as one volume: {}  {}",
-            change::short(&single.volumes.spec),
-            cost_words(single.storage.as_ref())
+            "\ncheaper  {}  {}\n         {} a month less, as {} volumes in RAID 0",
+            change::short(&array.choice.volumes.spec),
+            cost_words(array.choice.storage.as_ref()),
+            array.saves,
+            array.members
         );
+        costs_of_array(array.members, out);
+    } else if let Some(best) = answer.sizing.choices.first()
+        && best.volumes.spec.members() > 1
+    {
+        let members = best.volumes.spec.members();
+        let _ = writeln!(out, "         no single volume meets what is asked: these are {members} in RAID 0");
+        costs_of_array(members, out);
+    }
+}
+
+fn costs_of_array(members: u16, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "         risk: the loss of any volume loses all data, {members} times as likely as with one volume"
+    );
+    for operation in ARRAY_OPERATION {
+        let _ = writeln!(out, "         operation: {operation}");
     }
 }
 
 /// A p99 that is so many times today's is pointed out.
 const SLOWER: f64 = 1.3;
-
-/// The cheapest single volume, where the answer is an array.
-fn single<'a>(answer: &'a Answer<'_>) -> Option<&'a Choice> {
-    let mut choices = answer.sizing.choices.iter();
-    choices.next().filter(|best| best.volumes.spec.members() > 1)?;
-    choices.find(|choice| choice.volumes.spec.members() == 1)
-}
 
 /// What the answer costs more or less than today's.
 pub(super) fn difference(answer: &Answer<'_>) -> Option<String> {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Home, Need, Ran, calibration, can, kill_9};
+use crate::harness::{Home, Need, Ran, calibration, can, kill_9, left_of};
 
 /// A program of `./dev clients`; none, with the words that the test runner counts, where it is not installed.
 fn client(name: &str) -> Option<PathBuf> {
@@ -150,6 +150,26 @@ fn boto3_sees_metrics_and_an_alarm_of_a_volume_also_after_a_kill() {
     let url = Value::from(serve(&home, &options));
     let again = script(&["see", volume], &url);
     assert_eq!((&again["bytes"], &again["changes"]), (&seen["bytes"], &seen["changes"]), "{again}");
+}
+
+#[test]
+fn boto3_takes_a_volume_through_its_life() {
+    if !can(&[Need::BlockDevices, Need::Tool("mkfs.xfs")]) {
+        return;
+    }
+    let Some(python) = client("python") else { return };
+    let home = Home::new();
+    let url = serve(&home, "--aws 0 --instant");
+    let anna = create_user(&home, "anna");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/volumes.py");
+    let scratch = home.sibling("mnt");
+    let words = [script.to_str().unwrap(), scratch.to_str().unwrap()];
+    assert_eq!(run(&python, &words, &home, &anna, &url).ok().line(), "kept");
+    // The twelve volumes of the pages are volumes of the home.
+    let listed = home.run_line("volume list --json").ok().json();
+    assert_eq!(listed.as_array().unwrap().len(), 12, "{listed}");
+    home.run_line("serve --stop").ok();
+    assert_eq!(left_of(&home.root()), Vec::<String>::new());
 }
 
 #[test]

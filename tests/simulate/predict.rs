@@ -37,12 +37,23 @@ fn a_published_row_is_within_its_interval_and_the_volumes_iops_limit_it() {
     let answer =
         json(&[PROFILE, "--volume", "gp2@2018:size=600GiB,credits=0%", "--volume", "gp2@2018:size=1200GiB"]);
     assert_eq!(answer["seed"], 1);
+    let intervals = answer["profile"]["intervals"].as_array().unwrap();
+    assert_eq!(intervals.len(), 6);
+    assert!(intervals[0]["comparisons"].as_u64().unwrap() >= 15, "{intervals:?}");
     // 133.1 was measured on the first, and 265.2 on the second.
     for (n, measured) in [133.1, 265.2].into_iter().enumerate() {
         let point = &answer["volumes"][n]["points"][0];
         let figure = |key: &str| point[key].as_f64().unwrap();
         assert!(figure("tps_low") < measured && measured < figure("tps_high"), "{point}");
         assert!((figure("tps") / measured - 1.0).abs() < 0.1, "{point}");
+        for name in ["iops", "mib_s"] {
+            let (low, high) = (figure(&format!("{name}_low")), figure(&format!("{name}_high")));
+            assert!(low < figure(name) && figure(name) < high, "{name}: {point}");
+        }
+        for name in ["p50", "p95", "p99"] {
+            let of = |part: &str| figure(&format!("{name}{part}_us"));
+            assert!(of("_low") < of("") && of("") < of("_high"), "{name}: {point}");
+        }
         assert_eq!(point["limiter"], "volume_iops");
         assert!(figure("p50_us") <= figure("p95_us") && figure("p95_us") <= figure("p99_us"), "{point}");
         let files: f64 =
@@ -97,7 +108,8 @@ fn credits_that_end_and_an_open_load_are_in_the_text_and_the_page() {
     for part in [
         "burst credits end after",
         "limited by",
-        "interval divided and multiplied by",
+        "interval 90% of the comparisons of",
+        "Intervals:",
         "rate",
         "the volume's IOPS",
     ] {

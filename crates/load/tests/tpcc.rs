@@ -368,11 +368,10 @@ fn one_warehouse_of_full_size_has_the_rows_of_the_specification_and_is_consisten
     };
     let report = run(&server, &options);
     assert_eq!(report.outcome.ended, Ended::Time, "{:?}", report.outcome.errors);
-    assert!(
-        (31.0..39.0).contains(&report.statements_per_transaction),
-        "{}",
-        report.statements_per_transaction
-    );
+    // Deliveries have ten times the statements of others: few transactions leave the mean uncertain.
+    let transactions = report.outcome.totals.events as f64;
+    let mean = report.statements_per_transaction;
+    assert!((mean - 35.0).abs() < 2.0 + 100.0 / transactions.sqrt(), "{mean} in {transactions}");
     assert!(report.outcome.samples.len() >= 3);
     let found = check(&server);
     assert!(found.consistent, "{found:?}");

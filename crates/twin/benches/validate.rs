@@ -2,7 +2,7 @@
 //!
 //! S9 is sysbench-tpcc on two gp2 volumes with five buffer pools, and with less data (benches/published/s9.toml). The
 //! model is calibrated on one row and predicts the others. With `--write` the tables go to docs/accuracy.md, and the
-//! errors to the file that the intervals of `ebbtide predict` come from. `--speed` only shows how fast the model is. A tiny run (`BENCH_TINY=1`, or under
+//! comparisons to the file that the intervals of `ebbtide predict` come from. `--speed` only shows how fast the model is. A tiny run (`BENCH_TINY=1`, or under
 //! `cargo test`) does the hour of one row in two minutes, and judges nothing.
 
 #[path = "../../../benches/support/tiny.rs"]
@@ -13,7 +13,10 @@ use std::fs;
 use std::time::Instant;
 
 use ebbtide_catalog::{Catalog, Spec};
-use ebbtide_twin::innodb::{Calibration, Costs, MeasuredPoint, ModelLoad, ModelSetup, calibrate, run};
+use ebbtide_twin::accuracy::{self, Class, Comparison, Figure};
+use ebbtide_twin::innodb::{
+    Calibration, Costs, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run,
+};
 use ebbtide_twin::profile::{PointTable, Profile};
 use ebbtide_volume::{Array, Nanos};
 use serde::Deserialize;
@@ -42,6 +45,8 @@ struct Row {
     read_kib: f64,
     written_kib: f64,
     cpu_pct: f64,
+    /// 95th percentile of the whole hour.
+    p95_ms: f64,
     credits_end_s: Option<f64>,
     /// Its volume had other credits at the start than the calibrated row's.
     #[serde(default)]
@@ -56,6 +61,7 @@ struct Sweep {
     volume: String,
     tables: u32,
     tps: f64,
+    p95_ms: f64,
 }
 
 /// A prediction beside what was measured.
@@ -64,9 +70,24 @@ struct Compared {
     measured: f64,
     predicted: f64,
     calibrated: bool,
+    /// Measured and predicted: the 95th percentile, us, and MiB a second where that is known.
+    p95_us: Option<(f64, f64)>,
+    mib_s: Option<(f64, f64)>,
 }
 
 impl Compared {
+    /// The rows of the file of comparisons.
+    fn rows(&self, experiment: &str, class: Class) -> Vec<Comparison> {
+        let tps = Some((self.measured, self.predicted));
+        let figures = [(Figure::Tps, tps), (Figure::P95, self.p95_us), (Figure::MibS, self.mib_s)];
+        let row = |(figure, values): (Figure, Option<(f64, f64)>)| {
+            let (measured, predicted) = values.filter(|_| !self.calibrated)?;
+            let (experiment, arm) = (experiment.to_owned(), self.label.clone());
+            Some(Comparison { experiment, arm, class, figure, predicted, measured })
+        };
+        figures.into_iter().filter_map(row).collect()
+    }
+
     fn error(&self) -> f64 {
         self.predicted / self.measured - 1.0
     }
@@ -191,12 +212,17 @@ impl Bench {
     fn rows_compared(&self, calibration: &Calibration, by: usize, start: f64) -> Vec<Compared> {
         let compare = |(n, row): (usize, &Row)| {
             let volume = self.volume(&row.volume, if row.burst { 1.0 } else { start });
-            let outcome = run(self.setup(calibration, &row.pool, 1.0, volume, self.half));
+            let outcome = run(self.setup(calibration, &row.pool, 1.0, volume.clone(), self.half));
+            // The percentile was published of the whole hour.
+            let hour = run(self.setup(calibration, &row.pool, 1.0, volume, Nanos::ZERO));
+            let mib_s = (row.read_kib + row.written_kib) / 1024.0 * row.tps;
             Compared {
                 label: format!("gp2 {}, pool {}", row.volume, row.pool),
                 measured: row.tps,
                 predicted: outcome.tps(),
                 calibrated: n == by,
+                p95_us: Some((row.p95_ms * 1e3, p95_us(&hour))),
+                mib_s: Some((mib_s, outcome.bytes_per_second() / 1_048_576.0)),
             }
         };
         self.rows.iter().enumerate().map(compare).collect()
@@ -212,21 +238,34 @@ impl Bench {
                 measured: sweep.tps,
                 predicted: outcome.tps(),
                 calibrated: false,
+                p95_us: Some((sweep.p95_ms * 1e3, p95_us(&outcome))),
+                mib_s: None,
             }
         };
         self.sweep.iter().map(compare).collect()
     }
 }
 
+fn p95_us(outcome: &ModelOutcome) -> f64 {
+    outcome.latency_at(0.95).map_or(f64::NAN, |latency| latency.0 as f64 / 1e3)
+}
+
 fn table(all: &[Compared]) -> String {
-    let mut text = "| Row | Measured tps | Predicted | Error |\n|---|---|---|---|\n".to_owned();
+    let mut text = "| Row | Measured tps | Predicted | Error | Measured p95 | Predicted | Error |\n|---|---|---|---|---|---|---|\n"
+        .to_owned();
     for one in all {
         let mark = if one.calibrated { " (calibrated)" } else { "" };
         let error = one.error() * 100.0;
+        let (measured, predicted) = one.p95_us.unwrap_or((f64::NAN, f64::NAN));
         let _ = writeln!(
             text,
-            "| {}{mark} | {:.1} | {:.1} | {error:+.1}% |",
-            one.label, one.measured, one.predicted
+            "| {}{mark} | {:.1} | {:.1} | {error:+.1}% | {:.0} ms | {:.0} ms | {:+.0}% |",
+            one.label,
+            one.measured,
+            one.predicted,
+            measured / 1e3,
+            predicted / 1e3,
+            (predicted / measured - 1.0) * 100.0
         );
     }
     text
@@ -250,9 +289,10 @@ struct Judged {
     text: String,
     errors: Vec<f64>,
     calibration: Calibration,
+    comparisons: Vec<Comparison>,
 }
 
-fn judge(name: &str, bench: &Bench) -> Judged {
+fn judge(name: &str, experiment: &str, class: Class, bench: &Bench) -> Judged {
     let calibration = bench.calibrated_on(CALIBRATED);
     let start = bench.credits_at_start(&calibration);
     let mut all = bench.rows_compared(&calibration, CALIBRATED, start);
@@ -293,11 +333,12 @@ fn judge(name: &str, bench: &Bench) -> Judged {
         "\nCredits at the start, from the calibrated row: {:.1}% of 5.4 million.\n",
         start * 100.0
     );
-    Judged { text, errors, calibration }
+    let comparisons = all.iter().flat_map(|one| one.rows(experiment, class)).collect();
+    Judged { text, errors, calibration, comparisons }
 }
 
 /// All rows with the workload described and nothing but the processor time of a transaction calibrated.
-fn without_factors(bench: &Bench, calibration: &Calibration) -> (String, Vec<f64>) {
+fn without_factors(bench: &Bench, calibration: &Calibration) -> (String, Vec<Comparison>) {
     let costs = Costs { reads: 1.0, writes: 1.0, ..calibration.costs };
     let plain = Calibration { costs, ..calibration.clone() };
     let start = bench.credits_at_start(&plain);
@@ -310,11 +351,13 @@ fn without_factors(bench: &Bench, calibration: &Calibration) -> (String, Vec<f64
          {worst:.1}%.\n\n",
         errors.len()
     );
-    (text, errors)
+    let rows =
+        all.iter().flat_map(|one| one.rows("Percona 2018, described without factors", Class::Uncalibrated));
+    (text, rows.collect())
 }
 
 /// The errors of the ten rows where each row in turn calibrates, five minutes of each with a pool in its steady state.
-fn each_in_turn(bench: &Bench) -> (String, Vec<f64>) {
+fn each_in_turn(bench: &Bench) -> (String, Vec<Comparison>) {
     let mut text = "| Calibrated on | Median error of the other nine | Worst |\n|---|---|---|\n".to_owned();
     let mut all = Vec::new();
     for by in 0..bench.rows.len() {
@@ -323,14 +366,23 @@ fn each_in_turn(bench: &Bench) -> (String, Vec<f64>) {
             let volume = bench.volume(&row.volume, if row.burst { 1.0 } else { 0.0 });
             let setup = bench.setup(&calibration, &row.pool, 1.0, volume, Nanos::from_secs(20));
             let predicted = run(ModelSetup { duration: Nanos::from_secs(320), cold: false, ..setup }).tps();
-            Compared { label: String::new(), measured: row.tps, predicted, calibrated: n == by }
+            Compared {
+                label: format!("gp2 {}, pool {}, by row {}", row.volume, row.pool, by + 1),
+                measured: row.tps,
+                predicted,
+                calibrated: n == by,
+                p95_us: None,
+                mib_s: None,
+            }
         };
         let compared: Vec<Compared> = bench.rows.iter().enumerate().map(steady).collect();
         let errors = errors(&compared);
         let row = &bench.rows[by];
         let (middle, worst) = (median(&errors), errors[errors.len() - 1]);
         let _ = writeln!(text, "| gp2 {}, pool {} | {middle:.1}% | {worst:.1}% |", row.volume, row.pool);
-        all.extend(errors);
+        all.extend(
+            compared.iter().flat_map(|one| one.rows("Percona 2018, each row in turn", Class::Observed)),
+        );
     }
     (text, all)
 }
@@ -386,22 +438,28 @@ fn main() {
         speed(&observed, &observed.calibrated_on(CALIBRATED));
         return;
     }
-    let by_curve = judge("With the miss curve of the same workload on another machine", &observed);
+    let by_curve = judge(
+        "With the miss curve of the same workload on another machine",
+        "Percona 2018, observed",
+        Class::Observed,
+        &observed,
+    );
     println!("{}", by_curve.text);
     let took = speed(&observed, &by_curve.calibration);
     if tiny::tiny() {
         return;
     }
     let described = Bench::new(DESCRIBED);
-    let by_tables = judge("With TPC-C as it is described", &described);
+    let by_tables =
+        judge("With TPC-C as it is described", "Percona 2018, described", Class::Described, &described);
     println!("{}", by_tables.text);
-    let (turns, turn_errors) = each_in_turn(&observed);
+    let (turns, of_turns) = each_in_turn(&observed);
     println!("{turns}");
-    let (plain, plain_errors) = without_factors(&described, &by_tables.calibration);
+    let (plain, of_plain) = without_factors(&described, &by_tables.calibration);
     println!("{plain}");
     if write {
-        let errors = [&by_curve.errors, &by_tables.errors, &plain_errors, &turn_errors].map(Vec::as_slice);
-        save(&[by_curve.text.clone(), by_tables.text, plain], &turns, took, errors);
+        let rows = [by_curve.comparisons.as_slice(), &by_tables.comparisons, &of_plain, &of_turns].concat();
+        save(&[by_curve.text.clone(), by_tables.text, plain], &turns, took, &rows);
     }
     let (middle, worst) = (median(&by_curve.errors), by_curve.errors[by_curve.errors.len() - 1]);
     assert!(middle <= 10.0 && worst <= 25.0, "median {middle:.1}% and worst {worst:.1}% exceed 10% and 25%");
@@ -421,7 +479,7 @@ fn speed(bench: &Bench, calibration: &Calibration) -> f64 {
 const BEGIN: &str = "<!-- written by ./dev bench twin --write: begin -->";
 const END: &str = "<!-- written by ./dev bench twin --write: end -->";
 
-fn save(texts: &[String], turns: &str, took: f64, [observed, described, plain, turn]: [&[f64]; 4]) {
+fn save(texts: &[String], turns: &str, took: f64, rows: &[Comparison]) {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
     let page = format!("{root}docs/accuracy.md");
     let text = fs::read_to_string(&page).expect("docs/accuracy.md is there");
@@ -433,15 +491,8 @@ fn save(texts: &[String], turns: &str, took: f64, [observed, described, plain, t
     );
     fs::write(&page, format!("{before}{BEGIN}\n\n{body}\n{END}{after}"))
         .expect("docs/accuracy.md can be written");
-    let list = |errors: &[f64]| errors.iter().map(|e| format!("{e:.1}")).collect::<Vec<_>>().join(", ");
-    let data = format!(
-        "# Errors of predicted transactions a second against published results, percent: `./dev bench twin --write`.\n\
-         # docs/accuracy.md has the rows. The intervals of `ebbtide predict` come from here.\n\
-         observed = [{}]\ndescribed = [{}]\nuncalibrated = [{}]\nin_turn = [{}]\n",
-        list(observed),
-        list(described),
-        list(plain),
-        list(turn)
-    );
-    fs::write(format!("{root}crates/twin/data/validation.toml"), data).expect("the data can be written");
+    let path = format!("{root}crates/twin/data/comparisons.toml");
+    let old = fs::read_to_string(&path).expect("data/comparisons.toml is there");
+    let new = accuracy::replaced(&old, rows).expect("data/comparisons.toml has comparisons");
+    fs::write(path, new).expect("the data can be written");
 }

@@ -236,7 +236,7 @@ mod tests {
     fn a_fix_is_run_in_the_lab_and_what_it_gains_stands_in_the_finding() {
         let seen = seen(&[("innodb_buffer_pool_size", "33554432")]);
         let seen = Observation { volume: Some("gp3:size=2GiB".into()), ..seen };
-        let mut findings = judge(&seen, &Catalog::builtin());
+        let findings = judge(&seen, &Catalog::builtin());
         let chosen: Vec<&Finding> = findings.iter().filter(|finding| finding.code == "D03").collect();
         let Ok(binary) = Binary::detect(None) else { return println!("SKIPPED: no server program") };
         if refuse_other_maker(&seen, &binary).is_err() {
@@ -253,21 +253,28 @@ mod tests {
         if let [first, ..] = &lab::missing(&experiment, &binary)[..] {
             return println!("SKIPPED: {first}");
         }
-        let dir = tempfile::tempdir().unwrap();
-        let options = RunOptions {
-            home: dir.path().join("home"),
-            out: dir.path().join("out"),
-            resume: false,
-            over_limit: true,
-            command: "a test".into(),
-            ebbtide: "test".into(),
-            overrides: None,
-        };
-        std::fs::create_dir(&options.home).unwrap();
         let plan = lab::plan(experiment, &Catalog::builtin(), &binary).unwrap();
         let observed = Observed { seen: &seen, cancel: &Cancel::default(), json: true };
-        let proof = run(&proposal, plan, options, &observed, &mut findings).unwrap().unwrap();
-        let gain = findings.iter().find(|finding| finding.code == "D03").unwrap().measured.unwrap();
+        // A trial whose machine was too busy is disqualified, and a gain needs both.
+        let tries = (1..=5).find_map(|attempt| {
+            let dir = tempfile::tempdir().unwrap();
+            let options = RunOptions {
+                home: dir.path().join("home"),
+                out: dir.path().join("out"),
+                resume: false,
+                over_limit: true,
+                command: "a test".into(),
+                ebbtide: "test".into(),
+                overrides: None,
+            };
+            std::fs::create_dir(&options.home).unwrap();
+            let mut findings = findings.clone();
+            let proof = run(&proposal, plan.clone(), options, &observed, &mut findings).unwrap().unwrap();
+            let gain = findings.iter().find(|finding| finding.code == "D03").unwrap().measured;
+            println!("attempt {attempt}: {gain:?}");
+            gain.map(|gain| (gain, proof, findings, dir))
+        });
+        let (gain, proof, findings, dir) = tries.unwrap();
         assert!(gain.times > 0.0 && gain.trials == 1 && gain.low.is_none(), "{gain:?}");
         assert!(findings.iter().all(|finding| finding.code == "D03" || finding.measured.is_none()));
         let rows = proof.rows();

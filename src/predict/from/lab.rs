@@ -197,6 +197,10 @@ fn machine(run: &LabRun, plan: &InstancePlan) -> MachineTable {
     }
 }
 
+fn default_of<T: Default>(_: &T) -> T {
+    T::default()
+}
+
 /// The workload by its name, with the logs that it was measured to write; None where it has other statements or another
 /// distribution than a profile can name.
 fn known(run: &LabRun, base: &Usable<'_>) -> Option<WorkloadTable> {
@@ -209,11 +213,15 @@ fn known(run: &LabRun, base: &Usable<'_>) -> Option<WorkloadTable> {
             ..WorkloadTable::default()
         },
         LoadKind::Sysbench(script) => {
-            if load.mix != Default::default() {
+            let mut usual = default_of(&load.mix);
+            let range_size = Some(load.mix.range_size).filter(|size| *size != usual.range_size);
+            usual.range_size = load.mix.range_size;
+            if load.mix != usual {
                 return None;
             }
             WorkloadTable {
                 kind: Some(script.name().into()),
+                range_size,
                 tables: Some(data.tables),
                 table_size: Some(data.rows),
                 rand_type: Some(rand_type(load.distribution)?.into()),

@@ -51,6 +51,18 @@ pub(super) fn server(
             Some("xfs") => Some(ebbtide_twin::innodb::FileSystem::Xfs),
             _ => None,
         },
+        // MariaDB 11 knows the name, and has no change buffer.
+        change_buffering: variables
+            .get("innodb_change_buffering")
+            .filter(|_| {
+                !facts
+                    .release()
+                    .is_some_and(|release| facts.flavour == Flavour::MariaDb && release.major >= 11)
+            })
+            .map(str::to_owned),
+        old_blocks_pct: known.number("innodb_old_blocks_pct"),
+        purge_threads: known.number("innodb_purge_threads"),
+        purge_batch_size: known.number("innodb_purge_batch_size"),
     };
     (table, notes)
 }

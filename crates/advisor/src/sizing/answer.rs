@@ -36,8 +36,8 @@ pub struct Asked<'q, 'a> {
 pub struct Sizing<'a> {
     /// What there is; None where it was not named.
     pub today: Option<Today>,
-    /// The cheapest of each type that meets the objective, on the chosen instance, by cost. The first is the answer; empty
-    /// where nothing meets it.
+    /// The cheapest of each type that meets the objective, on the chosen instance. The first is the answer: the cheapest
+    /// single volume, or an array where no single volume meets it. The others follow by cost. Empty where nothing meets it.
     pub choices: Vec<Choice>,
     /// The instance that the choices are attached to; None where the limits of none are looked at.
     pub instance: Option<&'a InstanceType>,
@@ -110,6 +110,45 @@ pub enum Safety {
     Implied,
 }
 
+/// An array that costs less than the answer.
+#[derive(Debug, Clone, Copy)]
+pub struct CheaperArray<'s> {
+    /// Its place in the choices.
+    pub place: usize,
+    /// It.
+    pub choice: &'s Choice,
+    /// Its volumes. All data are lost with any of them: that is so many times as likely as the loss of one volume.
+    pub members: u16,
+    /// What it costs less a month.
+    pub saves: Usd,
+}
+
+/// What an array asks of those who run it, beside a single volume.
+pub const ARRAY_OPERATION: [&str; 3] = [
+    "snapshots of all volumes have to be of one instant (create-snapshots), and are restored together",
+    "each change of size, IOPS or throughput is made to all volumes, and the slowest of them sets the pace",
+    "the stripe is set up and grown with mdadm or LVM on the host",
+];
+
+impl Sizing<'_> {
+    /// The cheapest array, where it costs less than the answer.
+    #[must_use]
+    pub fn cheaper_array(&self) -> Option<CheaperArray<'_>> {
+        let best = self.choices.first().filter(|best| best.volumes.spec.members() == 1)?;
+        let arrays = self.choices.iter().enumerate().filter(|(_, one)| one.volumes.spec.members() > 1);
+        let (place, choice) = arrays.min_by_key(|(_, one)| one.storage.as_ref().map(|cost| cost.usd))?;
+        let (array, single) = (choice.storage.as_ref()?.usd, best.storage.as_ref()?.usd);
+        let members = choice.volumes.spec.members();
+        (array < single).then(|| CheaperArray { place, choice, members, saves: single.less(array) })
+    }
+}
+
+/// The place of the answer among choices: the first single volume, or else the first of all.
+#[must_use]
+pub fn place_of_answer<'c>(mut choices: impl Iterator<Item = &'c Choice>) -> usize {
+    choices.position(|choice| choice.volumes.spec.members() == 1).unwrap_or(0)
+}
+
 impl Choice {
     /// Volumes and instance together, a month.
     #[must_use]
@@ -142,13 +181,18 @@ pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
     let chosen = if asked.instances.is_empty() {
         asked.instance
     } else {
-        cheapest_with(asked, space).map(|(one, _)| one)
+        of_singles(space, |space| cheapest_with(asked, space)).map(|(one, _)| one)
     };
     let found = asked.instances.is_empty() || chosen.is_some();
     let space = Space { instance: chosen, ..space };
-    let candidates = if found { space.cheapest_of_each() } else { Vec::new() };
-    let choices: Vec<Choice> =
+    let mut candidates = if found { space.cheapest_of_each() } else { Vec::new() };
+    let mut choices: Vec<Choice> =
         candidates.iter().map(|candidate| choice(space, &candidate.resolved)).collect();
+    let answer = place_of_answer(choices.iter());
+    if answer > 0 {
+        choices[..=answer].rotate_right(1);
+        candidates[..=answer].rotate_right(1);
+    }
     Sizing {
         today,
         instances: others(asked, space, candidates.first()),
@@ -156,6 +200,11 @@ pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
         choices,
         instance: chosen,
     }
+}
+
+/// What is found among single volumes, or else among arrays too.
+fn of_singles<'s, T>(space: Space<'s>, find: impl Fn(Space<'s>) -> Option<T>) -> Option<T> {
+    find(Space { most_members: 1, ..space }).or_else(|| find(space))
 }
 
 fn today(asked: &Asked<'_, '_>, space: Space<'_>, volumes: &Resolved) -> Today {
@@ -256,8 +305,9 @@ fn safer<'a>(
             Some(known) if !matches!(what, Safety::Carried(share) if share < asked.objective.carried) => {
                 (chosen, Some(known.clone()))
             }
-            _ if asked.instances.is_empty() => (chosen, with.cheapest(None)),
-            _ => cheapest_with(asked, with).map_or((None, None), |(one, volumes)| (Some(one), Some(volumes))),
+            _ if asked.instances.is_empty() => (chosen, of_singles(with, |with| with.cheapest(None))),
+            _ => of_singles(with, |with| cheapest_with(asked, with))
+                .map_or((None, None), |(one, volumes)| (Some(one), Some(volumes))),
         };
         Safer { what, candidate, instance }
     };

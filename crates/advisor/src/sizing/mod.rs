@@ -14,7 +14,10 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Asked, Choice, InstanceChoice, MOST_ROOM, Safer, Safety, Sizing, Today, size};
+pub use answer::{
+    ARRAY_OPERATION, Asked, CheaperArray, Choice, InstanceChoice, MOST_ROOM, Safer, Safety, Sizing, Today,
+    place_of_answer, size,
+};
 pub use carry::{Carried, Limit, Setup, WAIT_THAT_COUNTS};
 pub use demand::{Demand, Spread};
 pub use inputs::{Contradiction, Inputs, Little, QueueRule, Throttled, examine, queue_rule};

@@ -69,9 +69,10 @@ impl LagWatch {
         self.over.store(true, Ordering::Release);
     }
 
-    /// Why the lag is not known to the end.
-    pub(super) fn lost(&self) -> Option<String> {
-        self.lost.lock().clone()
+    /// Why the lag is not known to the end, as a note of the trial.
+    pub(super) fn note(&self) -> Option<String> {
+        let lost = self.lost.lock();
+        lost.as_ref().map(|why| format!("the lag of the replicas is not known to the end: {why}"))
     }
 
     fn now_us(&self) -> u64 {

@@ -4,7 +4,7 @@ use rand_core::Rng;
 
 use super::cleaner::whole;
 use super::dirty::FlushList;
-use super::pages::{ClassState, PageKind, characteristic_time};
+use super::pages::{ClassState, PageKind, Pool, Residence, characteristic_time, residence};
 use super::shape::Shape;
 
 /// A number of references above which their outcomes are drawn together.
@@ -17,6 +17,10 @@ pub(crate) struct Touched {
     pub(crate) misses: u32,
     /// Pages that it adds without a read.
     pub(crate) created: u32,
+    /// Pages that are read for it while it goes on: those of merges of the change buffer.
+    pub(crate) background: u32,
+    /// Pages that are read ahead for it.
+    pub(crate) ahead: u32,
 }
 
 /// The pool and its classes of pages.
@@ -27,12 +31,14 @@ pub(crate) struct BufferPool {
     /// Running sums of the classes' shares of evicted pages.
     evictions: Vec<f64>,
     flush_list: FlushList,
-    pages: f64,
+    pool: Pool,
     free: u64,
     /// Pages that were taken when none was free.
     owed: u64,
-    /// How long a page stays, in transactions; none where all fit.
+    /// Transactions until a pool that was empty is full; none where all pages fit.
     kept: Option<f64>,
+    /// How long a page stays once it is full.
+    stay: Option<Residence>,
     /// Transactions since the pool was empty.
     seen: f64,
     filling: bool,
@@ -43,32 +49,35 @@ pub(crate) struct BufferPool {
 impl BufferPool {
     /// A pool of so many pages, empty or as it is after a long time. `redo_grain` is the length of redo, in bytes,
     /// within which the ages of dirty pages are not told apart; `redo_bytes` what a transaction writes.
-    pub(crate) fn new(shape: Shape, pages: f64, cold: bool, spare: u64, redo_grain: u64) -> Self {
-        let kept = characteristic_time(&shape.classes, pages);
+    pub(crate) fn new(shape: Shape, pool: Pool, cold: bool, spare: u64, redo_grain: u64) -> Self {
+        let kept = characteristic_time(&shape.classes, &pool);
+        let stay = residence(&shape.classes, &pool);
+        let pages = pool.pages;
         let classes = shape.classes.len();
-        let mut pool = Self {
+        let mut made = Self {
             shape,
             states: Vec::new(),
             evictions: Vec::new(),
             flush_list: FlushList::new(classes, redo_grain),
-            pages,
+            pool,
             free: whole(pages),
             owed: 0,
             kept,
+            stay,
             seen: 0.0,
             filling: cold,
             dirtied: Vec::new(),
         };
         if !cold {
-            pool.seen = kept.unwrap_or(1e12);
+            made.seen = kept.unwrap_or(1e12);
         }
-        pool.refresh();
+        made.refresh();
         if !cold {
-            let cached: f64 = pool.states.iter().map(|state| state.cached).sum();
+            let cached: f64 = made.states.iter().map(|state| state.cached).sum();
             let free = if kept.is_some() { spare as f64 } else { (pages - cached).max(spare as f64) };
-            pool.free = whole(free);
+            made.free = whole(free);
         }
-        pool
+        made
     }
 
     /// Marks pages dirty as they are in the long run, with changes spread over the redo up to `lsn`.
@@ -77,7 +86,7 @@ impl BufferPool {
         let transactions = (lsn - from) as f64 / self.shape.redo_bytes().max(1.0);
         for class in 0..self.states.len() {
             let dirty = self.states[class].dirty.min(self.dirty_by_redo(class, transactions));
-            let each = dirty.min(self.pages) / STEPS as f64;
+            let each = dirty.min(self.pool.pages) / STEPS as f64;
             for step in 0..STEPS {
                 let at = from + (lsn - from) / STEPS * step;
                 let upto = |step: u64| whole(each * step as f64);
@@ -92,7 +101,7 @@ impl BufferPool {
         let of = &self.shape.classes[class];
         match of.kind {
             PageKind::Reused { pages, .. } => {
-                let changes = of.references * of.modified / pages.max(1.0) * transactions;
+                let changes = self.states[class].changes / pages.max(1.0) * transactions;
                 pages * changes / (1.0 + changes)
             }
             PageKind::Once { .. } => of.references * of.modified * transactions,
@@ -102,9 +111,13 @@ impl BufferPool {
 
     /// Brings the classes up to date while the pool fills.
     pub(crate) fn refresh(&mut self) {
-        let kept = self.kept.unwrap_or(1e12).min(self.seen);
-        let cached = if self.filling { self.pages - self.free as f64 } else { self.pages };
-        self.states = self.shape.classes.iter().map(|class| class.state(kept, cached)).collect();
+        // No page is evicted while the pool fills, and none is old.
+        let full = self.kept.is_some_and(|kept| self.seen >= kept);
+        let kept = Residence::plain(self.kept.unwrap_or(1e12).min(self.seen));
+        let stay = self.stay.filter(|_| full).unwrap_or(kept);
+        let cached = if self.filling { self.pool.pages - self.free as f64 } else { self.pool.pages };
+        let pool = Pool { pages: cached, ..self.pool };
+        self.states = self.shape.classes.iter().map(|class| class.state(stay, &pool)).collect();
         let mut sum = 0.0;
         let running = self.states.iter().map(|state| {
             sum += state.evicted;
@@ -130,9 +143,17 @@ impl BufferPool {
                 PageKind::Reused { pages, .. } => {
                     let clean = 1.0 - self.flush_list.of(touch.class) as f64 / pages.max(1.0);
                     let miss = if touch.revisits { state.revisit_miss } else { state.miss };
-                    touched.misses += successes(touch.references, miss, rng);
-                    let dirtied = successes(touch.references, touch.modified * clean.max(0.0), rng);
-                    self.mark(touch.class, dirtied);
+                    // Changes that the change buffer keeps need no page until they are merged.
+                    let kept = touch.modified * state.buffered;
+                    let missed = successes(touch.references, miss * (1.0 - kept), rng);
+                    let ahead = around(f64::from(missed) * touch.read_ahead(), rng).min(missed);
+                    touched.ahead += ahead;
+                    touched.misses += missed - ahead;
+                    let merged = successes(touch.references, miss * touch.modified * state.merges, rng);
+                    touched.background += merged;
+                    let changed = touch.modified * (1.0 - miss * state.buffered);
+                    let dirtied = successes(touch.references, changed * clean.max(0.0), rng);
+                    self.mark(touch.class, dirtied + merged);
                 }
                 PageKind::Once { read } => {
                     let pages = successes(touch.references, 1.0, rng);
@@ -150,6 +171,37 @@ impl BufferPool {
             }
         }
         touched
+    }
+
+    /// Purge comes to the pages of a transaction of a kind that ended so many transactions ago, at a position of the redo
+    /// log: returns the pages that it must read again, and marks those that turn dirty.
+    pub(crate) fn purge(&mut self, kind: usize, age: f64, lsn: u64, rng: &mut impl Rng) -> u32 {
+        self.dirtied.clear();
+        let left = self.forgets(age);
+        let mut reads = 0;
+        for n in 0..self.shape.types[kind].purged.len() {
+            let (class, pages) = self.shape.types[kind].purged[n];
+            let state = self.states[class];
+            let of_class = self.shape.classes[class].pages().max(1.0);
+            // What the transaction has changed is there, and dirty, unless it was evicted or written since.
+            let missed = if left { successes(pages, state.miss * (1.0 - state.buffered), rng) } else { 0 };
+            let written = self.flush_list.oldest_of(class).is_none_or(|oldest| oldest > lsn);
+            let clean = if written { 1.0 - self.flush_list.of(class) as f64 / of_class } else { 0.0 };
+            let dirtied = successes(pages, clean.clamp(0.0, 1.0), rng).max(missed);
+            self.mark(class, dirtied);
+            reads += missed;
+        }
+        reads
+    }
+
+    /// Whether a page that was referenced so many transactions ago may have left the pool.
+    pub(crate) fn forgets(&self, age: f64) -> bool {
+        self.stay.is_some_and(|stay| age > stay.old)
+    }
+
+    /// Transactions since the pool was empty.
+    pub(crate) const fn seen(&self) -> f64 {
+        self.seen
     }
 
     fn mark(&mut self, class: usize, pages: u32) {
@@ -235,7 +287,7 @@ impl BufferPool {
         classes.fold((0.0, 0.0), |(dirtied, evicted), (class, state)| {
             let more = match class.kind {
                 PageKind::Reused { pages, .. } => {
-                    class.references * class.modified * (1.0 - share * state.dirty / pages.max(1.0))
+                    state.changes * (1.0 - share * state.dirty / pages.max(1.0))
                 }
                 PageKind::Once { .. } => class.references * class.modified,
                 PageKind::Observed(_) => state.dirtied,
@@ -258,7 +310,7 @@ impl BufferPool {
     }
 
     pub(crate) const fn pages(&self) -> f64 {
-        self.pages
+        self.pool.pages
     }
 
     pub(crate) const fn shape(&self) -> &Shape {
@@ -269,6 +321,17 @@ impl BufferPool {
 /// A number in [0, 1).
 pub(crate) fn unit(rng: &mut impl Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
+}
+
+/// How evenly the time of a transaction's statements adds up, at the most: a New-Order of TPC-C has 5 to 15 lines, whose
+/// spread is that of ten exponential times.
+const EVENEST: f64 = 10.0;
+
+/// The time of so many statements relative to its mean. That of each varies exponentially.
+pub(crate) fn of_statements(statements: f64, rng: &mut impl Rng) -> f64 {
+    let parts = around(statements.clamp(1.0, EVENEST), rng);
+    let product = (0..parts).fold(1.0, |product, _| product * (1.0 - unit(rng)));
+    -f64::ln(product) / f64::from(parts)
 }
 
 /// A whole number with this mean: one of the two nearest.
@@ -331,12 +394,25 @@ mod tests {
     }
 
     #[test]
+    fn the_time_of_many_statements_varies_less_than_that_of_one() {
+        println!("seed 4");
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(4);
+        for (statements, spread) in [(0.5, 1.0), (1.0, 1.0), (4.0, 0.5), (47.0, 0.316)] {
+            let times: Vec<f64> = (0..20_000).map(|_| of_statements(statements, &mut rng)).collect();
+            let mean = times.iter().sum::<f64>() / 20_000.0;
+            let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / 20_000.0;
+            assert!((mean - 1.0).abs() < 0.03, "{statements}: {mean}");
+            assert!((variance.sqrt() / spread - 1.0).abs() < 0.06, "{statements}: {}", variance.sqrt());
+        }
+    }
+
+    #[test]
     fn in_the_long_run_as_many_pages_turn_dirty_as_leave_dirty() {
         println!("seed 5");
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
-        let shape = tpcc::shape(20, tpcc::Keys::Nurand);
-        let pages = 13_000.0;
-        let (reads, writes) = pages_per_transaction(&shape.classes, pages);
+        let shape = tpcc::shape(20, tpcc::Kit::TpccMysql, tpcc::Keys::Nurand);
+        let pages = Pool::plain(13_000.0);
+        let (reads, writes) = pages_per_transaction(&shape.classes, &pages);
         let mut pool = BufferPool::new(shape, pages, false, 1_000, 1 << 20);
         pool.age(0, 1 << 30);
         let (mut misses, mut dirty, mut lsn) = (0_u64, 0_u64, 1_u64 << 30);

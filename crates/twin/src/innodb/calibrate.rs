@@ -9,7 +9,7 @@ use super::cpu::Machine;
 use super::disk::FileKind;
 use super::flavour::Settings;
 use super::model::{Costs, ModelLoad, ModelSetup, run};
-use super::pages::pages_per_transaction;
+use super::pages::{Pool, pages_per_transaction};
 use super::shape::Shape;
 
 /// What was measured of the server at one load.
@@ -177,13 +177,16 @@ impl Figure {
         let factor = |measured: f64, model: f64| (measured >= FEW_PAGES).then(|| measured / model.max(1e-3));
         match self {
             Self::Time => cpu_us(point, machine),
-            Self::Reads => {
-                let pages = pages_per_transaction(&point.shape.classes, point.settings.pool_pages());
-                factor(point.reads?, pages.0)
-            }
+            Self::Reads => factor(point.reads?, evicting(point).0),
             Self::Writes => factor(point.writes?, written(point, machine, costs, seed)),
         }
     }
+}
+
+/// Pages that a transaction reads, and writes where pages are written when they are evicted.
+fn evicting(point: &MeasuredPoint) -> (f64, f64) {
+    let classes = &point.shape.classes;
+    pages_per_transaction(classes, &Pool::of(&point.settings, classes))
 }
 
 /// Pages that a transaction writes in the model, at the throughput that was measured. Redo log, dirty share and page
@@ -200,7 +203,7 @@ fn written(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> 
         ..setup(point, machine, costs, seed)
     });
     let counted = outcome.file(FileKind::DataWrite).ios as f64 / (outcome.transactions as f64).max(1.0);
-    let (_, evicted) = pages_per_transaction(&point.shape.classes, point.settings.pool_pages());
+    let (_, evicted) = evicting(point);
     if (counted - evicted).abs() <= EXPLAINED * evicted { evicted } else { counted }
 }
 

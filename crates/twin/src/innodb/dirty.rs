@@ -71,6 +71,11 @@ impl FlushList {
         self.classes.iter().filter_map(|cohorts| Some(cohorts.front()?.lsn)).min()
     }
 
+    /// The position of the oldest change of a class; none where all its pages are clean.
+    pub(crate) fn oldest_of(&self, class: usize) -> Option<u64> {
+        Some(self.classes[class].front()?.lsn)
+    }
+
     /// Pages that turned dirty at or before a position, counted up to a limit.
     pub(crate) fn until(&self, lsn: u64, limit: u64) -> u64 {
         let mut pages = 0;

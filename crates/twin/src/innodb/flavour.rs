@@ -130,7 +130,8 @@ pub struct Settings {
     pub doublewrite: bool,
     /// Pages of a doublewrite batch.
     pub doublewrite_pages: u32,
-    /// Doublewrite batches that are written at the same time.
+    /// Doublewrite batches that are written at the same time. The next one waits until the pages of one of them are in
+    /// the data files: with one batch, the page cleaner writes that many pages in the time of both writes and their flushes.
     pub doublewrite_batches: u32,
     /// Whether the doublewrite file and the data files are flushed after each batch (`innodb_flush_method`).
     pub flush_after_batch: bool,
@@ -148,6 +149,15 @@ pub struct Settings {
     pub group_commit_delay_us: u64,
     /// The file system.
     pub file_system: FileSystem,
+    /// `innodb_old_blocks_pct`: the part of the LRU list behind its midpoint, percent.
+    pub old_blocks_pct: f64,
+    /// Of changes to pages of secondary indexes that are not in the pool, the share that the change buffer keeps, 0 to 1
+    /// (`innodb_change_buffering`: 1 is `all`).
+    pub change_buffering: f64,
+    /// `innodb_purge_threads`: reads of purge at the same time.
+    pub purge_threads: u32,
+    /// `innodb_purge_batch_size`: undo logs that purge takes before those before them are done.
+    pub purge_batch: u32,
 }
 
 impl Settings {
@@ -183,6 +193,10 @@ impl Settings {
             sync_binlog: 1,
             group_commit_delay_us: 0,
             file_system: FileSystem::default(),
+            old_blocks_pct: 37.0,
+            change_buffering: 1.0,
+            purge_threads: 4,
+            purge_batch: 300,
         };
         base.with_defaults_of(flavour)
     }
@@ -204,16 +218,23 @@ impl Settings {
                 io_capacity_max: 20_000,
                 doublewrite_pages: 128,
                 flush_after_batch: false,
+                change_buffering: 0.0,
+                // Four on machines with more than 16 processors.
+                purge_threads: 1,
                 ..self
             },
             Flavour::MariaDb105 | Flavour::MariaDb11 => Self {
                 max_dirty_pages_pct_lwm: 0.0,
                 lru_scan_depth: 1_536,
+                // buf0dblwr.cc: of two buffers of 128 pages one is filled while the other is written.
                 doublewrite_pages: 128,
-                doublewrite_batches: 2,
+                doublewrite_batches: 1,
                 redo_capacity_bytes: 96 * MIB,
                 log_bin: false,
                 sync_binlog: 0,
+                // Off from 10.5.15 on, and gone in 11.0.
+                change_buffering: 0.0,
+                purge_batch: 127,
                 ..self
             },
         }
@@ -223,6 +244,13 @@ impl Settings {
     #[must_use]
     pub fn pool_pages(&self) -> f64 {
         self.buffer_pool_bytes as f64 / f64::from(self.page_bytes) * 0.96
+    }
+
+    /// Pages of a batch of page writes, and batches that are written at the same time. Without doublewrite nothing but the
+    /// slots of asynchronous writes limits them: four threads with 256 each.
+    #[must_use]
+    pub const fn write_batches(&self) -> (u32, u32) {
+        if self.doublewrite { (self.doublewrite_pages, self.doublewrite_batches) } else { (64, 4 * 256 / 64) }
     }
 
     /// Free pages that the page cleaner keeps.

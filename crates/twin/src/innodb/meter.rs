@@ -142,6 +142,8 @@ pub struct ModelOutcome {
     pub page_waits: u64,
     /// Pages dirty at the end.
     pub dirty_pages: u64,
+    /// Transactions that purge had not come to at the end.
+    pub unpurged: u64,
     /// When burst credits ended and came back, since the start of the run.
     pub changes: Vec<BalanceChange>,
     /// The whole run, in at most 240 spans.
@@ -373,6 +375,7 @@ impl Meter {
             redo_waits: self.redo_waits,
             page_waits: self.page_waits,
             dirty_pages,
+            unpurged: 0,
             changes: self.balances.into_changes(),
             spans: self.spans,
         }

@@ -19,6 +19,7 @@ mod flavour;
 mod meter;
 mod model;
 mod pages;
+mod purge;
 mod redo;
 mod shape;
 mod writer;
@@ -33,7 +34,7 @@ pub use flavour::{FileSystem, Flavour, Settings, UnknownFlavour};
 pub use meter::{Limiter, ModelOutcome, Span};
 pub use model::{Costs, ModelLoad, ModelSetup, run};
 pub use pages::{
-    CurvePoint, MissCurve, PageClass, PageKind, Revisits, characteristic_time, pages_per_transaction,
+    CurvePoint, MissCurve, PageClass, PageKind, Pool, Revisits, characteristic_time, pages_per_transaction,
 };
 pub use redo::{LEAST_REDO_BYTES, RedoLimits};
 pub use shape::{Shape, Touch, TransactionType};

@@ -1,21 +1,25 @@
 //! The server as a whole: clients, processors, buffer pool, logs and page cleaner around one queue of events.
 
+mod background;
+mod cleaning;
+
 use std::collections::VecDeque;
 
 use ebbtide_volume::{Array, Instance, Nanos};
 use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::buffer::{BufferPool, around, unit};
-use super::cleaner::{CleanerView, recommend, whole};
+use super::buffer::{BufferPool, around, of_statements, unit};
+use super::cleaner::whole;
 use super::commit::CommitPipeline;
 use super::cpu::{Machine, Processors};
 use super::disk::{Disk, FileKind};
 use super::flavour::Settings;
 use super::meter::{ClientTime, Meter, ModelOutcome, SecondView};
-use super::pages::characteristic_time;
+use super::pages::{Pool, characteristic_time};
+use super::purge::{Purger, Unpurged};
 use super::redo::RedoLimits;
-use super::shape::Shape;
+use super::shape::{EXTENT, Shape};
 use super::writer::{PageWriter, Progress};
 use crate::queue::EventQueue;
 
@@ -89,6 +93,9 @@ enum Event {
     Binlog,
     Batch(usize),
     Clean,
+    /// Purge looks at the history; and a page that it reads is there.
+    Purge,
+    Purged,
     Second,
 }
 
@@ -97,10 +104,16 @@ enum Event {
 struct Client {
     kind: usize,
     started: Nanos,
+    /// How many transactions had begun before this one; none while it has none.
+    view: Option<f64>,
     reads: u32,
+    /// Extents among them, which are read as a whole.
+    extents: u32,
     /// Reads until the next slice of processor time.
     reads_in_row: u32,
+    /// Slices of processor time that are left, and all of the transaction.
     slices: u32,
+    planned: u32,
     slice_ns: f64,
     waits_since: Nanos,
     /// It adds new pages, and there was no place for them.
@@ -116,6 +129,8 @@ const SCANNED: u32 = 100;
 const SLEEP_FOR_PAGE: Nanos = Nanos::from_ms(10);
 /// The page cleaner's round.
 const ROUND: Nanos = Nanos::SECOND;
+/// How often purge looks at the history.
+const PURGE_ROUND: Nanos = Nanos::from_ms(100);
 /// The shortest pause between two rounds of it.
 const SHORT_PAUSE: Nanos = Nanos::from_ms(10);
 
@@ -125,7 +140,8 @@ const BALANCED_AT: [Nanos; 2] = [Nanos::from_secs(4), Nanos::from_secs(8)];
 /// Bytes of redo that the oldest dirty page is behind, in the long run: what is written while a page stays in the
 /// pool, or half of what the redo log allows.
 fn redo_horizon(shape: &Shape, settings: &Settings, limits: &RedoLimits) -> f64 {
-    let kept = characteristic_time(&shape.classes, settings.pool_pages()).unwrap_or(1e12);
+    let pool = Pool::of(settings, &shape.classes);
+    let kept = characteristic_time(&shape.classes, &pool).unwrap_or(1e12);
     (kept * shape.redo_bytes()).min(limits.asynchronous * 0.5)
 }
 
@@ -166,6 +182,8 @@ struct Model {
     pool: BufferPool,
     commits: CommitPipeline,
     writer: PageWriter,
+    /// None where a workload leaves nothing to purge.
+    purger: Option<Purger>,
     meter: Meter,
     clients: Vec<Client>,
     idle: Vec<usize>,
@@ -221,7 +239,9 @@ impl Model {
         let kinds = kinds.collect();
         let meter = Meter::new(settle, duration, load.clients, load.rate.is_none(), &disk);
         let grain = whole(redo_horizon(&shape, &settings, &limits) / 512.0).max(1);
-        let pool = BufferPool::new(shape, settings.pool_pages(), cold, settings.free_target(), grain);
+        let purges = shape.types.iter().any(|of| of.undo_bytes > 0.0 || !of.purged.is_empty());
+        let pool = Pool::of(&settings, &shape.classes);
+        let pool = BufferPool::new(shape, pool, cold, settings.free_target(), grain);
         Self {
             limits,
             costs,
@@ -237,6 +257,7 @@ impl Model {
             processors: Processors::new(machine),
             commits: CommitPipeline::new(&settings),
             writer: PageWriter::new(&settings, costs.writes),
+            purger: purges.then(|| Purger::new(&settings)),
             pool,
             meter,
             clients: vec![Client::default(); load.clients as usize],
@@ -263,6 +284,9 @@ impl Model {
         self.checkpoint = self.writer.checkpoint(&self.pool, self.lsn);
         self.events.push(Nanos::SECOND, Event::Second);
         self.schedule_cleaner(ROUND);
+        if self.purger.is_some() {
+            self.events.push(PURGE_ROUND, Event::Purge);
+        }
         let clients = 0..self.clients.len();
         if self.load.rate.is_some() {
             self.idle = clients.rev().collect();
@@ -289,6 +313,8 @@ impl Model {
             Event::Binlog => self.binlog_done(),
             Event::Batch(slot) => self.batch_event(slot),
             Event::Clean => self.clean(),
+            Event::Purge => self.purge(),
+            Event::Purged => self.purged(),
             Event::Second => self.second(),
         }
     }
@@ -310,22 +336,31 @@ impl Model {
     fn start(&mut self, client: usize, arrived: Nanos) {
         let at = unit(&mut self.rng);
         let kind = self.kinds.partition_point(|(sum, _)| *sum <= at).min(self.kinds.len() - 1);
+        let view = self.pool.seen();
         let touched = self.pool.touch(kind, &mut self.rng);
         let reads = around(f64::from(touched.misses) * self.costs.reads, &mut self.rng);
-        let slices = reads.min(SLICES - 1) + 1;
+        let extents = around(f64::from(touched.ahead) * self.costs.reads / EXTENT, &mut self.rng);
+        let all_reads = reads + extents;
+        let slices = all_reads.min(SLICES - 1) + 1;
         let share = self.kinds[kind].1;
         let statements = self.pool.shape().types[kind].statements;
         let one = &mut self.clients[client];
         self.pool.take_dirtied(&mut one.dirtied);
         one.kind = kind;
         one.started = arrived;
-        one.reads = reads;
+        one.view = Some(view);
+        one.reads = all_reads;
+        one.extents = extents;
         one.reads_in_row = 0;
         one.slices = slices;
+        one.planned = slices;
         one.slice_ns = self.costs.cpu_us * 1e3 * share / f64::from(slices);
         // Pages that a class misses beyond those that are read, and pages that are new, need a place too.
         self.pool.owe_free(u64::from(touched.created + touched.misses.saturating_sub(reads)));
         self.clients[client].needs_place = touched.created > 0 && self.pool.owed() > 0;
+        for _ in 0..touched.background {
+            self.read_for_nobody();
+        }
         let trips = Nanos(whole(self.costs.round_trip_us * 1e3 * statements));
         if trips > Nanos::ZERO {
             self.events.push(self.now + trips, Event::Sent(client));
@@ -343,8 +378,9 @@ impl Model {
             self.wake_cleaner();
             return;
         }
-        // The time of a slice varies as that of statements does: exponentially.
-        let work = -(1.0 - unit(&mut self.rng)).ln() * self.clients[client].slice_ns;
+        let one = &self.clients[client];
+        let statements = self.pool.shape().types[one.kind].statements / f64::from(one.planned.max(1));
+        let work = of_statements(statements, &mut self.rng) * one.slice_ns;
         if let Some(at) = self.processors.request(client, work, self.now) {
             self.events.push(at, Event::Computed(client));
         }
@@ -383,7 +419,13 @@ impl Model {
     }
 
     fn submit_read(&mut self, client: usize) {
-        let at = self.disk.submit(FileKind::DataRead, self.settings.page_bytes, self.now);
+        let one = &mut self.clients[client];
+        let at = if one.extents > 0 {
+            one.extents -= 1;
+            self.read_extent()
+        } else {
+            self.disk.submit(FileKind::DataRead, self.settings.page_bytes, self.now)
+        };
         self.events.push(at, Event::Read(client));
     }
 
@@ -442,6 +484,8 @@ impl Model {
         let redo = self.pool.shape().types[one.kind].redo_bytes;
         self.lsn += whole(redo);
         self.pool.changed(&one.dirtied, self.lsn);
+        let (kind, seen) = (one.kind, self.pool.seen());
+        self.leave_undo(Unpurged { kind, seen, lsn: self.lsn });
         self.commits.enqueue(client, redo);
         self.begin_redo();
     }
@@ -482,6 +526,7 @@ impl Model {
 
     fn end(&mut self, client: usize) {
         let latency = self.now.since(self.clients[client].started);
+        self.clients[client].view = None;
         self.meter.finished(latency, self.now);
         if self.load.rate.is_none() {
             self.start(client, self.now);
@@ -492,82 +537,6 @@ impl Model {
         }
     }
 
-    fn schedule_cleaner(&mut self, pause: Nanos) {
-        if !self.cleaner.scheduled && !self.cleaner.running {
-            self.cleaner.scheduled = true;
-            self.events.push(self.now + pause, Event::Clean);
-        }
-    }
-
-    /// Somebody waits for the page cleaner: it begins its next round now.
-    fn wake_cleaner(&mut self) {
-        if !self.cleaner.running && self.now.since(self.cleaner.last) >= SHORT_PAUSE {
-            self.clean();
-        }
-    }
-
-    /// A round of the page cleaner: the end of the LRU list, then the flush list.
-    fn clean(&mut self) {
-        self.cleaner.scheduled = false;
-        if self.cleaner.running {
-            return;
-        }
-        self.cleaner.running = true;
-        self.cleaner.last = self.now;
-        self.free_pages();
-        self.average();
-        let view = CleanerView {
-            dirty: self.pool.flush_list().total() as f64,
-            pool: self.pool.pages(),
-            age: (self.lsn - self.pool.flush_list().oldest().unwrap_or(self.lsn)) as f64,
-            pages_per_s: self.cleaner.pages_per_s,
-            pages_for_redo: self.pages_for_redo(),
-        };
-        let wanted = recommend(&self.settings, &self.limits, &view);
-        self.cleaner.urgent = wanted.urgent;
-        self.cleaner.list_pages += wanted.pages.min(self.pool.flush_list().total());
-        self.writer.add_list(wanted.pages);
-        self.start_batches();
-    }
-
-    /// Evicts pages from the end of the LRU list until enough are free.
-    fn free_pages(&mut self) {
-        let target = self.settings.free_target();
-        let missing = (target + self.pool.owed()).saturating_sub(self.pool.free()).min(target);
-        let mut dirty = 0;
-        for _ in 0..missing {
-            dirty += u64::from(self.pool.evict(&mut self.rng));
-        }
-        self.pool.add_free(missing - dirty);
-        self.writer.add_lru(dirty);
-        self.serve_pageless();
-    }
-
-    /// Pages a second and redo a second, averaged as the servers do: halfway to the newest value each interval.
-    fn average(&mut self) {
-        let (since, lsn) = self.cleaner.average_from;
-        let passed = self.now.since(since).as_secs_f64();
-        if lsn != 0 && passed < f64::from(self.settings.flushing_avg_loops) {
-            return;
-        }
-        if lsn != 0 {
-            let pages = self.cleaner.list_pages as f64 / passed;
-            let redo = (self.lsn - lsn) as f64 / passed;
-            self.cleaner.pages_per_s = f64::midpoint(self.cleaner.pages_per_s, pages);
-            self.cleaner.redo_per_s = f64::midpoint(self.cleaner.redo_per_s, redo);
-        }
-        self.cleaner.list_pages = 0;
-        self.cleaner.average_from = (self.now, self.lsn);
-    }
-
-    /// Dirty pages whose changes are in the next three seconds' worth of the oldest redo, for one second.
-    fn pages_for_redo(&self) -> f64 {
-        let Some(oldest) = self.pool.flush_list().oldest() else { return 0.0 };
-        let target = oldest + whole(3.0 * self.cleaner.redo_per_s);
-        let limit = 6 * u64::from(self.settings.io_capacity_max);
-        self.pool.flush_list().until(target, limit) as f64 / 3.0
-    }
-
     fn start_batches(&mut self) {
         let Self { writer, disk, pool, rng, events, now, .. } = self;
         while let Some((slot, at)) = writer.start(*now, disk, pool, rng) {
@@ -575,7 +544,9 @@ impl Model {
         }
         if self.writer.is_idle() && self.cleaner.running {
             self.cleaner.running = false;
-            let round = if self.cleaner.urgent { SHORT_PAUSE } else { ROUND };
+            // It does not sleep while somebody waits for a page.
+            let at_once = self.cleaner.urgent || !self.pageless.is_empty();
+            let round = if at_once { SHORT_PAUSE } else { ROUND };
             let next = self.cleaner.last + round;
             self.schedule_cleaner(next.since(self.now));
         }
@@ -635,38 +606,6 @@ impl Model {
         self.events.push(self.now + Nanos::SECOND, Event::Second);
     }
 
-    /// Brings the dirty pages to where page cleaner and eviction keep them at the throughput of the last seconds. A run
-    /// that begins in the middle would else write what it was given too much for as long as a page stays in the pool.
-    fn balance(&mut self, tps: f64) {
-        let Some(usual) = self.pool.usual_dirty().filter(|usual| *usual >= 1.0) else { return };
-        let redo_per_s = tps * self.pool.shape().redo_bytes();
-        let horizon = redo_horizon(self.pool.shape(), &self.settings, &self.limits);
-        let cleaned = |share: f64| {
-            let dirty = usual * share;
-            // Pages leave the flush list at its old end, at the rate at which they come.
-            let pages_for_redo = self.pool.dirty_flow(share).0 * tps;
-            let view = |pages_per_s| CleanerView {
-                dirty,
-                pool: self.pool.pages(),
-                age: horizon,
-                pages_per_s,
-                pages_for_redo,
-            };
-            (0..16).fold(0.0, |pages, _| recommend(&self.settings, &self.limits, &view(pages)).pages as f64)
-        };
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..24 {
-            let middle = f64::midpoint(low, high);
-            let (dirtied, evicted) = self.pool.dirty_flow(middle);
-            if dirtied * tps > evicted * tps + cleaned(middle) { low = middle } else { high = middle }
-        }
-        let pages_per_s = cleaned(high);
-        let surplus = self.pool.flush_list().total() as f64 - usual * high;
-        self.pool.take_oldest(whole(surplus.max(0.0)));
-        self.cleaner.pages_per_s = pages_per_s;
-        self.cleaner.redo_per_s = redo_per_s;
-    }
-
     fn view(&mut self) -> SecondView {
         SecondView {
             busy_seconds: self.processors.busy_seconds(self.now),
@@ -680,6 +619,7 @@ impl Model {
         self.now = self.end;
         let view = self.view();
         let dirty = self.pool.flush_list().total();
-        self.meter.finish(&mut self.disk, &view, dirty)
+        let unpurged = self.purger.as_ref().map_or(0, Purger::history);
+        ModelOutcome { unpurged, ..self.meter.finish(&mut self.disk, &view, dirty) }
     }
 }

@@ -38,10 +38,10 @@ pub fn shape(observed: &Observed) -> Shape {
     let kinds = types.iter().map(|of| TransactionType {
         name: of.name.clone(),
         share: of.share,
-        touches: Vec::new(),
         statements: observed.statements * of.size / mean,
         redo_bytes: observed.redo_bytes * of.size / mean,
         binlog_bytes: observed.binlog_bytes * of.size / mean,
+        ..TransactionType::default()
     });
     let mut shape = Shape::new("observed", kinds.collect());
     let touches: Vec<_> = types.iter().enumerate().map(|(n, of)| (n, of.size / mean, 1.0)).collect();

@@ -4,7 +4,7 @@ use ebbtide_workload::sysbench::{Mix, Schema, Sysbench, Workload};
 use ebbtide_workload::{Distribution, Drawer, Random};
 
 use super::pages::PageKind;
-use super::shape::{Shape, TransactionType};
+use super::shape::{EXTENT, Shape, TransactionType};
 
 /// Rows of a leaf page: a row of `sbtest` takes about 204 bytes.
 const ROWS_PER_PAGE: f64 = 75.0;
@@ -21,15 +21,24 @@ const BINLOG_OF_UPDATE: f64 = 420.0;
 const BINLOG_OF_ROW: f64 = 210.0;
 const BINLOG_OF_TRANSACTION: f64 = 160.0;
 
+/// The part of the redo that describes undo records.
+const UNDO_OF_REDO: f64 = 0.3;
+
 /// What a transaction does to pages.
 #[derive(Debug, Clone, Copy, Default)]
 struct Work {
     reads: f64,
+    /// Ranges that are longer than an extent, and the pages of one.
+    scans: f64,
+    run: f64,
     row_changes: f64,
     index_changes: f64,
     /// Inserted at the end of the tables, where they grow.
     grows: f64,
     updates: f64,
+    /// Entries of the index, and rows, that are marked as deleted and that purge removes.
+    purged_entries: f64,
+    purged_rows: f64,
     statements: f64,
 }
 
@@ -44,8 +53,16 @@ impl Work {
             Workload::ReadWrite => Self::reading(mix).and(Self::writing(mix, index)),
             Workload::WriteOnly => Self::writing(mix, index),
             Workload::Insert => Self { grows: 1.0, index_changes: index, ..one },
-            Workload::Delete | Workload::UpdateIndex => {
-                Self { row_changes: 1.0, index_changes: index, updates: 1.0, ..one }
+            Workload::Delete => Self {
+                row_changes: 1.0,
+                index_changes: index,
+                updates: 1.0,
+                purged_entries: index,
+                purged_rows: 1.0,
+                ..one
+            },
+            Workload::UpdateIndex => {
+                Self { row_changes: 1.0, index_changes: index, updates: 1.0, purged_entries: index, ..one }
             }
             Workload::UpdateNonIndex => Self { row_changes: 1.0, updates: 1.0, ..one },
             Workload::BulkInsert => Self { grows: 1_000.0, ..one },
@@ -58,8 +75,12 @@ impl Work {
         let ranges = mix.simple_ranges + mix.sum_ranges + mix.order_ranges + mix.distinct_ranges;
         let ranges = if mix.range_selects { f64::from(ranges) } else { 0.0 };
         let points = f64::from(mix.point_selects);
-        let pages_of_range = 1.0 + f64::from(mix.range_size) / ROWS_PER_PAGE;
-        Self { reads: points + ranges * pages_of_range, statements: points + ranges + 2.0, ..Self::default() }
+        let run = 1.0 + f64::from(mix.range_size) / ROWS_PER_PAGE;
+        let statements = points + ranges + 2.0;
+        if run > EXTENT {
+            return Self { reads: points, scans: ranges, run, statements, ..Self::default() };
+        }
+        Self { reads: points + ranges * run, statements, ..Self::default() }
     }
 
     fn writing(mix: &Mix, index: f64) -> Self {
@@ -70,6 +91,8 @@ impl Work {
             row_changes: indexed + plain + pairs,
             index_changes: index * (indexed + 2.0 * pairs),
             updates: indexed + plain,
+            // The row of a pair is there again before purge comes.
+            purged_entries: index * (indexed + pairs),
             statements: indexed + plain + 2.0 * pairs + 2.0,
             ..Self::default()
         }
@@ -78,17 +101,21 @@ impl Work {
     fn and(self, other: Self) -> Self {
         Self {
             reads: self.reads + other.reads,
+            scans: self.scans + other.scans,
+            run: self.run.max(other.run),
             row_changes: self.row_changes + other.row_changes,
             index_changes: self.index_changes + other.index_changes,
             grows: self.grows + other.grows,
             updates: self.updates + other.updates,
+            purged_entries: self.purged_entries + other.purged_entries,
+            purged_rows: self.purged_rows + other.purged_rows,
             statements: self.statements + other.statements - 2.0,
         }
     }
 
     /// References to pages of rows.
     fn touched(&self) -> f64 {
-        self.reads + self.row_changes
+        self.reads + self.row_changes + self.scans
     }
 
     fn redo_bytes(&self) -> f64 {
@@ -124,33 +151,52 @@ pub fn shape(sysbench: &Sysbench, seed: u64) -> Shape {
     let types = kinds.iter().map(|&(name, share, work)| TransactionType {
         name: name.into(),
         share,
-        touches: Vec::new(),
         statements: work.statements,
         redo_bytes: work.redo_bytes(),
         binlog_bytes: work.binlog_bytes(),
+        ..TransactionType::default()
     });
     let mut shape = Shape::new(sysbench.workload.name(), types.collect());
-    // What each kind references of a class, and the share of that which it changes; those that reference nothing apart.
+    let (rows, entries) = pages(&sysbench.schema);
+    let levels = levels(sysbench.distribution, seed);
+    // What each kind references of a class, and the share of that which it changes.
     let touches = |of: &dyn Fn(&Work) -> (f64, f64)| -> Vec<(usize, f64, f64)> {
         let all = kinds.iter().enumerate().map(|(kind, (_, _, work))| (kind, of(work)));
         all.filter(|(_, (references, _))| *references > 0.0)
             .map(|(kind, (references, changes))| (kind, references, changes / references))
             .collect()
     };
-    let (rows, entries) = pages(&sysbench.schema);
-    let levels = levels(sysbench.distribution, seed);
-    add(&mut shape, "rows", rows, &levels, &touches(&|work| (work.touched(), work.row_changes)));
-    // Values of k are drawn like ids, and spread when they are updated.
-    let of_index = touches(&|work| (work.index_changes, work.index_changes));
-    add(&mut shape, "index on k", entries, &levels, &of_index);
-    let grown = touches(&|work| (work.grows / ROWS_PER_PAGE, work.grows / ROWS_PER_PAGE));
-    if !grown.is_empty() {
+    let any = |of: &dyn Fn(&Work) -> f64| kinds.iter().any(|(_, _, work)| of(work) > 0.0);
+    if any(&Work::touched) {
+        let of_rows = touches(&|work| (work.reads + work.row_changes, work.row_changes));
+        for (class, draws) in add(&mut shape, "rows", rows, &levels, &of_rows, false) {
+            for (kind, (_, _, work)) in kinds.iter().enumerate() {
+                if work.scans > 0.0 {
+                    // A range is on neighbouring pages, which differ little in heat.
+                    shape.scan(class, kind, work.scans * work.run * draws, work.run);
+                }
+                shape.purge(class, kind, work.purged_rows * draws);
+            }
+        }
+    }
+    if any(&|work| work.index_changes) {
+        // Values of k are drawn like ids, and spread when they are updated.
+        let of_index = touches(&|work| (work.index_changes, work.index_changes));
+        for (class, draws) in add(&mut shape, "index on k", entries, &levels, &of_index, true) {
+            for (kind, (_, _, work)) in kinds.iter().enumerate() {
+                shape.purge(class, kind, work.purged_entries * draws);
+            }
+        }
+    }
+    if any(&|work| work.grows) {
+        let grown = touches(&|work| (work.grows / ROWS_PER_PAGE, work.grows / ROWS_PER_PAGE));
         shape.class("grown", PageKind::Once { read: false }, &grown);
     }
     let upper = ((rows + entries) / 700.0).max(1.0);
     let kind = PageKind::Reused { pages: upper, revisits: None };
     let of_upper = touches(&|work| (2.0 * (work.touched() + work.index_changes).max(1.0), 0.0));
     shape.class("upper levels", kind, &of_upper);
+    shape.undo(UNDO_OF_REDO);
     shape
 }
 
@@ -160,14 +206,24 @@ fn pages(schema: &Schema) -> (f64, f64) {
     ((rows / ROWS_PER_PAGE).max(1.0), (rows / ENTRIES_PER_PAGE).max(1.0))
 }
 
-/// A class for each level of heat; none where no kind references one.
-fn add(shape: &mut Shape, name: &str, pages: f64, levels: &[(f64, f64)], touches: &[(usize, f64, f64)]) {
-    for &(of_pages, of_draws) in levels.iter().filter(|_| !touches.is_empty()) {
+/// Adds the levels of a table or of its index; returns their classes with their shares of the draws.
+fn add(
+    shape: &mut Shape,
+    name: &str,
+    pages: f64,
+    levels: &[(f64, f64)],
+    touches: &[(usize, f64, f64)],
+    secondary: bool,
+) -> Vec<(usize, f64)> {
+    let level = |&(of_pages, of_draws): &(f64, f64)| {
         let kind = PageKind::Reused { pages: pages * of_pages, revisits: None };
         let touches: Vec<_> =
             touches.iter().map(|&(of, references, modified)| (of, references * of_draws, modified)).collect();
-        shape.class(name, kind, &touches);
-    }
+        let class =
+            if secondary { shape.secondary(name, kind, &touches) } else { shape.class(name, kind, &touches) };
+        (class, of_draws)
+    };
+    levels.iter().map(level).collect()
 }
 
 /// Shares of pages and of draws, from the hottest part of a table to the coldest: neighbours in heat within a factor of
@@ -199,7 +255,7 @@ fn levels(distribution: Distribution, seed: u64) -> Vec<(f64, f64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pages::pages_per_transaction;
+    use super::super::pages::{Pool, pages_per_transaction};
     use super::*;
 
     fn sysbench(workload: Workload, distribution: Distribution) -> Sysbench {
@@ -211,7 +267,7 @@ mod tests {
     fn uniform_point_selects_read_the_share_that_does_not_fit() {
         let shape = shape(&sysbench(Workload::PointSelect, Distribution::Uniform), 1);
         let (rows, _) = pages(&Schema { tables: 8, table_size: 1_000_000, ..Schema::default() });
-        let (reads, writes) = pages_per_transaction(&shape.classes, rows / 2.0);
+        let (reads, writes) = pages_per_transaction(&shape.classes, &Pool::plain(rows / 2.0));
         assert!((reads - 0.5).abs() < 0.01, "{reads}");
         assert_eq!((writes, shape.redo_bytes()), (0.0, 0.0));
     }
@@ -220,7 +276,7 @@ mod tests {
     fn the_special_distribution_needs_a_small_pool_for_three_quarters_of_its_draws() {
         let shape = shape(&sysbench(Workload::PointSelect, Distribution::default()), 1);
         let (rows, _) = pages(&Schema { tables: 8, table_size: 1_000_000, ..Schema::default() });
-        let (reads, _) = pages_per_transaction(&shape.classes, rows * 0.05);
+        let (reads, _) = pages_per_transaction(&shape.classes, &Pool::plain(rows * 0.05));
         assert!((0.15..0.30).contains(&reads), "{reads}");
     }
 

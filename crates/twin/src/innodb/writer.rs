@@ -49,9 +49,10 @@ pub(crate) struct PageWriter {
 
 impl PageWriter {
     pub(crate) fn new(settings: &Settings, scale: f64) -> Self {
+        let (batch_pages, batches) = settings.write_batches();
         Self {
-            batches: vec![None; settings.doublewrite_batches.max(1) as usize],
-            batch_pages: settings.doublewrite_pages.max(1),
+            batches: vec![None; batches.max(1) as usize],
+            batch_pages: batch_pages.max(1),
             page_bytes: settings.page_bytes,
             doublewrite: settings.doublewrite,
             flush_after_batch: settings.flush_after_batch,

@@ -84,6 +84,14 @@ pub struct ServerTable {
     pub binlog_group_commit_sync_delay: Option<u64>,
     /// `ext4` or `xfs`.
     pub file_system: Option<FileSystem>,
+    /// `innodb_change_buffering`: `none`, `inserts`, `deletes`, `changes`, `purges` or `all`.
+    pub change_buffering: Option<String>,
+    /// `innodb_old_blocks_pct`.
+    pub old_blocks_pct: Option<f64>,
+    /// `innodb_purge_threads`.
+    pub purge_threads: Option<u32>,
+    /// `innodb_purge_batch_size`.
+    pub purge_batch_size: Option<u32>,
 }
 
 /// A machine.
@@ -111,7 +119,9 @@ pub struct WorkloadTable {
     pub kind: Option<String>,
     /// TPC-C: warehouses.
     pub warehouses: Option<u32>,
-    /// TPC-C: `nurand` or `uniform`.
+    /// TPC-C: `tpcc-mysql` or `sysbench-tpcc`.
+    pub kit: Option<String>,
+    /// TPC-C: `nurand` or `uniform`; those of the kit where nothing is said.
     pub keys: Option<String>,
     /// sysbench: tables.
     pub tables: Option<u32>,
@@ -119,6 +129,8 @@ pub struct WorkloadTable {
     pub table_size: Option<u32>,
     /// sysbench: `special`, `uniform`, `gaussian`, `pareto` or `zipfian`.
     pub rand_type: Option<String>,
+    /// sysbench: rows of a range; 100 where nothing is said.
+    pub range_size: Option<u32>,
     /// Size of the data on the volume.
     pub data_size: Option<String>,
     /// Observed: size of the data at which `pages` were measured; that of `data_size` where nothing is said.

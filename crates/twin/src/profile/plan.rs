@@ -165,6 +165,7 @@ impl ServerTable {
         self.sizes(&mut settings)?;
         self.flushing(&mut settings)?;
         self.logs(&mut settings)?;
+        self.background(&mut settings)?;
         Ok(settings)
     }
 
@@ -200,16 +201,16 @@ impl ServerTable {
                 allowed: "8MiB or more",
             });
         }
-        set(
-            &mut settings.buffer_pool_instances,
-            "server.buffer_pool_instances",
-            self.buffer_pool_instances,
-            1..=64,
-            "1 to 64",
-        )?;
-        if self.buffer_pool_instances.is_some() && settings.flavour != Flavour::MySql57 {
-            settings.doublewrite_batches =
-                settings.doublewrite_batches.max(2 * settings.buffer_pool_instances);
+        let mut instances = settings.buffer_pool_instances;
+        set(&mut instances, "server.buffer_pool_instances", self.buffer_pool_instances, 1..=64, "1 to 64")?;
+        // MariaDB has one pool whatever the variable says.
+        if !settings.flavour.is_mariadb() {
+            settings.buffer_pool_instances = instances;
+        }
+        if self.buffer_pool_instances.is_some()
+            && matches!(settings.flavour, Flavour::MySql80 | Flavour::MySql84)
+        {
+            settings.doublewrite_batches = settings.doublewrite_batches.max(2 * instances);
         }
         set(
             &mut settings.doublewrite_pages,
@@ -282,6 +283,45 @@ impl ServerTable {
         )?;
         settings.adaptive_flushing = self.adaptive_flushing.unwrap_or(settings.adaptive_flushing);
         settings.flush_sync = self.flush_sync.unwrap_or(settings.flush_sync);
+        Ok(())
+    }
+
+    fn background(&self, settings: &mut Settings) -> Result<(), ProfileError> {
+        set(&mut settings.purge_threads, "server.purge_threads", self.purge_threads, 1..=32, "1 to 32")?;
+        set(
+            &mut settings.purge_batch,
+            "server.purge_batch_size",
+            self.purge_batch_size,
+            1..=5_000,
+            "1 to 5000",
+        )?;
+        if let Some(pct) = self.old_blocks_pct {
+            if !(5.0..=95.0).contains(&pct) {
+                let (key, value) = ("server.old_blocks_pct".into(), pct.to_string());
+                return Err(ProfileError::Range { key, value, allowed: "5 to 95 percent" });
+            }
+            settings.old_blocks_pct = pct;
+        }
+        let Some(kept) = &self.change_buffering else { return Ok(()) };
+        settings.change_buffering = match kept.to_ascii_lowercase().as_str() {
+            // What purge removes is buffered or not: its pages are there.
+            "none" | "purges" => 0.0,
+            // A changed key is one entry that is marked as deleted, and one that is inserted.
+            "inserts" | "deletes" => 0.5,
+            "changes" | "all" => 1.0,
+            _ => {
+                return Err(ProfileError::Range {
+                    key: "server.change_buffering".into(),
+                    value: kept.clone(),
+                    allowed: "none, inserts, deletes, changes, purges or all",
+                });
+            }
+        };
+        if settings.flavour == Flavour::MariaDb11 && settings.change_buffering > 0.0 {
+            return Err(ProfileError::Conflict(format!(
+                "server.change_buffering = {kept}: MariaDB has no change buffer from 11.0 on"
+            )));
+        }
         Ok(())
     }
 
@@ -376,15 +416,24 @@ impl WorkloadTable {
             from: "SELECT COUNT(*) FROM warehouse",
         })?;
         range("workload.warehouses", warehouses, 1..=1_000_000, "1 to 1000000")?;
+        let kit = match self.kit.as_deref() {
+            None | Some("tpcc-mysql") => tpcc::Kit::TpccMysql,
+            Some("sysbench-tpcc") => tpcc::Kit::SysbenchTpcc,
+            Some(other) => {
+                let (key, value) = ("workload.kit".into(), other.into());
+                return Err(ProfileError::Range { key, value, allowed: "tpcc-mysql or sysbench-tpcc" });
+            }
+        };
         let keys = match self.keys.as_deref() {
-            None | Some("nurand") => tpcc::Keys::Nurand,
+            None => kit.keys(),
+            Some("nurand") => tpcc::Keys::Nurand,
             Some("uniform") => tpcc::Keys::Uniform,
             Some(other) => {
                 let (key, value) = ("workload.keys".into(), other.into());
                 return Err(ProfileError::Range { key, value, allowed: "nurand or uniform" });
             }
         };
-        Ok(tpcc::shape(scaled(warehouses, factor), keys))
+        Ok(tpcc::shape(scaled(warehouses, factor), kit, keys))
     }
 
     fn sysbench(&self, script: &str, factor: f64, seed: u64) -> Result<Shape, ProfileError> {
@@ -406,8 +455,9 @@ impl WorkloadTable {
             allowed: "special, uniform, gaussian, pareto or zipfian",
         })?;
         let schema = Schema { tables, table_size: scaled(table_size, factor), ..Schema::default() };
-        let sysbench =
-            Sysbench { workload, schema, mix: Mix::default(), distribution, clients: 1, marks: false };
+        let mut mix = Mix::default();
+        set(&mut mix.range_size, "workload.range_size", self.range_size, 1..=table_size, "1 to table_size")?;
+        let sysbench = Sysbench { workload, schema, mix, distribution, clients: 1, marks: false };
         Ok(sysbench::shape(&sysbench, seed))
     }
 

@@ -1,8 +1,10 @@
 //! The model of InnoDB against analytic results, and what must hold of every run of it.
 
+mod background;
 mod calibration;
 mod mva;
 mod properties;
+mod scans;
 mod support;
 
 use ebbtide_twin::innodb::{FileKind, Flavour, Limiter, ModelLoad, ModelOutcome, ModelSetup, Settings, run};
@@ -144,4 +146,32 @@ fn doublewrite_costs_little_of_the_iops_and_a_third_of_the_throughput() {
     assert!((1.01..1.12).contains(&on_iops), "{on_iops}");
     let on_throughput = with(false, None, Some(60)) / with(true, None, Some(60));
     assert!((1.4..1.7).contains(&on_throughput), "{on_throughput}");
+}
+
+/// A server that writes as many pages as it can on a volume without limits, so that only latency and batches count.
+fn writing(flavour: Flavour, latency: Nanos, doublewrite: bool) -> f64 {
+    let base = setup(shape(1.0, 4.0, 200.0), volume(latency, None, None), 2_000, 20.0, 32);
+    let settings = Settings { doublewrite, ..settings(flavour) };
+    let outcome = run(ModelSetup { settings, ..base });
+    outcome.file(FileKind::DataWrite).ios as f64 / outcome.measured.as_secs_f64()
+}
+
+#[test]
+fn mariadb_writes_one_doublewrite_batch_after_the_other() {
+    for (flavour, latency_ms) in [(Flavour::MariaDb105, 20), (Flavour::MariaDb11, 50)] {
+        let latency = Nanos::from_ms(latency_ms);
+        // A batch of 128 pages is written to the doublewrite buffer, then to the data files.
+        close(writing(flavour, latency, true), 128.0 / (2.0 * latency.as_secs_f64()), 0.1);
+    }
+    // 120 pages of MySQL 5.7, the same way; 8.4 writes several batches at a time.
+    let slow = Nanos::from_ms(50);
+    close(writing(Flavour::MySql57, slow, true), 1_200.0, 0.1);
+    assert!(writing(Flavour::MySql84, slow, true) > 2_400.0);
+}
+
+#[test]
+fn without_doublewrite_batches_no_longer_limit_page_writes() {
+    let slow = Nanos::from_ms(50);
+    let written = writing(Flavour::MariaDb11, slow, false);
+    assert!(written > 3.0 * 1_280.0, "{written}");
 }

@@ -27,10 +27,9 @@ fn one_kind(redo_bytes: f64) -> Shape {
     let kind = TransactionType {
         name: "t".into(),
         share: 1.0,
-        touches: Vec::new(),
         statements: 1.0,
         redo_bytes,
-        binlog_bytes: 0.0,
+        ..TransactionType::default()
     };
     Shape::new("test", vec![kind])
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{load, of_size, volume};
 use crate::sizing::search::{Objective, PricedInstance, Space};
-use crate::sizing::{Demand, InstanceNeeds};
+use crate::sizing::{Asked, Choice, Demand, InstanceNeeds, size};
 
 fn objective(gib: u64, carried: f64, p99: Option<Nanos>) -> Objective {
     Objective { size_bytes: gib * GIB, carried, p99 }
@@ -240,4 +240,67 @@ fn iops_are_bought_in_place_of_throughput_where_that_is_cheaper() {
     let (usd, iops, mib_s) = priced.min().unwrap();
     assert_eq!((found.usd, found.resolved.spec.volume.iops), (usd, Some(iops)), "{mib_s} MiB/s");
     assert!(iops > 3_000, "the least IOPS with more throughput would cost more");
+}
+
+fn asked<'q, 'a>(catalog: &'a Catalog, demand: &'q Demand, gib: u64, most_members: u16) -> Asked<'q, 'a> {
+    Asked {
+        catalog,
+        prices: catalog.prices(None).unwrap(),
+        now: demand,
+        planned: demand,
+        implied: None,
+        objective: objective(gib, 0.999, None),
+        most_members,
+        today: None,
+        instance: None,
+        instances: &[],
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_answer_is_the_cheapest_single_volume_and_a_cheaper_array_is_beside_it(
+        steps in any_steps(), gib in prop_oneof![Just(300_u64), Just(3_000), Just(20_000)],
+    ) {
+        let catalog = Catalog::builtin();
+        let demand = Demand::of(&load(&steps), 1.0);
+        let single = size(&asked(&catalog, &demand, gib, 1));
+        let sizing = size(&asked(&catalog, &demand, gib, 4));
+        let spec = |choice: Option<&Choice>| choice.map(|choice| choice.volumes.spec.clone());
+        if single.choices.is_empty() {
+            prop_assert!(sizing.cheaper_array().is_none());
+        } else {
+            prop_assert_eq!(spec(sizing.choices.first()), spec(single.choices.first()));
+        }
+        let usd = |choice: &Choice| choice.storage.as_ref().unwrap().usd;
+        let dearer = |pair: &[Choice]| usd(&pair[0]) > usd(&pair[1]);
+        prop_assert!(!sizing.choices.iter().skip(1).cloned().collect::<Vec<_>>().windows(2).any(dearer));
+        if let Some(array) = sizing.cheaper_array() {
+            let best = &sizing.choices[0];
+            prop_assert!(array.members > 1 && best.volumes.spec.members() == 1);
+            prop_assert_eq!(usd(array.choice) + array.saves, usd(best));
+            prop_assert_eq!(&sizing.choices[array.place].volumes.spec, &array.choice.volumes.spec);
+        }
+    }
+}
+
+#[test]
+fn an_array_is_the_answer_where_no_single_volume_will_do() {
+    let catalog = Catalog::builtin();
+    // No volume of any type has 80 TiB.
+    let demand = Demand::of(&load(&[(500.0, 3_600.0)]), 1.0);
+    let sizing = size(&asked(&catalog, &demand, 80 * 1_024, 4));
+    assert!(sizing.choices[0].volumes.spec.members() > 1 && sizing.cheaper_array().is_none());
+}
+
+#[test]
+fn many_iops_cost_less_as_an_array_whose_members_have_them_included() {
+    let catalog = Catalog::builtin();
+    let demand = Demand::of(&load(&[(11_000.0, 3_600.0)]), 1.0);
+    let sizing = size(&asked(&catalog, &demand, 2_000, 4));
+    assert_eq!(sizing.choices[0].volumes.spec.members(), 1);
+    let array = sizing.cheaper_array().expect("each gp3 volume has 3,000 IOPS without a charge");
+    assert_eq!((array.choice.volumes.spec.volume.kind.as_str(), array.members), ("gp3", 4));
 }

@@ -344,13 +344,11 @@ impl<'a> Load<'a> {
             lag.end();
             // The server's end takes as long as what it has asked its volumes for.
             stage.release();
-            let in_charge = if self.killed.is_some() { self.replicas.first() } else { None };
-            let in_charge = in_charge.map_or_else(|| target.clone(), Server::target);
             let loaded = loaded
                 .and_then(|report| self.checked(report, full))
                 .and_then(|report| promoted.map(|promotion| (report, promotion)))
                 .and_then(|(report, promotion)| {
-                    Ok((context.with_consistency(report, &in_charge)?, promotion))
+                    Ok((context.with_consistency(report, &self.in_charge(&server))?, promotion))
                 });
             let (loaded, copied) = copy::with_backup(loaded, copied);
             // The server's end is that of everything that still waits for it.
@@ -369,10 +367,7 @@ impl<'a> Load<'a> {
             };
             match (loaded, words) {
                 (Ok((report, promotion)), LastWords { died: None, mut notes, .. }) => {
-                    notes.extend(
-                        lag.lost()
-                            .map(|why| format!("the lag of the replicas is not known to the end: {why}")),
-                    );
+                    notes.extend(lag.note());
                     let backup = copied.map(|made| self.restored(made)).transpose()?;
                     let measured = self.finished(report, batch, &answers, volumes, notes);
                     Ok(Measured { promotion, backup, ..measured })
@@ -381,6 +376,12 @@ impl<'a> Load<'a> {
                 (Err(error), words) => Err(stage.explain(words.failure(error))),
             }
         })
+    }
+
+    /// The server that has the tables at the end: the promoted replica, where the source was killed for one.
+    fn in_charge(&self, source: &Server) -> Target {
+        let promoted = self.killed.and_then(|_| self.replicas.first());
+        promoted.unwrap_or(source).target()
     }
 
     /// What is read of the server before it is killed; one that was killed on purpose has not died.
