@@ -13,7 +13,7 @@ use ebbtide_cloud::Service;
 use ebbtide_cloud::ec2::{self, AttachAs, Ec2};
 use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
-use ebbtide_cloud::monitoring::{self, EventFile, Monitoring};
+use ebbtide_cloud::monitoring::{self, EventFile, EventSink, Monitoring};
 use ebbtide_cloud::sigv4;
 use ebbtide_cloud::sts::Sts;
 use ebbtide_cloud::users::{KeyRing, UserStore};
@@ -52,7 +52,7 @@ pub(crate) struct AwsArgs {
     /// completed, a snapshot made
     #[arg(long, requires = "aws")]
     instant: bool,
-    /// Append events in the form of EventBridge to this file, one JSON object a line: changes of alarms' states
+    /// Append events in the form of EventBridge to this file, one JSON object a line: volumes, snapshots, alarms
     /// [default: aws/events.jsonl in the home]
     #[arg(long, value_name = "FILE", requires = "aws")]
     aws_events: Option<PathBuf>,
@@ -175,9 +175,9 @@ fn services(
     let options = ec2_options(args, home);
     let ec2 = Ec2::open(home.root(), Arc::clone(control), options)
         .context(Refusal::environment("EC2 of this home cannot be answered for"))?;
-    let ec2 = Arc::new(ec2);
     let file = args.aws_events.clone().unwrap_or_else(|| home.aws_dir().join(EVENTS_FILE));
-    let events = Arc::new(EventFile::new(file, EventFile::MOST_BYTES));
+    let events: Arc<dyn EventSink> = Arc::new(EventFile::new(file, EventFile::MOST_BYTES));
+    let ec2 = Arc::new(ec2.with_events(Arc::clone(&events)));
     let options =
         monitoring::Options { instant: args.instant, events: Some(events), ..monitoring::Options::default() };
     let inventory = Arc::<Ec2>::clone(&ec2);

@@ -53,7 +53,7 @@ fn sample(monitoring: &Monitoring, clock: &dyn Clock, stopped: &mpsc::Receiver<(
     loop {
         match monitoring.tick(clock.now_ms()) {
             Ok(()) => is_failing = false,
-            Err(TickError::Control(ControlError::Stopping)) => return,
+            Err(TickError::Control(ControlError::Stopping)) => break,
             // A full disk fails every second: one line is enough.
             Err(_) if is_failing => {}
             Err(error) => {

@@ -114,7 +114,8 @@ fn boto3_sees_metrics_and_an_alarm_of_a_volume_also_after_a_kill() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/metrics.py");
     let script = |words: &[&str], url: &Value| {
         let words: Vec<&str> = [script.to_str().unwrap()].into_iter().chain(words.iter().copied()).collect();
-        run(&python, &words, &home, &anna, url.as_str().unwrap()).ok().json()
+        let answered = run(&python, &words, &home, &anna, url.as_str().unwrap()).ok();
+        serde_json::from_str::<Value>(&answered.stdout).unwrap()
     };
     let made = script(&["attach"], &started["aws"]);
     assert_eq!(made["state"], "OK", "{made}");

@@ -5,6 +5,10 @@ use super::records::AttachStage;
 use crate::monitoring::{Attached, Inventory};
 
 impl Inventory for Ec2 {
+    fn tick(&self, now_ms: u64) {
+        self.publish_due(now_ms);
+    }
+
     fn attached(&self, now_ms: u64) -> Vec<Attached> {
         let state = self.state.lock();
         let volumes = state.volumes().values().filter_map(|volume| {

@@ -65,19 +65,19 @@ impl EventSink for EventFile {
 
 /// What differs between events.
 #[derive(Debug)]
-pub(super) struct Envelope<'a> {
-    pub(super) source: &'a str,
-    pub(super) detail_type: &'a str,
-    pub(super) owner: &'a str,
-    pub(super) region: &'a str,
-    pub(super) at_ms: u64,
-    pub(super) resources: Vec<String>,
-    pub(super) detail: Value,
+pub(crate) struct Envelope<'a> {
+    pub(crate) source: &'a str,
+    pub(crate) detail_type: &'a str,
+    pub(crate) owner: &'a str,
+    pub(crate) region: &'a str,
+    pub(crate) at_ms: u64,
+    pub(crate) resources: Vec<String>,
+    pub(crate) detail: Value,
 }
 
 impl Envelope<'_> {
     /// The event, with an id that is a checksum of its content.
-    pub(super) fn event(&self) -> Value {
+    pub(crate) fn event(&self) -> Value {
         let time = input::stamp(self.at_ms, "%Y-%m-%dT%H:%M:%SZ");
         let mut event = json!({
             "version": "0",

@@ -17,6 +17,9 @@ pub struct Attached {
 
 /// Knows which volumes are attached.
 pub trait Inventory: std::fmt::Debug + Send + Sync {
+    /// Does what is due at a time, in milliseconds since 1970. Called about once a second.
+    fn tick(&self, now_ms: u64);
+
     /// The attached volumes at a time, in milliseconds since 1970.
     fn attached(&self, now_ms: u64) -> Vec<Attached>;
 }

@@ -27,6 +27,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 pub use db::{Bounds, DbError};
+pub(crate) use events::Envelope;
 pub use events::{EventFile, EventSink};
 pub use inventory::{Attached, Inventory};
 
@@ -106,11 +107,14 @@ impl Monitoring {
     /// # Errors
     /// Records that cannot be written; a control plane that refuses.
     pub fn tick(&self, now_ms: u64) -> Result<(), TickError> {
+        self.inventory.tick(now_ms);
         self.sample(now_ms, false)?;
         let minute = now_ms / MINUTE_MS;
         let mut ticked = self.ticked.lock();
-        if minute > ticked.0 {
-            ticked.0 = minute;
+        // Not at the first tick, with which no minute ends.
+        let ends = ticked.0 > 0 && minute > ticked.0;
+        ticked.0 = minute.max(ticked.0);
+        if ends {
             self.evaluate_alarms(now_ms, minute * 60)?;
         }
         if minute >= ticked.1 + PRUNE_MINUTES {
@@ -120,12 +124,18 @@ impl Monitoring {
         Ok(())
     }
 
-    /// Stores what the present minute has so far, before the process ends.
+    /// Stores what the present minute has so far, before the process ends. A control plane that has stopped already is
+    /// not asked any more: the latest tick was the last sample then.
     ///
     /// # Errors
     /// As [`Self::tick`].
     pub fn close(&self, now_ms: u64) -> Result<(), TickError> {
-        self.sample(now_ms, true)
+        match self.sample(now_ms, true) {
+            Err(TickError::Control(ControlError::Stopping)) => {
+                Ok(self.sampler.lock().publish(&mut self.db.lock())?)
+            }
+            other => other,
+        }
     }
 
     fn sample(&self, now_ms: u64, publishes: bool) -> Result<(), TickError> {

@@ -5,6 +5,7 @@ mod access;
 mod attach;
 mod block_device;
 mod errors;
+mod events;
 mod instances;
 mod kill;
 mod lists;

@@ -85,6 +85,21 @@ fn two_of_three_minutes_over_the_threshold_are_an_alarm() {
 }
 
 #[test]
+fn a_restart_within_a_minute_does_not_change_a_state() {
+    let rig = Rig::instant();
+    rig.attach(DB, "gp3:size=100GiB");
+    rig.call("PutMetricAlarm", alarm(json!({"EvaluationPeriods": 1, "DatapointsToAlarm": 1})));
+    rig.pass(60);
+    rig.drive(DB, 20, (Op::Write, 16, 10));
+    assert_eq!(state(&rig), "ALARM");
+    let rig = rig.restarted();
+    rig.attach(DB, "gp3:size=100GiB");
+    rig.drive(DB, 10, (Op::Write, 16, 0));
+    assert_eq!(state(&rig), "ALARM");
+    assert!(rig.events.0.lock().unwrap().is_empty());
+}
+
+#[test]
 fn a_volume_that_is_detached_is_missing_data() {
     for (treatment, expected) in
         [("missing", "INSUFFICIENT_DATA"), ("ignore", "OK"), ("breaching", "ALARM"), ("notBreaching", "OK")]

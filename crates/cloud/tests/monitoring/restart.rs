@@ -44,6 +44,8 @@ fn an_orderly_end_keeps_the_minute_that_has_begun() {
     let rig = Rig::new();
     rig.attach(DB, "gp3:size=100GiB");
     rig.drive(DB, 30, (Op::Write, 16, 10));
+    // Volumes may be gone before the service ends.
+    rig.volumes.is_stopping.store(true, std::sync::atomic::Ordering::Relaxed);
     rig.service.close(rig.now_ms()).unwrap();
     let rig = rig.restarted();
     rig.attach(DB, "gp3:size=100GiB");

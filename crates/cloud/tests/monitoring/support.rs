@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ebbtide_catalog::{Catalog, Spec};
@@ -30,6 +30,7 @@ pub(crate) const START: u64 = 1_790_000_100;
 pub(crate) struct Volumes {
     all: Mutex<BTreeMap<String, Volume>>,
     now: AtomicU64,
+    pub(crate) is_stopping: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -50,6 +51,9 @@ macro_rules! refuse {
 
 impl ControlPlane for Volumes {
     fn counters(&self) -> Result<Vec<VolumeCounters>, ControlError> {
+        if self.is_stopping.load(Ordering::Relaxed) {
+            return Err(ControlError::Stopping);
+        }
         let now = Nanos(self.now.load(Ordering::Relaxed));
         let mut all = self.all.lock().unwrap();
         let counters = all.iter_mut().map(|(name, volume)| VolumeCounters {
@@ -86,6 +90,8 @@ impl ControlPlane for Volumes {
 }
 
 impl Inventory for Volumes {
+    fn tick(&self, _: u64) {}
+
     fn attached(&self, _: u64) -> Vec<Attached> {
         let attached = |(name, volume): (&String, &Volume)| Attached {
             volume: name.clone(),
