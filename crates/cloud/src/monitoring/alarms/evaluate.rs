@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::setup::{Missing, Setup};
+use super::setup::{Setup, Treatment};
 use super::{Alarm, NewState, State};
 use crate::ApiError;
 use crate::monitoring::data::{Evaluation, Range};
@@ -23,30 +23,30 @@ enum Verdict {
 }
 
 /// Judges points, oldest first: whether each breaches the threshold, or none where it is missing.
-fn judge(points: &[Option<bool>], periods: usize, to_alarm: usize, missing: Missing) -> Verdict {
+fn judge(points: &[Option<bool>], periods: usize, to_alarm: usize, missing: Treatment) -> Verdict {
     let real: Vec<bool> = points.iter().copied().flatten().collect();
     let breaching = |points: &[bool]| points.iter().filter(|breaches| **breaches).count();
     let by = |count: usize| Verdict::Becomes(if count >= to_alarm { State::Alarm } else { State::Ok });
     if real.is_empty() {
         return match missing {
-            Missing::Missing => Verdict::Becomes(State::InsufficientData),
-            Missing::Ignore => Verdict::Keeps,
-            Missing::Breaching => Verdict::Becomes(State::Alarm),
-            Missing::NotBreaching => Verdict::Becomes(State::Ok),
+            Treatment::Missing => Verdict::Becomes(State::InsufficientData),
+            Treatment::Ignore => Verdict::Keeps,
+            Treatment::Breaching => Verdict::Becomes(State::Alarm),
+            Treatment::NotBreaching => Verdict::Becomes(State::Ok),
         };
     }
     if real.len() >= periods {
         return by(breaching(&real[real.len() - periods..]));
     }
-    let filled = if missing == Missing::Breaching { periods - real.len() } else { 0 };
+    let filled = if missing == Treatment::Breaching { periods - real.len() } else { 0 };
     let count = breaching(&real) + filled;
     // A breach that is old enough, with nothing but breaches and gaps since: the alarm does not wait for the gaps.
     let oldest = points.iter().position(Option::is_some).map_or(0, |at| points.len() - at);
     if count < to_alarm && real.iter().all(|breaches| *breaches) && oldest >= to_alarm {
         match missing {
-            Missing::Missing => return Verdict::Becomes(State::Alarm),
-            Missing::Ignore => return Verdict::Keeps,
-            Missing::Breaching | Missing::NotBreaching => {}
+            Treatment::Missing => return Verdict::Becomes(State::Alarm),
+            Treatment::Ignore => return Verdict::Keeps,
+            Treatment::Breaching | Treatment::NotBreaching => {}
         }
     }
     by(count)
@@ -66,7 +66,9 @@ impl Monitoring {
                 Ok(Some(to)) => {
                     let (mut after, item, event) = alarm.moved(to, now_ms);
                     after.set_minute = None;
-                    (history.push(item), events.push(event), changed.push(after));
+                    history.push(item);
+                    events.push(event);
+                    changed.push(after);
                 }
                 Ok(None) => {}
                 Err(error) => tracing::warn!(alarm = alarm.name, %error, "an alarm cannot be evaluated"),
@@ -126,7 +128,7 @@ fn explained(
             "Threshold Crossed: no datapoints were received for {periods} {} and {periods} missing {} treated as [{}].",
             one_or_more(periods, "period", "periods"),
             one_or_more(periods, "datapoint was", "datapoints were"),
-            if setup.missing == Missing::Breaching { "Breaching" } else { "NonBreaching" },
+            if setup.missing == Treatment::Breaching { "Breaching" } else { "NonBreaching" },
         ),
         _ => {
             let is_alarm = state == State::Alarm;
@@ -218,12 +220,13 @@ mod tests {
                 other => panic!("no point {other}"),
             };
             let points: Vec<Option<bool>> = row.points.chars().map(point).collect();
-            let of = |missing: Missing| match judge(&points, row.periods, row.to_alarm, missing) {
+            let of = |missing: Treatment| match judge(&points, row.periods, row.to_alarm, missing) {
                 Verdict::Becomes(state) => state.name(),
                 Verdict::Keeps => "keeps",
             };
             let found =
-                [Missing::Missing, Missing::Ignore, Missing::Breaching, Missing::NotBreaching].map(of);
+                [Treatment::Missing, Treatment::Ignore, Treatment::Breaching, Treatment::NotBreaching]
+                    .map(of);
             let expected = [&row.missing, &row.ignore, &row.breaching, &row.not_breaching];
             assert_eq!(
                 found,

@@ -14,14 +14,14 @@ const LONGEST: (u64, u64) = (86_400, 604_800);
 
 /// What a missing point counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum Treatment {
     Missing,
     Ignore,
     Breaching,
     NotBreaching,
 }
 
-impl Missing {
+impl Treatment {
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "missing" => Self::Missing,
@@ -67,7 +67,7 @@ pub(super) struct Setup {
     pub(super) to_alarm: u64,
     pub(super) threshold: f64,
     pub(super) comparison: Comparison,
-    pub(super) missing: Missing,
+    pub(super) missing: Treatment,
     /// The statistic of an alarm on one metric, as it was named.
     pub(super) statistic: Option<String>,
 }
@@ -94,7 +94,7 @@ impl Setup {
             return Err(refuse::validation(message));
         }
         let missing = input.text("TreatMissingData").unwrap_or("missing");
-        let missing = Missing::named(missing).ok_or_else(|| {
+        let missing = Treatment::named(missing).ok_or_else(|| {
             refuse::validation(format!(
                 "The value {missing} for parameter TreatMissingData is not one of breaching, notBreaching, ignore and \
                  missing."
@@ -197,7 +197,7 @@ pub(super) fn of_event(config: &Map<String, Value>) -> Value {
     if !config.contains_key("Metrics") {
         queries[0]["Id"] = Value::from(events::uuid(&format!("{config:?}")));
     }
-    let metrics: Vec<Value> = queries.iter().map(|query| one_of_event(query)).collect();
+    let metrics: Vec<Value> = queries.iter().map(one_of_event).collect();
     let mut configuration = json!({"metrics": metrics});
     if let Some(text) = input.text("AlarmDescription") {
         configuration["description"] = Value::from(text);
