@@ -14,16 +14,21 @@ use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{self, AttachAs, Ec2};
 use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
+use ebbtide_cloud::monitoring::{self, EventFile, EventSink, Monitoring};
 use ebbtide_cloud::sigv4;
 use ebbtide_cloud::sts::Sts;
 use ebbtide_cloud::users::{KeyRing, UserStore};
 use ebbtide_control::ControlPlane;
 use ebbtide_device::host::Home;
 
+use super::sampling::Sampling;
 use crate::exit::Refusal;
 
 /// The file in the home's folder of AWS that has the endpoint's URL while it listens.
 const URL_FILE: &str = "endpoint";
+
+/// The file in the home's folder of AWS to which events are appended.
+const EVENTS_FILE: &str = "events.jsonl";
 
 /// The options of `serve` for the AWS endpoint.
 #[derive(Debug, Args)]
@@ -48,6 +53,10 @@ pub(crate) struct AwsArgs {
     /// completed, a snapshot made
     #[arg(long, requires = "aws")]
     instant: bool,
+    /// Append events in the form of EventBridge to this file, one JSON object a line: volumes, snapshots, alarms
+    /// [default: aws/events.jsonl in the home]
+    #[arg(long, value_name = "FILE", requires = "aws")]
+    aws_events: Option<PathBuf>,
 }
 
 fn region(text: &str) -> Result<String, String> {
@@ -136,7 +145,12 @@ impl AwsArgs {
         for (option, text) in texts {
             words.extend(text.into_iter().flat_map(|text| [option.into(), text.into()]));
         }
-        for (option, file) in [("--aws-cert", &self.aws_cert), ("--aws-key", &self.aws_key)] {
+        let files = [
+            ("--aws-cert", &self.aws_cert),
+            ("--aws-key", &self.aws_key),
+            ("--aws-events", &self.aws_events),
+        ];
+        for (option, file) in files {
             if let Some(file) = file {
                 words.extend([option.into(), std::path::absolute(file)?.into()]);
             }
@@ -152,20 +166,29 @@ impl AwsArgs {
     }
 }
 
-/// The services that the endpoint answers for. This is their only list.
+/// The services that the endpoint answers for. This is their only list. That of CloudWatch samples the volumes.
 fn services(
     args: &AwsArgs,
     home: &Home,
-    control: Arc<dyn ControlPlane>,
+    control: &Arc<dyn ControlPlane>,
     sealer: &Arc<Sealer>,
-) -> anyhow::Result<Vec<Arc<dyn Service>>> {
+) -> anyhow::Result<(Vec<Arc<dyn Service>>, Arc<Monitoring>)> {
     let options = ec2_options(args, home);
-    let ec2 = Ec2::open(home.root(), control, options)
+    let ec2 = Ec2::open(home.root(), Arc::clone(control), options)
         .context(Refusal::environment("EC2 of this home cannot be answered for"))?;
-    let ec2 = Arc::new(ec2);
+    let file = args.aws_events.clone().unwrap_or_else(|| home.aws_dir().join(EVENTS_FILE));
+    let events: Arc<dyn EventSink> = Arc::new(EventFile::new(file, EventFile::MOST_BYTES));
+    let ec2 = Arc::new(ec2.with_events(Arc::clone(&events)));
     let ebs = Ebs::open(home.root(), Arc::clone(&ec2))
         .context(Refusal::environment("the EBS direct APIs of this home cannot be answered for"))?;
-    Ok(vec![ec2, Arc::new(ebs), Arc::new(Sts::new(Arc::clone(sealer)))])
+    let options =
+        monitoring::Options { instant: args.instant, events: Some(events), ..monitoring::Options::default() };
+    let inventory = Arc::<Ec2>::clone(&ec2);
+    let monitoring = Monitoring::open(home.root(), Arc::clone(control), inventory, options)
+        .context(Refusal::environment("CloudWatch of this home cannot be answered for"))?;
+    let monitoring = Arc::new(monitoring);
+    let sts = Sts::new(Arc::clone(sealer));
+    Ok((vec![ec2, Arc::new(ebs), Arc::<Monitoring>::clone(&monitoring), Arc::new(sts)], monitoring))
 }
 
 /// Block devices need root; without it an attachment is a socket of the NBD protocol in the home.
@@ -182,6 +205,7 @@ fn ec2_options(args: &AwsArgs, home: &Home) -> ec2::Options {
 pub(super) struct Listening {
     endpoint: Endpoint,
     file: PathBuf,
+    sampling: Sampling,
 }
 
 impl Listening {
@@ -190,6 +214,7 @@ impl Listening {
         // It says where the endpoint listens; a missing file says as well that it does not.
         let _ = fs::remove_file(&self.file);
         self.endpoint.stop();
+        self.sampling.stop();
     }
 }
 
@@ -234,14 +259,17 @@ pub(super) fn start(
         sealer: Arc::clone(&sealer),
         clock: Arc::new(SystemClock),
     };
-    let pipeline = Arc::new(Pipeline::new(settings, services(args, home, control, &sealer)?));
+    let (services, monitoring) = services(args, home, &control, &sealer)?;
+    let sampling = Sampling::start(monitoring, Arc::new(SystemClock))
+        .context(Refusal::environment("the AWS endpoint cannot sample its volumes"))?;
+    let pipeline = Arc::new(Pipeline::new(settings, services));
     let endpoint = Endpoint::start(address.socket, tls, pipeline).map_err(|error| {
         let refusal = Refusal::environment(format!("cannot listen at {}", address.text))
             .hint("choose another address for --aws; port 0 takes one that is free");
         anyhow::Error::new(error).context(refusal)
     })?;
     let url = format!("{}://{}", if is_tls { "https" } else { "http" }, endpoint.address());
-    let listening = Listening { endpoint, file };
+    let listening = Listening { endpoint, file, sampling };
     write(&folder, &listening.file, &url)?;
     tracing::info!(url, "answering AWS's APIs");
     if args.open {
@@ -302,6 +330,7 @@ mod tests {
             open: false,
             region: None,
             instant: false,
+            aws_events: None,
         }
     }
 
@@ -335,6 +364,7 @@ mod tests {
         let all = AwsArgs {
             aws_cert: Some("/c.pem".into()),
             aws_key: Some("/k.pem".into()),
+            aws_events: Some("/e.jsonl".into()),
             open: true,
             instant: true,
             region: Some("eu-west-1".to_owned()),
@@ -344,7 +374,7 @@ mod tests {
         let texts: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(
             texts.join(" "),
-            "--aws 4599 --region eu-west-1 --aws-cert /c.pem --aws-key /k.pem --open --instant"
+            "--aws 4599 --region eu-west-1 --aws-cert /c.pem --aws-key /k.pem --aws-events /e.jsonl --open --instant"
         );
         let command = clap::Command::new("serve").no_binary_name(true);
         let command = AwsArgs::augment_args(command).arg(clap::Arg::new("stop").long("stop"));

@@ -3,6 +3,7 @@
 mod aws;
 mod log;
 mod recording;
+mod sampling;
 mod service;
 
 use std::io::{BufRead as _, BufReader};

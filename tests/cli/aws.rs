@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Home, Need, Ran, can, left_of};
+use crate::harness::{Home, Need, Ran, calibration, can, kill_9, left_of};
 
 /// A program of `./dev clients`; none, with the words that the test runner counts, where it is not installed.
 fn client(name: &str) -> Option<PathBuf> {
@@ -124,6 +124,61 @@ fn boto3_puts_snapshots_together_from_blocks_and_reads_them_back() {
     let listed = home.run_line("volume list --json").ok().json();
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(names, [volume], "a snapshot that is being put together is no volume");
+}
+
+#[test]
+fn boto3_sees_metrics_and_an_alarm_of_a_volume_also_after_a_kill() {
+    let Some(python) = client("python") else { return };
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::new();
+    std::fs::create_dir_all(home.root()).unwrap();
+    std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
+    let anna = create_user(&home, "anna");
+    let events = home.sibling("events.jsonl");
+    let options = format!("--aws 0 --instant --aws-events {}", events.display());
+    let started = home.run_line(&format!("serve --detach --json {options}")).ok().json();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/metrics.py");
+    let script = |words: &[&str], url: &Value| {
+        let words: Vec<&str> = [script.to_str().unwrap()].into_iter().chain(words.iter().copied()).collect();
+        let answered = run(&python, &words, &home, &anna, url.as_str().unwrap()).ok();
+        serde_json::from_str::<Value>(&answered.stdout).unwrap()
+    };
+    let made = script(&["attach"], &started["aws"]);
+    assert_eq!(made["state"], "OK", "{made}");
+    let volume = made["volume"].as_str().unwrap();
+    let device = home.show(volume)["attachment"]["device"].clone();
+    let mut file = std::fs::File::options().write(true).open(device.as_str().unwrap()).unwrap();
+    file.write_all(&[7; 1 << 20]).unwrap();
+    file.sync_all().unwrap();
+    drop(file);
+    let seen = script(&["see", volume], &started["aws"]);
+    assert_eq!(
+        (&seen["bytes"], &seen["units"]),
+        (&1_048_576.0.into(), &serde_json::json!(["Bytes"])),
+        "{seen}"
+    );
+    assert_eq!(seen["sums"], serde_json::json!({"b": 1_048_576.0, "kib": 1_024.0}), "{seen}");
+    assert_eq!((&seen["state"], &seen["refused"]), (&"ALARM".into(), &"ValidationError".into()), "{seen}");
+    assert_eq!(seen["changes"][0], "Alarm updated from OK to ALARM", "{seen}");
+    let names = seen["names"].as_array().unwrap();
+    assert!(
+        names.contains(&"VolumeIOPSExceededCheck".into()) && !names.contains(&"BurstBalance".into()),
+        "{seen}"
+    );
+    let lines = std::fs::read_to_string(&events).unwrap();
+    let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["detail"]["alarmName"], &last["detail"]["state"]["value"]),
+        (&"writes".into(), &"ALARM".into())
+    );
+
+    // What was answered is there after a kill, once.
+    kill_9(u32::try_from(started["pid"].as_u64().unwrap()).unwrap());
+    let url = Value::from(serve(&home, &options));
+    let again = script(&["see", volume], &url);
+    assert_eq!((&again["bytes"], &again["changes"]), (&seen["bytes"], &seen["changes"]), "{again}");
 }
 
 #[test]

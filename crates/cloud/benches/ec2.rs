@@ -20,7 +20,7 @@ use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
     ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
-    VolumeDetail, VolumeView,
+    VolumeCounters, VolumeDetail, VolumeView,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -78,6 +78,7 @@ impl ControlPlane for NamesOnly {
         create_snapshots(&[CreateSnapshot]) -> Vec<SnapshotView>;
         copy_snapshot(&str, &str) -> SnapshotView;
         snapshot(&str) -> SnapshotView;
+        counters() -> Vec<VolumeCounters>;
         snapshots() -> Vec<SnapshotView>;
         delete_snapshot(&str) -> ();
         begin_snapshot(&BeginSnapshot) -> ();

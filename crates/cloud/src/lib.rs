@@ -10,6 +10,7 @@ pub mod ec2;
 pub mod front;
 pub mod iam;
 pub mod model;
+pub mod monitoring;
 mod service;
 pub mod sigv4;
 pub mod sts;

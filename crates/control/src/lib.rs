@@ -23,6 +23,7 @@ mod view;
 pub use ebbtide_device::host::{Calibration, Detached, Export, FsType, MountRequest, Progress};
 pub use ebbtide_device::nbd::{NbdAddress, NbdError};
 pub use ebbtide_device::store::{ChangedBlock, SNAPSHOT_BLOCK_BYTES};
+pub use ebbtide_volume::{MinuteMetrics, Nanos, OpStats, Stats};
 pub use error::{ControlError, ControlErrorKind, Thing};
 pub use fault::{FaultError, FaultSetting, in_force};
 pub use live::LiveControl;
@@ -36,5 +37,5 @@ pub use time::{TimeError, UnixTime};
 pub use view::{
     AttachmentKind, AttachmentView, CrashImageView, DetachView, FaultView, InitializationState,
     InitializationView, LatencyView, LiveView, ModificationView, Names, Phase, RecordingView, ShadowView,
-    ShadowsView, SnapshotView, UnknownWord, VolumeDetail, VolumeStatus, VolumeView,
+    ShadowsView, SnapshotView, UnknownWord, VolumeCounters, VolumeDetail, VolumeStatus, VolumeView,
 };

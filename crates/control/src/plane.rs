@@ -7,7 +7,7 @@ use ebbtide_device::host::{Calibration, Detached, Progress};
 use crate::{
     AttachVolume, BeginSnapshot, ChangedBlock, ControlError, CrashImageView, CreateSnapshot, CreateVolume,
     DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume,
-    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView,
 };
 
 /// Everything that can be asked about volumes and done to them.
@@ -151,6 +151,12 @@ pub trait ControlPlane: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`ControlError::Stopping`].
     fn names(&self) -> Result<Names, ControlError>;
+
+    /// The counters of all attached volumes, quickly: a sampler asks every second.
+    ///
+    /// # Errors
+    /// [`ControlError::Stopping`].
+    fn counters(&self) -> Result<Vec<VolumeCounters>, ControlError>;
 
     /// All snapshots by name.
     ///

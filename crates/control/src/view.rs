@@ -3,7 +3,7 @@
 use ebbtide_catalog::{Initialization, MonthlyCost, VolumeFigures};
 use ebbtide_device::engine::{CrashReport, HostFailure, PacingReport, PowerCutReport};
 use ebbtide_device::faults::Faults;
-use ebbtide_volume::{MinuteMetrics, Stats};
+use ebbtide_volume::{MinuteMetrics, Nanos, Stats};
 use serde::{Deserialize, Serialize};
 
 use crate::UnixTime;
@@ -422,6 +422,17 @@ pub struct SnapshotView {
     pub created: UnixTime,
     /// What is damaged in the store.
     pub damage: Option<String>,
+}
+
+/// What an attached volume has counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VolumeCounters {
+    /// Name.
+    pub name: String,
+    /// When the attachment began, by the clock of its volume. The counters began at zero then.
+    pub since: Nanos,
+    /// The counters now.
+    pub stats: Stats,
 }
 
 /// The names in a home, in order.

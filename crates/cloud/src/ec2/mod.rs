@@ -13,10 +13,12 @@ mod describe_instances;
 mod describe_snapshots;
 mod describe_volumes;
 pub(crate) mod direct;
+mod events;
 mod filter;
 mod ids;
 mod instance_types;
 mod instances;
+mod inventory;
 mod links;
 mod modify;
 mod options;
@@ -61,6 +63,7 @@ pub struct Ec2 {
     control: Arc<dyn ControlPlane>,
     options: Options,
     state: Mutex<State>,
+    events: events::Events,
 }
 
 /// A service that cannot be opened.
@@ -84,7 +87,7 @@ impl Ec2 {
     pub fn open(home: &Path, control: Arc<dyn ControlPlane>, options: Options) -> Result<Self, OpenError> {
         let seed = options.seed.unwrap_or_else(|| (seed::fresh() << 32) | seed::fresh());
         let state = State::load(Db::open(home)?, seed)?;
-        let ec2 = Self { control, options, state: Mutex::new(state) };
+        let ec2 = Self { control, options, state: Mutex::new(state), events: events::Events::default() };
         ec2.reconcile()?;
         Ok(ec2)
     }
@@ -159,7 +162,10 @@ impl Service for Ec2 {
         };
         self.retry_detaches(call.now_ms);
         self.state.lock().sweep(call.now_ms, self.options.timing.terminated_ms)?;
-        let output = METHODS[at](self, &Ask::new(call))?;
+        let ask = Ask::new(call);
+        let output = METHODS[at](self, &ask)?;
+        self.expect_events(&ask, &output);
+        self.publish_due(call.now_ms);
         Ok(Answer { output, payload: Vec::new() })
     }
 }

@@ -6,6 +6,7 @@ mod attach;
 mod block_device;
 mod direct;
 mod errors;
+mod events;
 mod instances;
 mod kill;
 mod lists;

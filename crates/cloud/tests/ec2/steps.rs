@@ -9,7 +9,7 @@ use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
     LiveControl, ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView,
-    TakeCrashImage, VolumeDetail, VolumeView,
+    TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView,
 };
 use serde_json::{Value, json};
 
@@ -67,6 +67,7 @@ steps! {
     copy_snapshot(snapshot: &str, name: &str) -> SnapshotView;
     snapshot(name: &str) -> SnapshotView;
     names() -> Names;
+    counters() -> Vec<VolumeCounters>;
     snapshots() -> Vec<SnapshotView>;
     delete_snapshot(name: &str) -> ();
     begin_snapshot(request: &BeginSnapshot) -> ();

@@ -10,7 +10,7 @@ use crate::record::{VolumeRecord, unix_s};
 use crate::state::VolumeState;
 use crate::{
     AttachmentKind, AttachmentView, ControlError, InitializationState, InitializationView, LiveView,
-    ModificationView, Phase, UnixTime, VolumeDetail, VolumeView,
+    ModificationView, Phase, UnixTime, VolumeCounters, VolumeDetail, VolumeView,
 };
 
 /// What views are made with: the home's catalogue and the prices of a region. Both are none where the
@@ -60,6 +60,18 @@ impl LiveControl {
             initialization_view(&state, model_look(&state, &status, Some(&catalog), self.host.now()).1)
         };
         Ok(names.iter().map(of).collect())
+    }
+
+    /// The counters of all attached volumes.
+    pub(super) fn counters_of_all(&self) -> Vec<VolumeCounters> {
+        let of_one = |name: String| match self.host.status(&name) {
+            Status::Attached(attachment) => {
+                let (since, stats) = (attachment.info().since, attachment.live().stats());
+                Some(VolumeCounters { name, since, stats })
+            }
+            Status::Free | Status::Busy(_) => None,
+        };
+        self.host.store().names().volumes.into_iter().filter_map(of_one).collect()
     }
 
     fn live_view(&self, attachment: &Attachment) -> LiveView {

@@ -24,7 +24,7 @@ use crate::state::{Occupancy, VolumeState};
 use crate::{
     AttachVolume, BeginSnapshot, ChangedBlock, ControlError, ControlPlane, CrashImageView, CreateSnapshot,
     CreateVolume, DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume,
-    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeDetail, VolumeView,
+    RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView,
 };
 
 /// The volumes of a home that this process serves.
@@ -232,6 +232,11 @@ impl ControlPlane for LiveControl {
             let StoreNames { volumes, snapshots, pending } = self.host.store().names();
             Ok(Names { volumes, snapshots, pending })
         })
+    }
+
+    fn counters(&self) -> Result<Vec<VolumeCounters>, ControlError> {
+        self.ready()?;
+        Ok(self.counters_of_all())
     }
 
     fn snapshots(&self) -> Result<Vec<SnapshotView>, ControlError> {

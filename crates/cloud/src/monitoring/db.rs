@@ -1,0 +1,335 @@
+//! The minutes and the alarms in SQLite: `cloudwatch.db` of the home.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use ebbtide_control::{Nanos, OpStats, Stats};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::alarms::{Alarm, HistoryItem};
+use super::inventory::Attached;
+use super::metrics::Family;
+use super::minute::Minute;
+
+/// Version of the tables.
+const VERSION: i64 = 1;
+
+/// Name of the file in a home.
+const FILE: &str = "cloudwatch.db";
+
+/// How long minutes are kept, in minutes: 15 days, as AWS keeps its own.
+pub(super) const KEPT_MINUTES: u64 = 15 * 24 * 60;
+
+/// How long the history of alarms is kept, in milliseconds: 30 days.
+const KEPT_HISTORY_MS: u64 = 30 * 24 * 3_600_000;
+
+/// What the file may have. Beyond it, the oldest go first.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Minutes of all volumes: with the default, 185 volumes have all 15 days. A minute needs about 150 bytes.
+    pub minutes: u64,
+    /// Items of the history of alarms.
+    pub history: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { minutes: 4_000_000, history: 100_000 }
+    }
+}
+
+/// Records that cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DbError {
+    /// SQLite does not do it.
+    #[error("{FILE} cannot be used")]
+    Sqlite(#[from] rusqlite::Error),
+    /// A later version of this program wrote the file.
+    #[error("{FILE} has version {found}, {VERSION} is known; use the program that wrote it")]
+    Version {
+        /// The version found.
+        found: i64,
+    },
+    /// A row that is no record.
+    #[error("{FILE} is damaged: alarm '{name}'")]
+    Damaged {
+        /// The alarm.
+        name: String,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+}
+
+/// A minute of a volume on an instance.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct MinuteRow {
+    pub(super) attached: Attached,
+    pub(super) minute: u64,
+    pub(super) counters: Minute,
+}
+
+/// A volume on an instance, with the latest minute of each family of its metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SeriesRow {
+    pub(super) volume: String,
+    pub(super) instance: String,
+    latest: [i64; 4],
+}
+
+impl SeriesRow {
+    /// Whether a family has a value since a minute.
+    pub(super) fn is_active(&self, family: Family, since: u64) -> bool {
+        let latest = self.latest[match family {
+            Family::All => 0,
+            Family::Burst => 1,
+            Family::Provisioned => 2,
+            Family::Checked => 3,
+        }];
+        u64::try_from(latest).is_ok_and(|latest| latest >= since)
+    }
+}
+
+/// The open file.
+#[derive(Debug)]
+pub(super) struct Db {
+    connection: Connection,
+    bounds: Bounds,
+}
+
+fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+impl Db {
+    /// Opens the file of a home, or makes it.
+    pub(super) fn open(home: &Path, bounds: Bounds) -> Result<Self, DbError> {
+        let connection = Connection::open(home.join(FILE))?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        // A minute is on the disk before a call answers with it.
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        match found {
+            0 => connection.execute_batch(include_str!("db.sql"))?,
+            VERSION => {}
+            _ => return Err(DbError::Version { found }),
+        }
+        Ok(Self { connection, bounds })
+    }
+
+    /// Writes minutes, all of them or none. One that is there already is replaced.
+    pub(super) fn write(&mut self, rows: &[MinuteRow]) -> Result<(), DbError> {
+        let transaction = self.connection.transaction()?;
+        for row in rows {
+            let Attached { volume, owner, region, instance, kind } = &row.attached;
+            let minute = stored(row.minute);
+            let latest = |family: Family| if family.has(kind) { minute } else { -1 };
+            let burst = if row.counters.0.credit_share.is_some() { latest(Family::Burst) } else { -1 };
+            let series: i64 = transaction.prepare_cached(include_str!("series.sql"))?.query_row(
+                params![
+                    owner,
+                    region,
+                    volume,
+                    instance,
+                    minute,
+                    burst,
+                    latest(Family::Provisioned),
+                    latest(Family::Checked)
+                ],
+                |row| row.get(0),
+            )?;
+            let Minute(stats) = &row.counters;
+            transaction.prepare_cached(include_str!("minute.sql"))?.execute(params![
+                series,
+                minute,
+                kind,
+                stored(stats.at.0),
+                stored(stats.read.ops),
+                stored(stats.read.bytes),
+                stored(stats.read.time.0),
+                stored(stats.write.ops),
+                stored(stats.write.bytes),
+                stored(stats.write.time.0),
+                stored(stats.consumed_ops),
+                stored(stats.queue),
+                stored(stats.queue_time.0),
+                stored(stats.idle_time.0),
+                stored(stats.volume_iops_exceeded.0),
+                stored(stats.volume_throughput_exceeded.0),
+                stored(stats.instance_iops_exceeded.0),
+                stored(stats.instance_throughput_exceeded.0),
+                stats.credit_share,
+                stats.iops_rate.map(stored),
+            ])?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// The counters of one minute of a volume on an instance, where they are stored.
+    pub(super) fn minute(&self, of: &Attached, minute: u64) -> Result<Option<Minute>, DbError> {
+        let sql = "SELECT m.* FROM minutes m JOIN series s ON s.id = m.series \
+                   WHERE s.owner = ?1 AND s.region = ?2 AND s.volume = ?3 AND s.instance = ?4 AND m.minute = ?5";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement
+            .query_row(params![of.owner, of.region, of.volume, of.instance, stored(minute)], counters);
+        Ok(found.optional()?)
+    }
+
+    /// The minutes of a volume, on one instance or on all, with its type in each.
+    pub(super) fn minutes(
+        &self,
+        (owner, region): (&str, &str),
+        volume: &str,
+        instance: Option<&str>,
+        minutes: Range<u64>,
+    ) -> Result<BTreeMap<u64, (String, Minute)>, DbError> {
+        let sql = "SELECT m.* FROM series s JOIN minutes m ON s.id = m.series \
+                   WHERE s.owner = ?1 AND s.region = ?2 AND s.volume = ?3 AND (?4 IS NULL OR s.instance = ?4) \
+                   AND m.minute >= ?5 AND m.minute < ?6";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let bounds = (stored(minutes.start), stored(minutes.end));
+        let mut rows = statement.query(params![owner, region, volume, instance, bounds.0, bounds.1])?;
+        let mut found: BTreeMap<u64, (String, Minute)> = BTreeMap::new();
+        while let Some(row) = rows.next()? {
+            let minute = unsigned(row, "minute")?;
+            let (kind, counters) = (row.get("kind")?, counters(row)?);
+            // A volume can change instances within a minute.
+            let whole = found.get(&minute).map_or(counters, |(_, earlier)| earlier.then(&counters));
+            found.insert(minute, (kind, whole));
+        }
+        Ok(found)
+    }
+
+    /// All volumes of an account and Region that ever published, by their ids.
+    pub(super) fn series(&self, (owner, region): (&str, &str)) -> Result<Vec<SeriesRow>, DbError> {
+        let sql = "SELECT volume, instance, latest, latest_burst, latest_provisioned, latest_checked FROM series \
+                   WHERE owner = ?1 AND region = ?2 ORDER BY volume, instance";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params![owner, region], |row| {
+            let latest = [row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?];
+            Ok(SeriesRow { volume: row.get(0)?, instance: row.get(1)?, latest })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Forgets what is too old, or too much.
+    pub(super) fn prune(&mut self, now_ms: u64) -> Result<(), DbError> {
+        let transaction = self.connection.transaction()?;
+        let oldest = (now_ms / 60_000).saturating_sub(KEPT_MINUTES);
+        transaction.execute("DELETE FROM minutes WHERE minute < ?1", [stored(oldest)])?;
+        transaction.execute("DELETE FROM series WHERE latest < ?1", [stored(oldest)])?;
+        // The minutes of the oldest times, whole, until few enough are left.
+        let sql = "DELETE FROM minutes WHERE minute <= (SELECT minute FROM minutes ORDER BY minute DESC LIMIT 1 OFFSET ?1)";
+        transaction.execute(sql, [stored(self.bounds.minutes)])?;
+        let oldest = now_ms.saturating_sub(KEPT_HISTORY_MS);
+        transaction.execute("DELETE FROM history WHERE at_ms < ?1", [stored(oldest)])?;
+        let sql =
+            "DELETE FROM history WHERE id <= (SELECT id FROM history ORDER BY id DESC LIMIT 1 OFFSET ?1)";
+        transaction.execute(sql, [stored(self.bounds.history)])?;
+        Ok(transaction.commit()?)
+    }
+
+    // ---- Alarms -------------------------------------------------------------------------------------------------------
+
+    /// All alarms.
+    pub(super) fn alarms(&self) -> Result<Vec<Alarm>, DbError> {
+        let mut statement = self.connection.prepare("SELECT name, record FROM alarms")?;
+        let mut rows = statement.query(())?;
+        let mut alarms = Vec::new();
+        while let Some(row) = rows.next()? {
+            let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
+            let alarm = serde_json::from_str(text)
+                .map_err(|source| DbError::Damaged { name: row.get(0).unwrap_or_default(), source })?;
+            alarms.push(alarm);
+        }
+        Ok(alarms)
+    }
+
+    /// Writes alarms, deletes others, and adds to the history: all of it or nothing.
+    pub(super) fn change_alarms(
+        &mut self,
+        put: &[Alarm],
+        dropped: &[Alarm],
+        history: &[HistoryItem],
+    ) -> Result<(), DbError> {
+        let transaction = self.connection.transaction()?;
+        for alarm in put {
+            let text = serde_json::to_string(alarm).expect("a record is plain data with text keys");
+            let sql = "INSERT INTO alarms (owner, region, name, record) VALUES (?1, ?2, ?3, ?4) \
+                       ON CONFLICT DO UPDATE SET record = excluded.record";
+            transaction.prepare_cached(sql)?.execute(params![alarm.owner, alarm.region, alarm.name, text])?;
+        }
+        for alarm in dropped {
+            let sql = "DELETE FROM alarms WHERE owner = ?1 AND region = ?2 AND name = ?3";
+            transaction.prepare_cached(sql)?.execute(params![alarm.owner, alarm.region, alarm.name])?;
+        }
+        for item in history {
+            let sql = "INSERT INTO history (owner, region, name, at_ms, kind, summary, data) \
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+            transaction.prepare_cached(sql)?.execute(params![
+                item.owner,
+                item.region,
+                item.name,
+                stored(item.at_ms),
+                item.kind,
+                item.summary,
+                item.data
+            ])?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// The history of an account and Region, or of one alarm, oldest first.
+    pub(super) fn history(
+        &self,
+        (owner, region): (&str, &str),
+        name: Option<&str>,
+    ) -> Result<Vec<HistoryItem>, DbError> {
+        let sql = "SELECT owner, region, name, at_ms, kind, summary, data FROM history \
+                   WHERE owner = ?1 AND region = ?2 AND (?3 IS NULL OR name = ?3) ORDER BY id";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params![owner, region, name], |row| {
+            Ok(HistoryItem {
+                owner: row.get(0)?,
+                region: row.get(1)?,
+                name: row.get(2)?,
+                at_ms: unsigned(row, "at_ms")?,
+                kind: row.get(4)?,
+                summary: row.get(5)?,
+                data: row.get(6)?,
+            })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+fn unsigned(row: &Row<'_>, column: &str) -> Result<u64, rusqlite::Error> {
+    let number: i64 = row.get(column)?;
+    Ok(u64::try_from(number).unwrap_or_default())
+}
+
+fn counters(row: &Row<'_>) -> Result<Minute, rusqlite::Error> {
+    let number = |column: &str| unsigned(row, column);
+    let time = |column: &str| number(column).map(Nanos);
+    let ops = |ops: &str, bytes: &str, spent: &str| -> Result<OpStats, rusqlite::Error> {
+        Ok(OpStats { ops: number(ops)?, bytes: number(bytes)?, time: time(spent)? })
+    };
+    let rate: Option<i64> = row.get("iops_rate")?;
+    Ok(Minute(Stats {
+        at: time("span")?,
+        read: ops("read_ops", "read_bytes", "read_time")?,
+        write: ops("write_ops", "write_bytes", "write_time")?,
+        consumed_ops: number("consumed_ops")?,
+        queue: number("queue")?,
+        queue_time: time("queue_time")?,
+        idle_time: time("idle_time")?,
+        volume_iops_exceeded: time("volume_iops_exceeded")?,
+        volume_throughput_exceeded: time("volume_throughput_exceeded")?,
+        instance_iops_exceeded: time("instance_iops_exceeded")?,
+        instance_throughput_exceeded: time("instance_throughput_exceeded")?,
+        credit_share: row.get("credit_share")?,
+        iops_rate: rate.and_then(|rate| u64::try_from(rate).ok()),
+        ..Stats::default()
+    }))
+}

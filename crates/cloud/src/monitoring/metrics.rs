@@ -1,0 +1,107 @@
+//! The metrics of `AWS/EBS`: names, units, dimensions, and the types of volumes that have them (EBS user guide,
+//! `using_cloudwatch_ebs`).
+
+use ebbtide_control::MinuteMetrics;
+
+/// The namespace.
+pub(super) const NAMESPACE: &str = "AWS/EBS";
+
+/// The dimensions with which a metric is published. A query must name exactly these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Volume,
+    VolumeAndInstance,
+}
+
+/// The volumes that publish a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    /// All.
+    All,
+    /// Those with burst credits: gp2, st1, sc1.
+    Burst,
+    /// io1 and io2.
+    Provisioned,
+    /// All but `standard`.
+    Checked,
+}
+
+impl Family {
+    pub(super) fn has(self, kind: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Burst => matches!(kind, "gp2" | "st1" | "sc1"),
+            Self::Provisioned => matches!(kind, "io1" | "io2"),
+            Self::Checked => kind != "standard",
+        }
+    }
+}
+
+/// A metric.
+#[derive(Debug)]
+pub(super) struct Metric {
+    pub(super) name: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) by: By,
+    pub(super) family: Family,
+    pub(super) value: fn(&MinuteMetrics) -> Option<f64>,
+}
+
+const fn metric(
+    name: &'static str,
+    unit: &'static str,
+    by: By,
+    family: Family,
+    value: fn(&MinuteMetrics) -> Option<f64>,
+) -> Metric {
+    Metric { name, unit, by, family, value }
+}
+
+/// All metrics, in alphabetical order.
+pub(super) static METRICS: [Metric; 18] = {
+    use By::{Volume, VolumeAndInstance as Both};
+    use Family::{All, Burst, Checked, Provisioned};
+    [
+        metric("BurstBalance", "Percent", Volume, Burst, |m| m.burst_balance),
+        metric("VolumeAvgIOPS", "Count/Second", Both, All, |m| Some(m.volume_avg_iops)),
+        metric("VolumeAvgReadLatency", "Milliseconds", Both, All, |m| Some(m.volume_avg_read_latency)),
+        metric("VolumeAvgThroughput", "Kilobytes/Second", Both, All, |m| Some(m.volume_avg_throughput)),
+        metric("VolumeAvgWriteLatency", "Milliseconds", Both, All, |m| Some(m.volume_avg_write_latency)),
+        metric("VolumeConsumedReadWriteOps", "Count", Volume, Provisioned, |m| {
+            Some(m.volume_consumed_read_write_ops as f64)
+        }),
+        metric("VolumeIOPSExceededCheck", "None", Both, Checked, |m| {
+            Some(f64::from(m.volume_iops_exceeded_check))
+        }),
+        metric("VolumeIdleTime", "Seconds", Volume, All, |m| Some(m.volume_idle_time)),
+        metric("VolumeQueueLength", "Count", Volume, All, |m| Some(m.volume_queue_length)),
+        metric("VolumeReadBytes", "Bytes", Volume, All, |m| Some(m.volume_read_bytes as f64)),
+        metric("VolumeReadOps", "Count", Volume, All, |m| Some(m.volume_read_ops as f64)),
+        metric("VolumeStalledIOCheck", "None", Both, All, |m| Some(f64::from(m.volume_stalled_io_check))),
+        metric("VolumeThroughputExceededCheck", "None", Both, Checked, |m| {
+            Some(f64::from(m.volume_throughput_exceeded_check))
+        }),
+        metric("VolumeThroughputPercentage", "Percent", Volume, Provisioned, |m| {
+            m.volume_throughput_percentage
+        }),
+        metric("VolumeTotalReadTime", "Seconds", Volume, All, |m| Some(m.volume_total_read_time)),
+        metric("VolumeTotalWriteTime", "Seconds", Volume, All, |m| Some(m.volume_total_write_time)),
+        metric("VolumeWriteBytes", "Bytes", Volume, All, |m| Some(m.volume_write_bytes as f64)),
+        metric("VolumeWriteOps", "Count", Volume, All, |m| Some(m.volume_write_ops as f64)),
+    ]
+};
+
+/// The metric with a name.
+pub(super) fn named(name: &str) -> Option<&'static Metric> {
+    METRICS.binary_search_by_key(&name, |metric| metric.name).ok().map(|at| &METRICS[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_in_the_order_in_which_they_are_looked_for() {
+        assert!(METRICS.is_sorted_by_key(|metric| metric.name));
+    }
+}

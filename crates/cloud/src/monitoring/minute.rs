@@ -1,0 +1,80 @@
+//! What a volume did in one minute, as counters that can be added up.
+
+use ebbtide_control::{MinuteMetrics, Nanos, OpStats, Stats};
+
+/// Counters of a volume over a part of a minute, or all of it: the difference of two moments.
+///
+/// `at` is the span that they cover. Gauges (queue, credits, sustained rate) are those of the end.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Minute(pub(super) Stats);
+
+impl Minute {
+    /// What happened between two moments of the same attachment.
+    pub(super) fn between(earlier: &Stats, later: &Stats) -> Self {
+        let ops = |a: OpStats, b: OpStats| OpStats {
+            ops: b.ops.saturating_sub(a.ops),
+            bytes: b.bytes.saturating_sub(a.bytes),
+            time: b.time.since(a.time),
+        };
+        Self(Stats {
+            at: later.at.since(earlier.at),
+            read: ops(earlier.read, later.read),
+            write: ops(earlier.write, later.write),
+            consumed_ops: later.consumed_ops.saturating_sub(earlier.consumed_ops),
+            queue: later.queue,
+            queue_time: later.queue_time.since(earlier.queue_time),
+            idle_time: later.idle_time.since(earlier.idle_time),
+            volume_iops_exceeded: later.volume_iops_exceeded.since(earlier.volume_iops_exceeded),
+            volume_throughput_exceeded: later
+                .volume_throughput_exceeded
+                .since(earlier.volume_throughput_exceeded),
+            instance_iops_exceeded: later.instance_iops_exceeded.since(earlier.instance_iops_exceeded),
+            instance_throughput_exceeded: later
+                .instance_throughput_exceeded
+                .since(earlier.instance_throughput_exceeded),
+            credit_share: later.credit_share,
+            iops_rate: later.iops_rate,
+            ..Stats::default()
+        })
+    }
+
+    /// The same minute with what followed in it: counters add up, gauges are the later ones.
+    #[must_use]
+    pub(super) fn then(&self, later: &Self) -> Self {
+        let (a, b) = (&self.0, &later.0);
+        if b.at == Nanos::ZERO {
+            return *self;
+        }
+        let ops = |a: OpStats, b: OpStats| OpStats {
+            ops: a.ops + b.ops,
+            bytes: a.bytes + b.bytes,
+            time: a.time + b.time,
+        };
+        Self(Stats {
+            at: a.at + b.at,
+            read: ops(a.read, b.read),
+            write: ops(a.write, b.write),
+            consumed_ops: a.consumed_ops + b.consumed_ops,
+            queue: b.queue,
+            queue_time: a.queue_time + b.queue_time,
+            idle_time: a.idle_time + b.idle_time,
+            volume_iops_exceeded: a.volume_iops_exceeded + b.volume_iops_exceeded,
+            volume_throughput_exceeded: a.volume_throughput_exceeded + b.volume_throughput_exceeded,
+            instance_iops_exceeded: a.instance_iops_exceeded + b.instance_iops_exceeded,
+            instance_throughput_exceeded: a.instance_throughput_exceeded + b.instance_throughput_exceeded,
+            credit_share: b.credit_share,
+            iops_rate: b.iops_rate,
+            ..Stats::default()
+        })
+    }
+
+    /// Whether it covers any time.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.at == Nanos::ZERO
+    }
+
+    /// The metrics, by the model's own formulas.
+    pub(super) fn metrics(&self) -> MinuteMetrics {
+        MinuteMetrics::between(&Stats::default(), &self.0)
+    }
+}

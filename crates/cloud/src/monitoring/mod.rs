@@ -1,0 +1,236 @@
+//! CloudWatch for the volumes of EC2: the metrics of `AWS/EBS`, metric math, alarms.
+//!
+//! [`Monitoring::tick`] takes a sample of the counters of all attached volumes ([`sampler`]); its caller has the clock.
+//! A minute that has ended is in `cloudwatch.db` of the home ([`db`]), and is read from there alone. What a metric is
+//! made of is in [`metrics`]; its figures are the model's own. docs/aws-cloudwatch.md has what is different from AWS.
+
+mod access;
+mod alarms;
+mod data;
+mod db;
+mod events;
+mod input;
+mod inventory;
+mod math;
+mod metrics;
+mod minute;
+mod read;
+mod refuse;
+mod sampler;
+mod statistic;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ebbtide_control::{ControlError, ControlPlane};
+use parking_lot::Mutex;
+use serde_json::{Map, Value};
+
+pub use db::{Bounds, DbError};
+pub(crate) use events::Envelope;
+pub use events::{EventFile, EventSink};
+pub use inventory::{Attached, Inventory};
+
+use alarms::Alarms;
+use db::Db;
+use input::Input;
+use sampler::{MINUTE_MS, Sampler};
+
+use crate::{Answer, ApiError, Call, Service};
+
+/// How often old minutes are looked for, in minutes.
+const PRUNE_MINUTES: u64 = 60;
+
+/// How the service runs.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Whether the minute that has not ended is shown too, as far as it is, and alarms are evaluated at each call.
+    pub instant: bool,
+    /// What the records may need.
+    pub bounds: Bounds,
+    /// Takes changes of alarms' states; none: they are in the history alone.
+    pub events: Option<Arc<dyn EventSink>>,
+}
+
+/// The CloudWatch service of a home.
+#[derive(Debug)]
+pub struct Monitoring {
+    control: Arc<dyn ControlPlane>,
+    inventory: Arc<dyn Inventory>,
+    options: Options,
+    sampler: Mutex<Sampler>,
+    db: Mutex<Db>,
+    alarms: Mutex<Alarms>,
+    /// The minute of the latest tick, and of the latest pruning.
+    ticked: Mutex<(u64, u64)>,
+}
+
+/// A sample that cannot be taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TickError {
+    /// The records cannot be written.
+    #[error("the metrics cannot be stored")]
+    Db(#[from] DbError),
+    /// The control plane refuses.
+    #[error("the volumes cannot be asked for their counters")]
+    Control(#[from] ControlError),
+}
+
+impl Monitoring {
+    /// Opens the service of a home whose volumes `control` has.
+    ///
+    /// # Errors
+    /// Records that cannot be read or written.
+    pub fn open(
+        home: &Path,
+        control: Arc<dyn ControlPlane>,
+        inventory: Arc<dyn Inventory>,
+        options: Options,
+    ) -> Result<Self, DbError> {
+        let db = Db::open(home, options.bounds)?;
+        let alarms = Alarms::of(db.alarms()?);
+        Ok(Self {
+            control,
+            inventory,
+            options,
+            sampler: Mutex::default(),
+            db: Mutex::new(db),
+            alarms: Mutex::new(alarms),
+            ticked: Mutex::default(),
+        })
+    }
+
+    /// Takes a sample. Once a minute has ended, its metrics are there and alarms are evaluated. To be called about once a
+    /// second, and at the beginning of each minute.
+    ///
+    /// # Errors
+    /// Records that cannot be written; a control plane that refuses.
+    pub fn tick(&self, now_ms: u64) -> Result<(), TickError> {
+        self.inventory.tick(now_ms);
+        self.sample(now_ms, false)?;
+        let minute = now_ms / MINUTE_MS;
+        let mut ticked = self.ticked.lock();
+        // Not at the first tick, with which no minute ends.
+        let ends = ticked.0 > 0 && minute > ticked.0;
+        ticked.0 = minute.max(ticked.0);
+        if ends {
+            self.evaluate_alarms(now_ms, minute * 60)?;
+        }
+        if minute >= ticked.1 + PRUNE_MINUTES {
+            ticked.1 = minute;
+            self.db.lock().prune(now_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Stores what the present minute has so far, before the process ends. A control plane that has stopped already is
+    /// not asked any more: the latest tick was the last sample then.
+    ///
+    /// # Errors
+    /// As [`Self::tick`].
+    pub fn close(&self, now_ms: u64) -> Result<(), TickError> {
+        match self.sample(now_ms, true) {
+            Err(TickError::Control(ControlError::Stopping)) => {
+                Ok(self.sampler.lock().publish(&mut self.db.lock())?)
+            }
+            other => other,
+        }
+    }
+
+    fn sample(&self, now_ms: u64, publishes: bool) -> Result<(), TickError> {
+        let mut sampler = self.sampler.lock();
+        let (attached, counters) = (self.inventory.attached(now_ms), self.control.counters()?);
+        let mut db = self.db.lock();
+        sampler.tick(&mut db, now_ms, attached, counters)?;
+        if publishes {
+            sampler.publish(&mut db)?;
+        }
+        Ok(())
+    }
+
+    /// Shows the present minute and evaluates alarms on it.
+    fn refresh(&self, now_ms: u64) -> Result<(), TickError> {
+        self.sample(now_ms, true)?;
+        Ok(self.evaluate_alarms(now_ms, (now_ms / MINUTE_MS + 1) * 60)?)
+    }
+}
+
+/// A call.
+#[derive(Debug, Clone, Copy)]
+struct Ask<'a> {
+    call: &'a Call<'a>,
+    input: Input<'a>,
+}
+
+impl<'a> Ask<'a> {
+    /// Account and Region.
+    fn account(&self) -> (&'a str, &'a str) {
+        (&self.call.caller.account, self.call.region)
+    }
+}
+
+/// How an action is carried out.
+type Action = fn(&Monitoring, &Ask<'_>) -> Result<Map<String, Value>, ApiError>;
+
+macro_rules! actions {
+    ($($name:literal => $method:ident,)*) => {
+        /// The actions, in alphabetical order.
+        const NAMES: &[&str] = &[$($name),*];
+        const METHODS: &[Action] = &[$(Monitoring::$method),*];
+    };
+}
+
+actions! {
+    "DeleteAlarms" => delete_alarms,
+    "DescribeAlarmHistory" => describe_alarm_history,
+    "DescribeAlarms" => describe_alarms,
+    "DescribeAlarmsForMetric" => describe_alarms_for_metric,
+    "DisableAlarmActions" => disable_alarm_actions,
+    "EnableAlarmActions" => enable_alarm_actions,
+    "GetMetricData" => get_metric_data,
+    "GetMetricStatistics" => get_metric_statistics,
+    "ListMetrics" => list_metrics,
+    "ListTagsForResource" => list_tags_for_resource,
+    "PutMetricAlarm" => put_metric_alarm,
+    "SetAlarmState" => set_alarm_state,
+    "TagResource" => tag_resource,
+    "UntagResource" => untag_resource,
+}
+
+impl Service for Monitoring {
+    fn name(&self) -> &'static str {
+        "monitoring"
+    }
+
+    fn actions(&self) -> &'static [&'static str] {
+        NAMES
+    }
+
+    fn call(&self, call: &Call<'_>) -> Result<Answer, ApiError> {
+        let Ok(at) = NAMES.binary_search(&call.action) else {
+            let message = format!("The action {} is not valid for this web service.", call.action);
+            return Err(ApiError::client("InvalidAction", message));
+        };
+        if self.options.instant {
+            self.refresh(call.now_ms).map_err(|error| refuse::internal(&error))?;
+        }
+        let output = METHODS[at](self, &Ask { call, input: Input(call.input) })?;
+        Ok(Answer { output, payload: Vec::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Model;
+
+    #[test]
+    fn actions_are_in_the_order_in_which_they_are_looked_for_and_of_the_model() {
+        assert!(NAMES.is_sorted());
+        let model = Model::of("monitoring").unwrap();
+        for name in NAMES {
+            assert!(model.actions().any(|known| known == *name), "{name}");
+        }
+    }
+}

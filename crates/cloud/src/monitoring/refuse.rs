@@ -1,0 +1,49 @@
+//! The errors of CloudWatch. Rows of `data/monitoring-errors.toml` check them one by one.
+
+use std::fmt::Display;
+
+use crate::ApiError;
+
+pub(super) fn invalid_value(message: impl Into<String>) -> ApiError {
+    ApiError::client("InvalidParameterValue", message)
+}
+
+pub(super) fn invalid_combination(message: impl Into<String>) -> ApiError {
+    ApiError::client("InvalidParameterCombination", message)
+}
+
+pub(super) fn validation(message: impl Into<String>) -> ApiError {
+    ApiError::client("ValidationError", message)
+}
+
+/// What is not built.
+pub(super) fn unsupported(what: impl Display) -> ApiError {
+    validation(format!("{what} is not supported by this endpoint."))
+}
+
+pub(super) fn missing(parameter: &str) -> ApiError {
+    ApiError::client("MissingParameter", format!("The parameter {parameter} is required."))
+}
+
+pub(super) fn invalid_token() -> ApiError {
+    ApiError::client("InvalidNextToken", "The next token specified is invalid.")
+}
+
+pub(super) fn not_found(message: impl Into<String>) -> ApiError {
+    ApiError { status: 404, ..ApiError::client("ResourceNotFound", message) }
+}
+
+/// A failure of this program: its records, or its volumes.
+pub(super) fn internal(error: &dyn std::error::Error) -> ApiError {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    tracing::error!(%text, "a call of CloudWatch failed");
+    ApiError {
+        status: 500,
+        ..ApiError::client("InternalServiceError", format!("An internal error has occurred: {text}"))
+    }
+}
