@@ -1,6 +1,6 @@
 //! When an alarm is in which state (CloudWatch user guide, `alarms-and-missing-data`).
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::setup::{Setup, Treatment};
 use super::{Alarm, NewState, State};
@@ -164,7 +164,16 @@ fn explained(
             )
         }
     };
-    let data = json!({
+    tracing::debug!(alarm = alarm.name, state = state.name(), "an alarm changes its state");
+    let data = reason_data(setup, &evaluated, now_ms).to_string();
+    // AWS's bound of the member.
+    let reason_data = (data.len() <= 4_000).then_some(data);
+    NewState { state, reason: reason.chars().take(1_023).collect(), reason_data }
+}
+
+/// The points of a reason, newest first, as data.
+fn reason_data(setup: &Setup, evaluated: &[(u64, f64)], now_ms: u64) -> Value {
+    json!({
         "version": "1.0",
         "queryDate": input::iso(now_ms),
         "startDate": evaluated.last().map(|(at, _)| input::iso(at * 1_000)),
@@ -176,12 +185,7 @@ fn explained(
             .iter()
             .map(|(at, value)| json!({"timestamp": input::iso(at * 1_000), "value": value}))
             .collect::<Vec<_>>(),
-    });
-    tracing::debug!(alarm = alarm.name, state = state.name(), "an alarm changes its state");
-    let data = data.to_string();
-    // AWS's bound of the member.
-    let reason_data = (data.len() <= 4_000).then_some(data);
-    NewState { state, reason: reason.chars().take(1_023).collect(), reason_data }
+    })
 }
 
 const fn one_or_more<'a>(count: usize, one: &'a str, more: &'a str) -> &'a str {
