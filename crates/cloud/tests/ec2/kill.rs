@@ -183,10 +183,10 @@ fn run_and_kill(
     });
     assert!(ready, "seed {seed}: the child has not begun:\n{}", other.join("\n"));
     let patience = Duration::from_millis(5 + rng.next() % 400);
+    let served = dir.to_owned();
     let killer = std::thread::spawn(move || {
         std::thread::sleep(patience);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        support::kill(child, &served);
     });
     let mut world = before;
     let mut open: Option<(String, Value)> = None;
@@ -237,6 +237,8 @@ fn a_kill_loses_no_answered_call_and_leaves_none_half_done() {
     let seed = support::seed(1_977);
     let dir = tempfile::tempdir().unwrap();
     let mut rng = Rng(seed);
+    // Before a child does: it measures devices of its own.
+    drop(Opened::open(dir.path(), seed));
     let mut world = World::default();
     let (mut answered, mut interrupted) = (0, 0);
     for number in 0..KILLS {

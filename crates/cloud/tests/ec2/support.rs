@@ -1,14 +1,16 @@
 //! A service on a control plane in a temporary home, and callers.
 
 use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{AttachAs, Ec2, Options};
 use ebbtide_cloud::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};
 use ebbtide_control::{ControlPlane, LiveControl};
-use ebbtide_device::host::{Home, Host, HostOptions, clear_leftovers};
+use ebbtide_device::host::{Home, Host, HostOptions, clear_leftovers, release_dying};
 use ebbtide_device::store::VolumeStore;
 use serde_json::{Map, Value, json};
 
@@ -233,6 +235,16 @@ pub(crate) fn control(dir: &Path) -> LiveControl {
     let lock = home.lock().unwrap();
     clear_leftovers(&lock).unwrap();
     LiveControl::new(Host::open(lock, HostOptions::default()).unwrap())
+}
+
+/// Kills a process that serves the home in a directory. It ends only once nothing of it waits for a volume of its own.
+pub(crate) fn kill(mut child: Child, dir: &Path) {
+    child.kill().unwrap();
+    let home = Home::open(&home(dir)).unwrap();
+    while child.try_wait().unwrap().is_none() {
+        release_dying(&home).unwrap();
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Gives a home the figures of this machine, which are measured once for all tests.

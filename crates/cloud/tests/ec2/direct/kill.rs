@@ -171,10 +171,10 @@ fn run_and_kill(dir: &Path, seed: u64, world: &mut World, rng: &mut Rng) -> (Opt
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.by_ref().any(|line| line == "@\"ready\""), "seed {seed}: the child has not begun");
     let patience = Duration::from_millis(5 + rng.next() % 300);
+    let served = dir.to_owned();
     let killer = std::thread::spawn(move || {
         std::thread::sleep(patience);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        support::kill(child, &served);
     });
     let ran = read(lines, world, seed);
     killer.join().unwrap();
@@ -189,6 +189,8 @@ fn a_kill_loses_no_answered_block() {
     let seed = support::seed(2_026);
     let dir = tempfile::tempdir().unwrap();
     let mut rng = Rng(seed);
+    // Before a child does: it measures devices of its own.
+    drop(Opened::open(dir.path(), seed));
     let mut world = World::default();
     let (mut answered, mut within, mut completed_later) = (0, 0, 0);
     for number in 0..KILLS {
