@@ -166,13 +166,16 @@ impl AwsArgs {
     }
 }
 
-/// The services that the endpoint answers for. This is their only list. That of CloudWatch samples the volumes.
+/// The services that the endpoint answers for, and of them CloudWatch, which samples the volumes.
+type Services = (Vec<Arc<dyn Service>>, Arc<Monitoring>);
+
+/// Opens the services. This is their only list.
 fn services(
     args: &AwsArgs,
     home: &Home,
     control: &Arc<dyn ControlPlane>,
     sealer: &Arc<Sealer>,
-) -> anyhow::Result<(Vec<Arc<dyn Service>>, Arc<Monitoring>)> {
+) -> anyhow::Result<Services> {
     let options = ec2_options(args, home);
     let ec2 = Ec2::open(home.root(), Arc::clone(control), options)
         .context(Refusal::environment("EC2 of this home cannot be answered for"))?;
