@@ -277,8 +277,9 @@ impl LoopDevice {
         }
     }
 
-    /// Whether the device still is on top of our file: its number may have gone to someone else.
-    fn is_ours(&self) -> bool {
+    /// Whether the device is still on top of our file. A detached device's number can be another file's.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
         backing_of(self.number).is_some_and(|backing| backing == self.backing)
     }
 

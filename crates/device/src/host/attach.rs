@@ -267,7 +267,7 @@ impl Parts {
                 self.record.backing_file = Some(file);
                 self.save_record()?;
                 let block = self.block.insert(BlockExport::make(live, &dir)?);
-                let device = block.device().to_owned();
+                let device = block.device().ok_or_else(|| no_device(live.name()))?.to_owned();
                 info.device = Some(device.clone());
                 match mount {
                     Some(mount) => self.mount(mount, &device, live.store(), info, progress),
@@ -353,9 +353,8 @@ impl Parts {
     }
 
     fn device(&self, volume: &str) -> Result<PathBuf, HostError> {
-        let state = || "attached through NBD, without a block device".to_owned();
-        let no_device = || HostError::NotFree { volume: volume.to_owned(), state: state() };
-        self.block.as_ref().map(|block| block.device().to_owned()).ok_or_else(no_device)
+        let device = self.block.as_ref().and_then(BlockExport::device);
+        device.map(Path::to_owned).ok_or_else(|| no_device(volume))
     }
 
     /// Gives the block device the volume's present size.
@@ -429,8 +428,7 @@ impl Parts {
 
     /// Checks that nobody uses what was made, without touching any of it.
     pub(super) fn require_unused(&self, volume: &str) -> Result<(), HostError> {
-        let Some(block) = &self.block else { return Ok(()) };
-        let device = block.device();
+        let Some(device) = self.block.as_ref().and_then(BlockExport::device) else { return Ok(()) };
         let mounted = self.require_own_mounts(volume, device)?;
         let users = mounted.iter().map(|dir| (dir.as_path(), holders::of_directory(dir)));
         let users = users.chain([(device, holders::of_device(device))]);
@@ -467,8 +465,7 @@ impl Parts {
         lost: &mut Vec<String>,
         progress: Progress<'_>,
     ) -> Result<(), HostError> {
-        let Some(block) = &self.block else { return Ok(()) };
-        let device = block.device();
+        let Some(device) = self.block.as_ref().and_then(BlockExport::device) else { return Ok(()) };
         let mounted = if force { self.mounts(device)? } else { self.require_own_mounts(volume, device)? };
         for dir in &mounted {
             // Unmounting alone does not report what could not be written.
@@ -526,6 +523,10 @@ impl Parts {
             _ => Ok(()),
         }
     }
+}
+
+fn no_device(volume: &str) -> HostError {
+    HostError::NotFree { volume: volume.to_owned(), state: "attached without a block device".to_owned() }
 }
 
 fn in_use(volume: &str, at: &Path, holders: &[holders::Holder]) -> HostError {

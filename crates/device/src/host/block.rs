@@ -17,7 +17,6 @@ use crate::loopdev::{LoopDevice, LoopError, LoopOptions};
 /// A volume as a block device.
 #[derive(Debug)]
 pub(super) struct BlockExport {
-    path: PathBuf,
     device: Option<LoopDevice>,
     fuse: Option<FuseExport>,
 }
@@ -72,12 +71,13 @@ impl BlockExport {
         };
         let fuse = FuseExport::mount(live.clone(), dir)?;
         let device = LoopDevice::attach(&fuse.file(), &options)?;
-        Ok(Self { path: device.path().to_owned(), device: Some(device), fuse: Some(fuse) })
+        Ok(Self { device: Some(device), fuse: Some(fuse) })
     }
 
-    /// The device, like `/dev/loop0`.
-    pub(super) fn device(&self) -> &Path {
-        &self.path
+    /// The device, like `/dev/loop0`; None once it is detached, even if only the kernel detached it: its number may
+    /// be that of another file's device by then.
+    pub(super) fn device(&self) -> Option<&Path> {
+        self.device.as_ref().filter(|device| device.is_ours()).map(LoopDevice::path)
     }
 
     /// Gives the device the volume's present size.

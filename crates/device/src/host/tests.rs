@@ -8,6 +8,7 @@ use ebbtide_volume::Limits;
 
 use std::time::Instant;
 
+use super::recover::mounts_of_loop;
 use super::*;
 use crate::request::{Command, Reply, Request};
 use crate::{fuse, loopdev, nbd::NbdAddress};
@@ -277,6 +278,40 @@ fn a_device_that_could_not_be_detached_is_detached_by_a_later_attempt() {
     let home = rig.host.home().root();
     assert!(loopdev::list().iter().all(|used| !used.backing.starts_with(home)));
     assert!(fuse::mounts().unwrap().iter().all(|mounted| !mounted.dir.starts_with(home)));
+}
+
+#[test]
+fn a_device_that_went_with_its_last_user_is_not_taken_for_the_next_device_of_its_number() {
+    if !can_attach() {
+        return;
+    }
+    let rig = Rig::new();
+    let attachment = rig.attach(Export::Block { mount: None }).unwrap();
+    let device = attachment.info().device.clone().unwrap();
+    drop(attachment);
+    let open = File::open(&device).unwrap();
+    rig.host.detach("vol", false, &|_| ()).unwrap_err();
+    // The kernel detaches the device now, and gives its number to the next.
+    drop(open);
+    let gone = Instant::now() + Duration::from_secs(5);
+    while loopdev::list().iter().any(|used| used.device == device) {
+        assert!(Instant::now() < gone, "{device:?} is in use");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let other = Rig::sized(64 << 20);
+    let mount =
+        MountRequest { dir: other.dir.path().join("mnt"), fs: FsType::Ext4, destroy: false, grow: false };
+    let taken = other.attach(Export::Block { mount: Some(mount) }).unwrap();
+    if taken.info().device.as_ref() != Some(&device) {
+        println!("SKIPPED: another process of this machine took {}", device.display());
+        return;
+    }
+    rig.host.detach("vol", true, &|_| ()).unwrap();
+    let dir = taken.info().mount.clone().unwrap();
+    assert!(free_bytes(&dir).unwrap() > 0);
+    assert_eq!(mounts_of_loop(&device).unwrap(), [dir]);
+    drop(taken);
+    other.host.detach("vol", false, &|_| ()).unwrap();
 }
 
 #[test]
