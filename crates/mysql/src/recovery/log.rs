@@ -82,9 +82,10 @@ const CORRUPTION: [&str; 32] = [
     // MySQL prints a page that it cannot use, and may print the reason only later, or never where it waits for ever.
     "End of page dump",
 ];
-/// Words of lines that speak of damage and mean none: what a server prints after any crash of its own, and
-/// advice.
-const HARMLESS: [&str; 4] = [
+/// Words of lines that speak of damage and mean none to what a server stores: what it prints after any crash of its
+/// own, advice, and what a replica's applier says of a relay log that it cannot go on with, which its state reports.
+const HARMLESS: [&str; 5] = [
+    "Relay log read failure",
     "libraries it was linked against",
     "You can use CHECK TABLE",
     "Ignoring a doublewrite copy",
@@ -172,4 +173,25 @@ fn number(line: &str, word: &str) -> Option<u32> {
     let rest = line.split_once(word)?.1;
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     rest[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As MariaDB 10.11 and MySQL 8.0 print it.
+    #[test]
+    fn a_replica_that_cannot_read_its_relay_log_is_no_damage_and_one_that_meets_a_corrupt_table_is() {
+        let why = "Relay log read failure: Could not parse relay log event entry. The possible reasons are: the \
+                   master's binary log is corrupted (you can check this by running 'mysqlbinlog' on the binary log), \
+                   the slave's relay log is corrupted";
+        let lines = [
+            format!("2026-11-25 15:23:09 9 [ERROR] Slave SQL: {why}. Internal MariaDB error code: 1594"),
+            format!("2026-11-25T15:23:09Z 9 [ERROR] [MY-010596] [Repl] Replica SQL for channel '': {why}"),
+            "2026-11-25 15:23:09 9 [ERROR] Slave SQL: Error 'Index for table 't' is corrupt; try to repair it' on query."
+                .to_owned(),
+        ];
+        let found = LogEvidence::read(&lines);
+        assert_eq!(found.corruption, lines[2..]);
+    }
 }
