@@ -14,11 +14,12 @@ use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{self, AttachAs, Ec2};
 use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
+use ebbtide_cloud::kms::Kms;
 use ebbtide_cloud::monitoring::{self, EventFile, EventSink, Monitoring};
 use ebbtide_cloud::sigv4;
 use ebbtide_cloud::sts::Sts;
 use ebbtide_cloud::users::{KeyRing, UserStore};
-use ebbtide_control::ControlPlane;
+use ebbtide_control::{ControlPlane, LiveControl};
 use ebbtide_device::host::Home;
 
 use super::sampling::Sampling;
@@ -175,13 +176,14 @@ fn services(
     home: &Home,
     control: &Arc<dyn ControlPlane>,
     sealer: &Arc<Sealer>,
+    kms: &Arc<Kms>,
 ) -> anyhow::Result<Services> {
     let options = ec2_options(args, home);
     let ec2 = Ec2::open(home.root(), Arc::clone(control), options)
         .context(Refusal::environment("EC2 of this home cannot be answered for"))?;
     let file = args.aws_events.clone().unwrap_or_else(|| home.aws_dir().join(EVENTS_FILE));
     let events: Arc<dyn EventSink> = Arc::new(EventFile::new(file, EventFile::MOST_BYTES));
-    let ec2 = Arc::new(ec2.with_events(Arc::clone(&events)));
+    let ec2 = Arc::new(ec2.with_events(Arc::clone(&events)).with_kms(Arc::clone(kms)));
     let ebs = Ebs::open(home.root(), Arc::clone(&ec2))
         .context(Refusal::environment("the EBS direct APIs of this home cannot be answered for"))?;
     let options =
@@ -191,7 +193,17 @@ fn services(
         .context(Refusal::environment("CloudWatch of this home cannot be answered for"))?;
     let monitoring = Arc::new(monitoring);
     let sts = Sts::new(Arc::clone(sealer));
-    Ok((vec![ec2, Arc::new(ebs), Arc::<Monitoring>::clone(&monitoring), Arc::new(sts)], monitoring))
+    let kms = Arc::<Kms>::clone(kms);
+    Ok((vec![ec2, Arc::new(ebs), kms, Arc::<Monitoring>::clone(&monitoring), Arc::new(sts)], monitoring))
+}
+
+/// Opens the keys of a home, and lets its volumes use them.
+fn open_kms(home: &Home, control: &LiveControl) -> anyhow::Result<Arc<Kms>> {
+    let kms = Kms::open(home.root())
+        .context(Refusal::environment("the keys of this home's encrypted volumes cannot be used"))?;
+    let kms = Arc::new(kms);
+    control.set_key_unwrapper(Arc::<Kms>::clone(&kms));
+    Ok(kms)
 }
 
 /// Block devices need root; without it an attachment is a socket of the NBD protocol in the home.
@@ -240,13 +252,17 @@ pub(super) fn url(home: &Home) -> Option<String> {
 pub(super) fn start(
     args: &AwsArgs,
     home: &Home,
-    control: Arc<dyn ControlPlane>,
+    control: Arc<LiveControl>,
 ) -> anyhow::Result<Option<Listening>> {
     let folder = home.aws_dir();
     let file = folder.join(URL_FILE);
     // That of a server that was killed.
     let _ = fs::remove_file(&file);
-    let Some(address) = &args.aws else { return Ok(None) };
+    // Encrypted volumes can be attached without the endpoint, too.
+    let kms =
+        if args.aws.is_some() || Kms::is_in(home.root()) { Some(open_kms(home, &control)?) } else { None };
+    let (Some(address), Some(kms)) = (&args.aws, kms) else { return Ok(None) };
+    let control: Arc<dyn ControlPlane> = control;
     args.check()?;
     let tls = if args.has_tls(address) { Some(certificate(args, address, &folder)?) } else { None };
     let is_tls = tls.is_some();
@@ -262,7 +278,7 @@ pub(super) fn start(
         sealer: Arc::clone(&sealer),
         clock: Arc::new(SystemClock),
     };
-    let (services, monitoring) = services(args, home, &control, &sealer)?;
+    let (services, monitoring) = services(args, home, &control, &sealer, &kms)?;
     let sampling = Sampling::start(monitoring, Arc::new(SystemClock))
         .context(Refusal::environment("the AWS endpoint cannot sample its volumes"))?;
     let pipeline = Arc::new(Pipeline::new(settings, services));

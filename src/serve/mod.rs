@@ -128,7 +128,7 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let (service, ended) = (Service::new(&*plane, home.root()), AtomicBool::new(false));
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     // Before the socket, at which a command sees that the server is there.
-    let mut endpoint = aws::start(&args.aws, &home, Arc::<LiveControl>::clone(&plane))?;
+    let mut endpoint = aws::start(&args.aws, &home, Arc::clone(&plane))?;
     let listener = Listener::bind(&home)?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {

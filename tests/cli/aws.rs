@@ -130,6 +130,30 @@ fn boto3_puts_snapshots_together_from_blocks_and_reads_them_back() {
 }
 
 #[test]
+fn boto3_encrypts_snapshots_and_volumes_with_keys_of_kms() {
+    let Some(python) = client("python") else { return };
+    let home = Home::new();
+    let url = serve(&home, "--aws 0 --instant");
+    let anna = create_user(&home, "anna");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/encryption.py");
+    let ran = run(&python, &[script.to_str().unwrap()], &home, &anna, &url).ok();
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "a row of a table",
+            "ValidationException",
+            "DisabledException",
+            "InvalidParameterValue",
+            "InvalidVolume.NotFound",
+        ]
+    );
+    let listed = home.run_line("snapshot list --json").ok().json();
+    let keys = listed.as_array().unwrap().iter().map(|row| row["key_id"].as_str().unwrap());
+    assert_eq!(keys.filter(|key| key.starts_with("arn:aws:kms:")).count(), 2, "{listed}");
+}
+
+#[test]
 fn boto3_sees_metrics_and_an_alarm_of_a_volume_also_after_a_kill() {
     let Some(python) = client("python") else { return };
     if !can(&[Need::BlockDevices]) {

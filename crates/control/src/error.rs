@@ -10,7 +10,7 @@ use ebbtide_catalog::{CatalogError, ModifyRejection, SpecError};
 use ebbtide_device::engine::EngineError;
 use ebbtide_device::host::HostError;
 use ebbtide_device::nbd::NbdError;
-use ebbtide_device::store::{Damage, StoreError};
+use ebbtide_device::store::{Damage, KeyUnavailable, StoreError};
 use ebbtide_text::size;
 use ebbtide_volume::format_size;
 
@@ -245,6 +245,14 @@ pub enum ControlError {
         /// The second snapshot.
         second: String,
     },
+    /// The data key of something encrypted cannot be unwrapped.
+    #[error("'{name}' is encrypted, and its data key cannot be unwrapped")]
+    Key {
+        /// The volume or snapshot.
+        name: String,
+        /// Why.
+        source: KeyUnavailable,
+    },
     /// The volume cannot be opened.
     #[error(transparent)]
     Damaged(Damage),
@@ -314,6 +322,7 @@ impl ControlError {
             Self::Overrides { .. }
             | Self::FasterThanHost { .. }
             | Self::Refused(_)
+            | Self::Key { .. }
             | Self::Damaged(_)
             | Self::Foreign { .. }
             | Self::HostFull(_)
@@ -341,6 +350,7 @@ impl From<StoreError> for ControlError {
             E::Busy { name } => Self::Open { volume: name },
             E::Unrelated { first, second } => Self::Unrelated { first, second },
             E::Name { .. } | E::Size { .. } | E::NotAncestor { .. } => Self::Invalid(error),
+            E::Key { name, source } => Self::Key { name, source },
             E::Damaged(damage) => Self::Damaged(damage),
             E::Io { .. } if error.is_full() => Self::HostFull(error),
             _ => Self::Store(error),

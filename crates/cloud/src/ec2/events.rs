@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Ec2;
 use super::ask::{Ask, iso};
-use super::records::{Snapshot, Stage, Volume};
+use super::records::{AttachStage, Snapshot, Stage, Volume};
 use super::state::State;
 use crate::monitoring::{Envelope, EventSink};
 
@@ -55,7 +55,18 @@ impl Ec2 {
             "CreateVolume" => state.volumes().get(&text(output, "VolumeId")).and_then(|volume| {
                 // A call that is repeated with its token makes nothing.
                 let is_new = volume.available_ms == ask.now() + self.options.timing.creating_ms;
-                is_new.then(|| vec![of_volume(ask, volume, "createVolume", "available", volume.available_ms)])
+                let at_ms = volume.available_ms;
+                let event = match &volume.failure {
+                    None => of_volume(ask, volume, "createVolume", "available", at_ms),
+                    Some(cause) => of_key(ask, volume, "createVolume", cause, at_ms),
+                };
+                is_new.then(|| vec![event])
+            }),
+            "AttachVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| {
+                let attachment = volume.attachment.as_ref()?;
+                let AttachStage::Failed { until_ms } = attachment.stage else { return None };
+                let cause = self.obstacle(volume.kms_key.as_deref()).unwrap_or_default();
+                Some(vec![of_key(ask, volume, "attachVolume", &cause, until_ms)])
             }),
             "DeleteVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| match volume.stage {
                 Stage::Gone { until_ms } => {
@@ -92,6 +103,16 @@ fn of_volume(ask: &Ask<'_>, volume: &Volume, event: &str, result: &str, at_ms: u
         detail: json!({"event": event, "result": result, "cause": "", "request-id": ask.call.request_id}),
     };
     (at_ms, envelope.event())
+}
+
+/// The event of what failed because of a volume's key, which is among its resources.
+fn of_key(ask: &Ask<'_>, volume: &Volume, event: &str, cause: &str, at_ms: u64) -> (u64, Value) {
+    let (at_ms, mut whole) = of_volume(ask, volume, event, "failed", at_ms);
+    whole["detail"]["cause"] = cause.into();
+    if let (Some(resources), Some(key)) = (whole["resources"].as_array_mut(), &volume.kms_key) {
+        resources.push(key.as_str().into());
+    }
+    (at_ms, whole)
 }
 
 /// The ARN of a snapshot or of its volume in these events: account and Region are in each other's places.

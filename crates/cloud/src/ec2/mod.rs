@@ -13,6 +13,7 @@ mod describe_instances;
 mod describe_snapshots;
 mod describe_volumes;
 pub(crate) mod direct;
+mod encryption;
 mod events;
 mod filter;
 mod ids;
@@ -51,6 +52,7 @@ use ask::Ask;
 use db::Db;
 use state::State;
 
+use crate::kms::Kms;
 use crate::{Answer, ApiError, Call, Service};
 
 /// What instances are shown in.
@@ -64,6 +66,10 @@ pub struct Ec2 {
     options: Options,
     state: Mutex<State>,
     events: events::Events,
+    /// Held by creations that may take the time of their data, so that a repetition by its token waits for the first.
+    creating: Mutex<()>,
+    /// Has the keys; none: nothing is encrypted.
+    kms: Option<Arc<Kms>>,
 }
 
 /// A service that cannot be opened.
@@ -87,7 +93,14 @@ impl Ec2 {
     pub fn open(home: &Path, control: Arc<dyn ControlPlane>, options: Options) -> Result<Self, OpenError> {
         let seed = options.seed.unwrap_or_else(|| (seed::fresh() << 32) | seed::fresh());
         let state = State::load(Db::open(home)?, seed)?;
-        let ec2 = Self { control, options, state: Mutex::new(state), events: events::Events::default() };
+        let ec2 = Self {
+            control,
+            options,
+            state: Mutex::new(state),
+            events: events::Events::default(),
+            creating: Mutex::new(()),
+            kms: None,
+        };
         ec2.reconcile()?;
         Ok(ec2)
     }
@@ -134,11 +147,17 @@ actions! {
     "DescribeVolumes" => describe_volumes,
     "DescribeVolumesModifications" => describe_volumes_modifications,
     "DetachVolume" => detach_volume,
+    "DisableEbsEncryptionByDefault" => disable_ebs_encryption_by_default,
+    "EnableEbsEncryptionByDefault" => enable_ebs_encryption_by_default,
     "EnableVolumeIO" => enable_volume_io,
+    "GetEbsDefaultKmsKeyId" => get_ebs_default_kms_key_id,
+    "GetEbsEncryptionByDefault" => get_ebs_encryption_by_default,
+    "ModifyEbsDefaultKmsKeyId" => modify_ebs_default_kms_key_id,
     "ModifyInstanceAttribute" => modify_instance_attribute,
     "ModifySnapshotAttribute" => modify_snapshot_attribute,
     "ModifyVolume" => modify_volume,
     "ModifyVolumeAttribute" => modify_volume_attribute,
+    "ResetEbsDefaultKmsKeyId" => reset_ebs_default_kms_key_id,
     "ResetSnapshotAttribute" => reset_snapshot_attribute,
     "RunInstances" => run_instances,
     "StartInstances" => start_instances,
@@ -177,6 +196,6 @@ mod tests {
     #[test]
     fn actions_are_in_the_order_in_which_they_are_looked_for() {
         assert!(NAMES.is_sorted());
-        assert_eq!(NAMES.len(), 32);
+        assert_eq!(NAMES.len(), 38);
     }
 }

@@ -21,10 +21,11 @@ impl Ec2 {
         links::clear(&self.options, |id| self.state.lock().volumes().contains_key(id));
         // Few records need anything: only those are copied.
         let unsettled = |volume: &&Volume| {
-            volume.stage != Stage::Ready
+            (volume.stage != Stage::Ready
                 || volume.pending.is_some()
                 || volume.attachment.is_some()
-                || volume.lost == volumes.contains(&volume.id)
+                || volume.lost == volumes.contains(&volume.id))
+                && volume.failure.is_none()
         };
         let records: Vec<Volume> = self.state.lock().volumes().values().filter(unsettled).cloned().collect();
         for volume in records {
@@ -64,6 +65,8 @@ impl Ec2 {
         let exists = there.contains(&volume.id);
         match volume.stage {
             Stage::Making => {
+                // One that was being encrypted anew is put together as a snapshot is.
+                self.forget_blocks(&volume.id)?;
                 self.forget_volume(&volume.id, exists)?;
                 return self.note(Change::DropVolume(volume.id));
             }
@@ -96,7 +99,7 @@ impl Ec2 {
     /// Attaches or detaches a volume as its record has it. True where the volume ends with its attachment.
     fn settle_attachment(&self, volume: &mut Volume) -> Result<bool, OpenError> {
         let Some(attachment) = volume.attachment.clone() else { return Ok(false) };
-        if matches!(attachment.stage, AttachStage::Gone { .. }) {
+        if matches!(attachment.stage, AttachStage::Gone { .. } | AttachStage::Failed { .. }) {
             return Ok(false);
         }
         let instance = self.state.lock().instances().get(&attachment.instance).cloned();

@@ -2,11 +2,13 @@
 
 use ebbtide_catalog::Initialization;
 use ebbtide_control::{ControlError, CreateVolume};
+use parking_lot::MutexGuard;
 use serde_json::{Map, Value, json};
 
 use super::access;
 use super::ask::Ask;
 use super::db::Change;
+use super::encryption::{self, Found, Wish};
 use super::filter::Tags;
 use super::ids::Kind;
 use super::places::{self, Zone};
@@ -26,6 +28,7 @@ struct Wanted {
     snapshot: Option<Snapshot>,
     rate: Option<u64>,
     tags: Tags,
+    encryption: Wish,
 }
 
 impl Wanted {
@@ -51,7 +54,8 @@ impl Wanted {
             return Err(refuse::invalid_value(message));
         }
         let rate = initialization_rate(ec2, ask, snapshot.is_some())?;
-        Ok(Self { zone, provision, snapshot, rate, tags })
+        let encryption = ec2.wish_of_volume(ask, state, snapshot.as_ref())?;
+        Ok(Self { zone, provision, snapshot, rate, tags, encryption })
     }
 
     /// What a repeated call must ask for too.
@@ -59,7 +63,12 @@ impl Wanted {
         let shape = &self.provision.shape;
         let snapshot = self.snapshot.as_ref().map(|snapshot| &snapshot.id);
         let size = shape.size_gib;
-        json!([shape.kind, size, shape.iops, shape.throughput, snapshot, self.rate, self.tags]).to_string()
+        let mut all = json!([shape.kind, size, shape.iops, shape.throughput, snapshot, self.rate, self.tags]);
+        // Tokens of before there was encryption stay known.
+        if let (Some(all), Wish::Own(key) | Wish::Same(key)) = (all.as_array_mut(), &self.encryption) {
+            all.push(key.as_str().into());
+        }
+        all.to_string()
     }
 }
 
@@ -90,14 +99,6 @@ fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
         }
         return Err(refuse::unsupported("Multi-Attach"));
     }
-    let encrypted = input.flag("Encrypted") == Some(true);
-    if !encrypted && input.text("KmsKeyId").is_some_and(|key| !key.is_empty()) {
-        let message = "The parameter KmsKeyId requires the parameter Encrypted to be set.";
-        return Err(ApiError::client("InvalidParameterDependency", message));
-    }
-    if encrypted {
-        return Err(refuse::unsupported("Encryption"));
-    }
     if input.text("OutpostArn").is_some_and(|arn| !arn.is_empty()) {
         return Err(refuse::unsupported("AWS Outposts"));
     }
@@ -106,6 +107,8 @@ fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
 
 impl Ec2 {
     pub(super) fn create_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let is_long = ["SnapshotId", "ClientToken"].iter().all(|name| ask.input.text(name).is_some());
+        let _alone = is_long.then(|| self.creating.lock());
         let mut state = self.state.lock();
         let wanted = Wanted::read(self, ask, &state)?;
         self.demand_volume(ask, &wanted)?;
@@ -124,12 +127,16 @@ impl Ec2 {
             }
         }
         quota::room_for_volume(&self.options.quotas, &state, ask, &wanted.provision.shape, None)?;
-        let volume = self.make_volume(ask, &mut state, wanted, parameters)?;
+        let key = self.find_key(ask, wanted.encryption.clone(), wanted.snapshot.as_ref())?;
+        let volume = self.make_volume(ask, &mut state, (wanted, &key), parameters)?;
         Ok(describe_volumes::of_create(ask, &volume, Some("creating")))
     }
 
     fn demand_volume(&self, ask: &Ask<'_>, wanted: &Wanted) -> Result<(), ApiError> {
         let mut right = access::new_volume(ask, &wanted.provision, &wanted.zone.name, &wanted.zone.id);
+        if let Wish::Own(key) | Wish::Same(key) = &wanted.encryption {
+            right = right.encrypted(self.kms.as_ref().and_then(|kms| kms.arn_of(ask.call, key)).as_ref());
+        }
         right = right.requests(&wanted.tags);
         if let Some(rate) = wanted.rate {
             right = right.with("ec2:VolumeInitializationRate", rate.to_string());
@@ -148,12 +155,13 @@ impl Ec2 {
     fn make_volume(
         &self,
         ask: &Ask<'_>,
-        state: &mut State,
-        wanted: Wanted,
+        state: &mut MutexGuard<'_, State>,
+        (wanted, key): (Wanted, &Found),
         parameters: String,
     ) -> Result<Volume, ApiError> {
         let now = ask.now();
         let id = state.new_id(Kind::Volume);
+        let data_key = self.data_key(key, &id)?;
         let volume = Volume {
             id: id.clone(),
             owner: ask.account().to_owned(),
@@ -162,6 +170,8 @@ impl Ec2 {
             shape: wanted.provision.shape,
             snapshot: wanted.snapshot.as_ref().map(|snapshot| snapshot.id.clone()),
             initialization_rate: wanted.rate,
+            kms_key: key.arn(),
+            failure: None,
             // AWS shows whole seconds.
             created_ms: now / 1_000 * 1_000,
             available_ms: now + self.options.timing.creating_ms,
@@ -174,7 +184,17 @@ impl Ec2 {
             pending: None,
             token: client_token(ask)?.map(str::to_owned),
         };
+        if let Found::Unusable(named, problem) = key {
+            // AWS looks at the key after its answer.
+            let failure = Some(encryption::cause(named, problem));
+            let failed = Volume { failure, stage: Stage::Ready, ..volume };
+            let mut changes = vec![Change::Volume(failed.clone())];
+            changes.extend(use_token(ask, parameters, vec![id]));
+            state.commit(changes)?;
+            return Ok(failed);
+        }
         state.commit(vec![Change::Volume(volume.clone())])?;
+        let is_slow = data_key.is_some() && volume.snapshot.is_some();
         let request = CreateVolume {
             name: id.clone(),
             spec: wanted.provision.spec,
@@ -184,8 +204,15 @@ impl Ec2 {
             seed: None,
             region: None,
             token: None,
+            key: data_key,
         };
-        if let Err(error) = self.control.create_volume(&request) {
+        // To encrypt a snapshot anew takes the time of its data: the records are free meanwhile.
+        let created = if is_slow {
+            MutexGuard::unlocked(state, || self.control.create_volume(&request))
+        } else {
+            self.control.create_volume(&request)
+        };
+        if let Err(error) = created {
             state.commit(vec![Change::DropVolume(id)])?;
             return Err(refuse::of_control(&error));
         }

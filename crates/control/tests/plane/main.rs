@@ -89,5 +89,6 @@ fn asked(name: &str, spec: &str) -> CreateVolume {
         seed: None,
         region: None,
         token: None,
+        key: None,
     }
 }

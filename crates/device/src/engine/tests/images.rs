@@ -7,7 +7,10 @@ use crate::engine::{CrashReport, CutWrite, GroupCut, ImageRequest, Keep, TappedW
 
 /// Some answered writes and some in flight.
 fn busy(limits: Limits) -> (Rig, Vec<Awaited>) {
-    let rig = Rig::new(limits);
+    busy_on(Rig::new(limits))
+}
+
+pub(super) fn busy_on(rig: Rig) -> (Rig, Vec<Awaited>) {
     for i in 0..8_u8 {
         rig.write_and_wait(u64::from(i) * 32 * KIB, &filled(i + 1, 32 * KIB));
     }
