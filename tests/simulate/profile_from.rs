@@ -8,7 +8,7 @@ use ebbtide_lab::results::ResultsDatabase;
 use ebbtide_observe::{Facts, Host, Observation, Origin, Rates, Span, Variables};
 use serde_json::{Value, json};
 
-use crate::lab_run::{Measured, OPTIONS, arm, run};
+use crate::lab_run::{Measured, arm, run};
 use crate::schema::assert_documented;
 
 fn predict(arguments: &[&str]) -> Output {

@@ -16,7 +16,7 @@ pub(crate) struct Measured {
     pub(crate) writes: f64,
 }
 
-pub(crate) const OPTIONS: &[&str] = &[
+const OPTIONS: &[&str] = &[
     "innodb_buffer_pool_size=268435456",
     "innodb_log_file_size=268435456",
     "innodb_io_capacity=200",

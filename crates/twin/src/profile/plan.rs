@@ -301,7 +301,13 @@ impl ServerTable {
             1..=1_000,
             "1 to 1000",
         )?;
-        set(&mut settings.flush_neighbors, "server.flush_neighbors", self.flush_neighbors, 0..=2, "0, 1 or 2")?;
+        set(
+            &mut settings.flush_neighbors,
+            "server.flush_neighbors",
+            self.flush_neighbors,
+            0..=2,
+            "0, 1 or 2",
+        )?;
         settings.adaptive_flushing = self.adaptive_flushing.unwrap_or(settings.adaptive_flushing);
         settings.flush_sync = self.flush_sync.unwrap_or(settings.flush_sync);
         Ok(())
