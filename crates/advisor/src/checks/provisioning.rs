@@ -103,7 +103,7 @@ fn cannot_be_raised(v: &View<'_>) -> Judged {
     if volume.spec.volume.iops.is_none() {
         return does_not_apply("nothing is bought for this type but its size");
     }
-    let load = load(v)?;
+    let load = load(v, &volume)?;
     let (of_iops, of_bytes) = limit_shares(&volume, &load);
     if of_iops.max(of_bytes) <= 0.9 {
         return FINE;

@@ -352,7 +352,7 @@ fn writer_threads(v: &View<'_>) -> Judged {
 
 fn own_device(v: &View<'_>) -> Judged {
     let (data, redo) = (v.device(Files::Data)?, v.device(Files::Redo)?);
-    if data.name != redo.name {
+    if !data.shares_with(redo) {
         return FINE;
     }
     let (sync_us, writes) = (v.metric("redo_sync_us")?, v.metric("page_writes")?);

@@ -1,7 +1,7 @@
 //! The volume and the instance: limits, burst credits, types.
 
 use ebbtide_catalog::{Catalog, Resolved, Spec};
-use ebbtide_observe::Files;
+use ebbtide_observe::{Device, Files};
 use ebbtide_volume::RateLimit;
 
 use super::sources::{EBS_GP, EBS_INSTANCE, EBS_TYPES, PERCONA_RESULTS, says};
@@ -173,9 +173,12 @@ pub(super) struct Load {
 }
 
 /// What the volume of the data carries: as the kernel counted it, else as follows from the server's counters.
-pub(super) fn load(v: &View<'_>) -> Result<Load, Gap> {
-    let io = v.device(Files::Data).ok().and_then(|device| device.io);
-    let load = if let Some(io) = io {
+pub(super) fn load(v: &View<'_>, volume: &Resolved) -> Result<Load, Gap> {
+    let device = v.device(Files::Data).ok();
+    if let Some(device) = device {
+        is_the_array(device, volume)?;
+    }
+    let load = if let Some(io) = device.and_then(|device| device.io) {
         // The confidence of an interval.
         let _ = v.metric("page_writes");
         Load { ios: io.reads + io.writes, bytes: io.read_bytes + io.written_bytes }
@@ -197,6 +200,20 @@ pub(super) fn load(v: &View<'_>) -> Result<Load, Gap> {
     Ok(load)
 }
 
+/// Refuses a volume of other members than the array below the data: limits are those of all members, and so is the load.
+/// One device may be an array itself, of Ebbtide or of a controller.
+fn is_the_array(device: &Device, volume: &Resolved) -> Result<(), Gap> {
+    let (devices, volumes) = (device.members.len(), volume.members.len());
+    if devices == 0 || devices == volumes {
+        return Ok(());
+    }
+    Err(Gap::Undecided(format!(
+        "The data are on {devices} devices ({}), and --volume names {volumes}: name the array, such as raid0({devices}x {}).",
+        device.members.join(", "),
+        volume.spec.volume
+    )))
+}
+
 fn latency(v: &View<'_>) -> Judged {
     let volume = v.volume(Files::Data)?;
     let Some(io) = v.device(Files::Data)?.io else {
@@ -205,7 +222,7 @@ fn latency(v: &View<'_>) -> Judged {
             why: "run this on the server's machine, or capture iostat -x".into(),
         }));
     };
-    let load = load(v)?;
+    let load = load(v, &volume)?;
     if v.observation().span.is_some_and(|span| span.seconds < 5.0) {
         return Err(Gap::Undecided(
             "An interval under 5 s does not tell a slow device from a slow moment.".into(),
@@ -239,7 +256,7 @@ fn first_touch(v: &View<'_>) -> Judged {
             why: "run this on the server's machine, or capture iostat -x".into(),
         }));
     };
-    let load = load(v)?;
+    let load = load(v, &volume)?;
     v.noted("reads", io.reads, "reads a second on the device");
     let Some(read_s) = io.read_s.filter(|_| io.reads >= 20.0) else { return FINE };
     v.noted("read_s", read_s, "mean time of a read on the device, s");
@@ -286,7 +303,7 @@ fn unusable_iops(v: &View<'_>) -> Judged {
     let (Some(bought), Some(throughput)) = (volume.spec.volume.iops, volume.members[0].throughput) else {
         return does_not_apply("no IOPS were bought, or the volume has no limit of throughput");
     };
-    let load = load(v)?;
+    let load = load(v, &volume)?;
     if load.ios < 100.0 {
         return FINE;
     }
@@ -403,7 +420,7 @@ fn credits(v: &View<'_>) -> Judged {
         return does_not_apply("the volume has no burst credits");
     };
     let members = volume.members.len() as f64;
-    let load = load(v)?;
+    let load = load(v, &volume)?;
     let over = load.ios.min(iops.ceiling as f64 * members) - iops.rate as f64 * members;
     if over <= 0.0 {
         return FINE;
@@ -433,7 +450,7 @@ fn credits(v: &View<'_>) -> Judged {
 
 fn limit(v: &View<'_>) -> Judged {
     let volume = v.volume(Files::Data)?;
-    let load = load(v)?;
+    let load = load(v, &volume)?;
     let members = volume.members.len() as f64;
     let most = |rate: Option<RateLimit>| rate.map_or(f64::INFINITY, |rate| rate.ceiling as f64 * members);
     let (iops, bytes) = (most(volume.members[0].iops), most(volume.members[0].throughput));

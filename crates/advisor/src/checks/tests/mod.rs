@@ -104,6 +104,27 @@ fn a_moment_is_no_latency_of_a_device() {
 }
 
 #[test]
+fn an_array_is_judged_by_what_all_members_do_against_the_limits_of_all() {
+    let array = |writes: f64, spec: &str| {
+        let mut seen = load(writes, spec);
+        for place in &mut seen.rest.host.as_mut().unwrap().places {
+            place.device.as_mut().unwrap().members = vec!["nvme1n1".into(), "nvme2n1".into()];
+        }
+        seen
+    };
+    let raid0 = "raid0(2x gp3:size=500GiB)";
+    assert_eq!(array(5_401.0, raid0).asks("E03").verdict, Assessment::Found, "over 90% of 2 x 3,000");
+    assert_eq!(array(5_400.0, raid0).asks("E03").verdict, Assessment::Fine);
+    let one = array(5_401.0, "gp3:size=500GiB").asks("E03");
+    assert_eq!(one.verdict, Assessment::Unknown);
+    assert!(
+        one.why.contains("nvme1n1, nvme2n1") && one.why.contains("raid0(2x gp3:size=500GiB"),
+        "{}",
+        one.why
+    );
+}
+
+#[test]
 fn days_are_those_of_the_calendar() {
     let days = crate::checks::volumes::days;
     assert_eq!(
