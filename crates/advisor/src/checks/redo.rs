@@ -1,7 +1,7 @@
 //! The redo log: its size against the rate at which it is written, and how it is written.
 
 use ebbtide_catalog::Resolved;
-use ebbtide_observe::{Files, Version};
+use ebbtide_observe::{Files, NotSeen, Version};
 use ebbtide_volume::RateLimit;
 
 use super::durability::share;
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "R02",
         title: "The checkpoint keeps up",
-        condition: "checkpoint age over 75% of its maximum (high over 85%)",
+        condition: "checkpoint age over 75% of the age at which the server flushes before all else (high over 85%); where the server does not count that age, 83% of the redo capacity",
         reason: "near the maximum, writers wait while pages are flushed",
         servers: EVERY,
         severity: Severity::Medium,
@@ -183,13 +183,56 @@ const LEAST_WRITTEN: f64 = (1_u64 << 20) as f64;
 
 /// Bytes of the redo log's files together.
 pub(super) fn capacity(v: &View<'_>) -> Result<f64, Gap> {
-    let bytes = if v.maybe("innodb_redo_log_capacity")?.is_some() {
-        v.number("innodb_redo_log_capacity")?
+    if v.maybe("innodb_redo_log_capacity")?.is_some() {
+        v.number("innodb_redo_log_capacity")?;
+        let _ = v.last("innodb_redo_log_capacity_resized");
+        if v.observation().is_redo_sized_by_files() {
+            let _ = (v.maybe("innodb_log_file_size")?, v.maybe("innodb_log_files_in_group")?);
+        }
     } else {
         // MariaDB has one file since 10.5, and still may have the variable of their number before that.
-        v.number("innodb_log_file_size")? * files(v)?
+        v.number("innodb_log_file_size")?;
+        files(v)?;
+    }
+    let Some(bytes) = v.observation().redo_capacity_bytes() else {
+        return Err(Gap::Undecided("The variables do not say how large the redo log is.".into()));
     };
-    Ok(v.noted("redo_capacity", bytes, "bytes of the redo log's files together"))
+    Ok(v.noted("redo_capacity", bytes as f64, "bytes of the redo log's files together"))
+}
+
+/// The age at which MySQL flushes before all else, as a share of the capacity: two of 32 files are kept free, a twentieth
+/// of the rest is for the writer of the log, and the last sixteenth is for the flush (`log0files_capacity.cc`). Before
+/// 8.0.30, and on MariaDB before 10.5, a tenth is kept free, and the last sixteenth is the same.
+const SYNC_FLUSH_SHARE: f64 = 0.83;
+
+/// What turns on the counters of the checkpoint.
+const COUNT_CHECKPOINT: &str = "SET GLOBAL innodb_monitor_enable = 'log_lsn_checkpoint_age' counts it; or grant PROCESS, with which SHOW ENGINE INNODB STATUS has it";
+
+/// The checkpoint's age, bytes.
+fn checkpoint_age_of(v: &View<'_>) -> Result<f64, Gap> {
+    v.metric("checkpoint_age").map_err(|gap| match gap {
+        Gap::Missing(missing) if v.observation().rates.is_some() => {
+            Gap::Missing(NotSeen { why: COUNT_CHECKPOINT.to_owned(), ..missing })
+        }
+        gap => gap,
+    })
+}
+
+/// The checkpoint's age, and the age at which the server flushes before all else, bytes.
+pub(super) fn checkpoint(v: &View<'_>) -> Result<(f64, f64), Gap> {
+    let age = checkpoint_age_of(v)?;
+    if let Ok(most) = v.metric("checkpoint_age_max") {
+        return Ok((age, most));
+    }
+    let most = SYNC_FLUSH_SHARE * capacity(v)?;
+    Ok((
+        age,
+        v.noted(
+            "checkpoint_age_sync",
+            most,
+            "checkpoint age at which the server flushes before all else, by the capacity",
+        ),
+    ))
 }
 
 fn files(v: &View<'_>) -> Result<f64, Gap> {
@@ -204,6 +247,13 @@ fn files(v: &View<'_>) -> Result<f64, Gap> {
 fn resize(v: &View<'_>, bytes: f64) -> Result<Fix, Gap> {
     let text = format!("Give the redo log {}.", size(bytes));
     if v.maybe("innodb_redo_log_capacity")?.is_some() {
+        let text = if v.observation().is_redo_sized_by_files() {
+            format!(
+                "{text} innodb_redo_log_capacity, once set, takes the place of innodb_log_file_size: delete that from the configuration."
+            )
+        } else {
+            text
+        };
         return v.fix(text, &[("innodb_redo_log_capacity", &format!("{bytes:.0}"), Dynamic::ALWAYS)]);
     }
     let each = format!("{:.0}", bytes / files(v)?);
@@ -238,7 +288,7 @@ fn minutes(v: &View<'_>) -> Judged {
 }
 
 fn checkpoint_age(v: &View<'_>) -> Judged {
-    let (age, most) = (v.metric("checkpoint_age")?, v.metric("checkpoint_age_max")?);
+    let (age, most) = checkpoint(v)?;
     if most <= 0.0 || age <= 0.75 * most {
         return FINE;
     }
@@ -258,7 +308,7 @@ fn checkpoint_age(v: &View<'_>) -> Judged {
 const LONGEST_RECOVERY_S: f64 = 300.0;
 
 fn recovery(v: &View<'_>) -> Judged {
-    let (age, dirty) = (v.metric("checkpoint_age")?, v.metric("dirty_pages")?);
+    let (age, dirty) = (checkpoint_age_of(v)?, v.metric("dirty_pages")?);
     let page = v.number("innodb_page_size")?;
     let (data, redo) = (v.volume(Files::Data)?, v.volume(Files::Redo)?);
     let accounting = &data.members[0].accounting;

@@ -146,6 +146,26 @@ fn an_interval_that_saw_little_redo_is_no_rate_of_writing() {
 }
 
 #[test]
+fn bursts_that_are_not_counted_are_ruled_out_where_the_checkpoint_was_never_so_far_behind() {
+    let flushes = |age: f64, moved: f64| {
+        let seen = mysql()
+            .var("innodb_flush_sync", "ON")
+            .var("innodb_redo_log_capacity", "10000")
+            .on("gp3:size=500GiB")
+            .rate("checkpoint_age", age)
+            .grew("innodb_redo_log_checkpoint_lsn", moved);
+        seen.asks("F08")
+    };
+    // Within the 900 s of the interval the checkpoint moved by 900 or by 9,000 bytes.
+    assert_eq!(flushes(7_000.0, 1.0).verdict, Assessment::Fine);
+    let unsure = flushes(7_000.0, 10.0);
+    assert_eq!(unsure.verdict, Assessment::Unknown);
+    assert!(unsure.missing[0].why.contains("innodb_monitor_enable"), "{unsure:?}");
+    let unseen = redo("100").asks("R02");
+    assert!(unseen.missing[0].why.contains("log_lsn_checkpoint_age"), "{unseen:?}");
+}
+
+#[test]
 fn severity_grows_with_the_evidence() {
     let severity = |code: &str, seen: Seen| seen.asks(code).severity.unwrap();
     assert_eq!(severity("R01", redo("599000000")), Severity::High);

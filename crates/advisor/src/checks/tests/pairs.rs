@@ -154,7 +154,27 @@ const REDO: &[Pair] = &[
             .var("innodb_log_files_in_group", "2")
             .rate("redo_bytes", 1e6)
     }),
+    ("R01", "17999999", "18000000", |x| {
+        mysql()
+            .var("innodb_redo_log_capacity", "104857600")
+            .set("innodb_log_file_size", "GLOBAL")
+            .var("innodb_log_file_size", x)
+            .var("innodb_log_files_in_group", "2")
+            .rate("redo_bytes", 10_000.0)
+    }),
     ("R02", "751", "750", |x| redo("100").rate("checkpoint_age", n(x)).rate("checkpoint_age_max", 1_000.0)),
+    ("R02", "6226", "6225", |x| {
+        mysql()
+            .var("innodb_redo_log_capacity", "100")
+            .last("innodb_redo_log_capacity_resized", "10000")
+            .rate("checkpoint_age", n(x))
+    }),
+    ("R02", "6226", "6225", |x| {
+        server("8.0.15")
+            .var("innodb_log_file_size", "5000")
+            .var("innodb_log_files_in_group", "2")
+            .rate("checkpoint_age", n(x))
+    }),
     ("R03", "0.1", "0", |x| mysql().var("innodb_log_buffer_size", "16777216").rate("log_waits", n(x))),
     ("R04", "900001", "900000", dirty),
     ("R04", "39321600001", "39321600000", |x| dirty("0").rate("checkpoint_age", n(x))),
@@ -239,6 +259,9 @@ const FLUSHING: &[Pair] = &[
             .device(Device { rotational: Some(x == "1"), ..device("vda") })
     }),
     ("F03", "4501", "4500", |x| flushing().var("innodb_io_capacity_max", x)),
+    ("F03", "4981", "4980", |x| {
+        flushing().var("innodb_redo_log_capacity", "10000").rate("checkpoint_age", n(x))
+    }),
     ("F03", "601", "600", |x| flushing().rate("checkpoint_age", n(x)).rate("checkpoint_age_max", 1_000.0)),
     ("F04", "49", "50", |x| {
         mysql().var("innodb_max_dirty_pages_pct", x).var("innodb_max_dirty_pages_pct_lwm", "10")
@@ -253,6 +276,13 @@ const FLUSHING: &[Pair] = &[
     ("F06", "7", "8", |x| mysql().var("innodb_page_cleaners", x).var("innodb_buffer_pool_instances", "8")),
     ("F07", "1023", "1024", |x| mysql().var("innodb_lru_scan_depth", x).rate("wait_free", 1.0)),
     ("F08", "0.1", "0", |x| flushing().var("innodb_flush_sync", "ON").rate("sync_flushed", n(x))),
+    ("F08", "8301", "8300", |x| {
+        flushing()
+            .var("innodb_flush_sync", "ON")
+            .var("innodb_redo_log_capacity", "10000")
+            .rate("checkpoint_age", n(x))
+            .grew("innodb_redo_log_checkpoint_lsn", -0.1)
+    }),
     ("F08", "ON", "OFF", |x| flushing().var("innodb_flush_sync", x).rate("sync_flushed", 5.0)),
     ("F08", "gp3:size=500GiB", "ideal:size=500GiB", |x| {
         flushing().var("innodb_flush_sync", "ON").rate("sync_flushed", 5.0).on(x)
