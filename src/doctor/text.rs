@@ -171,7 +171,10 @@ pub(super) fn shown(evidence: &Evidence) -> String {
         Seen::Number(number) if number.fract() == 0.0 => format!("{number:.0}"),
         Seen::Number(number) => figure(*number),
     };
-    format!("{} = {value}", evidence.name)
+    match evidence.of {
+        Some(of) => format!("{of}: {} = {value}", evidence.name),
+        None => format!("{} = {value}", evidence.name),
+    }
 }
 
 fn summary(found: &[&Finding]) -> TextTable {

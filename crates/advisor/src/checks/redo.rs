@@ -1,14 +1,14 @@
 //! The redo log: its size against the rate at which it is written, and how it is written.
 
 use ebbtide_catalog::Resolved;
-use ebbtide_observe::{Files, NotSeen, Version};
+use ebbtide_observe::{Device, Files, NotSeen, Version};
 use ebbtide_volume::RateLimit;
 
 use super::durability::share;
 use super::sources::{
     KERNEL_BLOCK, MARIADB_INNODB, MYSQL_INNODB, MYSQL_REDO, OWN_CUTS, PERCONA_RESULTS, WHITEPAPER, says,
 };
-use super::{EVERY, MARIADB_RESIZES, MYSQL, figure, mariadb, mysql, size, time, whole};
+use super::{EVERY, MARIADB_RESIZES, MYSQL, figure, mariadb, mysql, percent, size, time, whole};
 use crate::check::Check;
 use crate::finding::{Confidence, FINE, Found, Gap, Judged, Severity};
 use crate::fix::Fix;
@@ -141,9 +141,9 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         code: "R08",
-        title: "The redo log does not wait behind the data",
-        condition: "redo log and data on one device, over 100 page writes a second, and a sync of the redo log takes over 5 ms",
-        reason: "a sync takes about 1 ms on EBS; on a device of its own it does not queue behind page writes",
+        title: "Redo log and binary log do not wait behind the data",
+        condition: "redo log or binary log on the device of the data, over 100 page writes a second, and a sync of the redo log takes over 5 ms, or a thread is in the binary log's I/O for over half of the time",
+        reason: "a sync takes about 1 ms on EBS; on a device of its own it does not queue behind page writes. One thread at a time writes the binary log",
         servers: EVERY,
         severity: Severity::Low,
         gain: "shorter commits",
@@ -317,7 +317,7 @@ fn recovery(v: &View<'_>) -> Judged {
     let most = |volume: &Resolved, rate: Option<RateLimit>| {
         rate.map_or(f64::INFINITY, |rate| rate.ceiling as f64 * volume.members.len() as f64)
     };
-    let own_log = v.observation().redo_volume.is_some();
+    let own_log = v.volumes().contains(&Files::Redo);
     let log_of_data = if own_log { 0.0 } else { age };
     let pages_s = (dirty / most(&data, data.members[0].iops))
         .max((dirty * unit + log_of_data) / most(&data, data.members[0].throughput));
@@ -401,22 +401,40 @@ fn writer_threads(v: &View<'_>) -> Judged {
 }
 
 fn own_device(v: &View<'_>) -> Judged {
-    let (data, redo) = (v.device(Files::Data)?, v.device(Files::Redo)?);
-    if !data.shares_with(redo) {
+    let data = v.device(Files::Data)?;
+    let redo = v.device(Files::Redo)?;
+    let binlog = if v.on("log_bin").unwrap_or(false) { v.device(Files::Binlog).map(Some) } else { Ok(None) };
+    let is_beside = |device: &Option<&Device>| device.is_some_and(|device| device.shares_with(data));
+    let beside = [redo.shares_with(data), binlog.as_ref().is_ok_and(is_beside)];
+    if beside == [false, false] {
+        return binlog.map(|_| None);
+    }
+    let writes = v.metric("page_writes")?;
+    if writes <= 100.0 {
         return FINE;
     }
-    let (sync_us, writes) = (v.metric("redo_sync_us")?, v.metric("page_writes")?);
-    if sync_us <= 5_000.0 || writes <= 100.0 {
-        return FINE;
+    let [redo_sync, binlog_wait] = [
+        beside[0].then(|| v.metric("redo_sync_us")).transpose(),
+        beside[1].then(|| v.metric("binlog_wait")).transpose(),
+    ];
+    let mut why = Vec::new();
+    if let Ok(Some(sync_us)) = redo_sync
+        && sync_us > 5_000.0
+    {
+        why.push(format!("A sync of the redo log takes {:.1} ms", sync_us / 1e3));
     }
-    Found::because(format!(
-        "A sync of the redo log takes {:.1} ms on {}, which writes pages too.",
-        sync_us / 1e3,
-        data.name
-    ))
-    .confidence(Confidence::Medium)
-    .fix(Fix::by_hand("Move the redo log to a volume of its own (innodb_log_group_home_dir), or raise the limits of this one (E03)."))
-    .answer()
+    if let Ok(Some(share)) = binlog_wait
+        && share > 0.5
+    {
+        why.push(format!("A thread is in the binary log's I/O for {} of the time", percent(share)));
+    }
+    if why.is_empty() {
+        return redo_sync.and(binlog_wait).and(binlog).map(|_| None);
+    }
+    Found::because(format!("{} on {}, which writes pages too.", why.join(", and "), data.name))
+        .confidence(Confidence::Medium)
+        .fix(Fix::by_hand("Move the log to a volume of its own (innodb_log_group_home_dir for the redo log, log_bin for the binary log), or raise the limits of this one (E03)."))
+        .answer()
 }
 
 fn two_sizes(v: &View<'_>) -> Judged {

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_observe::{Observation, Origin, Span};
+use ebbtide_observe::{Device, Files, Observation, Origin, Span};
 
 use crate::finding::{Assessment, Confidence, Severity};
 use pairs::{load, pairs, redo, slow, with_file};
-use support::{Seen, mariadb, mysql, server};
+use support::{Seen, device, mariadb, mysql, server};
 
 mod pairs;
 mod support;
@@ -122,6 +122,32 @@ fn an_array_is_judged_by_what_all_members_do_against_the_limits_of_all() {
         "{}",
         one.why
     );
+}
+
+#[test]
+fn each_volume_is_judged_and_one_that_is_not_named_leaves_the_answer_open() {
+    let on = |redo: Option<&str>| {
+        let mut seen = load(2_701.0, "gp3:size=500GiB");
+        let redo_place = &mut seen.rest.host.as_mut().unwrap().places[1];
+        assert_eq!(redo_place.files, Files::Redo);
+        let io = redo_place.device.as_ref().unwrap().io;
+        redo_place.device = Some(Device { io, ..device("nvme2n1") });
+        seen.rest.redo_volume = redo.map(str::to_owned);
+        seen
+    };
+    // Both are at their limit: one finding, with both figures apart.
+    let both = on(Some("gp3:size=20GiB")).asks("E03");
+    let why = &both.why;
+    assert!(why.starts_with("The volume is at") && why.contains("of the redo log is at"), "{why}");
+    let of: Vec<_> = both.evidence.iter().filter(|one| one.name == "volume").map(|one| one.of).collect();
+    assert_eq!(of, [None, Some("redo log")]);
+    // The redo log has room: its evidence does not stand beside the finding.
+    let one = on(Some("gp3:size=20GiB,iops=6000")).asks("E03");
+    assert!(one.evidence.iter().all(|one| one.of.is_none()), "{:?}", one.evidence);
+    // It is found on a device of its own, and nothing says which volume that is.
+    assert_eq!(on(None).asks("E03").verdict, Assessment::Found, "that of the data is known");
+    let open = on(None).asks("E01");
+    assert_eq!((open.verdict, &*open.missing[0].what), (Assessment::Unknown, "the volume of the redo log"));
 }
 
 #[test]

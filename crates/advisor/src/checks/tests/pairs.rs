@@ -122,8 +122,25 @@ const DURABILITY: &[Pair] = &[
     ("L10", "NONE", "CRC32", |x| mysql().var("binlog_checksum", x)),
 ];
 
+/// A server whose redo log is on a volume of its own, with writes of 4 KiB that take a latency, s.
+fn logs_on(spec: &str, writes: f64, latency: f64) -> Seen {
+    let mut seen = mysql().on("gp3:size=500GiB").rate("page_writes", 1.0).device(device("nvme1n1"));
+    seen.rest.redo_volume = Some(spec.into());
+    for place in &mut seen.rest.host.as_mut().unwrap().places {
+        let io = DeviceIo { writes: 1.0, written_bytes: 4_096.0, ..DeviceIo::default() };
+        place.device.as_mut().unwrap().io = Some(io);
+        if place.files == Files::Redo {
+            let queue = writes * latency;
+            let io = DeviceIo { writes, written_bytes: writes * 4_096.0, queue, ..DeviceIo::default() };
+            place.device = Some(Device { io: Some(io), ..device("nvme2n1") });
+        }
+    }
+    seen
+}
+
 fn slow_sync(us: &str, writes: &str) -> Seen {
-    mysql().rate("redo_sync_us", n(us)).rate("page_writes", n(writes)).device(device("vda"))
+    let seen = mysql().rate("redo_sync_us", n(us)).rate("page_writes", n(writes));
+    seen.rate("binlog_wait", 0.5).device(device("vda"))
 }
 
 /// A volume whose device has operations in flight for a latency, s.
@@ -191,8 +208,9 @@ const REDO: &[Pair] = &[
     }),
     ("R08", "5001", "5000", |x| slow_sync(x, "101")),
     ("R08", "101", "100", |x| slow_sync("9000", x)),
+    ("R08", "0.51", "0.5", |x| slow_sync("1000", "101").rate("binlog_wait", n(x))),
     ("R08", "vda", "vdb", |x| {
-        let mut seen = slow_sync("9000", "200");
+        let mut seen = slow_sync("9000", "200").rate("binlog_wait", 0.1);
         let places = &mut seen.rest.host.as_mut().unwrap().places;
         places.iter_mut().find(|place| place.files == Files::Redo).unwrap().device = Some(device(x));
         seen
@@ -367,6 +385,16 @@ const BINLOG: &[Pair] = &[
 
 const VOLUMES: &[Pair] = &[
     ("E01", "gp2:size=500GiB", "gp3:size=500GiB", |x| mysql().on(x)),
+    ("E01", "gp2:size=50GiB", "gp3:size=50GiB", |x| logs_on(x, 1.0, 1.0)),
+    ("E02", "1563", "1562", |x| logs_on("gp2:size=500GiB", n(x), 0.001)),
+    ("E03", "2701", "2700", |x| logs_on("gp3:size=20GiB", n(x), 0.001)),
+    ("E05", "0.0051", "0.005", |x| logs_on("gp3:size=20GiB", 1_000.0, n(x))),
+    ("E08", "io1:size=50GiB,iops=1000", "io2:size=50GiB,iops=1000", |x| logs_on(x, 1.0, 1.0)),
+    ("E04", "9001", "9000", |x| {
+        let mut seen = logs_on(&format!("gp3:size=50GiB,iops={x}"), 1.0, 1.0);
+        seen.rest.instance = Some("m5.2xlarge".into());
+        seen
+    }),
     ("E02", "1563", "1562", |x| load(n(x), "gp2:size=500GiB")),
     ("E03", "2701", "2700", |x| load(n(x), "gp3:size=500GiB")),
     ("E04", "6001", "6000", |x| {
