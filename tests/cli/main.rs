@@ -14,6 +14,8 @@ mod harness;
 mod log;
 mod manual;
 mod nbd;
+#[path = "../../src/control/version.rs"]
+mod protocol;
 mod recovery;
 mod refusals;
 mod run;
