@@ -74,7 +74,7 @@ pub(super) struct Modules {
     pub(super) known: Vec<KnownCycle>,
 }
 
-/// Top modules of a crate that know each other in a circle: their number may shrink, not grow.
+/// Modules of one parent that know each other in a circle: their number may shrink, not grow.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KnownCycle {
