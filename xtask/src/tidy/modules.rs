@@ -186,7 +186,7 @@ mod tests {
     use crate::tidy::rules::Modules;
 
     fn rules(known: Vec<KnownCycle>) -> Rules {
-        let text = "crates = {}\nonly = {}\n[pure]\ncrates = []\nbanned = []\n[repeat]\ncalm = []\nrestless = []\n\
+        let text = "crates = {}\nonly = {}\n[pure]\ncrates = []\nbanned = []\n[repeat]\ndeterministic = []\nnondeterministic = []\n\
                     [sizes]\nfile_lines = 1\nfunction_lines = 1\n";
         Rules { modules: Modules { known }, ..toml::from_str(text).unwrap() }
     }

@@ -95,9 +95,9 @@ impl KnownCycle {
 #[serde(deny_unknown_fields)]
 pub(super) struct Repeat {
     /// Test programs by package and name, which give the same result each time.
-    pub(super) calm: Vec<String>,
+    pub(super) deterministic: Vec<String>,
     /// Paths that the code of such a program may not name, whole or from some `::` on.
-    pub(super) restless: Vec<String>,
+    pub(super) nondeterministic: Vec<String>,
 }
 
 /// How long things may be, in lines.
