@@ -24,7 +24,7 @@ pub use ebbtide_device::host::{Calibration, Detached, Export, FsType, MountReque
 pub use ebbtide_device::nbd::{NbdAddress, NbdError};
 pub use ebbtide_device::store::{ChangedBlock, SNAPSHOT_BLOCK_BYTES};
 pub use ebbtide_volume::{MinuteMetrics, Nanos, OpStats, Stats};
-pub use error::{ControlError, ControlErrorKind, Thing};
+pub use error::{ControlError, ControlErrorKind, ResourceKind};
 pub use fault::{FaultError, FaultSetting, in_force};
 pub use live::LiveControl;
 pub use plane::ControlPlane;
