@@ -1,6 +1,7 @@
 //! `ebbtide serve`: hosts the volumes of a home and takes control on its socket.
 
 mod aws;
+mod events;
 mod log;
 mod recording;
 mod sampling;

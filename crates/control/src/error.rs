@@ -38,14 +38,14 @@ pub enum ControlErrorKind {
 
 /// What a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thing {
+pub enum ResourceKind {
     /// A volume.
     Volume,
     /// A snapshot.
     Snapshot,
 }
 
-impl Thing {
+impl ResourceKind {
     /// In lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -61,7 +61,7 @@ impl Thing {
     }
 }
 
-impl fmt::Display for Thing {
+impl fmt::Display for ResourceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -161,7 +161,7 @@ pub enum ControlError {
     #[error("there is no {thing} '{name}'; list what there is first")]
     NotFound {
         /// What was looked for.
-        thing: Thing,
+        thing: ResourceKind,
         /// Its name.
         name: String,
     },
@@ -169,7 +169,7 @@ pub enum ControlError {
     #[error("{thing} '{name}' exists already; choose another name or delete it first")]
     Exists {
         /// What has it.
-        thing: Thing,
+        thing: ResourceKind,
         /// The name.
         name: String,
     },
@@ -345,8 +345,8 @@ impl From<StoreError> for ControlError {
     fn from(error: StoreError) -> Self {
         use StoreError as E;
         match error {
-            E::NotFound { kind, name } => Self::NotFound { thing: Thing::of(kind), name },
-            E::Exists { kind, name } => Self::Exists { thing: Thing::of(kind), name },
+            E::NotFound { kind, name } => Self::NotFound { thing: ResourceKind::of(kind), name },
+            E::Exists { kind, name } => Self::Exists { thing: ResourceKind::of(kind), name },
             E::Busy { name } => Self::Open { volume: name },
             E::Unrelated { first, second } => Self::Unrelated { first, second },
             E::Name { .. } | E::Size { .. } | E::NotAncestor { .. } => Self::Invalid(error),

@@ -49,7 +49,7 @@ impl Machine {
     /// The words with which the server was started; None where its process is not known.
     #[must_use]
     pub fn arguments(&self) -> Option<Vec<String>> {
-        words(self.pid?)
+        process::words(self.pid?)
     }
 
     /// What was seen, with what the devices did in the `seconds` since the first look.
@@ -137,18 +137,11 @@ fn server_process(variables: &Variables) -> Option<u32> {
     names.into_iter().any(|name| is_server(&name)).then_some(pid)
 }
 
-/// The words of a process's command line.
-fn words(pid: u32) -> Option<Vec<String>> {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
-    Some(words.filter(|word| !word.is_empty()).collect())
-}
-
 /// Names of the files among the words: a server that the dynamic loader started is one of them.
 fn programs(pid: u32) -> Option<Vec<String>> {
     let plain = |word: &String| !word.starts_with('-');
     let name = |word: String| Some(Path::new(&word).file_name()?.to_string_lossy().into_owned());
-    Some(words(pid)?.into_iter().filter(plain).filter_map(name).collect())
+    Some(process::words(pid)?.into_iter().filter(plain).filter_map(name).collect())
 }
 
 fn of_process(host: Host, pid: u32) -> Host {

@@ -13,7 +13,7 @@ use hdrhistogram::Histogram;
 
 use crate::{
     MIB,
-    hogs::Hogs,
+    busy_loops::BusyLoops,
     judge,
     sleeper::{LATE_PERCENT, Late, Pattern, Sleepers, added_percent, later_than, median_limit_ns},
     support::{Attached, capped, fio, slow},
@@ -80,7 +80,7 @@ pub(crate) fn cap(seconds: u32) -> bool {
 /// Lateness while two other processes keep the cores busy, compared with that of bare sleepers at the same time.
 pub(crate) fn pacing(seconds: u32) -> bool {
     let runtime = format!("--runtime={seconds}");
-    let _hogs = Hogs::new(2);
+    let _loops = BusyLoops::new(2);
     let gap = Pattern::Gap(Duration::from_secs(1) / u32::try_from(CAP).expect("a few thousand"));
     let service = Pattern::Service(Duration::from_micros(500));
     let volumes = [

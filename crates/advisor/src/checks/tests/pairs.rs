@@ -501,6 +501,9 @@ const OTHERS: &[Pair] = &[
     ("C12", "101", "100", |x| mariadb().grew("innodb_num_pages_page_compressed", n(x))),
 ];
 
+// The check of docs/extending.md.
+const EXTENDING: &[Pair] = &[("X01", "100001", "100000", |x| mysql().rate("history_length", n(x)))];
+
 pub(super) fn pairs() -> impl Iterator<Item = &'static Pair> {
-    [DURABILITY, REDO, POOL, FLUSHING, BINLOG, VOLUMES, FILES, OTHERS].into_iter().flatten()
+    [DURABILITY, REDO, POOL, FLUSHING, BINLOG, VOLUMES, FILES, OTHERS, EXTENDING].into_iter().flatten()
 }

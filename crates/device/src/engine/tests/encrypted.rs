@@ -21,57 +21,57 @@ impl KeyUnwrapper for Keys {
     }
 }
 
-fn encrypted(limits: Limits) -> (Rig, Arc<Keys>) {
+fn encrypted(limits: Limits) -> (Fixture, Arc<Keys>) {
     let keys = Arc::new(Keys::default());
     let key = WrappedKey { key_id: "k".to_owned(), blob: String::new(), context: [].into() };
-    let rig = Rig::on(limits, |store, size| {
+    let fixture = Fixture::on(limits, |store, size| {
         store.set_key_unwrapper(Arc::<Keys>::clone(&keys));
         store.create_encrypted_volume(NAME, size, Value::Null, key).unwrap();
     });
-    (rig, keys)
+    (fixture, keys)
 }
 
 #[test]
 fn crash_images_and_power_cuts_of_an_encrypted_volume_are_those_of_a_plain_one() {
     for cache in [0, 64 * KIB] {
         let limits = limits(AtomicUnit::FourKib, cache);
-        let (plain, _in_flight) = busy_on(Rig::new(limits.clone()));
-        let (rig, keys) = encrypted(limits);
-        let (rig, _in_flight_too) = busy_on(rig);
+        let (plain, _in_flight) = busy_on(Fixture::new(limits.clone()));
+        let (fixture, keys) = encrypted(limits);
+        let (fixture, _in_flight_too) = busy_on(fixture);
         *keys.disabled.lock() = true;
         let of_plain = plain.volume.crash_image(&plain.store, "image", 42, Value::Null).unwrap();
-        let image = rig.volume.crash_image(&rig.store, "image", 42, Value::Null).unwrap();
+        let image = fixture.volume.crash_image(&fixture.store, "image", 42, Value::Null).unwrap();
         assert_eq!(image.cut, of_plain.cut);
         assert!(image.cut.units_new > 0 && image.cut.units_old > 0, "{:?}", image.cut);
-        assert_eq!(plain.volume.power_cut(42).unwrap(), rig.volume.power_cut(42).unwrap());
-        let refused = rig.store.open_volume("image").unwrap_err();
+        assert_eq!(plain.volume.power_cut(42).unwrap(), fixture.volume.power_cut(42).unwrap());
+        let refused = fixture.store.open_volume("image").unwrap_err();
         assert!(refused.to_string().contains("'image' is encrypted"), "{refused}");
         *keys.disabled.lock() = false;
         let expected = plain.contents("image");
-        assert_eq!(rig.contents("image"), expected);
-        assert_eq!(rig.stored(0, SIZE), expected);
+        assert_eq!(fixture.contents("image"), expected);
+        assert_eq!(fixture.stored(0, SIZE), expected);
     }
 }
 
 #[test]
 fn no_block_of_an_encrypted_volume_is_on_the_disk_and_every_one_of_a_plain_volume_is() {
-    let find = |rig: &Rig, byte: u8| {
+    let find = |fixture: &Fixture, byte: u8| {
         let block = [byte; 512];
-        let layers = std::fs::read_dir(rig.dir.path().join("store/layers")).unwrap();
+        let layers = std::fs::read_dir(fixture.dir.path().join("store/layers")).unwrap();
         let mut files = layers.map(|entry| std::fs::read(entry.unwrap().path()).unwrap());
         files.any(|file| file.chunks(512).any(|part| part == block))
     };
-    let (plain, _in_flight) = busy_on(Rig::new(ebs()));
-    let (rig, _keys) = encrypted(ebs());
-    let (rig, _in_flight_too) = busy_on(rig);
-    for rig in [&plain, &rig] {
-        rig.volume.snapshot(&rig.store, "snap", Value::Null).unwrap();
-        rig.pass(SERVICE);
-        rig.volume.crash_image(&rig.store, "image", 42, Value::Null).unwrap();
+    let (plain, _in_flight) = busy_on(Fixture::new(ebs()));
+    let (fixture, _keys) = encrypted(ebs());
+    let (fixture, _in_flight_too) = busy_on(fixture);
+    for fixture in [&plain, &fixture] {
+        fixture.volume.snapshot(&fixture.store, "snap", Value::Null).unwrap();
+        fixture.pass(SERVICE);
+        fixture.volume.crash_image(&fixture.store, "image", 42, Value::Null).unwrap();
     }
     for byte in (1..=8).chain(101..=108) {
         assert!(find(&plain, byte) || byte < 9, "the search finds {byte}");
-        assert!(!find(&rig, byte), "{byte}");
+        assert!(!find(&fixture, byte), "{byte}");
     }
-    assert_eq!(rig.stored(0, SIZE), plain.stored(0, SIZE));
+    assert_eq!(fixture.stored(0, SIZE), plain.stored(0, SIZE));
 }

@@ -31,7 +31,7 @@ const START: Nanos = Nanos::from_secs(1_780_000_000);
 const SERVICE: Nanos = Nanos::from_us(500);
 
 /// A volume on a manual clock, with its store in a directory of its own.
-struct Rig {
+struct Fixture {
     dir: TempDir,
     store: VolumeStore,
     clock: Arc<ManualClock>,
@@ -68,7 +68,7 @@ fn ebs() -> Limits {
     limits(AtomicUnit::FourKib, 0)
 }
 
-impl Rig {
+impl Fixture {
     fn new(limits: Limits) -> Self {
         Self::on(limits, |store, size| store.create_volume(NAME, size, Value::Null).unwrap())
     }
