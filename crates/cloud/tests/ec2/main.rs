@@ -7,14 +7,19 @@ mod block_device;
 mod direct;
 mod errors;
 mod events;
+mod fuzz;
 mod instances;
 mod kill;
 mod lists;
 mod model;
 mod places;
+#[path = "../support/fuzz.rs"]
+mod requests;
 mod snapshots;
 mod steps;
 mod support;
 mod tags;
 mod threads;
 mod volumes;
+#[path = "../support/wire.rs"]
+mod wire;

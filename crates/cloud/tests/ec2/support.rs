@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{AttachAs, Ec2, Options};
+use ebbtide_cloud::wire::conforms;
 use ebbtide_cloud::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};
 use ebbtide_control::{ControlPlane, LiveControl};
 use ebbtide_device::host::{Home, Host, HostOptions, clear_leftovers, release_dying};
@@ -44,7 +45,7 @@ impl Authorizer for Recorder {
 /// A control plane of a home, and its service.
 pub(crate) struct Rig {
     pub(crate) ec2: Arc<Ec2>,
-    pub(crate) ebs: Ebs,
+    pub(crate) ebs: Arc<Ebs>,
     pub(crate) control: Arc<LiveControl>,
     pub(crate) now_ms: AtomicU64,
     pub(crate) rights: Recorder,
@@ -73,7 +74,7 @@ impl Rig {
         let control = Arc::new(control(dir.path()));
         let plane: Arc<dyn ControlPlane> = control.clone();
         let ec2 = Arc::new(Ec2::open(&home(dir.path()), plane, options.clone()).unwrap());
-        let ebs = Ebs::open(&home(dir.path()), Arc::clone(&ec2)).unwrap();
+        let ebs = Arc::new(Ebs::open(&home(dir.path()), Arc::clone(&ec2)).unwrap());
         Self { ec2, ebs, control, now_ms: AtomicU64::new(now_ms), rights: Recorder::default(), options, dir }
     }
 
@@ -274,7 +275,7 @@ pub(crate) fn call(
     answer(ec2, rights, now_ms, (account, region), action, (input, &[])).map(|answer| answer.output)
 }
 
-/// What a service answers to a call with a payload.
+/// What a service answers to a call with a payload. The answer is compared with AWS's model.
 pub(crate) fn answer(
     service: &dyn Service,
     rights: &dyn Authorizer,
@@ -289,7 +290,7 @@ pub(crate) fn answer(
         user_id: "AIDATEST".to_owned(),
         access_key: None,
     };
-    service.call(&Call {
+    let answer = service.call(&Call {
         action,
         input: input.as_object().unwrap(),
         payload,
@@ -298,7 +299,10 @@ pub(crate) fn answer(
         request_id: "test",
         now_ms,
         authorizer: rights,
-    })
+    })?;
+    conforms(service.name(), action, &answer)
+        .unwrap_or_else(|mismatch| panic!("{action} {input}: {mismatch}: {:?}", answer.output));
+    Ok(answer)
 }
 
 #[track_caller]
