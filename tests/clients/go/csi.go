@@ -23,7 +23,7 @@ func csi(ctx context.Context, client *ec2.Client) error {
 	if err != nil {
 		return err
 	}
-	volume, err := provision(ctx, client, "pvc-1", nil)
+	volume, err := provision(ctx, client, "pvc-1", 4, nil)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func csi(ctx context.Context, client *ec2.Client) error {
 	if err != nil {
 		return err
 	}
-	clone, err := provision(ctx, client, "pvc-2", &snapshot)
+	clone, err := provision(ctx, client, "pvc-2", 8, &snapshot)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func limits(ctx context.Context, client *ec2.Client) error {
 	return nil
 }
 
-func provision(ctx context.Context, client *ec2.Client, name string, snapshot *string) (string, error) {
+func provision(ctx context.Context, client *ec2.Client, name string, size int32, snapshot *string) (string, error) {
 	zones, err := client.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
 	if err != nil || len(zones.AvailabilityZones) == 0 {
 		return "", fmt.Errorf("zones: %v, %v", zones, err)
@@ -96,7 +96,7 @@ func provision(ctx context.Context, client *ec2.Client, name string, snapshot *s
 		return "", fmt.Errorf("%s before: %v, %v", name, before, err)
 	}
 	create := &ec2.CreateVolumeInput{
-		AvailabilityZone: zones.AvailabilityZones[0].ZoneName, Size: aws.Int32(4), VolumeType: types.VolumeTypeGp3,
+		AvailabilityZone: zones.AvailabilityZones[0].ZoneName, Size: &size, VolumeType: types.VolumeTypeGp3,
 		ClientToken: &name, SnapshotId: snapshot, TagSpecifications: tags(types.ResourceTypeVolume, nameTag, name),
 		Encrypted: aws.Bool(false),
 	}
@@ -105,7 +105,7 @@ func provision(ctx context.Context, client *ec2.Client, name string, snapshot *s
 		return "", err
 	}
 	other := *create
-	other.Size = aws.Int32(5)
+	other.Size = aws.Int32(size + 1)
 	_, err = client.CreateVolume(ctx, &other)
 	if err := expect(err, "IdempotentParameterMismatch"); err != nil {
 		return "", err
