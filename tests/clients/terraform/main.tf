@@ -46,7 +46,7 @@ data "aws_ebs_volume" "found" {
     values = ["data"]
   }
 
-  depends_on = [aws_volume_attachment.data]
+  depends_on = [aws_ebs_volume.data, aws_volume_attachment.data]
 }
 
 output "found" {
