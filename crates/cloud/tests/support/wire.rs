@@ -278,10 +278,16 @@ impl Shapes {
                     message.path = message.path.replace(&format!("{{{name}}}"), &encoded);
                 }
                 Some("querystring") => message.query.push((name.to_owned(), text)),
-                Some("header") => drop(message.headers.insert(name.to_lowercase(), text)),
+                Some("header") => {
+                    // A header cannot carry control characters.
+                    let text = text.replace(char::is_control, "?");
+                    message.headers.insert(name.to_lowercase(), text);
+                }
                 _ => drop(body.insert(name.to_owned(), value.clone())),
             }
         }
+        // What is left out of the path stays as its name, which no URI may have in braces.
+        message.path = message.path.replace('{', "%7B").replace('}', "%7D");
         if shape["payload"].is_string() {
             message.body = payload.to_owned();
         } else if message.method == "POST" {

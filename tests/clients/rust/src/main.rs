@@ -1,6 +1,7 @@
 //! The life of a volume and of a snapshot through the AWS SDK for Rust: waiters, pages, errors by their codes.
 //!
 //! Nothing here names Ebbtide: the endpoint, the Region and the key are in the environment.
+#![forbid(unsafe_code)]
 
 use std::error::Error;
 use std::time::Duration;
