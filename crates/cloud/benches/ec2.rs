@@ -253,7 +253,7 @@ fn fill_store(dir: &Path, sizes: &Sizes) {
 /// store writes its manifest as a whole, so that the time to fill it grows with the square.
 fn of_store(sizes: Sizes, whole: bool) -> Sizes {
     let asked = std::env::args().find_map(|argument| argument.parse().ok());
-    let volumes = asked.unwrap_or(if whole { 1_000 } else { sizes.volumes });
+    let volumes = asked.unwrap_or(if whole { 1_000 } else { 10 });
     Sizes {
         volumes,
         snapshots: 5 * volumes,
