@@ -8,15 +8,20 @@ mod direct;
 mod encryption;
 mod errors;
 mod events;
+mod fuzz;
 mod instances;
 mod keys;
 mod kill;
 mod lists;
 mod model;
 mod places;
+#[path = "../support/fuzz.rs"]
+mod requests;
 mod snapshots;
 mod steps;
 mod support;
 mod tags;
 mod threads;
 mod volumes;
+#[path = "../support/wire.rs"]
+mod wire;
