@@ -15,6 +15,7 @@ use ebbtide_cloud::ec2::{self, AttachAs, Ec2};
 use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
 use ebbtide_cloud::monitoring::{self, Delivery, EventFile, EventSink, Monitoring, Sinks, Webhook};
+use ebbtide_cloud::rbin::Rbin;
 use ebbtide_cloud::sigv4;
 use ebbtide_cloud::sts::Sts;
 use ebbtide_cloud::users::{KeyRing, UserStore};
@@ -229,8 +230,9 @@ fn services(
         .context(Refusal::environment("CloudWatch of this home cannot be answered for"))?;
     let monitoring = Arc::new(monitoring);
     let sts = Sts::new(Arc::clone(sealer));
+    let rbin = Rbin::new(Arc::clone(&ec2));
     let all: Vec<Arc<dyn Service>> =
-        vec![ec2, Arc::new(ebs), Arc::<Monitoring>::clone(&monitoring), Arc::new(sts)];
+        vec![ec2, Arc::new(ebs), Arc::<Monitoring>::clone(&monitoring), Arc::new(rbin), Arc::new(sts)];
     Ok((all, monitoring))
 }
 

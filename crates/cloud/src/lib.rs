@@ -11,6 +11,7 @@ pub mod front;
 pub mod iam;
 pub mod model;
 pub mod monitoring;
+pub mod rbin;
 mod service;
 pub mod sigv4;
 pub mod sts;

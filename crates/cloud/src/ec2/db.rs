@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::records::{Instance, Snapshot, TokenUse, Volume};
+use super::records::{Instance, Setting, Snapshot, TokenUse, Volume};
 
 /// Version of the tables.
 const VERSION: i64 = 1;
@@ -49,6 +49,8 @@ pub(super) enum Change {
     Snapshot(Snapshot),
     Instance(Instance),
     Token(TokenUse),
+    Setting(Setting),
+    DropSetting(String),
     DropVolume(String),
     DropSnapshot(String),
     DropInstance(String),
@@ -62,6 +64,7 @@ pub(super) struct Records {
     pub(super) snapshots: Vec<Snapshot>,
     pub(super) instances: Vec<Instance>,
     pub(super) tokens: Vec<TokenUse>,
+    pub(super) settings: Vec<Setting>,
 }
 
 /// The open file.
@@ -83,6 +86,8 @@ impl Db {
             VERSION => {}
             _ => return Err(DbError::Version { found }),
         }
+        // Younger than the others.
+        connection.execute_batch(include_str!("settings.sql"))?;
         Ok(Self { connection })
     }
 
@@ -93,6 +98,7 @@ impl Db {
             snapshots: self.rows("snapshots")?,
             instances: self.rows("instances")?,
             tokens: self.rows("tokens")?,
+            settings: self.rows("settings")?,
         })
     }
 
@@ -122,6 +128,8 @@ impl Db {
                 Change::Snapshot(record) => put(&transaction, "snapshots", &record.id, record)?,
                 Change::Instance(record) => put(&transaction, "instances", &record.id, record)?,
                 Change::Token(record) => put(&transaction, "tokens", &record.key, record)?,
+                Change::Setting(record) => put(&transaction, "settings", &record.key, record)?,
+                Change::DropSetting(key) => drop_row(&transaction, "settings", key)?,
                 Change::DropVolume(id) => drop_row(&transaction, "volumes", id)?,
                 Change::DropSnapshot(id) => drop_row(&transaction, "snapshots", id)?,
                 Change::DropInstance(id) => drop_row(&transaction, "instances", id)?,

@@ -40,7 +40,7 @@ pub(super) fn members(ask: &Ask<'_>, snapshot: &Snapshot, state: &str) -> Member
         .put("Description", snapshot.description.as_str())
         .put("VolumeSize", snapshot.size_gib)
         .put("Encrypted", false)
-        .put("StorageTier", "standard")
+        .put("StorageTier", snapshot.tier(ask.now()))
         .put("SseType", "none")
         .put_some("CompletionDurationMinutes", snapshot.completion_minutes);
     if snapshot.copy {
@@ -49,6 +49,9 @@ pub(super) fn members(ask: &Ask<'_>, snapshot: &Snapshot, state: &str) -> Member
     if state == "completed" {
         members.put("FullSnapshotSizeInBytes", snapshot.data_bytes);
         members.put_time("CompletionTime", snapshot.completes_ms);
+    }
+    if let Some(until_ms) = snapshot.restored_until_ms(ask.now()) {
+        members.put_time("RestoreExpiryTime", until_ms);
     }
     if state == "error" {
         members.put_some("StateMessage", snapshot.failure());
@@ -148,7 +151,7 @@ fn values<'a>(snapshot: &'a Snapshot, now: u64, name: &str) -> Values<'a> {
         "snapshot-id" => one(snapshot.id.as_str()),
         "start-time" => one(iso(snapshot.started_ms)),
         "status" => some(snapshot.state(now)),
-        "storage-tier" => one("standard"),
+        "storage-tier" => one(snapshot.tier(now)),
         "transfer-type" => one(transfer_type(snapshot)),
         "volume-id" => one(snapshot.volume.as_str()),
         "volume-size" => one(snapshot.size_gib.to_string()),

@@ -8,7 +8,7 @@ use ebbtide_control::{BeginSnapshot, ControlError, ControlPlane};
 use super::copy::COPIED_VOLUME;
 use super::db::{Change, DbError};
 use super::ids::Kind;
-use super::records::{Direct, Permissions, Snapshot, Stage, TIMED_OUT, TokenUse};
+use super::records::{Direct, Permissions, Snapshot, SnapshotExtras, Stage, TIMED_OUT, TokenUse};
 use super::state::State;
 use super::{Ec2, ask::gib};
 use crate::Call;
@@ -45,6 +45,8 @@ pub(crate) struct SeenSnapshot {
     pub(crate) direct: Option<Option<String>>,
     /// Whether blocks can still be put.
     pub(crate) is_open: bool,
+    /// Whether its data are in the archive tier.
+    pub(crate) is_archived: bool,
 }
 
 impl SeenSnapshot {
@@ -70,6 +72,7 @@ impl SeenSnapshot {
             state: snapshot.state(call.now_ms)?,
             direct: snapshot.direct.as_ref().map(|direct| direct.parent.clone()),
             is_open: snapshot.is_open(call.now_ms),
+            is_archived: !snapshot.is_usable(call.now_ms),
         })
     }
 }
@@ -160,6 +163,7 @@ impl Ec2 {
                 progress: None,
                 sealed: false,
             }),
+            extras: SnapshotExtras::default(),
         };
         state.try_commit(vec![Change::Snapshot(snapshot.clone())])?;
         let request = BeginSnapshot {

@@ -7,6 +7,7 @@
 mod access;
 mod ask;
 mod attach;
+pub(crate) mod bin;
 mod copy;
 mod db;
 mod describe_instances;
@@ -20,10 +21,12 @@ mod instance_types;
 mod instances;
 mod inventory;
 mod links;
+mod lock;
 mod modify;
 mod options;
 mod page;
 mod places;
+mod public_access;
 mod quota;
 mod reconcile;
 mod records;
@@ -34,6 +37,7 @@ mod snapshots;
 mod state;
 mod status;
 mod tags;
+mod tier;
 mod volumes;
 
 use std::path::Path;
@@ -89,6 +93,7 @@ impl Ec2 {
         let state = State::load(Db::open(home)?, seed)?;
         let ec2 = Self { control, options, state: Mutex::new(state), events: events::Events::default() };
         ec2.reconcile()?;
+        ec2.expect_again();
         Ok(ec2)
     }
 }
@@ -96,6 +101,7 @@ impl Ec2 {
 impl Drop for Ec2 {
     /// The devices are gone once the process has ended.
     fn drop(&mut self) {
+        self.close_events();
         links::clear(&self.options, |id| self.state.lock().volumes().contains_key(id));
     }
 }
@@ -125,8 +131,10 @@ actions! {
     "DescribeAvailabilityZones" => describe_availability_zones,
     "DescribeInstanceTypes" => describe_instance_types,
     "DescribeInstances" => describe_instances,
+    "DescribeLockedSnapshots" => describe_locked_snapshots,
     "DescribeRegions" => describe_regions,
     "DescribeSnapshotAttribute" => describe_snapshot_attribute,
+    "DescribeSnapshotTierStatus" => describe_snapshot_tier_status,
     "DescribeSnapshots" => describe_snapshots,
     "DescribeTags" => describe_tags,
     "DescribeVolumeAttribute" => describe_volume_attribute,
@@ -134,16 +142,27 @@ actions! {
     "DescribeVolumes" => describe_volumes,
     "DescribeVolumesModifications" => describe_volumes_modifications,
     "DetachVolume" => detach_volume,
+    "DisableSnapshotBlockPublicAccess" => disable_snapshot_block_public_access,
+    "EnableSnapshotBlockPublicAccess" => enable_snapshot_block_public_access,
     "EnableVolumeIO" => enable_volume_io,
+    "GetSnapshotBlockPublicAccessState" => get_snapshot_block_public_access_state,
+    "ListSnapshotsInRecycleBin" => list_snapshots_in_recycle_bin,
+    "ListVolumesInRecycleBin" => list_volumes_in_recycle_bin,
+    "LockSnapshot" => lock_snapshot,
     "ModifyInstanceAttribute" => modify_instance_attribute,
     "ModifySnapshotAttribute" => modify_snapshot_attribute,
+    "ModifySnapshotTier" => modify_snapshot_tier,
     "ModifyVolume" => modify_volume,
     "ModifyVolumeAttribute" => modify_volume_attribute,
     "ResetSnapshotAttribute" => reset_snapshot_attribute,
+    "RestoreSnapshotFromRecycleBin" => restore_snapshot_from_recycle_bin,
+    "RestoreSnapshotTier" => restore_snapshot_tier,
+    "RestoreVolumeFromRecycleBin" => restore_volume_from_recycle_bin,
     "RunInstances" => run_instances,
     "StartInstances" => start_instances,
     "StopInstances" => stop_instances,
     "TerminateInstances" => terminate_instances,
+    "UnlockSnapshot" => unlock_snapshot,
 }
 
 impl Service for Ec2 {
@@ -162,6 +181,7 @@ impl Service for Ec2 {
         };
         self.retry_detaches(call.now_ms);
         self.state.lock().sweep(call.now_ms, self.options.timing.terminated_ms)?;
+        self.empty_bin(call.now_ms);
         let ask = Ask::new(call);
         let output = METHODS[at](self, &ask)?;
         self.expect_events(&ask, &output);
@@ -177,6 +197,6 @@ mod tests {
     #[test]
     fn actions_are_in_the_order_in_which_they_are_looked_for() {
         assert!(NAMES.is_sorted());
-        assert_eq!(NAMES.len(), 32);
+        assert_eq!(NAMES.len(), 45);
     }
 }

@@ -74,6 +74,10 @@ pub struct Timing {
     pub snapshot_bytes_per_s: Option<u64>,
     /// From one snapshot of a volume until the next is accepted.
     pub snapshot_spacing_ms: u64,
+    /// A snapshot is archived.
+    pub archiving_ms: u64,
+    /// A snapshot is restored from the archive.
+    pub restoring_ms: u64,
     /// An instance is `pending`.
     pub pending_ms: u64,
     /// An instance is `stopping` or `shutting-down`.
@@ -93,6 +97,8 @@ impl Timing {
         snapshot_ms: 4_000,
         snapshot_bytes_per_s: Some(256 << 20),
         snapshot_spacing_ms: 15_000,
+        archiving_ms: 15 * 60_000,
+        restoring_ms: 60 * 60_000,
         pending_ms: 4_000,
         stopping_ms: 8_000,
         terminated_ms: 3_600_000,
@@ -108,6 +114,8 @@ impl Timing {
         snapshot_ms: 0,
         snapshot_bytes_per_s: None,
         snapshot_spacing_ms: 0,
+        archiving_ms: 0,
+        restoring_ms: 0,
         pending_ms: 0,
         stopping_ms: 0,
         terminated_ms: 3_600_000,
@@ -141,6 +149,12 @@ pub struct Quotas {
     pub pending_copies: usize,
     /// Pending snapshots that are put together from blocks.
     pub pending_direct: usize,
+    /// Archived snapshots of a volume.
+    pub archived_of_volume: usize,
+    /// Snapshots that are being archived.
+    pub archiving: usize,
+    /// Snapshots that are being restored from the archive.
+    pub restoring: usize,
     /// Running instances.
     pub instances: usize,
 }
@@ -160,6 +174,9 @@ impl Quotas {
         pending_of_hdd: 1,
         pending_copies: 20,
         pending_direct: 100,
+        archived_of_volume: 25,
+        archiving: 25,
+        restoring: 5,
         instances: 20,
     };
 }

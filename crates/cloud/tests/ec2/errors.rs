@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::support::{Rig, text};
+use crate::support::{OTHER, Rig, text};
 
 /// A home in a state, and the ids of what is in it.
 struct World {
@@ -21,10 +21,14 @@ const MISSING: [(&str, &str); 3] = [
 impl World {
     /// One resource of each kind and state.
     fn whole() -> Self {
-        let rig = Rig::slow();
+        let rig = Rig::with(|mut options| {
+            // What is archived below is at once: the modification of a volume must not end meanwhile.
+            options.timing.archiving_ms = 0;
+            options
+        });
         let mut ids: BTreeMap<&'static str, String> = MISSING.map(|(name, id)| (name, id.to_owned())).into();
         let gp3 = || json!({"Size": 10, "VolumeType": "gp3"});
-        for name in ["volume", "attached", "modifying", "recent", "deleting", "root"] {
+        for name in ["volume", "attached", "modifying", "recent", "deleting", "root", "binned-volume"] {
             ids.insert(name, rig.volume_of(gp3()));
         }
         ids.insert("other-zone", rig.volume_of(json!({"Size": 10, "AvailabilityZone": "us-east-1b"})));
@@ -45,7 +49,26 @@ impl World {
         rig.attach(&ids["attached"], &ids["instance"], "/dev/sdf");
         rig.attach(&ids["root"], &ids["instance"], "/dev/xvda");
         ids.insert("snapshot", rig.snapshot(&ids["attached"]));
+        for (name, volume) in [
+            ("archived-snapshot", "other-zone"),
+            ("shared-snapshot", "deleting"),
+            ("locked-snapshot", "modifying"),
+            ("binned-snapshot", "volume"),
+        ] {
+            ids.insert(name, rig.snapshot(&ids[volume]));
+        }
         rig.pass(20_000);
+        rig.call(
+            "ModifySnapshotTier",
+            json!({"SnapshotId": ids["archived-snapshot"], "StorageTier": "archive"}),
+        );
+        let share = json!({"SnapshotId": ids["shared-snapshot"], "OperationType": "add", "UserIds": [OTHER]});
+        rig.call("ModifySnapshotAttribute", share);
+        let lock =
+            json!({"SnapshotId": ids["locked-snapshot"], "LockMode": "compliance", "LockDuration": 10});
+        let end_s = rig.call("LockSnapshot", lock)["LockExpiresOn"].as_i64().unwrap();
+        ids.insert("lock-end", format!("{:.3}", jiff::Timestamp::from_second(end_s).unwrap()));
+        rig.bin(&ids["binned-volume"], &ids["binned-snapshot"]);
         rig.call("ModifyVolume", json!({"VolumeId": ids["modifying"], "Size": 20}));
         ids.insert("pending-snapshot", rig.snapshot(&ids["recent"]));
         ids.insert("creating", rig.volume_of(gp3()));

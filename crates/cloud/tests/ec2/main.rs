@@ -3,6 +3,7 @@
 
 mod access;
 mod attach;
+mod bin;
 mod block_device;
 mod direct;
 mod errors;
@@ -17,4 +18,5 @@ mod steps;
 mod support;
 mod tags;
 mod threads;
+mod tiers;
 mod volumes;
