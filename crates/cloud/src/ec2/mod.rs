@@ -17,9 +17,12 @@ pub(crate) mod direct;
 mod events;
 mod filter;
 mod ids;
+mod images;
+mod instance_status;
 mod instance_types;
 mod instances;
 mod inventory;
+mod launch;
 mod links;
 mod lock;
 mod modify;
@@ -129,6 +132,10 @@ actions! {
     "DeleteVolume" => delete_volume,
     "DescribeAccountAttributes" => describe_account_attributes,
     "DescribeAvailabilityZones" => describe_availability_zones,
+    "DescribeImages" => describe_images,
+    "DescribeInstanceAttribute" => describe_instance_attribute,
+    "DescribeInstanceCreditSpecifications" => describe_instance_credit_specifications,
+    "DescribeInstanceStatus" => describe_instance_status,
     "DescribeInstanceTypes" => describe_instance_types,
     "DescribeInstances" => describe_instances,
     "DescribeLockedSnapshots" => describe_locked_snapshots,
@@ -154,6 +161,7 @@ actions! {
     "ModifySnapshotTier" => modify_snapshot_tier,
     "ModifyVolume" => modify_volume,
     "ModifyVolumeAttribute" => modify_volume_attribute,
+    "RebootInstances" => reboot_instances,
     "ResetSnapshotAttribute" => reset_snapshot_attribute,
     "RestoreSnapshotFromRecycleBin" => restore_snapshot_from_recycle_bin,
     "RestoreSnapshotTier" => restore_snapshot_tier,
@@ -197,6 +205,6 @@ mod tests {
     #[test]
     fn actions_are_in_the_order_in_which_they_are_looked_for() {
         assert!(NAMES.is_sorted());
-        assert_eq!(NAMES.len(), 45);
+        assert_eq!(NAMES.len(), 50);
     }
 }

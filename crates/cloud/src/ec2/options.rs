@@ -82,6 +82,8 @@ pub struct Timing {
     pub pending_ms: u64,
     /// An instance is `stopping` or `shutting-down`.
     pub stopping_ms: u64,
+    /// The checks of a running instance are `initializing`.
+    pub checking_ms: u64,
     /// A terminated instance is described.
     pub terminated_ms: u64,
 }
@@ -101,6 +103,7 @@ impl Timing {
         restoring_ms: 60 * 60_000,
         pending_ms: 4_000,
         stopping_ms: 8_000,
+        checking_ms: 30_000,
         terminated_ms: 3_600_000,
     };
 
@@ -118,6 +121,7 @@ impl Timing {
         restoring_ms: 0,
         pending_ms: 0,
         stopping_ms: 0,
+        checking_ms: 0,
         terminated_ms: 3_600_000,
     };
 }

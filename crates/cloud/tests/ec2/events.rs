@@ -174,8 +174,10 @@ fn what_fails_and_what_ends_with_its_instance_is_an_event_too() {
     let options = sockets(dir.path()).instant();
     let watched = Watched::open(dir.path(), &control, options.clone());
     let now = START_MS;
-    let run = json!({"MinCount": 1, "MaxCount": 1});
+    let mapping = json!([{"DeviceName": "/dev/sdh", "Ebs": {"VolumeSize": 1}}]);
+    let run = json!({"MinCount": 1, "MaxCount": 1, "BlockDeviceMappings": mapping});
     let instance = text(&watched.call(now, "RunInstances", run)["Instances"][0]["InstanceId"]);
+    assert_eq!(watched.news(now), ["createVolume available"]);
     let (kept, ended) = (volume_of(&watched, now), volume_of(&watched, now));
     for (volume, device) in [(&kept, "/dev/sdf"), (&ended, "/dev/sdg")] {
         let attach = json!({"VolumeId": volume, "InstanceId": instance, "Device": device});
@@ -186,7 +188,7 @@ fn what_fails_and_what_ends_with_its_instance_is_an_event_too() {
     watched.call(now, "ModifyInstanceAttribute", change);
     watched.news(now);
     watched.call(now, "TerminateInstances", json!({"InstanceIds": [instance]}));
-    assert_eq!(watched.news(now), ["deleteVolume deleted"]);
+    assert_eq!(watched.news(now), ["deleteVolume deleted"; 2]);
 
     let snapshot = text(&watched.call(now, "CreateSnapshot", json!({"VolumeId": kept}))["SnapshotId"]);
     watched.news(now);
