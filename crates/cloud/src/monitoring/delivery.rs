@@ -27,7 +27,7 @@ const COMMAND_POLL: Duration = Duration::from_millis(10);
 const PIPE_BYTES: usize = 65_536;
 
 /// At most one line of the log about lost events in this time.
-const LOG_EVERY: Duration = Duration::from_mins(1);
+const LOG_EVERY: Duration = Duration::from_secs(60);
 
 /// How long the end of the process waits for events that are still in the queue.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
