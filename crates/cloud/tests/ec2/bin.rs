@@ -194,7 +194,7 @@ fn rules_are_made_changed_listed_tagged_and_deleted() {
     let updated = rig.rule("UpdateRule", json!({"Identifier": id, "RetentionPeriod": period}));
     assert_eq!(updated["RetentionPeriod"], period);
     let second = rig.keep("EBS_SNAPSHOT", 1, json!({}));
-    let mut all = vec![id.clone(), second];
+    let mut all = [id.clone(), second];
     all.sort();
     let page = rig.rule("ListRules", json!({"ResourceType": "EBS_SNAPSHOT", "MaxResults": 1}));
     assert_eq!(column(&page["Rules"], "Identifier"), [all[0].as_str()]);
