@@ -15,7 +15,10 @@ use ebbtide_cloud::ec2::{self, AttachAs, Ec2};
 use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
 use ebbtide_cloud::kms::Kms;
-use ebbtide_cloud::monitoring::{self, EventFile, EventPlace, EventSink, Monitoring};
+use ebbtide_cloud::monitoring::{
+    self, Delivery, EventFile, EventPlace, EventSink, Monitoring, Sinks, Webhook,
+};
+use ebbtide_cloud::rbin::Rbin;
 use ebbtide_cloud::sigv4;
 use ebbtide_cloud::sts::Sts;
 use ebbtide_cloud::users::{KeyRing, UserStore};
@@ -52,10 +55,11 @@ pub(crate) struct AwsArgs {
     /// completed, a snapshot made
     #[arg(long, requires = "aws")]
     instant: bool,
-    /// Append events in the form of EventBridge to this file, one JSON object a line: volumes, snapshots, alarms
-    /// [default: aws/events.jsonl in the home]
-    #[arg(long, value_name = "FILE", requires = "aws")]
-    aws_events: Option<PathBuf>,
+    /// Where events in the form of EventBridge go (volumes, snapshots, alarms and their actions): a FILE, to which they are
+    /// appended as lines of JSON; exec:COMMAND, which a shell runs for each event, with the event as its input; or a URL,
+    /// http:// or https://, to which each is posted. May be given several times [default: aws/events.jsonl in the home]
+    #[arg(long, value_name = "FILE|exec:COMMAND|URL", requires = "aws")]
+    aws_events: Vec<EventTarget>,
 }
 
 fn region(text: &str) -> Result<String, String> {
@@ -74,6 +78,45 @@ struct Address {
     /// Whether `http://` or `https://` was given.
     scheme: Option<Scheme>,
     socket: SocketAddr,
+}
+
+/// Where events go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum EventTarget {
+    File(PathBuf),
+    Command(String),
+    Webhook(Webhook),
+}
+
+impl FromStr for EventTarget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(command) = text.strip_prefix("exec:") {
+            if command.trim().is_empty() {
+                return Err("has no command behind exec:".to_owned());
+            }
+            return Ok(Self::Command(command.to_owned()));
+        }
+        if text.starts_with("http://") || text.starts_with("https://") {
+            return text.parse().map(Self::Webhook);
+        }
+        if text.is_empty() || text.contains("://") {
+            return Err("is neither a FILE, nor exec:COMMAND, nor a URL with http:// or https://".to_owned());
+        }
+        Ok(Self::File(text.into()))
+    }
+}
+
+impl EventTarget {
+    /// The word of the command line that names it, wherever the process works.
+    fn word(&self) -> std::io::Result<std::ffi::OsString> {
+        Ok(match self {
+            Self::File(file) => std::path::absolute(file)?.into(),
+            Self::Command(command) => format!("exec:{command}").into(),
+            Self::Webhook(webhook) => webhook.to_string().into(),
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,15 +187,14 @@ impl AwsArgs {
         for (option, text) in texts {
             words.extend(text.into_iter().flat_map(|text| [option.into(), text.into()]));
         }
-        let files = [
-            ("--aws-cert", &self.aws_cert),
-            ("--aws-key", &self.aws_key),
-            ("--aws-events", &self.aws_events),
-        ];
+        let files = [("--aws-cert", &self.aws_cert), ("--aws-key", &self.aws_key)];
         for (option, file) in files {
             if let Some(file) = file {
                 words.extend([option.into(), std::path::absolute(file)?.into()]);
             }
+        }
+        for target in &self.aws_events {
+            words.extend(["--aws-events".into(), target.word()?]);
         }
         let flags = [("--open", self.open), ("--instant", self.instant)];
         words.extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
@@ -180,11 +222,7 @@ fn services(
     let options = ec2_options(args, home);
     let ec2 = Ec2::open(home.root(), Arc::clone(control), options)
         .context(Refusal::environment("EC2 of this home cannot be answered for"))?;
-    let place: Box<dyn EventPlace> = match &args.aws_events {
-        Some(file) => Box::new(EventPath(file.clone())),
-        None => Box::new(HomeEvents(folder.clone())),
-    };
-    let events: Arc<dyn EventSink> = Arc::new(EventFile::new(place, EventFile::MOST_BYTES));
+    let events = events(&args.aws_events, folder)?;
     let ec2 = Arc::new(ec2.with_events(Arc::clone(&events)).with_kms(Arc::clone(kms)));
     let ebs = Ebs::open(home.root(), Arc::clone(&ec2))
         .context(Refusal::environment("the EBS direct APIs of this home cannot be answered for"))?;
@@ -195,8 +233,33 @@ fn services(
         .context(Refusal::environment("CloudWatch of this home cannot be answered for"))?;
     let monitoring = Arc::new(monitoring);
     let sts = Sts::new(Arc::clone(sealer));
+    let rbin = Rbin::new(Arc::clone(&ec2));
     let kms = Arc::<Kms>::clone(kms);
-    Ok((vec![ec2, Arc::new(ebs), kms, Arc::<Monitoring>::clone(&monitoring), Arc::new(sts)], monitoring))
+    let cloudwatch = Arc::<Monitoring>::clone(&monitoring);
+    let all: Vec<Arc<dyn Service>> = vec![ec2, Arc::new(ebs), kms, cloudwatch, Arc::new(rbin), Arc::new(sts)];
+    Ok((all, monitoring))
+}
+
+/// Where events go; without a target, to the file of the home.
+fn events(targets: &[EventTarget], folder: &HomeFolder) -> anyhow::Result<Arc<dyn EventSink>> {
+    let file = |place: Box<dyn EventPlace>| EventFile::new(place, EventFile::MOST_BYTES);
+    let mut sinks: Vec<Arc<dyn EventSink>> = Vec::new();
+    for target in targets {
+        let no_thread = || Refusal::environment("events cannot be delivered");
+        sinks.push(match target {
+            EventTarget::File(path) => Arc::new(file(Box::new(EventPath(path.clone())))),
+            EventTarget::Command(command) => {
+                Arc::new(Delivery::to_command(command.clone()).with_context(no_thread)?)
+            }
+            EventTarget::Webhook(webhook) => {
+                Arc::new(Delivery::to_webhook(webhook.clone()).with_context(no_thread)?)
+            }
+        });
+    }
+    if sinks.is_empty() {
+        sinks.push(Arc::new(file(Box::new(HomeEvents(folder.clone())))));
+    }
+    Ok(Arc::new(Sinks(sinks)))
 }
 
 /// Opens the keys of a home, and lets its volumes use them.
@@ -349,7 +412,7 @@ mod tests {
             open: false,
             region: None,
             instant: false,
-            aws_events: None,
+            aws_events: Vec::new(),
         }
     }
 
@@ -383,7 +446,9 @@ mod tests {
         let all = AwsArgs {
             aws_cert: Some("/c.pem".into()),
             aws_key: Some("/k.pem".into()),
-            aws_events: Some("/e.jsonl".into()),
+            aws_events: ["/e.jsonl", "exec:cat >> /e", "https://a.example/hook"]
+                .map(|target| target.parse().unwrap())
+                .to_vec(),
             open: true,
             instant: true,
             region: Some("eu-west-1".to_owned()),
@@ -393,11 +458,21 @@ mod tests {
         let texts: Vec<_> = words.iter().map(|word| word.to_str().unwrap()).collect();
         assert_eq!(
             texts.join(" "),
-            "--aws 4599 --region eu-west-1 --aws-cert /c.pem --aws-key /k.pem --aws-events /e.jsonl --open --instant"
+            "--aws 4599 --region eu-west-1 --aws-cert /c.pem --aws-key /k.pem --aws-events /e.jsonl --aws-events exec:cat \
+             >> /e --aws-events https://a.example/hook --open --instant"
         );
         let command = clap::Command::new("serve").no_binary_name(true);
         let command = AwsArgs::augment_args(command).arg(clap::Arg::new("stop").long("stop"));
         let read = command.try_get_matches_from(words).unwrap();
         assert_eq!(read.get_one::<Address>("aws"), all.aws.as_ref());
+        let targets = read.get_many::<EventTarget>("aws_events").unwrap().cloned().collect::<Vec<_>>();
+        assert_eq!(targets, all.aws_events);
+    }
+
+    #[test]
+    fn what_events_cannot_go_to_is_refused() {
+        for wrong in ["", "exec:", "exec: ", "ftp://host/file", "http://", "https://user@host/"] {
+            assert!(wrong.parse::<EventTarget>().is_err(), "{wrong}");
+        }
     }
 }

@@ -170,7 +170,9 @@ fn boto3_sees_metrics_and_an_alarm_of_a_volume_also_after_a_kill() {
     std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
     let anna = create_user(&home, "anna");
     let events = home.sibling("events.jsonl");
-    let options = format!("--aws 0 --instant --aws-events {}", events.display());
+    let copied = home.sibling("events.copied");
+    let (file, command) = (events.display(), format!("exec:cat>>{}", copied.display()));
+    let options = format!("--aws 0 --instant --aws-events {file} --aws-events {command}");
     let started = home.run_line(&format!("serve --detach --json {options}")).ok().json();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/metrics.py");
     let script = |words: &[&str], url: &Value| {
@@ -206,6 +208,12 @@ fn boto3_sees_metrics_and_an_alarm_of_a_volume_also_after_a_kill() {
         (&last["detail"]["alarmName"], &last["detail"]["state"]["value"]),
         (&"writes".into(), &"ALARM".into())
     );
+    // The command gets the same, a little later.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while std::fs::read_to_string(&copied).unwrap_or_default() != lines {
+        assert!(std::time::Instant::now() < deadline, "{}", copied.display());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
 
     // What was answered is there after a kill, once.
     kill_9(u32::try_from(started["pid"].as_u64().unwrap()).unwrap());

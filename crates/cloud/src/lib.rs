@@ -12,6 +12,7 @@ pub mod iam;
 pub mod kms;
 pub mod model;
 pub mod monitoring;
+pub mod rbin;
 mod service;
 pub mod sigv4;
 pub mod sts;

@@ -9,11 +9,12 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 
 /// Packed models, by the names of the services in a signature's scope.
-const PACKED: [&[u8]; 5] = [
+const PACKED: [&[u8]; 6] = [
     include_bytes!("../data/models/ec2.json.gz"),
     include_bytes!("../data/models/ebs.json.gz"),
     include_bytes!("../data/models/monitoring.json.gz"),
     include_bytes!("../data/models/kms.json.gz"),
+    include_bytes!("../data/models/rbin.json.gz"),
     include_bytes!("../data/models/sts.json.gz"),
 ];
 

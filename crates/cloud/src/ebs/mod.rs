@@ -99,6 +99,10 @@ impl Ebs {
             Owned::ByOther => return Err(refuse::not_found(id)),
         }
         demand(call, &seen)?;
+        if seen.is_archived {
+            let message = format!("The snapshot '{id}' is in the archive tier.");
+            return Err(refuse::invalid("INVALID_SNAPSHOT_ID", message));
+        }
         Ok(seen)
     }
 }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::ask::Ask;
 use super::db::Change;
+use super::events::of_failure;
 use super::ids::Kind;
 use super::instances::ROOT_DEVICE;
 use super::options::AttachAs;
@@ -82,6 +83,7 @@ impl Ec2 {
                 Ok(answer)
             }
             Err(error) => {
+                self.expect(of_failure(&volume, "attachVolume", &error, ask.now()));
                 volume.attachment = None;
                 state.commit(vec![Change::Volume(volume)])?;
                 Err(error)
@@ -287,7 +289,9 @@ impl Ec2 {
             Ok(()) => {
                 let instance = state.instances().get(&attachment.instance);
                 if attachment.delete_on_termination && instance.is_none_or(Instance::is_ending) {
-                    return self.remove_volume(now, &mut state, Volume { attachment: None, ..volume });
+                    self.remove_volume(now, &mut state, Volume { attachment: None, ..volume })?;
+                    self.expect_deletion(&state, id);
+                    return Ok(());
                 }
                 attachment.stage = AttachStage::Gone { until_ms: now + self.options.timing.detaching_ms };
                 None

@@ -9,10 +9,10 @@ use super::db::Change;
 use super::encryption::{self, Found};
 use super::filter::Tags;
 use super::ids::Kind;
-use super::records::{Permissions, Snapshot, Stage};
+use super::records::{Permissions, Snapshot, SnapshotExtras, Stage};
 use super::snapshots::description;
 use super::state::{State, is_of};
-use super::{Ec2, places, quota, refuse, tags};
+use super::{Ec2, places, quota, refuse, tags, tier};
 use crate::ApiError;
 use crate::kms::KeyProblem;
 
@@ -101,6 +101,10 @@ impl Ec2 {
             permissions: Permissions::default(),
             tags: wanted.tags,
             direct: None,
+            extras: SnapshotExtras {
+                copied_from: Some((wanted.region.to_owned(), wanted.source.to_owned())),
+                ..SnapshotExtras::default()
+            },
         };
         let copy = self.make_copy(&mut state, copy, found.as_ref(), &key)?;
         let tags = tags::members(&copy.tags);
@@ -115,6 +119,7 @@ impl Ec2 {
                 return Err(refuse::incorrect_state(format!("Snapshot is in invalid state - {other}")));
             }
         }
+        source.map_or(Ok(()), |source| tier::demand_usable(source, ask.now()))?;
         let running = state.snapshots().values().filter(|snapshot| {
             snapshot.copy
                 && is_of(ask, &snapshot.owner, &snapshot.region)

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::records::{Instance, RegionSettings, Snapshot, TokenUse, Volume};
+use super::records::{Instance, Setting, Snapshot, TokenUse, Volume};
 
 /// Version of the tables.
 const VERSION: i64 = 1;
@@ -42,14 +42,14 @@ pub enum DbError {
 }
 
 /// A change of one record.
-#[expect(clippy::large_enum_variant, reason = "a call has a few of them, for the time of a commit")]
 #[derive(Debug, Clone)]
 pub(super) enum Change {
     Volume(Volume),
     Snapshot(Snapshot),
     Instance(Instance),
     Token(TokenUse),
-    Settings(RegionSettings),
+    Setting(Setting),
+    DropSetting(String),
     DropVolume(String),
     DropSnapshot(String),
     DropInstance(String),
@@ -63,7 +63,7 @@ pub(super) struct Records {
     pub(super) snapshots: Vec<Snapshot>,
     pub(super) instances: Vec<Instance>,
     pub(super) tokens: Vec<TokenUse>,
-    pub(super) settings: Vec<RegionSettings>,
+    pub(super) settings: Vec<Setting>,
 }
 
 /// The open file.
@@ -85,7 +85,7 @@ impl Db {
             VERSION => {}
             _ => return Err(DbError::Version { found }),
         }
-        // Files of this version from before there were settings have no such table.
+        // Younger than the others.
         connection.execute_batch(include_str!("settings.sql"))?;
         Ok(Self { connection })
     }
@@ -127,7 +127,8 @@ impl Db {
                 Change::Snapshot(record) => put(&transaction, "snapshots", &record.id, record)?,
                 Change::Instance(record) => put(&transaction, "instances", &record.id, record)?,
                 Change::Token(record) => put(&transaction, "tokens", &record.key, record)?,
-                Change::Settings(record) => put(&transaction, "settings", &record.key, record)?,
+                Change::Setting(record) => put(&transaction, "settings", &record.key, record)?,
+                Change::DropSetting(key) => drop_row(&transaction, "settings", key)?,
                 Change::DropVolume(id) => drop_row(&transaction, "volumes", id)?,
                 Change::DropSnapshot(id) => drop_row(&transaction, "snapshots", id)?,
                 Change::DropInstance(id) => drop_row(&transaction, "instances", id)?,

@@ -64,16 +64,11 @@ fn address(instance: &Instance) -> String {
     format!("172.31.{}.{}", (number >> 8) & 0xFF, number & 0xFF)
 }
 
-/// The volumes of an instance that are shown at it.
-fn mappings<'a>(ask: &'a Ask<'_>, state: &'a State, instance: &str) -> impl Iterator<Item = &'a Volume> {
-    state.volumes_of(instance).filter(move |volume| volume.attachment_at(ask.now()).is_some())
-}
-
-fn members(ask: &Ask<'_>, state: &State, instance: &Instance) -> Value {
+/// The volumes of an instance, as it shows them.
+pub(super) fn mappings(ask: &Ask<'_>, state: &State, instance: &str) -> Value {
     let now = ask.now();
-    let power = instance.power(now);
     let mapping = |volume: &Volume| {
-        let at = volume.attachment.as_ref()?;
+        let at = volume.attachment_at(now)?;
         let status = match at.state(now) {
             "busy" => "detaching",
             status => status,
@@ -88,7 +83,13 @@ fn members(ask: &Ask<'_>, state: &State, instance: &Instance) -> Value {
             },
         }))
     };
-    let mappings: Value = mappings(ask, state, &instance.id).filter_map(mapping).collect();
+    state.volumes_of(instance).filter_map(mapping).collect()
+}
+
+fn members(ask: &Ask<'_>, state: &State, instance: &Instance) -> Value {
+    let now = ask.now();
+    let power = instance.power(now);
+    let mappings = mappings(ask, state, &instance.id);
     let mut members = Members::default();
     members
         .put("InstanceId", instance.id.as_str())

@@ -41,7 +41,7 @@ pub(super) fn members(ask: &Ask<'_>, snapshot: &Snapshot, state: &str) -> Member
         .put("VolumeSize", snapshot.size_gib)
         .put("Encrypted", snapshot.kms_key.is_some())
         .put_some("KmsKeyId", snapshot.kms_key.as_deref())
-        .put("StorageTier", "standard")
+        .put("StorageTier", snapshot.tier(ask.now()))
         .put("SseType", sse_type(snapshot))
         .put_some("CompletionDurationMinutes", snapshot.completion_minutes);
     if snapshot.copy {
@@ -50,6 +50,9 @@ pub(super) fn members(ask: &Ask<'_>, snapshot: &Snapshot, state: &str) -> Member
     if state == "completed" {
         members.put("FullSnapshotSizeInBytes", snapshot.data_bytes);
         members.put_time("CompletionTime", snapshot.completes_ms);
+    }
+    if let Some(until_ms) = snapshot.restored_until_ms(ask.now()) {
+        members.put_time("RestoreExpiryTime", until_ms);
     }
     if state == "error" {
         members.put_some("StateMessage", snapshot.failure());
@@ -154,7 +157,7 @@ fn values<'a>(snapshot: &'a Snapshot, now: u64, name: &str) -> Values<'a> {
         "snapshot-id" => one(snapshot.id.as_str()),
         "start-time" => one(iso(snapshot.started_ms)),
         "status" => some(snapshot.state(now)),
-        "storage-tier" => one("standard"),
+        "storage-tier" => one(snapshot.tier(now)),
         "transfer-type" => one(transfer_type(snapshot)),
         "volume-id" => one(snapshot.volume.as_str()),
         "volume-size" => one(snapshot.size_gib.to_string()),

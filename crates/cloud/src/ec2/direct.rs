@@ -8,7 +8,7 @@ use ebbtide_control::{BeginSnapshot, ControlError, ControlPlane};
 use super::copy::COPIED_VOLUME;
 use super::db::{Change, DbError};
 use super::ids::Kind;
-use super::records::{Direct, Permissions, Snapshot, Stage, TIMED_OUT, TokenUse};
+use super::records::{Direct, Permissions, Snapshot, SnapshotExtras, Stage, TIMED_OUT, TokenUse};
 use super::state::State;
 use super::{Ec2, ask::gib};
 use crate::Call;
@@ -48,6 +48,8 @@ pub(crate) struct SeenSnapshot {
     pub(crate) kms_key: Option<String>,
     /// Whether blocks can still be put.
     pub(crate) is_open: bool,
+    /// Whether its data are in the archive tier.
+    pub(crate) is_archived: bool,
 }
 
 impl SeenSnapshot {
@@ -74,6 +76,7 @@ impl SeenSnapshot {
             direct: snapshot.direct.as_ref().map(|direct| direct.parent.clone()),
             kms_key: snapshot.kms_key.clone(),
             is_open: snapshot.is_open(call.now_ms),
+            is_archived: !snapshot.is_usable(call.now_ms),
         })
     }
 }
@@ -179,6 +182,7 @@ impl Ec2 {
                 progress: None,
                 sealed: false,
             }),
+            extras: SnapshotExtras::default(),
         };
         state.try_commit(vec![Change::Snapshot(snapshot.clone())])?;
         let request = BeginSnapshot {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::ask::{Ask, Members};
 use super::db::Change;
-use super::records::{RegionSettings, Snapshot};
+use super::records::{RegionSettings, Setting, Snapshot};
 use super::state::State;
 use super::{Ec2, access, refuse};
 use crate::kms::{DEFAULT_ALIAS, KeyProblem, Kms, VolumeKey};
@@ -96,7 +96,7 @@ impl Ec2 {
         source: Option<&Snapshot>,
     ) -> Result<Wish, ApiError> {
         let Asked { encrypted, key } = Asked::of(ask);
-        let settings = state.settings(ask.account(), ask.region());
+        let settings = state.region_settings(ask.account(), ask.region());
         let source_key = source.and_then(|source| source.kms_key.as_deref());
         if source_key.is_some() && encrypted == Some(false) {
             return Err(refuse::invalid_combination(
@@ -128,7 +128,7 @@ impl Ec2 {
         source: Option<&Snapshot>,
     ) -> Result<Wish, ApiError> {
         let Asked { encrypted, key } = Asked::of(ask);
-        let settings = state.settings(ask.account(), ask.region());
+        let settings = state.region_settings(ask.account(), ask.region());
         let is_source = source.is_some_and(|source| source.kms_key.is_some());
         if is_source && encrypted == Some(false) {
             let message = "The parameter Encrypted cannot be false for a copy of an encrypted snapshot.";
@@ -192,7 +192,7 @@ impl Ec2 {
         asks: bool,
         name: Option<&str>,
     ) -> Result<Option<VolumeKey>, KeyProblem> {
-        let settings = self.state.lock().settings(&call.caller.account, call.region);
+        let settings = self.state.lock().region_settings(&call.caller.account, call.region);
         if !asks && name.is_none() && !settings.encrypts {
             return Ok(None);
         }
@@ -210,9 +210,11 @@ impl Ec2 {
         change: impl FnOnce(&mut RegionSettings),
     ) -> Result<RegionSettings, ApiError> {
         let mut state = self.state.lock();
-        let mut settings = state.settings(ask.account(), ask.region());
+        let mut settings = state.region_settings(ask.account(), ask.region());
         change(&mut settings);
-        state.commit(vec![Change::Settings(settings.clone())])?;
+        let value = serde_json::to_value(&settings).expect("settings are plain data with text keys");
+        let key = RegionSettings::key(ask.account(), ask.region());
+        state.commit(vec![Change::Setting(Setting { key, value })])?;
         Ok(settings)
     }
 
@@ -243,7 +245,7 @@ impl Ec2 {
     ) -> Result<Map<String, Value>, ApiError> {
         access::demand_any(ask)?;
         ask.end_dry_run()?;
-        let encrypts = self.state.lock().settings(ask.account(), ask.region()).encrypts;
+        let encrypts = self.state.lock().region_settings(ask.account(), ask.region()).encrypts;
         let kind = if encrypts { "sse-kms" } else { "none" };
         Ok(Members::default().put("EbsEncryptionByDefault", encrypts).put("SseType", kind).end())
     }
@@ -251,7 +253,7 @@ impl Ec2 {
     pub(super) fn get_ebs_default_kms_key_id(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         access::demand_any(ask)?;
         ask.end_dry_run()?;
-        let name = self.state.lock().settings(ask.account(), ask.region()).key_name();
+        let name = self.state.lock().region_settings(ask.account(), ask.region()).key_name();
         Ok(Members::default().put("KmsKeyId", name).end())
     }
 
@@ -277,6 +279,11 @@ impl Ec2 {
 }
 
 impl RegionSettings {
+    /// The key of the setting.
+    pub(super) fn key(account: &str, region: &str) -> String {
+        format!("encryption/{account}/{region}")
+    }
+
     /// The key of what is encrypted without naming one.
     pub(super) fn key_name(&self) -> String {
         self.kms_key.clone().unwrap_or_else(|| DEFAULT_ALIAS.to_owned())

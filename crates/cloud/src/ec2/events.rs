@@ -1,7 +1,10 @@
 //! Events of volumes and snapshots, as EventBridge has them (EBS user guide, `ebs-cloud-watch-events`).
 //!
-//! A call that succeeds says which events will follow, and when. They wait in memory: as in AWS, one can be lost.
+//! What a call causes is noted with the time at which it will have happened. These notes are in memory; a start makes them
+//! again from the records. The time until which everything is published is stored about once a second, and a second late, so
+//! that a kill repeats the events of two seconds at most, and loses none.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -9,16 +12,70 @@ use serde_json::{Map, Value, json};
 
 use super::Ec2;
 use super::ask::{Ask, iso};
-use super::records::{AttachStage, Snapshot, Stage, Volume};
+use super::db::Change;
+use super::records::{AttachStage, Setting, Snapshot, Stage, Volume};
 use super::state::State;
 use crate::monitoring::{Envelope, EventSink};
+
+/// Where the time until which events are published is stored.
+const PUBLISHED: &str = "events/published-ms";
+
+/// How often it is stored, and how late: calls that run at the same time may note events that are a little older.
+/// In milliseconds.
+const STORE_MS: u64 = 1_000;
+
+/// How often it is looked for volumes that have loaded all of their snapshots, in milliseconds. AWS is up to 5 minutes late.
+const LOOK_MS: u64 = 60_000;
 
 /// Events that wait for their time.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     sink: Option<Arc<dyn EventSink>>,
-    /// With their times, in milliseconds since 1970.
-    due: Mutex<Vec<(u64, Value)>>,
+    due: Mutex<Vec<Due>>,
+    published: Mutex<Published>,
+}
+
+#[derive(Debug, Default)]
+struct Published {
+    /// Every event until then is published.
+    until_ms: u64,
+    stored_ms: u64,
+    /// When volumes were last looked at.
+    looked_ms: u64,
+}
+
+/// An event to come.
+#[derive(Debug, Clone)]
+pub(super) struct Due {
+    /// In milliseconds since 1970; 0 is now, where that is not known yet.
+    at_ms: u64,
+    detail_type: &'static str,
+    owner: String,
+    region: String,
+    resources: Vec<String>,
+    detail: Value,
+}
+
+impl Due {
+    fn event(self, now: u64) -> Value {
+        let at_ms = if self.at_ms == 0 { now } else { self.at_ms };
+        let envelope = Envelope {
+            source: "aws.ec2",
+            detail_type: self.detail_type,
+            owner: &self.owner,
+            region: &self.region,
+            at_ms,
+            resources: self.resources,
+            detail: self.detail,
+        };
+        envelope.event()
+    }
+
+    /// The same, as the consequence of a request.
+    fn of_request(mut self, ask: &Ask<'_>) -> Self {
+        self.detail["request-id"] = json!(ask.call.request_id);
+        self
+    }
 }
 
 impl Ec2 {
@@ -29,23 +86,92 @@ impl Ec2 {
         self
     }
 
+    /// Notes an event to come.
+    pub(super) fn expect(&self, due: Due) {
+        self.events.due.lock().push(due);
+    }
+
     /// Publishes the events whose time has come.
     pub(super) fn publish_due(&self, now: u64) {
-        let Some(sink) = &self.events.sink else { return };
         let mut due = self.events.due.lock();
-        due.sort_by_key(|(at, _)| *at);
-        let ready = due.partition_point(|(at, _)| *at <= now);
+        due.sort_by_key(|due| due.at_ms);
+        let ready = due.partition_point(|due| due.at_ms <= now);
         let later = due.split_off(ready);
         let ready = std::mem::replace(&mut *due, later);
         drop(due);
-        ready.iter().for_each(|(_, event)| sink.publish(event));
+        let is_some = !ready.is_empty();
+        for due in ready {
+            let event = due.event(now);
+            self.events.sink.iter().for_each(|sink| sink.publish(&event));
+        }
+        let mut published = self.events.published.lock();
+        if is_some {
+            published.until_ms = published.until_ms.max(now);
+        }
+        let safe_ms = published.until_ms.min(now.saturating_sub(STORE_MS));
+        let is_due = safe_ms == published.until_ms || safe_ms >= published.stored_ms.saturating_add(STORE_MS);
+        if safe_ms > published.stored_ms && is_due {
+            self.store(&mut published, safe_ms);
+        }
+    }
+
+    /// Stores until when everything is published.
+    fn store(&self, published: &mut Published, until_ms: u64) {
+        let setting = Setting { key: PUBLISHED.to_owned(), value: json!(until_ms) };
+        match self.state.lock().commit(vec![Change::Setting(setting)]) {
+            Ok(()) => published.stored_ms = until_ms,
+            Err(error) => tracing::warn!(%error, "a start after this one repeats events"),
+        }
+    }
+
+    /// Stores what is not stored yet, before the process ends.
+    pub(super) fn close_events(&self) {
+        let mut published = self.events.published.lock();
+        if published.until_ms > published.stored_ms {
+            let until_ms = published.until_ms;
+            self.store(&mut published, until_ms);
+        }
+    }
+
+    /// Notes the events that an earlier process has noted and not published, by the records.
+    pub(super) fn expect_again(&self) {
+        let mut state = self.state.lock();
+        let Some(until_ms) = state.setting::<u64>(PUBLISHED) else {
+            // Events of a home that never had any begin here; those of an older one are not known.
+            if state.volumes().is_empty() && state.snapshots().is_empty() {
+                let setting = Setting { key: PUBLISHED.to_owned(), value: json!(0) };
+                if let Err(error) = state.commit(vec![Change::Setting(setting)]) {
+                    tracing::warn!(%error, "a start after this one may lose events");
+                }
+            }
+            return;
+        };
+        let mut due: Vec<Due> = state.volumes().values().flat_map(of_record).collect();
+        let mut together: Vec<(&str, Vec<&Snapshot>)> = Vec::new();
+        for snapshot in
+            state.snapshots().values().filter(|it| it.stage == Stage::Ready && it.direct.is_none())
+        {
+            match snapshot.extras.made_with.as_deref() {
+                None => due.push(of_snapshot(snapshot)),
+                Some(request) if snapshot.completes_ms > until_ms => {
+                    match together.iter_mut().find(|(with, _)| *with == request) {
+                        Some((_, snapshots)) => snapshots.push(snapshot),
+                        None => together.push((request, vec![snapshot])),
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        due.extend(together.into_iter().filter_map(|(_, snapshots)| of_snapshots(&snapshots)));
+        due.retain(|due| due.at_ms > until_ms);
+        drop(state);
+        self.events.due.lock().extend(due);
+        let mut published = self.events.published.lock();
+        (published.until_ms, published.stored_ms) = (until_ms, until_ms);
     }
 
     /// Notes the events that follow from a call that has succeeded.
     pub(super) fn expect_events(&self, ask: &Ask<'_>, output: &Map<String, Value>) {
-        if self.events.sink.is_none() {
-            return;
-        }
         let text = |members: &Map<String, Value>, name: &str| {
             members.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
@@ -55,64 +181,142 @@ impl Ec2 {
             "CreateVolume" => state.volumes().get(&text(output, "VolumeId")).and_then(|volume| {
                 // A call that is repeated with its token makes nothing.
                 let is_new = volume.available_ms == ask.now() + self.options.timing.creating_ms;
-                let at_ms = volume.available_ms;
-                let event = match &volume.failure {
-                    None => of_volume(ask, volume, "createVolume", "available", at_ms),
-                    Some(cause) => of_key(ask, volume, "createVolume", cause, at_ms),
-                };
-                is_new.then(|| vec![event])
+                is_new.then(|| vec![of_creation(volume)])
             }),
             "AttachVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| {
                 let attachment = volume.attachment.as_ref()?;
                 let AttachStage::Failed { until_ms } = attachment.stage else { return None };
                 let cause = self.obstacle(volume.kms_key.as_deref()).unwrap_or_default();
-                Some(vec![of_key(ask, volume, "attachVolume", &cause, until_ms)])
+                Some(vec![of_key(volume, "attachVolume", &cause, until_ms)])
             }),
-            "DeleteVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| match volume.stage {
-                Stage::Gone { until_ms } => {
-                    Some(vec![of_volume(ask, volume, "deleteVolume", "deleted", until_ms)])
-                }
-                _ => None,
-            }),
-            "ModifyVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| {
-                let latest = volume.modifications.last()?;
-                let event = |result, at| of_volume(ask, volume, "modifyVolume", result, at);
-                Some(vec![event("optimizing", latest.optimizing_ms), event("completed", latest.completes_ms)])
-            }),
-            "CreateSnapshot" | "CopySnapshot" => {
-                let snapshot = state.snapshots().get(&text(output, "SnapshotId"));
-                snapshot.map(|snapshot| vec![of_snapshot(ask, snapshot)])
+            "DeleteVolume" => {
+                state.volumes().get(&given("VolumeId")).and_then(of_deletion).map(|due| vec![due])
             }
-            "CreateSnapshots" => of_snapshots(ask, &state, output).map(|event| vec![event]),
+            "ModifyVolume" => state.volumes().get(&given("VolumeId")).map(of_modification),
+            "CreateSnapshot" | "CopySnapshot" => {
+                // The event of a snapshot has no request.
+                let snapshot = state.snapshots().get(&text(output, "SnapshotId"));
+                self.events.due.lock().extend(snapshot.map(of_snapshot));
+                None
+            }
+            "CreateSnapshots" => {
+                let rows = output.get("Snapshots").and_then(Value::as_array).into_iter().flatten();
+                let ids = rows.filter_map(|row| row["SnapshotId"].as_str());
+                let snapshots: Vec<_> = ids.filter_map(|id| state.snapshots().get(id)).collect();
+                self.events.due.lock().extend(of_snapshots(&snapshots));
+                None
+            }
             _ => None,
         };
         drop(state);
-        self.events.due.lock().extend(events.into_iter().flatten());
+        let events = events.into_iter().flatten().map(|due| due.of_request(ask));
+        self.events.due.lock().extend(events);
+    }
+
+    /// Notes the deletion of a volume whose record says that it is gone.
+    pub(super) fn expect_deletion(&self, state: &State, id: &str) {
+        if let Some(due) = state.volumes().get(id).and_then(of_deletion) {
+            self.expect(due);
+        }
+    }
+
+    /// Looks, from time to time, for volumes that have loaded all of their snapshots.
+    pub(super) fn look_for_initialized(&self, now: u64) {
+        {
+            let mut published = self.events.published.lock();
+            if now < published.looked_ms.saturating_add(LOOK_MS) {
+                return;
+            }
+            published.looked_ms = now;
+        }
+        let mut state = self.state.lock();
+        let waits = |volume: &&Volume| {
+            let can_load = volume.snapshot.is_some() && volume.failure.is_none() && !volume.lost;
+            volume.stage == Stage::Ready && can_load && !volume.initialized
+        };
+        let volumes: Vec<&Volume> = state.volumes().values().filter(waits).collect();
+        let found = self.loading(&volumes);
+        let mut changes = Vec::new();
+        let mut due = Vec::new();
+        for (volume, loading) in volumes.into_iter().zip(found) {
+            if loading.as_ref().is_some_and(|it| it.state != ebbtide_control::InitializationState::Completed)
+            {
+                continue;
+            }
+            // One that had all blocks from the beginning was not initialized.
+            if loading.is_some() {
+                let mut event = of_volume(volume, "initializeVolume", "succeeded", now);
+                event.detail["completionTime"] = json!(iso(now));
+                due.push(event);
+            }
+            changes.push(Change::Volume(Volume { initialized: true, ..volume.clone() }));
+        }
+        if changes.is_empty() {
+            return;
+        }
+        match state.commit(changes) {
+            Ok(()) => self.events.due.lock().extend(due),
+            Err(error) => tracing::warn!(%error, "volumes that are initialized are looked for again"),
+        }
     }
 }
 
-fn of_volume(ask: &Ask<'_>, volume: &Volume, event: &str, result: &str, at_ms: u64) -> (u64, Value) {
+/// What follows from a volume's record.
+fn of_record(volume: &Volume) -> Vec<Due> {
+    match volume.stage {
+        Stage::Ready => [of_creation(volume)].into_iter().chain(of_modification(volume)).collect(),
+        Stage::Gone { .. } => of_deletion(volume).into_iter().collect(),
+        Stage::Making | Stage::Binned { .. } => Vec::new(),
+    }
+}
+
+/// That a new volume can be used, or never will because of its key.
+pub(super) fn of_creation(volume: &Volume) -> Due {
+    match &volume.failure {
+        None => of_volume(volume, "createVolume", "available", volume.available_ms),
+        Some(cause) => of_key(volume, "createVolume", cause, volume.available_ms),
+    }
+}
+
+fn of_deletion(volume: &Volume) -> Option<Due> {
+    match volume.stage {
+        Stage::Gone { until_ms } => Some(of_volume(volume, "deleteVolume", "deleted", until_ms)),
+        Stage::Making | Stage::Ready | Stage::Binned { .. } => None,
+    }
+}
+
+/// Of the latest modification.
+fn of_modification(volume: &Volume) -> Vec<Due> {
+    let Some(latest) = volume.modifications.last() else { return Vec::new() };
+    let event = |result, at| of_volume(volume, "modifyVolume", result, at);
+    vec![event("optimizing", latest.optimizing_ms), event("completed", latest.completes_ms)]
+}
+
+/// An event of a volume at a time in milliseconds since 1970; 0 is as soon as possible.
+pub(super) fn of_volume(volume: &Volume, event: &str, result: &str, at_ms: u64) -> Due {
     let Volume { region, owner, id, .. } = volume;
-    let envelope = Envelope {
-        source: "aws.ec2",
-        detail_type: "EBS Volume Notification",
-        owner,
-        region,
+    Due {
         at_ms,
+        detail_type: "EBS Volume Notification",
+        owner: owner.clone(),
+        region: region.clone(),
         resources: vec![format!("arn:aws:ec2:{region}:{owner}:volume/{id}")],
-        detail: json!({"event": event, "result": result, "cause": "", "request-id": ask.call.request_id}),
-    };
-    (at_ms, envelope.event())
+        detail: json!({"event": event, "result": result, "cause": "", "request-id": ""}),
+    }
+}
+
+/// What this host did not allow.
+pub(super) fn of_failure(volume: &Volume, event: &str, cause: &dyn Display, at_ms: u64) -> Due {
+    let mut due = of_volume(volume, event, "failed", at_ms);
+    due.detail["cause"] = json!(cause.to_string());
+    due
 }
 
 /// The event of what failed because of a volume's key, which is among its resources.
-fn of_key(ask: &Ask<'_>, volume: &Volume, event: &str, cause: &str, at_ms: u64) -> (u64, Value) {
-    let (at_ms, mut whole) = of_volume(ask, volume, event, "failed", at_ms);
-    whole["detail"]["cause"] = cause.into();
-    if let (Some(resources), Some(key)) = (whole["resources"].as_array_mut(), &volume.kms_key) {
-        resources.push(key.as_str().into());
-    }
-    (at_ms, whole)
+fn of_key(volume: &Volume, event: &str, cause: &str, at_ms: u64) -> Due {
+    let mut due = of_failure(volume, event, &cause, at_ms);
+    due.resources.extend(volume.kms_key.clone());
+    due
 }
 
 /// The ARN of a snapshot or of its volume in these events: account and Region are in each other's places.
@@ -120,7 +324,7 @@ fn odd_arn(region: &str, kind: &str, id: &str) -> String {
     format!("arn:aws:ec2::{region}:{kind}/{id}")
 }
 
-fn of_snapshot(ask: &Ask<'_>, snapshot: &Snapshot) -> (u64, Value) {
+fn of_snapshot(snapshot: &Snapshot) -> Due {
     let Snapshot { region, owner, id, .. } = snapshot;
     let arn = odd_arn(region, "snapshot", id);
     let mut detail = json!({
@@ -134,32 +338,42 @@ fn of_snapshot(ask: &Ask<'_>, snapshot: &Snapshot) -> (u64, Value) {
         "endTime": iso(snapshot.completes_ms),
     });
     if snapshot.copy {
-        let source = (ask.input.text("SourceRegion"), ask.input.text("SourceSnapshotId"));
+        let source = snapshot.extras.copied_from.as_ref();
+        let source = source.map(|(region, id)| odd_arn(region, "snapshot", id));
         detail["event"] = json!("copySnapshot");
-        detail["source"] =
-            json!(odd_arn(source.0.unwrap_or(region), "snapshot", source.1.unwrap_or_default()));
+        detail["source"] = json!(source.unwrap_or_default());
         detail["incremental"] = json!("false");
         detail["transferType"] = json!("standard");
     }
-    let at_ms = snapshot.completes_ms;
-    let envelope = Envelope {
-        source: "aws.ec2",
-        detail_type: "EBS Snapshot Notification",
-        owner,
-        region,
-        at_ms,
-        resources: vec![arn],
-        detail,
-    };
-    (at_ms, envelope.event())
+    of_snapshot_at(owner, region, arn, snapshot.completes_ms, detail)
+}
+
+fn of_snapshot_at(owner: &str, region: &str, arn: String, at_ms: u64, detail: Value) -> Due {
+    let (owner, region) = (owner.to_owned(), region.to_owned());
+    Due { at_ms, detail_type: "EBS Snapshot Notification", owner, region, resources: vec![arn], detail }
+}
+
+/// A snapshot that is shared with an account: the event is that account's.
+pub(super) fn of_share(snapshot: &Snapshot, with: &str, at_ms: u64) -> Due {
+    let arn = odd_arn(&snapshot.region, "snapshot", &snapshot.id);
+    let detail = json!({
+        "event": "shareSnapshot",
+        "result": "succeeded",
+        "cause": "",
+        "request-id": "",
+        "snapshot_id": arn,
+        "source": snapshot.owner,
+        "startTime": iso(at_ms),
+        "endTime": iso(at_ms),
+    });
+    of_snapshot_at(with, &snapshot.region, arn, at_ms, detail)
 }
 
 /// The one event of snapshots that were made together, once all are completed.
-fn of_snapshots(ask: &Ask<'_>, state: &State, output: &Map<String, Value>) -> Option<(u64, Value)> {
-    let ids = output.get("Snapshots")?.as_array()?.iter().filter_map(|row| row["SnapshotId"].as_str());
-    let snapshots: Vec<&Snapshot> = ids.filter_map(|id| state.snapshots().get(id)).collect();
+fn of_snapshots(snapshots: &[&Snapshot]) -> Option<Due> {
+    let first = snapshots.first()?;
     let at_ms = snapshots.iter().map(|snapshot| snapshot.completes_ms).max()?;
-    let region = ask.region();
+    let region = &first.region;
     let row = |snapshot: &&Snapshot| {
         json!({
             "snapshot_id": odd_arn(region, "snapshot", &snapshot.id),
@@ -167,22 +381,20 @@ fn of_snapshots(ask: &Ask<'_>, state: &State, output: &Map<String, Value>) -> Op
             "status": "completed",
         })
     };
-    let envelope = Envelope {
-        source: "aws.ec2",
-        detail_type: "EBS Multi-Volume Snapshots Completion Status",
-        owner: ask.account(),
-        region,
+    Some(Due {
         at_ms,
+        detail_type: "EBS Multi-Volume Snapshots Completion Status",
+        owner: first.owner.clone(),
+        region: region.clone(),
         resources: snapshots.iter().map(|snapshot| odd_arn(region, "snapshot", &snapshot.id)).collect(),
         detail: json!({
             "event": "createSnapshots",
             "result": "succeeded",
             "cause": "",
             "request-id": "",
-            "startTime": iso(ask.now()),
+            "startTime": iso(first.started_ms),
             "endTime": iso(at_ms),
             "snapshots": snapshots.iter().map(row).collect::<Vec<_>>(),
         }),
-    };
-    Some((at_ms, envelope.event()))
+    })
 }

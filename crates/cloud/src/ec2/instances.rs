@@ -12,7 +12,7 @@ use super::ids::Kind;
 use super::places;
 use super::records::{AttachStage, Attachment, Instance, Power, Volume};
 use super::state::{State, client_token, use_token};
-use super::{Ec2, describe_instances, quota, refuse, tags};
+use super::{Ec2, describe_instances, images, launch, quota, refuse, tags};
 use crate::ApiError;
 
 /// The device name of the root volume, which a stand-in does not have until one is attached under it.
@@ -22,14 +22,13 @@ pub(super) const ROOT_DEVICE: &str = "/dev/xvda";
 const DEFAULT_TYPE: &str = "m5.large";
 
 /// The image of an instance whose call names none: a stand-in has no image.
-const DEFAULT_IMAGE: &str = "ami-00000000000000001";
+pub(super) const DEFAULT_IMAGE: &str = "ami-00000000000000001";
 
 /// Most instances of a call.
 const MOST: i64 = 1_000;
 
 /// Parameters of RunInstances that would change what an instance is, and which are not built.
-const UNBUILT: [&str; 6] = [
-    "BlockDeviceMappings",
+const UNBUILT: [&str; 5] = [
     "InstanceMarketOptions",
     "LaunchTemplate",
     "HibernationOptions",
@@ -58,7 +57,7 @@ fn count(ask: &Ask<'_>) -> Result<u64, ApiError> {
 }
 
 /// The instances that a call names, with the right to do it to them.
-fn named<'s>(
+pub(super) fn named<'s>(
     ask: &Ask<'_>,
     state: &'s State,
     right: impl Fn(&Instance) -> Right,
@@ -83,11 +82,7 @@ impl Ec2 {
     pub(super) fn run_instances(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let input = ask.input;
         let count = count(ask)?;
-        let kind = input.text("InstanceType").filter(|kind| !kind.is_empty()).unwrap_or(DEFAULT_TYPE);
-        if self.options.catalog.instance(kind).is_err() {
-            let message = format!("Invalid value '{kind}' for InstanceType.");
-            return Err(refuse::invalid_value(message));
-        }
+        let kind = self.instance_type(ask)?;
         let zone = run_zone(ask)?;
         let tags = tags::of_new_among(input, Kind::Instance, &[Kind::Instance, Kind::Volume])?;
         let mut state = self.state.lock();
@@ -100,7 +95,9 @@ impl Ec2 {
             return Err(refuse::unsupported(unbuilt));
         }
         let image = input.text("ImageId").filter(|image| !image.is_empty()).unwrap_or(DEFAULT_IMAGE);
-        let parameters = json!([count, kind, image, tags]).to_string();
+        images::check(image)?;
+        let mappings = self.read_mappings(ask, &state, (kind, &zone))?;
+        let parameters = json!([count, kind, image, tags, launch::parameters(&mappings)]).to_string();
         if let Some(known) = state.made_by(ask, &parameters)? {
             let instances: Vec<&Instance> =
                 known.made.iter().filter_map(|id| state.instances().get(id)).collect();
@@ -109,31 +106,55 @@ impl Ec2 {
         let more = usize::try_from(count).unwrap_or(usize::MAX);
         quota::room_for_instances(&self.options.quotas, &state, ask, more)?;
         let reservation = state.new_reservation();
-        let instances: Vec<Instance> = (0..count)
-            .map(|launch_index| Instance {
-                id: state.new_id(Kind::Instance),
-                owner: ask.account().to_owned(),
-                region: ask.region().to_owned(),
-                zone: zone.clone(),
-                kind: kind.to_owned(),
-                image: image.to_owned(),
-                reservation: reservation.clone(),
-                launch_index,
-                launched_ms: ask.now(),
-                during: Power::Pending,
-                after: Power::Running,
-                until_ms: ask.now() + self.options.timing.pending_ms,
-                key_name: input.text("KeyName").map(str::to_owned),
-                tags: tags.clone(),
-                token: client_token(ask).ok().flatten().map(str::to_owned),
-            })
-            .collect();
-        let made = instances.iter().map(|instance| instance.id.clone()).collect();
-        let mut changes: Vec<_> = instances.iter().cloned().map(Change::Instance).collect();
-        changes.extend(use_token(ask, parameters, made));
-        state.commit(changes)?;
-        let instances: Vec<&Instance> = instances.iter().collect();
-        Ok(describe_instances::reservation(ask, &state, &instances))
+        let instance = |launch_index| Instance {
+            id: state.new_id(Kind::Instance),
+            owner: ask.account().to_owned(),
+            region: ask.region().to_owned(),
+            zone: zone.clone(),
+            kind: kind.to_owned(),
+            image: image.to_owned(),
+            reservation: reservation.clone(),
+            launch_index,
+            launched_ms: ask.now(),
+            during: Power::Pending,
+            after: Power::Running,
+            until_ms: ask.now() + self.options.timing.pending_ms,
+            key_name: input.text("KeyName").map(str::to_owned),
+            tags: tags.clone(),
+            token: client_token(ask).ok().flatten().map(str::to_owned),
+        };
+        let instances: Vec<Instance> = (0..count).map(instance).collect();
+        if mappings.is_empty() {
+            return record(ask, &mut state, &instances, parameters);
+        }
+        // The records are free meanwhile: to attach can take seconds.
+        drop(state);
+        let volumes = self.launch_volumes(ask, &instances, &mappings)?;
+        let recorded = {
+            let mut state = self.state.lock();
+            // Another call with the same token may have been faster.
+            match state.made_by(ask, &parameters).map(|known| known.is_some()) {
+                Ok(false) => record(ask, &mut state, &instances, parameters),
+                Ok(true) => {
+                    Err(refuse::incorrect_state("Another launch with this client token has just ended."))
+                }
+                Err(error) => Err(error),
+            }
+        };
+        if recorded.is_err() {
+            self.take_back(ask.now(), &volumes);
+        }
+        recorded
+    }
+
+    /// The type of new instances.
+    fn instance_type<'a>(&self, ask: &Ask<'a>) -> Result<&'a str, ApiError> {
+        let kind = ask.input.text("InstanceType").filter(|kind| !kind.is_empty()).unwrap_or(DEFAULT_TYPE);
+        if self.options.catalog.instance(kind).is_err() {
+            let message = format!("Invalid value '{kind}' for InstanceType.");
+            return Err(refuse::invalid_value(message));
+        }
+        Ok(kind)
     }
 
     pub(super) fn start_instances(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
@@ -262,6 +283,21 @@ impl Instance {
 fn state_change(instance: &Instance, before: Power, after: Power) -> Value {
     let state = |power: Power| json!({"Code": power.code(), "Name": power.name()});
     json!({"InstanceId": instance.id, "PreviousState": state(before), "CurrentState": state(after)})
+}
+
+/// Records new instances, with the token of their call, and answers with them.
+fn record(
+    ask: &Ask<'_>,
+    state: &mut State,
+    instances: &[Instance],
+    parameters: String,
+) -> Result<Map<String, Value>, ApiError> {
+    let made = instances.iter().map(|instance| instance.id.clone()).collect();
+    let mut changes: Vec<_> = instances.iter().cloned().map(Change::Instance).collect();
+    changes.extend(use_token(ask, parameters, made));
+    state.commit(changes)?;
+    let instances: Vec<&Instance> = instances.iter().collect();
+    Ok(describe_instances::reservation(ask, state, &instances))
 }
 
 /// The zone of new instances: the named one, or the first.

@@ -6,6 +6,8 @@ use crate::monitoring::{Attached, Inventory};
 
 impl Inventory for Ec2 {
     fn tick(&self, now_ms: u64) {
+        self.look_for_initialized(now_ms);
+        self.empty_bin(now_ms);
         self.publish_due(now_ms);
     }
 

@@ -7,6 +7,7 @@
 mod access;
 mod ask;
 mod attach;
+pub(crate) mod bin;
 mod copy;
 mod db;
 mod describe_instances;
@@ -17,14 +18,19 @@ mod encryption;
 mod events;
 mod filter;
 mod ids;
+mod images;
+mod instance_status;
 mod instance_types;
 mod instances;
 mod inventory;
+mod launch;
 mod links;
+mod lock;
 mod modify;
 mod options;
 mod page;
 mod places;
+mod public_access;
 mod quota;
 mod reconcile;
 mod records;
@@ -35,6 +41,7 @@ mod snapshots;
 mod state;
 mod status;
 mod tags;
+mod tier;
 mod volumes;
 
 use std::path::Path;
@@ -102,6 +109,7 @@ impl Ec2 {
             kms: None,
         };
         ec2.reconcile()?;
+        ec2.expect_again();
         Ok(ec2)
     }
 }
@@ -109,6 +117,7 @@ impl Ec2 {
 impl Drop for Ec2 {
     /// The devices are gone once the process has ended.
     fn drop(&mut self) {
+        self.close_events();
         links::clear(&self.options, |id| self.state.lock().volumes().contains_key(id));
     }
 }
@@ -136,10 +145,16 @@ actions! {
     "DeleteVolume" => delete_volume,
     "DescribeAccountAttributes" => describe_account_attributes,
     "DescribeAvailabilityZones" => describe_availability_zones,
+    "DescribeImages" => describe_images,
+    "DescribeInstanceAttribute" => describe_instance_attribute,
+    "DescribeInstanceCreditSpecifications" => describe_instance_credit_specifications,
+    "DescribeInstanceStatus" => describe_instance_status,
     "DescribeInstanceTypes" => describe_instance_types,
     "DescribeInstances" => describe_instances,
+    "DescribeLockedSnapshots" => describe_locked_snapshots,
     "DescribeRegions" => describe_regions,
     "DescribeSnapshotAttribute" => describe_snapshot_attribute,
+    "DescribeSnapshotTierStatus" => describe_snapshot_tier_status,
     "DescribeSnapshots" => describe_snapshots,
     "DescribeTags" => describe_tags,
     "DescribeVolumeAttribute" => describe_volume_attribute,
@@ -148,21 +163,33 @@ actions! {
     "DescribeVolumesModifications" => describe_volumes_modifications,
     "DetachVolume" => detach_volume,
     "DisableEbsEncryptionByDefault" => disable_ebs_encryption_by_default,
+    "DisableSnapshotBlockPublicAccess" => disable_snapshot_block_public_access,
     "EnableEbsEncryptionByDefault" => enable_ebs_encryption_by_default,
+    "EnableSnapshotBlockPublicAccess" => enable_snapshot_block_public_access,
     "EnableVolumeIO" => enable_volume_io,
     "GetEbsDefaultKmsKeyId" => get_ebs_default_kms_key_id,
     "GetEbsEncryptionByDefault" => get_ebs_encryption_by_default,
+    "GetSnapshotBlockPublicAccessState" => get_snapshot_block_public_access_state,
+    "ListSnapshotsInRecycleBin" => list_snapshots_in_recycle_bin,
+    "ListVolumesInRecycleBin" => list_volumes_in_recycle_bin,
+    "LockSnapshot" => lock_snapshot,
     "ModifyEbsDefaultKmsKeyId" => modify_ebs_default_kms_key_id,
     "ModifyInstanceAttribute" => modify_instance_attribute,
     "ModifySnapshotAttribute" => modify_snapshot_attribute,
+    "ModifySnapshotTier" => modify_snapshot_tier,
     "ModifyVolume" => modify_volume,
     "ModifyVolumeAttribute" => modify_volume_attribute,
+    "RebootInstances" => reboot_instances,
     "ResetEbsDefaultKmsKeyId" => reset_ebs_default_kms_key_id,
     "ResetSnapshotAttribute" => reset_snapshot_attribute,
+    "RestoreSnapshotFromRecycleBin" => restore_snapshot_from_recycle_bin,
+    "RestoreSnapshotTier" => restore_snapshot_tier,
+    "RestoreVolumeFromRecycleBin" => restore_volume_from_recycle_bin,
     "RunInstances" => run_instances,
     "StartInstances" => start_instances,
     "StopInstances" => stop_instances,
     "TerminateInstances" => terminate_instances,
+    "UnlockSnapshot" => unlock_snapshot,
 }
 
 impl Service for Ec2 {
@@ -181,6 +208,7 @@ impl Service for Ec2 {
         };
         self.retry_detaches(call.now_ms);
         self.state.lock().sweep(call.now_ms, self.options.timing.terminated_ms)?;
+        self.empty_bin(call.now_ms);
         let ask = Ask::new(call);
         let output = METHODS[at](self, &ask)?;
         self.expect_events(&ask, &output);
@@ -196,6 +224,6 @@ mod tests {
     #[test]
     fn actions_are_in_the_order_in_which_they_are_looked_for() {
         assert!(NAMES.is_sorted());
-        assert_eq!(NAMES.len(), 38);
+        assert_eq!(NAMES.len(), 56);
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::ask::{Ask, Members, iso};
 use super::db::Change;
+use super::events::of_failure;
 use super::filter::{Filters, Tagged, Tags, Values, flag, one, some};
 use super::ids::Kind;
 use super::page::{Page, Paging};
@@ -154,6 +155,7 @@ impl Ec2 {
         match self.finish_modification(begun) {
             Ok(changed) => state.commit(vec![Change::Volume(changed)])?,
             Err(error) => {
+                self.expect(of_failure(&volume, "modifyVolume", &error, ask.now()));
                 state.commit(vec![Change::Volume(volume)])?;
                 return Err(refuse::of_control(&error));
             }

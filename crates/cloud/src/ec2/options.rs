@@ -74,10 +74,16 @@ pub struct Timing {
     pub snapshot_bytes_per_s: Option<u64>,
     /// From one snapshot of a volume until the next is accepted.
     pub snapshot_spacing_ms: u64,
+    /// A snapshot is archived.
+    pub archiving_ms: u64,
+    /// A snapshot is restored from the archive.
+    pub restoring_ms: u64,
     /// An instance is `pending`.
     pub pending_ms: u64,
     /// An instance is `stopping` or `shutting-down`.
     pub stopping_ms: u64,
+    /// The checks of a running instance are `initializing`.
+    pub checking_ms: u64,
     /// A terminated instance is described.
     pub terminated_ms: u64,
 }
@@ -93,8 +99,11 @@ impl Timing {
         snapshot_ms: 4_000,
         snapshot_bytes_per_s: Some(256 << 20),
         snapshot_spacing_ms: 15_000,
+        archiving_ms: 15 * 60_000,
+        restoring_ms: 60 * 60_000,
         pending_ms: 4_000,
         stopping_ms: 8_000,
+        checking_ms: 30_000,
         terminated_ms: 3_600_000,
     };
 
@@ -108,8 +117,11 @@ impl Timing {
         snapshot_ms: 0,
         snapshot_bytes_per_s: None,
         snapshot_spacing_ms: 0,
+        archiving_ms: 0,
+        restoring_ms: 0,
         pending_ms: 0,
         stopping_ms: 0,
+        checking_ms: 0,
         terminated_ms: 3_600_000,
     };
 }
@@ -141,6 +153,12 @@ pub struct Quotas {
     pub pending_copies: usize,
     /// Pending snapshots that are put together from blocks.
     pub pending_direct: usize,
+    /// Archived snapshots of a volume.
+    pub archived_of_volume: usize,
+    /// Snapshots that are being archived.
+    pub archiving: usize,
+    /// Snapshots that are being restored from the archive.
+    pub restoring: usize,
     /// Running instances.
     pub instances: usize,
 }
@@ -160,6 +178,9 @@ impl Quotas {
         pending_of_hdd: 1,
         pending_copies: 20,
         pending_direct: 100,
+        archived_of_volume: 25,
+        archiving: 25,
+        restoring: 5,
         instances: 20,
     };
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ebbtide_control::ControlError;
 
 use super::db::{Change, DbError};
+use super::events::{of_failure, of_volume};
 use super::ids::Kind;
 use super::records::{AttachStage, Direct, Instance, Snapshot, Stage, Volume};
 use super::{Ec2, OpenError, links};
@@ -71,6 +72,8 @@ impl Ec2 {
                 return self.note(Change::DropVolume(volume.id));
             }
             Stage::Gone { .. } => return self.forget_volume(&volume.id, exists),
+            // It keeps its data, and has no attachment.
+            Stage::Binned { .. } => return Ok(()),
             Stage::Ready => {}
         }
         let before = volume.clone();
@@ -85,11 +88,13 @@ impl Ec2 {
             let begun = volume.clone();
             volume = self.finish_modification(volume).unwrap_or_else(|error| {
                 tracing::warn!(volume = begun.id, %error, "a modification that was begun is given up");
+                self.expect(of_failure(&begun, "modifyVolume", &error, 0));
                 Volume { pending: None, ..begun }
             });
         }
         if volume.attachment.is_some() && self.settle_attachment(&mut volume)? {
             let until_ms = 0;
+            self.expect(of_volume(&volume, "deleteVolume", "deleted", until_ms));
             self.note(Change::Volume(Volume { stage: Stage::Gone { until_ms }, ..volume.clone() }))?;
             return self.forget_volume(&volume.id, exists);
         }
@@ -114,6 +119,7 @@ impl Ec2 {
                 let kind = instance.map(|instance| instance.kind).unwrap_or_default();
                 if let Err(error) = self.attach_here(volume, &kind) {
                     tracing::error!(volume = volume.id, %error, "the volume could not be attached again");
+                    self.expect(of_failure(volume, "reattachVolume", &error, 0));
                     volume.attachment = None;
                 }
             }
@@ -142,6 +148,9 @@ impl Ec2 {
         pending: &BTreeSet<String>,
     ) -> Result<(), OpenError> {
         let (exists, is_pending) = (there.contains(&snapshot.id), pending.contains(&snapshot.id));
+        if matches!(snapshot.stage, Stage::Binned { .. }) {
+            return Ok(());
+        }
         if snapshot.stage != Stage::Ready {
             self.forget_snapshot(&snapshot)?;
             return self.note(Change::DropSnapshot(snapshot.id));

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::filter::Tags;
+use super::lock::Lock;
+use super::tier::Tiering;
 
 /// Why a snapshot is in `error` whose blocks came too late.
 pub(super) const TIMED_OUT: &str = "Snapshot timed out";
@@ -19,6 +21,13 @@ pub(super) enum Stage {
     Making,
     /// It is there.
     Ready,
+    /// It was deleted and waits in the recycle bin, whole.
+    Binned {
+        /// Since when, in milliseconds since 1970.
+        entered_ms: u64,
+        /// When it is deleted for good, in milliseconds since 1970.
+        exits_ms: u64,
+    },
     /// It was deleted; it is shown until this time.
     Gone {
         /// In milliseconds since 1970.
@@ -153,6 +162,9 @@ pub(super) struct Volume {
     pub(super) lost: bool,
     #[serde(default)]
     pub(super) auto_enable_io: bool,
+    /// Whether it is known that all blocks of its snapshot are loaded.
+    #[serde(default)]
+    pub(super) initialized: bool,
     #[serde(default)]
     pub(super) tags: Tags,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,7 +183,7 @@ impl Volume {
     /// Its state; none once it is gone, or as long as no call has answered with it.
     pub(super) fn state(&self, now: u64) -> Option<&'static str> {
         Some(match self.stage {
-            Stage::Making => return None,
+            Stage::Making | Stage::Binned { .. } => return None,
             Stage::Gone { until_ms } if until_ms <= now => return None,
             Stage::Gone { .. } => "deleting",
             Stage::Ready if self.failure.is_some() => {
@@ -205,6 +217,16 @@ pub(super) struct Permissions {
     pub(super) users: BTreeSet<String>,
     #[serde(default)]
     pub(super) all: bool,
+    /// Whether everyone might, if the account did not block it.
+    #[serde(default)]
+    pub(super) all_blocked: bool,
+}
+
+impl Permissions {
+    /// Whether others than the owner may.
+    pub(super) fn is_shared(&self) -> bool {
+        self.all || self.all_blocked || !self.users.is_empty()
+    }
 }
 
 /// What is known of a snapshot that is put together from blocks.
@@ -258,13 +280,32 @@ pub(super) struct Snapshot {
     /// Of one that is put together from blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) direct: Option<Direct>,
+    #[serde(default)]
+    pub(super) extras: SnapshotExtras,
+}
+
+/// What few snapshots have.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SnapshotExtras {
+    /// Of a copy: Region and id of its source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) copied_from: Option<(String, String)>,
+    /// The request that made it with others at one instant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) made_with: Option<String>,
+    /// Its latest change of storage tier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) tiering: Option<Tiering>,
+    /// Its lock, also one that has expired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lock: Option<Lock>,
 }
 
 impl Snapshot {
     /// Its state; none once it is gone, or as long as no call has answered with it.
     pub(super) fn state(&self, now: u64) -> Option<&'static str> {
         match self.stage {
-            Stage::Making | Stage::Gone { .. } => None,
+            Stage::Making | Stage::Binned { .. } | Stage::Gone { .. } => None,
             Stage::Ready if self.is_unsealed() => Some(if self.is_open(now) { "pending" } else { "error" }),
             Stage::Ready if now < self.completes_ms => Some("pending"),
             Stage::Ready if self.error.is_some() => Some("error"),
@@ -390,11 +431,17 @@ pub(super) struct TokenUse {
     pub(super) made: Vec<String>,
 }
 
-/// What an account has set for EBS in a Region.
+/// A setting of the service, or of an account in a Region.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Setting {
+    /// What it is of, with slashes between account, Region and name.
+    pub(super) key: String,
+    pub(super) value: serde_json::Value,
+}
+
+/// How what is new in a Region is encrypted: the value of a setting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RegionSettings {
-    /// Account and Region.
-    pub(super) key: String,
     /// Whether everything new is encrypted.
     pub(super) encrypts: bool,
     /// The ARN of the key for what is encrypted without naming one; none: `alias/aws/ebs`.

@@ -19,7 +19,7 @@ const GP3_LEAST_IOPS: u64 = 100;
 const GP3_THROUGHPUT: u64 = 125;
 
 /// A volume that can be created.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Provision {
     pub(super) shape: Shape,
     pub(super) spec: Spec,

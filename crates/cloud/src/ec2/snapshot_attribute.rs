@@ -8,7 +8,7 @@ use super::describe_snapshots::unknown_attribute;
 use super::ids::Kind;
 use super::records::{Permissions, Snapshot};
 use super::state::State;
-use super::{Ec2, access, refuse};
+use super::{Ec2, access, events, public_access, refuse, tier};
 use crate::ApiError;
 
 /// Most changes of a call.
@@ -74,7 +74,7 @@ impl Modification {
 
     fn apply(&self, permissions: &mut Permissions) {
         if self.all {
-            permissions.all = self.adds;
+            (permissions.all, permissions.all_blocked) = (self.adds, false);
         }
         for user in &self.users {
             if self.adds {
@@ -108,7 +108,7 @@ impl Ec2 {
         members.put("SnapshotId", snapshot.id.as_str());
         match ask.input.text("Attribute").unwrap_or_default() {
             PERMISSION => {
-                let Permissions { users, all } = &snapshot.permissions;
+                let Permissions { users, all, .. } = &snapshot.permissions;
                 let group = all.then(|| json!({"Group": "all"}));
                 let users = users.iter().map(|user| json!({"UserId": user}));
                 members.put("CreateVolumePermissions", group.into_iter().chain(users).collect::<Value>())
@@ -145,8 +145,18 @@ impl Ec2 {
                 return refused("Encrypted snapshots with EBS default key cannot be shared");
             }
         }
+        if change.adds {
+            if change.all {
+                public_access::demand_unblocked(ask, &state)?;
+            }
+            tier::demand_standard(&snapshot, ask.now())?;
+        }
+        let before = snapshot.permissions.users.clone();
         change.apply(&mut snapshot.permissions);
-        state.commit(vec![Change::Snapshot(snapshot)])?;
+        state.commit(vec![Change::Snapshot(snapshot.clone())])?;
+        for account in snapshot.permissions.users.difference(&before) {
+            self.expect(events::of_share(&snapshot, account, ask.now()));
+        }
         Ok(Map::new())
     }
 

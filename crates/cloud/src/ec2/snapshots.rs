@@ -12,9 +12,9 @@ use super::db::Change;
 use super::filter::Tags;
 use super::ids::Kind;
 use super::instances::ROOT_DEVICE;
-use super::records::{AttachStage, Permissions, Snapshot, Stage, Volume};
+use super::records::{AttachStage, Permissions, Snapshot, SnapshotExtras, Stage, Volume};
 use super::state::State;
-use super::{Ec2, describe_snapshots, quota, refuse, tags};
+use super::{Ec2, bin, describe_snapshots, lock, quota, refuse, tags};
 use crate::ApiError;
 
 /// Most volumes of a CreateSnapshots call: the boot volume and 127 others.
@@ -119,6 +119,7 @@ impl Ec2 {
         description: &str,
     ) -> Result<Vec<Snapshot>, ApiError> {
         let now = ask.now();
+        let made_with = (ask.call.action == "CreateSnapshots").then(|| ask.call.request_id.to_owned());
         let mut taken: Vec<Snapshot> = Vec::new();
         for (volume, tags) in wanted {
             let mut id = state.new_id(Kind::Snapshot);
@@ -143,6 +144,7 @@ impl Ec2 {
                 permissions: Permissions::default(),
                 tags,
                 direct: None,
+                extras: SnapshotExtras { made_with: made_with.clone(), ..SnapshotExtras::default() },
             });
         }
         state.commit(taken.iter().cloned().map(Change::Snapshot).collect())?;
@@ -251,16 +253,28 @@ impl Ec2 {
         let snapshot = state.snapshot(ask, id)?.clone();
         access::snapshot(ask, "DeleteSnapshot", &snapshot).demand(ask)?;
         ask.end_dry_run()?;
-        // First the record, so that a start after a kill goes on with it.
-        let gone = Snapshot { stage: Stage::Gone { until_ms: ask.now() }, ..snapshot.clone() };
+        lock::demand_unlocked(&snapshot, ask.now())?;
+        if let Some(stage) = bin::for_snapshot(&state, &snapshot, ask.now()) {
+            state.commit(vec![Change::Snapshot(Snapshot { stage, ..snapshot })])?;
+            return Ok(Map::new());
+        }
+        self.remove_snapshot(ask.now(), &mut state, &snapshot)?;
+        Ok(Map::new())
+    }
+
+    /// Deletes a snapshot: first the record, so that a start after a kill goes on with it.
+    pub(super) fn remove_snapshot(
+        &self,
+        now: u64,
+        state: &mut State,
+        snapshot: &Snapshot,
+    ) -> Result<(), ApiError> {
+        let gone = Snapshot { stage: Stage::Gone { until_ms: now }, ..snapshot.clone() };
         state.commit(vec![Change::Snapshot(gone)])?;
-        match self.forget_snapshot(&snapshot) {
-            Ok(()) => {
-                state.commit(vec![Change::DropSnapshot(id.to_owned())])?;
-                Ok(Map::new())
-            }
+        match self.forget_snapshot(snapshot) {
+            Ok(()) => state.commit(vec![Change::DropSnapshot(snapshot.id.clone())]),
             Err(error) => {
-                state.commit(vec![Change::Snapshot(snapshot)])?;
+                state.commit(vec![Change::Snapshot(snapshot.clone())])?;
                 Err(refuse::of_control(&error))
             }
         }

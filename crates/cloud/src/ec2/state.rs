@@ -1,12 +1,15 @@
 //! All records in memory, with the indexes that actions need, written through to the database.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use serde::de::DeserializeOwned;
 
 use super::ask::Ask;
 use super::db::{Change, Db, DbError, Records};
 use super::filter::Tags;
 use super::ids::{Ids, Kind};
-use super::records::{Instance, Power, RegionSettings, Snapshot, Stage, TokenUse, Volume};
+use super::records::{Instance, Power, RegionSettings, Setting, Snapshot, Stage, TokenUse, Volume};
 use super::refuse;
 use crate::ApiError;
 
@@ -25,7 +28,7 @@ pub(super) struct State {
     snapshots: BTreeMap<String, Snapshot>,
     instances: BTreeMap<String, Instance>,
     tokens: BTreeMap<String, TokenUse>,
-    settings: BTreeMap<String, RegionSettings>,
+    settings: BTreeMap<String, Setting>,
     /// Volumes with an attachment, by instance.
     by_instance: BTreeMap<String, BTreeSet<String>>,
     /// Snapshots by the volume that they show.
@@ -33,6 +36,8 @@ pub(super) struct State {
     /// Volumes that are detached as soon as nothing uses them, with the time of the latest attempt.
     pub(super) busy: BTreeMap<String, u64>,
     swept_ms: u64,
+    /// When the recycle bin was last looked through.
+    pub(super) emptied_ms: u64,
 }
 
 impl State {
@@ -45,16 +50,16 @@ impl State {
             snapshots: BTreeMap::new(),
             instances: BTreeMap::new(),
             tokens: BTreeMap::new(),
-            settings: BTreeMap::new(),
+            settings: settings.into_iter().map(|one| (one.key.clone(), one)).collect(),
             by_instance: BTreeMap::new(),
             by_volume: BTreeMap::new(),
             busy: BTreeMap::new(),
             swept_ms: 0,
+            emptied_ms: 0,
         };
         let changes = volumes.into_iter().map(Change::Volume);
         let changes = changes.chain(snapshots.into_iter().map(Change::Snapshot));
         let changes = changes.chain(instances.into_iter().map(Change::Instance));
-        let changes = changes.chain(settings.into_iter().map(Change::Settings));
         changes.chain(tokens.into_iter().map(Change::Token)).for_each(|change| state.apply(change));
         Ok(state)
     }
@@ -99,9 +104,10 @@ impl State {
             }
             Change::Instance(instance) => drop(self.instances.insert(instance.id.clone(), instance)),
             Change::DropInstance(id) => drop(self.instances.remove(&id)),
-            Change::Settings(settings) => drop(self.settings.insert(settings.key.clone(), settings)),
             Change::Token(token) => drop(self.tokens.insert(token.key.clone(), token)),
             Change::DropToken(key) => drop(self.tokens.remove(&key)),
+            Change::Setting(setting) => drop(self.settings.insert(setting.key.clone(), setting)),
+            Change::DropSetting(key) => drop(self.settings.remove(&key)),
         }
     }
 
@@ -140,11 +146,9 @@ impl State {
         }
     }
 
-    /// What an account has set in a Region.
-    pub(super) fn settings(&self, account: &str, region: &str) -> RegionSettings {
-        let key = format!("{account}/{region}");
-        let set = self.settings.get(&key).cloned();
-        set.unwrap_or_else(|| RegionSettings { key, ..RegionSettings::default() })
+    /// How what is new of an account in a Region is encrypted.
+    pub(super) fn region_settings(&self, account: &str, region: &str) -> RegionSettings {
+        self.setting(&RegionSettings::key(account, region)).unwrap_or_default()
     }
 
     /// An id that nothing has.
@@ -178,6 +182,18 @@ impl State {
 
     pub(super) const fn instances(&self) -> &BTreeMap<String, Instance> {
         &self.instances
+    }
+
+    /// A setting by its key.
+    pub(super) fn setting<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        self.settings.get(key).and_then(|setting| serde_json::from_value(setting.value.clone()).ok())
+    }
+
+    /// The settings whose keys begin with a text, by their keys.
+    pub(super) fn settings<T: DeserializeOwned>(&self, prefix: &str) -> Vec<T> {
+        let from = self.settings.range::<str, _>((Bound::Included(prefix), Bound::Unbounded));
+        let those = from.take_while(|(key, _)| key.starts_with(prefix));
+        those.filter_map(|(_, setting)| serde_json::from_value(setting.value.clone()).ok()).collect()
     }
 
     /// The volumes that have an attachment to an instance, gone ones too.

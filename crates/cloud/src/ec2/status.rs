@@ -174,7 +174,7 @@ impl Ec2 {
     }
 
     /// The loading of volumes' blocks as the home has it; none of an empty volume, and of one that the home has lost.
-    fn loading(&self, volumes: &[&Volume]) -> Vec<Option<InitializationView>> {
+    pub(super) fn loading(&self, volumes: &[&Volume]) -> Vec<Option<InitializationView>> {
         let restored = volumes.iter().filter(|volume| volume.snapshot.is_some());
         let names: Vec<&str> = restored.map(|volume| volume.id.as_str()).collect();
         // A catalogue that cannot be read must not hide the volumes.

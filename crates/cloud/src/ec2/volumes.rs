@@ -9,30 +9,32 @@ use super::access;
 use super::ask::Ask;
 use super::db::Change;
 use super::encryption::{self, Found, Wish};
+use super::events::of_failure;
 use super::filter::Tags;
 use super::ids::Kind;
 use super::places::{self, Zone};
 use super::records::{Snapshot, Stage, Volume};
 use super::shape::{self, Asked, Provision};
 use super::state::{State, client_token, use_token};
-use super::{Ec2, describe_volumes, quota, refuse, tags};
+use super::{Ec2, bin, describe_volumes, quota, refuse, tags, tier};
 use crate::ApiError;
 
 /// Logical block size of volumes, as the device of most instance types reports it.
 const BLOCK_BYTES: u32 = 512;
 
 /// A volume that a call asks for.
-struct Wanted {
+#[derive(Clone)]
+pub(super) struct Wanted {
     zone: Zone,
-    provision: Provision,
-    snapshot: Option<Snapshot>,
+    pub(super) provision: Provision,
+    pub(super) snapshot: Option<Snapshot>,
     rate: Option<u64>,
     tags: Tags,
-    encryption: Wish,
+    pub(super) encryption: Wish,
 }
 
 impl Wanted {
-    fn read(ec2: &Ec2, ask: &Ask<'_>, state: &State) -> Result<Self, ApiError> {
+    pub(super) fn read(ec2: &Ec2, ask: &Ask<'_>, state: &State) -> Result<Self, ApiError> {
         let input = ask.input;
         let zone = places::zone_of(ask)?.ok_or_else(|| refuse::missing_of_request("zone"))?;
         let tags = tags::of_new(input, Kind::Volume)?;
@@ -59,7 +61,7 @@ impl Wanted {
     }
 
     /// What a repeated call must ask for too.
-    fn parameters(&self) -> String {
+    pub(super) fn parameters(&self) -> String {
         let shape = &self.provision.shape;
         let snapshot = self.snapshot.as_ref().map(|snapshot| &snapshot.id);
         let size = shape.size_gib;
@@ -89,7 +91,7 @@ fn initialization_rate(ec2: &Ec2, ask: &Ask<'_>, from_snapshot: bool) -> Result<
 }
 
 /// Refuses what this service does not have.
-fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
+pub(super) fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
     let input = ask.input;
     if input.flag("MultiAttachEnabled") == Some(true) {
         if !matches!(kind, "io1" | "io2") {
@@ -103,6 +105,20 @@ fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
         return Err(refuse::unsupported("AWS Outposts"));
     }
     Ok(())
+}
+
+/// Records a volume that a call has made, with the call's client token.
+fn record_made(
+    ask: &Ask<'_>,
+    state: &mut State,
+    volume: Volume,
+    parameters: Option<String>,
+) -> Result<Volume, ApiError> {
+    let mut changes = vec![Change::Volume(volume.clone())];
+    let token = parameters.and_then(|parameters| use_token(ask, parameters, vec![volume.id.clone()]));
+    changes.extend(token);
+    state.commit(changes)?;
+    Ok(volume)
 }
 
 impl Ec2 {
@@ -125,10 +141,11 @@ impl Ec2 {
             if status != "completed" {
                 return Err(refuse::incorrect_state(format!("Snapshot is in invalid state - {status}")));
             }
+            tier::demand_usable(snapshot, ask.now())?;
         }
         quota::room_for_volume(&self.options.quotas, &state, ask, &wanted.provision.shape, None)?;
         let key = self.find_key(ask, wanted.encryption.clone(), wanted.snapshot.as_ref())?;
-        let volume = self.make_volume(ask, &mut state, (wanted, &key), parameters)?;
+        let volume = self.make_volume(ask, &mut state, (wanted, &key), Some(parameters))?;
         Ok(describe_volumes::of_create(ask, &volume, Some("creating")))
     }
 
@@ -152,12 +169,13 @@ impl Ec2 {
     }
 
     /// Makes the volume: first a record that a start after a kill takes back, then the volume, then the answerable record.
-    fn make_volume(
+    /// `parameters` are those of a call whose client token stands for the volume.
+    pub(super) fn make_volume(
         &self,
         ask: &Ask<'_>,
         state: &mut MutexGuard<'_, State>,
         (wanted, key): (Wanted, &Found),
-        parameters: String,
+        parameters: Option<String>,
     ) -> Result<Volume, ApiError> {
         let now = ask.now();
         let id = state.new_id(Kind::Volume);
@@ -178,6 +196,7 @@ impl Ec2 {
             stage: Stage::Making,
             lost: false,
             auto_enable_io: false,
+            initialized: false,
             tags: wanted.tags,
             attachment: None,
             modifications: Vec::new(),
@@ -188,10 +207,7 @@ impl Ec2 {
             // AWS looks at the key after its answer.
             let failure = Some(encryption::cause(named, problem));
             let failed = Volume { failure, stage: Stage::Ready, ..volume };
-            let mut changes = vec![Change::Volume(failed.clone())];
-            changes.extend(use_token(ask, parameters, vec![id]));
-            state.commit(changes)?;
-            return Ok(failed);
+            return record_made(ask, state, failed, parameters);
         }
         state.commit(vec![Change::Volume(volume.clone())])?;
         let is_slow = data_key.is_some() && volume.snapshot.is_some();
@@ -213,14 +229,11 @@ impl Ec2 {
             self.control.create_volume(&request)
         };
         if let Err(error) = created {
+            self.expect(of_failure(&volume, "createVolume", &error, now));
             state.commit(vec![Change::DropVolume(id)])?;
             return Err(refuse::of_control(&error));
         }
-        let volume = Volume { stage: Stage::Ready, ..volume };
-        let mut changes = vec![Change::Volume(volume.clone())];
-        changes.extend(use_token(ask, parameters, vec![id]));
-        state.commit(changes)?;
-        Ok(volume)
+        record_made(ask, state, Volume { stage: Stage::Ready, ..volume }, parameters)
     }
 
     pub(super) fn delete_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
@@ -242,8 +255,21 @@ impl Ec2 {
         Ok(Map::new())
     }
 
-    /// Deletes a volume that is not attached: first the record, so that a start after a kill goes on with it.
+    /// Deletes a volume that is not attached, or puts it into the recycle bin.
     pub(super) fn remove_volume(&self, now: u64, state: &mut State, volume: Volume) -> Result<(), ApiError> {
+        match bin::for_volume(state, &volume, now) {
+            Some(stage) => state.commit(vec![Change::Volume(Volume { stage, attachment: None, ..volume })]),
+            None => self.remove_volume_for_good(now, state, volume),
+        }
+    }
+
+    /// Deletes a volume that is not attached: first the record, so that a start after a kill goes on with it.
+    pub(super) fn remove_volume_for_good(
+        &self,
+        now: u64,
+        state: &mut State,
+        volume: Volume,
+    ) -> Result<(), ApiError> {
         let until_ms = now + self.options.timing.deleting_ms;
         let gone = Volume { stage: Stage::Gone { until_ms }, attachment: None, ..volume.clone() };
         let id = gone.id.clone();

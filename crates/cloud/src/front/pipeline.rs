@@ -259,7 +259,7 @@ fn guess(parts: &Parts, service: Option<&str>) -> Protocol {
 fn internal(service: &str) -> ApiError {
     let code = match service {
         "ec2" => "InternalError",
-        "ebs" => "InternalServerException",
+        "ebs" | "rbin" => "InternalServerException",
         "kms" => "KMSInternalException",
         "monitoring" => "InternalServiceError",
         _ => "InternalFailure",

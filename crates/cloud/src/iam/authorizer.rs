@@ -110,7 +110,7 @@ impl PolicyAuthorizer<'_> {
         let (code, status) = match self.service {
             "ec2" => ("UnauthorizedOperation", 403),
             "kms" => ("AccessDeniedException", 400),
-            "ebs" => ("AccessDeniedException", 403),
+            "ebs" | "rbin" => ("AccessDeniedException", 403),
             _ => ("AccessDenied", 403),
         };
         let message = match self.service {

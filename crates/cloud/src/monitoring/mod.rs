@@ -8,6 +8,7 @@ mod access;
 mod alarms;
 mod data;
 mod db;
+mod delivery;
 mod events;
 mod input;
 mod inventory;
@@ -18,6 +19,7 @@ mod read;
 mod refuse;
 mod sampler;
 mod statistic;
+mod webhook;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,9 +29,11 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 pub use db::{Bounds, DbError};
+pub use delivery::{Delivery, Sinks};
 pub(crate) use events::Envelope;
 pub use events::{EventFile, EventPlace, EventSink};
 pub use inventory::{Attached, Inventory};
+pub use webhook::Webhook;
 
 use alarms::Alarms;
 use db::Db;

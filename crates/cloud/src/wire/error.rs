@@ -63,7 +63,8 @@ impl Names {
     fn of(model: Option<&Model>, error: &ApiError) -> Self {
         let known = model.and_then(|model| model.error(&error.code));
         let has = |name: &str| known.is_some_and(|(_, _, shape)| shape.members.contains_key(name));
-        let is_upper = has("Message") || (!has("message") && model.is_some_and(|model| model.name == "ebs"));
+        let is_upper = has("Message")
+            || (!has("message") && model.is_some_and(|model| matches!(model.name.as_str(), "ebs" | "rbin")));
         let (name, query_code) = known.map_or((&*error.code, &*error.code), |(name, code, _)| (name, code));
         Self {
             name: name.to_owned(),

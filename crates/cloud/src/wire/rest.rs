@@ -22,6 +22,15 @@ pub(super) fn decode(route: &Route, shape: &Shape, parts: &Parts, body: &[u8]) -
     };
     for (name, reference) in &shape.members {
         let wire = reference.wire_name(name);
+        let kind = model.target(reference).kind;
+        if matches!((reference.location, kind), (Some(Location::QueryString), Kind::List)) {
+            // A list of texts, each a parameter of its own.
+            let texts: Vec<Value> = all(&route.parameters, wire).map(Value::from).collect();
+            if !texts.is_empty() {
+                input.insert(name.clone(), texts.into());
+            }
+            continue;
+        }
         let text = match reference.location {
             Some(Location::Uri) => find(&route.labels, wire),
             Some(Location::QueryString) => find(&route.parameters, wire),
@@ -31,15 +40,18 @@ pub(super) fn decode(route: &Route, shape: &Shape, parts: &Parts, body: &[u8]) -
             Some(Location::StatusCode) | None => None,
         };
         let Some(text) = text else { continue };
-        let wanted = model.target(reference).kind;
-        let fault = || Fault::Kind { member: below("", name), value: text.clone(), wanted };
-        input.insert(name.clone(), scalar::parse(wanted, &text).ok_or_else(fault)?);
+        let fault = || Fault::Kind { member: below("", name), value: text.clone(), wanted: kind };
+        input.insert(name.clone(), scalar::parse(kind, &text).ok_or_else(fault)?);
     }
     Ok(Decoded { input, body_is_payload })
 }
 
+fn all<'a>(pairs: &'a [(String, String)], name: &'a str) -> impl Iterator<Item = &'a str> {
+    pairs.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+}
+
 fn find(pairs: &[(String, String)], name: &str) -> Option<String> {
-    pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
+    all(pairs, name).next().map(str::to_owned)
 }
 
 /// Writes an answer that fits its model.
@@ -53,6 +65,8 @@ pub(super) fn encode(
     let payload = shape.and_then(|shape| shape.payload.as_deref());
     let (kind, body) = match (payload, shape) {
         (Some(_), _) => ("application/octet-stream", answer.payload.clone()),
+        // No Content.
+        (None, _) if operation.http.response_code == 204 => ("application/json", Vec::new()),
         (None, Some(shape)) => {
             let members =
                 json::renamed(model, shape, &answer.output, &|reference| reference.location.is_none());

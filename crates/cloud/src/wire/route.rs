@@ -59,7 +59,11 @@ pub fn route(parts: &Parts, body: &[u8], scope: Option<&str>) -> Result<Route, B
         return of_target(target.to_str().unwrap_or_default());
     }
     if path == "/snapshots" || path.starts_with("/snapshots/") {
-        return of_path(parts, path);
+        return of_path("ebs", parts, path);
+    }
+    if path == "/list-rules" || path == "/rules" || path.starts_with("/rules/") || path.starts_with("/tags/")
+    {
+        return of_path("rbin", parts, path);
     }
     if path == "/" {
         return of_form(parts, body, scope);
@@ -74,7 +78,7 @@ fn no_route(protocol: Protocol, model: Option<&'static Model>, error: ApiError) 
 fn unknown(protocol: Protocol, model: Option<&'static Model>, what: &str) -> Box<NoRoute> {
     let mut error = ApiError::client(
         "UnknownOperationException",
-        format!("{what} is no operation of EC2, EBS, CloudWatch, KMS or STS"),
+        format!("{what} is no operation of EC2, EBS, Recycle Bin, CloudWatch, KMS or STS"),
     );
     error.status = 404;
     no_route(protocol, model, error)
@@ -119,9 +123,9 @@ fn of_target(target: &str) -> Result<Route, Box<NoRoute>> {
     Ok(found(model, Protocol::Json, action))
 }
 
-/// A path of the EBS direct APIs.
-fn of_path(parts: &Parts, path: &str) -> Result<Route, Box<NoRoute>> {
-    let model = Model::of("ebs").expect("the model of ebs is embedded");
+/// A path of a service whose operations are paths.
+fn of_path(service: &str, parts: &Parts, path: &str) -> Result<Route, Box<NoRoute>> {
+    let model = Model::of(service).expect("its model is embedded");
     for (action, operation) in model.operations() {
         if operation.http.method != parts.method.as_str() {
             continue;

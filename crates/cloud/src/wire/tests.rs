@@ -388,6 +388,29 @@ fn bounds_of_the_model_are_kept_but_those_of_ec2_and_the_direct_apis() {
 }
 
 #[test]
+fn rules_of_the_recycle_bin_are_paths_as_blocks_of_snapshots_are() {
+    let decode = |request: http::request::Builder, body: &str| {
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let found = route(&parts, body.as_bytes(), Some("rbin")).unwrap();
+        assert_eq!((found.model.name.as_str(), found.protocol), ("rbin", Protocol::RestJson));
+        let (action, input, _) = decoded(&parts, body.as_bytes(), "rbin").unwrap();
+        (action, input)
+    };
+    let update = decode(Request::patch("/rules/abcdefghijk"), r#"{"Description":"d"}"#);
+    assert_eq!(update, ("UpdateRule".to_owned(), json!({"Identifier": "abcdefghijk", "Description": "d"})));
+    let list = decode(Request::post("/list-rules"), r#"{"ResourceType":"EBS_VOLUME"}"#);
+    assert_eq!(list, ("ListRules".to_owned(), json!({"ResourceType": "EBS_VOLUME"})));
+    let arn = "arn%3Aaws%3Arbin%3Aus-east-1%3A1%3Arule%2Fabcdefghijk";
+    let untag = decode(Request::delete(format!("/tags/{arn}?tagKeys=a&tagKeys=b")), "");
+    assert_eq!(untag.0, "UntagResource");
+    assert_eq!(untag.1["ResourceArn"], "arn:aws:rbin:us-east-1:1:rule/abcdefghijk");
+    assert_eq!(untag.1["TagKeys"], json!(["a", "b"]));
+    let delete = testing::route_to(Model::of("rbin").unwrap(), Protocol::RestJson, "DeleteRule");
+    let response = encode(&delete, &Answer::default(), "id").unwrap();
+    assert_eq!((response.status().as_u16(), response.body().len()), (204, 0));
+}
+
+#[test]
 fn members_that_json_does_not_know_are_ignored_and_other_types_are_refused() {
     let request = |body: &str| {
         let request = Request::post("/").header("x-amz-target", "TrentService.DescribeKey");
@@ -503,7 +526,8 @@ fn members_outside_the_body_are_only_in_services_that_have_rest() {
         let operation = model.operation(action).unwrap();
         for shape in [model.input(operation), model.output(operation)].into_iter().flatten() {
             let has_location = |reference: &Reference| reference.location.is_some();
-            assert!(model.name == "ebs" || !shape.members.values().any(has_location), "{action}");
+            let has_rest = matches!(model.name.as_str(), "ebs" | "rbin");
+            assert!(has_rest || !shape.members.values().any(has_location), "{action}");
             let is_status = |reference: &Reference| reference.location == Some(Location::StatusCode);
             assert!(!shape.members.values().any(is_status), "{action}");
         }

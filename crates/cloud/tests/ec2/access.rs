@@ -109,6 +109,9 @@ fn every_action_asks_and_a_denied_one_changes_nothing() {
     let (volume, other, instance) = (rig.volume(), rig.volume(), rig.instance());
     rig.attach(&other, &instance, "/dev/sdf");
     let snapshot = rig.snapshot(&volume);
+    let binned = rig.volume();
+    let binned_snapshot = rig.snapshot(&binned);
+    rig.bin(&binned, &binned_snapshot);
     let inputs: BTreeMap<&str, Value> = [
         ("AttachVolume", json!({"VolumeId": volume, "InstanceId": instance, "Device": "/dev/sdg"})),
         ("CopySnapshot", json!({"SourceRegion": "us-east-1", "SourceSnapshotId": snapshot})),
@@ -119,22 +122,31 @@ fn every_action_asks_and_a_denied_one_changes_nothing() {
         ("DeleteSnapshot", json!({"SnapshotId": snapshot})),
         ("DeleteTags", json!({"Resources": [volume]})),
         ("DeleteVolume", json!({"VolumeId": volume})),
+        ("DescribeInstanceAttribute", json!({"InstanceId": instance, "Attribute": "userData"})),
         ("DescribeSnapshotAttribute", json!({"SnapshotId": snapshot, "Attribute": "createVolumePermission"})),
         ("DescribeVolumeAttribute", json!({"VolumeId": volume, "Attribute": "autoEnableIO"})),
         ("DetachVolume", json!({"VolumeId": other})),
+        ("EnableSnapshotBlockPublicAccess", json!({"State": "block-all-sharing"})),
         ("EnableVolumeIO", json!({"VolumeId": volume})),
+        ("LockSnapshot", json!({"SnapshotId": snapshot, "LockMode": "governance", "LockDuration": 1})),
         ("ModifyInstanceAttribute", json!({"InstanceId": instance, "BlockDeviceMappings": []})),
         (
             "ModifySnapshotAttribute",
             json!({"SnapshotId": snapshot, "CreateVolumePermission": {"Add": [{"Group": "all"}]}}),
         ),
+        ("ModifySnapshotTier", json!({"SnapshotId": snapshot, "StorageTier": "archive"})),
         ("ModifyVolume", json!({"VolumeId": volume, "Size": 2})),
         ("ModifyVolumeAttribute", json!({"VolumeId": volume, "AutoEnableIO": {"Value": true}})),
+        ("RebootInstances", json!({"InstanceIds": [instance]})),
         ("ResetSnapshotAttribute", json!({"SnapshotId": snapshot, "Attribute": "createVolumePermission"})),
+        ("RestoreSnapshotFromRecycleBin", json!({"SnapshotId": binned_snapshot})),
+        ("RestoreSnapshotTier", json!({"SnapshotId": snapshot, "PermanentRestore": true})),
+        ("RestoreVolumeFromRecycleBin", json!({"VolumeId": binned})),
         ("RunInstances", json!({"MinCount": 1, "MaxCount": 1})),
         ("StartInstances", json!({"InstanceIds": [instance]})),
         ("StopInstances", json!({"InstanceIds": [instance]})),
         ("TerminateInstances", json!({"InstanceIds": [instance]})),
+        ("UnlockSnapshot", json!({"SnapshotId": snapshot})),
     ]
     .into();
     let all = || {

@@ -3,6 +3,7 @@
 
 mod access;
 mod attach;
+mod bin;
 mod block_device;
 mod direct;
 mod encryption;
@@ -22,6 +23,7 @@ mod steps;
 mod support;
 mod tags;
 mod threads;
+mod tiers;
 mod volumes;
 #[path = "../support/wire.rs"]
 mod wire;

@@ -217,3 +217,49 @@ fn alarms_are_kept_changed_found_and_deleted() {
     let history = rig.call("DescribeAlarmHistory", json!({"AlarmName": "busy", "MaxRecords": 1}));
     assert_eq!(history["AlarmHistoryItems"][0]["HistorySummary"], "Alarm \"busy\" deleted");
 }
+
+#[test]
+fn actions_of_a_new_state_are_events_and_items_of_the_history() {
+    let rig = Rig::new();
+    let topic = "arn:aws:sns:us-east-1:123456789012:pager";
+    let put = |enabled: bool| {
+        alarm(json!({"AlarmActions": [topic, "arn:aws:automate:us-east-1:ec2:stop"], "OKActions": [topic],
+            "ActionsEnabled": enabled}))
+    };
+    rig.call("PutMetricAlarm", put(true));
+    let set = |state: &str| {
+        rig.events.0.lock().unwrap().clear();
+        rig.call(
+            "SetAlarmState",
+            json!({"AlarmName": "busy", "StateValue": state, "StateReason": "a drill"}),
+        );
+        rig.events.0.lock().unwrap().clone()
+    };
+    let events = set("ALARM");
+    let kinds: Vec<_> =
+        events.iter().map(|event| event["detail-type"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(
+        kinds,
+        ["CloudWatch Alarm State Change", "CloudWatch Alarm Action", "CloudWatch Alarm Action"]
+    );
+    assert_eq!(
+        (&events[1]["source"], &events[1]["resources"][0]),
+        (&json!("ebbtide.cloudwatch"), &json!(topic))
+    );
+    let message = &events[1]["detail"]["message"];
+    assert_eq!((&message["NewStateValue"], &message["NewStateReason"]), (&json!("ALARM"), &json!("a drill")));
+    assert_eq!(message["Trigger"]["MetricName"], "VolumeWriteOps");
+    assert_eq!(set("ALARM").len(), 0, "the state is the same");
+    assert_eq!(set("OK").len(), 2);
+    rig.call("PutMetricAlarm", put(false));
+    assert_eq!(set("ALARM").len(), 1, "without actions");
+    let history = json!({"HistoryItemType": "Action", "ScanBy": "TimestampAscending"});
+    let history = rig.call("DescribeAlarmHistory", history)["AlarmHistoryItems"].clone();
+    let summaries: Vec<_> =
+        history.as_array().unwrap().iter().map(|item| item["HistorySummary"].as_str().unwrap()).collect();
+    let of_topic = format!("Successfully executed action {topic}");
+    assert_eq!(
+        summaries,
+        [&of_topic, "Successfully executed action arn:aws:automate:us-east-1:ec2:stop", &of_topic]
+    );
+}

@@ -64,10 +64,10 @@ impl Monitoring {
             }
             match self.evaluate(alarm, now_ms, until) {
                 Ok(Some(to)) => {
-                    let (mut after, item, event) = alarm.moved(to, now_ms);
+                    let (mut after, consequences) = alarm.moved(to, now_ms);
                     after.set_minute = None;
-                    history.push(item);
-                    events.push(event);
+                    history.extend(consequences.history);
+                    events.extend(consequences.events);
                     changed.push(after);
                 }
                 Ok(None) => {}

@@ -1,5 +1,6 @@
 //! Alarms: what is stored of them, and the actions on them.
 
+mod actions;
 mod describe;
 mod evaluate;
 mod put;
@@ -100,6 +101,13 @@ pub(super) struct HistoryItem {
     pub(super) data: String,
 }
 
+/// What follows from a change of state: items of the history, and events.
+#[derive(Debug, Default)]
+struct Consequences {
+    history: Vec<HistoryItem>,
+    events: Vec<Value>,
+}
+
 /// Another state, and why.
 #[derive(Debug, Clone, PartialEq)]
 struct NewState {
@@ -143,16 +151,20 @@ impl Alarm {
         HistoryItem { owner, region, name, at_ms, kind: kind.to_owned(), summary, data }
     }
 
-    /// The alarm in another state, with the item of its history and the event that say so.
-    fn moved(&self, to: NewState, at_ms: u64) -> (Self, HistoryItem, Value) {
+    /// The alarm in another state, and what follows. Where the state is the same, nothing does.
+    fn moved(&self, to: NewState, at_ms: u64) -> (Self, Consequences) {
+        let to_same = to.state == self.state;
         let after = Self {
             state: to.state,
             reason: to.reason,
             reason_data: to.reason_data,
             updated_ms: at_ms,
-            transitioned_ms: if to.state == self.state { self.transitioned_ms } else { at_ms },
+            transitioned_ms: if to_same { self.transitioned_ms } else { at_ms },
             ..self.clone()
         };
+        if to_same {
+            return (after, Consequences::default());
+        }
         let summary = format!("Alarm updated from {} to {}", self.state.name(), after.state.name());
         let data = json!({"version": "1.0", "oldState": self.in_history(), "newState": after.in_history()});
         let item = self.history(at_ms, "StateUpdate", summary, &data);
@@ -170,7 +182,9 @@ impl Alarm {
                 "state": after.in_event(),
             }),
         };
-        (after, item, event.event())
+        let mut consequences = Consequences { history: vec![item], events: vec![event.event()] };
+        self.execute(&after, at_ms, &mut consequences);
+        (after, consequences)
     }
 
     fn in_history(&self) -> Value {
@@ -223,10 +237,9 @@ impl Monitoring {
         }
         let reason = input.text("StateReason").unwrap_or_default().to_owned();
         let now_ms = ask.call.now_ms;
-        let (mut after, item, event) = alarm.moved(NewState { state, reason, reason_data }, now_ms);
+        let (mut after, Consequences { history, events }) =
+            alarm.moved(NewState { state, reason, reason_data }, now_ms);
         after.set_minute = Some(now_ms / 60_000);
-        let (history, events) =
-            if state == alarm.state { (vec![], vec![]) } else { (vec![item], vec![event]) };
         self.commit(&mut alarms, vec![after], &history, &events).map_err(|error| refuse::internal(&error))?;
         Ok(Map::new())
     }
