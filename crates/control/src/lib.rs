@@ -38,7 +38,6 @@ pub use specs::{catalog, check, resolve};
 pub use time::{TimeError, UnixTime};
 pub use view::{
     AttachmentKind, AttachmentView, CrashImageView, DetachView, FaultView, InitializationState,
-    InitializationView, InstanceBalances, LatencyView, LiveView, ModificationView, Names, Phase,
-    RecordingView, ShadowView, ShadowsView, SnapshotView, UnknownWord, VolumeCounters, VolumeDetail,
-    VolumeStatus, VolumeView,
+    InitializationView, LatencyView, LiveView, ModificationView, Names, Phase, RecordingView, ShadowView,
+    ShadowsView, SnapshotView, UnknownWord, VolumeCounters, VolumeDetail, VolumeStatus, VolumeView,
 };

@@ -1,10 +1,10 @@
 //! The minutes and the alarms in SQLite: `cloudwatch.db` of the home.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use ebbtide_control::{InstanceBalances, Nanos, OpStats, Stats};
+use ebbtide_control::{Nanos, OpStats, Stats};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::alarms::{Alarm, HistoryItem};
@@ -68,8 +68,6 @@ pub(super) struct MinuteRow {
     pub(super) attached: Attached,
     pub(super) minute: u64,
     pub(super) counters: Minute,
-    /// What the instance had left at the end of the minute.
-    pub(super) balances: Option<InstanceBalances>,
 }
 
 /// A volume on an instance, with the latest minute of each family of its metrics.
@@ -117,8 +115,6 @@ impl Db {
             VERSION => {}
             _ => return Err(DbError::Version { found }),
         }
-        // Younger than the others.
-        connection.execute_batch(include_str!("instances.sql"))?;
         Ok(Self { connection, bounds })
     }
 
@@ -166,19 +162,6 @@ impl Db {
                 stats.credit_share,
                 stats.iops_rate.map(stored),
             ])?;
-            if let Some(balances) = row.balances {
-                let sql = "INSERT INTO balances (owner, region, instance, minute, io, bytes) \
-                           VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-                           ON CONFLICT DO UPDATE SET io = excluded.io, bytes = excluded.bytes";
-                transaction.prepare_cached(sql)?.execute(params![
-                    owner,
-                    region,
-                    instance,
-                    minute,
-                    balances.io,
-                    balances.bytes
-                ])?;
-            }
         }
         Ok(transaction.commit()?)
     }
@@ -218,46 +201,6 @@ impl Db {
         Ok(found)
     }
 
-    /// The minutes of all volumes of an instance together, with what the instance had left.
-    pub(super) fn minutes_of_instance(
-        &self,
-        (owner, region): (&str, &str),
-        instance: &str,
-        minutes: Range<u64>,
-    ) -> Result<BTreeMap<u64, (Minute, InstanceBalances)>, DbError> {
-        let sql = "SELECT m.*, b.io, b.bytes FROM series s JOIN minutes m ON s.id = m.series \
-                   LEFT JOIN balances b ON b.owner = s.owner AND b.region = s.region AND b.instance = s.instance \
-                   AND b.minute = m.minute \
-                   WHERE s.owner = ?1 AND s.region = ?2 AND s.instance = ?3 AND m.minute >= ?4 AND m.minute < ?5";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let bounds = (stored(minutes.start), stored(minutes.end));
-        let mut rows = statement.query(params![owner, region, instance, bounds.0, bounds.1])?;
-        let mut found: BTreeMap<u64, (Minute, InstanceBalances)> = BTreeMap::new();
-        while let Some(row) = rows.next()? {
-            let minute = unsigned(row, "minute")?;
-            let Minute(mut together) = counters(row)?;
-            if let Some((Minute(other), _)) = found.get(&minute) {
-                together = together.combined(other);
-            }
-            let balances = InstanceBalances { io: row.get("io")?, bytes: row.get("bytes")? };
-            found.insert(minute, (Minute(together), balances));
-        }
-        Ok(found)
-    }
-
-    /// The instances of an account and Region with burst credits since a minute.
-    pub(super) fn balanced_instances(
-        &self,
-        (owner, region): (&str, &str),
-        since: u64,
-    ) -> Result<BTreeSet<String>, DbError> {
-        let sql = "SELECT DISTINCT instance FROM balances \
-                   WHERE owner = ?1 AND region = ?2 AND minute >= ?3 AND io IS NOT NULL";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map(params![owner, region, stored(since)], |row| row.get(0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
     /// All volumes of an account and Region that ever published, by their ids.
     pub(super) fn series(&self, (owner, region): (&str, &str)) -> Result<Vec<SeriesRow>, DbError> {
         let sql = "SELECT volume, instance, latest, latest_burst, latest_provisioned, latest_checked FROM series \
@@ -279,8 +222,6 @@ impl Db {
         // The minutes of the oldest times, whole, until few enough are left.
         let sql = "DELETE FROM minutes WHERE minute <= (SELECT minute FROM minutes ORDER BY minute DESC LIMIT 1 OFFSET ?1)";
         transaction.execute(sql, [stored(self.bounds.minutes)])?;
-        let sql = "DELETE FROM balances WHERE minute < coalesce((SELECT min(minute) FROM minutes), ?1)";
-        transaction.execute(sql, [stored(oldest)])?;
         let oldest = now_ms.saturating_sub(KEPT_HISTORY_MS);
         transaction.execute("DELETE FROM history WHERE at_ms < ?1", [stored(oldest)])?;
         let sql =

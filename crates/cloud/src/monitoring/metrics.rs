@@ -1,41 +1,16 @@
-//! The metrics of `AWS/EBS` and `AWS/EC2`: names, units, dimensions, and the types of volumes that have them (EBS user
-//! guide, `using_cloudwatch_ebs`; EC2 user guide, `viewing_metrics_with_cloudwatch`).
+//! The metrics of `AWS/EBS`: names, units, dimensions, and the types of volumes that have them (EBS user guide,
+//! `using_cloudwatch_ebs`).
 
-use std::ops::Deref;
+use ebbtide_control::MinuteMetrics;
 
-use ebbtide_control::{InstanceBalances, MinuteMetrics};
-
-/// The namespaces, with their metrics.
-pub(super) static NAMESPACES: [(&str, &[Metric]); 2] = [("AWS/EBS", &EBS), ("AWS/EC2", &EC2)];
-
-/// The metrics of a namespace, in alphabetical order; none of one that is not here.
-pub(super) fn of(namespace: &str) -> &'static [Metric] {
-    NAMESPACES.iter().find(|(name, _)| *name == namespace).map_or(&[], |(_, metrics)| metrics)
-}
-
-/// What a minute of a volume, or of all volumes of an instance, comes to.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Point {
-    pub(super) minute: MinuteMetrics,
-    /// Of an instance, where they are known.
-    pub(super) balances: InstanceBalances,
-}
-
-impl Deref for Point {
-    type Target = MinuteMetrics;
-
-    fn deref(&self) -> &MinuteMetrics {
-        &self.minute
-    }
-}
+/// The namespace.
+pub(super) const NAMESPACE: &str = "AWS/EBS";
 
 /// The dimensions with which a metric is published. A query must name exactly these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Volume,
     VolumeAndInstance,
-    /// All volumes of an instance together.
-    Instance,
 }
 
 /// The volumes that publish a metric.
@@ -69,7 +44,7 @@ pub(super) struct Metric {
     pub(super) unit: &'static str,
     pub(super) by: By,
     pub(super) family: Family,
-    pub(super) value: fn(&Point) -> Option<f64>,
+    pub(super) value: fn(&MinuteMetrics) -> Option<f64>,
 }
 
 const fn metric(
@@ -77,13 +52,13 @@ const fn metric(
     unit: &'static str,
     by: By,
     family: Family,
-    value: fn(&Point) -> Option<f64>,
+    value: fn(&MinuteMetrics) -> Option<f64>,
 ) -> Metric {
     Metric { name, unit, by, family, value }
 }
 
-/// Those of `AWS/EBS`, in alphabetical order.
-static EBS: [Metric; 18] = {
+/// All metrics, in alphabetical order.
+pub(super) static METRICS: [Metric; 18] = {
     use By::{Volume, VolumeAndInstance as Both};
     use Family::{All, Burst, Checked, Provisioned};
     [
@@ -116,30 +91,9 @@ static EBS: [Metric; 18] = {
     ]
 };
 
-/// Those of `AWS/EC2`, in alphabetical order.
-static EC2: [Metric; 8] = {
-    use By::Instance;
-    use Family::All;
-    [
-        metric("EBSByteBalance%", "Percent", Instance, All, |m| Some(m.balances.bytes? * 100.0)),
-        metric("EBSIOBalance%", "Percent", Instance, All, |m| Some(m.balances.io? * 100.0)),
-        metric("EBSReadBytes", "Bytes", Instance, All, |m| Some(m.volume_read_bytes as f64)),
-        metric("EBSReadOps", "Count", Instance, All, |m| Some(m.volume_read_ops as f64)),
-        metric("EBSWriteBytes", "Bytes", Instance, All, |m| Some(m.volume_write_bytes as f64)),
-        metric("EBSWriteOps", "Count", Instance, All, |m| Some(m.volume_write_ops as f64)),
-        metric("InstanceEBSIOPSExceededCheck", "None", Instance, All, |m| {
-            Some(f64::from(m.instance_ebs_iops_exceeded_check))
-        }),
-        metric("InstanceEBSThroughputExceededCheck", "None", Instance, All, |m| {
-            Some(f64::from(m.instance_ebs_throughput_exceeded_check))
-        }),
-    ]
-};
-
-/// The metric of a namespace with a name.
-pub(super) fn named(namespace: &str, name: &str) -> Option<&'static Metric> {
-    let metrics = of(namespace);
-    metrics.binary_search_by_key(&name, |metric| metric.name).ok().map(|at| &metrics[at])
+/// The metric with a name.
+pub(super) fn named(name: &str) -> Option<&'static Metric> {
+    METRICS.binary_search_by_key(&name, |metric| metric.name).ok().map(|at| &METRICS[at])
 }
 
 #[cfg(test)]
@@ -148,8 +102,6 @@ mod tests {
 
     #[test]
     fn metrics_are_in_the_order_in_which_they_are_looked_for() {
-        for (_, metrics) in NAMESPACES {
-            assert!(metrics.is_sorted_by_key(|metric| metric.name));
-        }
+        assert!(METRICS.is_sorted_by_key(|metric| metric.name));
     }
 }

@@ -1,16 +1,13 @@
 //! Reading metrics: which one a query names, and its values by period.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::collections::BTreeMap;
 
-use ebbtide_control::InstanceBalances;
 use serde_json::{Map, Value, json};
 
 use super::Monitoring;
-use super::db::{DbError, SeriesRow};
+use super::db::DbError;
 use super::input::Input;
-use super::metrics::{self, By, Metric, NAMESPACES, Point};
-use super::minute::Minute;
+use super::metrics::{self, By, METRICS, Metric, NAMESPACE};
 use super::statistic::Statistic;
 use super::{Ask, access, input, refuse};
 use crate::ApiError;
@@ -24,19 +21,18 @@ const LISTED_MINUTES: u64 = 14 * 24 * 60;
 /// The same with `RecentlyActive`.
 const RECENT_MINUTES: u64 = 3 * 60;
 
-/// A metric of a volume or an instance, as a query names it.
+/// A metric of a volume, as a query names it.
 #[derive(Debug, Clone)]
 pub(super) struct Selected {
     pub(super) metric: &'static Metric,
-    /// The volume; of a metric of instances the instance.
-    id: String,
+    volume: String,
     instance: Option<String>,
 }
 
 impl Selected {
-    /// The id of the volume, or of the instance.
-    pub(super) fn id(&self) -> &str {
-        &self.id
+    /// The volume's id.
+    pub(super) fn volume(&self) -> &str {
+        &self.volume
     }
 }
 
@@ -64,7 +60,10 @@ impl Span {
 
 /// The metric that a query names exactly; none where nothing has these dimensions, or this unit.
 pub(super) fn select(query: Input<'_>, unit: Option<&str>) -> Option<Selected> {
-    let metric = metrics::named(query.text("Namespace")?, query.text("MetricName")?)?;
+    if query.text("Namespace") != Some(NAMESPACE) {
+        return None;
+    }
+    let metric = metrics::named(query.text("MetricName")?)?;
     if unit.is_some_and(|unit| unit != metric.unit) {
         return None;
     }
@@ -72,14 +71,11 @@ pub(super) fn select(query: Input<'_>, unit: Option<&str>) -> Option<Selected> {
     dimensions.sort_unstable();
     match (metric.by, dimensions.as_slice()) {
         (By::Volume, [("VolumeId", Some(volume))]) => {
-            Some(Selected { metric, id: (*volume).to_owned(), instance: None })
+            Some(Selected { metric, volume: (*volume).to_owned(), instance: None })
         }
         (By::VolumeAndInstance, [("InstanceId", Some(instance)), ("VolumeId", Some(volume))]) => {
-            let (id, instance) = ((*volume).to_owned(), Some((*instance).to_owned()));
-            Some(Selected { metric, id, instance })
-        }
-        (By::Instance, [("InstanceId", Some(instance))]) => {
-            Some(Selected { metric, id: (*instance).to_owned(), instance: None })
+            let (volume, instance) = ((*volume).to_owned(), Some((*instance).to_owned()));
+            Some(Selected { metric, volume, instance })
         }
         _ => None,
     }
@@ -96,38 +92,18 @@ impl Monitoring {
         let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         let Some(last) = span.starts().next_back() else { return Ok(values) };
         let minutes = span.start.div_ceil(60)..(last + span.period).div_ceil(60);
-        let metric = selected.metric;
-        for (minute, point) in self.minutes_of(account, selected, minutes)? {
-            if let Some(value) = (metric.value)(&point) {
+        let Selected { metric, volume, instance } = selected;
+        let found = self.db.lock().minutes(account, volume, instance.as_deref(), minutes)?;
+        for (minute, (kind, counters)) in found {
+            if !metric.family.has(&kind) {
+                continue;
+            }
+            if let Some(value) = (metric.value)(&counters.metrics()) {
                 let number = (minute * 60 - span.start) / span.period;
                 values.entry(span.start + number * span.period).or_default().push(value);
             }
         }
         Ok(values)
-    }
-
-    /// The minutes in which a metric may have values.
-    fn minutes_of(
-        &self,
-        account: (&str, &str),
-        selected: &Selected,
-        minutes: Range<u64>,
-    ) -> Result<BTreeMap<u64, Point>, DbError> {
-        let Selected { metric, id, instance } = selected;
-        let db = self.db.lock();
-        if metric.by == By::Instance {
-            let found = db.minutes_of_instance(account, id, minutes)?;
-            let point = |(minute, (counters, balances)): (u64, (Minute, _))| {
-                (minute, Point { minute: counters.metrics(), balances })
-            };
-            return Ok(found.into_iter().map(point).collect());
-        }
-        let found = db.minutes(account, id, instance.as_deref(), minutes)?.into_iter();
-        let point = |(minute, (kind, counters)): (u64, (String, Minute))| {
-            let balances = InstanceBalances::default();
-            metric.family.has(&kind).then(|| (minute, Point { minute: counters.metrics(), balances }))
-        };
-        Ok(found.filter_map(point).collect())
     }
 
     /// A statistic of each period by its start.
@@ -151,38 +127,41 @@ impl Monitoring {
         let wanted = ask.input.dimensions();
         let kept = if ask.input.text("RecentlyActive").is_some() { RECENT_MINUTES } else { LISTED_MINUTES };
         let since = (ask.call.now_ms / 60_000).saturating_sub(kept);
-        let failed = |error: DbError| refuse::internal(&error);
-        let (series, balanced) = {
-            let db = self.db.lock();
-            let series = db.series(ask.account()).map_err(failed)?;
-            (series, db.balanced_instances(ask.account(), since).map_err(failed)?)
-        };
-        let mut rows = Vec::new();
-        for (namespace, metrics) in NAMESPACES {
-            if ask.input.text("Namespace").is_some_and(|wanted| wanted != namespace) {
-                continue;
-            }
-            let named =
-                |metric: &&Metric| ask.input.text("MetricName").is_none_or(|name| name == metric.name);
-            for metric in metrics.iter().filter(named) {
-                for dimensions in published(metric, &series, &balanced, since) {
+        let mut listed = Vec::new();
+        if ask.input.text("Namespace").is_none_or(|namespace| namespace == NAMESPACE) {
+            let series = self.db.lock().series(ask.account()).map_err(|error| refuse::internal(&error))?;
+            for metric in &METRICS {
+                if ask.input.text("MetricName").is_some_and(|name| name != metric.name) {
+                    continue;
+                }
+                let mut latest = None;
+                for row in series.iter().filter(|row| row.is_active(metric.family, since)) {
+                    let mut dimensions = vec![("VolumeId", row.volume.as_str())];
+                    match metric.by {
+                        By::VolumeAndInstance => dimensions.push(("InstanceId", &row.instance)),
+                        // The same metric of the same volume on another instance.
+                        By::Volume if latest == Some(&row.volume) => continue,
+                        By::Volume => latest = Some(&row.volume),
+                    }
                     let is_there = |(name, value): &(&str, Option<&str>)| {
                         let same = |(n, v): &(&str, &str)| n == name && value.is_none_or(|value| value == *v);
                         dimensions.iter().any(same)
                     };
                     if wanted.iter().all(is_there) {
-                        let pair = |(name, value): &(&str, &str)| json!({"Name": name, "Value": value});
-                        let dimensions: Value = dimensions.iter().map(pair).collect();
-                        let name = metric.name;
-                        rows.push(
-                            json!({"Namespace": namespace, "MetricName": name, "Dimensions": dimensions}),
-                        );
+                        listed.push((metric, dimensions.clone()));
                     }
                 }
             }
+            let row = |(metric, dimensions): (&Metric, Vec<(&str, &str)>)| {
+                let dimensions: Value =
+                    dimensions.iter().map(|(name, value)| json!({"Name": name, "Value": value})).collect();
+                json!({"Namespace": NAMESPACE, "MetricName": metric.name, "Dimensions": dimensions})
+            };
+            let rows: Vec<Value> = listed.into_iter().map(row).collect();
+            let (rows, token) = input::page("ListMetrics", ask.input.text("NextToken"), LIST_PAGE, rows)?;
+            return Ok(answer("Metrics", rows, token));
         }
-        let (rows, token) = input::page("ListMetrics", ask.input.text("NextToken"), LIST_PAGE, rows)?;
-        Ok(answer("Metrics", rows, token))
+        Ok(answer("Metrics", Vec::new(), None))
     }
 
     pub(super) fn get_metric_statistics(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
@@ -230,31 +209,6 @@ impl Monitoring {
         let mut answer = answer("Datapoints", points, None);
         answer.insert("Label".to_owned(), label);
         Ok(answer)
-    }
-}
-
-/// The dimensions with which a metric was published since a minute.
-fn published<'a>(
-    metric: &Metric,
-    series: &'a [SeriesRow],
-    balanced: &'a BTreeSet<String>,
-    since: u64,
-) -> Vec<Vec<(&'static str, &'a str)>> {
-    let active = || series.iter().filter(|row| row.is_active(metric.family, since));
-    match metric.by {
-        By::VolumeAndInstance => active()
-            .map(|row| vec![("VolumeId", row.volume.as_str()), ("InstanceId", row.instance.as_str())])
-            .collect(),
-        By::Volume => {
-            // One volume may have been on several instances.
-            let volumes: BTreeSet<&str> = active().map(|row| row.volume.as_str()).collect();
-            volumes.into_iter().map(|volume| vec![("VolumeId", volume)]).collect()
-        }
-        By::Instance => {
-            let has = |instance: &&str| !metric.name.ends_with("Balance%") || balanced.contains(*instance);
-            let instances: BTreeSet<&str> = active().map(|row| row.instance.as_str()).collect();
-            instances.into_iter().filter(has).map(|instance| vec![("InstanceId", instance)]).collect()
-        }
     }
 }
 

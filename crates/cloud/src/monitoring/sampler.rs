@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_control::{InstanceBalances, Nanos, Stats, VolumeCounters};
+use ebbtide_control::{Nanos, Stats, VolumeCounters};
 
 use super::db::{Db, DbError, MinuteRow};
 use super::inventory::Attached;
@@ -40,8 +40,6 @@ struct Open {
     /// The counters at the beginning of the minute, or of the attachment.
     first: Stats,
     latest: Stats,
-    /// What its instance had left.
-    balances: Option<InstanceBalances>,
     /// Whether the latest tick has seen it.
     is_attached: bool,
 }
@@ -87,7 +85,6 @@ impl Sampler {
             attached: open.attached.clone(),
             minute,
             counters: open.total(),
-            balances: open.balances,
         });
         rows.filter(|row| !row.counters.is_empty()).collect()
     }
@@ -115,22 +112,19 @@ impl Sampler {
         let mut by_name: BTreeMap<String, VolumeCounters> =
             counters.into_iter().map(|counters| (counters.name.clone(), counters)).collect();
         for attached in attached {
-            let Some(VolumeCounters { since, stats, instance: balances, .. }) =
-                by_name.remove(&attached.volume)
-            else {
+            let Some(VolumeCounters { since, stats, .. }) = by_name.remove(&attached.volume) else {
                 continue;
             };
             match self.open.get_mut(&key(&attached)) {
                 Some(open) if open.since == since => {
-                    (open.latest, open.balances) = (stats, balances);
+                    open.latest = stats;
                     (open.attached, open.is_attached) = (attached, true);
                 }
                 // Detached and attached again.
                 Some(open) => {
                     let before = open.total();
                     let first = beginning(since, &stats, now_ms);
-                    *open =
-                        Open { attached, before, since, first, latest: stats, balances, is_attached: true };
+                    *open = Open { attached, before, since, first, latest: stats, is_attached: true };
                 }
                 None => {
                     let before = db.minute(&attached, minute)?.unwrap_or_default();
@@ -141,7 +135,6 @@ impl Sampler {
                         since,
                         first,
                         latest: stats,
-                        balances,
                         is_attached: true,
                     };
                     self.open.insert(key(&attached), open);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_volume::{Instance, InstanceLimits, Op, RateLimit};
+use ebbtide_volume::Op;
 use serde_json::json;
 
 use crate::support::{ACCOUNT, INSTANCE, REGION, Rig, START, assert_near};
@@ -172,7 +172,7 @@ fn metrics_are_listed_by_what_their_volumes_published() {
         one["Metrics"],
         json!([{"Namespace": "AWS/EBS", "MetricName": "VolumeAvgIOPS", "Dimensions": dimensions}])
     );
-    assert!(names(json!({"Namespace": "AWS/S3"})).is_empty());
+    assert!(names(json!({"Namespace": "AWS/EC2"})).is_empty());
     let other = |account: &str, region: &str| {
         let listed = rig.attempt_as(account, region, "ListMetrics", &json!({})).unwrap();
         listed["Metrics"].as_array().unwrap().len()
@@ -183,70 +183,4 @@ fn metrics_are_listed_by_what_their_volumes_published() {
     rig.pass(3 * 3_600 + 60);
     let recent = names(json!({"RecentlyActive": "PT3H", "Dimensions": [{"Name": "VolumeId", "Value": DB}]}));
     assert!(recent.is_empty() && !of(DB).is_empty());
-}
-
-/// The values of a metric of the instance by the minutes since the start of the test.
-fn of_instance<const N: usize>(rig: &Rig, metric: &str, statistic: &str) -> [Option<f64>; N] {
-    let answer = rig.call(
-        "GetMetricStatistics",
-        json!({
-            "Namespace": "AWS/EC2", "MetricName": metric, "Period": 60, "Statistics": [statistic],
-            "Dimensions": [{"Name": "InstanceId", "Value": INSTANCE}],
-            "StartTime": START, "EndTime": START + 3_600,
-        }),
-    );
-    let points = answer["Datapoints"].as_array().unwrap();
-    std::array::from_fn(|number| {
-        let at = START + 60 * u64::try_from(number).unwrap();
-        let point = points.iter().find(|point| point["Timestamp"] == at);
-        point.and_then(|point| point[statistic].as_f64())
-    })
-}
-
-#[test]
-fn an_instance_has_what_its_volumes_did_together_and_the_balances_of_its_own_buckets() {
-    const LOG: &str = "vol-00000000000000002";
-    let rig = Rig::new();
-    // 20 operations a second for ever, 100 while 6,000 credits last; bytes are not limited.
-    let iops = RateLimit { rate: 20, ceiling: 100, allowance: 100, credits: 6_000 };
-    let limits = InstanceLimits { iops, throughput: RateLimit::flat(1 << 40) };
-    *rig.volumes.instance.lock().unwrap() = Some(Instance::new(limits));
-    rig.attach(DB, "gp3:size=100GiB");
-    rig.attach(LOG, "gp3:size=100GiB");
-    rig.drive(DB, 30, (Op::Read, 16, 10));
-    rig.drive(LOG, 30, (Op::Write, 4, 20));
-    // 70 a second, of which 20 are earned meanwhile: 50 x 60 of the credits.
-    rig.drive(DB, 60, (Op::Read, 16, 70));
-    // More than the ceiling.
-    rig.drive(DB, 60, (Op::Write, 16, 150));
-    rig.pass(60);
-    let sum = |metric: &str| of_instance::<2>(&rig, metric, "Sum");
-    assert_eq!(sum("EBSReadOps"), [Some(300.0), Some(4_200.0)]);
-    assert_eq!(sum("EBSWriteOps"), [Some(600.0), Some(0.0)]);
-    assert_eq!(sum("EBSReadBytes")[0], Some(300.0 * 16_384.0));
-    assert_eq!(sum("EBSWriteBytes")[0], Some(600.0 * 4_096.0));
-    let balance = of_instance::<3>(&rig, "EBSIOBalance%", "Minimum");
-    assert_near(balance[0], 100.0);
-    assert!((49.0..=51.0).contains(&balance[1].unwrap()), "{balance:?}");
-    assert!(balance[2].unwrap() < balance[1].unwrap(), "{balance:?}");
-    assert_eq!(of_instance::<1>(&rig, "EBSByteBalance%", "Minimum"), [None], "the size sustains its maximum");
-    let check = of_instance::<3>(&rig, "InstanceEBSIOPSExceededCheck", "Maximum");
-    assert_eq!(check, [Some(0.0), Some(0.0), Some(1.0)]);
-    let check = of_instance::<3>(&rig, "InstanceEBSThroughputExceededCheck", "Maximum");
-    assert_eq!(check, [Some(0.0); 3]);
-    let listed = rig.call("ListMetrics", json!({"Namespace": "AWS/EC2"}))["Metrics"].clone();
-    let names: BTreeSet<&str> =
-        listed.as_array().unwrap().iter().map(|row| row["MetricName"].as_str().unwrap()).collect();
-    assert_eq!(names.len(), listed.as_array().unwrap().len(), "one instance: {listed}");
-    assert!(names.contains("EBSReadOps") && names.contains("EBSIOBalance%"), "{names:?}");
-    assert_eq!(listed[0]["Dimensions"], json!([{"Name": "InstanceId", "Value": INSTANCE}]));
-    // What is stored survives a restart.
-    let rig = rig.restarted();
-    assert_eq!(of_instance::<3>(&rig, "EBSIOBalance%", "Minimum"), balance);
-    let math = json!({"StartTime": START, "EndTime": START + 60, "MetricDataQueries": [
-        {"Id": "r", "ReturnData": false, "MetricStat": {"Period": 60, "Stat": "Sum", "Metric": {
-            "Namespace": "AWS/EC2", "MetricName": "EBSReadOps",
-            "Dimensions": [{"Name": "InstanceId", "Value": INSTANCE}]}}},
-        {"Id": "iops", "Expression": "r / PERIOD(r)"}]});
-    assert_eq!(rig.call("GetMetricData", math)["MetricDataResults"][0]["Values"], json!([5.0]));
 }
