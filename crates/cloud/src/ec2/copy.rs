@@ -91,6 +91,7 @@ impl Ec2 {
             completion_minutes: wanted.completion_minutes,
             permissions: Permissions::default(),
             tags: wanted.tags,
+            fast_restores: Vec::new(),
             direct: None,
         };
         let copy = self.make_copy(&mut state, copy, found.as_ref())?;

@@ -120,6 +120,9 @@ impl Ec2 {
             if !volume.tags.is_empty() {
                 members.put("Tags", tags::members(&volume.tags));
             }
+            if volume.fast_restored {
+                members.put("FastRestored", true);
+            }
             members.end()
         };
         let (volumes, next): (Vec<_>, _) = if ids.is_empty() {
@@ -154,7 +157,8 @@ fn values<'a>(
         "availability-zone" => one(volume.zone.as_str()),
         "availability-zone-id" => one(zone_id(volume)),
         "create-time" => one(iso(volume.created_ms)),
-        "encrypted" | "fast-restored" | "multi-attach-enabled" | "operator.managed" => one(flag(false)),
+        "fast-restored" => one(flag(volume.fast_restored)),
+        "encrypted" | "multi-attach-enabled" | "operator.managed" => one(flag(false)),
         "size" => one(shape.size_gib.to_string()),
         "snapshot-id" => some(volume.snapshot.as_deref()),
         "status" => some(volume.state(now)),

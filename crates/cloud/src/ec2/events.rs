@@ -21,6 +21,20 @@ pub(super) struct Events {
     due: Mutex<Vec<(u64, Value)>>,
 }
 
+impl Events {
+    /// Adds events that will be published at their times.
+    pub(super) fn expect(&self, events: impl IntoIterator<Item = (u64, Value)>) {
+        if self.sink.is_some() {
+            self.due.lock().extend(events);
+        }
+    }
+
+    /// Drops events that wait, where they do not come any more.
+    pub(super) fn forget(&self, is_over: impl Fn(&Value) -> bool) {
+        self.due.lock().retain(|(_, event)| !is_over(event));
+    }
+}
+
 impl Ec2 {
     /// The same service, which publishes what happens to volumes and snapshots.
     #[must_use]

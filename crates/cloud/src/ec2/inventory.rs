@@ -1,8 +1,10 @@
 //! What CloudWatch needs to know of the volumes.
 
+use std::ops::Range;
+
 use super::Ec2;
 use super::records::AttachStage;
-use crate::monitoring::{Attached, Inventory};
+use crate::monitoring::{Attached, Gauge, Inventory};
 
 impl Inventory for Ec2 {
     fn tick(&self, now_ms: u64) {
@@ -25,5 +27,28 @@ impl Inventory for Ec2 {
             })
         });
         volumes.collect()
+    }
+
+    fn gauges(&self, minute_ms: Range<u64>) -> Vec<Gauge> {
+        let now = minute_ms.end - 1;
+        let mut gauges = Vec::new();
+        for snapshot in self.state.lock().snapshots().values() {
+            for restore in &snapshot.fast_restores {
+                let Some((size, balance)) = restore.credits(snapshot.size_gib, now) else { continue };
+                let gauge = |metric, value| Gauge {
+                    owner: restore.account.clone(),
+                    region: snapshot.region.clone(),
+                    metric,
+                    dimensions: vec![
+                        ("AvailabilityZone", restore.zone.clone()),
+                        ("SnapshotId", snapshot.id.clone()),
+                    ],
+                    value,
+                };
+                gauges.push(gauge("FastSnapshotRestoreCreditsBalance", balance));
+                gauges.push(gauge("FastSnapshotRestoreCreditsBucketSize", size));
+            }
+        }
+        gauges
     }
 }

@@ -14,6 +14,7 @@ mod describe_snapshots;
 mod describe_volumes;
 pub(crate) mod direct;
 mod events;
+mod fast_restore;
 mod filter;
 mod ids;
 mod instance_types;
@@ -28,6 +29,7 @@ mod quota;
 mod reconcile;
 mod records;
 mod refuse;
+mod restore_credits;
 mod shape;
 mod snapshot_attribute;
 mod snapshots;
@@ -123,6 +125,7 @@ actions! {
     "DeleteVolume" => delete_volume,
     "DescribeAccountAttributes" => describe_account_attributes,
     "DescribeAvailabilityZones" => describe_availability_zones,
+    "DescribeFastSnapshotRestores" => describe_fast_restores,
     "DescribeInstanceTypes" => describe_instance_types,
     "DescribeInstances" => describe_instances,
     "DescribeRegions" => describe_regions,
@@ -134,6 +137,8 @@ actions! {
     "DescribeVolumes" => describe_volumes,
     "DescribeVolumesModifications" => describe_volumes_modifications,
     "DetachVolume" => detach_volume,
+    "DisableFastSnapshotRestores" => disable_fast_restores,
+    "EnableFastSnapshotRestores" => enable_fast_restores,
     "EnableVolumeIO" => enable_volume_io,
     "ModifyInstanceAttribute" => modify_instance_attribute,
     "ModifySnapshotAttribute" => modify_snapshot_attribute,
@@ -177,6 +182,6 @@ mod tests {
     #[test]
     fn actions_are_in_the_order_in_which_they_are_looked_for() {
         assert!(NAMES.is_sorted());
-        assert_eq!(NAMES.len(), 32);
+        assert_eq!(NAMES.len(), 35);
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::filter::Tags;
+use super::restore_credits::FastRestore;
 
 /// Why a snapshot is in `error` whose blocks came too late.
 pub(super) const TIMED_OUT: &str = "Snapshot timed out";
@@ -130,6 +131,9 @@ pub(super) struct Volume {
     pub(super) snapshot: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) initialization_rate: Option<u64>,
+    /// Whether fast snapshot restore made it: all blocks of its snapshot were there from the beginning.
+    #[serde(default)]
+    pub(super) fast_restored: bool,
     pub(super) created_ms: u64,
     /// When `creating` ends.
     pub(super) available_ms: u64,
@@ -235,6 +239,9 @@ pub(super) struct Snapshot {
     pub(super) permissions: Permissions,
     #[serde(default)]
     pub(super) tags: Tags,
+    /// Fast snapshot restore by zone, also where it is disabled again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) fast_restores: Vec<FastRestore>,
     /// Of one that is put together from blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) direct: Option<Direct>,

@@ -136,6 +136,7 @@ impl Ec2 {
         right.changes("Attribute", PERMISSION).demand(ask)?;
         ask.end_dry_run()?;
         change.apply(&mut snapshot.permissions);
+        self.end_fast_restores_of_strangers(ask.now(), &mut snapshot);
         state.commit(vec![Change::Snapshot(snapshot)])?;
         Ok(Map::new())
     }
@@ -147,7 +148,8 @@ impl Ec2 {
             PERMISSION => {}
             other => return Err(unknown_attribute(other)),
         }
-        let reset = Snapshot { permissions: Permissions::default(), ..snapshot };
+        let mut reset = Snapshot { permissions: Permissions::default(), ..snapshot };
+        self.end_fast_restores_of_strangers(ask.now(), &mut reset);
         state.commit(vec![Change::Snapshot(reset)])?;
         Ok(Map::new())
     }

@@ -141,6 +141,7 @@ impl Ec2 {
                 completion_minutes: None,
                 permissions: Permissions::default(),
                 tags,
+                fast_restores: Vec::new(),
                 direct: None,
             });
         }
@@ -256,6 +257,7 @@ impl Ec2 {
         match self.forget_snapshot(&snapshot) {
             Ok(()) => {
                 state.commit(vec![Change::DropSnapshot(id.to_owned())])?;
+                self.end_fast_restores(ask.now(), &mut snapshot.clone(), |_| true);
                 Ok(Map::new())
             }
             Err(error) => {

@@ -25,6 +25,8 @@ struct Wanted {
     provision: Provision,
     snapshot: Option<Snapshot>,
     rate: Option<u64>,
+    /// The snapshot after fast snapshot restore has taken a credit for the volume.
+    charged: Option<Snapshot>,
     tags: Tags,
 }
 
@@ -51,7 +53,7 @@ impl Wanted {
             return Err(refuse::invalid_value(message));
         }
         let rate = initialization_rate(ec2, ask, snapshot.is_some())?;
-        Ok(Self { zone, provision, snapshot, rate, tags })
+        Ok(Self { zone, provision, snapshot, rate, charged: None, tags })
     }
 
     /// What a repeated call must ask for too.
@@ -107,7 +109,7 @@ fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
 impl Ec2 {
     pub(super) fn create_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
         let mut state = self.state.lock();
-        let wanted = Wanted::read(self, ask, &state)?;
+        let mut wanted = Wanted::read(self, ask, &state)?;
         self.demand_volume(ask, &wanted)?;
         ask.end_dry_run()?;
         refuse_unbuilt(ask, &wanted.provision.shape.kind)?;
@@ -124,6 +126,10 @@ impl Ec2 {
             }
         }
         quota::room_for_volume(&self.options.quotas, &state, ask, &wanted.provision.shape, None)?;
+        // A provisioned rate wins over fast snapshot restore.
+        if let Some(snapshot) = wanted.snapshot.as_ref().filter(|_| wanted.rate.is_none()) {
+            wanted.charged = snapshot.without_credit(ask.account(), &wanted.zone.name, ask.now());
+        }
         let volume = self.make_volume(ask, &mut state, wanted, parameters)?;
         Ok(describe_volumes::of_create(ask, &volume, Some("creating")))
     }
@@ -162,6 +168,7 @@ impl Ec2 {
             shape: wanted.provision.shape,
             snapshot: wanted.snapshot.as_ref().map(|snapshot| snapshot.id.clone()),
             initialization_rate: wanted.rate,
+            fast_restored: wanted.charged.is_some(),
             // AWS shows whole seconds.
             created_ms: now / 1_000 * 1_000,
             available_ms: now + self.options.timing.creating_ms,
@@ -175,11 +182,12 @@ impl Ec2 {
             token: client_token(ask)?.map(str::to_owned),
         };
         state.commit(vec![Change::Volume(volume.clone())])?;
+        let rate = volume.initialization_rate.map(|mib_s| Initialization::Rate { mib_s });
         let request = CreateVolume {
             name: id.clone(),
             spec: wanted.provision.spec,
             snapshot: volume.snapshot.clone(),
-            initialization: volume.initialization_rate.map(|mib_s| Initialization::Rate { mib_s }),
+            initialization: if volume.fast_restored { Some(Initialization::None) } else { rate },
             block_size: BLOCK_BYTES,
             seed: None,
             region: None,
@@ -191,6 +199,7 @@ impl Ec2 {
         }
         let volume = Volume { stage: Stage::Ready, ..volume };
         let mut changes = vec![Change::Volume(volume.clone())];
+        changes.extend(wanted.charged.map(Change::Snapshot));
         changes.extend(use_token(ask, parameters, vec![id]));
         state.commit(changes)?;
         Ok(volume)

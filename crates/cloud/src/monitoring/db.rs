@@ -8,12 +8,12 @@ use ebbtide_control::{Nanos, OpStats, Stats};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::alarms::{Alarm, HistoryItem};
-use super::inventory::Attached;
+use super::inventory::{Attached, Gauge};
 use super::metrics::Family;
 use super::minute::Minute;
 
 /// Version of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// Name of the file in a home.
 const FILE: &str = "cloudwatch.db";
@@ -111,7 +111,8 @@ impl Db {
         connection.pragma_update(None, "synchronous", "FULL")?;
         let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         match found {
-            0 => connection.execute_batch(include_str!("db.sql"))?,
+            0 => connection.execute_batch(concat!(include_str!("db.sql"), include_str!("db-2.sql")))?,
+            1 => connection.execute_batch(include_str!("db-2.sql"))?,
             VERSION => {}
             _ => return Err(DbError::Version { found }),
         }
@@ -213,12 +214,69 @@ impl Db {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    // ---- Metrics that are not of volumes ------------------------------------------------------------------------------
+
+    /// Writes the values of a minute, all of them or none. One that is there already is replaced.
+    pub(super) fn write_gauges(&mut self, minute: u64, gauges: &[Gauge]) -> Result<(), DbError> {
+        let transaction = self.connection.transaction()?;
+        for Gauge { owner, region, metric, dimensions, value } in gauges {
+            let dimensions = joined(dimensions.iter().map(|(_, value)| value));
+            let sql = "INSERT INTO gauge_series (owner, region, metric, dimensions, latest) VALUES (?1, ?2, ?3, ?4, ?5) \
+                       ON CONFLICT DO UPDATE SET latest = max(latest, excluded.latest) RETURNING id";
+            let series: i64 = transaction
+                .prepare_cached(sql)?
+                .query_row(params![owner, region, metric, dimensions, stored(minute)], |row| row.get(0))?;
+            let sql = "INSERT OR REPLACE INTO gauges (series, minute, value) VALUES (?1, ?2, ?3)";
+            transaction.prepare_cached(sql)?.execute(params![series, stored(minute), value])?;
+        }
+        Ok(transaction.commit()?)
+    }
+
+    /// The values of a metric with dimensions, by the minute.
+    pub(super) fn gauges(
+        &self,
+        (owner, region): (&str, &str),
+        metric: &str,
+        dimensions: &[String],
+        minutes: Range<u64>,
+    ) -> Result<Vec<(u64, f64)>, DbError> {
+        let sql = "SELECT g.minute, g.value FROM gauge_series s JOIN gauges g ON s.id = g.series \
+                   WHERE s.owner = ?1 AND s.region = ?2 AND s.metric = ?3 AND s.dimensions = ?4 \
+                   AND g.minute >= ?5 AND g.minute < ?6";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let (from, to) = (stored(minutes.start), stored(minutes.end));
+        let rows = statement
+            .query_map(params![owner, region, metric, joined(dimensions), from, to], |row| {
+                Ok((unsigned(row, "minute")?, row.get(1)?))
+            })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The dimensions with which a metric has a value since a minute.
+    pub(super) fn gauge_series(
+        &self,
+        (owner, region): (&str, &str),
+        metric: &str,
+        since: u64,
+    ) -> Result<Vec<Vec<String>>, DbError> {
+        let sql = "SELECT dimensions FROM gauge_series \
+                   WHERE owner = ?1 AND region = ?2 AND metric = ?3 AND latest >= ?4 ORDER BY dimensions";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params![owner, region, metric, stored(since)], |row| {
+            let joined: String = row.get(0)?;
+            Ok(joined.split('/').map(str::to_owned).collect())
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// Forgets what is too old, or too much.
     pub(super) fn prune(&mut self, now_ms: u64) -> Result<(), DbError> {
         let transaction = self.connection.transaction()?;
         let oldest = (now_ms / 60_000).saturating_sub(KEPT_MINUTES);
         transaction.execute("DELETE FROM minutes WHERE minute < ?1", [stored(oldest)])?;
         transaction.execute("DELETE FROM series WHERE latest < ?1", [stored(oldest)])?;
+        transaction.execute("DELETE FROM gauges WHERE minute < ?1", [stored(oldest)])?;
+        transaction.execute("DELETE FROM gauge_series WHERE latest < ?1", [stored(oldest)])?;
         // The minutes of the oldest times, whole, until few enough are left.
         let sql = "DELETE FROM minutes WHERE minute <= (SELECT minute FROM minutes ORDER BY minute DESC LIMIT 1 OFFSET ?1)";
         transaction.execute(sql, [stored(self.bounds.minutes)])?;
@@ -302,6 +360,11 @@ impl Db {
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
+}
+
+/// The values of dimensions as one text; none of them has a slash.
+fn joined<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> String {
+    values.into_iter().map(|value| value.as_ref().to_owned()).collect::<Vec<_>>().join("/")
 }
 
 fn unsigned(row: &Row<'_>, column: &str) -> Result<u64, rusqlite::Error> {

@@ -15,6 +15,21 @@ pub struct Attached {
     pub kind: String,
 }
 
+/// A value of a metric that is not of a volume, for one minute.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gauge {
+    /// The account that it belongs to.
+    pub owner: String,
+    /// Its Region.
+    pub region: String,
+    /// The name of the metric.
+    pub metric: &'static str,
+    /// Names and values of its dimensions, in the order of the names.
+    pub dimensions: Vec<(&'static str, String)>,
+    /// The value.
+    pub value: f64,
+}
+
 /// Knows which volumes are attached.
 pub trait Inventory: std::fmt::Debug + Send + Sync {
     /// Does what is due at a time, in milliseconds since 1970. Called about once a second.
@@ -22,4 +37,7 @@ pub trait Inventory: std::fmt::Debug + Send + Sync {
 
     /// The attached volumes at a time, in milliseconds since 1970.
     fn attached(&self, now_ms: u64) -> Vec<Attached>;
+
+    /// The metrics that are not of volumes, over a minute or what has passed of it, in milliseconds since 1970.
+    fn gauges(&self, minute_ms: std::ops::Range<u64>) -> Vec<Gauge>;
 }

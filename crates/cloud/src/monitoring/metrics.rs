@@ -11,6 +11,27 @@ pub(super) const NAMESPACE: &str = "AWS/EBS";
 pub(super) enum By {
     Volume,
     VolumeAndInstance,
+    SnapshotAndZone,
+}
+
+impl By {
+    /// The names of the dimensions, in their order.
+    pub(super) const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Volume => &["VolumeId"],
+            Self::VolumeAndInstance => &["InstanceId", "VolumeId"],
+            Self::SnapshotAndZone => &["AvailabilityZone", "SnapshotId"],
+        }
+    }
+}
+
+/// Where the value of a minute comes from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// The counters of a volume.
+    Counters(fn(&MinuteMetrics) -> Option<f64>),
+    /// It is stored as it is.
+    Gauge,
 }
 
 /// The volumes that publish a metric.
@@ -44,7 +65,7 @@ pub(super) struct Metric {
     pub(super) unit: &'static str,
     pub(super) by: By,
     pub(super) family: Family,
-    pub(super) value: fn(&MinuteMetrics) -> Option<f64>,
+    pub(super) source: Source,
 }
 
 const fn metric(
@@ -54,15 +75,22 @@ const fn metric(
     family: Family,
     value: fn(&MinuteMetrics) -> Option<f64>,
 ) -> Metric {
-    Metric { name, unit, by, family, value }
+    Metric { name, unit, by, family, source: Source::Counters(value) }
+}
+
+/// A metric that is not of a volume.
+const fn gauge(name: &'static str, unit: &'static str, by: By) -> Metric {
+    Metric { name, unit, by, family: Family::All, source: Source::Gauge }
 }
 
 /// All metrics, in alphabetical order.
-pub(super) static METRICS: [Metric; 18] = {
+pub(super) static METRICS: [Metric; 20] = {
     use By::{Volume, VolumeAndInstance as Both};
     use Family::{All, Burst, Checked, Provisioned};
     [
         metric("BurstBalance", "Percent", Volume, Burst, |m| m.burst_balance),
+        gauge("FastSnapshotRestoreCreditsBalance", "None", By::SnapshotAndZone),
+        gauge("FastSnapshotRestoreCreditsBucketSize", "None", By::SnapshotAndZone),
         metric("VolumeAvgIOPS", "Count/Second", Both, All, |m| Some(m.volume_avg_iops)),
         metric("VolumeAvgReadLatency", "Milliseconds", Both, All, |m| Some(m.volume_avg_read_latency)),
         metric("VolumeAvgThroughput", "Kilobytes/Second", Both, All, |m| Some(m.volume_avg_throughput)),

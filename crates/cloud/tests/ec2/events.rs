@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::{self, ACCOUNT, REGION, Recorder, START_MS, sockets, text};
 
 #[derive(Debug, Default)]
-struct Kept(Mutex<Vec<Value>>);
+pub(crate) struct Kept(pub(crate) Mutex<Vec<Value>>);
 
 impl EventSink for Kept {
     fn publish(&self, event: &Value) {

@@ -7,6 +7,7 @@ mod block_device;
 mod direct;
 mod errors;
 mod events;
+mod fast_restores;
 mod instances;
 mod kill;
 mod lists;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ebbtide_catalog::{Catalog, Spec};
-use ebbtide_cloud::monitoring::{Attached, EventSink, Inventory, Monitoring, Options};
+use ebbtide_cloud::monitoring::{Attached, EventSink, Gauge, Inventory, Monitoring, Options};
 use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
@@ -32,6 +32,8 @@ pub(crate) struct Volumes {
     all: Mutex<BTreeMap<String, Volume>>,
     now: AtomicU64,
     pub(crate) is_stopping: AtomicBool,
+    /// What is published besides in each minute.
+    pub(crate) gauges: Mutex<Vec<Gauge>>,
 }
 
 #[derive(Debug)]
@@ -112,6 +114,10 @@ impl Inventory for Volumes {
             kind: volume.kind.clone(),
         };
         self.all.lock().unwrap().iter().map(attached).collect()
+    }
+
+    fn gauges(&self, _: std::ops::Range<u64>) -> Vec<Gauge> {
+        self.gauges.lock().unwrap().clone()
     }
 }
 
