@@ -60,6 +60,7 @@ fn members(ask: &Ask<'_>, volume: &Volume, state: Option<&str>, zone_id: String)
         .put("VolumeType", shape.kind.as_str())
         .put("MultiAttachEnabled", false)
         .put("Operator", json!({"Managed": false}))
+        .put_some("SourceVolumeId", volume.copied.as_ref().map(|copied| copied.source.as_str()))
         .put_some("Iops", shape.iops)
         .put_some("Throughput", shape.throughput)
         .put_some("VolumeInitializationRate", volume.initialization_rate);
@@ -161,6 +162,7 @@ fn values<'a>(
         "encrypted" | "multi-attach-enabled" | "operator.managed" => one(flag(false)),
         "size" => one(shape.size_gib.to_string()),
         "snapshot-id" => some(volume.snapshot.as_deref()),
+        "source-volume-id" => some(volume.copied.as_ref().map(|copied| copied.source.as_str())),
         "status" => some(volume.state(now)),
         "volume-id" => one(volume.id.as_str()),
         "volume-type" => one(shape.kind.as_str()),

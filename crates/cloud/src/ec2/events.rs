@@ -71,6 +71,7 @@ impl Ec2 {
                 let is_new = volume.available_ms == ask.now() + self.options.timing.creating_ms;
                 is_new.then(|| vec![of_volume(ask, volume, "createVolume", "available", volume.available_ms)])
             }),
+            "CopyVolumes" => of_copy(self, ask, &state, output),
             "DeleteVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| match volume.stage {
                 Stage::Gone { until_ms } => {
                     Some(vec![of_volume(ask, volume, "deleteVolume", "deleted", until_ms)])
@@ -92,6 +93,27 @@ impl Ec2 {
         drop(state);
         self.events.due.lock().extend(events.into_iter().flatten());
     }
+}
+
+/// A copy is available, and later initialized.
+fn of_copy(
+    ec2: &Ec2,
+    ask: &Ask<'_>,
+    state: &State,
+    output: &Map<String, Value>,
+) -> Option<Vec<(u64, Value)>> {
+    let id = output.get("Volumes")?.as_array()?.first()?["VolumeId"].as_str()?;
+    let volume = state.volumes().get(id)?;
+    let copied = volume.copied.as_ref()?;
+    // A call that is repeated with its token makes nothing.
+    if volume.available_ms != ask.now() + ec2.options.timing.creating_ms {
+        return None;
+    }
+    let available = of_volume(ask, volume, "createVolume", "available", volume.available_ms);
+    let at_ms = copied.completes_ms.max(volume.available_ms);
+    let (at_ms, mut initialized) = of_volume(ask, volume, "initializeVolume", "succeeded", at_ms);
+    initialized["detail"]["completionTime"] = json!(iso(at_ms));
+    Some(vec![available, (at_ms, initialized)])
 }
 
 fn of_volume(ask: &Ask<'_>, volume: &Volume, event: &str, result: &str, at_ms: u64) -> (u64, Value) {

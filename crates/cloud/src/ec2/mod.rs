@@ -8,6 +8,7 @@ mod access;
 mod ask;
 mod attach;
 mod copy;
+mod copy_volumes;
 mod db;
 mod describe_instances;
 mod describe_snapshots;
@@ -116,6 +117,7 @@ macro_rules! actions {
 actions! {
     "AttachVolume" => attach_volume,
     "CopySnapshot" => copy_snapshot,
+    "CopyVolumes" => copy_volumes,
     "CreateSnapshot" => create_snapshot,
     "CreateSnapshots" => create_snapshots,
     "CreateTags" => create_tags,
@@ -182,6 +184,6 @@ mod tests {
     #[test]
     fn actions_are_in_the_order_in_which_they_are_looked_for() {
         assert!(NAMES.is_sorted());
-        assert_eq!(NAMES.len(), 35);
+        assert_eq!(NAMES.len(), 36);
     }
 }

@@ -68,6 +68,8 @@ pub struct Timing {
     pub detaching_ms: u64,
     /// Whether a modification takes as long as the catalogue has it of AWS; else it completes at once.
     pub modifications: bool,
+    /// Whether a copy of a volume is initialized as long as AWS documents; else at once.
+    pub volume_copies: bool,
     /// A snapshot without data is `pending`.
     pub snapshot_ms: u64,
     /// Bytes of data a second by which a snapshot is `pending` longer; none: however much data, no longer.
@@ -99,6 +101,7 @@ impl Timing {
         attaching_ms: 1_500,
         detaching_ms: 2_000,
         modifications: true,
+        volume_copies: true,
         snapshot_ms: 4_000,
         snapshot_bytes_per_s: Some(256 << 20),
         snapshot_spacing_ms: 15_000,
@@ -118,6 +121,7 @@ impl Timing {
         attaching_ms: 0,
         detaching_ms: 0,
         modifications: false,
+        volume_copies: false,
         snapshot_ms: 0,
         snapshot_bytes_per_s: None,
         snapshot_spacing_ms: 0,
@@ -156,6 +160,8 @@ pub struct Quotas {
     pub pending_of_hdd: usize,
     /// Pending copies of snapshots.
     pub pending_copies: usize,
+    /// Copies of volumes that are not initialized.
+    pub volume_copies: usize,
     /// Snapshots with fast snapshot restore, in however many zones.
     pub fast_restores: usize,
     /// Pending snapshots that are put together from blocks.
@@ -178,6 +184,7 @@ impl Quotas {
         pending_of_volume: 5,
         pending_of_hdd: 1,
         pending_copies: 20,
+        volume_copies: 5,
         fast_restores: 5,
         pending_direct: 100,
         instances: 20,

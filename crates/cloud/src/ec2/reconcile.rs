@@ -65,6 +65,8 @@ impl Ec2 {
         match volume.stage {
             Stage::Making => {
                 self.forget_volume(&volume.id, exists)?;
+                // Of a copy there may be its snapshot too.
+                self.forget_copy(&volume.id)?;
                 return self.note(Change::DropVolume(volume.id));
             }
             Stage::Gone { .. } => return self.forget_volume(&volume.id, exists),

@@ -118,6 +118,23 @@ impl Attachment {
     }
 }
 
+/// How CopyVolumes made a volume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Copied {
+    pub(super) source: String,
+    pub(super) began_ms: u64,
+    /// When it is initialized.
+    pub(super) completes_ms: u64,
+}
+
+impl Copied {
+    /// How far it is initialized, in percent.
+    pub(super) fn progress(&self, now: u64) -> u64 {
+        let span = self.completes_ms.saturating_sub(self.began_ms).max(1);
+        if now >= self.completes_ms { 100 } else { now.saturating_sub(self.began_ms) * 100 / span }
+    }
+}
+
 /// A volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Volume {
@@ -134,6 +151,8 @@ pub(super) struct Volume {
     /// Whether fast snapshot restore made it: all blocks of its snapshot were there from the beginning.
     #[serde(default)]
     pub(super) fast_restored: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) copied: Option<Copied>,
     pub(super) created_ms: u64,
     /// When `creating` ends.
     pub(super) available_ms: u64,
@@ -174,6 +193,11 @@ impl Volume {
     /// Its attachment, as long as it is shown.
     pub(super) fn attachment_at(&self, now: u64) -> Option<&Attachment> {
         self.attachment.as_ref().filter(|attachment| attachment.is_there(now))
+    }
+
+    /// Whether it is a copy of a volume that is not initialized yet.
+    pub(super) fn is_copying(&self, now: u64) -> bool {
+        self.stage == Stage::Ready && self.copied.as_ref().is_some_and(|copied| now < copied.completes_ms)
     }
 
     /// What it is now: a modification is seen when `optimizing` begins.

@@ -53,7 +53,11 @@ fn details(shown: &Shown<'_>, now: u64) -> Vec<(&'static str, &'static str)> {
     let performance = if judged && attached { "normal" } else { "not-applicable" };
     let enabled = if volume.lost { "failed" } else { "passed" };
     let mut details = vec![("io-enabled", enabled), ("io-performance", performance)];
-    if volume.snapshot.is_some() {
+    if let Some(copied) = &volume.copied {
+        let is_over = now >= copied.completes_ms;
+        let state = if is_over { InitializationState::Completed } else { InitializationState::Initializing };
+        details.push(("initialization-state", state.name()));
+    } else if volume.snapshot.is_some() {
         let state = loading.as_ref().map_or(InitializationState::Completed, |loading| loading.state);
         details.push(("initialization-state", state.name()));
     }
@@ -69,7 +73,10 @@ fn status(volume: &Volume, now: u64) -> &'static str {
 }
 
 /// What InitializationStatusDetails has. Only a provisioned rate has a time.
-fn initialization(volume: &Volume, loading: Option<&InitializationView>) -> Value {
+fn initialization(volume: &Volume, loading: Option<&InitializationView>, now: u64) -> Value {
+    if let Some(copied) = &volume.copied {
+        return json!({"InitializationType": "volume-copy", "Progress": copied.progress(now)});
+    }
     let kind = if volume.initialization_rate.is_some() { "provisioned-rate" } else { "default" };
     let mut details = json!({
         "InitializationType": kind,
@@ -100,8 +107,8 @@ fn item(shown: &Shown<'_>, now: u64) -> Value {
         .put("Actions", json!([]))
         .put("Events", json!([]))
         .put("AttachmentStatuses", attachments);
-    if volume.snapshot.is_some() {
-        members.put("InitializationStatusDetails", initialization(volume, loading.as_ref()));
+    if volume.snapshot.is_some() || volume.copied.is_some() {
+        members.put("InitializationStatusDetails", initialization(volume, loading.as_ref(), now));
     }
     Value::Object(members.end())
 }

@@ -1,6 +1,6 @@
 //! CreateVolume and DeleteVolume.
 
-use ebbtide_catalog::Initialization;
+use ebbtide_catalog::{Initialization, Spec};
 use ebbtide_control::{ControlError, CreateVolume};
 use serde_json::{Map, Value, json};
 
@@ -10,24 +10,26 @@ use super::db::Change;
 use super::filter::Tags;
 use super::ids::Kind;
 use super::places::{self, Zone};
-use super::records::{Snapshot, Stage, Volume};
+use super::records::{Copied, Snapshot, Stage, Volume};
 use super::shape::{self, Asked, Provision};
 use super::state::{State, client_token, use_token};
 use super::{Ec2, describe_volumes, quota, refuse, tags};
 use crate::ApiError;
 
 /// Logical block size of volumes, as the device of most instance types reports it.
-const BLOCK_BYTES: u32 = 512;
+pub(super) const BLOCK_BYTES: u32 = 512;
 
 /// A volume that a call asks for.
-struct Wanted {
-    zone: Zone,
-    provision: Provision,
-    snapshot: Option<Snapshot>,
-    rate: Option<u64>,
+pub(super) struct Wanted {
+    pub(super) zone: Zone,
+    pub(super) provision: Provision,
+    pub(super) snapshot: Option<Snapshot>,
+    /// The volume that it is a copy of.
+    pub(super) source: Option<Volume>,
+    pub(super) rate: Option<u64>,
     /// The snapshot after fast snapshot restore has taken a credit for the volume.
-    charged: Option<Snapshot>,
-    tags: Tags,
+    pub(super) charged: Option<Snapshot>,
+    pub(super) tags: Tags,
 }
 
 impl Wanted {
@@ -53,13 +55,14 @@ impl Wanted {
             return Err(refuse::invalid_value(message));
         }
         let rate = initialization_rate(ec2, ask, snapshot.is_some())?;
-        Ok(Self { zone, provision, snapshot, rate, charged: None, tags })
+        Ok(Self { zone, provision, snapshot, source: None, rate, charged: None, tags })
     }
 
     /// What a repeated call must ask for too.
-    fn parameters(&self) -> String {
+    pub(super) fn parameters(&self) -> String {
         let shape = &self.provision.shape;
-        let snapshot = self.snapshot.as_ref().map(|snapshot| &snapshot.id);
+        let source = self.source.as_ref().map(|source| &source.id);
+        let snapshot = self.snapshot.as_ref().map(|snapshot| &snapshot.id).or(source);
         let size = shape.size_gib;
         json!([shape.kind, size, shape.iops, shape.throughput, snapshot, self.rate, self.tags]).to_string()
     }
@@ -82,7 +85,7 @@ fn initialization_rate(ec2: &Ec2, ask: &Ask<'_>, from_snapshot: bool) -> Result<
 }
 
 /// Refuses what this service does not have.
-fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
+pub(super) fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
     let input = ask.input;
     if input.flag("MultiAttachEnabled") == Some(true) {
         if !matches!(kind, "io1" | "io2") {
@@ -151,7 +154,7 @@ impl Ec2 {
     }
 
     /// Makes the volume: first a record that a start after a kill takes back, then the volume, then the answerable record.
-    fn make_volume(
+    pub(super) fn make_volume(
         &self,
         ask: &Ask<'_>,
         state: &mut State,
@@ -169,6 +172,7 @@ impl Ec2 {
             snapshot: wanted.snapshot.as_ref().map(|snapshot| snapshot.id.clone()),
             initialization_rate: wanted.rate,
             fast_restored: wanted.charged.is_some(),
+            copied: None,
             // AWS shows whole seconds.
             created_ms: now / 1_000 * 1_000,
             available_ms: now + self.options.timing.creating_ms,
@@ -182,10 +186,33 @@ impl Ec2 {
             token: client_token(ask)?.map(str::to_owned),
         };
         state.commit(vec![Change::Volume(volume.clone())])?;
+        let made = match &wanted.source {
+            None => self.create_here(&volume, wanted.provision.spec).map(|()| None),
+            Some(source) => self
+                .copy_here(source, &volume, wanted.provision.spec)
+                .map(|ms| Some(Copied { source: source.id.clone(), began_ms: now, completes_ms: now + ms })),
+        };
+        let copied = match made {
+            Ok(copied) => copied,
+            Err(error) => {
+                state.commit(vec![Change::DropVolume(id)])?;
+                return Err(refuse::of_control(&error));
+            }
+        };
+        let volume = Volume { stage: Stage::Ready, copied, ..volume };
+        let mut changes = vec![Change::Volume(volume.clone())];
+        changes.extend(wanted.charged.map(Change::Snapshot));
+        changes.extend(use_token(ask, parameters, vec![id]));
+        state.commit(changes)?;
+        Ok(volume)
+    }
+
+    /// Makes a volume on this host, empty or of its snapshot.
+    fn create_here(&self, volume: &Volume, spec: Spec) -> Result<(), ControlError> {
         let rate = volume.initialization_rate.map(|mib_s| Initialization::Rate { mib_s });
         let request = CreateVolume {
-            name: id.clone(),
-            spec: wanted.provision.spec,
+            name: volume.id.clone(),
+            spec,
             snapshot: volume.snapshot.clone(),
             initialization: if volume.fast_restored { Some(Initialization::None) } else { rate },
             block_size: BLOCK_BYTES,
@@ -193,16 +220,7 @@ impl Ec2 {
             region: None,
             token: None,
         };
-        if let Err(error) = self.control.create_volume(&request) {
-            state.commit(vec![Change::DropVolume(id)])?;
-            return Err(refuse::of_control(&error));
-        }
-        let volume = Volume { stage: Stage::Ready, ..volume };
-        let mut changes = vec![Change::Volume(volume.clone())];
-        changes.extend(wanted.charged.map(Change::Snapshot));
-        changes.extend(use_token(ask, parameters, vec![id]));
-        state.commit(changes)?;
-        Ok(volume)
+        self.control.create_volume(&request).map(drop)
     }
 
     pub(super) fn delete_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {

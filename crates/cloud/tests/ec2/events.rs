@@ -77,6 +77,16 @@ fn events_follow_a_volume_and_its_snapshots_through_their_states() {
         (&of_snapshot["resources"], &of_snapshot["detail"]["snapshot_id"]),
         (&json!([arn]), &json!(arn))
     );
+    let copy = json!({"SourceVolumeId": volume, "ClientToken": "c"});
+    call(now, "CopyVolumes", copy.clone());
+    call(now + 1, "CopyVolumes", copy);
+    ec2.tick(now + 1_500);
+    let (mut names, events) = news();
+    names.sort();
+    assert_eq!(names, ["createVolume available", "initializeVolume succeeded"], "once each");
+    let times = events.iter().filter(|event| event["detail"].get("completionTime").is_some());
+    assert_eq!(times.count(), 1);
+    now += 1_500;
     call(now, "DeleteVolume", json!({"VolumeId": volume}));
     assert!(news().0.is_empty());
     ec2.tick(now + 1_500);

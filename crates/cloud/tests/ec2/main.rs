@@ -4,6 +4,7 @@
 mod access;
 mod attach;
 mod block_device;
+mod copy_volumes;
 mod direct;
 mod errors;
 mod events;
