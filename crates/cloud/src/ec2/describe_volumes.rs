@@ -42,8 +42,7 @@ fn members(ask: &Ask<'_>, volume: &Volume, state: Option<&str>, zone_id: String)
     let now = ask.now();
     let shape = volume.shape_at(now);
     let attachments: Value = volume
-        .attachment_at(now)
-        .iter()
+        .attachments_at(now)
         .map(|at| Value::Object(attachment(&volume.id, at, at.state(now))))
         .collect();
     let mut members = Members::default();
@@ -147,14 +146,16 @@ fn values<'a>(
     zone_id: impl Fn(&Volume) -> String,
 ) -> Values<'a> {
     let now = ask.now();
-    let attachment = volume.attachment_at(now);
+    let attachments = || volume.attachments_at(now);
     let shape = volume.shape_at(now);
     match name {
-        "attachment.attach-time" => some(attachment.map(|at| iso(at.since_ms))),
-        "attachment.delete-on-termination" => some(attachment.map(|at| flag(at.delete_on_termination))),
-        "attachment.device" => some(attachment.map(|at| at.device.as_str())),
-        "attachment.instance-id" => some(attachment.map(|at| at.instance.as_str())),
-        "attachment.status" => some(attachment.map(|at| at.state(now))),
+        "attachment.attach-time" => attachments().map(|at| iso(at.since_ms).into()).collect(),
+        "attachment.delete-on-termination" => {
+            attachments().map(|at| flag(at.delete_on_termination).into()).collect()
+        }
+        "attachment.device" => attachments().map(|at| at.device.as_str().into()).collect(),
+        "attachment.instance-id" => attachments().map(|at| at.instance.as_str().into()).collect(),
+        "attachment.status" => attachments().map(|at| at.state(now).into()).collect(),
         "availability-zone" => one(volume.zone.as_str()),
         "availability-zone-id" => one(zone_id(volume)),
         "create-time" => one(iso(volume.created_ms)),

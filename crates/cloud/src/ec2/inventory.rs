@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Ec2;
-use super::records::AttachStage;
+use super::records::{AttachStage, Attachment};
 use crate::monitoring::{Attached, Gauge, Inventory};
 
 impl Inventory for Ec2 {
@@ -14,10 +14,8 @@ impl Inventory for Ec2 {
     fn attached(&self, now_ms: u64) -> Vec<Attached> {
         let state = self.state.lock();
         let volumes = state.volumes().values().filter_map(|volume| {
-            let attachment = volume.attachment.as_ref()?;
-            if matches!(attachment.stage, AttachStage::Gone { .. }) {
-                return None;
-            }
+            let is_gone = |at: &&Attachment| matches!(at.stage, AttachStage::Gone { .. });
+            let attachment = volume.attachments.iter().find(|at| !is_gone(at))?;
             Some(Attached {
                 volume: volume.id.clone(),
                 owner: volume.owner.clone(),

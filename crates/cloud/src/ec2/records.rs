@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::filter::Tags;
 use super::restore_credits::FastRestore;
@@ -164,8 +164,14 @@ pub(super) struct Volume {
     pub(super) auto_enable_io: bool,
     #[serde(default)]
     pub(super) tags: Tags,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) attachment: Option<Attachment>,
+    /// To different instances, oldest first. Earlier versions wrote one `attachment`.
+    #[serde(
+        default,
+        alias = "attachment",
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_more"
+    )]
+    pub(super) attachments: Vec<Attachment>,
     /// Oldest first.
     #[serde(default)]
     pub(super) modifications: Vec<Modification>,
@@ -185,14 +191,34 @@ impl Volume {
             Stage::Gone { .. } => "deleting",
             Stage::Ready if self.lost => "error",
             Stage::Ready if now < self.available_ms => "creating",
-            Stage::Ready if self.attachment_at(now).is_some() => "in-use",
+            Stage::Ready if self.attachments_at(now).next().is_some() => "in-use",
             Stage::Ready => "available",
         })
     }
 
-    /// Its attachment, as long as it is shown.
-    pub(super) fn attachment_at(&self, now: u64) -> Option<&Attachment> {
-        self.attachment.as_ref().filter(|attachment| attachment.is_there(now))
+    /// Its attachments, as long as they are shown.
+    pub(super) fn attachments_at(&self, now: u64) -> impl Iterator<Item = &Attachment> {
+        self.attachments.iter().filter(move |attachment| attachment.is_there(now))
+    }
+
+    /// Its attachment to an instance, gone ones too.
+    pub(super) fn attachment_to(&self, instance: &str) -> Option<&Attachment> {
+        self.attachments.iter().find(|attachment| attachment.instance == instance)
+    }
+
+    /// The same with an attachment in place of an earlier one to its instance.
+    pub(super) fn with_attachment(&self, attachment: Attachment) -> Self {
+        let mut volume = self.without_attachment(&attachment.instance);
+        let at = self.attachments.iter().position(|other| other.instance == attachment.instance);
+        volume.attachments.insert(at.unwrap_or(volume.attachments.len()), attachment);
+        volume
+    }
+
+    /// The same without its attachment to an instance.
+    pub(super) fn without_attachment(&self, instance: &str) -> Self {
+        let mut volume = self.clone();
+        volume.attachments.retain(|attachment| attachment.instance != instance);
+        volume
     }
 
     /// Whether it is a copy of a volume that is not initialized yet.
@@ -207,6 +233,20 @@ impl Volume {
             _ => &self.shape,
         }
     }
+}
+
+/// Reads one attachment, or a list of them.
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Attachment>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Many(Vec<Attachment>),
+        One(Attachment),
+    }
+    Ok(match Stored::deserialize(deserializer)? {
+        Stored::Many(all) => all,
+        Stored::One(one) => vec![one],
+    })
 }
 
 /// Who may make volumes of a snapshot.
@@ -399,4 +439,30 @@ pub(super) struct TokenUse {
     pub(super) parameters: String,
     /// The ids that it answered with.
     pub(super) made: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn records_with_one_attachment_are_read_as_a_list() {
+        let attachment = json!({"instance": "i-1", "device": "/dev/sdf", "since_ms": 1, "attached_ms": 2,
+            "delete_on_termination": false, "stage": "ready"});
+        let mut record = json!({"id": "vol-1", "owner": "a", "region": "r", "zone": "z", "created_ms": 1,
+            "available_ms": 1, "stage": "ready", "shape": {"kind": "gp3", "size_gib": 1, "iops": null, "throughput": null}});
+        let read = |record: &serde_json::Value| {
+            serde_json::from_value::<Volume>(record.clone()).unwrap().attachments
+        };
+        assert_eq!(read(&record), []);
+        record["attachment"] = attachment.clone();
+        let found = read(&record);
+        assert_eq!((found.len(), found[0].instance.as_str()), (1, "i-1"));
+        let mut volume: Volume = serde_json::from_value(record).unwrap();
+        volume.attachments.push(Attachment { instance: "i-2".to_owned(), ..volume.attachments[0].clone() });
+        let again: Volume = serde_json::from_value(serde_json::to_value(&volume).unwrap()).unwrap();
+        assert_eq!(again, volume);
+    }
 }

@@ -84,7 +84,7 @@ impl Ec2 {
         let (now, id) = (ask.now(), &volume.id);
         let usable = matches!(volume.state(now), Some("available" | "in-use"));
         // Only what a request to this host is still carried out on is not.
-        let settled = volume.attachment.as_ref().is_none_or(|at| at.stage != AttachStage::Making);
+        let settled = volume.attachments.iter().all(|at| at.stage != AttachStage::Making);
         if !usable || !settled {
             let message = format!("Volume '{id}' is not in the 'available' or 'in-use' state.");
             return Err(refuse::incorrect_state(message));
@@ -197,14 +197,12 @@ impl Ec2 {
         let instance = state.instance(ask, id)?;
         access::instance(ask, "CreateSnapshots", instance).demand(ask)?;
         let is_boot = |volume: &Volume| {
-            let device = volume.attachment.as_ref().and_then(|at| device_key(&at.device));
+            let device = volume.attachment_to(id).and_then(|at| device_key(&at.device));
             device == device_key(ROOT_DEVICE)
         };
         let without_boot = specification.flag("ExcludeBootVolume") == Some(true);
-        let attached = state
-            .volumes_of(id)
-            .filter(|volume| volume.attachment.as_ref().is_some_and(|at| at.stage == AttachStage::Ready));
-        let all: Vec<Volume> = attached.cloned().collect();
+        let attached = state.volumes_of(id).filter(|(_, at)| at.stage == AttachStage::Ready);
+        let all: Vec<Volume> = attached.map(|(volume, _)| volume.clone()).collect();
         let data = |volume: &Volume| !is_boot(volume);
         if let Some(other) = excluded.iter().find(|id| !all.iter().any(|it| it.id == **id && data(it))) {
             let message = format!("The data volume '{other}' is not attached to instance '{id}'.");

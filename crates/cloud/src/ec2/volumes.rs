@@ -180,7 +180,7 @@ impl Ec2 {
             lost: false,
             auto_enable_io: false,
             tags: wanted.tags,
-            attachment: None,
+            attachments: Vec::new(),
             modifications: Vec::new(),
             pending: None,
             token: client_token(ask)?.map(str::to_owned),
@@ -232,7 +232,7 @@ impl Ec2 {
         let volume = state.volume(ask, id)?.clone();
         access::volume(ask, "DeleteVolume", &volume).demand(ask)?;
         ask.end_dry_run()?;
-        if let Some(attachment) = volume.attachment_at(ask.now()) {
+        if let Some(attachment) = volume.attachments_at(ask.now()).next() {
             return Err(ApiError::client(
                 "VolumeInUse",
                 format!("Volume {id} is currently attached to {}", attachment.instance),
@@ -245,7 +245,7 @@ impl Ec2 {
     /// Deletes a volume that is not attached: first the record, so that a start after a kill goes on with it.
     pub(super) fn remove_volume(&self, now: u64, state: &mut State, volume: Volume) -> Result<(), ApiError> {
         let until_ms = now + self.options.timing.deleting_ms;
-        let gone = Volume { stage: Stage::Gone { until_ms }, attachment: None, ..volume.clone() };
+        let gone = Volume { stage: Stage::Gone { until_ms }, attachments: Vec::new(), ..volume.clone() };
         let id = gone.id.clone();
         state.commit(vec![Change::Volume(gone)])?;
         match self.control.delete_volume(&id) {
