@@ -17,7 +17,7 @@ use super::instances::ROOT_DEVICE;
 use super::options::AttachAs;
 use super::records::{AttachStage, Attachment, Instance, Power, Volume};
 use super::state::State;
-use super::{Ec2, access, describe_volumes, links, refuse};
+use super::{Ec2, access, describe_volumes, links, multi_attach, refuse};
 use crate::ApiError;
 
 /// Between attempts to detach a volume that something on this host uses, in milliseconds.
@@ -45,6 +45,7 @@ impl Ec2 {
         let device = ask.input.required("Device", "device")?;
         Kind::Volume.check(id, "volumeId")?;
         Kind::Instance.check(instance, "instanceId")?;
+        let _alone = self.sharing(id);
         let (volume, instance) = {
             let mut state = self.state.lock();
             let volume = state.volume(ask, id)?.clone();
@@ -57,7 +58,11 @@ impl Ec2 {
             state.commit(vec![Change::Volume(volume.clone())])?;
             (volume, instance)
         };
-        let attached = self.attach_here(&volume, &instance.kind, &instance.id);
+        let attached = if volume.is_held_besides(&instance.id) {
+            Ok(())
+        } else {
+            self.attach_here(&volume, &instance.kind, &instance.id)
+        };
         let mut state = self.state.lock();
         // Tags may have changed meanwhile.
         let volume = state.volume(ask, id)?.clone();
@@ -117,8 +122,10 @@ impl Ec2 {
                 power.name()
             )));
         }
+        multi_attach::check_device(volume, device)?;
         match volume.state(now) {
             Some("available") => {}
+            Some("in-use") if volume.shape.multi_attach => multi_attach::may_join(volume, &instance.id, now)?,
             Some("in-use") => {
                 let message = format!("{} is already attached to an instance", volume.id);
                 return Err(ApiError::client("VolumeInUse", message));
@@ -197,6 +204,7 @@ impl Ec2 {
         let id = ask.input.required("VolumeId", "volumeId")?;
         Kind::Volume.check(id, "volumeId")?;
         let force = ask.input.flag("Force") == Some(true);
+        let _alone = self.sharing(id);
         let attachment = {
             let mut state = self.state.lock();
             let volume = state.volume(ask, id)?.clone();
@@ -209,7 +217,7 @@ impl Ec2 {
             state.commit(vec![Change::Volume(volume.with_attachment(ending))])?;
             attachment
         };
-        let detached = self.detach_here(id, force);
+        let detached = self.detach_from(id, &attachment.instance, force);
         self.end_attachment(ask.now(), (id, &attachment.instance), detached, attachment.stage)?;
         Ok(describe_volumes::attachment(id, &attachment, "detaching"))
     }
@@ -229,10 +237,15 @@ impl Ec2 {
             access::instance(ask, "DetachVolume", instance).demand(ask)?;
         }
         ask.end_dry_run()?;
-        let Some(attachment) = volume.attachments_at(now).next() else {
+        let to_named = |at: &&Attachment| named == Some(at.instance.as_str());
+        let found = volume.attachments_at(now).find(to_named).or_else(|| volume.attachments_at(now).next());
+        let Some(attachment) = found else {
             let state = volume.state(now).unwrap_or("available");
             return Err(refuse::incorrect_state(format!("Volume '{id}' is in the '{state}' state.")));
         };
+        if volume.shape.multi_attach && named.is_none() {
+            return Err(refuse::missing_of_request("InstanceId"));
+        }
         let device = ask.input.text("Device").filter(|device| !device.is_empty());
         let other_device = device.is_some_and(|device| device_key(device) != device_key(&attachment.device));
         if other_device || named.is_some_and(|instance| instance != attachment.instance) {
@@ -271,7 +284,8 @@ impl Ec2 {
         let failed = match detached {
             Ok(()) => {
                 let is_ending = state.instances().get(instance).is_none_or(Instance::is_ending);
-                if attachment.delete_on_termination && is_ending {
+                // Of several attachments the last one decides.
+                if attachment.delete_on_termination && is_ending && !volume.is_held_besides(instance) {
                     let volume = volume.without_attachment(instance);
                     return self.remove_volume(now, &mut state, volume);
                 }
@@ -307,8 +321,9 @@ impl Ec2 {
             due
         };
         for (id, instance) in due {
+            let _alone = self.sharing(&id);
             let ending = self.state.lock().instances().get(&instance).is_none_or(Instance::is_ending);
-            let detached = self.detach_here(&id, ending);
+            let detached = self.detach_from(&id, &instance, ending);
             if let Err(error) = self.end_attachment(now, (&id, &instance), detached, AttachStage::Busy) {
                 tracing::warn!(volume = id, %error, "still not detached");
                 self.state.lock().busy.insert((id, instance), now);

@@ -233,6 +233,7 @@ mod tests {
             size_gib: 100,
             iops: Some(iops),
             throughput,
+            multi_attach: false,
         };
         let least =
             |source: &Shape, copy: &Shape| baseline(source, copy).map(|lower| (lower.iops, lower.throughput));

@@ -57,7 +57,7 @@ fn members(ask: &Ask<'_>, volume: &Volume, state: Option<&str>, zone_id: String)
         .put("Attachments", attachments)
         .put("Encrypted", false)
         .put("VolumeType", shape.kind.as_str())
-        .put("MultiAttachEnabled", false)
+        .put("MultiAttachEnabled", shape.multi_attach)
         .put("Operator", json!({"Managed": false}))
         .put_some("SourceVolumeId", volume.copied.as_ref().map(|copied| copied.source.as_str()))
         .put_some("Iops", shape.iops)
@@ -160,7 +160,8 @@ fn values<'a>(
         "availability-zone-id" => one(zone_id(volume)),
         "create-time" => one(iso(volume.created_ms)),
         "fast-restored" => one(flag(volume.fast_restored)),
-        "encrypted" | "multi-attach-enabled" | "operator.managed" => one(flag(false)),
+        "multi-attach-enabled" => one(flag(shape.multi_attach)),
+        "encrypted" | "operator.managed" => one(flag(false)),
         "size" => one(shape.size_gib.to_string()),
         "snapshot-id" => some(volume.snapshot.as_deref()),
         "source-volume-id" => some(volume.copied.as_ref().map(|copied| copied.source.as_str())),

@@ -222,7 +222,8 @@ impl Ec2 {
             state.commit(changes)?;
         }
         for (id, instance) in ending {
-            let detached = self.detach_here(&id, true);
+            let _alone = self.sharing(&id);
+            let detached = self.detach_from(&id, &instance, true);
             if let Err(error) = self.end_attachment(now, (&id, &instance), detached, AttachStage::Busy) {
                 tracing::warn!(volume = id, %error, "a volume of a terminated instance is not detached");
                 self.state.lock().busy.insert((id, instance), now);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Ec2;
 use super::records::{AttachStage, Attachment};
-use crate::monitoring::{Attached, Gauge, Inventory};
+use crate::monitoring::{Attached, Gauge, Inventory, SHARED};
 
 impl Inventory for Ec2 {
     fn tick(&self, now_ms: u64) {
@@ -16,12 +16,13 @@ impl Inventory for Ec2 {
         let volumes = state.volumes().values().filter_map(|volume| {
             let is_gone = |at: &&Attachment| matches!(at.stage, AttachStage::Gone { .. });
             let attachment = volume.attachments.iter().find(|at| !is_gone(at))?;
+            let (kind, is_shared) = (&volume.shape_at(now_ms).kind, volume.shape.multi_attach);
             Some(Attached {
                 volume: volume.id.clone(),
                 owner: volume.owner.clone(),
                 region: volume.region.clone(),
-                instance: attachment.instance.clone(),
-                kind: volume.shape_at(now_ms).kind.clone(),
+                instance: if is_shared { String::new() } else { attachment.instance.clone() },
+                kind: if is_shared { format!("{kind}/{SHARED}") } else { kind.clone() },
             })
         });
         volumes.collect()

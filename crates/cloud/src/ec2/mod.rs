@@ -23,6 +23,7 @@ mod instances;
 mod inventory;
 mod links;
 mod modify;
+mod multi_attach;
 mod options;
 mod page;
 mod places;
@@ -67,6 +68,8 @@ pub struct Ec2 {
     options: Options,
     state: Mutex<State>,
     events: events::Events,
+    /// See [`Self::sharing`].
+    sharing: Mutex<()>,
 }
 
 /// A service that cannot be opened.
@@ -90,7 +93,13 @@ impl Ec2 {
     pub fn open(home: &Path, control: Arc<dyn ControlPlane>, options: Options) -> Result<Self, OpenError> {
         let seed = options.seed.unwrap_or_else(|| (seed::fresh() << 32) | seed::fresh());
         let state = State::load(Db::open(home)?, seed)?;
-        let ec2 = Self { control, options, state: Mutex::new(state), events: events::Events::default() };
+        let ec2 = Self {
+            control,
+            options,
+            state: Mutex::new(state),
+            events: events::Events::default(),
+            sharing: Mutex::default(),
+        };
         ec2.reconcile()?;
         Ok(ec2)
     }

@@ -35,6 +35,9 @@ pub(super) struct Shape {
     /// Of every type that AWS shows it of: provisioned, or a gp2's baseline.
     pub(super) iops: Option<u64>,
     pub(super) throughput: Option<u64>,
+    /// Whether it may be attached to several instances.
+    #[serde(default)]
+    pub(super) multi_attach: bool,
 }
 
 /// A modification of a volume.

@@ -84,7 +84,8 @@ impl Ec2 {
         let (now, id) = (ask.now(), &volume.id);
         let usable = matches!(volume.state(now), Some("available" | "in-use"));
         // Only what a request to this host is still carried out on is not.
-        let settled = volume.attachments.iter().all(|at| at.stage != AttachStage::Making);
+        let settled = volume.attachments.iter().all(|at| at.stage != AttachStage::Making)
+            || volume.attachments.iter().any(|at| at.stage == AttachStage::Ready);
         if !usable || !settled {
             let message = format!("Volume '{id}' is not in the 'available' or 'in-use' state.");
             return Err(refuse::incorrect_state(message));

@@ -13,7 +13,7 @@ use super::places::{self, Zone};
 use super::records::{Copied, Snapshot, Stage, Volume};
 use super::shape::{self, Asked, Provision};
 use super::state::{State, client_token, use_token};
-use super::{Ec2, describe_volumes, quota, refuse, tags};
+use super::{Ec2, describe_volumes, multi_attach, quota, refuse, tags};
 use crate::ApiError;
 
 /// Logical block size of volumes, as the device of most instance types reports it.
@@ -64,7 +64,9 @@ impl Wanted {
         let source = self.source.as_ref().map(|source| &source.id);
         let snapshot = self.snapshot.as_ref().map(|snapshot| &snapshot.id).or(source);
         let size = shape.size_gib;
-        json!([shape.kind, size, shape.iops, shape.throughput, snapshot, self.rate, self.tags]).to_string()
+        let multi = shape.multi_attach;
+        json!([shape.kind, size, shape.iops, shape.throughput, multi, snapshot, self.rate, self.tags])
+            .to_string()
     }
 }
 
@@ -88,12 +90,7 @@ fn initialization_rate(ec2: &Ec2, ask: &Ask<'_>, from_snapshot: bool) -> Result<
 pub(super) fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
     let input = ask.input;
     if input.flag("MultiAttachEnabled") == Some(true) {
-        if !matches!(kind, "io1" | "io2") {
-            return Err(refuse::invalid_combination(format!(
-                "The parameter multi-attach-enabled is not supported for {kind} volumes."
-            )));
-        }
-        return Err(refuse::unsupported("Multi-Attach"));
+        multi_attach::check_new(ask, kind)?;
     }
     let encrypted = input.flag("Encrypted") == Some(true);
     if !encrypted && input.text("KmsKeyId").is_some_and(|key| !key.is_empty()) {

@@ -1,5 +1,8 @@
 //! Whose volumes are attached to what, as the service needs to know it.
 
+/// What follows the type of a volume with Multi-Attach.
+pub const SHARED: &str = "multi-attach";
+
 /// An attached volume, with what CloudWatch's dimensions and owners need.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attached {
@@ -9,9 +12,9 @@ pub struct Attached {
     pub owner: String,
     /// Its Region.
     pub region: String,
-    /// The id of the instance.
+    /// The id of the instance; empty with Multi-Attach, whose metrics are those of all instances together.
     pub instance: String,
-    /// Its type, such as `gp3`.
+    /// Its type, such as `gp3`; with Multi-Attach `io2/` and [`SHARED`].
     pub kind: String,
 }
 

@@ -3,6 +3,8 @@
 
 use ebbtide_control::MinuteMetrics;
 
+use super::inventory::SHARED;
+
 /// The namespace.
 pub(super) const NAMESPACE: &str = "AWS/EBS";
 
@@ -49,6 +51,7 @@ pub(super) enum Family {
 
 impl Family {
     pub(super) fn has(self, kind: &str) -> bool {
+        let kind = kind.split('/').next().unwrap_or(kind);
         match self {
             Self::All => true,
             Self::Burst => matches!(kind, "gp2" | "st1" | "sc1"),
@@ -81,6 +84,20 @@ const fn metric(
 /// A metric that is not of a volume.
 const fn gauge(name: &'static str, unit: &'static str, by: By) -> Metric {
     Metric { name, unit, by, family: Family::All, source: Source::Gauge }
+}
+
+impl Metric {
+    /// Whether a volume of a type publishes it.
+    pub(super) fn is_of(&self, kind: &str) -> bool {
+        self.family.has(kind) && (self.is_shared() || !kind.ends_with(SHARED))
+    }
+
+    /// Whether volumes with Multi-Attach publish it: AWS documents which do not, and has no view by instance.
+    pub(super) fn is_shared(&self) -> bool {
+        let alone =
+            ["VolumeIdleTime", "VolumeThroughputPercentage", "VolumeTotalReadTime", "VolumeTotalWriteTime"];
+        self.by == By::Volume && !alone.contains(&self.name)
+    }
 }
 
 /// All metrics, in alphabetical order.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::{Map, Value, json};
 
 use super::Monitoring;
-use super::db::DbError;
+use super::db::{DbError, SeriesRow};
 use super::input::Input;
 use super::metrics::{self, By, METRICS, Metric, NAMESPACE, Source};
 use super::statistic::Statistic;
@@ -113,7 +113,7 @@ impl Monitoring {
         let volume = values.last().map_or("", String::as_str);
         let instance = (metric.by == By::VolumeAndInstance).then(|| values[0].as_str());
         let found = db.minutes(account, volume, instance, minutes)?.into_iter();
-        let found = found.filter(|(_, (kind, _))| metric.family.has(kind));
+        let found = found.filter(|(_, (kind, _))| metric.is_of(kind));
         Ok(found.filter_map(|(minute, (_, counters))| Some((minute, value(&counters.metrics())?))).collect())
     }
 
@@ -178,7 +178,10 @@ impl Monitoring {
                 continue;
             }
             let mut latest = None;
-            for row in series.iter().filter(|row| row.is_active(metric.family, since)) {
+            let is_there = |row: &&SeriesRow| {
+                row.is_active(metric.family, since) && (metric.is_shared() || !row.instance.is_empty())
+            };
+            for row in series.iter().filter(is_there) {
                 let values = match metric.by {
                     By::VolumeAndInstance => vec![row.instance.clone(), row.volume.clone()],
                     // The same metric of the same volume on another instance.

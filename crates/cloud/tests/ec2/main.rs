@@ -13,6 +13,7 @@ mod instances;
 mod kill;
 mod lists;
 mod model;
+mod multi_attach;
 mod places;
 mod snapshots;
 mod steps;
