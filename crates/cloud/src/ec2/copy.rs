@@ -7,7 +7,7 @@ use super::ask::{Ask, Members};
 use super::db::Change;
 use super::filter::Tags;
 use super::ids::Kind;
-use super::records::{Permissions, Snapshot, Stage};
+use super::records::{Permissions, Snapshot, Stage, Transfer};
 use super::snapshots::description;
 use super::state::{State, is_of};
 use super::{Ec2, places, quota, refuse, tags};
@@ -91,6 +91,7 @@ impl Ec2 {
             completion_minutes: wanted.completion_minutes,
             permissions: Permissions::default(),
             tags: wanted.tags,
+            transfer: None,
             fast_restores: Vec::new(),
             direct: None,
         };
@@ -137,7 +138,10 @@ impl Ec2 {
         };
         state.commit(vec![Change::Snapshot(copy.clone())])?;
         match self.control.copy_snapshot(&source.id, &copy.id) {
-            Ok(view) => self.note_taken(&mut copy, &view),
+            Ok(view) => {
+                let moved = self.transfer(state, &mut copy, source, view.data_bytes);
+                self.note_taken(&mut copy, &view, moved);
+            }
             Err(error) => {
                 state.commit(vec![Change::DropSnapshot(copy.id)])?;
                 return Err(refuse::of_control(&error));
@@ -145,6 +149,41 @@ impl Ec2 {
         }
         state.commit(vec![Change::Snapshot(copy.clone())])?;
         Ok(copy)
+    }
+
+    /// Notes how much a copy moves: nothing within a Region and account; else what the latest copy of the same volume, from
+    /// the same Region and account, does not have (EBS user guide, `ebs-copy-snapshot`). The bytes.
+    fn transfer(&self, state: &State, copy: &mut Snapshot, source: &Snapshot, data_bytes: u64) -> u64 {
+        let lineage = match &source.transfer {
+            Some(earlier) => earlier.lineage.clone(),
+            None if source.volume == COPIED_VOLUME => source.id.clone(),
+            None => source.volume.clone(),
+        };
+        let within = source.region == copy.region && source.owner == copy.owner;
+        let is_of_lineage = |other: &&Snapshot| {
+            other.id != copy.id
+                && other.owner == copy.owner
+                && other.region == copy.region
+                && other.has_data()
+                && other
+                    .transfer
+                    .as_ref()
+                    .is_some_and(|transfer| transfer.lineage == lineage && transfer.region == source.region)
+        };
+        let latest =
+            state.snapshots_of(COPIED_VOLUME).filter(is_of_lineage).max_by_key(|other| other.started_ms);
+        let bytes = match latest {
+            _ if within => 0,
+            Some(latest) => self.changed_bytes(Some(&latest.id), &copy.id, data_bytes),
+            None => data_bytes,
+        };
+        copy.transfer = Some(Transfer {
+            region: source.region.clone(),
+            lineage,
+            incremental: within || latest.is_some(),
+            bytes: if source.region == copy.region { 0 } else { bytes },
+        });
+        bytes
     }
 }
 

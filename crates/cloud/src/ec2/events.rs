@@ -153,8 +153,10 @@ fn of_snapshot(ask: &Ask<'_>, snapshot: &Snapshot) -> (u64, Value) {
         detail["event"] = json!("copySnapshot");
         detail["source"] =
             json!(odd_arn(source.0.unwrap_or(region), "snapshot", source.1.unwrap_or_default()));
-        detail["incremental"] = json!("false");
-        detail["transferType"] = json!("standard");
+        let incremental = snapshot.transfer.as_ref().is_some_and(|transfer| transfer.incremental);
+        detail["incremental"] = json!(if incremental { "true" } else { "false" });
+        let time_based = snapshot.completion_minutes.is_some();
+        detail["transferType"] = json!(if time_based { "time-based" } else { "standard" });
     }
     let at_ms = snapshot.completes_ms;
     let envelope = Envelope {

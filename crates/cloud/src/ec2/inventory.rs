@@ -1,5 +1,6 @@
 //! What CloudWatch needs to know of the volumes.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::Ec2;
@@ -31,7 +32,16 @@ impl Inventory for Ec2 {
     fn gauges(&self, minute_ms: Range<u64>) -> Vec<Gauge> {
         let now = minute_ms.end - 1;
         let mut gauges = Vec::new();
-        for snapshot in self.state.lock().snapshots().values() {
+        let mut moved: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+        let state = self.state.lock();
+        for snapshot in state.snapshots().values() {
+            if let Some(transfer) = &snapshot.transfer {
+                let bytes = snapshot.transferred(minute_ms.end) - snapshot.transferred(minute_ms.start);
+                if bytes > 0 {
+                    let key = (snapshot.owner.as_str(), snapshot.region.as_str(), transfer.region.as_str());
+                    *moved.entry(key).or_default() += bytes;
+                }
+            }
             for restore in &snapshot.fast_restores {
                 let Some((size, balance)) = restore.credits(snapshot.size_gib, now) else { continue };
                 let gauge = |metric, value| Gauge {
@@ -48,6 +58,13 @@ impl Inventory for Ec2 {
                 gauges.push(gauge("FastSnapshotRestoreCreditsBucketSize", size));
             }
         }
+        gauges.extend(moved.into_iter().map(|((owner, region, source), bytes)| Gauge {
+            owner: owner.to_owned(),
+            region: region.to_owned(),
+            metric: "SnapshotCopyBytesTransferred",
+            dimensions: vec![("sourceRegion", source.to_owned())],
+            value: bytes as f64,
+        }));
         gauges
     }
 }

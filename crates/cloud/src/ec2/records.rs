@@ -278,6 +278,19 @@ pub(super) struct Direct {
     pub(super) sealed: bool,
 }
 
+/// What a copy of a snapshot has moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Transfer {
+    /// The Region of the source.
+    pub(super) region: String,
+    /// What the snapshots have in common of which later copies are incremental: the volume, or the first source.
+    pub(super) lineage: String,
+    /// Whether only what an earlier copy does not have was moved.
+    pub(super) incremental: bool,
+    /// Between Regions.
+    pub(super) bytes: u64,
+}
+
 /// A snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Snapshot {
@@ -306,6 +319,9 @@ pub(super) struct Snapshot {
     pub(super) permissions: Permissions,
     #[serde(default)]
     pub(super) tags: Tags,
+    /// Where the data of a copy came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) transfer: Option<Transfer>,
     /// Fast snapshot restore by zone, also where it is disabled again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) fast_restores: Vec<FastRestore>,
@@ -324,6 +340,11 @@ impl Snapshot {
             Stage::Ready if self.error.is_some() => Some("error"),
             Stage::Ready => Some("completed"),
         }
+    }
+
+    /// Whether it can be what another one is incremental to.
+    pub(super) fn has_data(&self) -> bool {
+        self.stage == Stage::Ready && self.error.is_none() && !self.is_unsealed()
     }
 
     /// Whether it is put together from blocks and not completed, be it in time or not.
@@ -352,6 +373,18 @@ impl Snapshot {
         let span = self.completes_ms.saturating_sub(self.started_ms).max(1);
         let percent = now.saturating_sub(self.started_ms).saturating_mul(100) / span;
         format!("{}%", percent.min(99))
+    }
+
+    /// What a copy has moved between Regions by a time.
+    pub(super) fn transferred(&self, at_ms: u64) -> u64 {
+        let bytes = self.transfer.as_ref().map_or(0, |transfer| transfer.bytes);
+        let span = self.completes_ms.saturating_sub(self.started_ms);
+        let passed = at_ms.saturating_sub(self.started_ms);
+        if passed >= span.max(1) {
+            return bytes;
+        }
+        let part = u128::from(bytes) * u128::from(passed) / u128::from(span.max(1));
+        u64::try_from(part).unwrap_or(bytes)
     }
 
     /// Whether an account may read it and make volumes of it.

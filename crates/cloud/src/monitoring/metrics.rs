@@ -14,6 +14,7 @@ pub(super) enum By {
     Volume,
     VolumeAndInstance,
     SnapshotAndZone,
+    SourceRegion,
 }
 
 impl By {
@@ -22,6 +23,7 @@ impl By {
         match self {
             Self::Volume => &["VolumeId"],
             Self::VolumeAndInstance => &["InstanceId", "VolumeId"],
+            Self::SourceRegion => &["sourceRegion"],
             Self::SnapshotAndZone => &["AvailabilityZone", "SnapshotId"],
         }
     }
@@ -101,13 +103,14 @@ impl Metric {
 }
 
 /// All metrics, in alphabetical order.
-pub(super) static METRICS: [Metric; 20] = {
+pub(super) static METRICS: [Metric; 21] = {
     use By::{Volume, VolumeAndInstance as Both};
     use Family::{All, Burst, Checked, Provisioned};
     [
         metric("BurstBalance", "Percent", Volume, Burst, |m| m.burst_balance),
         gauge("FastSnapshotRestoreCreditsBalance", "None", By::SnapshotAndZone),
         gauge("FastSnapshotRestoreCreditsBucketSize", "None", By::SnapshotAndZone),
+        gauge("SnapshotCopyBytesTransferred", "Bytes", By::SourceRegion),
         metric("VolumeAvgIOPS", "Count/Second", Both, All, |m| Some(m.volume_avg_iops)),
         metric("VolumeAvgReadLatency", "Milliseconds", Both, All, |m| Some(m.volume_avg_read_latency)),
         metric("VolumeAvgThroughput", "Kilobytes/Second", Both, All, |m| Some(m.volume_avg_throughput)),
