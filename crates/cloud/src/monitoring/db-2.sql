@@ -15,5 +15,14 @@ CREATE TABLE gauges (
     value REAL NOT NULL,
     PRIMARY KEY (series, minute)
 ) WITHOUT ROWID, STRICT;
+-- Minutes of past hours, packed; hours since 1970, and how many minutes each has.
+CREATE TABLE hours (
+    series INTEGER NOT NULL,
+    hour INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    packed BLOB NOT NULL,
+    PRIMARY KEY (series, hour)
+) WITHOUT ROWID, STRICT;
+CREATE INDEX hours_by_age ON hours (hour, count);
 PRAGMA user_version = 2;
 COMMIT;

@@ -306,6 +306,17 @@ impl Rig {
         }
     }
 
+    /// How many minutes are stored one by one, and how many packed.
+    pub(crate) fn stored(&self) -> (u64, u64) {
+        let db = rusqlite::Connection::open(self.dir.path().join("cloudwatch.db")).unwrap();
+        let count = |sql: &str| db.query_row(sql, (), |row| row.get(0)).unwrap();
+        (count("SELECT count(*) FROM minutes"), count("SELECT coalesce(sum(count), 0) FROM hours"))
+    }
+
+    pub(crate) fn packed(&self) -> u64 {
+        self.stored().1
+    }
+
     /// A statistic of a metric of a volume by the minutes since the start of the test; none where there is no value.
     #[track_caller]
     pub(crate) fn minutes<const N: usize>(
