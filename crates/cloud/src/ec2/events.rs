@@ -55,7 +55,20 @@ impl Ec2 {
         ready.iter().for_each(|(_, event)| sink.publish(event));
     }
 
-    /// Notes the events that follow from a call that has succeeded.
+    /// Notes the events that follow from a volume that a call makes: it is available, and a copy is later initialized.
+    pub(super) fn expect_events_of_new(&self, ask: &Ask<'_>, volume: &Volume) {
+        let available = of_volume(ask, volume, "createVolume", "available", volume.available_ms);
+        let initialized = volume.copied.as_ref().map(|copied| {
+            let at_ms = copied.completes_ms.max(volume.available_ms);
+            let (at_ms, mut event) = of_volume(ask, volume, "initializeVolume", "succeeded", at_ms);
+            event["detail"]["completionTime"] = json!(iso(at_ms));
+            (at_ms, event)
+        });
+        self.events.expect(std::iter::once(available).chain(initialized));
+    }
+
+    /// Notes the events that follow from a call that has succeeded. Those of new volumes are noted where they are made,
+    /// since a call that is repeated with its token succeeds and makes nothing.
     pub(super) fn expect_events(&self, ask: &Ask<'_>, output: &Map<String, Value>) {
         if self.events.sink.is_none() {
             return;
@@ -66,12 +79,6 @@ impl Ec2 {
         let given = |name: &str| ask.input.text(name).unwrap_or_default().to_owned();
         let state = self.state.lock();
         let events = match ask.call.action {
-            "CreateVolume" => state.volumes().get(&text(output, "VolumeId")).and_then(|volume| {
-                // A call that is repeated with its token makes nothing.
-                let is_new = volume.available_ms == ask.now() + self.options.timing.creating_ms;
-                is_new.then(|| vec![of_volume(ask, volume, "createVolume", "available", volume.available_ms)])
-            }),
-            "CopyVolumes" => of_copy(self, ask, &state, output),
             "DeleteVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| match volume.stage {
                 Stage::Gone { until_ms } => {
                     Some(vec![of_volume(ask, volume, "deleteVolume", "deleted", until_ms)])
@@ -93,27 +100,6 @@ impl Ec2 {
         drop(state);
         self.events.due.lock().extend(events.into_iter().flatten());
     }
-}
-
-/// A copy is available, and later initialized.
-fn of_copy(
-    ec2: &Ec2,
-    ask: &Ask<'_>,
-    state: &State,
-    output: &Map<String, Value>,
-) -> Option<Vec<(u64, Value)>> {
-    let id = output.get("Volumes")?.as_array()?.first()?["VolumeId"].as_str()?;
-    let volume = state.volumes().get(id)?;
-    let copied = volume.copied.as_ref()?;
-    // A call that is repeated with its token makes nothing.
-    if volume.available_ms != ask.now() + ec2.options.timing.creating_ms {
-        return None;
-    }
-    let available = of_volume(ask, volume, "createVolume", "available", volume.available_ms);
-    let at_ms = copied.completes_ms.max(volume.available_ms);
-    let (at_ms, mut initialized) = of_volume(ask, volume, "initializeVolume", "succeeded", at_ms);
-    initialized["detail"]["completionTime"] = json!(iso(at_ms));
-    Some(vec![available, (at_ms, initialized)])
 }
 
 fn of_volume(ask: &Ask<'_>, volume: &Volume, event: &str, result: &str, at_ms: u64) -> (u64, Value) {

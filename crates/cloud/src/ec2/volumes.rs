@@ -201,6 +201,7 @@ impl Ec2 {
         changes.extend(wanted.charged.map(Change::Snapshot));
         changes.extend(use_token(ask, parameters, vec![id]));
         state.commit(changes)?;
+        self.expect_events_of_new(ask, &volume);
         Ok(volume)
     }
 
