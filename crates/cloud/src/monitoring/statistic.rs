@@ -52,7 +52,8 @@ impl Statistic {
             Self::Percentile(percent) => {
                 let mut sorted = values.to_vec();
                 sorted.sort_by(f64::total_cmp);
-                let rank = |position: usize| position as f64 + 1.0 >= percent / 100.0 * count;
+                // Exact for whole percents: 0.68 * 175 is more than 119.
+                let rank = |position: usize| (position as f64 + 1.0) * 100.0 >= percent * count;
                 (0..sorted.len()).find(|position| rank(*position)).map(|position| sorted[position])
             }
         }
@@ -83,6 +84,8 @@ mod tests {
         let names =
             ["SampleCount", "Sum", "Average", "Minimum", "Maximum", "p50", "p75", "p76", "p0", "p100"];
         assert_eq!(names.map(of), [4.0, 10.0, 2.5, 1.0, 4.0, 2.0, 3.0, 4.0, 1.0, 4.0]);
+        let many: Vec<f64> = (1..=175).map(f64::from).collect();
+        assert_eq!(Statistic::Percentile(68.0).of(&many), Some(119.0));
         assert_eq!(Statistic::Sum.of(&[]), None);
         for wrong in ["p", "p101", "p-1", "p1e1", "average", "tm99", "pinf"] {
             assert_eq!(Statistic::named(wrong), None, "{wrong}");
