@@ -2,20 +2,24 @@
 # Runs the developer's commands in a new Debian root that has nothing but the base system, so that a missing
 # install step shows. Called by `./dev fresh`, as root.
 #
-# usage: scripts/fresh.sh [STEP...]
+# usage: scripts/fresh.sh [STEP...], or scripts/fresh.sh --self-test
 #   setup        ./dev setup: everything that the tests need must be there afterwards
 #   demo         ./dev demo --tiny: the release build and one short trial of each server
+#   demo-full    ./dev demo: its ratio must have a 95% interval within a factor of 1.5 to either side
 #   bench        ./dev bench --tiny of each bench; bench:NAME for one
+#   install      cargo install --path ., and the installed program
+#   package      ./dev package
+#   package-static  ./dev package static
 #   test-build   the fetched servers, and the build of all tests
-#   test         ./dev test, whole
-# Without a STEP: setup, demo, bench, test-build.
+#   test         ./dev test, whole, with Debian's Go if it is new enough for the client of the Go SDK
+# Without a STEP: setup, demo, bench, test-build. --self-test judges planted logs of steps, without a root.
 #
 # Settings by environment: SUITE=bookworm (default: this machine's if it is Debian, else bookworm), MIRROR=URL (default: of
-#   this machine's apt), FRESH_DIR=/var/tmp for the root (10 GiB; 25 with tests). CARGO_PROFILE_*, RUSTUP_* and proxies are
-#   handed in.
+#   this machine's apt), FRESH_DIR=/var/tmp for the root (10 GiB; 25 with tests). CARGO_PROFILE_*, RUSTUP_*, PIP_*, GO* of the
+#   network, proxies and the variables that name a bundle of certificates are handed in.
 #
-# The repository is cloned as it is committed. Network settings (resolver, proxies, certificates, apt's Acquire) and what cargo
-# has downloaded are copied in; /dev and /sys are this machine's; packages and the toolchain are not. All mounts are in a mount
+# The repository is cloned as it is committed. Network settings (resolver, proxies, certificates, pip.conf, apt's Acquire) and
+# what cargo has downloaded are copied in; /dev and /sys are this machine's; packages and the toolchain are not. All mounts are in a mount
 # namespace of its own and all processes in a process namespace of its own: both end with the script, however it ends.
 # Exit codes: 0 every step passed, 1 a step failed or skipped something, 2 usage, 3 environment.
 set -euo pipefail
@@ -90,9 +94,9 @@ outside() {
     [ ${#steps[@]} -gt 0 ] || steps=(setup demo bench test-build)
     for step in "${steps[@]}"; do
         case $step in
-            setup | demo | bench | bench:*) ;;
+            setup | demo | demo-full | bench | bench:* | install | package | package-static) ;;
             test | test-build) need_gib=25 ;;
-            *) die 2 "no step is called '$step'; there are: setup demo bench bench:NAME test-build test" ;;
+            *) die 2 "no step is called '$step'; there are: setup demo demo-full bench bench:NAME install package package-static test-build test" ;;
         esac
     done
     [ "$(id -u)" = 0 ] || die 3 "root is needed, to mount and to change the root directory"
@@ -156,6 +160,8 @@ furnish() {
         mkdir -p "$ROOT/usr/local/share/ca-certificates"
         cp /usr/local/share/ca-certificates/*.crt "$ROOT/usr/local/share/ca-certificates/"
     fi
+    if [ -e /etc/pip.conf ]; then cp -L /etc/pip.conf "$ROOT/etc/"; fi
+    copy_named_files
     mkdir -p "$ROOT/root/.cargo/registry"
     for file in config.toml registry/index registry/cache; do
         if [ -e "$cargo/$file" ]; then cp -a "$cargo/$file" "$ROOT/root/.cargo/$file"; fi
@@ -166,6 +172,24 @@ furnish() {
     mount --rbind /sys "$ROOT/sys"
     mount --rbind /dev "$ROOT/dev"
     toolchain
+}
+
+# Environment variables that are handed into the root: networks, registries and profiles.
+readonly PASSED='^((https?|no|all)_proxy|CARGO_(PROFILE|NET|HTTP)_.*|RUSTUP_(DIST_SERVER|UPDATE_ROOT)|PIP_.*|GO(PROXY|SUMDB|NOSUMDB|FLAGS)'
+# Those of them, of programs for the network, that name a bundle of certificates or a folder with them.
+readonly BUNDLES='(SSL_CERT_(FILE|DIR)|(CURL|REQUESTS|AWS)_CA_BUNDLE|GIT_SSL_CAINFO|NODE_EXTRA_CA_CERTS|PIP_CERT|CARGO_HTTP_CAINFO)'
+
+passed() { compgen -e | grep -iE "$PASSED|$BUNDLES)\$"; }
+
+# Copies the files that variables which are handed in name. Below /etc/ssl the root has its own, once ca-certificates is installed.
+copy_named_files() {
+    local name path
+    while read -r name; do
+        path=${!name}
+        [[ $path == /* && $path != /etc/ssl/* && -e $path && ! -e $ROOT$path ]] || continue
+        mkdir -p "$ROOT$(dirname -- "$path")"
+        cp -rL -- "$path" "$ROOT$path"
+    done < <(compgen -e | grep -E "^($BUNDLES|PIP_FIND_LINKS|PIP_CONFIG_FILE)\$")
 }
 
 # The root installs its own toolchain; where rustup's server cannot be reached, this machine's is lent.
@@ -185,7 +209,7 @@ in_root() {
     local pass=() name
     while read -r name; do
         pass+=("$name=${!name}")
-    done < <(compgen -e | grep -iE '^((https?|no|all)_proxy|CARGO_(PROFILE|NET|HTTP)_.*|RUSTUP_(DIST_SERVER|UPDATE_ROOT))$')
+    done < <(passed)
     # shellcheck disable=SC2016 # the inner shell expands it
     chroot "$ROOT" /usr/bin/env -i HOME=/root TERM=dumb LANG=C.UTF-8 \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${pass[@]}" \
@@ -200,21 +224,38 @@ asked_for() { comm -12 - <(chroot "$ROOT" apt-mark showmanual | sort); }
 ROWS=()
 FAILED=0
 
-# Runs a step ($1) as the command in the other words, with a log, a time, and what it installed.
-step() {
-    local name=$1 log=$LOGS/${1/:/-}.log began=$SECONDS status=0 before='' why='' new
-    shift
-    say "== $name"
-    if [ "$name" != root ]; then before=$(packages); fi
-    "$@" >"$log" 2>&1 || status=$?
+# What the one test prints that may be skipped: in a root whose Debian has no Go that is new enough.
+readonly NO_GO="SKIPPED: go-client, which './dev clients( --[a-z]+)?' installs, is missing"
+# The oldest Go that builds the client (tests/clients/go/go.mod).
+readonly GO=1.24
+MAY_SKIP=
+
+# Why a step ($1) that ended with a status ($2) and has a log ($3) failed; nothing if it passed.
+judge() {
+    local name=$1 status=$2 log=$3 why='' skipped
     [ "$status" = 0 ] || why="ended with $status"
-    # In a root where setup has run, nothing has a reason to be skipped.
-    if grep -q '^SKIPPED' "$log"; then
-        why="${why:+$why; }$(grep -c '^SKIPPED' "$log") skipped, the first: $(grep -m 1 '^SKIPPED' "$log")"
+    # In a root where setup has run, nothing else has a reason to be skipped.
+    skipped=$(grep '^SKIPPED' "$log" | grep -vxE "${MAY_SKIP:-a line that no test prints}" || true)
+    if [ -n "$skipped" ]; then
+        why="${why:+$why; }$(wc -l <<<"$skipped") skipped, the first: $(head -n 1 <<<"$skipped")"
     fi
     if [ "$name" = setup ] && ! grep -q 'missing for tests: nothing' "$log"; then
         why="${why:+$why; }$(grep -o 'missing for tests: .*' "$log" || echo 'setup did not end')"
     fi
+    if [ "$name" = demo-full ]; then
+        "$REPO/scripts/bench/ratio.sh" "$log" >/dev/null || why="${why:+$why; }$("$REPO/scripts/bench/ratio.sh" "$log" || true)"
+    fi
+    echo "$why"
+}
+
+# Runs a step ($1) as the command in the other words, with a log, a time, and what it installed.
+step() {
+    local name=$1 log=$LOGS/${1/:/-}.log began=$SECONDS status=0 before='' why new
+    shift
+    say "== $name"
+    if [ "$name" != root ]; then before=$(packages); fi
+    "$@" >"$log" 2>&1 || status=$?
+    why=$(judge "$name" "$status" "$log")
     if [ -n "$before" ]; then
         new=$(comm -13 <(echo "$before") <(packages))
         if [ -n "$new" ]; then
@@ -227,6 +268,57 @@ step() {
         tail -n 15 "$log" >&2
     fi
     ROWS+=("$(printf '%6d s  %-20s %s' $((SECONDS - began)) "$name" "${why:-passed}")")
+}
+
+# Installs Go for the client of the Go SDK. Without a Go that is new enough, the test that needs it may be skipped.
+install_go() {
+    local version
+    version=$(in_root apt-cache policy golang-go | awk '$1 == "Candidate:" { sub(/^[0-9]+:/, "", $2); print $2 }')
+    if chroot "$ROOT" dpkg --compare-versions "${version:-0}" ge "$GO"; then
+        step go in_root bash -c 'apt-get install -qq -y --no-install-recommends golang-go && ./dev clients --go'
+    else
+        say "this Debian has Go ${version:-in no version}, and the client of the Go SDK needs $GO: its test may be skipped"
+        MAY_SKIP=$NO_GO
+    fi
+}
+
+# Judges planted logs: each must pass, or fail for the reason that was planted.
+self_test() {
+    local log failed=0
+    log=$(mktemp)
+    # A log ($5 and so on, one line each) of a step ($3) with a status ($4), with what may be skipped ($1), and what the reason must match ($2).
+    expect() {
+        local why
+        MAY_SKIP=$1
+        printf '%s\n' "${@:5}" >"$log"
+        why=$(judge "$3" "$4" "$log")
+        if ! grep -qxE "$2" <<<"$why"; then
+            say "self-test: step $3 with the log '${*:5}': the reason is '$why', expected '$2'"
+            failed=1
+        fi
+    }
+    local ratio='tuned carries %s times the transactions of default (%s to %s, 95%%).'
+    expect '' '' test 0 'test a ... ok'
+    expect '' 'ended with 1' test 1 'test a ... FAILED'
+    expect '' '1 skipped, the first: SKIPPED: no fio' test 0 'SKIPPED: no fio'
+    local go="SKIPPED: go-client, which './dev clients --go' installs, is missing"
+    expect '' '1 skipped, the first: SKIPPED: go-client.*' test 0 "$go"
+    expect "$NO_GO" '' test 0 "$go" "${go/ --go/}"
+    expect "$NO_GO" '1 skipped, the first: SKIPPED: no fio' test 0 "$go" 'SKIPPED: no fio'
+    expect "$NO_GO" '1 skipped, the first: .*missing too' test 0 "$go too"
+    expect '' 'missing for tests: fio' setup 0 'missing for tests: fio'
+    expect '' 'setup did not end' setup 0 ''
+    expect '' '' setup 0 'missing for tests: nothing'
+    # shellcheck disable=SC2059 # the format is ours
+    expect '' '' demo-full 0 "$(printf "  $ratio" 12.6 10.1 15.0)"
+    # shellcheck disable=SC2059
+    expect '' '.*10.1 to 25.0.*' demo-full 0 "$(printf "  $ratio" 12.6 10.1 25.0)"
+    # shellcheck disable=SC2059
+    expect '' '.*5.1 to 13.0.*' demo-full 0 "$(printf "  $ratio" 12.6 5.1 13.0)"
+    expect '' '.*no ratio.*' demo-full 0 'it says nothing'
+    rm "$log"
+    if [ "$failed" = 0 ]; then say "self-test: every planted log is judged right"; fi
+    return $failed
 }
 
 # shellcheck disable=SC2317,SC2329 # called by the trap
@@ -256,6 +348,14 @@ inside() {
                 if [ "$FAILED" = 1 ]; then break; fi
                 ;;
             demo) step demo in_root ./dev demo --tiny ;;
+            demo-full) step demo-full in_root ./dev demo ;;
+            install)
+                # shellcheck disable=SC2016 # the shell in the root expands it
+                step install in_root bash -c 'PATH=$PATH:/root/.cargo/bin
+                    cargo install --locked --path . --root /tmp/installed && /tmp/installed/bin/ebbtide --version'
+                ;;
+            package) step package in_root ./dev package ;;
+            package-static) step package-static in_root ./dev package static ;;
             bench)
                 while read -r name _; do
                     step "bench:$name" in_root ./dev bench --tiny "$name"
@@ -263,7 +363,10 @@ inside() {
                 ;;
             bench:*) step "$name" in_root ./dev bench --tiny "${name#bench:}" ;;
             test-build) step test-build in_root bash -c './dev setup && ./dev servers && cargo test --workspace --locked --no-run' ;;
-            test) step test in_root ./dev test ;;
+            test)
+                install_go
+                step test in_root ./dev test
+                ;;
         esac
     done
     # shellcheck disable=SC2016 # the shell in the root expands it
@@ -273,4 +376,8 @@ inside() {
     return "$FAILED"
 }
 
-if [ "${1-}" = --inside ]; then inside "${@:2}"; else outside "$@"; fi
+case ${1-} in
+    --inside) inside "${@:2}" ;;
+    --self-test) self_test ;;
+    *) outside "$@" ;;
+esac

@@ -68,6 +68,10 @@ fn hint(error: &ControlError) -> Option<String> {
             if *modify { "modifies" } else { "attaches" }
         ),
         E::Refused(error) => return refused_hint(error).map(str::to_owned),
+        E::Key { .. } => {
+            "start 'ebbtide serve' with --aws, or enable the key with KMS's EnableKey or CancelKeyDeletion"
+                .to_owned()
+        }
         E::Damaged(_) => "'ebbtide volume check' lists every damage".to_owned(),
         E::HostFull(_) => {
             "free space on the disk that holds the home; nothing already answered is lost".to_owned()

@@ -270,6 +270,9 @@ fn redo() -> Vec<S> {
         S::option("R02", MARIADB_10, &[("innodb-log-file-size", "8M")])
             .load("oltp_write_only", 8, 0, 20_000)
             .also(BUSY),
+        S::option("R02", MYSQL_9, &[("innodb-redo-log-capacity", "8M")])
+            .load("oltp_write_only", 8, 0, 20_000)
+            .also(BUSY),
         S::fault("R04", "many dirty pages on a volume of disks", MARIADB_11)
             .set("innodb-buffer-pool-size", "256M")
             .words(&["--volume=data=sc1:size=125GiB"])

@@ -11,9 +11,9 @@ use ebbtide_lab::summary::{Bottleneck, Figures, summarize};
 use ebbtide_observe::Facts;
 use ebbtide_twin::accuracy::{Class, Comparison, Figure};
 use ebbtide_twin::innodb::{
-    Calibration, Limiter, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run,
+    Calibration, FileKind, Limiter, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run,
 };
-use ebbtide_twin::profile::{Profile, ServerTable};
+use ebbtide_twin::profile::{Planned, Profile, ServerTable};
 use ebbtide_volume::{Array, Instance, Nanos};
 
 use crate::{EBBTIDE, settings};
@@ -34,6 +34,13 @@ pub(crate) struct Predicted {
     pub(crate) predicted_limiter: &'static str,
     /// What the prediction was based on.
     pub(crate) class: Class,
+    /// Server and workload, as a profile names them.
+    flavour: String,
+    workload: String,
+    /// Connections; None in an open loop.
+    clients: Option<u32>,
+    /// The buffer pool, times the data.
+    pool: f64,
     /// Figures, measured and predicted.
     pub(crate) figures: Vec<(Figure, f64, f64)>,
     /// Whether the limiters are the same; None where the measurement shows none.
@@ -51,6 +58,10 @@ impl Predicted {
             experiment: format!("lab, {}", self.experiment),
             arm: self.arm.clone(),
             class: self.class,
+            flavour: self.flavour.clone(),
+            workload: self.workload.clone(),
+            clients: self.clients,
+            pool: self.pool,
             figure,
             predicted,
             measured,
@@ -80,7 +91,8 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             println!("{name}: {} was not measured", arm.name);
             continue;
         };
-        let outcome = predicted(&base, &costs, &run, arm, &catalog)?;
+        let planned = planned(&base, &run, arm)?;
+        let outcome = predicted(&planned, &costs, arm, &catalog)?;
         let each = figures.per_transaction.unwrap_or_default();
         let pages = |kind| outcome.file(kind).ios as f64 / outcome.transactions.max(1) as f64;
         println!(
@@ -89,9 +101,9 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             figures.tps.mean,
             outcome.tps(),
             each.page_reads.unwrap_or(0.0),
-            pages(ebbtide_twin::innodb::FileKind::DataRead),
+            pages(FileKind::DataRead),
             each.page_writes.unwrap_or(0.0),
-            pages(ebbtide_twin::innodb::FileKind::DataWrite),
+            pages(FileKind::DataWrite),
             figures.host.busy_cpus / f64::from(run.host.cpus.max(1)) * 100.0,
             outcome.processors_busy * 100.0,
             figures.volumes.get(&Role::Data).map_or(0.0, |volume| volume.consumed_iops),
@@ -100,6 +112,7 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             outcome.limiter().0.name(),
         );
         let (limiter, _) = outcome.limiter();
+        let load = load(arm);
         all.push(Predicted {
             experiment: name.to_owned(),
             arm: arm.name.clone(),
@@ -108,12 +121,16 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
             predicted: outcome.tps(),
             measured_limiter: words(figures.limiter.what),
             predicted_limiter: limiter.words(),
+            flavour: planned.settings.flavour.name().to_owned(),
+            workload: planned.workload.clone(),
+            clients: load.rate.is_none().then_some(load.clients),
+            pool: planned.pool_of_data.unwrap_or(0.0),
             class: if base.workload.kind.as_deref() == Some("observed") {
                 Class::Observed
             } else {
                 Class::Described
             },
-            figures: all_figures(figures, &outcome),
+            figures: all_figures(figures, run.host.cpus, &outcome),
             right: is_right(figures.limiter.what, limiter),
         });
     }
@@ -121,17 +138,24 @@ pub(crate) fn experiment(name: &str, results: &Path) -> Result<Vec<Predicted>, S
 }
 
 /// The figures that have intervals, measured and predicted.
-fn all_figures(measured: &Figures, outcome: &ModelOutcome) -> Vec<(Figure, f64, f64)> {
+fn all_figures(measured: &Figures, cpus: u32, outcome: &ModelOutcome) -> Vec<(Figure, f64, f64)> {
     let latency = |quantile| outcome.latency_at(quantile).map_or(f64::NAN, |latency| latency.0 as f64 / 1e3);
     let data = measured.volumes.get(&Role::Data);
-    let mib_s = outcome.bytes_per_second() / 1_048_576.0;
+    let mib = |bytes: f64| bytes / 1_048_576.0;
+    let mib_s = mib(outcome.bytes_per_second());
+    let read = mib(outcome.file(FileKind::DataRead).bytes as f64 / outcome.measured.as_secs_f64());
+    let busy = measured.host.busy_cpus / f64::from(cpus.max(1)) * 100.0;
     let all = [
         (Figure::Tps, measured.tps.mean, outcome.tps()),
         (Figure::P50, measured.p50_us.median, latency(0.5)),
         (Figure::P95, measured.p95_us.median, latency(0.95)),
         (Figure::P99, measured.p99_us.median, latency(0.99)),
+        (Figure::P999, measured.p99_9_us.median, latency(0.999)),
         (Figure::Iops, data.map_or(f64::NAN, |data| data.consumed_iops), outcome.iops()),
         (Figure::MibS, data.map_or(f64::NAN, |data| data.read_mib + data.write_mib), mib_s),
+        (Figure::Reads, data.map_or(f64::NAN, |data| data.read_mib), read),
+        (Figure::Writes, data.map_or(f64::NAN, |data| data.write_mib), mib_s - read),
+        (Figure::Cpu, busy, outcome.processors_busy * 100.0),
     ];
     all.into_iter().filter(|(_, measured, predicted)| *measured > 0.0 && *predicted > 0.0).collect()
 }
@@ -188,23 +212,30 @@ fn devices(arm: &Arm, catalog: &Catalog) -> Result<(Array, Option<Instance>), St
     Ok((volume.array(Nanos::ZERO), instance.transpose()?))
 }
 
+/// The server and the workload of an arm.
+fn planned(base: &Profile, run: &LabRun, arm: &Arm) -> Result<Planned, String> {
+    let profile = Profile { server: server(run, arm), points: Vec::new(), ..base.clone() };
+    profile.plan(Some(run.host.cpus), SEED).map_err(|error| error.to_string())
+}
+
+fn load(arm: &Arm) -> ModelLoad {
+    ModelLoad { clients: arm.load.connections, rate: arm.load.arrival.per_second() }
+}
+
 /// What the model makes of an arm with the costs of the first.
 fn predicted(
-    base: &Profile,
+    planned: &Planned,
     calibration: &Calibration,
-    run_of: &LabRun,
     arm: &Arm,
     catalog: &Catalog,
 ) -> Result<ModelOutcome, String> {
-    let profile = Profile { server: server(run_of, arm), points: Vec::new(), ..base.clone() };
-    let planned = profile.plan(Some(run_of.host.cpus), SEED).map_err(|error| error.to_string())?;
     let (volume, instance) = devices(arm, catalog)?;
     Ok(run(ModelSetup {
-        settings: planned.settings,
-        shape: planned.shape,
+        settings: planned.settings.clone(),
+        shape: planned.shape.clone(),
         machine: planned.machine,
         costs: calibration.costs,
-        load: ModelLoad { clients: arm.load.connections, rate: arm.load.arrival.per_second() },
+        load: load(arm),
         volume,
         instance,
         seed: SEED,

@@ -5,13 +5,16 @@
 //! what was measured is not measured again, so the bench can be ended and begun again, or run in parts (`--only
 //! volumes,redo`). `--read` measures nothing. `--write` writes docs/accuracy.md, its plot, and the comparisons that intervals
 //! come from. Takes root and a server.
-//! A tiny run reads and plans the experiments.
+//! A tiny run reads and plans the experiments, and judges and writes a run that was made up, in a directory of its own.
 #![allow(clippy::unwrap_used)] // a bench fails by a panic
 
 #[path = "../support/tiny.rs"]
 mod tiny;
 
 mod judge;
+#[path = "../../tests/support/lab_run.rs"]
+mod lab_run;
+#[path = "../support/accuracy_plot.rs"]
 mod plot;
 // The server's table is made as `ebbtide predict --profile-from` makes it.
 #[path = "../../src/predict/from/settings.rs"]
@@ -22,6 +25,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use ebbtide_twin::accuracy::{self, Comparison};
 use judge::{Predicted, Tally};
 
 const EBBTIDE: &str = env!("CARGO_BIN_EXE_ebbtide");
@@ -77,6 +81,7 @@ fn main() -> ExitCode {
     if tiny::tiny() {
         let dir = tempfile::tempdir().unwrap();
         EXPERIMENTS.iter().for_each(|(name, text)| plan(name, text, dir.path()));
+        made_up(dir.path());
         println!("a tiny run: {} experiments are sound, and nothing was measured", EXPERIMENTS.len());
         return ExitCode::SUCCESS;
     }
@@ -108,10 +113,41 @@ fn main() -> ExitCode {
     let text = report(&predicted, &tally);
     println!("{text}");
     if words.write {
-        save(&text, &plot::svg(&predicted));
-        save_comparisons(&predicted);
+        save(Path::new(env!("CARGO_MANIFEST_DIR")), &text, &predicted);
     }
     ExitCode::from(u8::from(!tally.keeps(MEDIAN, WITHIN, LIMITERS)))
+}
+
+/// Judges a run whose figures are made up, and writes what `--write` writes into `dir`.
+fn made_up(dir: &Path) {
+    let run = lab_run::run(&[
+        lab_run::arm("first", "gp3:size=500GiB", 18.0, 15.0),
+        lab_run::arm("second", "gp3:size=500GiB,iops=6000", 36.0, 15.0),
+    ]);
+    let results = dir.join("results");
+    ebbtide_lab::results::ResultsDatabase::create(&results, &run).unwrap();
+    let predicted = judge::experiment("volumes", &results).unwrap();
+    assert_eq!(predicted.len(), 2);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for file in [PAGE, COMPARISONS] {
+        std::fs::create_dir_all(dir.join(file).parent().unwrap()).unwrap();
+        std::fs::copy(root.join(file), dir.join(file)).unwrap();
+    }
+    std::fs::create_dir_all(dir.join(PLOT).parent().unwrap()).unwrap();
+    save(dir, &report(&predicted, &Tally::of(&predicted)), &predicted);
+    let page = std::fs::read_to_string(dir.join(PAGE)).unwrap();
+    assert!(
+        page.contains("| volumes | first (calibrated) |") && page.contains("| volumes | second |"),
+        "{page}"
+    );
+    assert!(std::fs::read_to_string(dir.join(PLOT)).unwrap().contains("lab, volumes, second: measured 36.0"));
+    let rows = accuracy::parse(&std::fs::read_to_string(dir.join(COMPARISONS)).unwrap()).unwrap();
+    let new: Vec<&Comparison> = rows.iter().filter(|row| row.experiment == "lab, volumes").collect();
+    assert!(new.len() > 5 && new.iter().all(|row| row.arm == "second"), "{new:?}");
+    for row in new {
+        assert_eq!((row.flavour.as_str(), row.workload.as_str()), ("mariadb-10.5", "oltp_read_write"));
+        assert!(row.clients.is_some() && (0.1..1.0).contains(&row.pool), "{row:?}");
+    }
 }
 
 /// Checks an experiment as `ebbtide run --check` does.
@@ -186,21 +222,21 @@ fn figure(value: f64) -> String {
 const BEGIN: &str = "<!-- written by ./dev bench twin-lab --write: begin -->";
 const END: &str = "<!-- written by ./dev bench twin-lab --write: end -->";
 
-/// Writes the table into docs/accuracy.md, and the plot beside its pictures.
-fn save(table: &str, svg: &str) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = root.join("docs/accuracy.md");
+const PAGE: &str = "docs/accuracy.md";
+const PLOT: &str = "docs/images/accuracy.svg";
+const COMPARISONS: &str = "crates/twin/data/comparisons.toml";
+
+/// Writes the table into docs/accuracy.md, what was compared into the file that the intervals of `ebbtide predict` come from, and
+/// the plot of all that this file has then.
+fn save(root: &Path, table: &str, predicted: &[Predicted]) {
+    let page = root.join(PAGE);
     let text = std::fs::read_to_string(&page).unwrap();
     let (before, rest) = text.split_once(BEGIN).expect("it has the mark of the beginning");
     let (_, after) = rest.split_once(END).expect("it has the mark of the end");
     std::fs::write(&page, format!("{before}{BEGIN}\n\n{table}\n{END}{after}")).unwrap();
-    std::fs::write(root.join("docs/images/accuracy.svg"), svg).unwrap();
-}
-
-/// Writes what was compared to the file that the intervals of `ebbtide predict` come from.
-fn save_comparisons(predicted: &[Predicted]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/twin/data/comparisons.toml");
+    let path = root.join(COMPARISONS);
     let rows: Vec<_> = predicted.iter().flat_map(Predicted::comparisons).collect();
-    let old = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, ebbtide_twin::accuracy::replaced(&old, &rows).unwrap()).unwrap();
+    let new = accuracy::replaced(&std::fs::read_to_string(&path).unwrap(), &rows).unwrap();
+    std::fs::write(&path, &new).unwrap();
+    std::fs::write(root.join(PLOT), plot::svg(&accuracy::parse(&new).unwrap())).unwrap();
 }

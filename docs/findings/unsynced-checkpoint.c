@@ -1,17 +1,20 @@
-/* Loaded into a MariaDB server with LD_PRELOAD by unsynced-checkpoint.sh.
+/* Loaded into a MariaDB or MySQL server with LD_PRELOAD by unsynced-checkpoint.sh.
  *
  * Follows the pages of one data file ($WATCH, the end of its name): which were written and not synced
  * since. A page counts as synced when an fsync() that was called after the page's write had returned
- * has itself returned. When the server writes a checkpoint into ib_logfile0, every such page whose
+ * has itself returned. When the server writes a checkpoint into its log, every such page whose
  * log sequence number lies below that of the checkpoint is reported on standard error: recovery
- * would start behind the page's changes, and the page may be lost in a power cut.
+ * would start behind the page's changes, and the page may be lost in a power cut. Pages of zeros (LSN 0),
+ * which extend a file, have no change to lose.
  *
  * DELAY=MS  each fsync() of the file returns so much later, as on slow storage.
  * CUT=1     ends the server at the first such checkpoint as a power cut may: the checkpoint is
  *           durable, and the pages that were not synced have the content of their last sync.
  *
- * Page writes have to come through pwrite(): innodb_use_native_aio=0. The format of the log is that
- * of MariaDB 10.8 and later: the checkpoints are at 4096 and 8192, their first 8 bytes the number. */
+ * Page writes have to come through pwrite(): innodb_use_native_aio=0. Checkpoints are blocks of the log:
+ * - MariaDB 10.8 and later: at 4096 and 8192 of ib_logfile0, their first 8 bytes the LSN;
+ * - MySQL 8.0 and later: at 512 and 1536 of ib_logfile0, from 8.0.30 on of #innodb_redo/#ib_redoN, the LSN
+ *   at byte 8. $MYSQL is set for these. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -79,6 +82,16 @@ static int sync_down(int fd) {
     return next(fd);
 }
 
+/* Whether a write is that of a checkpoint; at which byte of it the LSN is. */
+static int is_checkpoint(int fd, size_t size, off_t at, char *name, size_t *lsn) {
+    *lsn = getenv("MYSQL") ? 8 : 0;
+    if (!*lsn) return (at == 4096 || at == 8192) && is(fd, "/ib_logfile0", name);
+    if (size != 512 || (at != 512 && at != 1536)) return 0;
+    if (is(fd, "/ib_logfile0", name)) return 1;
+    if (!is(fd, "", name)) return 0;
+    return strstr(name, "/#innodb_redo/#ib_redo") != NULL;
+}
+
 /* Puts back what was not synced, and ends the server. */
 static void cut(int log) {
     sync_down(log);
@@ -97,7 +110,7 @@ static void checkpoint(int fd, uint64_t lsn) {
     pthread_mutex_lock(&mutex);
     checkpoints++;
     for (int i = 0; i < PAGES; i++) {
-        if (!pages[i].written || pages[i].lsn >= lsn) continue;
+        if (!pages[i].written || !pages[i].lsn || pages[i].lsn >= lsn) continue;
         if (!late++)
             fprintf(stderr,
                     "UNSYNCED: checkpoint %llu at LSN %llu: page %d, LSN %llu, was written %.1f ms ago, the last "
@@ -113,9 +126,10 @@ static void checkpoint(int fd, uint64_t lsn) {
 
 ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t at) {
     char name[PATH_MAX];
-    if (is(fd, "/ib_logfile0", name) && (at == 4096 || at == 8192)) {
+    size_t lsn;
+    if (is_checkpoint(fd, size, at, name, &lsn)) {
         ssize_t written = write_down(fd, buffer, size, at);
-        checkpoint(fd, be64(buffer));
+        checkpoint(fd, be64((const unsigned char *)buffer + lsn));
         return written;
     }
     /* What is written with O_DSYNC is durable when the write returns. */
@@ -129,6 +143,7 @@ ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t at) {
     close(reader);
     ssize_t written = write_down(fd, buffer, size, at);
     pthread_mutex_lock(&mutex);
+    if (!*file) fprintf(stderr, "WATCHED %s\n", name);
     strcpy(file, name);
     for (size_t i = 0; i < size / PAGE; i++) {
         struct page *page = &pages[(size_t)at / PAGE + i];

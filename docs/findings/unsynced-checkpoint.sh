@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Shows whether a MariaDB server writes a checkpoint that counts pages as written whose file was not
+# Shows whether a server writes a checkpoint that counts pages as written whose file was not
 # synced since. It needs the server program, its client, and a C compiler (cc).
 #
-#   unsynced-checkpoint.sh [--cut] [SERVER [OPTION...]]     SERVER: mariadbd (default), 10.8 or later
+#   unsynced-checkpoint.sh [--cut] [SERVER [OPTION...]]     SERVER: mariadbd (default), 10.8 or later, or mysqld, 8.0 or later
 #
 # Four clients fill a table for $SECONDS_OF_LOAD (20) while unsynced-checkpoint.c, loaded into the server,
 # follows writes and syncs. DELAY=MS (20) makes every fsync() of the table's file return later; 0 is
@@ -11,7 +11,7 @@
 # keeps it.
 #
 # Exit codes: 0 no such checkpoint was seen; 1 one was; 2 usage; 3 no verdict: a program is missing,
-# or no checkpoint was written.
+# or no checkpoint or no page write was seen.
 set -euo pipefail
 
 HERE=$(dirname -- "$(readlink -f -- "$0")")
@@ -35,7 +35,11 @@ for program in "$SERVER" mariadb cc; do
     command -v "$program" >/dev/null || none "$program is missing"
 done
 VERSION=$("$SERVER" --no-defaults ${EXTRA[@]+"${EXTRA[@]}"} --version) || none "$SERVER --version failed"
-case $VERSION in *MariaDB*) ;; *) none "this is for MariaDB alone: $VERSION" ;; esac
+SHIM=() OWN=(--skip-grant-tables --loose-skip-ssl)
+case $VERSION in
+    *MariaDB*) ;;
+    *) SHIM=(MYSQL=1) OWN=(--mysqlx=OFF --secure-file-priv=) ;;
+esac
 cc -O2 -shared -fPIC -o "$WORK/follow.so" "$HERE/unsynced-checkpoint.c" -ldl -lpthread || none "cc failed"
 
 client() { mariadb --no-defaults -u root -S "$WORK/socket" -BN "$@"; }
@@ -45,8 +49,8 @@ start() {
     local log=$1
     shift
     env "$@" "$SERVER" --no-defaults --datadir="$WORK/data" --user="$(id -un)" --socket="$WORK/socket" \
-        --skip-networking --pid-file="$WORK/pid" --skip-grant-tables --loose-skip-ssl --skip-log-bin \
-        --innodb-use-native-aio=0 --innodb-buffer-pool-size=24M --innodb-log-file-size=8M \
+        --skip-networking --pid-file="$WORK/pid" "${OWN[@]}" --skip-log-bin \
+        --innodb-use-native-aio=0 --innodb-buffer-pool-size=24M --loose-innodb-log-file-size=8M --loose-innodb-redo-log-capacity=16M \
         --innodb-io-capacity=2000 --innodb-flush-log-at-trx-commit=2 --innodb-doublewrite=OFF \
         ${EXTRA[@]+"${EXTRA[@]}"} >>"$log" 2>&1 &
     PID=$!
@@ -80,10 +84,16 @@ load() {
 
 SECONDS_OF_LOAD=${SECONDS_OF_LOAD:-20}
 echo "server: $VERSION"
-mkdir -p "$WORK/data/test"
-SHIM=("LD_PRELOAD=$WORK/follow.so" WATCH=/test/t.ibd "DELAY=${DELAY:-20}")
+if [ ${#SHIM[@]} -gt 0 ]; then
+    "$SERVER" --no-defaults --datadir="$WORK/data" --user="$(id -un)" --initialize-insecure "${OWN[@]}" \
+        >"$WORK/log" 2>&1 || none "--initialize-insecure failed: $(tail -n 3 "$WORK/log")"
+else
+    mkdir -p "$WORK/data"
+fi
+SHIM+=("LD_PRELOAD=$WORK/follow.so" WATCH=/test/t.ibd "DELAY=${DELAY:-20}")
 [ -z "$CUT" ] || SHIM+=(CUT=1)
 start "$WORK/log" "${SHIM[@]}" || none "the server does not start: $(tail -n 3 "$WORK/log")"
+client -e 'CREATE DATABASE IF NOT EXISTS test'
 client -e "SELECT CONCAT_WS(', ', CONCAT('flush method ', @@innodb_flush_method), CONCAT('doublewrite ', @@innodb_doublewrite))"
 load 2>/dev/null || true
 end
@@ -91,6 +101,7 @@ grep -E '^(UNSYNCED|CUT)' "$WORK/log" | head -n 8 || true
 ALL=$(sed -n 's/^CHECKPOINT \([0-9]*\)$/\1/p' "$WORK/log" | tail -n 1)
 BAD=$(grep -c '^UNSYNCED: checkpoint' "$WORK/log" || true)
 [ "${ALL:-0}" -gt 0 ] || none "no checkpoint was seen"
+grep -q '^WATCHED' "$WORK/log" || none "no page of the table was written while it was watched"
 
 if [ -n "$CUT" ] && [ "$BAD" -gt 0 ]; then
     printf '\nstarted again after the cut:\n'

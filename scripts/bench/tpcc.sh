@@ -3,7 +3,9 @@
 #
 # usage: scripts/bench/tpcc.sh [EBBTIDE]
 # Settings by environment: WAREHOUSES=10 CONNECTIONS=16 SECONDS_EACH=15 REPEATS=3 LOADS=1 POOL=3G LOG=1G
-#   GO_TPC=go-tpc TPCC_START=tpcc_start: the programs of the others, by name or path; one that is not there is left out
+#   GO_TPC=go-tpc TPCC_START=tpcc_start: the programs of the others, by name or path. go-tpc is built with Go from the Go
+#     module proxy where it is not there; tpcc-mysql from TPCC_MYSQL, a checkout of github.com/Percona-Lab/tpcc-mysql, with
+#     gcc and mariadb_config (package libmariadb-dev): no registry has it. One that is not there is left out
 #   ISOLATE=1 (root; see scripts/bench/load-server.sh)
 #   BENCH_TINY=1: one warehouse and one short run of each tool
 #
@@ -11,6 +13,10 @@
 # minute, statements for a transaction, and CPU of the client for a statement (user + system of the whole process,
 # connecting included). Transactions, orders and statements are counted by the server, the same way for all:
 # Com_commit + Com_rollback, the sum of d_next_o_id, and Questions. tpcc-mysql runs on our tables; go-tpc has its own.
+#
+# Then it judges its ratios to each kit, by medians: transactions a second at least as many (16 connections on two processors
+# keep the server busy: it is the limit), client CPU for a statement at most 0.7 of go-tpc's, tables loaded at least twice as
+# fast as by go-tpc. Exit codes: 0 all hold, 1 one fell short, 3 something is missing.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # shellcheck source=scripts/bench/load-server.sh
@@ -31,16 +37,40 @@ TPCC_START=${TPCC_START:-tpcc_start}
 [ -x /usr/bin/time ] || { echo "missing: /usr/bin/time (apt-get install time)" >&2; exit 3; }
 [ -x "$EBBTIDE" ] || { echo "no program at $EBBTIDE: cargo build --release" >&2; exit 3; }
 
+# Builds what is missing and can be had, below target; prints the program's path, or nothing.
+GO_TPC_VERSION=v1.0.12
+built_go_tpc() {
+    local bin="$PWD/target/bench-tools/go-tpc-$GO_TPC_VERSION"
+    [ "${BENCH_TINY:-0}" != 1 ] && command -v go >/dev/null || return 0
+    if [ ! -x "$bin/go-tpc" ]; then
+        echo "building go-tpc $GO_TPC_VERSION from the Go module proxy" >&2
+        GOBIN="$bin" go install "github.com/pingcap/go-tpc/cmd/go-tpc@$GO_TPC_VERSION" >&2 || return 0
+    fi
+    echo "$bin/go-tpc"
+}
+built_tpcc_mysql() {
+    local bin="$PWD/target/bench-tools/tpcc_start" src="${TPCC_MYSQL:-}/src"
+    [ -n "${TPCC_MYSQL:-}" ] && command -v mariadb_config gcc >/dev/null || return 0
+    mkdir -p "$(dirname "$bin")"
+    # The linker of its Makefile is told neither of the client library nor of libm.
+    # shellcheck disable=SC2046
+    gcc -w -O2 -fcommon -o "$bin" -I"$src" $(mariadb_config --cflags) "$src"/{main,spt_proc,driver,support,sequence,rthist,sb_percentile,neword,payment,ordstat,delivery,slev}.c \
+        $(mariadb_config --libs) -lm -lpthread >&2 || return 0
+    echo "$bin"
+}
+
+command -v "$GO_TPC" >/dev/null || GO_TPC=$(built_go_tpc)
+command -v "$TPCC_START" >/dev/null || TPCC_START=$(built_tpcc_mysql)
 KITS=(ebbtide)
-if command -v "$GO_TPC" >/dev/null; then
+if [ -n "$GO_TPC" ]; then
     KITS+=(go-tpc)
 else
-    echo "left out: go-tpc (build github.com/pingcap/go-tpc with 'go build ./cmd/go-tpc', and name the program with GO_TPC)" >&2
+    echo "left out: go-tpc (it is built where 'go' is installed and the Go module proxy answers, or named with GO_TPC)" >&2
 fi
-if command -v "$TPCC_START" >/dev/null; then
+if [ -n "$TPCC_START" ]; then
     KITS+=(tpcc-mysql)
 else
-    echo "left out: tpcc-mysql (build github.com/Percona-Lab/tpcc-mysql, and name its tpcc_start with TPCC_START)" >&2
+    echo "left out: tpcc-mysql (clone github.com/Percona-Lab/tpcc-mysql and name the directory with TPCC_MYSQL; it needs gcc and libmariadb-dev)" >&2
 fi
 
 start_server
@@ -137,6 +167,17 @@ awk '
     function ratio(kind, kit, column) {
         return median[kind, kit, column] ? sprintf("%.2f", median[kind, "ebbtide", column] / median[kind, kit, column]) : "-"
     }
+    function of_statements(kit) {
+        if (!median["run", kit, 1]) return "-"
+        return sprintf("%.2f", median["run", "ebbtide", 1] * median["run", "ebbtide", 3] / (median["run", kit, 1] * median["run", kit, 3]))
+    }
+    # Whether a ratio keeps its bound: at least it, or at most it.
+    function judge(kit, what, figure, bound, at_most) {
+        if (tiny || figure == "-") return
+        if (at_most ? figure + 0 <= bound : figure + 0 >= bound) { printf "holds: %s: %s: %s\n", kit, what, figure; return }
+        printf "FELL SHORT: %s: %s: %s\n", kit, what, figure
+        fell_short = 1
+    }
     {
         if (!seen[$2]++) kits[++all] = $2
         n = ++count[$1, $2]
@@ -147,6 +188,16 @@ awk '
             "New-Orders/min", "statements/tx", "client us/statement"
         for (k = 1; k <= all; k++) printf "%-12s %-22s %-22s %-24s %-26s %-20s %-20s\n", kits[k], text("load", kits[k], 1), \
             text("load", kits[k], 2), text("run", kits[k], 1), text("run", kits[k], 2), text("run", kits[k], 3), text("run", kits[k], 4)
-        for (k = 2; k <= all; k++) printf "ebbtide / %s: load time %s, transactions/s %s, client us/statement %s\n", kits[k], \
-            ratio("load", kits[k], 1), ratio("run", kits[k], 1), ratio("run", kits[k], 4)
-    }' "$BENCH_DIR/results"
+        for (k = 2; k <= all; k++) {
+            kit = kits[k]
+            printf "ebbtide / %s: load time %s, transactions/s %s, statements/s %s, client us/statement %s\n", kit, \
+                ratio("load", kit, 1), ratio("run", kit, 1), of_statements(kit), ratio("run", kit, 4)
+            judge(kit, "transactions a second, at least as many", ratio("run", kit, 1), 1, 0)
+            if (kit == "go-tpc") {
+                judge(kit, "client CPU for a statement, at most 0.7", ratio("run", kit, 4), 0.7, 1)
+                judge(kit, "time to load, at most half", ratio("load", kit, 1), 0.5, 1)
+            }
+        }
+        if (!tiny && all == 1) print "no other kit was measured: nothing is judged"
+        exit fell_short ? 1 : 0
+    }' tiny="${BENCH_TINY:-0}" "$BENCH_DIR/results"

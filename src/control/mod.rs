@@ -6,6 +6,7 @@
 
 mod client;
 mod server;
+mod version;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +19,7 @@ use crate::volume::args::{
 
 pub(crate) use client::{Answer, answers, ask, clear, not_running};
 pub(crate) use server::{Listener, Progress, serve_client};
-
-/// Version of the protocol. Both sides must speak the same one, since both come from one build.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) use version::VERSION;
 
 /// A request with the protocol version of who sends it.
 #[derive(Debug, Serialize, Deserialize)]

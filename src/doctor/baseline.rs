@@ -28,6 +28,8 @@ struct FoundBefore {
 #[derive(Debug, Deserialize)]
 struct EvidenceBefore {
     name: String,
+    #[serde(default)]
+    of: Option<String>,
     value: serde_json::Value,
 }
 
@@ -143,7 +145,8 @@ fn changed(before: &FoundBefore, now: &Finding) -> Option<Changed> {
         what.push(format!("severity: {}, now {severity}", before.severity));
     }
     for evidence in &now.evidence {
-        let old = before.evidence.iter().find(|old| old.name == evidence.name);
+        let old =
+            before.evidence.iter().find(|old| old.name == evidence.name && old.of.as_deref() == evidence.of);
         if let (Some(old), Seen::Text(value)) = (old.and_then(|old| old.value.as_str()), &evidence.value)
             && old != value
         {

@@ -7,21 +7,17 @@ use ebbtide_report::{Block, Cell, Fact, Listing, Note, Report, Section, Table};
 
 use super::Answer;
 use super::prove::{HEADS, Proof};
-use super::text::{brief, reasons, seen, server, shown, verdict};
+use super::text::{brief, expected_gain, reasons, seen, server, shown, verdict};
 
 /// Rows of a finding that are texts.
 fn rows(finding: &Finding) -> Vec<(&'static str, String)> {
     let evidence: Vec<String> = finding.evidence.iter().map(shown).collect();
-    let gain = match finding.at_most {
-        Some(most) => format!("{}; at most {:.2} times {}", finding.gain, most.at_most, most.of),
-        None => finding.gain.to_owned(),
-    };
     let fix = finding.fix.as_ref().map(|fix| fix.text.clone()).unwrap_or_default();
     let all = [
         ("Rule", finding.title.to_owned()),
         ("Seen", evidence.join(", ")),
         ("Fix", fix),
-        ("Gain", gain),
+        ("Gain", expected_gain(finding)),
         ("Proved", finding.measured.as_ref().map(super::prove::gain).unwrap_or_default()),
         ("Risk", finding.risk.to_owned()),
         ("Cost", finding.cost.to_owned()),
@@ -210,6 +206,7 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_advisor::Benefit;
     use ebbtide_catalog::Catalog;
     use ebbtide_observe::{Facts, Observation, Origin, Variables};
 
@@ -237,6 +234,19 @@ mod tests {
             assert!(text.starts_with("# Storage of MySQL 8.0.36") && text.contains("\n## D03: "), "{text}");
             assert!(text.contains("````\nSET PERSIST sync_binlog = 1;\n````"), "{text}");
             assert!(text.contains("## Could not be checked"), "{text}");
+        });
+    }
+
+    #[test]
+    fn the_limit_of_a_gain_is_rounded_alike_on_the_terminal_and_in_the_reports() {
+        with("0", |answer| {
+            let mut findings = answer.findings.to_vec();
+            let found = findings.iter_mut().find(|finding| finding.code == "D03").unwrap();
+            found.at_most = Some(Benefit { at_most: 12.345, of: "the transactions" });
+            let answer = Answer { findings: &findings, ..*answer };
+            for text in [super::super::text::answer(&answer), page(&answer).to_html(), markdown(&answer)] {
+                assert!(text.contains("at most 12.3 times the transactions"), "{text}");
+            }
         });
     }
 

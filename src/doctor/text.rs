@@ -151,15 +151,19 @@ fn one(finding: &Finding) -> String {
             row("", &format!("my.cnf: {line}{after}"));
         }
     }
-    if let Some(most) = finding.at_most {
-        row("Gain", &format!("{}; at most {} times {}", finding.gain, figure(most.at_most), most.of));
-    } else {
-        row("Gain", finding.gain);
-    }
+    row("Gain", &expected_gain(finding));
     row("Proved", &finding.measured.as_ref().map(gain).unwrap_or_default());
     row("Risk", finding.risk);
     row("Cost", finding.cost);
     text
+}
+
+/// What the fix gains, with its upper limit if one is known.
+pub(super) fn expected_gain(finding: &Finding) -> String {
+    match finding.at_most {
+        Some(most) => format!("{}; at most {} times {}", finding.gain, figure(most.at_most), most.of),
+        None => finding.gain.to_owned(),
+    }
 }
 
 /// A value with its name.
@@ -171,7 +175,10 @@ pub(super) fn shown(evidence: &Evidence) -> String {
         Seen::Number(number) if number.fract() == 0.0 => format!("{number:.0}"),
         Seen::Number(number) => figure(*number),
     };
-    format!("{} = {value}", evidence.name)
+    match evidence.of {
+        Some(of) => format!("{of}: {} = {value}", evidence.name),
+        None => format!("{} = {value}", evidence.name),
+    }
 }
 
 fn summary(found: &[&Finding]) -> TextTable {

@@ -1,6 +1,6 @@
 //! The JSON that `--json` prints; `docs/json/predict.schema.json` is its contract.
 
-use ebbtide_twin::accuracy::Figure;
+use ebbtide_twin::accuracy::{Figure, Uncertainty};
 use ebbtide_twin::innodb::{FileKind, Limiter};
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ struct ProfileFigures<'a> {
     flavour: &'static str,
     /// Its workload.
     workload: &'a str,
-    /// Whether published results of this kind of server and workload were compared with the model's.
+    /// Whether predictions of this server with this workload were compared with measurements.
     validated: bool,
     /// Processor time of a transaction on a core of its own, us.
     cpu_us: f64,
@@ -47,16 +47,19 @@ struct ProfileFigures<'a> {
     writes_factor: f64,
     /// Of each measured point, the model's transactions a second divided by the measured ones.
     residuals: &'a [f64],
-    /// How the intervals came about. For people; the wording may change.
+    /// How the intervals of the first load came about. For people; the wording may change.
     interval: String,
-    /// The intervals of all figures.
+    /// The intervals of all figures, of the first load.
     intervals: Vec<IntervalFigures>,
+    /// What the server does on one of the volumes and the model does not. For people; the wording may change. Null where it has all.
+    not_modelled: Option<String>,
 }
 
 /// The interval of a figure, relative to its prediction.
 #[derive(Serialize)]
 struct IntervalFigures {
-    /// `tps`, `p50`, `p95`, `p99`, `iops` or `mib_s`.
+    /// `tps`, `p50`, `p95`, `p99`, `p999`, `iops`, `mib_s`, `reads` (of data files), `writes` (of all files), `cpu` or
+    /// `credits_end`.
     figure: &'static str,
     /// Its lower end, times the prediction.
     low: f64,
@@ -66,7 +69,7 @@ struct IntervalFigures {
     comparisons: usize,
     /// The figure that was compared, as in `figure`: another one where there are too few comparisons of its own.
     of: &'static str,
-    /// Whether it is wider than those comparisons: they are of another figure, or of other servers and workloads.
+    /// Whether it is wider than those comparisons: they are of another figure, or of other servers, workloads or loads.
     wider: bool,
 }
 
@@ -78,7 +81,7 @@ struct VolumeFigures<'a> {
     /// The volume in words, with its limits.
     description: &'a str,
     /// A prediction for each load, in the order given.
-    points: Vec<PointFigures>,
+    points: Vec<PointFigures<'a>>,
     /// The place in `points` of the knee of the load line: of clients the first point with 90% of the highest
     /// throughput, of rates the last that is carried. Null with fewer than three points, or where the line does not bend.
     knee: Option<usize>,
@@ -86,7 +89,7 @@ struct VolumeFigures<'a> {
 
 /// A prediction.
 #[derive(Serialize)]
-struct PointFigures {
+struct PointFigures<'a> {
     /// Connections.
     clients: u32,
     /// Transactions a second that arrive; null in a closed loop.
@@ -117,6 +120,10 @@ struct PointFigures {
     p99_high_us: Option<f64>,
     /// 99.9th percentile, us; null without transactions.
     p999_us: Option<f64>,
+    /// The least to expect of it, us.
+    p999_low_us: Option<f64>,
+    /// The most to expect of it, us.
+    p999_high_us: Option<f64>,
     /// Operations a second that the volume counts.
     iops: f64,
     /// The least to expect of them.
@@ -136,11 +143,22 @@ struct PointFigures {
     limits: Vec<LimitFigures>,
     /// Processors busy, percent of all.
     cpu_pct: f64,
+    /// The least to expect of it.
+    cpu_low_pct: f64,
+    /// The most to expect of it.
+    cpu_high_pct: f64,
     /// I/O by kind of file.
     files: Vec<FileFigures>,
     /// When burst credits ended for the first time, s since the start of the run, which is 20 s before the figures
     /// begin; null where they lasted or the type has none.
     credits_end_s: Option<f64>,
+    /// The least to expect of it, s.
+    credits_end_low_s: Option<f64>,
+    /// The most to expect of it, s; it may be after the end of the run.
+    credits_end_high_s: Option<f64>,
+    /// What of this point lies outside of what was compared, which makes its intervals wider. For people; the wording
+    /// may change.
+    outside: &'a [String],
     /// The run over time, in at most 240 spans.
     spans: Vec<SpanFigures>,
 }
@@ -161,8 +179,16 @@ struct FileFigures {
     kind: &'static str,
     /// Operations a second that the volume counts.
     iops: f64,
+    /// The least to expect of them.
+    iops_low: f64,
+    /// The most to expect of them.
+    iops_high: f64,
     /// MiB (2^20 bytes) a second.
     mib_s: f64,
+    /// The least to expect of them.
+    mib_s_low: f64,
+    /// The most to expect of them.
+    mib_s_high: f64,
 }
 
 /// A span of the run.
@@ -181,19 +207,21 @@ struct SpanFigures {
 /// The prediction as an object.
 pub(super) fn prediction<'a>(plan: &'a Plan, predicted: &'a [PredictedVolume<'a>]) -> Prediction<'a> {
     let calibration = &plan.calibration;
+    let uncertainty = points::interval(plan, plan.loads[0]);
     Prediction {
         profile: ProfileFigures {
             path: plan.path.display().to_string(),
             name: &plan.profile.name,
             flavour: plan.planned.settings.flavour.name(),
             workload: &plan.planned.shape.name,
-            validated: plan.planned.validated,
+            validated: uncertainty.kind_compared(),
             cpu_us: short(calibration.costs.cpu_us),
             reads_factor: short(calibration.costs.reads),
             writes_factor: short(calibration.costs.writes),
             residuals: &calibration.residuals,
-            interval: points::interval(plan).words(),
-            intervals: intervals(plan),
+            interval: uncertainty.words(),
+            intervals: intervals(&uncertainty),
+            not_modelled: plan.not_modelled(),
         },
         seed: plan.seed,
         duration_s: plan.span.as_secs_f64(),
@@ -204,8 +232,7 @@ pub(super) fn prediction<'a>(plan: &'a Plan, predicted: &'a [PredictedVolume<'a>
     }
 }
 
-fn intervals(plan: &Plan) -> Vec<IntervalFigures> {
-    let all = points::interval(plan);
+fn intervals(all: &Uncertainty) -> Vec<IntervalFigures> {
     let of = |figure: Figure| {
         let interval = all.of(figure);
         IntervalFigures {
@@ -229,22 +256,16 @@ fn volume<'a>(predicted: &'a PredictedVolume<'a>) -> VolumeFigures<'a> {
     }
 }
 
-fn point(point: &PredictedPoint) -> PointFigures {
+fn point(point: &PredictedPoint) -> PointFigures<'_> {
     let outcome = &point.outcome;
     let low = |figure| point.range(figure).map(|(low, _)| short(low));
     let high = |figure| point.range(figure).map(|(_, high)| short(high));
     // A rate has a value even without transactions.
     let rate_low = |figure| low(figure).unwrap_or_default();
     let rate_high = |figure| high(figure).unwrap_or_default();
-    let all: u64 = outcome.limits.iter().map(|(_, seconds)| seconds).sum();
-    let limit = |(limiter, seconds): &(Limiter, u64)| LimitFigures {
+    let limit = |(limiter, share): (Limiter, f64)| LimitFigures {
         limiter: limiter.name(),
-        pct: short(*seconds as f64 / all.max(1) as f64 * 100.0),
-    };
-    let file = |kind: FileKind| FileFigures {
-        kind: kind.name(),
-        iops: short(point.file_iops(kind)),
-        mib_s: short(mib(point.file_bytes(kind))),
+        pct: short(share * 100.0),
     };
     let at = |quantile| point.latency_us(quantile).map(short);
     PointFigures {
@@ -263,6 +284,8 @@ fn point(point: &PredictedPoint) -> PointFigures {
         p99_low_us: low(Figure::P99),
         p99_high_us: high(Figure::P99),
         p999_us: at(0.999),
+        p999_low_us: low(Figure::P999),
+        p999_high_us: high(Figure::P999),
         iops: short(outcome.iops()),
         iops_low: rate_low(Figure::Iops),
         iops_high: rate_high(Figure::Iops),
@@ -270,15 +293,31 @@ fn point(point: &PredictedPoint) -> PointFigures {
         mib_s_low: rate_low(Figure::MibS),
         mib_s_high: rate_high(Figure::MibS),
         limiter: outcome.limiter().0.name(),
-        limits: outcome.limits.iter().map(limit).collect(),
+        limits: point.limits().map(limit).collect(),
         cpu_pct: short(outcome.processors_busy * 100.0),
-        files: FileKind::ALL.into_iter().map(file).collect(),
-        credits_end_s: outcome
-            .changes
-            .iter()
-            .find(|change| change.ended)
-            .map(|change| change.at.as_secs_f64()),
+        cpu_low_pct: rate_low(Figure::Cpu),
+        cpu_high_pct: rate_high(Figure::Cpu),
+        files: FileKind::ALL.into_iter().map(|kind| file(point, kind)).collect(),
+        credits_end_s: point.credits_end_s(),
+        credits_end_low_s: low(Figure::CreditsEnd),
+        credits_end_high_s: high(Figure::CreditsEnd),
+        outside: point.uncertainty.outside(),
         spans: spans(point),
+    }
+}
+
+fn file(point: &PredictedPoint, kind: FileKind) -> FileFigures {
+    let (iops, mib_s) = (point.file_iops(kind), mib(point.file_bytes(kind)));
+    let (iops_low, iops_high) = point.file_range(kind, iops);
+    let (mib_s_low, mib_s_high) = point.file_range(kind, mib_s);
+    FileFigures {
+        kind: kind.name(),
+        iops: short(iops),
+        iops_low: short(iops_low),
+        iops_high: short(iops_high),
+        mib_s: short(mib_s),
+        mib_s_low: short(mib_s_low),
+        mib_s_high: short(mib_s_high),
     }
 }
 

@@ -6,6 +6,7 @@ use ebbtide_report::{
 };
 
 use ebbtide_twin::accuracy::Figure;
+use ebbtide_twin::innodb::FileKind;
 
 use super::json::{mib, short};
 use super::plan::Plan;
@@ -23,6 +24,7 @@ pub(super) fn report(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Report {
         blocks.push(Block::Plots(sweep(plan, predicted)));
     }
     blocks.push(Block::Table(table(predicted)));
+    blocks.push(Block::Table(files(predicted)));
     sections.push(Section::new("Predictions", blocks));
     sections.push(over_time(predicted));
     let listing = Listing { label: plan.path.display().to_string(), text: profile_text(plan) };
@@ -67,7 +69,7 @@ fn finding(volume: &PredictedVolume<'_>) -> String {
         "{}: {:.0} transactions a second ({low:.0} to {high:.0}) at {}, limited by {} in {} of the time.",
         volume.volume.spec,
         point.outcome.tps(),
-        text::load(point),
+        text::load(point.load),
         limiter.words(),
         ebbtide_text::percent(share)
     )
@@ -81,10 +83,11 @@ fn facts(plan: &Plan) -> Vec<Fact> {
         Fact::new("Server", plan.planned.settings.flavour.name()),
         Fact::new("Buffer pool", ebbtide_volume::format_size(plan.planned.settings.buffer_pool_bytes)),
         Fact::new("Workload", plan.planned.shape.name.as_str()),
-        Fact::new("Interval", points::interval(plan).words()),
+        Fact::new("Interval", points::interval(plan, plan.loads[0]).words()),
         Fact::new("Seed", plan.seed.to_string()),
     ];
-    facts.into_iter().chain(machine).collect()
+    let not_modelled = plan.not_modelled().map(|what| Fact::new("Not modelled", what));
+    facts.into_iter().chain(machine).chain(not_modelled).collect()
 }
 
 fn chart(title: &str, unit: &str, format: Format, scale: Scale, series: Vec<Series>) -> Chart {
@@ -163,7 +166,20 @@ fn sweep(plan: &Plan, predicted: &[PredictedVolume<'_>]) -> Plots {
 }
 
 fn table(predicted: &[PredictedVolume<'_>]) -> Table {
-    let columns = ["Volume", "Load", "tps", "p50", "p95", "p99", "IOPS", "MiB/s", "Limited by"];
+    let columns = [
+        "Volume",
+        "Load",
+        "tps",
+        "p50",
+        "p95",
+        "p99",
+        "p99.9",
+        "IOPS",
+        "MiB/s",
+        "cpu",
+        "Credits end",
+        "Limited by",
+    ];
     let rows = predicted.iter().flat_map(|volume| volume.points.iter().map(|point| row(volume, point)));
     Table { columns: columns.map(str::to_owned).to_vec(), rows: rows.collect(), ..Table::default() }
 }
@@ -179,16 +195,50 @@ fn row(volume: &PredictedVolume<'_>, point: &PredictedPoint) -> Vec<Cell> {
     };
     let cells = [
         volume.volume.spec.clone(),
-        text::load(point),
+        text::load(point.load),
         with(Figure::Tps, ebbtide_text::fixed(point.outcome.tps(), 1)),
         latency(Figure::P50, 0.5),
         latency(Figure::P95, 0.95),
         latency(Figure::P99, 0.99),
+        latency(Figure::P999, 0.999),
         with(Figure::Iops, ebbtide_text::whole(point.outcome.iops())),
         with(Figure::MibS, ebbtide_text::fixed(mib(point.outcome.bytes_per_second()), 1)),
-        point.outcome.limiter().0.words().to_owned(),
+        with(Figure::Cpu, format!("{:.0}%", point.outcome.processors_busy * 100.0)),
+        point
+            .credits_end_s()
+            .map_or_else(|| "-".to_owned(), |end| with(Figure::CreditsEnd, format!("{end:.0} s"))),
+        text::limits(point),
     ];
     cells.into_iter().map(Cell::from).collect()
+}
+
+/// The I/O by kind of file.
+fn files(predicted: &[PredictedVolume<'_>]) -> Table {
+    let columns = ["Volume", "Load", "File", "IOPS", "MiB/s"].map(str::to_owned).to_vec();
+    let of_point = |volume: &PredictedVolume<'_>, point: &PredictedPoint| -> Vec<Vec<Cell>> {
+        let with = |kind, value: f64| {
+            let (low, high) = point.file_range(kind, value);
+            let figure = ebbtide_text::figure;
+            format!("{} ({} to {})", figure(value), figure(low), figure(high))
+        };
+        let kinds = FileKind::ALL.into_iter().filter(|kind| point.file_iops(*kind) > 0.0);
+        let cells = kinds.map(|kind| {
+            [
+                volume.volume.spec.clone(),
+                text::load(point.load),
+                kind.name().to_owned(),
+                with(kind, point.file_iops(kind)),
+                with(kind, mib(point.file_bytes(kind))),
+            ]
+        });
+        cells.map(|cells| cells.into_iter().map(Cell::from).collect()).collect()
+    };
+    let all = predicted.iter().flat_map(|volume| volume.points.iter().map(move |point| (volume, point)));
+    Table {
+        columns,
+        rows: all.flat_map(|(volume, point)| of_point(volume, point)).collect(),
+        ..Table::default()
+    }
 }
 
 /// Throughput and credits over time, of the last load of each volume.

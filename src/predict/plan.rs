@@ -86,6 +86,15 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// What the server does on one of the volumes and the model does not, for people.
+    pub(super) fn not_modelled(&self) -> Option<String> {
+        // The types whose kernel devices report that they rotate are the tiers of disks.
+        let rotating = self.volumes.iter().any(|volume| volume.resolved.spec.volume.kind.contains("hdd"));
+        self.planned.settings.not_modelled(rotating)
+    }
+}
+
 /// The profile that is predicted: with other values, and without points, which are of the profile as it is.
 fn changed(profile: &Profile, changes: &[(String, String)]) -> anyhow::Result<Profile> {
     if let Some((key, _)) = changes.iter().find(|(key, _)| key.starts_with("point.")) {

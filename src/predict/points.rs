@@ -1,10 +1,10 @@
 //! The predictions: a run of the model for each volume and load, with an interval.
 
-use ebbtide_twin::accuracy::{Basis, Figure, Uncertainty, uncertainty};
-use ebbtide_twin::innodb::{FileKind, ModelLoad, ModelOutcome};
+use ebbtide_twin::accuracy::{Figure, Uncertainty};
+use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, ModelOutcome};
 
 use super::plan::{Plan, PlannedVolume};
-use super::server::{Setting, modelled};
+use super::server::{Setting, modelled, uncertainty as of_server};
 
 /// A volume with a prediction for each load.
 pub(super) struct PredictedVolume<'a> {
@@ -27,14 +27,43 @@ impl PredictedPoint {
             Figure::P50 => self.latency_us(0.5),
             Figure::P95 => self.latency_us(0.95),
             Figure::P99 => self.latency_us(0.99),
+            Figure::P999 => self.latency_us(0.999),
             Figure::Iops => Some(self.outcome.iops()),
             Figure::MibS => Some(self.outcome.bytes_per_second() / (1024.0 * 1024.0)),
+            Figure::Reads => Some(self.file_iops(FileKind::DataRead)),
+            Figure::Writes => {
+                let kinds = FileKind::ALL.into_iter().filter(|kind| *kind != FileKind::DataRead);
+                Some(kinds.map(|kind| self.file_iops(kind)).sum())
+            }
+            Figure::Cpu => Some(self.outcome.processors_busy * 100.0),
+            Figure::CreditsEnd => self.credits_end_s(),
         }
     }
 
     /// The least and the most to expect of a figure.
     pub(super) fn range(&self, figure: Figure) -> Option<(f64, f64)> {
-        self.figure(figure).map(|value| self.uncertainty.around(figure, value))
+        let (low, high) = self.figure(figure).map(|value| self.uncertainty.around(figure, value))?;
+        // No more processors are busy than there are.
+        Some((low, if figure == Figure::Cpu { high.min(100.0) } else { high }))
+    }
+
+    /// The least and the most to expect of a rate of a kind of file.
+    pub(super) fn file_range(&self, kind: FileKind, rate: f64) -> (f64, f64) {
+        self.uncertainty.around(of_file(kind), rate)
+    }
+
+    /// When burst credits end for the first time, s since the start of the run.
+    pub(super) fn credits_end_s(&self) -> Option<f64> {
+        self.outcome.changes.iter().find(|change| change.ended).map(|change| change.at.as_secs_f64())
+    }
+
+    /// Everything that limits with its share of the time, the most first.
+    pub(super) fn limits(&self) -> impl Iterator<Item = (Limiter, f64)> + '_ {
+        let all: u64 = self.outcome.limits.iter().map(|(_, seconds)| seconds).sum();
+        self.outcome
+            .limits
+            .iter()
+            .map(move |(limiter, seconds)| (*limiter, *seconds as f64 / all.max(1) as f64))
     }
 
     /// A quantile of the latency, us.
@@ -53,14 +82,17 @@ impl PredictedPoint {
     }
 }
 
-/// What the intervals of a plan come from.
-pub(super) fn interval(plan: &Plan) -> Uncertainty {
-    let basis = Basis {
-        validated: plan.planned.validated,
-        observed: plan.planned.observed,
-        residuals: &plan.calibration.residuals,
-    };
-    uncertainty(&basis)
+/// The figure whose interval a kind of file has.
+pub(super) const fn of_file(kind: FileKind) -> Figure {
+    match kind {
+        FileKind::DataRead => Figure::Reads,
+        FileKind::DataWrite | FileKind::Doublewrite | FileKind::Redo | FileKind::Binlog => Figure::Writes,
+    }
+}
+
+/// What the intervals of a plan come from, for one of its loads.
+pub(super) fn interval(plan: &Plan, load: ModelLoad) -> Uncertainty {
+    of_server(&plan.planned, &plan.calibration, load)
 }
 
 /// All predictions.
@@ -81,7 +113,7 @@ fn point(plan: &Plan, volume: &PlannedVolume, load: ModelLoad) -> PredictedPoint
         seed: plan.seed,
     };
     let outcome = modelled(&plan.planned, &plan.calibration, &setting);
-    PredictedPoint { load, outcome, uncertainty: interval(plan) }
+    PredictedPoint { load, outcome, uncertainty: interval(plan, load) }
 }
 
 /// Share of the highest throughput that the knee of a closed loop has.

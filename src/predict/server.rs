@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
+use ebbtide_twin::accuracy::{self, Basis, Uncertainty};
 use ebbtide_twin::innodb::{Calibration, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run};
 use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{Instance, Nanos};
@@ -64,10 +65,27 @@ impl ModelledServer {
         Ok(Self { profile, planned, calibration, instance, vcpus })
     }
 
+    /// How sure the model is of a load.
+    pub(crate) fn uncertainty(&self, load: ModelLoad) -> Uncertainty {
+        uncertainty(&self.planned, &self.calibration, load)
+    }
+
     /// Runs the model.
     pub(crate) fn run(&self, setting: &Setting<'_>) -> ModelOutcome {
         modelled(&self.planned, &self.calibration, setting)
     }
+}
+
+/// The intervals of what a calibrated model says of a load.
+pub(super) fn uncertainty(planned: &Planned, calibration: &Calibration, load: ModelLoad) -> Uncertainty {
+    accuracy::uncertainty(&Basis {
+        flavour: planned.settings.flavour.name(),
+        workload: &planned.workload,
+        observed: planned.observed,
+        clients: load.rate.is_none().then_some(load.clients),
+        pool: planned.pool_of_data,
+        residuals: &calibration.residuals,
+    })
 }
 
 /// What a server is run on, and with which load.

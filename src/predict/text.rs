@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ebbtide_twin::accuracy::Figure;
-use ebbtide_twin::innodb::FileKind;
+use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad};
 use ebbtide_volume::Nanos;
 
 use super::json::mib;
@@ -44,7 +44,22 @@ pub(super) fn heading(plan: &Plan) -> String {
             (residual - 1.0) * 100.0
         );
     }
-    let _ = writeln!(text, "interval {}", points::interval(plan).words());
+    let first = points::interval(plan, plan.loads[0]);
+    let _ = writeln!(text, "interval {}", first.words());
+    for one in plan.loads.iter().skip(1) {
+        let other = points::interval(plan, *one);
+        if other.outside() != first.outside() {
+            let outside = if other.outside().is_empty() {
+                "within what was compared".to_owned()
+            } else {
+                format!("wider, since {}", other.outside().join(", and "))
+            };
+            let _ = writeln!(text, "interval at {}: {outside}", load(*one));
+        }
+    }
+    if let Some(what) = plan.not_modelled() {
+        let _ = writeln!(text, "not modelled: {what}");
+    }
     if let Some(instance) = &plan.instance {
         let _ = writeln!(text, "instance {}", instance.name);
     }
@@ -98,7 +113,9 @@ fn figures(point: &PredictedPoint) -> String {
 /// The intervals of the other figures.
 fn ranges(point: &PredictedPoint, prefix: &str, text: &mut String) {
     let of = |figure: Figure| Some(format!("{} {}", words(figure), range(point, figure)?));
-    let all: Vec<String> = Figure::ALL.into_iter().skip(1).filter_map(of).collect();
+    // Transactions a second have theirs in the table, and reads and writes by kind of file.
+    let here = |figure: &Figure| !matches!(figure, Figure::Tps | Figure::Reads | Figure::Writes);
+    let all: Vec<String> = Figure::ALL.into_iter().filter(here).filter_map(of).collect();
     let _ = writeln!(text, "{prefix}{}", all.join(", "));
 }
 
@@ -108,8 +125,13 @@ const fn words(figure: Figure) -> &'static str {
         Figure::P50 => "p50",
         Figure::P95 => "p95",
         Figure::P99 => "p99",
+        Figure::P999 => "p99.9",
         Figure::Iops => "IOPS",
         Figure::MibS => "MiB/s",
+        Figure::Reads => "reads",
+        Figure::Writes => "writes",
+        Figure::Cpu => "cpu",
+        Figure::CreditsEnd => "credits end after",
     }
 }
 
@@ -117,16 +139,49 @@ const fn words(figure: Figure) -> &'static str {
 pub(super) fn range(point: &PredictedPoint, figure: Figure) -> Option<String> {
     let (low, high) = point.range(figure)?;
     Some(match figure {
-        Figure::P50 | Figure::P95 | Figure::P99 => {
+        Figure::P50 | Figure::P95 | Figure::P99 | Figure::P999 => {
             format!("{} to {}", ebbtide_text::latency(low), ebbtide_text::latency(high))
         }
-        Figure::Tps | Figure::Iops | Figure::MibS => format!("{} to {}", rate(low), rate(high)),
+        Figure::Tps | Figure::Iops | Figure::MibS | Figure::Reads | Figure::Writes => {
+            format!("{} to {}", rate(low), rate(high))
+        }
+        Figure::Cpu => format!("{low:.0} to {high:.0}%"),
+        Figure::CreditsEnd => format!("{low:.0} to {high:.0} s"),
     })
+}
+
+/// Everything that limits, with its share of the time.
+pub(super) fn limits(point: &PredictedPoint) -> String {
+    let one =
+        |(limiter, share): (Limiter, f64)| format!("{} {}", limiter.words(), ebbtide_text::percent(share));
+    point.limits().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Operations and bytes a second of a kind of file, with their intervals.
+pub(super) fn file(point: &PredictedPoint, kind: FileKind) -> String {
+    let with = |value: f64| {
+        let (low, high) = point.file_range(kind, value);
+        format!("{} ({} to {})", rate(value), rate(low), rate(high))
+    };
+    format!(
+        "{} IOPS {}, MiB/s {}",
+        kind.name(),
+        with(point.file_iops(kind)),
+        with(mib(point.file_bytes(kind)))
+    )
+}
+
+/// What limits, and the I/O by kind of file, a line each.
+fn details(point: &PredictedPoint, prefix: &str, text: &mut String) {
+    let _ = writeln!(text, "{prefix}limited by {}", limits(point));
+    for kind in FileKind::ALL.into_iter().filter(|kind| point.file_iops(*kind) > 0.0) {
+        let _ = writeln!(text, "{prefix}{}", file(point, kind));
+    }
 }
 
 fn side_by_side(plan: &Plan, predicted: &[PredictedVolume<'_>], text: &mut String) {
     let width = predicted.iter().map(|volume| volume.volume.spec.chars().count()).max().unwrap_or(0).max(6);
-    let _ = writeln!(text, "\n{}", load(&predicted[0].points[0]));
+    let _ = writeln!(text, "\n{}", load(predicted[0].points[0].load));
     let _ = writeln!(text, "{:width$}{HEADINGS}", plan.swept.as_deref().map_or("volume", |_| "volume"));
     for volume in predicted {
         let _ = writeln!(text, "{:width$}{}", volume.volume.spec, figures(&volume.points[0]));
@@ -137,6 +192,14 @@ fn side_by_side(plan: &Plan, predicted: &[PredictedVolume<'_>], text: &mut Strin
     }
     for volume in predicted {
         credits(&volume.points[0], &format!("{}: ", volume.volume.spec), text);
+    }
+    // A sweep has up to 200 volumes: --json and --html have their files.
+    if plan.swept.is_some() {
+        return;
+    }
+    text.push_str("Limits and files:\n");
+    for volume in predicted {
+        details(&volume.points[0], &format!("{:width$}  ", volume.volume.spec), text);
     }
 }
 
@@ -154,15 +217,15 @@ fn of_volume(volume: &PredictedVolume<'_>, text: &mut String) {
         ranges(point, &format!("{load:>10}  "), text);
     }
     if let Some(knee) = points::knee(&volume.points) {
-        let _ = writeln!(text, "The knee of the load line is at {}.", load(&volume.points[knee]));
+        let _ = writeln!(text, "The knee of the load line is at {}.", load(volume.points[knee].load));
     }
-    let last = &volume.points[volume.points.len() - 1];
-    let kinds = FileKind::ALL.into_iter().map(|kind| {
-        format!("{} {} ({} MiB/s)", kind.name(), rate(last.file_iops(kind)), rate(mib(last.file_bytes(kind))))
-    });
-    let _ = writeln!(text, "IOPS by file at {}: {}", load(last), kinds.collect::<Vec<_>>().join(", "));
     for point in &volume.points {
-        credits(point, &format!("{}: ", load(point)), text);
+        credits(point, &format!("{}: ", load(point.load)), text);
+    }
+    text.push_str("Limits and files:\n");
+    for point in &volume.points {
+        let load = point.load.rate.map_or_else(|| point.load.clients.to_string(), rate);
+        details(point, &format!("{load:>10}  "), text);
     }
 }
 
@@ -178,8 +241,8 @@ fn credits(point: &PredictedPoint, prefix: &str, text: &mut String) {
 }
 
 /// A load in words.
-pub(super) fn load(point: &PredictedPoint) -> String {
-    match (point.load.rate, point.load.clients) {
+pub(super) fn load(load: ModelLoad) -> String {
+    match (load.rate, load.clients) {
         (Some(rate), _) => format!("{rate} transactions a second"),
         (None, 1) => "1 client".to_owned(),
         (None, clients) => format!("{clients} clients"),

@@ -5,6 +5,7 @@
 //! the others go on. `documents.json` and the pages are written anew after each of them, so that a run that was ended can
 //! be read, and resumed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use ebbtide_crash::CrashOptions;
 use ebbtide_lab::documents::{
     DocumentExperiment, DocumentResults, ExperimentState, FILE, SCHEMA_VERSION, unmeasured,
 };
-use ebbtide_lab::experiment::{DocumentRun, Experiment, ExperimentError, documents};
+use ebbtide_lab::experiment::{DocumentRun, Experiment, ExperimentError, documents, estimate_after};
 use ebbtide_lab::page::documents::{FRONT, pages};
 use ebbtide_lab::results::DATABASE;
 use ebbtide_lab::run::{self as lab, RunOptions};
@@ -70,7 +71,9 @@ pub(super) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
         experiments: Vec::new(),
     };
     let known = catalog(place)?.0;
-    let experiments = documents().iter().map(|run| waiting(run, args.quick, seed, &known, &server));
+    let mut made = BTreeSet::new();
+    let experiments =
+        documents().iter().map(|run| waiting(run, args.quick, seed, (&known, &server), &mut made));
     let results = DocumentResults { experiments: experiments.collect::<Result<_, _>>()?, ..results };
     Set::new(results, out, place, server, args.over_limit, json)?.run()
 }
@@ -127,13 +130,14 @@ fn is_cut(experiment: &Experiment) -> bool {
     experiment.arms.iter().any(|arm| arm.crash.is_some())
 }
 
-/// An experiment of the set that has not run. One that this server cannot run is a hole, and is tried again.
+/// An experiment of the set that has not run. One that this server cannot run is a hole, and is tried again. `made` has the
+/// data that those before it make.
 fn waiting(
     run: &DocumentRun,
     quick: bool,
     seed: u64,
-    catalog: &Catalog,
-    server: &Binary,
+    (catalog, server): (&Catalog, &Binary),
+    made: &mut BTreeSet<String>,
 ) -> anyhow::Result<DocumentExperiment> {
     let written = run.load(quick, seed).map_err(refuse_experiment)?;
     let experiment = planned(run, quick, seed, catalog, server).unwrap_or(written);
@@ -141,16 +145,17 @@ fn waiting(
         name: run.name.to_owned(),
         title: experiment.title.clone(),
         state: ExperimentState::Waiting,
-        estimate_s: ebbtide_lab::experiment::estimate(&experiment).as_secs_f64(),
+        estimate_s: estimate_after(&experiment, server, made).as_secs_f64(),
         took_s: 0.0,
         failed: None,
-        claims: unmeasured(&experiment.claims, "has not run yet"),
+        claims: unmeasured(&experiment, "has not run yet"),
     })
 }
 
 /// Prints what would run, and for how long.
 fn check(quick: bool, seed: u64, catalog: &Catalog, server: &Binary, json: bool) -> anyhow::Result<Exit> {
     let mut all = Vec::new();
+    let mut made = BTreeSet::new();
     let mut missing: Vec<String> = Vec::new();
     for run in documents() {
         let experiment = planned(run, quick, seed, catalog, server).map_err(refuse_experiment)?;
@@ -159,7 +164,7 @@ fn check(quick: bool, seed: u64, catalog: &Catalog, server: &Binary, json: bool)
                 missing.push(what);
             }
         }
-        let estimate = ebbtide_lab::experiment::estimate(&experiment);
+        let estimate = estimate_after(&experiment, server, &mut made);
         let arms = experiment.arms.iter().map(|arm| arm.name.clone()).collect();
         all.push(PlannedExperiment {
             name: run.name,
@@ -254,6 +259,7 @@ impl<'a> Set<'a> {
     /// Runs an experiment, and takes up what it came to. Answers with whether the user ended it.
     fn experiment(&mut self, place: usize, cancel: &Cancel) -> bool {
         let run = documents()[place];
+        let (quick, seed) = (self.results.quick, self.results.seed);
         let number = format!("{} of {}", place + 1, self.results.experiments.len());
         self.results.experiments[place].state = ExperimentState::Partly;
         let after = self.results.left_s().filter(|left| *left > 0.0);
@@ -280,8 +286,9 @@ impl<'a> Set<'a> {
             Err(error) => {
                 let why = format!("{error:#}");
                 note(&format!("{}: {why}; the other experiments go on", run.name));
-                let claims: Vec<_> = one.claims.iter().map(|judged| judged.claim.clone()).collect();
-                one.claims = unmeasured(&claims, &format!("has no results: {why}"));
+                if let Ok(experiment) = run.load(quick, seed) {
+                    one.claims = unmeasured(&experiment, &format!("has no results: {why}"));
+                }
                 (one.state, one.failed) = (ExperimentState::Failed, Some(why));
                 cancel.is_cancelled()
             }
@@ -386,6 +393,7 @@ fn table(results: &DocumentResults) -> String {
         "UNDECIDED",
         "CONTRADICTED",
         "UNTESTABLE",
+        "IN FULL ONLY",
         "NOT MEASURED",
     ]);
     for document in Document::ALL {
@@ -398,6 +406,7 @@ fn table(results: &DocumentResults) -> String {
             of("undecided"),
             of("contradicted by its own tables"),
             of("not testable here"),
+            of("not in the short form"),
             of("not measured"),
         ]);
     }
@@ -444,7 +453,6 @@ fn command(args: &RunArgs, place: &HomePath, seed: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_lab::experiment::estimate;
     use ebbtide_mysql::{Flavour, Version};
 
     use super::*;
@@ -496,10 +504,12 @@ mod tests {
     #[test]
     fn the_short_forms_end_within_an_hour_on_two_cores_by_their_estimates() {
         let (catalog, server) = (Catalog::builtin(), mariadb());
-        let each: Vec<(&str, u64)> = documents()
-            .iter()
-            .map(|run| (run.name, estimate(&planned(run, true, 1, &catalog, &server).unwrap()).as_secs()))
-            .collect();
+        let mut made = BTreeSet::new();
+        let mut seconds = |run: &DocumentRun| {
+            let experiment = planned(run, true, 1, &catalog, &server).unwrap();
+            (run.name, estimate_after(&experiment, &server, &mut made).as_secs())
+        };
+        let each: Vec<(&str, u64)> = documents().iter().map(&mut seconds).collect();
         let all: u64 = each.iter().map(|(_, seconds)| seconds).sum();
         println!("{all} s: {each:?}");
         assert!(all <= 3600, "{all} s: {each:?}");

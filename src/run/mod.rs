@@ -174,9 +174,10 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Whether every trial was made, and counts.
+    /// Whether every trial was made, and counts, and no arm had to be left out that the experiment needs.
     pub(crate) fn is_whole(&self) -> bool {
-        self.cancelled.is_none() && text::all_measured(&self.summary)
+        let hole = self.record.experiment.left_out.iter().any(|one| !one.optional);
+        self.cancelled.is_none() && !hole && text::all_measured(&self.summary)
     }
 }
 

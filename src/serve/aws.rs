@@ -14,21 +14,20 @@ use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{self, AttachAs, Ec2};
 use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
-use ebbtide_cloud::monitoring::{self, EventFile, EventSink, Monitoring};
+use ebbtide_cloud::kms::Kms;
+use ebbtide_cloud::monitoring::{self, EventFile, EventPlace, EventSink, Monitoring};
 use ebbtide_cloud::sigv4;
 use ebbtide_cloud::sts::Sts;
 use ebbtide_cloud::users::{KeyRing, UserStore};
-use ebbtide_control::ControlPlane;
-use ebbtide_device::host::Home;
+use ebbtide_control::{ControlPlane, LiveControl};
+use ebbtide_device::host::{Home, HomeFolder};
 
+use super::events::{EventPath, HomeEvents};
 use super::sampling::Sampling;
 use crate::exit::Refusal;
 
 /// The file in the home's folder of AWS that has the endpoint's URL while it listens.
 const URL_FILE: &str = "endpoint";
-
-/// The file in the home's folder of AWS to which events are appended.
-const EVENTS_FILE: &str = "events.jsonl";
 
 /// The options of `serve` for the AWS endpoint.
 #[derive(Debug, Args)]
@@ -173,15 +172,20 @@ type Services = (Vec<Arc<dyn Service>>, Arc<Monitoring>);
 fn services(
     args: &AwsArgs,
     home: &Home,
+    folder: &HomeFolder,
     control: &Arc<dyn ControlPlane>,
     sealer: &Arc<Sealer>,
+    kms: &Arc<Kms>,
 ) -> anyhow::Result<Services> {
     let options = ec2_options(args, home);
     let ec2 = Ec2::open(home.root(), Arc::clone(control), options)
         .context(Refusal::environment("EC2 of this home cannot be answered for"))?;
-    let file = args.aws_events.clone().unwrap_or_else(|| home.aws_dir().join(EVENTS_FILE));
-    let events: Arc<dyn EventSink> = Arc::new(EventFile::new(file, EventFile::MOST_BYTES));
-    let ec2 = Arc::new(ec2.with_events(Arc::clone(&events)));
+    let place: Box<dyn EventPlace> = match &args.aws_events {
+        Some(file) => Box::new(EventPath(file.clone())),
+        None => Box::new(HomeEvents(folder.clone())),
+    };
+    let events: Arc<dyn EventSink> = Arc::new(EventFile::new(place, EventFile::MOST_BYTES));
+    let ec2 = Arc::new(ec2.with_events(Arc::clone(&events)).with_kms(Arc::clone(kms)));
     let ebs = Ebs::open(home.root(), Arc::clone(&ec2))
         .context(Refusal::environment("the EBS direct APIs of this home cannot be answered for"))?;
     let options =
@@ -191,7 +195,17 @@ fn services(
         .context(Refusal::environment("CloudWatch of this home cannot be answered for"))?;
     let monitoring = Arc::new(monitoring);
     let sts = Sts::new(Arc::clone(sealer));
-    Ok((vec![ec2, Arc::new(ebs), Arc::<Monitoring>::clone(&monitoring), Arc::new(sts)], monitoring))
+    let kms = Arc::<Kms>::clone(kms);
+    Ok((vec![ec2, Arc::new(ebs), kms, Arc::<Monitoring>::clone(&monitoring), Arc::new(sts)], monitoring))
+}
+
+/// Opens the keys of a home, and lets its volumes use them.
+fn open_kms(home: &Home, control: &LiveControl) -> anyhow::Result<Arc<Kms>> {
+    let kms = Kms::open(home.root())
+        .context(Refusal::environment("the keys of this home's encrypted volumes cannot be used"))?;
+    let kms = Arc::new(kms);
+    control.set_key_unwrapper(Arc::<Kms>::clone(&kms));
+    Ok(kms)
 }
 
 /// Block devices need root; without it an attachment is a socket of the NBD protocol in the home.
@@ -207,7 +221,7 @@ fn ec2_options(args: &AwsArgs, home: &Home) -> ec2::Options {
 #[derive(Debug)]
 pub(super) struct Listening {
     endpoint: Endpoint,
-    file: PathBuf,
+    folder: HomeFolder,
     sampling: Sampling,
 }
 
@@ -215,7 +229,8 @@ impl Listening {
     /// Accepts no more requests, and waits for those that are being answered.
     pub(super) fn stop(&mut self) {
         // It says where the endpoint listens; a missing file says as well that it does not.
-        let _ = fs::remove_file(&self.file);
+        // In a home that was replaced meanwhile it is another server's, and is left alone.
+        let _ = self.folder.remove(URL_FILE);
         self.endpoint.stop();
         self.sampling.stop();
     }
@@ -240,14 +255,25 @@ pub(super) fn url(home: &Home) -> Option<String> {
 pub(super) fn start(
     args: &AwsArgs,
     home: &Home,
-    control: Arc<dyn ControlPlane>,
+    control: Arc<LiveControl>,
 ) -> anyhow::Result<Option<Listening>> {
-    let folder = home.aws_dir();
-    let file = folder.join(URL_FILE);
+    let cannot_write = || Refusal::environment(format!("cannot write {}", home.aws_dir().display()));
     // That of a server that was killed.
-    let _ = fs::remove_file(&file);
-    let Some(address) = &args.aws else { return Ok(None) };
+    if let Some(folder) = home.aws_folder().with_context(cannot_write)? {
+        folder.remove(URL_FILE).with_context(cannot_write)?;
+    }
+    let Some(address) = &args.aws else {
+        // Encrypted volumes can be attached without the endpoint, too.
+        if Kms::is_in(home.root()) {
+            open_kms(home, &control)?;
+        }
+        return Ok(None);
+    };
     args.check()?;
+    let own = home.make_aws().with_context(cannot_write)?;
+    let kms = open_kms(home, &control)?;
+    let control: Arc<dyn ControlPlane> = control;
+    let folder = home.aws_dir();
     let tls = if args.has_tls(address) { Some(certificate(args, address, &folder)?) } else { None };
     let is_tls = tls.is_some();
     let sealer =
@@ -262,7 +288,7 @@ pub(super) fn start(
         sealer: Arc::clone(&sealer),
         clock: Arc::new(SystemClock),
     };
-    let (services, monitoring) = services(args, home, &control, &sealer)?;
+    let (services, monitoring) = services(args, home, &own, &control, &sealer, &kms)?;
     let sampling = Sampling::start(monitoring, Arc::new(SystemClock))
         .context(Refusal::environment("the AWS endpoint cannot sample its volumes"))?;
     let pipeline = Arc::new(Pipeline::new(settings, services));
@@ -272,8 +298,8 @@ pub(super) fn start(
         anyhow::Error::new(error).context(refusal)
     })?;
     let url = format!("{}://{}", if is_tls { "https" } else { "http" }, endpoint.address());
-    let listening = Listening { endpoint, file, sampling };
-    write(&folder, &listening.file, &url)?;
+    let listening = Listening { endpoint, folder: own, sampling };
+    listening.folder.write(URL_FILE, format!("{url}\n").as_bytes()).with_context(cannot_write)?;
     tracing::info!(url, "answering AWS's APIs");
     if args.open {
         tracing::warn!(
@@ -283,16 +309,6 @@ pub(super) fn start(
         tracing::warn!("the AWS endpoint has no users yet; 'ebbtide user create NAME' creates one");
     }
     Ok(Some(listening))
-}
-
-fn write(folder: &Path, file: &Path, url: &str) -> anyhow::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-    let written = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).and_then(|()| {
-        let mut file =
-            fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(file)?;
-        std::io::Write::write_all(&mut file, format!("{url}\n").as_bytes())
-    });
-    written.with_context(|| Refusal::environment(format!("cannot write {}", file.display())))
 }
 
 fn certificate(

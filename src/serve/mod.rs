@@ -1,6 +1,7 @@
 //! `ebbtide serve`: hosts the volumes of a home and takes control on its socket.
 
 mod aws;
+mod events;
 mod log;
 mod recording;
 mod sampling;
@@ -128,7 +129,7 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let (service, ended) = (Service::new(&*plane, home.root()), AtomicBool::new(false));
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     // Before the socket, at which a command sees that the server is there.
-    let mut endpoint = aws::start(&args.aws, &home, Arc::<LiveControl>::clone(&plane))?;
+    let mut endpoint = aws::start(&args.aws, &home, Arc::clone(&plane))?;
     let listener = Listener::bind(&home)?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {

@@ -125,7 +125,8 @@ fn spec(text: &str) -> anyhow::Result<Spec> {
 fn create(args: CreateArgs) -> anyhow::Result<CreateVolume> {
     let CreateArgs { name, spec: text, snapshot, initialization, block_size, seed, region } = args;
     let (spec, token) = (spec(&text)?, None);
-    Ok(CreateVolume { name, spec, snapshot, initialization, block_size, seed, region, token })
+    let key = None;
+    Ok(CreateVolume { name, spec, snapshot, initialization, block_size, seed, region, token, key })
 }
 
 fn attach(args: AttachArgs) -> anyhow::Result<AttachVolume> {

@@ -10,7 +10,7 @@ mod plan;
 mod progress;
 mod run;
 mod text;
-mod trace;
+pub(crate) mod trace;
 mod words;
 
 use std::path::PathBuf;

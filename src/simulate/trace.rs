@@ -62,32 +62,44 @@ impl TraceArgs {
     /// An unknown name: a [`Refusal`].
     pub(super) fn plan(&self) -> anyhow::Result<Option<TracePlan>> {
         let Some(path) = self.trace.clone() else { return Ok(None) };
-        let refuse = |option: &str, value: &str, known: String| {
-            Refusal::usage(format!("{option} {value}: expected one of {known}"))
-        };
-        let format =
-            |name: &String| name.parse().map_err(|()| refuse("--trace-format", name, Format::names()));
-        let unit = |name: &String| match name.as_str() {
-            "ns" => Ok(1),
-            "us" => Ok(1_000),
-            "ms" => Ok(1_000_000),
-            "s" => Ok(1_000_000_000),
-            _ => Err(refuse("--trace-unit", name, "ns, us, ms, s".into())),
-        };
-        let options = Options {
-            format: self.trace_format.as_ref().map(format).transpose()?,
-            device: match self.trace_device.as_deref() {
-                None => Device::Only,
-                Some("all") => Device::All,
-                Some(name) => Device::Named(name.to_owned()),
-            },
-            unit_ns: self.trace_unit.as_ref().map(unit).transpose()?,
-        };
+        let options =
+            options(self.trace_format.as_deref(), self.trace_unit.as_deref(), self.trace_device.as_deref())?;
         let plan = TracePlan { path, think_times: self.think_times, options };
         // A file that is none, or of no known format, is refused before anything runs.
         plan.open()?;
         Ok(Some(plan))
     }
+}
+
+/// How a trace is read, by the values of `--trace-format`, `--trace-unit`, and of the option that names its device.
+///
+/// # Errors
+/// An unknown name: a [`Refusal`].
+pub(crate) fn options(
+    format: Option<&str>,
+    unit: Option<&str>,
+    device: Option<&str>,
+) -> anyhow::Result<Options> {
+    let refuse = |option: &str, value: &str, known: String| {
+        Refusal::usage(format!("{option} {value}: expected one of {known}"))
+    };
+    let known = |name: &str| name.parse().map_err(|()| refuse("--trace-format", name, Format::names()));
+    let unit_ns = |name: &str| match name {
+        "ns" => Ok(1),
+        "us" => Ok(1_000),
+        "ms" => Ok(1_000_000),
+        "s" => Ok(1_000_000_000),
+        _ => Err(refuse("--trace-unit", name, "ns, us, ms, s".into())),
+    };
+    Ok(Options {
+        format: format.map(known).transpose()?,
+        device: match device {
+            None => Device::Only,
+            Some("all") => Device::All,
+            Some(name) => Device::Named(name.to_owned()),
+        },
+        unit_ns: unit.map(unit_ns).transpose()?,
+    })
 }
 
 /// What was read of a trace.

@@ -28,6 +28,12 @@ pub(crate) struct SizeArgs {
     /// The device or volume whose load is taken, where the files have several
     #[arg(long, value_name = "NAME")]
     pub(super) device: Option<String>,
+    /// The format of a trace [default: known by its first lines]
+    #[arg(long, value_name = "NAME")]
+    pub(super) trace_format: Option<String>,
+    /// The unit of a trace's times, in formats that do not fix it: ns, us, ms, s
+    #[arg(long, value_name = "UNIT")]
+    pub(super) trace_unit: Option<String>,
     /// The arm of a run whose load is taken
     #[arg(long, value_name = "NAME")]
     pub(super) arm: Option<String>,
@@ -55,9 +61,10 @@ pub(crate) struct SizeArgs {
     /// Share of the time in which no I/O may wait for a limit
     #[arg(long, value_name = "PERCENT", default_value = "99.9%")]
     pub(super) carry: String,
-    /// Volumes in a RAID 0, at most; 1 for single volumes only
-    #[arg(long, value_name = "NUMBER", default_value_t = 4)]
-    pub(super) raid0: u16,
+    /// Volumes in a RAID 0, at most; 1 for single volumes only. Where it is given, the answer may be an array; otherwise a cheaper
+    /// array of up to 4 volumes stands beside the answer
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) raid0: Option<u16>,
     /// AWS region whose prices hold [default: us-east-1, that of the home's catalog.toml, or that of --prices]
     #[arg(long, value_name = "REGION")]
     pub(super) region: Option<String>,

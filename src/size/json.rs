@@ -36,6 +36,9 @@ pub(super) struct Sized<'a> {
     instance: Option<&'a str>,
     /// Other instance types that carry the answer, by cost.
     instances: Vec<InstanceFigures<'a>>,
+    /// Why no other instance types were looked for. For people; the wording may change. Null where they were, and where none was
+    /// named.
+    instances_skipped: Option<String>,
     /// What other degrees of safety cost.
     safer: Vec<SaferFigures<'a>>,
     /// The rules of the queue length; null where the queue is not known.
@@ -144,11 +147,15 @@ struct ArrayFigures {
 struct ModelFigures {
     /// Transactions a second that are finished.
     tps: f64,
+    /// The least that could be finished, at a higher rate where the server carries one.
+    tps_low: f64,
     /// 99th percentile of a transaction, us; null without one.
     p99_us: Option<f64>,
+    /// The most to expect of it, us; null without one.
+    p99_high_us: Option<f64>,
     /// What limits most of the time. For people; the wording may change.
     limiter: &'static str,
-    /// Whether what is asked is met.
+    /// Whether what is asked is met by `tps_low` and `p99_high_us`.
     meets: bool,
 }
 
@@ -246,6 +253,7 @@ pub(super) fn sized<'a>(plan: &'a Plan<'_>, answer: &'a Answer<'_>) -> Sized<'a>
                 today: one.is_today,
             })
             .collect(),
+        instances_skipped: plan.instances_skipped(),
         safer: sizing
             .safer
             .iter()
@@ -321,7 +329,9 @@ fn choice(of: &Choice, check: Option<&Verified>) -> ChoiceFigures {
         limited_by: of.limited_by,
         model: check.map(|check| ModelFigures {
             tps: short(check.tps),
+            tps_low: short(check.tps_low),
             p99_us: check.p99.map(us),
+            p99_high_us: check.p99_high.map(us),
             limiter: check.limiter,
             meets: check.meets,
         }),

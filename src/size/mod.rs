@@ -68,6 +68,7 @@ fn answer<'a>(plan: &'a Plan<'a>) -> Answer<'a> {
         implied: plan.implied.as_ref(),
         objective: plan.objective,
         most_members: plan.most_members,
+        arrays_asked: plan.arrays_asked,
         today: plan.today.as_ref(),
         instance: plan.instance.as_ref(),
         instances: &instances,

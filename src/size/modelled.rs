@@ -3,6 +3,7 @@
 use ebbtide_advisor::sizing::{Candidate, Choice, Sizing, Space, place_of_answer};
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_observe::{LoadInterval, VolumeLoad};
+use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, ModelLoad, ModelOutcome};
 use ebbtide_volume::{Nanos, format_size};
 
@@ -31,12 +32,28 @@ const MOST_CHECKS: usize = 16;
 pub(super) struct Verified {
     /// Transactions a second that it finishes at the planned rate.
     pub(super) tps: f64,
+    /// The least of the transactions a second that it could finish (docs/accuracy.md): the model's at [`JudgedRate::tps`],
+    /// times the low end of their interval.
+    pub(super) tps_low: f64,
     /// 99 of 100 transactions take at most this.
     pub(super) p99: Option<Nanos>,
+    /// The most of it to expect.
+    pub(super) p99_high: Option<Nanos>,
     /// What limits most of the time.
     pub(super) limiter: &'static str,
-    /// Whether all transactions are finished, within the p99 that was asked for.
+    /// Whether the low tps are those that were asked for, and the high p99 is within the one that was.
     pub(super) meets: bool,
+}
+
+/// The rate that choices are judged at. Transactions that arrive are finished or are not, so the interval of a throughput is
+/// one of what a server *could* finish: to be sure of a rate, a choice has to carry the rate by the low end of its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct JudgedRate {
+    /// Transactions a second that choices have to carry in the model.
+    pub(super) tps: f64,
+    /// The least to expect of a throughput, times the model's; 1 where the server itself carries no more than what was asked
+    /// for, so that no storage can make it sure.
+    pub(super) low: f64,
 }
 
 /// Puts the load of the profile's server into `source`: what it asks of a volume that answers at once, at so many transactions
@@ -51,8 +68,9 @@ pub(super) fn load(
     tps: f64,
     instance: Option<&InstanceType>,
     seed: u64,
-) -> anyhow::Result<()> {
-    let Some(server) = &mut source.server else { return Ok(()) };
+) -> anyhow::Result<JudgedRate> {
+    let asked = JudgedRate { tps, low: 1.0 };
+    let Some(server) = &mut source.server else { return Ok(asked) };
     if let Some(instance) = instance {
         server.planned.machine.vcpus = instance.vcpus;
     }
@@ -84,7 +102,44 @@ pub(super) fn load(
         "the model's load at {} transactions a second on a volume that answers at once; accuracy: docs/accuracy.md",
         ebbtide_text::figure(tps)
     ));
-    Ok(())
+    let judged = judged(server, tps, &ideal, seed);
+    let interval = server.uncertainty(open_loop(tps));
+    source.notes.push(words(judged, tps, interval.of(Figure::Tps).low));
+    if !interval.outside().is_empty() {
+        source.notes.push(format!("the interval is wide, since {}", interval.outside().join(", and ")));
+    }
+    Ok(judged)
+}
+
+/// What choices are judged at, for people; `low` is the least to expect of a throughput, times the model's.
+fn words(judged: JudgedRate, tps: f64, low: f64) -> String {
+    let figure = ebbtide_text::figure;
+    let low_words = ebbtide_text::fixed(low, 2);
+    if judged.low < 1.0 {
+        return format!(
+            "choices carry {} transactions a second in the model: throughput was down to {low_words} times what was predicted",
+            figure(judged.tps)
+        );
+    }
+    format!(
+        "throughput was down to {low_words} times what was predicted, and on a volume without limits this server does not carry {} \
+         transactions a second: choices are judged at {}, and no storage makes it sure",
+        figure(tps / low),
+        figure(tps)
+    )
+}
+
+/// The rate to judge choices at: as much more than the rate as predictions of throughput were too high, where the server itself
+/// carries that.
+fn judged(server: &ModelledServer, tps: f64, ideal: &Resolved, seed: u64) -> JudgedRate {
+    let low = server.uncertainty(open_loop(tps)).of(Figure::Tps).low.clamp(0.01, 1.0);
+    let sure = tps / low;
+    let outcome = run(server, sure, ideal, None, TRIAL_SPAN, seed);
+    if outcome.tps() >= sure * CARRIED { JudgedRate { tps: sure, low } } else { JudgedRate { tps, low: 1.0 } }
+}
+
+const fn open_loop(tps: f64) -> ModelLoad {
+    ModelLoad { clients: OPEN_CLIENTS, rate: Some(tps) }
 }
 
 fn run(
@@ -95,8 +150,7 @@ fn run(
     span: Nanos,
     seed: u64,
 ) -> ModelOutcome {
-    let load = ModelLoad { clients: OPEN_CLIENTS, rate: Some(tps) };
-    server.run(&Setting { load, volume, instance, span, seed })
+    server.run(&Setting { load: open_loop(tps), volume, instance, span, seed })
 }
 
 /// The spans of a run as a load; reads are divided from writes as those of the whole run are.
@@ -141,7 +195,7 @@ pub(super) fn verify(
     space: &Space<'_>,
     sizing: &mut Sizing<'_>,
 ) -> Vec<Verified> {
-    let Some(tps) = plan.tps else { return Vec::new() };
+    let Some(judged) = plan.judged else { return Vec::new() };
     let mut tried: Vec<(Choice, Verified)> = Vec::new();
     let is_array = |choice: &Choice| choice.volumes.spec.members() > 1;
     for candidate in candidates(space) {
@@ -159,11 +213,7 @@ pub(super) fn verify(
         if enough || dear || alike >= MOST_CHECKS {
             continue;
         }
-        let outcome = run(server, tps, &candidate.resolved, space.instance, CHECK_SPAN, plan.seed);
-        let p99 = outcome.latency_at(0.99);
-        let quick = plan.transaction_p99.is_none_or(|most| p99.is_some_and(|p99| p99 <= most));
-        let meets = outcome.tps() >= tps * CARRIED && quick;
-        let check = Verified { tps: outcome.tps(), p99, limiter: outcome.limiter().0.words(), meets };
+        let check = check(plan, server, judged, &candidate.resolved, space.instance);
         tried.push((space.choice(&candidate.resolved), check));
     }
     tried.sort_by_key(|(choice, check)| (!check.meets, choice.usd().unwrap_or_default()));
@@ -171,12 +221,42 @@ pub(super) fn verify(
     if met == 0 {
         tried.clear();
     } else {
-        let answer = place_of_answer(tried[..met].iter().map(|(choice, _)| choice));
+        let answer = place_of_answer(tried[..met].iter().map(|(choice, _)| choice), plan.arrays_asked);
         tried[..=answer].rotate_right(1);
     }
     let (choices, checks) = tried.into_iter().unzip();
     sizing.choices = choices;
     checks
+}
+
+/// What the model says of a choice: at the rate that was asked for, and at the one that makes it sure.
+fn check(
+    plan: &Plan<'_>,
+    server: &ModelledServer,
+    judged: JudgedRate,
+    volume: &Resolved,
+    instance: Option<&InstanceType>,
+) -> Verified {
+    let tps = judged.tps * judged.low;
+    let at = |rate| run(server, rate, volume, instance, CHECK_SPAN, plan.seed);
+    let outcome = at(tps);
+    let p99 = outcome.latency_at(0.99);
+    let high = server.uncertainty(open_loop(tps)).of(Figure::P99).high;
+    let p99_high = p99.map(|p99| times(p99, high));
+    let sure = (judged.low < 1.0).then(|| at(judged.tps));
+    let most = sure.as_ref().unwrap_or(&outcome);
+    let tps_low = most.tps() * judged.low;
+    let quick = plan.transaction_p99.is_none_or(|most| p99_high.is_some_and(|p99| p99 <= most));
+    let meets = tps_low >= tps * CARRIED && quick;
+    let limiter = most.limiter().0.words();
+    Verified { tps: outcome.tps(), tps_low, p99, p99_high, limiter, meets }
+}
+
+/// A time, so many times.
+fn times(time: Nanos, factor: f64) -> Nanos {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+    let ns = (time.0 as f64 * factor).round() as u64;
+    Nanos(ns)
 }
 
 /// The cheapest of each type for the planned load and for more than it, by cost: single volumes, then arrays.

@@ -9,13 +9,15 @@ use ebbtide_twin::fio;
 use ebbtide_volume::{GIB, Nanos, parse_size};
 
 use super::args::{Architecture, SizeArgs};
-use super::modelled;
+use super::modelled::{self, JudgedRate};
 use super::source::Source;
 use crate::exit::Refusal;
 use crate::packed::unpacked;
 
 /// Volumes in an array, at most: more share one failure, and AWS's own databases stripe over four.
 const MOST_MEMBERS: u16 = 16;
+/// Volumes in an array that is shown beside the answer where none was asked for, at most.
+const DEFAULT_MEMBERS: u16 = 4;
 /// Largest growth in a year, and share of headroom, percent.
 const MOST_PERCENT: f64 = 1_000.0;
 /// Months that are looked ahead, at most.
@@ -39,6 +41,8 @@ pub(super) struct Plan<'a> {
     pub(super) today: Option<Resolved>,
     pub(super) instance: Option<InstanceType>,
     pub(super) most_members: u16,
+    /// Whether arrays were asked for, so that the answer may be one.
+    pub(super) arrays_asked: bool,
     pub(super) region: String,
     /// Price lists that were read, for people.
     pub(super) lists: Vec<String>,
@@ -53,6 +57,8 @@ pub(super) struct Plan<'a> {
     pub(super) transaction_p99: Option<Nanos>,
     /// Transactions a second that a profile's server is to carry, with growth.
     pub(super) tps: Option<f64>,
+    /// What the choices for a profile's server are judged at; None of a load that was recorded.
+    pub(super) judged: Option<JudgedRate>,
     pub(super) seed: u64,
     /// Where the size comes from, for people.
     pub(super) size_from: String,
@@ -105,9 +111,10 @@ impl<'a> Plan<'a> {
         if source.server.is_some() {
             objective.p99 = None;
         }
-        if let Some(tps) = tps {
-            modelled::load(&mut source, catalog, objective.size_bytes, tps, instance.as_ref(), args.seed)?;
-        }
+        let load = |tps| {
+            modelled::load(&mut source, catalog, objective.size_bytes, tps, instance.as_ref(), args.seed)
+        };
+        let judged = tps.map(load).transpose()?;
         // A profile's load is that of the planned transactions already.
         let (more, in_load) = match tps {
             Some(_) => (1.0, growth),
@@ -128,7 +135,8 @@ impl<'a> Plan<'a> {
             objective,
             today,
             instance,
-            most_members: members(args.raid0)?,
+            most_members: members(args.raid0.unwrap_or(DEFAULT_MEMBERS))?,
+            arrays_asked: args.raid0.is_some_and(|members| members > 1),
             region,
             lists: lists.into_iter().map(|(_, what)| what).collect(),
             more,
@@ -137,6 +145,7 @@ impl<'a> Plan<'a> {
             horizon: args.horizon,
             transaction_p99,
             tps,
+            judged,
             seed: args.seed,
             size_from,
             needs,
@@ -149,6 +158,17 @@ impl<'a> Plan<'a> {
         self.catalog
             .prices(Some(&self.region))
             .expect("the region's prices were found when the plan was read")
+    }
+
+    /// Why no other instance is looked for, for people; None where others are.
+    pub(super) fn instances_skipped(&self) -> Option<String> {
+        let today = self.instance.as_ref().filter(|_| self.needs.is_some())?;
+        self.prices().instance(&today.name).is_none().then(|| {
+            format!(
+                "no other instance was looked for: the catalogue has no price of {} in {}. Give AWS's list of the region with --prices",
+                today.name, self.region
+            )
+        })
     }
 
     /// The instances to choose from, today's first; empty where none is looked for.

@@ -11,13 +11,14 @@ use ebbtide_lab::results::ResultsError;
 use ebbtide_mysql::captured::{Input, KNOWN_RECORDS, Recorded, RecordedError, recorded};
 use ebbtide_observe::{Limited, LoadInterval, VolumeLoad};
 use ebbtide_twin::fio;
-use ebbtide_twin::trace::{Device, Options, Trace, TraceError};
+use ebbtide_twin::trace::{Options, Trace, TraceError};
 use ebbtide_volume::{KIB, MIB, Op};
 
 use super::args::SizeArgs;
 use crate::exit::Refusal;
 use crate::packed::unpacked;
 use crate::predict::server::ModelledServer;
+use crate::simulate::trace;
 use crate::text::count;
 
 /// Intervals that a trace is divided into, at most.
@@ -57,6 +58,9 @@ impl Source {
             server: None,
         };
         if let [path] = &args.from[..] {
+            if path.is_dir() || path.extension().is_some_and(|extension| extension == "toml") {
+                of_traces_alone(args, "a run, or a profile")?;
+            }
             if path.is_dir() {
                 let (load, arm, notes) = of_run(path, args.arm.as_deref())?;
                 return Ok(source(format!("{}: arm {arm} of a run", path.display()), load, notes));
@@ -74,8 +78,11 @@ impl Source {
                 return Ok(Self { server: Some(server), ..source(what, VolumeLoad::default(), Vec::new()) });
             }
         }
-        match texts(&args.from)? {
+        // A file whose format as a trace is named is one.
+        let named = args.trace_format.is_some() && args.from.len() == 1;
+        match if named { None } else { texts(&args.from)? } {
             Some(texts) => {
+                of_traces_alone(args, "the text of a tool")?;
                 let interval = args.interval.as_deref().map(|text| fio::parse_time("--interval", text));
                 let interval = interval.transpose().map_err(|error| Refusal::usage(error.to_string()))?;
                 let all = recorded(&texts, interval.map(ebbtide_volume::Nanos::as_secs_f64))
@@ -85,10 +92,28 @@ impl Source {
                 Ok(source(format!("{}: {}{of}", shown.join(", "), all.tool), load, all.notes))
             }
             None => {
-                let (load, notes) = of_trace(&args.from[0], args.device.as_deref())?;
+                let options = trace::options(
+                    args.trace_format.as_deref(),
+                    args.trace_unit.as_deref(),
+                    args.device.as_deref(),
+                )?;
+                let (load, notes) = of_trace(&args.from[0], &options)?;
                 Ok(source(format!("{}: a trace", shown[0]), load, notes))
             }
         }
+    }
+}
+
+/// Refuses options that only a trace has.
+fn of_traces_alone(args: &SizeArgs, what: &str) -> anyhow::Result<()> {
+    let given = [("--trace-format", &args.trace_format), ("--trace-unit", &args.trace_unit)];
+    match given.into_iter().find(|(_, value)| value.is_some()) {
+        Some((option, _)) => {
+            let message =
+                format!("{option}: {} is {what}, and no trace of block I/O", args.from[0].display());
+            Err(Refusal::usage(message).hint("leave the option out").into())
+        }
+        None => Ok(()),
     }
 }
 
@@ -308,18 +333,10 @@ impl Buckets {
     }
 }
 
-fn of_trace(path: &Path, device: Option<&str>) -> anyhow::Result<(VolumeLoad, Vec<String>)> {
-    let options = Options {
-        device: match device {
-            None => Device::Only,
-            Some("all") => Device::All,
-            Some(name) => Device::Named(name.to_owned()),
-        },
-        ..Options::default()
-    };
+fn of_trace(path: &Path, options: &Options) -> anyhow::Result<(VolumeLoad, Vec<String>)> {
     let file = File::open(path).with_context(|| Refusal::usage(format!("cannot read {}", path.display())))?;
     let input = unpacked(file).with_context(|| Refusal::usage(format!("cannot read {}", path.display())))?;
-    let mut trace = Trace::open(input, &options).map_err(|error| refuse_trace(path, &error, 0))?;
+    let mut trace = Trace::open(input, options).map_err(|error| refuse_trace(path, &error, 0))?;
     let mut buckets = Buckets { seconds: 1, all: Vec::new() };
     let mut requests = 0_u64;
     for record in trace.by_ref() {

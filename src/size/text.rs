@@ -279,6 +279,9 @@ fn found(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
     } else {
         out.push_str("         no instance was named (--instance): its EBS limits are not looked at\n");
     }
+    if let Some(skipped) = plan.instances_skipped() {
+        let _ = writeln!(out, "         {skipped}");
+    }
     if let Some(difference) = difference(answer) {
         let _ = writeln!(out, "         {difference}");
     }
@@ -316,7 +319,9 @@ fn array(answer: &Answer<'_>, out: &mut String) {
         && best.volumes.spec.members() > 1
     {
         let members = best.volumes.spec.members();
-        let _ = writeln!(out, "         no single volume meets what is asked: these are {members} in RAID 0");
+        let single = answer.sizing.choices.iter().any(|one| one.volumes.spec.members() == 1);
+        let why = if single { "arrays were asked for" } else { "no single volume meets what is asked" };
+        let _ = writeln!(out, "         {why}: these are {members} volumes in RAID 0");
         costs_of_array(members, out);
     }
 }
@@ -353,7 +358,7 @@ fn choices(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
     let checked = !answer.verified.is_empty();
     let mut heads = vec!["VOLUMES", "A MONTH", "WAITS", "P99 OF I/O", "CARRIES", "LIMITED BY"];
     if checked {
-        heads.extend(["MODEL: TPS", "P99", "MEETS"]);
+        heads.extend(["MODEL: TPS", "AT LEAST", "P99", "AT MOST", "MEETS"]);
     }
     let mut table = TextTable::new(&heads);
     for (place, choice) in answer.sizing.choices.iter().enumerate() {
@@ -368,7 +373,9 @@ fn choices(plan: &Plan<'_>, answer: &Answer<'_>, out: &mut String) {
         if let Some(check) = answer.verified.get(place) {
             cells.extend([
                 figure(check.tps),
+                figure(check.tps_low),
                 check.p99.map_or_else(|| "-".into(), time),
+                check.p99_high.map_or_else(|| "-".into(), time),
                 if check.meets { "yes".into() } else { format!("no: {}", check.limiter) },
             ]);
         }

@@ -64,7 +64,7 @@ fn run(program: &Path, words: &[&str], home: &Home, key: &Key, url: &str) -> Ran
 const IDENTITY: [&str; 4] = ["sts", "get-caller-identity", "--output", "json"];
 
 /// What an HTTP client without a key gets.
-fn get(url: &str, path: &str) -> String {
+pub(crate) fn get(url: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -127,6 +127,30 @@ fn boto3_puts_snapshots_together_from_blocks_and_reads_them_back() {
     let listed = home.run_line("volume list --json").ok().json();
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap()).collect();
     assert_eq!(names, [volume], "a snapshot that is being put together is no volume");
+}
+
+#[test]
+fn boto3_encrypts_snapshots_and_volumes_with_keys_of_kms() {
+    let Some(python) = client("python") else { return };
+    let home = Home::new();
+    let url = serve(&home, "--aws 0 --instant");
+    let anna = create_user(&home, "anna");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients/encryption.py");
+    let ran = run(&python, &[script.to_str().unwrap()], &home, &anna, &url).ok();
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "a row of a table",
+            "ValidationException",
+            "DisabledException",
+            "InvalidParameterValue",
+            "InvalidVolume.NotFound",
+        ]
+    );
+    let listed = home.run_line("snapshot list --json").ok().json();
+    let keys = listed.as_array().unwrap().iter().map(|row| row["key_id"].as_str().unwrap());
+    assert_eq!(keys.filter(|key| key.starts_with("arn:aws:kms:")).count(), 2, "{listed}");
 }
 
 #[test]

@@ -17,10 +17,10 @@ fn the_documents_are_planned_with_their_time_and_nothing_else_can_be_changed() {
     let home = Home::new();
     let plan = home.run(&["run", "--documents", "--quick", "--check", "--json"]).planned().json();
     let experiments = plan["experiments"].as_array().unwrap();
-    assert_eq!(experiments.len(), 14);
+    assert_eq!(experiments.len(), 16);
     assert!(plan["estimate_s"].as_u64().unwrap() <= 3600, "{}", plan["estimate_s"]);
     let text = home.run(&["run", "--documents", "--quick", "--check"]).planned().stdout;
-    for words in ["tuned-vs-default", "ssd-tiers", "14 experiments: about "] {
+    for words in ["tuned-vs-default", "ssd-tiers", "16 experiments: about "] {
         assert!(text.contains(words), "'{words}' is not in: {text}");
     }
     for other in [&["tuned-vs-default"][..], &["--set", "trial.repeats=9"], &["--arms", "gp2"], &["--list"]] {
@@ -52,12 +52,17 @@ fn experiments_that_fail_are_holes_of_the_report_and_are_tried_again() {
         assert!(one.failed.as_ref().unwrap().contains("another run is under way"), "{:?}", one.failed);
         assert!(!one.claims.is_empty());
     }
-    assert!(ran.stdout.contains("experiment 14 of 14, ssd-tiers"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("experiment 16 of 16, ssd-tiers"), "{}", ran.stdout);
     assert!(ran.stderr.contains("go on with what is missing: ebbtide run --resume"), "{}", ran.stderr);
     let page = std::fs::read_to_string(out.join("whitepaper.html")).unwrap();
-    for words in
-        ["not measured", "another run is under way", "contradicted by its own tables", "not testable here"]
-    {
+    for words in [
+        "not measured",
+        "another run is under way",
+        "contradicted by its own tables",
+        "not testable here",
+        "not in the short form",
+        "run ebbtide run volume-types --arms io1,gp3",
+    ] {
         assert!(page.contains(words), "the page has no {words}");
     }
     let front = std::fs::read_to_string(out.join("report.html")).unwrap();

@@ -14,6 +14,9 @@ mod harness;
 mod log;
 mod manual;
 mod nbd;
+mod pages;
+#[path = "../../src/control/version.rs"]
+mod protocol;
 mod recovery;
 mod refusals;
 mod run;

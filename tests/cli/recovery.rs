@@ -157,6 +157,11 @@ fn volumes_with_the_names_of_files_of_the_home_are_cleared_like_all_others() {
         "calibration.store",
         "control.sock",
         "serve.lock",
+        "aws",
+        "aws.db",
+        "aws.db-wal",
+        "cloudwatch.db",
+        "endpoint",
     ];
     let home = Home::served();
     for round in 0..2 {

@@ -1,10 +1,13 @@
 //! The server itself: one for each home, started, detached, stopped.
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use serde_json::Value;
 
 use crate::harness::{Home, Need, calibration, can, kill_9, left_of};
+use crate::protocol;
 
 #[test]
 fn a_home_has_one_server_at_a_time() {
@@ -50,17 +53,36 @@ fn a_server_whose_socket_was_removed_ends_on_a_signal_and_gives_the_home_back() 
 fn a_server_ends_although_a_client_does_not_read_its_answer() {
     let home = Home::new();
     let pid = home.serve();
-    // Ten answers of a kilobyte each per volume, into a socket that nobody reads.
-    for number in 0..20 {
-        home.run_line(&format!("volume create v{number} gp3:size=1GiB")).ok();
+    let ask = |request: &Value| {
+        let mut client = UnixStream::connect(home.root().join("control.sock")).unwrap();
+        let envelope = serde_json::json!({"v": protocol::VERSION, "request": request});
+        client.write_all(format!("{envelope}\n").as_bytes()).unwrap();
+        client
+    };
+    for number in 0..500 {
+        let create =
+            serde_json::json!({"name": format!("v{number}"), "spec": "gp3:size=1GiB", "block_size": 512});
+        let mut answer = String::new();
+        ask(&serde_json::json!({"volume-create": create})).read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("{\"done\""), "{answer}");
     }
-    let mut client = std::os::unix::net::UnixStream::connect(home.root().join("control.sock")).unwrap();
-    rustix::net::sockopt::set_socket_recv_buffer_size(&client, 1).unwrap();
-    std::io::Write::write_all(&mut client, b"{\"v\":2,\"request\":\"volume-list\"}\n").unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let list = serde_json::json!({"volume-list": {}});
+    let mut whole = Vec::new();
+    ask(&list).read_to_end(&mut whole).unwrap();
+    let mut client = ask(&list);
+    // The answer has begun, and no more of it is read until the server has ended.
+    let mut got = vec![0];
+    client.read_exact(&mut got).unwrap();
     assert!(Command::new("kill").args(["-TERM", &pid.to_string()]).status().unwrap().success());
     wait_for_end(pid);
-    drop(client);
+    // Its end may be lost with the connection; what the sockets hold is there.
+    let _ = client.read_to_end(&mut got);
+    assert!(whole.starts_with(&got), "it is the same answer");
+    assert!(
+        got.len() < whole.len(),
+        "the sockets hold all {} bytes: the server was not waiting",
+        whole.len()
+    );
 }
 
 /// Waits until a process is gone, or dead and not collected.
@@ -80,15 +102,53 @@ fn wait_for_end(pid: u32) {
 #[test]
 fn the_server_of_a_home_that_was_made_again_is_not_disturbed_by_the_old_one() {
     let home = Home::new();
-    let old = home.serve();
+    let serve = || home.run_line("serve --detach --json --aws 0 --open --instant").ok().json();
+    let call = |url: &Value, query: &str| {
+        let url = url.as_str().unwrap();
+        let answer = crate::aws::get(url, &format!("/?Version=2016-11-15&{query}"));
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer
+    };
+    const CREATE: &str = "Action=CreateVolume&Size=1&VolumeType=gp3&AvailabilityZone=us-east-1a";
+    let old = serve();
     home.run_line("volume create db gp3:size=1GiB").ok();
+    call(&old["aws"], CREATE);
     std::fs::remove_dir_all(home.root()).unwrap();
-    home.serve();
+    let new = serve();
     home.run_line("volume create other gp3:size=1GiB").ok();
+    call(&new["aws"], CREATE);
+    let old = u32::try_from(old["pid"].as_u64().unwrap()).unwrap();
     assert!(Command::new("kill").args(["-TERM", &old.to_string()]).status().unwrap().success());
     wait_for_end(old);
+    let named = std::fs::read_to_string(home.root().join("aws/endpoint")).unwrap();
+    assert_eq!(named.trim(), new["aws"].as_str().unwrap());
+    // The write-ahead log of SQLite: without it, a kill would lose the records of the new server.
+    assert!(home.root().join("aws.db-wal").exists());
+    kill_9(u32::try_from(new["pid"].as_u64().unwrap()).unwrap());
+    let again = serve();
+    let listed = call(&again["aws"], "Action=DescribeVolumes");
+    assert_eq!(listed.matches("<volumeId>").count(), 1, "the one of the call: {listed}");
     let names = home.run_line("volume list --json").ok().json();
-    assert_eq!((names.as_array().unwrap().len(), &names[0]["name"]), (1, &"other".into()), "{names}");
+    let has_other = names.as_array().unwrap().iter().any(|volume| volume["name"] == "other");
+    assert!(has_other && names.as_array().unwrap().len() == 2, "{names}");
+    for (path, mode) in modes(&home.root()) {
+        assert_eq!(mode & 0o077, 0, "others have no right to {}: {mode:o}", path.display());
+    }
+}
+
+/// What is in a folder, with its permissions. What is mounted in it is not looked at.
+fn modes(folder: &std::path::Path) -> Vec<(std::path::PathBuf, u32)> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let about = entry.metadata().unwrap();
+        if about.is_dir() {
+            found.extend(modes(&entry.path()));
+        }
+        found.push((entry.path(), about.permissions().mode() & 0o777));
+    }
+    found
 }
 
 #[test]

@@ -24,6 +24,8 @@ trait Target: Sized {
     const TOLERANCE: f64;
     /// How far a median latency may be from the formula, as a share.
     const LATENCY_TOLERANCE: f64;
+    /// What the way to the device and back takes besides an I/O, us: system calls, FUSE and the loop device.
+    const KERNEL_US: f64;
 
     /// Runs and judges a part of a case. A target that can be disturbed runs it again.
     fn part(&self, part: impl Fn(&Self));
@@ -81,6 +83,7 @@ impl Model {
 impl Target for Model {
     const TOLERANCE: f64 = 0.001;
     const LATENCY_TOLERANCE: f64 = 0.01;
+    const KERNEL_US: f64 = 0.0;
 
     fn part(&self, part: impl Fn(&Self)) {
         part(self);
@@ -147,6 +150,7 @@ fn load_average() -> f64 {
 impl Target for Live {
     const TOLERANCE: f64 = 0.01;
     const LATENCY_TOLERANCE: f64 = 0.05;
+    const KERNEL_US: f64 = 150.0;
 
     /// What a busy host disturbs is tried again, and in the end not judged: where the host answers milliseconds late, or
     /// fio has to wait for a core, rates and latencies show nothing about the volume.
@@ -339,6 +343,43 @@ fn a_disk_takes_seek_and_rotation_and_its_queue_saves_of_them<W: Target>(target:
     });
 }
 
+fn ssds_answer_in_the_times_of_their_tier<W: Target>(target: &W) {
+    // The median of a read of 4 KiB at depth 1 by the service times of the tier, and its transfer.
+    for (volume, wanted_us) in [("sata-ssd", 112.4), ("sas-ssd", 133.6), ("nvme", 91.3)] {
+        target.part(|target| {
+            let series = target.one(volume, "rw=randread,bs=4k,iodepth=1,runtime=4");
+            let got = series.mean(1, 4, |second| second.p50_us);
+            let most = wanted_us * (1.05 + W::LATENCY_TOLERANCE) + W::KERNEL_US;
+            assert!(
+                (wanted_us * 0.95..=most).contains(&got),
+                "{volume}: a median of {got:.1} us, not {wanted_us:.1}"
+            );
+        });
+    }
+}
+
+fn a_flush_costs_a_sata_ssd_milliseconds_and_an_ssd_with_capacitors_nearly_nothing<W: Target>(target: &W) {
+    // A write and a flush, one after the other. SATA: 45 us and about 2 ms. SAS and NVMe: 75 and 49 us, of which the live
+    // device adds twice the path of the kernel.
+    let rate =
+        |target: &W, volume| target.one(volume, "rw=randwrite,bs=4k,iodepth=1,fsync=1,runtime=5").iops(1, 5);
+    target.part(|target| {
+        let sata = rate(target, "sata-ssd");
+        assert!((350.0..650.0).contains(&sata), "SATA: {sata:.0} writes with a flush a second");
+    });
+    for (volume, least_us) in [("sas-ssd", 75.0), ("nvme", 49.0)] {
+        target.part(|target| {
+            let rate = rate(target, volume);
+            // The mean is above the median.
+            let slowest = 1e6 / (3.0 * least_us + 3.0 * W::KERNEL_US);
+            assert!(
+                (slowest..=1e6 / least_us).contains(&rate),
+                "{volume}: {rate:.0} writes with a flush a second"
+            );
+        });
+    }
+}
+
 /// Every case in both targets.
 macro_rules! on_both_targets {
     ($($case:ident),* $(,)?) => {
@@ -368,4 +409,6 @@ on_both_targets!(
     two_volumes_share_their_instance,
     a_stripe_adds_its_members,
     a_disk_takes_seek_and_rotation_and_its_queue_saves_of_them,
+    ssds_answer_in_the_times_of_their_tier,
+    a_flush_costs_a_sata_ssd_milliseconds_and_an_ssd_with_capacitors_nearly_nothing,
 );

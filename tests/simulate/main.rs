@@ -5,6 +5,8 @@
 
 #[path = "../support/browser.rs"]
 mod browser;
+#[path = "../support/lab_run.rs"]
+mod lab_run;
 mod output;
 mod page;
 mod predict;

@@ -38,7 +38,7 @@ fn a_published_row_is_within_its_interval_and_the_volumes_iops_limit_it() {
         json(&[PROFILE, "--volume", "gp2@2018:size=600GiB,credits=0%", "--volume", "gp2@2018:size=1200GiB"]);
     assert_eq!(answer["seed"], 1);
     let intervals = answer["profile"]["intervals"].as_array().unwrap();
-    assert_eq!(intervals.len(), 6);
+    assert_eq!(intervals.len(), 11);
     assert!(intervals[0]["comparisons"].as_u64().unwrap() >= 15, "{intervals:?}");
     // 133.1 was measured on the first, and 265.2 on the second.
     for (n, measured) in [133.1, 265.2].into_iter().enumerate() {
@@ -50,7 +50,14 @@ fn a_published_row_is_within_its_interval_and_the_volumes_iops_limit_it() {
             let (low, high) = (figure(&format!("{name}_low")), figure(&format!("{name}_high")));
             assert!(low < figure(name) && figure(name) < high, "{name}: {point}");
         }
-        for name in ["p50", "p95", "p99"] {
+        for file in point["files"].as_array().unwrap() {
+            let of = |key: &str| file[key].as_f64().unwrap();
+            assert!(of("iops_low") <= of("iops") && of("iops") <= of("iops_high"), "{file}");
+            assert!(of("mib_s_low") <= of("mib_s") && of("mib_s") <= of("mib_s_high"), "{file}");
+        }
+        assert!(figure("cpu_low_pct") < figure("cpu_pct") && figure("cpu_pct") < figure("cpu_high_pct"));
+        assert_eq!(point["outside"], serde_json::json!([]));
+        for name in ["p50", "p95", "p99", "p999"] {
             let of = |part: &str| figure(&format!("{name}{part}_us"));
             assert!(of("_low") < of("") && of("") < of("_high"), "{name}: {point}");
         }
@@ -110,6 +117,11 @@ fn credits_that_end_and_an_open_load_are_in_the_text_and_the_page() {
         "limited by",
         "interval 90% of the comparisons of",
         "Intervals:",
+        "p99.9 ",
+        "credits end after",
+        "Limits and files:",
+        "data_read IOPS",
+        "redo IOPS",
         "rate",
         "the volume's IOPS",
     ] {
@@ -117,7 +129,9 @@ fn credits_that_end_and_an_open_load_are_in_the_text_and_the_page() {
     }
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(
-        html.contains("Burst credits") && html.contains("Transactions a second"),
+        html.contains("Burst credits")
+            && html.contains("Transactions a second")
+            && html.contains("data_read"),
         "the page has its charts"
     );
 }
@@ -136,7 +150,29 @@ fn a_workload_that_was_not_compared_is_predicted_with_a_wider_interval() {
         (width, answer["profile"]["validated"].as_bool().unwrap())
     };
     let ((compared, yes), (other, no)) = (of("mysql-5.7"), of("mariadb-11"));
+    let neighbours = ["--set", "server.flush_neighbors=1", "--volume", "gp3:size=600GiB", "--for", "30s"];
+    let said = text(&[&[PROFILE][..], &neighbours].concat());
+    assert!(said.contains("not modelled: innodb_flush_neighbors = 1"), "{said}");
     assert!(yes && !no && other > compared * 1.05, "{compared} {other}");
+}
+
+#[test]
+fn clients_and_pools_that_were_not_compared_are_named_and_have_wider_intervals() {
+    println!("seed 1");
+    let volume = ["--volume", "gp3:size=600GiB", "--clients", "16,64"];
+    let with =
+        |words: &[&str]| json(&[&[PROFILE][..], &volume, words].concat())["volumes"][0]["points"].clone();
+    let width = |point: &Value| point["tps_high"].as_f64().unwrap() / point["tps_low"].as_f64().unwrap();
+    let points = with(&[]);
+    assert_eq!(points[0]["outside"], serde_json::json!([]));
+    let outside = points[1]["outside"][0].as_str().unwrap();
+    assert!(outside.contains("64 clients are outside of what was compared: 16"), "{outside}");
+    assert!(width(&points[1]) > width(&points[0]) * 1.05, "{points}");
+    let small = with(&["--set", "server.buffer_pool_size=1GiB"]);
+    let outside = small[0]["outside"][0].as_str().unwrap();
+    assert!(outside.contains("a buffer pool of 1.05% of the data"), "{outside}");
+    let shown = text(&[&[PROFILE][..], &volume, &["--for", "1m"]].concat());
+    assert!(shown.contains("interval at 64 clients: wider, since 64 clients are outside"), "{shown}");
 }
 
 #[test]

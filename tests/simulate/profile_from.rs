@@ -1,16 +1,14 @@
 //! `ebbtide predict --profile-from`: from each source to a profile, and from that to a prediction.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use ebbtide_lab::experiment::Role;
-use ebbtide_lab::record::{LabRun, Trial};
 use ebbtide_lab::results::ResultsDatabase;
-use ebbtide_lab::summary::fixture;
 use ebbtide_observe::{Facts, Host, Observation, Origin, Rates, Span, Variables};
 use serde_json::{Value, json};
 
+use crate::lab_run::{Measured, arm, run};
 use crate::schema::assert_documented;
 
 fn predict(arguments: &[&str]) -> Output {
@@ -49,59 +47,6 @@ fn predicted(profile: &Path, volume: &str) -> (f64, Value) {
     let arguments = [profile.to_str().unwrap(), "--volume", volume, "--for", "1m"];
     let answer = json_of("predict", &arguments, 0);
     (answer["volumes"][0]["points"][0]["tps"].as_f64().unwrap(), answer)
-}
-
-/// An arm of a run: its IOPS, and pages read and written by a transaction.
-struct Measured {
-    name: &'static str,
-    volume: &'static str,
-    options: &'static [&'static str],
-    tps: f64,
-    reads: f64,
-    writes: f64,
-}
-
-const OPTIONS: &[&str] = &[
-    "innodb_buffer_pool_size=268435456",
-    "innodb_log_file_size=268435456",
-    "innodb_io_capacity=200",
-    "innodb_flush_method=O_DIRECT",
-    "skip_log_bin",
-];
-
-/// A run of sysbench's read-write transactions on an eighth of each volume, with a table that is three times the pool.
-fn run(arms: &[Measured]) -> LabRun {
-    let names: Vec<&str> = arms.iter().map(|arm| arm.name).collect();
-    let mut run = fixture::run(&names);
-    run.server.version = "mariadbd  Ver 10.11.19-MariaDB for Linux on x86_64".into();
-    run.host.threads_per_core = Some(1);
-    run.experiment.data.rows = 4_000_000;
-    for (arm, measured) in run.experiment.arms.iter_mut().zip(arms) {
-        arm.volumes = BTreeMap::from([(Role::Data, measured.volume.to_owned())]);
-        arm.instance.divided_by = 8;
-        let options = measured.options.iter().map(|line| (*line).to_owned()).collect();
-        run.server.options.insert(measured.name.to_owned(), options);
-    }
-    run.trials = arms.iter().map(trial).collect();
-    run
-}
-
-fn trial(arm: &Measured) -> Trial {
-    let mut trial = fixture::trial(arm.name, 0, &[arm.tps; 10]);
-    for second in &mut trial.seconds {
-        let server = second.server.as_mut().unwrap();
-        server.page_reads = Some(arm.reads * arm.tps);
-        server.page_writes = Some(arm.writes * arm.tps);
-        server.redo_bytes = Some(3_000.0 * arm.tps);
-        // 2 ms of a processor for each transaction, on two of them.
-        second.host.server_cpus = 0.002 * arm.tps;
-        second.host.load_cpus = 0.0;
-    }
-    trial
-}
-
-fn arm(name: &'static str, volume: &'static str, tps: f64, reads: f64) -> Measured {
-    Measured { name, volume, options: OPTIONS, tps, reads, writes: 5.0 }
 }
 
 #[test]

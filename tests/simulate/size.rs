@@ -187,6 +187,13 @@ fn prices_of_another_region_are_taken_from_aws_list() {
     let prices = written(&dir, "index.csv", list);
     let answer = json(&[word(&file), "--volume", "gp2:size=500GiB", "--prices", word(&prices)], 0);
     assert_eq!(answer["region"], "eu-central-1");
+    let base =
+        [word(&file), "--volume", "gp2:size=500GiB", "--prices", word(&prices), "--instance", "r5.large"];
+    let skipped = json(&base, 0)["instances_skipped"].to_string();
+    assert!(skipped.contains("no price of r5.large in eu-central-1"), "{skipped}");
+    assert!(answered(&base, 0).contains("no other instance was looked for"));
+    let kept = json(&[&base[..], &["--keep-instance"]].concat(), 0);
+    assert_eq!(kept["instances_skipped"], Value::Null, "{kept}");
     assert!(field(&answer, "/answer/volumes").contains("gp2"), "the list has prices of gp2 alone: {answer}");
     refused(
         &[word(&file), "--size", "1GiB", "--prices", word(&file)],
@@ -235,6 +242,20 @@ fn a_trace_is_sized_and_a_damaged_one_is_refused_with_line_byte_and_what_was_rea
         (answer["load"]["iops"]["p50"].as_f64(), answer["load"]["intervals"].as_u64()),
         (Some(500.0), Some(20))
     );
+    let named = json(&[word(&file), "--size", "100GiB", "--trace-format", "msr"], 0);
+    assert_eq!(named["load"]["iops"], answer["load"]["iops"]);
+    refused(
+        &[word(&file), "--size", "100GiB", "--trace-format", "nfs"],
+        &["--trace-format nfs: expected one of", "msr"],
+    );
+    refused(
+        &[word(&file), "--size", "100GiB", "--trace-unit", "h"],
+        &["--trace-unit h: expected one of ns, us, ms, s"],
+    );
+    refused(
+        &[PROFILE, "--size", "100GiB", "--trace-unit", "ms"],
+        &["--trace-unit: ", "no trace of block I/O"],
+    );
     let damaged = msr().replacen(",Read,655294464,", ",Xead,655294464,", 1);
     let file = written(&dir, "damaged.msr", &damaged);
     let byte = damaged.find("Xead").map(|at| damaged[..at].rfind('\n').unwrap() + 1).unwrap();
@@ -252,15 +273,19 @@ fn a_profile_is_sized_by_its_model_and_lacks_nothing_in_silence() {
     let model = &answer["answer"]["model"];
     assert_eq!(model["meets"], true);
     assert!(model["tps"].as_f64().unwrap() > 291.0, "{model}");
-    let p99 = model["p99_us"].as_f64().unwrap();
-    // Quicker than the model's server is on any volume.
-    let quicker = format!("{}us", (p99 / 10.0).round());
-    let none = json(&[PROFILE, "--tps", "300", "--size", "600GiB", "--raid0", "1", "--p99", &quicker], 1);
+    // The low tps and the high p99 are what is judged.
+    let low = model["tps_low"].as_f64().unwrap();
+    assert!(low >= 291.0 && low < model["tps"].as_f64().unwrap() * 1.5, "{model}");
+    let (p99, high) = (model["p99_us"].as_f64().unwrap(), model["p99_high_us"].as_f64().unwrap());
+    assert!(high > p99 * 1.01, "{model}");
+    // No type is quicker by that much: a p99 that is met in the middle of its interval alone is not enough.
+    let between = format!("{}us", ((p99 + high) / 2.0).round());
+    let none = json(&[PROFILE, "--tps", "300", "--size", "600GiB", "--raid0", "1", "--p99", &between], 1);
     assert_eq!((&none["answer"], &none["choices"]), (&Value::Null, &serde_json::json!([])));
     // Of the same types some are slower than the answer: they are left where they do not meet it.
-    let close = format!("{}us", (p99 * 1.1).round());
+    let close = format!("{}us", (high * 1.1).round());
     let answer = json(&[PROFILE, "--tps", "300", "--size", "600GiB", "--raid0", "1", "--p99", &close], 0);
-    assert!(answer["answer"]["model"]["p99_us"].as_f64().unwrap() <= p99 * 1.1, "{}", answer["answer"]);
+    assert!(answer["answer"]["model"]["p99_high_us"].as_f64().unwrap() <= high * 1.1, "{}", answer["answer"]);
     let dir = tempfile::tempdir().unwrap();
     let bare = written(
         &dir,

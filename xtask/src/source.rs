@@ -22,6 +22,8 @@ pub(crate) struct Function {
 pub(crate) struct Named {
     pub(crate) path: String,
     pub(crate) line: usize,
+    /// Whether a `use` names it.
+    pub(crate) is_import: bool,
 }
 
 /// The findings of the walk.
@@ -80,17 +82,17 @@ impl Source {
         }
     }
 
-    fn name(&mut self, path: String, span: Span) {
+    fn name(&mut self, path: String, span: Span, is_import: bool) {
         let named = if self.inside_test == 0 { &mut self.named } else { &mut self.named_in_tests };
-        named.push(Named { path, line: span.start().line });
+        named.push(Named { path, line: span.start().line, is_import });
     }
 
     fn used(&mut self, prefix: &str, tree: &UseTree) {
         match tree {
             UseTree::Path(path) => self.used(&format!("{prefix}{}::", path.ident), &path.tree),
-            UseTree::Name(name) => self.name(format!("{prefix}{}", name.ident), name.span()),
-            UseTree::Rename(name) => self.name(format!("{prefix}{}", name.ident), name.span()),
-            UseTree::Glob(glob) => self.name(format!("{prefix}*"), glob.span()),
+            UseTree::Name(name) => self.name(format!("{prefix}{}", name.ident), name.span(), true),
+            UseTree::Rename(name) => self.name(format!("{prefix}{}", name.ident), name.span(), true),
+            UseTree::Glob(glob) => self.name(format!("{prefix}*"), glob.span(), true),
             UseTree::Group(group) => group.items.iter().for_each(|tree| self.used(prefix, tree)),
         }
     }
@@ -165,7 +167,7 @@ impl<'ast> Visit<'ast> for Source {
 
     fn visit_path(&mut self, path: &'ast Path) {
         let names: Vec<_> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        self.name(names.join("::"), path.span());
+        self.name(names.join("::"), path.span(), false);
         visit::visit_path(self, path);
     }
 }

@@ -3,8 +3,8 @@
 //! Each rule is a function from the repository to [`Findings`], and has a test of its own that plants
 //! the fault. The rules' data are in `xtask/tidy.toml`.
 
-mod calm;
 mod commands;
+mod deterministic;
 mod docs;
 mod edges;
 mod modules;
@@ -73,7 +73,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     sources::check_purity(&sources, &folders, &rules, &mut findings);
     sources::check_bans(&sources, &folders, &rules, &mut findings);
     modules::check(&sources, &folders, &rules, &mut findings);
-    calm::check(&metadata, &sources, &rules.repeat, &mut findings);
+    deterministic::check(&metadata, &sources, &rules.repeat, &mut findings);
     docs::check(&repo, &mut findings);
     promises::check(&repo, &sources, &mut findings);
     check_schemas(&repo, &mut findings);
@@ -89,11 +89,11 @@ pub(crate) fn run() -> Result<ExitCode> {
 }
 
 /// The test programs that need no repetition, by the names of [`crate::flaky`].
-pub(crate) fn calm_programs(metadata: &Metadata) -> Result<BTreeSet<String>> {
+pub(crate) fn deterministic_programs(metadata: &Metadata) -> Result<BTreeSet<String>> {
     let path = metadata.workspace_root.join("xtask/tidy.toml");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     let rules: Rules = toml::from_str(&text).with_context(|| format!("{path} is not as it should be"))?;
-    Ok(rules.repeat.calm.into_iter().collect())
+    Ok(rules.repeat.deterministic.into_iter().collect())
 }
 
 /// The schemas in docs/json are what the types define.

@@ -74,6 +74,7 @@ fn main() {
             implied: None,
             objective: Objective { size_bytes: 1_000 * GIB, carried: 0.999, p99 },
             most_members: 4,
+            arrays_asked: false,
             today: Some(&volume),
             instance: Some(&today),
             instances: &instances,

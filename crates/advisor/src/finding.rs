@@ -71,6 +71,24 @@ impl Found {
         Self { at_most, ..self }
     }
 
+    /// This and what was found of another volume: the worse severity, the lower confidence, both texts.
+    pub(crate) fn and(self, other: Self, severity: Severity) -> Self {
+        let worse = self.severity.unwrap_or(severity).max(other.severity.unwrap_or(severity));
+        let lower = [self.confidence, other.confidence].into_iter().flatten().min();
+        let fix = match (self.fix, other.fix) {
+            (Some(one), Some(two)) => Some(one.and(two)),
+            (one, two) => one.or(two),
+        };
+        Self {
+            why: format!("{} {}", self.why, other.why),
+            severity: Some(worse),
+            confidence: lower,
+            evidence: [self.evidence, other.evidence].concat(),
+            fix,
+            at_most: self.at_most.or(other.at_most),
+        }
+    }
+
     /// The answer of a check.
     pub(crate) fn answer(self) -> Judged {
         Ok(Some(self))
@@ -216,6 +234,8 @@ pub struct Evidence {
     pub value: Seen,
     /// What it means.
     pub meaning: &'static str,
+    /// What it is true of, such as `redo log`; null for the data and for the server as a whole.
+    pub of: Option<&'static str>,
 }
 
 /// A value, as a number or in the server's words.
@@ -235,7 +255,7 @@ impl Evidence {
         let values = observation.rates.map(|rates| rates.to_values()).unwrap_or_default();
         let seen = |(metric, value): (&'static Metric, Option<f64>)| {
             let value = Seen::Number(value.filter(|_| names.contains(&metric.name))?);
-            Some(Self { name: metric.name, value, meaning: metric.meaning })
+            Some(Self { name: metric.name, value, meaning: metric.meaning, of: None })
         };
         ebbtide_observe::METRICS.iter().zip(values).filter_map(seen).collect()
     }
@@ -247,7 +267,7 @@ impl Evidence {
         let of = move |fact: &'static Fact| {
             fact.variables.iter().filter_map(move |variable| {
                 let value = Seen::Text(variables.get(variable)?.to_owned());
-                Some(Self { name: *variable, value, meaning: fact.meaning })
+                Some(Self { name: *variable, value, meaning: fact.meaning, of: None })
             })
         };
         ebbtide_observe::FACTS.iter().filter(|fact| names.contains(&fact.name)).flat_map(of).collect()

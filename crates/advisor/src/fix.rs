@@ -49,6 +49,27 @@ impl Fix {
         self
     }
 
+    /// This and another; what both say is there once.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        if self.text != other.text {
+            self.text = format!("{} {}", self.text, other.text);
+        }
+        for change in other.set {
+            if !self.set.contains(&change) {
+                self.set.push(change);
+            }
+        }
+        for (own, theirs) in [(&mut self.statements, other.statements), (&mut self.my_cnf, other.my_cnf)] {
+            for line in theirs {
+                if !own.contains(&line) {
+                    own.push(line);
+                }
+            }
+        }
+        self.restart |= other.restart;
+        self
+    }
+
     /// Variables to set in my.cnf.
     pub(crate) fn of_file(text: impl Into<String>, set: Vec<VariableChange>) -> Self {
         let my_cnf = set.iter().map(|change| format!("{} = {}", change.variable, change.value)).collect();

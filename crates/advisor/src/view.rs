@@ -20,6 +20,8 @@ pub struct View<'a> {
     evidence: RefCell<Vec<Evidence>>,
     /// Whether something was read that is true of the interval alone.
     over_time: Cell<bool>,
+    /// What the evidence is true of, where it is not the data or the server as a whole.
+    of: Option<&'static str>,
 }
 
 /// A first version, by maker, from which a server's variable can be changed while it runs; None: never.
@@ -48,7 +50,19 @@ fn missing<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Gap>
 
 impl<'a> View<'a> {
     pub(crate) fn new(seen: &'a Observation, catalog: &'a Catalog) -> Self {
-        Self { seen, catalog, evidence: RefCell::default(), over_time: Cell::new(false) }
+        Self { seen, catalog, evidence: RefCell::default(), over_time: Cell::new(false), of: None }
+    }
+
+    /// The same for the volume of some files, whose evidence is kept apart until [`View::take`].
+    pub(crate) fn of_files(&self, files: Files) -> Self {
+        let of = (files != Files::Data).then(|| files.name());
+        Self { of, ..Self::new(self.seen, self.catalog) }
+    }
+
+    /// Takes over the evidence of another view.
+    pub(crate) fn take(&self, other: Self) {
+        self.over_time.set(self.over_time.get() || other.over_time.get());
+        self.evidence.borrow_mut().extend(other.evidence.into_inner());
     }
 
     pub(crate) fn into_evidence(self) -> Vec<Evidence> {
@@ -98,7 +112,7 @@ impl<'a> View<'a> {
     fn note(&self, name: &'static str, value: Seen, meaning: &'static str) {
         let mut evidence = self.evidence.borrow_mut();
         if !evidence.iter().any(|one| one.name == name) {
-            evidence.push(Evidence { name, value, meaning });
+            evidence.push(Evidence { name, value, meaning, of: self.of });
         }
     }
 
@@ -318,15 +332,48 @@ impl<'a> View<'a> {
         self.note(name, Seen::Text(value.to_owned()), meaning);
     }
 
+    /// The spec of the volume of files, where `--volume` names one for them.
+    fn own_spec(&self, files: Files) -> Option<&'a String> {
+        match files {
+            Files::Data => self.seen.volume.as_ref(),
+            Files::Redo => self.seen.redo_volume.as_ref(),
+            Files::Binlog => self.seen.binlog_volume.as_ref(),
+            Files::Temporary => None,
+        }
+    }
+
+    /// Whether files are on a device that holds nothing of the data; false where that is not known.
+    fn is_apart(&self, files: Files) -> bool {
+        let device = |files| self.seen.host.as_ref()?.place(files)?.device.as_ref();
+        device(files).zip(device(Files::Data)).is_some_and(|(own, data)| !own.shares_with(data))
+    }
+
+    /// Files that have a volume of their own, the data first: those that `--volume` names one for, and those that are found
+    /// on another device. Of files that share a volume, the first.
+    pub(crate) fn volumes(&self) -> Vec<Files> {
+        let apart = |files: &Files| self.own_spec(*files).is_some() || self.is_apart(*files);
+        let mut all = vec![Files::Data];
+        all.extend([Files::Redo, Files::Binlog].into_iter().filter(apart));
+        let device = |files| self.seen.host.as_ref()?.place(files)?.device.as_ref();
+        let shared =
+            device(Files::Redo).zip(device(Files::Binlog)).is_some_and(|(one, two)| one.shares_with(two));
+        let spec = [Files::Redo, Files::Binlog].map(|files| self.own_spec(files));
+        if all.len() == 3 && shared && (spec[0] == spec[1] || spec[1].is_none()) {
+            all.pop();
+        }
+        all
+    }
+
     /// The volume that files of a kind lie on.
     pub(crate) fn volume(&self, files: Files) -> Result<Resolved, Gap> {
-        let own = match files {
-            Files::Redo => &self.seen.redo_volume,
-            Files::Binlog => &self.seen.binlog_volume,
-            Files::Data | Files::Temporary => &None,
-        };
-        let Some(spec) = own.as_ref().or(self.seen.volume.as_ref()) else {
-            return missing("the volume", "name it with --volume data=SPEC");
+        let Some(spec) =
+            self.own_spec(files).or_else(|| self.seen.volume.as_ref().filter(|_| !self.is_apart(files)))
+        else {
+            return match files {
+                Files::Redo => missing("the volume of the redo log", "name it with --volume redo=SPEC"),
+                Files::Binlog => missing("the volume of the binary log", "name it with --volume binlog=SPEC"),
+                Files::Data | Files::Temporary => missing("the volume", "name it with --volume data=SPEC"),
+            };
         };
         self.note("volume", Seen::Text(spec.clone()), "volume as --volume says");
         let wrong = |error: &dyn Display| Gap::Undecided(format!("{spec}: {error}"));

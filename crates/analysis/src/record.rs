@@ -92,6 +92,8 @@ pub struct TrialRecord<'a> {
     pub seconds: &'a [Second],
     /// Response times over all of it; None where the load reported none.
     pub response: Option<Response>,
+    /// Errors of the server by code, over all of it.
+    pub errors: Vec<ErrorRecord<'a>>,
     /// What became of the arrivals of an open loop; None in a closed one.
     pub arrivals: Option<Arrivals>,
     /// What TPC-C measured; None for another load.
@@ -100,6 +102,17 @@ pub struct TrialRecord<'a> {
     pub backup: Option<BackupRecord>,
     /// What should be known about it.
     pub notes: &'a [String],
+}
+
+/// How often a server error came in a trial.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorRecord<'a> {
+    /// The server's code, such as 1205 (lock wait timeout).
+    pub code: u16,
+    /// How often.
+    pub count: u64,
+    /// The first one's words.
+    pub message: &'a str,
 }
 
 /// A backup under load, as far as it is summed up.
@@ -144,10 +157,16 @@ pub struct TransactionRecord<'a> {
     pub count: u64,
     /// Median response time, us.
     pub p50_us: f64,
+    /// 90th percentile, us.
+    pub p90_us: f64,
     /// 95th percentile, us.
     pub p95_us: f64,
     /// 99th percentile, us.
     pub p99_us: f64,
+    /// The longest, us.
+    pub max_us: f64,
+    /// What the specification allows for the 90th percentile, s.
+    pub limit_s: f64,
 }
 
 /// Percentiles of the response time, us.
@@ -266,6 +285,9 @@ pub struct Second {
     /// The replica that is farthest behind its source; none without replicas, and where none could be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replica: Option<ReplicaSecond>,
+    /// The volumes of each replica, in the order of the replicas; empty without replicas.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replica_volumes: Vec<BTreeMap<Role, VolumeSecond>>,
 }
 
 /// How far a replica is behind its source at the end of a second.

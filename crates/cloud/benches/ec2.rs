@@ -20,7 +20,7 @@ use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
     ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
-    VolumeCounters, VolumeDetail, VolumeView,
+    VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -77,6 +77,7 @@ impl ControlPlane for NamesOnly {
         create_snapshot(&CreateSnapshot) -> SnapshotView;
         create_snapshots(&[CreateSnapshot]) -> Vec<SnapshotView>;
         copy_snapshot(&str, &str) -> SnapshotView;
+        encrypt_snapshot(&str, &str, &WrappedKey) -> SnapshotView;
         snapshot(&str) -> SnapshotView;
         counters() -> Vec<VolumeCounters>;
         snapshots() -> Vec<SnapshotView>;

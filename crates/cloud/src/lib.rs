@@ -9,6 +9,7 @@ pub mod ebs;
 pub mod ec2;
 pub mod front;
 pub mod iam;
+pub mod kms;
 pub mod model;
 pub mod monitoring;
 mod service;

@@ -10,7 +10,7 @@ use ebbtide_catalog::{CatalogError, ModifyRejection, SpecError};
 use ebbtide_device::engine::EngineError;
 use ebbtide_device::host::HostError;
 use ebbtide_device::nbd::NbdError;
-use ebbtide_device::store::{Damage, StoreError};
+use ebbtide_device::store::{Damage, KeyUnavailable, StoreError};
 use ebbtide_text::size;
 use ebbtide_volume::format_size;
 
@@ -38,14 +38,14 @@ pub enum ControlErrorKind {
 
 /// What a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Thing {
+pub enum ResourceKind {
     /// A volume.
     Volume,
     /// A snapshot.
     Snapshot,
 }
 
-impl Thing {
+impl ResourceKind {
     /// In lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -61,7 +61,7 @@ impl Thing {
     }
 }
 
-impl fmt::Display for Thing {
+impl fmt::Display for ResourceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -161,7 +161,7 @@ pub enum ControlError {
     #[error("there is no {thing} '{name}'; list what there is first")]
     NotFound {
         /// What was looked for.
-        thing: Thing,
+        thing: ResourceKind,
         /// Its name.
         name: String,
     },
@@ -169,7 +169,7 @@ pub enum ControlError {
     #[error("{thing} '{name}' exists already; choose another name or delete it first")]
     Exists {
         /// What has it.
-        thing: Thing,
+        thing: ResourceKind,
         /// The name.
         name: String,
     },
@@ -245,6 +245,14 @@ pub enum ControlError {
         /// The second snapshot.
         second: String,
     },
+    /// The data key of something encrypted cannot be unwrapped.
+    #[error("'{name}' is encrypted, and its data key cannot be unwrapped")]
+    Key {
+        /// The volume or snapshot.
+        name: String,
+        /// Why.
+        source: KeyUnavailable,
+    },
     /// The volume cannot be opened.
     #[error(transparent)]
     Damaged(Damage),
@@ -314,6 +322,7 @@ impl ControlError {
             Self::Overrides { .. }
             | Self::FasterThanHost { .. }
             | Self::Refused(_)
+            | Self::Key { .. }
             | Self::Damaged(_)
             | Self::Foreign { .. }
             | Self::HostFull(_)
@@ -336,11 +345,12 @@ impl From<StoreError> for ControlError {
     fn from(error: StoreError) -> Self {
         use StoreError as E;
         match error {
-            E::NotFound { kind, name } => Self::NotFound { thing: Thing::of(kind), name },
-            E::Exists { kind, name } => Self::Exists { thing: Thing::of(kind), name },
+            E::NotFound { kind, name } => Self::NotFound { thing: ResourceKind::of(kind), name },
+            E::Exists { kind, name } => Self::Exists { thing: ResourceKind::of(kind), name },
             E::Busy { name } => Self::Open { volume: name },
             E::Unrelated { first, second } => Self::Unrelated { first, second },
             E::Name { .. } | E::Size { .. } | E::NotAncestor { .. } => Self::Invalid(error),
+            E::Key { name, source } => Self::Key { name, source },
             E::Damaged(damage) => Self::Damaged(damage),
             E::Io { .. } if error.is_full() => Self::HostFull(error),
             _ => Self::Store(error),

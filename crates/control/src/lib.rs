@@ -22,9 +22,11 @@ mod view;
 
 pub use ebbtide_device::host::{Calibration, Detached, Export, FsType, MountRequest, Progress};
 pub use ebbtide_device::nbd::{NbdAddress, NbdError};
-pub use ebbtide_device::store::{ChangedBlock, SNAPSHOT_BLOCK_BYTES};
+pub use ebbtide_device::store::{
+    ChangedBlock, DATA_KEY_BYTES, DataKey, KeyUnavailable, KeyUnwrapper, SNAPSHOT_BLOCK_BYTES, WrappedKey,
+};
 pub use ebbtide_volume::{MinuteMetrics, Nanos, OpStats, Stats};
-pub use error::{ControlError, ControlErrorKind, Thing};
+pub use error::{ControlError, ControlErrorKind, ResourceKind};
 pub use fault::{FaultError, FaultSetting, in_force};
 pub use live::LiveControl;
 pub use plane::ControlPlane;

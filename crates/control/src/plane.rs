@@ -8,6 +8,7 @@ use crate::{
     AttachVolume, BeginSnapshot, ChangedBlock, ControlError, CrashImageView, CreateSnapshot, CreateVolume,
     DetachView, DetachVolume, FaultView, InitializationView, ModifyVolume, Names, RecordVolume,
     RecordingView, SetFaults, SnapshotView, TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView,
+    WrappedKey,
 };
 
 /// Everything that can be asked about volumes and done to them.
@@ -139,6 +140,18 @@ pub trait ControlPlane: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// A snapshot that is missing; a name that is taken.
     fn copy_snapshot(&self, snapshot: &str, name: &str) -> Result<SnapshotView, ControlError>;
+
+    /// Makes a second snapshot of a snapshot's content, encrypted with a data key of its own. It takes the time and the
+    /// space of the data. A kill meanwhile leaves a pending snapshot of its name.
+    ///
+    /// # Errors
+    /// As [`Self::copy_snapshot`]; [`ControlError::Key`] of either.
+    fn encrypt_snapshot(
+        &self,
+        snapshot: &str,
+        name: &str,
+        key: &WrappedKey,
+    ) -> Result<SnapshotView, ControlError>;
 
     /// One snapshot.
     ///

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ebbtide_catalog::{Initialization, Spec};
 use ebbtide_device::host::Export;
+use ebbtide_device::store::WrappedKey;
 use serde::{Deserialize, Serialize};
 
 use crate::FaultSetting;
@@ -30,6 +31,9 @@ pub struct CreateVolume {
     /// of an earlier one and the same parameters answers with the earlier one's volume, whatever name it
     /// asks for.
     pub token: Option<String>,
+    /// Data key of its own; none: it is plain, or has that of its snapshot. With a snapshot, all of its content is
+    /// encrypted anew before the answer.
+    pub key: Option<WrappedKey>,
 }
 
 /// A volume to attach.
@@ -127,6 +131,8 @@ pub struct BeginSnapshot {
     pub size_bytes: u64,
     /// The snapshot whose content it begins with; none for an empty disk. It may be deleted meanwhile.
     pub parent: Option<String>,
+    /// Data key of an empty disk; none: it is plain. With a parent, the parent's counts.
+    pub key: Option<WrappedKey>,
 }
 
 /// A new snapshot.

@@ -31,6 +31,8 @@ pub struct VolumeView {
     pub block_size: u32,
     /// Seed of its draws.
     pub seed: u64,
+    /// Name of the key that its data key is wrapped with; none: it is not encrypted.
+    pub key_id: Option<String>,
     /// When it was created, RFC 3339.
     pub created: UnixTime,
     /// Snapshot that it began as.
@@ -418,6 +420,8 @@ pub struct SnapshotView {
     pub data_bytes: u64,
     /// Host space that it needs, in bytes.
     pub allocated_bytes: u64,
+    /// Name of the key that its data key is wrapped with; none: it is not encrypted.
+    pub key_id: Option<String>,
     /// When it was taken, RFC 3339.
     pub created: UnixTime,
     /// What is damaged in the store.

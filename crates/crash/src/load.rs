@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ebbtide_lab::run::error::StageError;
-use ebbtide_load::invariant::{self, Brake, Running};
+use ebbtide_load::invariant::{self, PauseHandle, Running};
 use ebbtide_load::{Session, Target};
 use ebbtide_mysql::replication::{self, ReplicaLost};
 use parking_lot::Mutex;
@@ -46,7 +46,7 @@ impl Load {
 
     /// A load on a source, which waits for its replica.
     pub(super) fn followed(running: Running, source: &Target, replica: &Target) -> Result<Self, StageError> {
-        let leash = Leash::fasten(source, replica, running.brake())?;
+        let leash = Leash::fasten(source, replica, running.pause_handle())?;
         Ok(Self { leash: Some(leash), running })
     }
 
@@ -97,17 +97,17 @@ impl Looks {
 }
 
 impl Leash {
-    fn fasten(source: &Target, replica: &Target, brake: Brake) -> Result<Self, StageError> {
+    fn fasten(source: &Target, replica: &Target, pauses: PauseHandle) -> Result<Self, StageError> {
         let open = |target: &Target| Session::open(target, &target.endpoints[0]);
         let (mut source, mut replica) = (open(source)?, open(replica)?);
         let first = Seen { applied: invariant::marks(&mut replica)?, ..Seen::default() };
         let (seen, ending) = (Arc::new(Mutex::new(first)), Arc::new(AtomicBool::new(false)));
         let (shared, end) = (Arc::clone(&seen), Arc::clone(&ending));
         let work = move || {
-            if let Err(why) = watch(&mut source, &mut replica, &brake, &shared, &end) {
+            if let Err(why) = watch(&mut source, &mut replica, &pauses, &shared, &end) {
                 shared.lock().lost = Some(why);
             }
-            brake.hold(false);
+            pauses.hold(false);
         };
         let thread = std::thread::Builder::new().name("leash".into()).spawn(work);
         let thread = thread.map_err(|source| StageError::Io { action: "start a thread".into(), source })?;
@@ -129,7 +129,7 @@ impl Drop for Leash {
 fn watch(
     source: &mut Session,
     replica: &mut Session,
-    brake: &Brake,
+    pauses: &PauseHandle,
     seen: &Mutex<Seen>,
     ending: &AtomicBool,
 ) -> Result<(), ReplicaLost> {
@@ -140,7 +140,7 @@ fn watch(
         let all = sum(&invariant::marks(source).map_err(unasked)?);
         let behind = all.saturating_sub(sum(&applied));
         held = behind > if held { FEW_BEHIND } else { MOST_BEHIND };
-        brake.hold(held);
+        pauses.hold(held);
         let mut now = seen.lock();
         now.applied = applied;
         now.looks.all += 1;

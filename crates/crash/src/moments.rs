@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use ebbtide_device::engine::TappedWrite;
+use ebbtide_device::engine::SubmittedWrite;
 use ebbtide_lab::experiment::{Moment, Role};
 use ebbtide_load::{DATABASE, LoadError, Session};
 use rand_core::Rng;
@@ -135,19 +135,19 @@ impl<'a> Moments<'a> {
         let (sender, receiver) = mpsc::sync_channel(1);
         for (role, volume) in &self.stage.volumes {
             let (map, sender, to_pass) = (maps[role].clone(), sender.clone(), to_pass.clone());
-            let tap = move |write: TappedWrite| {
+            let tap = move |write: SubmittedWrite| {
                 let wanted = map.find(write.offset).kind == kind;
                 if wanted && to_pass.fetch_update(Ordering::Relaxed, Ordering::Relaxed, passed).is_err() {
                     // Full means that one has been sent already.
                     let _ = sender.try_send(());
                 }
             };
-            volume.live().set_tap(Some(Arc::new(tap)));
+            volume.live().set_write_callback(Some(Arc::new(tap)));
         }
         let met = receiver.recv_timeout(PATIENCE).is_ok();
         let met_at = Instant::now();
         for volume in self.stage.volumes.values() {
-            volume.live().set_tap(None);
+            volume.live().set_write_callback(None);
         }
         // A sleep would be longer than the write is in flight.
         while met_at.elapsed() < wait {

@@ -48,11 +48,11 @@ fn main() -> ExitCode {
         println!("SKIPPED: root and /dev/fuse, to attach block devices, are missing");
         return ExitCode::SUCCESS;
     }
-    let kept = FsType::ALL.map(|fs| Rig::new(fs, gib << 30).run(rounds));
+    let kept = FsType::ALL.map(|fs| Fixture::new(fs, gib << 30).run(rounds));
     if kept.contains(&false) && !tiny::tiny() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-struct Rig {
+struct Fixture {
     host: Host,
     fs: FsType,
     size: u64,
@@ -62,36 +62,36 @@ struct Rig {
     dir: tempfile::TempDir,
 }
 
-impl Rig {
+impl Fixture {
     fn new(fs: FsType, size: u64) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let lock = Home::open(&dir.path().join("home")).unwrap().lock().unwrap();
         clear_leftovers(&lock).unwrap();
         let host = Host::open(lock, HostOptions::default()).unwrap();
         host.store().create_volume(VOLUME, size, Value::Null).unwrap();
-        let mut rig =
+        let mut fixture =
             Self { host, fs, size, original: None, files: Vec::new(), phases: Phases::default(), dir };
-        let mount = MountRequest { dir: rig.dir.path().join("mnt"), fs, destroy: false, grow: false };
+        let mount = MountRequest { dir: fixture.dir.path().join("mnt"), fs, destroy: false, grow: false };
         let request = AttachRequest {
             volume: VOLUME.into(),
             meta: Value::Null,
-            array: rig.array(),
+            array: fixture.array(),
             seed: 1,
             block_bytes: 512,
             instance: None,
             export: Export::Block { mount: Some(mount) },
             host_match: HostMatch::default(),
         };
-        rig.original = Some(rig.host.attach(request, &|_| ()).unwrap());
-        rig.files = (0..FILES)
+        fixture.original = Some(fixture.host.attach(request, &|_| ()).unwrap());
+        fixture.files = (0..FILES)
             .map(|number| {
-                let mut file = File::create(rig.dir.path().join(format!("mnt/{number}"))).unwrap();
+                let mut file = File::create(fixture.dir.path().join(format!("mnt/{number}"))).unwrap();
                 file.write_all(&vec![1; usize::try_from(FILE_BYTES).unwrap()]).unwrap();
                 file.sync_all().unwrap();
                 file
             })
             .collect();
-        rig
+        fixture
     }
 
     fn array(&self) -> Array {

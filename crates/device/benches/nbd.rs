@@ -1,5 +1,5 @@
 //! The NBD server compared with nbdkit's file plugin: fio's nbd engine over a Unix socket, 16 KiB random,
-//! the data in the page cache, both in one run.
+//! the data in the page cache, both in one run. Then an encrypted volume compared with a plain one.
 //!
 //! `cargo bench -p ebbtide-device --bench nbd [-- SECONDS]`. A tiny run (`BENCH_TINY=1`) measures each job once, for a
 //! second.
@@ -8,6 +8,7 @@
 mod tiny;
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::Path,
     process::{Child, Command, ExitCode, Stdio},
@@ -18,7 +19,7 @@ use std::{
 use ebbtide_device::{
     engine::{LiveOptions, LiveVolume},
     nbd::{NbdAddress, NbdOptions, NbdServer},
-    store::{StoreOptions, VolumeStore},
+    store::{DataKey, KeyUnavailable, KeyUnwrapper, StoreOptions, VolumeStore, WrappedKey},
 };
 use ebbtide_volume::{Accounting, Array, AtomicUnit, Durability, Limits, Merge, Nanos};
 use serde_json::Value;
@@ -49,14 +50,26 @@ fn main() -> ExitCode {
         }
     }
     let dir = tempfile::tempdir().expect("a temporary directory can be made");
-    let (_server, ours) = serve(dir.path());
+    let store =
+        VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).expect("the store opens");
+    store.set_key_unwrapper(Arc::new(OneKey));
+    store.create_volume("ideal", SIZE, Value::Null).expect("the volume is created");
+    let key = WrappedKey { key_id: "one".to_owned(), blob: String::new(), context: BTreeMap::new() };
+    store.create_encrypted_volume("secret", SIZE, Value::Null, key).expect("the volume is created");
+    let (_server, ours) = serve(&store, "ideal", dir.path());
+    let (_server_too, secret) = serve(&store, "secret", dir.path());
     let (mut nbdkit, peer) = serve_nbdkit(dir.path());
-    for uri in [&ours, &peer] {
+    for uri in [&ours, &secret, &peer] {
         fio(uri, &["--rw=write", "--bs=1M", "--iodepth=4", &format!("--io_size={SIZE}")]);
     }
     println!("16 KiB random: IOPS (mean latency in us), and the server's CPU time per I/O in us");
     println!("{:26} {:>26} {:>26} {:>6}", "", "ebbtide", "nbdkit file", "ratio");
     let servers = [(ours.as_str(), std::process::id()), (peer.as_str(), nbdkit.id())];
+    for (name, direction, depth) in JOBS {
+        compare(servers, name, direction, depth, seconds);
+    }
+    println!("{:26} {:>26} {:>26} {:>6}", "", "encrypted", "plain", "ratio");
+    let servers = [secret.as_str(), ours.as_str()].map(|uri| (uri, std::process::id()));
     for (name, direction, depth) in JOBS {
         compare(servers, name, direction, depth, seconds);
     }
@@ -66,21 +79,28 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Has one data key.
+#[derive(Debug)]
+struct OneKey;
+
+impl KeyUnwrapper for OneKey {
+    fn unwrap_key(&self, _: &WrappedKey) -> Result<DataKey, KeyUnavailable> {
+        DataKey::new(std::array::from_fn(|at| u8::try_from(at).expect("a key has 64 bytes")))
+    }
+}
+
 /// An ideal volume: no limits, no service time.
-fn serve(dir: &Path) -> (NbdServer, String) {
-    let store = VolumeStore::open(&dir.join("store"), StoreOptions::default()).expect("the store opens");
-    store.create_volume("ideal", SIZE, Value::Null).expect("the volume is created");
+fn serve(store: &VolumeStore, name: &str, dir: &Path) -> (NbdServer, String) {
     let limits = Limits {
         accounting: Accounting { merge: Merge::InFlight, ..Accounting::per_io() },
         durability: Durability { atomic_unit: AtomicUnit::SixteenKib, volatile_cache_bytes: 0 },
         ..Limits::unlimited(SIZE)
     };
     let array = Array::single(limits, Nanos::ZERO).expect("the limits are valid");
-    let blocks = store.open_volume("ideal").expect("the volume opens");
-    let volume = LiveVolume::start(LiveOptions::new("ideal", array, blocks, 1)).expect("the volume starts");
-    let address = NbdAddress::Unix(dir.join("ebbtide.sock"));
-    let server =
-        NbdServer::listen(Arc::clone(&volume), &address, NbdOptions::new("ideal")).expect("it listens");
+    let blocks = store.open_volume(name).expect("the volume opens");
+    let volume = LiveVolume::start(LiveOptions::new(name, array, blocks, 1)).expect("the volume starts");
+    let address = NbdAddress::Unix(dir.join(format!("{name}.sock")));
+    let server = NbdServer::listen(Arc::clone(&volume), &address, NbdOptions::new(name)).expect("it listens");
     let uri = server.uri();
     (server, uri)
 }

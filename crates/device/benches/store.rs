@@ -1,5 +1,5 @@
 //! The block store compared with plain `pread` and `pwrite` on one file: 16 KiB random reads and overwrites on one and on two
-//! threads, first writes, and snapshots of much data under load.
+//! threads, the same on an encrypted volume, first writes, and snapshots of much data under load.
 //!
 //! `cargo bench -p ebbtide-device --bench store -- [DIR [DATA_MIB]]`. Operations a second are of the wall clock; the time
 //! of one operation is the processor's, summed over the threads, so that it means the same on a busy machine. A tiny run
@@ -9,13 +9,17 @@
 #[path = "../../../benches/support/tiny.rs"]
 mod tiny;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ebbtide_device::store::{OpenVolume, StoreError, StoreOptions, VolumeStore};
+use ebbtide_device::store::{
+    DataKey, KeyUnavailable, KeyUnwrapper, OpenVolume, StoreError, StoreOptions, VolumeStore, WrappedKey,
+};
 
 const IO: usize = 16 << 10;
 
@@ -67,6 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         rate("pwrite", threads, plain_data, &|buf, at| plain.write_all_at(buf, at).is_ok());
         rate("store overwrite", threads, plain_data, &|buf, at| volume.write_at(buf, at).is_ok());
     }
+    encrypted(&store, plain_data, &rate)?;
     let base = 50 << 30;
     let next = AtomicU64::new(0);
     rate("store first write", 2, 1, &|buf, _| {
@@ -75,6 +80,37 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     snapshot_under_load(&store, &volume, plain_data, scale.snapshots)?;
     rate("store read through a snapshot", 1, plain_data, &|buf, at| volume.read_at(buf, at).is_ok());
+    Ok(())
+}
+
+/// Has one data key.
+#[derive(Debug)]
+struct OneKey;
+
+impl KeyUnwrapper for OneKey {
+    fn unwrap_key(&self, _: &WrappedKey) -> Result<DataKey, KeyUnavailable> {
+        DataKey::new(std::array::from_fn(|at| u8::try_from(at).unwrap()))
+    }
+}
+
+/// The same on an encrypted volume.
+fn encrypted(
+    store: &VolumeStore,
+    data: u64,
+    rate: &dyn Fn(&str, u64, u64, Io<'_>),
+) -> Result<(), Box<dyn std::error::Error>> {
+    store.set_key_unwrapper(Arc::new(OneKey));
+    let key = WrappedKey { key_id: "one".to_owned(), blob: String::new(), context: BTreeMap::new() };
+    store.create_encrypted_volume("secret", 100 << 30, serde_json::Value::Null, key)?;
+    let volume = store.open_volume("secret")?;
+    let chunk = vec![1_u8; 1 << 20];
+    for mib in 0..data >> 20 {
+        volume.write_at(&chunk, mib << 20)?;
+    }
+    for threads in [1, 2] {
+        rate("encrypted read", threads, data, &|buf, at| volume.read_at(buf, at).is_ok());
+        rate("encrypted overwrite", threads, data, &|buf, at| volume.write_at(buf, at).is_ok());
+    }
     Ok(())
 }
 

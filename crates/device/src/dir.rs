@@ -237,6 +237,20 @@ impl Dir {
         Ok(())
     }
 
+    /// The same for one file, if there is an ordinary file of this name.
+    pub(crate) fn make_private_if_file(&self, name: &str) -> io::Result<()> {
+        match self.stat(name) {
+            Ok(found)
+                if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+                    && found.st_mode & PERMISSIONS != FILE_MODE.bits() =>
+            {
+                Ok(chmodat(&self.fd, name, FILE_MODE, AtFlags::empty())?)
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// The kernel's words for a link that is not followed are of no use.
     fn explain(&self, name: &str, error: rustix::io::Errno) -> io::Error {
         let is_link =

@@ -25,7 +25,7 @@ use crate::{
     request::{Answer, Command, IoError, Outcome, Reply, Request},
     sys::{
         Role, Scheduling, enter_data_path,
-        reclaim::{self, Hazard},
+        reclaim::{self, ReclaimRisk},
     },
 };
 
@@ -111,7 +111,7 @@ impl FuseExport {
     /// # Errors
     /// Where the kernel has no FUSE, does not let us mount, or could make us wait for ourselves.
     pub fn mount(volume: Arc<LiveVolume>, dir: &Path) -> Result<Self, FuseError> {
-        if let Some(Hazard { group, limit_bytes }) = reclaim::hazard() {
+        if let Some(ReclaimRisk { group, limit_bytes }) = reclaim::risk() {
             return Err(FuseError::WouldHang { group, limit_bytes });
         }
         let mut config = Config::default();

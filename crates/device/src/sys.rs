@@ -65,7 +65,7 @@ pub fn enter_data_path(role: Role) -> Scheduling {
     };
     if set_fifo(priority) {
         if role == Role::Export {
-            PULSE.set(Some(Pulse { calm: CALM, last: Nanos::ZERO }));
+            RECENT_REQUESTS.set(Some(RecentRequests { score: MAX_SCORE, last: Nanos::ZERO }));
         }
         Scheduling::RealTime
     } else if favoured {
@@ -85,19 +85,19 @@ pub(crate) fn own_writes_may_wait_for_us() {
 /// A thread that gets requests faster than this has more to do than real-time scheduling is good for.
 const BUSY_GAP: Nanos = Nanos::from_us(100);
 /// Requests in a row that change how a thread is scheduled.
-const CALM: u8 = 64;
+const MAX_SCORE: u8 = 64;
 
 /// What a real-time thread of an export has been doing lately.
 #[derive(Debug, Clone, Copy)]
-struct Pulse {
-    /// Between 0 (ordinary scheduling) and [`CALM`] (real-time).
-    calm: u8,
+struct RecentRequests {
+    /// Between 0 (ordinary scheduling) and [`MAX_SCORE`] (real-time).
+    score: u8,
     last: Nanos,
 }
 
 thread_local! {
     /// None for threads that are not real-time exports.
-    static PULSE: Cell<Option<Pulse>> = const { Cell::new(None) };
+    static RECENT_REQUESTS: Cell<Option<RecentRequests>> = const { Cell::new(None) };
 }
 
 /// Records for the calling thread that it has submitted a request at `now`, and whether it has to wait for
@@ -108,13 +108,13 @@ thread_local! {
 /// over, which costs a saturated volume a third of its IOPS (measured: 92,000 instead of 131,000 reads
 /// a second). So a thread whose requests come fast and pass at once is ordinary until that ends.
 pub(crate) fn note_submission(now: Nanos, held: bool) {
-    let Some(before) = PULSE.get() else { return };
+    let Some(before) = RECENT_REQUESTS.get() else { return };
     let busy = !held && now.since(before.last) < BUSY_GAP;
-    let calm = if busy { before.calm.saturating_sub(1) } else { (before.calm + 1).min(CALM) };
-    PULSE.set(Some(Pulse { calm, last: now }));
-    match calm {
-        0 if before.calm > 0 => _ = set_ordinary(),
-        CALM if before.calm < CALM => _ = set_fifo(EXPORT_PRIORITY),
+    let score = if busy { before.score.saturating_sub(1) } else { (before.score + 1).min(MAX_SCORE) };
+    RECENT_REQUESTS.set(Some(RecentRequests { score, last: now }));
+    match score {
+        0 if before.score > 0 => _ = set_ordinary(),
+        MAX_SCORE if before.score < MAX_SCORE => _ = set_fifo(EXPORT_PRIORITY),
         _ => {}
     }
 }

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use ebbtide_analysis::claim::{
-    Claim, ClaimMetric, ClaimPhase, ClaimTest, Document, Evidence, JudgedClaim, Reading, judge,
+    ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Document, Evidence, JudgedClaim, Reading, judge,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::Experiment;
 use crate::record::ServerFacts;
 
 /// Version of the form of `documents.json`.
@@ -121,10 +122,16 @@ impl DocumentResults {
     }
 }
 
-/// The claims of an experiment that has no results; `why` follows the name of an arm.
+/// The claims of an experiment that has no results; `why` follows the name of an arm. Those that its short form does not
+/// decide say so, whatever became of it.
 #[must_use]
-pub fn unmeasured(claims: &[Claim], why: &str) -> Vec<JudgedClaim> {
-    claims.iter().map(|claim| judge(claim, &Nothing(why))).collect()
+pub fn unmeasured(experiment: &Experiment, why: &str) -> Vec<JudgedClaim> {
+    let judged = experiment.claims.iter().map(|claim| {
+        let mut judged = judge(claim, &Nothing(why));
+        judged.refer_to_full_form(|arms| experiment.full_form(arms));
+        judged
+    });
+    judged.collect()
 }
 
 /// No results, and why.
@@ -139,7 +146,7 @@ impl Evidence for Nothing<'_> {
         None
     }
 
-    fn io(&self, _: &str, _: &[ClaimPhase]) -> String {
-        String::new()
+    fn io(&self, _: &str, _: &[ClaimPhase]) -> ArmIo {
+        ArmIo::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use ebbtide_load::tpcc::{ConsistencyReport, TpccReport};
 use ebbtide_load::{
-    Bucket, ClientUse, Ended, Generator, Latency, Omission, OpenLoop, RunReport, Sample, Totals,
+    Bucket, ClientUse, Ended, ErrorCount, Generator, Latency, Omission, OpenLoop, RunReport, Sample, Totals,
 };
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,8 @@ figures! {
     elapsed_s: f64,
     /// Counts.
     totals: Totals,
+    /// Server errors by code.
+    errors: Vec<ErrorCount>,
     /// Response time of all transactions.
     response: Latency,
     /// Closed loop: what it hides.

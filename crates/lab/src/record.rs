@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use ebbtide_catalog::Catalog;
+use ebbtide_load::ErrorCount;
 use serde::{Deserialize, Serialize};
 
 use ebbtide_analysis::record::{
-    Arrivals, BackupRecord, Response, RunRecord, TpccRecord, TransactionRecord, TrialRecord,
+    Arrivals, BackupRecord, ErrorRecord, Response, RunRecord, TpccRecord, TransactionRecord, TrialRecord,
 };
 pub use ebbtide_analysis::record::{
     HostSecond, LimitShares, LoadSecond, Outcome, ReplicaSecond, Second, ServerSecond, VolumeSecond,
@@ -78,6 +79,7 @@ impl Trial {
                 p99_us: response.p99_us,
                 p99_9_us: response.p99_9_us,
             }),
+            errors: load.map_or(&[][..], |load| load.errors().as_slice()).iter().map(error).collect(),
             arrivals: load.and_then(|load| load.open_loop().as_ref()).map(|open_loop| Arrivals {
                 due: open_loop.due,
                 shed: open_loop.shed,
@@ -91,6 +93,11 @@ impl Trial {
     }
 }
 
+/// What summaries read of an error.
+fn error(error: &ErrorCount) -> ErrorRecord<'_> {
+    ErrorRecord { code: error.code, count: error.count, message: &error.message }
+}
+
 /// What summaries read of a load of TPC-C.
 fn tpcc(load: &TpccLoad) -> TpccRecord<'_> {
     let report = &load.tpcc;
@@ -98,8 +105,11 @@ fn tpcc(load: &TpccLoad) -> TpccRecord<'_> {
         transaction: &of.transaction,
         count: of.response.count,
         p50_us: of.response.p50_us,
+        p90_us: of.response.p90_us,
         p95_us: of.response.p95_us,
         p99_us: of.response.p99_us,
+        max_us: of.response.max_us,
+        limit_s: of.limit_s,
     });
     TpccRecord {
         ceiling_tpmc: report.ceiling_tpmc,

@@ -46,5 +46,5 @@ pub use report::{
     ClientUse, Ended, ErrorCount, Fairness, Generator, Omission, OpenLoop, Outcome, RunReport, Sample,
     ServerInfo, StatementLatency, Totals, TransactionLatency,
 };
-pub use run::{Cancel, Commit, Witness, execute, run};
+pub use run::{Cancel, Commit, RunObserver, execute, run};
 pub use wire::{Session, own_version};

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use ebbtide_load::{
-    Cancel, Commit, Ended, Execution, IgnoreErrors, LoadError, Loading, Outcome, Refused, Session, Witness,
-    execute, load,
+    Cancel, Commit, Ended, Execution, IgnoreErrors, LoadError, Loading, Outcome, Refused, RunObserver,
+    Session, execute, load,
 };
 use ebbtide_workload::{
     Bind, Call, Collect, Description, Expr, Fill, Keep, Op, ParamKind, Program, Register, Statement, Step,
@@ -233,7 +233,7 @@ fn keying_and_thinking_are_waited_for_and_are_in_no_latency() {
 #[derive(Default)]
 struct Notes(Mutex<Vec<(u32, u64)>>);
 
-impl Witness for Notes {
+impl RunObserver for Notes {
     fn last_commit(&self, client: u32) -> u64 {
         u64::from(client) * 100
     }
@@ -273,7 +273,7 @@ struct Alters<'a> {
     statement: &'a str,
 }
 
-impl Witness for Alters<'_> {
+impl RunObserver for Alters<'_> {
     fn committed(&self, commit: &Commit) -> Result<(), LoadError> {
         if commit.sequence == self.after {
             self.server.session().execute(self.statement)?;
@@ -346,7 +346,7 @@ impl Times {
     }
 }
 
-impl Witness for Times {
+impl RunObserver for Times {
     fn connected(&self, _: u32, session: &mut Session) -> Result<(), LoadError> {
         let id = session.value("SELECT CONNECTION_ID()")?.unwrap();
         self.connections.lock().unwrap().push(id);

@@ -8,8 +8,8 @@ use ebbtide_load::tpcc::{
     self, CheckOptions, ConsistencyReport, Isolation, MarkedOptions, TpccOptions, TpccPrepareOptions,
     TpccReport, WaitMode,
 };
-use ebbtide_load::{Cancel, ClientOptions, Ended, LedgerOptions, Session};
-use ebbtide_workload::tpcc::Scale;
+use ebbtide_load::{Cancel, ClientOptions, Ended, LedgerOptions, Session, Target};
+use ebbtide_workload::tpcc::{Scale, TABLES};
 
 use crate::support::{Server, on_each};
 
@@ -276,6 +276,59 @@ fn numbered_sets(server: &Server) {
     assert!(check(1).unwrap().consistent);
     assert_eq!(tpcc::cleanup(&target).unwrap().len(), 18);
     assert!(tpcc::tables_present(&target).unwrap().is_empty());
+}
+
+/// The tables as other tools make them, and in how many numbered sets (0: without a number).
+const PEERS: [(&str, &str, u32); 2] = [
+    ("tpcc-mysql", include_str!("fixtures/tpcc-mysql.sql"), 0),
+    ("sysbench-tpcc", include_str!("fixtures/sysbench-tpcc.sql"), 1),
+];
+
+#[test]
+fn a_run_and_a_check_work_on_the_tables_of_tpcc_mysql_and_of_sysbench_tpcc() {
+    on_each(&[], |server| {
+        prepare(server, 1, SMALL);
+        for (tool, definitions, table_sets) in PEERS {
+            println!("{tool}");
+            on_tables_of_a_peer(server, definitions, table_sets);
+        }
+    });
+}
+
+/// Makes tables by another tool's definitions, fills them with rows that are there, and runs and checks on them.
+fn on_tables_of_a_peer(server: &Server, definitions: &str, table_sets: u32) {
+    let (own, mut session) = (server.target(), server.session());
+    let target = Target { database: format!("peer{table_sets}"), ..server.target() };
+    session.execute(&format!("CREATE DATABASE {}", target.database)).unwrap();
+    session.use_database(&target.database).unwrap();
+    let statements = definitions.split(";\n").map(str::trim).filter(|text| !text.is_empty());
+    statements.for_each(|text| drop(session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"))));
+    session.execute("SET SESSION foreign_key_checks=0").unwrap();
+    for table in TABLES {
+        let name = if table_sets == 0 { table.to_owned() } else { format!("{table}1") };
+        let list = format!(
+            "SELECT GROUP_CONCAT(column_name) FROM information_schema.columns WHERE table_schema = DATABASE() AND \
+             table_name = '{name}'"
+        );
+        let columns = session.value(&list).unwrap().unwrap();
+        let copy = format!("INSERT INTO {name} ({columns}) SELECT {columns} FROM {}.{table}", own.database);
+        session.execute(&copy).unwrap();
+    }
+    let clients =
+        ClientOptions { connections: 4, duration: None, events: Some(400), ..ClientOptions::default() };
+    let options = TpccOptions { warehouses: 1, table_sets, clients, ..TpccOptions::default() };
+    let report = tpcc::run(&target, &options, &Cancel::default(), &mut |_| ()).unwrap();
+    assert_eq!(report.outcome.ended, Ended::Events, "{:?}", report.outcome.errors);
+    assert_eq!(report.tables.c_last, None, "another tool does not keep it");
+    assert!(report.by_transaction.iter().all(|of| of.response.count > 0), "{report:?}");
+    let check = || {
+        let options = CheckOptions { warehouses: Some(1), table_sets, threads: 2 };
+        tpcc::check(&target, options, &Cancel::default(), &|_, _| ()).unwrap()
+    };
+    assert!(check().consistent, "{:?}", check());
+    let warehouse = if table_sets == 0 { "warehouse" } else { "warehouse1" };
+    session.execute(&format!("UPDATE {warehouse} SET w_ytd = w_ytd + 1")).unwrap();
+    assert_eq!(broken(&check()), [1, 8], "the check looks at these tables");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ebbtide_observe::{DeviceIo, Files, Host, ServerDirectory, Variables};
+use ebbtide_observe::{Device, DeviceIo, Files, Host, ServerDirectory, Variables};
 use ebbtide_proc::machine::{self, DiskCounts};
 use ebbtide_proc::{MemoryGroup, Mount, process};
 
@@ -49,7 +49,7 @@ impl Machine {
     /// The words with which the server was started; None where its process is not known.
     #[must_use]
     pub fn arguments(&self) -> Option<Vec<String>> {
-        words(self.pid?)
+        process::words(self.pid?)
     }
 
     /// What was seen, with what the devices did in the `seconds` since the first look.
@@ -58,15 +58,23 @@ impl Machine {
         let after = machine::disks();
         let mut host = self.host;
         for device in host.places.iter_mut().filter_map(|place| place.device.as_mut()) {
-            let Some((before, after)) = self.before.get(&device.name).zip(after.get(&device.name)) else {
-                continue;
-            };
-            device.io = io(*before, *after, seconds);
+            device.io = together(device, &self.before, &after, seconds);
         }
         let busy = self.busy_before_s.zip(busy_s()).map(|(before, after)| after - before);
         host.busy_share = busy_share(busy, host.processors, seconds);
         host
     }
+}
+
+/// What all members of a device did; None where one of them was not counted twice.
+fn together(
+    device: &Device,
+    before: &BTreeMap<String, DiskCounts>,
+    after: &BTreeMap<String, DiskCounts>,
+    seconds: f64,
+) -> Option<DeviceIo> {
+    let of = |name| io(*before.get(name)?, *after.get(name)?, seconds);
+    DeviceIo::together(&device.names().map(of).collect::<Option<Vec<_>>>()?)
 }
 
 /// Processor time of the machine that was busy so far, s.
@@ -129,18 +137,11 @@ fn server_process(variables: &Variables) -> Option<u32> {
     names.into_iter().any(|name| is_server(&name)).then_some(pid)
 }
 
-/// The words of a process's command line.
-fn words(pid: u32) -> Option<Vec<String>> {
-    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
-    Some(words.filter(|word| !word.is_empty()).collect())
-}
-
 /// Names of the files among the words: a server that the dynamic loader started is one of them.
 fn programs(pid: u32) -> Option<Vec<String>> {
     let plain = |word: &String| !word.starts_with('-');
     let name = |word: String| Some(Path::new(&word).file_name()?.to_string_lossy().into_owned());
-    Some(words(pid)?.into_iter().filter(plain).filter_map(name).collect())
+    Some(process::words(pid)?.into_iter().filter(plain).filter_map(name).collect())
 }
 
 fn of_process(host: Host, pid: u32) -> Host {
@@ -254,6 +255,21 @@ mod tests {
         assert_eq!(super::io(before, wrapped, 2.0).unwrap().read_s, None, "the rest is still known");
         assert_eq!(super::io(after, before, 2.0), None);
         assert_eq!(super::io(before, after, 0.0), None);
+    }
+
+    #[test]
+    fn an_array_did_what_its_members_did_together_and_nothing_is_known_without_one() {
+        let counts = |reads| DiskCounts { reads, ..DiskCounts::default() };
+        let looks = |reads: [u64; 3]| {
+            BTreeMap::from_iter(["a", "b", "c"].map(str::to_owned).into_iter().zip(reads.map(counts)))
+        };
+        let (before, mut after) = (looks([0; 3]), looks([10, 30, 500]));
+        let array = Device { name: "a".into(), members: vec!["a".into(), "b".into()], ..Device::default() };
+        assert_eq!(together(&array, &before, &after, 2.0).unwrap().reads, 20.0);
+        let alone = Device { name: "c".into(), ..Device::default() };
+        assert_eq!(together(&alone, &before, &after, 2.0).unwrap().reads, 250.0);
+        after.remove("b");
+        assert_eq!(together(&array, &before, &after, 2.0), None);
     }
 
     #[test]

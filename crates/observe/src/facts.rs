@@ -124,8 +124,8 @@ impl Facts {
         Version::parse(&self.version)
     }
 
-    /// Bytes of the redo log: `innodb_redo_log_capacity`, or else the size of all files together; none where the
-    /// variables do not have it.
+    /// Bytes of the redo log by the variables alone: `innodb_redo_log_capacity`, or else the size of all files together; none
+    /// where they do not have it. [`Observation::redo_capacity_bytes`](crate::Observation::redo_capacity_bytes) knows more.
     #[must_use]
     pub fn redo_bytes(&self, variables: &Variables) -> Option<u64> {
         let number = |name: &str| variables.get(name)?.parse::<u64>().ok();
@@ -218,16 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn the_redo_log_has_the_size_of_its_capacity_or_of_its_files() {
-        let redo = |variables: &[(&str, &str)]| {
-            let variables: Variables = variables.iter().copied().collect();
-            Facts::of(&variables).redo_bytes(&variables)
+    fn a_redo_log_has_as_many_files_as_the_release_makes() {
+        let files = |version| {
+            let variables = Variables::from_iter([("version", version), ("innodb_log_files_in_group", "3")]);
+            Facts::of(&variables).redo_files(&variables)
         };
-        let files = [("innodb_log_file_size", "50331648"), ("innodb_log_files_in_group", "3")];
-        assert_eq!(redo(&[("version", "5.7.44"), files[0], files[1]]), Some(150_994_944));
-        assert_eq!(redo(&[("version", "10.11.19-MariaDB"), files[0], files[1]]), Some(50_331_648));
-        assert_eq!(redo(&[files[0], files[1], ("innodb_redo_log_capacity", "1073741824")]), Some(1 << 30));
-        assert_eq!(redo(&[("version", "8.0.36")]), None);
+        assert_eq!([files("5.7.44"), files("8.0.36"), files("10.4.34-MariaDB")], [3, 3, 3]);
+        assert_eq!(files("10.11.19-MariaDB"), 1);
     }
 
     #[test]

@@ -102,12 +102,15 @@ pub struct ServerDirectory {
     pub device: Option<Device>,
 }
 
-/// A block device that is not made of others. Of several below one file system, the first.
+/// A block device that is not made of others. Of several below one file system (RAID, LVM) the first stands for all, and
+/// its I/O is that of all together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Device {
     /// Its name, such as `nvme1n1`.
     pub name: String,
+    /// Names of all devices below the file system, this one among them; empty where there is one.
+    pub members: Vec<String>,
     /// Its model, such as `Amazon Elastic Block Store`.
     pub model: Option<String>,
     /// Whether the kernel takes it for a rotating disk.
@@ -120,11 +123,23 @@ pub struct Device {
     pub physical_block_bytes: Option<u64>,
     /// Bytes on one device of a striped array above it before the next device; None where it is in none.
     pub chunk_bytes: Option<u64>,
-    /// What it did in the interval; None where that was not measured.
+    /// What it did in the interval, all members together; None where that was not measured.
     pub io: Option<DeviceIo>,
 }
 
 impl Device {
+    /// Names of the devices that the data are on: the members, or this one alone.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let alone = self.members.is_empty().then_some(self.name.as_str());
+        alone.into_iter().chain(self.members.iter().map(String::as_str))
+    }
+
+    /// Whether two file systems have a device in common.
+    #[must_use]
+    pub fn shares_with(&self, other: &Self) -> bool {
+        self.names().any(|name| other.names().any(|theirs| theirs == name))
+    }
+
     /// Whether it is no disk that turns, whatever the kernel reports: NVMe, and the disks of virtual machines on a cloud.
     #[must_use]
     pub fn is_solid(&self) -> bool {
@@ -165,6 +180,29 @@ pub struct DeviceIo {
     pub write_s: Option<f64>,
 }
 
+impl DeviceIo {
+    /// What the members of an array did together; None of none. Times of an operation are those of all operations: one
+    /// that is not known is left out.
+    #[must_use]
+    pub fn together(members: &[Self]) -> Option<Self> {
+        let sum = |of: fn(&Self) -> f64| members.iter().map(of).sum::<f64>();
+        let time = |number: fn(&Self) -> f64, time: fn(&Self) -> Option<f64>| {
+            let known = || members.iter().filter_map(|io| Some((number(io), time(io)?)));
+            let all: f64 = known().map(|(number, _)| number).sum();
+            (all > 0.0).then(|| known().map(|(number, time)| number * time).sum::<f64>() / all)
+        };
+        (!members.is_empty()).then(|| Self {
+            reads: sum(|io| io.reads),
+            writes: sum(|io| io.writes),
+            read_bytes: sum(|io| io.read_bytes),
+            written_bytes: sum(|io| io.written_bytes),
+            queue: sum(|io| io.queue),
+            read_s: time(|io| io.reads, |io| io.read_s),
+            write_s: time(|io| io.writes, |io| io.write_s),
+        })
+    }
+}
+
 /// What a volume carried minute by minute, from its metrics at AWS (CloudWatch).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct VolumePeaks {
@@ -203,6 +241,29 @@ mod tests {
             [Some(8), Some(4), Some(8)]
         );
         assert_eq!(Host::default().usable_memory_bytes(), None);
+    }
+
+    #[test]
+    fn arrays_share_a_device_where_one_member_is_in_both() {
+        let array = |members: &[&str]| Device {
+            name: members[0].into(),
+            members: members.iter().map(|name| (*name).to_owned()).collect(),
+            ..Device::default()
+        };
+        let alone = Device { name: "c".into(), ..Device::default() };
+        assert!(array(&["a", "c"]).shares_with(&alone) && alone.shares_with(&alone));
+        assert!(!array(&["a", "b"]).shares_with(&alone));
+    }
+
+    #[test]
+    fn the_members_of_an_array_are_added_up_and_their_times_weighed() {
+        let one =
+            DeviceIo { reads: 30.0, writes: 1.0, queue: 0.5, read_s: Some(0.001), ..DeviceIo::default() };
+        let other = DeviceIo { reads: 10.0, queue: 0.25, read_s: Some(0.005), ..DeviceIo::default() };
+        let both = DeviceIo::together(&[one, other]).unwrap();
+        assert_eq!((both.reads, both.writes, both.queue), (40.0, 1.0, 0.75));
+        assert_eq!((both.read_s, both.write_s), (Some(0.002), None));
+        assert_eq!(DeviceIo::together(&[]), None);
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub enum Counter {
     Status(&'static str),
     /// `COUNT` of a row of INFORMATION_SCHEMA.INNODB_METRICS.
     InnodbMetric(&'static str),
+    /// A line of SHOW ENGINE INNODB STATUS that ends with a number; its beginning, as the server spells it.
+    EngineStatus(&'static str),
     /// A column of an instrument in performance_schema.file_summary_by_event_name.
     FileIo(&'static str, FileColumn),
     /// Picoseconds that threads waited for an instrument of

@@ -115,6 +115,58 @@ impl Observation {
     }
 }
 
+/// Defaults of the variables that size MySQL's redo log: `innodb_redo_log_capacity`, and the older two.
+const REDO_DEFAULTS: [(&str, &str); 3] = [
+    ("innodb_redo_log_capacity", "104857600"),
+    ("innodb_log_file_size", "50331648"),
+    ("innodb_log_files_in_group", "2"),
+];
+
+impl Observation {
+    /// Bytes of the redo log's files together; None where neither variables nor status have them.
+    ///
+    /// MySQL from 8.0.30 on has the variable `innodb_redo_log_capacity` in any case, but takes the older two where they
+    /// alone are set ("Redo Log", MySQL 8.0's manual). The status `Innodb_redo_log_capacity_resized` has what holds.
+    #[must_use]
+    pub fn redo_capacity_bytes(&self) -> Option<u64> {
+        let variables = self.variables.as_ref()?;
+        let number = |name: &str| variables.get(name)?.parse::<u64>().ok();
+        let files = || {
+            let files = self.facts.as_ref().map_or(1, |facts| facts.redo_files(variables));
+            number("innodb_log_file_size")?.checked_mul(files)
+        };
+        let Some(capacity) = number("innodb_redo_log_capacity") else { return files() };
+        let status =
+            self.status.as_ref().and_then(|status| status.last.get("innodb_redo_log_capacity_resized"));
+        if let Some(resized) = status.and_then(|value| value.parse().ok()).filter(|bytes| *bytes > 0) {
+            return Some(resized);
+        }
+        if self.is_redo_sized_by_files() { files() } else { Some(capacity) }
+    }
+
+    /// Whether the older two variables size the redo log of a server that has `innodb_redo_log_capacity`.
+    #[must_use]
+    pub fn is_redo_sized_by_files(&self) -> bool {
+        let [capacity, files @ ..] = REDO_DEFAULTS.map(|(name, default)| self.is_set(name, default));
+        !capacity && files.contains(&true)
+    }
+
+    /// Whether a variable was set: by its origin, else by the option files, else by a value that is not its default.
+    fn is_set(&self, name: &str, default: &str) -> bool {
+        match (&self.origins, &self.configured) {
+            (Some(origins), _) => {
+                let own = ["COMPILED", "COMPILE-TIME", "AUTO"];
+                origins.get(name).is_some_and(|from| !own.iter().any(|own| from.eq_ignore_ascii_case(own)))
+            }
+            (None, Some(lines)) => lines.iter().any(|line| line.name == name),
+            (None, None) => {
+                let value = self.variables.as_ref().and_then(|variables| variables.get(name));
+                value.is_some_and(|value| value != default)
+            }
+        }
+    }
+}
+
 /// Where an observation comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -157,4 +209,61 @@ pub struct FileSystem {
     /// Bytes in which it allocates, aligned on the device: a page of this size or less stays in one piece; 0 where it
     /// makes no such promise.
     pub aligned_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(variables: &[(&str, &str)]) -> Observation {
+        let variables: Variables = variables.iter().copied().collect();
+        Observation {
+            facts: Some(Facts::of(&variables)),
+            variables: Some(variables),
+            ..Observation::of(Origin::Capture { path: "/c".into() })
+        }
+    }
+
+    const CAPACITY: (&str, &str) = ("innodb_redo_log_capacity", "104857600");
+    const SIZE: (&str, &str) = ("innodb_log_file_size", "1073741824");
+    const FILES: (&str, &str) = ("innodb_log_files_in_group", "2");
+
+    #[test]
+    fn the_redo_log_has_the_size_of_its_capacity_or_of_its_files() {
+        let bytes = |variables: &[(&str, &str)]| seen(variables).redo_capacity_bytes();
+        assert_eq!(bytes(&[("version", "5.7.44"), SIZE, FILES]), Some(2 << 30));
+        assert_eq!(bytes(&[("version", "10.11.19-MariaDB"), SIZE, FILES]), Some(1 << 30));
+        let default = ("innodb_log_file_size", "50331648");
+        assert_eq!(bytes(&[("version", "8.0.36"), default, FILES, CAPACITY]), Some(104_857_600));
+        assert_eq!(bytes(&[("version", "8.0.36")]), None);
+    }
+
+    #[test]
+    fn the_older_variables_size_the_redo_log_where_they_alone_are_set() {
+        let all = [("version", "8.0.36"), SIZE, FILES, CAPACITY];
+        assert_eq!(seen(&all).redo_capacity_bytes(), Some(2 << 30), "no default: it was set");
+        let by = |set: &[&str]| {
+            let origins = set.iter().map(|name| (*name, "GLOBAL")).collect();
+            Observation { origins: Some(origins), ..seen(&all) }.redo_capacity_bytes()
+        };
+        assert_eq!(by(&[SIZE.0]), Some(2 << 30));
+        assert_eq!(by(&[SIZE.0, CAPACITY.0]), Some(104_857_600), "the newer one goes before them");
+        assert_eq!(by(&[]), Some(104_857_600));
+        let line = Configured {
+            name: SIZE.0.into(),
+            value: SIZE.1.into(),
+            group: "mysqld".into(),
+            place: "/f:1".into(),
+        };
+        let configured = Observation { configured: Some(vec![line]), ..seen(&all) };
+        assert_eq!(configured.redo_capacity_bytes(), Some(2 << 30));
+    }
+
+    #[test]
+    fn what_the_server_made_of_the_variables_goes_before_them() {
+        let last = Variables::from_iter([("innodb_redo_log_capacity_resized", "8388608")]);
+        let status = Some(StatusVariables::once(last));
+        let seen = Observation { status, ..seen(&[("version", "8.0.36"), SIZE, FILES, CAPACITY]) };
+        assert_eq!(seen.redo_capacity_bytes(), Some(8 << 20));
+    }
 }

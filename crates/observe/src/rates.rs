@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::Counter::{BinaryLogs, FileIo, InnodbMetric, Status, Wait};
+use crate::metric::Counter::{BinaryLogs, EngineStatus, FileIo, InnodbMetric, Status, Wait};
 use crate::metric::FileColumn::{BytesWritten, MiscCount, MiscTime, Time};
 use crate::metric::Formula::{FirstOf, Last, Less, LessNumber, Mean, Over, Rate, Sum};
 use crate::metric::{Formula, Interval, Metric, MetricKind, Servers, Source, Unit};
@@ -35,6 +35,18 @@ macro_rules! file_time {
 const CHECKPOINT_AGE: &[Source] = &[
     Source(Servers::MYSQL, &[InnodbMetric("log_lsn_checkpoint_age")]),
     Source(Servers::EVERY, &[Status("innodb_checkpoint_age")]),
+];
+/// MySQL from 8.0.30 on; every server prints the others, and MariaDB before 10.5 nothing else.
+const LSN: &[Source] = &[
+    Source(Servers { since: Some((8, 0, 30)), ..Servers::MYSQL }, &[Status("innodb_redo_log_current_lsn")]),
+    Source(Servers::EVERY, &[EngineStatus("Log sequence number")]),
+];
+const CHECKPOINT_LSN: &[Source] = &[
+    Source(
+        Servers { since: Some((8, 0, 30)), ..Servers::MYSQL },
+        &[Status("innodb_redo_log_checkpoint_lsn")],
+    ),
+    Source(Servers::EVERY, &[EngineStatus("Last checkpoint at")]),
 ];
 const CHECKPOINT_AGE_MAX: &[Source] = &[
     Source(Servers::MYSQL, &[InnodbMetric("log_max_modified_age_sync")]),
@@ -169,7 +181,7 @@ metrics! {
     #[serde(default)]
     pub struct Rates {
         /// Checkpoint age, bytes; a gauge.
-        #[metric(Bytes, Gauge, Last(CHECKPOINT_AGE))]
+        #[metric(Bytes, Gauge, FirstOf(&[Last(CHECKPOINT_AGE), Less(&Last(LSN), &Last(CHECKPOINT_LSN))]))]
         pub checkpoint_age: Option<f64>,
         /// The checkpoint age at which the server drops everything to flush, bytes; a gauge. MariaDB makes
         /// writers wait there; MySQL a little later.
@@ -406,6 +418,18 @@ mod tests {
         let before: Vec<_> = reasons.iter().map(|reason| (*reason, 0)).chain([(all, 0), (lru, 0)]).collect();
         let after: Vec<_> = reasons.iter().map(|reason| (*reason, 5)).chain([(all, 50), (lru, 30)]).collect();
         assert_eq!(rates(&before, &after, 1.0).list_flushed, Some(15.0));
+    }
+
+    #[test]
+    fn the_checkpoints_age_is_the_redo_since_it_where_no_counter_has_it() {
+        let age = |after: &[(Counter, u64)]| rates(&[], after, 1.0).checkpoint_age;
+        let status =
+            [(Status("innodb_redo_log_current_lsn"), 900), (Status("innodb_redo_log_checkpoint_lsn"), 300)];
+        let printed = [(EngineStatus("Log sequence number"), 70), (EngineStatus("Last checkpoint at"), 50)];
+        assert_eq!((age(&status), age(&printed)), (Some(600.0), Some(20.0)));
+        assert_eq!(age(&[status[0], status[1], printed[0], printed[1]]), Some(600.0));
+        assert_eq!(age(&[status[0], status[1], (InnodbMetric("log_lsn_checkpoint_age"), 7)]), Some(7.0));
+        assert_eq!((age(&status[..1]), age(&printed[1..])), (None, None));
     }
 
     #[test]

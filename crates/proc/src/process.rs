@@ -1,5 +1,7 @@
 //! Processes: who they are, what they have taken, whether they end.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use procfs::process::{LimitValue, Process, Status, all_processes};
@@ -45,6 +47,44 @@ pub fn with_argument(argument: &str) -> Vec<u32> {
         process.cmdline().is_ok_and(|words| words.iter().skip(1).any(|word| word == argument))
     };
     all.flatten().filter(has).filter_map(|process| u32::try_from(process.pid()).ok()).collect()
+}
+
+/// The words with which a process was started, empty ones left out; None: there is no such process. What is not UTF-8 in
+/// them is replaced.
+#[must_use]
+pub fn words(pid: u32) -> Option<Vec<String>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    Some(words.filter(|word| !word.is_empty()).collect())
+}
+
+/// The other processes whose working directory, root or open file has a path that `uses` accepts, by number, with the
+/// name of each (at most 15 bytes).
+///
+/// The paths are read as text, which never touches the file systems that they name: those may be stalled. Processes that
+/// may not be read, and those that end meanwhile, are skipped.
+#[must_use]
+pub fn users(uses: impl Fn(&Path) -> bool) -> Vec<(u32, String)> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let mut users: Vec<(u32, String)> = processes
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let pid = path.file_name()?.to_str()?.parse().ok()?;
+            (pid != std::process::id() && links(&path).iter().any(|link| uses(link))).then(|| {
+                let name = fs::read_to_string(path.join("comm")).unwrap_or_default();
+                (pid, name.trim().to_owned())
+            })
+        })
+        .collect();
+    users.sort_unstable();
+    users
+}
+
+fn links(process: &Path) -> Vec<PathBuf> {
+    let single = ["cwd", "root"].map(|name| process.join(name));
+    let open = fs::read_dir(process.join("fd")).into_iter().flatten();
+    let open = open.filter_map(|entry| Some(entry.ok()?.path()));
+    single.into_iter().chain(open).filter_map(|link| fs::read_link(link).ok()).collect()
 }
 
 /// Whether a process has been killed and is not gone yet; false where there is none.
@@ -107,6 +147,7 @@ mod tests {
         let stat = Stat::of(child.id()).unwrap();
         assert!(!stat.zombie && stat.start_ticks > 0 && !is_dying(child.id()));
         assert_eq!(name(child.id()).as_deref(), Some("sleep"));
+        assert_eq!(words(child.id()), Some(vec!["sleep".to_owned(), argument.clone()]));
         assert!(open_files(child.id()).is_none_or(|files| files > 0) && swapped(child.id()).is_some());
         let own = Stat::of(std::process::id()).unwrap();
         assert!(own.start_ticks <= stat.start_ticks);
@@ -116,8 +157,29 @@ mod tests {
         }
         assert!(is_dying(child.id()));
         child.wait().unwrap();
-        assert_eq!(Stat::of(child.id()), None);
+        assert_eq!((Stat::of(child.id()), words(child.id())), (None, None));
         assert!(!is_dying(child.id()) && with_argument(&argument).is_empty());
+    }
+
+    #[test]
+    fn who_works_in_a_directory_or_has_a_file_open_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap();
+        let file = path.join("file");
+        fs::write(&file, "").unwrap();
+        assert_eq!(users(|link| link.starts_with(&path)), []);
+        let mut sleep = Command::new("sleep");
+        let mut works = sleep.arg("60").current_dir(&path).spawn().unwrap();
+        let mut opens =
+            Command::new("sleep").arg("60").stdin(fs::File::open(&file).unwrap()).spawn().unwrap();
+        let (in_directory, of_file) = (users(|link| link == path), users(|link| link == file));
+        for child in [&mut works, &mut opens] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let numbers = |users: &[(u32, String)]| users.iter().map(|(pid, _)| *pid).collect::<Vec<_>>();
+        assert_eq!(numbers(&in_directory), [works.id()], "{in_directory:?}");
+        assert_eq!(numbers(&of_file), [opens.id()], "{of_file:?}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Times are processor time where the system reports it, since other programs on the machine are no fault of
 //! the simulator.
 //!
-//! An argument gives the millions of I/Os of each case (default 10). A tiny run (`BENCH_TINY=1`, or under
+//! An argument gives the millions of I/Os of each case (default 10); `trace` has traces and shadows alone. A tiny run (`BENCH_TINY=1`, or under
 //! `cargo test`) does a thousandth of everything.
 
 #[path = "../../../benches/support/time.rs"]
@@ -56,6 +56,12 @@ fn gp3() -> Limits {
 
 /// Seconds of one core that a day of virtual time may take.
 const DAY_LIMIT_S: f64 = 20.0;
+/// Requests of a trace that are read in a second of one core, at least.
+const READ_PER_S: f64 = 5e6;
+/// The same, read and replayed on a gp3 volume.
+const REPLAYED_PER_S: f64 = 4e6;
+/// Processor time that an I/O may take on a shadow, ns.
+const SHADOW_NS: f64 = 2_000.0;
 /// Growth of memory from an hour to a day that counts as none, in KiB: the allocator's own.
 const GROWTH_KIB: u64 = 1024;
 
@@ -65,6 +71,23 @@ fn main() {
     let millions = arguments.iter().filter_map(|arg| arg.parse().ok()).next().unwrap_or(10_u64);
     let ios = millions * if whole { 1_000_000 } else { 1_000 };
     let unlimited = Limits { iops: None, throughput: None, ..gp3() };
+    let (read, trace) = replayed(ios / 5, &unlimited);
+    let shadow = shadowed(ios / 5);
+    assert!(
+        !whole || read >= READ_PER_S,
+        "a trace is read at {read:.0} requests a second, under {READ_PER_S:.0}"
+    );
+    assert!(
+        !whole || trace >= REPLAYED_PER_S,
+        "a trace on gp3 has {trace:.0} requests a second, under {REPLAYED_PER_S:.0}"
+    );
+    assert!(
+        !whole || shadow <= SHADOW_NS,
+        "an I/O takes {shadow:.0} ns of processor on a shadow, over {SHADOW_NS:.0}"
+    );
+    if arguments.iter().any(|word| word == "trace") {
+        return;
+    }
     let cases = [
         ("gp3 at its cap, depth 64", gp3(), "rw=randread,bs=16k,iodepth=64"),
         ("gp3 at its cap, 32 clones, mixed", gp3(), "rw=randrw,bs=4k,iodepth=32,numjobs=32"),
@@ -84,8 +107,6 @@ fn main() {
         let words = format!("rw=randread,bs=16k,iodepth=64,runtime={seconds}");
         fio::parse_words(&words).expect("the words are fio's")
     };
-    replayed(ios / 5, &unlimited);
-    shadowed(ios / 5);
     run("an hour at 3,000 IOPS", gp3(), &of_time(hour));
     let before = peak_kib();
     let took = run("a day at 3,000 IOPS", gp3(), &of_time(day));
@@ -98,8 +119,8 @@ fn main() {
 }
 
 /// Reads a trace of so many requests, 2,000 a second, in the format of MSR and replays it on a gp3 volume and on one
-/// without limits; prints the speed of each.
-fn replayed(requests: u64, unlimited: &Limits) {
+/// without limits; prints the speed of each, and returns that of reading alone and that on gp3, requests a second.
+fn replayed(requests: u64, unlimited: &Limits) -> (f64, f64) {
     let mut text = Vec::new();
     for number in 0..requests {
         // Spread over 64 GiB.
@@ -115,11 +136,13 @@ fn replayed(requests: u64, unlimited: &Limits) {
     }
     let speed = |name: &str, took: f64| {
         println!("{name:34} {:6.2} million requests a second ({took:.2} s)", requests as f64 / took / 1e6);
+        requests as f64 / took
     };
+    let mut on_gp3 = None;
     let trace = || Trace::open(&text[..], &Options::default()).expect("it is a trace");
     let began = Time::now();
     assert_eq!(trace().filter(Result::is_ok).count() as u64, requests);
-    speed("a trace, read alone", began.seconds());
+    let read = speed("a trace, read alone", began.seconds());
     for (name, limits) in
         [("a trace on gp3", gp3()), ("a trace on a volume without limits", unlimited.clone())]
     {
@@ -127,13 +150,15 @@ fn replayed(requests: u64, unlimited: &Limits) {
         let setup = ReplaySetup { volumes, instance: None, seed: 1, interval: Nanos::SECOND };
         let began = Time::now();
         let outcome = replay(setup, trace(), &mut Ignore).expect("the trace is replayed");
-        speed(name, began.seconds());
+        on_gp3.get_or_insert(speed(name, began.seconds()));
         assert_eq!(outcome.volumes[0].totals().all().ios, requests);
     }
+    (read, on_gp3.expect("gp3 is the first of two"))
 }
 
-/// Feeds shadows with random I/O at 2,500 a second, and prints what one I/O costs on each.
-fn shadowed(ios: u64) {
+/// Feeds shadows with random I/O at 2,500 a second, and prints what one I/O costs on each; the most, ns.
+fn shadowed(ios: u64) -> f64 {
+    let mut most = 0.0_f64;
     for (name, limits) in
         [("a shadow, gp3", gp3()), ("a shadow, gp3 without limits", Limits { iops: None, ..gp3() })]
     {
@@ -145,9 +170,12 @@ fn shadowed(ios: u64) {
             let op = if number % 4 == 0 { Op::Write } else { Op::Read };
             shadow.submit(Nanos(number * 400_000), Io { op, offset: page * 16_384, len: 16_384 });
         }
-        println!("{name:34} {:6.0} ns of processor an I/O", began.seconds() * 1e9 / ios as f64);
+        let took = began.seconds() * 1e9 / ios as f64;
+        println!("{name:34} {took:6.0} ns of processor an I/O");
+        most = most.max(took);
         assert_eq!(shadow.latencies().read.count() + shadow.latencies().write.count(), ios);
     }
+    most
 }
 
 /// Runs one case and prints its speed; the seconds that it took.

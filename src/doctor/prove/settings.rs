@@ -91,10 +91,13 @@ impl Target<'_> {
         let mut all = Translated::default();
         for name in KEPT {
             let Some(value) = variables.get(name) else { continue };
-            // Where there is a capacity, the server takes no notice of the files.
-            if name == "innodb_log_file_size" && variables.get("innodb_redo_log_capacity").is_some() {
-                continue;
-            }
+            // The size that holds, whichever variable it comes from.
+            let capacity = self.seen.redo_capacity_bytes().map(|bytes| bytes.to_string());
+            let value = match name {
+                "innodb_log_file_size" if variables.get("innodb_redo_log_capacity").is_some() => continue,
+                "innodb_redo_log_capacity" => capacity.as_deref().unwrap_or(value),
+                _ => value,
+            };
             match self.one(name, value) {
                 Ok((name, value)) => {
                     all.settings.insert(name, value);
@@ -234,7 +237,10 @@ mod tests {
         };
         let files = [("innodb_log_file_size", "50331648"), ("innodb_log_files_in_group", "3")];
         assert_eq!(redo(&files), "150994944");
-        assert_eq!(redo(&[files[0], files[1], ("innodb_redo_log_capacity", "1073741824")]), "1073741824");
+        let capacity = |bytes| ("innodb_redo_log_capacity", bytes);
+        assert_eq!(redo(&[files[0], files[1], capacity("1073741824")]), "1073741824");
+        // The capacity is its default, and the files are not: the server takes these.
+        assert_eq!(redo(&[files[0], files[1], capacity("104857600")]), "150994944");
     }
 
     #[test]

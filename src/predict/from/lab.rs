@@ -10,7 +10,7 @@ use ebbtide_lab::summary::{ArmSummary, Figures, Summary, TransactionFigures, sum
 use ebbtide_load::tpcc::WaitMode;
 use ebbtide_observe::Facts;
 use ebbtide_twin::profile::{
-    MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable, rand_type,
+    MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable,
 };
 
 use super::settings::server;
@@ -197,12 +197,8 @@ fn machine(run: &LabRun, plan: &InstancePlan) -> MachineTable {
     }
 }
 
-fn default_of<T: Default>(_: &T) -> T {
-    T::default()
-}
-
-/// The workload by its name, with the logs that it was measured to write; None where it has other statements or another
-/// distribution than a profile can name.
+/// The workload by its name, with the logs that it was measured to write; None where its statements commit one by
+/// one, which no profile says.
 fn known(run: &LabRun, base: &Usable<'_>) -> Option<WorkloadTable> {
     let load = &base.arm.load;
     let data = run.experiment.data;
@@ -213,20 +209,13 @@ fn known(run: &LabRun, base: &Usable<'_>) -> Option<WorkloadTable> {
             ..WorkloadTable::default()
         },
         LoadKind::Sysbench(script) => {
-            let mut usual = default_of(&load.mix);
-            let range_size = Some(load.mix.range_size).filter(|size| *size != usual.range_size);
-            usual.range_size = load.mix.range_size;
-            if load.mix != usual {
-                return None;
-            }
-            WorkloadTable {
+            let table = WorkloadTable {
                 kind: Some(script.name().into()),
-                range_size,
                 tables: Some(data.tables),
                 table_size: Some(data.rows),
-                rand_type: Some(rand_type(load.distribution)?.into()),
                 ..WorkloadTable::default()
-            }
+            };
+            table.with_distribution(load.distribution).with_mix(&load.mix)?
         }
     };
     let (redo_bytes, binlog_bytes) = logs(base.figures);

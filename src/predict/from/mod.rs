@@ -206,7 +206,7 @@ fn fit(draft: &mut Draft, catalog: &Catalog, seed: u64) -> anyhow::Result<Vec<St
             Ok(_) => {
                 let said = apart.iter().map(|one| {
                     format!(
-                        "{} contradicts the other points and is left out: its {} are {:.2} times what the others need",
+                        "{} contradicts the other points and is left out: its {} are {:.2} times what the others have",
                         name(profile, one.point),
                         one.what,
                         one.times

@@ -31,6 +31,7 @@ pub(super) fn server(
         flushing_avg_loops: known.number("innodb_flushing_avg_loops"),
         flush_sync: known.switch("innodb_flush_sync"),
         lru_scan_depth: known.number("innodb_lru_scan_depth"),
+        flush_neighbors: known.number("innodb_flush_neighbors"),
         doublewrite: doublewrite(facts, &mut notes),
         // 0 stands for the default.
         doublewrite_pages: known.number("innodb_doublewrite_pages").filter(|pages| *pages > 0),

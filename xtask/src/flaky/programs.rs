@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use cargo_metadata::MetadataCommand;
 
 use crate::programs::{self, Built};
-use crate::tidy::calm_programs;
+use crate::tidy::deterministic_programs;
 
 /// A test program and its tests.
 #[derive(Debug, Clone)]
@@ -45,11 +45,11 @@ impl Program {
 /// Builds all tests, or those of a package, and lists those that are repeated; none where they do not build.
 pub(super) fn build(package: Option<&str>) -> Result<Option<Vec<Program>>> {
     let metadata = MetadataCommand::new().no_deps().exec().context("cargo metadata failed")?;
-    let calm = calm_programs(&metadata)?;
+    let deterministic = deterministic_programs(&metadata)?;
     let Some(programs) = programs::build(package)? else { return Ok(None) };
     programs
         .into_iter()
-        .filter(|built| !calm.contains(&built.name))
+        .filter(|built| !deterministic.contains(&built.name))
         .map(|Built { name, path, dir }| Program::list(name, path, dir))
         .collect::<Result<_>>()
         .map(Some)

@@ -93,8 +93,8 @@ mod tests {
             crates = []
             banned = []
             [repeat]
-            calm = []
-            restless = []
+            deterministic = []
+            nondeterministic = []
             [sizes]
             file_lines = 1
             function_lines = 1

@@ -1,8 +1,9 @@
 //! The modules of a crate do not know each other in a circle.
 //!
-//! A crate's graph has its top modules as nodes, and an edge from each module to those that its code names, tests
-//! apart: by a path that begins with `crate::`, by `super::` that leads to the crate's root, or by a name that the root
-//! re-exports. Circles that are there already are listed in `xtask/tidy.toml`, and may only become smaller.
+//! A crate's graph has its modules as nodes, each by its path from the root: `a`, `a::b`. Edges are between modules of
+//! the same parent. A module has an edge to each of them that its code names, or the code of a module below it, tests
+//! apart: by a path from `crate` or `super`, or by a name that their parent re-exports. What the parent itself names is no
+//! edge: it declares them. Circles that exist already are listed in `xtask/tidy.toml`, and may only become smaller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ struct FirstUse {
     line: usize,
 }
 
-/// The modules that each top module names, with the first place of it.
+/// The modules that each module names of those with the same parent, with the first place of it.
 type Graph = BTreeMap<String, BTreeMap<String, FirstUse>>;
 
 /// Checks every crate; `folders` are those of the crates by name.
@@ -76,52 +77,58 @@ fn graph(sources: &Sources, folder: &str) -> Graph {
         .iter()
         .filter_map(|(path, source)| Some((path, module_of(path.strip_prefix(folder)?), source)))
         .collect();
-    let tops: BTreeSet<&str> = files.iter().filter_map(|(_, module, _)| module.first().copied()).collect();
-    let mut re_exported: BTreeMap<&str, &str> = BTreeMap::new();
-    for (_, _, root) in files.iter().filter(|(_, module, _)| module.is_empty()) {
-        for named in &root.named {
-            let mut segments = named.path.split("::").filter(|segment| !matches!(*segment, "self" | "crate"));
-            if let (Some(first), Some(last)) = (segments.next(), segments.last())
-                && tops.contains(first)
+    let modules: BTreeSet<&[&str]> =
+        files.iter().flat_map(|(_, module, _)| (1..=module.len()).map(|depth| &module[..depth])).collect();
+    // Names that a parent has of one of its modules, by the parent and the name.
+    let mut re_exported: BTreeMap<(&[&str], &str), Vec<&str>> = BTreeMap::new();
+    for (_, parent, source) in &files {
+        for named in source.named.iter().filter(|named| named.is_import) {
+            // From the root, or from here.
+            let from_here: Vec<&str> = parent.iter().copied().chain(named.path.split("::")).collect();
+            let from = from_root(&named.path, parent).unwrap_or(from_here);
+            let module = from.get(..=parent.len()).filter(|module| module.starts_with(parent));
+            if let (Some(module), [_, .., last]) = (module, &from[..])
+                && from.len() > module.len()
+                && modules.contains(module)
             {
-                re_exported.insert(last, first);
+                re_exported.insert((parent.as_slice(), *last), module.to_vec());
             }
         }
     }
     let mut graph = Graph::new();
     for (path, module, source) in &files {
-        let Some(from) = module.first() else { continue };
         for named in &source.named {
-            let Some(name) = from_root(&named.path, module) else { continue };
-            let to = if tops.contains(name) { Some(name) } else { re_exported.get(name).copied() };
-            if let Some(to) = to.filter(|to| to != from) {
+            let Some(mut to) = from_root(&named.path, module) else { continue };
+            let common = module.iter().zip(&to).take_while(|(a, b)| a == b).count();
+            let (Some(from), true) = (module.get(..=common), to.len() > common) else { continue };
+            to.truncate(common + 1);
+            if !modules.contains(to.as_slice()) {
+                let Some(module) = re_exported.get(&(&module[..common], to[common])) else { continue };
+                to.clone_from(module);
+            }
+            if to != from {
                 let place = || FirstUse { path: (*path).clone(), line: named.line };
-                graph.entry((*from).to_owned()).or_default().entry(to.to_owned()).or_insert_with(place);
+                graph.entry(from.join("::")).or_default().entry(to.join("::")).or_insert_with(place);
             }
         }
     }
     graph
 }
 
-/// The first name after the crate's root in a path that leads there from a module; None for any other path.
-fn from_root<'a>(path: &'a str, module: &[&str]) -> Option<&'a str> {
+/// A path from the crate's root on that a module has from `crate`, `self` or `super`; None for any other path.
+fn from_root<'a>(path: &'a str, module: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut segments = path.split("::").peekable();
-    match *segments.peek()? {
-        "crate" => {
-            segments.next();
-        }
-        "super" => {
-            let mut above = module.len();
-            while segments.next_if_eq(&"super").is_some() {
-                above = above.checked_sub(1)?;
-            }
-            if above > 0 {
-                return None;
-            }
-        }
+    let mut full = match segments.next()? {
+        "crate" => Vec::new(),
+        "self" => module.to_vec(),
+        "super" => module.split_last()?.1.to_vec(),
         _ => return None,
+    };
+    while segments.next_if_eq(&"super").is_some() {
+        full.pop()?;
     }
-    segments.next()
+    full.extend(segments);
+    Some(full)
 }
 
 /// The largest sets of modules each of which reaches all others.
@@ -179,7 +186,7 @@ mod tests {
     use crate::tidy::rules::Modules;
 
     fn rules(known: Vec<KnownCycle>) -> Rules {
-        let text = "crates = {}\nonly = {}\n[pure]\ncrates = []\nbanned = []\n[repeat]\ncalm = []\nrestless = []\n\
+        let text = "crates = {}\nonly = {}\n[pure]\ncrates = []\nbanned = []\n[repeat]\ndeterministic = []\nnondeterministic = []\n\
                     [sizes]\nfile_lines = 1\nfunction_lines = 1\n";
         Rules { modules: Modules { known }, ..toml::from_str(text).unwrap() }
     }
@@ -228,6 +235,37 @@ mod tests {
             messages[0].contains("a -> b") && messages[0].contains("b -> c") && messages.len() == 1,
             "{messages:?}"
         );
+    }
+
+    #[test]
+    fn a_planted_circle_below_the_top_is_caught_by_every_kind_of_path() {
+        let parent = ("a/mod.rs", "mod x;\nmod y;\npub use y::Thing;\npub use self::x::Other;\n");
+        for (x, y) in [
+            ("use super::y::Y;", "use super::x::X;"),
+            ("use crate::a::y;", "fn f() { crate::a::x::g(); }"),
+            ("use super::Thing;", "use super::Other;"),
+            ("use crate::a::Thing;", "use super::super::a::x::X;"),
+        ] {
+            let messages = found(&[ROOT, parent, ("a/x.rs", x), ("a/y.rs", y)], Vec::new());
+            assert_eq!(messages.len(), 1, "{x} {y}");
+            assert!(
+                messages[0].contains("a::x -> a::y (crates/x/src/a/x.rs:1), a::y -> a::x"),
+                "{messages:?}"
+            );
+        }
+        let deep = ("a/x/deep.rs", "use crate::a::y::Y;");
+        let files = [ROOT, parent, ("a/x.rs", "mod deep;"), deep, ("a/y.rs", "use super::x;")];
+        assert_eq!(found(&files, Vec::new()).len(), 1);
+        assert_eq!(found(&files, vec![known(&["a::x", "a::y"])]), [""; 0]);
+        let left = found(&files, vec![known(&["a::x", "a::y", "a::z"])]);
+        assert!(left[0].contains("a::z no longer in a circle"), "{left:?}");
+    }
+
+    #[test]
+    fn a_parent_and_its_modules_are_no_circle_and_a_function_of_the_parent_is_not_its_modules() {
+        let parent = ("a/mod.rs", "mod x;\nmod y;\npub fn run() { y::run(); x::run(); }\n");
+        let files = [ROOT, parent, ("a/x.rs", "use super::run;"), ("a/y.rs", "use super::{run, x};")];
+        assert_eq!(found(&files, Vec::new()), [""; 0]);
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub(super) struct Modules {
     pub(super) known: Vec<KnownCycle>,
 }
 
-/// Top modules of a crate that know each other in a circle: their number may shrink, not grow.
+/// Modules of one parent that know each other in a circle: their number may shrink, not grow.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KnownCycle {
@@ -95,9 +95,9 @@ impl KnownCycle {
 #[serde(deny_unknown_fields)]
 pub(super) struct Repeat {
     /// Test programs by package and name, which give the same result each time.
-    pub(super) calm: Vec<String>,
+    pub(super) deterministic: Vec<String>,
     /// Paths that the code of such a program may not name, whole or from some `::` on.
-    pub(super) restless: Vec<String>,
+    pub(super) nondeterministic: Vec<String>,
 }
 
 /// How long things may be, in lines.

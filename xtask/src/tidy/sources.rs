@@ -163,8 +163,8 @@ mod tests {
             paths = ["println", "serde_json::to_string"]
             reason = "adapters print"
             [repeat]
-            calm = []
-            restless = []
+            deterministic = []
+            nondeterministic = []
             [sizes]
             file_lines = 4
             function_lines = 3

@@ -1,10 +1,11 @@
 //! How pages reach storage.
 
-use ebbtide_observe::{Files, Version};
+use ebbtide_observe::{Files, NotSeen, Version};
 
 use super::durability::share;
+use super::redo::checkpoint;
 use super::sources::{MARIADB_INNODB, MYSQL_INNODB, WHITEPAPER, says};
-use super::{EVERY, MYSQL, figure, mariadb, mysql, percent, whole};
+use super::{EVERY, MYSQL, figure, mariadb, mysql, percent, size, whole};
 use crate::check::Check;
 use crate::finding::{Confidence, FINE, Found, Gap, Judged, Severity};
 use crate::fix::Fix;
@@ -129,7 +130,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "F08",
         title: "Bursts of the checkpoint respect the volume",
-        condition: "innodb_flush_sync is ON, pages are flushed because the redo log is full, and the volume has a limit of IOPS",
+        condition: "innodb_flush_sync is ON, pages are flushed because the redo log is full (counted, or the checkpoint is so far behind that they are), and the volume has a limit of IOPS",
         reason: "such flushes ignore innodb_io_capacity_max, and take all of the volume's IOPS from reads and commits",
         servers: EVERY,
         severity: Severity::Low,
@@ -241,17 +242,45 @@ fn flush_sync(v: &View<'_>) -> Judged {
     if !v.on("innodb_flush_sync")? || v.volume(Files::Data)?.members[0].iops.is_none() {
         return FINE;
     }
-    let pages = v.metric("sync_flushed")?;
+    let Ok(pages) = v.metric("sync_flushed") else { return uncounted_bursts(v) };
     if pages <= 0.0 {
         return FINE;
     }
     Found::because(format!("{} pages a second are flushed because the redo log is full.", figure(pages)))
-        .fix(v.fix(
-            "Enlarge the redo log (R01); where that is not possible, keep bursts within innodb_io_capacity_max.",
-            &[("innodb_flush_sync", "OFF", Dynamic::ALWAYS)],
-        )?)
+        .fix(v.fix(BURSTS, &[("innodb_flush_sync", "OFF", Dynamic::ALWAYS)])?)
         .answer()
 }
+
+/// F08 where the server does not count such flushes: MySQL does not by default.
+fn uncounted_bursts(v: &View<'_>) -> Judged {
+    let missing = || {
+        let why = "SET GLOBAL innodb_monitor_enable = 'buffer_flush_sync_total_pages' counts them";
+        Gap::Missing(NotSeen { what: "flushes because the redo log is full".into(), why: why.into() })
+    };
+    let (age, most) = checkpoint(v).map_err(|_| missing())?;
+    if age > most {
+        return Found::because(format!(
+            "The checkpoint is {} behind, past the {} at which pages are flushed because the redo log is full.",
+            size(age),
+            size(most)
+        ))
+        .fix(v.fix(BURSTS, &[("innodb_flush_sync", "OFF", Dynamic::ALWAYS)])?)
+        .answer();
+    }
+    // The checkpoint was behind by no more than this at any moment: what it moved since the beginning is added.
+    let moved = ["innodb_redo_log_checkpoint_lsn", "innodb_lsn_last_checkpoint"];
+    let Some(moved) = moved.into_iter().find_map(|name| v.growth(name).ok()) else { return Err(missing()) };
+    let highest = v.noted(
+        "checkpoint_age_bound",
+        age + moved * v.interval(),
+        "bytes that the checkpoint was behind at most in the interval",
+    );
+    if highest < most { FINE } else { Err(missing()) }
+}
+
+/// What to do about bursts that flush.
+const BURSTS: &str =
+    "Enlarge the redo log (R01); where that is not possible, keep bursts within innodb_io_capacity_max.";
 
 fn cached_once(v: &View<'_>) -> Judged {
     let buffering = v.maybe("innodb_data_file_buffering")?;
@@ -350,9 +379,7 @@ fn too_much(v: &View<'_>, most: f64, iops: f64) -> Judged {
 }
 
 fn too_little(v: &View<'_>, normal: f64) -> Result<Option<Found>, Gap> {
-    let (Ok(age), Ok(limit)) = (v.metric("checkpoint_age"), v.metric("checkpoint_age_max")) else {
-        return Ok(None);
-    };
+    let Ok((age, limit)) = checkpoint(v) else { return Ok(None) };
     if limit <= 0.0 || age <= 0.6 * limit {
         return Ok(None);
     }

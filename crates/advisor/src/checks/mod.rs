@@ -51,6 +51,8 @@ pub const AREAS: &[Area] = &[
     Area { name: "Files and kernel", checks: files::CHECKS },
     Area { name: "Option files", checks: configuration::CHECKS },
     Area { name: "Other settings", checks: hygiene::CHECKS },
+    #[cfg(test)]
+    Area { name: "The page docs/extending.md", checks: extending::CHECKS },
 ];
 
 /// All checks, in the order of the areas.

@@ -4,7 +4,7 @@ use ebbtide_catalog::{Resolved, Spec};
 use ebbtide_observe::{Files, NotSeen};
 
 use super::sources::{EBS_GP, EBS_TYPES, says};
-use super::volumes::{cost_of, instead, limit_shares, load};
+use super::volumes::{cost_of, each, instead, limit_shares, load, subject};
 use super::{EVERY, percent};
 use crate::check::Check;
 use crate::finding::{FINE, Found, Gap, Judged, Severity};
@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
                 "VolumeReadOps and VolumeWriteOps are the operations of each minute",
             ),
         ],
-        judge: unused,
+        judge: |v| each(v, Severity::Low, unused),
     },
     Check {
         code: "E07",
@@ -42,7 +42,7 @@ pub(super) const CHECKS: &[Check] = &[
         risk: "a volume that was enlarged cannot be made smaller",
         cost: "see the fix",
         sources: &[says(EBS_TYPES, "the largest ratios of IOPS to size, and of throughput to IOPS")],
-        judge: cannot_be_raised,
+        judge: |v| each(v, Severity::Medium, cannot_be_raised),
     },
 ];
 
@@ -51,8 +51,8 @@ const FREE_IOPS: u64 = 3_000;
 /// Two weeks without the hour by which the ends of the metrics may be apart.
 const TWO_WEEKS_S: f64 = 14.0 * 86_400.0 - 3_600.0;
 
-fn unused(v: &View<'_>) -> Judged {
-    let volume = v.volume(Files::Data)?;
+fn unused(v: &View<'_>, files: Files) -> Judged {
+    let volume = v.volume(files)?;
     let Some(bought) = volume.spec.volume.iops.filter(|iops| *iops > 0) else {
         return does_not_apply("no IOPS are bought for this type");
     };
@@ -60,9 +60,14 @@ fn unused(v: &View<'_>) -> Judged {
     if is_gp3 && bought <= FREE_IOPS {
         return does_not_apply("the volume has the IOPS that cost nothing");
     }
-    let Some(peaks) = v.observation().peaks else {
+    // The metrics are those of one volume.
+    let Some(peaks) = v.observation().peaks.filter(|_| files == Files::Data) else {
+        let what = match files {
+            Files::Data => "what the volume carried over two weeks".to_owned(),
+            _ => format!("what the volume of the {} carried over two weeks", files.name()),
+        };
         return Err(Gap::Missing(NotSeen {
-            what: "what the volume carried over two weeks".into(),
+            what,
             why: "give the output of aws cloudwatch get-metric-data to --from (docs/doctor.md)".into(),
         }));
     };
@@ -89,7 +94,7 @@ fn unused(v: &View<'_>) -> Judged {
         "{} of the {bought} IOPS are used at the peak of {days:.0} days.",
         percent(peak / bought as f64)
     ))
-    .fix(Fix::by_hand(format!("Modify the volume while it is in use to {other}.")))
+    .fix(Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files))))
     .answer()
 }
 
@@ -98,12 +103,12 @@ fn whole(iops: f64) -> u64 {
     iops as u64
 }
 
-fn cannot_be_raised(v: &View<'_>) -> Judged {
-    let volume = v.volume(Files::Data)?;
+fn cannot_be_raised(v: &View<'_>, files: Files) -> Judged {
+    let volume = v.volume(files)?;
     if volume.spec.volume.iops.is_none() {
         return does_not_apply("nothing is bought for this type but its size");
     }
-    let load = load(v)?;
+    let load = load(v, &volume, files)?;
     let (of_iops, of_bytes) = limit_shares(&volume, &load);
     if of_iops.max(of_bytes) <= 0.9 {
         return FINE;
@@ -117,7 +122,8 @@ fn cannot_be_raised(v: &View<'_>) -> Judged {
     *bought = Some(wanted);
     let Err(refused) = v.catalog().resolve(&more) else { return FINE };
     let found = Found::because(format!(
-        "The volume is at {} of its {what}, and AWS refuses {wanted} in place of {now}: {refused}.",
+        "{} is at {} of its {what}, and AWS refuses {wanted} in place of {now}: {refused}.",
+        subject(files),
         percent(of_iops.max(of_bytes)),
     ));
     let text = match larger(v, &more) {

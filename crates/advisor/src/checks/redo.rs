@@ -1,14 +1,14 @@
 //! The redo log: its size against the rate at which it is written, and how it is written.
 
 use ebbtide_catalog::Resolved;
-use ebbtide_observe::{Files, Version};
+use ebbtide_observe::{Device, Files, NotSeen, Version};
 use ebbtide_volume::RateLimit;
 
 use super::durability::share;
 use super::sources::{
     KERNEL_BLOCK, MARIADB_INNODB, MYSQL_INNODB, MYSQL_REDO, OWN_CUTS, PERCONA_RESULTS, WHITEPAPER, says,
 };
-use super::{EVERY, MARIADB_RESIZES, MYSQL, figure, mariadb, mysql, size, time, whole};
+use super::{EVERY, MARIADB_RESIZES, MYSQL, figure, mariadb, mysql, percent, size, time, whole};
 use crate::check::Check;
 use crate::finding::{Confidence, FINE, Found, Gap, Judged, Severity};
 use crate::fix::Fix;
@@ -40,7 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "R02",
         title: "The checkpoint keeps up",
-        condition: "checkpoint age over 75% of its maximum (high over 85%)",
+        condition: "checkpoint age over 75% of the age at which the server flushes before all else (high over 85%); where the server does not count that age, 83% of the redo capacity",
         reason: "near the maximum, writers wait while pages are flushed",
         servers: EVERY,
         severity: Severity::Medium,
@@ -141,9 +141,9 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         code: "R08",
-        title: "The redo log does not wait behind the data",
-        condition: "redo log and data on one device, over 100 page writes a second, and a sync of the redo log takes over 5 ms",
-        reason: "a sync takes about 1 ms on EBS; on a device of its own it does not queue behind page writes",
+        title: "Redo log and binary log do not wait behind the data",
+        condition: "redo log or binary log on the device of the data, over 100 page writes a second, and a sync of the redo log takes over 5 ms, or a thread is in the binary log's I/O for over half of the time",
+        reason: "a sync takes about 1 ms on EBS; on a device of its own it does not queue behind page writes. One thread at a time writes the binary log",
         servers: EVERY,
         severity: Severity::Low,
         gain: "shorter commits",
@@ -183,13 +183,56 @@ const LEAST_WRITTEN: f64 = (1_u64 << 20) as f64;
 
 /// Bytes of the redo log's files together.
 pub(super) fn capacity(v: &View<'_>) -> Result<f64, Gap> {
-    let bytes = if v.maybe("innodb_redo_log_capacity")?.is_some() {
-        v.number("innodb_redo_log_capacity")?
+    if v.maybe("innodb_redo_log_capacity")?.is_some() {
+        v.number("innodb_redo_log_capacity")?;
+        let _ = v.last("innodb_redo_log_capacity_resized");
+        if v.observation().is_redo_sized_by_files() {
+            let _ = (v.maybe("innodb_log_file_size")?, v.maybe("innodb_log_files_in_group")?);
+        }
     } else {
         // MariaDB has one file since 10.5, and still may have the variable of their number before that.
-        v.number("innodb_log_file_size")? * files(v)?
+        v.number("innodb_log_file_size")?;
+        files(v)?;
+    }
+    let Some(bytes) = v.observation().redo_capacity_bytes() else {
+        return Err(Gap::Undecided("The variables do not say how large the redo log is.".into()));
     };
-    Ok(v.noted("redo_capacity", bytes, "bytes of the redo log's files together"))
+    Ok(v.noted("redo_capacity", bytes as f64, "bytes of the redo log's files together"))
+}
+
+/// The age at which MySQL flushes before all else, as a share of the capacity: two of 32 files are kept free, a twentieth
+/// of the rest is for the writer of the log, and the last sixteenth is for the flush (`log0files_capacity.cc`). Before
+/// 8.0.30, and on MariaDB before 10.5, a tenth is kept free, and the last sixteenth is the same.
+const SYNC_FLUSH_SHARE: f64 = 0.83;
+
+/// What turns on the counters of the checkpoint.
+const COUNT_CHECKPOINT: &str = "SET GLOBAL innodb_monitor_enable = 'log_lsn_checkpoint_age' counts it; or grant PROCESS, with which SHOW ENGINE INNODB STATUS has it";
+
+/// The checkpoint's age, bytes.
+fn checkpoint_age_of(v: &View<'_>) -> Result<f64, Gap> {
+    v.metric("checkpoint_age").map_err(|gap| match gap {
+        Gap::Missing(missing) if v.observation().rates.is_some() => {
+            Gap::Missing(NotSeen { why: COUNT_CHECKPOINT.to_owned(), ..missing })
+        }
+        gap => gap,
+    })
+}
+
+/// The checkpoint's age, and the age at which the server flushes before all else, bytes.
+pub(super) fn checkpoint(v: &View<'_>) -> Result<(f64, f64), Gap> {
+    let age = checkpoint_age_of(v)?;
+    if let Ok(most) = v.metric("checkpoint_age_max") {
+        return Ok((age, most));
+    }
+    let most = SYNC_FLUSH_SHARE * capacity(v)?;
+    Ok((
+        age,
+        v.noted(
+            "checkpoint_age_sync",
+            most,
+            "checkpoint age at which the server flushes before all else, by the capacity",
+        ),
+    ))
 }
 
 fn files(v: &View<'_>) -> Result<f64, Gap> {
@@ -204,6 +247,13 @@ fn files(v: &View<'_>) -> Result<f64, Gap> {
 fn resize(v: &View<'_>, bytes: f64) -> Result<Fix, Gap> {
     let text = format!("Give the redo log {}.", size(bytes));
     if v.maybe("innodb_redo_log_capacity")?.is_some() {
+        let text = if v.observation().is_redo_sized_by_files() {
+            format!(
+                "{text} innodb_redo_log_capacity, once set, takes the place of innodb_log_file_size: delete that from the configuration."
+            )
+        } else {
+            text
+        };
         return v.fix(text, &[("innodb_redo_log_capacity", &format!("{bytes:.0}"), Dynamic::ALWAYS)]);
     }
     let each = format!("{:.0}", bytes / files(v)?);
@@ -238,7 +288,7 @@ fn minutes(v: &View<'_>) -> Judged {
 }
 
 fn checkpoint_age(v: &View<'_>) -> Judged {
-    let (age, most) = (v.metric("checkpoint_age")?, v.metric("checkpoint_age_max")?);
+    let (age, most) = checkpoint(v)?;
     if most <= 0.0 || age <= 0.75 * most {
         return FINE;
     }
@@ -258,7 +308,7 @@ fn checkpoint_age(v: &View<'_>) -> Judged {
 const LONGEST_RECOVERY_S: f64 = 300.0;
 
 fn recovery(v: &View<'_>) -> Judged {
-    let (age, dirty) = (v.metric("checkpoint_age")?, v.metric("dirty_pages")?);
+    let (age, dirty) = (checkpoint_age_of(v)?, v.metric("dirty_pages")?);
     let page = v.number("innodb_page_size")?;
     let (data, redo) = (v.volume(Files::Data)?, v.volume(Files::Redo)?);
     let accounting = &data.members[0].accounting;
@@ -267,7 +317,7 @@ fn recovery(v: &View<'_>) -> Judged {
     let most = |volume: &Resolved, rate: Option<RateLimit>| {
         rate.map_or(f64::INFINITY, |rate| rate.ceiling as f64 * volume.members.len() as f64)
     };
-    let own_log = v.observation().redo_volume.is_some();
+    let own_log = v.volumes().contains(&Files::Redo);
     let log_of_data = if own_log { 0.0 } else { age };
     let pages_s = (dirty / most(&data, data.members[0].iops))
         .max((dirty * unit + log_of_data) / most(&data, data.members[0].throughput));
@@ -351,22 +401,40 @@ fn writer_threads(v: &View<'_>) -> Judged {
 }
 
 fn own_device(v: &View<'_>) -> Judged {
-    let (data, redo) = (v.device(Files::Data)?, v.device(Files::Redo)?);
-    if data.name != redo.name {
+    let data = v.device(Files::Data)?;
+    let redo = v.device(Files::Redo)?;
+    let binlog = if v.on("log_bin").unwrap_or(false) { v.device(Files::Binlog).map(Some) } else { Ok(None) };
+    let is_beside = |device: &Option<&Device>| device.is_some_and(|device| device.shares_with(data));
+    let beside = [redo.shares_with(data), binlog.as_ref().is_ok_and(is_beside)];
+    if beside == [false, false] {
+        return binlog.map(|_| None);
+    }
+    let writes = v.metric("page_writes")?;
+    if writes <= 100.0 {
         return FINE;
     }
-    let (sync_us, writes) = (v.metric("redo_sync_us")?, v.metric("page_writes")?);
-    if sync_us <= 5_000.0 || writes <= 100.0 {
-        return FINE;
+    let [redo_sync, binlog_wait] = [
+        beside[0].then(|| v.metric("redo_sync_us")).transpose(),
+        beside[1].then(|| v.metric("binlog_wait")).transpose(),
+    ];
+    let mut why = Vec::new();
+    if let Ok(Some(sync_us)) = redo_sync
+        && sync_us > 5_000.0
+    {
+        why.push(format!("A sync of the redo log takes {:.1} ms", sync_us / 1e3));
     }
-    Found::because(format!(
-        "A sync of the redo log takes {:.1} ms on {}, which writes pages too.",
-        sync_us / 1e3,
-        data.name
-    ))
-    .confidence(Confidence::Medium)
-    .fix(Fix::by_hand("Move the redo log to a volume of its own (innodb_log_group_home_dir), or raise the limits of this one (E03)."))
-    .answer()
+    if let Ok(Some(share)) = binlog_wait
+        && share > 0.5
+    {
+        why.push(format!("A thread is in the binary log's I/O for {} of the time", percent(share)));
+    }
+    if why.is_empty() {
+        return redo_sync.and(binlog_wait).and(binlog).map(|_| None);
+    }
+    Found::because(format!("{} on {}, which writes pages too.", why.join(", and "), data.name))
+        .confidence(Confidence::Medium)
+        .fix(Fix::by_hand("Move the log to a volume of its own (innodb_log_group_home_dir for the redo log, log_bin for the binary log), or raise the limits of this one (E03)."))
+        .answer()
 }
 
 fn two_sizes(v: &View<'_>) -> Judged {

@@ -1,7 +1,7 @@
 //! The volume and the instance: limits, burst credits, types.
 
 use ebbtide_catalog::{Catalog, Resolved, Spec};
-use ebbtide_observe::Files;
+use ebbtide_observe::{Device, Files, NotSeen};
 use ebbtide_volume::RateLimit;
 
 use super::sources::{EBS_GP, EBS_INSTANCE, EBS_TYPES, PERCONA_RESULTS, says};
@@ -16,7 +16,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "E01",
         title: "The volume is of a current type",
-        condition: "the data are on gp2",
+        condition: "the data, the redo log or the binary log are on gp2",
         reason: "gp3 has the same latency, no burst credits, and a lower price for the same size",
         servers: EVERY,
         severity: Severity::Low,
@@ -27,7 +27,7 @@ pub(super) const CHECKS: &[Check] = &[
             EBS_GP,
             "gp3 volumes cost up to 20% less a GiB than gp2, and their performance does not depend on their size",
         )],
-        judge: gp2,
+        judge: |v| each(v, Severity::Low, gp2),
     },
     Check {
         code: "E02",
@@ -43,12 +43,12 @@ pub(super) const CHECKS: &[Check] = &[
             says(EBS_GP, "5.4 million credits, earned at 3 a second for each GiB, spent beyond the baseline"),
             says(PERCONA_RESULTS, "gp2 under sysbench: the cliff at the end of the credits"),
         ],
-        judge: credits,
+        judge: |v| each(v, Severity::Medium, credits),
     },
     Check {
         code: "E03",
         title: "The volume is not at its limit",
-        condition: "over 90% of the volume's IOPS or throughput in the interval",
+        condition: "over 90% of the IOPS or throughput of a volume of the server in the interval",
         reason: "beyond it I/O queues, and latency is that of the queue, not of the device",
         servers: EVERY,
         severity: Severity::High,
@@ -59,7 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
             says(EBS_TYPES, "the limits of each type"),
             says(EBS_INSTANCE, "the instance has limits of its own (E04)"),
         ],
-        judge: limit,
+        judge: |v| each(v, Severity::High, limit),
     },
     Check {
         code: "E04",
@@ -88,12 +88,12 @@ pub(super) const CHECKS: &[Check] = &[
         risk: "as of E01",
         cost: "a volume of another type (io2)",
         sources: &[says(EBS_TYPES, "the latency of each type; io2 has under 1 ms")],
-        judge: latency,
+        judge: |v| each(v, Severity::Medium, latency),
     },
     Check {
         code: "E08",
         title: "Provisioned IOPS are of the current type",
-        condition: "the data are on io1",
+        condition: "the data, the redo log or the binary log are on io1",
         reason: "io2 has the same price and a hundred times the durability",
         servers: EVERY,
         severity: Severity::Low,
@@ -101,7 +101,7 @@ pub(super) const CHECKS: &[Check] = &[
         risk: "as of E01",
         cost: "none",
         sources: &[says(EBS_TYPES, "the durability of each type")],
-        judge: io1,
+        judge: |v| each(v, Severity::Low, io1),
     },
     Check {
         code: "E09",
@@ -117,7 +117,7 @@ pub(super) const CHECKS: &[Check] = &[
             "https://docs.aws.amazon.com/ebs/latest/userguide/initalize-volume.html",
             "blocks of a restored volume are fetched at their first access, with a higher latency; read all of them before use",
         )],
-        judge: first_touch,
+        judge: |v| each(v, Severity::Low, first_touch),
     },
     Check {
         code: "E10",
@@ -149,7 +149,7 @@ pub(super) const CHECKS: &[Check] = &[
             EBS_GP,
             "IOPS and throughput are bought apart; the size of operations decides which ends first",
         )],
-        judge: unusable_iops,
+        judge: |v| each(v, Severity::Low, unusable_iops),
     },
     Check {
         code: "E12",
@@ -172,40 +172,122 @@ pub(super) struct Load {
     bytes: f64,
 }
 
-/// What the volume of the data carries: as the kernel counted it, else as follows from the server's counters.
-pub(super) fn load(v: &View<'_>) -> Result<Load, Gap> {
-    let io = v.device(Files::Data).ok().and_then(|device| device.io);
-    let load = if let Some(io) = io {
+/// Judges each volume of the server, the data's first. What is found of several is one finding.
+pub(super) fn each(v: &View<'_>, severity: Severity, judge: fn(&View<'_>, Files) -> Judged) -> Judged {
+    let (mut all, mut gap, mut fine): (Option<Found>, Option<Gap>, bool) = (None, None, false);
+    let mut others = Vec::new();
+    for files in v.volumes() {
+        let own = v.of_files(files);
+        match judge(&own, files) {
+            Ok(Some(found)) => {
+                v.take(own);
+                all = Some(match all {
+                    Some(all) => all.and(found, severity),
+                    None => found,
+                });
+            }
+            judged => {
+                fine |= judged.is_ok();
+                // What is not known goes before what has no meaning.
+                let worse = |gap: &Option<Gap>| !matches!(gap, Some(Gap::Missing(_) | Gap::Undecided(_)));
+                if let Err(one) = judged
+                    && worse(&gap)
+                {
+                    gap = Some(one);
+                }
+                others.push(own);
+            }
+        }
+    }
+    if all.is_some() {
+        return Ok(all);
+    }
+    others.into_iter().for_each(|own| v.take(own));
+    match gap {
+        Some(Gap::DoesNotApply(_)) if fine => FINE,
+        Some(gap) => Err(gap),
+        None => FINE,
+    }
+}
+
+/// The volume of files as the subject of a sentence.
+pub(super) fn subject(files: Files) -> String {
+    if files == Files::Data { "The volume".to_owned() } else { format!("The volume of the {}", files.name()) }
+}
+
+/// The same within a sentence.
+fn lower(files: Files) -> String {
+    subject(files).replacen("The", "the", 1)
+}
+
+/// Files as the subject of a sentence, with the verb.
+fn are_on(files: Files) -> String {
+    if files == Files::Data { "The data are".to_owned() } else { format!("The {} is", files.name()) }
+}
+
+/// What the volume of files carries: as the kernel counted it, else as follows from the server's counters.
+pub(super) fn load(v: &View<'_>, volume: &Resolved, files: Files) -> Result<Load, Gap> {
+    let device = v.device(files).ok();
+    if let Some(device) = device {
+        is_the_array(device, volume)?;
+    }
+    let load = if let Some(io) = device.and_then(|device| device.io) {
         // The confidence of an interval.
         let _ = v.metric("page_writes");
         Load { ios: io.reads + io.writes, bytes: io.read_bytes + io.written_bytes }
     } else {
-        let undecided = |error: &dyn std::fmt::Display| Gap::Undecided(format!("{error}."));
-        let _ = v.metric("page_writes")?;
-        let settings = PageWriteSettings::of(v.observation()).map_err(|error| undecided(&error))?;
-        let work = Workload::of(v.observation()).map_err(|error| undecided(&error))?;
-        let unit = 256 << 10;
-        let without = Demand::without(&work, &settings, unit);
-        let with = match settings.doublewrite {
-            Doublewrite::On => without.and(Demand::of_doublewrite(&work, settings.page_bytes, unit)),
-            Doublewrite::Off | Doublewrite::DetectOnly => without,
-        };
-        Load { ios: with.ios, bytes: with.bytes }
+        counted(v, files)?
     };
-    v.noted("volume_ios", load.ios, "operations a second on the volume of the data");
-    v.noted("volume_bytes", load.bytes, "bytes a second on the volume of the data");
+    v.noted("volume_ios", load.ios, "operations a second on the volume");
+    v.noted("volume_bytes", load.bytes, "bytes a second on the volume");
     Ok(load)
 }
 
-fn latency(v: &View<'_>) -> Judged {
-    let volume = v.volume(Files::Data)?;
-    let Some(io) = v.device(Files::Data)?.io else {
-        return Err(Gap::Missing(ebbtide_observe::NotSeen {
-            what: "what the device did".into(),
-            why: "run this on the server's machine, or capture iostat -x".into(),
-        }));
+/// The load of a volume by the server's counters.
+fn counted(v: &View<'_>, files: Files) -> Result<Load, Gap> {
+    match files {
+        Files::Data | Files::Temporary => {}
+        Files::Redo => return Ok(Load { ios: v.metric("redo_writes")?, bytes: v.metric("redo_bytes")? }),
+        Files::Binlog => return Err(no_device_io()),
+    }
+    let undecided = |error: &dyn std::fmt::Display| Gap::Undecided(format!("{error}."));
+    let _ = v.metric("page_writes")?;
+    let settings = PageWriteSettings::of(v.observation()).map_err(|error| undecided(&error))?;
+    let work = Workload::of(v.observation()).map_err(|error| undecided(&error))?;
+    let unit = 256 << 10;
+    let without = Demand::without(&work, &settings, unit);
+    let with = match settings.doublewrite {
+        Doublewrite::On => without.and(Demand::of_doublewrite(&work, settings.page_bytes, unit)),
+        Doublewrite::Off | Doublewrite::DetectOnly => without,
     };
-    let load = load(v)?;
+    Ok(Load { ios: with.ios, bytes: with.bytes })
+}
+
+fn no_device_io() -> Gap {
+    Gap::Missing(NotSeen {
+        what: "what the device did".into(),
+        why: "run this on the server's machine, or capture iostat -x".into(),
+    })
+}
+
+/// Refuses a volume of other members than the array below the data: limits are those of all members, and so is the load.
+/// One device may be an array itself, of Ebbtide or of a controller.
+fn is_the_array(device: &Device, volume: &Resolved) -> Result<(), Gap> {
+    let (devices, volumes) = (device.members.len(), volume.members.len());
+    if devices == 0 || devices == volumes {
+        return Ok(());
+    }
+    Err(Gap::Undecided(format!(
+        "{devices} devices ({}) are below one file system, and --volume names {volumes}: name the array, such as raid0({devices}x {}).",
+        device.members.join(", "),
+        volume.spec.volume
+    )))
+}
+
+fn latency(v: &View<'_>, files: Files) -> Judged {
+    let volume = v.volume(files)?;
+    let Some(io) = v.device(files)?.io else { return Err(no_device_io()) };
+    let load = load(v, &volume, files)?;
     if v.observation().span.is_some_and(|span| span.seconds < 5.0) {
         return Err(Gap::Undecided(
             "An interval under 5 s does not tell a slow device from a slow moment.".into(),
@@ -220,26 +302,22 @@ fn latency(v: &View<'_>) -> Judged {
         return FINE;
     }
     Found::because(format!(
-        "An operation takes {:.1} ms, and the volume is at {} of its limit.",
+        "An operation takes {:.1} ms, and {} is at {} of its limit.",
         seconds * 1e3,
+        lower(files),
         percent(share_of_limit(&volume, &load))
     ))
     .fix(Fix::by_hand("Take a type with lower latency (io2), or ask why this one is slow: initialisation after a snapshot, the instance's limit (E04)."))
     .answer()
 }
 
-fn first_touch(v: &View<'_>) -> Judged {
-    let volume = v.volume(Files::Data)?;
+fn first_touch(v: &View<'_>, files: Files) -> Judged {
+    let volume = v.volume(files)?;
     if !["gp2", "gp3", "io1", "io2"].iter().any(|kind| is_kind(&volume, kind)) {
         return does_not_apply("the volume is no EBS volume of SSD");
     }
-    let Some(io) = v.device(Files::Data)?.io else {
-        return Err(Gap::Missing(ebbtide_observe::NotSeen {
-            what: "what the device did".into(),
-            why: "run this on the server's machine, or capture iostat -x".into(),
-        }));
-    };
-    let load = load(v)?;
+    let Some(io) = v.device(files)?.io else { return Err(no_device_io()) };
+    let load = load(v, &volume, files)?;
     v.noted("reads", io.reads, "reads a second on the device");
     let Some(read_s) = io.read_s.filter(|_| io.reads >= 20.0) else { return FINE };
     v.noted("read_s", read_s, "mean time of a read on the device, s");
@@ -257,9 +335,10 @@ fn first_touch(v: &View<'_>) -> Judged {
         return FINE;
     }
     Found::because(format!(
-        "A read takes {:.1} ms and a write {:.1} ms, with the volume at {} of its limit.",
+        "A read takes {:.1} ms and a write {:.1} ms, with {} at {} of its limit.",
         read_s * 1e3,
         write_s * 1e3,
+        lower(files),
         percent(share_of_limit(&volume, &load))
     ))
     .confidence(Confidence::Low)
@@ -281,12 +360,12 @@ fn share_of_limit(volume: &Resolved, load: &Load) -> f64 {
     of_iops.max(of_bytes)
 }
 
-fn unusable_iops(v: &View<'_>) -> Judged {
-    let volume = v.volume(Files::Data)?;
+fn unusable_iops(v: &View<'_>, files: Files) -> Judged {
+    let volume = v.volume(files)?;
     let (Some(bought), Some(throughput)) = (volume.spec.volume.iops, volume.members[0].throughput) else {
         return does_not_apply("no IOPS were bought, or the volume has no limit of throughput");
     };
-    let load = load(v)?;
+    let load = load(v, &volume, files)?;
     if load.ios < 100.0 {
         return FINE;
     }
@@ -301,8 +380,9 @@ fn unusable_iops(v: &View<'_>) -> Judged {
         return FINE;
     }
     Found::because(format!(
-        "With operations of {} the throughput is used up at {} of the {bought} IOPS.",
+        "With operations of {} the throughput of {} is used up at {} of the {bought} IOPS.",
         size(mean),
+        lower(files),
         figure(usable)
     ))
     .fix(Fix::by_hand("Raise the throughput, or buy fewer IOPS: size a volume by both."))
@@ -383,27 +463,27 @@ fn cost(catalog: &Catalog, volume: &Resolved) -> Option<String> {
     Some(format!("{} ({}, {})", cost.usd, cost.region, cost.as_of))
 }
 
-fn gp2(v: &View<'_>) -> Judged {
-    let volume = v.volume(Files::Data)?;
+fn gp2(v: &View<'_>, files: Files) -> Judged {
+    let volume = v.volume(files)?;
     if !is_kind(&volume, "gp2") {
         return FINE;
     }
     let baseline = volume.members[0].iops.map_or(0, |rate| rate.rate).clamp(3_000, 16_000);
     let mib_s = volume.members[0].throughput.map_or(125, |rate| rate.rate >> 20).max(125);
     let other = instead(v, &volume, "gp3", Some(baseline), Some(mib_s))?;
-    Found::because("The data are on gp2.")
-        .fix(Fix::by_hand(format!("Modify the volume while it is in use to {other}.")))
+    Found::because(format!("{} on gp2.", are_on(files)))
+        .fix(Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files))))
         .answer()
 }
 
-fn credits(v: &View<'_>) -> Judged {
-    let volume = v.volume(Files::Data)?;
+fn credits(v: &View<'_>, files: Files) -> Judged {
+    let volume = v.volume(files)?;
     let Some(iops) = volume.members[0].iops.filter(|rate| rate.credits > 0 && rate.ceiling > rate.rate)
     else {
         return does_not_apply("the volume has no burst credits");
     };
     let members = volume.members.len() as f64;
-    let load = load(v)?;
+    let load = load(v, &volume, files)?;
     let over = load.ios.min(iops.ceiling as f64 * members) - iops.rate as f64 * members;
     if over <= 0.0 {
         return FINE;
@@ -419,8 +499,9 @@ fn credits(v: &View<'_>) -> Judged {
     }
     let severity = if lasts < 3_600.0 { Severity::High } else { Severity::Medium };
     let had = if volume.credit_share.is_some() { "The credits" } else { "Full credits" };
+    let of = if files == Files::Data { String::new() } else { format!(" of the {}", files.name()) };
     let why = format!(
-        "{had} end {} from now: {} operations a second, and {} from then on.",
+        "{had}{of} end {} from now: {} operations a second, and {} from then on.",
         time(lasts),
         figure(load.ios),
         figure(iops.rate as f64 * members)
@@ -431,9 +512,9 @@ fn credits(v: &View<'_>) -> Judged {
         .answer()
 }
 
-fn limit(v: &View<'_>) -> Judged {
-    let volume = v.volume(Files::Data)?;
-    let load = load(v)?;
+fn limit(v: &View<'_>, files: Files) -> Judged {
+    let volume = v.volume(files)?;
+    let load = load(v, &volume, files)?;
     let members = volume.members.len() as f64;
     let most = |rate: Option<RateLimit>| rate.map_or(f64::INFINITY, |rate| rate.ceiling as f64 * members);
     let (iops, bytes) = (most(volume.members[0].iops), most(volume.members[0].throughput));
@@ -449,7 +530,7 @@ fn limit(v: &View<'_>) -> Judged {
     } else {
         (format!("{}/s of {}/s, {}.", size(load.bytes), size(bytes), percent(of_bytes)), "throughput")
     };
-    Found::because(format!("The volume is at its limit: {why}"))
+    Found::because(format!("{} is at its limit: {why}", subject(files)))
         .fix(Fix::by_hand(format!(
             "Raise the volume's {raise}, or let the server do less I/O (B02, R01, F02 first)."
         )))
@@ -458,17 +539,28 @@ fn limit(v: &View<'_>) -> Judged {
 
 fn instance(v: &View<'_>) -> Judged {
     let Some(name) = &v.observation().instance else {
-        return Err(Gap::Missing(ebbtide_observe::NotSeen {
+        return Err(Gap::Missing(NotSeen {
             what: "the instance type".into(),
             why: "name it with --instance TYPE".into(),
         }));
     };
     v.word("instance", name, "instance type as --instance says");
     let instance = v.catalog().instance(name).map_err(|error| Gap::Undecided(format!("{error}.")))?;
-    let mut volumes = vec![v.volume(Files::Data)?];
-    let own = |spec: &Option<String>, files| spec.is_some().then(|| v.volume(files)).transpose();
-    volumes.extend(own(&v.observation().redo_volume, Files::Redo)?);
-    volumes.extend(own(&v.observation().binlog_volume, Files::Binlog)?);
+    let (mut volumes, mut gap) = (Vec::new(), None);
+    for files in v.volumes() {
+        let own = v.of_files(files);
+        match own.volume(files) {
+            Ok(volume) => volumes.push(volume),
+            Err(one) => gap = gap.or(Some(one)),
+        }
+        v.take(own);
+    }
+    // Those that are known may be too much already.
+    if volumes.is_empty()
+        && let Some(gap) = gap
+    {
+        return Err(gap);
+    }
     let all = |rate: fn(&Resolved) -> Option<u64>| -> f64 {
         volumes.iter().map(|volume| rate(volume).unwrap_or(0) as f64 * volume.members.len() as f64).sum()
     };
@@ -491,21 +583,21 @@ fn instance(v: &View<'_>) -> Judged {
         over.push(format!("{}/s for a baseline of {}/s", size(bytes), size(own_bytes)));
     }
     if over.is_empty() {
-        return FINE;
+        return gap.map_or(FINE, Err);
     }
     Found::because(format!("{name} does not carry its volumes for ever: {}.", over.join(", ")))
         .fix(Fix::by_hand("Take a larger instance, or provision less."))
         .answer()
 }
 
-fn io1(v: &View<'_>) -> Judged {
-    let volume = v.volume(Files::Data)?;
+fn io1(v: &View<'_>, files: Files) -> Judged {
+    let volume = v.volume(files)?;
     if !is_kind(&volume, "io1") {
         return FINE;
     }
     let other = instead(v, &volume, "io2", volume.spec.volume.iops, None)?;
-    Found::because("The data are on io1.")
-        .fix(Fix::by_hand(format!("Modify the volume while it is in use to {other}.")))
+    Found::because(format!("{} on io1.", are_on(files)))
+        .fix(Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files))))
         .answer()
 }
 

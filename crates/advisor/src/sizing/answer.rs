@@ -23,6 +23,9 @@ pub struct Asked<'q, 'a> {
     pub objective: Objective,
     /// Volumes in an array, at most.
     pub most_members: u16,
+    /// Whether arrays were asked for: then the answer is the cheapest of all, and may be one. Otherwise an array is the answer
+    /// only where no single volume meets what is asked.
+    pub arrays_asked: bool,
     /// The volumes of today.
     pub today: Option<&'q Resolved>,
     /// The instance of today.
@@ -143,10 +146,11 @@ impl Sizing<'_> {
     }
 }
 
-/// The place of the answer among choices: the first single volume, or else the first of all.
+/// The place of the answer among choices by cost: the first single volume, or the first of all where there is none or arrays
+/// were asked for.
 #[must_use]
-pub fn place_of_answer<'c>(mut choices: impl Iterator<Item = &'c Choice>) -> usize {
-    choices.position(|choice| choice.volumes.spec.members() == 1).unwrap_or(0)
+pub fn place_of_answer<'c>(mut choices: impl Iterator<Item = &'c Choice>, arrays_asked: bool) -> usize {
+    choices.position(|choice| arrays_asked || choice.volumes.spec.members() == 1).unwrap_or(0)
 }
 
 impl Choice {
@@ -181,14 +185,14 @@ pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
     let chosen = if asked.instances.is_empty() {
         asked.instance
     } else {
-        of_singles(space, |space| cheapest_with(asked, space)).map(|(one, _)| one)
+        first_of(asked, space, |space| cheapest_with(asked, space)).map(|(one, _)| one)
     };
     let found = asked.instances.is_empty() || chosen.is_some();
     let space = Space { instance: chosen, ..space };
     let mut candidates = if found { space.cheapest_of_each() } else { Vec::new() };
     let mut choices: Vec<Choice> =
         candidates.iter().map(|candidate| choice(space, &candidate.resolved)).collect();
-    let answer = place_of_answer(choices.iter());
+    let answer = place_of_answer(choices.iter(), asked.arrays_asked);
     if answer > 0 {
         choices[..=answer].rotate_right(1);
         candidates[..=answer].rotate_right(1);
@@ -202,9 +206,14 @@ pub fn size<'a>(asked: &Asked<'_, 'a>) -> Sizing<'a> {
     }
 }
 
-/// What is found among single volumes, or else among arrays too.
-fn of_singles<'s, T>(space: Space<'s>, find: impl Fn(Space<'s>) -> Option<T>) -> Option<T> {
-    find(Space { most_members: 1, ..space }).or_else(|| find(space))
+/// What is found among single volumes, or else among arrays too; among both where arrays were asked for.
+fn first_of<'s, T>(
+    asked: &Asked<'_, '_>,
+    space: Space<'s>,
+    find: impl Fn(Space<'s>) -> Option<T>,
+) -> Option<T> {
+    let single = (!asked.arrays_asked).then(|| find(Space { most_members: 1, ..space })).flatten();
+    single.or_else(|| find(space))
 }
 
 fn today(asked: &Asked<'_, '_>, space: Space<'_>, volumes: &Resolved) -> Today {
@@ -305,8 +314,8 @@ fn safer<'a>(
             Some(known) if !matches!(what, Safety::Carried(share) if share < asked.objective.carried) => {
                 (chosen, Some(known.clone()))
             }
-            _ if asked.instances.is_empty() => (chosen, of_singles(with, |with| with.cheapest(None))),
-            _ => of_singles(with, |with| cheapest_with(asked, with))
+            _ if asked.instances.is_empty() => (chosen, first_of(asked, with, |with| with.cheapest(None))),
+            _ => first_of(asked, with, |with| cheapest_with(asked, with))
                 .map_or((None, None), |(one, volumes)| (Some(one), Some(volumes))),
         };
         Safer { what, candidate, instance }

@@ -2,6 +2,7 @@
 
 use ebbtide_text::{figure, list};
 
+use super::reason::{Side, reason};
 use super::{Claim, ClaimArm, ClaimPhase, ClaimTest, ClaimVerdict, Evidence, JudgedClaim, Reading};
 
 /// Holds a claim against what was measured.
@@ -18,7 +19,7 @@ pub fn judge(claim: &Claim, evidence: &dyn Evidence) -> JudgedClaim {
         let (arms, ours) = measured(test, evidence);
         judged.verdict = match &ours {
             Err(why) => ClaimVerdict::NotMeasured { why: why.clone() },
-            Ok(ours) => verdict(test, *ours, &arms),
+            Ok(ours) => verdict(test, *ours, &because(test, &arms, evidence)),
         };
         (judged.arms, judged.ours) = (arms, ours.ok());
     }
@@ -39,7 +40,7 @@ fn measured(test: &ClaimTest, evidence: &dyn Evidence) -> (Vec<ClaimArm>, Result
         arm: (*arm).clone(),
         during: (*during).clone(),
         ours: reading.as_ref().ok().copied(),
-        io: evidence.io(arm, during),
+        io: evidence.io(arm, during).words(),
     };
     let arms = sides.iter().zip(&readings).map(arm).collect();
     let missing = sides
@@ -64,29 +65,32 @@ fn measured(test: &ClaimTest, evidence: &dyn Evidence) -> (Vec<ClaimArm>, Result
     (arms, ours)
 }
 
-fn verdict(test: &ClaimTest, ours: Reading, arms: &[ClaimArm]) -> ClaimVerdict {
+/// What the I/O of the arms says about their figures, to follow a sentence; empty where nothing is known.
+fn because(test: &ClaimTest, arms: &[ClaimArm], evidence: &dyn Evidence) -> String {
+    let sides = arms.iter().map(|arm| Side {
+        arm: &arm.arm,
+        during: arm.during.iter().map(|phase| phase.name()).collect(),
+        io: evidence.io(&arm.arm, &arm.during),
+    });
+    reason(test.metric, &sides.collect::<Vec<_>>())
+}
+
+/// The verdict, each with the measured figure, the range and the reason.
+fn verdict(test: &ClaimTest, ours: Reading, because: &str) -> ClaimVerdict {
     let said = format!("measured {}, claimed {}", in_words(test, ours), range(test));
+    let with = |more: &str| format!("{said}{more}{because}");
     let Some((low, high)) = ours.low.zip(ours.high) else {
-        let why = format!("{said}: one trial shows no interval");
-        return ClaimVerdict::Undecided { why };
+        return ClaimVerdict::Undecided { why: with(": one trial shows no interval") };
     };
     let outside =
         test.at_least.is_some_and(|least| high < least) || test.at_most.is_some_and(|most| low > most);
     if test.allows(low) && test.allows(high) {
-        ClaimVerdict::Reproduced
+        ClaimVerdict::Reproduced { why: with("") }
     } else if outside {
-        let io: Vec<String> = arms.iter().filter(|arm| !arm.io.is_empty()).map(io).collect();
-        let io = if io.is_empty() { String::new() } else { format!(". {}", io.join("; ")) };
-        ClaimVerdict::NotReproduced { why: format!("{said}{io}") }
+        ClaimVerdict::NotReproduced { why: with("") }
     } else {
-        ClaimVerdict::Undecided { why: format!("{said}: the interval reaches over the bound") }
+        ClaimVerdict::Undecided { why: with(": the interval reaches over the bound") }
     }
-}
-
-fn io(arm: &ClaimArm) -> String {
-    let during: Vec<&str> = arm.during.iter().map(|phase| phase.name()).collect();
-    let during = if during.is_empty() { String::new() } else { format!(" ({})", during.join(", ")) };
-    format!("{}{during}: {}", arm.arm, arm.io)
 }
 
 /// `2.10 times (1.90 to 2.30)`, `12.3 ms (11.0 to 13.9)`.

@@ -38,6 +38,10 @@ pub enum ClaimMetric {
     RedoWait,
     /// Mean lag of the replica that is farthest behind, s.
     LagS,
+    /// The longest time in which no transaction of any client was finished, s.
+    SilentS,
+    /// Errors of the server with code 1205, lock wait timeout exceeded, in a trial.
+    LockTimeouts,
     /// How long a backup took, s.
     BackupS,
     /// Size of a backup, MiB.
@@ -65,7 +69,7 @@ pub enum Of {
 
 impl ClaimMetric {
     /// Every metric with its name in experiment files, its unit, and the lab that measures it.
-    pub const ALL: [(Self, &'static str, &'static str, Of); 22] = [
+    pub const ALL: [(Self, &'static str, &'static str, Of); 24] = [
         (Self::Tps, "tps", "transactions/s", Of::Both),
         (Self::Tpmc, "tpmc", "New-Orders/min", Of::Run),
         (Self::P50Ms, "p50_ms", "ms", Of::Run),
@@ -82,6 +86,8 @@ impl ClaimMetric {
         (Self::ServerCpuPct, "server_cpu_pct", "%", Of::Run),
         (Self::RedoWait, "redo_wait", "threads", Of::Run),
         (Self::LagS, "lag_s", "s", Of::Run),
+        (Self::SilentS, "silent_s", "s", Of::Run),
+        (Self::LockTimeouts, "lock_timeouts", "errors", Of::Run),
         (Self::BackupS, "backup_s", "s", Of::Run),
         (Self::BackupMib, "backup_mib", "MiB", Of::Run),
         (Self::BadPct, "bad_pct", "% of the cuts", Of::Crash),

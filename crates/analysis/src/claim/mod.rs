@@ -7,6 +7,7 @@
 mod document;
 mod judge;
 mod metric;
+mod reason;
 #[cfg(test)]
 mod tests;
 
@@ -103,7 +104,10 @@ pub struct ClaimArm {
 #[serde(rename_all = "snake_case", tag = "is")]
 pub enum ClaimVerdict {
     /// The measured figure is in the claim's range, with all of its interval.
-    Reproduced,
+    Reproduced {
+        /// Where in the range, and what the I/O of the arms was.
+        why: String,
+    },
     /// It is out of the range, with all of its interval.
     NotReproduced {
         /// By how much, and what the I/O of the arms was.
@@ -111,7 +115,7 @@ pub enum ClaimVerdict {
     },
     /// Its interval has a bound of the range inside, or it has none.
     Undecided {
-        /// Which.
+        /// Which, and what the I/O of the arms was.
         why: String,
     },
     /// The document's own tables contradict the claim.
@@ -129,6 +133,11 @@ pub enum ClaimVerdict {
         /// Which, and why.
         why: String,
     },
+    /// An arm that it needs is part of the full form of the experiment alone.
+    OnlyInFull {
+        /// The command that measures it.
+        why: String,
+    },
 }
 
 impl ClaimVerdict {
@@ -136,26 +145,66 @@ impl ClaimVerdict {
     #[must_use]
     pub const fn words(&self) -> &'static str {
         match self {
-            Self::Reproduced => "reproduced",
+            Self::Reproduced { .. } => "reproduced",
             Self::NotReproduced { .. } => "not reproduced",
             Self::Undecided { .. } => "undecided",
             Self::Contradicted { .. } => "contradicted by its own tables",
             Self::NotTestable { .. } => "not testable here",
             Self::NotMeasured { .. } => "not measured",
+            Self::OnlyInFull { .. } => "not in the short form",
         }
     }
 
-    /// Why; empty where there is nothing to add.
+    /// Why, in a sentence or more without a full stop at the end.
     #[must_use]
     pub fn why(&self) -> &str {
         match self {
-            Self::Reproduced => "",
-            Self::NotReproduced { why }
+            Self::Reproduced { why }
+            | Self::NotReproduced { why }
             | Self::Undecided { why }
             | Self::Contradicted { why }
             | Self::NotTestable { why }
+            | Self::OnlyInFull { why }
             | Self::NotMeasured { why } => why,
         }
+    }
+}
+
+impl JudgedClaim {
+    /// Says of a claim that was not measured that the full form measures it, where `command` is given for one of its
+    /// arms: the arms that the short form leaves out have one.
+    pub fn refer_to_full_form(&mut self, command: impl Fn(&[&str]) -> Option<String>) {
+        let Some(test) = &self.claim.test else { return };
+        let over = test.over.as_ref().filter(|over| **over != test.arm);
+        let arms: Vec<&str> = std::iter::once(&test.arm).chain(over).map(String::as_str).collect();
+        if matches!(self.verdict, ClaimVerdict::NotMeasured { .. })
+            && let Some(command) = command(&arms)
+        {
+            self.verdict = ClaimVerdict::OnlyInFull { why: format!("run {command}") };
+        }
+    }
+}
+
+/// What held an arm back, and its I/O. Nothing is known by default.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ArmIo {
+    /// What it waits for, to follow its name, such as `waits for the volume's IOPS limit 97% of the time`; empty where
+    /// nothing that was measured holds it back.
+    pub waits: String,
+    /// Other figures of its I/O, in words; empty where there are none.
+    pub figures: String,
+    /// Operations by transaction as the limits of the volumes count them; None where no transaction was finished.
+    pub ios_per_transaction: Option<f64>,
+    /// Operations a second as the limits of the volumes count them.
+    pub iops: Option<f64>,
+}
+
+impl ArmIo {
+    /// All of it in words, to follow the name of the arm and a colon; empty where nothing is known.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let parts = [self.waits.as_str(), self.figures.as_str()];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -209,8 +258,8 @@ pub trait Evidence {
     /// One arm over another as the run compares them; none where it does not compare them under these conditions.
     fn ratio(&self, test: &ClaimTest, over: &str) -> Option<Reading>;
 
-    /// What held an arm back under conditions, and its I/O, to follow its name and a colon; empty where nothing is known.
-    fn io(&self, arm: &str, during: &[ClaimPhase]) -> String;
+    /// What held an arm back under conditions, and its I/O.
+    fn io(&self, arm: &str, during: &[ClaimPhase]) -> ArmIo;
 }
 
 impl ClaimTest {

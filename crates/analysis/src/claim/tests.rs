@@ -24,8 +24,8 @@ impl Evidence for Planted {
         self.ratio
     }
 
-    fn io(&self, arm: &str, _: &[ClaimPhase]) -> String {
-        format!("waits for the IOPS limit of {arm}")
+    fn io(&self, arm: &str, _: &[ClaimPhase]) -> ArmIo {
+        ArmIo { waits: format!("waits for the IOPS limit of {arm}"), ..ArmIo::default() }
     }
 }
 
@@ -60,7 +60,12 @@ fn measured(tuned: Reading, default: Reading) -> Planted {
 fn a_ratio_in_the_range_with_all_of_its_interval_is_reproduced_beside_the_documents_own() {
     let evidence = measured(Reading::between(5000.0, 4900.0, 5100.0), Reading::between(500.0, 480.0, 520.0));
     let judged = judge(&tuned(), &evidence);
-    assert_eq!(judged.verdict, ClaimVerdict::Reproduced);
+    let ClaimVerdict::Reproduced { why } = &judged.verdict else { panic!("{:?}", judged.verdict) };
+    for text in
+        ["measured 10", "claimed 6.00 to 25", "'tuned' waits for the IOPS limit of tuned", "'default' waits"]
+    {
+        assert!(why.contains(text), "{text}: {why}");
+    }
     assert!((judged.theirs.unwrap() - 12.766).abs() < 0.01, "{:?}", judged.theirs);
     let ours = judged.ours.unwrap();
     assert!((ours.mid - 10.0).abs() < 1e-9);
@@ -79,8 +84,8 @@ fn planted_results_that_deny_a_claim_are_not_reproduced_and_the_reason_has_the_i
     for text in [
         "2.00 times (1.94 to 2.06)",
         "6.00 to 25",
-        "tuned: waits for the IOPS limit of tuned",
-        "default: waits",
+        "'tuned' waits for the IOPS limit of tuned",
+        "'default' waits",
     ] {
         assert!(why.contains(text), "{text}: {why}");
     }
@@ -94,10 +99,10 @@ fn an_interval_over_a_bound_and_a_single_trial_decide_nothing() {
     let wide = measured(Reading::between(3500.0, 2000.0, 5000.0), Reading::between(500.0, 450.0, 550.0));
     let judged = judge(&tuned(), &wide);
     let ClaimVerdict::Undecided { why } = &judged.verdict else { panic!("{:?}", judged.verdict) };
-    assert!(why.ends_with("the interval reaches over the bound"), "{why}");
+    assert!(why.contains("the interval reaches over the bound. 'tuned' waits"), "{why}");
     let single = measured(Reading::alone(5000.0), Reading::alone(500.0));
     let ClaimVerdict::Undecided { why } = judge(&tuned(), &single).verdict else { panic!() };
-    assert!(why.ends_with("one trial shows no interval"), "{why}");
+    assert!(why.contains("one trial shows no interval. 'tuned' waits"), "{why}");
 }
 
 #[test]
@@ -106,7 +111,7 @@ fn the_ratio_that_the_run_compares_goes_before_that_of_the_figures() {
         measured(Reading::between(5000.0, 4000.0, 6000.0), Reading::between(500.0, 100.0, 900.0));
     assert!(matches!(judge(&tuned(), &evidence).verdict, ClaimVerdict::Undecided { .. }));
     evidence.ratio = Some(Reading::between(10.0, 9.0, 11.0));
-    assert_eq!(judge(&tuned(), &evidence).verdict, ClaimVerdict::Reproduced);
+    assert!(matches!(judge(&tuned(), &evidence).verdict, ClaimVerdict::Reproduced { .. }));
 }
 
 #[test]
@@ -148,7 +153,26 @@ fn a_figure_without_another_arm_is_held_against_its_range() {
     let claim =
         |at_most| Claim { test: Some(ClaimTest { at_most: Some(at_most), ..test.clone() }), ..tuned() };
     let evidence = Planted::of(&[("tuned", Reading::between(8.0, 7.0, 9.0))]);
-    assert_eq!(judge(&claim(10.0), &evidence).verdict, ClaimVerdict::Reproduced);
+    assert!(matches!(judge(&claim(10.0), &evidence).verdict, ClaimVerdict::Reproduced { .. }));
     let ClaimVerdict::NotReproduced { why } = judge(&claim(5.0), &evidence).verdict else { panic!() };
     assert!(why.starts_with("measured 8.00 ms (7.00 to 9.00), claimed 5.00 at most"), "{why}");
+}
+
+#[test]
+fn only_a_claim_that_was_not_measured_is_referred_to_the_full_form_and_only_for_its_own_arms() {
+    let command = |arms: &[&str]| arms.contains(&"default").then(|| "ebbtide run x".to_owned());
+    let evidence = Planted::of(&[("tuned", Reading::between(5000.0, 4900.0, 5100.0))]);
+    let mut judged = judge(&tuned(), &evidence);
+    judged.refer_to_full_form(|_| None);
+    assert!(
+        matches!(judged.verdict, ClaimVerdict::NotMeasured { .. }),
+        "another run lacks it for another reason"
+    );
+    judged.refer_to_full_form(command);
+    assert_eq!(judged.verdict, ClaimVerdict::OnlyInFull { why: "run ebbtide run x".into() });
+    assert_eq!(judged.verdict.words(), "not in the short form");
+    let whole = measured(Reading::between(5000.0, 4900.0, 5100.0), Reading::between(500.0, 480.0, 520.0));
+    let mut judged = judge(&tuned(), &whole);
+    judged.refer_to_full_form(command);
+    assert!(matches!(judged.verdict, ClaimVerdict::Reproduced { .. }), "what was measured stays");
 }

@@ -4,7 +4,7 @@ use ebbtide_text::{figure, percent};
 
 use super::model::{Across, ArmSummary, Around, Figures, Measured, Ratio, Regime, Summary, VolumeFigures};
 use super::{summarize, words};
-use crate::claim::{ClaimMetric, ClaimPhase, ClaimTest, Evidence, Reading};
+use crate::claim::{ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Evidence, Reading};
 use crate::record::{Role, RunRecord};
 
 /// A run of the lab: its summary, and that of each of its rounds, for the range of the trials.
@@ -36,6 +36,12 @@ impl Evidence for OfRun<'_> {
             ClaimMetric::Tpmc => summary.tpcc.as_ref().map(|tpcc| rate(&tpcc.tpmc)).ok_or_else(missing),
             ClaimMetric::LagS => {
                 summary.lag.as_ref().map(|lag| across(lag.mean_s, 1.0, trials)).ok_or_else(missing)
+            }
+            ClaimMetric::SilentS => {
+                summary.answers.as_ref().map(|one| across(one.silent_s, 1.0, trials)).ok_or_else(missing)
+            }
+            ClaimMetric::LockTimeouts => {
+                summary.answers.as_ref().map(|one| across(one.lock_timeouts, 1.0, trials)).ok_or_else(missing)
             }
             ClaimMetric::BackupS => {
                 summary.backup.as_ref().map(|backup| across(backup.took_s, 1.0, trials)).ok_or_else(missing)
@@ -71,9 +77,9 @@ impl Evidence for OfRun<'_> {
         Some(Reading { mid: ratio.ratio, low: ends.0, high: ends.1 })
     }
 
-    fn io(&self, arm: &str, during: &[ClaimPhase]) -> String {
+    fn io(&self, arm: &str, during: &[ClaimPhase]) -> ArmIo {
         let Ok((_, figures)) = self.arm(arm).and_then(|arm| figures(arm, during)) else {
-            return String::new();
+            return ArmIo::default();
         };
         let ios = figures.per_transaction.map(|cost| {
             format!(
@@ -83,17 +89,22 @@ impl Evidence for OfRun<'_> {
             )
         });
         let iops: f64 = figures.volumes.values().map(|volume| volume.consumed_iops).sum();
-        let iops = format!("{} IOPS", figure(iops));
         let busy = format!("processors {} busy", percent(self.of_all(figures.host.busy_cpus) / 100.0));
-        let parts = [words::limiter(figures.limiter, false), ios, Some(iops), Some(busy)];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        let replica = self.arm(arm).ok().and_then(replica_io);
+        let parts = [ios, Some(format!("{} IOPS", figure(iops))), Some(busy), replica];
+        ArmIo {
+            waits: words::limiter(figures.limiter, false).unwrap_or_default(),
+            figures: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
+            ios_per_transaction: figures.per_transaction.map(|cost| cost.consumed_ios),
+            iops: Some(iops),
+        }
     }
 }
 
 impl OfRun<'_> {
     fn arm(&self, name: &str) -> Result<&ArmSummary, String> {
         let arm = self.summary.arms.iter().find(|arm| arm.name == name);
-        arm.ok_or_else(|| "is not part of this run: the short form leaves it out, or --arms".to_owned())
+        arm.ok_or_else(|| "is not part of this run".to_owned())
     }
 
     /// Processors as a percentage of all.
@@ -166,6 +177,8 @@ impl OfRun<'_> {
             // These are not of the figures of a part of a trial.
             ClaimMetric::Tpmc
             | ClaimMetric::LagS
+            | ClaimMetric::SilentS
+            | ClaimMetric::LockTimeouts
             | ClaimMetric::BackupS
             | ClaimMetric::BackupMib
             | ClaimMetric::BadPct
@@ -174,6 +187,21 @@ impl OfRun<'_> {
             | ClaimMetric::RecoveryS => None,
         }
     }
+}
+
+/// What the volumes of the first replica did, in words; none without replicas.
+fn replica_io(arm: &ArmSummary) -> Option<String> {
+    let of = |(role, volume): (&Role, &VolumeFigures)| {
+        let share = if volume.limited > 0.01 {
+            format!(", held back by a limit {} of the time", percent(volume.limited))
+        } else {
+            String::new()
+        };
+        let (iops, queue) = (figure(volume.consumed_iops), figure(volume.queue));
+        format!("the replica's {} volume {iops} IOPS with a queue of {queue}{share}", role.key())
+    };
+    let all: Vec<String> = arm.replica_volumes.iter().map(of).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn missing() -> String {

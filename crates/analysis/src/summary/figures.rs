@@ -137,11 +137,28 @@ fn per_transaction(seconds: &[&Second]) -> Option<PerTransaction> {
 
 fn volumes(group: &Group<'_>, seconds: &[&Second]) -> BTreeMap<Role, VolumeFigures> {
     let roles: BTreeSet<Role> = seconds.iter().flat_map(|second| second.volumes.keys().copied()).collect();
-    roles.into_iter().map(|role| (role, volume(group, seconds, role))).collect()
+    let of_role = |role: Role| volume(group, seconds, &|second| second.volumes.get(&role).copied());
+    roles.into_iter().map(|role| (role, of_role(role))).collect()
 }
 
-fn volume(group: &Group<'_>, seconds: &[&Second], role: Role) -> VolumeFigures {
-    let at = |second: &Second| second.volumes.get(&role).copied().unwrap_or_default();
+/// The volumes of the first replica; empty without replicas.
+pub(super) fn replica_volumes(group: &Group<'_>) -> BTreeMap<Role, VolumeFigures> {
+    let seconds: Vec<&Second> =
+        group.members.iter().flat_map(|member| member.seconds.iter().copied()).collect();
+    let firsts = seconds.iter().filter_map(|second| second.replica_volumes.first());
+    let roles: BTreeSet<Role> = firsts.flat_map(|volumes| volumes.keys().copied()).collect();
+    let of_role =
+        |role: Role| volume(group, &seconds, &|second| second.replica_volumes.first()?.get(&role).copied());
+    roles.into_iter().map(|role| (role, of_role(role))).collect()
+}
+
+/// The figures of the volume that `of` gives of a second; without any they are 0.
+fn volume(
+    group: &Group<'_>,
+    seconds: &[&Second],
+    of: &dyn Fn(&Second) -> Option<VolumeSecond>,
+) -> VolumeFigures {
+    let at = |second: &Second| of(second).unwrap_or_default();
     let mean = |of: fn(&VolumeSecond) -> f64| mean_of(seconds, |second| of(&at(second)));
     // A mean latency is that of the I/Os, so that seconds count by how many they had.
     let latency = |us: fn(&VolumeSecond) -> f64, iops: fn(&VolumeSecond) -> f64| {

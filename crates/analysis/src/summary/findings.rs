@@ -49,6 +49,8 @@ pub(super) fn findings(design: &Design, arms: &[Parted<'_>], summary: &Summary) 
         summary.comparisons.iter().flat_map(|compared| [compared.arm, compared.baseline]).collect();
     for (index, arm) in summary.arms.iter().enumerate() {
         sentences.extend(arms.get(index).and_then(|parted| course(parted, arm)));
+        sentences
+            .extend(arm.answers.as_ref().and_then(|answers| super::answers::finding(&arm.name, answers)));
         if !compared_arms.contains(&index) {
             sentences.extend(single(arm));
         }

@@ -5,6 +5,7 @@
 //! conditions ([`group`]), summed up ([`figures`], [`limiter`]), held against each other ([`compare`]), and
 //! put into words ([`findings`], [`notes`]); comparisons that differ in connections alone are curves ([`mod@curves`]).
 
+mod answers;
 mod backup;
 mod claims;
 mod compare;
@@ -28,10 +29,10 @@ pub use curves::{Curve, Curves, LOADED, curves};
 pub use figures::trial_figures;
 pub use findings::without;
 pub use model::{
-    Across, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Compared, CurveGain, CurvePoint, Figures,
-    HostFigures, LagFigures, Limiter, Measured, Metric, Noise, Note, Part, PerTransaction, Ratio, Regime,
-    RegimeSummary, ServerFigures, Summary, TpccFigures, TransactionFigures, TrialCounts, TrialFigures,
-    TrialWindow, Verdict, VolumeFigures, WindowChange,
+    Across, AnswerFigures, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Compared, CurveGain,
+    CurvePoint, ErrorFigures, Figures, HostFigures, LagFigures, Limiter, Measured, Metric, Noise, Note, Part,
+    PerTransaction, Ratio, Regime, RegimeSummary, ServerFigures, Summary, TpccFigures, TransactionFigures,
+    TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures, WindowChange,
 };
 pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
 
@@ -79,6 +80,8 @@ fn arm_summary(arm: &Parted<'_>, priors: &Priors, cpus: u32) -> ArmSummary {
         whole,
         tpcc,
         lag: lag::figures(&arm.whole),
+        replica_volumes: figures::replica_volumes(&arm.whole),
+        answers: answers::figures(arm),
         backup: backup::figures(arm),
         regimes: regimes.collect(),
         ..arm.summary()

@@ -128,6 +128,12 @@ pub struct ArmSummary {
     /// How far the replicas were behind, over the same seconds; none without replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<LagFigures>,
+    /// The volumes of the first replica, over the same seconds; empty without replicas. All replicas of an arm are alike.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub replica_volumes: BTreeMap<Role, VolumeFigures>,
+    /// What clients got no answer to, over all measured seconds of the trials that count; none where no trial counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<AnswerFigures>,
     /// What its backups took, over the trials that count; none where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<BackupFigures>,
@@ -135,6 +141,28 @@ pub struct ArmSummary {
     pub regimes: Vec<RegimeSummary>,
     /// What each trial's series showed, in the order of the trials; trials without seconds are left out.
     pub windows: Vec<TrialWindow>,
+}
+
+/// What clients got no answer to, over the trials of an arm.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct AnswerFigures {
+    /// The longest time in which no transaction of any client was finished, s: whole seconds.
+    pub silent_s: Across,
+    /// Errors of the server with code 1205, lock wait timeout exceeded.
+    pub lock_timeouts: Across,
+    /// Errors of the server by code, all trials together, those that were done again included.
+    pub errors: Vec<ErrorFigures>,
+}
+
+/// How often a server error came, over the trials of an arm.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorFigures {
+    /// The server's code.
+    pub code: u16,
+    /// How often, in all trials.
+    pub count: u64,
+    /// The first one's words.
+    pub message: String,
 }
 
 /// What TPC-C is measured by, over the trials of an arm.
@@ -179,10 +207,19 @@ pub struct TransactionFigures {
     pub share_pct: f64,
     /// Median response time, us; 0 where none finished.
     pub p50_us: Across,
+    /// 90th percentile of the response time, us; 0 where none finished.
+    #[serde(default)]
+    pub p90_us: Across,
+    /// What the specification allows for the 90th percentile (clause 5.2.5.7), s.
+    #[serde(default)]
+    pub limit_s: f64,
     /// 95th percentile of the response time, us; 0 where none finished.
     pub p95_us: Across,
     /// 99th percentile of the response time, us; 0 where none finished.
     pub p99_us: Across,
+    /// The longest response time, us; 0 where none finished.
+    #[serde(default)]
+    pub max_us: Across,
 }
 
 /// How trials ended.

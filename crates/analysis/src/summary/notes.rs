@@ -96,6 +96,7 @@ fn trials(parted: &Parted<'_>, run: &RunRecord<'_>) -> Vec<String> {
             Outcome::Failed { why, .. } => texts.push(format!("{name} failed: {why}.")),
         }
         texts.extend(trial.notes.iter().map(|note| format!("{name}: {note}")));
+        texts.extend(super::answers::note(trial).map(|note| format!("{name}: {note}")));
     }
     match parted.counts.measured {
         0 => texts.push("No trial was measured.".to_owned()),

@@ -38,8 +38,15 @@ fn transaction(name: &str, trials: &[&TpccRecord<'_>]) -> TransactionFigures {
         count,
         share_pct: series::mean(&shares),
         p50_us: if count > 0 { across(|one| one.p50_us) } else { none },
+        p90_us: if count > 0 { across(|one| one.p90_us) } else { none },
+        limit_s: trials
+            .iter()
+            .flat_map(|trial| &trial.transactions)
+            .find(|one| one.transaction == name)
+            .map_or(0.0, |one| one.limit_s),
         p95_us: if count > 0 { across(|one| one.p95_us) } else { none },
         p99_us: if count > 0 { across(|one| one.p99_us) } else { none },
+        max_us: if count > 0 { across(|one| one.max_us) } else { none },
     }
 }
 

@@ -90,7 +90,7 @@ fn demand_start(call: &Call<'_>, start: &Start) -> Result<(), ApiError> {
     call.authorize(&Access { action: "ec2:CreateTags".into(), resource, context: of_tags })
 }
 
-/// Refuses combinations that AWS does not have, and what is not built.
+/// Refuses combinations that AWS does not have.
 fn check_encryption(call: &Call<'_>, has_parent: bool) -> Result<(), ApiError> {
     let encrypted = call.input.get("Encrypted").and_then(Value::as_bool);
     let has_key = input::text(call, "KmsKeyArn").is_some();
@@ -103,18 +103,21 @@ fn check_encryption(call: &Call<'_>, has_parent: bool) -> Result<(), ApiError> {
     if has_key && encrypted == Some(false) {
         return Err(refuse::invalid_value("Encrypted cannot be false when KmsKeyArn is specified"));
     }
-    if has_key || encrypted == Some(true) {
-        return Err(refuse::unsupported("Encryption"));
-    }
     Ok(())
 }
 
 impl Ebs {
     pub(super) fn start_snapshot(&self, call: &Call<'_>) -> Result<Map<String, Value>, ApiError> {
-        let start = read_start(call)?;
+        let mut start = read_start(call)?;
         demand_start(call, &start)?;
-        if let Some(id) = &start.parent {
-            self.check_parent(call, id, start.size_gib)?;
+        match &start.parent {
+            Some(id) => self.check_parent(call, id, start.size_gib)?,
+            None => {
+                let asks = call.input.get("Encrypted").and_then(Value::as_bool) == Some(true);
+                let name = input::text(call, "KmsKeyArn");
+                let key = self.ec2.key_of_direct(call, asks, name);
+                start.key = key.map_err(|problem| refuse::of_key(&problem, name.unwrap_or_default()))?;
+            }
         }
         let id = start.parent.clone().unwrap_or_default();
         let started = self.ec2.start_direct(call, start).map_err(|error| refuse::of_direct(&error, &id))?;
@@ -241,6 +244,7 @@ fn read_start(call: &Call<'_>) -> Result<Start, ApiError> {
         tags: tags(call)?,
         timeout_ms: minutes.saturating_mul(60_000),
         token: short_text(call, "ClientToken")?,
+        key: None,
         parameters: Value::Object(parameters).to_string(),
     })
 }
@@ -254,8 +258,11 @@ fn of_start(started: &SeenSnapshot) -> Map<String, Value> {
         ("StartTime".to_owned(), Value::from(started.started_ms as f64 / 1e3)),
         ("VolumeSize".to_owned(), started.size_gib.into()),
         ("BlockSize".to_owned(), SNAPSHOT_BLOCK_BYTES.into()),
-        ("SseType".to_owned(), "none".into()),
     ]);
+    output.insert("SseType".to_owned(), if started.kms_key.is_some() { "sse-kms" } else { "none" }.into());
+    if let Some(key) = &started.kms_key {
+        output.insert("KmsKeyArn".to_owned(), key.clone().into());
+    }
     if !started.description.is_empty() {
         output.insert("Description".to_owned(), started.description.clone().into());
     }

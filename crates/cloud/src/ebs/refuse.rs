@@ -6,6 +6,7 @@ use ebbtide_control::ControlError;
 
 use crate::ApiError;
 use crate::ec2::direct::DirectError;
+use crate::kms::KeyProblem;
 
 fn error(code: &'static str, reason: Option<&str>, message: impl Into<String>, status: u16) -> ApiError {
     let mut error = ApiError { status, ..ApiError::client(code, message) };
@@ -24,9 +25,24 @@ pub(super) fn invalid_value(message: impl Into<String>) -> ApiError {
     invalid("INVALID_PARAMETER_VALUE", message)
 }
 
-/// What is not built.
-pub(super) fn unsupported(what: &str) -> ApiError {
-    invalid_value(format!("{what} is not supported by this endpoint."))
+/// A key that a snapshot cannot have.
+pub(super) fn of_key(problem: &KeyProblem, name: &str) -> ApiError {
+    let reason = "INVALID_CUSTOMER_KEY";
+    match problem {
+        KeyProblem::Malformed => invalid(reason, format!("The specified KMS key ARN {name} is invalid.")),
+        KeyProblem::NotFound => {
+            let message = format!("The specified KMS key {name} does not exist.");
+            error("ResourceNotFoundException", Some("DEPENDENCY_RESOURCE_NOT_FOUND"), message, 404)
+        }
+        KeyProblem::NotUsable(cause) => invalid(reason, cause.as_str()),
+        KeyProblem::Denied => {
+            let message = format!("Not authorized to use the KMS key {name}.");
+            error("AccessDeniedException", Some("DEPENDENCY_ACCESS_DENIED"), message, 403)
+        }
+        KeyProblem::Internal(text) => {
+            error("InternalServerException", None, format!("An internal error has occurred: {text}"), 500)
+        }
+    }
 }
 
 pub(super) fn not_found(id: &str) -> ApiError {
@@ -66,6 +82,7 @@ pub(super) fn internal(error_of: &dyn std::error::Error) -> ApiError {
 pub(super) fn of_control(error_of: &ControlError, id: &str) -> ApiError {
     match error_of {
         ControlError::NotFound { .. } => not_found(id),
+        ControlError::Key { source, .. } => invalid("INVALID_CUSTOMER_KEY", source.to_string()),
         ControlError::Unrelated { .. } => invalid("UNRELATED_SNAPSHOTS", "The snapshots are not related."),
         other => internal(other),
     }
@@ -87,6 +104,7 @@ pub(super) fn of_direct(error_of: &DirectError, id: &str) -> ApiError {
             let reason = Some("DEPENDENCY_SERVICE_QUOTA_EXCEEDED");
             error("ServiceQuotaExceededException", reason, message, 402)
         }
+        DirectError::Key(problem) => of_key(problem, ""),
         DirectError::Control(error) => of_control(error, id),
         DirectError::Db(error) => internal(error),
     }

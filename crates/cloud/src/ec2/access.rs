@@ -56,6 +56,17 @@ impl Right {
         self
     }
 
+    /// That what is acted on is encrypted, and with which key.
+    pub(super) fn encrypted(mut self, key: Option<&String>) -> Self {
+        self.access.context.insert("ec2:Encrypted".to_owned(), vec!["true".to_owned()]);
+        self.with_some("ec2:KmsKeyId", key)
+    }
+
+    /// The same, where a record has a key.
+    fn encrypted_if(self, key: Option<&String>) -> Self {
+        if key.is_some() { self.encrypted(key) } else { self.with("ec2:Encrypted", "false") }
+    }
+
     /// An attribute that the call changes, and to what.
     pub(super) fn changes(self, attribute: &str, value: impl ToString) -> Self {
         self.with("ec2:Attribute", attribute).with(format!("ec2:Attribute/{attribute}"), value.to_string())
@@ -96,7 +107,7 @@ pub(super) fn volume(ask: &Ask<'_>, action: &str, volume: &Volume) -> Right {
     Right::on(ask, action, Kind::Volume, &volume.id)
         .has(&volume.tags)
         .with("ec2:AvailabilityZone", &volume.zone)
-        .with("ec2:Encrypted", "false")
+        .encrypted_if(volume.kms_key.as_ref())
         .with("ec2:VolumeID", &volume.id)
         .with("ec2:VolumeType", &shape.kind)
         .with("ec2:VolumeSize", shape.size_gib.to_string())
@@ -116,7 +127,7 @@ pub(super) fn snapshot(ask: &Ask<'_>, action: &str, snapshot: &Snapshot) -> Righ
     let right = Right::new(ask, action, format!("arn:aws:ec2:{}::snapshot/{}", snapshot.region, snapshot.id));
     right
         .has(&snapshot.tags)
-        .with("ec2:Encrypted", "false")
+        .encrypted_if(snapshot.kms_key.as_ref())
         .with("ec2:Owner", &snapshot.owner)
         .with("ec2:ParentVolume", parent)
         .with("ec2:SnapshotID", &snapshot.id)

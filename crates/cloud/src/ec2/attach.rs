@@ -58,7 +58,9 @@ impl Ec2 {
             state.commit(vec![Change::Volume(volume.clone())])?;
             (volume, instance)
         };
-        let attached = if volume.is_held_besides(&instance.id) {
+        // With a key that cannot be used, AWS answers, and the attachment fails later.
+        let fails = self.obstacle(volume.kms_key.as_deref()).is_some();
+        let attached = if fails || volume.is_held_besides(&instance.id) {
             Ok(())
         } else {
             self.attach_here(&volume, &instance.kind, &instance.id)
@@ -70,9 +72,12 @@ impl Ec2 {
             Ok(()) => {
                 let mut attachment = self.attachment(ask, &instance, device);
                 attachment.stage = AttachStage::Ready;
+                if fails {
+                    attachment.stage = AttachStage::Failed { until_ms: attachment.attached_ms };
+                }
                 let answer = describe_volumes::attachment(id, &attachment, "attaching");
                 // The instance may have been terminated meanwhile: the next call detaches the volume.
-                if state.instances().get(&instance.id).is_none_or(Instance::is_ending) {
+                if !fails && state.instances().get(&instance.id).is_none_or(Instance::is_ending) {
                     attachment.stage = AttachStage::Busy;
                     state.busy.insert((id.to_owned(), instance.id.clone()), 0);
                 }
@@ -209,7 +214,10 @@ impl Ec2 {
             let mut state = self.state.lock();
             let volume = state.volume(ask, id)?.clone();
             let attachment = self.may_detach(ask, &state, &volume)?;
-            if matches!(attachment.stage, AttachStage::Ending | AttachStage::Gone { .. }) {
+            if matches!(
+                attachment.stage,
+                AttachStage::Ending | AttachStage::Gone { .. } | AttachStage::Failed { .. }
+            ) {
                 return Ok(describe_volumes::attachment(id, &attachment, "detaching"));
             }
             state.busy.remove(&(id.to_owned(), attachment.instance.clone()));

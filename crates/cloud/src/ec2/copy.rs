@@ -1,10 +1,12 @@
 //! CopySnapshot.
 
+use parking_lot::MutexGuard;
 use serde_json::{Map, Value};
 
 use super::access::{self, Right};
 use super::ask::{Ask, Members};
 use super::db::Change;
+use super::encryption::{self, Found};
 use super::filter::Tags;
 use super::ids::Kind;
 use super::records::{Permissions, Snapshot, Stage, Transfer};
@@ -12,6 +14,7 @@ use super::snapshots::description;
 use super::state::{State, is_of};
 use super::{Ec2, places, quota, refuse, tags};
 use crate::ApiError;
+use crate::kms::KeyProblem;
 
 /// A copy that a call asks for.
 struct Wanted<'a> {
@@ -53,9 +56,6 @@ impl<'a> Wanted<'a> {
 /// Refuses what this service does not have.
 fn refuse_unbuilt(ask: &Ask<'_>) -> Result<(), ApiError> {
     let named = |member: &str| ask.input.text(member).is_some_and(|text| !text.is_empty());
-    if ask.input.flag("Encrypted") == Some(true) || named("KmsKeyId") {
-        return Err(refuse::unsupported("Encryption"));
-    }
     if named("DestinationOutpostArn") || named("DestinationAvailabilityZone") {
         return Err(refuse::unsupported("A copy outside of a region"));
     }
@@ -74,7 +74,15 @@ impl Ec2 {
         access::demand_tagging(ask, Kind::Snapshot, &wanted.tags)?;
         ask.end_dry_run()?;
         refuse_unbuilt(ask)?;
+        let wish = self.wish_of_copy(ask, &state, found.as_ref())?;
         self.may_copy(ask, &state, found.as_ref())?;
+        let key = self.find_key(ask, wish, found.as_ref())?;
+        if let Found::Unusable(name, problem) = &key
+            && *problem != KeyProblem::NotFound
+            && ask.input.text("KmsKeyId") == Some(name)
+        {
+            return Err(encryption::refused_key(name, problem));
+        }
         let copy = Snapshot {
             id: state.new_id(Kind::Snapshot),
             owner: ask.account().to_owned(),
@@ -82,6 +90,7 @@ impl Ec2 {
             volume: COPIED_VOLUME.to_owned(),
             size_gib: found.as_ref().map_or(0, |found| found.size_gib),
             data_bytes: 0,
+            kms_key: key.arn(),
             description: wanted.description,
             started_ms: ask.now(),
             completes_ms: ask.now() + self.pending_ms(0),
@@ -95,7 +104,7 @@ impl Ec2 {
             fast_restores: Vec::new(),
             direct: None,
         };
-        let copy = self.make_copy(&mut state, copy, found.as_ref())?;
+        let copy = self.make_copy(&mut state, copy, found.as_ref(), &key)?;
         let tags = tags::members(&copy.tags);
         Ok(Members::default().put("SnapshotId", copy.id).put("Tags", tags).end())
     }
@@ -123,23 +132,41 @@ impl Ec2 {
         quota::room_for_snapshots(&self.options.quotas, state, ask, 1)
     }
 
-    /// Makes a copy of a snapshot, or the record of one that fails later: AWS looks for the source after its answer.
+    /// Makes a copy of a snapshot, or the record of one that fails later: AWS looks for source and key after its answer.
     fn make_copy(
         &self,
-        state: &mut State,
+        state: &mut MutexGuard<'_, State>,
         mut copy: Snapshot,
         source: Option<&Snapshot>,
+        key: &Found,
     ) -> Result<Snapshot, ApiError> {
-        let Some(source) = source else {
-            copy.error = Some("Source snapshot is not found".to_owned());
+        let failure = match (source, key) {
+            (None, _) => Some("Source snapshot is not found"),
+            (_, Found::Unusable(..)) => Some("Given key ID is not accessible"),
+            _ => None,
+        };
+        let (Some(source), None) = (source, failure) else {
+            copy.error = failure.map(str::to_owned);
             copy.stage = Stage::Ready;
             state.commit(vec![Change::Snapshot(copy.clone())])?;
             return Ok(copy);
         };
+        let data_key = self.data_key(key, &copy.id)?;
         state.commit(vec![Change::Snapshot(copy.clone())])?;
-        match self.control.copy_snapshot(&source.id, &copy.id) {
+        let copied = match &data_key {
+            None => self.control.copy_snapshot(&source.id, &copy.id),
+            // That takes the time of the data: the records are free meanwhile.
+            Some(key) => {
+                MutexGuard::unlocked(state, || self.control.encrypt_snapshot(&source.id, &copy.id, key))
+            }
+        };
+        match copied {
             Ok(view) => {
-                let moved = self.transfer(state, &mut copy, source, view.data_bytes);
+                let moved = if data_key.is_some() {
+                    transfer_of_all(&mut copy, source, view.data_bytes)
+                } else {
+                    self.transfer(state, &mut copy, source, view.data_bytes)
+                };
                 self.note_taken(&mut copy, &view, moved);
             }
             Err(error) => {
@@ -154,17 +181,14 @@ impl Ec2 {
     /// Notes how much a copy moves: nothing within a Region and account; else what the latest copy of the same volume, from
     /// the same Region and account, does not have (EBS user guide, `ebs-copy-snapshot`). The bytes.
     fn transfer(&self, state: &State, copy: &mut Snapshot, source: &Snapshot, data_bytes: u64) -> u64 {
-        let lineage = match &source.transfer {
-            Some(earlier) => earlier.lineage.clone(),
-            None if source.volume == COPIED_VOLUME => source.id.clone(),
-            None => source.volume.clone(),
-        };
+        let lineage = lineage(source);
         let within = source.region == copy.region && source.owner == copy.owner;
         let is_of_lineage = |other: &&Snapshot| {
             other.id != copy.id
                 && other.owner == copy.owner
                 && other.region == copy.region
                 && other.has_data()
+                && other.kms_key == copy.kms_key
                 && other
                     .transfer
                     .as_ref()
@@ -185,6 +209,26 @@ impl Ec2 {
         });
         bytes
     }
+}
+
+/// What a snapshot has in common with those to which its copies are incremental.
+fn lineage(source: &Snapshot) -> String {
+    match &source.transfer {
+        Some(earlier) => earlier.lineage.clone(),
+        None if source.volume == COPIED_VOLUME => source.id.clone(),
+        None => source.volume.clone(),
+    }
+}
+
+/// Notes that a copy moves all data, since it is encrypted anew. The bytes.
+fn transfer_of_all(copy: &mut Snapshot, source: &Snapshot, data_bytes: u64) -> u64 {
+    copy.transfer = Some(Transfer {
+        region: source.region.clone(),
+        lineage: lineage(source),
+        incremental: false,
+        bytes: if source.region == copy.region { 0 } else { data_bytes },
+    });
+    data_bytes
 }
 
 /// The volume that a copy shows.

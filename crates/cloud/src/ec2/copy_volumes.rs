@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::access;
 use super::ask::{Ask, Members};
+use super::encryption::Wish;
 use super::ids::Kind;
 use super::places::{self, Zone};
 use super::records::{Shape, Volume};
@@ -72,9 +73,11 @@ impl Ec2 {
         let wanted = self.read_copy(ask, &source)?;
         access::volume(ask, "CopyVolumes", &source).demand(ask)?;
         let zone_id = &wanted.zone.id;
-        access::new_volume(ask, &wanted.provision, &source.zone, zone_id)
-            .requests(&wanted.tags)
-            .demand(ask)?;
+        let mut right = access::new_volume(ask, &wanted.provision, &source.zone, zone_id);
+        if let Some(key) = &source.kms_key {
+            right = right.encrypted(Some(key));
+        }
+        right.requests(&wanted.tags).demand(ask)?;
         access::demand_tagging(ask, Kind::Volume, &wanted.tags)?;
         ask.end_dry_run()?;
         refuse_unbuilt(ask, &wanted.provision.shape.kind)?;
@@ -90,7 +93,8 @@ impl Ec2 {
         }
         self.may_copy_volume(ask, &state, &source)?;
         quota::room_for_volume(&self.options.quotas, &state, ask, &wanted.provision.shape, None)?;
-        let volume = self.make_volume(ask, &mut state, wanted, parameters)?;
+        let key = self.find_key(ask, wanted.encryption.clone(), None)?;
+        let volume = self.make_volume(ask, &mut state, (wanted, &key), parameters)?;
         Ok(answer(&volume, Some("creating")))
     }
 
@@ -116,6 +120,7 @@ impl Ec2 {
             rate: None,
             charged: None,
             tags,
+            encryption: source.kms_key.clone().map_or(Wish::Plain, Wish::Same),
         })
     }
 
@@ -186,6 +191,8 @@ impl Ec2 {
             seed: None,
             region: None,
             token: None,
+            // That of the snapshot.
+            key: None,
         })?;
         if lower.is_some() {
             let request = ModifyVolume {

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::records::{Instance, Snapshot, TokenUse, Volume};
+use super::records::{Instance, RegionSettings, Snapshot, TokenUse, Volume};
 
 /// Version of the tables.
 const VERSION: i64 = 1;
@@ -48,6 +48,7 @@ pub(super) enum Change {
     Snapshot(Snapshot),
     Instance(Instance),
     Token(TokenUse),
+    Settings(RegionSettings),
     DropVolume(String),
     DropSnapshot(String),
     DropInstance(String),
@@ -61,6 +62,7 @@ pub(super) struct Records {
     pub(super) snapshots: Vec<Snapshot>,
     pub(super) instances: Vec<Instance>,
     pub(super) tokens: Vec<TokenUse>,
+    pub(super) settings: Vec<RegionSettings>,
 }
 
 /// The open file.
@@ -82,6 +84,8 @@ impl Db {
             VERSION => {}
             _ => return Err(DbError::Version { found }),
         }
+        // Files of this version from before there were settings have no such table.
+        connection.execute_batch(include_str!("settings.sql"))?;
         Ok(Self { connection })
     }
 
@@ -92,6 +96,7 @@ impl Db {
             snapshots: self.rows("snapshots")?,
             instances: self.rows("instances")?,
             tokens: self.rows("tokens")?,
+            settings: self.rows("settings")?,
         })
     }
 
@@ -121,6 +126,7 @@ impl Db {
                 Change::Snapshot(record) => put(&transaction, "snapshots", &record.id, record)?,
                 Change::Instance(record) => put(&transaction, "instances", &record.id, record)?,
                 Change::Token(record) => put(&transaction, "tokens", &record.key, record)?,
+                Change::Settings(record) => put(&transaction, "settings", &record.key, record)?,
                 Change::DropVolume(id) => drop_row(&transaction, "volumes", id)?,
                 Change::DropSnapshot(id) => drop_row(&transaction, "snapshots", id)?,
                 Change::DropInstance(id) => drop_row(&transaction, "instances", id)?,

@@ -39,9 +39,10 @@ pub(super) fn members(ask: &Ask<'_>, snapshot: &Snapshot, state: &str) -> Member
         .put("OwnerId", snapshot.owner.as_str())
         .put("Description", snapshot.description.as_str())
         .put("VolumeSize", snapshot.size_gib)
-        .put("Encrypted", false)
+        .put("Encrypted", snapshot.kms_key.is_some())
+        .put_some("KmsKeyId", snapshot.kms_key.as_deref())
         .put("StorageTier", "standard")
-        .put("SseType", "none")
+        .put("SseType", sse_type(snapshot))
         .put_some("CompletionDurationMinutes", snapshot.completion_minutes);
     if snapshot.copy {
         members.put("TransferType", transfer_type(snapshot));
@@ -54,6 +55,11 @@ pub(super) fn members(ask: &Ask<'_>, snapshot: &Snapshot, state: &str) -> Member
         members.put_some("StateMessage", snapshot.failure());
     }
     members
+}
+
+/// How a snapshot is encrypted.
+pub(super) const fn sse_type(snapshot: &Snapshot) -> &'static str {
+    if snapshot.kms_key.is_some() { "sse-kms" } else { "none" }
 }
 
 const fn transfer_type(snapshot: &Snapshot) -> &'static str {
@@ -142,7 +148,7 @@ impl Ec2 {
 fn values<'a>(snapshot: &'a Snapshot, now: u64, name: &str) -> Values<'a> {
     match name {
         "description" => one(snapshot.description.as_str()),
-        "encrypted" => one(flag(false)),
+        "encrypted" => one(flag(snapshot.kms_key.is_some())),
         "owner-id" => one(snapshot.owner.as_str()),
         "progress" => one(snapshot.progress(now)),
         "snapshot-id" => one(snapshot.id.as_str()),

@@ -55,7 +55,8 @@ fn members(ask: &Ask<'_>, volume: &Volume, state: Option<&str>, zone_id: String)
         .put("State", state.unwrap_or("deleting"))
         .put_time("CreateTime", volume.created_ms)
         .put("Attachments", attachments)
-        .put("Encrypted", false)
+        .put("Encrypted", volume.kms_key.is_some())
+        .put_some("KmsKeyId", volume.kms_key.as_deref())
         .put("VolumeType", shape.kind.as_str())
         .put("MultiAttachEnabled", shape.multi_attach)
         .put("Operator", json!({"Managed": false}))
@@ -159,9 +160,10 @@ fn values<'a>(
         "availability-zone" => one(volume.zone.as_str()),
         "availability-zone-id" => one(zone_id(volume)),
         "create-time" => one(iso(volume.created_ms)),
+        "encrypted" => one(flag(volume.kms_key.is_some())),
         "fast-restored" => one(flag(volume.fast_restored)),
         "multi-attach-enabled" => one(flag(shape.multi_attach)),
-        "encrypted" | "operator.managed" => one(flag(false)),
+        "operator.managed" => one(flag(false)),
         "size" => one(shape.size_gib.to_string()),
         "snapshot-id" => some(volume.snapshot.as_deref()),
         "source-volume-id" => some(volume.copied.as_ref().map(|copied| copied.source.as_str())),

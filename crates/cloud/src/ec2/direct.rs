@@ -12,6 +12,7 @@ use super::records::{Direct, Permissions, Snapshot, Stage, TIMED_OUT, TokenUse};
 use super::state::State;
 use super::{Ec2, ask::gib};
 use crate::Call;
+use crate::kms::{KeyProblem, VolumeKey};
 
 /// How long the end of a pending snapshot may be known too late: each block moves it, and not each is recorded.
 const GRACE_MS: u64 = 60_000;
@@ -43,6 +44,8 @@ pub(crate) struct SeenSnapshot {
     pub(crate) state: &'static str,
     /// Whether it was put together from blocks, and the snapshot that it began as.
     pub(crate) direct: Option<Option<String>>,
+    /// The ARN of its key; none: it is not encrypted.
+    pub(crate) kms_key: Option<String>,
     /// Whether blocks can still be put.
     pub(crate) is_open: bool,
 }
@@ -69,6 +72,7 @@ impl SeenSnapshot {
             started_ms: snapshot.started_ms,
             state: snapshot.state(call.now_ms)?,
             direct: snapshot.direct.as_ref().map(|direct| direct.parent.clone()),
+            kms_key: snapshot.kms_key.clone(),
             is_open: snapshot.is_open(call.now_ms),
         })
     }
@@ -83,6 +87,8 @@ pub(crate) struct Start {
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) timeout_ms: u64,
     pub(crate) token: Option<String>,
+    /// The key of one without a parent; none: it is not encrypted.
+    pub(crate) key: Option<VolumeKey>,
     /// What a repeated call must ask for too.
     pub(crate) parameters: String,
 }
@@ -96,6 +102,8 @@ pub(crate) enum DirectError {
     TooManyPending(usize),
     /// So many snapshots are there already.
     TooMany(usize),
+    /// The key cannot be used.
+    Key(KeyProblem),
     Control(ControlError),
     Db(DbError),
 }
@@ -137,13 +145,24 @@ impl Ec2 {
         }
         self.room_for_direct(&state, call)?;
         let now = call.now_ms;
+        let id = state.new_id(Kind::Snapshot);
+        let parent = start.parent.as_ref().and_then(|parent| state.snapshots().get(parent));
+        let mut kms_key = parent.and_then(|parent| parent.kms_key.clone());
+        let data_key = match (&start.key, &self.kms) {
+            (Some(wrapping), Some(kms)) => {
+                kms_key = Some(wrapping.arn.clone());
+                Some(kms.new_data_key(wrapping, &id).map_err(DirectError::Key)?)
+            }
+            _ => None,
+        };
         let mut snapshot = Snapshot {
-            id: state.new_id(Kind::Snapshot),
+            id,
             owner: call.caller.account.clone(),
             region: call.region.to_owned(),
             volume: COPIED_VOLUME.to_owned(),
             size_gib: start.size_gib,
             data_bytes: 0,
+            kms_key,
             description: start.description,
             started_ms: now,
             completes_ms: now,
@@ -168,6 +187,7 @@ impl Ec2 {
             name: snapshot.id.clone(),
             size_bytes: gib(start.size_gib),
             parent: start.parent,
+            key: data_key,
         };
         if let Err(error) = self.control.begin_snapshot(&request) {
             state.try_commit(vec![Change::DropSnapshot(snapshot.id)])?;
@@ -282,7 +302,7 @@ impl Ec2 {
 
     /// Deletes the data of a snapshot, completed or not.
     pub(super) fn forget_snapshot(&self, snapshot: &Snapshot) -> Result<(), ControlError> {
-        if snapshot.direct.is_some() {
+        if snapshot.direct.is_some() || snapshot.copy {
             self.forget_blocks(&snapshot.id)?;
         }
         match self.control.delete_snapshot(&snapshot.id) {

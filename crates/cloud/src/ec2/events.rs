@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Ec2;
 use super::ask::{Ask, iso};
-use super::records::{Snapshot, Stage, Volume};
+use super::records::{AttachStage, Snapshot, Stage, Volume};
 use super::state::State;
 use crate::monitoring::{Envelope, EventSink};
 
@@ -57,7 +57,10 @@ impl Ec2 {
 
     /// Notes the events that follow from a volume that a call makes: it is available, and a copy is later initialized.
     pub(super) fn expect_events_of_new(&self, ask: &Ask<'_>, volume: &Volume) {
-        let available = of_volume(ask, volume, "createVolume", "available", volume.available_ms);
+        let available = match &volume.failure {
+            None => of_volume(ask, volume, "createVolume", "available", volume.available_ms),
+            Some(cause) => of_key(ask, volume, "createVolume", cause, volume.available_ms),
+        };
         let initialized = volume.copied.as_ref().map(|copied| {
             let at_ms = copied.completes_ms.max(volume.available_ms);
             let (at_ms, mut event) = of_volume(ask, volume, "initializeVolume", "succeeded", at_ms);
@@ -79,6 +82,14 @@ impl Ec2 {
         let given = |name: &str| ask.input.text(name).unwrap_or_default().to_owned();
         let state = self.state.lock();
         let events = match ask.call.action {
+            "AttachVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| {
+                let AttachStage::Failed { until_ms } = volume.attachment_to(&given("InstanceId"))?.stage
+                else {
+                    return None;
+                };
+                let cause = self.obstacle(volume.kms_key.as_deref()).unwrap_or_default();
+                Some(vec![of_key(ask, volume, "attachVolume", &cause, until_ms)])
+            }),
             "DeleteVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| match volume.stage {
                 Stage::Gone { until_ms } => {
                     Some(vec![of_volume(ask, volume, "deleteVolume", "deleted", until_ms)])
@@ -114,6 +125,16 @@ fn of_volume(ask: &Ask<'_>, volume: &Volume, event: &str, result: &str, at_ms: u
         detail: json!({"event": event, "result": result, "cause": "", "request-id": ask.call.request_id}),
     };
     (at_ms, envelope.event())
+}
+
+/// The event of what failed because of a volume's key, which is among its resources.
+fn of_key(ask: &Ask<'_>, volume: &Volume, event: &str, cause: &str, at_ms: u64) -> (u64, Value) {
+    let (at_ms, mut whole) = of_volume(ask, volume, event, "failed", at_ms);
+    whole["detail"]["cause"] = cause.into();
+    if let (Some(resources), Some(key)) = (whole["resources"].as_array_mut(), &volume.kms_key) {
+        resources.push(key.as_str().into());
+    }
+    (at_ms, whole)
 }
 
 /// The ARN of a snapshot or of its volume in these events: account and Region are in each other's places.

@@ -14,6 +14,7 @@ mod describe_instances;
 mod describe_snapshots;
 mod describe_volumes;
 pub(crate) mod direct;
+mod encryption;
 mod events;
 mod fast_restore;
 mod filter;
@@ -55,6 +56,7 @@ use ask::Ask;
 use db::Db;
 use state::State;
 
+use crate::kms::Kms;
 use crate::{Answer, ApiError, Call, Service};
 
 /// What instances are shown in.
@@ -70,6 +72,10 @@ pub struct Ec2 {
     events: events::Events,
     /// See [`Self::sharing`].
     sharing: Mutex<()>,
+    /// Held by creations that may take the time of their data, so that a repetition by its token waits for the first.
+    creating: Mutex<()>,
+    /// Has the keys; none: nothing is encrypted.
+    kms: Option<Arc<Kms>>,
 }
 
 /// A service that cannot be opened.
@@ -99,6 +105,8 @@ impl Ec2 {
             state: Mutex::new(state),
             events: events::Events::default(),
             sharing: Mutex::default(),
+            creating: Mutex::new(()),
+            kms: None,
         };
         ec2.reconcile()?;
         Ok(ec2)
@@ -148,13 +156,19 @@ actions! {
     "DescribeVolumes" => describe_volumes,
     "DescribeVolumesModifications" => describe_volumes_modifications,
     "DetachVolume" => detach_volume,
+    "DisableEbsEncryptionByDefault" => disable_ebs_encryption_by_default,
     "DisableFastSnapshotRestores" => disable_fast_restores,
+    "EnableEbsEncryptionByDefault" => enable_ebs_encryption_by_default,
     "EnableFastSnapshotRestores" => enable_fast_restores,
     "EnableVolumeIO" => enable_volume_io,
+    "GetEbsDefaultKmsKeyId" => get_ebs_default_kms_key_id,
+    "GetEbsEncryptionByDefault" => get_ebs_encryption_by_default,
+    "ModifyEbsDefaultKmsKeyId" => modify_ebs_default_kms_key_id,
     "ModifyInstanceAttribute" => modify_instance_attribute,
     "ModifySnapshotAttribute" => modify_snapshot_attribute,
     "ModifyVolume" => modify_volume,
     "ModifyVolumeAttribute" => modify_volume_attribute,
+    "ResetEbsDefaultKmsKeyId" => reset_ebs_default_kms_key_id,
     "ResetSnapshotAttribute" => reset_snapshot_attribute,
     "RunInstances" => run_instances,
     "StartInstances" => start_instances,
@@ -193,6 +207,6 @@ mod tests {
     #[test]
     fn actions_are_in_the_order_in_which_they_are_looked_for() {
         assert!(NAMES.is_sorted());
-        assert_eq!(NAMES.len(), 36);
+        assert_eq!(NAMES.len(), 42);
     }
 }

@@ -21,10 +21,11 @@ impl Ec2 {
         links::clear(&self.options, |id| self.state.lock().volumes().contains_key(id));
         // Few records need anything: only those are copied.
         let unsettled = |volume: &&Volume| {
-            volume.stage != Stage::Ready
+            (volume.stage != Stage::Ready
                 || volume.pending.is_some()
                 || !volume.attachments.is_empty()
-                || volume.lost == volumes.contains(&volume.id)
+                || volume.lost == volumes.contains(&volume.id))
+                && volume.failure.is_none()
         };
         let records: Vec<Volume> = self.state.lock().volumes().values().filter(unsettled).cloned().collect();
         for volume in records {
@@ -64,6 +65,8 @@ impl Ec2 {
         let exists = there.contains(&volume.id);
         match volume.stage {
             Stage::Making => {
+                // One that was being encrypted anew is put together as a snapshot is.
+                self.forget_blocks(&volume.id)?;
                 self.forget_volume(&volume.id, exists)?;
                 // Of a copy there may be its snapshot too.
                 self.forget_copy(&volume.id)?;
@@ -97,7 +100,9 @@ impl Ec2 {
 
     /// Attaches or detaches a volume as its record has it. True where the volume ends with its last attachment.
     fn settle_attachments(&self, volume: &mut Volume) -> Result<bool, OpenError> {
-        let is_gone = |attachment: &Attachment| matches!(attachment.stage, AttachStage::Gone { .. });
+        let is_gone = |attachment: &Attachment| {
+            matches!(attachment.stage, AttachStage::Gone { .. } | AttachStage::Failed { .. })
+        };
         if volume.attachments.iter().all(is_gone) {
             return Ok(false);
         }

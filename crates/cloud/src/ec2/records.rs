@@ -87,6 +87,11 @@ pub(super) enum AttachStage {
         /// In milliseconds since 1970.
         until_ms: u64,
     },
+    /// It never came about, since the volume's key cannot be used; it is shown as `attaching` until this time.
+    Failed {
+        /// In milliseconds since 1970.
+        until_ms: u64,
+    },
 }
 
 /// A volume's attachment.
@@ -107,7 +112,7 @@ pub(super) struct Attachment {
 impl Attachment {
     pub(super) const fn state(&self, now: u64) -> &'static str {
         match self.stage {
-            AttachStage::Making => "attaching",
+            AttachStage::Making | AttachStage::Failed { .. } => "attaching",
             AttachStage::Ready if now < self.attached_ms => "attaching",
             AttachStage::Ready => "attached",
             AttachStage::Busy => "busy",
@@ -117,7 +122,10 @@ impl Attachment {
 
     /// Whether it is shown, and occupies its device name.
     pub(super) const fn is_there(&self, now: u64) -> bool {
-        !matches!(self.stage, AttachStage::Gone { until_ms } if until_ms <= now)
+        !matches!(
+            self.stage,
+            AttachStage::Gone { until_ms } | AttachStage::Failed { until_ms } if until_ms <= now
+        )
     }
 }
 
@@ -156,6 +164,12 @@ pub(super) struct Volume {
     pub(super) fast_restored: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) copied: Option<Copied>,
+    /// The ARN of the key that wraps its data key; none: it is not encrypted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) kms_key: Option<String>,
+    /// Why it is never available; it is gone when `creating` ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) failure: Option<String>,
     pub(super) created_ms: u64,
     /// When `creating` ends.
     pub(super) available_ms: u64,
@@ -192,6 +206,9 @@ impl Volume {
             Stage::Making => return None,
             Stage::Gone { until_ms } if until_ms <= now => return None,
             Stage::Gone { .. } => "deleting",
+            Stage::Ready if self.failure.is_some() => {
+                return (now < self.available_ms).then_some("creating");
+            }
             Stage::Ready if self.lost => "error",
             Stage::Ready if now < self.available_ms => "creating",
             Stage::Ready if self.attachments_at(now).next().is_some() => "in-use",
@@ -304,6 +321,9 @@ pub(super) struct Snapshot {
     pub(super) data_bytes: u64,
     #[serde(default)]
     pub(super) description: String,
+    /// The ARN of the key that wraps its data key; none: it is not encrypted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) kms_key: Option<String>,
     pub(super) started_ms: u64,
     pub(super) completes_ms: u64,
     pub(super) stage: Stage,
@@ -475,6 +495,18 @@ pub(super) struct TokenUse {
     pub(super) parameters: String,
     /// The ids that it answered with.
     pub(super) made: Vec<String>,
+}
+
+/// What an account has set for EBS in a Region.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RegionSettings {
+    /// Account and Region.
+    pub(super) key: String,
+    /// Whether everything new is encrypted.
+    pub(super) encrypts: bool,
+    /// The ARN of the key for what is encrypted without naming one; none: `alias/aws/ebs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) kms_key: Option<String>,
 }
 
 #[cfg(test)]

@@ -135,6 +135,16 @@ impl Ec2 {
         }
         right.changes("Attribute", PERMISSION).demand(ask)?;
         ask.end_dry_run()?;
+        if let Some(key) = snapshot.kms_key.as_ref().filter(|_| change.adds) {
+            let is_managed = self.kms.as_ref().is_some_and(|kms| kms.is_managed(key));
+            let refused = |text| Err(ApiError::client("OperationNotPermitted", text));
+            if change.all {
+                return refused("Encrypted snapshots cannot be shared publicly.");
+            }
+            if is_managed {
+                return refused("Encrypted snapshots with EBS default key cannot be shared");
+            }
+        }
         change.apply(&mut snapshot.permissions);
         self.end_fast_restores_of_strangers(ask.now(), &mut snapshot);
         state.commit(vec![Change::Snapshot(snapshot)])?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ebbtide_control::{CreateSnapshot, SNAPSHOT_BLOCK_BYTES, SnapshotView};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::access::{self, Right};
 use super::ask::{Ask, Members};
@@ -133,6 +133,7 @@ impl Ec2 {
                 volume: volume.id.clone(),
                 size_gib: volume.shape_at(now).size_gib,
                 data_bytes: 0,
+                kms_key: volume.kms_key.clone(),
                 description: description.to_owned(),
                 started_ms: now,
                 completes_ms: now,
@@ -300,7 +301,7 @@ fn info(snapshot: &Snapshot) -> Value {
         Members::default()
             .put("Description", snapshot.description.as_str())
             .put("Tags", tags::members(&snapshot.tags))
-            .put("Encrypted", false)
+            .put("Encrypted", snapshot.kms_key.is_some())
             .put("VolumeId", snapshot.volume.as_str())
             .put("State", "pending")
             .put("VolumeSize", snapshot.size_gib)
@@ -308,7 +309,7 @@ fn info(snapshot: &Snapshot) -> Value {
             .put("Progress", "")
             .put("OwnerId", snapshot.owner.as_str())
             .put("SnapshotId", snapshot.id.as_str())
-            .put("SseType", json!("none"))
+            .put("SseType", describe_snapshots::sse_type(snapshot))
             .end(),
     )
 }

@@ -6,7 +6,7 @@ use super::ask::Ask;
 use super::db::{Change, Db, DbError, Records};
 use super::filter::Tags;
 use super::ids::{Ids, Kind};
-use super::records::{Attachment, Instance, Power, Snapshot, Stage, TokenUse, Volume};
+use super::records::{Attachment, Instance, Power, RegionSettings, Snapshot, Stage, TokenUse, Volume};
 use super::refuse;
 use crate::ApiError;
 
@@ -25,6 +25,7 @@ pub(super) struct State {
     snapshots: BTreeMap<String, Snapshot>,
     instances: BTreeMap<String, Instance>,
     tokens: BTreeMap<String, TokenUse>,
+    settings: BTreeMap<String, RegionSettings>,
     /// Volumes with an attachment, by instance.
     by_instance: BTreeMap<String, BTreeSet<String>>,
     /// Snapshots by the volume that they show.
@@ -36,7 +37,7 @@ pub(super) struct State {
 
 impl State {
     pub(super) fn load(db: Db, seed: u64) -> Result<Self, DbError> {
-        let Records { volumes, snapshots, instances, tokens } = db.load()?;
+        let Records { volumes, snapshots, instances, tokens, settings } = db.load()?;
         let mut state = Self {
             db,
             ids: Ids::new(seed),
@@ -44,6 +45,7 @@ impl State {
             snapshots: BTreeMap::new(),
             instances: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            settings: BTreeMap::new(),
             by_instance: BTreeMap::new(),
             by_volume: BTreeMap::new(),
             busy: BTreeMap::new(),
@@ -52,6 +54,7 @@ impl State {
         let changes = volumes.into_iter().map(Change::Volume);
         let changes = changes.chain(snapshots.into_iter().map(Change::Snapshot));
         let changes = changes.chain(instances.into_iter().map(Change::Instance));
+        let changes = changes.chain(settings.into_iter().map(Change::Settings));
         changes.chain(tokens.into_iter().map(Change::Token)).for_each(|change| state.apply(change));
         Ok(state)
     }
@@ -93,6 +96,7 @@ impl State {
             }
             Change::Instance(instance) => drop(self.instances.insert(instance.id.clone(), instance)),
             Change::DropInstance(id) => drop(self.instances.remove(&id)),
+            Change::Settings(settings) => drop(self.settings.insert(settings.key.clone(), settings)),
             Change::Token(token) => drop(self.tokens.insert(token.key.clone(), token)),
             Change::DropToken(key) => drop(self.tokens.remove(&key)),
         }
@@ -112,7 +116,8 @@ impl State {
         }
         self.swept_ms = now;
         let over = |stage| matches!(stage, Stage::Gone { until_ms } if until_ms <= now);
-        let volumes = self.volumes.values().filter(|volume| over(volume.stage));
+        let failed = |volume: &Volume| volume.failure.is_some() && volume.available_ms <= now;
+        let volumes = self.volumes.values().filter(|volume| over(volume.stage) || failed(volume));
         let mut gone: Vec<_> = volumes.map(|volume| Change::DropVolume(volume.id.clone())).collect();
         let instances = self.instances.values().filter(|instance| {
             instance.power(now) == Power::Terminated && instance.until_ms.saturating_add(terminated_ms) <= now
@@ -128,14 +133,22 @@ impl State {
     /// Whether a volume or instance that a token made is deleted or terminated.
     pub(super) fn is_gone(&self, id: &str, now: u64) -> bool {
         match Kind::of(id) {
-            Some(Kind::Volume) => {
-                self.volumes.get(id).is_none_or(|volume| !matches!(volume.stage, Stage::Ready))
-            }
+            Some(Kind::Volume) => self
+                .volumes
+                .get(id)
+                .is_none_or(|volume| !matches!(volume.stage, Stage::Ready) || volume.state(now).is_none()),
             Some(Kind::Instance) => {
                 self.instances.get(id).is_none_or(|instance| instance.power(now) == Power::Terminated)
             }
             _ => !self.snapshots.contains_key(id),
         }
+    }
+
+    /// What an account has set in a Region.
+    pub(super) fn settings(&self, account: &str, region: &str) -> RegionSettings {
+        let key = format!("{account}/{region}");
+        let set = self.settings.get(&key).cloned();
+        set.unwrap_or_else(|| RegionSettings { key, ..RegionSettings::default() })
     }
 
     /// An id that nothing has.

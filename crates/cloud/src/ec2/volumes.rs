@@ -1,12 +1,14 @@
 //! CreateVolume and DeleteVolume.
 
 use ebbtide_catalog::{Initialization, Spec};
-use ebbtide_control::{ControlError, CreateVolume};
+use ebbtide_control::{ControlError, CreateVolume, WrappedKey};
+use parking_lot::MutexGuard;
 use serde_json::{Map, Value, json};
 
 use super::access;
 use super::ask::Ask;
 use super::db::Change;
+use super::encryption::{self, Found, Wish};
 use super::filter::Tags;
 use super::ids::Kind;
 use super::places::{self, Zone};
@@ -30,6 +32,7 @@ pub(super) struct Wanted {
     /// The snapshot after fast snapshot restore has taken a credit for the volume.
     pub(super) charged: Option<Snapshot>,
     pub(super) tags: Tags,
+    pub(super) encryption: Wish,
 }
 
 impl Wanted {
@@ -55,7 +58,8 @@ impl Wanted {
             return Err(refuse::invalid_value(message));
         }
         let rate = initialization_rate(ec2, ask, snapshot.is_some())?;
-        Ok(Self { zone, provision, snapshot, source: None, rate, charged: None, tags })
+        let encryption = ec2.wish_of_volume(ask, state, snapshot.as_ref())?;
+        Ok(Self { zone, provision, snapshot, source: None, rate, charged: None, tags, encryption })
     }
 
     /// What a repeated call must ask for too.
@@ -64,9 +68,15 @@ impl Wanted {
         let source = self.source.as_ref().map(|source| &source.id);
         let snapshot = self.snapshot.as_ref().map(|snapshot| &snapshot.id).or(source);
         let size = shape.size_gib;
-        let multi = shape.multi_attach;
-        json!([shape.kind, size, shape.iops, shape.throughput, multi, snapshot, self.rate, self.tags])
-            .to_string()
+        let mut all = json!([shape.kind, size, shape.iops, shape.throughput, snapshot, self.rate, self.tags]);
+        // Tokens of earlier versions stay known.
+        if let Some(all) = all.as_array_mut() {
+            all.extend(shape.multi_attach.then(|| true.into()));
+            if let Wish::Own(key) | Wish::Same(key) = &self.encryption {
+                all.push(key.as_str().into());
+            }
+        }
+        all.to_string()
     }
 }
 
@@ -92,14 +102,6 @@ pub(super) fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> 
     if input.flag("MultiAttachEnabled") == Some(true) {
         multi_attach::check_new(ask, kind)?;
     }
-    let encrypted = input.flag("Encrypted") == Some(true);
-    if !encrypted && input.text("KmsKeyId").is_some_and(|key| !key.is_empty()) {
-        let message = "The parameter KmsKeyId requires the parameter Encrypted to be set.";
-        return Err(ApiError::client("InvalidParameterDependency", message));
-    }
-    if encrypted {
-        return Err(refuse::unsupported("Encryption"));
-    }
     if input.text("OutpostArn").is_some_and(|arn| !arn.is_empty()) {
         return Err(refuse::unsupported("AWS Outposts"));
     }
@@ -108,6 +110,8 @@ pub(super) fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> 
 
 impl Ec2 {
     pub(super) fn create_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
+        let is_long = ["SnapshotId", "ClientToken"].iter().all(|name| ask.input.text(name).is_some());
+        let _alone = is_long.then(|| self.creating.lock());
         let mut state = self.state.lock();
         let mut wanted = Wanted::read(self, ask, &state)?;
         self.demand_volume(ask, &wanted)?;
@@ -126,16 +130,21 @@ impl Ec2 {
             }
         }
         quota::room_for_volume(&self.options.quotas, &state, ask, &wanted.provision.shape, None)?;
+        let key = self.find_key(ask, wanted.encryption.clone(), wanted.snapshot.as_ref())?;
         // A provisioned rate wins over fast snapshot restore.
-        if let Some(snapshot) = wanted.snapshot.as_ref().filter(|_| wanted.rate.is_none()) {
+        let is_made = !matches!(key, Found::Unusable(..));
+        if let Some(snapshot) = wanted.snapshot.as_ref().filter(|_| wanted.rate.is_none() && is_made) {
             wanted.charged = snapshot.without_credit(ask.account(), &wanted.zone.name, ask.now());
         }
-        let volume = self.make_volume(ask, &mut state, wanted, parameters)?;
+        let volume = self.make_volume(ask, &mut state, (wanted, &key), parameters)?;
         Ok(describe_volumes::of_create(ask, &volume, Some("creating")))
     }
 
     fn demand_volume(&self, ask: &Ask<'_>, wanted: &Wanted) -> Result<(), ApiError> {
         let mut right = access::new_volume(ask, &wanted.provision, &wanted.zone.name, &wanted.zone.id);
+        if let Wish::Own(key) | Wish::Same(key) = &wanted.encryption {
+            right = right.encrypted(self.kms.as_ref().and_then(|kms| kms.arn_of(ask.call, key)).as_ref());
+        }
         right = right.requests(&wanted.tags);
         if let Some(rate) = wanted.rate {
             right = right.with("ec2:VolumeInitializationRate", rate.to_string());
@@ -154,12 +163,13 @@ impl Ec2 {
     pub(super) fn make_volume(
         &self,
         ask: &Ask<'_>,
-        state: &mut State,
-        wanted: Wanted,
+        state: &mut MutexGuard<'_, State>,
+        (wanted, key): (Wanted, &Found),
         parameters: String,
     ) -> Result<Volume, ApiError> {
         let now = ask.now();
         let id = state.new_id(Kind::Volume);
+        let data_key = self.data_key(key, &id)?;
         let volume = Volume {
             id: id.clone(),
             owner: ask.account().to_owned(),
@@ -170,6 +180,8 @@ impl Ec2 {
             initialization_rate: wanted.rate,
             fast_restored: wanted.charged.is_some(),
             copied: None,
+            kms_key: key.arn(),
+            failure: None,
             // AWS shows whole seconds.
             created_ms: now / 1_000 * 1_000,
             available_ms: now + self.options.timing.creating_ms,
@@ -182,11 +194,22 @@ impl Ec2 {
             pending: None,
             token: client_token(ask)?.map(str::to_owned),
         };
+        if let Found::Unusable(named, problem) = key {
+            // AWS looks at the key after its answer.
+            let failure = Some(encryption::cause(named, problem));
+            let failed = Volume { failure, stage: Stage::Ready, ..volume };
+            let mut changes = vec![Change::Volume(failed.clone())];
+            changes.extend(use_token(ask, parameters, vec![id]));
+            state.commit(changes)?;
+            self.expect_events_of_new(ask, &failed);
+            return Ok(failed);
+        }
         state.commit(vec![Change::Volume(volume.clone())])?;
+        let spec = wanted.provision.spec;
         let made = match &wanted.source {
-            None => self.create_here(&volume, wanted.provision.spec).map(|()| None),
+            None => self.create_here(state, &volume, spec, data_key).map(|()| None),
             Some(source) => self
-                .copy_here(source, &volume, wanted.provision.spec)
+                .copy_here(source, &volume, spec)
                 .map(|ms| Some(Copied { source: source.id.clone(), began_ms: now, completes_ms: now + ms })),
         };
         let copied = match made {
@@ -198,7 +221,12 @@ impl Ec2 {
         };
         let volume = Volume { stage: Stage::Ready, copied, ..volume };
         let mut changes = vec![Change::Volume(volume.clone())];
-        changes.extend(wanted.charged.map(Change::Snapshot));
+        if let Some(charged) = wanted.charged {
+            // It may have changed while the volume was encrypted.
+            let found = state.snapshots().get(&charged.id);
+            let charged = found.and_then(|found| found.without_credit(ask.account(), &volume.zone, now));
+            changes.extend(charged.map(Change::Snapshot));
+        }
         changes.extend(use_token(ask, parameters, vec![id]));
         state.commit(changes)?;
         self.expect_events_of_new(ask, &volume);
@@ -206,8 +234,15 @@ impl Ec2 {
     }
 
     /// Makes a volume on this host, empty or of its snapshot.
-    fn create_here(&self, volume: &Volume, spec: Spec) -> Result<(), ControlError> {
+    fn create_here(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        volume: &Volume,
+        spec: Spec,
+        data_key: Option<WrappedKey>,
+    ) -> Result<(), ControlError> {
         let rate = volume.initialization_rate.map(|mib_s| Initialization::Rate { mib_s });
+        let is_slow = data_key.is_some() && volume.snapshot.is_some();
         let request = CreateVolume {
             name: volume.id.clone(),
             spec,
@@ -217,8 +252,15 @@ impl Ec2 {
             seed: None,
             region: None,
             token: None,
+            key: data_key,
         };
-        self.control.create_volume(&request).map(drop)
+        // To encrypt a snapshot anew takes the time of its data: the records are free meanwhile.
+        let created = if is_slow {
+            MutexGuard::unlocked(state, || self.control.create_volume(&request))
+        } else {
+            self.control.create_volume(&request)
+        };
+        created.map(drop)
     }
 
     pub(super) fn delete_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {

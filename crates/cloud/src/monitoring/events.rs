@@ -1,9 +1,8 @@
 //! Events in the form of EventBridge, as lines of JSON.
 
-use std::fs::{self, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -16,11 +15,27 @@ pub trait EventSink: std::fmt::Debug + Send + Sync {
     fn publish(&self, event: &Value);
 }
 
+/// Where a file of events is, and how it is opened there.
+pub trait EventPlace: std::fmt::Debug + Send + Sync {
+    /// The path of the file, for messages.
+    fn path(&self) -> PathBuf;
+    /// Opens the file to append to it. A missing file is made.
+    ///
+    /// # Errors
+    /// The error of the host.
+    fn open(&self) -> io::Result<File>;
+    /// Renames the file to `FILE.1`, over the earlier one.
+    ///
+    /// # Errors
+    /// The error of the host.
+    fn put_aside(&self) -> io::Result<()>;
+}
+
 /// A file to which events are appended, one a line. When it has become too large, it is renamed to `FILE.1`, and the
 /// earlier `FILE.1` is gone.
 #[derive(Debug)]
 pub struct EventFile {
-    path: PathBuf,
+    place: Box<dyn EventPlace>,
     most_bytes: u64,
     /// Held while a line is written.
     writing: Mutex<()>,
@@ -32,25 +47,18 @@ impl EventFile {
 
     /// Events go to a file, which is created with the first of them.
     #[must_use]
-    pub const fn new(path: PathBuf, most_bytes: u64) -> Self {
-        Self { path, most_bytes, writing: Mutex::new(()) }
-    }
-
-    /// The file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn new(place: Box<dyn EventPlace>, most_bytes: u64) -> Self {
+        Self { place, most_bytes, writing: Mutex::new(()) }
     }
 
     fn append(&self, line: &str) -> io::Result<()> {
         let _alone = self.writing.lock();
-        let size = fs::metadata(&self.path).map_or(0, |file| file.len());
-        if size + line.len() as u64 > self.most_bytes {
-            let mut old = self.path.clone().into_os_string();
-            old.push(".1");
-            fs::rename(&self.path, old)?;
+        let mut file = self.place.open()?;
+        let size = file.metadata()?.len();
+        if size > 0 && size + line.len() as u64 > self.most_bytes {
+            self.place.put_aside()?;
+            file = self.place.open()?;
         }
-        let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
         file.write_all(line.as_bytes())
     }
 }
@@ -58,7 +66,7 @@ impl EventFile {
 impl EventSink for EventFile {
     fn publish(&self, event: &Value) {
         if let Err(error) = self.append(&format!("{event}\n")) {
-            tracing::warn!(file = %self.path.display(), %error, "an event is lost");
+            tracing::warn!(file = %self.place.path().display(), %error, "an event is lost");
         }
     }
 }
@@ -109,12 +117,36 @@ pub(super) fn uuid(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::path::Path;
+
     use super::*;
+
+    #[derive(Debug)]
+    struct Place(PathBuf);
+
+    impl EventPlace for Place {
+        fn path(&self) -> PathBuf {
+            self.0.clone()
+        }
+
+        fn open(&self) -> io::Result<File> {
+            OpenOptions::new().create(true).append(true).open(&self.0)
+        }
+
+        fn put_aside(&self) -> io::Result<()> {
+            fs::rename(&self.0, self.0.with_extension("jsonl.1"))
+        }
+    }
+
+    fn file(folder: &Path) -> EventFile {
+        EventFile::new(Box::new(Place(folder.join("events.jsonl"))), 40)
+    }
 
     #[test]
     fn events_are_lines_and_a_full_file_is_put_aside() {
         let dir = tempfile::tempdir().unwrap();
-        let file = EventFile::new(dir.path().join("events.jsonl"), 40);
+        let file = file(dir.path());
         for number in 0..5 {
             file.publish(&json!({"number": number, "text": "abc"}));
         }
@@ -125,5 +157,12 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!((lines("events.jsonl.1"), lines("events.jsonl")), (vec![json!(3)], vec![json!(4)]));
+    }
+
+    #[test]
+    fn an_event_larger_than_the_file_may_be_is_not_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        file(dir.path()).publish(&json!({"text": "a".repeat(50)}));
+        assert!(fs::read_to_string(dir.path().join("events.jsonl")).unwrap().len() > 50);
     }
 }

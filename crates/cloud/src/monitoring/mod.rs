@@ -29,7 +29,7 @@ use serde_json::{Map, Value};
 
 pub use db::{Bounds, DbError};
 pub(crate) use events::Envelope;
-pub use events::{EventFile, EventSink};
+pub use events::{EventFile, EventPlace, EventSink};
 pub use inventory::{Attached, Gauge, Inventory, SHARED};
 
 use alarms::Alarms;

@@ -32,6 +32,12 @@ impl World {
         ids.insert("shared", rig.volume_of(shared("io2")));
         ids.insert("shared-io1", rig.volume_of(shared("io1")));
         ids.insert("other-zone", rig.volume_of(json!({"Size": 10, "AvailabilityZone": "us-east-1b"})));
+        ids.insert("key", rig.key());
+        ids.insert("disabled-key", rig.key());
+        let secret = json!({"Size": 1, "Encrypted": true, "KmsKeyId": ids["key"]});
+        ids.insert("secret", rig.volume_of(secret));
+        ids.insert("managed", rig.volume_of(json!({"Size": 1, "Encrypted": true})));
+        rig.kms("DisableKey", json!({"KeyId": ids["disabled-key"]}));
         ids.insert("instance", rig.instance());
         ids.insert("stopped", rig.instance());
         ids.insert("terminated", rig.instance());
@@ -50,6 +56,8 @@ impl World {
         rig.attach(&ids["shared"], &ids["instance"], "/dev/sdg");
         rig.attach(&ids["root"], &ids["instance"], "/dev/xvda");
         ids.insert("snapshot", rig.snapshot(&ids["attached"]));
+        ids.insert("secret-snapshot", rig.snapshot(&ids["secret"]));
+        ids.insert("managed-snapshot", rig.snapshot(&ids["managed"]));
         rig.pass(20_000);
         rig.call("ModifyVolume", json!({"VolumeId": ids["modifying"], "Size": 20}));
         ids.insert("pending-snapshot", rig.snapshot(&ids["recent"]));
@@ -64,6 +72,13 @@ impl World {
         let world = Self::whole();
         let actions = world.rig.ec2.actions().iter().map(|action| format!("ec2:{action}"));
         *world.rig.rights.denied.lock().unwrap() = actions.collect();
+        world
+    }
+
+    /// The caller may not use keys of its own.
+    fn keyless() -> Self {
+        let world = Self::whole();
+        *world.rig.rights.denied.lock().unwrap() = vec!["kms:CreateGrant".to_owned()];
         world
     }
 
@@ -145,6 +160,7 @@ fn every_row_of_the_errors_is_answered_as_it_says() {
         let world = worlds.entry(state.clone()).or_insert_with(|| match state.as_str() {
             "world" => World::whole(),
             "denied" => World::denied(),
+            "keyless" => World::keyless(),
             "quotas" => World::quotas(),
             "full" => World::full(),
             other => panic!("no state {other}"),

@@ -9,7 +9,7 @@ use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
     LiveControl, ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView,
-    TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView,
+    TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
 };
 use serde_json::{Value, json};
 
@@ -65,6 +65,7 @@ steps! {
     create_snapshot(request: &CreateSnapshot) -> SnapshotView;
     create_snapshots(requests: &[CreateSnapshot]) -> Vec<SnapshotView>;
     copy_snapshot(snapshot: &str, name: &str) -> SnapshotView;
+    encrypt_snapshot(snapshot: &str, name: &str, key: &WrappedKey) -> SnapshotView;
     snapshot(name: &str) -> SnapshotView;
     names() -> Names;
     counters() -> Vec<VolumeCounters>;

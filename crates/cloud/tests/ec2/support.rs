@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{AttachAs, Ec2, Options};
+use ebbtide_cloud::kms::Kms;
 use ebbtide_cloud::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};
 use ebbtide_control::{ControlPlane, LiveControl};
 use ebbtide_device::host::{Home, Host, HostOptions, clear_leftovers, release_dying};
@@ -45,6 +46,7 @@ impl Authorizer for Recorder {
 pub(crate) struct Rig {
     pub(crate) ec2: Arc<Ec2>,
     pub(crate) ebs: Ebs,
+    pub(crate) kms: Arc<Kms>,
     pub(crate) control: Arc<LiveControl>,
     pub(crate) now_ms: AtomicU64,
     pub(crate) rights: Recorder,
@@ -71,10 +73,14 @@ impl Rig {
 
     fn open(dir: Arc<tempfile::TempDir>, options: Options, now_ms: u64) -> Self {
         let control = Arc::new(control(dir.path()));
+        let kms = Arc::new(Kms::open(&home(dir.path())).unwrap());
+        control.set_key_unwrapper(kms.clone());
         let plane: Arc<dyn ControlPlane> = control.clone();
-        let ec2 = Arc::new(Ec2::open(&home(dir.path()), plane, options.clone()).unwrap());
+        let ec2 = Ec2::open(&home(dir.path()), plane, options.clone()).unwrap();
+        let ec2 = Arc::new(ec2.with_kms(kms.clone()));
         let ebs = Ebs::open(&home(dir.path()), Arc::clone(&ec2)).unwrap();
-        Self { ec2, ebs, control, now_ms: AtomicU64::new(now_ms), rights: Recorder::default(), options, dir }
+        let now_ms = AtomicU64::new(now_ms);
+        Self { ec2, ebs, kms, control, now_ms, rights: Recorder::default(), options, dir }
     }
 
     /// The same home, opened again.
@@ -108,6 +114,26 @@ impl Rig {
         input: &Value,
     ) -> Result<Map<String, Value>, ApiError> {
         call(&self.ec2, &self.rights, self.now(), (account, region), action, input)
+    }
+
+    pub(crate) fn attempt_kms(&self, action: &str, input: &Value) -> Result<Map<String, Value>, ApiError> {
+        let caller = (ACCOUNT, REGION);
+        let answered = answer(&*self.kms, &self.rights, self.now(), caller, action, (input, &[]));
+        answered.map(|answer| answer.output)
+    }
+
+    #[track_caller]
+    pub(crate) fn kms(&self, action: &str, input: Value) -> Value {
+        match self.attempt_kms(action, &input) {
+            Ok(output) => Value::Object(output),
+            Err(error) => panic!("{action} {input}: {error}"),
+        }
+    }
+
+    /// The ARN of a new key.
+    #[track_caller]
+    pub(crate) fn key(&self) -> String {
+        text(&self.kms("CreateKey", json!({}))["KeyMetadata"]["Arn"])
     }
 
     pub(crate) fn attempt(&self, action: &str, input: &Value) -> Result<Map<String, Value>, ApiError> {

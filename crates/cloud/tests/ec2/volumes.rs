@@ -241,6 +241,7 @@ fn a_volume_of_somebody_else_in_the_home_is_neither_shown_nor_touched() {
         seed: None,
         region: None,
         token: None,
+        key: None,
     };
     rig.control.create_volume(&request).unwrap();
     let rig = rig.reopened();

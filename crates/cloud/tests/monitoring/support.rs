@@ -13,7 +13,7 @@ use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
     ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
-    VolumeCounters, VolumeDetail, VolumeView,
+    VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
 };
 use ebbtide_volume::{Array, Io, Nanos, Op};
 use rand_core::SeedableRng as _;
@@ -84,6 +84,7 @@ impl ControlPlane for Volumes {
         create_snapshot(&CreateSnapshot) -> SnapshotView;
         create_snapshots(&[CreateSnapshot]) -> Vec<SnapshotView>;
         copy_snapshot(&str, &str) -> SnapshotView;
+        encrypt_snapshot(&str, &str, &WrappedKey) -> SnapshotView;
         snapshot(&str) -> SnapshotView;
         names() -> Names;
         snapshots() -> Vec<SnapshotView>;

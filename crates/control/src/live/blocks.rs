@@ -66,8 +66,12 @@ fn of_io(name: &str, source: io::Error) -> ControlError {
 
 impl LiveControl {
     pub(super) fn begin(&self, request: &BeginSnapshot) -> Result<(), ControlError> {
-        let BeginSnapshot { name, size_bytes, parent } = request;
-        self.host.store().begin_snapshot(name, *size_bytes, parent.as_deref())?;
+        let BeginSnapshot { name, size_bytes, parent, key } = request;
+        let store = self.host.store();
+        match (key, parent) {
+            (Some(key), None) => store.begin_encrypted_snapshot(name, *size_bytes, key.clone())?,
+            _ => store.begin_snapshot(name, *size_bytes, parent.as_deref())?,
+        }
         tracing::info!(snapshot = name, size_bytes, parent, "snapshot begun");
         Ok(())
     }

@@ -62,13 +62,20 @@ impl LiveControl {
         SavedCredits::write(SavedCredits::of(&array, now), &mut whole);
         let (store, size) = (self.host.store(), array.size_bytes());
         match &request.snapshot {
-            None => store.create_volume(&request.name, size, whole)?,
+            None => match &request.key {
+                None => store.create_volume(&request.name, size, whole)?,
+                Some(key) => store.create_encrypted_volume(&request.name, size, whole, key.clone())?,
+            },
             Some(snapshot) => {
                 self.require_room(snapshot, size)?;
                 if initialization.is_some() {
                     self.begin_loading(snapshot, &array, now, &mut whole)?;
                 }
-                store.create_from_snapshot(&request.name, snapshot, size, whole)?;
+                let name = &request.name;
+                match request.key.clone() {
+                    None => store.create_from_snapshot(name, snapshot, size, whole)?,
+                    Some(key) => store.create_from_snapshot_encrypted(name, snapshot, size, whole, key)?,
+                }
             }
         }
         tracing::info!(volume = request.name, spec = record.spec, "created");

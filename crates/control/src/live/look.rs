@@ -119,6 +119,7 @@ impl LiveControl {
             shared_bytes: info.shared_bytes,
             block_size: record.map_or(512, |record| record.block_size),
             seed: record.map_or(0, |record| record.seed),
+            key_id: info.key_id.clone(),
             created: UnixTime::of_seconds(info.created_unix_s),
             from_snapshot: info.from_snapshot.clone(),
             from_volume: info.from_volume.clone(),

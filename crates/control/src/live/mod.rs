@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ebbtide_catalog::Catalog;
 use ebbtide_device::host::{Attachment, Calibration, Detached, Host, HostError, Progress, Status};
-use ebbtide_device::store::{StoreNames, VolumeInfo};
+use ebbtide_device::store::{KeyUnwrapper, StoreNames, VolumeInfo, WrappedKey};
 use parking_lot::Mutex;
 
 use self::blocks::Pending;
@@ -57,6 +57,11 @@ impl LiveControl {
             following: Mutex::new(BTreeMap::new()),
             pending: Pending::new(),
         }
+    }
+
+    /// Names who has the keys of encrypted volumes. Without one, they are listed, and can be neither attached nor read.
+    pub fn set_key_unwrapper(&self, unwrapper: Arc<dyn KeyUnwrapper>) {
+        self.host.store().set_key_unwrapper(unwrapper);
     }
 
     /// Refuses requests from now on and detaches everything, by force where it must: the process
@@ -219,6 +224,19 @@ impl ControlPlane for LiveControl {
         self.carry_out("copy-snapshot", "", || {
             self.host.store().copy_snapshot(snapshot, name)?;
             tracing::info!(snapshot, copy = name, "snapshot copied");
+            self.find_snapshot(name)
+        })
+    }
+
+    fn encrypt_snapshot(
+        &self,
+        snapshot: &str,
+        name: &str,
+        key: &WrappedKey,
+    ) -> Result<SnapshotView, ControlError> {
+        self.carry_out("encrypt-snapshot", "", || {
+            self.host.store().copy_snapshot_encrypted(snapshot, name, key.clone())?;
+            tracing::info!(snapshot, copy = name, key = key.key_id, "snapshot copied and encrypted");
             self.find_snapshot(name)
         })
     }

@@ -54,6 +54,7 @@ pub(super) fn view(snapshot: &SnapshotInfo) -> SnapshotView {
         size_bytes: snapshot.size_bytes,
         data_bytes: snapshot.data_blocks * BLOCK_BYTES,
         allocated_bytes: snapshot.allocated_bytes,
+        key_id: snapshot.key_id.clone(),
         created: UnixTime::of_seconds(snapshot.created_unix_s),
         damage: snapshot.damage.as_ref().map(ToString::to_string),
     }

@@ -150,20 +150,22 @@ fn a_modification_that_is_wrong_in_itself_is_no_conflict() {
 
 /// One request of a sequence, after a time.
 #[derive(Debug, Clone, Copy)]
-enum Asked {
+enum StateRequest {
     Attach,
     Detach,
     Delete,
     Modify { gib: u64, optimizing_s: u64 },
 }
 
-fn sequences() -> impl Strategy<Value = Vec<(i64, Asked)>> {
+fn sequences() -> impl Strategy<Value = Vec<(i64, StateRequest)>> {
     let asked = prop_oneof![
-        Just(Asked::Attach),
-        Just(Asked::Detach),
-        Just(Asked::Delete),
-        (90_u64..200, 0_u64..20_000).prop_map(|(gib, optimizing_s)| Asked::Modify { gib, optimizing_s }),
-        (90_u64..200, 0_u64..20_000).prop_map(|(gib, optimizing_s)| Asked::Modify { gib, optimizing_s }),
+        Just(StateRequest::Attach),
+        Just(StateRequest::Detach),
+        Just(StateRequest::Delete),
+        (90_u64..200, 0_u64..20_000)
+            .prop_map(|(gib, optimizing_s)| StateRequest::Modify { gib, optimizing_s }),
+        (90_u64..200, 0_u64..20_000)
+            .prop_map(|(gib, optimizing_s)| StateRequest::Modify { gib, optimizing_s }),
     ];
     proptest::collection::vec((0_i64..30_000, asked), 1..40)
 }
@@ -177,17 +179,17 @@ proptest! {
             now += wait;
             let is_attached = matches!(state.occupancy, Occupancy::Attached(_));
             match asked {
-                Asked::Attach => {
+                StateRequest::Attach => {
                     let allowed = state.attach(&catalog, at(now)).is_ok();
                     prop_assert_eq!(allowed, !is_attached);
                     state.occupancy = attached();
                 }
-                Asked::Detach => {
+                StateRequest::Detach => {
                     prop_assert_eq!(state.permits(Operation::Detach).is_ok(), is_attached);
                     state.occupancy = Occupancy::Free;
                 }
-                Asked::Delete => prop_assert_eq!(state.permits(Operation::Delete).is_ok(), !is_attached),
-                Asked::Modify { gib, optimizing_s } => {
+                StateRequest::Delete => prop_assert_eq!(state.permits(Operation::Delete).is_ok(), !is_attached),
+                StateRequest::Modify { gib, optimizing_s } => {
                     let to = Spec::parse(&format!("gp3:size={gib}GiB")).unwrap();
                     let span = Optimizing::For(Duration::from_secs(optimizing_s));
                     if let Ok(change) = state.modify(&catalog, &to, span, at(now)) {

@@ -10,7 +10,7 @@ use ebbtide_control::{
 use ebbtide_device::host::{Home, Host, HostOptions};
 
 use crate::nbd::Client;
-use crate::{Rig, asked};
+use crate::{Fixture, asked};
 
 const BLOCK: u64 = 512 << 10;
 /// A read of a block that is there takes well below this on any type used here, and one of another well above.
@@ -26,18 +26,21 @@ fn content(block: u64) -> Vec<u8> {
     vec![u8::try_from(block + 1).unwrap(); 4096]
 }
 
-impl Rig {
+impl Fixture {
     /// A home with a snapshot `monday` of a GiB that has data in its first 8 blocks.
     fn with_snapshot() -> Self {
-        let rig = Self::new();
-        rig.create("db", "ideal:size=1GiB").unwrap();
-        rig.attach("db").unwrap();
-        let mut client = Client::connect(&rig.socket("db"));
+        let fixture = Self::new();
+        fixture.create("db", "ideal:size=1GiB").unwrap();
+        fixture.attach("db").unwrap();
+        let mut client = Client::connect(&fixture.socket("db"));
         (0..8).for_each(|block| client.write(block * BLOCK + 8192, &content(block)));
         drop(client);
-        rig.detach("db").unwrap();
-        rig.plane.create_snapshot(&CreateSnapshot { name: "monday".into(), volume: "db".into() }).unwrap();
-        rig
+        fixture.detach("db").unwrap();
+        fixture
+            .plane
+            .create_snapshot(&CreateSnapshot { name: "monday".into(), volume: "db".into() })
+            .unwrap();
+        fixture
     }
 
     fn restore(
@@ -73,30 +76,30 @@ fn read(client: &mut Client, block: u64) -> Duration {
 
 #[test]
 fn an_ebs_volume_from_a_snapshot_is_lazy_unless_something_else_is_asked_for() {
-    let rig = Rig::with_snapshot();
-    let view = rig.restore("lazy", "gp3:size=1GiB", None).unwrap();
+    let fixture = Fixture::with_snapshot();
+    let view = fixture.restore("lazy", "gp3:size=1GiB", None).unwrap();
     assert_eq!((view.mode, view.state), (Initialization::Lazy, InitializationState::Initializing));
     assert_eq!((view.total_bytes, view.loaded_bytes, view.progress_pct), (8 * BLOCK, 0, 0));
     assert_eq!(view.completes, None);
-    assert!(rig.restore("whole", "gp3:size=1GiB", Some(Initialization::None)).is_none());
-    assert!(rig.restore("disk", "nvme:size=1GiB", None).is_none());
-    assert!(rig.restore("slow-disk", "nvme:size=1GiB", LAZY).is_some());
-    assert!(rig.plane.volume("db", None).unwrap().volume.initialization.is_none());
-    let rated = rig.restore("rated", "gp3:size=1GiB", Some(Initialization::Rate { mib_s: 100 })).unwrap();
+    assert!(fixture.restore("whole", "gp3:size=1GiB", Some(Initialization::None)).is_none());
+    assert!(fixture.restore("disk", "nvme:size=1GiB", None).is_none());
+    assert!(fixture.restore("slow-disk", "nvme:size=1GiB", LAZY).is_some());
+    assert!(fixture.plane.volume("db", None).unwrap().volume.initialization.is_none());
+    let rated = fixture.restore("rated", "gp3:size=1GiB", Some(Initialization::Rate { mib_s: 100 })).unwrap();
     assert_eq!((rated.mode, rated.total_bytes), (Initialization::Rate { mib_s: 100 }, 8 * BLOCK));
     // Each member has a snapshot of its own; a chunk is a block.
-    let striped = rig.restore("striped", "raid0(2x gp3:size=1GiB)", None).unwrap();
+    let striped = fixture.restore("striped", "raid0(2x gp3:size=1GiB)", None).unwrap();
     assert_eq!(striped.total_bytes, 8 * BLOCK);
     // Several at once, in the order of the names.
-    let all = rig.plane.initializations(&["whole", "slow-disk", "nobody", "lazy", "db"]).unwrap();
+    let all = fixture.plane.initializations(&["whole", "slow-disk", "nobody", "lazy", "db"]).unwrap();
     let bytes: Vec<_> = all.iter().map(|one| one.as_ref().map(|one| one.total_bytes)).collect();
     assert_eq!(bytes, [None, Some(8 * BLOCK), None, Some(8 * BLOCK), None]);
 }
 
 #[test]
 fn what_cannot_be_initialized_is_refused() {
-    let rig = Rig::with_snapshot();
-    let refused = |request: &CreateVolume| rig.plane.create_volume(request).unwrap_err();
+    let fixture = Fixture::with_snapshot();
+    let refused = |request: &CreateVolume| fixture.plane.create_volume(request).unwrap_err();
     let empty = refused(&CreateVolume { initialization: LAZY, ..asked("x", "gp3:size=1GiB") });
     assert!(matches!(empty, ControlError::NothingToInitialize), "{empty}");
     assert_eq!(empty.kind(), ControlErrorKind::Usage);
@@ -108,17 +111,17 @@ fn what_cannot_be_initialized_is_refused() {
         token: Some("abc".into()),
         ..from_snapshot("y", "gp3:size=1GiB", initialization)
     };
-    rig.plane.create_volume(&token(None)).unwrap();
-    rig.plane.create_volume(&token(None)).unwrap();
+    fixture.plane.create_volume(&token(None)).unwrap();
+    fixture.plane.create_volume(&token(None)).unwrap();
     assert!(matches!(refused(&token(LAZY)), ControlError::TokenUsed { .. }));
 }
 
 #[test]
 fn data_are_right_while_they_load_and_progress_outlives_the_server() {
-    let rig = Rig::with_snapshot();
-    rig.restore("copy", "io2:size=4GiB,iops=1000", LAZY).unwrap();
-    rig.attach("copy").unwrap();
-    let mut client = Client::connect(&rig.socket("copy"));
+    let fixture = Fixture::with_snapshot();
+    fixture.restore("copy", "io2:size=4GiB,iops=1000", LAZY).unwrap();
+    fixture.attach("copy").unwrap();
+    let mut client = Client::connect(&fixture.socket("copy"));
     for block in [5, 0] {
         let first = read(&mut client, block);
         assert!(first > QUICK, "the first touch of block {block} took {first:?}");
@@ -128,17 +131,17 @@ fn data_are_right_while_they_load_and_progress_outlives_the_server() {
     // A part of a block that is not loaded, and one that the snapshot does not have.
     client.write(2 * BLOCK, &[0xEE; 4096]);
     client.write(100 * BLOCK, &[0xDD; 4096]);
-    assert_eq!(rig.loading("copy").loaded_bytes, 3 * BLOCK);
+    assert_eq!(fixture.loading("copy").loaded_bytes, 3 * BLOCK);
     drop(client);
-    rig.detach("copy").unwrap();
-    let kept = rig.loading("copy");
+    fixture.detach("copy").unwrap();
+    let kept = fixture.loading("copy");
     assert_eq!((kept.loaded_bytes, kept.progress_pct), (3 * BLOCK, 37));
 
-    let rig = rig.restarted();
-    let found = rig.loading("copy");
+    let fixture = fixture.restarted();
+    let found = fixture.loading("copy");
     assert_eq!((found.loaded_bytes, found.since), (kept.loaded_bytes, kept.since));
-    rig.attach("copy").unwrap();
-    let mut client = Client::connect(&rig.socket("copy"));
+    fixture.attach("copy").unwrap();
+    let mut client = Client::connect(&fixture.socket("copy"));
     let there = (0..20).map(|_| read(&mut client, 0)).min().unwrap();
     assert!(there < QUICK, "what was loaded before took {there:?}");
     assert_eq!(client.read(2 * BLOCK, 4096), [0xEE; 4096]);
@@ -146,46 +149,46 @@ fn data_are_right_while_they_load_and_progress_outlives_the_server() {
         read(&mut client, block);
     }
     assert_eq!(client.read(100 * BLOCK, 4096), [0xDD; 4096]);
-    let done = rig.loading("copy");
+    let done = fixture.loading("copy");
     assert_eq!((done.state, done.progress_pct), (InitializationState::Completed, 100));
     assert_eq!((done.loaded_bytes, done.total_bytes), (8 * BLOCK, 8 * BLOCK));
     drop(client);
-    rig.detach("copy").unwrap();
-    assert_eq!(rig.loading("copy").state, InitializationState::Completed);
+    fixture.detach("copy").unwrap();
+    assert_eq!(fixture.loading("copy").state, InitializationState::Completed);
 }
 
 #[test]
 fn a_provisioned_rate_loads_without_anyone_who_reads() {
-    let rig = Rig::with_snapshot();
-    let view = rig.restore("copy", "gp3:size=1GiB", Some(Initialization::Rate { mib_s: 300 })).unwrap();
+    let fixture = Fixture::with_snapshot();
+    let view = fixture.restore("copy", "gp3:size=1GiB", Some(Initialization::Rate { mib_s: 300 })).unwrap();
     // 4 MiB at 300 MiB/s: by the clock, attached or not.
     let deadline = Instant::now() + Duration::from_secs(20);
-    while rig.loading("copy").state != InitializationState::Completed {
-        assert!(Instant::now() < deadline, "{:?}", rig.loading("copy"));
+    while fixture.loading("copy").state != InitializationState::Completed {
+        assert!(Instant::now() < deadline, "{:?}", fixture.loading("copy"));
         std::thread::yield_now();
     }
-    let done = rig.loading("copy");
+    let done = fixture.loading("copy");
     assert_eq!((done.progress_pct, done.since, done.completes), (100, view.since, None));
 }
 
 #[test]
 fn snapshots_crash_images_and_growth_of_a_volume_that_loads_are_whole() {
-    let rig = Rig::with_snapshot();
-    rig.restore("copy", "gp3:size=1GiB", None).unwrap();
-    rig.attach("copy").unwrap();
-    let mut client = Client::connect(&rig.socket("copy"));
+    let fixture = Fixture::with_snapshot();
+    fixture.restore("copy", "gp3:size=1GiB", None).unwrap();
+    fixture.attach("copy").unwrap();
+    let mut client = Client::connect(&fixture.socket("copy"));
     read(&mut client, 3);
-    rig.plane.create_snapshot(&CreateSnapshot { name: "later".into(), volume: "copy".into() }).unwrap();
+    fixture.plane.create_snapshot(&CreateSnapshot { name: "later".into(), volume: "copy".into() }).unwrap();
     let image = TakeCrashImage { name: "copy".into(), image: "cut".into(), seed: Some(7) };
-    rig.plane.take_crash_image(&image).unwrap();
+    fixture.plane.take_crash_image(&image).unwrap();
     let grown = ModifyVolume {
         name: "copy".into(),
         spec: Spec::parse("gp3:size=2GiB").unwrap(),
         optimizing: Optimizing::For(Duration::ZERO),
         over_limit: true,
     };
-    rig.plane.modify_volume(&grown, &|_| ()).unwrap();
-    let after = rig.loading("copy");
+    fixture.plane.modify_volume(&grown, &|_| ()).unwrap();
+    let after = fixture.loading("copy");
     assert_eq!(
         (after.loaded_bytes, after.total_bytes),
         (BLOCK, 8 * BLOCK),
@@ -193,19 +196,19 @@ fn snapshots_crash_images_and_growth_of_a_volume_that_loads_are_whole() {
     );
     drop(client);
     // The image is the volume: what it had not loaded, the image has not. The snapshot has all.
-    assert_eq!(rig.loading("cut").loaded_bytes, BLOCK);
+    assert_eq!(fixture.loading("cut").loaded_bytes, BLOCK);
     let second = CreateVolume {
         snapshot: Some("later".into()),
         initialization: Some(Initialization::None),
         ..asked("second", "gp3:size=1GiB")
     };
-    assert!(rig.plane.create_volume(&second).unwrap().volume.initialization.is_none());
+    assert!(fixture.plane.create_volume(&second).unwrap().volume.initialization.is_none());
     let third = CreateVolume { snapshot: Some("later".into()), ..asked("third", "gp3:size=1GiB") };
-    let third = rig.plane.create_volume(&third).unwrap().volume.initialization.unwrap();
+    let third = fixture.plane.create_volume(&third).unwrap().volume.initialization.unwrap();
     assert_eq!((third.loaded_bytes, third.total_bytes), (0, 8 * BLOCK));
     for name in ["cut", "second"] {
-        rig.attach(name).unwrap();
-        let mut client = Client::connect(&rig.socket(name));
+        fixture.attach(name).unwrap();
+        let mut client = Client::connect(&fixture.socket(name));
         for block in 0..8 {
             read(&mut client, block);
         }

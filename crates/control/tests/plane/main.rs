@@ -20,12 +20,12 @@ use ebbtide_control::{
 use ebbtide_device::host::{Home, Host, HostOptions};
 
 /// A control plane of an empty home.
-struct Rig {
+struct Fixture {
     plane: LiveControl,
     dir: tempfile::TempDir,
 }
 
-impl Rig {
+impl Fixture {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(&dir.path().join("home")).unwrap();
@@ -89,5 +89,6 @@ fn asked(name: &str, spec: &str) -> CreateVolume {
         seed: None,
         region: None,
         token: None,
+        key: None,
     }
 }

@@ -7,7 +7,7 @@ use ebbtide_control::{
     ControlError, ControlPlane as _, CreateSnapshot, ModifyVolume, Names, Optimizing, Phase,
 };
 
-use crate::Rig;
+use crate::Fixture;
 
 fn asked(name: &str, volume: &str) -> CreateSnapshot {
     CreateSnapshot { name: name.to_owned(), volume: volume.to_owned() }
@@ -15,50 +15,50 @@ fn asked(name: &str, volume: &str) -> CreateSnapshot {
 
 #[test]
 fn several_snapshots_are_taken_together_or_not_at_all() {
-    let rig = Rig::new();
-    rig.create("a", "gp3:size=1GiB").unwrap();
-    rig.create("b", "gp3:size=2GiB").unwrap();
-    rig.attach("b").unwrap();
-    let refused = rig.plane.create_snapshots(&[asked("s-a", "a"), asked("s-c", "c")]).unwrap_err();
+    let fixture = Fixture::new();
+    fixture.create("a", "gp3:size=1GiB").unwrap();
+    fixture.create("b", "gp3:size=2GiB").unwrap();
+    fixture.attach("b").unwrap();
+    let refused = fixture.plane.create_snapshots(&[asked("s-a", "a"), asked("s-c", "c")]).unwrap_err();
     assert!(matches!(refused, ControlError::NotFound { .. }), "{refused}");
-    let twice = rig.plane.create_snapshots(&[asked("s-a", "a"), asked("s-a", "b")]).unwrap_err();
+    let twice = fixture.plane.create_snapshots(&[asked("s-a", "a"), asked("s-a", "b")]).unwrap_err();
     assert!(matches!(twice, ControlError::Exists { .. }), "{twice}");
-    assert_eq!(rig.plane.names().unwrap().snapshots, [""; 0]);
+    assert_eq!(fixture.plane.names().unwrap().snapshots, [""; 0]);
     let taken =
-        rig.plane.create_snapshots(&[asked("s-b", "b"), asked("s-a", "a"), asked("s-b2", "b")]).unwrap();
+        fixture.plane.create_snapshots(&[asked("s-b", "b"), asked("s-a", "a"), asked("s-b2", "b")]).unwrap();
     let taken: Vec<_> = taken.iter().map(|one| (one.name.as_str(), one.size_bytes >> 30)).collect();
     assert_eq!(taken, [("s-b", 2), ("s-a", 1), ("s-b2", 2)]);
-    rig.detach("b").unwrap();
+    fixture.detach("b").unwrap();
 }
 
 #[test]
 fn a_copy_outlives_its_source_and_has_its_content() {
-    let rig = Rig::new();
-    rig.create("a", "gp3:size=1GiB").unwrap();
-    rig.plane.create_snapshot(&asked("s", "a")).unwrap();
-    let copy = rig.plane.copy_snapshot("s", "t").unwrap();
+    let fixture = Fixture::new();
+    fixture.create("a", "gp3:size=1GiB").unwrap();
+    fixture.plane.create_snapshot(&asked("s", "a")).unwrap();
+    let copy = fixture.plane.copy_snapshot("s", "t").unwrap();
     assert_eq!((copy.name.as_str(), copy.from_volume.as_str(), copy.size_bytes), ("t", "a", 1 << 30));
-    let taken = rig.plane.copy_snapshot("s", "t").unwrap_err();
+    let taken = fixture.plane.copy_snapshot("s", "t").unwrap_err();
     assert!(matches!(taken, ControlError::Exists { .. }), "{taken}");
-    rig.plane.delete_snapshot("s").unwrap();
-    assert!(matches!(rig.plane.snapshot("s"), Err(ControlError::NotFound { .. })));
+    fixture.plane.delete_snapshot("s").unwrap();
+    assert!(matches!(fixture.plane.snapshot("s"), Err(ControlError::NotFound { .. })));
     let request = ebbtide_control::CreateVolume {
         snapshot: Some("t".to_owned()),
         ..crate::asked("b", "gp3:size=1GiB")
     };
-    rig.plane.create_volume(&request).unwrap();
-    rig.plane.delete_snapshot("t").unwrap();
+    fixture.plane.create_volume(&request).unwrap();
+    fixture.plane.delete_snapshot("t").unwrap();
     let names = Names { volumes: vec!["a".to_owned(), "b".to_owned()], ..Names::default() };
-    assert_eq!(rig.plane.names().unwrap(), names);
+    assert_eq!(fixture.plane.names().unwrap(), names);
 }
 
 #[test]
 fn who_has_decided_on_a_modification_is_not_asked_for_the_rate_again() {
-    let rig = Rig::new();
-    rig.create("a", "gp3:size=1GiB").unwrap();
+    let fixture = Fixture::new();
+    fixture.create("a", "gp3:size=1GiB").unwrap();
     let modify = |gib: u64, optimizing| {
         let spec = Spec::parse(&format!("gp3:size={gib}GiB")).unwrap();
-        rig.plane.modify_volume(
+        fixture.plane.modify_volume(
             &ModifyVolume { name: "a".to_owned(), spec, optimizing, over_limit: true },
             &|_| (),
         )

@@ -1,6 +1,6 @@
 //! The summary of a crash run as evidence for claims.
 
-use ebbtide_analysis::claim::{ClaimMetric, ClaimPhase, ClaimTest, Evidence, Reading};
+use ebbtide_analysis::claim::{ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Evidence, Reading};
 use ebbtide_analysis::stats::Share;
 use ebbtide_lab::page::words as print;
 
@@ -43,23 +43,24 @@ impl Evidence for OfCuts<'_> {
         Some(Reading { mid: ratio.ratio, low: ends.0, high: ends.1 })
     }
 
-    fn io(&self, arm: &str, _: &[ClaimPhase]) -> String {
+    fn io(&self, arm: &str, _: &[ClaimPhase]) -> ArmIo {
         let Some(throughput) = self.arm(arm).ok().and_then(|arm| arm.throughput) else {
-            return String::new();
+            return ArmIo::default();
         };
-        format!(
+        let figures = format!(
             "{} writes and {} written a second",
             print::short(throughput.write_iops),
             print::bytes(throughput.write_bytes_s)
-        )
+        );
+        // What held the load back is not measured before cuts.
+        ArmIo { waits: format!("was cut with {figures}"), ..ArmIo::default() }
     }
 }
 
 impl OfCuts<'_> {
     fn arm(&self, name: &str) -> Result<&ArmSummary, String> {
         let arm = self.0.arms.iter().find(|arm| arm.name == name);
-        let arm =
-            arm.ok_or_else(|| "is not part of this run: the short form leaves it out, or --arms".to_owned())?;
+        let arm = arm.ok_or_else(|| "is not part of this run".to_owned())?;
         if arm.cuts == 0 { Err("was not cut".to_owned()) } else { Ok(arm) }
     }
 }

@@ -87,7 +87,11 @@ pub fn summarize(run: &CrashRun) -> Summary {
         claims: Vec::new(),
         notes: Vec::new(),
     };
-    let judged = run.experiment.claims.iter().map(|claim| judge(claim, &claims::OfCuts(&summary)));
+    let judged = run.experiment.claims.iter().map(|claim| {
+        let mut judged = judge(claim, &claims::OfCuts(&summary));
+        judged.refer_to_full_form(|arms| run.experiment.full_form(arms));
+        judged
+    });
     summary.claims = judged.collect();
     summary.findings = findings::findings(run, &summary);
     summary.notes = notes::notes(run, &summary);

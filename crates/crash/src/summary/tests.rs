@@ -452,7 +452,7 @@ fn claims_are_judged_by_the_cuts_and_never_by_a_void_run() {
     assert!(summary.valid);
     let bad = &summary.arms[0].bad;
     assert!(bad.count > 0, "the fixture's first arm has bad cuts: {bad:?}");
-    assert_eq!(summary.claims[0].verdict, ClaimVerdict::Reproduced);
+    assert!(matches!(&summary.claims[0].verdict, ClaimVerdict::Reproduced { .. }), "{:?}", summary.claims[0]);
     assert!(
         matches!(&summary.claims[1].verdict, ClaimVerdict::NotReproduced { .. }),
         "{:?}",

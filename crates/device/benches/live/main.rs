@@ -5,7 +5,7 @@
 //! The figures mean something on a machine that does nothing else. A tiny run (`BENCH_TINY=1`) measures for a second and
 //! judges nothing.
 
-mod hogs;
+mod busy_loops;
 mod overhead;
 mod sleeper;
 #[path = "../../tests/live/support.rs"]

@@ -1,6 +1,11 @@
 //! How evenly a cap is kept, and how late answers are.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
 
 use ebbtide_device::engine::{LiveVolume, PacingReport};
 use ebbtide_volume::Nanos;
@@ -8,7 +13,7 @@ use hdrhistogram::Histogram;
 
 use crate::{
     MIB,
-    hogs::Hogs,
+    busy_loops::BusyLoops,
     judge,
     sleeper::{LATE_PERCENT, Late, Pattern, Sleepers, added_percent, later_than, median_limit_ns},
     support::{Attached, capped, fio, slow},
@@ -19,6 +24,8 @@ const CAP: u64 = 3_000;
 const DEPTH: u64 = 32;
 /// The first second is left out: fio starts in the middle of it.
 const WARM_UP_MS: u64 = 1_000;
+/// How often the thread of shadows takes the requests.
+const FOLLOWER: Duration = Duration::from_millis(20);
 /// An answer is late from here on.
 const LATE: Duration = Duration::from_micros(500);
 
@@ -73,28 +80,58 @@ pub(crate) fn cap(seconds: u32) -> bool {
 /// Lateness while two other processes keep the cores busy, compared with that of bare sleepers at the same time.
 pub(crate) fn pacing(seconds: u32) -> bool {
     let runtime = format!("--runtime={seconds}");
-    let _hogs = Hogs::new(2);
+    let _loops = BusyLoops::new(2);
     let gap = Pattern::Gap(Duration::from_secs(1) / u32::try_from(CAP).expect("a few thousand"));
     let service = Pattern::Service(Duration::from_micros(500));
     let volumes = [
-        ("3,000 IOPS cap", capped(SIZE, CAP), gap, 32),
-        ("500 us service time", slow(SIZE, Nanos::from_us(500)), service, 1),
-        ("500 us service time", slow(SIZE, Nanos::from_us(500)), service, 8),
+        ("3,000 IOPS cap", capped(SIZE, CAP), gap, 32, false),
+        ("3,000 IOPS cap with a shadow", capped(SIZE, CAP), gap, 32, true),
+        ("500 us service time", slow(SIZE, Nanos::from_us(500)), service, 1, false),
+        ("500 us service time", slow(SIZE, Nanos::from_us(500)), service, 8, false),
     ];
     let mut kept = true;
-    for (name, limits, pattern, depth) in volumes {
+    for (name, limits, pattern, depth, shadow) in volumes {
         let queue = format!("--iodepth={depth}");
         let attached = Attached::filled(limits);
         for direction in ["--rw=randread", "--rw=randwrite"] {
             attached.volume.reset_pacing();
             let sleepers = Sleepers::start(pattern, depth);
-            let measured = fio(&attached.path(), &[direction, "--bs=16k", &queue, "--time_based", &runtime]);
+            let run = || fio(&attached.path(), &[direction, "--bs=16k", &queue, "--time_based", &runtime]);
+            let measured = if shadow { followed(&attached.volume, run) } else { run() };
             let bare = sleepers.finish();
             println!("{name}, depth {depth}, {direction}, two busy processes: {:.0} IOPS", measured.iops);
             kept &= judge_pacing(&attached.volume, &bare);
         }
     }
     kept
+}
+
+/// Does something while the volume keeps its requests, and another thread takes them as the thread of shadows does. What a
+/// shadow makes of them costs that thread 2 us each at most (`./dev bench virtual`).
+fn followed<T>(volume: &LiveVolume, run: impl FnOnce() -> T) -> T {
+    let (ended, mut taken) = (AtomicBool::new(false), 0);
+    let outcome = thread::scope(|scope| {
+        volume.observe(true);
+        let follower = scope.spawn(|| {
+            let (mut requests, mut count, mut lost) = (Vec::new(), 0, 0);
+            while !ended.load(Ordering::Relaxed) {
+                thread::sleep(FOLLOWER);
+                lost += volume.take_observed(&mut requests);
+                count += requests.len();
+                requests.clear();
+            }
+            assert_eq!(lost, 0, "requests were lost on the way to a shadow");
+            count
+        });
+        let outcome = run();
+        ended.store(true, Ordering::Relaxed);
+        taken = follower.join().expect("the follower lost nothing");
+        volume.observe(false);
+        outcome
+    });
+    assert!(taken > 0, "a shadow got no request");
+    println!("a shadow got {taken} requests");
+    outcome
 }
 
 fn us(ns: u64) -> f64 {

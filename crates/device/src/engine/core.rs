@@ -18,12 +18,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tracing::Level;
 
 use super::{
-    BUFFER_BYTES, Done, EARLY_BYTES, EngineError, LiveOptions, MAX_DATA_BYTES, TappedWrite,
+    BUFFER_BYTES, Done, EARLY_BYTES, EngineError, LiveOptions, MAX_DATA_BYTES, SubmittedWrite,
     failures::{Failed, HostFailures},
     model::Model,
     observed::{Observed, ObservedIo},
     overlay::Overlay,
-    tap::Tap,
+    write_callback::WriteCallback,
 };
 use crate::{
     clock::Clock,
@@ -96,9 +96,9 @@ pub(crate) enum Step {
     End,
 }
 
-/// Whom to wake after the lock is released.
+/// Which thread to wake after the lock is released.
 enum Wake {
-    Nobody,
+    None,
     Leader,
     Follower,
 }
@@ -163,7 +163,7 @@ impl EngineState {
         match first {
             true if self.leading => Wake::Leader,
             true if self.following > 0 => Wake::Follower,
-            _ => Wake::Nobody,
+            _ => Wake::None,
         }
     }
 
@@ -190,7 +190,7 @@ pub(crate) struct Core {
     /// Held shared while a request changes the store, alone while a power cut or a snapshot looks.
     pub(super) gate: RwLock<()>,
     pub(super) overlay: Overlay,
-    pub(super) tap: ArcSwapOption<Tap>,
+    pub(super) write_callback: ArcSwapOption<WriteCallback>,
     /// Changes only while the gate is held alone.
     live: AtomicBool,
     ignore_flush: AtomicBool,
@@ -214,7 +214,7 @@ impl Core {
             pool: BufferPool::new(BUFFER_BYTES),
             gate: RwLock::new(()),
             overlay: Overlay::new(volatile),
-            tap: ArcSwapOption::empty(),
+            write_callback: ArcSwapOption::empty(),
             live: AtomicBool::new(true),
             ignore_flush: AtomicBool::new(false),
             array_bytes: AtomicU64::new(options.array.size_bytes()),
@@ -270,7 +270,7 @@ impl Core {
         if state.stalled_since.is_some() {
             state.held_back.push_back(pending);
             drop(state);
-            return self.notify_tap(command, offset, len);
+            return self.notify_write(command, offset, len);
         }
         state.charge(&mut pending, arrived);
         // Another thread may have submitted in between: then the model's present is a little later.
@@ -282,7 +282,7 @@ impl Core {
         let wake = state.enqueue(pending);
         drop(state);
         self.wake(&wake);
-        self.notify_tap(command, offset, len);
+        self.notify_write(command, offset, len);
         note_submission(arrived, true);
     }
 
@@ -331,7 +331,7 @@ impl Core {
             if state.stalled_since.is_some() {
                 state.held_back.push_back(pending);
                 drop(state);
-                return self.notify_tap(command, offset, len);
+                return self.notify_write(command, offset, len);
             }
             let arrived = pending.arrived;
             state.charge(&mut pending, arrived);
@@ -339,15 +339,15 @@ impl Core {
         let wake = state.enqueue(pending);
         drop(state);
         self.wake(&wake);
-        self.notify_tap(command, offset, len);
+        self.notify_write(command, offset, len);
     }
 
-    /// Calls the tap for a write that has come into flight.
-    fn notify_tap(&self, command: Command, offset: u64, len: u32) {
+    /// Calls the callback for a write that has come into flight.
+    fn notify_write(&self, command: Command, offset: u64, len: u32) {
         if command == Command::Write
-            && let Some(tap) = &*self.tap.load()
+            && let Some(write_callback) = &*self.write_callback.load()
         {
-            (tap.0)(TappedWrite { offset, len });
+            (write_callback.0)(SubmittedWrite { offset, len });
         }
     }
 
@@ -372,7 +372,7 @@ impl Core {
 
     fn wake(&self, wake: &Wake) {
         match wake {
-            Wake::Nobody => {}
+            Wake::None => {}
             Wake::Leader => self.leader.ring(),
             Wake::Follower => self.followers.ring(),
         }

@@ -145,7 +145,7 @@ pub fn crash_images(
     drop(boost);
     cloned?;
     let images = requests.iter().zip(undone).map(|(request, undone)| {
-        let finished = undone.finish(store, request.image, keep);
+        let finished = undone.finish(store, request.volume.store(), request.image, keep);
         finished.map(|report| CrashReport { paused, ..report })
     });
     match images.collect() {
@@ -239,7 +239,13 @@ struct Undone {
 
 impl Undone {
     /// Puts what survived into the clone.
-    fn finish(self, store: &VolumeStore, image: &str, keep: Keep) -> Result<CrashReport, EngineError> {
+    fn finish(
+        self,
+        store: &VolumeStore,
+        source: &OpenVolume,
+        image: &str,
+        keep: Keep,
+    ) -> Result<CrashReport, EngineError> {
         let Self { moment: Moment { now, unit, in_flight }, seed, mut rng, mut cached } = self;
         let requests = in_flight.requests;
         let decided = in_flight.decide(unit, &mut rng);
@@ -247,7 +253,7 @@ impl Undone {
         let writes = if decided.is_empty() && cached.writes.is_empty() {
             Vec::new()
         } else {
-            let target = store.open_volume(image)?;
+            let target = store.open_clone(image, source)?;
             let failed = |source| EngineError::Io { action: cut::LEAVING, source };
             cut::put_cached(&target, &cached).map_err(failed)?;
             let put = decided.into_iter().map(|write| put(write, &target, keep));

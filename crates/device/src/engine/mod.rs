@@ -13,9 +13,9 @@ mod images;
 mod model;
 mod observed;
 mod overlay;
-mod tap;
 #[cfg(test)]
 mod tests;
+mod write_callback;
 
 use std::{
     sync::{
@@ -42,7 +42,7 @@ pub use cut::{PowerCutReport, snapshots_at_once};
 pub use failures::HostFailure;
 pub use images::{CACHED_LOST_NAMED, CrashReport, CutWrite, GroupCut, ImageRequest, Keep, crash_images};
 pub use observed::{OBSERVED_MOST, ObservedIo};
-pub use tap::TappedWrite;
+pub use write_callback::SubmittedWrite;
 
 /// Largest read or write, in bytes. Longer ones are [`IoError::OutOfRange`].
 pub const MAX_DATA_BYTES: u32 = 32 << 20;

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use ebbtide_proc::process;
 
 /// A process that uses something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,29 +31,8 @@ pub(super) fn of_directory(dir: &Path) -> Vec<Holder> {
     find(|link| link.starts_with(dir))
 }
 
-/// The links of each process are read as text, which never touches the file systems they name:
-/// those may be stalled. Processes of others, and those that end meanwhile, are skipped.
 fn find(uses: impl Fn(&Path) -> bool) -> Vec<Holder> {
-    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let mut holders: Vec<Holder> = processes
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let pid = path.file_name()?.to_str()?.parse().ok()?;
-            (pid != std::process::id() && links(&path).iter().any(|link| uses(link))).then(|| {
-                let name = std::fs::read_to_string(path.join("comm")).unwrap_or_default();
-                Holder { pid, name: name.trim().to_owned() }
-            })
-        })
-        .collect();
-    holders.sort_by_key(|holder| holder.pid);
-    holders
-}
-
-fn links(process: &Path) -> Vec<PathBuf> {
-    let single = ["cwd", "root"].map(|name| process.join(name));
-    let open = std::fs::read_dir(process.join("fd")).into_iter().flatten();
-    let open = open.filter_map(|entry| Some(entry.ok()?.path()));
-    single.into_iter().chain(open).filter_map(|link| std::fs::read_link(link).ok()).collect()
+    process::users(uses).into_iter().map(|(pid, name)| Holder { pid, name }).collect()
 }
 
 /// Names up to three holders.

@@ -1,5 +1,6 @@
 //! A home: the directory that holds volumes and state, and the lock of who serves it.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -77,7 +78,15 @@ const SCRATCH: &str = "calibration.store";
 const OVERRIDES: &str = "catalog.toml";
 const AWS: &str = "aws";
 
-/// What a home may hold. With nothing else in it, the directory is Ebbtide's own.
+/// The SQLite databases of the AWS services, which lie beside these names. Add the name of a new one here: it is then
+/// Ebbtide's own, with the files that SQLite makes beside it, and its owner's alone before SQLite opens it.
+const DATABASES: &[&str] = &["aws.db", "cloudwatch.db", "kms.db"];
+
+/// What SQLite appends to the name of a database for the files that it makes beside it. They get the mode of the
+/// database.
+const BESIDE_DATABASE: &[&str] = &["", "-wal", "-shm", "-journal"];
+
+/// What else a home may hold. With nothing but these names in it, the directory is Ebbtide's own.
 const OWN: &[&str] = &[
     LOCK,
     STORE,
@@ -94,6 +103,16 @@ const OWN: &[&str] = &[
     "lab",
     "lost+found",
 ];
+
+/// Whether a name in a home is Ebbtide's.
+fn is_own(name: &OsStr) -> bool {
+    let is_database = |name: &str| {
+        DATABASES
+            .iter()
+            .any(|base| name.strip_prefix(base).is_some_and(|suffix| BESIDE_DATABASE.contains(&suffix)))
+    };
+    name.to_str().is_some_and(|name| OWN.contains(&name) || is_database(name))
+}
 
 impl Home {
     /// Opens a home and makes its directory, for its owner alone, where it is missing.
@@ -205,6 +224,36 @@ impl Home {
         self.root.join(AWS)
     }
 
+    /// The folder of [`Self::aws_dir`], if it exists.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is a link.
+    pub fn aws_folder(&self) -> Result<Option<HomeFolder>, HomeError> {
+        match self.dir.open_sub(AWS) {
+            Ok(dir) => Ok(Some(HomeFolder(dir))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io("open", &self.aws_dir())(error)),
+        }
+    }
+
+    /// Makes what the AWS services need, for the owner alone: the folder of [`Self::aws_dir`], and empty files for the
+    /// databases that do not exist. Call it before SQLite opens them: it releases the locks that this process has on
+    /// these files.
+    ///
+    /// # Errors
+    /// A file cannot be made, is a link, or belongs to another user.
+    pub fn make_aws(&self) -> Result<HomeFolder, HomeError> {
+        for name in DATABASES {
+            self.open_own(name, Access::Make)?;
+        }
+        let path = self.aws_dir();
+        let dir = self.dir.make_sub(AWS).map_err(io("create", &path))?;
+        let (owner, _) = dir.owner_and_mode().map_err(io("examine", &path))?;
+        require_owner(&path, owner)?;
+        dir.make_private().map_err(io("protect", &path))?;
+        Ok(HomeFolder(dir))
+    }
+
     /// Where a detached `serve` writes its log.
     #[must_use]
     pub fn log_file(&self) -> PathBuf {
@@ -267,6 +316,7 @@ impl Home {
         file.rewind().map_err(io("write", &path))?;
         writeln!(file, "{pid}").map_err(io("write", &path))?;
         let home = Self { root: self.root.clone(), dir };
+        home.make_own_private()?;
         for name in [RUN, RECORDS] {
             let made =
                 home.dir.make_sub(name).and_then(|dir| dir.make_private().and(dir.make_files_private()));
@@ -304,15 +354,22 @@ impl Home {
 
     /// Opens a file that nobody else may read, write or lock.
     fn open_own(&self, name: &str, access: Access) -> Result<File, HomeError> {
-        let path = self.root.join(name);
-        let file = self.dir.file(name, access).map_err(io("open", &path))?;
-        let found = fstat(&file).map_err(|errno| io("examine", &path)(errno.into()))?;
-        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-            return Err(HomeError::Unsafe { path, why: "it is not an ordinary file".to_owned() });
+        open_own(&self.dir, name, access)
+    }
+
+    /// Takes the permissions of others away from the databases and from the folder of the AWS endpoint, which exist
+    /// from an earlier run. The files in that folder stay as they are: users whose keys others could read are refused.
+    fn make_own_private(&self) -> Result<(), HomeError> {
+        for base in DATABASES {
+            for suffix in BESIDE_DATABASE {
+                let name = format!("{base}{suffix}");
+                self.dir.make_private_if_file(&name).map_err(io("protect", &self.root.join(name)))?;
+            }
         }
-        require_owner(&path, found.st_uid)?;
-        make_file_private(&file).map_err(io("protect", &path))?;
-        Ok(file)
+        match self.aws_folder()? {
+            Some(folder) => folder.0.make_private().map_err(io("protect", &self.aws_dir())),
+            None => Ok(()),
+        }
     }
 
     /// Checks that nobody else can change what is in the home. A directory with nothing else in it becomes
@@ -322,7 +379,7 @@ impl Home {
         let (owner, mode) = self.dir.owner_and_mode().map_err(io("examine", root))?;
         require_owner(root, owner)?;
         let names = self.dir.names().map_err(io("list", root))?;
-        match names.iter().find(|name| !OWN.iter().any(|own| name == own)) {
+        match names.iter().find(|name| !is_own(name)) {
             None => self.dir.make_private().map_err(io("protect", root)),
             Some(other) if mode & OTHERS_WRITE != 0 => {
                 let other = other.to_string_lossy();
@@ -337,6 +394,19 @@ impl Home {
     }
 }
 
+/// Opens a file in a directory that nobody else may read, write or lock.
+fn open_own(dir: &Dir, name: &str, access: Access) -> Result<File, HomeError> {
+    let path = dir.path().join(name);
+    let file = dir.file(name, access).map_err(io("open", &path))?;
+    let found = fstat(&file).map_err(|errno| io("examine", &path)(errno.into()))?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+        return Err(HomeError::Unsafe { path, why: "it is not an ordinary file".to_owned() });
+    }
+    require_owner(&path, found.st_uid)?;
+    make_file_private(&file).map_err(io("protect", &path))?;
+    Ok(file)
+}
+
 fn require_owner(path: &Path, owner: u32) -> Result<(), HomeError> {
     let own = rustix::process::geteuid().as_raw();
     if owner == own {
@@ -344,6 +414,59 @@ fn require_owner(path: &Path, owner: u32) -> Result<(), HomeError> {
     }
     let why = format!("it belongs to user {owner}, and this process runs as user {own}; run it as the owner");
     Err(HomeError::Unsafe { path: path.to_owned(), why })
+}
+
+/// A folder of a home. If it comes from [`HomeLock::home`], it is changed only while the home is the one that this
+/// process has locked: after the home was deleted or replaced, every change is refused. Links are not followed.
+#[derive(Debug, Clone)]
+pub struct HomeFolder(Dir);
+
+impl HomeFolder {
+    /// Its path, for messages.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Opens a file to append to it, for the owner alone. A missing file is made.
+    ///
+    /// # Errors
+    /// It cannot be written, is a link, or belongs to another user; the home was replaced.
+    pub fn append(&self, name: &str) -> Result<File, HomeError> {
+        open_own(&self.0, name, Access::Append)
+    }
+
+    /// Writes a file whole or not at all, for the owner alone, through the file `name.new`.
+    ///
+    /// # Errors
+    /// The error of the host; the home was replaced.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), HomeError> {
+        let new = format!("{name}.new");
+        let path = self.path().join(name);
+        open_own(&self.0, &new, Access::Empty)?.write_all(bytes).map_err(io("write", &path))?;
+        self.0.rename(&new, name).map_err(io("replace", &path))
+    }
+
+    /// Renames a file, over another one if it exists.
+    ///
+    /// # Errors
+    /// The error of the host; the home was replaced.
+    pub fn rename(&self, from: &str, to: &str) -> Result<(), HomeError> {
+        self.0.rename(from, to).map_err(io("rename", &self.path().join(from)))
+    }
+
+    /// Removes a file. A missing file is no error.
+    ///
+    /// # Errors
+    /// The error of the host; the home was replaced.
+    pub fn remove(&self, name: &str) -> Result<(), HomeError> {
+        match self.0.remove(name) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(io("remove", &self.path().join(name))(error))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The right to serve a home; dropping it gives it up.
@@ -422,17 +545,82 @@ mod tests {
         first.store().create_volume("v", 1 << 20, serde_json::Value::Null).unwrap();
         first.store().open_volume("v").unwrap().write_at(&[1; 4096], 0).unwrap();
         drop(first);
-        std::fs::write(root.join("serve.log"), "").unwrap();
+        let databases: Vec<_> = DATABASES
+            .iter()
+            .flat_map(|base| BESIDE_DATABASE.iter().map(move |suffix| format!("{base}{suffix}")))
+            .collect();
+        assert!(databases.contains(&"cloudwatch.db-wal".to_owned()), "{databases:?}");
+        for name in databases.iter().map(String::as_str).chain(["serve.log"]) {
+            std::fs::write(root.join(name), "").unwrap();
+        }
+        std::fs::create_dir(root.join(AWS)).unwrap();
         for (path, _) in modes(&root) {
             set_mode(&path, if path.is_dir() { 0o755 } else { 0o644 });
         }
         let host = host();
         drop(host.home().open_log().unwrap());
+        host.home().make_aws().unwrap().write("endpoint", b"http://127.0.0.1:1\n").unwrap();
         let found = modes(&root);
         assert!(found.iter().any(|(path, _)| path.extension().is_some_and(|e| e == "data")), "{found:?}");
         for (path, mode) in found {
             assert_eq!(mode, if path.is_dir() { 0o700 } else { 0o600 }, "{}: {mode:o}", path.display());
         }
+    }
+
+    #[test]
+    fn what_the_aws_services_need_is_made_for_the_owner_alone_and_never_through_a_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, victim) = (dir.path().join("home"), dir.path().join("victim"));
+        std::fs::write(&victim, "mine").unwrap();
+        let lock = Home::open(&root).unwrap().lock().unwrap();
+        let folder = lock.home().make_aws().unwrap();
+        for (name, link) in [(AWS, "."), ("aws.db", "../victim"), ("cloudwatch.db", "../victim")] {
+            let (path, kept) = (root.join(name), root.join(format!("{name}.kept")));
+            std::fs::rename(&path, &kept).unwrap();
+            std::os::unix::fs::symlink(link, &path).unwrap();
+            let refused = lock.home().make_aws().unwrap_err();
+            let why = std::error::Error::source(&refused).unwrap().to_string();
+            assert!(why.contains("symbolic link"), "{name}: {refused}: {why}");
+            std::fs::remove_file(&path).unwrap();
+            std::fs::rename(&kept, &path).unwrap();
+        }
+        std::os::unix::fs::symlink("../../victim", root.join("aws/events.jsonl")).unwrap();
+        folder.append("events.jsonl").unwrap_err();
+        assert_eq!(std::fs::read(&victim).unwrap(), b"mine");
+        folder.remove("events.jsonl").unwrap();
+        folder.append("events.jsonl").unwrap().write_all(b"1\n").unwrap();
+        let found = modes(&root);
+        assert!(found.contains(&(root.join("aws/events.jsonl"), 0o600)), "{found:?}");
+        assert!(found.contains(&(root.join("cloudwatch.db"), 0o600)), "{found:?}");
+        assert!(found.contains(&(root.join(AWS), 0o700)), "{found:?}");
+    }
+
+    #[test]
+    fn the_folder_of_a_home_that_was_replaced_is_not_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("home");
+        let old = Home::open(&root).unwrap().lock().unwrap();
+        let folder = old.home().make_aws().unwrap();
+        folder.write("endpoint", b"old").unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
+        let new = Home::open(&root).unwrap().lock().unwrap();
+        new.home().make_aws().unwrap().write("endpoint", b"new").unwrap();
+        let changes = [
+            folder.remove("endpoint"),
+            folder.write("endpoint", b"old"),
+            folder.rename("endpoint", "endpoint.1"),
+            folder.append("events.jsonl").map(drop),
+            old.home().make_aws().map(drop),
+        ];
+        for refused in changes {
+            let refused = refused.unwrap_err();
+            let why = std::error::Error::source(&refused).unwrap().to_string();
+            assert!(why.contains("deleted or replaced"), "{refused}: {why}");
+        }
+        let names: Vec<_> =
+            std::fs::read_dir(root.join(AWS)).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names, ["endpoint"]);
+        assert_eq!(std::fs::read(root.join("aws/endpoint")).unwrap(), b"new");
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub use filesystem::{CLUSTER_BYTES, FsType, ToolCause, ToolError, UnknownFs};
 pub use follow::Follow;
 pub use fscheck::{FsCheck, check_fs};
 pub use holders::Holder;
-pub use home::{Home, HomeError, HomeLock, free_bytes};
+pub use home::{Home, HomeError, HomeFolder, HomeLock, free_bytes};
 pub use loading::{LoadingDamage, SavedLoading};
 pub use recover::{ClearError, Leftover, clear_leftovers, release_dying};
 

@@ -20,13 +20,13 @@ fn can_attach() -> bool {
     block::require().inspect_err(|missing| println!("SKIPPED: {missing}")).is_ok()
 }
 
-struct Rig {
+struct Fixture {
     host: Host,
     dir: tempfile::TempDir,
     size: u64,
 }
 
-impl Rig {
+impl Fixture {
     fn new() -> Self {
         Self::sized(SIZE)
     }
@@ -91,15 +91,15 @@ impl Rig {
 
 #[test]
 fn a_detached_volume_is_free_however_long_someone_looked_at_it() {
-    let rig = Rig::new();
-    let attachment = rig.attach(rig.nbd()).unwrap();
+    let fixture = Fixture::new();
+    let attachment = fixture.attach(fixture.nbd()).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             std::thread::sleep(Duration::from_millis(200));
             drop(attachment);
         });
-        rig.host.detach("vol", false, &|_| ()).unwrap();
-        rig.host.store().delete_volume("vol").unwrap();
+        fixture.host.detach("vol", false, &|_| ()).unwrap();
+        fixture.host.store().delete_volume("vol").unwrap();
     });
 }
 
@@ -107,8 +107,8 @@ fn a_detached_volume_is_free_however_long_someone_looked_at_it() {
 fn a_volume_is_free_only_when_the_last_who_looked_at_it_has_closed_its_files() {
     // A long journal, which is written anew when the volume is closed.
     const RECORDS: u64 = 16_384;
-    let rig = Rig::sized(RECORDS * 2 * 4096);
-    let attachment = rig.attach(rig.nbd()).unwrap();
+    let fixture = Fixture::sized(RECORDS * 2 * 4096);
+    let attachment = fixture.attach(fixture.nbd()).unwrap();
     for block in 0..RECORDS {
         attachment.live().store().write_at(&[1; 4096], block * 2 * 4096).unwrap();
     }
@@ -117,27 +117,27 @@ fn a_volume_is_free_only_when_the_last_who_looked_at_it_has_closed_its_files() {
             std::thread::sleep(Duration::from_millis(200));
             drop(attachment);
         });
-        rig.host.detach("vol", false, &|_| ()).unwrap();
-        rig.host.store().delete_volume("vol").unwrap();
+        fixture.host.detach("vol", false, &|_| ()).unwrap();
+        fixture.host.store().delete_volume("vol").unwrap();
     });
 }
 
 #[test]
 fn a_volume_whose_attachment_failed_is_free_at_once() {
-    let rig = Rig::new();
-    let taken = rig.dir.path().join("taken");
+    let fixture = Fixture::new();
+    let taken = fixture.dir.path().join("taken");
     std::fs::write(&taken, "not a socket").unwrap();
     for _ in 0..20 {
-        rig.attach(Export::Nbd(NbdAddress::Unix(taken.clone()))).map(drop).unwrap_err();
-        drop(rig.host.store().open_volume("vol").unwrap());
+        fixture.attach(Export::Nbd(NbdAddress::Unix(taken.clone()))).map(drop).unwrap_err();
+        drop(fixture.host.store().open_volume("vol").unwrap());
     }
-    rig.host.store().delete_volume("vol").unwrap();
+    fixture.host.store().delete_volume("vol").unwrap();
 }
 
 #[test]
 fn a_home_that_was_deleted_and_made_again_is_its_new_servers_alone() {
-    let rig = Rig::new();
-    let old = rig.host.home();
+    let fixture = Fixture::new();
+    let old = fixture.host.home();
     std::fs::remove_dir_all(old.root()).unwrap();
     let new = Home::open(old.root()).unwrap();
     let lock = new.lock().unwrap();
@@ -146,10 +146,10 @@ fn a_home_that_was_deleted_and_made_again_is_its_new_servers_alone() {
     let _socket = std::os::unix::net::UnixListener::bind(new.socket()).unwrap();
     old.remove_socket().unwrap_err();
     assert_eq!(old.socket_identity(), None, "the old home has none");
-    rig.host.store().create_volume("late", SIZE, serde_json::json!({})).unwrap_err();
-    let refused = rig.attach(rig.nbd()).map(drop).unwrap_err();
+    fixture.host.store().create_volume("late", SIZE, serde_json::json!({})).unwrap_err();
+    let refused = fixture.attach(fixture.nbd()).map(drop).unwrap_err();
     assert!(matches!(&refused, HostError::Io { .. }), "{refused}");
-    let Rig { host: old_host, dir: _dir, .. } = rig;
+    let Fixture { host: old_host, dir: _dir, .. } = fixture;
     drop(old_host);
     assert!(new.socket_identity().is_some());
     drop(host);
@@ -160,48 +160,48 @@ fn a_home_that_was_deleted_and_made_again_is_its_new_servers_alone() {
 
 #[test]
 fn a_volume_is_changed_by_one_command_at_a_time() {
-    let rig = Rig::new();
+    let fixture = Fixture::new();
     let refused = |error: HostError| assert!(matches!(error, HostError::NotFree { .. }), "{error}");
     for attached in [false, true] {
         if attached {
-            rig.attach(rig.nbd()).unwrap();
+            fixture.attach(fixture.nbd()).unwrap();
         }
         let work = |attachment: Option<&Attachment>| {
             assert_eq!(attachment.is_some(), attached);
-            refused(rig.host.while_alone("vol", "being modified", |_| ()).unwrap_err());
-            refused(rig.attach(rig.nbd()).map(drop).unwrap_err());
-            refused(rig.host.detach("vol", true, &|_| ()).unwrap_err());
+            refused(fixture.host.while_alone("vol", "being modified", |_| ()).unwrap_err());
+            refused(fixture.attach(fixture.nbd()).map(drop).unwrap_err());
+            refused(fixture.host.detach("vol", true, &|_| ()).unwrap_err());
         };
-        rig.host.while_alone("vol", "being modified", work).unwrap();
+        fixture.host.while_alone("vol", "being modified", work).unwrap();
     }
-    assert!(matches!(rig.host.status("vol"), Status::Attached(_)), "as before");
+    assert!(matches!(fixture.host.status("vol"), Status::Attached(_)), "as before");
 }
 
 #[test]
 fn a_volume_without_credits_is_not_written_down_again_and_again() {
     use std::os::unix::fs::MetadataExt as _;
-    let rig = Rig::new();
-    let attachment = rig.attach(rig.nbd()).unwrap();
-    let manifest = rig.host.home().store_dir().join("manifest");
+    let fixture = Fixture::new();
+    let attachment = fixture.attach(fixture.nbd()).unwrap();
+    let manifest = fixture.host.home().store_dir().join("manifest");
     let file = || manifest.metadata().unwrap().ino();
-    rig.host.shared.save_state(&attachment);
+    fixture.host.shared.save_state(&attachment);
     let first = file();
-    rig.host.shared.save_state(&attachment);
+    fixture.host.shared.save_state(&attachment);
     assert_eq!(file(), first, "a commit replaces the file");
 }
 
 #[test]
 fn what_is_loaded_is_written_down_while_a_volume_is_attached() {
-    let rig = Rig::new();
+    let fixture = Fixture::new();
     let block = ebbtide_volume::LOAD_BLOCK_BYTES;
-    let mut array = rig.array();
+    let mut array = fixture.array();
     let whole = 0..SIZE;
-    let states = array.new_load_states(&[whole], rig.host.now());
+    let states = array.new_load_states(&[whole], fixture.host.now());
     let first_touch = ebbtide_volume::QuantileCurve::constant(Nanos(1));
     array.begin_loading(&ebbtide_volume::Loader { first_touch, rate: None }, states).unwrap();
-    let attachment = rig.attach_array(array);
-    let kept = || SavedLoading::read(&rig.host.store().meta("vol").unwrap()).unwrap().unwrap().members;
-    rig.host.shared.save_state(&attachment);
+    let attachment = fixture.attach_array(array);
+    let kept = || SavedLoading::read(&fixture.host.store().meta("vol").unwrap()).unwrap().unwrap().members;
+    fixture.host.shared.save_state(&attachment);
     assert_eq!(kept()[0].missing.len(), SIZE / block);
     let (sender, receiver) = std::sync::mpsc::channel();
     let reply = Reply::callback(move |outcome| sender.send(outcome.map(drop)).unwrap());
@@ -215,22 +215,22 @@ fn what_is_loaded_is_written_down_while_a_volume_is_attached() {
         reply,
     });
     receiver.recv().unwrap().unwrap();
-    rig.host.shared.save_state(&attachment);
+    fixture.host.shared.save_state(&attachment);
     let after = kept();
     assert_eq!((after[0].missing.contains(2), after[0].counts.touched), (false, 1));
     drop(attachment);
-    rig.host.detach("vol", false, &|_| ()).unwrap();
+    fixture.host.detach("vol", false, &|_| ()).unwrap();
     assert_eq!(kept(), after);
 }
 
 #[test]
 fn a_volume_that_was_changed_since_it_was_looked_at_is_not_attached() {
-    let rig = Rig::new();
-    let before = rig.host.store().meta("vol").unwrap();
-    rig.host.update_meta("vol", |meta| meta["spec"] = "gp3:size=8GiB".into()).unwrap();
-    let refused = rig.attach_as_known(before, rig.nbd()).map(drop).unwrap_err();
+    let fixture = Fixture::new();
+    let before = fixture.host.store().meta("vol").unwrap();
+    fixture.host.update_meta("vol", |meta| meta["spec"] = "gp3:size=8GiB".into()).unwrap();
+    let refused = fixture.attach_as_known(before, fixture.nbd()).map(drop).unwrap_err();
     assert!(matches!(&refused, HostError::NotFree { .. }), "{refused}");
-    rig.attach(rig.nbd()).unwrap();
+    fixture.attach(fixture.nbd()).unwrap();
 }
 
 #[test]
@@ -238,23 +238,23 @@ fn a_calibration_that_is_given_up_ends_soon_and_leaves_nothing() {
     if !can_attach() {
         return;
     }
-    let rig = Rig::new();
+    let fixture = Fixture::new();
     let (began, steps) = (Instant::now(), Mutex::new(0));
     let progress = |_: &str| *steps.lock() += 1;
     // In the middle of the measurement of the block device.
-    let refused = rig.host.calibrate_unless(&|| *steps.lock() >= 2, false, &progress).unwrap_err();
+    let refused = fixture.host.calibrate_unless(&|| *steps.lock() >= 2, false, &progress).unwrap_err();
     assert!(matches!(&refused, HostError::Io { .. }), "{refused}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?} of 20 s", began.elapsed());
-    let home = rig.host.home();
+    let home = fixture.host.home();
     assert!(!home.calibration_file().exists() && !home.scratch_dir().exists());
     assert!(fuse::mounts().unwrap().iter().all(|mounted| !mounted.dir.starts_with(home.root())));
 }
 
 #[test]
 fn a_stopped_host_attaches_nothing() {
-    let rig = Rig::new();
-    rig.host.stop(&|_| ());
-    let refused = rig.attach(rig.nbd()).map(drop).unwrap_err();
+    let fixture = Fixture::new();
+    fixture.host.stop(&|_| ());
+    let refused = fixture.attach(fixture.nbd()).map(drop).unwrap_err();
     assert!(refused.to_string().contains("stopping"), "{refused}");
 }
 
@@ -263,19 +263,19 @@ fn a_device_that_could_not_be_detached_is_detached_by_a_later_attempt() {
     if !can_attach() {
         return;
     }
-    let rig = Rig::new();
-    let attachment = rig.attach(Export::Block { mount: None }).unwrap();
+    let fixture = Fixture::new();
+    let attachment = fixture.attach(Export::Block { mount: None }).unwrap();
     let device = attachment.info().device.clone().unwrap();
     drop(attachment);
     // Held by this process, as the kernel itself may hold it: not seen among the open files of others.
-    for held in [device, rig.host.home().run_dir().join("vol")] {
+    for held in [device, fixture.host.home().run_dir().join("vol")] {
         let open = File::open(&held).unwrap();
-        let error = rig.host.detach("vol", false, &|_| ()).unwrap_err();
+        let error = fixture.host.detach("vol", false, &|_| ()).unwrap_err();
         assert!(error.to_string().contains("in use"), "{error}");
         drop(open);
     }
-    rig.host.detach("vol", false, &|_| ()).unwrap();
-    let home = rig.host.home().root();
+    fixture.host.detach("vol", false, &|_| ()).unwrap();
+    let home = fixture.host.home().root();
     assert!(loopdev::list().iter().all(|used| !used.backing.starts_with(home)));
     assert!(fuse::mounts().unwrap().iter().all(|mounted| !mounted.dir.starts_with(home)));
 }
@@ -285,12 +285,12 @@ fn a_device_that_went_with_its_last_user_is_not_taken_for_the_next_device_of_its
     if !can_attach() {
         return;
     }
-    let rig = Rig::new();
-    let attachment = rig.attach(Export::Block { mount: None }).unwrap();
+    let fixture = Fixture::new();
+    let attachment = fixture.attach(Export::Block { mount: None }).unwrap();
     let device = attachment.info().device.clone().unwrap();
     drop(attachment);
     let open = File::open(&device).unwrap();
-    rig.host.detach("vol", false, &|_| ()).unwrap_err();
+    fixture.host.detach("vol", false, &|_| ()).unwrap_err();
     // The kernel detaches the device now, and gives its number to the next.
     drop(open);
     let gone = Instant::now() + Duration::from_secs(5);
@@ -298,7 +298,7 @@ fn a_device_that_went_with_its_last_user_is_not_taken_for_the_next_device_of_its
         assert!(Instant::now() < gone, "{device:?} is in use");
         std::thread::sleep(Duration::from_millis(1));
     }
-    let other = Rig::sized(64 << 20);
+    let other = Fixture::sized(64 << 20);
     let mount =
         MountRequest { dir: other.dir.path().join("mnt"), fs: FsType::Ext4, destroy: false, grow: false };
     let taken = other.attach(Export::Block { mount: Some(mount) }).unwrap();
@@ -306,7 +306,7 @@ fn a_device_that_went_with_its_last_user_is_not_taken_for_the_next_device_of_its
         println!("SKIPPED: another process of this machine took {}", device.display());
         return;
     }
-    rig.host.detach("vol", true, &|_| ()).unwrap();
+    fixture.host.detach("vol", true, &|_| ()).unwrap();
     let dir = taken.info().mount.clone().unwrap();
     assert!(free_bytes(&dir).unwrap() > 0);
     assert_eq!(mounts_of_loop(&device).unwrap(), [dir]);
@@ -319,18 +319,18 @@ fn a_mount_that_is_in_use_for_a_moment_is_waited_for() {
     if !can_attach() {
         return;
     }
-    let rig = Rig::new();
-    drop(rig.attach(Export::Block { mount: None }).unwrap());
-    let open = File::open(rig.host.home().run_dir().join("vol")).unwrap();
+    let fixture = Fixture::new();
+    drop(fixture.attach(Export::Block { mount: None }).unwrap());
+    let open = File::open(fixture.host.home().run_dir().join("vol")).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             // As long as the kernel may take to close the file of a loop device that is gone, and longer.
             std::thread::sleep(Duration::from_millis(100));
             drop(open);
         });
-        rig.host.detach("vol", false, &|_| ()).unwrap();
+        fixture.host.detach("vol", false, &|_| ()).unwrap();
     });
-    assert!(rig.has_nothing_mounted_or_attached());
+    assert!(fixture.has_nothing_mounted_or_attached());
 }
 
 #[test]
@@ -340,18 +340,18 @@ fn a_file_system_grows_to_the_size_of_its_volume_when_that_is_asked_for() {
     }
     for (fs, small) in [(FsType::Ext4, 64 << 20), (FsType::Ext4Bigalloc, 64 << 20), (FsType::Xfs, 512 << 20)]
     {
-        let rig = Rig::sized(small);
-        let before = rig.free(fs, true);
-        rig.host.store().resize_volume("vol", small * 2).unwrap();
-        let rig = Rig { size: small * 2, ..rig };
-        assert_eq!(rig.free(fs, false), before, "{fs}");
-        let after = rig.free(fs, true);
+        let fixture = Fixture::sized(small);
+        let before = fixture.free(fs, true);
+        fixture.host.store().resize_volume("vol", small * 2).unwrap();
+        let fixture = Fixture { size: small * 2, ..fixture };
+        assert_eq!(fixture.free(fs, false), before, "{fs}");
+        let after = fixture.free(fs, true);
         assert!(after - before > small * 8 / 10, "{fs}: {before} to {after} bytes");
-        let attachment = rig.host.attach_bare("vol", rig.array()).unwrap();
+        let attachment = fixture.host.attach_bare("vol", fixture.array()).unwrap();
         let check = attachment.check_fs(fs).unwrap();
         assert!(check.clean, "{fs}: {}", check.output);
         drop(attachment);
-        rig.host.detach("vol", false, &|_| ()).unwrap();
+        fixture.host.detach("vol", false, &|_| ()).unwrap();
     }
 }
 
@@ -360,8 +360,8 @@ fn a_device_reports_that_it_spins_when_that_is_set() {
     if !can_attach() {
         return;
     }
-    let rig = Rig::new();
-    let attachment = rig.attach(Export::Block { mount: None }).unwrap();
+    let fixture = Fixture::new();
+    let attachment = fixture.attach(Export::Block { mount: None }).unwrap();
     let device = attachment.info().device.clone().unwrap();
     let file = format!("/sys/block/{}/queue/rotational", device.file_name().unwrap().to_str().unwrap());
     let content = || std::fs::read_to_string(&file).unwrap().trim().to_owned();
@@ -369,7 +369,7 @@ fn a_device_reports_that_it_spins_when_that_is_set() {
     attachment.set_rotational(true).unwrap();
     assert_eq!(content(), "1");
     drop(attachment);
-    rig.host.detach("vol", false, &|_| ()).unwrap();
+    fixture.host.detach("vol", false, &|_| ()).unwrap();
 }
 
 #[test]
@@ -412,14 +412,14 @@ fn wait_for_own_volume(home: &std::path::Path) -> ! {
     let home = Home::open(home).unwrap();
     let host = Host::open(home.lock().unwrap(), HostOptions::default()).unwrap();
     host.store().create_volume("vol", 64 << 20, serde_json::json!({})).unwrap();
-    let rig = Rig { host, dir: tempfile::tempdir_in(home.root()).unwrap(), size: 64 << 20 };
+    let fixture = Fixture { host, dir: tempfile::tempdir_in(home.root()).unwrap(), size: 64 << 20 };
     let mount =
-        MountRequest { dir: rig.dir.path().join("mnt"), fs: FsType::Ext4, destroy: false, grow: false };
-    let attachment = rig.attach(Export::Block { mount: Some(mount) }).unwrap();
+        MountRequest { dir: fixture.dir.path().join("mnt"), fs: FsType::Ext4, destroy: false, grow: false };
+    let attachment = fixture.attach(Export::Block { mount: Some(mount) }).unwrap();
     let faults = crate::faults::Faults { stalled: true, ..Default::default() };
     attachment.live().set_faults(faults).unwrap();
     println!("waiting");
-    let mut file = File::create(rig.dir.path().join("mnt/file")).unwrap();
+    let mut file = File::create(fixture.dir.path().join("mnt/file")).unwrap();
     std::io::Write::write_all(&mut file, &[1; 4096]).unwrap();
     file.sync_all().unwrap();
     panic!("the volume is stalled");

@@ -17,7 +17,7 @@ use super::{
         option_header,
     },
     output::{Cost, Output, send_all},
-    reply::{Piece, Whole, encode_nothing, encode_refusal},
+    reply::{Piece, SplitRequest, encode_nothing, encode_refusal},
     server::Hub,
     status::{ContextKind, Descriptors},
     wire::{
@@ -44,7 +44,7 @@ const MAX_SKIPPED_PAYLOAD: u32 = 2 * MAX_PAYLOAD;
 
 /// Replies that the reader's own thread produced leave together from this many bytes on. Waiting
 /// for more would leave the client idle.
-const CORK_BYTES: usize = 128 << 10;
+const BATCH_BYTES: usize = 128 << 10;
 
 /// How much of a volume one question about extents covers, bytes: an answer of a megabyte or two
 /// at worst.
@@ -59,11 +59,11 @@ pub(super) struct Connection {
     bounds: Bounds,
     reader: ThreadId,
     /// Replies that the reader's thread holds until it has looked at what else has arrived.
-    cork: Mutex<Cork>,
+    batch: Mutex<ReplyBatch>,
 }
 
 #[derive(Debug)]
-struct Cork {
+struct ReplyBatch {
     bytes: Vec<u8>,
     cost: Cost,
 }
@@ -89,14 +89,14 @@ pub(super) fn serve(socket: OwnedFd, hub: &Arc<Hub>) -> io::Result<()> {
         session,
         bounds,
         reader: thread::current().id(),
-        cork: Mutex::new(Cork { bytes: Vec::new(), cost: Cost::NONE }),
+        batch: Mutex::new(ReplyBatch { bytes: Vec::new(), cost: Cost::NONE }),
     });
     let writer = {
         let connection = Arc::clone(&connection);
         thread::Builder::new().name("nbd-writer".into()).spawn(move || connection.output.run_writer())?
     };
     let ended = connection.read(&mut input);
-    connection.uncork();
+    connection.flush_batch();
     connection.output.gauge().wait_until_empty();
     connection.output.end();
     let _ = writer.join();
@@ -177,7 +177,7 @@ impl Connection {
     fn read(self: &Arc<Self>, input: &mut Input) -> io::Result<()> {
         loop {
             if input.available() < REQUEST_LEN {
-                self.uncork();
+                self.flush_batch();
             }
             let header = match input.array(None) {
                 Ok(header) => header,
@@ -208,7 +208,7 @@ impl Connection {
                 return Err(invalid(format!("a write of {} bytes", header.payload())));
             }
             // First all of the payload: a client may not expect a reply while it still sends.
-            self.uncork();
+            self.flush_batch();
             input.skip(usize_of(header.payload()), None)?;
             self.refuse(&header, &refusal);
             return Ok(());
@@ -286,7 +286,7 @@ impl Connection {
         let whole = whole_of(&header, DATA_PIECE);
         for (offset, len) in pieces(header.offset, header.len, DATA_PIECE) {
             if input.available() < usize_of(len) {
-                self.uncork();
+                self.flush_batch();
             }
             // Where the payload ends early, pieces are under way whose reply nobody waits for.
             let data = input.take(usize_of(len), None)?;
@@ -321,7 +321,7 @@ impl Connection {
         offset: u64,
         len: u32,
         cost: Cost,
-        whole: Option<Arc<Whole>>,
+        whole: Option<Arc<SplitRequest>>,
     ) -> Piece {
         self.admit(cost);
         Piece { connection: Arc::clone(self), request, offset, len, cost, whole }
@@ -394,7 +394,7 @@ impl Connection {
     fn admit(&self, cost: Cost) {
         let gauge = self.output.gauge();
         if !gauge.try_take(cost) {
-            self.uncork();
+            self.flush_batch();
             gauge.take(cost);
         }
     }
@@ -403,57 +403,57 @@ impl Connection {
         self.output.gauge().give_back(cost);
     }
 
-    /// Sends a reply, or corks it where the reader's thread itself has it.
+    /// Sends a reply, or batches it where the reader's thread itself has it.
     pub(super) fn send(&self, head: &[u8], body: &[u8], cost: Cost) {
         let len = head.len() + body.len();
         if thread::current().id() != self.reader {
             return self.output.send(head, body, cost);
         }
-        let mut cork = self.cork.lock();
-        if cork.bytes.len() + len > CORK_BYTES {
-            self.flush(&mut cork);
+        let mut batch = self.batch.lock();
+        if batch.bytes.len() + len > BATCH_BYTES {
+            self.flush(&mut batch);
         }
-        if len > CORK_BYTES {
+        if len > BATCH_BYTES {
             return self.output.send(head, body, cost);
         }
-        cork.bytes.extend_from_slice(head);
-        cork.bytes.extend_from_slice(body);
-        cork.cost.add(cost);
+        batch.bytes.extend_from_slice(head);
+        batch.bytes.extend_from_slice(body);
+        batch.cost.add(cost);
     }
 
     /// As [`Connection::send`], for a body in a buffer of the volume.
     pub(super) fn send_buffer(&self, head: Vec<u8>, body: Buffer, cost: Cost) {
-        if head.len() + body.len() <= CORK_BYTES / 2 {
+        if head.len() + body.len() <= BATCH_BYTES / 2 {
             return self.send(&head, &body, cost);
         }
-        self.uncork_own();
+        self.flush_own_batch();
         self.output.send_buffer(head, body, cost);
     }
 
-    /// Lets the corked replies go where the calling thread is the one that corks.
-    pub(super) fn uncork_own(&self) {
+    /// Lets the batched replies go where the calling thread is the one that batches.
+    pub(super) fn flush_own_batch(&self) {
         if thread::current().id() == self.reader {
-            self.uncork();
+            self.flush_batch();
         }
     }
 
-    /// Lets the corked replies go. On the reader's thread only.
-    fn uncork(&self) {
-        self.flush(&mut self.cork.lock());
+    /// Lets the batched replies go. On the reader's thread only.
+    fn flush_batch(&self) {
+        self.flush(&mut self.batch.lock());
     }
 
-    fn flush(&self, cork: &mut Cork) {
-        if !cork.bytes.is_empty() {
-            self.output.send(&cork.bytes, &[], std::mem::replace(&mut cork.cost, Cost::NONE));
-            cork.bytes.clear();
+    fn flush(&self, batch: &mut ReplyBatch) {
+        if !batch.bytes.is_empty() {
+            self.output.send(&batch.bytes, &[], std::mem::replace(&mut batch.cost, Cost::NONE));
+            batch.bytes.clear();
         }
     }
 }
 
 /// What holds the pieces of a request together, where there are several.
-fn whole_of(header: &RequestHeader, longest: u32) -> Option<Arc<Whole>> {
+fn whole_of(header: &RequestHeader, longest: u32) -> Option<Arc<SplitRequest>> {
     let count = pieces(header.offset, header.len, longest).count();
-    (count > 1).then(|| Whole::new(count))
+    (count > 1).then(|| SplitRequest::new(count))
 }
 
 fn answer(piece: Piece) -> Reply {
@@ -556,15 +556,15 @@ mod tests {
             session: Session { structured: true, contexts: Vec::new() },
             bounds: Bounds { size: SIZE, block: 512, structured: true, contexts: false },
             reader: thread::current().id(),
-            cork: Mutex::new(Cork { bytes: Vec::new(), cost: Cost::NONE }),
+            batch: Mutex::new(ReplyBatch { bytes: Vec::new(), cost: Cost::NONE }),
         });
-        // Two pieces of zeroes, each a chunk that is short enough to be corked.
+        // Two pieces of zeroes, each a chunk that is short enough to be batched.
         let header = RequestHeader { flags: 0, command: Command::Read, cookie: 9, offset: 0, len: 2 << 20 };
         connection.handle(header, &mut input).unwrap();
         assert_eq!(volume.in_flight(), 1, "the first piece passes and the second waits");
         clock.advance(Nanos::from_secs(10));
         thread::scope(|scope| scope.spawn(|| volume.run_due()).join().unwrap());
-        connection.uncork();
+        connection.flush_batch();
         connection.output.shut(std::net::Shutdown::Write);
         let mut bytes = Vec::new();
         (&client).read_to_end(&mut bytes).unwrap();

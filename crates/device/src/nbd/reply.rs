@@ -32,18 +32,18 @@ pub(super) struct Piece {
     pub(super) len: u32,
     pub(super) cost: Cost,
     /// The other pieces, where there are any.
-    pub(super) whole: Option<Arc<Whole>>,
+    pub(super) whole: Option<Arc<SplitRequest>>,
 }
 
 /// A client's request that went to the volume in pieces.
 #[derive(Debug)]
-pub(super) struct Whole {
+pub(super) struct SplitRequest {
     left: AtomicUsize,
     /// The first byte that failed, and why.
     failure: Mutex<Option<(u64, IoError)>>,
 }
 
-impl Whole {
+impl SplitRequest {
     pub(super) fn new(pieces: usize) -> Arc<Self> {
         Arc::new(Self { left: AtomicUsize::new(pieces), failure: Mutex::new(None) })
     }
@@ -143,7 +143,7 @@ impl Piece {
     fn close_chunks(self) {
         let Some(whole) = self.whole else { return };
         // The piece that ends the reply may finish on another thread, and must not overtake this one.
-        self.connection.uncork_own();
+        self.connection.flush_own_batch();
         if whole.finish_one() {
             let mut out = Vec::with_capacity(20);
             chunk_head(&mut out, self.request.cookie, chunk::NONE, true, 0);

@@ -4,7 +4,9 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::Arc;
 
+use super::cipher::Cipher;
 use super::files::Files;
 use super::layer::{Frozen, locate_in};
 use super::manifest::LayerId;
@@ -139,8 +141,10 @@ impl VolumeStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`], [`StoreError::Damaged`], [`StoreError::Io`].
+    /// [`StoreError::NotFound`], [`StoreError::Damaged`], [`StoreError::Key`], [`StoreError::Io`].
     pub fn read_snapshot_block(&self, name: &str, index: u64) -> Result<Vec<u8>, StoreError> {
+        let key = self.inner().state.lock().snapshot(name)?.key.clone();
+        let cipher = key.map(|key| self.cipher(name, &key)).transpose()?;
         let start = index.saturating_mul(BLOCKS_OF_ONE);
         let mut pieces = Vec::new();
         {
@@ -161,7 +165,10 @@ impl VolumeStore {
         let mut data = vec![0; place(start.saturating_add(BLOCKS_OF_ONE)).unwrap_or_default()];
         let read = pieces.into_iter().try_for_each(|(files, blocks)| {
             let (from, to) = (place(blocks.start)?, place(blocks.end)?);
-            files.read_at(&mut data[from..to], blocks.start * BLOCK_BYTES)
+            files.read_at(&mut data[from..to], blocks.start * BLOCK_BYTES)?;
+            let decrypt =
+                |cipher: &Arc<Cipher>| cipher.decrypt(&mut data[from..to], blocks.start * BLOCK_BYTES);
+            cipher.as_ref().map_or(Ok(()), decrypt)
         });
         read.map_err(StoreError::io("read a snapshot in", self.inner().layers_dir.path()))?;
         Ok(data)

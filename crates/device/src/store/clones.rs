@@ -63,7 +63,8 @@ impl<'a> Plan<'a> {
         if self.next.volumes.contains_key(request.name) {
             return Err(StoreError::Exists { kind: "volume", name: request.name.to_owned() });
         }
-        let size_bytes = state.volume(request.source)?.size_bytes;
+        let source = state.volume(request.source)?;
+        let (size_bytes, key) = (source.size_bytes, source.key.clone());
         let layer = self.frozen_layer(state, request.source)?;
         let top = self.next.add_layer(Some(layer));
         let entry = VolumeEntry {
@@ -73,6 +74,7 @@ impl<'a> Plan<'a> {
             from_snapshot: None,
             from_volume: Some(request.source.to_owned()),
             top,
+            key,
         };
         self.next.volumes.insert(request.name.to_owned(), entry);
         self.tops.push(top);
@@ -89,7 +91,8 @@ impl<'a> Plan<'a> {
         if self.next.snapshots.contains_key(request.name) {
             return Err(StoreError::Exists { kind: "snapshot", name: request.name.to_owned() });
         }
-        let size_bytes = state.volume(request.volume)?.size_bytes;
+        let source = state.volume(request.volume)?;
+        let (size_bytes, key) = (source.size_bytes, source.key.clone());
         let layer = self.frozen_layer(state, request.volume)?;
         let entry = SnapshotEntry {
             size_bytes,
@@ -97,6 +100,7 @@ impl<'a> Plan<'a> {
             created_unix_s: now_unix_s(),
             from_volume: request.volume.to_owned(),
             layer,
+            key,
         };
         self.next.snapshots.insert(request.name.to_owned(), entry);
         Ok(())

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::KeyUnavailable;
+
 /// An operation on the store that did not happen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -71,6 +73,14 @@ pub enum StoreError {
         first: String,
         /// The second snapshot.
         second: String,
+    },
+    /// The data key of something encrypted cannot be had.
+    #[error("'{name}' is encrypted, and its data key cannot be unwrapped")]
+    Key {
+        /// The volume or snapshot.
+        name: String,
+        /// Why.
+        source: KeyUnavailable,
     },
     /// A part of the store is damaged.
     #[error(transparent)]

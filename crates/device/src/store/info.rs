@@ -34,6 +34,8 @@ pub struct VolumeInfo {
     pub data_blocks: u64,
     /// Layers in its chain, its writable one included.
     pub layers: usize,
+    /// Name of the key that its data key is wrapped with; none: it is not encrypted.
+    pub key_id: Option<String>,
     /// Whether it is open.
     pub open: bool,
     /// Why it cannot be opened, if so.
@@ -59,6 +61,8 @@ pub struct SnapshotInfo {
     pub data_blocks: u64,
     /// Layers in its chain.
     pub layers: usize,
+    /// Name of the key that its data key is wrapped with; none: it is not encrypted.
+    pub key_id: Option<String>,
     /// Why it cannot be used, if so.
     pub damage: Option<Damage>,
 }

@@ -308,14 +308,14 @@ pub(super) fn rewrite(dir: &Dir, id: LayerId, maps: &Maps, host_sync: bool) -> R
 
 /// Why the end of a journal is not believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum JournalFault {
     /// No answered write can have left it.
     Torn,
     /// The host restarted before a flush covered it: its blocks may never have reached the disk.
     NotFlushed,
 }
 
-impl Why {
+impl JournalFault {
     /// What it is, for people.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -329,7 +329,7 @@ impl Why {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Torn {
     /// Why not.
-    pub(super) why: Why,
+    pub(super) why: JournalFault,
     /// Where it begins, bytes.
     pub(super) offset: u64,
     /// How long it is, bytes.
@@ -436,7 +436,7 @@ impl Scanner<'_> {
         for index in 0..whole {
             let at = HEADER_BYTES + index * RECORD_BYTES;
             if believed.is_some_and(|durable| index >= durable) {
-                self.cut(at, Why::NotFlushed);
+                self.cut(at, JournalFault::NotFlushed);
                 return Ok(());
             }
             input.read_exact(&mut record)?;
@@ -454,7 +454,7 @@ impl Scanner<'_> {
             // A sync that the host's loss of power interrupted wrote the sectors in any order.
             let is_interrupted = believed.is_some();
             if may_be_torn && (is_last || is_interrupted || (is_blank && only_zeroes(input)?)) {
-                self.cut(at, Why::Torn);
+                self.cut(at, JournalFault::Torn);
                 return Ok(());
             }
             self.damage(at, what);
@@ -463,12 +463,12 @@ impl Scanner<'_> {
             }
         }
         if rest > 0 {
-            self.cut(self.len - rest, Why::Torn);
+            self.cut(self.len - rest, JournalFault::Torn);
         }
         Ok(())
     }
 
-    fn cut(&mut self, offset: u64, why: Why) {
+    fn cut(&mut self, offset: u64, why: JournalFault) {
         self.scan.torn = Some(Torn { why, offset, bytes: self.len - offset });
     }
 
@@ -603,7 +603,7 @@ mod tests {
         file.set_len(4096).unwrap();
         let scan = scan(&held, id, false, false).unwrap();
         assert_eq!(scan.damages, []);
-        assert_eq!(scan.torn, Some(Torn { why: Why::Torn, offset: 500, bytes: 3596 }));
+        assert_eq!(scan.torn, Some(Torn { why: JournalFault::Torn, offset: 500, bytes: 3596 }));
         assert_eq!(scan.maps.data_blocks(), kept.data_blocks());
     }
 }

@@ -69,6 +69,7 @@ fn info(
         allocated_bytes: allocated,
         data_blocks: visible_blocks(&maps.iter().collect::<Vec<_>>()),
         layers: chain.len(),
+        key_id: entry.key.as_ref().map(|key| key.key_id.clone()),
         damage,
     })
 }

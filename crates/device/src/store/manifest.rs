@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, StoreError};
+use super::{BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, StoreError, WrappedKey};
 use crate::dir::{Access, Dir};
 
 /// Name of the manifest in the store's directory.
@@ -55,6 +55,9 @@ pub(super) struct VolumeEntry {
     pub(super) from_snapshot: Option<String>,
     pub(super) from_volume: Option<String>,
     pub(super) top: LayerId,
+    /// The key of its data; none of plain data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<WrappedKey>,
 }
 
 /// A snapshot.
@@ -66,6 +69,9 @@ pub(super) struct SnapshotEntry {
     pub(super) created_unix_s: u64,
     pub(super) from_volume: String,
     pub(super) layer: LayerId,
+    /// The key of its data; none of plain data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) key: Option<WrappedKey>,
 }
 
 impl Manifest {

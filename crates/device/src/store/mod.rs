@@ -2,14 +2,17 @@
 //!
 //! A volume is a chain of *layers*. Only the topmost is written; those below are frozen and shared by snapshots and
 //! clones. A layer is a sparse data file, where a block is at its own offset, and a journal of which blocks the
-//! layer decides. Taking a snapshot puts an empty layer on top, whatever the volume holds. `docs/store-format.md` has the
+//! layer decides. Taking a snapshot puts an empty layer on top, whatever the volume holds. Layers of an encrypted volume hold
+//! ciphertext; [`OpenVolume`] encrypts above them. `docs/store-format.md` has the
 //! files, `docs/decisions/block-store.md` the reasons.
 
 mod blocks;
 mod boot;
 mod check;
+mod cipher;
 mod clones;
 mod contents;
+mod encryption;
 mod error;
 mod files;
 mod header;
@@ -33,7 +36,9 @@ mod host_crash;
 
 pub use blocks::ChangedBlock;
 pub use check::check;
+pub use cipher::{DATA_KEY_BYTES, DataKey, KeyUnavailable, KeyUnwrapper};
 pub use clones::CloneRequest;
+pub use encryption::WrappedKey;
 pub use error::{Damage, StoreError};
 pub use info::{CheckReport, Extent, ExtentKind, SnapshotInfo, StoreOptions, VolumeInfo};
 pub use listing::list_snapshots;

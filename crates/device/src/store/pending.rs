@@ -14,7 +14,7 @@ use super::layer::{Frozen, remove_files};
 use super::manifest::{SnapshotEntry, VolumeEntry};
 use super::maps::BlockKind;
 use super::registry::{VolumeStore, check_name, check_not_below, check_size, now_unix_s};
-use super::{BLOCK_BYTES, OpenVolume, SNAPSHOT_BLOCK_BYTES, StoreError};
+use super::{BLOCK_BYTES, OpenVolume, SNAPSHOT_BLOCK_BYTES, StoreError, WrappedKey};
 
 /// In front of the names of pending snapshots' volumes. A name that is given cannot begin with it.
 const MARK: char = '+';
@@ -22,7 +22,7 @@ const MARK: char = '+';
 const BLOCKS_OF_ONE: u64 = SNAPSHOT_BLOCK_BYTES / BLOCK_BYTES;
 
 /// The name of a pending snapshot's volume.
-fn hidden(name: &str) -> String {
+pub(super) fn hidden(name: &str) -> String {
     format!("{MARK}{name}")
 }
 
@@ -36,7 +36,8 @@ fn not_found(name: &str) -> StoreError {
 }
 
 impl VolumeStore {
-    /// Begins a snapshot of a disk of this size, empty or with what `parent` has, which may be deleted meanwhile.
+    /// Begins a snapshot of a disk of this size, empty or with what `parent` has, which may be deleted meanwhile. It is
+    /// encrypted if the parent is, with its data key.
     ///
     /// # Errors
     ///
@@ -47,6 +48,17 @@ impl VolumeStore {
         name: &str,
         size_bytes: u64,
         parent: Option<&str>,
+    ) -> Result<(), StoreError> {
+        self.begin(name, size_bytes, parent, None)
+    }
+
+    /// Begins one whose blocks are encrypted with `key`, or with the parent's.
+    pub(super) fn begin(
+        &self,
+        name: &str,
+        size_bytes: u64,
+        parent: Option<&str>,
+        mut key: Option<WrappedKey>,
     ) -> Result<(), StoreError> {
         check_name(name)?;
         check_size(size_bytes)?;
@@ -63,6 +75,7 @@ impl VolumeStore {
             check_not_below(size_bytes, entry.size_bytes, "the snapshot")?;
             state.refuse_damaged(entry.layer)?;
             below = Some(entry.layer);
+            key.clone_from(&entry.key);
             next.snapshots.insert(volume.clone(), entry);
         }
         let top = next.add_layer(below);
@@ -73,6 +86,7 @@ impl VolumeStore {
             from_snapshot: parent.map(str::to_owned),
             from_volume: None,
             top,
+            key,
         };
         next.volumes.insert(volume, entry);
         let empty = Frozen::create(&inner.layers_dir, top, below.is_some(), inner.options.host_sync)?;
@@ -102,6 +116,10 @@ impl VolumeStore {
     /// [`StoreError::NotFound`], [`StoreError::Busy`] while it is open for writing, [`StoreError::Damaged`],
     /// [`StoreError::Io`].
     pub fn complete_snapshot(&self, name: &str, meta: Value) -> Result<(), StoreError> {
+        self.complete(name, meta, name)
+    }
+
+    pub(super) fn complete(&self, name: &str, meta: Value, from_volume: &str) -> Result<(), StoreError> {
         let inner = self.inner();
         let state = inner.state.lock();
         let volume = hidden(name);
@@ -122,8 +140,9 @@ impl VolumeStore {
             size_bytes: entry.size_bytes,
             meta,
             created_unix_s: now_unix_s(),
-            from_volume: name.to_owned(),
+            from_volume: from_volume.to_owned(),
             layer,
+            key: entry.key,
         };
         next.snapshots.insert(name.to_owned(), snapshot);
         inner.commit_and_drop_layers(state, next)

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::boot::{host_restarted, note_boot};
 use super::check::load_layer;
+use super::cipher::{Cipher, KeyUnwrapper};
 use super::home::{
     Lock, create, keep_spare, layers, lock, protect, release_spare, remove_orphans, require_own,
 };
@@ -20,7 +21,9 @@ use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry, sync_dir};
 use super::reclaim::Job;
 use super::usage::Usage;
 use super::volume::Core;
-use super::{BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, OpenVolume, StoreError, StoreOptions, VolumeInfo};
+use super::{
+    BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, OpenVolume, StoreError, StoreOptions, VolumeInfo, WrappedKey,
+};
 use crate::dir::Dir;
 
 /// A directory of volumes and snapshots, held by one process at a time. A clone is another handle to the same store.
@@ -56,6 +59,8 @@ pub(super) struct StoreShared {
     pub(super) state: Mutex<StoreState>,
     pub(super) changed: Condvar,
     pub(super) stop: AtomicBool,
+    /// Who has the keys of encrypted volumes.
+    pub(super) unwrapper: Mutex<Option<Arc<dyn KeyUnwrapper>>>,
     _lock: Lock,
 }
 
@@ -135,6 +140,7 @@ impl VolumeStore {
             state: Mutex::new(state),
             changed: Condvar::new(),
             stop: AtomicBool::new(false),
+            unwrapper: Mutex::new(None),
             _lock: lock,
         });
         let for_worker = Arc::clone(&inner);
@@ -152,6 +158,16 @@ impl VolumeStore {
     /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Size`] (1 block to 64 TiB, whole blocks of 4 KiB),
     /// [`StoreError::Io`].
     pub fn create_volume(&self, name: &str, size_bytes: u64, meta: Value) -> Result<(), StoreError> {
+        self.create_empty(name, size_bytes, meta, None)
+    }
+
+    pub(super) fn create_empty(
+        &self,
+        name: &str,
+        size_bytes: u64,
+        meta: Value,
+        key: Option<WrappedKey>,
+    ) -> Result<(), StoreError> {
         let volume = |top| VolumeEntry {
             size_bytes,
             meta,
@@ -159,6 +175,7 @@ impl VolumeStore {
             from_snapshot: None,
             from_volume: None,
             top,
+            key,
         };
         let inner = self.inner();
         let mut state = inner.state.lock();
@@ -167,7 +184,7 @@ impl VolumeStore {
         inner.add_volume(&mut state, name, None, volume)
     }
 
-    /// Creates a volume that begins as `snapshot` and is at least as large.
+    /// Creates a volume that begins as `snapshot` and is at least as large. It has the snapshot's data key, if any.
     ///
     /// # Errors
     ///
@@ -193,6 +210,7 @@ impl VolumeStore {
             from_snapshot: Some(snapshot.to_owned()),
             from_volume: Some(source.from_volume),
             top,
+            key: source.key,
         })
     }
 
@@ -287,6 +305,7 @@ impl VolumeStore {
             shared_bytes: usage.allocated(false),
             data_blocks: usage.data_blocks(),
             layers: usage.layers,
+            key_id: volume.key.map(|key| key.key_id),
             open,
             damage: usage.damage,
         })
@@ -310,8 +329,20 @@ impl VolumeStore {
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`], [`StoreError::Busy`], [`StoreError::Damaged`], [`StoreError::Io`].
+    /// [`StoreError::NotFound`], [`StoreError::Busy`], [`StoreError::Damaged`], [`StoreError::Key`], [`StoreError::Io`].
     pub fn open_volume(&self, name: &str) -> Result<Arc<OpenVolume>, StoreError> {
+        let key = self.inner().state.lock().volume(name)?.key.clone();
+        // Not under the lock: whoever has the keys may be slow.
+        let cipher = key.map(|key| self.cipher(name, &key)).transpose()?;
+        self.open_with(name, cipher)
+    }
+
+    /// As [`Self::open_volume`], with the cipher for what it holds.
+    pub(super) fn open_with(
+        &self,
+        name: &str,
+        cipher: Option<Arc<Cipher>>,
+    ) -> Result<Arc<OpenVolume>, StoreError> {
         let inner = self.inner();
         let mut state = inner.state.lock();
         let (top, size_bytes) = state.volume(name).map(|v| (v.top, v.size_bytes))?;
@@ -326,7 +357,7 @@ impl VolumeStore {
         let core = Arc::new(Core::new(chain, size_bytes, inner.options.host_sync));
         state.open.insert(name.to_owned(), Arc::clone(&core));
         drop(state);
-        Ok(Arc::new(OpenVolume::new(name, core, self.clone())))
+        Ok(Arc::new(OpenVolume::new(name, core, self.clone(), cipher)))
     }
 
     /// Waits until the background work (layers merged, journals rewritten) has nothing left to do.

@@ -92,6 +92,7 @@ impl VolumeStore {
             allocated_bytes: usage.allocated(true),
             data_blocks: usage.data_blocks(),
             layers: usage.layers,
+            key_id: entry.key.map(|key| key.key_id),
             damage: usage.damage,
         })
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
+use super::cipher::Cipher;
 use super::layer::{Chain, Frozen, Top, blocks_touched};
 use super::maps::Maps;
 use super::registry::VolumeStore;
@@ -23,17 +24,29 @@ const STRIPE_BLOCKS: u64 = 256;
 const BLOCK: usize = 4096;
 const ZEROES: [u8; BLOCK] = [0; BLOCK];
 
-/// An open volume. All operations may be called from any number of threads; the last handle dropped closes it.
+/// An open volume. All operations may be called from any number of threads; the last handle dropped closes it. One that is
+/// encrypted takes ranges of whole sectors of 512 bytes only.
 #[derive(Debug)]
 pub struct OpenVolume {
     name: String,
     core: Arc<Core>,
     store: VolumeStore,
+    /// What its layers hold is ciphertext of this; none: it is plain.
+    cipher: Option<Arc<Cipher>>,
 }
 
 impl OpenVolume {
-    pub(super) fn new(name: &str, core: Arc<Core>, store: VolumeStore) -> Self {
-        Self { name: name.to_owned(), core, store }
+    pub(super) fn new(name: &str, core: Arc<Core>, store: VolumeStore, cipher: Option<Arc<Cipher>>) -> Self {
+        Self { name: name.to_owned(), core, store, cipher }
+    }
+
+    pub(super) const fn cipher(&self) -> Option<&Arc<Cipher>> {
+        self.cipher.as_ref()
+    }
+
+    /// Whether what it writes is encrypted.
+    pub const fn is_encrypted(&self) -> bool {
+        self.cipher.is_some()
     }
 
     /// The volume's name.
@@ -54,7 +67,10 @@ impl OpenVolume {
     /// was cut by someone else.
     pub fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         self.core.check_range(offset, len_u64(buf.len()))?;
-        let done = self.core.chain.load().read(buf, offset);
+        let mut done = self.core.chain.load().read(buf, offset);
+        if let (Some(cipher), true) = (&self.cipher, done.is_ok()) {
+            done = cipher.decrypt(buf, offset);
+        }
         self.trace("read", offset, len_u64(buf.len()), done)
     }
 
@@ -67,8 +83,16 @@ impl OpenVolume {
     pub fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<()> {
         self.core.check_range(offset, len_u64(buf.len()))?;
         let _gate = self.core.gate.read();
-        let done = self.core.write(&self.core.chain.load(), buf, offset);
+        let done = self.put(&self.core.chain.load(), buf, offset);
         self.trace("write", offset, len_u64(buf.len()), done)
+    }
+
+    /// Writes what the layers are to hold.
+    fn put(&self, chain: &Chain, buf: &[u8], offset: u64) -> io::Result<()> {
+        match &self.cipher {
+            None => self.core.write(chain, buf, offset),
+            Some(cipher) => cipher.encrypt(buf, offset, |part, at| self.core.write(chain, part, at)),
+        }
     }
 
     /// Makes the range read as zeroes; whole blocks free their host space.
@@ -87,7 +111,7 @@ impl OpenVolume {
                 return Ok(());
             }
             let len = usize::try_from(edge.end - edge.start).map_err(io::Error::other)?;
-            self.core.write(&chain, &ZEROES[..len], edge.start)
+            self.put(&chain, &ZEROES[..len], edge.start)
         });
         let done = edges.and_then(|()| self.core.free(&chain, whole));
         self.trace("write-zeroes", offset, len, done)

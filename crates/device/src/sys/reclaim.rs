@@ -16,7 +16,7 @@ use rustix::process::is_io_flusher;
 
 /// A memory limit that would make the data path hang once it is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hazard {
+pub(crate) struct ReclaimRisk {
     /// The control group.
     pub(crate) group: PathBuf,
     /// Its limit, bytes.
@@ -24,7 +24,7 @@ pub(crate) struct Hazard {
 }
 
 /// The limit that this process must not serve a mounted file system under, if there is one.
-pub(crate) fn hazard() -> Option<Hazard> {
+pub(crate) fn risk() -> Option<ReclaimRisk> {
     // Asking takes the same permission as setting.
     if is_io_flusher().is_ok() {
         return None;
@@ -34,14 +34,14 @@ pub(crate) fn hazard() -> Option<Hazard> {
 }
 
 /// The lowest limit of a group and those above it, if any has one.
-fn lowest_limit(mount: &Path, group: &Path) -> Option<Hazard> {
+fn lowest_limit(mount: &Path, group: &Path) -> Option<ReclaimRisk> {
     let limit_of = |group: &Path| {
         let limit: u64 = fs::read_to_string(group.join("memory.limit_in_bytes")).ok()?.trim().parse().ok()?;
         // "No limit" is 2^63, rounded down to pages.
-        (limit < 1 << 62).then(|| Hazard { group: group.to_owned(), limit_bytes: limit })
+        (limit < 1 << 62).then(|| ReclaimRisk { group: group.to_owned(), limit_bytes: limit })
     };
     let chain = group.ancestors().take_while(|group| group.starts_with(mount));
-    chain.filter_map(limit_of).min_by_key(|hazard| hazard.limit_bytes)
+    chain.filter_map(limit_of).min_by_key(|risk| risk.limit_bytes)
 }
 
 #[cfg(test)]
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lowest_limit_of_the_chain_counts_and_none_is_no_hazard() {
+    fn the_lowest_limit_of_the_chain_counts_and_none_is_no_risk() {
         let mount = tempfile::tempdir().unwrap();
         let group = mount.path().join("a/b");
         fs::create_dir_all(&group).unwrap();
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(lowest_limit(mount.path(), &group), None);
         set(&group, 4 << 30);
         set(&mount.path().join("a"), 1 << 30);
-        let expected = Hazard { group: mount.path().join("a"), limit_bytes: 1 << 30 };
+        let expected = ReclaimRisk { group: mount.path().join("a"), limit_bytes: 1 << 30 };
         assert_eq!(lowest_limit(mount.path(), &group), Some(expected));
     }
 }

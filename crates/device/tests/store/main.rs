@@ -4,6 +4,7 @@
 
 mod blocks;
 mod damage;
+mod encryption;
 mod full_disk;
 mod kill;
 mod layers;

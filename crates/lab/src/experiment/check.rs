@@ -1,6 +1,6 @@
 //! Holds an experiment against the catalogue and a server before anything runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
@@ -10,7 +10,8 @@ use ebbtide_workload::sysbench::Workload;
 
 use super::arm_error::{ArmError, chain, with_hint};
 use super::{
-    Arm, BackedUp, BackupMethod, BackupPlan, CrashPlan, DataPlan, Experiment, ExperimentError, LoadKind, Role,
+    Arm, BackedUp, BackupMethod, BackupPlan, CrashPlan, DataPlan, Experiment, ExperimentError, LeftOut,
+    LoadKind, Role,
 };
 
 /// The seed of the rows. It is not the run's: prepared data would else never serve a second run.
@@ -276,20 +277,36 @@ fn check_instance(
     Ok(Some(instance.divided(arm.instance.divided_by)))
 }
 
-/// Leaves out the arms that may be left out and that need a setting which this server lacks. Answers
-/// with a sentence for each of them.
+/// Leaves out the arms that need a setting which this server lacks, as [`leave_out`]. Answers with a sentence for each of
+/// them.
 pub fn fit(experiment: &mut Experiment, binary: &Binary) -> Vec<String> {
     let of_one = |settings: &Settings| settings.options_for(binary).err().map(|error| chain(&error));
     let lacks = |arm: &Arm| of_one(&arm.settings).or_else(|| of_one(&arm.topology.replica.settings));
     leave_out(experiment, lacks)
 }
 
-/// Leaves out the optional arms that cannot run. Returns a sentence for
-/// each of them.
+/// Leaves out the arms whose files do not fit their volumes, as [`leave_out`]. Answers with a sentence for each of them.
+pub fn fit_volumes(experiment: &mut Experiment, catalog: &Catalog, binary: &Binary) -> Vec<String> {
+    let whole = experiment.clone();
+    leave_out(experiment, |arm| {
+        let why = check_arm(&whole, arm, catalog, binary).err()?;
+        let of_server = match &why {
+            ArmError::OfReplica { why } => why,
+            why => why,
+        };
+        matches!(of_server, ArmError::Room { .. } | ArmError::Small { .. }).then(|| chain(&why))
+    })
+}
+
+/// Leaves out the arms that cannot run: those that are optional, and the others if some of what is left can still be
+/// compared. Returns a sentence for each of them, and keeps them in the experiment.
 pub fn leave_out(experiment: &mut Experiment, against: impl Fn(&Arm) -> Option<String>) -> Vec<String> {
-    let reason = |arm: &Arm| against(arm).map(|why| format!("arm '{}' is left out: {why}", arm.name));
-    let missing: Vec<Option<String>> =
-        experiment.arms.iter().map(|arm| reason(arm).filter(|_| arm.optional)).collect();
+    let left_out =
+        |arm: &Arm| Some(LeftOut { arm: arm.name.clone(), why: against(arm)?, optional: arm.optional });
+    let mut missing: Vec<Option<LeftOut>> = experiment.arms.iter().map(left_out).collect();
+    if !can_be_compared(experiment, &missing) {
+        missing.iter_mut().for_each(|one| *one = one.take().filter(|one| one.optional));
+    }
     let place = |arm: usize| missing[arm].is_none().then(|| missing[..arm].iter().flatten().count());
     experiment.comparisons.retain_mut(|comparison| {
         let (Some(arm), Some(baseline)) = (place(comparison.arm), place(comparison.baseline)) else {
@@ -301,7 +318,19 @@ pub fn leave_out(experiment: &mut Experiment, against: impl Fn(&Arm) -> Option<S
     });
     let mut at = 0..;
     experiment.arms.retain(|_| at.next().is_some_and(|arm| missing[arm].is_none()));
-    missing.into_iter().flatten().collect()
+    let missing: Vec<LeftOut> = missing.into_iter().flatten().collect();
+    let sentences = missing.iter().map(LeftOut::words).collect();
+    experiment.left_out.extend(missing);
+    sentences
+}
+
+/// Whether what is left without these arms can be compared; where nothing was to be compared, whether any arm is left.
+fn can_be_compared(experiment: &Experiment, missing: &[Option<LeftOut>]) -> bool {
+    let is_there = |arm: usize| missing[arm].is_none();
+    if experiment.comparisons.is_empty() {
+        return (0..missing.len()).any(is_there);
+    }
+    experiment.comparisons.iter().any(|both| is_there(both.arm) && is_there(both.baseline))
 }
 
 /// Names the data that an arm starts from: arms, runs and experiments with equal keys share prepared
@@ -353,14 +382,30 @@ const PREPARE_OVERHEAD_S: u64 = 10;
 /// seen trials of this run knows better.
 #[must_use]
 pub fn estimate(experiment: &Experiment) -> Duration {
-    let rows = experiment.data.all_rows();
-    let aged = u64::from(experiment.data.aged) * rows;
-    let prepare = PREPARE_OVERHEAD_S + rows / ROWS_PER_SECOND + aged / AGED_PER_SECOND;
     let of_arms = experiment.arms.iter().map(|arm| match &arm.crash {
         None => trial_estimate(experiment.data, arm) * experiment.trial.repeats,
         Some(plan) => stints_estimate(experiment, arm, plan),
     });
-    Duration::from_secs(prepare) + of_arms.sum::<Duration>()
+    prepare_estimate(experiment.data) + of_arms.sum::<Duration>()
+}
+
+/// As [`estimate`], for a run after others on the same home: data that one of them has made are there. `made` has the
+/// [`prepare_key`]s of those, and gets those of this one.
+#[must_use]
+pub fn estimate_after(experiment: &Experiment, binary: &Binary, made: &mut BTreeSet<String>) -> Duration {
+    let keys: BTreeSet<String> =
+        experiment.arms.iter().map(|arm| prepare_key(experiment, arm, binary)).collect();
+    let all = estimate(experiment);
+    let is_there = keys.is_subset(made);
+    made.extend(keys);
+    if is_there { all.saturating_sub(prepare_estimate(experiment.data)) } else { all }
+}
+
+/// How long making the data takes.
+fn prepare_estimate(data: DataPlan) -> Duration {
+    let rows = data.all_rows();
+    let aged = u64::from(data.aged) * rows;
+    Duration::from_secs(PREPARE_OVERHEAD_S + rows / ROWS_PER_SECOND + aged / AGED_PER_SECOND)
 }
 
 /// How long the stints of an arm take whose power is cut.

@@ -69,6 +69,11 @@ pub(super) fn expand(
             .clone()
             .or_else(|| Some(file.region.clone()).filter(|name| !name.is_empty())),
         over_limit: file.over_limit,
+        left_out: Vec::new(),
+        left_to_full: match overrides.quick {
+            true => names.iter().filter(|name| !keep.contains(name)).cloned().collect(),
+            false => Vec::new(),
+        },
         seed,
     })
 }

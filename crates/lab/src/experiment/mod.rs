@@ -30,12 +30,15 @@ use std::path::{Path, PathBuf};
 pub use arm_error::ArmError;
 pub use backup::{BackedUp, BackupMethod, BackupPlan};
 pub(crate) use check::trial_estimate;
-pub use check::{DATA_SEED, PlannedArm, check, estimate, fit, leave_out, prepare_key};
+pub use check::{
+    DATA_SEED, PlannedArm, check, estimate, estimate_after, fit, fit_volumes, leave_out, prepare_key,
+};
 pub use crash::{Canary, CrashPlan, End, Fault, Moment};
 pub use documents::{DocumentRun, documents};
 pub use error::ExperimentError;
 pub use model::{
-    Arm, Batch, Comparison, DataPlan, Experiment, InstancePlan, LoadPlan, Role, TrialPlan, WarmupPlan,
+    Arm, Batch, Comparison, DataPlan, Experiment, InstancePlan, LeftOut, LoadPlan, Role, TrialPlan,
+    WarmupPlan,
 };
 pub use shipped::{Shipped, shipped};
 pub use topology::{Replication, ServerRole, ServerSpec, Topology};

@@ -50,8 +50,33 @@ pub struct Experiment {
     /// not take there. The trials are marked with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub over_limit: bool,
+    /// Arms of the file that this short form leaves to the full one; empty in the full form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_to_full: Vec<String>,
+    /// Arms that this run lacks, since the server or their volumes cannot have them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// Seed of the order, the load and the volumes' draws.
     pub seed: u64,
+}
+
+/// An arm that a run lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub arm: String,
+    /// Why, in the words of the server or of the plan.
+    pub why: String,
+    /// Whether the experiment permits it; otherwise it is a hole.
+    pub optional: bool,
+}
+
+impl LeftOut {
+    /// As a sentence without a full stop.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!("arm '{}' is left out: {}", self.arm, self.why)
+    }
 }
 
 /// The rows that every arm starts from: sysbench's tables or TPC-C's.
@@ -139,6 +164,15 @@ impl Experiment {
             comparisons: self.comparisons.clone(),
             repeats: self.trial.repeats,
         }
+    }
+
+    /// The command that runs these arms where the short form leaves one of them out; None where it does not.
+    #[must_use]
+    pub fn full_form(&self, arms: &[&str]) -> Option<String> {
+        let is_left = arms.iter().any(|arm| self.left_to_full.iter().any(|left| left == arm));
+        let lab = if self.arms.iter().any(|arm| arm.crash.is_some()) { "crash" } else { "run" };
+        let arms = crate::words::quoted(&arms.join(","));
+        is_left.then(|| format!("ebbtide {lab} {} --arms {arms}", self.name))
     }
 }
 

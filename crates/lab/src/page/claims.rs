@@ -58,12 +58,12 @@ pub fn row(judged: &JudgedClaim, group: &dyn Fn(&str) -> Option<usize>) -> Vec<C
 #[must_use]
 pub fn tone(verdict: &ClaimVerdict) -> Tone {
     match verdict {
-        ClaimVerdict::Reproduced => Tone::Good,
+        ClaimVerdict::Reproduced { .. } => Tone::Good,
         ClaimVerdict::NotReproduced { .. } => Tone::Bad,
         ClaimVerdict::Undecided { .. }
         | ClaimVerdict::Contradicted { .. }
         | ClaimVerdict::NotMeasured { .. } => Tone::Caution,
-        ClaimVerdict::NotTestable { .. } => Tone::Plain,
+        ClaimVerdict::NotTestable { .. } | ClaimVerdict::OnlyInFull { .. } => Tone::Plain,
     }
 }
 

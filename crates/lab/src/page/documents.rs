@@ -16,12 +16,13 @@ const LEAD: &str = "Each claim with the document's figures, and what was measure
     claim's range with all of its interval; not reproduced: all of the interval is outside. The reason names what the arms \
     waited for and their I/O.";
 /// Verdicts in the order in which they are listed.
-const ORDER: [&str; 6] = [
+const ORDER: [&str; 7] = [
     "reproduced",
     "not reproduced",
     "undecided",
     "contradicted by its own tables",
     "not testable here",
+    "not in the short form",
     "not measured",
 ];
 
@@ -228,7 +229,7 @@ mod tests {
             seed: 7,
             server: ServerFacts::default(),
             experiments: vec![
-                experiment("one", ExperimentState::Whole, ClaimVerdict::Reproduced),
+                experiment("one", ExperimentState::Whole, ClaimVerdict::Reproduced { why: why() }),
                 experiment("two", ExperimentState::Failed, ClaimVerdict::NotMeasured { why: why() }),
                 experiment("three", ExperimentState::Waiting, ClaimVerdict::NotMeasured { why: why() }),
             ],

@@ -1,5 +1,6 @@
 //! The report of a run: a page with the result, and the evidence for it.
 
+mod answers;
 mod arms;
 mod backups;
 pub mod claims;
@@ -50,6 +51,7 @@ pub(crate) fn report(run: &LabRun, summary: &Summary) -> Report {
     sections.extend(claims::section(&summary.claims, &group));
     sections.extend(curves::section(&run.experiment, summary));
     sections.extend(arms::section(&page));
+    sections.extend(answers::section(&page));
     sections.extend(tpcc::section(&page));
     sections.extend(replicas::sections(&page));
     sections.extend(backups::section(&page));

@@ -11,7 +11,7 @@ use ebbtide_report::{Block, Plots, Scale, Section};
 use super::timeline::Timeline;
 use super::{PageContext, words};
 use crate::experiment::{Arm, Role};
-use crate::record::{ReplicaSecond, Second, ServerSecond, VolumeSecond};
+use crate::record::{ReplicaSecond, Second, ServerSecond, Trial, VolumeSecond};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -57,6 +57,10 @@ fn load(timeline: &Timeline) -> Option<Plots> {
         ("Throughput", "transactions a second", Scale::Linear, Number, Full),
         &[("", Solid, &|s| Some(s.load.tps))],
     );
+    panel.chart_of_trials(
+        ("TPC-C", "New-Orders a minute (tpmC)", Scale::Linear, Number, Full),
+        &|trial, second| Some(60.0 * second.load.tps * new_order_share(trial)?),
+    );
     panel.chart(
         ("Response time, 95th percentile", "log scale", Scale::Log, Microseconds, Full),
         &[("", Solid, &|s| Some(s.load.p95_us))],
@@ -74,6 +78,14 @@ fn load(timeline: &Timeline) -> Option<Plots> {
         &[("", Solid, &|s| Some(s.load.errors as f64))],
     );
     panel.plots("")
+}
+
+/// New-Orders as a share of all finished transactions of a trial; None where its load is another. The seconds of a trial do
+/// not count kinds of transactions: the share is drawn, and the same for all of them.
+fn new_order_share(trial: &Trial) -> Option<f64> {
+    let of =
+        trial.load.as_ref()?.tpcc()?.tpcc.by_transaction.iter().find(|of| of.transaction == "new_order")?;
+    Some(of.share_pct / 100.0)
 }
 
 fn volume(timeline: &Timeline, page: &PageContext, role: Role, several: bool) -> Option<Plots> {
@@ -144,6 +156,21 @@ fn replicas(timeline: &Timeline) -> Option<Plots> {
     panel.chart(
         ("The replica's own estimate", "Seconds_Behind_Source, s", Scale::Linear, Number, Half),
         &[("", Solid, &of(|replica| replica.behind_s))],
+    );
+    let data = |figure: fn(&VolumeSecond) -> f64| {
+        move |second: &Second| second.replica_volumes.first()?.get(&Role::Data).map(figure)
+    };
+    panel.chart(
+        ("Operations of a replica's data volume", "IOPS", Scale::Linear, Number, Half),
+        &[("", Solid, &data(|volume| volume.consumed_iops))],
+    );
+    panel.chart(
+        ("Queue of a replica's data volume", "I/Os in flight, mean", Scale::Linear, Number, Half),
+        &[("", Solid, &data(|volume| volume.queue))],
+    );
+    panel.chart(
+        ("A replica's data volume held back by a limit", "% of the time", Scale::Percent, Percent, Half),
+        &[("", Solid, &data(|volume| volume.limited * 100.0))],
     );
     panel.plots("")
 }

@@ -30,6 +30,11 @@ pub(super) fn sections(page: &PageContext) -> Vec<Section> {
     };
     let lag =
         (!table.rows.is_empty()).then(|| Section::new("Replicas", vec![Block::Table(table)]).lead(LEAD));
+    let volumes = volumes(page);
+    let lag = lag.map(|mut section| {
+        section.blocks.extend(volumes.map(Block::Table));
+        section
+    });
     let promotions: Vec<Vec<Cell>> = page.arms.iter().enumerate().flat_map(promoted).collect();
     let columns =
         ["Arm", "Trial", "Applied after", "Writes after", "Acknowledged", "Lost", "Clients that lost some"];
@@ -42,6 +47,34 @@ pub(super) fn sections(page: &PageContext) -> Vec<Section> {
     let promotion = (!table.rows.is_empty())
         .then(|| Section::new("Promotion", vec![Block::Table(table)]).lead(PROMOTION));
     lag.into_iter().chain(promotion).collect()
+}
+
+/// The volumes of the first replica of each arm: all replicas of an arm are alike. None where they were not recorded.
+fn volumes(page: &PageContext) -> Option<Table> {
+    let arms = page.arms.iter().enumerate();
+    let arms = arms.filter_map(|(group, view)| Some((group, view, &view.summary?.replica_volumes)));
+    let rows = arms.flat_map(|(group, view, volumes)| {
+        volumes.iter().map(move |(role, volume)| {
+            let latency = |us: f64| Cell::value(words::latency(us), us, "");
+            vec![
+                Cell { text: view.name.clone(), group: Some(group), ..Cell::default() },
+                Cell::from(role.holds()),
+                Cell::value(words::short(volume.consumed_iops), volume.consumed_iops, ""),
+                latency(volume.read_us),
+                latency(volume.write_us),
+                Cell::value(words::short(volume.queue), volume.queue, ""),
+                Cell::value(words::percent(volume.limited), volume.limited, "of the time"),
+            ]
+        })
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let columns = ["Arm", "Volume", "IOPS", "Read", "Write", "Queue", "Held back by a limit"];
+    (!rows.is_empty()).then(|| Table {
+        caption: "Volumes of a replica".into(),
+        columns: columns.map(str::to_owned).into(),
+        rows,
+        ..Table::default()
+    })
 }
 
 /// A row for each trial that ended with a promotion.

@@ -224,6 +224,8 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
         gain: None,
         region: None,
         over_limit: false,
+        left_out: Vec::new(),
+        left_to_full: Vec::new(),
         seed,
     }
 }
@@ -275,6 +277,7 @@ fn second(shape: &Shape, t: u32, level: f64, draw: &mut Draw) -> Second {
             sampler_cpus: 0.004,
         },
         replica: None,
+        replica_volumes: Vec::new(),
     }
 }
 

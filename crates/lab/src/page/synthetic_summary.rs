@@ -82,6 +82,8 @@ fn arm(run: &LabRun, name: &str) -> ArmSummary {
     ArmSummary {
         tpcc: None,
         lag: None,
+        replica_volumes: BTreeMap::new(),
+        answers: None,
         backup: None,
         name: name.into(),
         trials: TrialCounts { measured, ..TrialCounts::default() },

@@ -86,14 +86,19 @@ impl<'a> Timeline<'a> {
     }
 
     /// A line for every arm and trial; none for those that never measured it.
-    fn series(&self, label: &str, line: Line, figure: Figure) -> Vec<Series> {
+    fn series(
+        &self,
+        label: &str,
+        line: Line,
+        figure: &dyn Fn(&Trial, &Second) -> Option<f64>,
+    ) -> Vec<Series> {
         let all = self.trials().map(|(group, layer, trial)| Series {
             label: label.to_owned(),
             color: 0,
             line,
             group: Some(group),
             layer: Some(layer),
-            values: self.values(trial, figure),
+            values: self.values(trial, &|second| figure(trial, second)),
             intervals: Vec::new(),
         });
         all.filter(|series| series.values.iter().any(Option::is_some)).collect()
@@ -148,11 +153,21 @@ impl Panel<'_> {
     /// Adds a chart with the lines that anything is known of. Figures that were zero throughout are
     /// named and not drawn.
     pub(super) fn chart(&mut self, about: About, lines: &[(&str, Line, Figure)]) {
+        let of_line = |(label, line, figure): &(&str, Line, Figure)| {
+            self.timeline.series(label, *line, &|_, second| figure(second))
+        };
+        let series = lines.iter().flat_map(of_line).collect();
+        self.add(about, series);
+    }
+
+    /// As [`Self::chart`], with one line that depends on the trial besides.
+    pub(super) fn chart_of_trials(&mut self, about: About, figure: &dyn Fn(&Trial, &Second) -> Option<f64>) {
+        let series = self.timeline.series("", Line::Solid, figure);
+        self.add(about, series);
+    }
+
+    fn add(&mut self, about: About, series: Vec<Series>) {
         let (title, unit, scale, format, width) = about;
-        let series: Vec<Series> = lines
-            .iter()
-            .flat_map(|(label, line, figure)| self.timeline.series(label, *line, figure))
-            .collect();
         let measured = |series: &&Series| series.line != Line::Limit;
         if !series.iter().any(|series| measured(&series)) {
             return;

@@ -144,6 +144,7 @@ fn seconds(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<Second>>
                 server: asked.then(|| ServerSecond::read(row, server)).transpose()?,
                 host: HostSecond::read(row, host)?,
                 replica: None,
+                replica_volumes: Vec::new(),
             })
         })?
         .collect::<rusqlite::Result<_>>()?;
@@ -152,22 +153,54 @@ fn seconds(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<Second>>
     let mut query = connection.prepare(&sql)?;
     let mut rows = query.query([trial])?;
     while let Some(row) = rows.next()? {
-        let (n, role): (usize, String) = (row.get(0)?, row.get(1)?);
-        let role: Role = serde_json::from_value(role.into()).map_err(|error| {
-            rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, error.into())
-        })?;
+        let (n, role): (usize, Role) = (row.get(0)?, role(row, 1)?);
         if let Some(second) = seconds.get_mut(n) {
             second.volumes.insert(role, VolumeSecond::read(row, 2)?);
         }
     }
     replicas(connection, trial, &mut seconds)?;
+    replica_volumes(connection, trial, &mut seconds)?;
     Ok(seconds)
+}
+
+/// The role in a column.
+fn role(row: &Row<'_>, place: usize) -> rusqlite::Result<Role> {
+    let text: String = row.get(place)?;
+    serde_json::from_value(text.into()).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(place, rusqlite::types::Type::Text, error.into())
+    })
+}
+
+/// Whether the database has none of these columns. Results of earlier versions lack tables.
+fn is_missing(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::Result<bool> {
+    Ok(as_far_as_there(connection, table, columns)?.iter().all(|column| column == "NULL"))
+}
+
+/// Adds the volumes of replicas.
+fn replica_volumes(connection: &Connection, trial: i64, seconds: &mut [Second]) -> rusqlite::Result<()> {
+    const TABLE: &str = "replica_volume_second";
+    let columns = [&["n", "replica", "role"], VolumeSecond::NAMES, LimitShares::NAMES].concat();
+    if is_missing(connection, TABLE, &columns)? {
+        return Ok(());
+    }
+    let sql = format!("SELECT {} FROM {TABLE} WHERE trial = ? ORDER BY n, replica", columns.join(", "));
+    let mut query = connection.prepare(&sql)?;
+    let mut rows = query.query([trial])?;
+    while let Some(row) = rows.next()? {
+        let (n, number): (usize, usize) = (row.get(0)?, row.get(1)?);
+        if let Some(second) = seconds.get_mut(n) {
+            let count = second.replica_volumes.len().max(number);
+            second.replica_volumes.resize_with(count, BTreeMap::new);
+            second.replica_volumes[number - 1].insert(role(row, 2)?, VolumeSecond::read(row, 3)?);
+        }
+    }
+    Ok(())
 }
 
 /// Adds what replicas showed. Results of earlier versions have no such table.
 fn replicas(connection: &Connection, trial: i64, seconds: &mut [Second]) -> rusqlite::Result<()> {
     let columns = [&["n"], ReplicaSecond::NAMES].concat();
-    if as_far_as_there(connection, "replica_second", &columns)?.iter().all(|column| column == "NULL") {
+    if is_missing(connection, "replica_second", &columns)? {
         return Ok(());
     }
     let sql = format!("SELECT {} FROM replica_second WHERE trial = ?", columns.join(", "));

@@ -88,6 +88,22 @@ CREATE TABLE replica_second (
     PRIMARY KEY (trial, n)
 ) WITHOUT ROWID;
 
+-- The volumes of each replica, as volume_second has those of the source.
+CREATE TABLE replica_volume_second (
+    trial INTEGER NOT NULL REFERENCES trial (id) ON DELETE CASCADE,
+    n     INTEGER NOT NULL,
+    replica INTEGER NOT NULL, -- from 1
+    role  TEXT NOT NULL,
+    read_iops REAL NOT NULL, write_iops REAL NOT NULL, consumed_iops REAL NOT NULL,
+    read_mib REAL NOT NULL, write_mib REAL NOT NULL, read_us REAL NOT NULL, write_us REAL NOT NULL,
+    queue REAL NOT NULL, flushes REAL NOT NULL,
+    credits REAL,
+    limited REAL NOT NULL,
+    volume_iops REAL NOT NULL, volume_throughput REAL NOT NULL,
+    instance_iops REAL NOT NULL, instance_throughput REAL NOT NULL,
+    PRIMARY KEY (trial, n, replica, role)
+) WITHOUT ROWID;
+
 -- Written when the run ends, and again whenever it is summed up.
 CREATE TABLE arm_result (
     arm TEXT NOT NULL,

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::documented;
 use crate::experiment::Role;
-use crate::record::{BatchUse, HostFacts, Outcome, Promotion, ReplicaSecond, ServerSecond};
+use crate::record::{BatchUse, HostFacts, Outcome, Promotion, ReplicaSecond, ServerSecond, VolumeSecond};
 use crate::summary::fixture::{report, run, second, trial};
 use crate::summary::summarize;
 
@@ -18,6 +18,11 @@ fn filled() -> LabRun {
     first.seconds[2].volumes.insert(Role::Redo, Default::default());
     first.seconds[0].replica =
         Some(ReplicaSecond { lag_s: 0.25, lag_transactions: Some(17.0), behind_s: None });
+    let slow = VolumeSecond { consumed_iops: 300.0, limited: 0.5, ..VolumeSecond::default() };
+    first.seconds[0].replica_volumes = vec![
+        [(Role::Data, slow), (Role::Relay, VolumeSecond::default())].into(),
+        [(Role::Data, VolumeSecond { queue: 2.0, ..slow })].into(),
+    ];
     first.batch = Some(BatchUse { began_s: Some(1.5), mean_s: 0.1, ..BatchUse::default() });
     first.promotion = Some(Promotion { took_s: 1.25, acknowledged: 9, lost: 2, ..Promotion::default() });
     let mut second = trial("large", 0, &[]);

@@ -114,6 +114,8 @@ fn seconds(transaction: &Transaction<'_>, trial: i64, seconds: &[Second]) -> Res
     let mut second_in = transaction.prepare(&insert("second", &columns))?;
     let columns = [&["trial", "n", "role"], VolumeSecond::NAMES, LimitShares::NAMES].concat();
     let mut volume_in = transaction.prepare(&insert("volume_second", &columns))?;
+    let columns = [&["trial", "n", "replica", "role"], VolumeSecond::NAMES, LimitShares::NAMES].concat();
+    let mut replica_volume_in = transaction.prepare(&insert("replica_volume_second", &columns))?;
     let columns = [&["trial", "n"], ReplicaSecond::NAMES].concat();
     let mut replica_in = transaction.prepare(&insert("replica_second", &columns))?;
     for (n, second) in (0_i64..).zip(seconds) {
@@ -128,6 +130,14 @@ fn seconds(transaction: &Transaction<'_>, trial: i64, seconds: &[Second]) -> Res
             values.extend(volume.values());
             values.extend(volume.limits.values());
             volume_in.execute(params_from_iter(values))?;
+        }
+        for (number, volumes) in (1_i64..).zip(&second.replica_volumes) {
+            for (role, volume) in volumes {
+                let mut values: Vec<Value> = vec![trial.into(), n.into(), number.into(), word(role)?.into()];
+                values.extend(volume.values());
+                values.extend(volume.limits.values());
+                replica_volume_in.execute(params_from_iter(values))?;
+            }
         }
         if let Some(replica) = &second.replica {
             let mut values: Vec<Value> = vec![trial.into(), n.into()];

@@ -5,7 +5,9 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use ebbtide_load::{Cancel, Commit, Execution, IgnoreErrors, LoadError, Refused, Session, Target, Witness};
+use ebbtide_load::{
+    Cancel, Commit, Execution, IgnoreErrors, LoadError, Refused, RunObserver, Session, Target,
+};
 use ebbtide_workload::{Call, Description, Expr, Op, Program, Register, Statement, Step, Table, Transaction};
 use parking_lot::{Condvar, Mutex};
 
@@ -107,7 +109,7 @@ struct Starting<'a> {
     sender: mpsc::Sender<Result<(), LoadError>>,
 }
 
-impl Witness for Starting<'_> {
+impl RunObserver for Starting<'_> {
     fn connected(&self, _client: u32, session: &mut Session) -> Result<(), LoadError> {
         self.recorder.ids.lock().extend(session.value("SELECT CONNECTION_ID()")?);
         Ok(())

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use ebbtide_load::LoadError;
+use ebbtide_load::{LoadError, Session};
 use ebbtide_mysql::Server;
-use ebbtide_mysql::replication::{Heartbeat, Lag, LagReader};
+use ebbtide_mysql::replication::{self, Heartbeat, Lag, LagReader};
 use parking_lot::Mutex;
 
 use super::error::StageError;
@@ -17,6 +17,8 @@ use crate::record::ReplicaSecond;
 const BEAT_EVERY: Duration = Duration::from_millis(100);
 /// From one look at the replicas to the next: the end of a second finds one that is at most as old.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// From one check of the replicas to the next.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// A look that is older shows nothing about the second that ends.
 const STALE: Duration = Duration::from_millis(1_500);
 
@@ -28,6 +30,8 @@ pub(super) struct LagWatch {
     /// The servers are about to be killed: no answer is missed from then on.
     over: AtomicBool,
     lost: Mutex<Option<String>>,
+    /// Why a replica no longer follows.
+    broken: Mutex<Option<StageError>>,
 }
 
 impl LagWatch {
@@ -39,10 +43,12 @@ impl LagWatch {
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         source: &Server,
-        replicas: &[Server],
+        replicas: &'scope [Server],
     ) -> Result<(), StageError> {
         let mut heartbeat = Heartbeat::open(source)?;
         let mut reader = LagReader::open(source, replicas)?;
+        let mut sessions: Vec<Session> = replicas.iter().map(Server::session).collect::<Result<_, _>>()?;
+        scope.spawn(move || self.look_after(replicas, &mut sessions));
         scope.spawn(move || self.repeat(BEAT_EVERY, || heartbeat.beat(self.now_us())));
         scope.spawn(move || {
             self.repeat(LOOK_EVERY, || {
@@ -52,6 +58,37 @@ impl LagWatch {
             });
         });
         Ok(())
+    }
+
+    /// Asks each replica once a second whether it follows still, until one does not or it is over.
+    fn look_after(&self, replicas: &[Server], sessions: &mut [Session]) {
+        let mut due = Instant::now();
+        while !self.over.load(Ordering::Acquire) {
+            if Instant::now() < due {
+                std::thread::sleep(LOOK_EVERY);
+                continue;
+            }
+            due = Instant::now() + CHECK_EVERY;
+            for (replica, session) in replicas.iter().zip(sessions.iter_mut()) {
+                let Err(lost) = replication::check_follows(session) else { continue };
+                if !self.over.load(Ordering::Acquire) {
+                    // A server that has died explains why it does not answer.
+                    let error = replica.died().map_or_else(|| lost.into(), StageError::from);
+                    self.broken.lock().get_or_insert(error);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Whether a replica has stopped, or its server has ended.
+    pub(super) fn has_broken_replica(&self) -> bool {
+        self.broken.lock().is_some()
+    }
+
+    /// Why a replica no longer follows; none where all do.
+    pub(super) fn take_broken_replica(&self) -> Option<StageError> {
+        self.broken.lock().take()
     }
 
     /// The replica that is farthest behind, as it was a moment ago; none where that is not known.
@@ -103,6 +140,7 @@ impl Default for LagWatch {
             latest: Mutex::default(),
             over: AtomicBool::new(false),
             lost: Mutex::default(),
+            broken: Mutex::default(),
         }
     }
 }

@@ -22,7 +22,8 @@ pub struct Plan {
 /// # Errors
 /// As [`experiment::check()`].
 pub fn plan(mut experiment: Experiment, catalog: &Catalog, server: &Binary) -> Result<Plan, ExperimentError> {
-    let left_out = experiment::fit(&mut experiment, server);
+    let mut left_out = experiment::fit(&mut experiment, server);
+    left_out.extend(experiment::fit_volumes(&mut experiment, catalog, server));
     connections::admit(&mut experiment);
     let arms = experiment::check(&experiment, catalog, server)?;
     Ok(Plan { rest: Experiment { arms: Vec::new(), ..experiment }, arms, server: server.clone(), left_out })
@@ -54,7 +55,7 @@ impl Plan {
         Experiment { arms: arms.collect(), ..self.rest.clone() }
     }
 
-    /// Leaves out the optional arms that cannot run.
+    /// Leaves out the arms that cannot run, as [`experiment::leave_out`].
     ///
     /// # Errors
     /// [`ExperimentError::NoArms`]: none is left.
@@ -86,10 +87,46 @@ mod tests {
         let text = "title = \"t\"\n[volumes]\ndata = \"gp3:size=20GiB\"\n[arms.a]\n[arms.b]\noptional = true\n\
                     [arms.c.settings]\nio_capacity = 300\n[arms.b.settings]\nio_capacity = 200\n";
         let experiment = experiment::parse("t", "t.toml", text, &Overrides::default()).unwrap();
+        plan(experiment, &Catalog::builtin(), &mariadb()).unwrap()
+    }
+
+    fn mariadb() -> Binary {
         let version = Version { major: 10, minor: 11, patch: 14 };
         let text = "Ver 10.11.14-MariaDB".to_owned();
-        let server = Binary { path: "/usr/sbin/mariadbd".into(), flavour: Flavour::MariaDb, version, text };
-        plan(experiment, &Catalog::builtin(), &server).unwrap()
+        Binary { path: "/usr/sbin/mariadbd".into(), flavour: Flavour::MariaDb, version, text }
+    }
+
+    /// What is planned of arms `a`, `b` and `c`, to the second and third of which these lines are added.
+    fn planned(b: &str, c: &str) -> Result<Plan, ExperimentError> {
+        let text = format!(
+            "title = \"t\"\n[data]\nwarehouses = 20\n[load]\nworkload = \"tpcc\"\n[volumes]\ndata = \"gp3:size=20GiB\"\n\
+             [arms.a]\n[arms.b.settings]\nio_capacity = 200\n{b}[arms.c.settings]\nio_capacity = 300\n{c}"
+        );
+        let experiment = experiment::parse("t", "t.toml", &text, &Overrides::default()).unwrap();
+        plan(experiment, &Catalog::builtin(), &mariadb())
+    }
+
+    #[test]
+    fn an_arm_whose_warehouses_do_not_fit_or_whose_setting_the_server_lacks_is_a_hole_and_the_others_go_on() {
+        for (lines, why) in [
+            ("[arms.b.volumes]\ndata = \"gp3:size=1GiB\"\n", "take a larger volume or fewer warehouses"),
+            ("page_cleaners = 4\n", "has no page_cleaners"),
+        ] {
+            let plan = planned(lines, "").unwrap();
+            let names: Vec<&str> = plan.arms().iter().map(|planned| planned.arm.name.as_str()).collect();
+            assert_eq!(names, ["a", "c"]);
+            let left_out = plan.experiment().left_out;
+            assert!(left_out.len() == 1 && left_out[0].arm == "b" && !left_out[0].optional, "{left_out:?}");
+            assert!(left_out[0].why.contains(why), "{left_out:?}");
+            assert_eq!(plan.left_out(), [left_out[0].words()]);
+        }
+    }
+
+    #[test]
+    fn a_run_in_which_nothing_can_be_compared_any_more_is_refused() {
+        let small = |arm: &str| format!("[arms.{arm}.volumes]\ndata = \"gp3:size=1GiB\"\n");
+        let error = planned(&small("b"), &small("c")).unwrap_err().to_string();
+        assert!(error.starts_with("arm 'b': its data volume has 1024 MiB"), "{error}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::event::EventSink;
 use super::home::Lab;
 use super::prepared::{fs_type, made_with};
 use super::volume::{Begin, LabVolume, Wanted, ideal};
-use crate::experiment::{Arm, Experiment, Role};
+use crate::experiment::{self, Arm, Experiment, Role};
 
 /// The volume, and the work directory of the server on it.
 const NAME: &str = "rehearsal";
@@ -32,11 +32,11 @@ pub(crate) struct RehearsalContext<'a> {
     pub(crate) events: EventSink<'a>,
 }
 
-/// Tries every arm of an experiment. Answers with why the server refuses the settings of arms that may be left out, by
+/// Tries every arm of an experiment. Answers with why the server refuses the settings of arms that are to be left out, by
 /// their names.
 ///
 /// # Errors
-/// [`RunError::Unfit`] for the first arm that cannot be left out.
+/// [`RunError::Unfit`] for the first arm that cannot be left out ([`experiment::leave_out`]).
 pub(crate) fn hold(
     context: RehearsalContext<'_>,
     experiment: &Experiment,
@@ -51,7 +51,41 @@ pub(crate) fn hold(
     if ended() {
         return Err(RunError::Cancelled { done: 0, of: 0 });
     }
-    refusals
+    left_out(experiment, refusals?, context.binary)
+}
+
+/// Servers that were refused for their settings, and the arms that ask for them.
+struct Refused {
+    arms: Vec<String>,
+    error: StageError,
+}
+
+/// Why arms are to be left out, by their names.
+fn left_out(
+    experiment: &Experiment,
+    refusals: Vec<Refused>,
+    binary: &Binary,
+) -> Result<BTreeMap<String, String>, RunError> {
+    let of_arms = |refused: &Refused| {
+        let why = refused.error.chain();
+        refused.arms.iter().map(|arm| (arm.clone(), why.clone())).collect::<Vec<_>>()
+    };
+    let whys: BTreeMap<String, String> = refusals.iter().flat_map(of_arms).collect();
+    let mut left = experiment.clone();
+    experiment::leave_out(&mut left, |arm| whys.get(&arm.name).cloned());
+    for Refused { mut arms, error } in refusals {
+        arms.retain(|name| left.arms.iter().any(|arm| arm.name == *name));
+        if let Some(first) = arms.first() {
+            return Err(RunError::Unfit {
+                arm: first.clone(),
+                others: arms.len() - 1,
+                server: binary.name(),
+                error: Box::new(error),
+                by_settings: true,
+            });
+        }
+    }
+    Ok(whys)
 }
 
 /// An experiment with the replicas of its arms as arms of their own, each after its source and by the same name.
@@ -104,24 +138,27 @@ impl<'a> Rehearsal<'a> {
         Ok(Self { context, volume, fresh: RefCell::default() })
     }
 
-    /// Why arms that may be left out have to be, by their names.
-    fn refusals(&self, experiment: &Experiment) -> Result<BTreeMap<String, String>, RunError> {
-        let mut refusals = BTreeMap::new();
+    /// The servers that are refused for their settings.
+    ///
+    /// # Errors
+    /// [`RunError::Unfit`] for the first that does not start for another reason.
+    fn refusals(&self, experiment: &Experiment) -> Result<Vec<Refused>, RunError> {
+        let mut refusals = Vec::new();
         for alike in alike(experiment) {
             let Err(error) = self.start(alike.arms[0]) else { continue };
-            let by_settings = self.is_of_settings(&error, alike.arms[0].instance.memory_bytes);
-            let needed: Vec<&Arm> =
-                alike.arms.iter().copied().filter(|arm| !(arm.optional && by_settings)).collect();
-            if let Some(first) = needed.first() {
+            if !self.is_of_settings(&error, alike.arms[0].instance.memory_bytes) {
                 return Err(RunError::Unfit {
-                    arm: first.name.clone(),
-                    others: needed.len() - 1,
+                    arm: alike.arms[0].name.clone(),
+                    others: alike.arms.len() - 1,
                     server: self.context.binary.name(),
                     error: Box::new(error),
-                    by_settings,
+                    by_settings: false,
                 });
             }
-            refusals.extend(alike.arms.iter().map(|arm| (arm.name.clone(), error.chain())));
+            let mut arms: Vec<String> = alike.arms.iter().map(|arm| arm.name.clone()).collect();
+            // A replica has the name of its source.
+            arms.dedup();
+            refusals.push(Refused { arms, error });
         }
         Ok(refusals)
     }

@@ -30,6 +30,8 @@ const SHORTEST_SPAN: f64 = 0.5;
 struct Moment {
     at: Instant,
     volumes: Vec<Stats>,
+    /// Of each replica, in the order of its volumes.
+    replica_volumes: Vec<Vec<Stats>>,
     server_cpu: Duration,
     /// Processor time of the servers that follow it, s.
     replicas_s: f64,
@@ -47,6 +49,7 @@ impl Moment {
         Self {
             at,
             volumes: Vec::new(),
+            replica_volumes: Vec::new(),
             server_cpu: Duration::ZERO,
             replicas_s: 0.0,
             machine: MachineTime::default(),
@@ -61,6 +64,7 @@ impl Moment {
 #[derive(Debug, Default)]
 struct Seen {
     volumes: Vec<VolumeSecond>,
+    replica_volumes: Vec<Vec<VolumeSecond>>,
     host: HostSecond,
     /// Processors that neither the servers nor this process kept busy.
     foreign_cpus: f64,
@@ -78,9 +82,13 @@ impl Seen {
             ..HostSecond::default()
         };
         let own = (now.own_s - before.own_s + now.replicas_s - before.replicas_s) / span_s;
-        let volumes = before.volumes.iter().zip(&now.volumes);
+        let volumes = |before: &[Stats], now: &[Stats]| -> Vec<VolumeSecond> {
+            before.iter().zip(now).map(|(a, b)| volume_second(a, b)).collect()
+        };
+        let replicas = before.replica_volumes.iter().zip(&now.replica_volumes);
         Self {
-            volumes: volumes.map(|(a, b)| volume_second(a, b)).collect(),
+            volumes: volumes(&before.volumes, &now.volumes),
+            replica_volumes: replicas.map(|(a, b)| volumes(a, b)).collect(),
             foreign_cpus: (host.busy_cpus - host.server_cpus - own).max(0.0),
             host,
         }
@@ -109,10 +117,15 @@ impl Course {
     }
 }
 
+/// The volumes of a server.
+pub(super) type Watched<'a> = Vec<(Role, &'a LiveVolume)>;
+
 /// Makes seconds of moments.
 #[derive(Debug)]
 pub(super) struct Watch<'a> {
-    volumes: Vec<(Role, &'a LiveVolume)>,
+    volumes: Watched<'a>,
+    /// Of each replica.
+    replica_volumes: Vec<Watched<'a>>,
     server: &'a Server,
     replicas: &'a [Server],
     lag: &'a LagWatch,
@@ -133,7 +146,7 @@ pub(super) struct Watch<'a> {
 impl<'a> Watch<'a> {
     /// Begins to watch, just before the load starts.
     pub(super) fn new(
-        volumes: Vec<(Role, &'a LiveVolume)>,
+        (volumes, replica_volumes): (Watched<'a>, Vec<Watched<'a>>),
         server: &'a Server,
         (replicas, lag): (&'a [Server], &'a LagWatch),
         asked: &'a Asked,
@@ -143,6 +156,7 @@ impl<'a> Watch<'a> {
         let course = Course { before: Moment::empty(Instant::now()), seen: Seen::default() };
         let mut watch = Self {
             volumes,
+            replica_volumes,
             server,
             replicas,
             lag,
@@ -173,11 +187,15 @@ impl<'a> Watch<'a> {
         if !sample.warmup {
             self.foreign.push(seen.foreign_cpus);
         }
-        let roles = self.volumes.iter().map(|(role, _)| *role);
+        let by_role = |watched: &Watched<'_>, seen: &[VolumeSecond]| {
+            watched.iter().map(|(role, _)| *role).zip(seen.iter().copied()).collect()
+        };
+        let replicas = self.replica_volumes.iter().zip(&seen.replica_volumes);
         let second = Second {
             t_s: sample.t_s,
             load: load_second(sample),
-            volumes: roles.zip(seen.volumes.iter().copied()).collect(),
+            volumes: by_role(&self.volumes, &seen.volumes),
+            replica_volumes: replicas.map(|(watched, seen)| by_role(watched, seen)).collect(),
             server: None,
             host: HostSecond {
                 memory_bytes: self.server.memory().bytes as f64,
@@ -202,13 +220,14 @@ impl<'a> Watch<'a> {
     }
 
     fn look(&mut self) -> Moment {
-        let volumes = self.volumes.iter().map(|(_, live)| live.stats()).collect();
+        let stats = |watched: &Watched<'_>| watched.iter().map(|(_, live)| live.stats()).collect();
         self.threads.extend(proc::thread_times_s());
         let load = self.threads.iter().filter(|(thread, _)| !self.others.contains(thread));
         let load_s = load.map(|(_, time)| time).sum();
         Moment {
             at: Instant::now(),
-            volumes,
+            volumes: stats(&self.volumes),
+            replica_volumes: self.replica_volumes.iter().map(stats).collect(),
             server_cpu: self.server.cpu_time(),
             replicas_s: self.replicas.iter().map(|replica| replica.cpu_time().as_secs_f64()).sum(),
             machine: proc::machine_time().unwrap_or_default(),

@@ -6,7 +6,7 @@ use ebbtide_analysis::claim::{Claim, ClaimMetric, ClaimPhase, ClaimTest, ClaimVe
 
 use super::fixture::{run, trial};
 use super::{Around, summarize};
-use crate::experiment::{BackedUp, BackupMethod, BackupPlan, Role};
+use crate::experiment::{BackedUp, BackupMethod, BackupPlan, LeftOut, Role};
 use crate::page::page;
 use crate::record::{BackupUse, BackupVolume, LabRun, Outcome, Restored, Trial};
 
@@ -112,7 +112,10 @@ fn a_claim_that_the_planted_rates_deny_is_not_reproduced_and_its_twin_is() {
     {
         assert!(why.contains(words), "{words}: {why}");
     }
-    assert_eq!(summary.claims[1].verdict, ClaimVerdict::Reproduced, "{:?}", summary.claims[1]);
+    let ClaimVerdict::Reproduced { why } = &summary.claims[1].verdict else {
+        panic!("{:?}", summary.claims[1])
+    };
+    assert!(why.contains("waits for") && why.contains("I/Os and"), "the reason has the measured I/O: {why}");
     let page = page(&run, &summary);
     for words in
         ["What the documents say", "A backup takes nothing from the load.", "not reproduced", "Backups"]
@@ -143,6 +146,28 @@ fn an_arm_whose_tool_is_missing_is_a_hole_with_its_words_and_so_is_its_claim() {
         page.contains("none was made") && page.contains("mariadb-backup: No such file"),
         "the hole is shown"
     );
+}
+
+#[test]
+fn an_arm_that_was_left_out_is_named_in_the_report_and_is_why_its_claim_was_not_measured() {
+    let mut run = backups();
+    let absent = Claim { id: "absent".into(), ..free("three") };
+    run.experiment.claims = vec![absent];
+    let why = "unknown variable 'rpl_semi_sync_master_enabled=ON'".to_owned();
+    run.experiment.left_out = vec![LeftOut { arm: "three".into(), why, optional: false }];
+    let summary = summarize(&run);
+    let words = "arm 'three' is left out: unknown variable 'rpl_semi_sync_master_enabled=ON'";
+    assert_eq!(summary.claims[0].verdict, ClaimVerdict::NotMeasured { why: words.into() });
+    assert!(
+        summary.notes[0].text.contains("Arm 'three' is left out: unknown variable"),
+        "{:?}",
+        summary.notes
+    );
+    assert!(page(&run, &summary).contains("is left out: unknown variable"), "the report shows the hole");
+    run.experiment.left_out.clear();
+    run.experiment.left_to_full = vec!["three".into()];
+    let verdict = &summarize(&run).claims[0].verdict;
+    assert_eq!(*verdict, ClaimVerdict::OnlyInFull { why: "run ebbtide run test --arms three".into() });
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub fn experiment(names: &[&str]) -> Experiment {
         gain: None,
         region: None,
         over_limit: false,
+        left_out: Vec::new(),
+        left_to_full: Vec::new(),
         seed: 7,
     }
 }
@@ -116,6 +118,7 @@ pub fn second(t: u32, tps: f64) -> Second {
             ..Default::default()
         },
         replica: None,
+        replica_volumes: Vec::new(),
     }
 }
 

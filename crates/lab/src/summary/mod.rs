@@ -16,10 +16,10 @@ use ebbtide_analysis::record::RunRecord;
 use ebbtide_analysis::summary as analysis;
 
 pub use ebbtide_analysis::summary::{
-    Across, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Compared, Curve, CurveGain, CurvePoint,
-    Curves, Figures, HostFigures, LEAST, LOADED, LagFigures, Limiter, Measured, Metric, Noise, Note, Part,
-    PerTransaction, Ratio, Regime, RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures, Summary,
-    TpccFigures, TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures,
+    Across, AnswerFigures, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Compared, Curve, CurveGain,
+    CurvePoint, Curves, Figures, HostFigures, LEAST, LOADED, LagFigures, Limiter, Measured, Metric, Noise,
+    Note, Part, PerTransaction, Ratio, Regime, RegimeSummary, Repeated, Repetition, RunFacts, ServerFigures,
+    Summary, TpccFigures, TransactionFigures, TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures,
     WindowChange, without,
 };
 
@@ -33,17 +33,36 @@ pub fn summarize(run: &LabRun) -> Summary {
     let monthly_cost = cost::of(&run.experiment, &run.catalog());
     let record = run.record();
     let summary = analysis::summarize(&record);
-    let claims = claims(&run.experiment.claims, &record, &summary);
-    Summary { monthly_cost, claims, ..summary }
+    let claims = claims(&run.experiment, &record, &summary);
+    let left_out = run.experiment.left_out.iter();
+    let mut notes: Vec<Note> = left_out
+        .map(|one| Note { arm: None, text: format!("{}.", one.words().replacen("arm", "Arm", 1)) })
+        .collect();
+    notes.extend(summary.notes);
+    Summary { monthly_cost, claims, notes, ..summary }
 }
 
 /// Claims held against a run.
-fn claims(claims: &[Claim], run: &RunRecord<'_>, summary: &Summary) -> Vec<JudgedClaim> {
+fn claims(experiment: &Experiment, run: &RunRecord<'_>, summary: &Summary) -> Vec<JudgedClaim> {
+    let claims = &experiment.claims;
     if claims.is_empty() {
         return Vec::new();
     }
     let evidence = analysis::OfRun::new(run, summary);
-    claims.iter().map(|claim| judge(claim, &evidence)).collect()
+    let judged = claims.iter().map(|claim| {
+        let mut judged = judge(claim, &evidence);
+        judged.refer_to_full_form(|arms| experiment.full_form(arms));
+        if let (ClaimVerdict::NotMeasured { why }, Some(test)) = (&mut judged.verdict, &claim.test)
+            && let Some(missing) = experiment
+                .left_out
+                .iter()
+                .find(|one| one.arm == test.arm || test.over.as_ref() == Some(&one.arm))
+        {
+            *why = missing.words();
+        }
+        judged
+    });
+    judged.collect()
 }
 
 /// The figures of a trial, as they go into those of its arm; none without seconds, or where one of them has a figure

@@ -147,7 +147,11 @@ fn the_tiers_are_whole_devices_with_one_for_the_data_and_one_for_the_redo_log() 
 #[test]
 fn the_samsung_configurations_differ_in_pool_page_cache_and_redo_log() {
     let [full, quick] = both_forms("ssd-configs");
-    assert_eq!((full.arms.len(), quick.arms.len()), (2 * 4, 4));
+    assert_eq!(
+        (full.arms.len(), quick.arms.len()),
+        (3 * (4 + 2), 4),
+        "three devices, two more with 250 connections"
+    );
     let said = |name: &str| {
         let arm = full.arms.iter().find(|arm| arm.name == format!("nvme / {name}")).unwrap();
         ["buffer_pool_size", "flush_method", "redo_capacity"].map(|key| arm.settings.get(key).unwrap())
@@ -176,10 +180,14 @@ fn experiments_of_devices_run_on_a_host_that_is_slower_than_these() {
 #[test]
 fn on_auroras_storage_every_file_has_the_volume_of_its_kind() {
     let [full, quick] = both_forms("aurora-binlog");
-    assert_eq!((full.arms.len(), quick.arms.len()), (6, 4));
+    assert_eq!((full.arms.len(), quick.arms.len()), (12, 4));
     assert!(full.comparisons.iter().all(|one| full.arms[one.baseline].name == "off"));
     for planned in check(&full, &servers()[0]).unwrap() {
-        let kind = |role| planned.volumes.get(&role).map(|volume| volume.spec.volume.kind.as_str());
+        let kind = |role| {
+            let kind = planned.volumes.get(&role).map(|volume| volume.spec.volume.kind.as_str());
+            // The same storage at another price.
+            kind.map(|kind| kind.strip_suffix("-io-optimized").unwrap_or(kind))
+        };
         assert_eq!(kind(experiment::Role::Data), Some("aurora-pages"), "{}", planned.arm.name);
         assert_eq!(kind(experiment::Role::Redo), Some("aurora-log"), "{}", planned.arm.name);
         let binlog = match planned.arm.name.split('-').next().unwrap() {

@@ -90,3 +90,28 @@ fn an_optional_arm_that_the_server_rejects_is_left_out_and_reported() {
         "{events:?}"
     );
 }
+
+#[test]
+fn an_arm_that_the_server_cannot_have_is_a_hole_with_the_servers_words_and_the_others_go_on() {
+    needs!();
+    let bench = Bench::apart();
+    let text = with_setting("\"raw.innodb_nonsense\" = 1") + "[arms.three.settings]\nio_capacity = 300\n";
+    let cancel = Cancel::default();
+    let events = Mutex::new(Vec::new());
+    let mut on_event = |event: Event| match event {
+        Event::Noted { text } => events.lock().unwrap().push(text),
+        Event::Planned { of, .. } => {
+            events.lock().unwrap().push(format!("{of} trials"));
+            cancel.cancel();
+        }
+        _ => {}
+    };
+    bench.run(&text, false, &cancel, &mut on_event).unwrap_err();
+    let events = events.into_inner().unwrap();
+    assert!(events.len() == 2 && events[1] == "2 trials", "{events:?}");
+    assert!(
+        events[0].contains("arm 'two' is left out")
+            && events[0].contains("unknown variable 'innodb_nonsense=1'"),
+        "{events:?}"
+    );
+}

@@ -1,14 +1,15 @@
 //! Trials of a source and a replica, on each server that is there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ebbtide_catalog::Catalog;
+use ebbtide_lab::experiment::Role;
 use ebbtide_lab::record::Outcome;
 use ebbtide_lab::run::{self, Event};
-use ebbtide_load::Cancel;
+use ebbtide_load::{Cancel, Endpoint, Session, Target};
 use ebbtide_mysql::Binary;
 
-use crate::support::{Bench, TWO_ARMS, left_of, needs, options, parse};
+use crate::support::{Bench, TWO_ARMS, left_of, mounts, needs, options, parse, server};
 
 /// Measures a source with one replica, by position and by GTID. A MySQL 9.7 that feeds a replica needs more than 512 MiB.
 fn is_measured(bench: &Bench, server: &Binary) {
@@ -42,6 +43,9 @@ fn is_measured(bench: &Bench, server: &Binary) {
             lags.iter().all(|lag| lag.lag_s < 60.0 && (lag.lag_transactions.is_some() || !numbered)),
             "{lags:?}"
         );
+        let of_replica = trial.seconds.iter().filter_map(|second| second.replica_volumes.first());
+        let written: f64 = of_replica.filter_map(|volumes| Some(volumes.get(&Role::Data)?.write_iops)).sum();
+        assert!(written > 0.0, "{}: the replica's own volume is recorded", trial.arm);
         assert_eq!(trial.promotion.is_some(), trial.arm == "gtid");
         if let Some(promotion) = trial.promotion {
             println!("{promotion:?}");
@@ -50,6 +54,51 @@ fn is_measured(bench: &Bench, server: &Binary) {
         }
     }
     assert_eq!(left_of(&bench.home()), Vec::<String>::new());
+}
+
+/// The socket of the first replica of a home's trial.
+fn replicas_socket(home: &Path) -> PathBuf {
+    let mounts = mounts(home);
+    let mount = mounts.iter().find(|dir| dir.starts_with("/run/ebbtide-")).unwrap();
+    Path::new(mount).parent().unwrap().join("replica-1.run/sock")
+}
+
+#[test]
+fn a_replica_that_breaks_under_the_load_fails_its_trial_at_once_with_its_own_error() {
+    needs!();
+    let server = server().unwrap();
+    let bench = Bench::new();
+    let from = TWO_ARMS.find("[arms.one.settings]").unwrap();
+    let text = format!(
+        "{}[settings]\nlog_bin = true\nbuffer_pool_size = \"64MiB\"\n[topology]\nreplicas = 1\n\
+         [topology.replica.settings]\nlog_bin = false\n",
+        TWO_ARMS[..from].replace("memory = \"512MiB\"", "memory = \"1GiB\"").replace("\"10s\"", "\"120s\"")
+    );
+    let plan = run::plan(parse(&text), &Catalog::builtin(), &server).unwrap();
+    let (mut broken, mut seconds) = (false, 0);
+    let home = bench.home();
+    let mut on_event = |event: Event| match event {
+        Event::Tick { .. } if !broken => {
+            let target = Target {
+                endpoints: vec![Endpoint::Unix(replicas_socket(&home))],
+                user: "root".into(),
+                password: String::new(),
+                database: "sbtest".into(),
+                tls: None,
+            };
+            let mut session = Session::open(&target, &target.endpoints[0]).unwrap();
+            session.execute("SET SESSION sql_log_bin=0").unwrap();
+            session.execute("DROP TABLE sbtest1").unwrap();
+            broken = true;
+        }
+        Event::Tick { .. } => seconds += 1,
+        other => println!("{other:?}"),
+    };
+    let run = run::run(plan, options(&home, &bench.out(), false), &Cancel::default(), &mut on_event).unwrap();
+    let Outcome::Failed { why, .. } = &run.trials[0].outcome else { panic!("{:?}", run.trials[0].outcome) };
+    assert!(why.contains("the replica has stopped") && why.contains("sbtest1"), "{why}");
+    assert!(seconds < 30, "it is noticed during the load of two minutes: after {seconds} s");
+    assert_eq!(left_of(&home), Vec::<String>::new());
 }
 
 fn on(name: Option<&str>) {

@@ -12,7 +12,7 @@ use crate::wire::Session;
 
 use super::findings::{Finding, Findings, Lost, Mark, Rule, SHOWN};
 use super::journal::Expected;
-use super::read::{Range, Scan, Seen, marks};
+use super::read::{Range, Scan, TableContents, marks};
 
 /// Checks a server without load against what its clients knew when it was cut off.
 ///
@@ -102,7 +102,7 @@ fn of_clients<T>(
 }
 
 fn judge(session: &mut Session, schema: &Schema, expected: &[Expected]) -> Result<Findings, LoadError> {
-    let seen = Seen::read(session)?;
+    let seen = TableContents::read(session)?;
     let mut judge = Judge { session, schema, expected, seen: &seen, lost: Vec::new(), findings: Vec::new() };
     judge.commits();
     judge.sums()?;
@@ -119,7 +119,7 @@ struct Judge<'a> {
     session: &'a mut Session,
     schema: &'a Schema,
     expected: &'a [Expected],
-    seen: &'a Seen,
+    seen: &'a TableContents,
     lost: Vec<Lost>,
     findings: Vec<Finding>,
 }

@@ -43,6 +43,6 @@ pub(crate) use options::JOURNAL_COMMITS;
 pub use options::Options;
 pub use prepare::prepare;
 pub use read::marks;
-pub use running::{Brake, Running, start};
+pub use running::{PauseHandle, Running, start};
 pub(crate) use running::{Plan, launch};
 pub use tally::{ClientEnd, InvariantReport, Second};

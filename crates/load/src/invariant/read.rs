@@ -11,7 +11,7 @@ use crate::wire::Session;
 
 /// Everything that the rules look at.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct TableContents {
     /// Last commits by client.
     pub(super) marks: BTreeMap<u32, u64>,
     pub(super) account: Scan,
@@ -53,7 +53,7 @@ pub(super) struct Range {
     pub(super) newest: u64,
 }
 
-impl Seen {
+impl TableContents {
     pub(super) fn read(session: &mut Session) -> Result<Self, LoadError> {
         let marks = marks(session)?;
         let (account, sums) = scan(session, &ACCOUNT, &["SUM(balance)", "SUM(version)"])?;

@@ -12,7 +12,7 @@ use ebbtide_workload::{OptionError, Program};
 use crate::error::LoadError;
 use crate::execution::{Execution, Refused};
 use crate::options::{Arrival, IgnoreErrors, Target};
-use crate::run::{Cancel, Commit, Witness, execute};
+use crate::run::{Cancel, Commit, RunObserver, execute};
 use crate::wire::Session;
 
 use super::journal::Journal;
@@ -57,7 +57,7 @@ struct Recorder {
     sender: mpsc::Sender<Result<(), LoadError>>,
 }
 
-impl Witness for Recorder {
+impl RunObserver for Recorder {
     fn ready(&self) {
         self.shared.journal();
         // Whoever started the load waits for it.
@@ -101,15 +101,15 @@ impl Witness for Recorder {
 
 /// Holds the clients of a load back, from any thread.
 #[derive(Clone)]
-pub struct Brake(Arc<Shared>);
+pub struct PauseHandle(Arc<Shared>);
 
-impl fmt::Debug for Brake {
+impl fmt::Debug for PauseHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Brake").field(&self.0.held).finish()
+        f.debug_tuple("PauseHandle").field(&self.0.held).finish()
     }
 }
 
-impl Brake {
+impl PauseHandle {
     /// Has the clients begin no further transaction, or go on. Those that are under way come to their end.
     pub fn hold(&self, held: bool) {
         self.0.held.store(held, Ordering::Relaxed);
@@ -234,8 +234,8 @@ fn marks(session: &mut Session, clients: u32, durable: &[String]) -> Result<Vec<
 impl Running {
     /// What holds its clients back.
     #[must_use]
-    pub fn brake(&self) -> Brake {
-        Brake(Arc::clone(&self.shared))
+    pub fn pause_handle(&self) -> PauseHandle {
+        PauseHandle(Arc::clone(&self.shared))
     }
 
     /// When each COMMIT was sent and acknowledged.

@@ -42,7 +42,7 @@ impl Link {
         for sql in &shared.program.description().session {
             session.execute(sql)?;
         }
-        shared.witness.connected(id, &mut session)?;
+        shared.observer.connected(id, &mut session)?;
         let prepared = session.prepare(&shared.slots.texts)?;
         let slot = |(prepared, typed): (Option<Prepared>, &bool)| {
             let Prepared { id, columns } = prepared?;
@@ -71,14 +71,14 @@ pub(super) enum ClientState {
     /// Waits for the server.
     Busy,
     /// Waits for a new connection.
-    Reconnecting(After),
+    Reconnecting(AfterReconnect),
     /// Will do nothing more.
     Retired,
 }
 
 /// What follows a reconnection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum After {
+pub(super) enum AfterReconnect {
     /// The transaction is started again.
     Restart,
     /// The transaction was complete.
@@ -156,7 +156,7 @@ impl Client {
             statement: 0,
             refusal: None,
             ended: false,
-            commits: shared.witness.last_commit(id),
+            commits: shared.observer.last_commit(id),
             events: 0,
             busy_ns: 0,
             since_reconnect: 0,
@@ -231,7 +231,7 @@ impl Client {
         let (purpose, calls) = match self.play.next(shared.program, &situation) {
             Next::Send(calls) => (Purpose::Work, calls),
             Next::Commit(call) => {
-                shared.witness.commit_sent(self.id, situation.sequence);
+                shared.observer.commit_sent(self.id, situation.sequence);
                 (Purpose::Commit, call..call + 1)
             }
             Next::RollBack(call) => (Purpose::RollBack, call..call + 1),

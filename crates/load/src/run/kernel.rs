@@ -13,7 +13,7 @@ use crate::error::LoadError;
 
 /// Who rang.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Woken {
+pub(super) enum ReadySource {
     /// The timer; nothing to do but look at the clock.
     Timer,
     /// A connection was made.
@@ -100,11 +100,11 @@ impl Kernel {
     }
 
     /// Who rang, by its place in the last wait.
-    pub(super) fn woken(&self, at: usize) -> Woken {
+    pub(super) fn ready_source(&self, at: usize) -> ReadySource {
         match self.events[at].data.u64() {
-            TIMER => Woken::Timer,
-            CONNECTOR => Woken::Connector,
-            token => Woken::Client(usize::try_from(token).expect("a token of ours")),
+            TIMER => ReadySource::Timer,
+            CONNECTOR => ReadySource::Connector,
+            token => ReadySource::Client(usize::try_from(token).expect("a token of ours")),
         }
     }
 }

@@ -5,8 +5,8 @@ mod collect;
 mod connector;
 mod interval;
 mod kernel;
+mod observer;
 mod transact;
-mod witness;
 mod worker;
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::report::{Outcome, RunReport, Sample, ServerInfo};
 use crate::wire::Session;
 
 use collect::Collector;
-pub use witness::{Commit, Witness};
+pub use observer::{Commit, RunObserver};
 use worker::{Message, Worker};
 
 /// Ends a run from outside. Clones end the same run.
@@ -58,7 +58,7 @@ struct Shared<'a> {
     program: &'a Program,
     execution: &'a Execution,
     cancel: &'a Cancel,
-    witness: &'a dyn Witness,
+    observer: &'a dyn RunObserver,
     slots: Slots,
     /// For each statement the first one of its name: that under which its latency is kept.
     kept_as: Vec<usize>,
@@ -80,7 +80,7 @@ impl<'a> Shared<'a> {
         program: &'a Program,
         execution: &'a Execution,
         cancel: &'a Cancel,
-        witness: &'a dyn Witness,
+        observer: &'a dyn RunObserver,
     ) -> Self {
         let description = program.description();
         let statements = &description.statements;
@@ -91,7 +91,7 @@ impl<'a> Shared<'a> {
             program,
             execution,
             cancel,
-            witness,
+            observer,
             slots: Slots::new(program, execution.prepared),
             kept_as: statements.iter().filter_map(|statement| first(statement.name)).collect(),
             keeps: (0..statements.len()).map(|statement| program.binds(statement)).collect(),
@@ -176,11 +176,11 @@ pub fn execute(
     program: &Program,
     execution: &Execution,
     cancel: &Cancel,
-    witness: &dyn Witness,
+    observer: &dyn RunObserver,
     on_sample: &mut dyn FnMut(&Sample),
 ) -> Result<Outcome, LoadError> {
     execution.check()?;
-    let shared = &Shared::new(target, program, execution, cancel, witness);
+    let shared = &Shared::new(target, program, execution, cancel, observer);
     thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         let mut starters = Vec::new();
@@ -192,7 +192,7 @@ pub fn execute(
         }
         drop(sender);
         let server = ready(&receiver, shared)?;
-        witness.ready();
+        observer.ready();
         let start = Instant::now();
         for starter in starters {
             // A loop that is gone has sent why.
@@ -275,7 +275,7 @@ fn ready(receiver: &mpsc::Receiver<Message>, shared: &Shared<'_>) -> Result<Serv
     Ok(ServerInfo { version, endpoint: endpoints.join(", "), tls: shared.target.tls.is_some() })
 }
 
-impl Witness for Writer {
+impl RunObserver for Writer {
     fn committed(&self, commit: &Commit) -> Result<(), LoadError> {
         self.record(commit.client, commit.sequence, commit.at_ns)
     }

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::client::{After, ClientState, Purpose};
+use super::client::{AfterReconnect, ClientState, Purpose};
 use super::nanos;
-use super::witness::Commit;
+use super::observer::Commit;
 use super::worker::Worker;
 use crate::error::{LoadError, SERVER_LOST};
 use crate::execution::Refused;
@@ -228,7 +228,7 @@ impl Worker<'_> {
                 let transaction = client.play.transaction();
                 self.rolled_back[transaction] += 1;
                 let client = &self.clients[at];
-                self.shared.witness.rolled_back(client.id);
+                self.shared.observer.rolled_back(client.id);
             }
             Purpose::Undo => return self.retry(at, now),
         }
@@ -242,7 +242,7 @@ impl Worker<'_> {
         client.purpose = Purpose::Work;
         let took_ns = now.saturating_sub(client.due);
         self.interval.commits += 1;
-        self.shared.witness.committed(&Commit {
+        self.shared.observer.committed(&Commit {
             client: client.id,
             sequence: client.commits,
             at_ns: now,
@@ -264,7 +264,7 @@ impl Worker<'_> {
         };
         let (code, message) = code_and_message(&error);
         self.interval.error(code, &message, again);
-        shared.witness.refused(&error, again);
+        shared.observer.refused(&error, again);
         if !again {
             if ends_client {
                 self.end_client(at, &error);
@@ -277,7 +277,7 @@ impl Worker<'_> {
         }
         if LOST.contains(&code) {
             self.interval.totals.reconnects += 1;
-            self.reconnect(at, After::Restart);
+            self.reconnect(at, AfterReconnect::Restart);
             return Ok(());
         }
         self.interval.totals.errors += 1;
@@ -331,7 +331,7 @@ impl Worker<'_> {
         let client = &mut self.clients[at];
         let committing = client.state == ClientState::Busy && client.purpose == Purpose::Commit;
         let in_doubt = committing.then_some(client.commits + 1);
-        self.shared.witness.ended(client.id, error, in_doubt);
+        self.shared.observer.ended(client.id, error, in_doubt);
         if let Some(link) = client.link.take() {
             self.kernel.forget(&link.transport);
         }
@@ -357,7 +357,7 @@ impl Worker<'_> {
         self.refused(at, LoadError::Broken { during, source }, now)
     }
 
-    fn reconnect(&mut self, at: usize, after: After) {
+    fn reconnect(&mut self, at: usize, after: AfterReconnect) {
         let client = &mut self.clients[at];
         if let Some(link) = client.link.take() {
             self.kernel.forget(&link.transport);
@@ -389,11 +389,11 @@ impl Worker<'_> {
             let ClientState::Reconnecting(after) = client.state else { continue };
             client.state = ClientState::Busy;
             match after {
-                After::Restart => {
+                AfterReconnect::Restart => {
                     client.restart(self.shared);
                     self.advance(at, now)?;
                 }
-                After::Complete => self.count(at, now)?,
+                AfterReconnect::Complete => self.count(at, now)?,
             }
         }
         Ok(())
@@ -410,7 +410,7 @@ impl Worker<'_> {
         if client.since_reconnect == self.shared.execution.reconnect_every {
             self.interval.totals.reconnects += 1;
             // As in sysbench, the transaction lasts until the connection is there again.
-            self.reconnect(at, After::Complete);
+            self.reconnect(at, AfterReconnect::Complete);
             return Ok(());
         }
         self.count(at, now)

@@ -14,7 +14,7 @@ use ebbtide_workload::Random;
 use super::client::{Client, ClientState, Link};
 use super::connector::Connector;
 use super::interval::Interval;
-use super::kernel::{Kernel, Woken};
+use super::kernel::{Kernel, ReadySource};
 use super::transact::code_and_message;
 use super::{Shared, is_open_loop, nanos};
 use crate::error::LoadError;
@@ -200,7 +200,7 @@ impl<'a> Worker<'a> {
     fn work(&mut self) -> Result<(), LoadError> {
         self.cpu_base = thread_cpu_ns();
         let now = self.now();
-        self.held = self.shared.witness.held();
+        self.held = self.shared.observer.held();
         for at in 0..self.clients.len() {
             if self.shared.pauses {
                 self.pause(at, now, false)?;
@@ -231,7 +231,7 @@ impl<'a> Worker<'a> {
         }
         for at in 0..self.clients.len() {
             if self.clients[at].state != ClientState::Retired {
-                self.shared.witness.refused(error, false);
+                self.shared.observer.refused(error, false);
                 self.end_client(at, error);
             }
         }
@@ -248,14 +248,14 @@ impl<'a> Worker<'a> {
             self.interval.lag.saturating_record(overslept);
         }
         self.end_seconds(self.batch);
-        self.held = self.shared.witness.held();
+        self.held = self.shared.observer.held();
         self.take_arrivals(self.batch)?;
         self.wake_up(self.batch)?;
         for at in 0..self.kernel.rang() {
-            match self.kernel.woken(at) {
-                Woken::Timer => {}
-                Woken::Connector => self.reconnected()?,
-                Woken::Client(client) => {
+            match self.kernel.ready_source(at) {
+                ReadySource::Timer => {}
+                ReadySource::Connector => self.reconnected()?,
+                ReadySource::Client(client) => {
                     self.writable(client)?;
                     self.readable(client)?;
                 }

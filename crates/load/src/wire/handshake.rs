@@ -16,7 +16,7 @@ use crate::options::{Endpoint, Target};
 
 /// What a connection agreed on.
 #[derive(Debug, Clone)]
-pub(super) struct Agreed {
+pub(super) struct HandshakeResult {
     pub(super) dialect: Dialect,
     pub(super) version: String,
 }
@@ -32,7 +32,7 @@ pub(super) fn log_in(
     packets: &mut Packets,
     target: &Target,
     endpoint: &Endpoint,
-) -> Result<Agreed, LoadError> {
+) -> Result<HandshakeResult, LoadError> {
     let greeting = packets.read("reading the server's greeting")?;
     if greeting.first() == Some(&0xFF) {
         return Err(refused(&greeting));
@@ -54,7 +54,7 @@ pub(super) fn log_in(
         deprecate_eof: capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
         cache_metadata: mariadb.contains(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA),
     };
-    Ok(Agreed { dialect, version: own_version(&greeting.server_version_str()).to_owned() })
+    Ok(HandshakeResult { dialect, version: own_version(&greeting.server_version_str()).to_owned() })
 }
 
 /// A server's version without what MariaDB puts before it in its greeting: `10.11.19-MariaDB` for

@@ -116,23 +116,17 @@ fn of_reports(reports: &[Report]) -> Devices {
     Devices { reported, ..Devices::default() }
 }
 
-/// The mean of reports of one length.
+/// The mean of reports of one length; a report with more operations weighs more in their times.
 fn mean(reports: &[DeviceIo]) -> DeviceIo {
-    let of = |value: fn(&DeviceIo) -> f64| reports.iter().map(value).sum::<f64>() / reports.len() as f64;
-    // A report with more operations weighs more; one without any has no time of one.
-    let time = |number: fn(&DeviceIo) -> f64, time: fn(&DeviceIo) -> Option<f64>| {
-        let known = || reports.iter().filter_map(|io| Some((number(io), time(io)?)));
-        let all: f64 = known().map(|(number, _)| number).sum();
-        (all > 0.0).then(|| known().map(|(number, time)| number * time).sum::<f64>() / all)
-    };
+    let all = DeviceIo::together(reports).unwrap_or_default();
+    let of = |sum: f64| sum / reports.len() as f64;
     DeviceIo {
-        reads: of(|io| io.reads),
-        writes: of(|io| io.writes),
-        read_bytes: of(|io| io.read_bytes),
-        written_bytes: of(|io| io.written_bytes),
-        queue: of(|io| io.queue),
-        read_s: time(|io| io.reads, |io| io.read_s),
-        write_s: time(|io| io.writes, |io| io.write_s),
+        reads: of(all.reads),
+        writes: of(all.writes),
+        read_bytes: of(all.read_bytes),
+        written_bytes: of(all.written_bytes),
+        queue: of(all.queue),
+        ..all
     }
 }
 

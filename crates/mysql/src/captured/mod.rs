@@ -17,8 +17,8 @@ mod tests;
 use std::path::PathBuf;
 
 use ebbtide_observe::{
-    Configured, Device, Facts, Files, Flavour, Host, NotSeen, Observation, Origin, ServerDirectory, Span,
-    StatusVariables, Variables, Version,
+    Configured, Device, DeviceIo, Facts, Files, Flavour, Host, NotSeen, Observation, Origin, ServerDirectory,
+    Span, StatusVariables, Variables, Version,
 };
 
 use crate::configuration;
@@ -253,15 +253,26 @@ impl Collected {
             busy_share: self.devices.busy_share(),
             ..self.storage.host(seen.variables.as_ref().unwrap_or(&nothing))
         };
+        let mut hinted = Vec::new();
         for (files, name) in &hints.devices {
             let device = Device { name: name.clone(), ..Device::default() };
-            match host.places.iter_mut().find(|place| place.files == *files) {
+            let place = host.places.iter_mut().find(|place| place.files == *files);
+            match place {
+                Some(ServerDirectory { device: Some(known), .. }) if hinted.contains(files) => {
+                    // A role that is named again is on an array: all its members are named.
+                    if known.members.is_empty() {
+                        known.members.push(known.name.clone());
+                    }
+                    known.members.push(name.clone());
+                }
                 Some(place) => place.device = Some(device),
                 None => host.places.push(place_of(*files, device)),
             }
+            hinted.push(*files);
         }
         for device in host.places.iter_mut().filter_map(|place| place.device.as_mut()) {
-            device.io = self.devices.io(&device.name);
+            let members: Option<Vec<_>> = device.names().map(|name| self.devices.io(name)).collect();
+            device.io = members.and_then(|members| DeviceIo::together(&members));
         }
         let known = self.devices.names();
         if host.places.iter().all(|place| place.device.is_none()) && !known.is_empty() {

@@ -11,19 +11,51 @@ use super::{chosen, number, text};
 /// Mappings upon mappings: deeper ones are not followed.
 const DEEPEST: usize = 16;
 
-/// The leaf of a device with this number; None for file systems without a device, such as overlayfs.
+/// The device below a device with this number, with the names of all where it is made of several; None for file systems
+/// without a device, such as overlayfs.
 pub(super) fn leaf(number: &str, sys: &Path, mounts: &[Mount]) -> Option<Device> {
     let top = whole(&sys.join("dev/block").join(number))?;
     let read_ahead_kib = super::number(top.join("queue/read_ahead_kb"));
-    let (mut at, mut chunk_bytes) = (top, None);
-    for _ in 0..DEEPEST {
-        chunk_bytes = chunk_bytes.or_else(|| chunk(&at));
-        match below(&at, sys, mounts) {
-            Some(next) => at = next,
-            None => return Some(Device { read_ahead_kib, chunk_bytes, ..described(&at) }),
+    let mut found = Below::default();
+    found.follow(&top, sys, mounts, 0);
+    // One that is not found leaves its I/O out: what the others do is not all.
+    if found.lost {
+        return None;
+    }
+    let first = described(found.leaves.first()?);
+    let members = if found.leaves.len() > 1 {
+        found.leaves.iter().map(|leaf| name(leaf)).collect()
+    } else {
+        Vec::new()
+    };
+    Some(Device { read_ahead_kib, members, chunk_bytes: found.chunk_bytes, ..first })
+}
+
+/// What is below a device.
+#[derive(Debug, Default)]
+struct Below {
+    /// Devices that are made of no others, each once, in the order of their names within each array.
+    leaves: Vec<PathBuf>,
+    /// Chunk of the topmost striped array.
+    chunk_bytes: Option<u64>,
+    /// Whether a device was not found.
+    lost: bool,
+}
+
+impl Below {
+    fn follow(&mut self, device: &Path, sys: &Path, mounts: &[Mount], depth: usize) {
+        self.chunk_bytes = self.chunk_bytes.or_else(|| chunk(device));
+        match below(device, sys, mounts) {
+            _ if depth >= DEEPEST => self.lost = true,
+            None => self.lost = true,
+            Some(parts) if parts.is_empty() => {
+                if !self.leaves.iter().any(|leaf| leaf == device) {
+                    self.leaves.push(device.to_owned());
+                }
+            }
+            Some(parts) => parts.iter().for_each(|part| self.follow(part, sys, mounts, depth + 1)),
         }
     }
-    None
 }
 
 /// The directory of a whole device: that of a partition is inside it.
@@ -32,16 +64,18 @@ fn whole(path: &Path) -> Option<PathBuf> {
     if path.join("partition").exists() { path.parent().map(Path::to_owned) } else { Some(path) }
 }
 
-/// The device that one is made of; the first of several.
-fn below(device: &Path, sys: &Path, mounts: &[Mount]) -> Option<PathBuf> {
+/// The devices that one is made of, none for a device of its own; None where one of them is not found.
+fn below(device: &Path, sys: &Path, mounts: &[Mount]) -> Option<Vec<PathBuf>> {
     if let Some(file) = text(device.join("loop/backing_file")) {
-        let mount = mount_of(mounts, Path::new(&file))?;
-        return whole(&sys.join("dev/block").join(&mount.device));
+        let Some(mount) = mount_of(mounts, Path::new(&file)) else { return Some(Vec::new()) };
+        // A file on a file system without a device: the loop device is the last that has counters.
+        let Some(host) = whole(&sys.join("dev/block").join(&mount.device)) else { return Some(Vec::new()) };
+        return Some(vec![host]);
     }
-    let mut parts: Vec<_> =
-        fs::read_dir(device.join("slaves")).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let Ok(slaves) = fs::read_dir(device.join("slaves")) else { return Some(Vec::new()) };
+    let mut parts: Vec<_> = slaves.filter_map(|entry| Some(entry.ok()?.path())).collect();
     parts.sort();
-    whole(parts.first()?)
+    parts.iter().map(|part| whole(part)).collect()
 }
 
 /// Bytes on one device of a striped array before the next.
@@ -56,10 +90,14 @@ fn chunk(device: &Path) -> Option<u64> {
     least.zip(best).filter(|(least, best)| several && best > least).map(|(least, _)| least)
 }
 
+fn name(device: &Path) -> String {
+    device.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 fn described(device: &Path) -> Device {
-    let name = device.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Device {
-        name,
+        name: name(device),
+        members: Vec::new(),
         model: text(device.join("device/model")),
         rotational: number(device.join("queue/rotational")).map(|value| value != 0),
         scheduler: text(device.join("queue/scheduler")).and_then(|choice| chosen(&choice)),
@@ -111,5 +149,34 @@ mod tests {
         assert_eq!((leaf.scheduler.as_deref(), leaf.physical_block_bytes), (Some("none"), Some(4096)));
         assert_eq!(leaf.read_ahead_kib, Some(128), "that of the device which is mounted");
         assert_eq!(super::leaf("0:40", dir.path(), &mounts), None);
+    }
+    /// RAID 0 of two disks, with a volume group on it and on a third disk whose partition it is.
+    #[test]
+    fn every_member_of_an_array_and_of_a_volume_group_is_found_once() {
+        let dir = tree();
+        let make = |path: &str| fs::create_dir_all(dir.path().join(path)).unwrap();
+        let link = |to: &str, at: &str| symlink(dir.path().join(to), dir.path().join(at)).unwrap();
+        for disk in ["nvme2n1", "nvme3n1"] {
+            make(&format!("devices/{disk}/queue"));
+        }
+        make("devices/md0/md");
+        make("devices/md0/slaves");
+        make("devices/dm-1/slaves");
+        fs::write(dir.path().join("devices/md0/md/chunk_size"), "65536\n").unwrap();
+        link("devices/nvme3n1", "devices/md0/slaves/nvme3n1");
+        link("devices/nvme2n1", "devices/md0/slaves/nvme2n1");
+        link("devices/md0", "devices/dm-1/slaves/md0");
+        link("devices/dm-0", "devices/dm-1/slaves/dm-0");
+        link("devices/md0", "dev/block/9:0");
+        link("devices/dm-1", "dev/block/253:1");
+        let array = leaf("9:0", dir.path(), &[]).unwrap();
+        assert_eq!((&*array.name, array.chunk_bytes), ("nvme2n1", Some(65_536)));
+        assert_eq!(array.members, ["nvme2n1", "nvme3n1"]);
+        let all: Vec<_> = leaf("253:1", dir.path(), &[]).unwrap().members;
+        assert_eq!(all, ["nvme1n1", "nvme2n1", "nvme3n1"]);
+        assert!(leaf("253:0", dir.path(), &[]).unwrap().members.is_empty(), "one device is no array");
+        // A member that /sys does not describe: the others are not all.
+        symlink("/none", dir.path().join("devices/md0/slaves/nvme4n1")).unwrap();
+        assert_eq!(leaf("9:0", dir.path(), &[]), None);
     }
 }

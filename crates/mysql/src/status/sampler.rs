@@ -15,7 +15,7 @@ use crate::{Binary, Flavour};
 #[error("could not read the server's status")]
 pub struct StatusError(#[from] LoadError);
 
-/// Reads a server's status, in two to four round trips.
+/// Reads a server's status, in two to five round trips.
 #[derive(Debug)]
 pub struct StatusSampler {
     session: Session,
@@ -25,6 +25,8 @@ pub struct StatusSampler {
     files: Option<String>,
     mutexes: Option<String>,
     binlogs: bool,
+    /// Whether SHOW ENGINE INNODB STATUS is asked for; false once the account may not.
+    engine: bool,
 }
 
 impl StatusSampler {
@@ -61,7 +63,7 @@ impl StatusSampler {
             && log_bin
             && files.is_none()
             && accepted(session.rows("SHOW BINARY LOGS"))?.is_some();
-        Ok(Self { session, asked, status, metrics, files, mutexes, binlogs })
+        Ok(Self { session, asked, status, metrics, files, mutexes, binlogs, engine: true })
     }
 
     /// The connection, for other questions between two samples.
@@ -81,6 +83,12 @@ impl StatusSampler {
         keep(&mut readings, &rows, || self.asked.status(), Counter::Status);
         if let Some(sql) = &self.metrics {
             keep(&mut readings, &self.session.rows(sql)?, || self.asked.metrics(), Counter::InnodbMetric);
+        }
+        if self.engine && !has_checkpoint(&readings) {
+            match accepted(self.session.rows("SHOW ENGINE INNODB STATUS"))? {
+                Some(rows) => keep_lines(&mut readings, rows.first(), &self.asked),
+                None => self.engine = false,
+            }
         }
         if let Some(sql) = &self.files {
             for row in self.session.rows(sql)? {
@@ -109,6 +117,27 @@ impl StatusSampler {
             if let (true, Some(value)) = (self.asked.has(counter), number(row, place)) {
                 readings.insert(counter, value);
             }
+        }
+    }
+}
+
+/// Whether the checkpoint's age is known. The status of the engine, a long text, is asked for without it alone.
+fn has_checkpoint(readings: &Readings) -> bool {
+    let known = [
+        Counter::InnodbMetric("log_lsn_checkpoint_age"),
+        Counter::Status("innodb_checkpoint_age"),
+        Counter::Status("innodb_redo_log_checkpoint_lsn"),
+    ];
+    known.iter().any(|counter| readings.get(*counter).is_some())
+}
+
+/// Keeps the numbers of the lines that were asked for, from the last column of the engine's status.
+fn keep_lines(readings: &mut Readings, row: Option<&Vec<Option<String>>>, asked: &Asked) {
+    let Some(Some(text)) = row.and_then(|row| row.last()) else { return };
+    for name in asked.engine() {
+        let number = |line: &str| line.trim().strip_prefix(name)?.trim().parse::<u64>().ok();
+        if let Some(value) = text.lines().find_map(number) {
+            readings.insert(Counter::EngineStatus(name), value);
         }
     }
 }
@@ -237,4 +266,35 @@ fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 fn number(row: &[Option<String>], column: usize) -> Option<u64> {
     row.get(column)?.as_ref()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The part of the log, as MySQL 5.7 and MariaDB 10.4, and as MySQL 8.0 print it.
+    #[test]
+    fn the_lines_of_the_log_are_read_of_the_engines_status() {
+        let asked = Asked::of(Flavour::MySql);
+        let keep = |text: &str| {
+            let mut readings = Readings::default();
+            let row = ["InnoDB", "", text].map(|cell| Some(cell.to_owned())).to_vec();
+            keep_lines(&mut readings, Some(&row), &asked);
+            ["Log sequence number", "Last checkpoint at"]
+                .map(|line| readings.get(Counter::EngineStatus(line)))
+        };
+        let old = "---\nLOG\n---\nLog sequence number 2501\nLog flushed up to   2501\nPages flushed up to 2500\n\
+                   Last checkpoint at  2492\n0 pending log flushes, 0 pending chkp writes\n";
+        assert_eq!(keep(old), [Some(2_501), Some(2_492)]);
+        let new = "Log sequence number          19563041\nLog buffer assigned up to    19563041\n\
+                   Last checkpoint at           19563000\n";
+        assert_eq!(keep(new), [Some(19_563_041), Some(19_563_000)]);
+        // Before 5.5 the number has two parts.
+        assert_eq!(keep("Log sequence number 0 46886\n"), [None, None]);
+        let mut readings = Readings::default();
+        keep_lines(&mut readings, None, &asked);
+        assert!(!has_checkpoint(&readings));
+        readings.insert(Counter::Status("innodb_redo_log_checkpoint_lsn"), 1);
+        assert!(has_checkpoint(&readings), "a long text is not asked for twice");
+    }
 }

@@ -48,6 +48,14 @@ impl Asked {
         })
     }
 
+    /// Beginnings of lines of SHOW ENGINE INNODB STATUS.
+    pub(super) fn engine(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().filter_map(|counter| match *counter {
+            Counter::EngineStatus(line) => Some(line),
+            _ => None,
+        })
+    }
+
     /// Instruments of files, each once.
     pub(super) fn files(&self) -> BTreeSet<&'static str> {
         let name = |counter: &Counter| match *counter {

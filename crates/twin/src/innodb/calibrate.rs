@@ -77,6 +77,21 @@ pub enum CalibrateError {
         /// The factor of the other.
         b: f64,
     },
+    /// Two points of the same server, volume and load have throughputs that are far apart.
+    #[error(
+        "points {first} and {second} contradict each other: with the same server, data, volume and load they finish {a} \
+         and {b} transactions a second; remove the one that is wrong, or give each its own volume and load"
+    )]
+    Throughputs {
+        /// Place of one, from 1.
+        first: usize,
+        /// Place of the other.
+        second: usize,
+        /// Transactions a second of one.
+        a: f64,
+        /// Those of the other.
+        b: f64,
+    },
     /// Nothing says what a transaction costs.
     #[error(
         "nothing says what processor time a transaction takes: give workload.cpu_us, or cpu_pct in a [[point]] \
@@ -87,7 +102,7 @@ pub enum CalibrateError {
 
 /// Factors beyond these mean that the profile describes another workload.
 const BOUNDS: std::ops::RangeInclusive<f64> = 0.2..=5.0;
-/// Points whose factors differ by more than this contradict each other.
+/// Points whose factors, or throughputs of the same server, volume and load, differ by more than this contradict each other.
 const MOST_APART: f64 = 2.5;
 /// Virtual time of a trial of the search, and what of it settles.
 const TRIAL: Nanos = Nanos::from_secs(40);
@@ -120,6 +135,7 @@ pub fn calibrate(
 ) -> Result<Calibration, CalibrateError> {
     let mut costs = given;
     let mut notes = Vec::new();
+    throughputs(points)?;
     let counted = points.iter().any(|point| point.reads.is_some() || point.writes.is_some());
     for figure in Figure::ALL {
         let found = factors(points, |point| figure.of(point, machine, costs, seed));
@@ -226,7 +242,7 @@ pub fn contradicting(
     given: Costs,
     seed: u64,
 ) -> Vec<Contradicting> {
-    let mut gone: Vec<Contradicting> = Vec::new();
+    let mut gone = unlike_their_equals(points);
     for what in Figure::ALL {
         let found = factors(points, |point| what.of(point, machine, given, seed));
         let kept = |gone: &[Contradicting]| -> Vec<(usize, f64)> {
@@ -251,6 +267,49 @@ pub fn contradicting(
         }
     }
     gone
+}
+
+/// Whether two points are of the same server, data, volume and load: one throughput is to be expected of both.
+fn equal(one: &MeasuredPoint, other: &MeasuredPoint) -> bool {
+    let limits =
+        |array: &Array| array.members().iter().map(|volume| volume.limits().clone()).collect::<Vec<_>>();
+    one.load == other.load
+        && one.settings == other.settings
+        && one.shape == other.shape
+        && limits(&one.volume) == limits(&other.volume)
+        && one.volume.credit_share(Nanos::ZERO) == other.volume.credit_share(Nanos::ZERO)
+}
+
+fn far_apart(one: f64, other: f64) -> bool {
+    one.max(other) > one.min(other) * MOST_APART
+}
+
+/// Refuses points of the same server, volume and load whose throughputs are far apart.
+fn throughputs(points: &[MeasuredPoint]) -> Result<(), CalibrateError> {
+    for (n, point) in points.iter().enumerate() {
+        let before = points[..n].iter().position(|one| equal(one, point) && far_apart(one.tps, point.tps));
+        if let Some(first) = before {
+            let (a, b) = (points[first].tps, point.tps);
+            return Err(CalibrateError::Throughputs { first: first + 1, second: n + 1, a, b });
+        }
+    }
+    Ok(())
+}
+
+/// The points whose throughput is far from that of others of the same server, volume and load. Of two the second.
+fn unlike_their_equals(points: &[MeasuredPoint]) -> Vec<Contradicting> {
+    let judged = |(n, point): (usize, &MeasuredPoint)| {
+        let mut equals: Vec<f64> = points.iter().filter(|one| equal(one, point)).map(|one| one.tps).collect();
+        let first = equals[0];
+        equals.sort_by(f64::total_cmp);
+        let median = if equals.len() == 2 { first } else { equals[equals.len() / 2] };
+        far_apart(point.tps, median).then(|| Contradicting {
+            point: n,
+            what: "transactions a second",
+            times: point.tps / median,
+        })
+    };
+    points.iter().enumerate().filter_map(judged).collect()
 }
 
 /// The number of each point that has a figure, with the figure.

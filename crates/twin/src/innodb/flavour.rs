@@ -126,6 +126,8 @@ pub struct Settings {
     pub flush_sync: bool,
     /// `innodb_lru_scan_depth`, pages of each instance.
     pub lru_scan_depth: u32,
+    /// `innodb_flush_neighbors`: 0, 1 or 2. The model does not write neighbours; it is here to be said.
+    pub flush_neighbors: u8,
     /// `innodb_doublewrite`.
     pub doublewrite: bool,
     /// Pages of a doublewrite batch.
@@ -182,6 +184,7 @@ impl Settings {
             flushing_avg_loops: 30,
             flush_sync: true,
             lru_scan_depth: 1_024,
+            flush_neighbors: 0,
             doublewrite: true,
             doublewrite_pages: 4,
             doublewrite_batches: 4.max(2 * instances),
@@ -206,6 +209,7 @@ impl Settings {
             Flavour::MySql57 => Self {
                 max_dirty_pages_pct: 75.0,
                 max_dirty_pages_pct_lwm: 0.0,
+                flush_neighbors: 1,
                 doublewrite_pages: 120,
                 doublewrite_batches: 1,
                 redo_capacity_bytes: 96 * MIB,
@@ -226,6 +230,7 @@ impl Settings {
             Flavour::MariaDb105 | Flavour::MariaDb11 => Self {
                 max_dirty_pages_pct_lwm: 0.0,
                 lru_scan_depth: 1_536,
+                flush_neighbors: 1,
                 // buf0dblwr.cc: of two buffers of 128 pages one is filled while the other is written.
                 doublewrite_pages: 128,
                 doublewrite_batches: 1,
@@ -238,6 +243,20 @@ impl Settings {
                 ..self
             },
         }
+    }
+
+    /// What these settings do and the model does not, for people; None where it has all. MariaDB writes neighbours on volumes that
+    /// report that they are rotating disks, and nowhere else.
+    #[must_use]
+    pub fn not_modelled(&self, rotating: bool) -> Option<String> {
+        let writes = self.flush_neighbors > 0 && (rotating || !self.flavour.is_mariadb());
+        writes.then(|| {
+            format!(
+                "innodb_flush_neighbors = {} writes dirty neighbours with a page, which the model does not: where points have no pages \
+                 written, there are more than predicted",
+                self.flush_neighbors
+            )
+        })
     }
 
     /// Pages of the buffer pool that hold data: 4% go to control blocks, the adaptive hash index and lock heaps.
@@ -281,5 +300,8 @@ mod tests {
         let mariadb = of(Flavour::MariaDb11);
         assert_eq!((mariadb.lru_scan_depth, mariadb.buffer_pool_instances), (1_536, 1));
         assert_eq!(mariadb.max_dirty_pages_pct_lwm, 0.0);
+        let said = |flavour, rotating| of(flavour).not_modelled(rotating).is_some();
+        assert!(said(Flavour::MySql57, false) && !said(Flavour::MySql80, true));
+        assert!(said(Flavour::MariaDb11, true) && !said(Flavour::MariaDb11, false));
     }
 }

@@ -57,6 +57,9 @@ pub struct Costs {
     pub cpu_us: f64,
     /// Network round trip of a statement, us.
     pub round_trip_us: f64,
+    /// Mean time that a client waits after a transaction before its next one in a closed loop, us; each wait is drawn from
+    /// the exponential distribution.
+    pub think_us: f64,
     /// Pages read for each page that the classes miss.
     pub reads: f64,
     /// Pages written for each page that the classes write.
@@ -65,7 +68,7 @@ pub struct Costs {
 
 impl Default for Costs {
     fn default() -> Self {
-        Self { cpu_us: 1_000.0, round_trip_us: 0.0, reads: 1.0, writes: 1.0 }
+        Self { cpu_us: 1_000.0, round_trip_us: 0.0, think_us: 0.0, reads: 1.0, writes: 1.0 }
     }
 }
 
@@ -293,7 +296,7 @@ impl Model {
             self.next_arrival();
         } else {
             // Clients do not start at the same instant.
-            let spread = whole(self.costs.cpu_us * 1e3);
+            let spread = whole((self.costs.cpu_us + self.costs.think_us) * 1e3);
             let count = self.clients.len() as u64;
             for client in clients {
                 self.events.push(Nanos(spread * client as u64 / count), Event::Begin(client));
@@ -528,7 +531,10 @@ impl Model {
         let latency = self.now.since(self.clients[client].started);
         self.clients[client].view = None;
         self.meter.finished(latency, self.now);
-        if self.load.rate.is_none() {
+        if self.load.rate.is_none() && self.costs.think_us > 0.0 {
+            let think = -(1.0 - unit(&mut self.rng)).ln() * self.costs.think_us;
+            self.events.push(self.now + Nanos(whole(think * 1e3)), Event::Begin(client));
+        } else if self.load.rate.is_none() {
             self.start(client, self.now);
         } else if let Some(arrived) = self.arrived.pop_front() {
             self.start(client, arrived);

@@ -66,6 +66,8 @@ pub struct ServerTable {
     pub flush_sync: Option<bool>,
     /// `innodb_lru_scan_depth`.
     pub lru_scan_depth: Option<u32>,
+    /// `innodb_flush_neighbors`: 0, 1 or 2.
+    pub flush_neighbors: Option<u8>,
     /// `innodb_doublewrite`.
     pub doublewrite: Option<bool>,
     /// `innodb_doublewrite_pages`.
@@ -131,6 +133,36 @@ pub struct WorkloadTable {
     pub rand_type: Option<String>,
     /// sysbench: rows of a range; 100 where nothing is said.
     pub range_size: Option<u32>,
+    /// sysbench: reads of a row by its key in a transaction.
+    pub point_selects: Option<u32>,
+    /// sysbench: plain ranges.
+    pub simple_ranges: Option<u32>,
+    /// sysbench: sums of a range.
+    pub sum_ranges: Option<u32>,
+    /// sysbench: ranges in an order.
+    pub order_ranges: Option<u32>,
+    /// sysbench: distinct values of a range.
+    pub distinct_ranges: Option<u32>,
+    /// sysbench: whether there are ranges at all.
+    pub range_selects: Option<bool>,
+    /// sysbench: updates of the column with an index.
+    pub index_updates: Option<u32>,
+    /// sysbench: updates of the column without one.
+    pub non_index_updates: Option<u32>,
+    /// sysbench: deletes with an insert of the same row.
+    pub delete_inserts: Option<u32>,
+    /// `key_value`: gets, percent of all.
+    pub gets_pct: Option<u32>,
+    /// sysbench: draws averaged, of `special` and `gaussian`.
+    pub rand_spec_iter: Option<u32>,
+    /// sysbench: the special part of the rows, percent.
+    pub rand_spec_pct: Option<u32>,
+    /// sysbench: draws from the special part, percent.
+    pub rand_spec_res: Option<u32>,
+    /// sysbench: the parameter of `pareto`.
+    pub rand_pareto_h: Option<f64>,
+    /// sysbench: the exponent of `zipfian`.
+    pub rand_zipfian_exp: Option<f64>,
     /// Size of the data on the volume.
     pub data_size: Option<String>,
     /// Observed: size of the data at which `pages` were measured; that of `data_size` where nothing is said.
@@ -145,6 +177,8 @@ pub struct WorkloadTable {
     pub cpu_us: Option<f64>,
     /// Network round trip of a statement, us.
     pub round_trip_us: Option<f64>,
+    /// Mean time that a client waits after a transaction before it sends the next one, ms; in a closed loop.
+    pub think_ms: Option<f64>,
     /// Observed: what was measured for pools of some sizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pages: Vec<PagesTable>,

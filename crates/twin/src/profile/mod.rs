@@ -1,11 +1,12 @@
 //! Profiles: a server, its machine, its workload and what was measured of it, as a TOML file (docs/profile.md).
 
 mod file;
+mod mix;
 mod plan;
 mod write;
 
 pub use file::{MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable};
-pub use plan::{Planned, PlannedPoint, rand_type};
+pub use plan::{Planned, PlannedPoint};
 
 /// A profile that says too little, or what cannot be.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

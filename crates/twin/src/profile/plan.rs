@@ -1,15 +1,14 @@
 //! From the keys of a profile to what the model takes, refusing what is missing or cannot be.
 
 use ebbtide_volume::{GIB, MIB, parse_size};
-use ebbtide_workload::Distribution;
-use ebbtide_workload::sysbench::{Mix, Schema, Sysbench, Workload};
+use ebbtide_workload::sysbench::{Schema, Sysbench, Workload};
 
 use super::ProfileError;
 use super::file::{PointTable, Profile, ServerTable, WorkloadTable};
 use crate::innodb::observed::{self, Observed, ObservedType};
 use crate::innodb::{
-    Costs, CurvePoint, Flavour, LEAST_REDO_BYTES, Machine, MissCurve, ModelLoad, Settings, Shape, sysbench,
-    tpcc,
+    Costs, CurvePoint, Flavour, LEAST_REDO_BYTES, Machine, MissCurve, ModelLoad, PageKind, Settings, Shape,
+    sysbench, tpcc,
 };
 
 /// What a profile says, checked.
@@ -29,8 +28,10 @@ pub struct Planned {
     pub points: Vec<PlannedPoint>,
     /// Whether the pages of a transaction were observed; else the workload is described.
     pub observed: bool,
-    /// Whether published results of this kind were compared with the model's (docs/accuracy.md).
-    pub validated: bool,
+    /// The kind of workload, as the profile names it.
+    pub workload: String,
+    /// The buffer pool, times the data; None where the profile does not say how much data there are.
+    pub pool_of_data: Option<f64>,
 }
 
 /// A measured point, checked; its volume is still a text.
@@ -87,11 +88,30 @@ impl Profile {
                 .enumerate()
                 .map(|(n, point)| self.point(n + 1, point, seed))
                 .collect::<Result<_, _>>()?,
-            validated: settings.flavour == Flavour::MySql57 && matches!(kind, "tpcc" | "observed"),
+            workload: kind.to_owned(),
+            pool_of_data: self
+                .data_bytes(&shape, &settings)
+                .map(|data| settings.buffer_pool_bytes as f64 / data),
             settings,
             shape,
             costs,
         })
+    }
+
+    /// Size of the data, bytes: as the profile says, or the leaf pages of the workload that is described.
+    fn data_bytes(&self, shape: &Shape, settings: &Settings) -> Option<f64> {
+        let described = || {
+            let pages: f64 = shape
+                .classes
+                .iter()
+                .filter_map(|class| match class.kind {
+                    PageKind::Reused { pages, .. } => Some(pages),
+                    _ => None,
+                })
+                .sum();
+            pages * f64::from(settings.page_bytes)
+        };
+        self.workload.data_bytes().ok().or_else(|| Some(described())).filter(|bytes| *bytes > 0.0)
     }
 
     fn point(&self, number: usize, point: &PointTable, seed: u64) -> Result<PlannedPoint, ProfileError> {
@@ -281,6 +301,13 @@ impl ServerTable {
             1..=1_000,
             "1 to 1000",
         )?;
+        set(
+            &mut settings.flush_neighbors,
+            "server.flush_neighbors",
+            self.flush_neighbors,
+            0..=2,
+            "0, 1 or 2",
+        )?;
         settings.adaptive_flushing = self.adaptive_flushing.unwrap_or(settings.adaptive_flushing);
         settings.flush_sync = self.flush_sync.unwrap_or(settings.flush_sync);
         Ok(())
@@ -381,7 +408,17 @@ impl WorkloadTable {
                 allowed: "0 to 1000000 us",
             });
         }
-        Ok(Costs { cpu_us: self.cpu_us.unwrap_or(1_000.0), round_trip_us, ..Costs::default() })
+        let think_ms = self.think_ms.unwrap_or(0.0);
+        if !(0.0..=3.6e6).contains(&think_ms) {
+            let value = think_ms.to_string();
+            return Err(ProfileError::Range {
+                key: "workload.think_ms".into(),
+                value,
+                allowed: "0 to 3600000 ms",
+            });
+        }
+        let cpu_us = self.cpu_us.unwrap_or(1_000.0);
+        Ok(Costs { cpu_us, round_trip_us, think_us: think_ms * 1e3, ..Costs::default() })
     }
 
     /// The workload with so many times its data.
@@ -447,16 +484,9 @@ impl WorkloadTable {
         let tables = self.tables.unwrap_or(1);
         range("workload.tables", tables, 1..=100_000, "1 to 100000")?;
         range("workload.table_size", table_size, 1..=2_147_483_647, "1 to 2147483647")?;
-        let name = self.rand_type.as_deref().unwrap_or("special");
-        let known = rand_types().into_iter().find(|(known, _)| *known == name);
-        let (_, distribution) = known.ok_or_else(|| ProfileError::Range {
-            key: "workload.rand_type".into(),
-            value: name.into(),
-            allowed: "special, uniform, gaussian, pareto or zipfian",
-        })?;
+        let distribution = self.distribution()?;
         let schema = Schema { tables, table_size: scaled(table_size, factor), ..Schema::default() };
-        let mut mix = Mix::default();
-        set(&mut mix.range_size, "workload.range_size", self.range_size, 1..=table_size, "1 to table_size")?;
+        let mix = self.mix(table_size)?;
         let sysbench = Sysbench { workload, schema, mix, distribution, clients: 1, marks: false };
         Ok(sysbench::shape(&sysbench, seed))
     }
@@ -538,23 +568,6 @@ impl WorkloadTable {
             }),
         }
     }
-}
-
-/// The distributions that `rand_type` names, with sysbench's parameters.
-fn rand_types() -> [(&'static str, Distribution); 5] {
-    [
-        ("special", Distribution::default()),
-        ("uniform", Distribution::Uniform),
-        ("gaussian", Distribution::Gaussian { iterations: 12 }),
-        ("pareto", Distribution::Pareto { h: 0.2 }),
-        ("zipfian", Distribution::Zipfian { exponent: 0.8 }),
-    ]
-}
-
-/// What a profile's `rand_type` calls a distribution; none where its parameters are not sysbench's.
-#[must_use]
-pub fn rand_type(distribution: Distribution) -> Option<&'static str> {
-    rand_types().into_iter().find(|(_, known)| *known == distribution).map(|(name, _)| name)
 }
 
 /// A count with so many times the data; at least one.

@@ -1,10 +1,11 @@
 //! Reads a trace from its beginning to its end.
 
-use std::io::{BufRead, Chain, Cursor, Read as _};
+use std::io::{self, BufRead, Chain, Cursor, Read as _};
 
 use ebbtide_volume::{Io, Op};
 
 use super::events::{Events, NoEvent};
+use super::fields::newline;
 use super::format::Format;
 use super::lines::{Event, Lines, Stage};
 use super::window::Window;
@@ -14,7 +15,7 @@ use crate::sample::Percentiles;
 /// Bytes from which the format is known.
 const BEGINNING: u64 = 1 << 16;
 /// Bytes of the longest line; one that is longer is no text.
-const LONGEST_LINE: u64 = 1 << 16;
+const LONGEST: usize = 1 << 16;
 /// Characters of a line that a message shows.
 const SHOWN: usize = 80;
 
@@ -38,7 +39,10 @@ pub struct Trace<R> {
 struct Source<R> {
     input: R,
     decoder: Decoder,
+    /// A line that was not whole in the input's buffer.
     line: Vec<u8>,
+    /// Bytes of the input's buffer that were read in place and are not consumed yet.
+    lent: usize,
     /// Lines or events read.
     number: u64,
     bytes: u64,
@@ -82,16 +86,30 @@ impl<R: BufRead> Source<R> {
                 Err(NoEvent::Damaged(expected)) => Err(TraceError::Event { number, byte: at, expected }),
             },
             Decoder::Lines(lines) => {
-                self.line.clear();
-                let read = self.input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
-                let read = read.map_err(|source| TraceError::Read { byte: at, source })?;
-                if read == 0 {
+                let unreadable = |source| TraceError::Read { byte: at, source };
+                self.input.consume(std::mem::take(&mut self.lent));
+                let end = match self.input.fill_buf() {
+                    Ok(buffer) => newline(&buffer[..buffer.len().min(LONGEST)]),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => None,
+                    Err(error) => return Err(unreadable(error)),
+                };
+                let read = if let Some(end) = end {
+                    // Lines are read in place where the buffer has them whole.
+                    self.lent = end + 1;
+                    &self.input.fill_buf().map_err(unreadable)?[..=end]
+                } else {
+                    self.line.clear();
+                    let mut rest = self.input.by_ref().take(LONGEST as u64);
+                    rest.read_until(b'\n', &mut self.line).map_err(unreadable)?;
+                    self.line.as_slice()
+                };
+                if read.is_empty() {
                     return Ok(Read::End);
                 }
-                self.bytes += read as u64;
+                self.bytes += read.len() as u64;
                 self.number = number;
-                let line = self.line.trim_ascii();
-                if read as u64 == LONGEST_LINE && !self.line.ends_with(b"\n") {
+                let line = read.trim_ascii();
+                if read.len() == LONGEST && !read.ends_with(b"\n") {
                     let expected = "a line of less than 64 KiB";
                     return Err(TraceError::Line { number, byte: at, expected, found: shown(line) });
                 }
@@ -132,14 +150,15 @@ impl<R: BufRead> Trace<R> {
             input,
             decoder: Decoder::new(format, options),
             line: Vec::new(),
+            lent: 0,
             number: 0,
             bytes: 0,
         };
         let arrival = if issues(source(&beginning[..])) { Stage::Issued } else { Stage::Queued };
-        let Source { decoder, line, number, bytes, .. } = source(&[][..]);
+        let Source { decoder, line, lent, number, bytes, .. } = source(&[][..]);
         let input = Cursor::new(beginning).chain(input);
         Ok(Self {
-            source: Source { input, decoder, line, number, bytes },
+            source: Source { input, decoder, line, lent, number, bytes },
             arrival,
             device: options.device.clone(),
             taken: Vec::new(),

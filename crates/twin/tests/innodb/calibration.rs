@@ -115,3 +115,29 @@ fn the_point_that_is_far_from_the_others_is_the_one_that_contradicts() {
     let times = contradicting(&[with(4.0), with(20.0)], MACHINE, Costs::default(), 1)[0].times;
     assert!((times - 5.0).abs() < 1e-9, "{times}");
 }
+
+#[test]
+fn points_of_the_same_volume_and_load_with_other_throughputs_are_refused_and_named() {
+    println!("seed 1");
+    let point = measured(Costs { cpu_us: 500.0, ..Costs::default() }, slow(), 16);
+    let with = |tps| MeasuredPoint { tps, cpu_pct: Some(5.0), ..point.clone() };
+    let points = [with(100.0), with(1_000.0)];
+    let error = found(&points).unwrap_err().to_string();
+    for part in ["points 1 and 2 contradict each other", "100 and 1000 transactions a second"] {
+        assert!(error.contains(part), "no '{part}' in {error}");
+    }
+    let of = |points: &[MeasuredPoint]| {
+        let all = contradicting(points, MACHINE, Costs::default(), 1);
+        all.into_iter()
+            .filter(|one| one.what == "transactions a second")
+            .map(|one| one.point)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(&points), [1], "the first is taken for right");
+    assert_eq!(of(&[with(1_000.0), with(100.0), with(110.0)]), [0]);
+    // Another volume, or another load, may have another throughput.
+    let quick = MeasuredPoint { volume: volume(Nanos::from_us(100), Some(20_000), None), ..with(1_000.0) };
+    assert_eq!(of(&[with(100.0), quick]), []);
+    let load = ModelLoad { clients: 64, rate: None };
+    assert_eq!(of(&[with(100.0), MeasuredPoint { load, ..with(1_000.0) }]), []);
+}

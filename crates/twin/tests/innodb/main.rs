@@ -7,7 +7,9 @@ mod properties;
 mod scans;
 mod support;
 
-use ebbtide_twin::innodb::{FileKind, Flavour, Limiter, ModelLoad, ModelOutcome, ModelSetup, Settings, run};
+use ebbtide_twin::innodb::{
+    Costs, FileKind, Flavour, Limiter, ModelLoad, ModelOutcome, ModelSetup, Settings, run,
+};
 use ebbtide_volume::{MIB, Nanos};
 use support::{one_read, settings, setup, shape, volume};
 
@@ -174,4 +176,15 @@ fn without_doublewrite_batches_no_longer_limit_page_writes() {
     let slow = Nanos::from_ms(50);
     let written = writing(Flavour::MariaDb11, slow, false);
     assert!(written > 3.0 * 1_280.0, "{written}");
+}
+
+#[test]
+fn clients_that_think_send_as_many_transactions_as_littles_law_says() {
+    println!("seed 1");
+    let base = setup(shape(0.0, 0.0, 0.0), volume(Nanos::from_us(100), None, None), 32, 0.0, 8);
+    let costs = Costs { cpu_us: 1_000.0, think_us: 100_000.0, ..Costs::default() };
+    let outcome = run(ModelSetup { costs, ..base });
+    // 32 clients, each with 1 ms of work after 100 ms.
+    let tps = outcome.tps();
+    assert!((tps / (32.0 / 0.101) - 1.0).abs() < 0.02, "{tps}");
 }

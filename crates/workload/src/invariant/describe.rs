@@ -52,7 +52,7 @@ const REGISTERS: u16 = 8;
 
 /// Whether a transaction is meant to stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum TransactionEnd {
     Committed,
     RolledBack,
 }
@@ -133,27 +133,27 @@ impl Invariants {
         let mut steps = Vec::new();
         if self.abort_every > 0 {
             // Not the stream of the transaction itself: what it does must not depend on how often one is rolled back.
-            steps.push(Step::Reseed { complement: true, stream: stream(Fate::RolledBack) });
+            steps.push(Step::Reseed { complement: true, stream: stream(TransactionEnd::RolledBack) });
             steps.push(Step::Set(DRAWN, Expr::up_to(self.abort_every.into())));
-            let mut first = self.transfer(Fate::RolledBack);
+            let mut first = self.transfer(TransactionEnd::RolledBack);
             first.push(Step::RollBack(Stmt::Rollback.call(Vec::new())));
             let chosen = Expr::from(DRAWN).op(Op::Equal, Expr::Int(1));
             steps.push(Step::If(chosen, first, Vec::new()));
             steps.push(Step::RetryFromHere);
         }
-        steps.extend(self.transfer(Fate::Committed));
+        steps.extend(self.transfer(TransactionEnd::Committed));
         steps.push(Step::Commit(Stmt::Commit.call(Vec::new())));
         steps
     }
 
     /// Everything before COMMIT or ROLLBACK. Accounts come in the order of their ids and before the ballast, so
     /// that clients hardly ever wait for one another in a circle.
-    fn transfer(&self, fate: Fate) -> Vec<Step> {
+    fn transfer(&self, end: TransactionEnd) -> Vec<Step> {
         let accounts = i64::from(self.schema.accounts);
         let (from, to, amount) = (|| Expr::from(FROM), || Expr::from(TO), || Expr::from(AMOUNT));
         // Any account but that one.
         let other = from().plus(-1).op(Op::Add, Expr::up_to(accounts - 1));
-        let mark = if fate == Fate::RolledBack { ABORTED_PAYLOAD } else { "" };
+        let mark = if end == TransactionEnd::RolledBack { ABORTED_PAYLOAD } else { "" };
         let minus = |value: Expr| Expr::Int(0).op(Op::Sub, value);
         let first_pays =
             Expr::Choose(from().op(Op::Less, to()).into(), minus(amount()).into(), amount().into());
@@ -168,17 +168,17 @@ impl Invariants {
         let window = i64::from(self.schema.window);
         let old = Expr::Sequence.plus(-window);
         let forget = Stmt::Forget.call(vec![Expr::Client, old.clone()]);
-        let last = match fate {
+        let last = match end {
             // The text is what the binary log is searched for.
-            Fate::Committed => Stmt::Mark.call(vec![Expr::Sequence, Expr::Client]),
-            Fate::RolledBack => Stmt::Marker.call(vec![Expr::Client, Expr::Sequence]),
+            TransactionEnd::Committed => Stmt::Mark.call(vec![Expr::Sequence, Expr::Client]),
+            TransactionEnd::RolledBack => Stmt::Marker.call(vec![Expr::Client, Expr::Sequence]),
         };
         let send = |forget: Vec<Call>| {
             let all = [before.clone(), forget, vec![last.clone()]].concat();
             vec![Step::Send(all.into_iter().map(|call| Call { changes: Some(1), ..call }).collect())]
         };
         vec![
-            Step::Reseed { complement: false, stream: stream(fate) },
+            Step::Reseed { complement: false, stream: stream(end) },
             Step::Set(FROM, Expr::up_to(accounts)),
             Step::Set(TO, other.op(Op::Rem, Expr::Int(accounts)).plus(1)),
             Step::Set(AMOUNT, Expr::up_to(MAX_AMOUNT)),
@@ -192,9 +192,10 @@ impl Invariants {
 }
 
 /// Clients have 40 bits each.
-fn stream(fate: Fate) -> Expr {
+fn stream(end: TransactionEnd) -> Expr {
     let of_client = Expr::Client.plus(1).op(Op::Mul, Expr::Int(1 << 40));
-    let of_number = Expr::Sequence.op(Op::Mul, Expr::Int(2)).plus(i64::from(fate == Fate::RolledBack));
+    let of_number =
+        Expr::Sequence.op(Op::Mul, Expr::Int(2)).plus(i64::from(end == TransactionEnd::RolledBack));
     of_client.op(Op::Add, of_number)
 }
 

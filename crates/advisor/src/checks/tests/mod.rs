@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_observe::{Observation, Origin, Span};
+use ebbtide_observe::{Device, Files, Observation, Origin, Span};
 
 use crate::finding::{Assessment, Confidence, Severity};
 use pairs::{load, pairs, redo, slow, with_file};
-use support::{Seen, mariadb, mysql, server};
+use support::{Seen, device, mariadb, mysql, server};
 
 mod pairs;
 mod support;
@@ -104,6 +104,53 @@ fn a_moment_is_no_latency_of_a_device() {
 }
 
 #[test]
+fn an_array_is_judged_by_what_all_members_do_against_the_limits_of_all() {
+    let array = |writes: f64, spec: &str| {
+        let mut seen = load(writes, spec);
+        for place in &mut seen.rest.host.as_mut().unwrap().places {
+            place.device.as_mut().unwrap().members = vec!["nvme1n1".into(), "nvme2n1".into()];
+        }
+        seen
+    };
+    let raid0 = "raid0(2x gp3:size=500GiB)";
+    assert_eq!(array(5_401.0, raid0).asks("E03").verdict, Assessment::Found, "over 90% of 2 x 3,000");
+    assert_eq!(array(5_400.0, raid0).asks("E03").verdict, Assessment::Fine);
+    let one = array(5_401.0, "gp3:size=500GiB").asks("E03");
+    assert_eq!(one.verdict, Assessment::Unknown);
+    assert!(
+        one.why.contains("nvme1n1, nvme2n1") && one.why.contains("raid0(2x gp3:size=500GiB"),
+        "{}",
+        one.why
+    );
+}
+
+#[test]
+fn each_volume_is_judged_and_one_that_is_not_named_leaves_the_answer_open() {
+    let on = |redo: Option<&str>| {
+        let mut seen = load(2_701.0, "gp3:size=500GiB");
+        let redo_place = &mut seen.rest.host.as_mut().unwrap().places[1];
+        assert_eq!(redo_place.files, Files::Redo);
+        let io = redo_place.device.as_ref().unwrap().io;
+        redo_place.device = Some(Device { io, ..device("nvme2n1") });
+        seen.rest.redo_volume = redo.map(str::to_owned);
+        seen
+    };
+    // Both are at their limit: one finding, with both figures apart.
+    let both = on(Some("gp3:size=20GiB")).asks("E03");
+    let why = &both.why;
+    assert!(why.starts_with("The volume is at") && why.contains("of the redo log is at"), "{why}");
+    let of: Vec<_> = both.evidence.iter().filter(|one| one.name == "volume").map(|one| one.of).collect();
+    assert_eq!(of, [None, Some("redo log")]);
+    // The redo log has room: its evidence does not stand beside the finding.
+    let one = on(Some("gp3:size=20GiB,iops=6000")).asks("E03");
+    assert!(one.evidence.iter().all(|one| one.of.is_none()), "{:?}", one.evidence);
+    // It is found on a device of its own, and nothing says which volume that is.
+    assert_eq!(on(None).asks("E03").verdict, Assessment::Found, "that of the data is known");
+    let open = on(None).asks("E01");
+    assert_eq!((open.verdict, &*open.missing[0].what), (Assessment::Unknown, "the volume of the redo log"));
+}
+
+#[test]
 fn days_are_those_of_the_calendar() {
     let days = crate::checks::volumes::days;
     assert_eq!(
@@ -122,6 +169,26 @@ fn an_interval_that_saw_little_redo_is_no_rate_of_writing() {
     };
     assert_eq!(found(104_857.0), Assessment::Fine, "just under 1 MiB");
     assert_eq!(found(104_858.0), Assessment::Found);
+}
+
+#[test]
+fn bursts_that_are_not_counted_are_ruled_out_where_the_checkpoint_was_never_so_far_behind() {
+    let flushes = |age: f64, moved: f64| {
+        let seen = mysql()
+            .var("innodb_flush_sync", "ON")
+            .var("innodb_redo_log_capacity", "10000")
+            .on("gp3:size=500GiB")
+            .rate("checkpoint_age", age)
+            .grew("innodb_redo_log_checkpoint_lsn", moved);
+        seen.asks("F08")
+    };
+    // Within the 900 s of the interval the checkpoint moved by 900 or by 9,000 bytes.
+    assert_eq!(flushes(7_000.0, 1.0).verdict, Assessment::Fine);
+    let unsure = flushes(7_000.0, 10.0);
+    assert_eq!(unsure.verdict, Assessment::Unknown);
+    assert!(unsure.missing[0].why.contains("innodb_monitor_enable"), "{unsure:?}");
+    let unseen = redo("100").asks("R02");
+    assert!(unseen.missing[0].why.contains("log_lsn_checkpoint_age"), "{unseen:?}");
 }
 
 #[test]

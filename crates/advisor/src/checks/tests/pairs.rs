@@ -122,8 +122,25 @@ const DURABILITY: &[Pair] = &[
     ("L10", "NONE", "CRC32", |x| mysql().var("binlog_checksum", x)),
 ];
 
+/// A server whose redo log is on a volume of its own, with writes of 4 KiB that take a latency, s.
+fn logs_on(spec: &str, writes: f64, latency: f64) -> Seen {
+    let mut seen = mysql().on("gp3:size=500GiB").rate("page_writes", 1.0).device(device("nvme1n1"));
+    seen.rest.redo_volume = Some(spec.into());
+    for place in &mut seen.rest.host.as_mut().unwrap().places {
+        let io = DeviceIo { writes: 1.0, written_bytes: 4_096.0, ..DeviceIo::default() };
+        place.device.as_mut().unwrap().io = Some(io);
+        if place.files == Files::Redo {
+            let queue = writes * latency;
+            let io = DeviceIo { writes, written_bytes: writes * 4_096.0, queue, ..DeviceIo::default() };
+            place.device = Some(Device { io: Some(io), ..device("nvme2n1") });
+        }
+    }
+    seen
+}
+
 fn slow_sync(us: &str, writes: &str) -> Seen {
-    mysql().rate("redo_sync_us", n(us)).rate("page_writes", n(writes)).device(device("vda"))
+    let seen = mysql().rate("redo_sync_us", n(us)).rate("page_writes", n(writes));
+    seen.rate("binlog_wait", 0.5).device(device("vda"))
 }
 
 /// A volume whose device has operations in flight for a latency, s.
@@ -154,7 +171,27 @@ const REDO: &[Pair] = &[
             .var("innodb_log_files_in_group", "2")
             .rate("redo_bytes", 1e6)
     }),
+    ("R01", "17999999", "18000000", |x| {
+        mysql()
+            .var("innodb_redo_log_capacity", "104857600")
+            .set("innodb_log_file_size", "GLOBAL")
+            .var("innodb_log_file_size", x)
+            .var("innodb_log_files_in_group", "2")
+            .rate("redo_bytes", 10_000.0)
+    }),
     ("R02", "751", "750", |x| redo("100").rate("checkpoint_age", n(x)).rate("checkpoint_age_max", 1_000.0)),
+    ("R02", "6226", "6225", |x| {
+        mysql()
+            .var("innodb_redo_log_capacity", "100")
+            .last("innodb_redo_log_capacity_resized", "10000")
+            .rate("checkpoint_age", n(x))
+    }),
+    ("R02", "6226", "6225", |x| {
+        server("8.0.15")
+            .var("innodb_log_file_size", "5000")
+            .var("innodb_log_files_in_group", "2")
+            .rate("checkpoint_age", n(x))
+    }),
     ("R03", "0.1", "0", |x| mysql().var("innodb_log_buffer_size", "16777216").rate("log_waits", n(x))),
     ("R04", "900001", "900000", dirty),
     ("R04", "39321600001", "39321600000", |x| dirty("0").rate("checkpoint_age", n(x))),
@@ -171,8 +208,9 @@ const REDO: &[Pair] = &[
     }),
     ("R08", "5001", "5000", |x| slow_sync(x, "101")),
     ("R08", "101", "100", |x| slow_sync("9000", x)),
+    ("R08", "0.51", "0.5", |x| slow_sync("1000", "101").rate("binlog_wait", n(x))),
     ("R08", "vda", "vdb", |x| {
-        let mut seen = slow_sync("9000", "200");
+        let mut seen = slow_sync("9000", "200").rate("binlog_wait", 0.1);
         let places = &mut seen.rest.host.as_mut().unwrap().places;
         places.iter_mut().find(|place| place.files == Files::Redo).unwrap().device = Some(device(x));
         seen
@@ -239,6 +277,9 @@ const FLUSHING: &[Pair] = &[
             .device(Device { rotational: Some(x == "1"), ..device("vda") })
     }),
     ("F03", "4501", "4500", |x| flushing().var("innodb_io_capacity_max", x)),
+    ("F03", "4981", "4980", |x| {
+        flushing().var("innodb_redo_log_capacity", "10000").rate("checkpoint_age", n(x))
+    }),
     ("F03", "601", "600", |x| flushing().rate("checkpoint_age", n(x)).rate("checkpoint_age_max", 1_000.0)),
     ("F04", "49", "50", |x| {
         mysql().var("innodb_max_dirty_pages_pct", x).var("innodb_max_dirty_pages_pct_lwm", "10")
@@ -253,6 +294,13 @@ const FLUSHING: &[Pair] = &[
     ("F06", "7", "8", |x| mysql().var("innodb_page_cleaners", x).var("innodb_buffer_pool_instances", "8")),
     ("F07", "1023", "1024", |x| mysql().var("innodb_lru_scan_depth", x).rate("wait_free", 1.0)),
     ("F08", "0.1", "0", |x| flushing().var("innodb_flush_sync", "ON").rate("sync_flushed", n(x))),
+    ("F08", "8301", "8300", |x| {
+        flushing()
+            .var("innodb_flush_sync", "ON")
+            .var("innodb_redo_log_capacity", "10000")
+            .rate("checkpoint_age", n(x))
+            .grew("innodb_redo_log_checkpoint_lsn", -0.1)
+    }),
     ("F08", "ON", "OFF", |x| flushing().var("innodb_flush_sync", x).rate("sync_flushed", 5.0)),
     ("F08", "gp3:size=500GiB", "ideal:size=500GiB", |x| {
         flushing().var("innodb_flush_sync", "ON").rate("sync_flushed", 5.0).on(x)
@@ -337,6 +385,16 @@ const BINLOG: &[Pair] = &[
 
 const VOLUMES: &[Pair] = &[
     ("E01", "gp2:size=500GiB", "gp3:size=500GiB", |x| mysql().on(x)),
+    ("E01", "gp2:size=50GiB", "gp3:size=50GiB", |x| logs_on(x, 1.0, 1.0)),
+    ("E02", "1563", "1562", |x| logs_on("gp2:size=500GiB", n(x), 0.001)),
+    ("E03", "2701", "2700", |x| logs_on("gp3:size=20GiB", n(x), 0.001)),
+    ("E05", "0.0051", "0.005", |x| logs_on("gp3:size=20GiB", 1_000.0, n(x))),
+    ("E08", "io1:size=50GiB,iops=1000", "io2:size=50GiB,iops=1000", |x| logs_on(x, 1.0, 1.0)),
+    ("E04", "9001", "9000", |x| {
+        let mut seen = logs_on(&format!("gp3:size=50GiB,iops={x}"), 1.0, 1.0);
+        seen.rest.instance = Some("m5.2xlarge".into());
+        seen
+    }),
     ("E02", "1563", "1562", |x| load(n(x), "gp2:size=500GiB")),
     ("E03", "2701", "2700", |x| load(n(x), "gp3:size=500GiB")),
     ("E04", "6001", "6000", |x| {
@@ -443,6 +501,9 @@ const OTHERS: &[Pair] = &[
     ("C12", "101", "100", |x| mariadb().grew("innodb_num_pages_page_compressed", n(x))),
 ];
 
+// The check of docs/extending.md.
+const EXTENDING: &[Pair] = &[("X01", "100001", "100000", |x| mysql().rate("history_length", n(x)))];
+
 pub(super) fn pairs() -> impl Iterator<Item = &'static Pair> {
-    [DURABILITY, REDO, POOL, FLUSHING, BINLOG, VOLUMES, FILES, OTHERS].into_iter().flatten()
+    [DURABILITY, REDO, POOL, FLUSHING, BINLOG, VOLUMES, FILES, OTHERS, EXTENDING].into_iter().flatten()
 }

@@ -251,6 +251,7 @@ fn asked<'q, 'a>(catalog: &'a Catalog, demand: &'q Demand, gib: u64, most_member
         implied: None,
         objective: objective(gib, 0.999, None),
         most_members,
+        arrays_asked: false,
         today: None,
         instance: None,
         instances: &[],
@@ -302,5 +303,9 @@ fn many_iops_cost_less_as_an_array_whose_members_have_them_included() {
     let sizing = size(&asked(&catalog, &demand, 2_000, 4));
     assert_eq!(sizing.choices[0].volumes.spec.members(), 1);
     let array = sizing.cheaper_array().expect("each gp3 volume has 3,000 IOPS without a charge");
+    // Where arrays were asked for, it is the answer.
+    let wanted = size(&Asked { arrays_asked: true, ..asked(&catalog, &demand, 2_000, 4) });
+    assert_eq!(wanted.choices[0].volumes.spec, array.choice.volumes.spec);
+    assert!(wanted.cheaper_array().is_none(), "the answer is no cheaper than itself");
     assert_eq!((array.choice.volumes.spec.volume.kind.as_str(), array.members), ("gp3", 4));
 }

@@ -80,15 +80,15 @@ impl Ledger {
     }
 }
 
-fn submit(rig: &Rig, log: &Log, write: Option<&Write>) {
+fn submit(fixture: &Fixture, log: &Log, write: Option<&Write>) {
     let log = Arc::clone(log);
     let done = write.map_or(Answered::Flush, |write| Answered::Write(write.number));
     let reply = Reply::callback(move |outcome| {
         log.lock().push(if outcome.is_ok() { done } else { Answered::PowerLost });
     });
     match write {
-        Some(write) => rig.volume.submit_write(write.offset, &payload(write.number, write.len), reply),
-        None => rig.volume.submit(Request {
+        Some(write) => fixture.volume.submit_write(write.offset, &payload(write.number, write.len), reply),
+        None => fixture.volume.submit(Request {
             command: Command::Flush,
             offset: 0,
             len: 0,
@@ -112,8 +112,8 @@ fn draw(number: u32, rng: &mut impl Rng) -> Write {
 /// writes that a flush covered count as promised.
 fn run(limits: Limits, faults: Faults, seed: u64, flushed_only: bool) -> Verdict {
     let unit = limits.durability.atomic_unit;
-    let rig = Rig::new(limits);
-    rig.volume.set_faults(faults).unwrap();
+    let fixture = Fixture::new(limits);
+    fixture.volume.set_faults(faults).unwrap();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut ledger = Ledger::new(flushed_only);
     let mut writes: Vec<Write> = Vec::new();
@@ -121,11 +121,11 @@ fn run(limits: Limits, faults: Faults, seed: u64, flushed_only: bool) -> Verdict
     let log = Log::default();
     for number in 1..=WRITES {
         writes.push(draw(number, &mut rng));
-        submit(&rig, &log, writes.last());
+        submit(&fixture, &log, writes.last());
         if rng.next_u32().is_multiple_of(10) {
-            submit(&rig, &log, None);
+            submit(&fixture, &log, None);
         }
-        rig.pass(Nanos::from_us(u64::from(rng.next_u32() % 120)));
+        fixture.pass(Nanos::from_us(u64::from(rng.next_u32() % 120)));
         for event in log.lock().drain(..) {
             ledger.note(event, &writes);
             if let Answered::Write(number) = event {
@@ -133,14 +133,14 @@ fn run(limits: Limits, faults: Faults, seed: u64, flushed_only: bool) -> Verdict
             }
         }
     }
-    let report = rig.volume.power_cut(seed).unwrap();
+    let report = fixture.volume.power_cut(seed).unwrap();
     assert!(log.lock().iter().all(|answer| *answer == Answered::PowerLost));
     let in_flight: Vec<_> = writes.iter().filter(|write| !answered.contains(&write.number)).collect();
     assert_eq!(report.writes_in_flight, u64::try_from(in_flight.len()).unwrap());
     for write in &in_flight {
         sectors(write).for_each(|sector| _ = ledger.allowed[sector].insert(write.number));
     }
-    let image = rig.stored(0, SIZE);
+    let image = fixture.stored(0, SIZE);
     let found: Vec<_> =
         image.chunks(512).map(|sector| u32::from_le_bytes(sector[..4].try_into().unwrap())).collect();
     Verdict {
@@ -216,10 +216,10 @@ fn a_volatile_cache_that_ignores_flushes_is_caught() {
 #[test]
 fn the_same_seed_cuts_the_same_way() {
     let cut = |seed| {
-        let rig = Rig::new(ebs());
-        (0..8_u8).for_each(|i| drop(rig.write(u64::from(i) * 16 * KIB, &filled(i + 1, 16 * KIB))));
-        rig.volume.power_cut(seed).unwrap();
-        rig.stored(0, SIZE)
+        let fixture = Fixture::new(ebs());
+        (0..8_u8).for_each(|i| drop(fixture.write(u64::from(i) * 16 * KIB, &filled(i + 1, 16 * KIB))));
+        fixture.volume.power_cut(seed).unwrap();
+        fixture.stored(0, SIZE)
     };
     assert_eq!(cut(5), cut(5));
     assert_ne!(cut(5), cut(6));

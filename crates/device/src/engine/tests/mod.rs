@@ -1,5 +1,6 @@
 //! The engine on a clock that moves only when it is set: nothing here sleeps.
 
+mod encrypted;
 mod faults;
 mod group;
 mod images;
@@ -30,7 +31,7 @@ const START: Nanos = Nanos::from_secs(1_780_000_000);
 const SERVICE: Nanos = Nanos::from_us(500);
 
 /// A volume on a manual clock, with its store in a directory of its own.
-struct Rig {
+struct Fixture {
     dir: TempDir,
     store: VolumeStore,
     clock: Arc<ManualClock>,
@@ -67,11 +68,16 @@ fn ebs() -> Limits {
     limits(AtomicUnit::FourKib, 0)
 }
 
-impl Rig {
+impl Fixture {
     fn new(limits: Limits) -> Self {
+        Self::on(limits, |store, size| store.create_volume(NAME, size, Value::Null).unwrap())
+    }
+
+    /// On a volume that `create` makes in the store, with a size in bytes.
+    fn on(limits: Limits, create: impl FnOnce(&VolumeStore, u64)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = VolumeStore::open(&dir.path().join("store"), StoreOptions::default()).unwrap();
-        store.create_volume(NAME, limits.size_bytes, Value::Null).unwrap();
+        create(&store, limits.size_bytes);
         let clock = Arc::new(ManualClock::new(START));
         let volume = start(&store, NAME, limits, &clock);
         Self { dir, store, clock, volume }

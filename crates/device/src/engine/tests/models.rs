@@ -15,7 +15,7 @@ fn unlimited() -> Limits {
     Limits { service: ServiceTimes::instant(), ..ebs() }
 }
 
-impl Rig {
+impl Fixture {
     fn replace(&self, limits: Limits) {
         let array = Array::single(limits, self.volume.now()).unwrap();
         self.volume.replace_model(array, None).unwrap();
@@ -24,38 +24,38 @@ impl Rig {
 
 #[test]
 fn what_is_in_flight_completes_as_the_old_model_decided_and_the_rest_as_the_new_one_does() {
-    let rig = Rig::new(ebs());
-    let old = rig.write(0, &filled(1, PAGE));
-    rig.pass(Nanos(SERVICE.0 / 2));
-    rig.replace(ten_a_second());
-    let first = rig.write(PAGE, &filled(2, PAGE));
-    let second = rig.write(2 * PAGE, &filled(3, PAGE));
-    rig.pass(Nanos(SERVICE.0 / 2 - 1));
+    let fixture = Fixture::new(ebs());
+    let old = fixture.write(0, &filled(1, PAGE));
+    fixture.pass(Nanos(SERVICE.0 / 2));
+    fixture.replace(ten_a_second());
+    let first = fixture.write(PAGE, &filled(2, PAGE));
+    let second = fixture.write(2 * PAGE, &filled(3, PAGE));
+    fixture.pass(Nanos(SERVICE.0 / 2 - 1));
     assert!(old.now().is_none(), "a nanosecond early");
-    rig.pass(Nanos(1));
+    fixture.pass(Nanos(1));
     assert_eq!(old.now(), Some(Ok(Vec::new())));
-    rig.pass(Nanos::from_ms(100));
+    fixture.pass(Nanos::from_ms(100));
     assert!(first.now().is_some());
     assert!(second.now().is_none(), "ten a second");
-    rig.pass(Nanos::from_ms(100));
+    fixture.pass(Nanos::from_ms(100));
     assert!(second.now().is_some());
 }
 
 #[test]
 fn the_counters_go_on_over_a_replacement() {
-    let rig = Rig::new(unlimited());
+    let fixture = Fixture::new(unlimited());
     for page in 0..5 {
-        rig.write(page * PAGE, &filled(1, PAGE)).now().unwrap().unwrap();
+        fixture.write(page * PAGE, &filled(1, PAGE)).now().unwrap().unwrap();
     }
-    rig.pass(Nanos::SECOND);
-    let mut last = rig.volume.stats();
+    fixture.pass(Nanos::SECOND);
+    let mut last = fixture.volume.stats();
     assert_eq!((last.write.ops, last.idle_time), (5, Nanos::SECOND));
-    rig.replace(ten_a_second());
-    assert_eq!(rig.volume.stats().write, last.write);
-    let awaited: Vec<_> = (0..5).map(|page| rig.read(page * PAGE, 4096)).collect();
+    fixture.replace(ten_a_second());
+    assert_eq!(fixture.volume.stats().write, last.write);
+    let awaited: Vec<_> = (0..5).map(|page| fixture.read(page * PAGE, 4096)).collect();
     for _ in 0..10 {
-        rig.pass(Nanos::from_ms(100));
-        let now = rig.volume.stats();
+        fixture.pass(Nanos::from_ms(100));
+        let now = fixture.volume.stats();
         assert!(now.read.ops >= last.read.ops && now.queue_time >= last.queue_time, "{now:?}");
         assert!(now.idle_time >= last.idle_time && now.at > last.at, "{now:?}");
         assert!(now.volume_iops_exceeded >= last.volume_iops_exceeded, "{now:?}");
@@ -69,42 +69,42 @@ fn the_counters_go_on_over_a_replacement() {
 
 #[test]
 fn an_instance_holds_from_the_replacement_on_and_its_volumes_share_it() {
-    let rig = Rig::new(unlimited());
-    rig.write(0, &filled(1, PAGE)).now().unwrap().unwrap();
+    let fixture = Fixture::new(unlimited());
+    fixture.write(0, &filled(1, PAGE)).now().unwrap().unwrap();
     let limits = InstanceLimits { iops: RateLimit::flat(10), throughput: RateLimit::flat(1 << 30) };
     let instance = Arc::new(Mutex::new(Instance::new(limits)));
-    let array = Array::single(unlimited(), rig.volume.now()).unwrap();
-    rig.volume.replace_model(array, Some(Arc::clone(&instance))).unwrap();
-    let awaited = [rig.write(0, &filled(2, PAGE)), rig.write(PAGE, &filled(2, PAGE))];
-    rig.pass(Nanos::from_ms(100));
+    let array = Array::single(unlimited(), fixture.volume.now()).unwrap();
+    fixture.volume.replace_model(array, Some(Arc::clone(&instance))).unwrap();
+    let awaited = [fixture.write(0, &filled(2, PAGE)), fixture.write(PAGE, &filled(2, PAGE))];
+    fixture.pass(Nanos::from_ms(100));
     assert_eq!(awaited.iter().filter(|write| write.now().is_some()).count(), 1);
-    rig.pass(Nanos::from_ms(100));
-    assert_eq!(rig.volume.stats().write.ops, 3);
+    fixture.pass(Nanos::from_ms(100));
+    assert_eq!(fixture.volume.stats().write.ops, 3);
 }
 
 #[test]
 fn what_a_stall_held_back_is_charged_to_the_new_model() {
-    let rig = Rig::new(unlimited());
+    let fixture = Fixture::new(unlimited());
     let faults = |stalled| crate::faults::Faults { stalled, ..Default::default() };
-    rig.volume.set_faults(faults(true)).unwrap();
-    let awaited = [rig.write(0, &filled(1, PAGE)), rig.write(PAGE, &filled(1, PAGE))];
-    rig.replace(ten_a_second());
-    rig.volume.set_faults(faults(false)).unwrap();
-    rig.pass(Nanos::from_ms(100));
+    fixture.volume.set_faults(faults(true)).unwrap();
+    let awaited = [fixture.write(0, &filled(1, PAGE)), fixture.write(PAGE, &filled(1, PAGE))];
+    fixture.replace(ten_a_second());
+    fixture.volume.set_faults(faults(false)).unwrap();
+    fixture.pass(Nanos::from_ms(100));
     assert_eq!(awaited.iter().filter(|write| write.now().is_some()).count(), 1);
 }
 
 #[test]
 fn a_model_of_another_size_or_durability_does_not_take_over() {
-    let rig = Rig::new(unlimited());
+    let fixture = Fixture::new(unlimited());
     for limits in [
         Limits { size_bytes: SIZE / 2, ..unlimited() },
         limits(AtomicUnit::SixteenKib, 0),
         limits(AtomicUnit::FourKib, MIB),
     ] {
-        let array = Array::single(limits, rig.volume.now()).unwrap();
-        let refused = rig.volume.replace_model(array, None).unwrap_err();
+        let array = Array::single(limits, fixture.volume.now()).unwrap();
+        let refused = fixture.volume.replace_model(array, None).unwrap_err();
         assert!(matches!(&refused, EngineError::OtherVolume { .. }), "{refused}");
     }
-    rig.write(0, &filled(1, PAGE)).now().unwrap().unwrap();
+    fixture.write(0, &filled(1, PAGE)).now().unwrap().unwrap();
 }

@@ -19,134 +19,138 @@ use crate::{
 
 #[test]
 fn a_write_is_in_flight_until_the_models_time_and_stored_when_it_is_answered() {
-    let rig = Rig::new(ebs());
-    let awaited = rig.write(0, &filled(7, PAGE));
-    rig.pass(Nanos(SERVICE.0 - 1));
+    let fixture = Fixture::new(ebs());
+    let awaited = fixture.write(0, &filled(7, PAGE));
+    fixture.pass(Nanos(SERVICE.0 - 1));
     assert!(awaited.now().is_none(), "a nanosecond early");
-    assert_eq!(rig.stored(0, PAGE), filled(0, PAGE), "in flight means not yet durable");
-    assert_eq!(rig.volume.in_flight(), 1);
-    rig.pass(Nanos(1));
+    assert_eq!(fixture.stored(0, PAGE), filled(0, PAGE), "in flight means not yet durable");
+    assert_eq!(fixture.volume.in_flight(), 1);
+    fixture.pass(Nanos(1));
     assert_eq!(awaited.now(), Some(Ok(Vec::new())));
-    assert_eq!(rig.stored(0, PAGE), filled(7, PAGE));
-    assert_eq!(rig.volume.in_flight(), 0);
+    assert_eq!(fixture.stored(0, PAGE), filled(7, PAGE));
+    assert_eq!(fixture.volume.in_flight(), 0);
 }
 
 #[test]
 fn what_the_model_lets_pass_at_once_is_answered_before_submit_returns() {
-    let rig = Rig::new(Limits { service: ServiceTimes::instant(), ..ebs() });
-    assert_eq!(rig.write(PAGE, &filled(3, PAGE)).now(), Some(Ok(Vec::new())));
-    assert_eq!(rig.read(0, 8192).now(), Some(Ok([filled(0, PAGE), filled(3, PAGE)].concat())));
-    assert_eq!(rig.flush().now(), Some(Ok(Vec::new())));
-    assert_eq!(rig.volume.pacing().count, 0, "nothing waited, so nothing was paced");
+    let fixture = Fixture::new(Limits { service: ServiceTimes::instant(), ..ebs() });
+    assert_eq!(fixture.write(PAGE, &filled(3, PAGE)).now(), Some(Ok(Vec::new())));
+    assert_eq!(fixture.read(0, 8192).now(), Some(Ok([filled(0, PAGE), filled(3, PAGE)].concat())));
+    assert_eq!(fixture.flush().now(), Some(Ok(Vec::new())));
+    assert_eq!(fixture.volume.pacing().count, 0, "nothing waited, so nothing was paced");
 }
 
 #[test]
 fn a_borrowed_write_is_the_same_write() {
-    let rig = Rig::new(ebs());
+    let fixture = Fixture::new(ebs());
     let (sender, receiver) = mpsc::channel();
     let reply = Reply::callback(move |outcome| sender.send(outcome.is_ok()).unwrap());
-    rig.volume.submit_write(PAGE, &filled(9, PAGE), reply);
+    fixture.volume.submit_write(PAGE, &filled(9, PAGE), reply);
     assert!(receiver.try_recv().is_err());
-    rig.pass(SERVICE);
+    fixture.pass(SERVICE);
     assert!(receiver.try_recv().unwrap());
-    assert_eq!(rig.stored(PAGE, PAGE), filled(9, PAGE));
+    assert_eq!(fixture.stored(PAGE, PAGE), filled(9, PAGE));
 }
 
 #[test]
 fn a_read_sees_every_write_answered_before_it_was_submitted() {
-    let rig = Rig::new(ebs());
-    rig.write_and_wait(0, &filled(1, PAGE));
-    let before = rig.read(0, 4096);
-    let write = rig.write(0, &filled(2, PAGE));
-    rig.pass(SERVICE);
+    let fixture = Fixture::new(ebs());
+    fixture.write_and_wait(0, &filled(1, PAGE));
+    let before = fixture.read(0, 4096);
+    let write = fixture.write(0, &filled(2, PAGE));
+    fixture.pass(SERVICE);
     assert!(write.now().is_some());
     assert_eq!(before.now(), Some(Ok(filled(1, PAGE))), "in flight together: the old bytes are as good");
-    let after = rig.read(0, 4096);
-    rig.pass(SERVICE);
+    let after = fixture.read(0, 4096);
+    fixture.pass(SERVICE);
     assert_eq!(after.now(), Some(Ok(filled(2, PAGE))));
 }
 
 #[test]
 fn a_cap_spaces_the_answers() {
-    let rig = Rig::new(Limits { iops: Some(RateLimit::flat(1_000)), ..ebs() });
-    let writes: Vec<_> = (0..4).map(|page| rig.write(page * PAGE, &filled(1, PAGE))).collect();
+    let fixture = Fixture::new(Limits { iops: Some(RateLimit::flat(1_000)), ..ebs() });
+    let writes: Vec<_> = (0..4).map(|page| fixture.write(page * PAGE, &filled(1, PAGE))).collect();
     let answered = || writes.iter().filter(|write| write.now().is_some()).count();
     assert_eq!(answered(), 0);
     for millisecond in 1..=4 {
-        rig.pass(Nanos::from_us(999));
+        fixture.pass(Nanos::from_us(999));
         assert_eq!(answered(), 0, "just before {millisecond} ms");
-        rig.pass(Nanos::from_us(1));
+        fixture.pass(Nanos::from_us(1));
         assert_eq!(answered(), 1, "at {millisecond} ms");
     }
-    assert_eq!(rig.volume.stats().write.ops, 4);
+    assert_eq!(fixture.volume.stats().write.ops, 4);
 }
 
 #[test]
 fn a_bad_request_is_refused_and_changes_nothing() {
-    let rig = Rig::new(ebs());
+    let fixture = Fixture::new(ebs());
     let page = filled(1, PAGE);
     let refused = |awaited: Awaited| awaited.now().expect("refused at once").unwrap_err();
-    assert_eq!(refused(rig.write(SIZE - 2048, &page)), IoError::OutOfRange);
-    assert_eq!(refused(rig.write(u64::MAX - 511, &page)), IoError::OutOfRange);
-    assert_eq!(refused(rig.read(SIZE, 512)), IoError::OutOfRange);
-    assert_eq!(refused(rig.read(0, MAX_DATA_BYTES + 512)), IoError::OutOfRange);
-    assert_eq!(refused(rig.read(256, 512)), IoError::Misaligned);
-    assert_eq!(refused(rig.read(0, 511)), IoError::Misaligned);
-    assert_eq!(refused(rig.ask(Command::Discard, 0, 100, None, false)), IoError::Misaligned);
-    assert_eq!(refused(rig.ask(Command::Write, 0, 4096, None, false)), IoError::Misaligned);
-    assert_eq!(refused(rig.ask(Command::Write, 0, 8192, Some(&page), false)), IoError::Misaligned);
-    rig.pass(SERVICE);
-    assert_eq!(rig.volume.stats().consumed_ops, 0);
-    assert_eq!(rig.stored(0, SIZE), filled(0, SIZE));
+    assert_eq!(refused(fixture.write(SIZE - 2048, &page)), IoError::OutOfRange);
+    assert_eq!(refused(fixture.write(u64::MAX - 511, &page)), IoError::OutOfRange);
+    assert_eq!(refused(fixture.read(SIZE, 512)), IoError::OutOfRange);
+    assert_eq!(refused(fixture.read(0, MAX_DATA_BYTES + 512)), IoError::OutOfRange);
+    assert_eq!(refused(fixture.read(256, 512)), IoError::Misaligned);
+    assert_eq!(refused(fixture.read(0, 511)), IoError::Misaligned);
+    assert_eq!(refused(fixture.ask(Command::Discard, 0, 100, None, false)), IoError::Misaligned);
+    assert_eq!(refused(fixture.ask(Command::Write, 0, 4096, None, false)), IoError::Misaligned);
+    assert_eq!(refused(fixture.ask(Command::Write, 0, 8192, Some(&page), false)), IoError::Misaligned);
+    fixture.pass(SERVICE);
+    assert_eq!(fixture.volume.stats().consumed_ops, 0);
+    assert_eq!(fixture.stored(0, SIZE), filled(0, SIZE));
 }
 
 #[test]
 fn a_volume_of_4_kib_blocks_refuses_512_bytes() {
-    let rig = Rig::new(ebs());
+    let fixture = Fixture::new(ebs());
     let array = Array::single(ebs(), START).unwrap();
-    let options = LiveOptions::new(NAME, array, Arc::clone(rig.volume.store()), 1);
-    let clock: Arc<ManualClock> = Arc::clone(&rig.clock);
+    let options = LiveOptions::new(NAME, array, Arc::clone(fixture.volume.store()), 1);
+    let clock: Arc<ManualClock> = Arc::clone(&fixture.clock);
     let refused = LiveVolume::start(LiveOptions {
         block_bytes: 1024,
-        ..LiveOptions::new(NAME, Array::single(ebs(), START).unwrap(), Arc::clone(rig.volume.store()), 1)
+        ..LiveOptions::new(NAME, Array::single(ebs(), START).unwrap(), Arc::clone(fixture.volume.store()), 1)
     });
     assert!(matches!(refused, Err(EngineError::BlockBytes(1024))));
     let volume = LiveVolume::start(LiveOptions { block_bytes: 4096, clock, ..options }).unwrap();
-    let rig = Rig { volume, ..rig };
-    assert_eq!(rig.read(0, 512).now(), Some(Err(IoError::Misaligned)));
-    assert!(rig.read(0, 4096).now().is_none());
+    let fixture = Fixture { volume, ..fixture };
+    assert_eq!(fixture.read(0, 512).now(), Some(Err(IoError::Misaligned)));
+    assert!(fixture.read(0, 4096).now().is_none());
 }
 
 #[test]
 fn a_model_larger_than_its_store_is_refused_with_both_sizes() {
-    let rig = Rig::new(ebs());
+    let fixture = Fixture::new(ebs());
     let array = Array::single(Limits { size_bytes: 2 * SIZE, ..ebs() }, START).unwrap();
-    let refused = LiveVolume::start(LiveOptions::new(NAME, array, Arc::clone(rig.volume.store()), 1));
+    let refused = LiveVolume::start(LiveOptions::new(NAME, array, Arc::clone(fixture.volume.store()), 1));
     let text = refused.unwrap_err().to_string();
     assert!(text.contains("8388608") && text.contains("4194304"), "{text}");
 }
 
 #[test]
 fn a_grown_volume_takes_requests_beyond_its_old_end() {
-    let rig = Rig::new(ebs());
-    assert_eq!(rig.read(SIZE, 4096).now(), Some(Err(IoError::OutOfRange)));
+    let fixture = Fixture::new(ebs());
+    assert_eq!(fixture.read(SIZE, 4096).now(), Some(Err(IoError::OutOfRange)));
     let target = Limits { size_bytes: 2 * SIZE, ..ebs() };
-    rig.volume.modify(&target, START, START).unwrap();
-    assert_eq!(rig.volume.size_bytes(), SIZE, "the store has not grown yet");
-    rig.store.resize_volume(NAME, 2 * SIZE).unwrap();
-    assert_eq!(rig.volume.size_bytes(), 2 * SIZE);
-    rig.write_and_wait(SIZE, &filled(5, PAGE));
+    fixture.volume.modify(&target, START, START).unwrap();
+    assert_eq!(fixture.volume.size_bytes(), SIZE, "the store has not grown yet");
+    fixture.store.resize_volume(NAME, 2 * SIZE).unwrap();
+    assert_eq!(fixture.volume.size_bytes(), 2 * SIZE);
+    fixture.write_and_wait(SIZE, &filled(5, PAGE));
 }
 
 #[test]
 fn zeroed_and_discarded_ranges_read_as_zeroes() {
-    let rig = Rig::new(ebs());
-    rig.write_and_wait(0, &filled(1, 4 * PAGE));
-    assert_eq!(rig.ask(Command::Discard, PAGE + 512, 4096, None, false).now(), Some(Ok(Vec::new())), "free");
-    let zeroes = rig.ask(Command::WriteZeroes, 3 * PAGE, 512, None, false);
-    rig.pass(SERVICE);
+    let fixture = Fixture::new(ebs());
+    fixture.write_and_wait(0, &filled(1, 4 * PAGE));
+    assert_eq!(
+        fixture.ask(Command::Discard, PAGE + 512, 4096, None, false).now(),
+        Some(Ok(Vec::new())),
+        "free"
+    );
+    let zeroes = fixture.ask(Command::WriteZeroes, 3 * PAGE, 512, None, false);
+    fixture.pass(SERVICE);
     assert_eq!(zeroes.now(), Some(Ok(Vec::new())));
-    let stored = rig.stored(0, 4 * PAGE);
+    let stored = fixture.stored(0, 4 * PAGE);
     let zero: Vec<_> = (0..stored.len()).filter(|&i| stored[i] == 0).collect();
     let expected: Vec<_> = (4608..8704).chain(12288..12800).collect();
     assert_eq!(zero, expected);
@@ -169,26 +173,26 @@ fn every_request_is_answered_exactly_once_whatever_becomes_of_it() {
     }));
     assert_eq!(dropped.load(Ordering::Relaxed), 1, "a reply that is dropped answers with an error");
 
-    let rig = Rig::new(ebs());
+    let fixture = Fixture::new(ebs());
     let request =
         |command, offset| Request { command, offset, len: 4096, fua: false, data: None, reply: count() };
-    rig.volume.submit(request(Command::Read, 0));
-    rig.pass(SERVICE);
-    rig.volume.submit(request(Command::Read, SIZE));
-    rig.volume.submit(request(Command::WriteZeroes, 0));
-    rig.volume.stop().unwrap();
-    rig.volume.submit(request(Command::Read, 0));
-    rig.pass(Nanos::SECOND);
+    fixture.volume.submit(request(Command::Read, 0));
+    fixture.pass(SERVICE);
+    fixture.volume.submit(request(Command::Read, SIZE));
+    fixture.volume.submit(request(Command::WriteZeroes, 0));
+    fixture.volume.stop().unwrap();
+    fixture.volume.submit(request(Command::Read, 0));
+    fixture.pass(Nanos::SECOND);
     assert_eq!(answers.load(Ordering::Relaxed), 4);
 }
 
 #[test]
 fn what_is_in_flight_when_the_volume_stops_has_not_happened() {
-    let rig = Rig::new(ebs());
-    let awaited = rig.write(0, &filled(1, PAGE));
-    rig.volume.stop().unwrap();
+    let fixture = Fixture::new(ebs());
+    let awaited = fixture.write(0, &filled(1, PAGE));
+    fixture.volume.stop().unwrap();
     assert_eq!(awaited.now(), Some(Err(IoError::PowerLost)));
-    assert_eq!(rig.stored(0, PAGE), filled(0, PAGE));
+    assert_eq!(fixture.stored(0, PAGE), filled(0, PAGE));
 }
 
 #[test]
@@ -213,17 +217,17 @@ fn buffers_come_back_and_their_number_is_bounded() {
 
 #[test]
 fn a_submitter_waits_while_requests_in_flight_hold_all_the_memory() {
-    let rig = Rig::new(ebs());
+    let fixture = Fixture::new(ebs());
     let each = 1_u32 << 20;
     let fitting = BUFFER_BYTES / usize::try_from(each).unwrap();
-    let reads: Vec<_> = (0..fitting).map(|_| rig.read(0, each)).collect();
+    let reads: Vec<_> = (0..fitting).map(|_| fixture.read(0, each)).collect();
     let another = thread::spawn({
-        let volume = Arc::clone(&rig.volume);
+        let volume = Arc::clone(&fixture.volume);
         move || volume.buffer(each).len()
     });
     thread::sleep(Duration::from_millis(20));
     assert!(!another.is_finished());
-    rig.pass(SERVICE);
+    fixture.pass(SERVICE);
     drop(reads);
     assert_eq!(another.join().unwrap(), 1 << 20);
 }

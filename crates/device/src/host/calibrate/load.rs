@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Which way the data go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     Read,
     Write,
 }
@@ -16,7 +16,7 @@ pub(super) enum Way {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
     /// Which way.
-    pub(super) way: Way,
+    pub(super) way: Direction,
     /// Bytes of an I/O.
     pub(super) bytes: u32,
     /// How many at a time.

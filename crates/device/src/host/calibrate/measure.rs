@@ -13,7 +13,7 @@ use super::super::attachment::AttachmentInfo;
 use super::super::block;
 use super::super::home::Home;
 use super::super::{HostError, LOOKING, Progress};
-use super::load::{Job, Measured, Way};
+use super::load::{Direction, Job, Measured};
 use super::{HostFigures, cpus, nbd, ring};
 use crate::clock::{Clock as _, MonotonicClock};
 use crate::engine::{LiveOptions, LiveVolume, PacingReport};
@@ -144,23 +144,23 @@ impl<'a> Bench<'a> {
         load: &dyn Fn(&Job) -> io::Result<Measured>,
         progress: Progress<'_>,
     ) -> io::Result<HostFigures> {
-        let run = |way: Way, bytes: u32, depth: u32| {
+        let run = |way: Direction, bytes: u32, depth: u32| {
             let kib = bytes >> 10;
             self.go_on()?;
             progress(&format!("calibrating: {way:?} of {kib} KiB, {depth} at a time"));
             load(&Job { way, bytes, depth, span: self.span, device_bytes: SIZE })
         };
         let mib_s = |measured: Measured| measured.iops * f64::from(LARGE) / MIB as f64;
-        let (read, write) = (run(Way::Read, PAGE, 1)?, run(Way::Write, PAGE, 1)?);
+        let (read, write) = (run(Direction::Read, PAGE, 1)?, run(Direction::Write, PAGE, 1)?);
         Ok(HostFigures {
             read_iops_depth_1: read.iops,
             write_iops_depth_1: write.iops,
             read_latency_us: read.median_us,
             write_latency_us: write.median_us,
-            read_iops_depth_32: run(Way::Read, PAGE, 32)?.iops,
-            write_iops_depth_32: run(Way::Write, PAGE, 32)?.iops,
-            read_mib_s: mib_s(run(Way::Read, LARGE, 8)?),
-            write_mib_s: mib_s(run(Way::Write, LARGE, 8)?),
+            read_iops_depth_32: run(Direction::Read, PAGE, 32)?.iops,
+            write_iops_depth_32: run(Direction::Write, PAGE, 32)?.iops,
+            read_mib_s: mib_s(run(Direction::Read, LARGE, 8)?),
+            write_mib_s: mib_s(run(Direction::Write, LARGE, 8)?),
         })
     }
 

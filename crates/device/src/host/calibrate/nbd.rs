@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::load::{Counter, Job, Measured, Offsets, Way};
+use super::load::{Counter, Direction, Job, Measured, Offsets};
 
 const OPTION_MAGIC: &[u8; 8] = b"IHAVEOPT";
 const REQUEST_MAGIC: u32 = 0x2560_9513;
@@ -78,8 +78,8 @@ impl Client {
 
     fn send(&mut self, cookie: u64, offset: u64, job: &Job, data: &[u8]) -> io::Result<()> {
         let command = match job.way {
-            Way::Read => CMD_READ,
-            Way::Write => CMD_WRITE,
+            Direction::Read => CMD_READ,
+            Direction::Write => CMD_WRITE,
         };
         let mut request = Vec::with_capacity(28 + data.len());
         request.extend(REQUEST_MAGIC.to_be_bytes());
@@ -88,7 +88,7 @@ impl Client {
         request.extend(cookie.to_be_bytes());
         request.extend(offset.to_be_bytes());
         request.extend(job.bytes.to_be_bytes());
-        if job.way == Way::Write {
+        if job.way == Direction::Write {
             request.extend(data);
         }
         self.writer.write_all(&request)
@@ -104,7 +104,7 @@ impl Client {
         if word(4) != 0 {
             return Err(io::Error::from_raw_os_error(i32::try_from(word(4)).unwrap_or(libc::EIO)));
         }
-        if job.way == Way::Read {
+        if job.way == Direction::Read {
             self.reader.read_exact(data)?;
         }
         Ok(u64::from(word(8)) << 32 | u64::from(word(12)))

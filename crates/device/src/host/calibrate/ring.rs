@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use io_uring::{IoUring, opcode, types};
 
-use super::load::{Counter, Job, Measured, Offsets, Way};
+use super::load::{Counter, Direction, Job, Measured, Offsets};
 
 /// Direct I/O wants buffers at multiples of the largest logical block.
 const ALIGN: usize = 4096;
@@ -50,8 +50,8 @@ fn one_at_a_time(file: &File, job: &Job) -> io::Result<Measured> {
         let offset = offsets.next();
         let submitted = Instant::now();
         match job.way {
-            Way::Read => file.read_exact_at(buffer.get(), offset)?,
-            Way::Write => file.write_all_at(buffer.get(), offset)?,
+            Direction::Read => file.read_exact_at(buffer.get(), offset)?,
+            Direction::Write => file.write_all_at(buffer.get(), offset)?,
         }
         if !counter.completed(submitted) {
             return Ok(counter.measured());
@@ -99,7 +99,7 @@ fn ring(file: &File, job: &Job) -> io::Result<Measured> {
 fn submit(
     ring: &mut IoUring,
     file: &File,
-    way: Way,
+    way: Direction,
     buffer: &mut [u8],
     offset: u64,
     slot: usize,
@@ -107,8 +107,8 @@ fn submit(
     let fd = types::Fd(file.as_raw_fd());
     let len = u32::try_from(buffer.len()).map_err(io::Error::other)?;
     let entry = match way {
-        Way::Read => opcode::Read::new(fd, buffer.as_mut_ptr(), len).offset(offset).build(),
-        Way::Write => opcode::Write::new(fd, buffer.as_ptr(), len).offset(offset).build(),
+        Direction::Read => opcode::Read::new(fd, buffer.as_mut_ptr(), len).offset(offset).build(),
+        Direction::Write => opcode::Write::new(fd, buffer.as_ptr(), len).offset(offset).build(),
     };
     let entry = entry.user_data(slot as u64);
     // SAFETY: the file is open and the buffer is neither moved, used nor freed until the completion

@@ -13,7 +13,7 @@ use crate::request::{Command, Reply, Request};
 
 const MIB: u64 = 1 << 20;
 
-impl Rig {
+impl Fixture {
     /// A volume that each file system has room on: XFS wants 300 MiB.
     fn roomy() -> Self {
         Self::sized(512 * MIB)
@@ -76,9 +76,9 @@ fn the_extents_of_a_file_give_the_place_of_its_bytes_on_the_volume() {
         return;
     }
     for fs in FsType::ALL {
-        let rig = Rig::roomy();
-        let attachment = rig.mount(fs).unwrap();
-        let path = rig.dir("mnt/file");
+        let fixture = Fixture::roomy();
+        let attachment = fixture.mount(fs).unwrap();
+        let path = fixture.dir("mnt/file");
         let bytes: Vec<u8> = (0..MIB).map(|at| u8::try_from(at / 4096 * 7 % 251).unwrap() + 1).collect();
         write_synced(&path, &bytes);
         let file = File::options().write(true).open(&path).unwrap();
@@ -102,7 +102,7 @@ fn the_extents_of_a_file_give_the_place_of_its_bytes_on_the_volume() {
             assert_eq!(extent.file_offset(extent.physical + 5), Some(extent.logical + 5));
             assert_eq!(extent.file_offset(extent.physical + extent.len), None);
         }
-        rig.detach(attachment);
+        fixture.detach(attachment);
     }
 }
 
@@ -115,10 +115,10 @@ fn a_file_on_no_block_device_has_no_extents() {
 
 /// Offsets on the volume at which small files and 16 KiB pages of a larger one begin, modulo 16 KiB.
 fn misplaced_pages(fs: FsType) -> usize {
-    let rig = Rig::roomy();
-    let attachment = rig.mount(fs).unwrap();
+    let fixture = Fixture::roomy();
+    let attachment = fixture.mount(fs).unwrap();
     let begins = (0..20).flat_map(|number| {
-        let [small, large] = ["small", "large"].map(|kind| rig.dir(&format!("mnt/{kind}-{number}")));
+        let [small, large] = ["small", "large"].map(|kind| fixture.dir(&format!("mnt/{kind}-{number}")));
         write_synced(&small, &[1; 5000]);
         write_synced(&large, &[2; 3 << 14]);
         let extents = file_extents(&large).unwrap();
@@ -129,7 +129,7 @@ fn misplaced_pages(fs: FsType) -> usize {
         (0..3).map(place).collect::<Vec<_>>()
     });
     let misplaced = begins.filter(|begin| !begin.is_multiple_of(CLUSTER_BYTES)).count();
-    rig.detach(attachment);
+    fixture.detach(attachment);
     misplaced
 }
 
@@ -148,16 +148,16 @@ fn ext4_with_clusters_and_without_are_two_file_systems() {
         return;
     }
     for (there, wanted) in [(FsType::Ext4, FsType::Ext4Bigalloc), (FsType::Ext4Bigalloc, FsType::Ext4)] {
-        let rig = Rig::sized(64 * MIB);
-        let attachment = rig.mount(there).unwrap();
+        let fixture = Fixture::sized(64 * MIB);
+        let attachment = fixture.mount(there).unwrap();
         assert_eq!(attachment.info().fs.unwrap().to_string(), there.name());
         assert!(attachment.info().made_fs);
-        rig.detach(attachment);
-        let refused = rig.mount(wanted).map(drop).unwrap_err().to_string();
+        fixture.detach(attachment);
+        let refused = fixture.mount(wanted).map(drop).unwrap_err().to_string();
         assert!(refused.contains(&format!("holds '{there}'; making {wanted}")), "{refused}");
-        let attachment = rig.mount(there).unwrap();
+        let attachment = fixture.mount(there).unwrap();
         assert!(!attachment.info().made_fs);
-        rig.detach(attachment);
+        fixture.detach(attachment);
     }
 }
 
@@ -167,21 +167,21 @@ fn a_crash_image_is_checked_mounted_again_and_thrown_away() {
         return;
     }
     for fs in FsType::ALL {
-        let rig = Rig::roomy();
-        let original = rig.mount(fs).unwrap();
-        write_synced(&rig.dir("mnt/file"), b"before");
-        let image = rig.image(&original, "image");
-        write_synced(&rig.dir("mnt/file"), b"after");
+        let fixture = Fixture::roomy();
+        let original = fixture.mount(fs).unwrap();
+        write_synced(&fixture.dir("mnt/file"), b"before");
+        let image = fixture.image(&original, "image");
+        write_synced(&fixture.dir("mnt/file"), b"after");
         let no_verdict = |when: &str| {
             let error = image.check_fs(fs).unwrap_err().to_string();
             assert!(error.contains("no verdict"), "{fs}, {when}: {error}");
         };
         no_verdict("with a journal to replay");
-        let dir = rig.dir("image");
+        let dir = fixture.dir("image");
         image.mount(fs, &dir).unwrap();
         no_verdict("while it is mounted");
         assert_eq!(content(&dir.join("file")), b"before", "{fs}");
-        assert!(matches!(image.mount(fs, &rig.dir("twice")), Err(HostError::NotFree { .. })));
+        assert!(matches!(image.mount(fs, &fixture.dir("twice")), Err(HostError::NotFree { .. })));
         image.unmount().unwrap();
         assert!(!dir.exists(), "it was made for the mount");
         assert!(matches!(image.unmount(), Err(HostError::NotMounted { .. })));
@@ -191,13 +191,13 @@ fn a_crash_image_is_checked_mounted_again_and_thrown_away() {
         image.mount(fs, &dir).unwrap();
         let open = File::create(dir.join("open")).unwrap();
         drop(image);
-        assert!(matches!(rig.host.discard("image"), Err(HostError::InUse { .. })), "{fs}");
+        assert!(matches!(fixture.host.discard("image"), Err(HostError::InUse { .. })), "{fs}");
         drop(open);
-        rig.host.discard("image").unwrap();
-        assert!(matches!(rig.host.store().meta("image"), Err(crate::store::StoreError::NotFound { .. })));
-        assert_eq!(content(&rig.dir("mnt/file")), b"after", "{fs}");
-        rig.detach(original);
-        assert!(rig.has_nothing_mounted_or_attached(), "{fs}");
+        fixture.host.discard("image").unwrap();
+        assert!(matches!(fixture.host.store().meta("image"), Err(crate::store::StoreError::NotFound { .. })));
+        assert_eq!(content(&fixture.dir("mnt/file")), b"after", "{fs}");
+        fixture.detach(original);
+        assert!(fixture.has_nothing_mounted_or_attached(), "{fs}");
     }
 }
 
@@ -224,25 +224,25 @@ fn images_are_checked_side_by_side_while_the_load_goes_on() {
         return;
     }
     for fs in FsType::ALL {
-        let rig = Rig::roomy();
-        let original = rig.mount(fs).unwrap();
-        write_synced(&rig.dir("mnt/counter"), &[0; 8]);
+        let fixture = Fixture::roomy();
+        let original = fixture.mount(fs).unwrap();
+        write_synced(&fixture.dir("mnt/counter"), &[0; 8]);
         let done = AtomicBool::new(false);
         let (found, log) = std::thread::scope(|scope| {
-            let (rig, original, done) = (&rig, &original, &done);
-            let writer = scope.spawn(move || count(&rig.dir("mnt/counter"), done));
+            let (fixture, original, done) = (&fixture, &original, &done);
+            let writer = scope.spawn(move || count(&fixture.dir("mnt/counter"), done));
             let check = move |name: String| {
                 let request =
                     ImageRequest { volume: original.live(), image: &name, seed: 1, meta: Value::Null };
-                let at = crash_images(rig.host.store(), &[request], Keep::Nothing).unwrap().at;
-                let image = rig.host.attach_bare(&name, rig.array()).unwrap();
-                image.mount(fs, &rig.dir(&name)).unwrap();
-                let found = content(&rig.dir(&name).join("counter"));
+                let at = crash_images(fixture.host.store(), &[request], Keep::Nothing).unwrap().at;
+                let image = fixture.host.attach_bare(&name, fixture.array()).unwrap();
+                image.mount(fs, &fixture.dir(&name)).unwrap();
+                let found = content(&fixture.dir(&name).join("counter"));
                 image.unmount().unwrap();
                 let check = image.check_fs(fs).unwrap();
                 assert!(check.clean, "{fs}: {}", check.output);
                 drop(image);
-                rig.host.discard(&name).unwrap();
+                fixture.host.discard(&name).unwrap();
                 (at, found.try_into().map_or(0, u64::from_le_bytes))
             };
             let checkers: Vec<_> = (0..CHECKERS)
@@ -265,8 +265,8 @@ fn images_are_checked_side_by_side_while_the_load_goes_on() {
             assert!(range.contains(&found), "{fs}: {found}, where {range:?} was synced or begun");
         }
         assert!(log.len() > ROUNDS, "{fs}: the load went on: {}", log.len());
-        rig.detach(original);
-        assert!(rig.has_nothing_mounted_or_attached(), "{fs}");
+        fixture.detach(original);
+        assert!(fixture.has_nothing_mounted_or_attached(), "{fs}");
     }
 }
 
@@ -295,17 +295,17 @@ fn a_check_distinguishes_a_damaged_file_system_from_a_valid_one() {
         return;
     }
     for fs in FsType::ALL {
-        let rig = Rig::roomy();
-        let attachment = rig.mount(fs).unwrap();
-        write_synced(&rig.dir("mnt/file"), &[1; 100_000]);
-        rig.detach(attachment);
-        let attachment = rig.host.attach_bare("vol", rig.array()).unwrap();
+        let fixture = Fixture::roomy();
+        let attachment = fixture.mount(fs).unwrap();
+        write_synced(&fixture.dir("mnt/file"), &[1; 100_000]);
+        fixture.detach(attachment);
+        let attachment = fixture.host.attach_bare("vol", fixture.array()).unwrap();
         let check = attachment.check_fs(fs).unwrap();
         assert!(check.clean, "{fs}: {}", check.output);
         damage(fs, attachment.info().device.as_deref().unwrap());
         let check = attachment.check_fs(fs).unwrap();
         assert!(!check.clean && check.output.len() > 40, "{fs}: {}", check.output);
-        rig.detach(attachment);
+        fixture.detach(attachment);
     }
 }
 
@@ -352,8 +352,8 @@ fn a_tool_that_fails_because_the_host_did_is_reported_with_the_hosts_error() {
     let dir = tempfile::tempdir().unwrap();
     // Less than the log of a file system, which is written when it is made.
     let _disk = SmallDisk::mount(&dir.path().join("home"), 2);
-    let rig = Rig::sized_in(dir, 512 * MIB);
-    let error = rig.mount(FsType::Xfs).unwrap_err();
+    let fixture = Fixture::sized_in(dir, 512 * MIB);
+    let error = fixture.mount(FsType::Xfs).unwrap_err();
     let HostError::HostFailed { failures, source, .. } = &error else { panic!("{error:?}") };
     assert!(matches!(**source, HostError::Tool(_)), "{source:?}");
     assert!(failures.iter().any(|failure| failure.errno == Some(libc::ENOSPC)), "{failures:?}");

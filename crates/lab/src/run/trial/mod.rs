@@ -333,7 +333,7 @@ impl<'a> Load<'a> {
                     Err(StageError::Cancelled)
                 }
             };
-            let loaded = loaded.and_then(|report| topology::check(self.replicas).map(|()| report));
+            let loaded = self.while_followed(&lag, loaded);
             let promoted = self.promote(loaded.is_ok());
             let volumes = stage.ends(context.planned, self.measured.as_ref());
             beat.end();
@@ -378,6 +378,18 @@ impl<'a> Load<'a> {
         })
     }
 
+    /// A load through which every replica has followed.
+    fn while_followed(
+        &self,
+        lag: &LagWatch,
+        loaded: Result<LoadReport, StageError>,
+    ) -> Result<LoadReport, StageError> {
+        match lag.take_broken_replica() {
+            Some(broken) => Err(broken),
+            None => loaded.and_then(|report| topology::check(self.replicas).map(|()| report)),
+        }
+    }
+
     /// The server that has the tables at the end: the promoted replica, where the source was killed for one.
     fn in_charge(&self, source: &Server) -> Target {
         let promoted = self.killed.and_then(|_| self.replicas.first());
@@ -418,8 +430,7 @@ impl<'a> Load<'a> {
         ask: mpsc::Sender<usize>,
         beat: &Beat,
     ) -> Result<LoadReport, StageError> {
-        let volumes = self.stage.volumes.iter().map(|(role, volume)| (*role, volume.live())).collect();
-        let mut watch = Watch::new(volumes, server, (self.replicas, lag), asked, ask);
+        let mut watch = Watch::new(self.stage.watched(), server, (self.replicas, lag), asked, ask);
         let context = self.context;
         let measure_s = f64::from(context.planned.arm.measure_s);
         let mut on_sample = |sample: &Sample| {
@@ -427,7 +438,9 @@ impl<'a> Load<'a> {
             let second = watch.second(sample);
             self.turn(sample, beat);
             self.report_second(&second, sample);
-            if context.planned.arm.topology.promote && sample.t_s > measure_s + 0.5 {
+            // Nothing that a source does without its replica is a measurement of both.
+            let is_over = context.planned.arm.topology.promote && sample.t_s > measure_s + 0.5;
+            if is_over || lag.has_broken_replica() {
                 self.kill(server, asked, lag);
             }
             // What follows the last second is the end of transactions that began before it.

@@ -13,6 +13,7 @@ use crate::run::prepared::fs_type;
 use crate::run::topology;
 use crate::run::verdict::VolumeEnd;
 use crate::run::volume::{Begin, IopsLimit, LabVolume, Wanted, without_limits};
+use crate::run::watch::Watched;
 
 /// A file system with less room than this is full: InnoDB extends its files by up to this much.
 const FULL_BYTES: u64 = 8 << 20;
@@ -89,6 +90,14 @@ impl<'a> Stage<'a> {
             topology::as_replica(plan, number, by)
         };
         (1..).zip(&self.replicas).map(plan).collect()
+    }
+
+    /// The live volumes of the server of the load, and those of each of its replicas.
+    pub(super) fn watched(&self) -> (Watched<'_>, Vec<Watched<'_>>) {
+        fn live<'v>(volumes: &'v Volumes<'_>) -> Watched<'v> {
+            volumes.iter().map(|(role, volume)| (*role, volume.live())).collect()
+        }
+        (live(&self.volumes), self.replicas.iter().map(live).collect())
     }
 
     /// The volumes of the first replica; none without replicas.

@@ -1,21 +1,27 @@
-//! Predicted against measured throughput, as a picture.
+//! Predicted against measured throughput, as a picture of all comparisons.
 
 use std::fmt::Write as _;
 
-use crate::judge::Predicted;
+use ebbtide_twin::accuracy::{Comparison, Figure};
 
 const SIZE: f64 = 520.0;
 const LEFT: f64 = 64.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 52.0;
-const LEGEND: f64 = 150.0;
-/// Colours that stay apart for most who see few colours (Okabe and Ito).
-const COLOURS: [&str; 8] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31"];
+const LEGEND: f64 = 240.0;
+/// The same rows as those of another experiment, once for each row that calibrates.
+const REPEATED: &str = "Percona 2018, each row in turn";
+/// Colours that stay apart for most who see few colours: those of Okabe and Ito first.
+const COLOURS: [&str; 14] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c6d31", "#999999",
+    "#7b3294", "#a6611a", "#018571", "#ca0020", "#404040",
+];
 
-/// The picture: both axes logarithmic, with the line of equals and the band of a quarter around it. Calibrated arms are
-/// hollow.
-pub(crate) fn svg(all: &[Predicted]) -> String {
+/// The picture: both axes logarithmic, with the line of equals and the band of a quarter around it. What was published is
+/// drawn as squares, arms of the lab as circles. Arms that calibrated are no predictions, and in no comparison.
+pub(crate) fn svg(rows: &[Comparison]) -> String {
+    let shown = |row: &&Comparison| row.figure == Figure::Tps && row.experiment != REPEATED;
+    let all: Vec<&Comparison> = rows.iter().filter(shown).collect();
     let values = || all.iter().flat_map(|one| [one.measured, one.predicted]).filter(|value| *value > 0.0);
     let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     let (low, high) = ((low * 0.8).log10(), (high * 1.25).log10());
@@ -42,31 +48,32 @@ pub(crate) fn svg(all: &[Predicted]) -> String {
             names.push(name);
         }
         let colour = colour(&names, name);
-        let fill = if one.calibrated { "white" } else { colour };
-        let _ = writeln!(
-            text,
-            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{fill}\" stroke=\"{colour}\"><title>{}, {}: measured {:.1}, \
-             predicted {:.1}</title></circle>",
-            x(one.measured),
-            y(one.predicted),
-            one.experiment,
-            one.arm,
-            one.measured,
-            one.predicted
+        let (across, up) = (x(one.measured), y(one.predicted));
+        let title = format!(
+            "<title>{}, {}: measured {:.1}, predicted {:.1}</title>",
+            one.experiment, one.arm, one.measured, one.predicted
         );
+        let _ = writeln!(text, "{}", mark(name, (across, up), colour, &title));
     }
     for (n, name) in names.iter().enumerate() {
         let (at, colour) = (TOP + 16.0 + 20.0 * n as f64, colour(&names, name));
         let left = LEFT + SIZE + 16.0;
-        let _ = writeln!(
-            text,
-            "<circle cx=\"{left}\" cy=\"{at}\" r=\"4\" fill=\"{colour}\"/><text x=\"{}\" y=\"{}\">{name}</text>",
-            left + 12.0,
-            at + 4.0
-        );
+        let sign = mark(name, (left, at), colour, "");
+        let _ = writeln!(text, "{sign}<text x=\"{}\" y=\"{}\">{name}</text>", left + 12.0, at + 4.0);
     }
     text.push_str("</svg>\n");
     text
+}
+
+/// The mark of an experiment.
+fn mark(experiment: &str, (across, up): (f64, f64), colour: &str, inside: &str) -> String {
+    if experiment.starts_with("lab,") {
+        return format!(
+            "<circle cx=\"{across:.1}\" cy=\"{up:.1}\" r=\"4\" fill=\"{colour}\">{inside}</circle>"
+        );
+    }
+    let (left, top) = (across - 3.5, up - 3.5);
+    format!("<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"7\" height=\"7\" fill=\"{colour}\">{inside}</rect>")
 }
 
 fn colour(names: &[&str], name: &str) -> &'static str {

@@ -1,4 +1,4 @@
-//! The test programs that `cargo xtask flaky` leaves out must be calm: they exist, and neither their tests nor, for
+//! The test programs that `cargo xtask flaky` leaves out must be deterministic: they exist, and neither their tests nor, for
 //! a crate's own tests, the crate names a thread, a process, a socket or a clock. Every other program is repeated, so
 //! that a new one is not forgotten.
 
@@ -15,7 +15,7 @@ struct Program {
     prefix: String,
 }
 
-/// Checks every calm program.
+/// Checks every deterministic program.
 pub(super) fn check(metadata: &Metadata, sources: &Sources, rules: &Repeat, findings: &mut Findings) {
     check_programs(&programs(metadata), sources, rules, findings);
 }
@@ -36,16 +36,21 @@ fn programs(metadata: &Metadata) -> Vec<Program> {
 }
 
 fn check_programs(programs: &[Program], sources: &Sources, rules: &Repeat, findings: &mut Findings) {
-    for calm in &rules.calm {
-        let Some(program) = programs.iter().find(|program| program.name == *calm) else {
-            findings.add(RULES, 0, format!("repeat.calm names `{calm}`, and there is no such test program"));
+    for deterministic in &rules.deterministic {
+        let Some(program) = programs.iter().find(|program| program.name == *deterministic) else {
+            findings.add(
+                RULES,
+                0,
+                format!("repeat.deterministic names `{deterministic}`, and there is no such test program"),
+            );
             continue;
         };
         for (path, source) in sources.iter().filter(|(path, _)| path.starts_with(&program.prefix)) {
             for named in source.named.iter().chain(&source.named_in_tests) {
-                if rules.restless.iter().any(|restless| names(&named.path, restless)) {
+                if rules.nondeterministic.iter().any(|nondeterministic| names(&named.path, nondeterministic))
+                {
                     let message = format!(
-                        "names {}, and `./dev flaky` leaves out `{calm}`: take it out of repeat.calm in {RULES}",
+                        "names {}, and `./dev flaky` leaves out `{deterministic}`: take it out of repeat.deterministic in {RULES}",
                         named.path
                     );
                     findings.add(path, named.line, message);
@@ -60,12 +65,15 @@ mod tests {
     use super::*;
     use crate::source::Source;
 
-    fn found(calm: &str, path: &str, text: &str) -> Vec<String> {
+    fn found(deterministic: &str, path: &str, text: &str) -> Vec<String> {
         let programs = [
             Program { name: "ebbtide-volume".into(), prefix: "crates/volume/src/".into() },
             Program { name: "ebbtide-volume physics".into(), prefix: "crates/volume/tests/physics/".into() },
         ];
-        let rules = Repeat { calm: vec![calm.into()], restless: vec!["std::thread".into()] };
+        let rules = Repeat {
+            deterministic: vec![deterministic.into()],
+            nondeterministic: vec!["std::thread".into()],
+        };
         let source = Source::parse(text, path.contains("/tests/")).unwrap();
         let mut findings = Findings::default();
         check_programs(&programs, &Sources::from([(path.into(), source)]), &rules, &mut findings);
@@ -93,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calm_program_that_does_not_exist_is_caught() {
+    fn a_deterministic_program_that_does_not_exist_is_caught() {
         let caught = found("ebbtide-volume pysics", "crates/volume/src/lib.rs", "use std::mem;");
         assert!(caught[0].contains("names `ebbtide-volume pysics`, and there is no such test program"));
     }

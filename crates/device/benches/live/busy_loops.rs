@@ -3,21 +3,21 @@
 use std::process::{Child, Command};
 
 /// Endless loops, ended on drop.
-pub(crate) struct Hogs(Vec<Child>);
+pub(crate) struct BusyLoops(Vec<Child>);
 
-impl Hogs {
+impl BusyLoops {
     pub(crate) fn new(count: usize) -> Self {
-        let hog =
+        let busy_loop =
             || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("there is a shell");
-        Self((0..count).map(|_| hog()).collect())
+        Self((0..count).map(|_| busy_loop()).collect())
     }
 }
 
-impl Drop for Hogs {
+impl Drop for BusyLoops {
     fn drop(&mut self) {
-        for hog in &mut self.0 {
-            let _ = hog.kill();
-            let _ = hog.wait();
+        for busy_loop in &mut self.0 {
+            let _ = busy_loop.kill();
+            let _ = busy_loop.wait();
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct Commit {
 }
 
 /// Follows a run. The event loops call it from their threads; none of the calls may wait.
-pub trait Witness: Sync {
+pub trait RunObserver: Sync {
     /// A connection of a client was made, before anything is sent on it. Called again after a reconnection.
     ///
     /// # Errors
@@ -74,4 +74,4 @@ pub trait Witness: Sync {
 }
 
 /// Nobody follows.
-impl Witness for () {}
+impl RunObserver for () {}

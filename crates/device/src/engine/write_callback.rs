@@ -1,4 +1,4 @@
-//! The write tap: a callback for every write that has come into flight.
+//! The write write_callback: a callback for every write that has come into flight.
 
 use std::{fmt, sync::Arc};
 
@@ -6,7 +6,7 @@ use super::LiveVolume;
 
 /// A write that has been submitted and is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TappedWrite {
+pub struct SubmittedWrite {
     /// First byte on the volume.
     pub offset: u64,
     /// Bytes.
@@ -14,20 +14,20 @@ pub struct TappedWrite {
 }
 
 /// The callback.
-pub(super) struct Tap(pub(super) Arc<dyn Fn(TappedWrite) + Send + Sync>);
+pub(super) struct WriteCallback(pub(super) Arc<dyn Fn(SubmittedWrite) + Send + Sync>);
 
-impl fmt::Debug for Tap {
+impl fmt::Debug for WriteCallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Tap")
+        f.write_str("WriteCallback")
     }
 }
 
 impl LiveVolume {
-    /// Has `tap` called for every write that brings data, on the thread that submits it, as soon as it
+    /// Has `callback` called for every write that brings data, on the thread that submits it, as soon as it
     /// is in flight: a cut that is taken from then on until its answer decides about it. It must be
     /// quick, since the guest's next requests wait for it. A write that the model lets pass at once
     /// is never in flight, and not reported. None ends it; a call under way may end a little later.
-    pub fn set_tap(&self, tap: Option<Arc<dyn Fn(TappedWrite) + Send + Sync>>) {
-        self.core.tap.store(tap.map(|tap| Arc::new(Tap(tap))));
+    pub fn set_write_callback(&self, callback: Option<Arc<dyn Fn(SubmittedWrite) + Send + Sync>>) {
+        self.core.write_callback.store(callback.map(|callback| Arc::new(WriteCallback(callback))));
     }
 }

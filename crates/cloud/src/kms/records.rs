@@ -1,0 +1,101 @@
+//! What is stored of keys, aliases and grants.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a key can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum KeyState {
+    Enabled,
+    Disabled,
+    PendingDeletion {
+        /// When it is deleted, in milliseconds since 1970.
+        at_ms: u64,
+        window_days: u64,
+    },
+}
+
+impl KeyState {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Enabled => "Enabled",
+            Self::Disabled => "Disabled",
+            Self::PendingDeletion { .. } => "PendingDeletion",
+        }
+    }
+}
+
+/// A symmetric key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Key {
+    pub(super) id: String,
+    pub(super) owner: String,
+    pub(super) region: String,
+    #[serde(default)]
+    pub(super) description: String,
+    pub(super) created_ms: u64,
+    pub(super) state: KeyState,
+    /// Whether AWS manages it: `alias/aws/ebs`.
+    pub(super) is_managed: bool,
+    pub(super) policy: String,
+    #[serde(default)]
+    pub(super) tags: BTreeMap<String, String>,
+    /// The 32 bytes of the key, sealed with the master key; base64.
+    pub(super) material: String,
+}
+
+impl Key {
+    pub(super) fn arn(&self) -> String {
+        format!("arn:aws:kms:{}:{}:key/{}", self.region, self.owner, self.id)
+    }
+
+    /// Why it cannot be used; none where it can.
+    pub(super) fn obstacle(&self) -> Option<String> {
+        match self.state {
+            KeyState::Enabled => None,
+            KeyState::Disabled => Some(format!("{} is disabled.", self.arn())),
+            KeyState::PendingDeletion { .. } => Some(format!("{} is pending deletion.", self.arn())),
+        }
+    }
+}
+
+/// A name of a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Alias {
+    /// With `alias/`.
+    pub(super) name: String,
+    pub(super) owner: String,
+    pub(super) region: String,
+    /// The id of its key.
+    pub(super) key: String,
+    pub(super) created_ms: u64,
+    pub(super) updated_ms: u64,
+}
+
+impl Alias {
+    pub(super) fn arn(&self) -> String {
+        format!("arn:aws:kms:{}:{}:{}", self.region, self.owner, self.name)
+    }
+}
+
+/// A permission to use a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Grant {
+    pub(super) id: String,
+    pub(super) token: String,
+    /// The id of its key.
+    pub(super) key: String,
+    pub(super) grantee: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) retiring: Option<String>,
+    pub(super) operations: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+    /// As the caller gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) constraints: Option<serde_json::Value>,
+    pub(super) issuer: String,
+    pub(super) created_ms: u64,
+}
