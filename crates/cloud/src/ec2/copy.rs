@@ -74,9 +74,9 @@ impl Ec2 {
         access::demand_tagging(ask, Kind::Snapshot, &wanted.tags)?;
         ask.end_dry_run()?;
         refuse_unbuilt(ask)?;
-        let wish = self.wish_of_copy(ask, &state, found.as_ref())?;
+        let wish = self.wish_of_copy(ask, &state, found.as_ref().map(Into::into))?;
         self.may_copy(ask, &state, found.as_ref())?;
-        let key = self.find_key(ask, wish, found.as_ref())?;
+        let key = self.find_key(ask, wish, found.as_ref().map(Into::into))?;
         if let Found::Unusable(name, problem) = &key
             && *problem != KeyProblem::NotFound
             && ask.input.text("KmsKeyId") == Some(name)

@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 use ebbtide_catalog::{Initialization, Spec};
-use ebbtide_control::{ControlError, CreateSnapshot, CreateVolume, ModifyVolume, Optimizing};
+use ebbtide_control::{ControlError, CreateSnapshot, CreateVolume, ModifyVolume, Optimizing, WrappedKey};
+use parking_lot::MutexGuard;
 use serde_json::{Map, Value};
 
 use super::access;
@@ -70,12 +71,12 @@ impl Ec2 {
         Kind::Volume.check(id, "sourceVolumeId")?;
         let mut state = self.state.lock();
         let source = state.volume(ask, id)?.clone();
-        let wanted = self.read_copy(ask, &source)?;
+        let wanted = self.read_copy(ask, &state, &source)?;
         access::volume(ask, "CopyVolumes", &source).demand(ask)?;
         let zone_id = &wanted.zone.id;
         let mut right = access::new_volume(ask, &wanted.provision, &source.zone, zone_id);
-        if let Some(key) = &source.kms_key {
-            right = right.encrypted(Some(key));
+        if let Wish::Same(key) | Wish::Own(key) = &wanted.encryption {
+            right = right.encrypted(self.kms.as_ref().and_then(|kms| kms.arn_of(ask.call, key)).as_ref());
         }
         right.requests(&wanted.tags).demand(ask)?;
         access::demand_tagging(ask, Kind::Volume, &wanted.tags)?;
@@ -93,12 +94,12 @@ impl Ec2 {
         }
         self.may_copy_volume(ask, &state, &source)?;
         quota::room_for_volume(&self.options.quotas, &state, ask, &wanted.provision.shape, None)?;
-        let key = self.find_key(ask, wanted.encryption.clone(), None)?;
+        let key = self.find_key(ask, wanted.encryption.clone(), Some((&source).into()))?;
         let volume = self.make_volume(ask, &mut state, (wanted, &key), parameters)?;
         Ok(answer(&volume, Some("creating")))
     }
 
-    fn read_copy(&self, ask: &Ask<'_>, source: &Volume) -> Result<Wanted, ApiError> {
+    fn read_copy(&self, ask: &Ask<'_>, state: &State, source: &Volume) -> Result<Wanted, ApiError> {
         let tags = tags::of_new(ask.input, Kind::Volume)?;
         let least = source.shape.size_gib;
         let provision = shape::provision(&self.options.catalog, &Asked::read(ask.input)?, Some(least))?;
@@ -120,7 +121,7 @@ impl Ec2 {
             rate: None,
             charged: None,
             tags,
-            encryption: source.kms_key.clone().map_or(Wish::Plain, Wish::Same),
+            encryption: self.wish_of_volume(ask, state, Some(source.into()))?,
         })
     }
 
@@ -164,8 +165,18 @@ impl Ec2 {
     }
 
     /// Makes a copy on this host; how long it is initialized, in milliseconds. Where it fails, nothing of it stays.
-    pub(super) fn copy_here(&self, source: &Volume, copy: &Volume, spec: Spec) -> Result<u64, ControlError> {
-        let made = self.try_copy_here(source, copy, spec);
+    pub(super) fn copy_here(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        source: &Volume,
+        (copy, spec, data_key): (&Volume, Spec, Option<WrappedKey>),
+    ) -> Result<u64, ControlError> {
+        // To encrypt the data anew takes its time: the records are free meanwhile.
+        let made = if data_key.is_some() {
+            MutexGuard::unlocked(state, || self.try_copy_here(source, copy, spec, data_key))
+        } else {
+            self.try_copy_here(source, copy, spec, None)
+        };
         if made.is_err()
             && let Err(error) = self.forget_copy(&copy.id)
         {
@@ -174,7 +185,13 @@ impl Ec2 {
         made
     }
 
-    fn try_copy_here(&self, source: &Volume, copy: &Volume, spec: Spec) -> Result<u64, ControlError> {
+    fn try_copy_here(
+        &self,
+        source: &Volume,
+        copy: &Volume,
+        spec: Spec,
+        data_key: Option<WrappedKey>,
+    ) -> Result<u64, ControlError> {
         let snapshot = snapshot_name(&copy.id);
         let taken = CreateSnapshot { name: snapshot.clone(), volume: source.id.clone() };
         let data_bytes = self.control.create_snapshot(&taken)?.data_bytes;
@@ -191,8 +208,8 @@ impl Ec2 {
             seed: None,
             region: None,
             token: None,
-            // That of the snapshot.
-            key: None,
+            // Without one, that of the snapshot.
+            key: data_key,
         })?;
         if lower.is_some() {
             let request = ModifyVolume {

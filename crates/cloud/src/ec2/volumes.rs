@@ -58,7 +58,7 @@ impl Wanted {
             return Err(refuse::invalid_value(message));
         }
         let rate = initialization_rate(ec2, ask, snapshot.is_some())?;
-        let encryption = ec2.wish_of_volume(ask, state, snapshot.as_ref())?;
+        let encryption = ec2.wish_of_volume(ask, state, snapshot.as_ref().map(Into::into))?;
         Ok(Self { zone, provision, snapshot, source: None, rate, charged: None, tags, encryption })
     }
 
@@ -130,7 +130,7 @@ impl Ec2 {
             }
         }
         quota::room_for_volume(&self.options.quotas, &state, ask, &wanted.provision.shape, None)?;
-        let key = self.find_key(ask, wanted.encryption.clone(), wanted.snapshot.as_ref())?;
+        let key = self.find_key(ask, wanted.encryption.clone(), wanted.snapshot.as_ref().map(Into::into))?;
         // A provisioned rate wins over fast snapshot restore.
         let is_made = !matches!(key, Found::Unusable(..));
         if let Some(snapshot) = wanted.snapshot.as_ref().filter(|_| wanted.rate.is_none() && is_made) {
@@ -209,7 +209,7 @@ impl Ec2 {
         let made = match &wanted.source {
             None => self.create_here(state, &volume, spec, data_key).map(|()| None),
             Some(source) => self
-                .copy_here(source, &volume, spec)
+                .copy_here(state, source, (&volume, spec, data_key))
                 .map(|ms| Some(Copied { source: source.id.clone(), began_ms: now, completes_ms: now + ms })),
         };
         let copied = match made {

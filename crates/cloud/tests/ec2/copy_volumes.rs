@@ -140,3 +140,28 @@ fn a_repeated_token_makes_one_copy_and_rights_are_asked_for_both_volumes() {
     let denied = rig.try_as(OTHER, REGION, "CopyVolumes", &input).unwrap_err();
     assert_eq!(denied.code, "InvalidVolume.NotFound");
 }
+
+#[test]
+fn a_copy_is_encrypted_as_its_source_or_with_the_key_that_is_asked_for() {
+    let rig = Rig::new();
+    let (first, second) = (rig.key(), rig.key());
+    let plain = written(&rig, gp3());
+    let secret = written(&rig, json!({"VolumeType": "gp3", "Encrypted": true, "KmsKeyId": first}));
+    for (source, asked, expected) in [
+        (&plain, json!({}), None),
+        (&secret, json!({}), Some(&first)),
+        (&plain, json!({"Encrypted": true, "KmsKeyId": second}), Some(&second)),
+        (&secret, json!({"KmsKeyId": second}), Some(&second)),
+    ] {
+        let mut input = asked.clone();
+        input["SourceVolumeId"] = json!(source);
+        let id = text(&rig.call("CopyVolumes", input)["Volumes"][0]["VolumeId"]);
+        rig.pass(40_000_000);
+        assert_eq!(rig.show(&id)["KmsKeyId"].as_str(), expected.map(String::as_str), "{asked}");
+        let snapshot = rig.snapshot(&id);
+        let blocks = rig.listed(&snapshot);
+        assert_eq!(rig.block(&snapshot, 5, &blocks[0].1), filled(7), "{asked}");
+    }
+    let refused = rig.refused("CopyVolumes", json!({"SourceVolumeId": secret, "Encrypted": false}));
+    assert_eq!(refused.code, "InvalidParameterCombination");
+}
