@@ -203,7 +203,7 @@ fn every_row_of_the_errors_goes_over_the_wire_of_ec2() {
     let mut worlds: BTreeMap<String, (World, Wire)> = BTreeMap::new();
     let mut wrong = Vec::new();
     // What policies deny is the affair of the policies' own tests.
-    for row in table.row.iter().filter(|row| row.state != "denied") {
+    for row in table.row.iter().filter(|row| !["denied", "keyless"].contains(&row.state.as_str())) {
         let (world, wire) = worlds.entry(row.state.clone()).or_insert_with(|| {
             let world = World::in_state(&row.state);
             let wire = Wire::open(vec![Arc::clone(&world.rig.ec2) as _], world.rig.now(), ACCOUNT);
