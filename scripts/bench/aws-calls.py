@@ -2,7 +2,8 @@
 
 usage: ./dev bench aws-calls, which gives the program. BENCH_TINY=1: a hundred calls, and nothing is judged.
 
-Each call is a POST that botocore signed, over four connections that stay open. Prints the median of five rounds with
+Each call is a POST that botocore signed, over four connections that stay open; DescribeVolumes shows a page of five
+volumes with tags. Prints the median of five rounds with
 its range, and beside it the calls a second by the clock, where the clients of this script take part of the processors.
 """
 
@@ -50,6 +51,24 @@ def send(url, headers, body, calls):
     connection.close()
 
 
+def post(url, key, body):
+    """What EC2 answers."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc)
+    connection.request("POST", "/", body, signed(url, key, "ec2", body))
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    if answer.status != 200:
+        sys.exit(text)
+    return text
+
+
+def made(url, key, number):
+    """The id of a new volume with a tag."""
+    tag = f"TagSpecification.1.ResourceType=volume&TagSpecification.1.Tag.1.Key=Name&TagSpecification.1.Tag.1.Value=v{number}"
+    create = f"Action=CreateVolume&Version=2016-11-15&Size=1&AvailabilityZone=us-east-1a&{tag}"
+    return post(url, key, create).split("<volumeId>")[1].split("<")[0]
+
+
 def round_of(pid, url, headers, body, calls):
     threads = [
         threading.Thread(target=send, args=(url, headers, body, calls // CONNECTIONS)) for _ in range(CONNECTIONS)
@@ -78,21 +97,17 @@ def main():
         try:
             user = run("user", "create", "bench")
             key = (user["access_key_id"], user["secret_access_key"])
-            volumes = [run("volume", "create", f"v{number}", "gp3:size=1GiB") for number in range(3)]
-            assert len(volumes) == 3
+            url = serving["aws"] + "/"
+            page = "Action=DescribeVolumes&Version=2016-11-15&MaxResults=5"
+            volumes = [made(url, key, number) for number in range(8)]
+            shown = post(url, key, page).count("<volumeId>")
+            assert shown == 5, f"the page has {shown} volumes"
+            tags = "Tag.1.Key=Name&Tag.1.Value=data"
             for service, what, body in [
                 ("sts", "GetCallerIdentity", "Action=GetCallerIdentity&Version=2011-06-15"),
-                ("ec2", "DescribeVolumes", "Action=DescribeVolumes&Version=2016-11-15&MaxResults=5"),
-                ("ec2", "CreateTags", None),
+                ("ec2", "DescribeVolumes", page),
+                ("ec2", "CreateTags", f"Action=CreateTags&Version=2016-11-15&ResourceId.1={volumes[0]}&{tags}"),
             ]:
-                url = serving["aws"] + "/"
-                if body is None:
-                    create = "Action=CreateVolume&Version=2016-11-15&Size=1&AvailabilityZone=us-east-1a"
-                    connection = http.client.HTTPConnection(urlsplit(url).netloc)
-                    connection.request("POST", "/", create, signed(url, key, "ec2", create))
-                    volume = connection.getresponse().read().decode().split("<volumeId>")[1].split("<")[0]
-                    tags = "Tag.1.Key=Name&Tag.1.Value=data"
-                    body = f"Action=CreateTags&Version=2016-11-15&ResourceId.1={volume}&{tags}"
                 headers = signed(url, key, service, body)
                 figures = [round_of(serving["pid"], url, headers, body, calls) for _ in range(rounds)]
                 on_a_core = [figure[0] for figure in figures]

@@ -9,40 +9,47 @@ use serde_json::Value;
 
 use crate::harness::{Home, Need, Ran, calibration, can, kill_9, left_of};
 
-/// A program of `./dev clients`; none, with the words that the test runner counts, where it is not installed.
-fn client(name: &str) -> Option<PathBuf> {
+/// A program of `./dev clients`, some of `./dev clients --all`; none, with the words that the test runner counts, where it
+/// is not installed.
+pub(crate) fn client(name: &str) -> Option<PathBuf> {
     // target/debug/deps/TEST
     let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
     let program = target.join("clients/bin").join(name);
     if !program.exists() {
-        println!("SKIPPED: {name}, which './dev clients' installs, is missing");
+        let all = if matches!(name, "coldsnap" | "rust-client") { " --all" } else { "" };
+        println!("SKIPPED: {name}, which './dev clients{all}' installs, is missing");
         return None;
     }
     Some(program)
 }
 
 /// An access key and its secret.
-struct Key {
-    id: String,
-    secret: String,
+pub(crate) struct Key {
+    pub(crate) id: String,
+    pub(crate) secret: String,
 }
 
-fn create_user(home: &Home, words: &str) -> Key {
+pub(crate) fn create_user(home: &Home, words: &str) -> Key {
     let created = home.run_line(&format!("user create {words} --json")).ok().json();
     let text = |name: &str| created[name].as_str().unwrap().to_owned();
     Key { id: text("access_key_id"), secret: text("secret_access_key") }
 }
 
 /// Serves a home with these options; answers the endpoint's URL.
-fn serve(home: &Home, options: &str) -> String {
+pub(crate) fn serve(home: &Home, options: &str) -> String {
     let serving = home.run_line(&format!("serve --detach --json {options}")).ok().json();
     serving["aws"].as_str().unwrap().to_owned()
 }
 
-fn run(program: &Path, words: &[&str], home: &Home, key: &Key, url: &str) -> Ran {
+pub(crate) fn run(program: &Path, words: &[&str], home: &Home, key: &Key, url: &str) -> Ran {
     let mut command = Command::new(program);
+    environment(command.args(words), home, key, url);
+    Ran::of(command.output().unwrap())
+}
+
+/// Gives a client the endpoint, the Region and the key, and nothing of this process but its path.
+pub(crate) fn environment(command: &mut Command, home: &Home, key: &Key, url: &str) {
     command
-        .args(words)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("HOME", home.root())
@@ -50,6 +57,7 @@ fn run(program: &Path, words: &[&str], home: &Home, key: &Key, url: &str) -> Ran
         .env("AWS_ACCESS_KEY_ID", &key.id)
         .env("AWS_SECRET_ACCESS_KEY", &key.secret)
         .env("AWS_DEFAULT_REGION", "us-east-1")
+        .env("AWS_REGION", "us-east-1")
         .env("AWS_EC2_METADATA_DISABLED", "true")
         .env("AWS_MAX_ATTEMPTS", "1")
         .env("PYTHONDONTWRITEBYTECODE", "1");
@@ -57,8 +65,6 @@ fn run(program: &Path, words: &[&str], home: &Home, key: &Key, url: &str) -> Ran
         // The SDK for Go ends where the file is missing.
         command.env("AWS_CA_BUNDLE", home.root().join("aws/cert.pem"));
     }
-    let output = command.output().unwrap();
-    Ran::of(output)
 }
 
 const IDENTITY: [&str; 4] = ["sts", "get-caller-identity", "--output", "json"];
@@ -226,18 +232,6 @@ fn boto3_takes_a_volume_through_its_life() {
     assert_eq!(listed.as_array().unwrap().len(), 12, "{listed}");
     home.run_line("serve --stop").ok();
     assert_eq!(left_of(&home.root()), Vec::<String>::new());
-}
-
-#[test]
-fn the_calls_of_terraforms_provider_work_through_the_sdk_for_go() {
-    if !can(&[Need::BlockDevices]) {
-        return;
-    }
-    let Some(program) = client("go-client") else { return };
-    let home = Home::new();
-    let url = serve(&home, "--aws 0 --instant");
-    let anna = create_user(&home, "anna");
-    assert_eq!(run(&program, &[], &home, &anna, &url).ok().line(), "20 4000 available");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod attach;
 mod aws;
+mod aws_clients;
 mod bad_input;
 mod candidate;
 mod crash;

@@ -1,9 +1,11 @@
 //! The EC2 service with 10,000 volumes and 50,000 snapshots: how long it takes to start, to answer a page and to filter
 //! by a tag, and its memory. Run with `cargo bench -p ebbtide-cloud`, or `./dev bench ec2`.
 //!
-//! The volumes behind the records are names only: the service asks the control plane for nothing but these here, and the
-//! block store is measured by `./dev bench store`. A tiny run (`BENCH_TINY=1`, or under `cargo test`) has a hundredth
-//! and judges nothing.
+//! The volumes behind the records are names only: the service asks the control plane for nothing but these here. With the
+//! argument `store` (`./dev bench ec2-store`) they are volumes and snapshots of a real block store, made by calls of EC2,
+//! and the start is that of block store, control plane and service: 1,000 volumes and 5,000 snapshots, or another number of
+//! volumes as an argument. A tiny run (`BENCH_TINY=1`, or under `cargo test`) has
+//! a hundredth and judges nothing.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../../../benches/support/tiny.rs"]
@@ -19,9 +21,10 @@ use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
-    VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
+    LiveControl, ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView,
+    TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
 };
+use ebbtide_device::host::{Home, Host, HostOptions};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
@@ -169,49 +172,162 @@ fn p99_ms(rounds: u32, mut work: impl FnMut(u32)) -> f64 {
     times[times.len() * 99 / 100]
 }
 
-fn main() {
-    let whole = !tiny::tiny();
-    let (volumes, snapshots, rounds) = if whole { (10_000, 50_000, 500) } else { (100, 500, 5) };
-    let page = if whole { 1_000 } else { 10 };
-    let dir = tempfile::tempdir().unwrap();
-    let names = fill(dir.path(), volumes, snapshots);
-    let before = memory_mib();
-    let begun = Instant::now();
-    let ec2 = Ec2::open(dir.path(), Arc::new(NamesOnly(names)), Options::default()).unwrap();
-    let start_s = begun.elapsed().as_secs_f64();
+/// How many there are, and how often each call is made.
+struct Sizes {
+    volumes: u32,
+    snapshots: u32,
+    rounds: u32,
+    page: usize,
+}
+
+/// A figure with its unit and the most that it may be.
+type Figure = (&'static str, f64, &'static str, f64);
+
+/// The times of calls, ms.
+fn calls(ec2: &Ec2, sizes: &Sizes) -> [Figure; 4] {
+    let Sizes { volumes, rounds, page, .. } = *sizes;
     let mut token = Value::Null;
     let pages = p99_ms(rounds, |_| {
-        let answer = call(&ec2, "DescribeVolumes", &json!({"MaxResults": page, "NextToken": token}));
+        let answer = call(ec2, "DescribeVolumes", &json!({"MaxResults": page, "NextToken": token}));
         assert!(!answer["Volumes"].as_array().unwrap().is_empty());
         token = answer.get("NextToken").cloned().unwrap_or(Value::Null);
     });
     let snapshot_pages = p99_ms(rounds, |_| {
-        let answer = call(&ec2, "DescribeSnapshots", &json!({"MaxResults": page, "OwnerIds": ["self"]}));
+        let answer = call(ec2, "DescribeSnapshots", &json!({"MaxResults": page, "OwnerIds": ["self"]}));
         assert_eq!(answer["Snapshots"].as_array().unwrap().len(), page);
     });
     let by_tag = |action: &str, member: &str| {
         p99_ms(rounds, |round| {
             let name = format!("data-{}", round % volumes);
             let filter = json!({"Filters": [{"Name": "tag:Name", "Values": [name]}]});
-            let answer = call(&ec2, action, &filter);
+            let answer = call(ec2, action, &filter);
             assert_eq!(answer[member].as_array().unwrap().len(), 1);
         })
     };
-    let volume_tag = by_tag("DescribeVolumes", "Volumes");
-    let snapshot_tag = by_tag("DescribeSnapshots", "Snapshots");
-    let memory = memory_mib() - before;
-    println!("{volumes} volumes, {snapshots} snapshots");
-    let mut kept = true;
-    for (what, figure, unit, limit) in [
-        ("start", start_s, "s", START_S),
+    [
         ("a page of volumes, p99", pages, "ms", PAGE_P99_MS),
         ("a page of snapshots, p99", snapshot_pages, "ms", PAGE_P99_MS),
-        ("volumes by a tag, p99", volume_tag, "ms", TAG_P99_MS),
-        ("snapshots by a tag, p99", snapshot_tag, "ms", TAG_P99_MS),
-        ("memory that the service takes", memory, "MiB", MEMORY_MIB),
-    ] {
+        ("volumes by a tag, p99", by_tag("DescribeVolumes", "Volumes"), "ms", TAG_P99_MS),
+        ("snapshots by a tag, p99", by_tag("DescribeSnapshots", "Snapshots"), "ms", TAG_P99_MS),
+    ]
+}
+
+/// Prints figures; whether all are within their limits.
+fn report(figures: &[Figure]) -> bool {
+    for (what, figure, unit, limit) in figures {
         println!("{what:32} {figure:9.3} {unit}  (limit {limit} {unit})");
-        kept &= figure <= limit;
+    }
+    figures.iter().all(|(_, figure, _, limit)| figure <= limit)
+}
+
+/// A control plane on the block store of a home.
+fn live(dir: &Path) -> Arc<LiveControl> {
+    let home = Home::open(dir).unwrap();
+    Arc::new(LiveControl::new(Host::open(home.lock().unwrap(), HostOptions::default()).unwrap()))
+}
+
+/// Makes volumes and snapshots by calls, each volume a snapshot in turn.
+fn fill_store(dir: &Path, sizes: &Sizes) {
+    let options = Options { seed: Some(7), ..Options::default() };
+    let ec2 = Ec2::open(dir, live(dir), options.instant()).unwrap();
+    let tags = |kind: &str, number: u32| {
+        json!([{"ResourceType": kind, "Tags": [
+            {"Key": "Name", "Value": format!("data-{number}")},
+            {"Key": "team", "Value": format!("team-{}", number % 40)},
+            {"Key": "env", "Value": "production"},
+        ]}])
+    };
+    let volumes: Vec<Value> = (0..sizes.volumes)
+        .map(|number| {
+            let input = json!({"AvailabilityZone": "us-east-1a", "Size": 1, "VolumeType": "gp3",
+                "TagSpecifications": tags("volume", number)});
+            call(&ec2, "CreateVolume", &input)["VolumeId"].clone()
+        })
+        .collect();
+    for (number, volume) in (0..sizes.snapshots).zip(volumes.iter().cycle()) {
+        let input = json!({"VolumeId": volume, "TagSpecifications": tags("snapshot", number)});
+        call(&ec2, "CreateSnapshot", &input);
+    }
+}
+
+/// How many there are in a block store: a tenth, or as many volumes as the arguments say, and five snapshots of each. The
+/// store writes its manifest as a whole, so that the time to fill it grows with the square.
+fn of_store(sizes: Sizes, whole: bool) -> Sizes {
+    let asked = std::env::args().find_map(|argument| argument.parse().ok());
+    let volumes = asked.unwrap_or(if whole { 1_000 } else { 10 });
+    Sizes {
+        volumes,
+        snapshots: 5 * volumes,
+        page: sizes.page.min(usize::try_from(volumes).unwrap()),
+        ..sizes
+    }
+}
+
+/// The directory of the home that this process of the bench fills, or opens.
+const FILL: &str = "EBBTIDE_BENCH_FILL";
+const OPEN: &str = "EBBTIDE_BENCH_OPEN";
+
+/// The bench on the block store. One process fills the home and another opens it, so that the memory is that of the start.
+fn store(sizes: &Sizes, whole: bool) {
+    if let Ok(dir) = std::env::var(FILL) {
+        return fill_store(Path::new(&dir), sizes);
+    }
+    if let Ok(dir) = std::env::var(OPEN) {
+        let dir = Path::new(&dir);
+        let before = memory_mib();
+        let begun = Instant::now();
+        let control = live(dir);
+        let of_store = begun.elapsed().as_secs_f64();
+        let ec2 = Ec2::open(dir, control, Options::default()).unwrap();
+        let start_s = begun.elapsed().as_secs_f64();
+        println!("{} volumes, {} snapshots of the block store", sizes.volumes, sizes.snapshots);
+        println!("the block store opens in {of_store:.3} s");
+        let calls = calls(&ec2, sizes);
+        let first = [
+            ("start", start_s, "s", START_S),
+            ("memory of store and service", memory_mib() - before, "MiB", MEMORY_MIB),
+        ];
+        let kept = report(&first) & report(&calls);
+        assert!(kept || !whole, "a limit is exceeded");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    for variable in [FILL, OPEN] {
+        let mut itself = std::process::Command::new(std::env::current_exe().unwrap());
+        itself.args(std::env::args_os().skip(1)).arg("store").env(variable, dir.path());
+        let begun = Instant::now();
+        assert!(itself.status().unwrap().success());
+        if variable == FILL {
+            println!("filled in {:.0} s", begun.elapsed().as_secs_f64());
+        }
+    }
+}
+
+fn main() {
+    let whole = !tiny::tiny();
+    let sizes = if whole {
+        Sizes { volumes: 10_000, snapshots: 50_000, rounds: 500, page: 1_000 }
+    } else {
+        Sizes { volumes: 100, snapshots: 500, rounds: 5, page: 10 }
+    };
+    if std::env::args().any(|argument| argument == "store") {
+        return store(&of_store(sizes, whole), whole);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let names = fill(dir.path(), sizes.volumes, sizes.snapshots);
+    let before = memory_mib();
+    let begun = Instant::now();
+    let ec2 = Ec2::open(dir.path(), Arc::new(NamesOnly(names)), Options::default()).unwrap();
+    let start_s = begun.elapsed().as_secs_f64();
+    let calls = calls(&ec2, &sizes);
+    let memory = memory_mib() - before;
+    println!("{} volumes, {} snapshots", sizes.volumes, sizes.snapshots);
+    let first =
+        [("start", start_s, "s", START_S), ("memory that the service takes", memory, "MiB", MEMORY_MIB)];
+    let kept = report(&first) & report(&calls);
+    if !whole {
+        // The other form, so that it starts.
+        store(&sizes, whole);
     }
     assert!(kept || !whole, "a limit is exceeded");
 }

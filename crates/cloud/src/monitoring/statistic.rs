@@ -52,8 +52,9 @@ impl Statistic {
             Self::Percentile(percent) => {
                 let mut sorted = values.to_vec();
                 sorted.sort_by(f64::total_cmp);
-                // Exact for whole percents: 0.68 * 175 is more than 119.
-                let rank = |position: usize| (position as f64 + 1.0) * 100.0 >= percent * count;
+                // 7 / 100 * 100 is more than 7, and 99.9 * 1,000 may be more than 99,900.
+                let wanted = percent * count * (1.0 - 1e-12);
+                let rank = |position: usize| (position as f64 + 1.0) * 100.0 >= wanted;
                 (0..sorted.len()).find(|position| rank(*position)).map(|position| sorted[position])
             }
         }
@@ -87,6 +88,8 @@ mod tests {
         let many: Vec<f64> = (1..=175).map(f64::from).collect();
         assert_eq!(Statistic::Percentile(68.0).of(&many), Some(119.0));
         assert_eq!(Statistic::Sum.of(&[]), None);
+        let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(Statistic::Percentile(7.0).of(&hundred), Some(7.0));
         for wrong in ["p", "p101", "p-1", "p1e1", "average", "tm99", "pinf"] {
             assert_eq!(Statistic::named(wrong), None, "{wrong}");
         }

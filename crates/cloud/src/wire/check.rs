@@ -21,16 +21,18 @@ impl Mismatch {
     }
 }
 
-/// Parameters: what must be there is, and values are in their bounds. EC2's bounds are its service's own affair.
+/// Parameters: what must be there is, and values are in their bounds. Of EC2 and the EBS direct APIs, both are the
+/// service's own affair, which has words of its own; only what is missing inside a parameter is refused here.
 pub(super) fn input(model: &Model, shape: &Shape, decoded: &Decoded) -> Result<(), Fault> {
     let payload = shape.payload.as_deref().filter(|_| decoded.body_is_payload);
-    let check = Input { model, has_bounds: model.name != "ec2" };
+    let check = Input { model, is_of_service: matches!(&*model.name, "ec2" | "ebs") };
     check.structure(shape, &decoded.input, "", payload)
 }
 
 struct Input<'a> {
     model: &'a Model,
-    has_bounds: bool,
+    /// Whether the service checks its parameters itself.
+    is_of_service: bool,
 }
 
 impl Input<'_> {
@@ -43,7 +45,8 @@ impl Input<'_> {
     ) -> Result<(), Fault> {
         let is_missing =
             |name: &&String| !value.contains_key(name.as_str()) && payload != Some(name.as_str());
-        if let Some(name) = shape.required.iter().find(is_missing) {
+        let is_checked = !(self.is_of_service && place.is_empty());
+        if let Some(name) = shape.required.iter().find(is_missing).filter(|_| is_checked) {
             return Err(Fault::Missing { member: below(place, name) });
         }
         value.iter().try_for_each(|(name, value)| {
@@ -54,7 +57,7 @@ impl Input<'_> {
     }
 
     fn value(&self, shape: &Shape, value: &Value, place: &str) -> Result<(), Fault> {
-        if self.has_bounds {
+        if !self.is_of_service {
             bounds(shape, value, place)?;
         }
         match value {
@@ -111,56 +114,84 @@ fn bounds(shape: &Shape, value: &Value, place: &str) -> Result<(), Fault> {
     }
 }
 
-/// An answer: every member is known and of its type.
-pub(super) fn output(model: &Model, shape: Option<&Shape>, answer: &Answer) -> Result<(), Mismatch> {
+/// An answer: every member is known and of its type. A strict check also wants every member that must be there, and in
+/// texts of an enumeration a value that the model has.
+pub(super) fn output(
+    model: &Model,
+    shape: Option<&Shape>,
+    answer: &Answer,
+    is_strict: bool,
+) -> Result<(), Mismatch> {
     let Some(shape) = shape else {
         return match answer.output.keys().next() {
             Some(name) => Err(Mismatch::new(name, "is in an answer that has no members")),
             None => Ok(()),
         };
     };
-    fields(model, shape, &answer.output, "")
+    Output { model, is_strict, payload: shape.payload.as_deref() }.fields(shape, &answer.output, "")
 }
 
-fn fields(model: &Model, shape: &Shape, members: &Map<String, Value>, place: &str) -> Result<(), Mismatch> {
-    members.iter().try_for_each(|(name, value)| {
-        let place = below(place, name);
-        match shape.members.get(name) {
-            Some(reference) => fits(model, model.target(reference), value, &place),
-            None => Err(Mismatch::new(&place, "is not in the model")),
+struct Output<'a> {
+    model: &'a Model,
+    is_strict: bool,
+    /// The member that is the body, and no member of the answer.
+    payload: Option<&'a str>,
+}
+
+impl Output<'_> {
+    fn fields(&self, shape: &Shape, members: &Map<String, Value>, place: &str) -> Result<(), Mismatch> {
+        let is_missing =
+            |name: &&String| !members.contains_key(name.as_str()) && self.payload != Some(name.as_str());
+        if let Some(name) = shape.required.iter().find(is_missing).filter(|_| self.is_strict) {
+            return Err(Mismatch::new(&below(place, name), "is missing"));
         }
-    })
-}
-
-fn fits(model: &Model, shape: &Shape, value: &Value, place: &str) -> Result<(), Mismatch> {
-    let fits_text = |kind| value.as_str().is_some_and(|text| scalar::parse(kind, text).is_some());
-    let is_fine = match shape.kind {
-        Kind::Structure | Kind::Map => value.is_object(),
-        Kind::List => value.is_array(),
-        Kind::String => value.is_string(),
-        Kind::Boolean => value.is_boolean(),
-        Kind::Integer | Kind::Long => value.as_i64().is_some(),
-        Kind::Float | Kind::Double => value.is_number(),
-        Kind::Timestamp => scalar::time(value).is_some(),
-        Kind::Blob => fits_text(Kind::Blob),
-    };
-    if !is_fine {
-        return Err(Mismatch::new(place, format!("is no {:?}", shape.kind)));
+        members.iter().try_for_each(|(name, value)| {
+            let place = below(place, name);
+            match shape.members.get(name) {
+                Some(reference) => self.fits(self.model.target(reference), value, &place),
+                None => Err(Mismatch::new(&place, "is not in the model")),
+            }
+        })
     }
-    match value {
-        Value::Object(members) if shape.kind == Kind::Structure => fields(model, shape, members, place),
-        Value::Object(entries) => {
-            let of_values = model.target(shape.entry().1);
-            entries
-                .iter()
-                .try_for_each(|(key, value)| fits(model, of_values, value, &format!("{place}.{key}")))
+
+    fn fits(&self, shape: &Shape, value: &Value, place: &str) -> Result<(), Mismatch> {
+        let fits_text = |kind| value.as_str().is_some_and(|text| scalar::parse(kind, text).is_some());
+        let is_fine = match shape.kind {
+            Kind::Structure | Kind::Map => value.is_object(),
+            Kind::List => value.is_array(),
+            Kind::String => value.is_string(),
+            Kind::Boolean => value.is_boolean(),
+            Kind::Integer | Kind::Long => value.as_i64().is_some(),
+            Kind::Float | Kind::Double => value.is_number(),
+            Kind::Timestamp => scalar::time(value).is_some(),
+            Kind::Blob => fits_text(Kind::Blob),
+        };
+        if !is_fine {
+            return Err(Mismatch::new(place, format!("is no {:?}", shape.kind)));
         }
-        Value::Array(items) => {
-            let of_items = model.target(shape.item());
-            (1..)
-                .zip(items)
-                .try_for_each(|(number, value)| fits(model, of_items, value, &item(place, number)))
+        match value {
+            Value::Object(members) if shape.kind == Kind::Structure => self.fields(shape, members, place),
+            Value::Object(entries) => {
+                let of_values = self.model.target(shape.entry().1);
+                entries
+                    .iter()
+                    .try_for_each(|(key, value)| self.fits(of_values, value, &format!("{place}.{key}")))
+            }
+            Value::Array(items) => {
+                let of_items = self.model.target(shape.item());
+                (1..)
+                    .zip(items)
+                    .try_for_each(|(number, value)| self.fits(of_items, value, &item(place, number)))
+            }
+            Value::String(text) if self.is_strict => Self::is_variant(shape, text, place),
+            _ => Ok(()),
         }
-        _ => Ok(()),
+    }
+
+    fn is_variant(shape: &Shape, text: &str, place: &str) -> Result<(), Mismatch> {
+        if shape.variants.is_empty() || shape.variants.iter().any(|variant| variant == text) {
+            return Ok(());
+        }
+        Err(Mismatch::new(place, format!("is '{text}', which is none of {}", shape.variants.join(", "))))
     }
 }

@@ -120,7 +120,7 @@ pub fn unknown_action(route: &Route, built: &[&str]) -> ApiError {
 pub fn encode(route: &Route, answer: &Answer, request_id: &str) -> Result<Response<Vec<u8>>, Mismatch> {
     let operation = route.operation().ok_or_else(|| Mismatch::new(&route.action, "is no operation"))?;
     let shape = route.model.output(operation);
-    check::output(route.model, shape, answer)?;
+    check::output(route.model, shape, answer, false)?;
     let (kind, body) = match route.protocol {
         Protocol::Ec2Query => (xml::TYPE.to_owned(), xml::ec2(route, shape, &answer.output, request_id)),
         Protocol::Query => {
@@ -144,6 +144,17 @@ pub fn encode(route: &Route, answer: &Answer, request_id: &str) -> Result<Respon
         rest::insert(headers, "content-type", &kind);
     }
     Ok(response)
+}
+
+/// Compares the answer of an operation with AWS's model, more strictly than [`encode`] does: every member that must be
+/// there is, and a text of an enumeration is one that the model has. For tests of services.
+///
+/// # Errors
+/// The first place that does not fit, or a service or operation that has no model.
+pub fn conforms(service: &str, action: &str, answer: &Answer) -> Result<(), Mismatch> {
+    let model = Model::of(service).ok_or_else(|| Mismatch::new(service, "is no service with a model"))?;
+    let operation = model.operation(action).ok_or_else(|| Mismatch::new(action, "is no operation"))?;
+    check::output(model, model.output(operation), answer, true)
 }
 
 /// All services whose models are there, with the protocols that are answered, for documents and tests.

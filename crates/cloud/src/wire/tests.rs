@@ -283,11 +283,13 @@ fn parameters_of_ec2_that_are_wrong_are_named() {
     );
     assert!(refused("Size=1&Size=2").starts_with("MalformedQueryString: "));
     assert!(refused(&format!("{}x=1", "a.".repeat(20))).starts_with("MalformedQueryString: "));
-    let missing = form("Action=DeleteVolume&Version=2016-11-15").unwrap_err();
+    let create = "Action=CreateSnapshots&Version=2016-11-15&InstanceSpecification.ExcludeBootVolume=true";
     assert_eq!(
-        missing.message,
-        "Value (null) for parameter volumeId is invalid. Parameter may not be null or empty."
+        form(create).unwrap_err().message,
+        "Value (null) for parameter instanceId is invalid. Parameter may not be null or empty."
     );
+    // The service says it in its own words.
+    assert!(form("Action=DeleteVolume&Version=2016-11-15").is_ok());
 }
 
 #[test]
@@ -374,15 +376,15 @@ fn an_answer_of_ec2_is_written_as_ec2_does() {
 }
 
 #[test]
-fn bounds_of_the_model_are_kept_but_those_of_ec2() {
-    let (parts, ()) = Request::get("/snapshots/snap-1/blocks?maxResults=1").body(()).unwrap().into_parts();
-    let error = decoded(&parts, b"", "ebs").unwrap_err();
-    assert_eq!(
-        (error.code.as_ref(), &error.members["Reason"]),
-        ("ValidationException", &json!("INVALID_PARAMETER_VALUE"))
-    );
-    assert!(error.message.contains("'maxResults'") && error.message.contains("100"), "{error}");
+fn bounds_of_the_model_are_kept_but_those_of_ec2_and_the_direct_apis() {
+    let request = Request::post("/").header("x-amz-target", "GraniteServiceVersion20100801.DescribeAlarms");
+    let (parts, ()) = request.body(()).unwrap().into_parts();
+    let error = decoded(&parts, br#"{"MaxRecords":101}"#, "monitoring").unwrap_err();
+    assert_eq!(error.code, "ValidationException");
+    assert!(error.message.contains("'maxRecords'") && error.message.contains("100"), "{error}");
     assert!(form("Action=DescribeVolumes&Version=2016-11-15&MaxResults=1").is_ok());
+    let (parts, ()) = Request::get("/snapshots/snap-1/blocks?maxResults=1").body(()).unwrap().into_parts();
+    assert!(decoded(&parts, b"", "ebs").is_ok());
 }
 
 #[test]
@@ -505,5 +507,30 @@ fn members_outside_the_body_are_only_in_services_that_have_rest() {
             let is_status = |reference: &Reference| reference.location == Some(Location::StatusCode);
             assert!(!shape.members.values().any(is_status), "{action}");
         }
+    }
+}
+
+#[test]
+fn an_answer_conforms_if_its_members_types_and_texts_are_those_of_the_model() {
+    let check = |service: &str, action: &str, output: Value| {
+        let answer = Answer { output: output.as_object().unwrap().clone(), payload: Vec::new() };
+        conforms(service, action, &answer).map_err(|mismatch| mismatch.to_string())
+    };
+    assert_eq!(check("ec2", "CreateVolume", json!({"VolumeType": "gp3", "Size": 1})), Ok(()));
+    for (service, action, output, why) in [
+        ("ec2", "CreateVolume", json!({"VolumeType": "gp9"}), "volumeType is 'gp9', which is none of "),
+        ("ec2", "CreateVolume", json!({"Size": "1"}), "size is no Integer"),
+        ("ec2", "CreateVolume", json!({"Colour": "red"}), "colour is not in the model"),
+        (
+            "monitoring",
+            "DescribeAlarms",
+            json!({"MetricAlarms": [{"Dimensions": [{"Name": "a"}]}]}),
+            "metricAlarms.1.member.dimensions.1.member.value is missing",
+        ),
+        ("ec2", "MakeVolume", json!({}), "MakeVolume is no operation"),
+        ("s3", "ListBuckets", json!({}), "s3 is no service"),
+    ] {
+        let found = check(service, action, output).unwrap_err();
+        assert!(found.contains(why), "{found}");
     }
 }

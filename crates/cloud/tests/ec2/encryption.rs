@@ -298,7 +298,14 @@ fn a_snapshot_of_blocks_is_encrypted_and_clients_see_it_plain() {
     let rig = Rig::new();
     let key = rig.key();
     let ebs = |action: &str, input: Value, payload: &[u8]| {
-        support::answer(&rig.ebs, &rig.rights, rig.now(), (ACCOUNT, REGION), action, (&input, payload))
+        support::answer(
+            rig.ebs.as_ref(),
+            &rig.rights,
+            rig.now(),
+            (ACCOUNT, REGION),
+            action,
+            (&input, payload),
+        )
     };
     let started =
         ebs("StartSnapshot", json!({"VolumeSize": 1, "Encrypted": true, "KmsKeyArn": key}), &[]).unwrap();

@@ -1,10 +1,12 @@
 //! Every row of `data/ec2-errors.toml`: code, message and status, and that nothing has changed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::support::{Rig, text};
+use crate::support::{ACCOUNT, Rig, text};
+use crate::wire::{Protocol, Shapes, Wire, refusal};
 
 /// A home in a state, and the ids of what is in it.
 struct World {
@@ -65,6 +67,17 @@ impl World {
         ids.insert("pending-instance", rig.instance());
         rig.call("DeleteVolume", json!({"VolumeId": ids["deleting"]}));
         Self { rig, ids }
+    }
+
+    fn in_state(state: &str) -> Self {
+        match state {
+            "world" => Self::whole(),
+            "denied" => Self::denied(),
+            "keyless" => Self::keyless(),
+            "quotas" => Self::quotas(),
+            "full" => Self::full(),
+            other => panic!("no state {other}"),
+        }
     }
 
     fn denied() -> Self {
@@ -157,14 +170,7 @@ fn every_row_of_the_errors_is_answered_as_it_says() {
     let mut worlds: BTreeMap<String, World> = BTreeMap::new();
     let mut wrong = Vec::new();
     for Row { operation, state, parameters, code, message, status } in table.row {
-        let world = worlds.entry(state.clone()).or_insert_with(|| match state.as_str() {
-            "world" => World::whole(),
-            "denied" => World::denied(),
-            "keyless" => World::keyless(),
-            "quotas" => World::quotas(),
-            "full" => World::full(),
-            other => panic!("no state {other}"),
-        });
+        let world = worlds.entry(state.clone()).or_insert_with(|| World::in_state(&state));
         let input = world.fill_all(&parameters);
         let expected = (code, world.fill(&message), status);
         match world.rig.attempt(&operation, &input) {
@@ -193,4 +199,65 @@ fn refused_calls_leave_everything_as_it_was() {
     }
     assert_eq!(world.all(), before);
     assert_eq!(world.rig.names(), names);
+}
+
+#[test]
+fn every_row_of_the_errors_goes_over_the_wire_of_ec2() {
+    let table: Table = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
+    let shapes = Shapes::of("ec2");
+    let mut worlds: BTreeMap<String, (World, Wire)> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    // What policies deny is the affair of the policies' own tests.
+    for row in table.row.iter().filter(|row| !["denied", "keyless"].contains(&row.state.as_str())) {
+        let (world, wire) = worlds.entry(row.state.clone()).or_insert_with(|| {
+            let world = World::in_state(&row.state);
+            let wire = Wire::open(vec![Arc::clone(&world.rig.ec2) as _], world.rig.now(), ACCOUNT);
+            (world, wire)
+        });
+        let input = world.fill_all(&row.parameters);
+        if !shapes.carries(Protocol::Ec2Query, &row.operation, &input) {
+            continue;
+        }
+        let response = wire.call(&shapes, Protocol::Ec2Query, &row.operation, (&input, &[]));
+        let expected = (row.code.as_str(), world.fill(&row.message), row.status);
+        match refusal(Protocol::Ec2Query, &response) {
+            Some(found) if found.is(Protocol::Ec2Query, (expected.0, &expected.1, expected.2)) => {}
+            found => wrong.push(format!("{} {input}\n  is {found:?}\n  not {expected:?}", row.operation)),
+        }
+    }
+    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn bad_signatures_are_refused_in_the_words_of_ec2() {
+    let rig = Rig::new();
+    let wire = Wire::closed(vec![Arc::clone(&rig.ec2) as _], rig.now());
+    let shapes = Shapes::of("ec2");
+    let create = json!({"AvailabilityZone": "us-east-1a", "Size": 1});
+    let expected = [
+        ("MissingAuthenticationToken", 403),
+        ("AuthFailure", 401),
+        ("RequestExpired", 400),
+        ("AuthFailure", 401),
+    ];
+    wire.check_signatures(&shapes, Protocol::Ec2Query, ("CreateVolume", &create), expected);
+    assert_eq!(rig.names().0, [""; 0]);
+    assert_eq!(wire.call(&shapes, Protocol::Ec2Query, "CreateVolume", (&create, &[])).status(), 200);
+    assert_eq!(rig.names().0.len(), 1, "the same call with a good signature");
+}
+
+#[test]
+fn every_action_without_parameters_answers_or_says_what_is_missing() {
+    use ebbtide_cloud::Service as _;
+    let rig = Rig::new();
+    let wire = Wire::open(vec![Arc::clone(&rig.ec2) as _], rig.now(), ACCOUNT);
+    let shapes = Shapes::of("ec2");
+    for action in rig.ec2.actions() {
+        let response = wire.call(&shapes, Protocol::Ec2Query, action, (&json!({}), &[]));
+        let needs = shapes.input(action)["required"].as_array().is_some_and(|names| !names.is_empty());
+        let found = refusal(Protocol::Ec2Query, &response);
+        let is_client_error = found.as_ref().is_some_and(|found| found.status == 400);
+        let is_fine = if needs { is_client_error } else { found.is_none() || is_client_error };
+        assert!(is_fine, "{action}: {found:?}");
+    }
 }

@@ -10,6 +10,7 @@ mod encryption;
 mod errors;
 mod events;
 mod fast_restores;
+mod fuzz;
 mod instances;
 mod keys;
 mod kill;
@@ -17,9 +18,13 @@ mod lists;
 mod model;
 mod multi_attach;
 mod places;
+#[path = "../support/fuzz.rs"]
+mod requests;
 mod snapshots;
 mod steps;
 mod support;
 mod tags;
 mod threads;
 mod volumes;
+#[path = "../support/wire.rs"]
+mod wire;

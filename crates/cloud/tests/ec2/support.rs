@@ -9,6 +9,7 @@ use std::time::Duration;
 use ebbtide_cloud::ebs::Ebs;
 use ebbtide_cloud::ec2::{AttachAs, Ec2, Options};
 use ebbtide_cloud::kms::Kms;
+use ebbtide_cloud::wire::conforms;
 use ebbtide_cloud::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};
 use ebbtide_control::{ControlPlane, LiveControl};
 use ebbtide_device::host::{Home, Host, HostOptions, clear_leftovers, release_dying};
@@ -45,7 +46,7 @@ impl Authorizer for Recorder {
 /// A control plane of a home, and its service.
 pub(crate) struct Rig {
     pub(crate) ec2: Arc<Ec2>,
-    pub(crate) ebs: Ebs,
+    pub(crate) ebs: Arc<Ebs>,
     pub(crate) kms: Arc<Kms>,
     pub(crate) control: Arc<LiveControl>,
     pub(crate) now_ms: AtomicU64,
@@ -78,7 +79,7 @@ impl Rig {
         let plane: Arc<dyn ControlPlane> = control.clone();
         let ec2 = Ec2::open(&home(dir.path()), plane, options.clone()).unwrap();
         let ec2 = Arc::new(ec2.with_kms(kms.clone()));
-        let ebs = Ebs::open(&home(dir.path()), Arc::clone(&ec2)).unwrap();
+        let ebs = Arc::new(Ebs::open(&home(dir.path()), Arc::clone(&ec2)).unwrap());
         let now_ms = AtomicU64::new(now_ms);
         Self { ec2, ebs, kms, control, now_ms, rights: Recorder::default(), options, dir }
     }
@@ -300,7 +301,7 @@ pub(crate) fn call(
     answer(ec2, rights, now_ms, (account, region), action, (input, &[])).map(|answer| answer.output)
 }
 
-/// What a service answers to a call with a payload.
+/// What a service answers to a call with a payload. The answer is compared with AWS's model.
 pub(crate) fn answer(
     service: &dyn Service,
     rights: &dyn Authorizer,
@@ -315,7 +316,7 @@ pub(crate) fn answer(
         user_id: "AIDATEST".to_owned(),
         access_key: None,
     };
-    service.call(&Call {
+    let answer = service.call(&Call {
         action,
         input: input.as_object().unwrap(),
         payload,
@@ -324,7 +325,10 @@ pub(crate) fn answer(
         request_id: "test",
         now_ms,
         authorizer: rights,
-    })
+    })?;
+    conforms(service.name(), action, &answer)
+        .unwrap_or_else(|mismatch| panic!("{action} {input}: {mismatch}: {:?}", answer.output));
+    Ok(answer)
 }
 
 #[track_caller]

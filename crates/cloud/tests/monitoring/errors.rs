@@ -1,9 +1,14 @@
 //! Every row of `data/monitoring-errors.toml`: code, message and status, and that nothing has changed.
 
+use std::sync::Arc;
+
 use ebbtide_volume::Op;
 use serde_json::{Value, json};
 
-use crate::support::{Rig, START};
+use crate::support::{ACCOUNT, Rig, START};
+use crate::wire::{Protocol, Shapes, Wire, refusal};
+
+const PROTOCOLS: [Protocol; 3] = [Protocol::Query, Protocol::Json, Protocol::Cbor];
 
 #[derive(serde::Deserialize)]
 struct Table {
@@ -32,10 +37,8 @@ fn placed(mut value: Value) -> Value {
     value
 }
 
-#[test]
-fn every_row_of_the_errors_is_answered_as_it_says_and_changes_nothing() {
-    let table: Table = toml::from_str(include_str!("../../data/monitoring-errors.toml")).unwrap();
-    assert!(table.row.len() >= 40, "{} rows", table.row.len());
+/// A volume with a minute of values, and an alarm.
+fn rig() -> Rig {
     let rig = Rig::new();
     rig.attach("vol-00000000000000001", "gp3:size=100GiB");
     rig.drive("vol-00000000000000001", 60, (Op::Read, 16, 1));
@@ -45,6 +48,14 @@ fn every_row_of_the_errors_is_answered_as_it_says_and_changes_nothing() {
             "Period": 60, "EvaluationPeriods": 1, "Threshold": 1.0, "ComparisonOperator": "GreaterThanThreshold",
             "Dimensions": [{"Name": "VolumeId", "Value": "vol-00000000000000001"}]}),
     );
+    rig
+}
+
+#[test]
+fn every_row_of_the_errors_is_answered_as_it_says_and_changes_nothing() {
+    let table: Table = toml::from_str(include_str!("../../data/monitoring-errors.toml")).unwrap();
+    assert!(table.row.len() >= 40, "{} rows", table.row.len());
+    let rig = rig();
     let seen = || {
         let history = rig.call("DescribeAlarmHistory", json!({}));
         (rig.call("DescribeAlarms", json!({})), history, rig.call("ListMetrics", json!({})))
@@ -68,4 +79,48 @@ fn every_row_of_the_errors_is_answered_as_it_says_and_changes_nothing() {
     }
     assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
     assert_eq!(seen(), before);
+}
+
+#[test]
+fn every_row_of_the_errors_goes_over_the_wire_in_each_protocol_of_cloudwatch() {
+    let table: Table = toml::from_str(include_str!("../../data/monitoring-errors.toml")).unwrap();
+    let (rig, shapes) = (rig(), Shapes::of("monitoring"));
+    let wire = Wire::open(vec![Arc::clone(&rig.service) as _], rig.now_ms(), ACCOUNT);
+    let mut wrong = Vec::new();
+    for row in &table.row {
+        let input = placed(row.parameters.clone());
+        let expected = (row.code.as_str(), row.message.as_str(), row.status);
+        for protocol in PROTOCOLS {
+            if !shapes.carries(protocol, &row.operation, &input) {
+                continue;
+            }
+            let response = wire.call(&shapes, protocol, &row.operation, (&input, &[]));
+            match refusal(protocol, &response) {
+                Some(found) if found.is(protocol, expected) => {}
+                found => {
+                    let place = format!("{protocol:?}: {} {input}", row.operation);
+                    wrong.push(format!("{place}\n  is {found:?}\n  not {expected:?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn bad_signatures_are_refused_in_each_protocol_of_cloudwatch() {
+    let (rig, shapes) = (rig(), Shapes::of("monitoring"));
+    let wire = Wire::closed(vec![Arc::clone(&rig.service) as _], rig.now_ms());
+    let delete = json!({"AlarmNames": ["known"]});
+    let expected = [
+        ("MissingAuthenticationToken", 403),
+        ("SignatureDoesNotMatch", 403),
+        ("SignatureDoesNotMatch", 403),
+        ("SignatureDoesNotMatch", 403),
+    ];
+    for protocol in PROTOCOLS {
+        wire.check_signatures(&shapes, protocol, ("DeleteAlarms", &delete), expected);
+        assert_eq!(wire.call(&shapes, protocol, "DescribeAlarms", (&json!({}), &[])).status(), 200);
+    }
+    assert_eq!(rig.call("DescribeAlarms", json!({}))["MetricAlarms"].as_array().unwrap().len(), 1);
 }

@@ -3,8 +3,13 @@
 
 mod alarms;
 mod errors;
+mod fuzz;
 mod math;
 mod metrics;
 mod queries;
+#[path = "../support/fuzz.rs"]
+mod requests;
 mod restart;
 mod support;
+#[path = "../support/wire.rs"]
+mod wire;

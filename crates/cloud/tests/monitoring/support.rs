@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use ebbtide_catalog::{Catalog, Spec};
 use ebbtide_cloud::monitoring::{Attached, EventSink, Gauge, Inventory, Monitoring, Options};
+use ebbtide_cloud::wire::conforms;
 use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
@@ -151,7 +152,7 @@ impl Authorizer for Rights {
 
 /// A service, and its time.
 pub(crate) struct Rig {
-    pub(crate) service: Monitoring,
+    pub(crate) service: Arc<Monitoring>,
     pub(crate) volumes: Arc<Volumes>,
     pub(crate) events: Arc<Events>,
     pub(crate) rights: Rights,
@@ -175,7 +176,7 @@ impl Rig {
         let events = Arc::new(Events::default());
         let sink: Arc<dyn EventSink> = Arc::<Events>::clone(&events);
         let options = Options { instant, events: Some(sink), ..Options::default() };
-        let service = open(dir.path(), &volumes, options);
+        let service = Arc::new(open(dir.path(), &volumes, options));
         Self { service, volumes, events, rights: Rights::default(), instant, dir }
     }
 
@@ -296,7 +297,10 @@ impl Rig {
             now_ms: self.now_ms(),
             authorizer: &self.rights,
         };
-        self.service.call(&call).map(|answer| answer.output)
+        let answer = self.service.call(&call)?;
+        conforms("monitoring", action, &answer)
+            .unwrap_or_else(|mismatch| panic!("{action} {input}: {mismatch}: {:?}", answer.output));
+        Ok(answer.output)
     }
 
     #[track_caller]

@@ -4,7 +4,7 @@
 //! written into the parent, never the other way round: until the manifest is replaced the child hides every one of
 //! them, so neither a reader nor a crash at any moment can see a merge that is half done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -93,7 +93,9 @@ impl StoreShared {
     pub(super) fn next_job(&self, state: &StoreState) -> Option<Job> {
         let sync = state.manifest_unsynced.then_some(Job::SyncManifest);
         let only_children = only_children(&state.manifest);
-        let merges = only_children.into_iter().filter_map(|(parent, child)| merge_job(state, parent, child));
+        let uses = Uses::of(&state.manifest);
+        let merges =
+            only_children.into_iter().filter_map(|(parent, child)| merge_job(state, &uses, parent, child));
         let rewrites = state.open.iter().filter_map(|(name, core)| {
             let journal = &core.chain.load().top.layer;
             let (records, compact) = {
@@ -105,7 +107,7 @@ impl StoreShared {
         });
         let seals = state.layers.iter().filter_map(|(id, layer)| {
             let grown = layer.as_ref().is_ok_and(|frozen| frozen.layer.journal.lock().has_grown());
-            (grown && state.manifest.volume_on(*id).is_none()).then_some(Job::Seal(*id))
+            (grown && !uses.tops.contains_key(id)).then_some(Job::Seal(*id))
         });
         sync.into_iter().chain(merges).chain(rewrites).chain(seals).find(|job| !state.given_up.contains(job))
     }
@@ -265,21 +267,38 @@ fn only_children(manifest: &Manifest) -> BTreeMap<LayerId, LayerId> {
 /// What to do about a frozen layer now, if only one other needs it.
 fn mergeable(state: &StoreState, parent: LayerId) -> Option<Job> {
     let child = *only_children(&state.manifest).get(&parent)?;
-    merge_job(state, parent, child)
+    merge_job(state, &Uses::of(&state.manifest), parent, child)
 }
 
-fn merge_job(state: &StoreState, parent: LayerId, child: LayerId) -> Option<Job> {
-    let manifest = &state.manifest;
-    if manifest.is_snapshot(parent) {
+/// What names each layer, so that a look at all layers takes no time that grows with their square.
+struct Uses<'a> {
+    snapshots: BTreeSet<LayerId>,
+    /// The layers that volumes write to, with the names of the volumes.
+    tops: BTreeMap<LayerId, &'a str>,
+}
+
+impl<'a> Uses<'a> {
+    fn of(manifest: &'a Manifest) -> Self {
+        Self {
+            snapshots: manifest.snapshots.values().map(|snapshot| snapshot.layer).collect(),
+            tops: manifest.volumes.iter().map(|(name, volume)| (volume.top, name.as_str())).collect(),
+        }
+    }
+}
+
+fn merge_job(state: &StoreState, uses: &Uses<'_>, parent: LayerId, child: LayerId) -> Option<Job> {
+    if uses.snapshots.contains(&parent) {
         return None;
     }
     let is_sound = |id| state.layers.get(&id).is_none_or(Result::is_ok);
     if !is_sound(parent) || !is_sound(child) {
         return None;
     }
-    match manifest.volume_on(child) {
+    match uses.tops.get(&child) {
         None => Some(Job::Merge { parent, child }),
-        Some(volume) if state.rounds < MAX_ROUNDS => Some(Job::Absorb { volume: volume.to_owned(), parent }),
+        Some(volume) if state.rounds < MAX_ROUNDS => {
+            Some(Job::Absorb { volume: (*volume).to_owned(), parent })
+        }
         Some(_) => None,
     }
 }

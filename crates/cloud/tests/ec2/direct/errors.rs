@@ -1,11 +1,13 @@
 //! Every row of `data/ebs-errors.toml`: code, reason, message and status, and that nothing has changed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::{filled, reason};
-use crate::support::{OTHER, REGION, Rig, text};
+use crate::support::{ACCOUNT, OTHER, REGION, Rig, text};
+use crate::wire::{Protocol, Shapes, Wire, refusal};
 
 /// A home in a state, and what words in braces mean.
 struct World {
@@ -58,6 +60,16 @@ impl World {
         rig.direct("StartSnapshot", json!({"VolumeSize": 1, "ClientToken": "used"}));
         words.insert("pending", rig.start(None));
         Self { rig, words }
+    }
+
+    fn in_state(state: &str) -> Self {
+        match state {
+            "world" => Self::whole(),
+            "denied" => Self::denied(),
+            "full" => Self::full(),
+            "crowded" => Self::crowded(),
+            other => panic!("no state {other}"),
+        }
     }
 
     fn denied() -> Self {
@@ -143,13 +155,7 @@ fn every_row_of_the_errors_of_blocks_is_answered_as_it_says_and_changes_nothing(
     let mut wrong = Vec::new();
     for row in table.row {
         let (world, _) = worlds.entry(row.state.clone()).or_insert_with(|| {
-            let world = match row.state.as_str() {
-                "world" => World::whole(),
-                "denied" => World::denied(),
-                "full" => World::full(),
-                "crowded" => World::crowded(),
-                other => panic!("no state {other}"),
-            };
+            let world = World::in_state(&row.state);
             let before = world.all();
             (world, before)
         });
@@ -158,7 +164,7 @@ fn every_row_of_the_errors_of_blocks_is_answered_as_it_says_and_changes_nothing(
         let expected_reason = row.reason.unwrap_or_else(|| row.code.clone());
         let expected = (row.code, expected_reason, world.fill(&row.message), row.status);
         let place = format!("{}: {} {input}", row.state, row.operation);
-        match world.rig.try_direct_as(crate::support::ACCOUNT, &row.operation, (&input, &body)) {
+        match world.rig.try_direct_as(ACCOUNT, &row.operation, (&input, &body)) {
             Ok(answer) => wrong.push(format!("{place}\n  answers {:?}\n  not {expected:?}", answer.output)),
             Err(error) => {
                 let found = (error.code.to_string(), reason(&error), error.message, error.status);
@@ -172,4 +178,49 @@ fn every_row_of_the_errors_of_blocks_is_answered_as_it_says_and_changes_nothing(
     for (state, (world, before)) in worlds {
         assert_eq!(world.all(), before, "{state}");
     }
+}
+
+#[test]
+fn every_row_of_the_errors_of_blocks_goes_over_the_wire() {
+    let table: Table = toml::from_str(include_str!("../../../data/ebs-errors.toml")).unwrap();
+    let shapes = Shapes::of("ebs");
+    let mut worlds: BTreeMap<String, (World, Wire)> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for row in table.row.iter().filter(|row| row.state != "denied") {
+        let (world, wire) = worlds.entry(row.state.clone()).or_insert_with(|| {
+            let world = World::in_state(&row.state);
+            let wire = Wire::open(vec![Arc::clone(&world.rig.ebs) as _], world.rig.now(), ACCOUNT);
+            (world, wire)
+        });
+        let input = world.fill_all(&row.parameters);
+        if !shapes.carries(Protocol::RestJson, &row.operation, &input) {
+            continue;
+        }
+        let body = vec![1; row.bytes];
+        let response = wire.call(&shapes, Protocol::RestJson, &row.operation, (&input, &body));
+        let expected = (row.code.as_str(), world.fill(&row.message), row.status);
+        match refusal(Protocol::RestJson, &response) {
+            Some(found) if found.is(Protocol::RestJson, (expected.0, &expected.1, expected.2)) => {}
+            found => wrong.push(format!("{} {input}\n  is {found:?}\n  not {expected:?}", row.operation)),
+        }
+    }
+    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn bad_signatures_are_refused_in_the_words_of_the_direct_apis() {
+    let rig = Rig::new();
+    let wire = Wire::closed(vec![Arc::clone(&rig.ebs) as _], rig.now());
+    let shapes = Shapes::of("ebs");
+    let start = json!({"VolumeSize": 1});
+    let expected = [
+        ("MissingAuthenticationTokenException", 403),
+        ("InvalidSignatureException", 403),
+        ("InvalidSignatureException", 403),
+        ("InvalidSignatureException", 403),
+    ];
+    wire.check_signatures(&shapes, Protocol::RestJson, ("StartSnapshot", &start), expected);
+    assert_eq!(rig.names_pending(), [""; 0]);
+    assert_eq!(wire.call(&shapes, Protocol::RestJson, "StartSnapshot", (&start, &[])).status(), 201);
+    assert_eq!(rig.names_pending().len(), 1, "the same call with a good signature");
 }

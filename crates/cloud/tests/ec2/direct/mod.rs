@@ -47,7 +47,7 @@ impl Rig {
         action: &str,
         (input, payload): (&Value, &[u8]),
     ) -> Result<Answer, ApiError> {
-        let service: &dyn Service = &self.ebs;
+        let service: &dyn Service = &*self.ebs;
         support::answer(service, &self.rights, self.now(), (account, REGION), action, (input, payload))
     }
 
