@@ -42,7 +42,6 @@ pub enum DbError {
 }
 
 /// A change of one record.
-#[expect(clippy::large_enum_variant, reason = "a call has a few of them, for the time of a commit")]
 #[derive(Debug, Clone)]
 pub(super) enum Change {
     Volume(Volume),

@@ -21,6 +21,20 @@ pub(super) struct Events {
     due: Mutex<Vec<(u64, Value)>>,
 }
 
+impl Events {
+    /// Adds events that will be published at their times.
+    pub(super) fn expect(&self, events: impl IntoIterator<Item = (u64, Value)>) {
+        if self.sink.is_some() {
+            self.due.lock().extend(events);
+        }
+    }
+
+    /// Drops events that wait, where they do not come any more.
+    pub(super) fn forget(&self, is_over: impl Fn(&Value) -> bool) {
+        self.due.lock().retain(|(_, event)| !is_over(event));
+    }
+}
+
 impl Ec2 {
     /// The same service, which publishes what happens to volumes and snapshots.
     #[must_use]
@@ -41,7 +55,23 @@ impl Ec2 {
         ready.iter().for_each(|(_, event)| sink.publish(event));
     }
 
-    /// Notes the events that follow from a call that has succeeded.
+    /// Notes the events that follow from a volume that a call makes: it is available, and a copy is later initialized.
+    pub(super) fn expect_events_of_new(&self, ask: &Ask<'_>, volume: &Volume) {
+        let available = match &volume.failure {
+            None => of_volume(ask, volume, "createVolume", "available", volume.available_ms),
+            Some(cause) => of_key(ask, volume, "createVolume", cause, volume.available_ms),
+        };
+        let initialized = volume.copied.as_ref().map(|copied| {
+            let at_ms = copied.completes_ms.max(volume.available_ms);
+            let (at_ms, mut event) = of_volume(ask, volume, "initializeVolume", "succeeded", at_ms);
+            event["detail"]["completionTime"] = json!(iso(at_ms));
+            (at_ms, event)
+        });
+        self.events.expect(std::iter::once(available).chain(initialized));
+    }
+
+    /// Notes the events that follow from a call that has succeeded. Those of new volumes are noted where they are made,
+    /// since a call that is repeated with its token succeeds and makes nothing.
     pub(super) fn expect_events(&self, ask: &Ask<'_>, output: &Map<String, Value>) {
         if self.events.sink.is_none() {
             return;
@@ -52,19 +82,11 @@ impl Ec2 {
         let given = |name: &str| ask.input.text(name).unwrap_or_default().to_owned();
         let state = self.state.lock();
         let events = match ask.call.action {
-            "CreateVolume" => state.volumes().get(&text(output, "VolumeId")).and_then(|volume| {
-                // A call that is repeated with its token makes nothing.
-                let is_new = volume.available_ms == ask.now() + self.options.timing.creating_ms;
-                let at_ms = volume.available_ms;
-                let event = match &volume.failure {
-                    None => of_volume(ask, volume, "createVolume", "available", at_ms),
-                    Some(cause) => of_key(ask, volume, "createVolume", cause, at_ms),
-                };
-                is_new.then(|| vec![event])
-            }),
             "AttachVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| {
-                let attachment = volume.attachment.as_ref()?;
-                let AttachStage::Failed { until_ms } = attachment.stage else { return None };
+                let AttachStage::Failed { until_ms } = volume.attachment_to(&given("InstanceId"))?.stage
+                else {
+                    return None;
+                };
                 let cause = self.obstacle(volume.kms_key.as_deref()).unwrap_or_default();
                 Some(vec![of_key(ask, volume, "attachVolume", &cause, until_ms)])
             }),
@@ -138,8 +160,10 @@ fn of_snapshot(ask: &Ask<'_>, snapshot: &Snapshot) -> (u64, Value) {
         detail["event"] = json!("copySnapshot");
         detail["source"] =
             json!(odd_arn(source.0.unwrap_or(region), "snapshot", source.1.unwrap_or_default()));
-        detail["incremental"] = json!("false");
-        detail["transferType"] = json!("standard");
+        let incremental = snapshot.transfer.as_ref().is_some_and(|transfer| transfer.incremental);
+        detail["incremental"] = json!(if incremental { "true" } else { "false" });
+        let time_based = snapshot.completion_minutes.is_some();
+        detail["transferType"] = json!(if time_based { "time-based" } else { "standard" });
     }
     let at_ms = snapshot.completes_ms;
     let envelope = Envelope {

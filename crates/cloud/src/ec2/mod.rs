@@ -8,6 +8,7 @@ mod access;
 mod ask;
 mod attach;
 mod copy;
+mod copy_volumes;
 mod db;
 mod describe_instances;
 mod describe_snapshots;
@@ -15,6 +16,7 @@ mod describe_volumes;
 pub(crate) mod direct;
 mod encryption;
 mod events;
+mod fast_restore;
 mod filter;
 mod ids;
 mod instance_types;
@@ -22,6 +24,7 @@ mod instances;
 mod inventory;
 mod links;
 mod modify;
+mod multi_attach;
 mod options;
 mod page;
 mod places;
@@ -29,6 +32,7 @@ mod quota;
 mod reconcile;
 mod records;
 mod refuse;
+mod restore_credits;
 mod shape;
 mod snapshot_attribute;
 mod snapshots;
@@ -66,6 +70,8 @@ pub struct Ec2 {
     options: Options,
     state: Mutex<State>,
     events: events::Events,
+    /// See [`Self::sharing`].
+    sharing: Mutex<()>,
     /// Held by creations that may take the time of their data, so that a repetition by its token waits for the first.
     creating: Mutex<()>,
     /// Has the keys; none: nothing is encrypted.
@@ -98,6 +104,7 @@ impl Ec2 {
             options,
             state: Mutex::new(state),
             events: events::Events::default(),
+            sharing: Mutex::default(),
             creating: Mutex::new(()),
             kms: None,
         };
@@ -127,6 +134,7 @@ macro_rules! actions {
 actions! {
     "AttachVolume" => attach_volume,
     "CopySnapshot" => copy_snapshot,
+    "CopyVolumes" => copy_volumes,
     "CreateSnapshot" => create_snapshot,
     "CreateSnapshots" => create_snapshots,
     "CreateTags" => create_tags,
@@ -136,6 +144,7 @@ actions! {
     "DeleteVolume" => delete_volume,
     "DescribeAccountAttributes" => describe_account_attributes,
     "DescribeAvailabilityZones" => describe_availability_zones,
+    "DescribeFastSnapshotRestores" => describe_fast_restores,
     "DescribeInstanceTypes" => describe_instance_types,
     "DescribeInstances" => describe_instances,
     "DescribeRegions" => describe_regions,
@@ -148,7 +157,9 @@ actions! {
     "DescribeVolumesModifications" => describe_volumes_modifications,
     "DetachVolume" => detach_volume,
     "DisableEbsEncryptionByDefault" => disable_ebs_encryption_by_default,
+    "DisableFastSnapshotRestores" => disable_fast_restores,
     "EnableEbsEncryptionByDefault" => enable_ebs_encryption_by_default,
+    "EnableFastSnapshotRestores" => enable_fast_restores,
     "EnableVolumeIO" => enable_volume_io,
     "GetEbsDefaultKmsKeyId" => get_ebs_default_kms_key_id,
     "GetEbsEncryptionByDefault" => get_ebs_encryption_by_default,
@@ -196,6 +207,6 @@ mod tests {
     #[test]
     fn actions_are_in_the_order_in_which_they_are_looked_for() {
         assert!(NAMES.is_sorted());
-        assert_eq!(NAMES.len(), 38);
+        assert_eq!(NAMES.len(), 42);
     }
 }

@@ -146,6 +146,7 @@ impl Ec2 {
             }
         }
         change.apply(&mut snapshot.permissions);
+        self.end_fast_restores_of_strangers(ask.now(), &mut snapshot);
         state.commit(vec![Change::Snapshot(snapshot)])?;
         Ok(Map::new())
     }
@@ -157,7 +158,8 @@ impl Ec2 {
             PERMISSION => {}
             other => return Err(unknown_attribute(other)),
         }
-        let reset = Snapshot { permissions: Permissions::default(), ..snapshot };
+        let mut reset = Snapshot { permissions: Permissions::default(), ..snapshot };
+        self.end_fast_restores_of_strangers(ask.now(), &mut reset);
         state.commit(vec![Change::Snapshot(reset)])?;
         Ok(Map::new())
     }

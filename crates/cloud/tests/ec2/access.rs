@@ -109,9 +109,11 @@ fn every_action_asks_and_a_denied_one_changes_nothing() {
     let (volume, other, instance) = (rig.volume(), rig.volume(), rig.instance());
     rig.attach(&other, &instance, "/dev/sdf");
     let snapshot = rig.snapshot(&volume);
+    let restores = json!({"SourceSnapshotIds": [snapshot], "AvailabilityZones": ["us-east-1a"]});
     let inputs: BTreeMap<&str, Value> = [
         ("AttachVolume", json!({"VolumeId": volume, "InstanceId": instance, "Device": "/dev/sdg"})),
         ("CopySnapshot", json!({"SourceRegion": "us-east-1", "SourceSnapshotId": snapshot})),
+        ("CopyVolumes", json!({"SourceVolumeId": volume})),
         ("CreateSnapshot", json!({"VolumeId": volume})),
         ("CreateSnapshots", json!({"InstanceSpecification": {"InstanceId": instance}})),
         ("CreateTags", json!({"Resources": [volume], "Tags": [{"Key": "a", "Value": "b"}]})),
@@ -122,6 +124,8 @@ fn every_action_asks_and_a_denied_one_changes_nothing() {
         ("DescribeSnapshotAttribute", json!({"SnapshotId": snapshot, "Attribute": "createVolumePermission"})),
         ("DescribeVolumeAttribute", json!({"VolumeId": volume, "Attribute": "autoEnableIO"})),
         ("DetachVolume", json!({"VolumeId": other})),
+        ("DisableFastSnapshotRestores", restores.clone()),
+        ("EnableFastSnapshotRestores", restores),
         ("EnableVolumeIO", json!({"VolumeId": volume})),
         ("ModifyInstanceAttribute", json!({"InstanceId": instance, "BlockDeviceMappings": []})),
         (

@@ -7,10 +7,10 @@ use ebbtide_cloud::monitoring::{EventSink, Inventory as _};
 use ebbtide_control::ControlPlane;
 use serde_json::{Value, json};
 
-use crate::support::{self, ACCOUNT, REGION, Recorder, START_MS, sockets, text};
+use crate::support::{self, ACCOUNT, REGION, Recorder, Rig, START_MS, sockets, text};
 
 #[derive(Debug, Default)]
-struct Kept(Mutex<Vec<Value>>);
+pub(crate) struct Kept(pub(crate) Mutex<Vec<Value>>);
 
 impl EventSink for Kept {
     fn publish(&self, event: &Value) {
@@ -82,4 +82,34 @@ fn events_follow_a_volume_and_its_snapshots_through_their_states() {
     ec2.tick(now + 1_500);
     assert_eq!(news().0, ["deleteVolume deleted"]);
     control.end();
+}
+
+#[test]
+fn a_call_that_is_repeated_has_its_events_once_also_in_the_same_millisecond() {
+    let rig = Rig::slow();
+    let kept = Arc::new(Kept::default());
+    let sink: Arc<dyn EventSink> = Arc::<Kept>::clone(&kept);
+    let ec2 = Ec2::open(&support::home(rig.dir.path()), rig.control.clone(), rig.options.clone()).unwrap();
+    let ec2 = ec2.with_events(sink);
+    let mut now = rig.now();
+    let mut events_of = |action: &str, input: &Value| {
+        let answers = [0, 0, 1].map(|later| {
+            support::call(&ec2, &rig.rights, now + later, (ACCOUNT, REGION), action, input).unwrap()
+        });
+        now += 10_000;
+        ec2.tick(now);
+        let events = std::mem::take(&mut *kept.0.lock().unwrap());
+        let details = events.iter().map(|event| event["detail"].clone()).collect::<Vec<_>>();
+        (Value::Object(answers[0].clone()), details)
+    };
+    let names = |details: &[Value]| -> Vec<String> { details.iter().map(|it| text(&it["event"])).collect() };
+    let create =
+        json!({"AvailabilityZone": "us-east-1a", "Size": 10, "VolumeType": "gp3", "ClientToken": "t"});
+    let (created, details) = events_of("CreateVolume", &create);
+    assert_eq!(names(&details), ["createVolume"]);
+    let copy = json!({"SourceVolumeId": created["VolumeId"], "ClientToken": "c"});
+    let (_, details) = events_of("CopyVolumes", &copy);
+    assert_eq!(names(&details), ["createVolume", "initializeVolume"]);
+    let completed = |detail: &Value| detail.get("completionTime").is_some();
+    assert_eq!(details.iter().map(completed).collect::<Vec<_>>(), [false, true]);
 }

@@ -4,16 +4,19 @@
 mod access;
 mod attach;
 mod block_device;
+mod copy_volumes;
 mod direct;
 mod encryption;
 mod errors;
 mod events;
+mod fast_restores;
 mod fuzz;
 mod instances;
 mod keys;
 mod kill;
 mod lists;
 mod model;
+mod multi_attach;
 mod places;
 #[path = "../support/fuzz.rs"]
 mod requests;
