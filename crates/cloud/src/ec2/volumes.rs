@@ -205,14 +205,8 @@ impl Ec2 {
             return Ok(failed);
         }
         state.commit(vec![Change::Volume(volume.clone())])?;
-        let spec = wanted.provision.spec;
-        let made = match &wanted.source {
-            None => self.create_here(state, &volume, spec, data_key).map(|()| None),
-            Some(source) => self
-                .copy_here(state, source, (&volume, spec, data_key))
-                .map(|ms| Some(Copied { source: source.id.clone(), began_ms: now, completes_ms: now + ms })),
-        };
-        let copied = match made {
+        let made = (&volume, wanted.provision.spec, data_key);
+        let copied = match self.make_here(state, wanted.source.as_ref(), made, now) {
             Ok(copied) => copied,
             Err(error) => {
                 state.commit(vec![Change::DropVolume(id)])?;
@@ -231,6 +225,21 @@ impl Ec2 {
         state.commit(changes)?;
         self.expect_events_of_new(ask, &volume);
         Ok(volume)
+    }
+
+    /// Makes a volume on this host, empty, of its snapshot, or as a copy of `source`.
+    fn make_here(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        source: Option<&Volume>,
+        (volume, spec, data_key): (&Volume, Spec, Option<WrappedKey>),
+        now: u64,
+    ) -> Result<Option<Copied>, ControlError> {
+        let Some(source) = source else {
+            return self.create_here(state, volume, spec, data_key).map(|()| None);
+        };
+        let ms = self.copy_here(state, source, (volume, spec, data_key))?;
+        Ok(Some(Copied { source: source.id.clone(), began_ms: now, completes_ms: now + ms }))
     }
 
     /// Makes a volume on this host, empty or of its snapshot.
