@@ -95,7 +95,17 @@ fn state(running: &Running) -> BTreeMap<String, String> {
     let mut rows = session.rows("SHOW GLOBAL VARIABLES").unwrap();
     rows.extend(session.rows("SHOW GLOBAL STATUS LIKE 'Com\\_%'").unwrap());
     rows.extend(session.rows("SHOW GLOBAL STATUS LIKE 'Innodb\\_rows\\_%'").unwrap());
-    let reads = ["com_select", "com_show", "com_do", "com_stmt", "innodb_rows_read", "timestamp", "gtid_"];
+    let reads = [
+        "com_select",
+        "com_show",
+        // How long the session waits for a lock.
+        "com_set_option",
+        "com_do",
+        "com_stmt",
+        "innodb_rows_read",
+        "timestamp",
+        "gtid_",
+    ];
     let pairs = rows.into_iter().filter_map(|row| Some((row[0].as_ref()?.to_lowercase(), row[1].clone()?)));
     pairs.filter(|(name, _)| !reads.iter().any(|read| name.starts_with(read))).collect()
 }
@@ -118,7 +128,8 @@ fn writes_nothing(server: &str, running: &Running, dir: &Path) -> bool {
         .lines()
         .filter_map(|line| ["Query\t", "Execute\t"].iter().find_map(|kind| Some(line.split_once(kind)?.1)))
         .collect();
-    let reads = ["SELECT ", "SHOW ", "DO 1", "SET NAMES", "SET GLOBAL general_log"];
+    let reads =
+        ["SELECT ", "SHOW ", "DO 1", "SET NAMES", "SET SESSION lock_wait_timeout", "SET GLOBAL general_log"];
     let others: Vec<&&str> =
         sent.iter().filter(|sql| !reads.iter().any(|read| sql.trim_start().starts_with(read))).collect();
     let kept = changed.is_empty() && others.is_empty() && sent.len() > 5;

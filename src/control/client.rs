@@ -91,6 +91,13 @@ pub(crate) fn answers(home: &Home, patience: Duration) -> bool {
     stream.set_read_timeout(Some(patience)).is_ok() && exchange(stream, &Request::Ping, &mut |_| ()).is_ok()
 }
 
+/// The answer of a server that answers within `patience`; None of any other. Nothing is waited for, cleared or reported.
+pub(crate) fn ask_if_there(home: &Home, request: &Request, patience: Duration) -> Option<serde_json::Value> {
+    let stream = reach(home).ok()?;
+    stream.set_read_timeout(Some(patience)).ok()?;
+    Some(exchange(stream, request, &mut |_| ()).ok()?.value)
+}
+
 /// One status line on a terminal; nothing elsewhere, so that scripts see results alone.
 fn show_progress(terminal: bool, text: &str) {
     if terminal {

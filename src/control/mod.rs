@@ -17,7 +17,7 @@ use crate::volume::args::{
     RecordFile, ShowArgs,
 };
 
-pub(crate) use client::{Answer, answers, ask, clear, not_running};
+pub(crate) use client::{Answer, answers, ask, ask_if_there, clear, not_running};
 pub(crate) use server::{Listener, Progress, serve_client};
 pub(crate) use version::VERSION;
 

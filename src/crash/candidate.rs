@@ -161,8 +161,7 @@ fn look(observer: Observer, interval: Duration, cancel: &Cancel) -> anyhow::Resu
     });
     observed.map_err(|error| match error {
         ObserveError::First(error) => refuse_status(error),
-        ObserveError::Between(error) => lost(error),
-        ObserveError::Second(error) => lost(error),
+        ObserveError::Lost { source, .. } => lost(source),
     })
 }
 

@@ -122,6 +122,17 @@ pub(super) struct CaptureArgs {
 pub(super) struct LookArgs {
     #[command(flatten)]
     pub(super) server: ServerArgs,
+    /// Ask for the account's password on the terminal
+    #[arg(
+        short = 'p',
+        long = "ask-password",
+        conflicts_with = "mysql_password_file",
+        help_heading = "Server"
+    )]
+    pub(super) ask_password: bool,
+    /// Read the account's password from this file, which others may not read; an end of line at its end is not part of it
+    #[arg(long, alias = "mysql_password_file", value_name = "FILE", help_heading = "Server")]
+    pub(super) mysql_password_file: Option<PathBuf>,
     /// How long to look at the server's counters, 1s to 24h [default: 10s]
     #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     pub(super) interval: Option<Duration>,

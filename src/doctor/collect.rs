@@ -12,7 +12,8 @@ use ebbtide_mysql::status::{ObserveError, Observer, StatusError};
 use ebbtide_observe::{FileSystem, Files, Flavour, NotSeen, Observation};
 
 use super::args::LookArgs;
-use super::probe;
+use super::storage::EbsLook;
+use super::{password, probe, storage};
 use crate::bundle;
 use crate::exit::Refusal;
 use crate::home::HomePath;
@@ -20,6 +21,7 @@ use crate::load::refuse;
 use crate::run::signals;
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
+use crate::text::note;
 
 /// How long to look where no option sets it.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -36,7 +38,11 @@ pub(super) fn observation(
     let catalog = ebbtide_control::catalog(place.existing()?.as_ref()).map_err(crate::refusal::refuse)?;
     check(look, &catalog)?;
     let mut seen = match from {
-        None => live(look)?,
+        None => {
+            let mut seen = live(look)?;
+            storage::name_own_volumes(&mut seen, place);
+            seen
+        }
         Some((paths, hints)) => bundle::read(paths, hints)?,
     };
     for (files, spec) in &look.volume {
@@ -76,7 +82,7 @@ fn check(look: &LookArgs, catalog: &Catalog) -> anyhow::Result<()> {
 }
 
 fn live(look: &LookArgs) -> anyhow::Result<Observation> {
-    let target = look.server.target()?;
+    let target = look.server.client_target(password::password(look)?)?;
     let [endpoint] = &target.endpoints[..] else {
         let message = "doctor looks at one server: name one host and one port, or one socket";
         return Err(Refusal::usage(message).into());
@@ -87,6 +93,7 @@ fn live(look: &LookArgs) -> anyhow::Result<Observation> {
     observer.survey().map_err(refuse_status)?;
     let machine =
         Machine::of(observer.first().variables.as_ref().unwrap_or(&ebbtide_observe::Variables::default()));
+    let ebs = machine.as_ref().map(|machine| EbsLook::of(machine.first())).unwrap_or_default();
     let mut status = StatusLine::new();
     let observed = observer.watch(look.interval.unwrap_or(INTERVAL), |left| {
         if !left.is_zero() {
@@ -95,14 +102,22 @@ fn live(look: &LookArgs) -> anyhow::Result<Observation> {
         !cancel.is_cancelled()
     });
     drop(status);
-    let Some(mut seen) = observed.map_err(lost)? else {
-        let message = "ended before the second look: nothing was judged";
-        return Err(Refusal::cancelled(message).hint("a shorter --interval ends sooner").into());
+    let mut seen = match observed {
+        Ok(Some(seen)) => seen,
+        Ok(None) => {
+            let message = "ended before the second look: nothing was judged";
+            return Err(Refusal::cancelled(message).hint("a shorter --interval ends sooner").into());
+        }
+        Err(ObserveError::First(error)) => return Err(refuse_status(error)),
+        Err(error) => kept(error)?,
     };
     match machine {
         Ok(machine) => {
             configure(&mut seen, &machine);
-            seen.host = Some(machine.after(seen.span.map_or(0.0, |span| span.seconds)));
+            seen.file_system = machine.file_system();
+            let seconds = seen.span.map_or(0.0, |span| span.seconds);
+            seen.host = Some(machine.after(seconds));
+            ebs.finish(&mut seen, seconds);
         }
         Err(why) => seen.not_seen.push(NotSeen { what: "the server's machine".into(), why }),
     }
@@ -125,8 +140,14 @@ fn refuse_status(error: StatusError) -> anyhow::Error {
     anyhow::Error::new(error).context(Refusal::environment("cannot look at the server"))
 }
 
-fn lost(error: ObserveError) -> anyhow::Error {
-    let message = error.to_string();
-    let refusal = Refusal::environment(message).hint("look again, once the server answers");
-    anyhow::Error::new(error).context(refusal)
+/// What was read before the connection was lost: settings and sizes are judged, and rates are not known.
+fn kept(error: ObserveError) -> anyhow::Result<Observation> {
+    let ObserveError::Lost { mut seen, source } = error else { return Err(error.into()) };
+    let cause = std::error::Error::source(&source).map_or_else(|| source.to_string(), ToString::to_string);
+    let why = format!(
+        "the connection was lost between the two looks ({cause}); look again, once the server answers"
+    );
+    note(&format!("warning: {why}"));
+    seen.not_seen.push(NotSeen { what: "SHOW GLOBAL STATUS, twice".into(), why });
+    Ok(*seen)
 }

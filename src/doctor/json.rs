@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ebbtide_advisor::{Assessment, Check, Finding, Severity, Source};
+use ebbtide_advisor::{Assessment, Caution, Check, Finding, Severity, Source};
 use ebbtide_observe::{Facts, NotSeen, Origin, Span};
 use serde::Serialize;
 
@@ -19,6 +19,8 @@ pub(crate) struct Diagnosis<'a> {
     span: Option<Span>,
     /// The server; null where its variables were not seen.
     server: Option<&'a Facts>,
+    /// What lowers the worth of all that was seen.
+    cautions: Vec<Caution>,
     /// The worst severity that was found; null without a finding.
     worst: Option<Severity>,
     /// What was found, in the order of what it is worth.
@@ -45,6 +47,7 @@ impl<'a> Diagnosis<'a> {
             origin: &observation.origin,
             span: observation.span,
             server: observation.facts.as_ref(),
+            cautions: ebbtide_advisor::cautions(observation),
             worst: findings.iter().filter_map(|finding| finding.severity).max(),
             findings: all(Assessment::Found).collect(),
             unknown: all(Assessment::Unknown).collect(),

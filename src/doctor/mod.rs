@@ -1,6 +1,6 @@
 //! `ebbtide doctor`: what is wrong with the storage of a MySQL or MariaDB server, read-only.
 //!
-//! [`collect`] observes a live server, [`probe`] times syncs where that is asked for, [`text`], [`page`] and [`json`] print what the checks of
+//! [`collect`] observes a live server, [`storage`] its volumes, [`probe`] times syncs where that is asked for, [`text`], [`page`] and [`json`] print what the checks of
 //! [`ebbtide_advisor`] find, [`cnf`] makes a fragment of my.cnf, [`report`] pages,
 //! [`prove`] runs fixes in the lab, and [`baseline`] holds an answer against an older one.
 
@@ -12,9 +12,11 @@ mod collect;
 mod fuzz;
 pub(crate) mod json;
 mod page;
+mod password;
 mod probe;
 mod prove;
 mod report;
+mod storage;
 mod text;
 
 use std::path::Path;
@@ -57,7 +59,10 @@ pub(crate) fn run(args: &DoctorArgs, place: &HomePath, json: bool) -> anyhow::Re
         None => None,
         Some((wanted, server)) => {
             match prove::prove(&args.proof, wanted, &observation, &mut findings, &server, place, json)? {
-                Ended::Proof(proof) => Some(proof),
+                Ended::Proof(proof) => {
+                    in_order(&mut findings);
+                    Some(proof)
+                }
                 Ended::Exit(exit) => return Ok(exit),
             }
         }
@@ -117,14 +122,19 @@ fn put(file: &Path, text: &str) -> anyhow::Result<()> {
 fn judge(observation: &Observation, catalog: &Catalog) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         ebbtide_advisor::checks().map(|check| check.run(observation, catalog)).collect();
-    // The sort is stable: checks of one worth stay in the order of the table.
-    findings.sort_by_key(|finding| std::cmp::Reverse((finding.severity, worth(finding))));
+    in_order(&mut findings);
     findings
 }
 
-/// What sets findings of one severity apart: how sure they are.
-fn worth(finding: &Finding) -> Option<ebbtide_advisor::Confidence> {
-    (finding.verdict == Assessment::Found).then_some(finding.confidence)
+/// Puts findings into the order of what they are worth: severity, then what the fix gains, then how sure that is. The sort is
+/// stable: checks of one worth stay in the order of the table.
+fn in_order(findings: &mut [Finding]) {
+    let gain =
+        |finding: &Finding| if finding.verdict == Assessment::Found { finding.gain_factor() } else { 0.0 };
+    findings.sort_by(|one, other| {
+        let by_gain = || gain(other).total_cmp(&gain(one));
+        other.severity.cmp(&one.severity).then_with(by_gain).then(other.confidence.cmp(&one.confidence))
+    });
 }
 
 fn capture(args: &CaptureArgs, place: &HomePath, json: bool) -> anyhow::Result<Exit> {
@@ -172,4 +182,43 @@ fn by_severity(findings: &[Finding]) -> impl Iterator<Item = (Severity, usize)> 
     Severity::ALL.into_iter().rev().map(|severity| {
         (severity, findings.iter().filter(|finding| finding.severity == Some(severity)).count())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_advisor::{Benefit, Confidence, MeasuredGain};
+    use ebbtide_observe::Origin;
+
+    use super::*;
+
+    #[test]
+    fn findings_come_in_the_order_of_severity_then_gain_then_confidence() {
+        let nothing = Observation::of(Origin::Capture { path: "/c".into() });
+        let any = ebbtide_advisor::check("D01").unwrap().run(&nothing, &Catalog::builtin());
+        let found = |code, severity, confidence, gain: Option<f64>| Finding {
+            code,
+            verdict: Assessment::Found,
+            severity: Some(severity),
+            confidence,
+            at_most: gain.map(|at_most| Benefit { at_most, of: "transactions" }),
+            ..any.clone()
+        };
+        let measured = |times, difference| {
+            let gain =
+                MeasuredGain { times, low: None, high: None, of: "transactions", trials: 3, difference };
+            Finding { measured: Some(gain), ..found("E", Severity::High, Confidence::Low, None) }
+        };
+        let mut all = vec![
+            found("A", Severity::Low, Confidence::High, Some(9.0)),
+            found("B", Severity::High, Confidence::High, None),
+            found("C", Severity::High, Confidence::Low, Some(1.5)),
+            found("D", Severity::High, Confidence::Low, None),
+            measured(2.0, true),
+            Finding { code: "F", ..measured(5.0, false) },
+            any.clone(),
+        ];
+        in_order(&mut all);
+        let codes: Vec<_> = all.iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, ["E", "C", "B", "D", "F", "A", "D01"]);
+    }
 }

@@ -103,6 +103,14 @@ pub(super) fn server(observation: &Observation) -> String {
 
 /// Whose server it is, and what it did in the interval.
 pub(super) fn seen(observation: &Observation) -> String {
+    let mut text = activity(observation);
+    for caution in ebbtide_advisor::cautions(observation) {
+        let _ = write!(text, "\n{}  {}", caution.code, caution.text);
+    }
+    text
+}
+
+fn activity(observation: &Observation) -> String {
     let server = server(observation);
     match observation.span {
         Some(span) if span.restarted => {

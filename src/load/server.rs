@@ -87,7 +87,19 @@ impl ServerArgs {
     /// # Errors
     /// An option file that cannot be read, or has a value that cannot be used (exit code 2).
     pub(crate) fn target(&self) -> Result<Target> {
-        let defaults = self.defaults()?;
+        self.target_of(&self.defaults(false)?, DATABASE, None)
+    }
+
+    /// The same as MySQL's own client takes them: the usual option files by default, and the user of the system as the
+    /// account. A password of `password` goes before those of files and of the environment.
+    ///
+    /// # Errors
+    /// As of [`ServerArgs::target`].
+    pub(crate) fn client_target(&self, password: Option<String>) -> Result<Target> {
+        self.target_of(&self.defaults(true)?, &system_user(), password)
+    }
+
+    fn target_of(&self, defaults: &Defaults, user: &str, password: Option<String>) -> Result<Target> {
         if std::env::args_os().any(|word| is_password(&word.to_string_lossy())) {
             note(
                 "warning: every user of this machine can read the password on the command line: use EBBTIDE_MYSQL_PASSWORD or --defaults-file",
@@ -100,9 +112,9 @@ impl ServerArgs {
             own.clone().or(other.clone()).unwrap_or_else(|| default.to_owned())
         };
         Ok(Target {
-            endpoints: self.endpoints(&defaults),
-            user: own(&self.mysql_user, &defaults.user, DATABASE),
-            password: own(&self.mysql_password, &defaults.password, ""),
+            endpoints: self.endpoints(defaults),
+            user: own(&self.mysql_user, &defaults.user, user),
+            password: password.unwrap_or_else(|| own(&self.mysql_password, &defaults.password, "")),
             database: own(&self.mysql_db, &defaults.database, DATABASE),
             tls: encrypt.then_some(Tls { ca }),
         })
@@ -149,12 +161,15 @@ impl ServerArgs {
         all.map(|(host, port)| Endpoint::Tcp { host, port }).collect()
     }
 
-    /// The option files that are named; the usual ones too where a file or a suffix is added to them.
-    fn defaults(&self) -> Result<Defaults> {
+    /// The option files that are named; the usual ones too where a file or a suffix is added to them, and `by_default`.
+    fn defaults(&self, by_default: bool) -> Result<Defaults> {
         let mut files: Vec<(PathBuf, bool)> = Vec::new();
         match &self.defaults_file {
             Some(file) => files.push((file.clone(), true)),
-            None if self.defaults_extra_file.is_some() || self.defaults_group_suffix.is_some() => {
+            None if by_default
+                || self.defaults_extra_file.is_some()
+                || self.defaults_group_suffix.is_some() =>
+            {
                 files.extend(OPTION_FILES.map(|path| (path.into(), false)));
                 files.extend(self.defaults_extra_file.clone().map(|path| (path, true)));
                 let own = std::env::home_dir().map(|home| (home.join(".my.cnf"), false));
@@ -174,6 +189,15 @@ impl ServerArgs {
         }
         Ok(defaults)
     }
+}
+
+/// The account that MySQL's client takes by default: the name of the user of the system.
+fn system_user() -> String {
+    if rustix::process::geteuid().is_root() {
+        return "root".to_owned();
+    }
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    set("USER").or_else(|| set("LOGNAME")).unwrap_or_else(|| "root".to_owned())
 }
 
 /// Whether a word of the command line has a password in it, which is not empty.
@@ -335,6 +359,22 @@ mod tests {
         assert!(tls("ssl-mode=VERIFY_CA", &[]).unwrap_err().to_string().contains("ssl-ca"));
         assert!(tls("ssl-mode=what", &[]).unwrap_err().to_string().contains("VERIFY_IDENTITY"));
         assert!(tls("port=x", &[]).unwrap_err().to_string().contains("65535"));
+    }
+
+    #[test]
+    fn as_a_client_the_account_is_the_systems_user_and_a_file_may_set_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let option = file(dir.path(), "[client]\nuser=me\npassword=of-file\n");
+        let of = |words: &[&str], password: Option<&str>| {
+            let line = Line::try_parse_from([&["x"], words].concat()).unwrap();
+            let target = line.server.client_target(password.map(str::to_owned)).unwrap();
+            (target.user, target.password)
+        };
+        assert_eq!(of(&[&option], None), ("me".to_owned(), "of-file".to_owned()));
+        assert_eq!(of(&[&option, "--mysql-user=you"], Some("typed")), ("you".to_owned(), "typed".to_owned()));
+        let empty = file(dir.path(), "");
+        assert_eq!(of(&[&empty], None), (system_user(), String::new()));
+        assert_ne!(system_user(), "sbtest");
     }
 
     #[test]

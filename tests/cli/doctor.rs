@@ -46,6 +46,8 @@ fn state(server: &Server) -> BTreeMap<String, String> {
         [
             "com_select",
             "com_show",
+            // How long the session waits for a lock.
+            "com_set_option",
             "com_do",
             "com_stmt",
             "handler_read",
@@ -344,6 +346,68 @@ fn an_account_with_few_grants_gets_answers_and_the_grants_that_others_need() {
 }
 
 #[test]
+fn an_account_that_needs_tls_is_refused_in_a_sentence_and_a_lost_connection_keeps_what_was_read() {
+    let Some(started) = started("system", &FAULTS) else { return };
+    let mut session = started.server.session().unwrap();
+    session.execute("CREATE USER tls@localhost REQUIRE SSL").unwrap();
+    session.execute("CREATE USER few@localhost").unwrap();
+    session.execute("GRANT PROCESS ON *.* TO few@localhost").unwrap();
+    let home = Home::new();
+    let socket = started.socket();
+    home.run(&["doctor", &socket, "--mysql-user=tls"]).refused(3, &["1045", "--mysql-ssl"]);
+
+    let words = ["doctor", &socket, "--mysql-user=few", "--interval=60s", "--json"];
+    let running = home
+        .command(&words)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The first look ends with the sums of the digests; then its session sleeps.
+    let asleep = "SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'few' AND COMMAND = 'Sleep' AND TIME_MS > 300";
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let id = loop {
+        if let Some(id) = session.value(asleep).unwrap() {
+            break id;
+        }
+        assert!(std::time::Instant::now() < end, "the doctor does not look at the server");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    session.execute(&format!("KILL {id}")).unwrap();
+    let ran = Ran::of(running.wait_with_output().unwrap()).with(&words);
+    let answer = ran.json();
+    assert!(codes(&answer["findings"]).contains("D01"), "settings are judged: {answer}");
+    assert!(codes(&answer["unknown"]).contains("R01"), "rates are not known: {answer}");
+    assert!(answer["not_seen"].to_string().contains("the connection was lost"), "{answer}");
+    assert!(answer["span"].is_null() && ran.stderr.contains("the connection was lost"), "{ran:?}");
+    started.server.kill().unwrap();
+}
+
+#[test]
+fn a_server_of_an_unknown_version_is_judged_as_far_as_its_settings_tell() {
+    let home = Home::new();
+    let dir = tempfile::tempdir().unwrap();
+    let judge = |version: &str| {
+        let text = std::fs::read_to_string(sample("variables.tsv")).unwrap();
+        let line = |line: &str| match line.split_once('\t') {
+            Some(("version", _)) => format!("version\t{version}\n"),
+            _ => format!("{line}\n"),
+        };
+        let file = dir.path().join("variables");
+        std::fs::write(&file, text.lines().map(line).collect::<String>()).unwrap();
+        home.run(&["doctor", "--json", "--from", file.to_str().unwrap()]).json()
+    };
+    let known = judge("10.11.19-MariaDB");
+    assert!(codes(&known["findings"]).contains("D01"), "{known}");
+    // Of a build with a name for a number, and of one that is not out yet.
+    let custom = judge("custom-build");
+    assert!(codes(&custom["findings"]).contains("D01"), "{custom}");
+    assert!(custom["unknown"].to_string().contains("the server's version"), "{custom}");
+    let later = judge("99.1.0-MariaDB");
+    assert!(codes(&later["findings"]).contains("D01"), "{later}");
+}
+
+#[test]
 fn a_capture_is_judged_as_the_server_and_so_is_what_a_client_printed() {
     let Some(started) = started("system", &FAULTS) else { return };
     let home = Home::new();
@@ -524,6 +588,7 @@ fn what_cannot_be_judged_is_refused_in_a_sentence() {
         path.to_str().unwrap().to_owned()
     };
     home.run(&["doctor", "--mysql-socket=/nowhere.sock"]).refused(3, &["/nowhere.sock"]);
+    home.run(&["doctor", "--mysql-password-file", "/nowhere/password"]).refused(2, &["/nowhere/password"]);
     home.run(&["doctor", "--from", "/nowhere"]).refused(2, &["cannot read /nowhere"]);
     let empty = dir.path().join("empty-directory");
     std::fs::create_dir(&empty).unwrap();

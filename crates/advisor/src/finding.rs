@@ -146,6 +146,15 @@ pub struct Finding {
     pub sources: &'static [Source],
 }
 
+impl Finding {
+    /// How many times as much the fix gives, where that was measured or counted: 1 where it was not.
+    #[must_use]
+    pub fn gain_factor(&self) -> f64 {
+        let measured = self.measured.filter(|gain| gain.difference).map(|gain| gain.times);
+        measured.or(self.at_most.map(|most| most.at_most)).unwrap_or(1.0)
+    }
+}
+
 /// The answer of a check in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -203,7 +212,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// The most that an interval allows: a quarter of an hour shows more than the checkpoint of the moment.
+    /// The most that the length of an interval allows: a quarter of an hour shows more than the checkpoint of the moment.
     #[must_use]
     pub fn cap(observation: &Observation) -> Self {
         match observation.span {

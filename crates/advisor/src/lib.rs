@@ -6,6 +6,7 @@
 //! nothing.
 #![forbid(unsafe_code)]
 
+mod cautions;
 mod check;
 mod checks;
 mod finding;
@@ -14,6 +15,7 @@ pub mod optimized_writes;
 pub mod sizing;
 mod view;
 
+pub use cautions::{Caution, cautions};
 pub use check::Check;
 pub use checks::{AREAS, Area, check, checks};
 pub use finding::{

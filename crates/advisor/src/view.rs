@@ -9,6 +9,7 @@ use ebbtide_observe::{
     Device, Files, Flavour, Host, METRICS, NotSeen, Observation, ServerDirectory, Tables, Variables, Version,
 };
 
+use crate::cautions::cap;
 use crate::finding::{Confidence, Evidence, Gap, Seen};
 use crate::fix::{Fix, VariableChange};
 
@@ -79,7 +80,7 @@ impl<'a> View<'a> {
 
     /// The confidence that what was read allows: settings are certain, an interval is as good as its length.
     pub(crate) fn confidence(&self) -> Confidence {
-        let most = if self.over_time.get() { Confidence::cap(self.seen) } else { Confidence::High };
+        let most = if self.over_time.get() { cap(self.seen) } else { Confidence::High };
         // A file has what a server is started with, and a summary leaves things out.
         if self.seen.partial_variables { most.min(Confidence::Medium) } else { most }
     }

@@ -9,6 +9,7 @@ pub mod fuse;
 pub mod host;
 pub mod loopdev;
 pub mod nbd;
+pub mod nvme;
 mod pacer;
 pub mod request;
 pub mod store;

@@ -153,7 +153,9 @@ const CONNECTION_REFUSED: u16 = 2003;
 
 fn server_hint(code: u16) -> Option<&'static str> {
     match code {
-        1044 | 1045 | 1698 => Some("check --mysql-user, --mysql-password and the account's host and grants"),
+        1044 | 1045 | 1698 | 3159 => Some(
+            "check --mysql-user, --mysql-password and the account's host and grants; one that requires TLS needs --mysql-ssl",
+        ),
         1049 => {
             Some("name an existing database with --mysql-db; `ebbtide load prepare` creates a missing one")
         }

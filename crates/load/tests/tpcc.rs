@@ -302,7 +302,9 @@ fn on_tables_of_a_peer(server: &Server, definitions: &str, table_sets: u32) {
     session.execute(&format!("CREATE DATABASE {}", target.database)).unwrap();
     session.use_database(&target.database).unwrap();
     let statements = definitions.split(";\n").map(str::trim).filter(|text| !text.is_empty());
-    statements.for_each(|text| drop(session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"))));
+    for text in statements {
+        session.execute(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    }
     session.execute("SET SESSION foreign_key_checks=0").unwrap();
     for table in TABLES {
         let name = if table_sets == 0 { table.to_owned() } else { format!("{table}1") };

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ebbtide_observe::{Device, DeviceIo, Files, Host, ServerDirectory, Variables};
+use ebbtide_observe::{Device, DeviceIo, FileSystem, Files, Host, ServerDirectory, Variables};
 use ebbtide_proc::machine::{self, DiskCounts};
 use ebbtide_proc::{MemoryGroup, Mount, process};
 
 mod devices;
+mod ext4;
 
 /// A look at the machine, whose devices' counters are read a second time at the end of an interval.
 #[derive(Debug)]
@@ -46,6 +47,25 @@ impl Machine {
         Ok(Self { host, before: machine::disks(), busy_before_s: busy_s(), pid })
     }
 
+    /// What was seen so far, without what devices did.
+    #[must_use]
+    pub const fn first(&self) -> &Host {
+        &self.host
+    }
+
+    /// In which clusters an ext4 below the data allocates (`bigalloc`), and whether they are aligned on the device. None for
+    /// every other file system, whose allocations may be aligned or not, and where it is not known: only root may read a
+    /// superblock, and below LVM and RAID no file shows where they start.
+    #[must_use]
+    pub fn file_system(&self) -> Option<FileSystem> {
+        let place = self.host.place(Files::Data).filter(|place| place.file_system == "ext4")?;
+        let start = place.device.as_ref()?.start_bytes?;
+        // A later mount hides an earlier one.
+        let mounts = ebbtide_proc::mounts().ok()?;
+        let mount = mounts.iter().rev().find(|mount| mount.dir == Path::new(&place.mount_point))?;
+        clusters(ext4::cluster_bytes(Path::new(&mount.source))?, start)
+    }
+
     /// The words with which the server was started; None where its process is not known.
     #[must_use]
     pub fn arguments(&self) -> Option<Vec<String>> {
@@ -64,6 +84,17 @@ impl Machine {
         host.busy_share = busy_share(busy, host.processors, seconds);
         host
     }
+}
+
+/// The largest block of ext4 on most machines, bytes: what is no larger says nothing of larger pages.
+const LARGEST_BLOCK: u64 = 4096;
+
+/// An ext4 with clusters of these bytes, whose first is at `start` on the device; None for plain blocks.
+fn clusters(cluster: u64, start: u64) -> Option<FileSystem> {
+    // Clusters that do not start at a multiple of themselves on the device are as good as blocks.
+    let aligned_bytes = if start.is_multiple_of(cluster) { cluster } else { 0 };
+    let name = format!("ext4 with clusters of {} KiB", cluster >> 10);
+    (cluster > LARGEST_BLOCK).then_some(FileSystem { name, aligned_bytes })
 }
 
 /// What all members of a device did; None where one of them was not counted twice.
@@ -219,6 +250,16 @@ mod tests {
     fn words_of_the_kernel_are_read() {
         assert_eq!(chosen("none [mq-deadline] bfq").as_deref(), Some("mq-deadline"));
         assert_eq!(chosen("none"), None);
+    }
+
+    #[test]
+    fn clusters_count_where_they_are_aligned_on_the_device_and_plain_blocks_say_nothing() {
+        let of = |cluster, start| clusters(cluster, start).map(|files| (files.name, files.aligned_bytes));
+        let name = "ext4 with clusters of 16 KiB".to_owned();
+        assert_eq!(of(16_384, 0), Some((name.clone(), 16_384)));
+        assert_eq!(of(16_384, 1 << 20), Some((name.clone(), 16_384)));
+        assert_eq!(of(16_384, 63 * 512), Some((name, 0)), "a partition of the days of cylinders");
+        assert_eq!((of(4_096, 0), of(1_024, 512)), (None, None));
     }
 
     #[test]

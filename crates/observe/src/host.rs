@@ -123,8 +123,30 @@ pub struct Device {
     pub physical_block_bytes: Option<u64>,
     /// Bytes on one device of a striped array above it before the next device; None where it is in none.
     pub chunk_bytes: Option<u64>,
+    /// Bytes from the start of the device to that of the partition that is used; 0 without one, None below a mapping,
+    /// whose start no file shows.
+    pub start_bytes: Option<u64>,
+    /// The largest write that the kernel promises to keep whole (`atomic_write_unit_max_bytes`); 0: none, None: the kernel
+    /// is older than 6.11.
+    pub atomic_write_bytes: Option<u64>,
+    /// How long an EBS volume was over a limit; None where it was not asked.
+    pub exceeded: Option<Exceeded>,
     /// What it did in the interval, all members together; None where that was not measured.
     pub io: Option<DeviceIo>,
+}
+
+/// Shares of the interval, 0 to 1, in which an EBS volume was asked for more than a limit gives (its NVMe log page); of
+/// several members the largest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Exceeded {
+    /// The volume's IOPS.
+    pub volume_iops: f64,
+    /// The volume's throughput.
+    pub volume_throughput: f64,
+    /// The instance's IOPS for all its volumes.
+    pub instance_iops: f64,
+    /// The instance's throughput for all its volumes.
+    pub instance_throughput: f64,
 }
 
 impl Device {
@@ -214,6 +236,12 @@ pub struct VolumePeaks {
     pub ios: f64,
     /// Bytes a second of the minute that one in a thousand minutes is above; None where bytes are not among the metrics.
     pub bytes: Option<f64>,
+    /// The least share of the burst credits that was left (`BurstBalance`), 0 to 1; None where it is not among the metrics.
+    #[serde(default)]
+    pub burst_balance: Option<f64>,
+    /// Shares of the minutes over a limit (`VolumeIOPSExceededCheck` and its like); None where none is among the metrics.
+    #[serde(default)]
+    pub exceeded: Option<Exceeded>,
 }
 
 /// How long a write of 4 KiB and its sync took, one after the other (`doctor --probe`).

@@ -58,6 +58,9 @@ pub struct Observation {
     pub peaks: Option<VolumePeaks>,
     /// How long a small write and its sync take; None where that was not asked for.
     pub sync_probe: Option<SyncProbe>,
+    /// Settings that were changed within the span.
+    #[serde(default)]
+    pub changed: Vec<String>,
     /// What was asked for and not answered.
     pub not_seen: Vec<NotSeen>,
 }
@@ -110,6 +113,7 @@ impl Observation {
             instance: None,
             peaks: None,
             sync_probe: None,
+            changed: Vec::new(),
             not_seen: Vec::new(),
         }
     }

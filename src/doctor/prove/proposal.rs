@@ -247,11 +247,13 @@ impl ExperimentFile<'_> {
         let least = pool + pool / 8 + BESIDES;
         let memory = host.and_then(|host| host.usable_memory_bytes()).map_or(0, |bytes| bytes / by);
         let mib = memory.min(MOST_MEMORY).max(least).div_ceil(MIB);
-        let known = self.seen.file_system.as_ref().map(|fs| fs.name.as_str());
+        let known = self.seen.file_system.as_ref();
+        let known = known.map(|fs| if fs.aligned_bytes > 0 { "ext4-bigalloc" } else { fs.name.as_str() });
         let place = host.and_then(|host| host.place(Files::Data));
         let seen = place.map(|place| place.file_system.as_str());
         let rotates = place.and_then(|place| place.device.as_ref()?.rotational) == Some(true);
-        let fs = known.or(seen).filter(|fs| ["xfs", "ext4", "ext4-bigalloc"].contains(fs)).unwrap_or("xfs");
+        let of_lab = |fs: &&str| ["xfs", "ext4", "ext4-bigalloc"].contains(fs);
+        let fs = known.filter(of_lab).or(seen.filter(of_lab)).unwrap_or("xfs");
         let mut text = format!(
             "\n[instance]\nmemory = \"{mib}MiB\"\nfs = \"{fs}\"\ndivided_by = {by}\nrotational = {rotates}\n"
         );
@@ -378,7 +380,9 @@ pub(in crate::doctor) mod tests {
     use ebbtide_lab::experiment::{self, Experiment, Overrides, Role};
     use ebbtide_lab::run::{self as lab, Plan};
     use ebbtide_mysql::{Flavour, Version};
-    use ebbtide_observe::{Facts, Origin, Rates, ServerDirectory, Span, StatusVariables, Variables};
+    use ebbtide_observe::{
+        Facts, FileSystem, Origin, Rates, ServerDirectory, Span, StatusVariables, Variables,
+    };
 
     use super::*;
     use crate::doctor::judge;
@@ -542,6 +546,11 @@ pub(in crate::doctor) mod tests {
         assert_eq!(arm.instance.fs, "ext4");
         assert_eq!(arm.instance.memory_bytes, 2 << 30, "an eighth of 16 GiB");
         assert_eq!(arm.volumes.len(), 3);
+        let file_system = |name: &str, aligned_bytes| Some(FileSystem { name: name.into(), aligned_bytes });
+        seen.file_system = file_system("ext4 with clusters of 16 KiB", 16 << 10);
+        assert_eq!(planned(&of(&seen).0).1.arms()[0].arm.instance.fs, "ext4-bigalloc");
+        seen.file_system = file_system("ext4 with clusters of 16 KiB", 0);
+        assert_eq!(planned(&of(&seen).0).1.arms()[0].arm.instance.fs, "ext4", "its clusters are not aligned");
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! The buffer pool: its size against memory, data and misses.
 
+use ebbtide_catalog::{Resolved, Spec};
+use ebbtide_observe::Files;
+
+use super::carried::{load, whole_number};
 use super::durability::share;
+use super::provisioning::FREE_IOPS;
 use super::sources::{KERNEL_VM, MYSQL_INNODB, MYSQL_POOL, WHITEPAPER, says};
 use super::{EVERY, MYSQL, figure, percent, size};
 use crate::check::Check;
-use crate::finding::{FINE, Found, Gap, Judged, Severity};
+use crate::finding::{Benefit, FINE, Found, Gap, Judged, Severity};
 use crate::fix::Fix;
 use crate::view::{Dynamic, View, does_not_apply};
 
@@ -212,13 +217,40 @@ fn misses(v: &View<'_>) -> Judged {
     if reads < 100.0 || reads <= 0.01 * requests {
         return FINE;
     }
+    let volume = v.volume(Files::Data).ok();
+    let load = volume.as_ref().and_then(|volume| load(v, volume, Files::Data).ok());
+    let share = load.as_ref().filter(|load| load.ios > 0.0).map(|load| (reads / load.ios).min(1.0));
+    let of_volume =
+        share.map(|share| format!(" {} of the volume's operations are these reads.", percent(share)));
+    let money = volume.and_then(|volume| price_of_iops(v, &volume, reads));
     Found::because(format!(
-        "{} pages a second are read from storage, {} of the requests.",
+        "{} pages a second are read from storage, {} of the requests.{}{}",
         figure(reads),
-        percent(reads / requests.max(reads))
+        percent(reads / requests.max(reads)),
+        of_volume.unwrap_or_default(),
+        money.map(|money| format!(" As IOPS of gp3 they cost {money}.")).unwrap_or_default()
     ))
+    .at_most(share.map(|share| Benefit {
+        at_most: 1.0 / (1.0 - share).max(0.1),
+        of: "the other I/O on the same volume",
+    }))
     .fix(larger(v)?)
     .answer()
+}
+
+/// What so many operations a second cost a month beside those that a gp3 has for nothing; None where the volume's size is
+/// too small for them, or without a price.
+fn price_of_iops(v: &View<'_>, volume: &Resolved, iops: f64) -> Option<String> {
+    let of = |iops: u64| {
+        let mut spec = Spec { volume: volume.spec.volume.clone(), raid0: None };
+        "gp3".clone_into(&mut spec.volume.kind);
+        (spec.volume.iops, spec.volume.throughput_mib_s) = (Some(iops), Some(125));
+        (spec.volume.credits, spec.volume.as_of, spec.volume.twp) = (None, None, None);
+        let resolved = v.catalog().resolve(&spec).ok()?;
+        v.catalog().prices(None).ok()?.monthly_cost(&resolved)
+    };
+    let (free, more) = (of(FREE_IOPS)?, of(FREE_IOPS + whole_number(iops.ceil()))?);
+    Some(format!("{} a month ({}, {})", more.usd.less(free.usd), more.region, more.as_of))
 }
 
 fn free_pages(v: &View<'_>) -> Judged {

@@ -4,7 +4,7 @@ use ebbtide_observe::{Files, NotSeen, Version};
 
 use super::durability::share;
 use super::redo::checkpoint;
-use super::sources::{MARIADB_INNODB, MYSQL_INNODB, WHITEPAPER, says};
+use super::sources::{MARIADB_INNODB, MYSQL_INNODB, NOT_MEASURED, WHITEPAPER, says};
 use super::{EVERY, MYSQL, figure, mariadb, mysql, percent, size, whole};
 use crate::check::Check;
 use crate::finding::{Confidence, FINE, Found, Gap, Judged, Severity};
@@ -53,6 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
                 "https://github.com/major/MySQLTuner-perl",
                 "other advice: 1 where the kernel calls the device rotational, which virtual disks often are by mistake",
             ),
+            NOT_MEASURED,
         ],
         judge: neighbours,
     },

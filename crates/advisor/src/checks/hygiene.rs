@@ -2,7 +2,7 @@
 
 use ebbtide_observe::Files;
 
-use super::sources::{MARIADB_INNODB, MYSQL_INNODB, WHITEPAPER, says};
+use super::sources::{MARIADB_INNODB, MYSQL_INNODB, NOT_MEASURED, WHITEPAPER, says};
 use super::{EVERY, MARIADB, MYSQL, figure, mysql, percent};
 use crate::check::Check;
 use crate::finding::{Confidence, FINE, Found, Judged, Severity};
@@ -53,6 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
                 WHITEPAPER,
                 "older advice: use the query cache for data that are read again. MySQL 8.0 removed it",
             ),
+            says("docs/doctor.md", "our lab has not measured it: its servers run without a query cache"),
         ],
         judge: query_cache,
     },
@@ -111,6 +112,7 @@ pub(super) const CHECKS: &[Check] = &[
                 MYSQL_INNODB,
                 "off by default from 8.4 on; before, on: it can help where all data are in memory",
             ),
+            NOT_MEASURED,
         ],
         judge: hash_index,
     },
@@ -150,6 +152,7 @@ pub(super) const CHECKS: &[Check] = &[
             ),
             says(WHITEPAPER, "older advice: a small multiple of the processors"),
             says(MARIADB_INNODB, "removed in 10.6"),
+            NOT_MEASURED,
         ],
         judge: concurrency,
     },

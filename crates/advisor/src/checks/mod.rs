@@ -5,12 +5,14 @@
 
 mod binary_log;
 mod buffer_pool;
+mod carried;
 mod configuration;
 mod doublewrite;
 mod durability;
 mod files;
 mod flushing;
 mod hygiene;
+mod limits;
 mod provisioning;
 mod redo;
 mod replication;

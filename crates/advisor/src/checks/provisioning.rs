@@ -3,8 +3,8 @@
 use ebbtide_catalog::{Resolved, Spec};
 use ebbtide_observe::{Files, NotSeen};
 
+use super::carried::{cost_of, each, instead, limit_shares, load, subject, whole_number};
 use super::sources::{EBS_GP, EBS_TYPES, says};
-use super::volumes::{cost_of, each, instead, limit_shares, load, subject};
 use super::{EVERY, percent};
 use crate::check::Check;
 use crate::finding::{FINE, Found, Gap, Judged, Severity};
@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// What gp3 has for nothing.
-const FREE_IOPS: u64 = 3_000;
+pub(super) const FREE_IOPS: u64 = 3_000;
 /// Two weeks without the hour by which the ends of the metrics may be apart.
 const TWO_WEEKS_S: f64 = 14.0 * 86_400.0 - 3_600.0;
 
@@ -85,7 +85,7 @@ fn unused(v: &View<'_>, files: Files) -> Judged {
     let room = (peak / 0.75 / 100.0).ceil() * 100.0;
     let mib_s = volume.spec.volume.throughput_mib_s;
     let least = if is_gp3 { FREE_IOPS.max(mib_s.unwrap_or(0) * 4) } else { 100 };
-    let wanted = whole(room).max(least);
+    let wanted = whole_number(room).max(least);
     if wanted >= bought {
         return FINE;
     }
@@ -96,11 +96,6 @@ fn unused(v: &View<'_>, files: Files) -> Judged {
     ))
     .fix(Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files))))
     .answer()
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
-fn whole(iops: f64) -> u64 {
-    iops as u64
 }
 
 fn cannot_be_raised(v: &View<'_>, files: Files) -> Judged {

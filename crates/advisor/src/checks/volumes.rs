@@ -1,15 +1,15 @@
 //! The volume and the instance: limits, burst credits, types.
 
-use ebbtide_catalog::{Catalog, Resolved, Spec};
-use ebbtide_observe::{Device, Files, NotSeen};
-use ebbtide_volume::RateLimit;
+use ebbtide_catalog::Resolved;
+use ebbtide_observe::Files;
 
+use super::carried::{Load, each, instead, is_kind, limit_shares, load, no_device_io, subject, whole_number};
+use super::limits::{instance, is_throttled, limit};
 use super::sources::{EBS_GP, EBS_INSTANCE, EBS_TYPES, PERCONA_RESULTS, says};
 use super::{EVERY, figure, percent, size, time};
 use crate::check::Check;
 use crate::finding::{Confidence, FINE, Found, Gap, Judged, Severity};
 use crate::fix::Fix;
-use crate::optimized_writes::{Demand, Doublewrite, PageWriteSettings, Workload};
 use crate::view::{View, does_not_apply};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -32,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "E02",
         title: "Burst credits last",
-        condition: "the server does more I/O than the volume's baseline, and full credits end within 24 hours (high within one)",
+        condition: "the server does more I/O than the volume's baseline, and full credits end within 24 hours (high within one); or the metrics of CloudWatch have a BurstBalance under 20% (high)",
         reason: "without credits the volume falls to its baseline: published runs went from 1 to 2 ms to over 100 ms",
         servers: EVERY,
         severity: Severity::Medium,
@@ -48,7 +48,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "E03",
         title: "The volume is not at its limit",
-        condition: "over 90% of the IOPS or throughput of a volume of the server in the interval",
+        condition: "over 90% of the IOPS or throughput of a volume of the server in the interval, or the volume's own statistics (EBS over NVMe) have it over a limit for more than 1% of the time",
         reason: "beyond it I/O queues, and latency is that of the queue, not of the device",
         servers: EVERY,
         severity: Severity::High,
@@ -64,7 +64,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         code: "E04",
         title: "The instance carries its volumes",
-        condition: "the volumes' sustained IOPS or throughput together are over the instance's baseline",
+        condition: "the volumes' sustained IOPS or throughput together are over the instance's baseline; or a volume's own statistics (EBS over NVMe) have the instance over a limit for more than 1% of the time (high)",
         reason: "what the instance does not carry is paid for and never reached",
         servers: EVERY,
         severity: Severity::Medium,
@@ -166,55 +166,6 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Operations and bytes a second.
-pub(super) struct Load {
-    ios: f64,
-    bytes: f64,
-}
-
-/// Judges each volume of the server, the data's first. What is found of several is one finding.
-pub(super) fn each(v: &View<'_>, severity: Severity, judge: fn(&View<'_>, Files) -> Judged) -> Judged {
-    let (mut all, mut gap, mut fine): (Option<Found>, Option<Gap>, bool) = (None, None, false);
-    let mut others = Vec::new();
-    for files in v.volumes() {
-        let own = v.of_files(files);
-        match judge(&own, files) {
-            Ok(Some(found)) => {
-                v.take(own);
-                all = Some(match all {
-                    Some(all) => all.and(found, severity),
-                    None => found,
-                });
-            }
-            judged => {
-                fine |= judged.is_ok();
-                // What is not known goes before what has no meaning.
-                let worse = |gap: &Option<Gap>| !matches!(gap, Some(Gap::Missing(_) | Gap::Undecided(_)));
-                if let Err(one) = judged
-                    && worse(&gap)
-                {
-                    gap = Some(one);
-                }
-                others.push(own);
-            }
-        }
-    }
-    if all.is_some() {
-        return Ok(all);
-    }
-    others.into_iter().for_each(|own| v.take(own));
-    match gap {
-        Some(Gap::DoesNotApply(_)) if fine => FINE,
-        Some(gap) => Err(gap),
-        None => FINE,
-    }
-}
-
-/// The volume of files as the subject of a sentence.
-pub(super) fn subject(files: Files) -> String {
-    if files == Files::Data { "The volume".to_owned() } else { format!("The volume of the {}", files.name()) }
-}
-
 /// The same within a sentence.
 fn lower(files: Files) -> String {
     subject(files).replacen("The", "the", 1)
@@ -223,65 +174,6 @@ fn lower(files: Files) -> String {
 /// Files as the subject of a sentence, with the verb.
 fn are_on(files: Files) -> String {
     if files == Files::Data { "The data are".to_owned() } else { format!("The {} is", files.name()) }
-}
-
-/// What the volume of files carries: as the kernel counted it, else as follows from the server's counters.
-pub(super) fn load(v: &View<'_>, volume: &Resolved, files: Files) -> Result<Load, Gap> {
-    let device = v.device(files).ok();
-    if let Some(device) = device {
-        is_the_array(device, volume)?;
-    }
-    let load = if let Some(io) = device.and_then(|device| device.io) {
-        // The confidence of an interval.
-        let _ = v.metric("page_writes");
-        Load { ios: io.reads + io.writes, bytes: io.read_bytes + io.written_bytes }
-    } else {
-        counted(v, files)?
-    };
-    v.noted("volume_ios", load.ios, "operations a second on the volume");
-    v.noted("volume_bytes", load.bytes, "bytes a second on the volume");
-    Ok(load)
-}
-
-/// The load of a volume by the server's counters.
-fn counted(v: &View<'_>, files: Files) -> Result<Load, Gap> {
-    match files {
-        Files::Data | Files::Temporary => {}
-        Files::Redo => return Ok(Load { ios: v.metric("redo_writes")?, bytes: v.metric("redo_bytes")? }),
-        Files::Binlog => return Err(no_device_io()),
-    }
-    let undecided = |error: &dyn std::fmt::Display| Gap::Undecided(format!("{error}."));
-    let _ = v.metric("page_writes")?;
-    let settings = PageWriteSettings::of(v.observation()).map_err(|error| undecided(&error))?;
-    let work = Workload::of(v.observation()).map_err(|error| undecided(&error))?;
-    let unit = 256 << 10;
-    let without = Demand::without(&work, &settings, unit);
-    let with = match settings.doublewrite {
-        Doublewrite::On => without.and(Demand::of_doublewrite(&work, settings.page_bytes, unit)),
-        Doublewrite::Off | Doublewrite::DetectOnly => without,
-    };
-    Ok(Load { ios: with.ios, bytes: with.bytes })
-}
-
-fn no_device_io() -> Gap {
-    Gap::Missing(NotSeen {
-        what: "what the device did".into(),
-        why: "run this on the server's machine, or capture iostat -x".into(),
-    })
-}
-
-/// Refuses a volume of other members than the array below the data: limits are those of all members, and so is the load.
-/// One device may be an array itself, of Ebbtide or of a controller.
-fn is_the_array(device: &Device, volume: &Resolved) -> Result<(), Gap> {
-    let (devices, volumes) = (device.members.len(), volume.members.len());
-    if devices == 0 || devices == volumes {
-        return Ok(());
-    }
-    Err(Gap::Undecided(format!(
-        "{devices} devices ({}) are below one file system, and --volume names {volumes}: name the array, such as raid0({devices}x {}).",
-        device.members.join(", "),
-        volume.spec.volume
-    )))
 }
 
 fn latency(v: &View<'_>, files: Files) -> Judged {
@@ -298,7 +190,7 @@ fn latency(v: &View<'_>, files: Files) -> Judged {
     }
     // Little's law: operations in flight over operations a second.
     let seconds = v.noted("latency_s", io.queue / load.ios, "mean time of an operation on the device, s");
-    if seconds <= 0.005 || share_of_limit(&volume, &load) >= 0.7 {
+    if seconds <= 0.005 || share_of_limit(&volume, &load) >= 0.7 || is_throttled(v, files) {
         return FINE;
     }
     Found::because(format!(
@@ -321,7 +213,7 @@ fn first_touch(v: &View<'_>, files: Files) -> Judged {
     v.noted("reads", io.reads, "reads a second on the device");
     let Some(read_s) = io.read_s.filter(|_| io.reads >= 20.0) else { return FINE };
     v.noted("read_s", read_s, "mean time of a read on the device, s");
-    if read_s <= 0.01 || share_of_limit(&volume, &load) >= 0.7 {
+    if read_s <= 0.01 || share_of_limit(&volume, &load) >= 0.7 || is_throttled(v, files) {
         return FINE;
     }
     let Some(write_s) = io.write_s.filter(|_| io.writes >= 10.0) else {
@@ -344,14 +236,6 @@ fn first_touch(v: &View<'_>, files: Files) -> Judged {
     .confidence(Confidence::Low)
     .fix(Fix::by_hand("If the volume was made from a snapshot, read every block once (fio --rw=read --bs=1M on the device), or use fast snapshot restore for the next one. If it was not, see E05."))
     .answer()
-}
-
-/// The shares of IOPS and of throughput that are used; 0 where there is no limit.
-pub(super) fn limit_shares(volume: &Resolved, load: &Load) -> (f64, f64) {
-    let members = volume.members.len() as f64;
-    let share =
-        |used: f64, rate: Option<RateLimit>| rate.map_or(0.0, |rate| used / (rate.ceiling as f64 * members));
-    (share(load.ios, volume.members[0].iops), share(load.bytes, volume.members[0].throughput))
 }
 
 /// The larger of the two.
@@ -424,45 +308,6 @@ fn old_limits(v: &View<'_>) -> Judged {
     .answer()
 }
 
-fn is_kind(volume: &Resolved, kind: &str) -> bool {
-    volume.spec.volume.kind.eq_ignore_ascii_case(kind)
-}
-
-/// The same volume with another type, and what both cost a month.
-pub(super) fn instead(
-    v: &View<'_>,
-    volume: &Resolved,
-    kind: &str,
-    iops: Option<u64>,
-    mib_s: Option<u64>,
-) -> Result<String, Gap> {
-    let mut spec = Spec { volume: volume.spec.volume.clone(), raid0: volume.spec.raid0 };
-    kind.clone_into(&mut spec.volume.kind);
-    (
-        spec.volume.iops,
-        spec.volume.throughput_mib_s,
-        spec.volume.credits,
-        spec.volume.as_of,
-        spec.volume.twp,
-    ) = (iops, mib_s, None, None, None);
-    let other = v.catalog().resolve(&spec).map_err(|error| Gap::Undecided(format!("{kind}: {error}.")))?;
-    let Some((before, after)) = cost(v.catalog(), volume).zip(cost(v.catalog(), &other)) else {
-        return Ok(spec.to_string());
-    };
-    Ok(format!("{spec}: {after} a month in place of {before}"))
-}
-
-/// What a volume costs a month; None without a price.
-pub(super) fn cost_of(v: &View<'_>, spec: &Spec) -> Option<String> {
-    cost(v.catalog(), &v.catalog().resolve(spec).ok()?)
-}
-
-fn cost(catalog: &Catalog, volume: &Resolved) -> Option<String> {
-    let prices = catalog.prices(None).ok()?;
-    let cost = prices.monthly_cost(volume)?;
-    Some(format!("{} ({}, {})", cost.usd, cost.region, cost.as_of))
-}
-
 fn gp2(v: &View<'_>, files: Files) -> Judged {
     let volume = v.volume(files)?;
     if !is_kind(&volume, "gp2") {
@@ -476,6 +321,23 @@ fn gp2(v: &View<'_>, files: Files) -> Judged {
         .answer()
 }
 
+/// A balance below this share is about to end.
+const LEAST_BALANCE: f64 = 0.2;
+
+/// A gp3 that carries a load with a third of room; as much as the burst without one, and what it costs.
+fn enough(v: &View<'_>, volume: &Resolved, load: Option<&Load>) -> Fix {
+    let members = volume.members.len() as f64;
+    let burst = volume.members[0].iops.map_or(0, |rate| rate.ceiling);
+    let iops = load.map_or(burst, |load| whole_number((load.ios / members / 0.75 / 100.0).ceil() * 100.0));
+    let mib_s = volume.members[0].throughput.map_or(125, |rate| rate.ceiling >> 20).clamp(125, 1_000);
+    let other = instead(v, volume, "gp3", Some(iops.clamp(3_000.max(mib_s * 4), 16_000)), Some(mib_s));
+    Fix::by_hand(match other {
+        Ok(other) => format!("Modify the volume while it is in use to {other}. Or enlarge it."),
+        // AWS makes no gp3 of this size with so many.
+        Err(_) => "Modify the volume to gp3 with as many IOPS as it needs (E01), or enlarge it.".to_owned(),
+    })
+}
+
 fn credits(v: &View<'_>, files: Files) -> Judged {
     let volume = v.volume(files)?;
     let Some(iops) = volume.members[0].iops.filter(|rate| rate.credits > 0 && rate.ceiling > rate.rate)
@@ -483,6 +345,24 @@ fn credits(v: &View<'_>, files: Files) -> Judged {
         return does_not_apply("the volume has no burst credits");
     };
     let members = volume.members.len() as f64;
+    let peaks = v.observation().peaks.filter(|_| files == Files::Data);
+    if let Some(left) = peaks.and_then(|peaks| peaks.burst_balance) {
+        let left = v.noted(
+            "burst_balance",
+            left,
+            "least share of the burst credits that was left, as CloudWatch has it",
+        );
+        if left < LEAST_BALANCE {
+            return Found::because(format!(
+                "The credits were down to {}: without them the volume has {} operations a second.",
+                percent(left),
+                figure(iops.rate as f64 * members)
+            ))
+            .severity(Severity::High)
+            .fix(enough(v, &volume, None))
+            .answer();
+        }
+    }
     let load = load(v, &volume, files)?;
     let over = load.ios.min(iops.ceiling as f64 * members) - iops.rate as f64 * members;
     if over <= 0.0 {
@@ -506,88 +386,7 @@ fn credits(v: &View<'_>, files: Files) -> Judged {
         figure(load.ios),
         figure(iops.rate as f64 * members)
     );
-    Found::because(why)
-        .severity(severity)
-        .fix(Fix::by_hand("Modify the volume to gp3 with as many IOPS as it needs (E01), or enlarge it."))
-        .answer()
-}
-
-fn limit(v: &View<'_>, files: Files) -> Judged {
-    let volume = v.volume(files)?;
-    let load = load(v, &volume, files)?;
-    let members = volume.members.len() as f64;
-    let most = |rate: Option<RateLimit>| rate.map_or(f64::INFINITY, |rate| rate.ceiling as f64 * members);
-    let (iops, bytes) = (most(volume.members[0].iops), most(volume.members[0].throughput));
-    let (of_iops, of_bytes) = (load.ios / iops, load.bytes / bytes);
-    if of_iops.max(of_bytes) <= 0.9 {
-        return FINE;
-    }
-    let (why, raise) = if of_iops >= of_bytes {
-        (
-            format!("{} of {} operations a second, {}.", figure(load.ios), figure(iops), percent(of_iops)),
-            "IOPS",
-        )
-    } else {
-        (format!("{}/s of {}/s, {}.", size(load.bytes), size(bytes), percent(of_bytes)), "throughput")
-    };
-    Found::because(format!("{} is at its limit: {why}", subject(files)))
-        .fix(Fix::by_hand(format!(
-            "Raise the volume's {raise}, or let the server do less I/O (B02, R01, F02 first)."
-        )))
-        .answer()
-}
-
-fn instance(v: &View<'_>) -> Judged {
-    let Some(name) = &v.observation().instance else {
-        return Err(Gap::Missing(NotSeen {
-            what: "the instance type".into(),
-            why: "name it with --instance TYPE".into(),
-        }));
-    };
-    v.word("instance", name, "instance type as --instance says");
-    let instance = v.catalog().instance(name).map_err(|error| Gap::Undecided(format!("{error}.")))?;
-    let (mut volumes, mut gap) = (Vec::new(), None);
-    for files in v.volumes() {
-        let own = v.of_files(files);
-        match own.volume(files) {
-            Ok(volume) => volumes.push(volume),
-            Err(one) => gap = gap.or(Some(one)),
-        }
-        v.take(own);
-    }
-    // Those that are known may be too much already.
-    if volumes.is_empty()
-        && let Some(gap) = gap
-    {
-        return Err(gap);
-    }
-    let all = |rate: fn(&Resolved) -> Option<u64>| -> f64 {
-        volumes.iter().map(|volume| rate(volume).unwrap_or(0) as f64 * volume.members.len() as f64).sum()
-    };
-    let iops = v.noted(
-        "volumes_iops",
-        all(|volume| volume.members[0].iops.map(|rate| rate.rate)),
-        "sustained IOPS of all volumes",
-    );
-    let bytes = v.noted(
-        "volumes_bytes",
-        all(|volume| volume.members[0].throughput.map(|rate| rate.rate)),
-        "sustained bytes a second of all volumes",
-    );
-    let (own_iops, own_bytes) = (instance.baseline_iops as f64, instance.baseline_mbps as f64 * 125_000.0);
-    let mut over = Vec::new();
-    if iops > own_iops {
-        over.push(format!("{} IOPS for a baseline of {}", figure(iops), figure(own_iops)));
-    }
-    if bytes > own_bytes {
-        over.push(format!("{}/s for a baseline of {}/s", size(bytes), size(own_bytes)));
-    }
-    if over.is_empty() {
-        return gap.map_or(FINE, Err);
-    }
-    Found::because(format!("{name} does not carry its volumes for ever: {}.", over.join(", ")))
-        .fix(Fix::by_hand("Take a larger instance, or provision less."))
-        .answer()
+    Found::because(why).severity(severity).fix(enough(v, &volume, Some(&load))).answer()
 }
 
 fn io1(v: &View<'_>, files: Files) -> Judged {

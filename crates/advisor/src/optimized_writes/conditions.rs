@@ -91,7 +91,7 @@ fn is_in_one_piece(settings: &PageWriteSettings) -> Condition {
     let (standing, how) = match &settings.files {
         Some(files) if files.aligned_bytes >= settings.page_bytes => {
             let whole = size(files.aligned_bytes);
-            (Standing::Met, format!("{} allocates aligned clusters of {whole}, as --fs says", files.name))
+            (Standing::Met, format!("{} allocates aligned clusters of {whole}", files.name))
         }
         Some(files) => {
             let page = size(settings.page_bytes);

@@ -88,10 +88,10 @@ pub(super) fn demand_any(ask: &Ask<'_>) -> Result<(), ApiError> {
     Right::new(ask, ask.call.action, "*".to_owned()).demand(ask)
 }
 
-/// The right to create a volume.
+/// The right to create a volume, by whatever call.
 pub(super) fn new_volume(ask: &Ask<'_>, provision: &Provision, zone: &str, zone_id: &str) -> Right {
     let shape = &provision.shape;
-    Right::on(ask, "CreateVolume", Kind::Volume, "*")
+    Right::on(ask, ask.call.action, Kind::Volume, "*")
         .with("ec2:AvailabilityZone", zone)
         .with("ec2:AvailabilityZoneId", zone_id)
         .with("ec2:Encrypted", "false")

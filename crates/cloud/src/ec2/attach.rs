@@ -18,7 +18,7 @@ use super::instances::ROOT_DEVICE;
 use super::options::AttachAs;
 use super::records::{AttachStage, Attachment, Instance, Power, Volume};
 use super::state::State;
-use super::{Ec2, access, describe_volumes, links, refuse};
+use super::{Ec2, access, describe_volumes, links, multi_attach, refuse};
 use crate::ApiError;
 
 /// Between attempts to detach a volume that something on this host uses, in milliseconds.
@@ -46,6 +46,7 @@ impl Ec2 {
         let device = ask.input.required("Device", "device")?;
         Kind::Volume.check(id, "volumeId")?;
         Kind::Instance.check(instance, "instanceId")?;
+        let _alone = self.sharing(id);
         let (volume, instance) = {
             let mut state = self.state.lock();
             let volume = state.volume(ask, id)?.clone();
@@ -54,38 +55,39 @@ impl Ec2 {
             access::instance(ask, "AttachVolume", &instance).demand(ask)?;
             ask.end_dry_run()?;
             self.may_attach(ask, &state, &volume, &instance, device)?;
-            let volume = Volume { attachment: Some(self.attachment(ask, &instance, device)), ..volume };
+            let volume = volume.with_attachment(self.attachment(ask, &instance, device));
             state.commit(vec![Change::Volume(volume.clone())])?;
             (volume, instance)
         };
         // With a key that cannot be used, AWS answers, and the attachment fails later.
         let fails = self.obstacle(volume.kms_key.as_deref()).is_some();
-        let attached = if fails { Ok(()) } else { self.attach_here(&volume, &instance.kind) };
+        let attached = if fails || volume.is_held_besides(&instance.id) {
+            Ok(())
+        } else {
+            self.attach_here(&volume, &instance.kind, &instance.id)
+        };
         let mut state = self.state.lock();
         // Tags may have changed meanwhile.
-        let mut volume = state.volume(ask, id)?.clone();
+        let volume = state.volume(ask, id)?.clone();
         match attached {
             Ok(()) => {
-                let mut answer = Map::new();
-                if let Some(attachment) = &mut volume.attachment {
-                    attachment.stage = AttachStage::Ready;
-                    if fails {
-                        attachment.stage = AttachStage::Failed { until_ms: attachment.attached_ms };
-                    }
-                    answer = describe_volumes::attachment(id, attachment, "attaching");
-                    // The instance may have been terminated meanwhile: the next call detaches the volume.
-                    if !fails && state.instances().get(&instance.id).is_none_or(Instance::is_ending) {
-                        attachment.stage = AttachStage::Busy;
-                        state.busy.insert(id.to_owned(), 0);
-                    }
+                let mut attachment = self.attachment(ask, &instance, device);
+                attachment.stage = AttachStage::Ready;
+                if fails {
+                    attachment.stage = AttachStage::Failed { until_ms: attachment.attached_ms };
                 }
-                state.commit(vec![Change::Volume(volume)])?;
+                let answer = describe_volumes::attachment(id, &attachment, "attaching");
+                // The instance may have been terminated meanwhile: the next call detaches the volume.
+                if !fails && state.instances().get(&instance.id).is_none_or(Instance::is_ending) {
+                    attachment.stage = AttachStage::Busy;
+                    state.busy.insert((id.to_owned(), instance.id.clone()), 0);
+                }
+                state.commit(vec![Change::Volume(volume.with_attachment(attachment))])?;
                 Ok(answer)
             }
             Err(error) => {
                 self.expect(of_failure(&volume, "attachVolume", &error, ask.now()));
-                volume.attachment = None;
-                state.commit(vec![Change::Volume(volume)])?;
+                state.commit(vec![Change::Volume(volume.without_attachment(&instance.id))])?;
                 Err(error)
             }
         }
@@ -127,8 +129,10 @@ impl Ec2 {
                 power.name()
             )));
         }
+        multi_attach::check_device(volume, device)?;
         match volume.state(now) {
             Some("available") => {}
+            Some("in-use") if volume.shape.multi_attach => multi_attach::may_join(volume, &instance.id, now)?,
             Some("in-use") => {
                 let message = format!("{} is already attached to an instance", volume.id);
                 return Err(ApiError::client("VolumeInUse", message));
@@ -142,18 +146,15 @@ impl Ec2 {
             );
             return Err(ApiError::client("InvalidVolume.ZoneMismatch", message));
         }
-        let there = |volume: &&Volume| volume.attachment_at(now).is_some();
-        let others: Vec<&Volume> = state.volumes_of(&instance.id).filter(there).collect();
-        let same =
-            |other: &&Volume| other.attachment.as_ref().and_then(|at| device_key(&at.device)) == Some(key);
-        if others.iter().copied().any(|other| same(&other)) {
+        let others = || state.volumes_of(&instance.id).filter(|(_, at)| at.is_there(now));
+        if others().any(|(_, at)| device_key(&at.device) == Some(key)) {
             let message = format!(
                 "Invalid value '{device}' for unixDevice. Attachment point {device} is already in use"
             );
             return Err(refuse::invalid_value(message));
         }
         let slots = self.options.catalog.instance(&instance.kind).map_or(u32::MAX, |kind| kind.ebs_slots);
-        if u32::try_from(others.len()).is_ok_and(|others| others >= slots) {
+        if u32::try_from(others().count()).is_ok_and(|others| others >= slots) {
             let message = format!(
                 "Volume attachment limit exceeded: instance '{}' of type {} takes {slots} volumes.",
                 instance.id, instance.kind
@@ -163,16 +164,15 @@ impl Ec2 {
         Ok(())
     }
 
-    /// Attaches a volume on this host, and links its device.
-    pub(super) fn attach_here(&self, volume: &Volume, kind: &str) -> Result<(), ApiError> {
-        let Some(attachment) = &volume.attachment else { return Ok(()) };
+    /// Attaches a volume on this host for an instance of a type, and links its device.
+    pub(super) fn attach_here(&self, volume: &Volume, kind: &str, instance: &str) -> Result<(), ApiError> {
         let request = AttachVolume {
             name: volume.id.clone(),
             export: match &self.options.attach_as {
                 AttachAs::BlockDevice => Export::Block { mount: None },
                 AttachAs::NbdSocket(dir) => Export::Nbd(NbdAddress::Unix(socket(dir, &volume.id))),
             },
-            instance: Some(format!("{kind}/{}", attachment.instance)),
+            instance: Some(format!("{kind}/{instance}")),
             // AWS attaches volumes that are faster than their instance, too; the volume has the mark in `volume list`.
             over_limit: true,
             shadows: Vec::new(),
@@ -211,6 +211,7 @@ impl Ec2 {
         let id = ask.input.required("VolumeId", "volumeId")?;
         Kind::Volume.check(id, "volumeId")?;
         let force = ask.input.flag("Force") == Some(true);
+        let _alone = self.sharing(id);
         let attachment = {
             let mut state = self.state.lock();
             let volume = state.volume(ask, id)?.clone();
@@ -221,13 +222,13 @@ impl Ec2 {
             ) {
                 return Ok(describe_volumes::attachment(id, &attachment, "detaching"));
             }
-            state.busy.remove(id);
+            state.busy.remove(&(id.to_owned(), attachment.instance.clone()));
             let ending = Attachment { stage: AttachStage::Ending, ..attachment.clone() };
-            state.commit(vec![Change::Volume(Volume { attachment: Some(ending), ..volume })])?;
+            state.commit(vec![Change::Volume(volume.with_attachment(ending))])?;
             attachment
         };
-        let detached = self.detach_here(id, force);
-        self.end_attachment(ask.now(), id, detached, attachment.stage)?;
+        let detached = self.detach_from(id, &attachment.instance, force);
+        self.end_attachment(ask.now(), (id, &attachment.instance), detached, attachment.stage)?;
         Ok(describe_volumes::attachment(id, &attachment, "detaching"))
     }
 
@@ -246,10 +247,15 @@ impl Ec2 {
             access::instance(ask, "DetachVolume", instance).demand(ask)?;
         }
         ask.end_dry_run()?;
-        let Some(attachment) = volume.attachment_at(now) else {
+        let to_named = |at: &&Attachment| named == Some(at.instance.as_str());
+        let found = volume.attachments_at(now).find(to_named).or_else(|| volume.attachments_at(now).next());
+        let Some(attachment) = found else {
             let state = volume.state(now).unwrap_or("available");
             return Err(refuse::incorrect_state(format!("Volume '{id}' is in the '{state}' state.")));
         };
+        if volume.shape.multi_attach && named.is_none() {
+            return Err(refuse::missing_of_request("InstanceId"));
+        }
         let device = ask.input.text("Device").filter(|device| !device.is_empty());
         let other_device = device.is_some_and(|device| device_key(device) != device_key(&attachment.device));
         if other_device || named.is_some_and(|instance| instance != attachment.instance) {
@@ -278,18 +284,20 @@ impl Ec2 {
     pub(super) fn end_attachment(
         &self,
         now: u64,
-        id: &str,
+        (id, instance): (&str, &str),
         detached: Result<(), ControlError>,
         before: AttachStage,
     ) -> Result<(), ApiError> {
         let mut state = self.state.lock();
-        let Some(mut volume) = state.volumes().get(id).cloned() else { return Ok(()) };
-        let Some(attachment) = &mut volume.attachment else { return Ok(()) };
+        let Some(volume) = state.volumes().get(id) else { return Ok(()) };
+        let Some(mut attachment) = volume.attachment_to(instance).cloned() else { return Ok(()) };
         let failed = match detached {
             Ok(()) => {
-                let instance = state.instances().get(&attachment.instance);
-                if attachment.delete_on_termination && instance.is_none_or(Instance::is_ending) {
-                    self.remove_volume(now, &mut state, Volume { attachment: None, ..volume })?;
+                let is_ending = state.instances().get(instance).is_none_or(Instance::is_ending);
+                // Of several attachments the last one decides.
+                if attachment.delete_on_termination && is_ending && !volume.is_held_besides(instance) {
+                    let volume = volume.without_attachment(instance);
+                    self.remove_volume(now, &mut state, volume)?;
                     self.expect_deletion(&state, id);
                     return Ok(());
                 }
@@ -298,7 +306,6 @@ impl Ec2 {
             }
             Err(error) if error.kind() == ControlErrorKind::InUse => {
                 attachment.stage = AttachStage::Busy;
-                state.busy.insert(id.to_owned(), now);
                 None
             }
             Err(error) => {
@@ -306,33 +313,32 @@ impl Ec2 {
                 Some(refuse::of_control(&error))
             }
         };
+        let volume = volume.with_attachment(attachment.clone());
+        if failed.is_none() && attachment.stage == AttachStage::Busy {
+            state.busy.insert((id.to_owned(), instance.to_owned()), now);
+        }
         state.commit(vec![Change::Volume(volume)])?;
         failed.map_or(Ok(()), Err)
     }
 
     /// Tries again to detach what something on this host used.
     pub(super) fn retry_detaches(&self, now: u64) {
-        let due: Vec<String> = {
+        let due: Vec<(String, String)> = {
             let mut state = self.state.lock();
             let due = state.busy.iter().filter(|(_, last)| now >= last.saturating_add(RETRY_MS));
-            let due: Vec<_> = due.map(|(id, _)| id.clone()).collect();
-            for id in &due {
-                state.busy.remove(id);
+            let due: Vec<_> = due.map(|(key, _)| key.clone()).collect();
+            for key in &due {
+                state.busy.remove(key);
             }
             due
         };
-        for id in due {
-            let ending = {
-                let state = self.state.lock();
-                let volume = state.volumes().get(&id);
-                let attachment = volume.and_then(|volume| volume.attachment.as_ref());
-                let instance = attachment.and_then(|attachment| state.instances().get(&attachment.instance));
-                instance.is_none_or(Instance::is_ending)
-            };
-            let detached = self.detach_here(&id, ending);
-            if let Err(error) = self.end_attachment(now, &id, detached, AttachStage::Busy) {
+        for (id, instance) in due {
+            let _alone = self.sharing(&id);
+            let ending = self.state.lock().instances().get(&instance).is_none_or(Instance::is_ending);
+            let detached = self.detach_from(&id, &instance, ending);
+            if let Err(error) = self.end_attachment(now, (&id, &instance), detached, AttachStage::Busy) {
                 tracing::warn!(volume = id, %error, "still not detached");
-                self.state.lock().busy.insert(id, now);
+                self.state.lock().busy.insert((id, instance), now);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::db::Change;
 use super::encryption::{self, Found};
 use super::filter::Tags;
 use super::ids::Kind;
-use super::records::{Permissions, Snapshot, SnapshotExtras, Stage};
+use super::records::{Permissions, Snapshot, SnapshotExtras, Stage, Transfer};
 use super::snapshots::description;
 use super::state::{State, is_of};
 use super::{Ec2, places, quota, refuse, tags, tier};
@@ -74,9 +74,9 @@ impl Ec2 {
         access::demand_tagging(ask, Kind::Snapshot, &wanted.tags)?;
         ask.end_dry_run()?;
         refuse_unbuilt(ask)?;
-        let wish = self.wish_of_copy(ask, &state, found.as_ref())?;
+        let wish = self.wish_of_copy(ask, &state, found.as_ref().map(Into::into))?;
         self.may_copy(ask, &state, found.as_ref())?;
-        let key = self.find_key(ask, wish, found.as_ref())?;
+        let key = self.find_key(ask, wish, found.as_ref().map(Into::into))?;
         if let Found::Unusable(name, problem) = &key
             && *problem != KeyProblem::NotFound
             && ask.input.text("KmsKeyId") == Some(name)
@@ -100,6 +100,8 @@ impl Ec2 {
             completion_minutes: wanted.completion_minutes,
             permissions: Permissions::default(),
             tags: wanted.tags,
+            transfer: None,
+            fast_restores: Vec::new(),
             direct: None,
             extras: SnapshotExtras {
                 copied_from: Some((wanted.region.to_owned(), wanted.source.to_owned())),
@@ -164,7 +166,14 @@ impl Ec2 {
             }
         };
         match copied {
-            Ok(view) => self.note_taken(&mut copy, &view),
+            Ok(view) => {
+                let moved = if data_key.is_some() {
+                    transfer_of_all(&mut copy, source, view.data_bytes)
+                } else {
+                    self.transfer(state, &mut copy, source, view.data_bytes)
+                };
+                self.note_taken(&mut copy, &view, moved);
+            }
             Err(error) => {
                 state.commit(vec![Change::DropSnapshot(copy.id)])?;
                 return Err(refuse::of_control(&error));
@@ -173,6 +182,58 @@ impl Ec2 {
         state.commit(vec![Change::Snapshot(copy.clone())])?;
         Ok(copy)
     }
+
+    /// Notes how much a copy moves: nothing within a Region and account; else what the latest copy of the same volume, from
+    /// the same Region and account, does not have (EBS user guide, `ebs-copy-snapshot`). The bytes.
+    fn transfer(&self, state: &State, copy: &mut Snapshot, source: &Snapshot, data_bytes: u64) -> u64 {
+        let lineage = lineage(source);
+        let within = source.region == copy.region && source.owner == copy.owner;
+        let is_of_lineage = |other: &&Snapshot| {
+            other.id != copy.id
+                && other.owner == copy.owner
+                && other.region == copy.region
+                && other.has_data()
+                && other.kms_key == copy.kms_key
+                && other
+                    .transfer
+                    .as_ref()
+                    .is_some_and(|transfer| transfer.lineage == lineage && transfer.region == source.region)
+        };
+        let latest =
+            state.snapshots_of(COPIED_VOLUME).filter(is_of_lineage).max_by_key(|other| other.started_ms);
+        let bytes = match latest {
+            _ if within => 0,
+            Some(latest) => self.changed_bytes(Some(&latest.id), &copy.id, data_bytes),
+            None => data_bytes,
+        };
+        copy.transfer = Some(Transfer {
+            region: source.region.clone(),
+            lineage,
+            incremental: within || latest.is_some(),
+            bytes: if source.region == copy.region { 0 } else { bytes },
+        });
+        bytes
+    }
+}
+
+/// What a snapshot has in common with those to which its copies are incremental.
+fn lineage(source: &Snapshot) -> String {
+    match &source.transfer {
+        Some(earlier) => earlier.lineage.clone(),
+        None if source.volume == COPIED_VOLUME => source.id.clone(),
+        None => source.volume.clone(),
+    }
+}
+
+/// Notes that a copy moves all data, since it is encrypted anew. The bytes.
+fn transfer_of_all(copy: &mut Snapshot, source: &Snapshot, data_bytes: u64) -> u64 {
+    copy.transfer = Some(Transfer {
+        region: source.region.clone(),
+        lineage: lineage(source),
+        incremental: false,
+        bytes: if source.region == copy.region { 0 } else { data_bytes },
+    });
+    data_bytes
 }
 
 /// The volume that a copy shows.

@@ -10,7 +10,7 @@ use super::filter::{Filters, Tagged, Values, flag, one, some};
 use super::ids::Kind;
 use super::instances::ROOT_DEVICE;
 use super::page::{Page, Paging};
-use super::records::{Instance, Power, Volume};
+use super::records::{Attachment, Instance, Power, Volume};
 use super::state::{State, is_of};
 use super::{DEFAULT_SUBNET, DEFAULT_VPC, Ec2, access, refuse, tags};
 use crate::ApiError;
@@ -64,16 +64,24 @@ fn address(instance: &Instance) -> String {
     format!("172.31.{}.{}", (number >> 8) & 0xFF, number & 0xFF)
 }
 
+/// The volumes of an instance that are shown at it.
+fn attached<'a>(
+    ask: &'a Ask<'_>,
+    state: &'a State,
+    instance: &'a str,
+) -> impl Iterator<Item = (&'a Volume, &'a Attachment)> {
+    state.volumes_of(instance).filter(move |(_, at)| at.is_there(ask.now()))
+}
+
 /// The volumes of an instance, as it shows them.
 pub(super) fn mappings(ask: &Ask<'_>, state: &State, instance: &str) -> Value {
     let now = ask.now();
-    let mapping = |volume: &Volume| {
-        let at = volume.attachment_at(now)?;
+    let mapping = |(volume, at): (&Volume, &Attachment)| {
         let status = match at.state(now) {
             "busy" => "detaching",
             status => status,
         };
-        Some(json!({
+        json!({
             "DeviceName": at.device,
             "Ebs": {
                 "VolumeId": volume.id,
@@ -81,9 +89,9 @@ pub(super) fn mappings(ask: &Ask<'_>, state: &State, instance: &str) -> Value {
                 "AttachTime": seconds(at.since_ms),
                 "DeleteOnTermination": at.delete_on_termination,
             },
-        }))
+        })
     };
-    state.volumes_of(instance).filter_map(mapping).collect()
+    attached(ask, state, instance).map(mapping).collect()
 }
 
 fn members(ask: &Ask<'_>, state: &State, instance: &Instance) -> Value {
@@ -182,12 +190,10 @@ impl Ec2 {
 }
 
 /// What an instance has for a filter.
-fn values<'a>(ask: &Ask<'_>, state: &'a State, instance: &'a Instance, name: &str) -> Values<'a> {
+fn values<'a>(ask: &'a Ask<'_>, state: &'a State, instance: &'a Instance, name: &str) -> Values<'a> {
     let now = ask.now();
     if let Some(of_mapping) = name.strip_prefix("block-device-mapping.") {
-        let there =
-            state.volumes_of(&instance.id).filter_map(|volume| Some((volume, volume.attachment_at(now)?)));
-        return there
+        return attached(ask, state, &instance.id)
             .map(|(volume, at)| match of_mapping {
                 "attach-time" => iso(at.since_ms).into(),
                 "delete-on-termination" => flag(at.delete_on_termination).into(),

@@ -42,8 +42,7 @@ fn members(ask: &Ask<'_>, volume: &Volume, state: Option<&str>, zone_id: String)
     let now = ask.now();
     let shape = volume.shape_at(now);
     let attachments: Value = volume
-        .attachment_at(now)
-        .iter()
+        .attachments_at(now)
         .map(|at| Value::Object(attachment(&volume.id, at, at.state(now))))
         .collect();
     let mut members = Members::default();
@@ -59,8 +58,9 @@ fn members(ask: &Ask<'_>, volume: &Volume, state: Option<&str>, zone_id: String)
         .put("Encrypted", volume.kms_key.is_some())
         .put_some("KmsKeyId", volume.kms_key.as_deref())
         .put("VolumeType", shape.kind.as_str())
-        .put("MultiAttachEnabled", false)
+        .put("MultiAttachEnabled", shape.multi_attach)
         .put("Operator", json!({"Managed": false}))
+        .put_some("SourceVolumeId", volume.copied.as_ref().map(|copied| copied.source.as_str()))
         .put_some("Iops", shape.iops)
         .put_some("Throughput", shape.throughput)
         .put_some("VolumeInitializationRate", volume.initialization_rate);
@@ -121,6 +121,9 @@ impl Ec2 {
             if !volume.tags.is_empty() {
                 members.put("Tags", tags::members(&volume.tags));
             }
+            if volume.fast_restored {
+                members.put("FastRestored", true);
+            }
             members.end()
         };
         let (volumes, next): (Vec<_>, _) = if ids.is_empty() {
@@ -144,21 +147,26 @@ fn values<'a>(
     zone_id: impl Fn(&Volume) -> String,
 ) -> Values<'a> {
     let now = ask.now();
-    let attachment = volume.attachment_at(now);
+    let attachments = || volume.attachments_at(now);
     let shape = volume.shape_at(now);
     match name {
-        "attachment.attach-time" => some(attachment.map(|at| iso(at.since_ms))),
-        "attachment.delete-on-termination" => some(attachment.map(|at| flag(at.delete_on_termination))),
-        "attachment.device" => some(attachment.map(|at| at.device.as_str())),
-        "attachment.instance-id" => some(attachment.map(|at| at.instance.as_str())),
-        "attachment.status" => some(attachment.map(|at| at.state(now))),
+        "attachment.attach-time" => attachments().map(|at| iso(at.since_ms).into()).collect(),
+        "attachment.delete-on-termination" => {
+            attachments().map(|at| flag(at.delete_on_termination).into()).collect()
+        }
+        "attachment.device" => attachments().map(|at| at.device.as_str().into()).collect(),
+        "attachment.instance-id" => attachments().map(|at| at.instance.as_str().into()).collect(),
+        "attachment.status" => attachments().map(|at| at.state(now).into()).collect(),
         "availability-zone" => one(volume.zone.as_str()),
         "availability-zone-id" => one(zone_id(volume)),
         "create-time" => one(iso(volume.created_ms)),
         "encrypted" => one(flag(volume.kms_key.is_some())),
-        "fast-restored" | "multi-attach-enabled" | "operator.managed" => one(flag(false)),
+        "fast-restored" => one(flag(volume.fast_restored)),
+        "multi-attach-enabled" => one(flag(shape.multi_attach)),
+        "operator.managed" => one(flag(false)),
         "size" => one(shape.size_gib.to_string()),
         "snapshot-id" => some(volume.snapshot.as_deref()),
+        "source-volume-id" => some(volume.copied.as_ref().map(|copied| copied.source.as_str())),
         "status" => some(volume.state(now)),
         "volume-id" => one(volume.id.as_str()),
         "volume-type" => one(shape.kind.as_str()),

@@ -175,6 +175,8 @@ impl Ec2 {
             completion_minutes: None,
             permissions: Permissions::default(),
             tags: start.tags,
+            transfer: None,
+            fast_restores: Vec::new(),
             direct: Some(Direct {
                 parent: start.parent.clone(),
                 timeout_ms: start.timeout_ms,

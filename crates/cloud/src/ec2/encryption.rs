@@ -9,11 +9,31 @@ use serde_json::{Map, Value};
 
 use super::ask::{Ask, Members};
 use super::db::Change;
-use super::records::{RegionSettings, Setting, Snapshot};
+use super::records::{RegionSettings, Setting, Snapshot, Volume};
 use super::state::State;
 use super::{Ec2, access, refuse};
 use crate::kms::{DEFAULT_ALIAS, KeyProblem, Kms, VolumeKey};
 use crate::{ApiError, Call};
+
+/// What something new begins as: a snapshot or a volume.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin<'a> {
+    owner: &'a str,
+    /// The ARN of its key; None if it is not encrypted.
+    key: Option<&'a str>,
+}
+
+impl<'a> From<&'a Snapshot> for Origin<'a> {
+    fn from(snapshot: &'a Snapshot) -> Self {
+        Self { owner: &snapshot.owner, key: snapshot.kms_key.as_deref() }
+    }
+}
+
+impl<'a> From<&'a Volume> for Origin<'a> {
+    fn from(volume: &'a Volume) -> Self {
+        Self { owner: &volume.owner, key: volume.kms_key.as_deref() }
+    }
+}
 
 /// How something new is to be encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,11 +113,11 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
         state: &State,
-        source: Option<&Snapshot>,
+        source: Option<Origin<'_>>,
     ) -> Result<Wish, ApiError> {
         let Asked { encrypted, key } = Asked::of(ask);
         let settings = state.region_settings(ask.account(), ask.region());
-        let source_key = source.and_then(|source| source.kms_key.as_deref());
+        let source_key = source.and_then(|source| source.key);
         if source_key.is_some() && encrypted == Some(false) {
             return Err(refuse::invalid_combination(
                 "Encrypted snapshots must be used to create encrypted volumes.",
@@ -113,9 +133,9 @@ impl Ec2 {
             };
         }
         let own = source.filter(|source| source.owner == ask.account());
-        Ok(match (key, own.and_then(|source| source.kms_key.clone())) {
+        Ok(match (key, own.and_then(|source| source.key)) {
             (Some(key), _) => Wish::Own(key.to_owned()),
-            (None, Some(arn)) => Wish::Same(arn),
+            (None, Some(arn)) => Wish::Same(arn.to_owned()),
             (None, None) => Wish::Own(settings.key_name()),
         })
     }
@@ -125,11 +145,11 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
         state: &State,
-        source: Option<&Snapshot>,
+        source: Option<Origin<'_>>,
     ) -> Result<Wish, ApiError> {
         let Asked { encrypted, key } = Asked::of(ask);
         let settings = state.region_settings(ask.account(), ask.region());
-        let is_source = source.is_some_and(|source| source.kms_key.is_some());
+        let is_source = source.is_some_and(|source| source.key.is_some());
         if is_source && encrypted == Some(false) {
             let message = "The parameter Encrypted cannot be false for a copy of an encrypted snapshot.";
             return Err(refuse::invalid_combination(message));
@@ -151,27 +171,27 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
         wish: Wish,
-        source: Option<&Snapshot>,
+        source: Option<Origin<'_>>,
     ) -> Result<Found, ApiError> {
         let (name, same) = match wish {
             Wish::Plain => return Ok(Found::Plain),
             Wish::Same(arn) => (arn, true),
             Wish::Own(name) => (name, false),
         };
-        let source_key = source.and_then(|source| source.kms_key.as_ref());
+        let source_key = source.and_then(|source| source.key);
         // What is read anew must be readable.
-        if let Some(cause) = self.obstacle(source_key.map(String::as_str)) {
+        if let Some(cause) = self.obstacle(source_key) {
             return Ok(Found::Unusable(name, KeyProblem::NotUsable(cause)));
         }
         // Another account's snapshot is shared, and its key may not be.
         let of_other = source.filter(|source| source.owner != ask.account());
-        if let Some(arn) = of_other.and_then(|source| source.kms_key.as_deref())
+        if let Some(arn) = of_other.and_then(|source| source.key)
             && let Err(problem) = self.kms()?.key_of_volume(ask.call, Some(arn))
         {
             return Ok(Found::Unusable(name, problem));
         }
         match self.kms()?.key_of_volume(ask.call, Some(&name)) {
-            Ok(key) if same || Some(&key.arn) == source_key => Ok(Found::Same(key.arn)),
+            Ok(key) if same || Some(key.arn.as_str()) == source_key => Ok(Found::Same(key.arn)),
             Ok(key) => Ok(Found::Own(key)),
             Err(KeyProblem::Internal(text)) => Err(refuse::internal(text)),
             Err(problem) => Ok(Found::Unusable(name, problem)),

@@ -48,12 +48,12 @@ struct Published {
 #[derive(Debug, Clone)]
 pub(super) struct Due {
     /// In milliseconds since 1970; 0 is now, where that is not known yet.
-    at_ms: u64,
-    detail_type: &'static str,
-    owner: String,
-    region: String,
-    resources: Vec<String>,
-    detail: Value,
+    pub(super) at_ms: u64,
+    pub(super) detail_type: &'static str,
+    pub(super) owner: String,
+    pub(super) region: String,
+    pub(super) resources: Vec<String>,
+    pub(super) detail: Value,
 }
 
 impl Due {
@@ -75,6 +75,18 @@ impl Due {
     fn of_request(mut self, ask: &Ask<'_>) -> Self {
         self.detail["request-id"] = json!(ask.call.request_id);
         self
+    }
+}
+
+impl Events {
+    /// Adds events that will be published at their times.
+    pub(super) fn expect(&self, events: impl IntoIterator<Item = Due>) {
+        self.due.lock().extend(events);
+    }
+
+    /// Drops events that wait, where they do not come any more.
+    pub(super) fn forget(&self, is_over: impl Fn(&Due) -> bool) {
+        self.due.lock().retain(|due| !is_over(due));
     }
 }
 
@@ -170,7 +182,14 @@ impl Ec2 {
         (published.until_ms, published.stored_ms) = (until_ms, until_ms);
     }
 
-    /// Notes the events that follow from a call that has succeeded.
+    /// Notes the events that follow from a volume that a call makes: it is available, and a copy is later initialized.
+    pub(super) fn expect_events_of_new(&self, ask: &Ask<'_>, volume: &Volume) {
+        let events = std::iter::once(of_creation(volume)).chain(of_initialization(volume));
+        self.events.expect(events.map(|due| due.of_request(ask)));
+    }
+
+    /// Notes the events that follow from a call that has succeeded. Those of new volumes are noted where they are made,
+    /// since a call that is repeated with its token succeeds and makes nothing.
     pub(super) fn expect_events(&self, ask: &Ask<'_>, output: &Map<String, Value>) {
         let text = |members: &Map<String, Value>, name: &str| {
             members.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -178,14 +197,11 @@ impl Ec2 {
         let given = |name: &str| ask.input.text(name).unwrap_or_default().to_owned();
         let state = self.state.lock();
         let events = match ask.call.action {
-            "CreateVolume" => state.volumes().get(&text(output, "VolumeId")).and_then(|volume| {
-                // A call that is repeated with its token makes nothing.
-                let is_new = volume.available_ms == ask.now() + self.options.timing.creating_ms;
-                is_new.then(|| vec![of_creation(volume)])
-            }),
             "AttachVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| {
-                let attachment = volume.attachment.as_ref()?;
-                let AttachStage::Failed { until_ms } = attachment.stage else { return None };
+                let AttachStage::Failed { until_ms } = volume.attachment_to(&given("InstanceId"))?.stage
+                else {
+                    return None;
+                };
                 let cause = self.obstacle(volume.kms_key.as_deref()).unwrap_or_default();
                 Some(vec![of_key(volume, "attachVolume", &cause, until_ms)])
             }),
@@ -264,7 +280,10 @@ impl Ec2 {
 /// What follows from a volume's record.
 fn of_record(volume: &Volume) -> Vec<Due> {
     match volume.stage {
-        Stage::Ready => [of_creation(volume)].into_iter().chain(of_modification(volume)).collect(),
+        Stage::Ready => {
+            let of_new = std::iter::once(of_creation(volume)).chain(of_initialization(volume));
+            of_new.chain(of_modification(volume)).collect()
+        }
         Stage::Gone { .. } => of_deletion(volume).into_iter().collect(),
         Stage::Making | Stage::Binned { .. } => Vec::new(),
     }
@@ -276,6 +295,15 @@ pub(super) fn of_creation(volume: &Volume) -> Due {
         None => of_volume(volume, "createVolume", "available", volume.available_ms),
         Some(cause) => of_key(volume, "createVolume", cause, volume.available_ms),
     }
+}
+
+/// That a copy of a volume is initialized; None of any other volume.
+fn of_initialization(volume: &Volume) -> Option<Due> {
+    let copied = volume.copied.as_ref()?;
+    let at_ms = copied.completes_ms.max(volume.available_ms);
+    let mut due = of_volume(volume, "initializeVolume", "succeeded", at_ms);
+    due.detail["completionTime"] = json!(iso(at_ms));
+    Some(due)
 }
 
 fn of_deletion(volume: &Volume) -> Option<Due> {
@@ -342,8 +370,10 @@ fn of_snapshot(snapshot: &Snapshot) -> Due {
         let source = source.map(|(region, id)| odd_arn(region, "snapshot", id));
         detail["event"] = json!("copySnapshot");
         detail["source"] = json!(source.unwrap_or_default());
-        detail["incremental"] = json!("false");
-        detail["transferType"] = json!("standard");
+        let incremental = snapshot.transfer.as_ref().is_some_and(|transfer| transfer.incremental);
+        detail["incremental"] = json!(if incremental { "true" } else { "false" });
+        let time_based = snapshot.completion_minutes.is_some();
+        detail["transferType"] = json!(if time_based { "time-based" } else { "standard" });
     }
     of_snapshot_at(owner, region, arn, snapshot.completes_ms, detail)
 }

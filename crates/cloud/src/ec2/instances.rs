@@ -10,7 +10,7 @@ use super::attach::device_key;
 use super::db::Change;
 use super::ids::Kind;
 use super::places;
-use super::records::{AttachStage, Attachment, Instance, Power, Volume};
+use super::records::{AttachStage, Attachment, Instance, Power};
 use super::state::{State, client_token, use_token};
 use super::{Ec2, describe_instances, images, launch, quota, refuse, tags};
 use crate::ApiError;
@@ -230,24 +230,24 @@ impl Ec2 {
                 }
                 answers.push(state_change(&ended, before, ended.during_at(now)));
                 changes.push(Change::Instance(ended));
-                for volume in state.volumes_of(&instance.id) {
-                    let Some(attachment) = &volume.attachment else { continue };
+                for (volume, attachment) in state.volumes_of(&instance.id) {
                     // What is being attached or detached ends with that.
                     if !matches!(attachment.stage, AttachStage::Ready | AttachStage::Busy) {
                         continue;
                     }
-                    ending.push((volume.id.clone(), attachment.stage));
+                    ending.push((volume.id.clone(), instance.id.clone()));
                     let attachment = Attachment { stage: AttachStage::Ending, ..attachment.clone() };
-                    changes.push(Change::Volume(Volume { attachment: Some(attachment), ..volume.clone() }));
+                    changes.push(Change::Volume(volume.with_attachment(attachment)));
                 }
             }
             state.commit(changes)?;
         }
-        for (id, stage) in ending {
-            let detached = self.detach_here(&id, true);
-            if let Err(error) = self.end_attachment(now, &id, detached, AttachStage::Busy) {
-                tracing::warn!(volume = id, %error, ?stage, "a volume of a terminated instance is not detached");
-                self.state.lock().busy.insert(id, now);
+        for (id, instance) in ending {
+            let _alone = self.sharing(&id);
+            let detached = self.detach_from(&id, &instance, true);
+            if let Err(error) = self.end_attachment(now, (&id, &instance), detached, AttachStage::Busy) {
+                tracing::warn!(volume = id, %error, "a volume of a terminated instance is not detached");
+                self.state.lock().busy.insert((id, instance), now);
             }
         }
         Ok(Members::default().put("TerminatingInstances", answers).end())
@@ -317,18 +317,15 @@ fn run_zone(ask: &Ask<'_>) -> Result<String, ApiError> {
 /// The volume at a device of an instance, with the DeleteOnTermination that a call gives it.
 fn remapped(ask: &Ask<'_>, state: &State, instance: &str, mapping: Input<'_>) -> Result<Change, ApiError> {
     let device = mapping.required("DeviceName", "deviceName")?;
-    let found = state.volumes_of(instance).find(|volume| {
-        let attachment = volume.attachment_at(ask.now());
-        attachment.is_some_and(|at| device_key(&at.device) == device_key(device))
-    });
-    let Some(volume) = found else {
+    let found = state
+        .volumes_of(instance)
+        .find(|(_, at)| at.is_there(ask.now()) && device_key(&at.device) == device_key(device));
+    let Some((volume, attachment)) = found else {
         let message = format!("No device is currently mapped at {device}");
         return Err(ApiError::client("InvalidInstanceAttributeValue", message));
     };
-    let mut volume = volume.clone();
     let given = mapping.structure("Ebs").and_then(|ebs| ebs.flag("DeleteOnTermination"));
-    if let (Some(attachment), Some(given)) = (&mut volume.attachment, given) {
-        attachment.delete_on_termination = given;
-    }
-    Ok(Change::Volume(volume))
+    let delete_on_termination = given.unwrap_or(attachment.delete_on_termination);
+    let attachment = Attachment { delete_on_termination, ..attachment.clone() };
+    Ok(Change::Volume(volume.with_attachment(attachment)))
 }

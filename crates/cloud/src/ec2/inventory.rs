@@ -1,8 +1,11 @@
 //! What CloudWatch needs to know of the volumes.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use super::Ec2;
-use super::records::AttachStage;
-use crate::monitoring::{Attached, Inventory};
+use super::records::{AttachStage, Attachment};
+use crate::monitoring::{Attached, Gauge, Inventory, SHARED};
 
 impl Inventory for Ec2 {
     fn tick(&self, now_ms: u64) {
@@ -14,18 +17,56 @@ impl Inventory for Ec2 {
     fn attached(&self, now_ms: u64) -> Vec<Attached> {
         let state = self.state.lock();
         let volumes = state.volumes().values().filter_map(|volume| {
-            let attachment = volume.attachment.as_ref()?;
-            if matches!(attachment.stage, AttachStage::Gone { .. }) {
-                return None;
-            }
+            let is_gone = |at: &&Attachment| matches!(at.stage, AttachStage::Gone { .. });
+            let attachment = volume.attachments.iter().find(|at| !is_gone(at))?;
+            let (kind, is_shared) = (&volume.shape_at(now_ms).kind, volume.shape.multi_attach);
             Some(Attached {
                 volume: volume.id.clone(),
                 owner: volume.owner.clone(),
                 region: volume.region.clone(),
-                instance: attachment.instance.clone(),
-                kind: volume.shape_at(now_ms).kind.clone(),
+                instance: if is_shared { String::new() } else { attachment.instance.clone() },
+                kind: if is_shared { format!("{kind}/{SHARED}") } else { kind.clone() },
             })
         });
         volumes.collect()
+    }
+
+    fn gauges(&self, minute_ms: Range<u64>) -> Vec<Gauge> {
+        let now = minute_ms.end - 1;
+        let mut gauges = Vec::new();
+        let mut moved: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+        let state = self.state.lock();
+        for snapshot in state.snapshots().values() {
+            if let Some(transfer) = &snapshot.transfer {
+                let bytes = snapshot.transferred(minute_ms.end) - snapshot.transferred(minute_ms.start);
+                if bytes > 0 {
+                    let key = (snapshot.owner.as_str(), snapshot.region.as_str(), transfer.region.as_str());
+                    *moved.entry(key).or_default() += bytes;
+                }
+            }
+            for restore in &snapshot.fast_restores {
+                let Some((size, balance)) = restore.credits(snapshot.size_gib, now) else { continue };
+                let gauge = |metric, value| Gauge {
+                    owner: restore.account.clone(),
+                    region: snapshot.region.clone(),
+                    metric,
+                    dimensions: vec![
+                        ("AvailabilityZone", restore.zone.clone()),
+                        ("SnapshotId", snapshot.id.clone()),
+                    ],
+                    value,
+                };
+                gauges.push(gauge("FastSnapshotRestoreCreditsBalance", balance));
+                gauges.push(gauge("FastSnapshotRestoreCreditsBucketSize", size));
+            }
+        }
+        gauges.extend(moved.into_iter().map(|((owner, region, source), bytes)| Gauge {
+            owner: owner.to_owned(),
+            region: region.to_owned(),
+            metric: "SnapshotCopyBytesTransferred",
+            dimensions: vec![("sourceRegion", source.to_owned())],
+            value: bytes as f64,
+        }));
+        gauges
     }
 }

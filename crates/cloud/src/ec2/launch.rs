@@ -156,7 +156,8 @@ impl Ec2 {
         let volume = {
             let mut state = self.state.lock();
             let wanted = mapping.wanted.clone();
-            let key = self.find_key(ask, wanted.encryption.clone(), wanted.snapshot.as_ref())?;
+            let key =
+                self.find_key(ask, wanted.encryption.clone(), wanted.snapshot.as_ref().map(Into::into))?;
             if let Found::Unusable(name, problem) = &key {
                 return Err(refused_key(name, problem));
             }
@@ -172,11 +173,11 @@ impl Ec2 {
                 // A start after a kill does not find the instance, and ends the attachment.
                 stage: AttachStage::Ready,
             };
-            let volume = Volume { attachment: Some(attachment), ..volume };
+            let volume = volume.with_attachment(attachment);
             state.commit(vec![Change::Volume(volume.clone())])?;
             volume
         };
-        self.attach_here(&volume, &instance.kind)
+        self.attach_here(&volume, &instance.kind, &instance.id)
     }
 
     /// Deletes the volumes of a launch that has failed.
@@ -186,7 +187,7 @@ impl Ec2 {
             let mut state = self.state.lock();
             let Some(volume) = state.volumes().get(id).cloned() else { continue };
             let deleted = detached.map_err(|error| refuse::of_control(&error)).and_then(|()| {
-                self.remove_volume_for_good(now, &mut state, Volume { attachment: None, ..volume })
+                self.remove_volume_for_good(now, &mut state, Volume { attachments: Vec::new(), ..volume })
             });
             if let Err(error) = deleted {
                 tracing::warn!(volume = id, %error, "a volume of an instance that was not launched stays");

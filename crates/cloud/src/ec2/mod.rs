@@ -9,6 +9,7 @@ mod ask;
 mod attach;
 pub(crate) mod bin;
 mod copy;
+mod copy_volumes;
 mod db;
 mod describe_instances;
 mod describe_snapshots;
@@ -16,6 +17,7 @@ mod describe_volumes;
 pub(crate) mod direct;
 mod encryption;
 mod events;
+mod fast_restore;
 mod filter;
 mod ids;
 mod images;
@@ -27,6 +29,7 @@ mod launch;
 mod links;
 mod lock;
 mod modify;
+mod multi_attach;
 mod options;
 mod page;
 mod places;
@@ -35,6 +38,7 @@ mod quota;
 mod reconcile;
 mod records;
 mod refuse;
+mod restore_credits;
 mod shape;
 mod snapshot_attribute;
 mod snapshots;
@@ -73,6 +77,8 @@ pub struct Ec2 {
     options: Options,
     state: Mutex<State>,
     events: events::Events,
+    /// See [`Self::sharing`].
+    sharing: Mutex<()>,
     /// Held by creations that may take the time of their data, so that a repetition by its token waits for the first.
     creating: Mutex<()>,
     /// Has the keys; none: nothing is encrypted.
@@ -105,6 +111,7 @@ impl Ec2 {
             options,
             state: Mutex::new(state),
             events: events::Events::default(),
+            sharing: Mutex::default(),
             creating: Mutex::new(()),
             kms: None,
         };
@@ -136,6 +143,7 @@ macro_rules! actions {
 actions! {
     "AttachVolume" => attach_volume,
     "CopySnapshot" => copy_snapshot,
+    "CopyVolumes" => copy_volumes,
     "CreateSnapshot" => create_snapshot,
     "CreateSnapshots" => create_snapshots,
     "CreateTags" => create_tags,
@@ -145,6 +153,7 @@ actions! {
     "DeleteVolume" => delete_volume,
     "DescribeAccountAttributes" => describe_account_attributes,
     "DescribeAvailabilityZones" => describe_availability_zones,
+    "DescribeFastSnapshotRestores" => describe_fast_restores,
     "DescribeImages" => describe_images,
     "DescribeInstanceAttribute" => describe_instance_attribute,
     "DescribeInstanceCreditSpecifications" => describe_instance_credit_specifications,
@@ -163,8 +172,10 @@ actions! {
     "DescribeVolumesModifications" => describe_volumes_modifications,
     "DetachVolume" => detach_volume,
     "DisableEbsEncryptionByDefault" => disable_ebs_encryption_by_default,
+    "DisableFastSnapshotRestores" => disable_fast_restores,
     "DisableSnapshotBlockPublicAccess" => disable_snapshot_block_public_access,
     "EnableEbsEncryptionByDefault" => enable_ebs_encryption_by_default,
+    "EnableFastSnapshotRestores" => enable_fast_restores,
     "EnableSnapshotBlockPublicAccess" => enable_snapshot_block_public_access,
     "EnableVolumeIO" => enable_volume_io,
     "GetEbsDefaultKmsKeyId" => get_ebs_default_kms_key_id,
@@ -224,6 +235,6 @@ mod tests {
     #[test]
     fn actions_are_in_the_order_in_which_they_are_looked_for() {
         assert!(NAMES.is_sorted());
-        assert_eq!(NAMES.len(), 56);
+        assert_eq!(NAMES.len(), 60);
     }
 }

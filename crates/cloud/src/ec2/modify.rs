@@ -14,10 +14,10 @@ use super::events::of_failure;
 use super::filter::{Filters, Tagged, Tags, Values, flag, one, some};
 use super::ids::Kind;
 use super::page::{Page, Paging};
-use super::records::{Modification, Stage, Volume};
+use super::records::{Modification, Shape, Stage, Volume};
 use super::shape::{self, Asked};
 use super::state::is_of;
-use super::{Ec2, access, describe_volumes, quota, refuse};
+use super::{Ec2, access, describe_volumes, multi_attach, quota, refuse};
 use crate::ApiError;
 
 const FILTERS: [&str; 11] = [
@@ -48,12 +48,12 @@ fn members(volume: &Volume, modification: &Modification, state: &str, progress: 
         .put("StatusMessage", "")
         .put("OriginalSize", from.size_gib)
         .put("OriginalVolumeType", from.kind.as_str())
-        .put("OriginalMultiAttachEnabled", false)
+        .put("OriginalMultiAttachEnabled", from.multi_attach)
         .put_some("OriginalIops", from.iops)
         .put_some("OriginalThroughput", from.throughput)
         .put("TargetSize", to.size_gib)
         .put("TargetVolumeType", to.kind.as_str())
-        .put("TargetMultiAttachEnabled", false)
+        .put("TargetMultiAttachEnabled", to.multi_attach)
         .put_some("TargetIops", to.iops)
         .put_some("TargetThroughput", to.throughput)
         .put("Progress", progress)
@@ -103,18 +103,24 @@ fn plan(ec2: &Ec2, ask: &Ask<'_>, volume: &Volume, asked: &Asked) -> Result<Modi
         })
         .collect();
     let kind = asked.kind.as_deref().unwrap_or(&from.kind);
-    let plan =
-        check_modify(&ec2.options.catalog, &shape::spec_of(from), &asked.spec(kind)?, &past, seconds(now))
-            .map_err(|error| refused(&error, volume))?;
+    multi_attach::check_modification(ask, volume, asked, kind)?;
+    let multi_attach = asked.multi_attach.unwrap_or(from.multi_attach);
+    let checked =
+        check_modify(&ec2.options.catalog, &shape::spec_of(from), &asked.spec(kind)?, &past, seconds(now));
+    let plan = match checked {
+        // Nothing but Multi-Attach changes.
+        Err(CatalogError::Modify(ModifyRejection::NothingToDo)) if multi_attach != from.multi_attach => None,
+        checked => Some(checked.map_err(|error| refused(&error, volume))?),
+    };
     // In whole seconds, as the rules count.
     let started_ms = now / 1_000 * 1_000;
     let after = |span: u64| started_ms + if ec2.options.timing.modifications { span * 1_000 } else { 0 };
     Ok(Modification {
         started_ms,
-        optimizing_ms: after(plan.optimizing_after_s),
-        completes_ms: after(plan.completes_after_s),
+        optimizing_ms: after(plan.as_ref().map_or(0, |plan| plan.optimizing_after_s)),
+        completes_ms: after(plan.as_ref().map_or(0, |plan| plan.completes_after_s)),
         from: from.clone(),
-        to: shape::shape(&plan.target),
+        to: Shape { multi_attach, ..plan.map_or_else(|| from.clone(), |plan| shape::shape(&plan.target)) },
     })
 }
 
@@ -128,14 +134,10 @@ impl Ec2 {
         Kind::Volume.check(id, "volumeId")?;
         let volume = state.volume(ask, id)?.clone();
         let asked = Asked::read(ask.input)?;
-        let multi_attach = ask.input.flag("MultiAttachEnabled");
-        if asked.is_empty() && multi_attach.is_none() {
+        if asked.is_empty() {
             return Err(refuse::invalid_value(
                 "Invalid input: Must specify at least one of size, type, iops, throughput or multi-attach.",
             ));
-        }
-        if multi_attach == Some(true) {
-            return Err(refuse::unsupported("Multi-Attach"));
         }
         match volume.state(ask.now()) {
             Some("available" | "in-use") => {}
@@ -241,7 +243,8 @@ fn values<'a>(volume: &'a Volume, modification: &'a Modification, now: u64, name
     match name {
         "modification-state" => one(modification.state(now)),
         "original-iops" => some(from.iops.map(|iops| iops.to_string())),
-        "original-multi-attach-enabled" | "target-multi-attach-enabled" => one(flag(false)),
+        "original-multi-attach-enabled" => one(flag(from.multi_attach)),
+        "target-multi-attach-enabled" => one(flag(to.multi_attach)),
         "original-size" => one(from.size_gib.to_string()),
         "original-volume-type" => one(from.kind.as_str()),
         "start-time" => one(iso(modification.started_ms)),

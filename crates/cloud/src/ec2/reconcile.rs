@@ -7,7 +7,7 @@ use ebbtide_control::ControlError;
 use super::db::{Change, DbError};
 use super::events::{of_failure, of_volume};
 use super::ids::Kind;
-use super::records::{AttachStage, Direct, Instance, Snapshot, Stage, Volume};
+use super::records::{AttachStage, Attachment, Direct, Snapshot, Stage, Volume};
 use super::{Ec2, OpenError, links};
 
 impl Ec2 {
@@ -24,7 +24,7 @@ impl Ec2 {
         let unsettled = |volume: &&Volume| {
             (volume.stage != Stage::Ready
                 || volume.pending.is_some()
-                || volume.attachment.is_some()
+                || !volume.attachments.is_empty()
                 || volume.lost == volumes.contains(&volume.id))
                 && volume.failure.is_none()
         };
@@ -69,6 +69,8 @@ impl Ec2 {
                 // One that was being encrypted anew is put together as a snapshot is.
                 self.forget_blocks(&volume.id)?;
                 self.forget_volume(&volume.id, exists)?;
+                // Of a copy there may be its snapshot too.
+                self.forget_copy(&volume.id)?;
                 return self.note(Change::DropVolume(volume.id));
             }
             Stage::Gone { .. } => return self.forget_volume(&volume.id, exists),
@@ -92,7 +94,7 @@ impl Ec2 {
                 Volume { pending: None, ..begun }
             });
         }
-        if volume.attachment.is_some() && self.settle_attachment(&mut volume)? {
+        if self.settle_attachments(&mut volume)? {
             let until_ms = 0;
             self.expect(of_volume(&volume, "deleteVolume", "deleted", until_ms));
             self.note(Change::Volume(Volume { stage: Stage::Gone { until_ms }, ..volume.clone() }))?;
@@ -101,37 +103,46 @@ impl Ec2 {
         if volume == before { Ok(()) } else { self.note(Change::Volume(volume)) }
     }
 
-    /// Attaches or detaches a volume as its record has it. True where the volume ends with its attachment.
-    fn settle_attachment(&self, volume: &mut Volume) -> Result<bool, OpenError> {
-        let Some(attachment) = volume.attachment.clone() else { return Ok(false) };
-        if matches!(attachment.stage, AttachStage::Gone { .. } | AttachStage::Failed { .. }) {
+    /// Attaches or detaches a volume as its record has it. True where the volume ends with its last attachment.
+    fn settle_attachments(&self, volume: &mut Volume) -> Result<bool, OpenError> {
+        let is_gone = |attachment: &Attachment| {
+            matches!(attachment.stage, AttachStage::Gone { .. } | AttachStage::Failed { .. })
+        };
+        if volume.attachments.iter().all(is_gone) {
             return Ok(false);
         }
-        let instance = self.state.lock().instances().get(&attachment.instance).cloned();
-        let ending = instance.as_ref().is_none_or(Instance::is_ending);
         let attached = match self.control.volume(&volume.id, None) {
             Ok(detail) => detail.volume.attachment.is_some(),
             Err(ControlError::NotFound { .. }) => false,
             Err(error) => return Err(error.into()),
         };
-        if attachment.stage == AttachStage::Ready && !ending && !volume.lost {
-            if !attached {
-                let kind = instance.map(|instance| instance.kind).unwrap_or_default();
-                if let Err(error) = self.attach_here(volume, &kind) {
-                    tracing::error!(volume = volume.id, %error, "the volume could not be attached again");
-                    self.expect(of_failure(volume, "reattachVolume", &error, 0));
-                    volume.attachment = None;
-                }
+        let instance =
+            |attachment: &Attachment| self.state.lock().instances().get(&attachment.instance).cloned();
+        let is_ending = |attachment: &Attachment| instance(attachment).is_none_or(|it| it.is_ending());
+        let lost = volume.lost;
+        let stays = |attachment: &Attachment| {
+            attachment.stage == AttachStage::Ready && !is_ending(attachment) && !lost
+        };
+        let first = volume.attachments.iter().find(|attachment| stays(attachment)).cloned();
+        if let Some(first) = &first {
+            let kind = instance(first).map(|instance| instance.kind).unwrap_or_default();
+            if !attached && let Err(error) = self.attach_here(volume, &kind, &first.instance) {
+                tracing::error!(volume = volume.id, %error, "the volume could not be attached again");
+                self.expect(of_failure(volume, "reattachVolume", &error, 0));
+                volume.attachments.clear();
+                return Ok(false);
             }
-            return Ok(false);
-        }
-        if attached && let Err(error) = self.detach_here(&volume.id, true) {
+        } else if attached && let Err(error) = self.detach_here(&volume.id, true) {
             tracing::error!(volume = volume.id, %error, "the volume could not be detached");
             return Ok(false);
         }
-        let was_there = attachment.stage != AttachStage::Making;
-        volume.attachment = None;
-        Ok(ending && was_there && attachment.delete_on_termination)
+        let ended = |attachment: &Attachment| !stays(attachment) && !is_gone(attachment);
+        let is_deleted = volume.attachments.iter().any(|attachment| {
+            let was_there = attachment.stage != AttachStage::Making;
+            ended(attachment) && was_there && is_ending(attachment) && attachment.delete_on_termination
+        });
+        volume.attachments.retain(|attachment| !ended(attachment));
+        Ok(is_deleted && first.is_none())
     }
 
     fn forget_volume(&self, id: &str, exists: bool) -> Result<(), OpenError> {

@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::filter::Tags;
 use super::lock::Lock;
+use super::restore_credits::FastRestore;
 use super::tier::Tiering;
 
 /// Why a snapshot is in `error` whose blocks came too late.
@@ -43,6 +44,9 @@ pub(super) struct Shape {
     /// Of every type that AWS shows it of: provisioned, or a gp2's baseline.
     pub(super) iops: Option<u64>,
     pub(super) throughput: Option<u64>,
+    /// Whether it may be attached to several instances.
+    #[serde(default)]
+    pub(super) multi_attach: bool,
 }
 
 /// A modification of a volume.
@@ -134,6 +138,23 @@ impl Attachment {
     }
 }
 
+/// How CopyVolumes made a volume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Copied {
+    pub(super) source: String,
+    pub(super) began_ms: u64,
+    /// When it is initialized.
+    pub(super) completes_ms: u64,
+}
+
+impl Copied {
+    /// How far it is initialized, in percent.
+    pub(super) fn progress(&self, now: u64) -> u64 {
+        let span = self.completes_ms.saturating_sub(self.began_ms).max(1);
+        if now >= self.completes_ms { 100 } else { now.saturating_sub(self.began_ms) * 100 / span }
+    }
+}
+
 /// A volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Volume {
@@ -147,6 +168,11 @@ pub(super) struct Volume {
     pub(super) snapshot: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) initialization_rate: Option<u64>,
+    /// Whether fast snapshot restore made it: all blocks of its snapshot were there from the beginning.
+    #[serde(default)]
+    pub(super) fast_restored: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) copied: Option<Copied>,
     /// The ARN of the key that wraps its data key; none: it is not encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) kms_key: Option<String>,
@@ -167,8 +193,14 @@ pub(super) struct Volume {
     pub(super) initialized: bool,
     #[serde(default)]
     pub(super) tags: Tags,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) attachment: Option<Attachment>,
+    /// To different instances, oldest first. Earlier versions wrote one `attachment`.
+    #[serde(
+        default,
+        alias = "attachment",
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "one_or_more"
+    )]
+    pub(super) attachments: Vec<Attachment>,
     /// Oldest first.
     #[serde(default)]
     pub(super) modifications: Vec<Modification>,
@@ -191,14 +223,39 @@ impl Volume {
             }
             Stage::Ready if self.lost => "error",
             Stage::Ready if now < self.available_ms => "creating",
-            Stage::Ready if self.attachment_at(now).is_some() => "in-use",
+            Stage::Ready if self.attachments_at(now).next().is_some() => "in-use",
             Stage::Ready => "available",
         })
     }
 
-    /// Its attachment, as long as it is shown.
-    pub(super) fn attachment_at(&self, now: u64) -> Option<&Attachment> {
-        self.attachment.as_ref().filter(|attachment| attachment.is_there(now))
+    /// Its attachments, as long as they are shown.
+    pub(super) fn attachments_at(&self, now: u64) -> impl Iterator<Item = &Attachment> {
+        self.attachments.iter().filter(move |attachment| attachment.is_there(now))
+    }
+
+    /// Its attachment to an instance, gone ones too.
+    pub(super) fn attachment_to(&self, instance: &str) -> Option<&Attachment> {
+        self.attachments.iter().find(|attachment| attachment.instance == instance)
+    }
+
+    /// The same with an attachment in place of an earlier one to its instance.
+    pub(super) fn with_attachment(&self, attachment: Attachment) -> Self {
+        let mut volume = self.without_attachment(&attachment.instance);
+        let at = self.attachments.iter().position(|other| other.instance == attachment.instance);
+        volume.attachments.insert(at.unwrap_or(volume.attachments.len()), attachment);
+        volume
+    }
+
+    /// The same without its attachment to an instance.
+    pub(super) fn without_attachment(&self, instance: &str) -> Self {
+        let mut volume = self.clone();
+        volume.attachments.retain(|attachment| attachment.instance != instance);
+        volume
+    }
+
+    /// Whether it is a copy of a volume that is not initialized yet.
+    pub(super) fn is_copying(&self, now: u64) -> bool {
+        self.stage == Stage::Ready && self.copied.as_ref().is_some_and(|copied| now < copied.completes_ms)
     }
 
     /// What it is now: a modification is seen when `optimizing` begins.
@@ -208,6 +265,20 @@ impl Volume {
             _ => &self.shape,
         }
     }
+}
+
+/// Reads one attachment, or a list of them.
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Attachment>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Many(Vec<Attachment>),
+        One(Attachment),
+    }
+    Ok(match Stored::deserialize(deserializer)? {
+        Stored::Many(all) => all,
+        Stored::One(one) => vec![one],
+    })
 }
 
 /// Who may make volumes of a snapshot.
@@ -246,6 +317,19 @@ pub(super) struct Direct {
     pub(super) sealed: bool,
 }
 
+/// What a copy of a snapshot has moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Transfer {
+    /// The Region of the source.
+    pub(super) region: String,
+    /// What the snapshots have in common of which later copies are incremental: the volume, or the first source.
+    pub(super) lineage: String,
+    /// Whether only what an earlier copy does not have was moved.
+    pub(super) incremental: bool,
+    /// Between Regions.
+    pub(super) bytes: u64,
+}
+
 /// A snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Snapshot {
@@ -277,6 +361,12 @@ pub(super) struct Snapshot {
     pub(super) permissions: Permissions,
     #[serde(default)]
     pub(super) tags: Tags,
+    /// Where the data of a copy came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) transfer: Option<Transfer>,
+    /// Fast snapshot restore by zone, also where it is disabled again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) fast_restores: Vec<FastRestore>,
     /// Of one that is put together from blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) direct: Option<Direct>,
@@ -313,6 +403,11 @@ impl Snapshot {
         }
     }
 
+    /// Whether it can be what another one is incremental to.
+    pub(super) fn has_data(&self) -> bool {
+        self.stage == Stage::Ready && self.error.is_none() && !self.is_unsealed()
+    }
+
     /// Whether it is put together from blocks and not completed, be it in time or not.
     pub(super) fn is_unsealed(&self) -> bool {
         self.direct.as_ref().is_some_and(|direct| !direct.sealed)
@@ -339,6 +434,18 @@ impl Snapshot {
         let span = self.completes_ms.saturating_sub(self.started_ms).max(1);
         let percent = now.saturating_sub(self.started_ms).saturating_mul(100) / span;
         format!("{}%", percent.min(99))
+    }
+
+    /// What a copy has moved between Regions by a time.
+    pub(super) fn transferred(&self, at_ms: u64) -> u64 {
+        let bytes = self.transfer.as_ref().map_or(0, |transfer| transfer.bytes);
+        let span = self.completes_ms.saturating_sub(self.started_ms);
+        let passed = at_ms.saturating_sub(self.started_ms);
+        if passed >= span.max(1) {
+            return bytes;
+        }
+        let part = u128::from(bytes) * u128::from(passed) / u128::from(span.max(1));
+        u64::try_from(part).unwrap_or(bytes)
     }
 
     /// Whether an account may read it and make volumes of it.
@@ -447,4 +554,30 @@ pub(super) struct RegionSettings {
     /// The ARN of the key for what is encrypted without naming one; none: `alias/aws/ebs`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) kms_key: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn records_with_one_attachment_are_read_as_a_list() {
+        let attachment = json!({"instance": "i-1", "device": "/dev/sdf", "since_ms": 1, "attached_ms": 2,
+            "delete_on_termination": false, "stage": "ready"});
+        let mut record = json!({"id": "vol-1", "owner": "a", "region": "r", "zone": "z", "created_ms": 1,
+            "available_ms": 1, "stage": "ready", "shape": {"kind": "gp3", "size_gib": 1, "iops": null, "throughput": null}});
+        let read = |record: &serde_json::Value| {
+            serde_json::from_value::<Volume>(record.clone()).unwrap().attachments
+        };
+        assert_eq!(read(&record), []);
+        record["attachment"] = attachment.clone();
+        let found = read(&record);
+        assert_eq!((found.len(), found[0].instance.as_str()), (1, "i-1"));
+        let mut volume: Volume = serde_json::from_value(record).unwrap();
+        volume.attachments.push(Attachment { instance: "i-2".to_owned(), ..volume.attachments[0].clone() });
+        let again: Volume = serde_json::from_value(serde_json::to_value(&volume).unwrap()).unwrap();
+        assert_eq!(again, volume);
+    }
 }

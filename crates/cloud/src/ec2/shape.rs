@@ -32,6 +32,7 @@ pub(super) struct Asked {
     pub(super) size_gib: Option<u64>,
     pub(super) iops: Option<u64>,
     pub(super) throughput: Option<u64>,
+    pub(super) multi_attach: Option<bool>,
 }
 
 impl Asked {
@@ -43,6 +44,7 @@ impl Asked {
             size_gib: positive(input, "Size", "size")?,
             iops: positive(input, "Iops", "iops")?,
             throughput: positive(input, "Throughput", "throughput")?,
+            multi_attach: input.flag("MultiAttachEnabled"),
         })
     }
 
@@ -78,7 +80,8 @@ pub(super) fn provision(
     let kind = asked.kind.as_deref().unwrap_or(DEFAULT_TYPE);
     let asked = Asked { size_gib: asked.size_gib.or(snapshot_gib), ..asked.clone() };
     let resolved = catalog.resolve(&asked.spec(kind)?).map_err(|error| of_catalog(&error))?;
-    Ok(Provision { shape: shape(&resolved), spec: resolved.spec })
+    let shape = Shape { multi_attach: asked.multi_attach == Some(true), ..shape(&resolved) };
+    Ok(Provision { shape, spec: resolved.spec })
 }
 
 /// What AWS shows of a volume.
@@ -90,6 +93,7 @@ pub(super) fn shape(resolved: &Resolved) -> Shape {
         size_gib: volume.size_bytes.unwrap_or_default() >> 30,
         iops: volume.iops.or(resolved.figures.iops).filter(|_| shows_iops),
         throughput: volume.throughput_mib_s.filter(|_| volume.kind == "gp3"),
+        multi_attach: false,
     }
 }
 

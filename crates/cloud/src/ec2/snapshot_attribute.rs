@@ -153,6 +153,7 @@ impl Ec2 {
         }
         let before = snapshot.permissions.users.clone();
         change.apply(&mut snapshot.permissions);
+        self.end_fast_restores_of_strangers(ask.now(), &mut snapshot);
         state.commit(vec![Change::Snapshot(snapshot.clone())])?;
         for account in snapshot.permissions.users.difference(&before) {
             self.expect(events::of_share(&snapshot, account, ask.now()));
@@ -167,7 +168,8 @@ impl Ec2 {
             PERMISSION => {}
             other => return Err(unknown_attribute(other)),
         }
-        let reset = Snapshot { permissions: Permissions::default(), ..snapshot };
+        let mut reset = Snapshot { permissions: Permissions::default(), ..snapshot };
+        self.end_fast_restores_of_strangers(ask.now(), &mut reset);
         state.commit(vec![Change::Snapshot(reset)])?;
         Ok(Map::new())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ebbtide_control::{CreateSnapshot, SnapshotView};
+use ebbtide_control::{CreateSnapshot, SNAPSHOT_BLOCK_BYTES, SnapshotView};
 use serde_json::{Map, Value};
 
 use super::access::{self, Right};
@@ -84,7 +84,8 @@ impl Ec2 {
         let (now, id) = (ask.now(), &volume.id);
         let usable = matches!(volume.state(now), Some("available" | "in-use"));
         // Only what a request to this host is still carried out on is not.
-        let settled = volume.attachment.as_ref().is_none_or(|at| at.stage != AttachStage::Making);
+        let settled = volume.attachments.iter().all(|at| at.stage != AttachStage::Making)
+            || volume.attachments.iter().any(|at| at.stage == AttachStage::Ready);
         if !usable || !settled {
             let message = format!("Volume '{id}' is not in the 'available' or 'in-use' state.");
             return Err(refuse::incorrect_state(message));
@@ -143,6 +144,8 @@ impl Ec2 {
                 completion_minutes: None,
                 permissions: Permissions::default(),
                 tags,
+                transfer: None,
+                fast_restores: Vec::new(),
                 direct: None,
                 extras: SnapshotExtras { made_with: made_with.clone(), ..SnapshotExtras::default() },
             });
@@ -163,18 +166,33 @@ impl Ec2 {
             }
         };
         for (snapshot, view) in taken.iter_mut().zip(&views) {
-            self.note_taken(snapshot, view);
+            let changed = self.changed_bytes(base_of(state, snapshot), &snapshot.id, view.data_bytes);
+            self.note_taken(snapshot, view, changed);
         }
         state.commit(taken.iter().cloned().map(Change::Snapshot).collect())?;
         Ok(taken)
     }
 
-    /// Puts what the control plane made into a record, with the time at which it is shown as completed.
-    pub(super) fn note_taken(&self, snapshot: &mut Snapshot, view: &SnapshotView) {
+    /// The bytes of the blocks in which a new snapshot differs from an earlier one; all of its data without one.
+    pub(super) fn changed_bytes(&self, base: Option<&str>, id: &str, data_bytes: u64) -> u64 {
+        let Some(base) = base else { return data_bytes };
+        match self.control.changed_blocks(base, id, 0, usize::MAX) {
+            Ok(changed) => {
+                let blocks = changed.iter().filter(|block| block.in_second).count();
+                u64::try_from(blocks).unwrap_or(u64::MAX).saturating_mul(SNAPSHOT_BLOCK_BYTES)
+            }
+            // Nothing in common, or the earlier one cannot be read.
+            Err(_) => data_bytes,
+        }
+    }
+
+    /// Puts what the control plane made into a record, with the time at which it is shown as completed: so much of it had to
+    /// be moved.
+    pub(super) fn note_taken(&self, snapshot: &mut Snapshot, view: &SnapshotView, moved_bytes: u64) {
         snapshot.data_bytes = view.data_bytes;
         // A volume that is shown before its modification is may be larger already.
         snapshot.size_gib = snapshot.size_gib.max(view.size_bytes.div_ceil(1 << 30));
-        snapshot.completes_ms = snapshot.started_ms + self.pending_ms(view.data_bytes);
+        snapshot.completes_ms = snapshot.started_ms + self.pending_ms(moved_bytes);
         snapshot.stage = Stage::Ready;
     }
 
@@ -199,14 +217,12 @@ impl Ec2 {
         let instance = state.instance(ask, id)?;
         access::instance(ask, "CreateSnapshots", instance).demand(ask)?;
         let is_boot = |volume: &Volume| {
-            let device = volume.attachment.as_ref().and_then(|at| device_key(&at.device));
+            let device = volume.attachment_to(id).and_then(|at| device_key(&at.device));
             device == device_key(ROOT_DEVICE)
         };
         let without_boot = specification.flag("ExcludeBootVolume") == Some(true);
-        let attached = state
-            .volumes_of(id)
-            .filter(|volume| volume.attachment.as_ref().is_some_and(|at| at.stage == AttachStage::Ready));
-        let all: Vec<Volume> = attached.cloned().collect();
+        let attached = state.volumes_of(id).filter(|(_, at)| at.stage == AttachStage::Ready);
+        let all: Vec<Volume> = attached.map(|(volume, _)| volume.clone()).collect();
         let data = |volume: &Volume| !is_boot(volume);
         if let Some(other) = excluded.iter().find(|id| !all.iter().any(|it| it.id == **id && data(it))) {
             let message = format!("The data volume '{other}' is not attached to instance '{id}'.");
@@ -272,13 +288,28 @@ impl Ec2 {
         let gone = Snapshot { stage: Stage::Gone { until_ms: now }, ..snapshot.clone() };
         state.commit(vec![Change::Snapshot(gone)])?;
         match self.forget_snapshot(snapshot) {
-            Ok(()) => state.commit(vec![Change::DropSnapshot(snapshot.id.clone())]),
+            Ok(()) => {
+                state.commit(vec![Change::DropSnapshot(snapshot.id.clone())])?;
+                self.end_fast_restores(now, &mut snapshot.clone(), |_| true);
+                Ok(())
+            }
             Err(error) => {
                 state.commit(vec![Change::Snapshot(snapshot.clone())])?;
                 Err(refuse::of_control(&error))
             }
         }
     }
+}
+
+/// The snapshot that a new one of a volume is incremental to: the latest one of the volume, or that from which the volume
+/// was made.
+fn base_of<'a>(state: &'a State, new: &Snapshot) -> Option<&'a str> {
+    let is_base =
+        |other: &&Snapshot| other.id != new.id && other.owner == new.owner && !other.copy && other.has_data();
+    let latest = state.snapshots_of(&new.volume).filter(is_base).max_by_key(|other| other.started_ms);
+    let origin = || state.snapshots().get(state.volumes().get(&new.volume)?.snapshot.as_ref()?);
+    let origin = || origin().filter(|origin| origin.owner == new.owner && origin.has_data());
+    latest.or_else(origin).map(|base| base.id.as_str())
 }
 
 /// What CreateSnapshots answers of a snapshot.

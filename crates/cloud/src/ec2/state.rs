@@ -9,7 +9,9 @@ use super::ask::Ask;
 use super::db::{Change, Db, DbError, Records};
 use super::filter::Tags;
 use super::ids::{Ids, Kind};
-use super::records::{Instance, Power, RegionSettings, Setting, Snapshot, Stage, TokenUse, Volume};
+use super::records::{
+    Attachment, Instance, Power, RegionSettings, Setting, Snapshot, Stage, TokenUse, Volume,
+};
 use super::refuse;
 use crate::ApiError;
 
@@ -33,8 +35,8 @@ pub(super) struct State {
     by_instance: BTreeMap<String, BTreeSet<String>>,
     /// Snapshots by the volume that they show.
     by_volume: BTreeMap<String, BTreeSet<String>>,
-    /// Volumes that are detached as soon as nothing uses them, with the time of the latest attempt.
-    pub(super) busy: BTreeMap<String, u64>,
+    /// Volumes that are detached from instances as soon as nothing uses them, with the time of the latest attempt.
+    pub(super) busy: BTreeMap<(String, String), u64>,
     swept_ms: u64,
     /// When the recycle bin was last looked through.
     pub(super) emptied_ms: u64,
@@ -78,20 +80,17 @@ impl State {
     fn apply(&mut self, change: Change) {
         match change {
             Change::Volume(volume) => {
-                let instance = volume.attachment.as_ref().map(|attachment| attachment.instance.clone());
                 let id = volume.id.clone();
-                let before = self.volumes.insert(id.clone(), volume).and_then(|volume| volume.attachment);
-                if let Some(before) = before {
-                    remove(&mut self.by_instance, &before.instance, &id);
-                }
-                if let Some(instance) = instance {
-                    self.by_instance.entry(instance).or_default().insert(id);
+                let instances: Vec<_> = volume.attachments.iter().map(|at| at.instance.clone()).collect();
+                let before = self.volumes.insert(id.clone(), volume);
+                self.forget_instances_of(before);
+                for instance in instances {
+                    self.by_instance.entry(instance).or_default().insert(id.clone());
                 }
             }
             Change::DropVolume(id) => {
-                if let Some(attachment) = self.volumes.remove(&id).and_then(|volume| volume.attachment) {
-                    remove(&mut self.by_instance, &attachment.instance, &id);
-                }
+                let before = self.volumes.remove(&id);
+                self.forget_instances_of(before);
             }
             Change::Snapshot(snapshot) => {
                 self.by_volume.entry(snapshot.volume.clone()).or_default().insert(snapshot.id.clone());
@@ -108,6 +107,13 @@ impl State {
             Change::DropToken(key) => drop(self.tokens.remove(&key)),
             Change::Setting(setting) => drop(self.settings.insert(setting.key.clone(), setting)),
             Change::DropSetting(key) => drop(self.settings.remove(&key)),
+        }
+    }
+
+    fn forget_instances_of(&mut self, before: Option<Volume>) {
+        let Some(Volume { id, attachments, .. }) = before else { return };
+        for attachment in attachments {
+            remove(&mut self.by_instance, &attachment.instance, &id);
         }
     }
 
@@ -196,10 +202,14 @@ impl State {
         those.filter_map(|(_, setting)| serde_json::from_value(setting.value.clone()).ok()).collect()
     }
 
-    /// The volumes that have an attachment to an instance, gone ones too.
-    pub(super) fn volumes_of(&self, instance: &str) -> impl Iterator<Item = &Volume> {
+    /// The volumes that have an attachment to an instance, with it, gone ones too.
+    pub(super) fn volumes_of<'a>(
+        &'a self,
+        instance: &'a str,
+    ) -> impl Iterator<Item = (&'a Volume, &'a Attachment)> {
         let ids = self.by_instance.get(instance).into_iter().flatten();
-        ids.filter_map(|id| self.volumes.get(id))
+        let volumes = ids.filter_map(|id| self.volumes.get(id));
+        volumes.filter_map(move |volume| Some((volume, volume.attachment_to(instance)?)))
     }
 
     /// The snapshots of a volume.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::ask::{Ask, Members};
 use super::db::Change;
-use super::filter::{Filters, Tagged, Tags, Values, one, some};
+use super::filter::{Filters, Tagged, Tags, Values, one};
 use super::ids::Kind;
 use super::page::{Page, Paging};
 use super::records::{Stage, Volume};
@@ -49,11 +49,15 @@ fn details(shown: &Shown<'_>, now: u64) -> Vec<(&'static str, &'static str)> {
     let Shown { volume, loading, .. } = shown;
     // AWS judges the performance of these types only.
     let judged = matches!(volume.shape_at(now).kind.as_str(), "gp3" | "io1" | "io2");
-    let attached = volume.attachment_at(now).is_some();
+    let attached = volume.attachments_at(now).next().is_some();
     let performance = if judged && attached { "normal" } else { "not-applicable" };
     let enabled = if volume.lost { "failed" } else { "passed" };
     let mut details = vec![("io-enabled", enabled), ("io-performance", performance)];
-    if volume.snapshot.is_some() {
+    if let Some(copied) = &volume.copied {
+        let is_over = now >= copied.completes_ms;
+        let state = if is_over { InitializationState::Completed } else { InitializationState::Initializing };
+        details.push(("initialization-state", state.name()));
+    } else if volume.snapshot.is_some() {
         let state = loading.as_ref().map_or(InitializationState::Completed, |loading| loading.state);
         details.push(("initialization-state", state.name()));
     }
@@ -69,7 +73,10 @@ fn status(volume: &Volume, now: u64) -> &'static str {
 }
 
 /// What InitializationStatusDetails has. Only a provisioned rate has a time.
-fn initialization(volume: &Volume, loading: Option<&InitializationView>) -> Value {
+fn initialization(volume: &Volume, loading: Option<&InitializationView>, now: u64) -> Value {
+    if let Some(copied) = &volume.copied {
+        return json!({"InitializationType": "volume-copy", "Progress": copied.progress(now)});
+    }
     let kind = if volume.initialization_rate.is_some() { "provisioned-rate" } else { "default" };
     let mut details = json!({
         "InitializationType": kind,
@@ -87,8 +94,7 @@ fn item(shown: &Shown<'_>, now: u64) -> Value {
     let pairs = details(shown, now);
     let details: Value = pairs.iter().map(|(name, status)| json!({"Name": name, "Status": status})).collect();
     let attachments: Value = volume
-        .attachment_at(now)
-        .iter()
+        .attachments_at(now)
         .map(|at| json!({"InstanceId": at.instance, "IoPerformance": pairs[1].1}))
         .collect();
     let mut members = Members::default();
@@ -100,8 +106,8 @@ fn item(shown: &Shown<'_>, now: u64) -> Value {
         .put("Actions", json!([]))
         .put("Events", json!([]))
         .put("AttachmentStatuses", attachments);
-    if volume.snapshot.is_some() {
-        members.put("InitializationStatusDetails", initialization(volume, loading.as_ref()));
+    if volume.snapshot.is_some() || volume.copied.is_some() {
+        members.put("InitializationStatusDetails", initialization(volume, loading.as_ref(), now));
     }
     Value::Object(members.end())
 }
@@ -109,10 +115,10 @@ fn item(shown: &Shown<'_>, now: u64) -> Value {
 fn values<'a>(shown: &Shown<'a>, now: u64, name: &str) -> Values<'a> {
     let Shown { volume, zone_id, .. } = *shown;
     let details = details(shown, now);
-    let attachment = volume.attachment_at(now);
+    let attachments = || volume.attachments_at(now);
     match name {
-        "attachment-status.instance-id" => some(attachment.map(|at| at.instance.as_str())),
-        "attachment-status.io-performance" => some(attachment.map(|_| details[1].1)),
+        "attachment-status.instance-id" => attachments().map(|at| at.instance.as_str().into()).collect(),
+        "attachment-status.io-performance" => attachments().map(|_| details[1].1.into()).collect(),
         "availability-zone" => one(volume.zone.as_str()),
         "availability-zone-id" => one(zone_id),
         "volume-status.details-name" => details.iter().map(|(name, _)| (*name).into()).collect(),

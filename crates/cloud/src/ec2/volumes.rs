@@ -1,7 +1,7 @@
 //! CreateVolume and DeleteVolume.
 
-use ebbtide_catalog::Initialization;
-use ebbtide_control::{ControlError, CreateVolume};
+use ebbtide_catalog::{Initialization, Spec};
+use ebbtide_control::{ControlError, CreateVolume, WrappedKey};
 use parking_lot::MutexGuard;
 use serde_json::{Map, Value, json};
 
@@ -13,23 +13,27 @@ use super::events::of_failure;
 use super::filter::Tags;
 use super::ids::Kind;
 use super::places::{self, Zone};
-use super::records::{Snapshot, Stage, Volume};
+use super::records::{Copied, Snapshot, Stage, Volume};
 use super::shape::{self, Asked, Provision};
 use super::state::{State, client_token, use_token};
-use super::{Ec2, bin, describe_volumes, quota, refuse, tags, tier};
+use super::{Ec2, bin, describe_volumes, multi_attach, quota, refuse, tags, tier};
 use crate::ApiError;
 
 /// Logical block size of volumes, as the device of most instance types reports it.
-const BLOCK_BYTES: u32 = 512;
+pub(super) const BLOCK_BYTES: u32 = 512;
 
 /// A volume that a call asks for.
 #[derive(Clone)]
 pub(super) struct Wanted {
-    zone: Zone,
+    pub(super) zone: Zone,
     pub(super) provision: Provision,
     pub(super) snapshot: Option<Snapshot>,
-    rate: Option<u64>,
-    tags: Tags,
+    /// The volume that it is a copy of.
+    pub(super) source: Option<Volume>,
+    pub(super) rate: Option<u64>,
+    /// The snapshot after fast snapshot restore has taken a credit for the volume.
+    pub(super) charged: Option<Snapshot>,
+    pub(super) tags: Tags,
     pub(super) encryption: Wish,
 }
 
@@ -56,19 +60,23 @@ impl Wanted {
             return Err(refuse::invalid_value(message));
         }
         let rate = initialization_rate(ec2, ask, snapshot.is_some())?;
-        let encryption = ec2.wish_of_volume(ask, state, snapshot.as_ref())?;
-        Ok(Self { zone, provision, snapshot, rate, tags, encryption })
+        let encryption = ec2.wish_of_volume(ask, state, snapshot.as_ref().map(Into::into))?;
+        Ok(Self { zone, provision, snapshot, source: None, rate, charged: None, tags, encryption })
     }
 
     /// What a repeated call must ask for too.
     pub(super) fn parameters(&self) -> String {
         let shape = &self.provision.shape;
-        let snapshot = self.snapshot.as_ref().map(|snapshot| &snapshot.id);
+        let source = self.source.as_ref().map(|source| &source.id);
+        let snapshot = self.snapshot.as_ref().map(|snapshot| &snapshot.id).or(source);
         let size = shape.size_gib;
         let mut all = json!([shape.kind, size, shape.iops, shape.throughput, snapshot, self.rate, self.tags]);
-        // Tokens of before there was encryption stay known.
-        if let (Some(all), Wish::Own(key) | Wish::Same(key)) = (all.as_array_mut(), &self.encryption) {
-            all.push(key.as_str().into());
+        // Tokens of earlier versions stay known.
+        if let Some(all) = all.as_array_mut() {
+            all.extend(shape.multi_attach.then(|| true.into()));
+            if let Wish::Own(key) | Wish::Same(key) = &self.encryption {
+                all.push(key.as_str().into());
+            }
         }
         all.to_string()
     }
@@ -94,12 +102,7 @@ fn initialization_rate(ec2: &Ec2, ask: &Ask<'_>, from_snapshot: bool) -> Result<
 pub(super) fn refuse_unbuilt(ask: &Ask<'_>, kind: &str) -> Result<(), ApiError> {
     let input = ask.input;
     if input.flag("MultiAttachEnabled") == Some(true) {
-        if !matches!(kind, "io1" | "io2") {
-            return Err(refuse::invalid_combination(format!(
-                "The parameter multi-attach-enabled is not supported for {kind} volumes."
-            )));
-        }
-        return Err(refuse::unsupported("Multi-Attach"));
+        multi_attach::check_new(ask, kind)?;
     }
     if input.text("OutpostArn").is_some_and(|arn| !arn.is_empty()) {
         return Err(refuse::unsupported("AWS Outposts"));
@@ -113,8 +116,10 @@ fn record_made(
     state: &mut State,
     volume: Volume,
     parameters: Option<String>,
+    charged: Option<Snapshot>,
 ) -> Result<Volume, ApiError> {
     let mut changes = vec![Change::Volume(volume.clone())];
+    changes.extend(charged.map(Change::Snapshot));
     let token = parameters.and_then(|parameters| use_token(ask, parameters, vec![volume.id.clone()]));
     changes.extend(token);
     state.commit(changes)?;
@@ -126,7 +131,7 @@ impl Ec2 {
         let is_long = ["SnapshotId", "ClientToken"].iter().all(|name| ask.input.text(name).is_some());
         let _alone = is_long.then(|| self.creating.lock());
         let mut state = self.state.lock();
-        let wanted = Wanted::read(self, ask, &state)?;
+        let mut wanted = Wanted::read(self, ask, &state)?;
         self.demand_volume(ask, &wanted)?;
         ask.end_dry_run()?;
         refuse_unbuilt(ask, &wanted.provision.shape.kind)?;
@@ -144,8 +149,14 @@ impl Ec2 {
             tier::demand_usable(snapshot, ask.now())?;
         }
         quota::room_for_volume(&self.options.quotas, &state, ask, &wanted.provision.shape, None)?;
-        let key = self.find_key(ask, wanted.encryption.clone(), wanted.snapshot.as_ref())?;
+        let key = self.find_key(ask, wanted.encryption.clone(), wanted.snapshot.as_ref().map(Into::into))?;
+        // A provisioned rate wins over fast snapshot restore.
+        let is_made = !matches!(key, Found::Unusable(..));
+        if let Some(snapshot) = wanted.snapshot.as_ref().filter(|_| wanted.rate.is_none() && is_made) {
+            wanted.charged = snapshot.without_credit(ask.account(), &wanted.zone.name, ask.now());
+        }
         let volume = self.make_volume(ask, &mut state, (wanted, &key), Some(parameters))?;
+        self.expect_events_of_new(ask, &volume);
         Ok(describe_volumes::of_create(ask, &volume, Some("creating")))
     }
 
@@ -188,6 +199,8 @@ impl Ec2 {
             shape: wanted.provision.shape,
             snapshot: wanted.snapshot.as_ref().map(|snapshot| snapshot.id.clone()),
             initialization_rate: wanted.rate,
+            fast_restored: wanted.charged.is_some(),
+            copied: None,
             kms_key: key.arn(),
             failure: None,
             // AWS shows whole seconds.
@@ -198,7 +211,7 @@ impl Ec2 {
             auto_enable_io: false,
             initialized: false,
             tags: wanted.tags,
-            attachment: None,
+            attachments: Vec::new(),
             modifications: Vec::new(),
             pending: None,
             token: client_token(ask)?.map(str::to_owned),
@@ -207,15 +220,56 @@ impl Ec2 {
             // AWS looks at the key after its answer.
             let failure = Some(encryption::cause(named, problem));
             let failed = Volume { failure, stage: Stage::Ready, ..volume };
-            return record_made(ask, state, failed, parameters);
+            return record_made(ask, state, failed, parameters, None);
         }
         state.commit(vec![Change::Volume(volume.clone())])?;
+        let made = (&volume, wanted.provision.spec, data_key);
+        let copied = match self.make_here(state, wanted.source.as_ref(), made, now) {
+            Ok(copied) => copied,
+            Err(error) => {
+                self.expect(of_failure(&volume, "createVolume", &error, now));
+                state.commit(vec![Change::DropVolume(id)])?;
+                return Err(refuse::of_control(&error));
+            }
+        };
+        let volume = Volume { stage: Stage::Ready, copied, ..volume };
+        // It may have changed while the volume was encrypted.
+        let charged = wanted.charged.and_then(|charged| {
+            state.snapshots().get(&charged.id)?.without_credit(ask.account(), &volume.zone, now)
+        });
+        record_made(ask, state, volume, parameters, charged)
+    }
+
+    /// Makes a volume on this host, empty, of its snapshot, or as a copy of `source`.
+    fn make_here(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        source: Option<&Volume>,
+        (volume, spec, data_key): (&Volume, Spec, Option<WrappedKey>),
+        now: u64,
+    ) -> Result<Option<Copied>, ControlError> {
+        let Some(source) = source else {
+            return self.create_here(state, volume, spec, data_key).map(|()| None);
+        };
+        let ms = self.copy_here(state, source, (volume, spec, data_key))?;
+        Ok(Some(Copied { source: source.id.clone(), began_ms: now, completes_ms: now + ms }))
+    }
+
+    /// Makes a volume on this host, empty or of its snapshot.
+    fn create_here(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        volume: &Volume,
+        spec: Spec,
+        data_key: Option<WrappedKey>,
+    ) -> Result<(), ControlError> {
+        let rate = volume.initialization_rate.map(|mib_s| Initialization::Rate { mib_s });
         let is_slow = data_key.is_some() && volume.snapshot.is_some();
         let request = CreateVolume {
-            name: id.clone(),
-            spec: wanted.provision.spec,
+            name: volume.id.clone(),
+            spec,
             snapshot: volume.snapshot.clone(),
-            initialization: volume.initialization_rate.map(|mib_s| Initialization::Rate { mib_s }),
+            initialization: if volume.fast_restored { Some(Initialization::None) } else { rate },
             block_size: BLOCK_BYTES,
             seed: None,
             region: None,
@@ -228,12 +282,7 @@ impl Ec2 {
         } else {
             self.control.create_volume(&request)
         };
-        if let Err(error) = created {
-            self.expect(of_failure(&volume, "createVolume", &error, now));
-            state.commit(vec![Change::DropVolume(id)])?;
-            return Err(refuse::of_control(&error));
-        }
-        record_made(ask, state, Volume { stage: Stage::Ready, ..volume }, parameters)
+        created.map(drop)
     }
 
     pub(super) fn delete_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
@@ -245,7 +294,7 @@ impl Ec2 {
         let volume = state.volume(ask, id)?.clone();
         access::volume(ask, "DeleteVolume", &volume).demand(ask)?;
         ask.end_dry_run()?;
-        if let Some(attachment) = volume.attachment_at(ask.now()) {
+        if let Some(attachment) = volume.attachments_at(ask.now()).next() {
             return Err(ApiError::client(
                 "VolumeInUse",
                 format!("Volume {id} is currently attached to {}", attachment.instance),
@@ -258,7 +307,9 @@ impl Ec2 {
     /// Deletes a volume that is not attached, or puts it into the recycle bin.
     pub(super) fn remove_volume(&self, now: u64, state: &mut State, volume: Volume) -> Result<(), ApiError> {
         match bin::for_volume(state, &volume, now) {
-            Some(stage) => state.commit(vec![Change::Volume(Volume { stage, attachment: None, ..volume })]),
+            Some(stage) => {
+                state.commit(vec![Change::Volume(Volume { stage, attachments: Vec::new(), ..volume })])
+            }
             None => self.remove_volume_for_good(now, state, volume),
         }
     }
@@ -271,7 +322,7 @@ impl Ec2 {
         volume: Volume,
     ) -> Result<(), ApiError> {
         let until_ms = now + self.options.timing.deleting_ms;
-        let gone = Volume { stage: Stage::Gone { until_ms }, attachment: None, ..volume.clone() };
+        let gone = Volume { stage: Stage::Gone { until_ms }, attachments: Vec::new(), ..volume.clone() };
         let id = gone.id.clone();
         state.commit(vec![Change::Volume(gone)])?;
         match self.control.delete_volume(&id) {

@@ -173,7 +173,7 @@ impl<'a> Evaluation<'a> {
         let has_name = |other: &&Query| matches!(&other.source, Source::Metric { name: n, .. } if n == name);
         match selected {
             Some(selected) if self.queries.iter().filter(has_name).count() > 1 => {
-                format!("{} {name}", selected.volume())
+                format!("{} {name}", selected.resource())
             }
             _ => name.to_owned(),
         }

@@ -1,5 +1,8 @@
 //! Whose volumes are attached to what, as the service needs to know it.
 
+/// What follows the type of a volume with Multi-Attach.
+pub const SHARED: &str = "multi-attach";
+
 /// An attached volume, with what CloudWatch's dimensions and owners need.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Attached {
@@ -9,10 +12,25 @@ pub struct Attached {
     pub owner: String,
     /// Its Region.
     pub region: String,
-    /// The id of the instance.
+    /// The id of the instance; empty with Multi-Attach, whose metrics are those of all instances together.
     pub instance: String,
-    /// Its type, such as `gp3`.
+    /// Its type, such as `gp3`; with Multi-Attach `io2/` and [`SHARED`].
     pub kind: String,
+}
+
+/// A value of a metric that is not of a volume, for one minute.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gauge {
+    /// The account that it belongs to.
+    pub owner: String,
+    /// Its Region.
+    pub region: String,
+    /// The name of the metric.
+    pub metric: &'static str,
+    /// Names and values of its dimensions, in the order of the names.
+    pub dimensions: Vec<(&'static str, String)>,
+    /// The value.
+    pub value: f64,
 }
 
 /// Knows which volumes are attached.
@@ -22,4 +40,7 @@ pub trait Inventory: std::fmt::Debug + Send + Sync {
 
     /// The attached volumes at a time, in milliseconds since 1970.
     fn attached(&self, now_ms: u64) -> Vec<Attached>;
+
+    /// The metrics that are not of volumes, over a minute or what has passed of it, in milliseconds since 1970.
+    fn gauges(&self, minute_ms: std::ops::Range<u64>) -> Vec<Gauge>;
 }

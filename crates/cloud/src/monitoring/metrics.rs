@@ -3,6 +3,8 @@
 
 use ebbtide_control::MinuteMetrics;
 
+use super::inventory::SHARED;
+
 /// The namespace.
 pub(super) const NAMESPACE: &str = "AWS/EBS";
 
@@ -11,6 +13,29 @@ pub(super) const NAMESPACE: &str = "AWS/EBS";
 pub(super) enum By {
     Volume,
     VolumeAndInstance,
+    SnapshotAndZone,
+    SourceRegion,
+}
+
+impl By {
+    /// The names of the dimensions, in their order.
+    pub(super) const fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Volume => &["VolumeId"],
+            Self::VolumeAndInstance => &["InstanceId", "VolumeId"],
+            Self::SourceRegion => &["sourceRegion"],
+            Self::SnapshotAndZone => &["AvailabilityZone", "SnapshotId"],
+        }
+    }
+}
+
+/// Where the value of a minute comes from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// The counters of a volume.
+    Counters(fn(&MinuteMetrics) -> Option<f64>),
+    /// It is stored as it is.
+    Gauge,
 }
 
 /// The volumes that publish a metric.
@@ -28,6 +53,7 @@ pub(super) enum Family {
 
 impl Family {
     pub(super) fn has(self, kind: &str) -> bool {
+        let kind = kind.split('/').next().unwrap_or(kind);
         match self {
             Self::All => true,
             Self::Burst => matches!(kind, "gp2" | "st1" | "sc1"),
@@ -44,7 +70,7 @@ pub(super) struct Metric {
     pub(super) unit: &'static str,
     pub(super) by: By,
     pub(super) family: Family,
-    pub(super) value: fn(&MinuteMetrics) -> Option<f64>,
+    pub(super) source: Source,
 }
 
 const fn metric(
@@ -54,15 +80,37 @@ const fn metric(
     family: Family,
     value: fn(&MinuteMetrics) -> Option<f64>,
 ) -> Metric {
-    Metric { name, unit, by, family, value }
+    Metric { name, unit, by, family, source: Source::Counters(value) }
+}
+
+/// A metric that is not of a volume.
+const fn gauge(name: &'static str, unit: &'static str, by: By) -> Metric {
+    Metric { name, unit, by, family: Family::All, source: Source::Gauge }
+}
+
+impl Metric {
+    /// Whether a volume of a type publishes it.
+    pub(super) fn is_of(&self, kind: &str) -> bool {
+        self.family.has(kind) && (self.is_shared() || !kind.ends_with(SHARED))
+    }
+
+    /// Whether volumes with Multi-Attach publish it: AWS documents which do not, and has no view by instance.
+    pub(super) fn is_shared(&self) -> bool {
+        let alone =
+            ["VolumeIdleTime", "VolumeThroughputPercentage", "VolumeTotalReadTime", "VolumeTotalWriteTime"];
+        self.by == By::Volume && !alone.contains(&self.name)
+    }
 }
 
 /// All metrics, in alphabetical order.
-pub(super) static METRICS: [Metric; 18] = {
+pub(super) static METRICS: [Metric; 21] = {
     use By::{Volume, VolumeAndInstance as Both};
     use Family::{All, Burst, Checked, Provisioned};
     [
         metric("BurstBalance", "Percent", Volume, Burst, |m| m.burst_balance),
+        gauge("FastSnapshotRestoreCreditsBalance", "None", By::SnapshotAndZone),
+        gauge("FastSnapshotRestoreCreditsBucketSize", "None", By::SnapshotAndZone),
+        gauge("SnapshotCopyBytesTransferred", "Bytes", By::SourceRegion),
         metric("VolumeAvgIOPS", "Count/Second", Both, All, |m| Some(m.volume_avg_iops)),
         metric("VolumeAvgReadLatency", "Milliseconds", Both, All, |m| Some(m.volume_avg_read_latency)),
         metric("VolumeAvgThroughput", "Kilobytes/Second", Both, All, |m| Some(m.volume_avg_throughput)),

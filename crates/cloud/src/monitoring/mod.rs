@@ -15,6 +15,7 @@ mod inventory;
 mod math;
 mod metrics;
 mod minute;
+mod packed;
 mod read;
 mod refuse;
 mod sampler;
@@ -32,7 +33,7 @@ pub use db::{Bounds, DbError};
 pub use delivery::{Delivery, Sinks};
 pub(crate) use events::Envelope;
 pub use events::{EventFile, EventPlace, EventSink};
-pub use inventory::{Attached, Inventory};
+pub use inventory::{Attached, Gauge, Inventory, SHARED};
 pub use webhook::Webhook;
 
 use alarms::Alarms;
@@ -44,6 +45,9 @@ use crate::{Answer, ApiError, Call, Service};
 
 /// How often old minutes are looked for, in minutes.
 const PRUNE_MINUTES: u64 = 60;
+
+/// Of how many volumes an hour is packed after each minute: 12,000 within an hour. Calls wait meanwhile.
+const PACKED_AT_ONCE: usize = 200;
 
 /// How the service runs.
 #[derive(Debug, Clone, Default)]
@@ -117,9 +121,12 @@ impl Monitoring {
         let mut ticked = self.ticked.lock();
         // Not at the first tick, with which no minute ends.
         let ends = ticked.0 > 0 && minute > ticked.0;
-        ticked.0 = minute.max(ticked.0);
+        let ended = ticked.0;
+        ticked.0 = minute.max(ended);
         if ends {
+            self.store_gauges(ended, (ended + 1) * MINUTE_MS)?;
             self.evaluate_alarms(now_ms, minute * 60)?;
+            self.db.lock().pack(now_ms, PACKED_AT_ONCE)?;
         }
         if minute >= ticked.1 + PRUNE_MINUTES {
             ticked.1 = minute;
@@ -153,9 +160,16 @@ impl Monitoring {
         Ok(())
     }
 
+    /// Stores the metrics that are not of volumes for a minute, as far as it has passed at a time.
+    fn store_gauges(&self, minute: u64, until_ms: u64) -> Result<(), DbError> {
+        let gauges = self.inventory.gauges(minute * MINUTE_MS..until_ms);
+        if gauges.is_empty() { Ok(()) } else { self.db.lock().write_gauges(minute, &gauges) }
+    }
+
     /// Shows the present minute and evaluates alarms on it.
     fn refresh(&self, now_ms: u64) -> Result<(), TickError> {
         self.sample(now_ms, true)?;
+        self.store_gauges(now_ms / MINUTE_MS, now_ms + 1)?;
         Ok(self.evaluate_alarms(now_ms, (now_ms / MINUTE_MS + 1) * 60)?)
     }
 }

@@ -1,13 +1,14 @@
 //! Reading metrics: which one a query names, and its values by period.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde_json::{Map, Value, json};
 
 use super::Monitoring;
-use super::db::DbError;
+use super::db::{DbError, SeriesRow};
 use super::input::Input;
-use super::metrics::{self, By, METRICS, Metric, NAMESPACE};
+use super::metrics::{self, By, METRICS, Metric, NAMESPACE, Source};
 use super::statistic::Statistic;
 use super::{Ask, access, input, refuse};
 use crate::ApiError;
@@ -21,18 +22,18 @@ const LISTED_MINUTES: u64 = 14 * 24 * 60;
 /// The same with `RecentlyActive`.
 const RECENT_MINUTES: u64 = 3 * 60;
 
-/// A metric of a volume, as a query names it.
+/// A metric, as a query names it.
 #[derive(Debug, Clone)]
 pub(super) struct Selected {
     pub(super) metric: &'static Metric,
-    volume: String,
-    instance: Option<String>,
+    /// The values of its dimensions, in the order of [`By::names`].
+    values: Vec<String>,
 }
 
 impl Selected {
-    /// The volume's id.
-    pub(super) fn volume(&self) -> &str {
-        &self.volume
+    /// What the metric is about: the id of the volume or snapshot.
+    pub(super) fn resource(&self) -> &str {
+        self.values.last().map_or("", String::as_str)
     }
 }
 
@@ -69,16 +70,15 @@ pub(super) fn select(query: Input<'_>, unit: Option<&str>) -> Option<Selected> {
     }
     let mut dimensions = query.dimensions();
     dimensions.sort_unstable();
-    match (metric.by, dimensions.as_slice()) {
-        (By::Volume, [("VolumeId", Some(volume))]) => {
-            Some(Selected { metric, volume: (*volume).to_owned(), instance: None })
-        }
-        (By::VolumeAndInstance, [("InstanceId", Some(instance)), ("VolumeId", Some(volume))]) => {
-            let (volume, instance) = ((*volume).to_owned(), Some((*instance).to_owned()));
-            Some(Selected { metric, volume, instance })
-        }
-        _ => None,
-    }
+    let values: Option<Vec<String>> = metric
+        .by
+        .names()
+        .iter()
+        .zip(&dimensions)
+        .map(|(name, given)| (*name == given.0).then(|| given.1.map(str::to_owned))?)
+        .collect();
+    let values = values.filter(|values| values.len() == dimensions.len())?;
+    (values.len() == metric.by.names().len()).then_some(Selected { metric, values })
 }
 
 impl Monitoring {
@@ -92,18 +92,29 @@ impl Monitoring {
         let mut values: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         let Some(last) = span.starts().next_back() else { return Ok(values) };
         let minutes = span.start.div_ceil(60)..(last + span.period).div_ceil(60);
-        let Selected { metric, volume, instance } = selected;
-        let found = self.db.lock().minutes(account, volume, instance.as_deref(), minutes)?;
-        for (minute, (kind, counters)) in found {
-            if !metric.family.has(&kind) {
-                continue;
-            }
-            if let Some(value) = (metric.value)(&counters.metrics()) {
-                let number = (minute * 60 - span.start) / span.period;
-                values.entry(span.start + number * span.period).or_default().push(value);
-            }
+        for (minute, value) in self.by_minute(account, selected, minutes)? {
+            let number = (minute * 60 - span.start) / span.period;
+            values.entry(span.start + number * span.period).or_default().push(value);
         }
         Ok(values)
+    }
+
+    /// The value of each minute that has one.
+    fn by_minute(
+        &self,
+        account: (&str, &str),
+        Selected { metric, values }: &Selected,
+        minutes: Range<u64>,
+    ) -> Result<Vec<(u64, f64)>, DbError> {
+        let db = self.db.lock();
+        let Source::Counters(value) = &metric.source else {
+            return db.gauges(account, metric.name, values, minutes);
+        };
+        let volume = values.last().map_or("", String::as_str);
+        let instance = (metric.by == By::VolumeAndInstance).then(|| values[0].as_str());
+        let found = db.minutes(account, volume, instance, minutes)?.into_iter();
+        let found = found.filter(|(_, (kind, _))| metric.is_of(kind));
+        Ok(found.filter_map(|(minute, (_, counters))| Some((minute, value(&counters.metrics())?))).collect())
     }
 
     /// A statistic of each period by its start.
@@ -127,41 +138,63 @@ impl Monitoring {
         let wanted = ask.input.dimensions();
         let kept = if ask.input.text("RecentlyActive").is_some() { RECENT_MINUTES } else { LISTED_MINUTES };
         let since = (ask.call.now_ms / 60_000).saturating_sub(kept);
-        let mut listed = Vec::new();
+        let mut rows = Vec::new();
         if ask.input.text("Namespace").is_none_or(|namespace| namespace == NAMESPACE) {
-            let series = self.db.lock().series(ask.account()).map_err(|error| refuse::internal(&error))?;
-            for metric in &METRICS {
-                if ask.input.text("MetricName").is_some_and(|name| name != metric.name) {
-                    continue;
-                }
-                let mut latest = None;
-                for row in series.iter().filter(|row| row.is_active(metric.family, since)) {
-                    let mut dimensions = vec![("VolumeId", row.volume.as_str())];
-                    match metric.by {
-                        By::VolumeAndInstance => dimensions.push(("InstanceId", &row.instance)),
-                        // The same metric of the same volume on another instance.
-                        By::Volume if latest == Some(&row.volume) => continue,
-                        By::Volume => latest = Some(&row.volume),
-                    }
-                    let is_there = |(name, value): &(&str, Option<&str>)| {
-                        let same = |(n, v): &(&str, &str)| n == name && value.is_none_or(|value| value == *v);
-                        dimensions.iter().any(same)
-                    };
-                    if wanted.iter().all(is_there) {
-                        listed.push((metric, dimensions.clone()));
-                    }
+            let all = self.published(ask.account(), ask.input.text("MetricName"), since);
+            for (metric, values) in all.map_err(|error| refuse::internal(&error))? {
+                let dimensions: Vec<_> = metric.by.names().iter().copied().zip(values).rev().collect();
+                let is_there = |(name, value): &(&str, Option<&str>)| {
+                    dimensions.iter().any(|(n, v)| n == name && value.is_none_or(|value| value == v))
+                };
+                if wanted.iter().all(is_there) {
+                    let dimensions: Value = dimensions
+                        .iter()
+                        .map(|(name, value)| json!({"Name": name, "Value": value}))
+                        .collect();
+                    rows.push(
+                        json!({"Namespace": NAMESPACE, "MetricName": metric.name, "Dimensions": dimensions}),
+                    );
                 }
             }
-            let row = |(metric, dimensions): (&Metric, Vec<(&str, &str)>)| {
-                let dimensions: Value =
-                    dimensions.iter().map(|(name, value)| json!({"Name": name, "Value": value})).collect();
-                json!({"Namespace": NAMESPACE, "MetricName": metric.name, "Dimensions": dimensions})
-            };
-            let rows: Vec<Value> = listed.into_iter().map(row).collect();
-            let (rows, token) = input::page("ListMetrics", ask.input.text("NextToken"), LIST_PAGE, rows)?;
-            return Ok(answer("Metrics", rows, token));
         }
-        Ok(answer("Metrics", Vec::new(), None))
+        let (rows, token) = input::page("ListMetrics", ask.input.text("NextToken"), LIST_PAGE, rows)?;
+        Ok(answer("Metrics", rows, token))
+    }
+
+    /// The metrics that have a value since a minute, all or those of a name, with the values of their dimensions.
+    fn published(
+        &self,
+        account: (&str, &str),
+        name: Option<&str>,
+        since: u64,
+    ) -> Result<Vec<(&'static Metric, Vec<String>)>, DbError> {
+        let db = self.db.lock();
+        let series = db.series(account)?;
+        let mut found = Vec::new();
+        for metric in METRICS.iter().filter(|metric| name.is_none_or(|name| name == metric.name)) {
+            if matches!(metric.source, Source::Gauge) {
+                let all = db.gauge_series(account, metric.name, since)?;
+                found.extend(all.into_iter().map(|values| (metric, values)));
+                continue;
+            }
+            let mut latest = None;
+            let is_there = |row: &&SeriesRow| {
+                row.is_active(metric.family, since) && (metric.is_shared() || !row.instance.is_empty())
+            };
+            for row in series.iter().filter(is_there) {
+                let values = match metric.by {
+                    By::VolumeAndInstance => vec![row.instance.clone(), row.volume.clone()],
+                    // The same metric of the same volume on another instance.
+                    _ if latest == Some(&row.volume) => continue,
+                    _ => {
+                        latest = Some(&row.volume);
+                        vec![row.volume.clone()]
+                    }
+                };
+                found.push((metric, values));
+            }
+        }
+        Ok(found)
     }
 
     pub(super) fn get_metric_statistics(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {

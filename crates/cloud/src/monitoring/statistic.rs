@@ -85,6 +85,8 @@ mod tests {
         let names =
             ["SampleCount", "Sum", "Average", "Minimum", "Maximum", "p50", "p75", "p76", "p0", "p100"];
         assert_eq!(names.map(of), [4.0, 10.0, 2.5, 1.0, 4.0, 2.0, 3.0, 4.0, 1.0, 4.0]);
+        let many: Vec<f64> = (1..=175).map(f64::from).collect();
+        assert_eq!(Statistic::Percentile(68.0).of(&many), Some(119.0));
         assert_eq!(Statistic::Sum.of(&[]), None);
         let hundred: Vec<f64> = (1..=100).map(f64::from).collect();
         assert_eq!(Statistic::Percentile(7.0).of(&hundred), Some(7.0));

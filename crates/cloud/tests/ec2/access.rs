@@ -112,9 +112,11 @@ fn every_action_asks_and_a_denied_one_changes_nothing() {
     let binned = rig.volume();
     let binned_snapshot = rig.snapshot(&binned);
     rig.bin(&binned, &binned_snapshot);
+    let restores = json!({"SourceSnapshotIds": [snapshot], "AvailabilityZones": ["us-east-1a"]});
     let inputs: BTreeMap<&str, Value> = [
         ("AttachVolume", json!({"VolumeId": volume, "InstanceId": instance, "Device": "/dev/sdg"})),
         ("CopySnapshot", json!({"SourceRegion": "us-east-1", "SourceSnapshotId": snapshot})),
+        ("CopyVolumes", json!({"SourceVolumeId": volume})),
         ("CreateSnapshot", json!({"VolumeId": volume})),
         ("CreateSnapshots", json!({"InstanceSpecification": {"InstanceId": instance}})),
         ("CreateTags", json!({"Resources": [volume], "Tags": [{"Key": "a", "Value": "b"}]})),
@@ -127,6 +129,8 @@ fn every_action_asks_and_a_denied_one_changes_nothing() {
         ("DescribeVolumeAttribute", json!({"VolumeId": volume, "Attribute": "autoEnableIO"})),
         ("DetachVolume", json!({"VolumeId": other})),
         ("EnableSnapshotBlockPublicAccess", json!({"State": "block-all-sharing"})),
+        ("DisableFastSnapshotRestores", restores.clone()),
+        ("EnableFastSnapshotRestores", restores),
         ("EnableVolumeIO", json!({"VolumeId": volume})),
         ("LockSnapshot", json!({"SnapshotId": snapshot, "LockMode": "governance", "LockDuration": 1})),
         ("ModifyInstanceAttribute", json!({"InstanceId": instance, "BlockDeviceMappings": []})),

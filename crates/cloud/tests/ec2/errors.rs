@@ -33,6 +33,10 @@ impl World {
         for name in ["volume", "attached", "modifying", "recent", "deleting", "root", "binned-volume"] {
             ids.insert(name, rig.volume_of(gp3()));
         }
+        let shared =
+            |kind: &str| json!({"Size": 10, "VolumeType": kind, "Iops": 100, "MultiAttachEnabled": true});
+        ids.insert("shared", rig.volume_of(shared("io2")));
+        ids.insert("shared-io1", rig.volume_of(shared("io1")));
         ids.insert("other-zone", rig.volume_of(json!({"Size": 10, "AvailabilityZone": "us-east-1b"})));
         ids.insert("key", rig.key());
         ids.insert("disabled-key", rig.key());
@@ -55,6 +59,7 @@ impl World {
         rig.call("TerminateInstances", json!({"InstanceIds": [ids["terminated"]]}));
         rig.call("StopInstances", json!({"InstanceIds": [ids["stopped"]]}));
         rig.attach(&ids["attached"], &ids["instance"], "/dev/sdf");
+        rig.attach(&ids["shared"], &ids["instance"], "/dev/sdg");
         rig.attach(&ids["root"], &ids["instance"], "/dev/xvda");
         ids.insert("snapshot", rig.snapshot(&ids["attached"]));
         ids.insert("secret-snapshot", rig.snapshot(&ids["secret"]));

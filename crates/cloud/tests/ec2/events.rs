@@ -7,10 +7,10 @@ use ebbtide_cloud::monitoring::{EventSink, Inventory as _};
 use ebbtide_control::{ControlPlane, DetachVolume};
 use serde_json::{Value, json};
 
-use crate::support::{self, ACCOUNT, REGION, Recorder, START_MS, sockets, text};
+use crate::support::{self, ACCOUNT, REGION, Recorder, Rig, START_MS, sockets, text};
 
 #[derive(Debug, Default)]
-struct Kept(Mutex<Vec<Value>>);
+pub(crate) struct Kept(pub(crate) Mutex<Vec<Value>>);
 
 impl EventSink for Kept {
     fn publish(&self, event: &Value) {
@@ -236,4 +236,34 @@ fn what_fails_and_what_ends_with_its_instance_is_an_event_too() {
     assert_eq!(watched.news(now + 302_000), ["attachVolume failed"]);
     drop(watched);
     control.end();
+}
+
+#[test]
+fn a_call_that_is_repeated_has_its_events_once_also_in_the_same_millisecond() {
+    let rig = Rig::slow();
+    let kept = Arc::new(Kept::default());
+    let sink: Arc<dyn EventSink> = Arc::<Kept>::clone(&kept);
+    let ec2 = Ec2::open(&support::home(rig.dir.path()), rig.control.clone(), rig.options.clone()).unwrap();
+    let ec2 = ec2.with_events(sink);
+    let mut now = rig.now();
+    let mut events_of = |action: &str, input: &Value| {
+        let answers = [0, 0, 1].map(|later| {
+            support::call(&ec2, &rig.rights, now + later, (ACCOUNT, REGION), action, input).unwrap()
+        });
+        now += 10_000;
+        ec2.tick(now);
+        let events = std::mem::take(&mut *kept.0.lock().unwrap());
+        let details = events.iter().map(|event| event["detail"].clone()).collect::<Vec<_>>();
+        (Value::Object(answers[0].clone()), details)
+    };
+    let names = |details: &[Value]| -> Vec<String> { details.iter().map(|it| text(&it["event"])).collect() };
+    let create =
+        json!({"AvailabilityZone": "us-east-1a", "Size": 10, "VolumeType": "gp3", "ClientToken": "t"});
+    let (created, details) = events_of("CreateVolume", &create);
+    assert_eq!(names(&details), ["createVolume"]);
+    let copy = json!({"SourceVolumeId": created["VolumeId"], "ClientToken": "c"});
+    let (_, details) = events_of("CopyVolumes", &copy);
+    assert_eq!(names(&details), ["createVolume", "initializeVolume"]);
+    let completed = |detail: &Value| detail.get("completionTime").is_some();
+    assert_eq!(details.iter().map(completed).collect::<Vec<_>>(), [false, true]);
 }

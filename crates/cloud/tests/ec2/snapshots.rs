@@ -1,8 +1,10 @@
 //! Snapshots: taken, several at one instant, copied, shared, deleted; volumes made of them.
 
+use ebbtide_cloud::monitoring::Inventory as _;
 use ebbtide_control::ControlPlane as _;
 use serde_json::json;
 
+use crate::direct::filled;
 use crate::support::{ACCOUNT, OTHER, REGION, Rig, column, text};
 
 #[test]
@@ -261,4 +263,82 @@ fn volumes_of_a_snapshot_are_loaded_and_their_status_says_how_far() {
         let input = json!({"AvailabilityZone": "us-east-1a", "SnapshotId": snapshot, "VolumeInitializationRate": rate});
         assert_eq!(rig.code("CreateVolume", input), "InvalidParameterValue", "{rate}");
     }
+}
+
+/// A completed snapshot of so many blocks, put together from a parent.
+fn of_blocks(rig: &Rig, parent: Option<&str>, blocks: std::ops::Range<u64>) -> String {
+    let snapshot = rig.start(parent);
+    let count = usize::try_from(blocks.end - blocks.start).unwrap();
+    blocks.for_each(|block| rig.put(&snapshot, block, &filled(9)));
+    rig.complete(&snapshot, count);
+    rig.pass(60_000);
+    snapshot
+}
+
+/// How long a snapshot is pending, in milliseconds.
+fn pending_ms(rig: &Rig, snapshot: &str) -> u64 {
+    let began = rig.now();
+    while rig.show_snapshot(snapshot)["State"] == "pending" {
+        rig.pass(250);
+    }
+    rig.now() - began
+}
+
+#[test]
+fn a_snapshot_is_pending_by_what_has_changed_since_the_one_before() {
+    // 1 MiB a second, so that a block takes half a second.
+    let rig = Rig::with(|mut options| {
+        options.timing.snapshot_bytes_per_s = Some(1 << 20);
+        options
+    });
+    let first = of_blocks(&rig, None, 0..4);
+    let volume = rig.volume_of(json!({"SnapshotId": first, "VolumeType": "gp3"}));
+    rig.pass(20_000);
+    let second = rig.snapshot(&volume);
+    assert_eq!(pending_ms(&rig, &second), 4_000, "it has all of its volume's snapshot");
+    assert_eq!(rig.show_snapshot(&second)["FullSnapshotSizeInBytes"], 4 << 19);
+    rig.call("DeleteSnapshot", json!({"SnapshotId": first}));
+    rig.call("DeleteSnapshot", json!({"SnapshotId": second}));
+    rig.pass(15_000);
+    let third = rig.snapshot(&volume);
+    assert_eq!(pending_ms(&rig, &third), 6_000, "nothing before it is left: 4 blocks");
+}
+
+#[test]
+fn a_copy_is_incremental_to_the_one_before_and_its_bytes_are_a_metric() {
+    let rig = Rig::with(|mut options| {
+        options.timing.snapshot_bytes_per_s = Some(1 << 20);
+        options
+    });
+    let first = of_blocks(&rig, None, 0..4);
+    let volume = rig.volume_of(json!({"SnapshotId": first, "VolumeType": "gp3"}));
+    rig.pass(20_000);
+    let taken = rig.snapshot(&volume);
+    rig.pass(20_000);
+    let copy_to = |region: &str| {
+        let input = json!({"SourceRegion": REGION, "SourceSnapshotId": taken});
+        text(&rig.try_as(ACCOUNT, region, "CopySnapshot", &input).unwrap()["SnapshotId"])
+    };
+    // The bytes that the minutes after now have, until the copy is completed.
+    let moved = |region: &str| {
+        let (mut bytes, mut minutes) = (0.0, Vec::new());
+        for _ in 0..4 {
+            let gauges = rig.ec2.gauges(rig.now()..rig.now() + 3_000);
+            rig.pass(3_000);
+            let gauges = gauges.iter().filter(|gauge| gauge.region == region);
+            let of_minute: f64 = gauges.map(|gauge| gauge.value).sum();
+            minutes.push(of_minute > 0.0);
+            bytes += of_minute;
+        }
+        (bytes, minutes)
+    };
+    let west = copy_to("us-west-2");
+    assert_eq!(moved("us-west-2"), (2_097_152.0, vec![true, true, false, false]), "4 blocks in 6 seconds");
+    copy_to("us-west-2");
+    assert_eq!(moved("us-west-2").0, 0.0, "the copy before has all of it");
+    copy_to(REGION);
+    assert_eq!(moved(REGION).0, 0.0, "within a Region nothing is moved");
+    let answer =
+        rig.try_as(ACCOUNT, "us-west-2", "DescribeSnapshots", &json!({"SnapshotIds": [west]})).unwrap();
+    assert_eq!(answer["Snapshots"][0]["State"], "completed");
 }

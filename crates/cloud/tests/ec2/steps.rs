@@ -105,6 +105,9 @@ fn a_death_around_each_step_is_ended_or_taken_back_by_the_next_start() {
             ("create_volume", "CreateVolume", false),
             ("create_snapshots", "CreateSnapshot", false),
             ("copy_snapshot", "CopySnapshot", false),
+            ("create_snapshot", "CopyVolumes", false),
+            ("create_volume", "CopyVolumes", false),
+            ("delete_snapshot", "CopyVolumes", false),
             ("attach_volume", "AttachVolume", false),
             ("delete_volume", "DeleteVolume", true),
             ("delete_snapshot", "DeleteSnapshot", true),
@@ -119,6 +122,7 @@ fn a_death_around_each_step_is_ended_or_taken_back_by_the_next_start() {
             let input = match action {
                 "CreateVolume" => json!({"AvailabilityZone": "us-east-1a", "Size": 1, "ClientToken": "t"}),
                 "CreateSnapshot" | "DeleteVolume" => json!({"VolumeId": free}),
+                "CopyVolumes" => json!({"SourceVolumeId": used, "ClientToken": "t"}),
                 "CopySnapshot" => json!({"SourceRegion": REGION, "SourceSnapshotId": snapshot}),
                 "AttachVolume" => json!({"VolumeId": free, "InstanceId": instance, "Device": "/dev/sdg"}),
                 "DeleteSnapshot" => json!({"SnapshotId": snapshot}),
@@ -152,12 +156,8 @@ fn a_death_around_each_step_is_ended_or_taken_back_by_the_next_start() {
             let found = seen(&rig, &ec2);
             assert_eq!(found, expected, "{place}");
             let names = rig.control.names().unwrap();
-            assert_eq!(
-                names.volumes,
-                found.0.iter().map(|(id, ..)| id.clone()).collect::<Vec<_>>(),
-                "{place}"
-            );
-            assert_eq!(names.snapshots, found.1, "{place}");
+            let volumes: Vec<String> = found.0.iter().map(|(id, ..)| id.clone()).collect();
+            assert_eq!((&names.volumes, &names.snapshots), (&volumes, &found.1), "{place}");
             for (id, state, size) in &found.0 {
                 let volume = rig.control.volume(id, None).unwrap().volume;
                 let there = (volume.attachment.is_some(), volume.size_bytes);

@@ -1,9 +1,10 @@
 //! How metrics are asked for: dimensions, units, spans, pages.
 
+use ebbtide_cloud::monitoring::Gauge;
 use ebbtide_volume::Op;
 use serde_json::{Value, json};
 
-use crate::support::{INSTANCE, Rig, START, dimensions};
+use crate::support::{ACCOUNT, INSTANCE, REGION, Rig, START, dimensions};
 
 const DB: &str = "vol-00000000000000001";
 
@@ -145,4 +146,41 @@ fn every_action_asks_for_its_right_before_it_does_anything() {
         let is_of_alarm = asked.resource.starts_with("arn:aws:cloudwatch:us-east-1:123456789012:alarm:");
         assert!(is_of_alarm || asked.resource == "*", "{asked:?}");
     }
+}
+
+#[test]
+fn metrics_of_snapshots_are_found_by_their_dimensions_and_survive_a_restart() {
+    let rig = Rig::new();
+    let metric = "FastSnapshotRestoreCreditsBalance";
+    let gauge = |value: f64| Gauge {
+        owner: ACCOUNT.to_owned(),
+        region: REGION.to_owned(),
+        metric,
+        dimensions: vec![
+            ("AvailabilityZone", "us-east-1a".to_owned()),
+            ("SnapshotId", "snap-00000000000000001".to_owned()),
+        ],
+        value,
+    };
+    for value in [0.5, 1.0] {
+        *rig.volumes.gauges.lock().unwrap() = vec![gauge(value)];
+        rig.pass(60);
+    }
+    rig.volumes.gauges.lock().unwrap().clear();
+    rig.pass(60);
+    let rig = rig.restarted();
+    let snapshot = json!({"Name": "SnapshotId", "Value": "snap-00000000000000001"});
+    let zone = json!({"Name": "AvailabilityZone", "Value": "us-east-1a"});
+    let points = |dimensions: Value| {
+        let input = json!({"Namespace": "AWS/EBS", "MetricName": metric, "Dimensions": dimensions,
+            "StartTime": START, "EndTime": START + 600, "Period": 60, "Statistics": ["Average", "Maximum"]});
+        rig.call("GetMetricStatistics", input)["Datapoints"].clone()
+    };
+    let found = points(json!([snapshot, zone]));
+    let point = |at, value| json!({"Timestamp": at, "Unit": "None", "Average": value, "Maximum": value});
+    assert_eq!(found, json!([point(START, 0.5), point(START + 60, 1.0)]));
+    assert_eq!(points(json!([snapshot])), json!([]), "both dimensions are needed");
+    let listed = rig.call("ListMetrics", json!({"Dimensions": [{"Name": "SnapshotId"}]}));
+    let row = json!({"Namespace": "AWS/EBS", "MetricName": metric, "Dimensions": [snapshot, zone]});
+    assert_eq!(listed["Metrics"], json!([row]));
 }

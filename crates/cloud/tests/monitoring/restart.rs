@@ -52,3 +52,30 @@ fn an_orderly_end_keeps_the_minute_that_has_begun() {
     rig.drive(DB, 30, (Op::Write, 16, 10));
     assert_eq!(rig.minutes::<1>(DB, "VolumeWriteOps", "Sum"), [Some(600.0)]);
 }
+
+#[test]
+fn minutes_of_past_hours_are_the_same_after_they_are_packed() {
+    let rig = Rig::new();
+    rig.attach(DB, "gp2:size=100GiB");
+    for number in 0..3_u64 {
+        rig.drive(DB, 60, (Op::Write, 16, number + 1));
+    }
+    rig.pass(2 * 3_600);
+    let all = |rig: &Rig| {
+        ["VolumeWriteOps", "VolumeIdleTime", "BurstBalance", "VolumeAvgIOPS", "VolumeTotalWriteTime"]
+            .map(|metric| rig.points(DB, metric, "Sum", 60))
+    };
+    let ops = rig.minutes::<4>(DB, "VolumeWriteOps", "Sum");
+    assert_eq!(ops, [Some(60.0), Some(120.0), Some(180.0), Some(0.0)]);
+    let before = all(&rig);
+    assert_eq!(before[0].len(), 123);
+    assert_eq!(rig.stored(), (123 - rig.packed(), rig.packed()), "some are packed already");
+    rig.pass(2 * 3_600);
+    assert!(rig.packed() >= 123, "{} packed", rig.packed());
+    let after = all(&rig);
+    for (before, after) in before.iter().zip(&after) {
+        assert!(before.iter().all(|(at, value)| after.get(at) == Some(value)));
+    }
+    let rig = rig.restarted();
+    assert_eq!(all(&rig), after);
+}

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ebbtide_catalog::{Catalog, Spec};
-use ebbtide_cloud::monitoring::{Attached, EventSink, Inventory, Monitoring, Options};
+use ebbtide_cloud::monitoring::{Attached, EventSink, Gauge, Inventory, Monitoring, Options};
 use ebbtide_cloud::wire::conforms;
 use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
@@ -33,6 +33,8 @@ pub(crate) struct Volumes {
     all: Mutex<BTreeMap<String, Volume>>,
     now: AtomicU64,
     pub(crate) is_stopping: AtomicBool,
+    /// What is published besides in each minute.
+    pub(crate) gauges: Mutex<Vec<Gauge>>,
 }
 
 #[derive(Debug)]
@@ -114,6 +116,10 @@ impl Inventory for Volumes {
             kind: volume.kind.clone(),
         };
         self.all.lock().unwrap().iter().map(attached).collect()
+    }
+
+    fn gauges(&self, _: std::ops::Range<u64>) -> Vec<Gauge> {
+        self.gauges.lock().unwrap().clone()
     }
 }
 
@@ -303,6 +309,17 @@ impl Rig {
             Ok(output) => Value::Object(output),
             Err(error) => panic!("{action} {input}: {error}"),
         }
+    }
+
+    /// How many minutes are stored one by one, and how many packed.
+    pub(crate) fn stored(&self) -> (u64, u64) {
+        let db = rusqlite::Connection::open(self.dir.path().join("cloudwatch.db")).unwrap();
+        let count = |sql: &str| db.query_row(sql, (), |row| row.get(0)).unwrap();
+        (count("SELECT count(*) FROM minutes"), count("SELECT coalesce(sum(count), 0) FROM hours"))
+    }
+
+    pub(crate) fn packed(&self) -> u64 {
+        self.stored().1
     }
 
     /// A statistic of a metric of a volume by the minutes since the start of the test; none where there is no value.

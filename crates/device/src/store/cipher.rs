@@ -12,7 +12,8 @@ use std::io;
 use aes::Aes256;
 use aes::cipher::consts::U16;
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
-use zeroize::Zeroizing;
+
+use super::key::{DATA_KEY_BYTES, DataKey};
 
 /// Size of a sector, the least that is written to an encrypted volume, bytes: that of its guests' smallest requests.
 pub(super) const SECTOR_BYTES: u64 = 512;
@@ -22,47 +23,6 @@ const BATCH: usize = 8;
 const BLOCKS_OF_SECTOR: usize = SECTOR / 16;
 /// Longest part of a write that is encrypted at a time, bytes: the longest request of the exports.
 pub(super) const PART_BYTES: usize = 1 << 20;
-
-/// Size of a data key, bytes: the key of the data and the key of the tweaks.
-pub const DATA_KEY_BYTES: usize = 64;
-
-/// The plain data key of a volume. Its memory is overwritten when it is dropped.
-#[derive(Clone)]
-pub struct DataKey(Zeroizing<[u8; DATA_KEY_BYTES]>);
-
-impl DataKey {
-    /// The key with these bytes.
-    ///
-    /// # Errors
-    /// Two equal halves, which XTS forbids.
-    pub fn new(bytes: [u8; DATA_KEY_BYTES]) -> Result<Self, KeyUnavailable> {
-        let (data, tweak) = bytes.split_at(DATA_KEY_BYTES / 2);
-        if data == tweak {
-            return Err(KeyUnavailable("the two halves of the data key are equal".to_owned()));
-        }
-        Ok(Self(Zeroizing::new(bytes)))
-    }
-}
-
-impl fmt::Debug for DataKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DataKey")
-    }
-}
-
-/// Why a data key cannot be unwrapped, for people: `arn:aws:kms:... is disabled.`
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct KeyUnavailable(pub String);
-
-/// Unwraps data keys. The store keeps wrapped ones only, and asks whenever it opens what is encrypted.
-pub trait KeyUnwrapper: fmt::Debug + Send + Sync {
-    /// The plain data key.
-    ///
-    /// # Errors
-    /// [`KeyUnavailable`]: the wrapping key is disabled, deleted or not known, or the wrapped key is damaged.
-    fn unwrap_key(&self, wrapped: &super::WrappedKey) -> Result<DataKey, KeyUnavailable>;
-}
 
 thread_local! {
     /// What a thread's writes are encrypted in, so that none of them allocates.

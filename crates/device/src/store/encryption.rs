@@ -8,28 +8,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::cipher::{Cipher, KeyUnavailable, KeyUnwrapper, PART_BYTES};
+use super::cipher::{Cipher, PART_BYTES};
 use super::files::Files;
+use super::key::{KeyUnavailable, KeyUnwrapper, WrappedKey};
 use super::layer::{Frozen, locate_in};
 use super::manifest::LayerId;
 use super::pending::hidden;
 use super::registry::{VolumeStore, check_not_below, now_unix_s};
 use super::{BLOCK_BYTES, OpenVolume, StoreError};
-
-/// A data key as it is kept: encrypted with a key that this store does not have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WrappedKey {
-    /// Name of the key that wraps it: an ARN of KMS.
-    pub key_id: String,
-    /// The wrapped key as its owner gave it: base64 text.
-    pub blob: String,
-    /// What the wrapped key is bound to: KMS's encryption context.
-    pub context: BTreeMap<String, String>,
-}
 
 /// What a snapshot holds, readable whatever happens to the snapshot meanwhile.
 struct Source {

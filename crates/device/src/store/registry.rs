@@ -12,10 +12,11 @@ use serde_json::Value;
 
 use super::boot::{host_restarted, note_boot};
 use super::check::load_layer;
-use super::cipher::{Cipher, KeyUnwrapper};
+use super::cipher::Cipher;
 use super::home::{
     Lock, create, keep_spare, layers, lock, protect, release_spare, remove_orphans, require_own,
 };
+use super::key::KeyUnwrapper;
 use super::layer::{Chain, Frozen, Top, remove_files};
 use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry, sync_dir};
 use super::reclaim::Job;

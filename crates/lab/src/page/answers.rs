@@ -25,9 +25,11 @@ pub(super) fn section(page: &PageContext) -> Option<Section> {
     let row = |(group, name, answers): &(usize, &str, &AnswerFigures)| {
         let silent = answers.silent_s;
         let seconds = |value: f64| if value > 0.0 { words::latency(value * 1e6) } else { "0".to_owned() };
-        let range = (silent.min < silent.max)
-            .then(|| format!("{} to {}", seconds(silent.min), seconds(silent.max)))
-            .unwrap_or_default();
+        let range = if silent.min < silent.max {
+            format!("{} to {}", seconds(silent.min), seconds(silent.max))
+        } else {
+            String::new()
+        };
         let tone = if silent.max < WORTH_S { Tone::Plain } else { Tone::Bad };
         let errors = answers.errors.iter().map(|error| {
             format!("{}: {} times ({})", error.code, words::whole(error.count as f64), error.message)

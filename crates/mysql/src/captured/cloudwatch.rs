@@ -3,15 +3,34 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_observe::{Limited, LoadInterval, VolumeLoad, VolumePeaks};
+use ebbtide_observe::{Exceeded, Limited, LoadInterval, VolumeLoad, VolumePeaks};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
 /// The words by which such texts are known.
 const HEADS: [&str; 2] = ["\"MetricDataResults\"", "\"Datapoints\""];
-/// The metrics that the doctor adds up, as the labels of the results end with them.
-const METRICS: [&str; 4] = ["VolumeReadOps", "VolumeWriteOps", "VolumeReadBytes", "VolumeWriteBytes"];
+/// The metrics that the doctor looks at, as the labels of the results end with them.
+const METRICS: [&str; 9] = [
+    "VolumeReadOps",
+    "VolumeWriteOps",
+    "VolumeReadBytes",
+    "VolumeWriteBytes",
+    BALANCE,
+    CHECKS[0],
+    CHECKS[1],
+    CHECKS[2],
+    CHECKS[3],
+];
+/// The share of the burst credits that is left, percent.
+const BALANCE: &str = "BurstBalance";
+/// 1 in a minute over a limit.
+const CHECKS: [&str; 4] = [
+    "VolumeIOPSExceededCheck",
+    "VolumeThroughputExceededCheck",
+    "InstanceEBSIOPSExceededCheck",
+    "InstanceEBSThroughputExceededCheck",
+];
 /// Seconds of a minute: longer periods hide peaks.
 const MINUTE: i64 = 60;
 
@@ -22,7 +41,7 @@ pub(super) struct Metric {
     points: Vec<(i64, f64)>,
 }
 
-/// Sums of each minute, by metric and minute.
+/// Values of each minute, by metric and minute.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Minutes {
     sums: BTreeMap<(&'static str, i64), f64>,
@@ -330,6 +349,28 @@ impl Minutes {
             minutes: ios.len() as u64,
             ios: peak(&ios),
             bytes: (!bytes.is_empty()).then(|| peak(&bytes)),
+            burst_balance: self.values(BALANCE).reduce(f64::min).map(|percent| percent / 100.0),
+            exceeded: self.exceeded(),
+        })
+    }
+
+    /// The values of one metric.
+    fn values<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = f64> + 'a {
+        self.sums.iter().filter(move |((name, _), _)| *name == metric).map(|(_, value)| *value)
+    }
+
+    /// Shares of the minutes over each limit; None where no check is among the metrics.
+    fn exceeded(&self) -> Option<Exceeded> {
+        let share = |metric: &str| {
+            let (all, over) =
+                (self.values(metric).count(), self.values(metric).filter(|value| *value > 0.0).count());
+            (all > 0).then(|| over as f64 / all as f64)
+        };
+        let shares = CHECKS.map(share);
+        shares.iter().any(Option::is_some).then(|| {
+            let [volume_iops, volume_throughput, instance_iops, instance_throughput] =
+                shares.map(|share| share.unwrap_or(0.0));
+            Exceeded { volume_iops, volume_throughput, instance_iops, instance_throughput }
         })
     }
 }
@@ -340,4 +381,32 @@ fn peak(minutes: &BTreeMap<i64, f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let above = values.len() / 1_000;
     values[values.len() - 1 - above] / MINUTE as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credits_and_minutes_over_a_limit_are_read_beside_the_operations() {
+        let values = |metric: &str, values: [f64; 3]| {
+            format!(
+                r#"{{"Id": "x", "Label": "{metric}", "Timestamps": ["2026-11-22T10:00:00Z", "2026-11-22T10:01:00Z",
+                "2026-11-22T10:02:00Z"], "Values": {values:?}}}"#
+            )
+        };
+        let peaks = |all: &[String]| {
+            let text = format!(r#"{{"MetricDataResults": [{}]}}"#, all.join(", "));
+            read(&text).unwrap().peaks().unwrap()
+        };
+        let ops = values("VolumeWriteOps", [60.0, 120.0, 60.0]);
+        let all =
+            [ops.clone(), values("BurstBalance", [80.0, 19.0, 90.0]), values(CHECKS[1], [0.0, 0.0, 1.0])];
+        let peaks_of_all = peaks(&all);
+        assert_eq!((peaks_of_all.ios, peaks_of_all.burst_balance), (2.0, Some(0.19)));
+        let over = peaks_of_all.exceeded.unwrap();
+        assert!((over.volume_throughput - 1.0 / 3.0).abs() < 1e-9 && over.volume_iops == 0.0, "{over:?}");
+        let alone = peaks(&[ops]);
+        assert_eq!((alone.burst_balance, alone.exceeded), (None, None));
+    }
 }

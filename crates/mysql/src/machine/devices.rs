@@ -14,7 +14,8 @@ const DEEPEST: usize = 16;
 /// The device below a device with this number, with the names of all where it is made of several; None for file systems
 /// without a device, such as overlayfs.
 pub(super) fn leaf(number: &str, sys: &Path, mounts: &[Mount]) -> Option<Device> {
-    let top = whole(&sys.join("dev/block").join(number))?;
+    let mounted = sys.join("dev/block").join(number);
+    let top = whole(&mounted)?;
     let read_ahead_kib = super::number(top.join("queue/read_ahead_kb"));
     let mut found = Below::default();
     found.follow(&top, sys, mounts, 0);
@@ -28,7 +29,9 @@ pub(super) fn leaf(number: &str, sys: &Path, mounts: &[Mount]) -> Option<Device>
     } else {
         Vec::new()
     };
-    Some(Device { read_ahead_kib, members, chunk_bytes: found.chunk_bytes, ..first })
+    let alone = found.leaves.first() == Some(&top);
+    let start_bytes = if alone { start(&mounted) } else { None };
+    Some(Device { read_ahead_kib, members, chunk_bytes: found.chunk_bytes, start_bytes, ..first })
 }
 
 /// What is below a device.
@@ -56,6 +59,16 @@ impl Below {
             Some(parts) => parts.iter().for_each(|part| self.follow(part, sys, mounts, depth + 1)),
         }
     }
+}
+
+/// Where a partition starts on its device, bytes; 0 for a whole device.
+fn start(device: &Path) -> Option<u64> {
+    let device = device.canonicalize().ok()?;
+    if !device.join("partition").exists() {
+        return Some(0);
+    }
+    // The kernel counts in sectors of 512 bytes, whatever the device's.
+    number(device.join("start"))?.checked_mul(512)
 }
 
 /// The directory of a whole device: that of a partition is inside it.
@@ -97,14 +110,12 @@ fn name(device: &Path) -> String {
 fn described(device: &Path) -> Device {
     Device {
         name: name(device),
-        members: Vec::new(),
         model: text(device.join("device/model")),
         rotational: number(device.join("queue/rotational")).map(|value| value != 0),
         scheduler: text(device.join("queue/scheduler")).and_then(|choice| chosen(&choice)),
         physical_block_bytes: number(device.join("queue/physical_block_size")),
-        read_ahead_kib: None,
-        chunk_bytes: None,
-        io: None,
+        atomic_write_bytes: number(device.join("queue/atomic_write_unit_max_bytes")),
+        ..Device::default()
     }
 }
 
@@ -127,6 +138,8 @@ mod tests {
         put("devices/nvme1n1/queue/physical_block_size", "4096\n");
         put("devices/nvme1n1/device/model", "Amazon Elastic Block Store              \n");
         put("devices/nvme1n1/nvme1n1p1/partition", "1\n");
+        put("devices/nvme1n1/nvme1n1p1/start", "2048\n");
+        put("devices/nvme1n1/queue/atomic_write_unit_max_bytes", "16384\n");
         put("devices/dm-0/queue/read_ahead_kb", "8192\n");
         put("devices/loop0/loop/backing_file", "/data/file\n");
         put("devices/loop0/queue/read_ahead_kb", "128\n");
@@ -134,6 +147,8 @@ mod tests {
         fs::create_dir_all(dir.path().join("dev/block")).unwrap();
         let link = |to: &str, at: &str| symlink(dir.path().join(to), dir.path().join(at)).unwrap();
         link("devices/nvme1n1/nvme1n1p1", "devices/dm-0/slaves/nvme1n1p1");
+        link("devices/nvme1n1/nvme1n1p1", "dev/block/259:1");
+        link("devices/nvme1n1", "dev/block/259:0");
         link("devices/dm-0", "dev/block/253:0");
         link("devices/loop0", "dev/block/7:0");
         dir
@@ -150,6 +165,15 @@ mod tests {
         assert_eq!(leaf.read_ahead_kib, Some(128), "that of the device which is mounted");
         assert_eq!(super::leaf("0:40", dir.path(), &mounts), None);
     }
+    #[test]
+    fn the_start_of_a_partition_and_the_kernels_promise_of_whole_writes_are_read() {
+        let dir = tree();
+        let of = |number: &str| leaf(number, dir.path(), &[]).unwrap();
+        assert_eq!((of("259:1").start_bytes, of("259:0").start_bytes), (Some(1 << 20), Some(0)));
+        assert_eq!(of("253:0").start_bytes, None, "no file shows the start of a mapping");
+        assert_eq!(of("259:1").atomic_write_bytes, Some(16_384));
+    }
+
     /// RAID 0 of two disks, with a volume group on it and on a third disk whose partition it is.
     #[test]
     fn every_member_of_an_array_and_of_a_volume_group_is_found_once() {

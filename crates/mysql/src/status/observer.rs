@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use ebbtide_load::{LoadError, Session};
-use ebbtide_observe::{Facts, Flavour, Observation, Origin, Span, StatusVariables};
+use ebbtide_load::Session;
+use ebbtide_observe::{Facts, Flavour, Observation, Origin, Span, StatusVariables, Variables};
 
 use super::counters::Counters;
 use super::facts::{status, variables};
@@ -16,16 +16,22 @@ pub enum ObserveError {
     /// The server could not be looked at.
     #[error("cannot look at the server")]
     First(#[source] StatusError),
-    /// The connection ended while it was kept open between the two looks.
-    #[error("the connection was lost between the two looks")]
-    Between(#[source] LoadError),
     /// The server could not be looked at a second time.
     #[error("the connection was lost between the two looks")]
-    Second(#[source] StatusError),
+    Lost {
+        /// What was seen until then: no rates are among it.
+        seen: Box<Observation>,
+        /// What ended the connection.
+        source: StatusError,
+    },
 }
 
 /// How often a connection is used, so that neither server (`wait_timeout`) nor firewall takes it for dead.
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
+
+/// No question waits longer than this for a lock on metadata, which a statement that alters a table may hold. It holds for
+/// the session alone.
+const NO_WAIT: &str = "SET SESSION lock_wait_timeout = 1";
 
 /// The threads of the moment: one look shows little, several their mean.
 const RUNNING: &str = "SHOW GLOBAL STATUS LIKE 'Threads_running'";
@@ -43,6 +49,7 @@ impl Observer {
     /// # Errors
     /// The server's refusal, or a broken connection.
     pub fn open(mut session: Session, at: String) -> Result<Self, StatusError> {
+        session.execute(NO_WAIT)?;
         let variables = variables(&mut session)?;
         let seen = Observation {
             facts: Some(Facts::of(&variables)),
@@ -83,42 +90,107 @@ impl Observer {
         let statements = statements::sums(sampler.session()).map_err(ObserveError::First)?;
         let status_before = status(sampler.session()).map_err(ObserveError::First)?;
         let before = sampler.sample().map_err(ObserveError::First)?;
-        let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
-        let (begun, mut asked) = (Instant::now(), Instant::now());
-        let end = begun + interval;
-        let mut clients = Vec::new();
-        loop {
-            let left = end.saturating_duration_since(Instant::now());
-            if !go_on(left) {
-                return Ok(None);
+        let first = FirstLook { statements, status: status_before, counters: before };
+        match second_look(&mut sampler, &first, interval, &mut go_on, &mut seen) {
+            Ok(true) => Ok(Some(seen)),
+            Ok(false) => Ok(None),
+            Err(source) => {
+                // What was read first stays true of that moment.
+                seen.status = Some(StatusVariables::once(first.status));
+                (seen.span, seen.rates, seen.statements, seen.clients) = (None, None, None, None);
+                Err(ObserveError::Lost { seen: Box::new(seen), source })
             }
-            if left.is_zero() {
-                break;
-            }
-            if asked.elapsed() >= KEEP_ALIVE {
-                let running = sampler.session().rows(RUNNING).map_err(ObserveError::Between)?;
-                let running = running.first().and_then(|row| row.get(1)?.as_ref()?.parse::<f64>().ok());
-                // The thread that asks runs too.
-                clients.extend(running.map(|threads| (threads - 1.0).max(0.0)));
-                asked = Instant::now();
-            }
-            std::thread::sleep(left.min(Duration::from_millis(200)));
         }
-        let status_after = status(sampler.session()).map_err(ObserveError::Second)?;
-        let after = sampler.sample().map_err(ObserveError::Second)?;
-        let seconds = (after.at - before.at).as_secs_f64();
-        seen.status = Some(StatusVariables::between(&status_before, status_after, seconds));
-        seen.clients = (!clients.is_empty()).then(|| clients.iter().sum::<f64>() / clients.len() as f64);
-        seen.span = Some(Span {
-            began_unix_s: began.map(|time| time.as_secs()),
-            seconds,
-            restarted: before.uptime() > after.uptime(),
-        });
-        // After all counters, so that it is in none of them.
-        let statements_after = statements::sums(sampler.session()).map_err(ObserveError::Second)?;
-        let both = statements.zip(statements_after);
-        seen.statements = both.and_then(|(before, after)| statements::between(&before, &after, seconds));
-        seen.rates = Some(Counters::between(&before, &after));
-        Ok(Some(seen))
+    }
+}
+
+/// The counters at the beginning of an interval.
+#[derive(Debug)]
+struct FirstLook {
+    statements: Option<statements::Sums>,
+    status: Variables,
+    counters: Counters,
+}
+
+/// Waits for the end of the interval, looks again, and adds what happened; false where `go_on` ended it.
+fn second_look(
+    sampler: &mut StatusSampler,
+    first: &FirstLook,
+    interval: Duration,
+    go_on: &mut impl FnMut(Duration) -> bool,
+    seen: &mut Observation,
+) -> Result<bool, StatusError> {
+    let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok();
+    let Some(clients) = wait(sampler, interval, go_on)? else { return Ok(false) };
+    let status_after = status(sampler.session())?;
+    let after = sampler.sample()?;
+    let before = &first.counters;
+    let seconds = (after.at - before.at).as_secs_f64();
+    seen.status = Some(StatusVariables::between(&first.status, status_after, seconds));
+    seen.clients = (!clients.is_empty()).then(|| clients.iter().sum::<f64>() / clients.len() as f64);
+    seen.span = Some(Span {
+        began_unix_s: began.map(|time| time.as_secs()),
+        seconds,
+        restarted: before.uptime() > after.uptime(),
+    });
+    // After all counters, so that it is in none of them.
+    let statements_after = statements::sums(sampler.session())?;
+    let both = first.statements.as_ref().zip(statements_after);
+    seen.statements = both.and_then(|(before, after)| statements::between(before, &after, seconds));
+    seen.rates = Some(Counters::between(before, &after));
+    let now = variables(sampler.session())?;
+    seen.changed = seen.variables.as_ref().map(|before| changed(before, &now)).unwrap_or_default();
+    Ok(true)
+}
+
+/// Numbers of clients whose statements ran, of looks within the interval; None where `go_on` ended it.
+fn wait(
+    sampler: &mut StatusSampler,
+    interval: Duration,
+    go_on: &mut impl FnMut(Duration) -> bool,
+) -> Result<Option<Vec<f64>>, StatusError> {
+    let mut asked = Instant::now();
+    let end = asked + interval;
+    let mut clients = Vec::new();
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if !go_on(left) {
+            return Ok(None);
+        }
+        if left.is_zero() {
+            return Ok(Some(clients));
+        }
+        if asked.elapsed() >= KEEP_ALIVE {
+            let running = sampler.session().rows(RUNNING)?;
+            let running = running.first().and_then(|row| row.get(1)?.as_ref()?.parse::<f64>().ok());
+            // The thread that asks runs too.
+            clients.extend(running.map(|threads| (threads - 1.0).max(0.0)));
+            asked = Instant::now();
+        }
+        std::thread::sleep(left.min(Duration::from_millis(200)));
+    }
+}
+
+/// Settings whose values differ; positions and clocks, which the server moves by itself, are none.
+fn changed(before: &Variables, now: &Variables) -> Vec<String> {
+    let moves = |name: &str| {
+        name.starts_with("gtid_")
+            || matches!(name, "timestamp" | "rand_seed1" | "rand_seed2" | "innodb_thread_sleep_delay")
+    };
+    let differs =
+        |(name, value): &(&str, &str)| !moves(name) && now.get(name).is_some_and(|now| now != *value);
+    before.iter().filter(differs).map(|(name, _)| name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_was_changed_is_named_and_a_position_is_none() {
+        let before = Variables::from_iter([("sync_binlog", "1"), ("gtid_executed", "a:1"), ("port", "3306")]);
+        let now = Variables::from_iter([("sync_binlog", "0"), ("gtid_executed", "a:2"), ("port", "3306")]);
+        assert_eq!(changed(&before, &now), ["sync_binlog"]);
+        assert!(changed(&before, &before).is_empty());
     }
 }

@@ -21,11 +21,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let name = Tag::builder().key("Name").value("data").build();
     let tagged = TagSpecification::builder().resource_type(ResourceType::Volume).tags(name).build();
-    let created = ec2.create_volume().availability_zone("us-east-1a").size(2).volume_type(VolumeType::Gp3);
+    let created = ec2.create_volume().availability_zone("us-east-1a").size(8).volume_type(VolumeType::Gp3);
     let created = created.tag_specifications(tagged).send().await?;
     let volume = created.volume_id().ok_or("a volume without an id")?;
     ec2.wait_until_volume_available().volume_ids(volume).wait(WAIT).await?;
-    ec2.modify_volume().volume_id(volume).size(3).iops(4_000).send().await?;
+    ec2.modify_volume().volume_id(volume).size(9).iops(4_000).send().await?;
 
     let taken = ec2.create_snapshot().volume_id(volume).send().await?;
     let snapshot = taken.snapshot_id().ok_or("a snapshot without an id")?;

@@ -1,7 +1,7 @@
 //! For each check a value one step inside its threshold, and one that is not.
 
 use ebbtide_catalog::Catalog;
-use ebbtide_observe::{Device, DeviceIo, Files, ServerDirectory, Span, SyncProbe, VolumePeaks};
+use ebbtide_observe::{Device, DeviceIo, Exceeded, Files, ServerDirectory, Span, SyncProbe, VolumePeaks};
 
 use super::support::{Seen, device, mariadb, mysql, server};
 use crate::checks::volumes::days;
@@ -81,7 +81,14 @@ fn reading(change: impl Fn(&mut DeviceIo)) -> Seen {
 /// A volume with 10,000 IOPS, and what it carried over days.
 fn carried(days: f64, ios: f64, spec: &str) -> Seen {
     let mut seen = mysql().on(spec);
-    seen.rest.peaks = Some(VolumePeaks { seconds: days * 86_400.0, minutes: 20_160, ios, bytes: None });
+    seen.rest.peaks = Some(VolumePeaks {
+        seconds: days * 86_400.0,
+        minutes: 20_160,
+        ios,
+        bytes: None,
+        burst_balance: None,
+        exceeded: None,
+    });
     seen
 }
 
@@ -121,6 +128,23 @@ const DURABILITY: &[Pair] = &[
     ("D11", "1", "0", |x| mysql().tables("MyISAM", whole(x), 1)),
     ("L10", "NONE", "CRC32", |x| mysql().var("binlog_checksum", x)),
 ];
+
+/// A server with little to do, whose volume has metrics.
+fn metered(change: impl Fn(&mut VolumePeaks)) -> Seen {
+    let mut seen = load(10.0, "gp2:size=500GiB");
+    let metered = carried(14.0, 10.0, "gp2:size=500GiB").rest.peaks;
+    seen.rest.peaks = metered;
+    seen.rest.peaks.iter_mut().for_each(change);
+    seen
+}
+
+/// A server with little to do, whose EBS volume counted time over a limit.
+fn over_limit(change: impl Fn(&mut Exceeded)) -> Seen {
+    let mut seen = load(10.0, "gp3:size=500GiB");
+    let device = seen.rest.host.as_mut().unwrap().places[0].device.as_mut().unwrap();
+    change(device.exceeded.get_or_insert_with(Exceeded::default));
+    seen
+}
 
 /// A server whose redo log is on a volume of its own, with writes of 4 KiB that take a latency, s.
 fn logs_on(spec: &str, writes: f64, latency: f64) -> Seen {
@@ -390,6 +414,22 @@ const VOLUMES: &[Pair] = &[
     ("E03", "2701", "2700", |x| logs_on("gp3:size=20GiB", n(x), 0.001)),
     ("E05", "0.0051", "0.005", |x| logs_on("gp3:size=20GiB", 1_000.0, n(x))),
     ("E08", "io1:size=50GiB,iops=1000", "io2:size=50GiB,iops=1000", |x| logs_on(x, 1.0, 1.0)),
+    ("E02", "0.199", "0.2", |x| metered(|peaks| peaks.burst_balance = Some(n(x)))),
+    ("E03", "0.011", "0.01", |x| {
+        metered(|peaks| peaks.exceeded = Some(Exceeded { volume_iops: n(x), ..Exceeded::default() }))
+    }),
+    ("E03", "0.011", "0.01", |x| over_limit(|over| over.volume_throughput = n(x))),
+    ("E04", "0.011", "0.01", |x| {
+        let mut seen = over_limit(|over| over.instance_iops = n(x));
+        seen.rest.instance = Some("m5.2xlarge".into());
+        seen
+    }),
+    ("E05", "0.01", "0.011", |x| {
+        let mut seen = slow(1_000.0, 0.0051, 4_096.0, "gp3:size=500GiB");
+        let device = seen.rest.host.as_mut().unwrap().places[0].device.as_mut().unwrap();
+        device.exceeded = Some(Exceeded { volume_iops: n(x), ..Exceeded::default() });
+        seen
+    }),
     ("E04", "9001", "9000", |x| {
         let mut seen = logs_on(&format!("gp3:size=50GiB,iops={x}"), 1.0, 1.0);
         seen.rest.instance = Some("m5.2xlarge".into());

@@ -89,5 +89,5 @@ fn equal_halves_of_a_key_and_parts_of_sectors_are_refused() {
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         cipher.encrypt(&vec![1; len], offset, |_, _| Ok(())).unwrap_err();
     }
-    assert_eq!(format!("{:?} {cipher:?}", DataKey(Zeroizing::new([1; 64]))), "DataKey Cipher");
+    assert_eq!(format!("{:?} {cipher:?}", DataKey(zeroize::Zeroizing::new([1; 64]))), "DataKey Cipher");
 }

@@ -1,0 +1,169 @@
+//! What checks of volumes share: each volume of the server, what it carries, and what another one costs.
+
+use ebbtide_catalog::{Catalog, Resolved, Spec};
+use ebbtide_observe::{Device, Files, NotSeen};
+use ebbtide_volume::RateLimit;
+
+use crate::finding::{FINE, Found, Gap, Judged, Severity};
+use crate::optimized_writes::{Demand, Doublewrite, PageWriteSettings, Workload};
+use crate::view::View;
+
+/// Operations and bytes a second.
+pub(super) struct Load {
+    pub(super) ios: f64,
+    pub(super) bytes: f64,
+}
+
+/// Judges each volume of the server, the data's first. What is found of several is one finding.
+pub(super) fn each(v: &View<'_>, severity: Severity, judge: fn(&View<'_>, Files) -> Judged) -> Judged {
+    let (mut all, mut gap, mut fine): (Option<Found>, Option<Gap>, bool) = (None, None, false);
+    let mut others = Vec::new();
+    for files in v.volumes() {
+        let own = v.of_files(files);
+        match judge(&own, files) {
+            Ok(Some(found)) => {
+                v.take(own);
+                all = Some(match all {
+                    Some(all) => all.and(found, severity),
+                    None => found,
+                });
+            }
+            judged => {
+                fine |= judged.is_ok();
+                // What is not known goes before what has no meaning.
+                let worse = |gap: &Option<Gap>| !matches!(gap, Some(Gap::Missing(_) | Gap::Undecided(_)));
+                if let Err(one) = judged
+                    && worse(&gap)
+                {
+                    gap = Some(one);
+                }
+                others.push(own);
+            }
+        }
+    }
+    if all.is_some() {
+        return Ok(all);
+    }
+    others.into_iter().for_each(|own| v.take(own));
+    match gap {
+        Some(Gap::DoesNotApply(_)) if fine => FINE,
+        Some(gap) => Err(gap),
+        None => FINE,
+    }
+}
+
+/// The volume of files as the subject of a sentence.
+pub(super) fn subject(files: Files) -> String {
+    if files == Files::Data { "The volume".to_owned() } else { format!("The volume of the {}", files.name()) }
+}
+
+/// What the volume of files carries: as the kernel counted it, else as follows from the server's counters.
+pub(super) fn load(v: &View<'_>, volume: &Resolved, files: Files) -> Result<Load, Gap> {
+    let device = v.device(files).ok();
+    if let Some(device) = device {
+        is_the_array(device, volume)?;
+    }
+    let load = if let Some(io) = device.and_then(|device| device.io) {
+        // The confidence of an interval.
+        let _ = v.metric("page_writes");
+        Load { ios: io.reads + io.writes, bytes: io.read_bytes + io.written_bytes }
+    } else {
+        counted(v, files)?
+    };
+    v.noted("volume_ios", load.ios, "operations a second on the volume");
+    v.noted("volume_bytes", load.bytes, "bytes a second on the volume");
+    Ok(load)
+}
+
+/// The load of a volume by the server's counters.
+fn counted(v: &View<'_>, files: Files) -> Result<Load, Gap> {
+    match files {
+        Files::Data | Files::Temporary => {}
+        Files::Redo => return Ok(Load { ios: v.metric("redo_writes")?, bytes: v.metric("redo_bytes")? }),
+        Files::Binlog => return Err(no_device_io()),
+    }
+    let undecided = |error: &dyn std::fmt::Display| Gap::Undecided(format!("{error}."));
+    let _ = v.metric("page_writes")?;
+    let settings = PageWriteSettings::of(v.observation()).map_err(|error| undecided(&error))?;
+    let work = Workload::of(v.observation()).map_err(|error| undecided(&error))?;
+    let unit = 256 << 10;
+    let without = Demand::without(&work, &settings, unit);
+    let with = match settings.doublewrite {
+        Doublewrite::On => without.and(Demand::of_doublewrite(&work, settings.page_bytes, unit)),
+        Doublewrite::Off | Doublewrite::DetectOnly => without,
+    };
+    Ok(Load { ios: with.ios, bytes: with.bytes })
+}
+
+pub(super) fn no_device_io() -> Gap {
+    Gap::Missing(NotSeen {
+        what: "what the device did".into(),
+        why: "run this on the server's machine, or capture iostat -x".into(),
+    })
+}
+
+/// Refuses a volume of other members than the array below the data: limits are those of all members, and so is the load.
+/// One device may be an array itself, of Ebbtide or of a controller.
+fn is_the_array(device: &Device, volume: &Resolved) -> Result<(), Gap> {
+    let (devices, volumes) = (device.members.len(), volume.members.len());
+    if devices == 0 || devices == volumes {
+        return Ok(());
+    }
+    Err(Gap::Undecided(format!(
+        "{devices} devices ({}) are below one file system, and --volume names {volumes}: name the array, such as raid0({devices}x {}).",
+        device.members.join(", "),
+        volume.spec.volume
+    )))
+}
+
+/// The shares of IOPS and of throughput that are used; 0 where there is no limit.
+pub(super) fn limit_shares(volume: &Resolved, load: &Load) -> (f64, f64) {
+    let members = volume.members.len() as f64;
+    let share =
+        |used: f64, rate: Option<RateLimit>| rate.map_or(0.0, |rate| used / (rate.ceiling as f64 * members));
+    (share(load.ios, volume.members[0].iops), share(load.bytes, volume.members[0].throughput))
+}
+
+pub(super) fn is_kind(volume: &Resolved, kind: &str) -> bool {
+    volume.spec.volume.kind.eq_ignore_ascii_case(kind)
+}
+
+/// The same volume with another type, and what both cost a month.
+pub(super) fn instead(
+    v: &View<'_>,
+    volume: &Resolved,
+    kind: &str,
+    iops: Option<u64>,
+    mib_s: Option<u64>,
+) -> Result<String, Gap> {
+    let mut spec = Spec { volume: volume.spec.volume.clone(), raid0: volume.spec.raid0 };
+    kind.clone_into(&mut spec.volume.kind);
+    (
+        spec.volume.iops,
+        spec.volume.throughput_mib_s,
+        spec.volume.credits,
+        spec.volume.as_of,
+        spec.volume.twp,
+    ) = (iops, mib_s, None, None, None);
+    let other = v.catalog().resolve(&spec).map_err(|error| Gap::Undecided(format!("{kind}: {error}.")))?;
+    let Some((before, after)) = cost(v.catalog(), volume).zip(cost(v.catalog(), &other)) else {
+        return Ok(spec.to_string());
+    };
+    Ok(format!("{spec}: {after} a month in place of {before}"))
+}
+
+/// What a volume costs a month; None without a price.
+pub(super) fn cost_of(v: &View<'_>, spec: &Spec) -> Option<String> {
+    cost(v.catalog(), &v.catalog().resolve(spec).ok()?)
+}
+
+fn cost(catalog: &Catalog, volume: &Resolved) -> Option<String> {
+    let prices = catalog.prices(None).ok()?;
+    let cost = prices.monthly_cost(volume)?;
+    Some(format!("{} ({}, {})", cost.usd, cost.region, cost.as_of))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate")]
+pub(super) fn whole_number(iops: f64) -> u64 {
+    iops as u64
+}

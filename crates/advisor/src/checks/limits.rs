@@ -1,0 +1,218 @@
+//! Limits that are reached: of a volume (E03), and of the instance for all its volumes (E04).
+
+use ebbtide_catalog::{InstanceType, Resolved};
+use ebbtide_observe::{Exceeded, Files, NotSeen};
+use ebbtide_volume::RateLimit;
+
+use super::carried::{instead, is_kind, load, subject};
+use super::{figure, percent, size};
+use crate::finding::{Benefit, FINE, Found, Gap, Judged, Severity};
+use crate::fix::Fix;
+use crate::view::View;
+
+/// A share of the interval over a limit that is none to speak of.
+const SELDOM: f64 = 0.01;
+
+/// The larger share of the interval in which a limit was exceeded, with the name of the limit; None where EBS was not
+/// asked.
+fn exceeded(v: &View<'_>, files: Files, of: fn(Exceeded) -> (f64, f64)) -> Option<(f64, &'static str)> {
+    let (iops, throughput) = of(v.device(files).ok()?.exceeded?);
+    // The confidence of an interval.
+    let _ = v.metric("page_writes");
+    Some(if iops >= throughput { (iops, "IOPS") } else { (throughput, "throughput") })
+}
+
+fn by_volume(v: &View<'_>, files: Files) -> Option<(f64, &'static str)> {
+    let found = exceeded(v, files, |all| (all.volume_iops, all.volume_throughput));
+    found.map(|(share, what)| {
+        (v.noted("volume_exceeded_share", share, "share of the interval in which the volume was asked for more than it gives, as EBS counted it"), what)
+    })
+}
+
+fn by_instance(v: &View<'_>, files: Files) -> Option<(f64, &'static str)> {
+    let found = exceeded(v, files, |all| (all.instance_iops, all.instance_throughput));
+    found.map(|(share, what)| {
+        (v.noted("instance_exceeded_share", share, "share of the interval in which the instance was asked for more than it gives its volumes, as EBS counted it"), what)
+    })
+}
+
+/// Whether EBS itself held I/O back, so that latency is that of a limit.
+pub(super) fn is_throttled(v: &View<'_>, files: Files) -> bool {
+    [by_volume(v, files), by_instance(v, files)].into_iter().flatten().any(|(share, _)| share > SELDOM)
+}
+
+pub(super) fn limit(v: &View<'_>, files: Files) -> Judged {
+    if let Some((share, what)) = by_volume(v, files).filter(|(share, _)| *share > SELDOM) {
+        return Found::because(format!(
+            "{} was asked for more {what} than it has for {} of the time, as EBS counted it.",
+            subject(files),
+            percent(share)
+        ))
+        .at_most(Some(Benefit { at_most: MORE, of: CARRIED }))
+        .fix(raise(v, files, what == "IOPS"))
+        .answer();
+    }
+    let peaks = v.observation().peaks.filter(|_| files == Files::Data);
+    if let Some(over) = peaks.and_then(|peaks| peaks.exceeded) {
+        let share = v.noted(
+            "exceeded_minutes",
+            over.volume_iops.max(over.volume_throughput),
+            "share of the minutes over a limit of the volume, as CloudWatch has it",
+        );
+        if share > SELDOM {
+            let what = if over.volume_iops >= over.volume_throughput { "IOPS" } else { "throughput" };
+            return Found::because(format!(
+                "The volume was over its {what} in {} of the minutes.",
+                percent(share)
+            ))
+            .fix(raise(v, files, what == "IOPS"))
+            .answer();
+        }
+    }
+    let volume = v.volume(files)?;
+    let load = load(v, &volume, files)?;
+    let members = volume.members.len() as f64;
+    let most = |rate: Option<RateLimit>| rate.map_or(f64::INFINITY, |rate| rate.ceiling as f64 * members);
+    let (iops, bytes) = (most(volume.members[0].iops), most(volume.members[0].throughput));
+    let (of_iops, of_bytes) = (load.ios / iops, load.bytes / bytes);
+    if of_iops.max(of_bytes) <= 0.9 {
+        return FINE;
+    }
+    let by_iops = of_iops >= of_bytes;
+    let why = if by_iops {
+        format!("{} of {} operations a second, {}.", figure(load.ios), figure(iops), percent(of_iops))
+    } else {
+        format!("{}/s of {}/s, {}.", size(load.bytes), size(bytes), percent(of_bytes))
+    };
+    Found::because(format!("{} is at its limit: {why}", subject(files)))
+        .at_most(Some(Benefit { at_most: MORE, of: CARRIED }))
+        .fix(raise(v, files, by_iops))
+        .answer()
+}
+
+/// How much more of a limit is advised.
+const MORE: f64 = 1.5;
+/// What the advice gives more of.
+const CARRIED: &str = "the I/O that the volume carries";
+
+/// Half as much again of the limit that is reached, with its price where the catalogue has one.
+fn raise(v: &View<'_>, files: Files, iops: bool) -> Fix {
+    let what = if iops { "IOPS" } else { "throughput" };
+    let general = format!("Raise the volume's {what}, or let the server do less I/O (B02, R01, F02 first).");
+    let text = v.volume(files).ok().and_then(|volume| raised(v, &volume, iops)).map_or(general, |other| {
+        format!("Let the server do less I/O (B02, R01, F02 first), or modify the volume to {other}.")
+    });
+    Fix::by_hand(text)
+}
+
+/// The volume with half as much again of one limit, and what it costs; None where that cannot be bought of its type.
+fn raised(v: &View<'_>, volume: &Resolved, iops: bool) -> Option<String> {
+    let own = &volume.spec.volume;
+    let more = |now: u64| now.saturating_mul(3) / 2;
+    let (wanted_iops, wanted_mib_s) = if iops {
+        (own.iops.map(more), own.throughput_mib_s)
+    } else {
+        (own.iops, own.throughput_mib_s.map(more))
+    };
+    // A type whose performance follows from its size has neither for sale.
+    let of_gp2 = is_kind(volume, "gp2");
+    let ceiling = volume.members[0].iops.map_or(3_000, |rate| rate.ceiling);
+    let mib_s = volume.members[0].throughput.map_or(125, |rate| rate.ceiling >> 20).clamp(125, 1_000);
+    let (kind, iops, mib_s) = match of_gp2 {
+        true if iops => ("gp3", Some(more(ceiling).max(mib_s * 4)), Some(mib_s)),
+        true => ("gp3", Some(ceiling.max(more(mib_s) * 4)), Some(more(mib_s))),
+        false => (own.kind.as_str(), wanted_iops, wanted_mib_s),
+    };
+    let bought = if of_gp2 { true } else { (iops, mib_s) != (own.iops, own.throughput_mib_s) };
+    if bought { instead(v, volume, kind, iops, mib_s).ok() } else { None }
+}
+
+pub(super) fn instance(v: &View<'_>) -> Judged {
+    for files in v.volumes() {
+        let own = v.of_files(files);
+        let over = by_instance(&own, files).filter(|(share, _)| *share > SELDOM);
+        if let Some((share, what)) = over {
+            v.take(own);
+            return Found::because(format!(
+                "The instance was asked for more {what} than it gives its volumes for {} of the time, as EBS counted it.",
+                percent(share)
+            ))
+            .severity(Severity::High)
+            .fix(Fix::by_hand("Take a larger instance: a larger volume changes nothing."))
+            .answer();
+        }
+    }
+    let Some(name) = &v.observation().instance else {
+        return Err(Gap::Missing(NotSeen {
+            what: "the instance type".into(),
+            why: "name it with --instance TYPE".into(),
+        }));
+    };
+    v.word("instance", name, "instance type as --instance says");
+    let instance = v.catalog().instance(name).map_err(|error| Gap::Undecided(format!("{error}.")))?;
+    let (mut volumes, mut gap) = (Vec::new(), None);
+    for files in v.volumes() {
+        let own = v.of_files(files);
+        match own.volume(files) {
+            Ok(volume) => volumes.push(volume),
+            Err(one) => gap = gap.or(Some(one)),
+        }
+        v.take(own);
+    }
+    // Those that are known may be too much already.
+    if volumes.is_empty()
+        && let Some(gap) = gap
+    {
+        return Err(gap);
+    }
+    let all = |rate: fn(&Resolved) -> Option<u64>| -> f64 {
+        volumes.iter().map(|volume| rate(volume).unwrap_or(0) as f64 * volume.members.len() as f64).sum()
+    };
+    let iops = v.noted(
+        "volumes_iops",
+        all(|volume| volume.members[0].iops.map(|rate| rate.rate)),
+        "sustained IOPS of all volumes",
+    );
+    let bytes = v.noted(
+        "volumes_bytes",
+        all(|volume| volume.members[0].throughput.map(|rate| rate.rate)),
+        "sustained bytes a second of all volumes",
+    );
+    let (own_iops, own_bytes) = (instance.baseline_iops as f64, instance.baseline_mbps as f64 * 125_000.0);
+    let mut over = Vec::new();
+    if iops > own_iops {
+        over.push(format!("{} IOPS for a baseline of {}", figure(iops), figure(own_iops)));
+    }
+    if bytes > own_bytes {
+        over.push(format!("{}/s for a baseline of {}/s", size(bytes), size(own_bytes)));
+    }
+    if over.is_empty() {
+        return gap.map_or(FINE, Err);
+    }
+    Found::because(format!("{name} does not carry its volumes for ever: {}.", over.join(", ")))
+        .fix(Fix::by_hand(carrying(v, &instance, iops, bytes)))
+        .answer()
+}
+
+/// The cheapest instance type that carries rates for ever and is no smaller, with what it costs; a sentence without a
+/// price where none is known.
+fn carrying(v: &View<'_>, now: &InstanceType, iops: f64, bytes: f64) -> String {
+    let carries = |info: &&InstanceType| {
+        info.baseline_iops as f64 >= iops
+            && info.baseline_mbps as f64 * 125_000.0 >= bytes
+            && info.vcpus >= now.vcpus
+            && info.memory_gib >= now.memory_gib
+    };
+    let cheapest = v.catalog().prices(None).ok().and_then(|prices| {
+        let priced = |info: &InstanceType| Some((prices.instance(&info.name)?.month(), info.name.clone()));
+        v.catalog().instances().iter().filter(carries).filter_map(priced).min()
+    });
+    match cheapest {
+        Some((usd, name)) => {
+            format!(
+                "Take a larger instance ({name} is the cheapest that carries them: {usd} a month), or provision less."
+            )
+        }
+        None => "Take a larger instance, or provision less.".to_owned(),
+    }
+}

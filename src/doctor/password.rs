@@ -1,0 +1,111 @@
+//! A password that no list of processes shows: typed on the terminal, or read from a file.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use super::args::LookArgs;
+use crate::exit::Refusal;
+
+/// The longest password that is read, bytes.
+const LONGEST: u64 = 4096;
+
+/// The password that the options ask for; None: that of option files or of the environment.
+///
+/// # Errors
+/// No terminal; a file that cannot be read, or that others may read (exit code 2).
+pub(super) fn password(look: &LookArgs) -> anyhow::Result<Option<String>> {
+    if look.ask_password {
+        let typed = ask().map_err(|error| {
+            let refusal = Refusal::usage("-p needs a terminal to ask for the password on")
+                .hint("use --mysql-password-file, an option file or EBBTIDE_MYSQL_PASSWORD");
+            anyhow::Error::new(error).context(refusal)
+        })?;
+        return Ok(Some(typed));
+    }
+    look.mysql_password_file.as_deref().map(of_file).transpose()
+}
+
+fn of_file(path: &Path) -> anyhow::Result<String> {
+    let unreadable = |error: io::Error| {
+        let refusal = Refusal::usage(format!("cannot read the password in {}", path.display()));
+        anyhow::Error::new(error).context(refusal)
+    };
+    let about = fs::metadata(path).map_err(unreadable)?;
+    if about.permissions().mode() & 0o077 != 0 && about.is_file() {
+        let message = format!("{} has a password, and others may read it", path.display());
+        return Err(Refusal::usage(message).hint(format!("chmod 600 {}", path.display())).into());
+    }
+    if about.len() > LONGEST {
+        let message =
+            format!("{} has {} bytes, and a password has at most {LONGEST}", path.display(), about.len());
+        return Err(Refusal::usage(message).into());
+    }
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    Ok(without_end(&text).to_owned())
+}
+
+/// A line without its end.
+fn without_end(text: &str) -> &str {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.strip_suffix('\r').unwrap_or(text)
+}
+
+/// Asks on the terminal, which shows nothing of what is typed.
+fn ask() -> io::Result<String> {
+    let terminal = File::options().read(true).write(true).open("/dev/tty")?;
+    let quiet = Quiet::new(&terminal)?;
+    (&terminal).write_all(b"Enter password: ")?;
+    let mut line = String::new();
+    BufReader::new(&terminal).read_line(&mut line)?;
+    drop(quiet);
+    (&terminal).write_all(b"\n")?;
+    Ok(without_end(&line).to_owned())
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+#[derive(Debug)]
+struct Quiet<'a> {
+    terminal: &'a File,
+    before: Termios,
+}
+
+impl<'a> Quiet<'a> {
+    fn new(terminal: &'a File) -> io::Result<Self> {
+        let before = tcgetattr(terminal)?;
+        let mut quiet = before.clone();
+        quiet.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(terminal, OptionalActions::Flush, &quiet)?;
+        Ok(Self { terminal, before })
+    }
+}
+
+impl Drop for Quiet<'_> {
+    fn drop(&mut self) {
+        let _ = tcsetattr(self.terminal, OptionalActions::Flush, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_the_password_without_the_end_of_its_line_and_is_its_owners_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("password");
+        fs::write(&path, "a secret \r\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(of_file(&path).unwrap(), "a secret ");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = of_file(&path).unwrap_err().to_string();
+        assert!(error.contains("others may read it") && !error.contains("secret"), "{error}");
+        assert!(of_file(&dir.path().join("none")).unwrap_err().to_string().contains("none"));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, vec![b'x'; 5_000]).unwrap();
+        assert!(of_file(&path).unwrap_err().to_string().contains("4096"));
+    }
+}
