@@ -15,7 +15,7 @@ use super::places::{self, Zone};
 use super::records::Snapshot;
 use super::restore_credits::FastRestore;
 use super::state::State;
-use super::{Ec2, access, refuse};
+use super::{Ec2, access, refuse, tier};
 use crate::ApiError;
 
 const FILTERS: [&str; 5] = ["availability-zone", "availability-zone-id", "owner-id", "snapshot-id", "state"];
@@ -141,6 +141,7 @@ impl Ec2 {
                 return Err(refuse::incorrect_state(format!("Snapshot is in invalid state - {other}")));
             }
         }
+        tier::demand_standard(snapshot, "enabled for fast snapshot restore", now)?;
         if snapshot.size_gib > LARGEST_GIB {
             let message = format!(
                 "Snapshot '{id}' of {} GiB is too large for fast snapshot restore; maximum is {LARGEST_GIB} GiB.",

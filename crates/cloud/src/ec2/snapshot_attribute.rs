@@ -149,7 +149,7 @@ impl Ec2 {
             if change.all {
                 public_access::demand_unblocked(ask, &state)?;
             }
-            tier::demand_standard(&snapshot, ask.now())?;
+            tier::demand_standard(&snapshot, "shared", ask.now())?;
         }
         let before = snapshot.permissions.users.clone();
         change.apply(&mut snapshot.permissions);

@@ -141,12 +141,12 @@ pub(super) fn demand_usable(snapshot: &Snapshot, now: u64) -> Result<(), ApiErro
     Err(refuse::incorrect_state(message))
 }
 
-/// Refuses to share a snapshot that is archived, or about to be: shared ones cannot be in the archive tier.
-pub(super) fn demand_standard(snapshot: &Snapshot, now: u64) -> Result<(), ApiError> {
+/// Refuses what needs the standard tier of a snapshot that is archived, or about to be: it cannot be `what`.
+pub(super) fn demand_standard(snapshot: &Snapshot, what: &str, now: u64) -> Result<(), ApiError> {
     if snapshot.tier(now) == "standard" && !snapshot.is_tiering(now, &[Operation::Archival]) {
         return Ok(());
     }
-    let message = format!("Snapshot '{}' is archived. An archived snapshot cannot be shared.", snapshot.id);
+    let message = format!("Snapshot '{}' is archived. An archived snapshot cannot be {what}.", snapshot.id);
     Err(refuse::incorrect_state(message))
 }
 
@@ -186,7 +186,7 @@ impl Ec2 {
         }
         let now = ask.now();
         let mut state = self.state.lock();
-        let snapshot = checked(ask, &state)?;
+        let mut snapshot = checked(ask, &state)?;
         let id = &snapshot.id;
         if snapshot.permissions.is_shared() {
             let message = format!("Snapshot '{id}' is shared. A shared snapshot cannot be archived.");
@@ -209,6 +209,7 @@ impl Ec2 {
             days: None,
         };
         let id = id.clone();
+        self.end_fast_restores(now, &mut snapshot, |_| true);
         commit(&mut state, snapshot, tiering)?;
         Ok(Members::default().put("SnapshotId", id).put_time("TieringStartTime", now).end())
     }

@@ -237,3 +237,15 @@ fn events_follow_the_states_and_none_comes_of_a_state_that_is_not_reached() {
     assert_eq!(states(now + 4 * 60 * MINUTE_MS), r#""us-east-1a" "disabling", "us-east-1a" "disabled""#);
     control.end();
 }
+
+#[test]
+fn an_archived_snapshot_has_no_fast_restore_and_gets_none() {
+    let rig = Rig::new();
+    let id = snapshot(&rig, 16);
+    enable(&rig, &id);
+    assert_eq!(shown(&rig)[0]["State"], "enabled");
+    rig.call("ModifySnapshotTier", json!({"SnapshotId": id, "StorageTier": "archive"}));
+    assert_eq!(shown(&rig)[0]["State"], "disabled");
+    let refused = &enable(&rig, &id)["Unsuccessful"][0]["FastSnapshotRestoreStateErrors"][0]["Error"];
+    assert_eq!(refused["Code"], "IncorrectState", "{refused}");
+}
