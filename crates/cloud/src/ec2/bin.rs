@@ -16,8 +16,8 @@ use super::filter::Tags;
 use super::ids::Kind;
 use super::page::{Page, Paging};
 use super::records::{Setting, Snapshot, Stage, Volume};
+use super::retention::DAY_MS;
 use super::state::{State, is_of};
-use super::tier::DAY_MS;
 use super::{Ec2, access, describe_snapshots, describe_volumes, places, refuse};
 use crate::ApiError;
 

@@ -2,7 +2,6 @@
 
 use std::ops::Bound;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ask::{Ask, Members, iso};
@@ -11,12 +10,10 @@ use super::filter::{Filters, Tagged, Tags, Values, one, some};
 use super::ids::Kind;
 use super::page::{Page, Paging};
 use super::records::Snapshot;
+use super::retention::{DAY_MS, Lock, Mode};
 use super::state::{State, is_of};
-use super::tier::DAY_MS;
 use super::{Ec2, access, describe_volumes, refuse};
 use crate::ApiError;
-
-const HOUR_MS: u64 = 3_600_000;
 
 /// Hours of a cooling-off period.
 const HOURS: std::ops::RangeInclusive<i64> = 1..=72;
@@ -26,48 +23,7 @@ const DAYS: std::ops::RangeInclusive<i64> = 1..=36_500;
 
 const FILTERS: [&str; 1] = ["lock-state"];
 
-/// Who may end a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Mode {
-    /// Who has the right to.
-    Governance,
-    /// Nobody, once the cooling-off period is over.
-    Compliance,
-}
-
-/// A lock of a snapshot.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Lock {
-    mode: Mode,
-    created_ms: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    cool_off_hours: Option<u64>,
-    /// Whole days, also where the call has named a time.
-    days: u64,
-    /// When the lock begins to count: a pending snapshot's with its completion.
-    starts_ms: u64,
-    expires_ms: u64,
-}
-
 impl Lock {
-    fn cools_until_ms(&self) -> Option<u64> {
-        self.cool_off_hours.map(|hours| self.created_ms.saturating_add(hours.saturating_mul(HOUR_MS)))
-    }
-
-    fn state(&self, now: u64) -> &'static str {
-        if self.expires_ms <= now {
-            return "expired";
-        }
-        match self.mode {
-            Mode::Governance => "governance",
-            Mode::Compliance if self.cools_until_ms().is_some_and(|until_ms| now < until_ms) => {
-                "compliance-cooloff"
-            }
-            Mode::Compliance => "compliance",
-        }
-    }
-
     fn members(&self, snapshot: &Snapshot, now: u64) -> Members {
         let mut members = Members::default();
         members

@@ -39,6 +39,7 @@ mod reconcile;
 mod records;
 mod refuse;
 mod restore_credits;
+mod retention;
 mod shape;
 mod snapshot_attribute;
 mod snapshots;

@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::filter::Tags;
-use super::lock::Lock;
 use super::restore_credits::FastRestore;
-use super::tier::Tiering;
+use super::retention::{Lock, Tiering};
 
 /// Why a snapshot is in `error` whose blocks came too late.
 pub(super) const TIMED_OUT: &str = "Snapshot timed out";

@@ -6,7 +6,6 @@
 
 use std::ops::Bound;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ask::{Ask, Members};
@@ -15,12 +14,10 @@ use super::filter::{Filters, Tagged, Values, one, some};
 use super::ids::Kind;
 use super::page::{Page, Paging};
 use super::records::Snapshot;
+use super::retention::{Operation, Tiering};
 use super::state::{State, is_of};
 use super::{Ec2, access, refuse, tags};
 use crate::ApiError;
-
-/// Milliseconds of a day.
-pub(super) const DAY_MS: u64 = 86_400_000;
 
 /// Days of a temporary restore. AWS's upper bound is not documented; 180 is the best known.
 const DAYS: std::ops::RangeInclusive<i64> = 1..=180;
@@ -28,82 +25,6 @@ const DAYS: std::ops::RangeInclusive<i64> = 1..=180;
 const FILTERS: [&str; 3] = ["last-tiering-operation", "snapshot-id", "volume-id"];
 
 const PAGING: Paging = Paging { bounds: 5..=1_000, name: "maxResults", ids: None };
-
-/// What was done to the tier of a snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Operation {
-    Archival,
-    TemporaryRestore,
-    PermanentRestore,
-}
-
-/// The latest change of a snapshot's storage tier.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Tiering {
-    operation: Operation,
-    started_ms: u64,
-    completes_ms: u64,
-    /// When the archiving ended, or will end.
-    archived_ms: u64,
-    /// Of a temporary restore.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    days: Option<u64>,
-}
-
-impl Tiering {
-    /// When a temporary restore ends.
-    fn expires_ms(&self) -> Option<u64> {
-        self.days.map(|days| self.completes_ms.saturating_add(days.saturating_mul(DAY_MS)))
-    }
-
-    fn is_over(&self, now: u64) -> bool {
-        self.expires_ms().is_some_and(|expires_ms| expires_ms <= now)
-    }
-
-    fn is_running(&self, now: u64) -> bool {
-        now < self.completes_ms
-    }
-
-    fn is_archived(&self, now: u64) -> bool {
-        match self.operation {
-            Operation::Archival => now >= self.completes_ms,
-            Operation::TemporaryRestore => true,
-            Operation::PermanentRestore => now < self.completes_ms,
-        }
-    }
-
-    /// Whether it can be read and made volumes of.
-    fn is_usable(&self, now: u64) -> bool {
-        match self.operation {
-            Operation::Archival => now < self.completes_ms,
-            Operation::TemporaryRestore => now >= self.completes_ms && !self.is_over(now),
-            Operation::PermanentRestore => now >= self.completes_ms,
-        }
-    }
-
-    /// As `LastTieringOperationStatus` has it.
-    fn status(&self, now: u64) -> &'static str {
-        match (self.operation, self.is_running(now)) {
-            (Operation::Archival, true) => "archival-in-progress",
-            (Operation::Archival, false) => "archival-completed",
-            (Operation::TemporaryRestore, true) => "temporary-restore-in-progress",
-            (Operation::TemporaryRestore, false) if self.is_over(now) => "archival-completed",
-            (Operation::TemporaryRestore, false) => "temporary-restore-completed",
-            (Operation::PermanentRestore, true) => "permanent-restore-in-progress",
-            (Operation::PermanentRestore, false) => "permanent-restore-completed",
-        }
-    }
-
-    /// In percent.
-    fn progress(&self, now: u64) -> u64 {
-        if !self.is_running(now) {
-            return 100;
-        }
-        let span = self.completes_ms.saturating_sub(self.started_ms).max(1);
-        (now.saturating_sub(self.started_ms).saturating_mul(100) / span).min(99)
-    }
-}
 
 impl Snapshot {
     /// `standard` or `archive`.

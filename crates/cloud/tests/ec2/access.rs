@@ -102,10 +102,8 @@ fn sharing_names_whom() {
     assert_eq!(value(&share[0], "ec2:Add/userId"), ["210987654321"]);
 }
 
-#[test]
-fn every_action_asks_and_a_denied_one_changes_nothing() {
-    use ebbtide_cloud::Service as _;
-    let rig = Rig::new();
+/// What each action needs to get as far as its right, in a home with resources for it.
+fn inputs_of_actions(rig: &Rig) -> BTreeMap<&'static str, Value> {
     let (volume, other, instance) = (rig.volume(), rig.volume(), rig.instance());
     rig.attach(&other, &instance, "/dev/sdf");
     let snapshot = rig.snapshot(&volume);
@@ -113,7 +111,7 @@ fn every_action_asks_and_a_denied_one_changes_nothing() {
     let binned_snapshot = rig.snapshot(&binned);
     rig.bin(&binned, &binned_snapshot);
     let restores = json!({"SourceSnapshotIds": [snapshot], "AvailabilityZones": ["us-east-1a"]});
-    let inputs: BTreeMap<&str, Value> = [
+    [
         ("AttachVolume", json!({"VolumeId": volume, "InstanceId": instance, "Device": "/dev/sdg"})),
         ("CopySnapshot", json!({"SourceRegion": "us-east-1", "SourceSnapshotId": snapshot})),
         ("CopyVolumes", json!({"SourceVolumeId": volume})),
@@ -152,7 +150,14 @@ fn every_action_asks_and_a_denied_one_changes_nothing() {
         ("TerminateInstances", json!({"InstanceIds": [instance]})),
         ("UnlockSnapshot", json!({"SnapshotId": snapshot})),
     ]
-    .into();
+    .into()
+}
+
+#[test]
+fn every_action_asks_and_a_denied_one_changes_nothing() {
+    use ebbtide_cloud::Service as _;
+    let rig = Rig::new();
+    let inputs = inputs_of_actions(&rig);
     let all = || {
         [
             "DescribeVolumes",

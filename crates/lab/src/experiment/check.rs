@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
-use ebbtide_mysql::{Binary, Settings};
+use ebbtide_mysql::{Binary, SettingError, Settings};
 use ebbtide_volume::{MIB, parse_size};
 use ebbtide_workload::sysbench::Workload;
 
@@ -277,11 +277,15 @@ fn check_instance(
     Ok(Some(instance.divided(arm.instance.divided_by)))
 }
 
-/// Leaves out the arms that need a setting which this server lacks, as [`leave_out`]. Answers with a sentence for each of
-/// them.
+/// Leaves out the arms that need a setting which this server lacks, as [`leave_out`]. Of optional arms a value that it does
+/// not take, too; of others that is an error of the experiment. Answers with a sentence for each of them.
 pub fn fit(experiment: &mut Experiment, binary: &Binary) -> Vec<String> {
-    let of_one = |settings: &Settings| settings.options_for(binary).err().map(|error| chain(&error));
-    let lacks = |arm: &Arm| of_one(&arm.settings).or_else(|| of_one(&arm.topology.replica.settings));
+    let lacks = |arm: &Arm| {
+        let is_lack = |error: &SettingError| arm.optional || matches!(error, SettingError::NotHere { .. });
+        let of_one = |settings: &Settings| settings.options_for(binary).err().filter(is_lack);
+        let why = of_one(&arm.settings).or_else(|| of_one(&arm.topology.replica.settings))?;
+        Some(chain(&why))
+    };
     leave_out(experiment, lacks)
 }
 
