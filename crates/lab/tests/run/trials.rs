@@ -36,11 +36,14 @@ fn two_arms_are_measured_second_by_second_and_nothing_is_left() {
         assert!((events / load.totals().events as f64 - 1.0).abs() < 0.02, "{events} of {:?}", load.totals());
         for second in &trial.seconds {
             let host = &second.host;
-            assert!(second.volumes[&Role::Data].write_iops > 0.0, "{second:?}");
             assert!(host.server_cpus > 0.0 && host.load_cpus > 0.0, "{host:?}");
             assert!(host.busy_cpus + 0.1 > host.server_cpus, "{host:?}");
             assert!(host.memory_bytes > 1e6 && host.memory_bytes < f64::from(512 << 20), "{host:?}");
         }
+        // A server that writes its log once a second can do so just before and just after one of ours.
+        let written =
+            trial.seconds.iter().filter(|second| second.volumes[&Role::Data].write_iops > 0.0).count();
+        assert!(written >= 3, "the volume was written in {written} of 4 seconds");
         let asked = trial.seconds.iter().filter(|second| second.server.is_some()).count();
         assert!(asked >= 3, "the server answered in {asked} of 4 seconds");
         let cost: f64 = trial.seconds.iter().map(|second| second.host.sampler_cpus).sum::<f64>() / 4.0;
