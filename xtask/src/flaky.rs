@@ -5,6 +5,7 @@
 //! tests alone in a process of its own: a race may need either the state that an earlier test left, or the start of
 //! the process. Which programs are left out is in `xtask/tidy.toml` under `[repeat]`.
 
+mod mode;
 mod outcome;
 mod process;
 mod programs;
@@ -31,8 +32,9 @@ use signal_hook::{
 };
 
 use self::{
+    mode::Mode,
     programs::Program,
-    repeat::{Limits, Mode, Plan},
+    repeat::{Limits, Plan},
 };
 
 /// How the command is called.

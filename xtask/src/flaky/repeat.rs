@@ -1,7 +1,7 @@
 //! The rounds: each program as a whole, each test alone, and what became of each test.
 
 use std::{
-    fmt, fs,
+    fs,
     path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
@@ -10,29 +10,12 @@ use std::{
 use anyhow::{Context, Result};
 
 use super::{
+    mode::Mode,
     outcome::{Outcome, outcomes},
     process::{self, End},
     programs::Program,
     report::{Findings, Record},
 };
-
-/// How the tests of a program share processes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// All in one process, one after the other.
-    Together,
-    /// Each in a process of its own.
-    Alone,
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Together => "together",
-            Self::Alone => "alone",
-        })
-    }
-}
 
 /// The longest that a process may run.
 #[derive(Debug, Clone, Copy)]

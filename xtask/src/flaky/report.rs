@@ -2,7 +2,7 @@
 
 use std::{fmt, path::PathBuf};
 
-use super::{outcome::Outcome, programs::Program, repeat::Mode};
+use super::{mode::Mode, outcome::Outcome, programs::Program};
 
 /// How often a test ended how, in one mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -12,8 +12,9 @@ use tempfile::TempDir;
 
 use super::{
     Request, count_signals,
+    mode::Mode,
     programs::Program,
-    repeat::{Limits, Mode, Plan, repeat},
+    repeat::{Limits, Plan, repeat},
     report::{Count, Findings},
 };
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::conditions::{Condition, Standing, open};
-use super::judge::Verdict;
+use super::verdict::Verdict;
 
 /// What to do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

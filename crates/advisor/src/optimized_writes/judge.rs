@@ -8,6 +8,7 @@ use super::conditions::{Condition, Standing, conditions};
 use super::demand::Demand;
 use super::figures::{Doublewrite, PageWriteSettings, Storage, Workload};
 use super::sources::SOURCES;
+use super::verdict::Verdict;
 use crate::finding::Source;
 
 /// Name of the check.
@@ -33,22 +34,6 @@ pub const FEWEST_READS: f64 = 10.0;
 /// More of a limit than this cannot be in use without burst credits (5% for the moments at which counters are
 /// read): pages travelled together, or the volume is another one.
 pub const MOST_USED: f64 = 1.05;
-
-/// The answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Page writes hold the server back, and it would have fewer of them.
-    Yes,
-    /// It would have fewer page writes, and they are not known to hold it back.
-    Perhaps,
-    /// There is nothing to gain, or it must not be.
-    No,
-    /// The doublewrite buffer is off.
-    AlreadyOff,
-    /// The interval does not report.
-    NotKnown,
-}
 
 /// How many times the work that the server does now would fit, at most.
 ///

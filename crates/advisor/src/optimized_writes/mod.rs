@@ -18,6 +18,7 @@ mod error;
 mod figures;
 mod judge;
 mod sources;
+mod verdict;
 
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub use error::NotJudged;
 pub use figures::{Doublewrite, PageWriteSettings, Release, Storage, Workload};
 pub use judge::{
     BUSY, Candidate, Ceiling, FEWEST_PAGES, FEWEST_READS, FEWEST_STATEMENTS, FEWEST_WAITS, Gain, Limit,
-    MOST_USED, SMALLEST_GAIN, Verdict, WAITING_SHARE, judge,
+    MOST_USED, SMALLEST_GAIN, WAITING_SHARE, judge,
 };
 pub use sources::SOURCES;
+pub use verdict::Verdict;
