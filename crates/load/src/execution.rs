@@ -1,10 +1,10 @@
 //! How a workload is executed, whatever it is.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ebbtide_workload::{OptionError, in_range};
-
-use crate::options::{Arrival, IgnoreErrors};
+use serde::{Deserialize, Serialize};
 
 /// How a workload is executed: by how many clients, when, for how long.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,6 +39,63 @@ pub struct Execution {
     pub reconnect_every: u32,
     /// A percentile to report besides the fixed ones, 0 to 100.
     pub percentile: f64,
+}
+
+/// When transactions start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrival {
+    /// Each connection starts the next one when the last one is answered. Hides stalls.
+    Closed,
+    /// At even intervals, whatever the server does.
+    Fixed {
+        /// Transactions a second.
+        per_second: f64,
+    },
+    /// At exponentially distributed intervals, as independent users arrive (sysbench's `--rate`).
+    Poisson {
+        /// Transactions a second, on average.
+        per_second: f64,
+    },
+}
+
+impl Arrival {
+    /// The offered rate in transactions a second, where there is one.
+    #[must_use]
+    pub fn per_second(self) -> Option<f64> {
+        match self {
+            Self::Closed => None,
+            Self::Fixed { per_second } | Self::Poisson { per_second } => Some(per_second),
+        }
+    }
+}
+
+/// Which server errors restart the transaction in place of ending the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IgnoreErrors {
+    /// These codes.
+    Codes(BTreeSet<u16>),
+    /// Every code.
+    All,
+}
+
+impl Default for IgnoreErrors {
+    /// sysbench's list: deadlock, record changed since read, lock wait timeout.
+    fn default() -> Self {
+        Self::Codes(BTreeSet::from([1213, 1020, 1205]))
+    }
+}
+
+impl IgnoreErrors {
+    /// Whether the transaction is restarted after this code.
+    #[must_use]
+    pub fn contains(&self, code: u16) -> bool {
+        match self {
+            Self::Codes(codes) => codes.contains(&code),
+            Self::All => true,
+        }
+    }
 }
 
 /// What an error of the server does that is not in a list. One that is has its transaction done again.

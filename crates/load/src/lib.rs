@@ -37,10 +37,10 @@ pub mod tpcc;
 pub use ebbtide_workload::sysbench::{Mix, Schema, Workload};
 pub use ebbtide_workload::{DATABASE, Distribution, DistributionError, OptionError};
 pub use error::LoadError;
-pub use execution::{Execution, Refused};
+pub use execution::{Arrival, Execution, IgnoreErrors, Refused};
 pub use latency::{Bucket, Latency};
 pub use load::{Loading, Prepared, Progress, load};
-pub use options::{Arrival, ClientOptions, Endpoint, IgnoreErrors, LedgerOptions, RunOptions, Target, Tls};
+pub use options::{ClientOptions, Endpoint, LedgerOptions, RunOptions, Target, Tls};
 pub use prepare::{PrepareOptions, cleanup, prepare, tables_present};
 pub use report::{
     ClientUse, Ended, ErrorCount, Fairness, Generator, Omission, OpenLoop, Outcome, RunReport, Sample,

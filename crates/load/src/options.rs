@@ -1,6 +1,5 @@
 //! What to run, against which server: plain data, checked once.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use ebbtide_workload::sysbench::{MAX_TABLE_SIZE, Mix, Schema, Sysbench, Workload
 use ebbtide_workload::{Distribution, OptionError, in_range};
 use serde::{Deserialize, Serialize};
 
-use crate::execution::{DEFAULT_BACKLOG, Execution, Refused};
+use crate::execution::{Arrival, DEFAULT_BACKLOG, Execution, IgnoreErrors, Refused};
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,63 +78,6 @@ impl fmt::Debug for Target {
             .field("database", &self.database)
             .field("tls", &self.tls)
             .finish_non_exhaustive()
-    }
-}
-
-/// When transactions start.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Arrival {
-    /// Each connection starts the next one when the last one is answered. Hides stalls.
-    Closed,
-    /// At even intervals, whatever the server does.
-    Fixed {
-        /// Transactions a second.
-        per_second: f64,
-    },
-    /// At exponentially distributed intervals, as independent users arrive (sysbench's `--rate`).
-    Poisson {
-        /// Transactions a second, on average.
-        per_second: f64,
-    },
-}
-
-impl Arrival {
-    /// The offered rate in transactions a second, where there is one.
-    #[must_use]
-    pub fn per_second(self) -> Option<f64> {
-        match self {
-            Self::Closed => None,
-            Self::Fixed { per_second } | Self::Poisson { per_second } => Some(per_second),
-        }
-    }
-}
-
-/// Which server errors restart the transaction in place of ending the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IgnoreErrors {
-    /// These codes.
-    Codes(BTreeSet<u16>),
-    /// Every code.
-    All,
-}
-
-impl Default for IgnoreErrors {
-    /// sysbench's list: deadlock, record changed since read, lock wait timeout.
-    fn default() -> Self {
-        Self::Codes(BTreeSet::from([1213, 1020, 1205]))
-    }
-}
-
-impl IgnoreErrors {
-    /// Whether the transaction is restarted after this code.
-    #[must_use]
-    pub fn contains(&self, code: u16) -> bool {
-        match self {
-            Self::Codes(codes) => codes.contains(&code),
-            Self::All => true,
-        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use ebbtide_workload::Random;
 
+use crate::execution::Arrival;
 use crate::latency::whole_u64;
-use crate::options::Arrival;
 
 /// Arrivals of one event loop. Times are nanoseconds since the run's start.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use ebbtide_workload::invariant::{ABORTED, Invariants};
 use ebbtide_workload::{OptionError, Program};
 
 use crate::error::LoadError;
-use crate::execution::{Execution, Refused};
-use crate::options::{Arrival, IgnoreErrors, Target};
+use crate::execution::{Arrival, Execution, IgnoreErrors, Refused};
+use crate::options::Target;
 use crate::run::{Cancel, Commit, RunObserver, execute};
 use crate::wire::Session;
 

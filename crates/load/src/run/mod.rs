@@ -6,7 +6,6 @@ mod connector;
 mod interval;
 mod kernel;
 mod observer;
-mod transact;
 mod worker;
 
 use std::sync::Arc;
@@ -18,9 +17,9 @@ use std::time::{Duration, Instant};
 use ebbtide_workload::{Program, UniqueIds, numbered};
 
 use crate::error::LoadError;
-use crate::execution::Execution;
+use crate::execution::{Arrival, Execution};
 use crate::ledger::{self, Writer};
-use crate::options::{Arrival, ClientOptions, LedgerOptions, RunOptions, Target};
+use crate::options::{ClientOptions, LedgerOptions, RunOptions, Target};
 use crate::report::{Outcome, RunReport, Sample, ServerInfo};
 use crate::wire::Session;
 

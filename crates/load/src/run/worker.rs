@@ -1,7 +1,9 @@
 //! The event loop: one thread, many connections, one statement in flight on each.
 //!
 //! A statement costs one send and one receive; a wait for the kernel is shared by all answers that
-//! have come in meanwhile.
+//! have come in meanwhile. What the loop does for one client is in [`transact`].
+
+mod transact;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,13 +17,13 @@ use super::client::{Client, ClientState, Link};
 use super::connector::Connector;
 use super::interval::Interval;
 use super::kernel::{Kernel, ReadySource};
-use super::transact::code_and_message;
 use super::{Shared, is_open_loop, nanos};
 use crate::error::LoadError;
 use crate::execution::Refused;
 use crate::latency::{self, Nanos};
 use crate::schedule::Schedule;
 use crate::usage::thread_cpu_ns;
+use transact::code_and_message;
 
 /// What an event loop reports.
 #[derive(Debug)]
@@ -77,38 +79,38 @@ const SCRATCH: usize = 64 * 1024;
 
 /// An event loop.
 pub(super) struct Worker<'a> {
-    pub(super) shared: &'a Shared<'a>,
-    pub(super) clients: Vec<Client>,
-    pub(super) kernel: Kernel,
+    shared: &'a Shared<'a>,
+    clients: Vec<Client>,
+    kernel: Kernel,
     /// None where no client connects again.
-    pub(super) connector: Option<Connector>,
+    connector: Option<Connector>,
     sender: mpsc::Sender<Message>,
-    pub(super) start: Instant,
-    pub(super) schedule: Option<Schedule>,
+    start: Instant,
+    schedule: Option<Schedule>,
     /// Clients without a transaction, longest idle first.
-    pub(super) idle: VecDeque<usize>,
+    idle: VecDeque<usize>,
     /// When clients that wait for their users go on, and which.
-    pub(super) pausing: BinaryHeap<Reverse<(u64, usize)>>,
+    pausing: BinaryHeap<Reverse<(u64, usize)>>,
     /// No transaction is to begin; how long until that is asked again.
-    pub(super) held: Option<Duration>,
+    held: Option<Duration>,
     /// Clients that are not retired.
-    pub(super) active: usize,
-    pub(super) interval: Interval,
+    active: usize,
+    interval: Interval,
     statements: Vec<Option<Nanos>>,
     transactions: Vec<Option<Nanos>>,
     /// How many were rolled back on purpose, by transaction.
-    pub(super) rolled_back: Vec<u64>,
+    rolled_back: Vec<u64>,
     tick: u64,
-    pub(super) deadline: u64,
+    deadline: u64,
     /// When to give up on transactions in flight.
     give_up: u64,
     /// When the loop meant to look at the arrivals again.
     planned: u64,
     /// When the answers being handled were seen to have come in.
-    pub(super) batch: u64,
+    batch: u64,
     cpu_base: u64,
-    pub(super) scratch: Vec<u8>,
-    pub(super) out: Vec<u8>,
+    scratch: Vec<u8>,
+    out: Vec<u8>,
     failure: Option<Failure>,
 }
 
@@ -193,7 +195,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Nanoseconds since the run's start.
-    pub(super) fn now(&self) -> u64 {
+    fn now(&self) -> u64 {
         nanos(self.start.elapsed())
     }
 
@@ -393,7 +395,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Ends the run for all loops.
-    pub(super) fn fail(&mut self, code: u16, message: String, statement: &'static str) {
+    fn fail(&mut self, code: u16, message: String, statement: &'static str) {
         self.shared.failed.store(true, std::sync::atomic::Ordering::Relaxed);
         self.failure.get_or_insert(Failure { code, message, statement });
     }
@@ -443,12 +445,12 @@ impl<'a> Worker<'a> {
     }
 
     /// The histogram of a statement's name.
-    pub(super) fn statement(&mut self, statement: usize) -> &mut Nanos {
+    fn statement(&mut self, statement: usize) -> &mut Nanos {
         self.statements[self.shared.kept_as[statement]].get_or_insert_with(latency::coarse)
     }
 
     /// The histogram of a kind of transaction.
-    pub(super) fn transaction(&mut self, transaction: usize) -> &mut Nanos {
+    fn transaction(&mut self, transaction: usize) -> &mut Nanos {
         self.transactions[transaction].get_or_insert_with(latency::coarse)
     }
 }

@@ -4,7 +4,8 @@ use ebbtide_workload::tpcc::{Constants, Isolation, MAX_TABLE_SETS, MAX_WAREHOUSE
 use ebbtide_workload::{OptionError, in_range};
 use serde::{Deserialize, Serialize};
 
-use crate::options::{Arrival, ClientOptions, LedgerOptions};
+use crate::execution::Arrival;
+use crate::options::{ClientOptions, LedgerOptions};
 
 /// What to load.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,8 @@ use std::ops::ControlFlow;
 
 use super::capture::Capture;
 use super::command::MAX_PAYLOAD;
+use super::packet::{Malformed, length_encoded, packet_at};
+use crate::error::LoadError;
 
 /// How a statement ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +29,12 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
 }
 
-/// The server sent something that has no place here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed(pub(crate) &'static str);
+impl From<Refusal> for LoadError {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal { code, state, message } = refusal;
+        Self::Server { code, state, message, statement: None }
+    }
+}
 
 /// Which parts of an answer were agreed on when the connection was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -185,20 +190,13 @@ impl AnswerReader {
     }
 }
 
-/// The payload of the packet at `at` and where it ends, if all of it is there.
-#[inline]
-pub(crate) fn packet_at(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
-    let Some(&[a, b, c, _sequence]) = bytes.get(at..at + 4) else { return Ok(None) };
-    let length = usize::from(a) | usize::from(b) << 8 | usize::from(c) << 16;
-    if length == MAX_PAYLOAD {
-        return Err(Malformed("a packet of 16 MiB"));
-    }
-    let end = at + 4 + length;
-    Ok(bytes.get(at + 4..end).map(|payload| (payload, end)))
+/// The error of an ERR packet.
+pub(super) fn refused(payload: &[u8]) -> LoadError {
+    refusal(payload).map_or_else(LoadError::from, LoadError::from)
 }
 
 /// Reads an ERR packet.
-pub(crate) fn refusal(payload: &[u8]) -> Result<Refusal, Malformed> {
+fn refusal(payload: &[u8]) -> Result<Refusal, Malformed> {
     let [_, low, high, rest @ ..] = payload else { return Err(Malformed("a short ERR packet")) };
     let code = u16::from_le_bytes([*low, *high]);
     let (state, message) = match rest {
@@ -208,23 +206,6 @@ pub(crate) fn refusal(payload: &[u8]) -> Result<Refusal, Malformed> {
         message => ("HY000".into(), message),
     };
     Ok(Refusal { code, state, message: String::from_utf8_lossy(message).into() })
-}
-
-/// A length-encoded integer and how many bytes it took. None where bytes are missing or it is NULL.
-#[inline]
-pub(crate) fn length_encoded(bytes: &[u8]) -> Option<(u64, usize)> {
-    let wide = |n: usize| {
-        let mut word = [0; 8];
-        word[..n].copy_from_slice(bytes.get(1..=n)?);
-        Some((u64::from_le_bytes(word), n + 1))
-    };
-    match *bytes.first()? {
-        small @ 0..=0xFA => Some((small.into(), 1)),
-        0xFC => wide(2),
-        0xFD => wide(3),
-        0xFE => wide(8),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use ebbtide_workload::Datum;
 
-use super::answer::{Malformed, length_encoded};
+use super::packet::{Malformed, length_encoded};
 
 /// How a column's values are written in a binary row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use mysql_common::io::ParseBuf;
 use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse, SslRequest};
 use mysql_common::proto::MySerialize as _;
 
-use super::answer::{self, Dialect};
-use super::session::Packets;
+use super::answer::{Dialect, refused};
+use super::packet::Packets;
 use super::tls;
 use crate::error::LoadError;
 use crate::options::{Endpoint, Target};
@@ -227,13 +227,6 @@ impl<'a> Method<'a> {
                 message: error.to_string(),
             }),
         }
-    }
-}
-
-fn refused(packet: &[u8]) -> LoadError {
-    match answer::refusal(packet) {
-        Ok(refusal) => super::session::server_error(refusal, None),
-        Err(malformed) => LoadError::Protocol(malformed.0.into()),
     }
 }
 

@@ -1,13 +1,13 @@
 //! One connection, spoken to blocking: for setting up, loading rows, and asking small questions.
 
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
-use super::answer::{Answer, AnswerReader, Dialect, LOCAL_INFILE, Refusal, length_encoded, packet_at};
+use super::answer::{Answer, AnswerReader, Dialect, LOCAL_INFILE, refused};
 use super::capture::ColumnType;
 use super::command;
 use super::handshake;
+use super::packet::{Packets, length_encoded};
 use super::transport::Transport;
 use crate::error::LoadError;
 use crate::options::{Endpoint, Target};
@@ -25,69 +25,6 @@ const REFUSAL: u8 = 0xFF;
 const PREPARE_WINDOW: usize = 64;
 /// How much of a statement an error message shows.
 const SHOWN: usize = 120;
-
-/// Whole packets in and out of a transport.
-#[derive(Debug)]
-pub(super) struct Packets {
-    transport: Transport,
-    held: Vec<u8>,
-    at: usize,
-    sequence: u8,
-}
-
-impl Packets {
-    fn new(transport: Transport) -> Self {
-        Self { transport, held: Vec::new(), at: 0, sequence: 0 }
-    }
-
-    pub(super) fn transport(&mut self) -> &mut Transport {
-        &mut self.transport
-    }
-
-    /// The next packet's payload.
-    pub(super) fn read(&mut self, during: &'static str) -> Result<Vec<u8>, LoadError> {
-        loop {
-            match packet_at(&self.held, self.at) {
-                Err(malformed) => return Err(LoadError::Protocol(malformed.0.into())),
-                Ok(Some((payload, end))) => {
-                    let payload = payload.to_vec();
-                    self.sequence = self.held[self.at + 3].wrapping_add(1);
-                    self.at = end;
-                    return Ok(payload);
-                }
-                Ok(None) => self.more(during)?,
-            }
-        }
-    }
-
-    fn more(&mut self, during: &'static str) -> Result<(), LoadError> {
-        self.held.drain(..self.at);
-        self.at = 0;
-        let mut chunk = [0; 16 * 1024];
-        let read = self.transport.read(&mut chunk).map_err(LoadError::broken(during))?;
-        if read == 0 {
-            let closed = std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "the server closed it");
-            return Err(LoadError::Broken { during, source: closed });
-        }
-        self.held.extend_from_slice(&chunk[..read]);
-        Ok(())
-    }
-
-    /// Sends one packet of the login's conversation.
-    pub(super) fn write(&mut self, fill: impl FnOnce(&mut Vec<u8>)) -> Result<(), LoadError> {
-        let mut out = Vec::new();
-        command::packet(&mut out, self.sequence, fill);
-        self.sequence = self.sequence.wrapping_add(1);
-        self.send(&out)
-    }
-
-    fn send(&mut self, bytes: &[u8]) -> Result<(), LoadError> {
-        self.transport
-            .write_all(bytes)
-            .and_then(|()| self.transport.flush())
-            .map_err(LoadError::broken("sending a statement"))
-    }
-}
 
 /// A statement that the server has prepared.
 #[derive(Debug)]
@@ -125,7 +62,7 @@ impl Session {
         transport.set_read_timeout(Some(LOGIN_TIMEOUT)).map_err(LoadError::broken("setting a timeout"))?;
         let mut packets = Packets::new(transport);
         let agreed = handshake::log_in(&mut packets, target, endpoint)?;
-        packets.transport.set_read_timeout(None).map_err(LoadError::broken("setting a timeout"))?;
+        packets.transport().set_read_timeout(None).map_err(LoadError::broken("setting a timeout"))?;
         Ok(Self { packets, dialect: agreed.dialect, version: agreed.version })
     }
 
@@ -146,7 +83,7 @@ impl Session {
     /// Whether the connection is encrypted.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
-        self.packets.transport.is_encrypted()
+        self.packets.is_encrypted()
     }
 
     /// Executes a statement; answers with the number of changed (or returned) rows.
@@ -170,7 +107,7 @@ impl Session {
         match self.answer()? {
             Answer::Done { affected } => Ok(affected),
             Answer::Rows(rows) => Ok(rows),
-            Answer::Refused(refusal) => Err(server_error(refusal, None)),
+            Answer::Refused(refusal) => Err(refusal.into()),
         }
     }
 
@@ -184,7 +121,7 @@ impl Session {
         let packet = self.packets.read("waiting for an answer")?;
         match packet.first() {
             Some(&LOCAL_INFILE) => Ok(true),
-            Some(&REFUSAL) => match self.refused(&packet).for_statement(sql) {
+            Some(&REFUSAL) => match refused(&packet).for_statement(sql) {
                 error if error.code().is_some_and(|code| NO_LOCAL_FILES.contains(&code)) => Ok(false),
                 error => Err(error),
             },
@@ -210,9 +147,8 @@ impl Session {
         // Columns are left out of repeated prepared executions only.
         let mut reader = AnswerReader::new(self.dialect);
         loop {
-            let held = &self.packets.held[self.packets.at..];
-            let (used, answer) = reader.feed(held).map_err(|error| LoadError::Protocol(error.0.into()))?;
-            self.packets.at += used;
+            let (used, answer) = reader.feed(self.packets.unread())?;
+            self.packets.consume(used);
             if let Some(answer) = answer {
                 return Ok(answer);
             }
@@ -229,7 +165,7 @@ impl Session {
         let first = self.packets.read("waiting for an answer")?;
         let columns = match first.first() {
             Some(0x00) => return Ok(Vec::new()),
-            Some(0xFF) => return Err(self.refused(&first).for_statement(sql)),
+            Some(0xFF) => return Err(refused(&first).for_statement(sql)),
             _ => length_encoded(&first).ok_or_else(|| LoadError::Protocol("a short column count".into()))?.0,
         };
         for _ in 0..columns + u64::from(!self.dialect.deprecate_eof) {
@@ -248,7 +184,7 @@ impl Session {
         let first = self.packets.read("waiting for an answer")?;
         let columns = match first.first() {
             Some(0x00) => return Ok(None),
-            Some(0xFF) => return Err(self.refused(&first).for_statement(sql)),
+            Some(0xFF) => return Err(refused(&first).for_statement(sql)),
             _ => length_encoded(&first).ok_or_else(|| LoadError::Protocol("a short column count".into()))?.0,
         };
         let mut names = Vec::new();
@@ -272,7 +208,7 @@ impl Session {
             let packet = self.packets.read("reading rows")?;
             match packet.first() {
                 Some(0xFE) if self.dialect.deprecate_eof || packet.len() < 9 => return Ok(rows),
-                Some(0xFF) => return Err(self.refused(&packet).for_statement(sql)),
+                Some(0xFF) => return Err(refused(&packet).for_statement(sql)),
                 _ => rows.push(text_row(&packet)?),
             }
         }
@@ -284,13 +220,6 @@ impl Session {
     /// The server's, or a broken connection.
     pub fn value(&mut self, sql: &str) -> Result<Option<String>, LoadError> {
         Ok(self.rows(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
-    }
-
-    fn refused(&self, packet: &[u8]) -> LoadError {
-        match super::answer::refusal(packet) {
-            Ok(refusal) => server_error(refusal, None),
-            Err(malformed) => LoadError::Protocol(malformed.0.into()),
-        }
     }
 
     /// Prepares statements and answers with their ids and the types of their columns; none for what the server
@@ -317,7 +246,7 @@ impl Session {
     fn prepared(&mut self) -> Result<Prepared, LoadError> {
         let packet = self.packets.read("preparing statements")?;
         let [0, a, b, c, d, columns_low, columns_high, params_low, params_high, ..] = packet[..] else {
-            return Err(self.refused(&packet));
+            return Err(refused(&packet));
         };
         let mut types = Vec::new();
         for (count, of_columns) in [
@@ -327,7 +256,7 @@ impl Session {
             for _ in 0..count {
                 let packet = self.packets.read("preparing statements")?;
                 if of_columns {
-                    types.push(ColumnType::of(&packet).map_err(|error| LoadError::Protocol(error.0.into()))?);
+                    types.push(ColumnType::of(&packet)?);
                 }
             }
             if count > 0 && !self.dialect.deprecate_eof {
@@ -339,8 +268,7 @@ impl Session {
 
     /// Hands the connection to an event loop. Nothing of an answer may be outstanding.
     pub(crate) fn into_transport(self) -> (Transport, Dialect) {
-        debug_assert_eq!(self.packets.at, self.packets.held.len(), "an answer was left unread");
-        (self.packets.transport, self.dialect)
+        (self.packets.into_transport(), self.dialect)
     }
 }
 
@@ -357,10 +285,6 @@ impl LoadError {
             other => other,
         }
     }
-}
-
-pub(crate) fn server_error(refusal: Refusal, statement: Option<String>) -> LoadError {
-    LoadError::Server { code: refusal.code, state: refusal.state, message: refusal.message, statement }
 }
 
 /// An identifier in backticks.

@@ -3,14 +3,14 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
-use super::client::{AfterReconnect, ClientState, Purpose};
-use super::nanos;
-use super::observer::Commit;
-use super::worker::Worker;
+use super::Worker;
 use crate::error::{LoadError, SERVER_LOST};
 use crate::execution::Refused;
-use crate::wire::answer::{Answer, Refusal};
-use crate::wire::{Received, server_error};
+use crate::run::client::{AfterReconnect, ClientState, Purpose};
+use crate::run::nanos;
+use crate::run::observer::Commit;
+use crate::wire::Received;
+use crate::wire::answer::Answer;
 
 /// What counts as a late start.
 const LATE: u64 = 1_000_000;
@@ -179,7 +179,7 @@ impl Worker<'_> {
         if client.state != ClientState::Busy {
             // The server's goodbye to a connection that waits, such as 4031 after wait_timeout.
             return match answer {
-                Answer::Refused(refusal) => self.refused(at, refused_by(refusal), now),
+                Answer::Refused(refusal) => self.refused(at, refusal.into(), now),
                 _ => self.nonsense(at, "an answer to nothing", now),
             };
         }
@@ -187,7 +187,7 @@ impl Worker<'_> {
         let totals = &mut self.interval.totals;
         let rows = match answer {
             Answer::Refused(refusal) => {
-                client.refusal.get_or_insert_with(|| refused_by(refusal));
+                client.refusal.get_or_insert_with(|| refusal.into());
                 None
             }
             Answer::Rows(rows) => {
@@ -442,10 +442,6 @@ impl Worker<'_> {
         self.wait(at, ClientState::Pausing, now.saturating_add(pause));
         Ok(())
     }
-}
-
-fn refused_by(refusal: Refusal) -> LoadError {
-    server_error(refusal, None)
 }
 
 /// An error as the server sends it, or as a client would report it: its code and its message.
