@@ -16,7 +16,6 @@ use ebbtide_mysql::Binary;
 use ebbtide_mysql::status::Facts;
 use serde::Serialize;
 
-use crate::exit::Report;
 use crate::text;
 
 /// Prints an answer.
@@ -27,13 +26,6 @@ pub(crate) fn print(answer: &impl Serialize) {
 /// An answer as a JSON value.
 pub(crate) fn value(answer: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(answer).expect("an answer is plain data with texts for keys")
-}
-
-/// What a command prints that fails.
-#[derive(Debug, Serialize)]
-pub(crate) struct Failed<'a> {
-    /// What went wrong.
-    pub(crate) error: &'a Report,
 }
 
 /// What a command prints that deletes one thing.

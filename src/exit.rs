@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answers::Failed;
 use crate::{text, version};
 
 /// The exit codes, which scripts rely on.
@@ -121,6 +120,13 @@ impl fmt::Display for Report {
 }
 
 impl std::error::Error for Report {}
+
+/// What a command prints that fails.
+#[derive(Debug, Serialize)]
+pub(crate) struct Failed<'a> {
+    /// What went wrong.
+    pub(crate) error: &'a Report,
+}
 
 /// Prints an error, once, and names the exit code.
 pub(crate) fn report(error: &anyhow::Error, json: bool) -> ExitCode {

@@ -14,7 +14,8 @@ use ebbtide_load::{
 };
 
 use super::server::ServerArgs;
-use super::tpcc::{TablesArgs, TransactionsArgs, belongs, refuse_options, table_sets};
+use super::switch::parse_switch;
+use super::tpcc_args::{TablesArgs, TransactionsArgs, table_sets};
 use crate::exit::Refusal;
 
 /// sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server.
@@ -523,12 +524,18 @@ impl MixArgs {
     }
 }
 
-pub(super) fn parse_switch(text: &str) -> Result<bool, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "on" | "true" | "1" | "yes" | "required" => Ok(true),
-        "off" | "false" | "0" | "no" | "disabled" => Ok(false),
-        _ => Err("use on or off".into()),
+/// Refuses options of another workload.
+fn belongs(given: bool, options: &str, to: &str) -> Result<()> {
+    if given {
+        let message = format!("{options} belong to {to}: leave them out");
+        return Err(Refusal::usage(message).into());
     }
+    Ok(())
+}
+
+/// An error of options of ours.
+fn refuse_options(error: OptionError) -> anyhow::Error {
+    super::refuse(LoadError::Options(error))
 }
 
 fn parse_grace(text: &str) -> Result<Grace, String> {

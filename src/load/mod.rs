@@ -1,13 +1,15 @@
 //! `ebbtide load`: sysbench's OLTP workloads and TPC-C against any MySQL or MariaDB server.
 //!
 //! [`args`] is the command line in sysbench's words, [`server`] the server and the account, [`order`] knows sysbench's order of them, [`text`] prints sysbench's summary and ours.
-//! [`tpcc`] has what only TPC-C has.
+//! [`tpcc`] and [`tpcc_args`] have what only TPC-C has.
 
 mod args;
 mod order;
 mod server;
+mod switch;
 mod text;
 mod tpcc;
+mod tpcc_args;
 
 use ebbtide_load::{Ended, Generator, LoadError, Prepared, Sample, Workload};
 use signal_hook::consts::{SIGINT, SIGTERM};

@@ -7,7 +7,7 @@ use clap::{ArgAction, Args};
 use ebbtide_load::{DATABASE, Endpoint, Target, Tls};
 use ebbtide_mysql::option_file::{self, OptionFile, OptionFileError};
 
-use super::args::parse_switch;
+use super::switch::parse_switch;
 use crate::exit::Refusal;
 use crate::text::note;
 

@@ -1,13 +1,11 @@
-//! `ebbtide load ... tpcc`: the options that only TPC-C has, its commands, and what they print.
+//! `ebbtide load ... tpcc`: its commands, and what they print.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
 use ebbtide_load::tpcc::{
-    self, CheckOptions, ConsistencyReport, Isolation, MAX_TABLE_SETS, TpccOptions, TpccPrepareOptions,
-    TpccReport, WaitMode,
+    self, CheckOptions, ConsistencyReport, TpccOptions, TpccPrepareOptions, TpccReport, WaitMode,
 };
 use ebbtide_load::{LoadError, Target};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -20,88 +18,6 @@ use crate::exit::{Exit, Refusal};
 use crate::signals::cancel_on;
 use crate::status_line::StatusLine;
 use crate::text::line;
-
-/// The tables of TPC-C.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "TPC-C (tpcc)")]
-pub(super) struct TablesArgs {
-    /// tpcc: warehouses, 1 to 9000; one takes about 100 MB [default: 1]
-    #[arg(long, value_name = "N")]
-    pub(super) warehouses: Option<u32>,
-    /// tpcc: N sets of tables with numbers in their names (warehouse1), as sysbench-tpcc's --tables makes them, each with
-    /// the warehouses [default: one set without numbers]
-    #[arg(long, alias = "table_sets", value_name = "N")]
-    pub(super) table_sets: Option<u32>,
-    /// tpcc: foreign keys between the tables [default: on]
-    #[arg(long, alias = "foreign_keys", value_name = "on|off", value_parser = super::args::parse_switch)]
-    pub(super) foreign_keys: Option<bool>,
-}
-
-/// How TPC-C runs.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "TPC-C (tpcc)")]
-pub(super) struct TransactionsArgs {
-    /// tpcc: warehouses of the tables [default: 1]
-    #[arg(long, value_name = "N")]
-    pub(super) warehouses: Option<u32>,
-    /// tpcc: N sets of tables with numbers in their names (warehouse1), as sysbench-tpcc's --tables makes them; each
-    /// transaction takes one of them [default: one set without numbers]
-    #[arg(long, alias = "table_sets", value_name = "N")]
-    pub(super) table_sets: Option<u32>,
-    /// tpcc: keying and think times: none, or those of the specification [default: none]
-    #[arg(long, alias = "wait_mode", value_enum, value_name = "MODE")]
-    pub(super) wait_mode: Option<WaitWord>,
-    /// tpcc: isolation level: READ COMMITTED, REPEATABLE READ or SERIALIZABLE [default: rr]
-    #[arg(long, alias = "trx_level", value_enum, ignore_case = true, value_name = "LEVEL")]
-    pub(super) trx_level: Option<Level>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum WaitWord {
-    None,
-    Spec,
-}
-
-/// sysbench-tpcc's words, and those of SQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Level {
-    #[value(alias = "read-committed")]
-    Rc,
-    #[value(alias = "repeatable-read")]
-    Rr,
-    #[value(alias = "serializable")]
-    Ser,
-}
-
-impl TablesArgs {
-    pub(super) fn is_given(&self) -> bool {
-        self.warehouses.is_some() || self.table_sets.is_some() || self.foreign_keys.is_some()
-    }
-}
-
-impl TransactionsArgs {
-    pub(super) fn is_given(&self) -> bool {
-        self.warehouses.is_some()
-            || self.table_sets.is_some()
-            || self.wait_mode.is_some()
-            || self.trx_level.is_some()
-    }
-
-    pub(super) fn wait(&self) -> WaitMode {
-        match self.wait_mode {
-            Some(WaitWord::Spec) => WaitMode::Spec,
-            Some(WaitWord::None) | None => WaitMode::None,
-        }
-    }
-
-    pub(super) fn isolation(&self) -> Isolation {
-        match self.trx_level {
-            Some(Level::Rc) => Isolation::ReadCommitted,
-            Some(Level::Ser) => Isolation::Serializable,
-            Some(Level::Rr) | None => Isolation::RepeatableRead,
-        }
-    }
-}
 
 pub(super) fn prepare(args: &PrepareArgs, json: bool) -> Result<Exit> {
     let options = args.tpcc_options()?;
@@ -177,17 +93,6 @@ fn run_header(target: &Target, options: &TpccOptions, report_interval: u32) -> S
     text::ledger(&mut text, options.ledger.as_ref());
     let _ = write!(text, "Random numbers: seed {}", options.clients.seed);
     text
-}
-
-/// How many sets of tables were asked for.
-pub(super) fn table_sets(given: u32) -> Result<u32> {
-    if (1..=MAX_TABLE_SETS).contains(&given) {
-        return Ok(given);
-    }
-    let message = format!(
-        "--table-sets={given} is out of range: 1 to {MAX_TABLE_SETS}, or none for names without numbers"
-    );
-    Err(Refusal::usage(message).into())
 }
 
 fn of_sets(warehouses: u32, table_sets: u32) -> String {
@@ -337,18 +242,4 @@ fn findings(target: &Target, report: &ConsistencyReport) -> String {
     }
     text.push_str(if report.consistent { "All twelve hold." } else { "The database is not consistent." });
     text
-}
-
-/// Refuses options of another workload.
-pub(super) fn belongs(given: bool, options: &str, to: &str) -> Result<()> {
-    if given {
-        let message = format!("{options} belong to {to}: leave them out");
-        return Err(Refusal::usage(message).into());
-    }
-    Ok(())
-}
-
-/// An error of options of ours.
-pub(super) fn refuse_options(error: ebbtide_load::OptionError) -> anyhow::Error {
-    refuse(LoadError::Options(error))
 }

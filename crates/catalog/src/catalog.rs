@@ -14,13 +14,14 @@ use serde::de::DeserializeOwned;
 use crate::{
     CatalogError, InstanceType, Provenance,
     data::{
-        AccountingEntry, ArrayRules, Class, InitializationRules, InstanceRow, InstanceRules, IopsRule,
-        ModificationRules, Period, ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention,
-        TypeEntry, TypesFile, table_source,
+        AccountingEntry, ArrayRules, Class, InitializationRules, InstanceRules, IopsRule, ModificationRules,
+        Period, ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention, TypeEntry,
+        TypesFile, table_source,
     },
     error::data,
-    initialization, managed, overrides,
-    prices::{self, PriceBook, PriceTables},
+    initialization, managed,
+    overrides::{self, Tables},
+    price_book::{self, PriceBook},
 };
 
 const TYPES: &str = include_str!("../data/volume-types.toml");
@@ -72,15 +73,6 @@ pub struct TypeInfo {
     pub provenance: Provenance,
     /// Where its present service times come from.
     pub service_provenance: Provenance,
-}
-
-/// The data as tables, before they are read as types: what overrides are applied to.
-#[derive(Debug, Clone)]
-pub(crate) struct Tables {
-    pub(crate) types: Vec<toml::Table>,
-    pub(crate) services: BTreeMap<String, toml::Table>,
-    pub(crate) instances: Vec<(InstanceRow, Provenance)>,
-    pub(crate) prices: PriceTables,
 }
 
 static BUILTIN: LazyLock<Catalog> = LazyLock::new(|| {
@@ -212,7 +204,7 @@ fn load(user: Option<(&str, &str)>) -> Result<Catalog, CatalogError> {
         types: file.r#type.clone(),
         services,
         instances: instances.into_iter().map(|row| (row, provenance.clone())).collect(),
-        prices: prices::builtin("prices.toml", PRICES)?,
+        prices: price_book::builtin("prices.toml", PRICES)?,
     };
     overrides::apply(&mut tables, "overrides.toml", CORRECTIONS)?;
     if let Some((place, text)) = user {
@@ -256,7 +248,7 @@ fn build(file: TypesFile, tables: Tables) -> Result<Catalog, CatalogError> {
     catalog.prices.managed = managed::builtin("managed-prices.toml", MANAGED_PRICES)?;
     check(&catalog)?;
     initialization::check(&catalog.initialization)?;
-    catalog.prices.check(&catalog)?;
+    catalog.prices.check(&catalog.types)?;
     catalog.infos = catalog.types.iter().map(|entry| info(&catalog, entry)).collect();
     Ok(catalog)
 }

@@ -17,7 +17,9 @@ mod instance;
 mod loader;
 mod managed;
 mod money;
+mod monthly_cost;
 mod overrides;
+mod price_book;
 pub mod price_list;
 mod prices;
 mod provisioning;
@@ -44,7 +46,8 @@ pub use managed::{
     RdsInstancePrice, RdsPrices, RdsStoragePrice,
 };
 pub use money::{Usd, UsdError};
-pub use prices::{Charge, Charged, MonthlyCost, Prices};
+pub use monthly_cost::{Charge, Charged, MonthlyCost};
+pub use prices::Prices;
 pub use provisioning::{IopsRange, Provisioning, ThroughputRange};
 pub use resolved::{Provenance, Resolved, VolumeFigures};
 pub use spec::{CreditShare, Raid0, Spec, SpecError, VolumeSpec};

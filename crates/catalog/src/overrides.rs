@@ -1,12 +1,22 @@
 //! Corrections to the data: the project's own, and a user's.
 
+use std::collections::BTreeMap;
+
 use crate::{
     CatalogError, Provenance,
-    catalog::Tables,
     data::{InstanceRow, OverrideEntry, OverridesFile},
     error::data,
-    prices::PriceTables,
+    price_book::PriceTables,
 };
+
+/// The data as tables, before they are read as types: what overrides are applied to.
+#[derive(Debug, Clone)]
+pub(crate) struct Tables {
+    pub(crate) types: Vec<toml::Table>,
+    pub(crate) services: BTreeMap<String, toml::Table>,
+    pub(crate) instances: Vec<(InstanceRow, Provenance)>,
+    pub(crate) prices: PriceTables,
+}
 
 /// Lays every override of `text` over the tables, in order.
 pub(crate) fn apply(tables: &mut Tables, place: &str, text: &str) -> Result<(), CatalogError> {

@@ -15,7 +15,6 @@ use ebbtide_text::size;
 use ebbtide_volume::format_size;
 
 use crate::FaultSetting;
-use crate::record::ForeignRecord;
 
 /// Of which kind a refusal is: what an exit code or an HTTP status follows from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +65,11 @@ impl fmt::Display for ResourceKind {
         f.write_str(self.name())
     }
 }
+
+/// Metadata that this program has not written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ForeignRecord(pub(crate) String);
 
 /// A request that was not carried out. Nothing is changed then, unless a text reports it.
 #[derive(Debug, thiserror::Error)]

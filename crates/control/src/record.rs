@@ -7,6 +7,7 @@ use ebbtide_volume::{Array, ModificationPhase, Nanos};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::error::ForeignRecord;
 use crate::{ControlError, Optimizing};
 
 /// The control plane's part of a volume's metadata. The host keeps its own part (credits) next to
@@ -52,11 +53,6 @@ pub struct Creation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
-
-/// Metadata that this program has not written.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ForeignRecord(String);
 
 /// A modification that is allowed.
 #[derive(Debug, Clone, PartialEq)]

@@ -19,7 +19,8 @@ use ebbtide_device::host::{LoadingDamage, SavedCredits, SavedLoading};
 use ebbtide_device::store::{Damage, VolumeInfo};
 use ebbtide_volume::{Array, Nanos};
 
-use crate::record::{AllowedModification, ForeignRecord, VolumeRecord, unix_s};
+use crate::error::ForeignRecord;
+use crate::record::{AllowedModification, VolumeRecord, unix_s};
 use crate::{ControlError, Optimizing, VolumeStatus};
 
 /// Who has a volume.

@@ -1,7 +1,6 @@
 //! Options out of range, and descriptions that contradict themselves.
 
 use crate::distribution::DistributionError;
-use crate::sysbench::Workload;
 
 /// An option that lies out of range or contradicts another one.
 #[derive(Debug, thiserror::Error, PartialEq)]
@@ -17,8 +16,13 @@ pub enum OptionError {
         allowed: &'static str,
     },
     /// A name that nothing has.
-    #[error("there is no workload '{0}': use one of {names}", names = Workload::names())]
-    UnknownWorkload(String),
+    #[error("there is no workload '{given}': use one of {known}")]
+    UnknownWorkload {
+        /// The name given.
+        given: String,
+        /// The names that there are, as a sentence's list.
+        known: String,
+    },
     /// Two options that exclude each other.
     #[error("{0}")]
     Contradiction(&'static str),

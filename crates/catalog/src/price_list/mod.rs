@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, io::BufRead};
 
 use jiff::civil::Date;
 
-use crate::{Catalog, CatalogError, InstancePrice, ManagedPrices, Usd, prices::ListedVolumes};
+use crate::{Catalog, CatalogError, InstancePrice, ManagedPrices, Usd, price_book::ListedVolumes};
 use row::{Managed, Of, Row};
 
 /// Which of AWS's lists a file is.

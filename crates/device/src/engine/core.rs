@@ -26,9 +26,10 @@ use super::{
     write_callback::WriteCallback,
 };
 use crate::{
+    alarm::Alarm,
     clock::Clock,
     faults::Faults,
-    pacer::{Alarm, Lateness},
+    lateness::Lateness,
     request::{Buffer, BufferPool, Command, IoError, Reply, Request},
     store::OpenVolume,
     sys::note_submission,

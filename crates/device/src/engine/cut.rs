@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::{
     EngineError, LiveVolume,
     core::Pending,
-    images::each_once,
     overlay::{Survivors, page_len},
 };
 use crate::{
@@ -101,6 +100,21 @@ pub fn snapshots_at_once(
         })?;
     }
     Ok(store.take_snapshots(requests)?)
+}
+
+/// Volumes, each once, in the one order in which their locks are taken.
+pub(super) fn each_once<'a>(volumes: impl Iterator<Item = &'a LiveVolume>) -> Vec<&'a LiveVolume> {
+    let mut volumes: Vec<_> = volumes.collect();
+    volumes.sort_unstable_by_key(|volume| volume.key());
+    volumes.dedup_by_key(|volume| volume.key());
+    volumes
+}
+
+impl LiveVolume {
+    /// Distinguishes volumes, as their names would within one store.
+    pub(super) fn key(&self) -> usize {
+        std::sync::Arc::as_ptr(&self.core).addr()
+    }
 }
 
 /// What fails where the host does not take a surviving unit.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     EngineError, LiveVolume, PowerCutReport,
-    cut::{self, Decided, InFlight},
+    cut::{self, Decided, InFlight, each_once},
     overlay::Survivors,
 };
 use crate::{
@@ -178,21 +178,6 @@ impl LiveVolume {
         let request = ImageRequest { volume: self, image, seed, meta };
         let mut group = crash_images(store, &[request], Keep::Nothing)?;
         Ok(group.images.pop().expect("one request has one report"))
-    }
-}
-
-/// Volumes, each once, in the one order in which their locks are taken.
-pub(super) fn each_once<'a>(volumes: impl Iterator<Item = &'a LiveVolume>) -> Vec<&'a LiveVolume> {
-    let mut volumes: Vec<_> = volumes.collect();
-    volumes.sort_unstable_by_key(|volume| volume.key());
-    volumes.dedup_by_key(|volume| volume.key());
-    volumes
-}
-
-impl LiveVolume {
-    /// Distinguishes volumes, as their names would within one store.
-    fn key(&self) -> usize {
-        std::sync::Arc::as_ptr(&self.core).addr()
     }
 }
 

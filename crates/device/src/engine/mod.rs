@@ -6,13 +6,14 @@
 //! the store when they arrive and wait with their data, so that a slow disk of the host does not make
 //! their answer late.
 
-pub(crate) mod core;
+mod core;
 mod cut;
 mod failures;
 mod images;
 mod model;
 mod observed;
 mod overlay;
+mod pacer;
 #[cfg(test)]
 mod tests;
 mod write_callback;
@@ -32,12 +33,11 @@ use self::core::Core;
 use crate::{
     clock::{Clock, MonotonicClock},
     faults::Faults,
-    pacer,
     request::{Buffer, IoError, Reply, Request},
     store::{OpenVolume, StoreError},
 };
 
-pub use crate::pacer::PacingReport;
+pub use crate::lateness::PacingReport;
 pub use cut::{PowerCutReport, snapshots_at_once};
 pub use failures::HostFailure;
 pub use images::{CACHED_LOST_NAMED, CrashReport, CutWrite, GroupCut, ImageRequest, Keep, crash_images};

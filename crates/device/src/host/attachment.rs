@@ -1,45 +1,23 @@
 //! One attached volume.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use ebbtide_volume::{MinuteMetrics, Nanos, Stats};
 use parking_lot::Mutex;
-use serde::Serialize;
 
 use super::HostError;
-use super::attach::Parts;
 use super::filesystem::FsType;
 use super::follow::{Follow, FollowThread};
 use super::fscheck::FsCheck;
+use super::info::AttachmentInfo;
+use super::parts::Parts;
 use crate::engine::LiveVolume;
 use crate::faults::Faults;
 
 /// The span that CloudWatch's metrics cover.
 const MINUTE: Nanos = Nanos::from_secs(60);
-
-/// Where a volume is attached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AttachmentInfo {
-    /// The volume.
-    pub volume: String,
-    /// The block device; none for NBD.
-    pub device: Option<PathBuf>,
-    /// The NBD URI; none for a block device.
-    pub uri: Option<String>,
-    /// Where it is mounted.
-    pub mount: Option<PathBuf>,
-    /// What is mounted there.
-    pub fs: Option<FsType>,
-    /// Whether the file system was made by this attachment.
-    pub made_fs: bool,
-    /// The instance whose limits hold too, as its identifier.
-    pub instance: Option<String>,
-    /// Since when.
-    pub since: Nanos,
-}
 
 /// How an attached volume compares with what the host carries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,36 +26,6 @@ pub struct HostMatch {
     pub too_slow: Vec<String>,
     /// Why it is not known whether the host can carry the volume; none where it is known.
     pub not_calibrated: Option<String>,
-}
-
-impl AttachmentInfo {
-    /// A volume that nothing has been made for yet.
-    pub(super) fn nowhere(volume: &str, since: Nanos) -> Self {
-        Self {
-            volume: volume.to_owned(),
-            device: None,
-            uri: None,
-            mount: None,
-            fs: None,
-            made_fs: false,
-            instance: None,
-            since,
-        }
-    }
-
-    /// Where, for people: `as /dev/loop0 on /mnt/db`.
-    #[must_use]
-    pub fn place(&self) -> impl fmt::Display {
-        let at = match (&self.device, &self.uri) {
-            (Some(device), _) => format!("as {}", device.display()),
-            (None, Some(uri)) => format!("at {uri}"),
-            (None, None) => "nowhere".to_owned(),
-        };
-        match &self.mount {
-            Some(dir) => format!("{at} on {}", dir.display()),
-            None => at,
-        }
-    }
 }
 
 /// An attached volume and everything that was made for it.

@@ -1,16 +1,9 @@
 //! One client: its negotiation, its requests, and the order in which its replies leave.
 
-use std::{
-    io,
-    os::fd::OwnedFd,
-    sync::Arc,
-    thread::{self, ThreadId},
-    time::Instant,
-};
-
-use parking_lot::Mutex;
+use std::{io, os::fd::OwnedFd, sync::Arc, thread, time::Instant};
 
 use super::{
+    hub::Hub,
     input::Input,
     negotiate::{
         Export, MAX_OPTION, MAX_SKIPPED_OPTION, Negotiation, Next, Session, SnapshotNames, greeting,
@@ -18,7 +11,7 @@ use super::{
     },
     output::{Cost, Output, send_all},
     reply::{Piece, SplitRequest, encode_nothing, encode_refusal},
-    server::Hub,
+    reply_sender::ReplySender,
     status::{ContextKind, Descriptors},
     wire::{
         Bounds, Code, Command, MAX_PAYLOAD, REQUEST_LEN, Refusal, RequestHeader, command_flag, error_chunk,
@@ -42,10 +35,6 @@ const CUT: u64 = 16 << 10;
 /// The longest payload that is skipped rather than that the connection ends.
 const MAX_SKIPPED_PAYLOAD: u32 = 2 * MAX_PAYLOAD;
 
-/// Replies that the reader's own thread produced leave together from this many bytes on. Waiting
-/// for more would leave the client idle.
-const BATCH_BYTES: usize = 128 << 10;
-
 /// How much of a volume one question about extents covers, bytes: an answer of a megabyte or two
 /// at worst.
 const STATUS_WINDOW: u64 = 256 << 20;
@@ -54,18 +43,9 @@ const STATUS_WINDOW: u64 = 256 << 20;
 #[derive(Debug)]
 pub(super) struct Connection {
     hub: Arc<Hub>,
-    output: Output,
+    replies: Arc<ReplySender>,
     session: Session,
     bounds: Bounds,
-    reader: ThreadId,
-    /// Replies that the reader's thread holds until it has looked at what else has arrived.
-    batch: Mutex<ReplyBatch>,
-}
-
-#[derive(Debug)]
-struct ReplyBatch {
-    bytes: Vec<u8>,
-    cost: Cost,
 }
 
 /// Serves one client to its end. The calling thread becomes its reader.
@@ -85,20 +65,18 @@ pub(super) fn serve(socket: OwnedFd, hub: &Arc<Hub>) -> io::Result<()> {
     let max = Cost { requests: hub.options.max_requests, bytes: hub.options.max_bytes };
     let connection = Arc::new(Connection {
         hub: Arc::clone(hub),
-        output: Output::new(socket, max),
+        replies: Arc::new(ReplySender::new(Output::new(socket, max), session.structured)),
         session,
         bounds,
-        reader: thread::current().id(),
-        batch: Mutex::new(ReplyBatch { bytes: Vec::new(), cost: Cost::NONE }),
     });
     let writer = {
-        let connection = Arc::clone(&connection);
-        thread::Builder::new().name("nbd-writer".into()).spawn(move || connection.output.run_writer())?
+        let replies = Arc::clone(&connection.replies);
+        thread::Builder::new().name("nbd-writer".into()).spawn(move || replies.output().run_writer())?
     };
     let ended = connection.read(&mut input);
-    connection.flush_batch();
-    connection.output.gauge().wait_until_empty();
-    connection.output.end();
+    connection.replies.flush_batch();
+    connection.replies.output().gauge().wait_until_empty();
+    connection.replies.output().end();
     let _ = writer.join();
     ended
 }
@@ -169,15 +147,10 @@ impl SnapshotNames for HubSnapshots<'_> {
 }
 
 impl Connection {
-    pub(super) const fn structured(&self) -> bool {
-        self.session.structured
-    }
-
-    /// Reads requests until the client has no more.
     fn read(self: &Arc<Self>, input: &mut Input) -> io::Result<()> {
         loop {
             if input.available() < REQUEST_LEN {
-                self.flush_batch();
+                self.replies.flush_batch();
             }
             let header = match input.array(None) {
                 Ok(header) => header,
@@ -208,7 +181,7 @@ impl Connection {
                 return Err(invalid(format!("a write of {} bytes", header.payload())));
             }
             // First all of the payload: a client may not expect a reply while it still sends.
-            self.flush_batch();
+            self.replies.flush_batch();
             input.skip(usize_of(header.payload()), None)?;
             self.refuse(&header, &refusal);
             return Ok(());
@@ -221,8 +194,8 @@ impl Connection {
             Command::BlockStatus => self.block_status(header),
             _ if header.len == 0 => {
                 let mut out = Vec::new();
-                encode_nothing(&mut out, self.structured(), header.cookie);
-                self.send_own(&out);
+                encode_nothing(&mut out, self.replies.structured(), header.cookie);
+                self.replies.send_own(&out);
             }
             Command::Read => self.submit_read(header),
             Command::Write => self.submit_write(header, input)?,
@@ -248,7 +221,7 @@ impl Connection {
 
     fn submit_read(self: &Arc<Self>, header: RequestHeader) {
         // Only chunks can be sent as they come; any other reply needs all of its data first.
-        let in_chunks = self.structured() && !header.has(command_flag::DF);
+        let in_chunks = self.replies.structured() && !header.has(command_flag::DF);
         let longest = if in_chunks { DATA_PIECE } else { MAX_PAYLOAD };
         self.submit_pieces(header, request::Command::Read, longest);
     }
@@ -286,7 +259,7 @@ impl Connection {
         let whole = whole_of(&header, DATA_PIECE);
         for (offset, len) in pieces(header.offset, header.len, DATA_PIECE) {
             if input.available() < usize_of(len) {
-                self.flush_batch();
+                self.replies.flush_batch();
             }
             // Where the payload ends early, pieces are under way whose reply nobody waits for.
             let data = input.take(usize_of(len), None)?;
@@ -323,8 +296,8 @@ impl Connection {
         cost: Cost,
         whole: Option<Arc<SplitRequest>>,
     ) -> Piece {
-        self.admit(cost);
-        Piece { connection: Arc::clone(self), request, offset, len, cost, whole }
+        self.replies.admit(cost);
+        Piece { replies: Arc::clone(&self.replies), request, offset, len, cost, whole }
     }
 
     fn block_status(&self, header: RequestHeader) {
@@ -342,8 +315,8 @@ impl Connection {
             }
         }
         let cost = Cost::of(out.len());
-        self.admit(cost);
-        self.send(&out, &[], cost);
+        self.replies.admit(cost);
+        self.replies.send(&out, &[], cost);
     }
 
     fn describe(&self, header: &RequestHeader, kind: &ContextKind) -> Result<Descriptors, StoreError> {
@@ -378,75 +351,8 @@ impl Connection {
             refusal.message
         );
         let mut out = Vec::new();
-        encode_refusal(&mut out, self.structured(), header.cookie, refusal);
-        self.send_own(&out);
-    }
-
-    /// Sends a reply of the reader's own, which is bounded like any other: a client that sends
-    /// nonsense and reads no replies must not fill the memory.
-    fn send_own(&self, out: &[u8]) {
-        let cost = Cost::of(out.len());
-        self.admit(cost);
-        self.send(out, &[], cost);
-    }
-
-    /// Waits until the client has room for another request.
-    fn admit(&self, cost: Cost) {
-        let gauge = self.output.gauge();
-        if !gauge.try_take(cost) {
-            self.flush_batch();
-            gauge.take(cost);
-        }
-    }
-
-    pub(super) fn give_back(&self, cost: Cost) {
-        self.output.gauge().give_back(cost);
-    }
-
-    /// Sends a reply, or batches it where the reader's thread itself has it.
-    pub(super) fn send(&self, head: &[u8], body: &[u8], cost: Cost) {
-        let len = head.len() + body.len();
-        if thread::current().id() != self.reader {
-            return self.output.send(head, body, cost);
-        }
-        let mut batch = self.batch.lock();
-        if batch.bytes.len() + len > BATCH_BYTES {
-            self.flush(&mut batch);
-        }
-        if len > BATCH_BYTES {
-            return self.output.send(head, body, cost);
-        }
-        batch.bytes.extend_from_slice(head);
-        batch.bytes.extend_from_slice(body);
-        batch.cost.add(cost);
-    }
-
-    /// As [`Connection::send`], for a body in a buffer of the volume.
-    pub(super) fn send_buffer(&self, head: Vec<u8>, body: Buffer, cost: Cost) {
-        if head.len() + body.len() <= BATCH_BYTES / 2 {
-            return self.send(&head, &body, cost);
-        }
-        self.flush_own_batch();
-        self.output.send_buffer(head, body, cost);
-    }
-
-    /// Lets the batched replies go where the calling thread is the one that batches.
-    pub(super) fn flush_own_batch(&self) {
-        if thread::current().id() == self.reader {
-            self.flush_batch();
-        }
-    }
-
-    /// Lets the batched replies go. On the reader's thread only.
-    fn flush_batch(&self) {
-        self.flush(&mut self.batch.lock());
-    }
-
-    fn flush(&self, batch: &mut ReplyBatch) {
-        if !batch.bytes.is_empty() {
-            self.output.send(&batch.bytes, &[], std::mem::replace(&mut batch.cost, Cost::NONE));
-            batch.bytes.clear();
-        }
+        encode_refusal(&mut out, self.replies.structured(), header.cookie, refusal);
+        self.replies.send_own(&out);
     }
 }
 
@@ -552,11 +458,12 @@ mod tests {
         let mut input = Input::new(socket.try_clone().unwrap(), usize_of(DATA_PIECE));
         let connection = Arc::new(Connection {
             hub: Arc::new(Hub::new(Arc::clone(&volume), NbdOptions::new("vol"))),
-            output: Output::new(socket, Cost { requests: 16, bytes: 8 << 20 }),
+            replies: Arc::new(ReplySender::new(
+                Output::new(socket, Cost { requests: 16, bytes: 8 << 20 }),
+                true,
+            )),
             session: Session { structured: true, contexts: Vec::new() },
             bounds: Bounds { size: SIZE, block: 512, structured: true, contexts: false },
-            reader: thread::current().id(),
-            batch: Mutex::new(ReplyBatch { bytes: Vec::new(), cost: Cost::NONE }),
         });
         // Two pieces of zeroes, each a chunk that is short enough to be batched.
         let header = RequestHeader { flags: 0, command: Command::Read, cookie: 9, offset: 0, len: 2 << 20 };
@@ -564,8 +471,8 @@ mod tests {
         assert_eq!(volume.in_flight(), 1, "the first piece passes and the second waits");
         clock.advance(Nanos::from_secs(10));
         thread::scope(|scope| scope.spawn(|| volume.run_due()).join().unwrap());
-        connection.flush_batch();
-        connection.output.shut(std::net::Shutdown::Write);
+        connection.replies.flush_batch();
+        connection.replies.output().shut(std::net::Shutdown::Write);
         let mut bytes = Vec::new();
         (&client).read_to_end(&mut bytes).unwrap();
         assert_eq!(chunks(&bytes), [(chunk::OFFSET_HOLE, 0), (chunk::OFFSET_HOLE, 0), (chunk::NONE, 1)]);

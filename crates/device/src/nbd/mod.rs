@@ -10,11 +10,13 @@
 
 mod address;
 mod connection;
+mod hub;
 mod input;
 mod negotiate;
 mod output;
 mod refused;
 mod reply;
+mod reply_sender;
 mod server;
 mod status;
 mod wire;

@@ -8,8 +8,8 @@ use std::sync::{
 use parking_lot::Mutex;
 
 use super::{
-    connection::Connection,
     output::Cost,
+    reply_sender::ReplySender,
     wire::{
         Code, Command, Refusal, RequestHeader, chunk, chunk_head, data_chunk_head, error_chunk, hole_chunk,
         simple_reply,
@@ -26,7 +26,7 @@ const ZERO_RUN: usize = 32 << 10;
 
 /// A request to the volume on behalf of a client's request, which it answers in whole or in part.
 pub(super) struct Piece {
-    pub(super) connection: Arc<Connection>,
+    pub(super) replies: Arc<ReplySender>,
     pub(super) request: RequestHeader,
     pub(super) offset: u64,
     pub(super) len: u32,
@@ -76,12 +76,12 @@ impl Piece {
         let Some(data) = data.filter(|data| u32::try_from(data.len()) == Ok(self.len)) else {
             return self.fail_read(IoError::Io);
         };
-        if self.connection.structured() {
+        if self.replies.structured() {
             self.send_chunks(data);
         } else {
             let mut head = Vec::with_capacity(16);
             simple_reply(&mut head, self.request.cookie, 0);
-            self.connection.send_buffer(head, data, self.cost);
+            self.replies.send_buffer(head, data, self.cost);
         }
         self.close_chunks();
     }
@@ -93,7 +93,7 @@ impl Piece {
         if runs.is_empty() {
             let mut head = Vec::with_capacity(28);
             data_chunk_head(&mut head, cookie, done, self.offset, self.len);
-            return self.connection.send_buffer(head, data, self.chunk_cost());
+            return self.replies.send_buffer(head, data, self.chunk_cost());
         }
         let mut out = Vec::new();
         let mut at = 0;
@@ -105,7 +105,7 @@ impl Piece {
         }
         self.append_data(&mut out, &data, at, data.len(), done);
         drop(data);
-        self.connection.send(&out, &[], self.chunk_cost());
+        self.replies.send(&out, &[], self.chunk_cost());
     }
 
     fn append_data(&self, out: &mut Vec<u8>, data: &[u8], start: usize, end: usize, done: bool) {
@@ -125,8 +125,8 @@ impl Piece {
     fn fail_read(self, error: IoError) {
         let done = self.whole.is_none();
         let mut out = Vec::new();
-        encode_error(&mut out, &self.connection, &self.request, done, error, self.offset);
-        self.connection.send(&out, &[], self.chunk_cost());
+        encode_error(&mut out, &self.replies, &self.request, done, error, self.offset);
+        self.replies.send(&out, &[], self.chunk_cost());
         self.close_chunks();
     }
 
@@ -143,13 +143,13 @@ impl Piece {
     fn close_chunks(self) {
         let Some(whole) = self.whole else { return };
         // The piece that ends the reply may finish on another thread, and must not overtake this one.
-        self.connection.flush_own_batch();
+        self.replies.flush_own_batch();
         if whole.finish_one() {
             let mut out = Vec::with_capacity(20);
             chunk_head(&mut out, self.request.cookie, chunk::NONE, true, 0);
-            self.connection.send(&out, &[], Cost::of(0));
+            self.replies.send(&out, &[], Cost::of(0));
         } else {
-            self.connection.give_back(Cost::of(0));
+            self.replies.give_back(Cost::of(0));
         }
     }
 
@@ -161,7 +161,7 @@ impl Piece {
                     whole.note(self.offset, error);
                 }
                 if !whole.finish_one() {
-                    return self.connection.give_back(self.cost);
+                    return self.replies.give_back(self.cost);
                 }
                 *whole.failure.lock()
             }
@@ -170,17 +170,17 @@ impl Piece {
         match failure {
             None => simple_reply(&mut out, self.request.cookie, 0),
             Some((offset, error)) => {
-                encode_error(&mut out, &self.connection, &self.request, true, error, offset);
+                encode_error(&mut out, &self.replies, &self.request, true, error, offset);
             }
         }
-        self.connection.send(&out, &[], self.cost);
+        self.replies.send(&out, &[], self.cost);
     }
 }
 
 /// Appends a reply that the volume failed.
 fn encode_error(
     out: &mut Vec<u8>,
-    connection: &Connection,
+    replies: &ReplySender,
     request: &RequestHeader,
     done: bool,
     error: IoError,
@@ -191,7 +191,7 @@ fn encode_error(
         IoError::NoSpace => Code::NoSpc,
         IoError::OutOfRange | IoError::Misaligned => Code::Inval,
     };
-    if connection.structured() {
+    if replies.structured() {
         let offset = (request.command != Command::Flush).then_some(offset);
         error_chunk(out, request.cookie, done, code, &error.to_string(), offset);
     } else {

@@ -1,7 +1,6 @@
 //! Listening, and the life of a server.
 
 use std::{
-    collections::HashMap,
     fs, io,
     net::TcpListener,
     os::{
@@ -12,18 +11,19 @@ use std::{
         },
     },
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     thread::{Builder, JoinHandle},
     time::{Duration, Instant},
 };
 
-use parking_lot::{Condvar, Mutex};
 use rustix::net::sockopt;
 
-use super::{NbdAddress, NbdError, NbdOptions, connection, refused::RefusedLog, wire::MAX_STRING};
+use super::{
+    NbdAddress, NbdError, NbdOptions, connection,
+    hub::{Entry, Hub},
+    refused::RefusedLog,
+    wire::MAX_STRING,
+};
 use crate::clock::{Clock, MonotonicClock};
 use crate::engine::LiveVolume;
 
@@ -46,46 +46,6 @@ pub struct NbdServer {
     file: Option<(PathBuf, u64, u64)>,
     acceptor: Option<JoinHandle<()>>,
     listener: Arc<Listener>,
-}
-
-/// What the connections of a server share.
-#[derive(Debug)]
-pub(super) struct Hub {
-    pub(super) volume: Arc<LiveVolume>,
-    pub(super) options: NbdOptions,
-    stopping: AtomicBool,
-    /// The sockets, by number of connection, to wake their threads through.
-    open: Mutex<HashMap<u64, OwnedFd>>,
-    closed: Condvar,
-}
-
-impl Hub {
-    pub(super) fn new(volume: Arc<LiveVolume>, options: NbdOptions) -> Self {
-        let stopping = AtomicBool::new(false);
-        Self { volume, options, stopping, open: Mutex::default(), closed: Condvar::new() }
-    }
-
-    pub(super) fn stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-
-    fn shut_all(&self, how: rustix::net::Shutdown) {
-        for socket in self.open.lock().values() {
-            // Fails only where the client was faster.
-            let _ = rustix::net::shutdown(socket, how);
-        }
-    }
-
-    /// Waits until no connection is open; `false` at the deadline.
-    fn wait_until_closed(&self, deadline: Instant) -> bool {
-        let mut open = self.open.lock();
-        while !open.is_empty() {
-            if self.closed.wait_until(&mut open, deadline).timed_out() {
-                return open.is_empty();
-            }
-        }
-        true
-    }
 }
 
 #[derive(Debug)]
@@ -167,7 +127,7 @@ impl NbdServer {
     /// Clients connected now, those included that still negotiate.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.hub.open.lock().len()
+        self.hub.connections()
     }
 
     /// Stops listening, lets what is in flight be answered, closes the connections and removes the
@@ -179,7 +139,7 @@ impl NbdServer {
 
     fn shut(&mut self) {
         let Some(acceptor) = self.acceptor.take() else { return };
-        self.hub.stopping.store(true, Ordering::Relaxed);
+        self.hub.stop();
         if let Some((path, device, inode)) = &self.file
             && fs::symlink_metadata(path).is_ok_and(|meta| (meta.dev(), meta.ino()) == (*device, *inode))
         {
@@ -222,7 +182,7 @@ fn accept(listener: &Listener, hub: &Arc<Hub>) {
                 continue;
             }
         };
-        if hub.open.lock().len() >= hub.options.max_connections {
+        if hub.connections() >= hub.options.max_connections {
             if let Some(refused) = refused.count(clock.now()) {
                 let (export, max) = (&hub.options.export, hub.options.max_connections);
                 tracing::warn!(export, max, refused, "closed NBD connections beyond the most at a time");
@@ -241,29 +201,13 @@ fn accept(listener: &Listener, hub: &Arc<Hub>) {
 fn start(number: u64, socket: OwnedFd, hub: &Arc<Hub>) -> io::Result<()> {
     // A smaller buffer costs speed alone.
     let _ = sockopt::set_socket_send_buffer_size(&socket, SEND_BUFFER);
-    hub.open.lock().insert(number, socket.try_clone()?);
-    let entry = Entry { number, hub: Arc::clone(hub) };
+    let entry = Entry::new(number, &socket, hub)?;
     Builder::new().name(format!("nbd-{number}")).spawn(move || {
         if let Err(error) = connection::serve(socket, &entry.hub) {
             tracing::debug!(number = entry.number, %error, "an NBD connection ended early");
         }
     })?;
     Ok(())
-}
-
-/// A connection's place in the hub, given up however its thread ends.
-struct Entry {
-    number: u64,
-    hub: Arc<Hub>,
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        if let Some(socket) = self.hub.open.lock().remove(&self.number) {
-            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
-        }
-        self.hub.closed.notify_all();
-    }
 }
 
 fn listen_unix(path: &Path, mode: u32) -> Result<UnixListener, NbdError> {

@@ -10,7 +10,8 @@ use super::cipher::Cipher;
 use super::files::Files;
 use super::layer::{Frozen, locate_in};
 use super::manifest::LayerId;
-use super::registry::{StoreState, VolumeStore};
+use super::registry::VolumeStore;
+use super::shared::StoreState;
 use super::{BLOCK_BYTES, SNAPSHOT_BLOCK_BYTES, StoreError};
 
 const BLOCKS_OF_ONE: u64 = SNAPSHOT_BLOCK_BYTES / BLOCK_BYTES;

@@ -1,23 +1,10 @@
-//! Points in time: clones and snapshots of several volumes, all of them or none.
+//! Clones: volumes that begin as others are.
 
 use serde_json::Value;
 
 use super::StoreError;
-use super::layer::{Frozen, remove_files};
-use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry};
-use super::registry::{StoreShared, StoreState, VolumeStore, check_name, now_unix_s};
-use super::snapshots::SnapshotRequest;
-
-/// One of the volumes that [`VolumeStore::clone_volumes`] makes.
-#[derive(Debug, Clone)]
-pub struct CloneRequest<'a> {
-    /// What it begins as. Several may begin as the same.
-    pub source: &'a str,
-    /// Its name.
-    pub name: &'a str,
-    /// What is kept with it.
-    pub meta: Value,
-}
+use super::copy_plan::{CloneRequest, CopyPlan};
+use super::registry::VolumeStore;
 
 impl VolumeStore {
     /// Creates `name` as `source` is at this moment. `source` may be open and under load, which goes on.
@@ -38,118 +25,8 @@ impl VolumeStore {
     pub fn clone_volumes(&self, requests: &[CloneRequest<'_>]) -> Result<(), StoreError> {
         let inner = self.inner();
         let mut state = inner.state.lock();
-        let mut plan = Plan::new(state.manifest.clone());
-        requests.iter().try_for_each(|request| plan.add(&state, request))?;
+        let mut plan = CopyPlan::new(state.manifest.clone());
+        requests.iter().try_for_each(|request| plan.add_clone(&state, request))?;
         plan.carry_out(inner, &mut state)
-    }
-}
-
-/// What becomes of the manifest, and which layers are new in it.
-pub(super) struct Plan<'a> {
-    next: Manifest,
-    /// Sources that get an empty layer, with the layer that is frozen by that and the new one.
-    frozen: Vec<(&'a str, LayerId, LayerId)>,
-    /// The clones' own layers.
-    tops: Vec<LayerId>,
-}
-
-impl<'a> Plan<'a> {
-    pub(super) fn new(next: Manifest) -> Self {
-        Self { next, frozen: Vec::new(), tops: Vec::new() }
-    }
-
-    fn add(&mut self, state: &StoreState, request: &CloneRequest<'a>) -> Result<(), StoreError> {
-        state.may_create_volume(request.name)?;
-        if self.next.volumes.contains_key(request.name) {
-            return Err(StoreError::Exists { kind: "volume", name: request.name.to_owned() });
-        }
-        let source = state.volume(request.source)?;
-        let (size_bytes, key) = (source.size_bytes, source.key.clone());
-        let layer = self.frozen_layer(state, request.source)?;
-        let top = self.next.add_layer(Some(layer));
-        let entry = VolumeEntry {
-            size_bytes,
-            meta: request.meta.clone(),
-            created_unix_s: now_unix_s(),
-            from_snapshot: None,
-            from_volume: Some(request.source.to_owned()),
-            top,
-            key,
-        };
-        self.next.volumes.insert(request.name.to_owned(), entry);
-        self.tops.push(top);
-        Ok(())
-    }
-
-    /// Adds a snapshot of a volume as it is now.
-    pub(super) fn add_snapshot(
-        &mut self,
-        state: &StoreState,
-        request: &SnapshotRequest<'a>,
-    ) -> Result<(), StoreError> {
-        check_name(request.name)?;
-        if self.next.snapshots.contains_key(request.name) {
-            return Err(StoreError::Exists { kind: "snapshot", name: request.name.to_owned() });
-        }
-        let source = state.volume(request.volume)?;
-        let (size_bytes, key) = (source.size_bytes, source.key.clone());
-        let layer = self.frozen_layer(state, request.volume)?;
-        let entry = SnapshotEntry {
-            size_bytes,
-            meta: request.meta.clone(),
-            created_unix_s: now_unix_s(),
-            from_volume: request.volume.to_owned(),
-            layer,
-            key,
-        };
-        self.next.snapshots.insert(request.name.to_owned(), entry);
-        Ok(())
-    }
-
-    /// A layer that will be the source as it is now.
-    fn frozen_layer(&mut self, state: &StoreState, source: &'a str) -> Result<LayerId, StoreError> {
-        if let Some((_, layer, _)) = self.frozen.iter().find(|(frozen, ..)| *frozen == source) {
-            return Ok(*layer);
-        }
-        let top = state.volume(source)?.top;
-        state.refuse_damaged(top)?;
-        // With nothing written since the last one, that one is this one.
-        if let (true, Some(parent)) = (state.top_is_empty(source, top), state.manifest.parent(top)) {
-            return Ok(parent);
-        }
-        let empty = self.next.add_layer(Some(top));
-        if let Some(entry) = self.next.volumes.get_mut(source) {
-            entry.top = empty;
-        }
-        self.frozen.push((source, top, empty));
-        Ok(top)
-    }
-
-    pub(super) fn carry_out(self, inner: &StoreShared, state: &mut StoreState) -> Result<(), StoreError> {
-        let new: Vec<_> =
-            self.frozen.iter().map(|(.., empty)| *empty).chain(self.tops.iter().copied()).collect();
-        let create = |id: &LayerId| Frozen::create(&inner.layers_dir, *id, true, inner.options.host_sync);
-        let layers = new.iter().map(create).collect::<Result<Vec<_>, _>>();
-        // First the manifest, then the writes: none may be answered in a layer that a crash would make an orphan.
-        let layers = layers.and_then(|layers| inner.commit(state, self.next).map(|()| layers));
-        let layers =
-            layers.inspect_err(|_| new.iter().for_each(|id| remove_files(&inner.layers_dir, *id)))?;
-        let mut layers = layers.into_iter();
-        for ((source, old, top), empty) in self.frozen.into_iter().zip(layers.by_ref()) {
-            match state.open.get(source) {
-                Some(core) => {
-                    let frozen = core.freeze(empty);
-                    state.layers.insert(old, Ok(frozen));
-                }
-                None => {
-                    state.layers.insert(top, Ok(empty));
-                }
-            }
-        }
-        for (top, empty) in self.tops.into_iter().zip(layers) {
-            empty.layer.journal.lock().close_file();
-            state.layers.insert(top, Ok(empty));
-        }
-        Ok(())
     }
 }

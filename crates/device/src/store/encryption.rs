@@ -16,7 +16,8 @@ use super::key::{KeyUnavailable, KeyUnwrapper, WrappedKey};
 use super::layer::{Frozen, locate_in};
 use super::manifest::LayerId;
 use super::pending::hidden;
-use super::registry::{VolumeStore, check_not_below, now_unix_s};
+use super::registry::VolumeStore;
+use super::shared::{check_not_below, now_unix_s};
 use super::{BLOCK_BYTES, OpenVolume, StoreError};
 
 /// What a snapshot holds, readable whatever happens to the snapshot meanwhile.

@@ -12,6 +12,7 @@ mod check;
 mod cipher;
 mod clones;
 mod contents;
+mod copy_plan;
 mod encryption;
 mod error;
 mod files;
@@ -27,24 +28,26 @@ mod maps;
 mod pending;
 mod reclaim;
 mod registry;
+mod shared;
 mod snapshots;
 mod synced;
 mod usage;
 mod volume;
+mod volume_core;
 
 #[cfg(test)]
 mod host_crash;
 
 pub use blocks::ChangedBlock;
 pub use check::check;
-pub use clones::CloneRequest;
+pub use copy_plan::{CloneRequest, SnapshotRequest};
 pub use error::{Damage, StoreError};
 pub use info::{CheckReport, Extent, ExtentKind, SnapshotInfo, StoreOptions, VolumeInfo};
 pub use key::{DATA_KEY_BYTES, DataKey, KeyUnavailable, KeyUnwrapper, WrappedKey};
 pub use listing::list_snapshots;
 pub use pending::PendingSnapshot;
 pub use registry::VolumeStore;
-pub use snapshots::{SnapshotRequest, StoreNames};
+pub use snapshots::StoreNames;
 pub use volume::OpenVolume;
 
 use manifest::LayerId;

@@ -13,7 +13,8 @@ use serde_json::Value;
 use super::layer::{Frozen, remove_files};
 use super::manifest::{SnapshotEntry, VolumeEntry};
 use super::maps::BlockKind;
-use super::registry::{VolumeStore, check_name, check_not_below, check_size, now_unix_s};
+use super::registry::VolumeStore;
+use super::shared::{check_name, check_not_below, check_size, now_unix_s};
 use super::{BLOCK_BYTES, OpenVolume, SNAPSHOT_BLOCK_BYTES, StoreError, WrappedKey};
 
 /// In front of the names of pending snapshots' volumes. A name that is given cannot begin with it.

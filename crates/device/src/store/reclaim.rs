@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::layer::{Chain, Frozen, Top};
 use super::manifest::{LayerId, Manifest};
 use super::maps::{BlockKind, Maps};
-use super::registry::{StoreShared, StoreState};
-use super::volume::Core;
+use super::shared::{Job, StoreShared, StoreState};
+use super::volume_core::VolumeCore;
 use super::{BLOCK_BYTES, StoreError};
 use crate::sys::own_writes_may_wait_for_us;
 
@@ -40,24 +41,44 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Longest pause between two steps of a merge. Pauses are as long as the steps: half of the time is the load's.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// One piece of background work.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Job {
-    /// Put the manifest on the host's disk.
-    SyncManifest,
-    /// Merge two frozen layers.
-    Merge { parent: LayerId, child: LayerId },
-    /// Merge a volume's writable layer with the frozen one below.
-    Absorb { volume: String, parent: LayerId },
-    /// Rewrite the journal of a frozen layer, which seals it and makes it short.
-    Seal(LayerId),
-    /// Rewrite the journal of an open volume's writable layer.
-    Rewrite(String),
+/// Ends the background work with the last handle.
+#[derive(Debug)]
+pub(super) struct BackgroundWorker {
+    shared: Arc<StoreShared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl BackgroundWorker {
+    /// Starts the background work of a store.
+    pub(super) fn start(shared: StoreShared) -> Result<Self, StoreError> {
+        let shared = Arc::new(shared);
+        let for_thread = Arc::clone(&shared);
+        let thread = Builder::new()
+            .name("store-reclaim".to_owned())
+            .spawn(move || for_thread.work())
+            .map_err(StoreError::io("start a thread for", shared.dir.path()))?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    pub(super) fn shared(&self) -> &StoreShared {
+        &self.shared
+    }
+}
+
+impl Drop for BackgroundWorker {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        drop(self.shared.state.lock()); // the worker either waits by now or sees the flag
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
 }
 
 impl StoreShared {
     /// The worker's life.
-    pub(super) fn work(&self) {
+    fn work(&self) {
         // It stops a volume's writes for moments, and some of them may be the kernel's, for memory.
         own_writes_may_wait_for_us();
         let mut state = self.state.lock();
@@ -310,7 +331,7 @@ fn merged_manifest(manifest: &Manifest, parent: LayerId, child: LayerId) -> Mani
 }
 
 /// Puts `merged` where `child` and the layer below it were.
-fn replace_pair(core: &Core, child: LayerId, merged: &Frozen) {
+fn replace_pair(core: &VolumeCore, child: LayerId, merged: &Frozen) {
     let chain = core.chain.load();
     let Some(at) = chain.below.iter().position(|frozen| frozen.layer.id == child) else { return };
     let mut below = chain.below.clone();

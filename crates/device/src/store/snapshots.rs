@@ -2,22 +2,12 @@
 
 use serde_json::Value;
 
-use super::clones::Plan;
+use super::copy_plan::{CopyPlan, SnapshotRequest};
 use super::pending::pending_name;
-use super::registry::{VolumeStore, check_name};
+use super::registry::VolumeStore;
+use super::shared::check_name;
 use super::usage::Usage;
 use super::{SnapshotInfo, StoreError};
-
-/// One of the snapshots that [`VolumeStore::take_snapshots`] takes.
-#[derive(Debug, Clone)]
-pub struct SnapshotRequest<'a> {
-    /// The volume to copy. Several snapshots may be of the same.
-    pub volume: &'a str,
-    /// Its name.
-    pub name: &'a str,
-    /// What is kept with it.
-    pub meta: Value,
-}
 
 /// The names in a store, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,7 +41,7 @@ impl VolumeStore {
     pub fn take_snapshots(&self, requests: &[SnapshotRequest<'_>]) -> Result<(), StoreError> {
         let inner = self.inner();
         let mut state = inner.state.lock();
-        let mut plan = Plan::new(state.manifest.clone());
+        let mut plan = CopyPlan::new(state.manifest.clone());
         requests.iter().try_for_each(|request| plan.add_snapshot(&state, request))?;
         plan.carry_out(inner, &mut state)
     }

@@ -6,7 +6,7 @@ use super::Damage;
 use super::layer::Frozen;
 use super::manifest::LayerId;
 use super::maps::visible_blocks;
-use super::registry::StoreState;
+use super::shared::StoreState;
 
 /// What a chain takes, gathered under the lock and counted without it.
 pub(super) struct Usage {

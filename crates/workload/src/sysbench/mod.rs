@@ -121,7 +121,7 @@ impl FromStr for Workload {
             .iter()
             .find(|(_, name)| name.strip_prefix("oltp_").unwrap_or(name) == wanted)
             .map(|(workload, _)| *workload)
-            .ok_or_else(|| OptionError::UnknownWorkload(text.to_owned()))
+            .ok_or_else(|| OptionError::UnknownWorkload { given: text.to_owned(), known: Self::names() })
     }
 }
 

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use ebbtide_volume::{Array, Limits, MIB, RateLimit};
 
-use super::super::attach::{Export, Parts};
-use super::super::attachment::AttachmentInfo;
 use super::super::block;
 use super::super::home::Home;
+use super::super::info::AttachmentInfo;
+use super::super::parts::{Export, Parts};
 use super::super::{HostError, LOOKING, Progress};
 use super::load::{Direction, Job, Measured};
 use super::{HostFigures, cpus, nbd, ring};

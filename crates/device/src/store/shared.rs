@@ -1,0 +1,277 @@
+//! What the handles of a store and its background work share, and how it changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use super::home::{Lock, keep_spare, release_spare};
+use super::key::KeyUnwrapper;
+use super::layer::{Chain, Frozen, remove_files};
+use super::manifest::{LayerId, Manifest, SnapshotEntry, VolumeEntry, sync_dir};
+use super::volume_core::VolumeCore;
+use super::{BLOCK_BYTES, Damage, MAX_VOLUME_BYTES, StoreError, StoreOptions};
+use crate::dir::Dir;
+
+/// What the handles and the background work share.
+#[derive(Debug)]
+pub(super) struct StoreShared {
+    pub(super) dir: Dir,
+    pub(super) layers_dir: Dir,
+    pub(super) options: StoreOptions,
+    pub(super) state: Mutex<StoreState>,
+    pub(super) changed: Condvar,
+    pub(super) stop: AtomicBool,
+    /// Who has the keys of encrypted volumes.
+    pub(super) unwrapper: Mutex<Option<Arc<dyn KeyUnwrapper>>>,
+    pub(super) _lock: Lock,
+}
+
+/// What changes under the store's lock, which no read and no write of a volume ever takes.
+#[derive(Debug)]
+pub(super) struct StoreState {
+    pub(super) manifest: Manifest,
+    /// Every layer except those that open volumes write to.
+    pub(super) layers: BTreeMap<LayerId, Result<Frozen, Damage>>,
+    pub(super) open: BTreeMap<String, Arc<VolumeCore>>,
+    /// Whether the manifest may not be on the host's disk yet.
+    pub(super) manifest_unsynced: bool,
+    /// Jobs that failed, not to be tried again before something changes.
+    pub(super) given_up: BTreeSet<Job>,
+    /// Layers frozen by the background work since something changed.
+    pub(super) rounds: u32,
+    /// Whether a job runs.
+    pub(super) working: bool,
+    /// Callers that wait for the background work.
+    pub(super) waiting: usize,
+}
+
+/// One piece of background work.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Job {
+    /// Put the manifest on the host's disk.
+    SyncManifest,
+    /// Merge two frozen layers.
+    Merge { parent: LayerId, child: LayerId },
+    /// Merge a volume's writable layer with the frozen one below.
+    Absorb { volume: String, parent: LayerId },
+    /// Rewrite the journal of a frozen layer, which seals it and makes it short.
+    Seal(LayerId),
+    /// Rewrite the journal of an open volume's writable layer.
+    Rewrite(String),
+}
+
+impl StoreShared {
+    pub(super) fn close_volume(&self, name: &str) {
+        let core = self.state.lock().open.get(name).cloned();
+        let core = core.expect("only the handle that is dropped closes the volume");
+        let top = Arc::clone(&core.chain.load().top);
+        let grown = top.layer.journal.lock().has_grown();
+        if grown && let Err(e) = top.layer.rewrite_journal(|| top.maps()) {
+            tracing::warn!(volume = name, error = %e, "kept the journal as it is");
+        }
+        if let Err(e) = top.layer.seal() {
+            tracing::warn!(volume = name, error = %e, "the journal is not sealed");
+        }
+        let mut state = self.state.lock();
+        state.open.remove(name);
+        let top = core.chain.load().top.freeze();
+        top.layer.journal.lock().close_file();
+        state.layers.insert(top.layer.id, Ok(top));
+        state.rounds = 0;
+        self.something_changed(&mut state);
+    }
+
+    /// The chain of an open volume, and how many of its layers are above `snapshot`.
+    pub(super) fn chain_since(
+        &self,
+        volume: &str,
+        core: &VolumeCore,
+        snapshot: &str,
+    ) -> Result<(Arc<Chain>, usize), StoreError> {
+        let state = self.state.lock();
+        let layer = state.snapshot(snapshot)?.layer;
+        let chain = core.chain.load_full();
+        let below = chain.below.iter().position(|frozen| frozen.layer.id == layer);
+        let not_ancestor =
+            || StoreError::NotAncestor { volume: volume.to_owned(), snapshot: snapshot.to_owned() };
+        below.map(|at| (chain, at + 1)).ok_or_else(not_ancestor)
+    }
+
+    /// Makes `next` the manifest.
+    pub(super) fn commit(&self, state: &mut StoreState, next: Manifest) -> Result<(), StoreError> {
+        let durable = self.options.host_sync;
+        if durable {
+            sync_dir(&self.layers_dir)?; // no manifest on disk names a file that is not
+        }
+        next.save(&self.dir, durable)?;
+        state.manifest = next;
+        state.manifest_unsynced = true;
+        if durable {
+            // The new manifest is in place either way; where this fails, the background work tries again.
+            state.manifest_unsynced = sync_dir(&self.dir).is_err();
+        }
+        self.something_changed(state);
+        Ok(())
+    }
+
+    /// Puts the manifest on the host's disk.
+    pub(super) fn sync_manifest(&self) -> Result<(), StoreError> {
+        super::manifest::sync_manifest(&self.dir)
+    }
+
+    /// Puts an empty layer on a volume; `change` gets the layer that is frozen by that.
+    pub(super) fn put_layer_on_top(
+        &self,
+        state: &mut StoreState,
+        volume: &str,
+        change: impl FnOnce(&mut Manifest, LayerId),
+    ) -> Result<LayerId, StoreError> {
+        let mut next = state.manifest.clone();
+        let old = state.volume(volume)?.top;
+        let top = next.add_layer(Some(old));
+        if let Some(entry) = next.volumes.get_mut(volume) {
+            entry.top = top;
+        }
+        change(&mut next, old);
+        let empty = Frozen::create(&self.layers_dir, top, true, self.options.host_sync)?;
+        // First the manifest, then the writes: none may be answered in a layer that a crash would make an orphan.
+        self.commit(state, next).inspect_err(|_| remove_files(&self.layers_dir, top))?;
+        match state.open.get(volume) {
+            Some(core) => {
+                let frozen = core.freeze(empty);
+                state.layers.insert(old, Ok(frozen));
+            }
+            None => {
+                state.layers.insert(top, Ok(empty));
+            }
+        }
+        Ok(old)
+    }
+
+    pub(super) fn add_volume(
+        &self,
+        state: &mut StoreState,
+        name: &str,
+        parent: Option<LayerId>,
+        volume: impl FnOnce(LayerId) -> VolumeEntry,
+    ) -> Result<(), StoreError> {
+        let mut next = state.manifest.clone();
+        let top = next.add_layer(parent);
+        next.volumes.insert(name.to_owned(), volume(top));
+        let empty = Frozen::create(&self.layers_dir, top, parent.is_some(), self.options.host_sync)?;
+        empty.layer.journal.lock().close_file();
+        self.commit(state, next).inspect_err(|_| remove_files(&self.layers_dir, top))?;
+        state.layers.insert(top, Ok(empty));
+        Ok(())
+    }
+
+    /// Commits, and removes the files of layers that nothing needs any more.
+    pub(super) fn commit_and_drop_layers(
+        &self,
+        mut state: MutexGuard<'_, StoreState>,
+        mut next: Manifest,
+    ) -> Result<(), StoreError> {
+        let gone = next.drop_unreachable();
+        let mut committed = self.commit(&mut state, next.clone());
+        if committed.as_ref().is_err_and(StoreError::is_full) && release_spare(&self.dir) {
+            committed = self.commit(&mut state, next);
+        }
+        committed?;
+        state.rounds = 0;
+        let gone: Vec<_> = gone.into_iter().map(|id| (id, state.layers.remove(&id))).collect();
+        drop(state);
+        for (id, layer) in gone {
+            match layer {
+                Some(Ok(frozen)) => frozen.layer.remove(),
+                _ => remove_files(&self.layers_dir, id),
+            }
+        }
+        keep_spare(&self.dir);
+        Ok(())
+    }
+
+    /// Lets the background work look again.
+    fn something_changed(&self, state: &mut StoreState) {
+        state.given_up.clear();
+        self.changed.notify_all();
+    }
+}
+
+impl StoreState {
+    pub(super) fn volume(&self, name: &str) -> Result<&VolumeEntry, StoreError> {
+        let not_found = || StoreError::NotFound { kind: "volume", name: name.to_owned() };
+        self.manifest.volumes.get(name).ok_or_else(not_found)
+    }
+
+    pub(super) fn snapshot(&self, name: &str) -> Result<&SnapshotEntry, StoreError> {
+        let not_found = || StoreError::NotFound { kind: "snapshot", name: name.to_owned() };
+        self.manifest.snapshots.get(name).ok_or_else(not_found)
+    }
+
+    pub(super) fn may_create_volume(&self, name: &str) -> Result<(), StoreError> {
+        check_name(name)?;
+        if self.manifest.volumes.contains_key(name) {
+            return Err(StoreError::Exists { kind: "volume", name: name.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// A layer as it is now, whether it is written to or not.
+    pub(super) fn layer(&self, id: LayerId) -> Result<Frozen, Damage> {
+        if let Some(layer) = self.layers.get(&id) {
+            return layer.clone();
+        }
+        let core = self.manifest.volume_on(id).and_then(|name| self.open.get(name));
+        Ok(core.expect("a layer is loaded, or an open volume writes to it").chain.load().top.freeze())
+    }
+
+    pub(super) fn top_is_empty(&self, volume: &str, top: LayerId) -> bool {
+        match self.open.get(volume) {
+            Some(core) => core.chain.load().top.is_empty(),
+            None => self.layers.get(&top).is_some_and(|l| l.as_ref().is_ok_and(|top| top.maps.is_empty())),
+        }
+    }
+
+    pub(super) fn refuse_damaged(&self, top: LayerId) -> Result<(), StoreError> {
+        let damage = self.manifest.chain(top).into_iter().find_map(|id| self.layers.get(&id)?.as_ref().err());
+        damage.map_or(Ok(()), |damage| Err(damage.clone().into()))
+    }
+
+    /// A layer and all below it, nearest first, as they are now.
+    pub(super) fn frozen_chain(&self, top: LayerId) -> Result<Vec<Frozen>, StoreError> {
+        let layers: Result<_, Damage> =
+            self.manifest.chain(top).into_iter().map(|id| self.layer(id)).collect();
+        Ok(layers?)
+    }
+}
+
+pub(super) fn check_name(name: &str) -> Result<(), StoreError> {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let valid = name.len() <= 63
+        && name.bytes().next().is_some_and(plain)
+        && name.bytes().all(|b| plain(b) || b"._-".contains(&b));
+    if valid { Ok(()) } else { Err(StoreError::Name { name: name.to_owned() }) }
+}
+
+pub(super) fn check_size(size_bytes: u64) -> Result<(), StoreError> {
+    if (BLOCK_BYTES..=MAX_VOLUME_BYTES).contains(&size_bytes) && size_bytes.is_multiple_of(BLOCK_BYTES) {
+        return Ok(());
+    }
+    let rule =
+        format!("give a multiple of {BLOCK_BYTES} bytes, at least one, at most {MAX_VOLUME_BYTES} (64 TiB)");
+    Err(StoreError::Size { size_bytes, rule })
+}
+
+pub(super) fn check_not_below(size_bytes: u64, least: u64, of: &str) -> Result<(), StoreError> {
+    if size_bytes >= least {
+        return Ok(());
+    }
+    Err(StoreError::Size { size_bytes, rule: format!("{of} has {least} bytes, and a volume only grows") })
+}
+
+pub(super) fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+}
