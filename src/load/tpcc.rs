@@ -12,6 +12,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::args::{CheckArgs, PrepareArgs, RunArgs};
 use super::text::{self, Shown, endpoints};
+use super::tpcc_args::table_sets;
 use super::{Live, prepared, refuse, verdict};
 use crate::answers;
 use crate::exit::{Exit, Refusal};

@@ -2,7 +2,7 @@
 
 use ebbtide_lab::experiment::{CrashPlan, ServerRole};
 use ebbtide_lab::run::topology;
-use ebbtide_mysql::replication::Part;
+use ebbtide_mysql::replication::ReplicationPart;
 
 /// Whether an arm is about a replica.
 pub(super) fn is_replica(plan: Option<&CrashPlan>) -> bool {
@@ -10,16 +10,16 @@ pub(super) fn is_replica(plan: Option<&CrashPlan>) -> bool {
 }
 
 /// The part of an arm's server under its load; none for a primary, which nobody follows.
-pub(super) fn part(plan: Option<&CrashPlan>) -> Option<Part> {
+pub(super) fn part(plan: Option<&CrashPlan>) -> Option<ReplicationPart> {
     of_replica(plan, 1)
 }
 
 /// The part of the server that recovers alongside it: a source talks to one server of each number at a time.
-pub(super) fn part_of_checker(plan: Option<&CrashPlan>, number: usize) -> Option<Part> {
+pub(super) fn part_of_checker(plan: Option<&CrashPlan>, number: usize) -> Option<ReplicationPart> {
     of_replica(plan, 2 + u32::try_from(number).expect("64 checkers at most"))
 }
 
-fn of_replica(plan: Option<&CrashPlan>, number: u32) -> Option<Part> {
+fn of_replica(plan: Option<&CrashPlan>, number: u32) -> Option<ReplicationPart> {
     let plan = plan.filter(|plan| plan.role == ServerRole::Replica)?;
     Some(topology::replica_part(number, plan.replication))
 }

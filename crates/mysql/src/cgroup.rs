@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use ebbtide_proc::{GroupVersion, MemoryGroup};
 use serde::{Deserialize, Serialize};
 
-use crate::error::ServerError;
-use crate::server::MemoryUse;
+use crate::error::CgroupError;
 
 /// How long the kernel may take to let go of a group whose processes are gone.
 const REMOVAL: Duration = Duration::from_secs(5);
@@ -16,47 +15,15 @@ const REMOVAL: Duration = Duration::from_secs(5);
 /// Where the kernel lists mounts and groups.
 const PROC: &str = "/proc/self";
 
-/// Why a memory cgroup cannot be made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CgroupError {
-    /// The kernel has no memory controller, or does not show it here.
-    #[error("the kernel shows no memory controller in /proc/self/mountinfo")]
-    NoController,
-    /// The controller cannot be handed down to a group of ours.
-    #[error("cannot switch the memory controller on in {}: {source}", file.display())]
-    SwitchOn {
-        /// The file that switches it on.
-        file: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// A file of a group refuses.
-    #[error("{}: {source}", file.display())]
-    Io {
-        /// The file or directory.
-        file: PathBuf,
-        /// Why not.
-        #[source]
-        source: io::Error,
-    },
-    /// The group could not be written down, so that nobody could clear it.
-    #[error("{0}")]
-    Unrecorded(Box<ServerError>),
-}
-
-impl CgroupError {
-    /// A file or directory of a group that refuses.
-    pub(crate) fn at(file: &Path) -> impl FnOnce(io::Error) -> Self {
-        let file = file.to_owned();
-        move |source| Self::Io { file, source }
-    }
-
-    /// A group that could not be written down.
-    pub(crate) fn unrecorded(error: ServerError) -> Self {
-        Self::Unrecorded(Box::new(error))
-    }
+/// Memory of a server and of the page cache that its files take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// In use now, page cache included, bytes.
+    pub bytes: u64,
+    /// The most that was in use, bytes; 0 where the kernel does not report.
+    pub peak_bytes: u64,
+    /// Of [`Self::bytes`], the page cache.
+    pub page_cache_bytes: u64,
 }
 
 /// Which interface a group has.

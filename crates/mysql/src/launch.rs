@@ -10,9 +10,9 @@ use ebbtide_proc::process::Stat;
 use rustix::process::Signal;
 
 use crate::account::Account;
-use crate::cgroup::{Cgroup, CgroupError};
+use crate::cgroup::Cgroup;
 use crate::end::{GivenUp, ProcessEnd};
-use crate::error::{Cause, ServerError};
+use crate::error::{Cause, CgroupError, ServerError};
 use crate::log::{self, Log};
 use crate::options::{self, Options, Task};
 use crate::plan::ServerPlan;

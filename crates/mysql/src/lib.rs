@@ -19,6 +19,7 @@ mod log;
 mod options;
 mod process;
 mod record;
+mod replication_part;
 
 pub mod backup;
 pub mod captured;
@@ -31,13 +32,13 @@ pub mod settings;
 pub mod status;
 
 pub use binary::{Binary, Flavour, Version};
-pub use cgroup::CgroupError;
+pub use cgroup::MemoryUse;
 pub use end::{GivenUp, ProcessEnd};
-pub use error::{Cause, ServerError};
+pub use error::{Cause, CgroupError, ServerError, SettingError};
 pub use initialize::initialize;
 pub use launch::missing_for_memory_limit;
 pub use layout::Layout;
 pub use plan::{START_TIMEOUT, ServerPlan};
 pub use record::{Cleared, clear_leftovers, is_recorded};
-pub use server::{MemoryUse, Server};
-pub use settings::{SettingError, Settings};
+pub use server::Server;
+pub use settings::Settings;

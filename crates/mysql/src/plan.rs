@@ -7,7 +7,7 @@ use ebbtide_load::Cancel;
 
 use crate::binary::Binary;
 use crate::layout::Layout;
-use crate::replication::Part;
+use crate::replication_part::ReplicationPart;
 use crate::settings::Settings;
 
 /// How long a server may take to become ready, unless the plan sets another time.
@@ -32,7 +32,7 @@ pub struct ServerPlan {
     /// Whether it also listens on a free TCP port of 127.0.0.1.
     pub tcp: bool,
     /// Its part in replication; none: nobody follows it, and it follows nobody.
-    pub part: Option<Part>,
+    pub part: Option<ReplicationPart>,
     /// How long it may take to become ready. Recovery on a slow volume takes long.
     pub start_timeout: Duration,
     /// Ends whatever is waited for, and the server with it.

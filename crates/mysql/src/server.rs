@@ -8,7 +8,7 @@ use ebbtide_load::{Cancel, DATABASE, Endpoint, LoadError, Session, Target};
 use ebbtide_proc::process::Stat;
 
 use crate::account::Account;
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, MemoryUse};
 use crate::end::{GivenUp, ProcessEnd};
 use crate::error::{Cause, ServerError};
 use crate::launch::Launched;
@@ -24,17 +24,6 @@ const REPORT_EVERY: Duration = Duration::from_secs(2);
 const PORTS_TRIED: u32 = 5;
 /// The account that the data are made with.
 const USER: &str = "root";
-
-/// Memory of a server and of the page cache that its files take.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MemoryUse {
-    /// In use now, page cache included, bytes.
-    pub bytes: u64,
-    /// The most that was in use, bytes; 0 where the kernel does not report.
-    pub peak_bytes: u64,
-    /// Of [`Self::bytes`], the page cache.
-    pub page_cache_bytes: u64,
-}
 
 /// A running server; dropping it kills it.
 #[derive(Debug)]

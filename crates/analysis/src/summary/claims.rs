@@ -2,7 +2,9 @@
 
 use ebbtide_text::{figure, percent};
 
-use super::model::{Across, ArmSummary, Around, Figures, Measured, Ratio, Regime, Summary, VolumeFigures};
+use super::comparison::Ratio;
+use super::model::{Across, ArmSummary, Figures, Measured, Summary, VolumeFigures};
+use super::regime::{Around, Regime};
 use super::{summarize, words};
 use crate::claim::{ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Evidence, Reading};
 use crate::record::{Role, RunRecord};

@@ -1,7 +1,9 @@
 //! Arms held against each other.
 
+use super::comparison::{Compared, Metric, Ratio, Verdict};
 use super::group::{Figure, Group, Parted, Priors};
-use super::model::{Compared, Figures, Metric, Noise, Ratio, Regime, Verdict};
+use super::model::{Figures, Noise};
+use super::regime::Regime;
 use super::words;
 use crate::record::{Comparison, DesignArm, RunRecord};
 use crate::stats::{ALPHA, Interval, Prior, holm, ratio, series, smallest_effect};

@@ -3,16 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use super::model::{Compared, CurveGain, CurvePoint, Metric, Ratio};
+use super::comparison::{Compared, CurveGain, CurvePoint, Metric, Ratio};
 use crate::record::{Design, DesignArm};
 use crate::stats::Interval;
 
 /// Fewer counts of connections than this are a comparison and no curve.
 const POINTS: usize = 3;
-
-/// From this many connections on an arm counts as loaded: below, mostly one connection waits for one I/O, and the
-/// volume's latency decides and not what it carries.
-pub const LOADED: u32 = 16;
 
 /// Arms as curves over their connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,7 +144,7 @@ fn begun(design: &Design, curves: &Curves, compared: &Compared) -> Option<CurveG
     })
 }
 
-/// The geometric mean of the ratios from [`LOADED`] connections on, with its interval. The arms of every count are
+/// The geometric mean of the ratios from [`LOADED`](super::LOADED) connections on, with its interval. The arms of every count are
 /// others, so that the errors of the ratios are independent; adding up half-widths instead of standard errors makes
 /// the interval a little too wide, since each has fewer degrees of freedom than their mean. A point without an interval
 /// would take it from all of them: where others have one, it is left out, and its connections are the second answer.

@@ -5,12 +5,11 @@ use std::cmp::Ordering;
 use ebbtide_text::{figure, latency, list, percent, whole};
 
 use super::compare::primary;
-use super::curves::LOADED;
+use super::comparison::LOADED;
+use super::comparison::{Compared, CurveGain, Metric, Ratio, Verdict};
 use super::figures_under;
 use super::group::Parted;
-use super::model::{
-    ArmSummary, Bottleneck, Cause, Compared, CurveGain, Figures, Metric, Noise, Ratio, Summary, Verdict,
-};
+use super::model::{ArmSummary, Bottleneck, Cause, Figures, Noise, Summary};
 use super::words::limiter;
 use crate::record::{Design, DesignArm};
 

@@ -1,7 +1,8 @@
 //! Trials of an arm under one set of conditions: what is summed up and held against others.
 
-use super::model::{ArmSummary, Regime, TrialCounts};
+use super::model::{ArmSummary, TrialCounts};
 use super::percentiles::{self, Percentiles};
+use super::regime::Regime;
 use super::window::{Looked, look};
 use crate::record::{DesignArm, Outcome, RunRecord, Second, TrialRecord};
 use crate::stats::{Prior, Sample};

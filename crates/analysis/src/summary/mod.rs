@@ -9,6 +9,7 @@ mod answers;
 mod backup;
 mod claims;
 mod compare;
+mod comparison;
 mod curves;
 mod figures;
 mod findings;
@@ -18,6 +19,7 @@ mod limiter;
 mod model;
 mod notes;
 mod percentiles;
+mod regime;
 mod repeat;
 mod tpcc;
 mod window;
@@ -25,16 +27,19 @@ mod words;
 
 pub use claims::OfRun;
 pub use compare::LEAST;
-pub use curves::{Curve, Curves, LOADED, curves};
+pub use comparison::{
+    Compared, CurveGain, CurvePoint, LOADED, Metric, Ratio, Repeated, Repetition, RunFacts, Verdict,
+};
+pub use curves::{Curve, Curves, curves};
 pub use figures::trial_figures;
 pub use findings::without;
 pub use model::{
-    Across, AnswerFigures, ArmSummary, Around, BackupFigures, Bottleneck, Cause, Compared, CurveGain,
-    CurvePoint, ErrorFigures, Figures, HostFigures, LagFigures, Limiter, Measured, Metric, Noise, Note, Part,
-    PerTransaction, Ratio, Regime, RegimeSummary, ServerFigures, Summary, TpccFigures, TransactionFigures,
-    TrialCounts, TrialFigures, TrialWindow, Verdict, VolumeFigures, WindowChange,
+    Across, AnswerFigures, ArmSummary, BackupFigures, Bottleneck, Cause, ErrorFigures, Figures, HostFigures,
+    LagFigures, Limiter, Measured, Noise, Note, Part, PerTransaction, RegimeSummary, ServerFigures, Summary,
+    TpccFigures, TransactionFigures, TrialCounts, TrialFigures, TrialWindow, VolumeFigures, WindowChange,
 };
-pub use repeat::{Repeated, Repetition, RunFacts, compare_runs, repetition};
+pub use regime::{Around, Regime};
+pub use repeat::{compare_runs, repetition};
 
 use group::{Figure, Parted, Priors};
 

@@ -1,9 +1,10 @@
 //! What a reader must know before believing a run.
 
 use super::compare::primary;
+use super::comparison::{Metric, Verdict};
 use super::group::Parted;
 use super::limiter::FULL;
-use super::model::{Bottleneck, Cause, Figures, Metric, Note, Summary, Verdict};
+use super::model::{Bottleneck, Cause, Figures, Note, Summary};
 use crate::record::{Outcome, RunRecord, TrialRecord};
 use ebbtide_text::{figure, latency, list, percent};
 

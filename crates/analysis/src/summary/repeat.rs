@@ -2,68 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
 use super::compare::{all_overlap, primary};
+use super::comparison::{Compared, Metric, Ratio, Repeated, Repetition, RunFacts};
 use super::findings::names;
-use super::model::{Compared, Metric, Ratio, Summary};
+use super::model::Summary;
 use super::summarize;
 use ebbtide_text::{figure, list};
 
 use super::words::count;
 use crate::record::{Design, Outcome, RunRecord};
-
-/// Several runs of one experiment, held against each other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Repetition {
-    /// The runs, the first one first.
-    pub runs: Vec<RunFacts>,
-    /// The comparisons of the experiment, each over all runs.
-    pub comparisons: Vec<Repeated>,
-    /// Whether the intervals of every comparison overlap; None: some comparison has no interval, or
-    /// there is none.
-    pub overlap: Option<bool>,
-    /// What to know before believing it, in sentences. For people; the wording may change.
-    pub notes: Vec<String>,
-}
-
-/// One of several runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunFacts {
-    /// Where its results are.
-    pub directory: String,
-    /// When it began, ns since 1970.
-    pub started_ns: u64,
-    /// Its seed.
-    pub seed: u64,
-    /// Trials that count.
-    pub measured: usize,
-    /// Trials that it was to have.
-    pub trials: usize,
-}
-
-/// A comparison over several runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Repeated {
-    /// The axis.
-    pub axis: String,
-    /// The arm, as an index into the arms.
-    pub arm: usize,
-    /// What it is held against.
-    pub baseline: usize,
-    /// The conditions; empty where the arms were not split.
-    pub label: String,
-    /// Which figure the ratios are of.
-    pub metric: Metric,
-    /// The ratio, run by run; none where the run lacks the comparison.
-    pub ratios: Vec<Option<Ratio>>,
-    /// Whether every interval has a value in common with every other; none where a run has no interval.
-    pub overlap: Option<bool>,
-    /// The lowest and the highest value that all intervals hold; none where they do not overlap.
-    pub common: Option<(f64, f64)>,
-    /// The same in a sentence. For people; the wording may change.
-    pub text: String,
-}
 
 /// Holds the runs of one experiment against each other, each with the directory of its results.
 #[must_use]

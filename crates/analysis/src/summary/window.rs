@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use super::model::{Around, Cause, Part, Regime, TrialWindow, WindowChange};
+use super::model::{Cause, Part, TrialWindow, WindowChange};
+use super::regime::{Around, Regime};
 use crate::record::{BackupRecord, BatchSpan, DesignArm, Second, TrialRecord, VolumeSecond};
 use crate::stats::level::SHORTEST;
 use crate::stats::{level_changes, series, trend, warm_up};

@@ -2,7 +2,8 @@
 
 use ebbtide_text::percent;
 
-use super::model::{Around, Bottleneck, Limiter, Regime};
+use super::model::{Bottleneck, Limiter};
+use super::regime::{Around, Regime};
 use crate::record::Role;
 
 /// Conditions, as a heading: `with the batch job, after the credits`; empty where none is special.

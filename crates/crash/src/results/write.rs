@@ -1,7 +1,7 @@
 //! Into the database.
 
 use ebbtide_lab::experiment::{Arm, Canary, Fault, Role, ServerRole};
-use ebbtide_lab::results::write::{json, word};
+use ebbtide_lab::results::encode::{json, word};
 use ebbtide_text::seed;
 use rusqlite::{Connection, Error, Result, Transaction, named_params, params};
 use serde::Serialize;

@@ -2,10 +2,10 @@
 
 use ebbtide_text::{closest, did_you_mean};
 
+use super::ExperimentError;
 use super::read::setting_text;
-use super::section::{OF_ALL, OF_ARMS, REPLICA, SHARED, SOURCE, canonical_key, unknown_key};
+use super::section::{OF_ALL, OF_ARMS, REPLICA, SHARED, SOURCE, canonical_key, setting_name, unknown_key};
 use super::tree::{Node, TomlTable, Value, WrittenAt};
-use super::{ExperimentError, sets};
 
 /// The keys of a file.
 const KEYS: [&str; 22] = [
@@ -393,5 +393,5 @@ fn flatten_raw(settings: &mut TomlTable) -> Result<(), ExperimentError> {
 
 fn canonical_setting(key: &str, node: &Node) -> Result<String, ExperimentError> {
     let text = setting_text(&node.value).unwrap_or_default();
-    sets::setting_name(key, &text).map_err(|error| node.place.wrong(error.to_string()))
+    setting_name(key, &text).map_err(|error| node.place.wrong(error.to_string()))
 }

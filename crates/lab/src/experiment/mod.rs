@@ -142,7 +142,12 @@ pub fn generic_quick(
         return Ok(None);
     }
     let text = read_file(name_or_path)?;
-    quick::described_changes(name_or_path, &File::parse(name_or_path, &text)?, overrides)
+    let file = File::parse(name_or_path, &text)?;
+    if file.has_quick() {
+        return Ok(None);
+    }
+    let of = |quick| expand::expand(name_or_path, &file, &Overrides { quick, ..overrides.clone() }, 0);
+    Ok(Some(quick::differences(&of(false)?, &of(true)?)))
 }
 
 fn read_file(path: &str) -> Result<String, ExperimentError> {

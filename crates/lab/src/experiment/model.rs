@@ -12,7 +12,8 @@ use ebbtide_workload::Distribution;
 use ebbtide_workload::sysbench::Mix;
 use serde::{Deserialize, Serialize};
 
-use super::{BackupPlan, CrashPlan, LoadKind, Topology};
+use super::topology::{ServerSpec, Topology};
+use super::{BackupPlan, CrashPlan, LoadKind};
 
 /// A whole experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -177,6 +178,18 @@ impl Experiment {
 }
 
 impl Arm {
+    /// A replica of this arm, as an arm with a single server; none where there are no replicas.
+    #[must_use]
+    pub fn replica(&self) -> Option<Self> {
+        let ServerSpec { volumes, settings } = self.topology.replica.clone();
+        (!self.topology.is_single()).then(|| Self {
+            volumes,
+            settings,
+            topology: Topology::default(),
+            ..self.clone()
+        })
+    }
+
     /// What summaries read of it.
     #[must_use]
     pub fn design(&self) -> DesignArm {

@@ -1,10 +1,8 @@
 //! The short form of an experiment whose file has no `[quick]`: the same arms, in less time.
 
-use super::error::ExperimentError;
-use super::file::File;
 use super::sets::{self, ArmChange};
 use super::tree::{Node, WrittenAt};
-use super::{Arm, Experiment, Overrides, expand};
+use super::{Arm, Experiment};
 
 /// Trials of each arm at most: two give an interval.
 const REPEATS: u32 = 2;
@@ -64,21 +62,8 @@ fn patch_of(value: &str) -> Node {
     Node::of_option(value, WrittenAt::option("--quick"))
 }
 
-/// What `--quick` changes in an experiment whose file has no `[quick]`, a few words for each; None where the file
-/// gives it.
-pub(super) fn described_changes(
-    name: &str,
-    file: &File,
-    overrides: &Overrides,
-) -> Result<Option<Vec<String>>, ExperimentError> {
-    if !overrides.quick || file.has_quick() {
-        return Ok(None);
-    }
-    let of = |quick| expand::expand(name, file, &Overrides { quick, ..overrides.clone() }, 0);
-    Ok(Some(differences(&of(false)?, &of(true)?)))
-}
-
-fn differences(full: &Experiment, quick: &Experiment) -> Vec<String> {
+/// What sets the short form of an experiment apart from the full one, a few words for each change.
+pub(super) fn differences(full: &Experiment, quick: &Experiment) -> Vec<String> {
     let mut changes = Vec::new();
     let mut note = |what: &str, before: u32, now: u32| {
         if before != now {

@@ -219,7 +219,7 @@ fn load(root: &TomlTable, data: DataPlan) -> Result<LoadPlan, ExperimentError> {
         None => LoadKind::Sysbench(Workload::ReadWrite),
         Some(name) => name.parse().map_err(|_| section.wrong("workload", no_workload(name)))?,
     };
-    workload::check(&section, workload, data)?;
+    workload::check(&section, workload, data.warehouses)?;
     let (isolation, wait) = workload::tpcc(&section)?;
     let plan = LoadPlan {
         workload,

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
+use ebbtide_mysql::{SettingError, Settings};
 use ebbtide_text::{closest, did_you_mean};
 use ebbtide_volume::parse_size;
 
@@ -301,6 +302,17 @@ pub(super) fn format_duration(seconds: u32) -> String {
         s if s.is_multiple_of(3600) => format!("{}h", s / 3600),
         s if s.is_multiple_of(60) => format!("{}m", s / 60),
         s => format!("{s}s"),
+    }
+}
+
+/// The one name of a setting.
+pub(super) fn setting_name(name: &str, text: &str) -> Result<String, SettingError> {
+    let mut one = Settings::new();
+    match one.set(name, text) {
+        Ok(()) => Ok(one.iter().next().map_or(name, |(canonical, _)| canonical).to_owned()),
+        // The name is known; the value is judged, or found to mean the default, where it is used.
+        Err(SettingError::Value { name, .. }) => Ok(name),
+        Err(error) => Err(error),
     }
 }
 

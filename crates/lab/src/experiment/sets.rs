@@ -5,7 +5,7 @@ use ebbtide_text::{closest, did_you_mean};
 
 use super::ExperimentError;
 use super::file::{File, no_such, normal};
-use super::section::{OF_ALL, OF_ARMS, SECTIONS, SHARED, canonical_key, keys_of};
+use super::section::{OF_ALL, OF_ARMS, SECTIONS, SHARED, canonical_key, keys_of, setting_name};
 use super::tree::{Node, TomlTable, Value, WrittenAt};
 
 /// A change that the command line makes.
@@ -95,17 +95,6 @@ pub(super) fn of_all(section: &str, key: &str, node: Node) -> ArmChange {
 /// A key of a section, for the arm of this whole name.
 pub(super) fn of_arm(arm: &str, section: &str, key: &str, node: Node) -> ArmChange {
     ArmChange { whom: Whom::Arm(arm.to_owned()), patch: node.nested(section, key) }
-}
-
-/// The one name of a setting.
-pub(super) fn setting_name(name: &str, text: &str) -> Result<String, SettingError> {
-    let mut one = Settings::new();
-    match one.set(name, text) {
-        Ok(()) => Ok(one.iter().next().map_or(name, |(canonical, _)| canonical).to_owned()),
-        // The name is known; the value is judged, or found to mean the default, where it is used.
-        Err(SettingError::Value { name, .. }) => Ok(name),
-        Err(error) => Err(error),
-    }
 }
 
 fn is_section(name: &str) -> bool {

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use ebbtide_analysis::record::Role;
 use ebbtide_mysql::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::named::named;
-use super::{Arm, Role};
 
 /// The servers of an arm besides the one that the load goes to: replicas that follow it, all alike. By default there
 /// are none, and the arm is a single server.
 ///
-/// The settings and volumes of the server of the load, which is then the source, are those of the [`Arm`].
+/// The settings and volumes of the server of the load, which is then the source, are those of the `Arm`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Topology {
-    /// Replicas. Each has a machine of its own, as [`Arm::instance`] specifies.
+    /// Replicas. Each has a machine of its own, as `Arm::instance` specifies.
     pub replicas: u32,
     /// How replicas remember how far they have come.
     #[serde(default)]
@@ -47,20 +47,6 @@ impl Topology {
     #[must_use]
     pub fn servers(&self) -> u64 {
         u64::from(self.replicas) + 1
-    }
-}
-
-impl Arm {
-    /// A replica of this arm, as an arm with a single server; none where there are no replicas.
-    #[must_use]
-    pub fn replica(&self) -> Option<Self> {
-        let ServerSpec { volumes, settings } = self.topology.replica.clone();
-        (!self.topology.is_single()).then(|| Self {
-            volumes,
-            settings,
-            topology: Topology::default(),
-            ..self.clone()
-        })
     }
 }
 

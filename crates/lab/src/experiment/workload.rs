@@ -7,8 +7,8 @@ use ebbtide_load::tpcc::{Isolation, WaitMode};
 use ebbtide_workload::sysbench::Workload;
 use serde::{Deserialize, Serialize};
 
+use super::ExperimentError;
 use super::section::Section;
-use super::{DataPlan, ExperimentError};
 
 /// What a load runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,8 +97,13 @@ fn choice<T: Copy>(
         .ok_or_else(|| section.wrong(key, format!("'{text}' is none of {}", names.join(", "))))
 }
 
-/// Refuses keys that the workload does not have, and a workload on the tables of another one.
-pub(super) fn check(section: &Section<'_>, kind: LoadKind, data: DataPlan) -> Result<(), ExperimentError> {
+/// Refuses keys that the workload does not have, and a workload on the tables of another one: `warehouses` are those
+/// of TPC-C's tables, None for sysbench's.
+pub(super) fn check(
+    section: &Section<'_>,
+    kind: LoadKind,
+    warehouses: Option<u32>,
+) -> Result<(), ExperimentError> {
     let foreign = section.keys().find(|key| match kind {
         LoadKind::Tpcc => !OF_ALL.contains(key) && !OF_TPCC.contains(key),
         LoadKind::Sysbench(_) => OF_TPCC.contains(key),
@@ -107,7 +112,7 @@ pub(super) fn check(section: &Section<'_>, kind: LoadKind, data: DataPlan) -> Re
         let of = if kind == LoadKind::Tpcc { "sysbench's workloads" } else { "tpcc" };
         return Err(section.wrong(key, format!("it belongs to {of}, and the workload is {kind}")));
     }
-    match (kind, data.warehouses) {
+    match (kind, warehouses) {
         (LoadKind::Tpcc, None) => Err(section.wrong(
             "workload",
             "it needs the number of its warehouses: say, for example, warehouses = 10 in [data]",

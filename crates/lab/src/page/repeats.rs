@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Block, Estimate, Estimates, Note, Scale, Section};
 
-use super::{PageContext, verdict, words};
+use super::{PageContext, words};
 use crate::summary::{Compared, Metric, Ratio, Repeated, Repetition, RunFacts};
 
 /// The line of a comparison's verdict; none where it was not held against other runs.
@@ -32,7 +32,7 @@ fn agreement(overlap: Option<bool>) -> &'static str {
 /// All runs, comparison by comparison; none where there is only this one.
 pub(super) fn section(page: &PageContext) -> Option<Section> {
     let repetition = page.summary.repeated.as_ref()?;
-    let texts = repetition.comparisons.iter().map(|repeated| verdict::capital(&repeated.text)).collect();
+    let texts = repetition.comparisons.iter().map(|repeated| words::capital(&repeated.text)).collect();
     let mut blocks = vec![Block::Findings(texts)];
     let metrics = [Metric::Tps, Metric::P95];
     blocks.extend(metrics.into_iter().filter_map(|metric| chart(page, repetition, metric)));

@@ -245,7 +245,7 @@ fn card(page: &PageContext, compared: &Compared) -> Card {
         Verdict::NotComparable { .. } => Tone::Caution,
     };
     if let Verdict::NotComparable { why } = &compared.verdict {
-        details.push(format!("{}.", capital(why.trim_end_matches('.'))));
+        details.push(format!("{}.", words::capital(why.trim_end_matches('.'))));
     }
     let (figure, headline) = match (&compared.verdict, ratio(compared)) {
         (Verdict::NoDifferenceSeen, _) => {
@@ -362,12 +362,7 @@ fn costs(compared: &Compared, sides: &Sides) -> Option<String> {
             words::short(baseline.consumed_ios)
         ));
     }
-    (!parts.is_empty()).then(|| format!("{}.", capital(&parts.join("; "))))
-}
-
-pub(super) fn capital(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
+    (!parts.is_empty()).then(|| format!("{}.", words::capital(&parts.join("; "))))
 }
 
 /// The comparisons that have no card: in groups, by what was found.
@@ -438,7 +433,7 @@ fn course(page: &PageContext, view: &ArmView) -> Option<String> {
         }
         let reads = figures.volumes.get(&Role::Data).map(|volume| volume.read_us).filter(|us| *us > 0.0);
         parts.extend(reads.map(|us| format!("a read takes {}", words::latency(us))));
-        format!("{}: {}", capital(&regime.label), parts.join(", "))
+        format!("{}: {}", words::capital(&regime.label), parts.join(", "))
     };
     let parts: Vec<String> = regimes.iter().map(part).collect();
     Some(format!("{}: {when}{}.", view.name, parts.join(". ")))

@@ -6,6 +6,13 @@ use ebbtide_analysis::stats::Interval;
 use ebbtide_text::typeset;
 pub use ebbtide_text::{count, list, percent};
 
+/// A text with a capital first letter.
+#[must_use]
+pub fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
+}
+
 /// A whole number with commas: `1,999`.
 #[must_use]
 pub fn whole(value: f64) -> String {

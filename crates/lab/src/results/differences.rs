@@ -1,18 +1,34 @@
 //! Whether two runs are the same one, and where they part.
 
+use std::path::Path;
+
 use serde_json::Value;
 
-use super::Header;
+use super::{Header, ResultsError};
 use crate::experiment::{Experiment, TrialPlan};
 use crate::record::{LabRun, ServerFacts};
 
 /// At most so many differences are named; the rest is counted.
 const NAMED: usize = 8;
 
+impl Header {
+    /// Refuses to let `now` go on with the results of this run in a directory.
+    ///
+    /// # Errors
+    /// [`ResultsError::Different`] with everything that keeps it from that.
+    pub fn refuse_other(&self, dir: &Path, now: &Self) -> Result<(), ResultsError> {
+        let differences = differences(self, now);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        Err(ResultsError::Different { dir: dir.to_path_buf(), differences })
+    }
+}
+
 /// What keeps `now` from going on with the results of `before`: its place and both values, in words. The
 /// command, the start and the host's load may differ; what is measured, with what and on what may not.
 /// Volumes and instances are what the catalogue has, so overrides of it count too.
-pub(super) fn differences(before: &Header, now: &Header) -> Vec<String> {
+fn differences(before: &Header, now: &Header) -> Vec<String> {
     let mut found = Vec::new();
     // The region too: nothing that is measured depends on it, but the report is that of the run as it was begun.
     compare("experiment", &json(&before.experiment), &json(&now.experiment), &mut found);

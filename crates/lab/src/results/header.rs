@@ -4,9 +4,8 @@ use std::path::Path;
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::differences::differences;
+use super::encode::json;
 use super::read::{as_far_as_there, parse};
-use super::write::json;
 use super::{ResultsError, database};
 use crate::experiment::Experiment;
 use crate::record::{HostFacts, LabRun, ServerFacts};
@@ -82,18 +81,6 @@ impl Header {
             host: parse(dir, "the host", &texts[1])?,
             server: parse(dir, "the server", &texts[2])?,
         })
-    }
-
-    /// Refuses to let `now` go on with the results of this run in a directory.
-    ///
-    /// # Errors
-    /// [`ResultsError::Different`] with everything that keeps it from that.
-    pub fn refuse_other(&self, dir: &Path, now: &Self) -> Result<(), ResultsError> {
-        let differences = differences(self, now);
-        if differences.is_empty() {
-            return Ok(());
-        }
-        Err(ResultsError::Different { dir: dir.to_path_buf(), differences })
     }
 }
 

@@ -4,11 +4,12 @@
 mod columns;
 mod differences;
 mod earlier;
+pub mod encode;
 mod error;
 pub mod file;
 mod header;
 pub mod read;
-pub mod write;
+mod write;
 
 #[cfg(test)]
 mod tests;

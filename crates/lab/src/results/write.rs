@@ -1,10 +1,10 @@
 //! Into the database.
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, Error, Result, Transaction, params, params_from_iter};
-use serde::Serialize;
+use rusqlite::{Connection, Result, Transaction, params, params_from_iter};
 
 use super::columns::Columns;
+use super::encode::{json, word};
 use super::{Header, RUN, SCHEMA_VERSION};
 use crate::experiment::{Arm, Role};
 use crate::record::{
@@ -21,22 +21,6 @@ const SERVER_COLUMNS: &str = "    -- columns of the server: the metrics of crate
 fn schema() -> String {
     let columns: String = ServerSecond::NAMES.iter().map(|name| format!("    {name} REAL,\n")).collect();
     SCHEMA.replace(SERVER_COLUMNS, &columns)
-}
-
-/// A value as JSON, for a column.
-///
-/// # Errors
-/// A value that JSON cannot have.
-pub fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| Error::ToSqlConversionFailure(Box::new(error)))
-}
-
-/// A unit variant as its JSON spells it.
-///
-/// # Errors
-/// A value that JSON cannot have.
-pub fn word(value: &impl Serialize) -> Result<String> {
-    Ok(json(value)?.trim_matches('"').to_owned())
 }
 
 /// Tables and header in one transaction.

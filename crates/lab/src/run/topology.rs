@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use ebbtide_load::Cancel;
-use ebbtide_mysql::replication::{self, Part, Position};
+use ebbtide_mysql::replication::{self, Position, ReplicationPart};
 use ebbtide_mysql::{Server, ServerPlan, Settings};
 
 use super::error::StageError;
@@ -37,14 +37,14 @@ const fn position(by: Replication) -> Position {
 
 /// The part of a source.
 #[must_use]
-pub const fn source_part(by: Replication) -> Part {
-    Part { server_id: SOURCE_ID, replica: false, position: position(by) }
+pub const fn source_part(by: Replication) -> ReplicationPart {
+    ReplicationPart { server_id: SOURCE_ID, replica: false, position: position(by) }
 }
 
 /// The part of a replica by its number, from 1 on: a source talks to one server of each number at a time.
 #[must_use]
-pub const fn replica_part(number: u32, by: Replication) -> Part {
-    Part { server_id: SOURCE_ID + number, replica: true, position: position(by) }
+pub const fn replica_part(number: u32, by: Replication) -> ReplicationPart {
+    ReplicationPart { server_id: SOURCE_ID + number, replica: true, position: position(by) }
 }
 
 /// A server as a source.

@@ -1,13 +1,12 @@
 //! Replication: a source that others follow, a replica that follows it, and what the replica reports of itself.
 //!
-//! `words` has the statements of each server and version, `part` what a server is started with, `status` what a replica
+//! `words` has the statements of each server and version, `status` what a replica
 //! reports, `following` whether it follows, `lag` how far it is behind,
 //! `promotion` makes it the server that takes writes. What a replica is asked besides has its place in a module next to these,
 //! with its statement in `words`.
 
 mod following;
 mod lag;
-mod part;
 mod promotion;
 mod status;
 mod words;
@@ -16,9 +15,9 @@ use ebbtide_load::{Endpoint, LoadError, Session};
 
 use crate::{Binary, Server, ServerError};
 
+pub use crate::replication_part::{Position, ReplicationPart};
 pub use following::{ReplicaLost, check_follows, wait_until_following};
 pub use lag::{BEAT_DATABASE, Heartbeat, Lag, LagReader, newest_beat};
-pub use part::Part;
 pub use promotion::promote;
 pub use status::{Status, status};
 
@@ -28,16 +27,6 @@ use words::Words;
 const USER: &str = "ebbtide_replica";
 /// It is good for a server that listens on 127.0.0.1 alone and lives for minutes.
 const PASSWORD: &str = "ebbtide";
-
-/// How a replica remembers how far it has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Position {
-    /// By file and offset of the source's binary log: MariaDB keeps it in the files `relay-log.info` and
-    /// `master.info`, MySQL in InnoDB tables (from 8.0 on by default, from 9 on always).
-    Files,
-    /// By global transaction id, in an InnoDB table, with each transaction.
-    Gtid,
-}
 
 /// Where replicas reach a source.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,8 +16,6 @@ const SOURCE_WORDS: Version = Version::new(8, 0, 23);
 const ASKS_FOR_KEY: Version = Version::new(8, 0, 4);
 /// From this version on MySQL has RESET BINARY LOGS AND GTIDS; it had RESET MASTER until 8.4.
 const RESET_BINARY_LOGS: Version = Version::new(8, 2, 0);
-/// From this version on MySQL calls the option `skip-replica-start`.
-const SKIP_REPLICA_START: Version = Version::new(8, 0, 26);
 
 /// The binary log that a source begins with once it was emptied, and where its first event is.
 const FIRST: (&str, u32) = ("binlog.000001", 4);
@@ -197,14 +195,6 @@ fn interval(text: &str) -> Option<u64> {
     (last >= first).then(|| last - first + 1)
 }
 
-/// The option that keeps a replica from beginning by itself when its server starts; MySQL's version, none for MariaDB.
-pub(super) fn no_start_option(mysql: Option<Version>) -> &'static str {
-    match mysql {
-        Some(version) if version >= SKIP_REPLICA_START => "skip-replica-start",
-        _ => "skip-slave-start",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -284,8 +274,5 @@ mod tests {
         assert_eq!(of("12.0.2-MariaDB").show_status(), "SHOW SLAVE STATUS");
         assert_eq!(of("11.8.3-MariaDB").reset(), "RESET MASTER");
         assert_eq!(of("9.7.4").columns().fetching, "Replica_IO_Running");
-        assert_eq!(no_start_option(Some(Version::new(8, 0, 15))), "skip-slave-start");
-        assert_eq!(no_start_option(Some(Version::new(9, 7, 4))), "skip-replica-start");
-        assert_eq!(no_start_option(None), "skip-slave-start");
     }
 }

@@ -6,7 +6,6 @@
 //! call things, allow and default to is data: `data/settings.toml`.
 
 mod describe;
-mod error;
 mod names;
 mod render;
 mod table;
@@ -20,8 +19,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::error::SettingError;
 pub use describe::{Difference, Effective, Known, KnownSpan, differences, known};
-pub use error::SettingError;
 pub use verify::verify;
 
 use crate::Binary;
@@ -101,7 +100,7 @@ impl Settings {
     /// the like), and the server: two servers with the same key can run on copies of the same directory.
     #[must_use]
     pub fn init_key(&self, binary: &Binary) -> String {
-        let mut key = format!("{} {}", error::server_name(binary), binary.text);
+        let mut key = format!("{} {}", binary.name(), binary.text);
         for row in table().rows.values().filter(|row| row.made_with) {
             if let Some(text) = self.get(&row.name) {
                 let shape = row.shape();

@@ -1,8 +1,8 @@
 //! Which names may be set.
 
-use super::error::SettingError;
-use super::table::table;
+use super::table::{table, unknown};
 use super::verify::variable_of;
+use crate::error::SettingError;
 
 /// Names that people know and that mean less, or something else, than they seem to.
 const REFUSED: [(&str, &str); 5] = [
@@ -56,7 +56,7 @@ const NOT_THE_USERS: [&str; 30] = [
 /// The canonical name behind `name`, for a value that at least one server takes.
 pub(crate) fn canonical(name: &str, text: &str) -> Result<String, SettingError> {
     refuse(name, &name.to_ascii_lowercase().replace('-', "_"))?;
-    let row = table().find(name).ok_or_else(|| SettingError::unknown(name))?;
+    let row = table().find(name).ok_or_else(|| unknown(name))?;
     match row.shape().read(text) {
         Some(_) => Ok(row.name.clone()),
         None => Err(SettingError::Value {

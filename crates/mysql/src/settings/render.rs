@@ -1,9 +1,9 @@
 //! Settings in one server's words.
 
-use super::error::{SettingError, server_name};
-use super::table::{Form, Here, OLDEST_MARIADB, OLDEST_MYSQL, table};
+use super::table::{Form, Here, OLDEST_MARIADB, OLDEST_MYSQL, table, unknown};
 use super::value::{Value, on_off};
 use super::{RAW, Settings};
+use crate::error::SettingError;
 use crate::{Binary, Flavour};
 
 /// One setting in a server's words.
@@ -42,7 +42,7 @@ pub(crate) fn check_server(binary: &Binary) -> Result<(), SettingError> {
     let version = &binary.version;
     if (version.major, version.minor) < (oldest.major, oldest.minor) {
         let oldest = format!("{}.{}", oldest.major, oldest.minor);
-        return Err(SettingError::Server { server: server_name(binary), oldest });
+        return Err(SettingError::Server { server: binary.name(), oldest });
     }
     Ok(())
 }
@@ -54,16 +54,16 @@ pub(crate) fn understand(
     binary: &Binary,
 ) -> Result<(Here<'static>, Value), SettingError> {
     let wrong = |expected| SettingError::Value { name: name.to_owned(), value: text.to_owned(), expected };
-    let row = table().find(name).ok_or_else(|| SettingError::unknown(name))?;
+    let row = table().find(name).ok_or_else(|| unknown(name))?;
     let value = row.shape().read(text).ok_or_else(|| wrong(row.expected()))?;
     let here = row.here(binary).map_err(|absent| SettingError::NotHere {
         name: row.name.clone(),
         own_name: absent.own,
-        server: server_name(binary),
+        server: binary.name(),
         why: absent.why,
     })?;
     if !here.takes(&value) {
-        return Err(wrong(format!("{} takes {}", server_name(binary), here.expected())));
+        return Err(wrong(format!("{} takes {}", binary.name(), here.expected())));
     }
     Ok((here, value))
 }
@@ -153,7 +153,7 @@ fn check_order(settings: &Settings, binary: &Binary, low: &str, high: &str) -> R
     }
     let shown = |name: &str| settings.effective(name, binary).map_or_else(String::new, |found| found.value);
     let why = format!("{low} is {}, which is more than {high}, {}", shown(low), shown(high));
-    Err(SettingError::Conflict { one: low.into(), other: high.into(), server: server_name(binary), why })
+    Err(SettingError::Conflict { one: low.into(), other: high.into(), server: binary.name(), why })
 }
 
 /// Where a flush method is but a name for switches, it goes with none of them.
@@ -165,7 +165,7 @@ fn check_flush_method(settings: &Settings, binary: &Binary) -> Result<(), Settin
         Some(other) if here.span.form == Some(Form::Buffering) => Err(SettingError::Conflict {
             one: "flush_method".into(),
             other: other.into(),
-            server: server_name(binary),
+            server: binary.name(),
             why: "there, a flush method is but a name for these switches".into(),
         }),
         _ => Ok(()),

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Deserializer, de};
 
 use super::value::{Shape, Unit, Value, ValueKind, bytes};
+use crate::error::SettingError;
 use crate::{Binary, Flavour, Version};
 
 const TEXT: &str = include_str!("../../data/settings.toml");
@@ -311,4 +312,9 @@ fn version<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Version>, D::Err
         (Ok(major), Ok(minor), Ok(patch)) => Ok(Some(Version { major, minor, patch })),
         _ => Err(de::Error::custom(format!("'{text}' is no version"))),
     }
+}
+
+/// No such setting, with the nearest one that there is.
+pub(super) fn unknown(name: &str) -> SettingError {
+    SettingError::Unknown { name: name.to_owned(), nearest: table().nearest(name) }
 }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use ebbtide_load::Session;
 
-use super::error::{SettingError, server_name};
 use super::render::{RenderedSetting, render};
 use super::table::table;
 use super::value::{bytes, switch};
 use super::{RAW, Settings};
 use crate::Binary;
+use crate::error::SettingError;
 
 /// Reads back what the running server really has, in one statement. Answers with notes about values that
 /// the server adjusted, such as a buffer pool rounded up to whole chunks.
@@ -99,7 +99,7 @@ fn judge_raw(
     let option = rendered.options.join(" ");
     let Some(has) = running.get(variable) else {
         if variable.starts_with("innodb_") {
-            let running = format!("no such variable in {}", server_name(binary));
+            let running = format!("no such variable in {}", binary.name());
             return Err(SettingError::Ignored { name: rendered.name.clone(), option, running });
         }
         let never = NEVER_VARIABLES.iter().any(|prefix| variable.starts_with(prefix));

@@ -3,20 +3,25 @@
 use std::time::{Duration, Instant};
 
 use ebbtide_load::{Cancel, Session};
-use ebbtide_mysql::replication::{self, Heartbeat, LagReader, Part, Position, ReplicaLost, Status};
+use ebbtide_mysql::replication::{
+    self, Heartbeat, LagReader, Position, ReplicaLost, ReplicationPart, Status,
+};
 use ebbtide_mysql::{Layout, Server, ServerPlan};
 
 use crate::support::{Bench, PATIENCE, copy, count, fill, on_each_server, start};
 
 /// A source and a replica of the same data.
 fn pair(bench: &Bench, position: Position) -> (Server, Server) {
-    let mut source =
-        ServerPlan { part: Some(Part { server_id: 1, replica: false, position }), tcp: true, ..bench.plan() };
+    let mut source = ServerPlan {
+        part: Some(ReplicationPart { server_id: 1, replica: false, position }),
+        tcp: true,
+        ..bench.plan()
+    };
     source.settings.set("log_bin", "on").unwrap();
     let data = bench.path("replica");
     copy(&source.layout.data, &data);
     let replica = ServerPlan {
-        part: Some(Part { server_id: 2, replica: true, position }),
+        part: Some(ReplicationPart { server_id: 2, replica: true, position }),
         ..ServerPlan::new(bench.binary.clone(), Layout::single(data), bench.path("r"))
     };
     let (source, replica) = (start(&source), start(&replica));

@@ -1,13 +1,17 @@
 //! What can go wrong with a server, and what to do about it.
 
+mod cgroup;
+mod setting;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
 use ebbtide_load::LoadError;
 
-use crate::cgroup::CgroupError;
 use crate::end::ProcessEnd;
-use crate::settings::SettingError;
+
+pub use cgroup::CgroupError;
+pub use setting::SettingError;
 
 /// A server that could not be brought up, or did not do what was asked.
 #[derive(Debug, thiserror::Error)]

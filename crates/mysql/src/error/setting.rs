@@ -1,8 +1,5 @@
 //! What can be wrong with a setting.
 
-use super::table::table;
-use crate::{Binary, Flavour};
-
 /// A setting that cannot be.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingError {
@@ -77,23 +74,6 @@ pub enum SettingError {
     /// The server could not be asked.
     #[error("could not read the server's settings back")]
     Session(#[source] ebbtide_load::LoadError),
-}
-
-impl SettingError {
-    /// No such setting, with the nearest one that there is.
-    pub(crate) fn unknown(name: &str) -> Self {
-        Self::Unknown { name: name.to_owned(), nearest: table().nearest(name) }
-    }
-}
-
-/// A server as messages name it: `MariaDB 10.11.19`.
-pub(crate) fn server_name(binary: &Binary) -> String {
-    let flavour = match binary.flavour {
-        Flavour::MariaDb => "MariaDB",
-        Flavour::MySql => "MySQL",
-        Flavour::Percona => "Percona Server",
-    };
-    format!("{flavour} {}", binary.version)
 }
 
 /// What to do about a name that there is not.
