@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Parser as _;
 use ebbtide_lab::experiment::Overrides;
 use ebbtide_lab::record::ServerFacts;
-use ebbtide_lab::words::{quoted, unquoted};
+use ebbtide_lab::shell_words::{quoted, unquoted};
 use ebbtide_mysql::Binary;
 
 use crate::cli::Cli;

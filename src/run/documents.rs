@@ -522,7 +522,8 @@ mod tests {
             let experiment = run.load(true, 7).unwrap();
             let lab = if is_cut(&experiment) { "crash" } else { "run" };
             let words = again(run, true, 7, lab, "/srv/my home", "/usr/sbin/mariadbd", false);
-            let cli = crate::cli::Cli::try_parse_from(ebbtide_lab::words::unquoted(&words).unwrap()).unwrap();
+            let cli =
+                crate::cli::Cli::try_parse_from(ebbtide_lab::shell_words::unquoted(&words).unwrap()).unwrap();
             let changes = match &cli.command {
                 Command::Run(args) => super::super::changes(args).unwrap(),
                 Command::Crash(args) => crate::crash::changes(args).unwrap(),

@@ -1,11 +1,11 @@
 //! `ebbtide run`: the lab on the command line.
 //!
 //! [`args`] is the command line, [`status`] shows a run while it lasts, [`text`] prints what it found, and
-//! [`again`] holds several runs against each other.
+//! [`repetition`] holds several runs against each other.
 
-mod again;
 mod args;
 mod documents;
+mod repetition;
 pub(crate) mod status;
 pub(crate) mod text;
 
@@ -35,8 +35,8 @@ use crate::signals::cancel_on;
 use crate::text::{line, write};
 use crate::version;
 pub(crate) use args::RunArgs;
-pub(crate) use ebbtide_lab::words::quoted;
-use status::Status;
+pub(crate) use ebbtide_lab::shell_words::quoted;
+use status::RunStatus;
 
 /// The report's file in the directory of a run.
 const REPORT: &str = "report.html";
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
         return prepared(args, place, json);
     }
     if !args.compare.is_empty() {
-        return again::compare(&args.compare, json);
+        return repetition::compare(&args.compare, json);
     }
     if args.documents {
         return documents::run(args, place, json);
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
         write(&text_of(name)?)?;
         return Ok(Exit::Clean);
     }
-    let earlier = again::earlier(&args.against, args.out.as_deref())?;
+    let earlier = repetition::earlier(&args.against, args.out.as_deref())?;
     let mut changes = changes(args)?;
     if let (true, Some(out), None) = (args.resume, &args.out, args.seed) {
         // The trials that are left belong to the run that was begun.
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &RunArgs, place: &HomePath, json: bool) -> anyhow::Resul
     report_quick(name, &changes, &experiment, json)?;
     let server = detect(args.server.as_deref())?;
     let (catalog, overrides) = catalog(place)?;
-    again::refuse_others(&experiment, &server, &earlier)?;
+    repetition::refuse_others(&experiment, &server, &earlier)?;
     let plan = lab::plan(experiment, &catalog, &server).map_err(refuse_experiment)?;
     let experiment = plan.experiment();
     if args.check {
@@ -108,10 +108,10 @@ fn resume(args: &RunArgs, json: bool) -> anyhow::Result<Exit> {
     let begun = resume::begun(&record.command, out)?;
     let Command::Run(begun_with) = &begun.command else { return Err(resume::other_command(out)) };
     let place = &HomePath::of(&begun)?;
-    let earlier = again::earlier(&args.against, Some(out))?;
+    let earlier = repetition::earlier(&args.against, Some(out))?;
     let server = resume::server(args.server.as_deref(), &record.server)?;
     let (catalog, overrides) = catalog(place)?;
-    again::refuse_others(&record.experiment, &server, &earlier)?;
+    repetition::refuse_others(&record.experiment, &server, &earlier)?;
     let options = RunOptions {
         home: place.made()?.root().to_owned(),
         out: out.to_owned(),
@@ -151,7 +151,7 @@ fn measure(plan: Plan, options: RunOptions, earlier: &[Earlier], json: bool) -> 
         let command = resume::command("run", &out);
         crate::text::note(&format!("trials that failed or were disqualified are run again with: {command}"));
     }
-    let agrees = summary.repeated.as_ref().is_none_or(again::agrees);
+    let agrees = summary.repeated.as_ref().is_none_or(repetition::agrees);
     Ok(if measured.is_whole() && agrees { Exit::Clean } else { Exit::Finding })
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn measured(
     if !shown.json {
         line(&text::header(&plan, &out));
     }
-    let mut status = Status::new(shown.json, shown.prefix);
+    let mut status = RunStatus::new(shown.json, shown.prefix);
     let result = lab::run(plan, options, cancel, &mut |event| status.take(event));
     drop(status);
     let (record, cancelled) = match result {
@@ -208,7 +208,7 @@ pub(crate) fn measured(
         }
         Err(error) => return Err(refuse_run(error)),
     };
-    let summary = Summary { repeated: again::held(earlier, &out, &record), ..summarize(&record) };
+    let summary = Summary { repeated: repetition::held(earlier, &out, &record), ..summarize(&record) };
     ResultsDatabase::open(&out).and_then(|mut store| store.finish(&summary)).map_err(refuse_results)?;
     let report = write_report(&out, &ebbtide_lab::page::page(&record, &summary))?;
     Ok(Some(Measured { record, summary, report, cancelled }))

@@ -10,14 +10,14 @@ use crate::text::line;
 
 /// Shows a run on standard error; trials that end are lines of standard output, unless that carries JSON.
 #[derive(Debug)]
-pub(super) struct Status {
+pub(super) struct RunStatus {
     line: StatusLine,
     json: bool,
     /// The last line that was printed where no line can be overwritten, so that none is printed twice.
     last: String,
 }
 
-impl Status {
+impl RunStatus {
     /// `prefix`: what the status line has before every text.
     pub(super) fn new(json: bool, prefix: &str) -> Self {
         Self { line: StatusLine::with_prefix(prefix), json, last: String::new() }

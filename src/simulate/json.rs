@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::figures::{mib, per_second, short, us};
 use super::plan::{Plan, Planned};
 use super::run::SimulatedRun;
-use super::words::{self, Held};
+use super::sentences::{self, Held};
 
 /// What `simulate` prints for several volumes.
 #[derive(Serialize)]
@@ -266,7 +266,7 @@ fn single<'a>(plan: &'a Plan, volume: &'a Planned, run: &SimulatedRun) -> Single
         totals: whole_run(plan, run),
         jobs: jobs.map(|(job, done)| one_job(job, done, run.duration)).collect(),
         changes: changes(run),
-        verdict: words::verdict(plan, run),
+        verdict: sentences::verdict(plan, run),
         intervals: run.intervals.iter().map(one_interval).collect(),
     }
 }
@@ -321,7 +321,7 @@ fn one_job<'a>(job: &'a ebbtide_twin::Job, done: &Totals, duration: Nanos) -> On
 }
 
 fn changes(run: &SimulatedRun) -> Vec<CreditChange> {
-    let described = words::changes(run).into_iter().zip(&run.outcome.changes);
+    let described = sentences::changes(run).into_iter().zip(&run.outcome.changes);
     let change = described.map(|(described, change)| CreditChange {
         t_s: change.at.as_secs_f64(),
         balance: match change.balance {

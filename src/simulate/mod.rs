@@ -1,6 +1,6 @@
 //! `ebbtide simulate`: fio's jobs, or a trace, on volumes, in virtual time.
 //!
-//! [`plan`] reads the arguments, [`run`](mod@run) drives the volumes, [`words`] judges what came
+//! [`plan`] reads the arguments, [`run`](mod@run) drives the volumes, [`sentences`] judges what came
 //! out, and [`text`], [`json`] and [`page`] show it.
 
 mod figures;
@@ -9,9 +9,9 @@ mod page;
 mod plan;
 mod progress;
 mod run;
+mod sentences;
 mod text;
 pub(crate) mod trace;
-mod words;
 
 use std::path::PathBuf;
 

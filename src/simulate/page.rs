@@ -5,7 +5,7 @@ use ebbtide_twin::Interval;
 use super::figures::{mib, percent, short, span, us, whole};
 use super::plan::{Plan, Planned};
 use super::run::SimulatedRun;
-use super::{text, words};
+use super::{sentences, text};
 use ebbtide_report::{
     Axis, Block, Cell, Chart, Fact, Format, Line, Listing, Mark, Note, Plots, Report, Scale, Section, Series,
     Table, Width,
@@ -46,11 +46,11 @@ fn listings(plan: &Plan) -> Vec<Block> {
 
 fn findings(plan: &Plan, runs: &[SimulatedRun]) -> Vec<String> {
     if let [only] = runs {
-        return words::verdict(plan, only);
+        return sentences::verdict(plan, only);
     }
     let verdicts = plan.volumes.iter().zip(runs);
     verdicts
-        .map(|(volume, run)| format!("{}: {}", volume.spec, words::verdict(plan, run).join(" ")))
+        .map(|(volume, run)| format!("{}: {}", volume.spec, sentences::verdict(plan, run).join(" ")))
         .collect()
 }
 
@@ -190,7 +190,7 @@ impl Charts<'_> {
     fn marks(&self) -> Vec<Mark> {
         let mut marks = Vec::new();
         for (volume, run) in self.plan.volumes.iter().zip(self.runs) {
-            for change in words::changes(run) {
+            for change in sentences::changes(run) {
                 let label = match self.runs.len() {
                     1 => change.label,
                     _ => format!("{}: {}", volume.resolved.spec.volume.kind, change.label),

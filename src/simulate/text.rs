@@ -9,7 +9,7 @@ use ebbtide_volume::Op;
 use super::figures::{latency, mean_rate, mib, percent, rate, span, whole};
 use super::plan::Plan;
 use super::run::SimulatedRun;
-use super::words;
+use super::sentences;
 
 /// What is known before the run: the seed first.
 pub(super) fn heading(plan: &Plan) -> String {
@@ -52,7 +52,7 @@ pub(super) fn body(plan: &Plan, runs: &[SimulatedRun], html: Option<&Path>) -> S
         }
         over_time(plan, run, &mut text);
         totals(plan, run, &mut text);
-        for sentence in words::verdict(plan, run) {
+        for sentence in sentences::verdict(plan, run) {
             let _ = writeln!(text, "{sentence}");
         }
     }
@@ -74,7 +74,7 @@ fn over_time(plan: &Plan, run: &SimulatedRun, text: &mut String) {
         let _ = write!(text, "{heading:>width$}");
     }
     text.push('\n');
-    let changes = words::changes(run);
+    let changes = sentences::changes(run);
     let mut next = changes.iter().peekable();
     // Rows that read the same as the one before, in one line. Every row is shown where the
     // user named the interval.

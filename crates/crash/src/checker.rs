@@ -17,13 +17,13 @@ use ebbtide_mysql::{Server, ServerError, ServerPlan};
 use super::binlog::STATEMENTS;
 use super::cutter::{Images, Job, Known};
 use super::error::StintError;
-use super::kept::ImageRetention;
+use super::kept_images::ImageRetention;
 use super::parts;
 use super::record::{Corruption, Cut, Loss, PageFound, Recovery, Verdict, VerdictKind};
 use super::replica;
 use super::stage::{Props, Stage};
+use super::stint_workload::StintWorkload;
 use super::verdict::{self, Evidence, Log};
-use super::work::Work;
 
 /// How much of a server's log a verdict keeps.
 const LOG_LINES: usize = 60;
@@ -41,7 +41,7 @@ const MOST_PAGES: usize = 16;
 /// Judges the cuts of one arm.
 pub(super) struct Checker<'a> {
     pub(super) props: Props<'a>,
-    pub(super) work: &'a Work,
+    pub(super) work: &'a StintWorkload,
     pub(super) has_binlog: bool,
     pub(super) retention: &'a ImageRetention<'a>,
     /// Which of the checkers side by side it is.
@@ -202,7 +202,7 @@ impl Checker<'_> {
             return Ok(());
         }
         match (&known.applied, &known.journal, self.work) {
-            (Some(applied), Some(journal), Work::Invariants(schema)) => {
+            (Some(applied), Some(journal), StintWorkload::Invariants(schema)) => {
                 replica::resume(server, schema, applied, journal, cut)
             }
             _ => Ok(()),

@@ -10,7 +10,7 @@ use ebbtide_lab::experiment;
 use ebbtide_lab::run::error::RunError;
 use ebbtide_lab::run::event::EventSink;
 use ebbtide_lab::run::home::{self, Lab};
-use ebbtide_lab::run::require;
+use ebbtide_lab::run::requirements;
 use ebbtide_load::Cancel;
 use ebbtide_load::invariant::Expected;
 use ebbtide_mysql::Binary;
@@ -20,10 +20,10 @@ use super::binlog::has_binlog;
 use super::checker::Checker;
 use super::cutter::{self, Images, Job, Known};
 use super::error::KeptError;
-use super::kept::{ImageRetention, Meta, can_be_asked_again, read, snapshots};
+use super::kept_images::{ImageRetention, KeptMeta, can_be_asked_again, read, snapshots};
 use super::record::{Corruption, Cut, Took, Verdict};
 use super::stage::Props;
-use super::work::Work;
+use super::stint_workload::StintWorkload;
 
 /// A kept cut that was judged again. Whether a replica goes on where it was is left out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -57,7 +57,7 @@ pub fn replay(
         return Err(KeptError::NotKept { seed });
     };
     let binary = &server_of(meta, given)?;
-    require::equipment(&meta.experiment).map_err(RunError::Missing)?;
+    requirements::equipment(&meta.experiment).map_err(RunError::Missing)?;
     let lab = Lab::open(home, cancel, EventSink::new(&|_| ()))?;
     let found: Vec<_> = snapshots(&lab).into_iter().filter(|(_, meta)| meta.cut.seed == seed).collect();
     let Some((_, meta)) = found.first() else { return Err(KeptError::NotKept { seed }) };
@@ -71,7 +71,7 @@ pub fn replay(
         sent,
     };
     let retention = ImageRetention::none(&lab);
-    let work = Work::of(meta.experiment.data);
+    let work = StintWorkload::of(meta.experiment.data);
     let checker = Checker {
         props,
         work: &work,
@@ -106,7 +106,7 @@ pub fn replay(
 }
 
 /// Volumes with the content of a cut's kept images.
-fn images(lab: &Lab, seed: u64, kept: &[(SnapshotInfo, Meta)]) -> Result<Images, HostError> {
+fn images(lab: &Lab, seed: u64, kept: &[(SnapshotInfo, KeptMeta)]) -> Result<Images, HostError> {
     let mut images = Images::new();
     for (info, meta) in kept {
         let name = cutter::image_name(seed, meta.role);
@@ -126,7 +126,7 @@ fn has_recovered(cut: &Cut) -> bool {
 }
 
 /// The server that recovers an image: the one that had written it, or another program of its version.
-fn server_of(meta: &Meta, given: Option<&Binary>) -> Result<Binary, KeptError> {
+fn server_of(meta: &KeptMeta, given: Option<&Binary>) -> Result<Binary, KeptError> {
     let gone =
         |why: String| KeptError::ServerGone { server: meta.server.clone(), why, named: meta.named.clone() };
     let Some(writer) = &meta.binary else {
@@ -152,7 +152,7 @@ fn server_of(meta: &Meta, given: Option<&Binary>) -> Result<Binary, KeptError> {
     Ok(found)
 }
 
-fn other(meta: &Meta, given: &Binary) -> KeptError {
+fn other(meta: &KeptMeta, given: &Binary) -> KeptError {
     KeptError::OtherServer { server: meta.server.clone(), given: given.name() }
 }
 

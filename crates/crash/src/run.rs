@@ -21,13 +21,13 @@ use parking_lot::Mutex;
 
 use super::error::StintError;
 use super::event::{Event, Progress};
-use super::kept::{ImageRetention, Origin};
+use super::kept_images::{ImageOrigin, ImageRetention};
 use super::record::{CrashRun, Cut, Stint};
 use super::results::CrashDatabase;
 use super::stage::Props;
 use super::stint::StintContext;
+use super::stint_workload::StintWorkload;
 use super::summary::{Standing, catches};
-use super::work::Work;
 use super::{binlog, canary, parts};
 
 /// What an image keeps of its volume that has been written over since, and what recovery writes, bytes: a buffer
@@ -101,7 +101,7 @@ pub fn run(
     };
     let known = store.run()?;
     let named = options.server_named.as_deref();
-    let origin = Origin { experiment: &header.experiment, binary: plan.server(), named };
+    let origin = ImageOrigin { experiment: &header.experiment, binary: plan.server(), named };
     let retention = ImageRetention::new(&lab, origin, &known.cuts);
     let stints = Stints {
         lab: &lab,
@@ -245,7 +245,7 @@ impl Stints<'_> {
             },
             experiment: self.experiment,
             snapshot,
-            work: Work::of(self.experiment.data),
+            work: StintWorkload::of(self.experiment.data),
             repeat: slot.repeat,
             numbers,
             checkers: self.checkers,

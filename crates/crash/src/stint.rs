@@ -19,15 +19,15 @@ use super::checker::Checker;
 use super::cutter::{self, Job, Known};
 use super::error::StintError;
 use super::host;
-use super::kept::ImageRetention;
+use super::kept_images::ImageRetention;
 use super::load::{Load, sum};
 use super::moments::Moments;
 use super::parts;
 use super::record::{Cut, Failure, Stint, Throughput, Took, VerdictKind};
 use super::replica::Source;
 use super::stage::{Props, Stage};
+use super::stint_workload::StintWorkload;
 use super::summary;
-use super::work::Work;
 
 /// How often it is looked whether the user has ended the run.
 const LOOK: Duration = Duration::from_millis(50);
@@ -40,7 +40,7 @@ pub(super) struct StintContext<'a> {
     pub(super) experiment: &'a Experiment,
     /// The snapshot of its data.
     pub(super) snapshot: &'a str,
-    pub(super) work: Work,
+    pub(super) work: StintWorkload,
     pub(super) repeat: u32,
     /// The numbers of its cuts.
     pub(super) numbers: &'a [u32],

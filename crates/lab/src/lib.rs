@@ -17,7 +17,7 @@ mod documented;
 pub mod documents;
 pub mod experiment;
 mod load_report;
-mod observed;
+mod observation;
 pub mod page;
 pub mod record;
 pub mod results;
@@ -25,5 +25,5 @@ pub mod run;
 #[cfg(test)]
 #[path = "../../../tests/support/sections.rs"]
 mod sections;
+pub mod shell_words;
 pub mod summary;
-pub mod words;

@@ -5,7 +5,7 @@ use ebbtide_text::{figure, percent};
 use super::comparison::Ratio;
 use super::model::{Across, ArmSummary, Figures, Measured, Summary, VolumeFigures};
 use super::regime::{Around, Regime};
-use super::{summarize, words};
+use super::{sentences, summarize};
 use crate::claim::{ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Evidence, Reading};
 use crate::record::{Role, RunRecord};
 
@@ -95,7 +95,7 @@ impl Evidence for OfRun<'_> {
         let replica = self.arm(arm).ok().and_then(replica_io);
         let parts = [ios, Some(format!("{} IOPS", figure(iops))), Some(busy), replica];
         ArmIo {
-            waits: words::limiter(figures.limiter, false).unwrap_or_default(),
+            waits: sentences::limiter(figures.limiter, false).unwrap_or_default(),
             figures: parts.into_iter().flatten().collect::<Vec<_>>().join(", "),
             ios_per_transaction: figures.per_transaction.map(|cost| cost.consumed_ios),
             iops: Some(iops),

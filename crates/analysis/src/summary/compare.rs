@@ -4,7 +4,7 @@ use super::comparison::{Compared, Metric, Ratio, Verdict};
 use super::group::{Figure, Group, Parted, Priors};
 use super::model::{Figures, Noise};
 use super::regime::Regime;
-use super::words;
+use super::sentences;
 use crate::record::{Comparison, DesignArm, RunRecord};
 use crate::stats::{ALPHA, Interval, Prior, holm, ratio, series, smallest_effect};
 
@@ -123,7 +123,7 @@ fn measure(pair: &Pair<'_, '_>, arm: &DesignArm, baseline: &DesignArm, priors: &
         arm: pair.comparison.arm,
         baseline: pair.comparison.baseline,
         regimes: pair.regimes,
-        label: pair.regimes.map_or_else(String::new, |(a, b)| words::both(a, b, batch)),
+        label: pair.regimes.map_or_else(String::new, |(a, b)| sentences::both(a, b, batch)),
         equal: are_equal(arm, baseline),
         metric: if open { Metric::P95 } else { Metric::Tps },
         tps: of(Figure::Tps, &priors.tps),

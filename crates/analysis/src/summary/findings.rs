@@ -10,7 +10,7 @@ use super::comparison::{Compared, CurveGain, Metric, Ratio, Verdict};
 use super::figures_under;
 use super::group::Parted;
 use super::model::{ArmSummary, Bottleneck, Cause, Figures, Noise, Summary};
-use super::words::limiter;
+use super::sentences::limiter;
 use crate::record::{Design, DesignArm};
 
 /// From so many comparisons of one axis without a difference on they share a sentence.

@@ -21,9 +21,9 @@ mod notes;
 mod percentiles;
 mod regime;
 mod repeat;
+mod sentences;
 mod tpcc;
 mod window;
-mod words;
 
 pub use claims::OfRun;
 pub use compare::LEAST;
@@ -76,7 +76,7 @@ fn arm_summary(arm: &Parted<'_>, priors: &Priors, cpus: u32) -> ArmSummary {
     let figures = |group| figures::figures(group, &priors.tps, arm.arm.offered, cpus);
     let regimes = arm.regimes.iter().filter_map(|group| {
         let regime = group.regime?;
-        let label = words::regime(regime, arm.arm.batch.is_some());
+        let label = sentences::regime(regime, arm.arm.batch.is_some());
         Some(RegimeSummary { regime, label, figures: figures(group)? })
     });
     let whole = figures(&arm.whole);

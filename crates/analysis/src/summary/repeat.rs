@@ -9,7 +9,7 @@ use super::model::Summary;
 use super::summarize;
 use ebbtide_text::{figure, list};
 
-use super::words::count;
+use super::sentences::count;
 use crate::record::{Design, Outcome, RunRecord};
 
 /// Holds the runs of one experiment against each other, each with the directory of its results.

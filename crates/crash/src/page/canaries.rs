@@ -1,12 +1,12 @@
 //! The proof that the tester sees damage where there is some.
 
-use ebbtide_lab::page::words;
+use ebbtide_lab::page::text;
 use ebbtide_report::{Block, Cell, Section, Table, Tone};
 
-use super::{PageContext, story, texts};
+use super::{PageContext, cut_details, texts};
 use crate::record::VerdictKind;
 use crate::summary::CanarySummary;
-use crate::summary::words::{ends, kind as kind_name, proves};
+use crate::summary::sentences::{ends, kind as kind_name, proves};
 
 pub(super) fn section(page: &PageContext) -> Section {
     let canaries = &page.summary.canaries;
@@ -25,7 +25,7 @@ pub(super) fn section(page: &PageContext) -> Section {
         ..Table::default()
     };
     let mut blocks = vec![Block::Table(table)];
-    blocks.extend(canaries.iter().flat_map(|canary| story::folds(page, &canary.arm)));
+    blocks.extend(canaries.iter().flat_map(|canary| cut_details::folds(page, &canary.arm)));
     Section::new("Canaries", blocks).lead(lead)
 }
 
@@ -34,18 +34,18 @@ fn row(canary: &CanarySummary) -> Vec<Cell> {
     let caught = match canary.caught {
         Some(1) => Cell { tone: Tone::Good, ..Cell::from("by its first cut") },
         Some(cuts) => {
-            Cell { tone: Tone::Good, ..Cell::from(format!("after {} cuts", words::whole(cuts as f64))) }
+            Cell { tone: Tone::Good, ..Cell::from(format!("after {} cuts", text::whole(cuts as f64))) }
         }
         None => Cell { tone: Tone::Bad, ..Cell::from("not caught") },
     };
     let mut found: Vec<String> = VerdictKind::ALL
         .iter()
         .filter(|kind| arm.count(**kind) > 0)
-        .map(|kind| format!("{} {}", words::whole(arm.count(*kind) as f64), kind_name(*kind).to_lowercase()))
+        .map(|kind| format!("{} {}", text::whole(arm.count(*kind) as f64), kind_name(*kind).to_lowercase()))
         .collect();
     for (count, what) in [(arm.unverified, "unverified"), (arm.clean, "clean")] {
         if count > 0 {
-            found.push(format!("{} {what}", words::whole(count as f64)));
+            found.push(format!("{} {what}", text::whole(count as f64)));
         }
     }
     vec![

@@ -30,7 +30,7 @@ fn lead(measured: Option<&GainRun>) -> String {
             "Measured after the cuts and without any, on the same machine and server: {} ({}). {}",
             run.experiment.title,
             run.experiment.name,
-            page::words::line(&run.experiment.scale)
+            page::text::line(&run.experiment.scale)
         )
     })
 }

@@ -1,13 +1,13 @@
 //! Risk and gain in one table.
 
 use ebbtide_analysis::stats::Share;
-use ebbtide_lab::page::words;
+use ebbtide_lab::page::text;
 use ebbtide_lab::summary::LEAST;
 use ebbtide_report::{Block, Cell, Estimate, Estimates, Scale, Section, Table, Tone};
 
 use super::{PageContext, dash};
 use crate::summary::ArmSummary;
-use crate::summary::words::{bound, ends, kind as kind_name, seconds};
+use crate::summary::sentences::{bound, ends, kind as kind_name, seconds};
 
 /// None where there is no arm.
 pub(super) fn section(page: &PageContext) -> Option<Section> {
@@ -53,16 +53,16 @@ fn row(page: &PageContext, place: usize, arm: &ArmSummary) -> Vec<Cell> {
     let of_kind = |kind| arm.verdicts.get(&kind).map_or_else(dash, |one| share(one, Tone::Bad));
     cells.extend(page.kinds().into_iter().map(of_kind));
     cells.push(arm.loss.as_ref().map_or_else(dash, |loss| {
-        let transactions = format!("{} transactions", words::whole(loss.transactions.max));
+        let transactions = format!("{} transactions", text::whole(loss.transactions.max));
         Cell::value(seconds(loss.seconds.max), loss.seconds.max, transactions)
     }));
-    cells.push(Cell::value(words::whole(arm.clean as f64), arm.clean as f64, ""));
+    cells.push(Cell::value(text::whole(arm.clean as f64), arm.clean as f64, ""));
     let tone = if arm.unverified > 0 { Tone::Caution } else { Tone::Plain };
     let in_part = match arm.bad_in_part {
         0 => String::new(),
-        bad => format!("and {} bad in part", words::whole(bad as f64)),
+        bad => format!("and {} bad in part", text::whole(bad as f64)),
     };
-    let unverified = Cell::value(words::whole(arm.unverified as f64), arm.unverified as f64, in_part);
+    let unverified = Cell::value(text::whole(arm.unverified as f64), arm.unverified as f64, in_part);
     cells.push(Cell { tone, ..unverified });
     cells
 }
@@ -70,16 +70,16 @@ fn row(page: &PageContext, place: usize, arm: &ArmSummary) -> Vec<Cell> {
 fn throughput(arm: &ArmSummary) -> Cell {
     let not_counted = match arm.disqualified {
         0 => String::new(),
-        stints => format!("{} not counted", words::count(stints, "stint")),
+        stints => format!("{} not counted", text::count(stints, "stint")),
     };
     let Some(throughput) = arm.throughput else { return Cell { detail: not_counted, ..dash() } };
     let tps = throughput.tps;
     let detail = tps.interval.map_or_else(
-        || format!("{}: no interval", words::count(throughput.stints, "stint")),
-        |interval| format!("{} to {}", words::short(interval.low), words::short(interval.high)),
+        || format!("{}: no interval", text::count(throughput.stints, "stint")),
+        |interval| format!("{} to {}", text::short(interval.low), text::short(interval.high)),
     );
     let detail = if not_counted.is_empty() { detail } else { format!("{detail}, {not_counted}") };
-    Cell::value(words::short(tps.mean), tps.mean, detail)
+    Cell::value(text::short(tps.mean), tps.mean, detail)
 }
 
 fn gain(arm: &ArmSummary) -> Cell {
@@ -87,8 +87,8 @@ fn gain(arm: &ArmSummary) -> Cell {
     let Some((gain, interval)) = arm.gain.and_then(|gain| Some((gain, gain.interval?))) else {
         return dash();
     };
-    let detail = words::change_interval(&interval);
-    Cell::value(words::change(gain.ratio), gain.ratio, detail)
+    let detail = text::change_interval(&interval);
+    Cell::value(text::change(gain.ratio), gain.ratio, detail)
 }
 
 /// Reports what a ratio is over, where that is not the arm that the column names.
@@ -101,7 +101,7 @@ fn against(page: &PageContext, over: usize, ratio: Cell) -> Cell {
 /// `61 of 100` over its interval, with a bar.
 pub(super) fn share(share: &Share, tone: Tone) -> Cell {
     let Some(value) = share.share else { return dash() };
-    let text = format!("{} of {}", words::whole(share.count as f64), words::whole(share.of as f64));
+    let text = format!("{} of {}", text::whole(share.count as f64), text::whole(share.of as f64));
     Cell {
         bar: Some(value),
         tone: if share.count > 0 { tone } else { Tone::Plain },
@@ -124,8 +124,8 @@ fn gains(page: &PageContext) -> Option<Block> {
             mid: Some(tps.ratio),
             interval: tps.interval.map(|interval| (interval.low, interval.high)),
             points: stint_ratios(page, gain.arm, gain.baseline),
-            text: words::change(tps.ratio),
-            text_detail: tps.interval.map_or(String::new(), |interval| words::change_interval(&interval)),
+            text: text::change(tps.ratio),
+            text_detail: tps.interval.map_or(String::new(), |interval| text::change_interval(&interval)),
         })
     });
     let against = if only { name(first) } else { "the baseline" };
@@ -136,7 +136,7 @@ fn gains(page: &PageContext) -> Option<Block> {
         suffix: "\u{d7}".into(),
         reference: Some((1.0, "as the baseline".into())),
         band: Some((1.0 / (1.0 + LEAST), 1.0 + LEAST)),
-        band_label: format!("within {}: never called a difference", words::percent(LEAST)),
+        band_label: format!("within {}: never called a difference", text::percent(LEAST)),
         points_label: "one stint against the baseline's mean".into(),
         mid_label: "ratio of the means, 95% interval".into(),
         rows_label: "Arm".into(),

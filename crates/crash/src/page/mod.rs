@@ -2,11 +2,11 @@
 //! verdict came about.
 
 mod canaries;
+mod cut_details;
 mod gain;
+mod loss_and_recovery;
 mod matrix;
 mod moments;
-mod spreads;
-mod story;
 mod tester;
 mod verdict;
 
@@ -14,8 +14,8 @@ mod verdict;
 mod tests;
 
 use ebbtide_lab::experiment::Arm;
-use ebbtide_lab::page::{claims, settings, setup, short_names, words};
-use ebbtide_lab::words::quoted;
+use ebbtide_lab::page::{claims, settings, setup, short_names, text};
+use ebbtide_lab::shell_words::quoted;
 use ebbtide_report::{Cell, Group, Report, Section};
 use ebbtide_text::seed;
 
@@ -49,11 +49,11 @@ fn report(run: &CrashRun, summary: &Summary) -> Report {
     sections.extend(claims::section(&summary.claims, &group));
     sections.extend(matrix::section(&page));
     sections.extend(gain::section(&page));
-    sections.extend(spreads::loss(&page));
-    sections.extend(spreads::recovery(&page));
+    sections.extend(loss_and_recovery::loss(&page));
+    sections.extend(loss_and_recovery::recovery(&page));
     sections.extend(moments::section(&page));
-    sections.extend(story::section(&page));
-    sections.extend(story::unverified(&page));
+    sections.extend(cut_details::section(&page));
+    sections.extend(cut_details::unverified(&page));
     sections.push(canaries::section(&page));
     sections.extend(tester::time(&page));
     sections.push(settings::section(&page.named_arms(), &run.server));
@@ -62,7 +62,7 @@ fn report(run: &CrashRun, summary: &Summary) -> Report {
     sections.push(setup::again(&run.command, DATA));
     Report {
         title: run.experiment.title.clone(),
-        subtitle: words::line(&run.experiment.question),
+        subtitle: text::line(&run.experiment.question),
         groups: page.groups(),
         groups_label: "Arms".into(),
         layers_label: "cut".into(),
@@ -71,7 +71,7 @@ fn report(run: &CrashRun, summary: &Summary) -> Report {
             "ebbtide {}, {}. Every cut was recovered by the real server; the volumes and their power were emulated on \
              this machine.",
             run.ebbtide,
-            words::moment(run.started_ns)
+            text::moment(run.started_ns)
         ),
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ebbtide_lab::page::words;
+use ebbtide_lab::page::text;
 use ebbtide_report::{Block, Cell, Section, Table, Tone};
 
 use super::{PageContext, dash, texts};
 use crate::record::FileKind;
-use crate::summary::words::{file, kind as kind_name, moment as moment_words};
+use crate::summary::sentences::{file, kind as kind_name, moment as moment_words};
 use crate::summary::{InFlightSummary, MomentSummary};
 
 /// None where nothing was cut.
@@ -50,15 +50,15 @@ fn together(page: &PageContext) -> Vec<MomentSummary> {
 
 fn row(page: &PageContext, one: &MomentSummary) -> Vec<Cell> {
     let number = |count: u64, tone: Tone| {
-        let cell = Cell::value(words::whole(count as f64), count as f64, "");
+        let cell = Cell::value(text::whole(count as f64), count as f64, "");
         Cell { tone: if count > 0 { tone } else { Tone::Plain }, ..cell }
     };
     // Of the cuts with which it can come at all.
     let share = one.met as f64 / one.possible.max(1) as f64;
-    let detail = format!("{} of {}", words::whole(one.met as f64), words::whole(one.possible as f64));
+    let detail = format!("{} of {}", text::whole(one.met as f64), text::whole(one.possible as f64));
     let met = match one.possible {
         0 => dash(),
-        _ => Cell::value(words::percent(share), share, detail),
+        _ => Cell::value(text::percent(share), share, detail),
     };
     let mut cells = vec![
         Cell::from(moment_words(one.moment)),
@@ -84,10 +84,10 @@ fn in_flight(page: &PageContext) -> Option<Block> {
     let all: u64 = page.arms.iter().map(|(arm, _)| arm.cuts).sum();
     let row = |one: &InFlightSummary| {
         let share = one.cuts as f64 / all.max(1) as f64;
-        let number = |count: u64| Cell::value(words::whole(count as f64), count as f64, "");
+        let number = |count: u64| Cell::value(text::whole(count as f64), count as f64, "");
         vec![
             Cell::from(file(one.kind)),
-            Cell { bar: Some(share), ..Cell::value(words::percent(share), share, "") },
+            Cell { bar: Some(share), ..Cell::value(text::percent(share), share, "") },
             number(one.writes),
             if one.torn > 0 { number(one.torn) } else { dash() },
         ]

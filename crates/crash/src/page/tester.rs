@@ -1,14 +1,14 @@
 //! What the tester took, how it was set up, and what makes its results doubtful.
 
 use ebbtide_lab::experiment::End;
-use ebbtide_lab::page::{agreed, costs, facts, setup as lab_setup, words};
+use ebbtide_lab::page::{agreed, costs, facts, setup as lab_setup, text};
 use ebbtide_lab::summary::Note;
 use ebbtide_report::{Block, Cell, Fold, Listing, Note as Remark, Section, Table, Tone};
 use ebbtide_text::seed;
 
 use super::{PageContext, dash, texts};
 use crate::record::{Cut, Stint, Took};
-use crate::summary::words::{kind as kind_name, moment as moment_words, one_end, seconds};
+use crate::summary::sentences::{kind as kind_name, moment as moment_words, one_end, seconds};
 use crate::summary::{PACE, Pace, Standing};
 
 /// More cuts than this are looked up in the database.
@@ -35,7 +35,7 @@ pub(super) fn time(page: &PageContext) -> Option<Section> {
         return None;
     }
     let fast = pace.cuts_a_minute.is_some_and(|pace| pace >= PACE);
-    let per_minute = pace.cuts_a_minute.map_or_else(|| "unknown".to_owned(), words::whole);
+    let per_minute = pace.cuts_a_minute.map_or_else(|| "unknown".to_owned(), text::whole);
     let figures = vec![
         (
             "Verified cuts a minute",
@@ -45,10 +45,10 @@ pub(super) fn time(page: &PageContext) -> Option<Section> {
                 PACE
             ),
         ),
-        ("Cuts", format!("{}, canaries included", words::whole(pace.cuts as f64))),
-        ("Time of cutting and judging", words::span(pace.cutting_s)),
+        ("Cuts", format!("{}, canaries included", text::whole(pace.cuts as f64))),
+        ("Time of cutting and judging", text::span(pace.cutting_s)),
         ("A cut and its judgement, mean", format!("{}, several side by side", seconds(pace.took.total))),
-        ("Writes held back for a cut, mean", words::latency(pace.paused_us)),
+        ("Writes held back for a cut, mean", text::latency(pace.paused_us)),
     ];
     let mut blocks = vec![facts(figures), Block::Table(shares(&pace.took))];
     let arms = Fold { summary: "Arm by arm".into(), blocks: vec![Block::Table(by_arm(page))] };
@@ -61,7 +61,7 @@ fn shares(took: &Took) -> Table {
     let known: f64 = parts.iter().map(|(_, time)| time).sum();
     let all = took.total.max(known).max(f64::MIN_POSITIVE);
     let row = |(what, time): (&str, f64)| {
-        let share = Cell { bar: Some(time / all), ..Cell::value(words::percent(time / all), time / all, "") };
+        let share = Cell { bar: Some(time / all), ..Cell::value(text::percent(time / all), time / all, "") };
         vec![Cell::from(what), Cell::value(seconds(time), time, ""), share]
     };
     let rest = ("Waiting and everything else", (took.total - known).max(0.0));
@@ -77,7 +77,7 @@ fn by_arm(page: &PageContext) -> Table {
     let canaries =
         page.summary.canaries.iter().map(|canary| (Cell::from(canary.arm.name.as_str()), canary.arm.pace));
     let row = |(name, pace): (Cell, Pace)| {
-        let rate = pace.cuts_a_minute.map_or_else(dash, |rate| Cell::value(words::whole(rate), rate, ""));
+        let rate = pace.cuts_a_minute.map_or_else(dash, |rate| Cell::value(text::whole(rate), rate, ""));
         let time = |value: f64| Cell::value(seconds(value), value, "");
         let took = pace.took;
         vec![
@@ -109,10 +109,10 @@ pub(super) fn setup(page: &PageContext) -> Section {
     };
     let experiment = vec![
         ("Experiment", run.experiment.name.clone()),
-        ("Compared with", words::line(&run.experiment.source)),
-        ("Scale", words::line(&run.experiment.scale)),
+        ("Compared with", text::line(&run.experiment.source)),
+        ("Scale", text::line(&run.experiment.scale)),
         ("Machine emulated", plan(lab_setup::instance)),
-        ("Clients", plan(|arm| words::count(arm.load.connections, "connection"))),
+        ("Clients", plan(|arm| text::count(arm.load.connections, "connection"))),
         (
             "Stints",
             format!(
@@ -140,13 +140,13 @@ pub(super) fn caveats(page: &PageContext) -> Section {
     }];
     blocks.extend(page.run.stints.iter().filter_map(|stint| failure(page, stint)));
     blocks.push(fold(
-        format!("All {}, in the order in which they ran", words::count(page.run.stints.len(), "stint")),
+        format!("All {}, in the order in which they ran", text::count(page.run.stints.len(), "stint")),
         stints(page),
     ));
     let bad: Vec<&Cut> = page.run.cuts.iter().filter(|cut| Standing::of(cut) != Standing::Clean).collect();
     if !bad.is_empty() {
         let shown = if bad.len() > LISTED { format!(", the first {LISTED} of them") } else { String::new() };
-        let summary = format!("All {} that are not clean{shown}", words::count(bad.len(), "cut"));
+        let summary = format!("All {} that are not clean{shown}", text::count(bad.len(), "cut"));
         blocks.push(fold(summary, cuts(page, &bad)));
     }
     Section::new("Stints and caveats", blocks)
@@ -183,14 +183,14 @@ fn stints(page: &PageContext) -> Table {
         let number = f64::from(stint.repeat + 1);
         vec![
             Cell::from(page.name(&stint.arm)),
-            Cell::value(words::whole(number), number, ""),
-            measured.map_or_else(dash, |one| Cell::value(words::short(one.tps), one.tps, "")),
+            Cell::value(text::whole(number), number, ""),
+            measured.map_or_else(dash, |one| Cell::value(text::short(one.tps), one.tps, "")),
             measured
                 .and_then(|one| one.p95_us)
-                .map_or_else(dash, |us| Cell::value(words::latency(us), us, "")),
-            measured.map_or_else(dash, |one| Cell::value(words::short(one.write_iops), one.write_iops, "")),
-            Cell::value(words::whole(cuts as f64), cuts as f64, ""),
-            Cell::value(words::span(stint.took_s), stint.took_s, ""),
+                .map_or_else(dash, |us| Cell::value(text::latency(us), us, "")),
+            measured.map_or_else(dash, |one| Cell::value(text::short(one.write_iops), one.write_iops, "")),
+            Cell::value(text::whole(cuts as f64), cuts as f64, ""),
+            Cell::value(text::span(stint.took_s), stint.took_s, ""),
             Cell::from(stint.notes.join("; ")),
         ]
     };
@@ -239,5 +239,5 @@ pub(super) fn title(page: &PageContext, cut: &Cut) -> String {
     let end = arm.and_then(|arm| arm.crash.as_ref()).map_or(End::PowerCut, |crash| crash.end);
     let of = page.run.cuts.iter().filter(|other| other.arm == cut.arm).count();
     let what = one_end(end);
-    format!("{}, {what} {} of {}", page.name(&cut.arm), cut.number + 1, words::whole(of as f64))
+    format!("{}, {what} {} of {}", page.name(&cut.arm), cut.number + 1, text::whole(of as f64))
 }

@@ -8,7 +8,7 @@ use crate::browser::{browse, without_scripts};
 use crate::fixture::{PLAUSIBLE, REPLICAS, Shape, header, plausible};
 use crate::record::{Failure, GainRun, Gained, VerdictKind};
 use crate::sections::{self, keep, text};
-use crate::summary::{BAD, summarize, words::kind};
+use crate::summary::{BAD, sentences::kind, summarize};
 
 const SEED: u64 = 11;
 

@@ -2,12 +2,12 @@
 
 use ebbtide_analysis::stats::Share;
 use ebbtide_lab::experiment::ServerRole;
-use ebbtide_lab::page::words;
+use ebbtide_lab::page::text;
 use ebbtide_report::{Block, Fold, Note, Tone, Verdict as Card};
 
 use super::PageContext;
 use crate::record::VerdictKind;
-use crate::summary::words::{bound, did, ends, seconds, share_of, showed};
+use crate::summary::sentences::{bound, did, ends, seconds, share_of, showed};
 use crate::summary::{ArmSummary, BAD};
 
 /// More sentences than this wait in a fold.
@@ -87,13 +87,13 @@ fn too(others: &[&(&ArmSummary, String)], kind: VerdictKind) -> Option<String> {
         1..=NAMED => {
             let named: Vec<String> =
                 shares().map(|(arm, name, share)| format!("{name} ({})", share_of(share, arm.end))).collect();
-            Some(format!("The same with {}.", words::list(&named)))
+            Some(format!("The same with {}.", text::list(&named)))
         }
         many => {
             let all = || shares().filter_map(|(_, _, share)| share.share);
             let (least, most) = (all().fold(1.0, f64::min), all().fold(0.0, f64::max));
             let [least, most] = [least, most].map(ebbtide_text::percent);
-            let arms = words::count(many, "other arm");
+            let arms = text::count(many, "other arm");
             Some(format!("The same with {arms}, in {least} to {most} of their cuts."))
         }
     }
@@ -107,9 +107,9 @@ fn lost(arm: &ArmSummary) -> Option<String> {
     let loss = arm.loss.as_ref()?;
     Some(format!(
         "At the median {} from the last {} before the cut, at most {} from the last {}.",
-        words::count(whole(loss.transactions.p50), "transaction"),
+        text::count(whole(loss.transactions.p50), "transaction"),
         seconds(loss.seconds.p50),
-        words::whole(loss.transactions.max),
+        text::whole(loss.transactions.max),
         seconds(loss.seconds.max)
     ))
 }
@@ -133,7 +133,7 @@ fn best(page: &PageContext, role: ServerRole) -> Option<Card> {
             others.map(|(other, name)| format!("{name} (0 of {})", ends(other.bad.of, other.end))).collect();
         details.push(match others.len() {
             1..=NAMED => format!("No bad verdict either: {}.", others.join("; ")),
-            many => format!("No bad verdict in {} either.", words::count(many, "other arm")),
+            many => format!("No bad verdict in {} either.", text::count(many, "other arm")),
         });
     }
     Some(Card {
@@ -170,7 +170,7 @@ fn remarks(page: &PageContext) -> Option<Block> {
     let mut notes: Vec<Note> =
         all.iter().take(REMARKS).map(|note| Note::caution(super::tester::sentence(page, note))).collect();
     if all.len() > REMARKS {
-        let more = words::count(all.len() - REMARKS, "further remark");
+        let more = text::count(all.len() - REMARKS, "further remark");
         notes.push(Note::plain(format!("{more} under \u{201c}Stints and caveats\u{201d}.")));
     }
     (!notes.is_empty()).then_some(Block::Notes(notes))

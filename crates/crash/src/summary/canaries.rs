@@ -3,7 +3,7 @@
 use ebbtide_lab::experiment::{Arm, Canary, ServerRole};
 
 use super::model::CanarySummary;
-use super::{arms, canary_of, has, words};
+use super::{arms, canary_of, has, sentences};
 use crate::record::{CrashRun, Cut, VerdictKind};
 
 /// The canaries that every run needs: each proves another part of the tester. One with replicas needs a further one.
@@ -48,11 +48,11 @@ pub(super) fn void(run: &CrashRun, canaries: &[CanarySummary]) -> Vec<String> {
     let required = REQUIRED.iter().chain(replicas.then_some(&Canary::StalePosition));
     let missing = required.filter(|wanted| canaries.iter().all(|one| one.canary != **wanted));
     let mut reasons: Vec<String> = missing
-        .map(|canary| format!("no arm proves that the tester sees {}", words::proves(*canary)))
+        .map(|canary| format!("no arm proves that the tester sees {}", sentences::proves(*canary)))
         .collect();
     for canary in canaries.iter().filter(|canary| canary.caught.is_none()) {
         let arm = &canary.arm;
-        let proves = words::proves(canary.canary);
+        let proves = sentences::proves(canary.canary);
         let failure = run.stints.iter().find(|stint| stint.arm == arm.name && stint.failed.is_some());
         let failure = failure.and_then(|stint| stint.failed.as_ref());
         reasons.push(match (arm.cuts, failure) {
@@ -66,7 +66,7 @@ pub(super) fn void(run: &CrashRun, canaries: &[CanarySummary]) -> Vec<String> {
             (cuts, _) => format!(
                 "the arm '{}' was not caught in {}: the tester did not see {proves}",
                 arm.name,
-                words::ends(cuts, arm.end)
+                sentences::ends(cuts, arm.end)
             ),
         });
     }

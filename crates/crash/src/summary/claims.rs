@@ -2,7 +2,7 @@
 
 use ebbtide_analysis::claim::{ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Evidence, Reading};
 use ebbtide_analysis::stats::Share;
-use ebbtide_lab::page::words as print;
+use ebbtide_lab::page::text as print;
 
 use super::model::{ArmSummary, Quantiles, Summary};
 use crate::record::VerdictKind;

@@ -2,12 +2,12 @@
 
 use ebbtide_analysis::stats::Share;
 use ebbtide_lab::experiment::End;
-use ebbtide_lab::page::words as print;
+use ebbtide_lab::page::text as print;
 use ebbtide_lab::summary::Verdict;
 
 use super::arms::BAD;
 use super::model::{ArmSummary, Gain, Summary};
-use super::words;
+use super::sentences;
 use crate::record::{CrashRun, VerdictKind};
 
 /// More arms than this without a bad verdict share a sentence.
@@ -73,14 +73,16 @@ fn sentence(arm: &ArmSummary, kind: VerdictKind, share: &Share) -> String {
     };
     // Where damage showed in one way alone, that way is more exact than the kind.
     let did = match arm.corruption.first_key_value() {
-        Some((how, _)) if kind == VerdictKind::Corrupt && arm.corruption.len() == 1 => words::showed(*how),
-        _ => words::did(kind),
+        Some((how, _)) if kind == VerdictKind::Corrupt && arm.corruption.len() == 1 => {
+            sentences::showed(*how)
+        }
+        _ => sentences::did(kind),
     };
     format!(
         "{}: {} {did}{detail} (95% interval: {}).",
         arm.name,
-        words::share_of(share, arm.end),
-        words::bound(share)
+        sentences::share_of(share, arm.end),
+        sentences::bound(share)
     )
 }
 
@@ -92,7 +94,7 @@ fn corruption(arm: &ArmSummary) -> String {
     let ways: Vec<String> = arm
         .corruption
         .iter()
-        .map(|(how, count)| format!("{} {}", print::whole(*count as f64), words::showed(*how)))
+        .map(|(how, count)| format!("{} {}", print::whole(*count as f64), sentences::showed(*how)))
         .collect();
     format!(": {}", print::list(&ways))
 }
@@ -102,9 +104,9 @@ fn loss(arm: &ArmSummary) -> String {
     format!(
         ": at the median {} of them from the last {}, at most {} from the last {}",
         print::whole(loss.transactions.p50),
-        words::seconds(loss.seconds.p50),
+        sentences::seconds(loss.seconds.p50),
         print::whole(loss.transactions.max),
-        words::seconds(loss.seconds.max)
+        sentences::seconds(loss.seconds.max)
     )
 }
 
@@ -132,8 +134,8 @@ fn clean_arms(summary: &Summary) -> Vec<String> {
             format!(
                 "{}: {} had a bad verdict, so that {} have one, with 95% confidence.",
                 arm.name,
-                words::share_of(&arm.bad, arm.end),
-                words::bound(&arm.bad)
+                sentences::share_of(&arm.bad, arm.end),
+                sentences::bound(&arm.bad)
             )
         };
         return good.iter().map(line).collect();
@@ -148,7 +150,7 @@ fn clean_arms(summary: &Summary) -> Vec<String> {
     } else {
         format!("{} to {} {what} each", print::whole(fewest as f64), print::whole(most as f64))
     };
-    let bound = weakest.map_or_else(String::new, |arm| words::bound(&arm.bad));
+    let bound = weakest.map_or_else(String::new, |arm| sentences::bound(&arm.bad));
     vec![format!(
         "No bad verdict in any of {range}, so that {bound} have one, arm by arm and with 95% confidence: {}.",
         names.join("; ")

@@ -11,9 +11,9 @@ mod findings;
 mod gains;
 mod model;
 mod notes;
+pub(crate) mod sentences;
 #[cfg(test)]
 mod tests;
-pub(crate) mod words;
 
 pub(crate) use arms::BAD;
 pub(crate) use notes::PACE;
@@ -24,7 +24,7 @@ pub use model::{
     ArmSummary, BinlogSummary, CanarySummary, Gain, InFlightSummary, LossSummary, MomentSummary, Pace,
     Quantiles, RecoverySummary, ResumedSummary, Summary, ThroughputSummary, TornSummary,
 };
-pub use words::{bound, kind as kind_name};
+pub use sentences::{bound, kind as kind_name};
 
 use ebbtide_analysis::claim::judge;
 use ebbtide_lab::cost;

@@ -1,11 +1,11 @@
 //! What to know before believing a crash run.
 
 use ebbtide_lab::experiment::Moment;
-use ebbtide_lab::page::words as print;
+use ebbtide_lab::page::text as print;
 use ebbtide_lab::summary::Note;
 
 use super::model::{ArmSummary, Summary};
-use super::words;
+use super::sentences;
 use crate::record::{CrashRun, Stint};
 
 /// What the tester is to reach, verified cuts a minute.
@@ -42,7 +42,7 @@ pub(super) fn notes(run: &CrashRun, summary: &Summary) -> Vec<Note> {
 }
 
 fn short_of(arm: &ArmSummary) -> Option<String> {
-    let planned = words::ends(u64::from(arm.planned), arm.end);
+    let planned = sentences::ends(u64::from(arm.planned), arm.end);
     (arm.cuts < u64::from(arm.planned)).then(|| match arm.cuts {
         0 => format!("None of {planned} was made."),
         made => format!("Only {} of {planned} were made.", print::whole(made as f64)),
@@ -54,7 +54,7 @@ fn unmet(arm: &ArmSummary) -> Option<String> {
         one.moment != Moment::Random && one.possible > 0 && (one.met as f64) < SELDOM * one.possible as f64
     });
     let seldom: Vec<String> = seldom
-        .map(|one| format!("{} ({} of {})", words::moment(one.moment), one.met, one.possible))
+        .map(|one| format!("{} ({} of {})", sentences::moment(one.moment), one.met, one.possible))
         .collect();
     (!seldom.is_empty()).then(|| format!("Moments that were seldom met: {}.", print::list(&seldom)))
 }

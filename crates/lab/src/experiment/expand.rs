@@ -4,7 +4,7 @@ use super::claims::{self, Known};
 use super::file::{Axis, Compare, File, no_such};
 use super::quick;
 use super::read::{self, ArmPlan};
-use super::sets::{self, ArmChange, Whom};
+use super::set_option::{self, ArmChange, Whom};
 use super::tree::{TomlTable, WrittenAt};
 use super::{Arm, ArmError, Comparison, Experiment, ExperimentError, Overrides, ServerRole, TrialPlan};
 
@@ -117,11 +117,12 @@ fn changes(
         let full = expand(name, file, &Overrides { quick: false, ..overrides.clone() }, 0)?;
         quick = quick::changes(&full);
     }
-    let set = overrides.set.iter().map(|(path, value)| sets::change(file, names, path, value));
-    let volume = overrides.volume.iter().map(|spec| sets::volume(file, spec));
-    let repeats = overrides.repeats.map(|repeats| sets::trial("repeats", "--repeats", &repeats.to_string()));
+    let set = overrides.set.iter().map(|(path, value)| set_option::change(file, names, path, value));
+    let volume = overrides.volume.iter().map(|spec| set_option::volume(file, spec));
+    let repeats =
+        overrides.repeats.map(|repeats| set_option::trial("repeats", "--repeats", &repeats.to_string()));
     let measure =
-        overrides.measure_s.map(|seconds| sets::trial("measure", "--measure", &format!("{seconds}s")));
+        overrides.measure_s.map(|seconds| set_option::trial("measure", "--measure", &format!("{seconds}s")));
     let given = set.chain(volume).chain(repeats.into_iter().chain(measure).map(Ok));
     quick.into_iter().map(Ok).chain(given).collect()
 }

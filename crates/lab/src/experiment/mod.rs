@@ -5,6 +5,7 @@
 //! anything runs.
 
 mod arm_error;
+mod arm_workload;
 mod backup;
 mod check;
 mod claims;
@@ -18,11 +19,10 @@ mod named;
 mod quick;
 mod read;
 mod section;
-mod sets;
+mod set_option;
 mod shipped;
 mod topology;
 mod tree;
-mod work;
 mod workload;
 
 use std::path::{Path, PathBuf};

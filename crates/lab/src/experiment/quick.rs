@@ -1,6 +1,6 @@
 //! The short form of an experiment whose file has no `[quick]`: the same arms, in less time.
 
-use super::sets::{self, ArmChange};
+use super::set_option::{self, ArmChange};
 use super::tree::{Node, WrittenAt};
 use super::{Arm, Experiment};
 
@@ -25,7 +25,7 @@ const MEASURE_BEFORE_CUTS_S: u32 = 10;
 pub(super) fn changes(full: &Experiment) -> Vec<ArmChange> {
     let is_cut = full.arms.iter().any(|arm| arm.crash.is_some());
     let repeats = full.trial.repeats.min(if is_cut { 1 } else { REPEATS });
-    let of_all = sets::of_all("trial", "repeats", patch_of(&repeats.to_string()));
+    let of_all = set_option::of_all("trial", "repeats", patch_of(&repeats.to_string()));
     std::iter::once(of_all).chain(full.arms.iter().flat_map(of_arm)).collect()
 }
 
@@ -44,7 +44,7 @@ fn of_arm(arm: &Arm) -> Vec<ArmChange> {
     ];
     all.extend(arm.crash.as_ref().map(|crash| ("crash", "cuts", crash.cuts.min(CUTS).to_string())));
     let change =
-        |(section, key, value): (_, _, String)| sets::of_arm(&arm.name, section, key, patch_of(&value));
+        |(section, key, value): (_, _, String)| set_option::of_arm(&arm.name, section, key, patch_of(&value));
     all.into_iter().map(change).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Cell, Section, Table, Tone};
 
-use super::{Block, PageContext, words};
+use super::{Block, PageContext, text};
 use crate::summary::AnswerFigures;
 
 const LEAD: &str = "The longest time in which no transaction of any client was finished, of the measured seconds: median of \
@@ -24,7 +24,7 @@ pub(super) fn section(page: &PageContext) -> Option<Section> {
     }
     let row = |(group, name, answers): &(usize, &str, &AnswerFigures)| {
         let silent = answers.silent_s;
-        let seconds = |value: f64| if value > 0.0 { words::latency(value * 1e6) } else { "0".to_owned() };
+        let seconds = |value: f64| if value > 0.0 { text::latency(value * 1e6) } else { "0".to_owned() };
         let range = if silent.min < silent.max {
             format!("{} to {}", seconds(silent.min), seconds(silent.max))
         } else {
@@ -32,7 +32,7 @@ pub(super) fn section(page: &PageContext) -> Option<Section> {
         };
         let tone = if silent.max < WORTH_S { Tone::Plain } else { Tone::Bad };
         let errors = answers.errors.iter().map(|error| {
-            format!("{}: {} times ({})", error.code, words::whole(error.count as f64), error.message)
+            format!("{}: {} times ({})", error.code, text::whole(error.count as f64), error.message)
         });
         let errors: Vec<String> = errors.collect();
         vec![

@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Block, Cell, Estimate, Estimates, Fold, Scale, Section, Table, Tone};
 
-use super::{ArmView, PageContext, verdict, words};
+use super::{ArmView, PageContext, text, verdict};
 use crate::record::BatchUse;
 use crate::summary::{Bottleneck, Compared, Figures, Measured, Metric, Regime, TrialWindow, Verdict};
 
@@ -45,8 +45,8 @@ pub(super) fn comparisons(page: &PageContext) -> Vec<Block> {
 /// The same where curves have shown it already: for those who want to look a figure up.
 fn folded(page: &PageContext, ratios: Vec<Block>) -> Vec<Block> {
     let fold = |summary: String, blocks: Vec<Block>| Block::Fold(Fold { summary, blocks });
-    let compared = words::count(page.summary.comparisons.len(), "comparison");
-    let arms = words::count(page.arms.len(), "arm");
+    let compared = text::count(page.summary.comparisons.len(), "comparison");
+    let arms = text::count(page.arms.len(), "arm");
     let mut blocks = vec![
         fold(format!("All {compared} one under the other"), ratios),
         fold(format!("All {arms} in figures"), vec![Block::Table(table(page))]),
@@ -80,10 +80,10 @@ fn batch_row(group: usize, view: &ArmView) -> Option<Vec<Cell>> {
     let (statements, time) = (mean(|one| one.statements as f64), mean(|one| one.mean_s));
     Some(vec![
         Cell { text: view.name.clone(), group: Some(group), ..Cell::default() },
-        Cell::value(words::short(statements), statements, ""),
-        Cell::value(words::latency(time * 1e6), time, ""),
-        Cell::value(words::latency(longest * 1e6), longest, ""),
-        Cell::value(words::whole(errors as f64), errors as f64, first_error),
+        Cell::value(text::short(statements), statements, ""),
+        Cell::value(text::latency(time * 1e6), time, ""),
+        Cell::value(text::latency(longest * 1e6), longest, ""),
+        Cell::value(text::whole(errors as f64), errors as f64, first_error),
     ])
 }
 
@@ -111,7 +111,7 @@ fn ratios(page: &PageContext, metric: Metric) -> Option<Block> {
         suffix: "\u{d7}".into(),
         reference: Some((1.0, "as the baseline".into())),
         band: (floor > 0.0).then_some((1.0 / (1.0 + floor), 1.0 + floor)),
-        band_label: format!("within {}: never called a difference", words::percent(floor)),
+        band_label: format!("within {}: never called a difference", text::percent(floor)),
         points_label: "one trial against the baseline's mean".into(),
         mid_label: "ratio of the means, 95% interval".into(),
         rows_label: "Arm".into(),
@@ -138,12 +138,12 @@ fn ratio_row(page: &PageContext, compared: &Compared, only: bool) -> Estimate {
     let text = match (&compared.verdict, ratio) {
         (_, None) => "not comparable".into(),
         (Verdict::NoDifferenceSeen, Some(_)) => "no difference seen".into(),
-        (_, Some(ratio)) => words::change(ratio.ratio),
+        (_, Some(ratio)) => text::change(ratio.ratio),
     };
-    let interval_text = interval.map_or(String::new(), |interval| words::change_interval(&interval));
+    let interval_text = interval.map_or(String::new(), |interval| text::change_interval(&interval));
     let text_detail = match (&compared.verdict, compared.smallest_effect) {
         (Verdict::NoDifferenceSeen, Some(effect)) => {
-            format!("{interval_text}; {} would have been seen", words::percent(effect))
+            format!("{interval_text}; {} would have been seen", text::percent(effect))
         }
         (Verdict::NotComparable { .. }, _) => {
             if ratio.is_some() {
@@ -226,7 +226,7 @@ fn throughput(page: &PageContext) -> Block {
             mid: tps.map(|tps| tps.mean),
             interval: tps.and_then(|tps| tps.interval).map(|interval| (interval.low, interval.high)),
             points: trial_tps(page, row.view, row.regime),
-            text: tps.map_or("not measured".into(), |tps| words::short(tps.mean)),
+            text: tps.map_or("not measured".into(), |tps| text::short(tps.mean)),
             text_detail: tps.map_or(String::new(), |tps| interval(&tps)),
         }
     });
@@ -248,7 +248,7 @@ fn throughput(page: &PageContext) -> Block {
 
 fn interval(measured: &Measured) -> String {
     measured.interval.map_or(String::new(), |interval| {
-        format!("{} to {}", words::short(interval.low), words::short(interval.high))
+        format!("{} to {}", text::short(interval.low), text::short(interval.high))
     })
 }
 
@@ -277,7 +277,7 @@ fn table(page: &PageContext) -> Table {
 
 fn table_row(page: &PageContext, row: &Row) -> Vec<Cell> {
     let counts = row.view.summary.map(|summary| summary.trials).unwrap_or_default();
-    let mut about = vec![words::count(counts.measured, "trial")];
+    let mut about = vec![text::count(counts.measured, "trial")];
     for (number, what) in [(counts.disqualified, "disqualified"), (counts.failed, "failed")] {
         if number > 0 {
             about.push(format!("{number} {what}"));
@@ -314,31 +314,31 @@ fn figure_cells(figures: &Figures) -> [Cell; 9] {
     let dash = || Cell::from("\u{2013}");
     let tps = &figures.tps;
     let cost = figures.per_transaction.as_ref();
-    let spread = tps.spread.map_or_else(dash, |spread| Cell::value(words::percent(spread), spread, ""));
+    let spread = tps.spread.map_or_else(dash, |spread| Cell::value(text::percent(spread), spread, ""));
     let latency = |across: &crate::summary::Across, range: bool| {
         let detail = if range && figures.trials > 1 {
-            format!("{}\u{2013}{}", words::latency(across.min), words::latency(across.max))
+            format!("{}\u{2013}{}", text::latency(across.min), text::latency(across.max))
         } else {
             String::new()
         };
-        Cell::value(words::latency(across.median), across.median, detail)
+        Cell::value(text::latency(across.median), across.median, detail)
     };
     let kib = |cost: &crate::summary::PerTransaction| cost.read_kib + cost.written_kib;
     [
-        Cell::value(words::short(tps.mean), tps.mean, interval(tps)),
+        Cell::value(text::short(tps.mean), tps.mean, interval(tps)),
         spread,
         latency(&figures.p50_us, false),
         latency(&figures.p95_us, true),
         latency(&figures.p99_us, true),
         cost.map_or_else(dash, |cost| {
-            let detail = format!("guest: {} r + {} w", words::short(cost.reads), words::short(cost.writes));
-            Cell::value(words::short(cost.consumed_ios), cost.consumed_ios, detail)
+            let detail = format!("guest: {} r + {} w", text::short(cost.reads), text::short(cost.writes));
+            Cell::value(text::short(cost.consumed_ios), cost.consumed_ios, detail)
         }),
-        cost.map_or_else(dash, |cost| Cell::value(words::short(kib(cost)), kib(cost), "")),
+        cost.map_or_else(dash, |cost| Cell::value(text::short(kib(cost)), kib(cost), "")),
         limited(figures),
         cost.map_or_else(dash, |cost| {
-            let detail = format!("{} CPUs", words::short(figures.host.server_cpus));
-            Cell::value(words::latency(cost.server_cpu_us), cost.server_cpu_us, detail)
+            let detail = format!("{} CPUs", text::short(figures.host.server_cpus));
+            Cell::value(text::latency(cost.server_cpu_us), cost.server_cpu_us, detail)
         }),
     ]
 }
@@ -347,12 +347,12 @@ fn figure_cells(figures: &Figures) -> [Cell; 9] {
 fn limited(figures: &Figures) -> Cell {
     let share = figures.volumes.values().map(|volume| volume.limited).fold(0.0, f64::max);
     match figures.limiter.what {
-        Bottleneck::Unknown => Cell::value("\u{2013}", share, format!("volume {}", words::percent(share))),
+        Bottleneck::Unknown => Cell::value("\u{2013}", share, format!("volume {}", text::percent(share))),
         Bottleneck::Processors => {
-            let detail = format!("volume {}", words::percent(share));
+            let detail = format!("volume {}", text::percent(share));
             Cell { tone: Tone::Caution, ..Cell::value("processors", share, detail) }
         }
-        what => Cell::value(words::limiter_short(what), share, words::percent(figures.limiter.share)),
+        what => Cell::value(text::limiter_short(what), share, text::percent(figures.limiter.share)),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use ebbtide_report::{Cell, Section, Table, Tone};
 
-use super::{ArmView, Block, PageContext, words};
+use super::{ArmView, Block, PageContext, text};
 use crate::experiment::{BackupMethod, BackupPlan};
 use crate::record::{BackupUse, Outcome, Trial};
 use crate::summary::{Across, ArmSummary, Around, BackupFigures, Measured};
@@ -67,8 +67,8 @@ fn row(group: usize, view: &ArmView, plan: &BackupPlan) -> Vec<Cell> {
         rate(Around::Before),
         rate(Around::During),
         rate(Around::After),
-        across(|figures| figures.took_s, |s| words::latency(s.max(1e-6) * 1e6)),
-        across(|figures| figures.bytes, words::bytes),
+        across(|figures| figures.took_s, |s| text::latency(s.max(1e-6) * 1e6)),
+        across(|figures| figures.bytes, text::bytes),
         figures.as_ref().map_or_else(none, credits),
     ]
 }
@@ -89,8 +89,8 @@ fn rate(summary: Option<&ArmSummary>, around: Around) -> Cell {
         return Cell::from("\u{2013}");
     };
     let Measured { mean, interval, .. } = longest.figures.tps;
-    let interval = interval.map(|ends| format!("{} to {}", words::short(ends.low), words::short(ends.high)));
-    Cell::value(words::short(mean), mean, interval.unwrap_or_default())
+    let interval = interval.map(|ends| format!("{} to {}", text::short(ends.low), text::short(ends.high)));
+    Cell::value(text::short(mean), mean, interval.unwrap_or_default())
 }
 
 fn figure(across: Across, text: impl Fn(f64) -> String) -> Cell {
@@ -101,7 +101,7 @@ fn figure(across: Across, text: impl Fn(f64) -> String) -> Cell {
 /// Credits of the server's volumes, and of the target. What flowed in is subtracted, so that less than none was used
 /// where more flowed in.
 fn credits(figures: &BackupFigures) -> Cell {
-    let share = |across: Across| words::percent(across.median.max(0.0));
+    let share = |across: Across| text::percent(across.median.max(0.0));
     let target = figures.target_credits_used.map(|used| format!("target: {}", share(used)));
     match (figures.credits_used, target) {
         (Some(used), target) => Cell::value(share(used), used.median, target.unwrap_or_default()),
@@ -125,7 +125,7 @@ fn checked(page: &PageContext, view: &ArmView) -> (Cell, String) {
     };
     let broken = made.iter().find_map(|one| one.restored.failed.as_ref());
     let good = made.iter().filter(|one| one.restored.failed.is_none()).count();
-    let text = format!("{good} of {}", words::count(made.len(), "backup"));
+    let text = format!("{good} of {}", text::count(made.len(), "backup"));
     match broken {
         Some(why) => (cell(text, Tone::Bad), why.clone()),
         None => (cell(text, Tone::Good), first.restored.checked.join("; ")),

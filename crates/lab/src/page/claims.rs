@@ -3,7 +3,7 @@
 use ebbtide_analysis::claim::{ClaimPhase, ClaimVerdict, Document, JudgedClaim, Reading};
 use ebbtide_report::{Cell, Section, Table, Tone};
 
-use super::{Block, words};
+use super::{Block, text};
 
 const LEAD: &str = "Each claim of a document with its figures and those of this run. It is reproduced where the measured figure \
     is in the claim's range with all of its interval, and not reproduced where all of the interval is outside. Intervals of \
@@ -86,16 +86,16 @@ fn is_ratio(judged: &JudgedClaim) -> bool {
 /// A figure, or a ratio, with its unit.
 fn figure(judged: &JudgedClaim, value: f64) -> String {
     if is_ratio(judged) {
-        format!("{}\u{d7}", words::short(value))
+        format!("{}\u{d7}", text::short(value))
     } else {
-        format!("{} {}", words::short(value), unit(judged))
+        format!("{} {}", text::short(value), unit(judged))
     }
 }
 
 /// What the document has: the ratio of its figures, or its figure, and all figures by arm.
 fn theirs(judged: &JudgedClaim) -> Cell {
     let claim = &judged.claim;
-    let by_arm = claim.figures.iter().map(|(arm, value)| format!("{arm}: {}", words::short(*value)));
+    let by_arm = claim.figures.iter().map(|(arm, value)| format!("{arm}: {}", text::short(*value)));
     let mut details: Vec<String> = by_arm.collect();
     if !details.is_empty() && !unit(judged).is_empty() {
         details = vec![format!("{} {}", details.join("; "), unit(judged))];
@@ -117,16 +117,14 @@ fn theirs(judged: &JudgedClaim) -> Cell {
 fn ours(judged: &JudgedClaim) -> Cell {
     let interval = |reading: &Reading| {
         let ends = reading.low.zip(reading.high);
-        ends.map_or(String::new(), |(low, high)| {
-            format!(" ({} to {})", words::short(low), words::short(high))
-        })
+        ends.map_or(String::new(), |(low, high)| format!(" ({} to {})", text::short(low), text::short(high)))
     };
     let Some(ours) = &judged.ours else { return Cell::from("\u{2013}") };
     let arms = judged.arms.iter().filter_map(|arm| {
         let reading = arm.ours.as_ref()?;
         let during: Vec<&str> = arm.during.iter().map(|phase| phase_words(*phase)).collect();
         let during = if during.is_empty() { String::new() } else { format!(", {}", during.join(", ")) };
-        Some(format!("{}{during}: {} {}", arm.arm, words::short(reading.mid), unit(judged)))
+        Some(format!("{}{during}: {} {}", arm.arm, text::short(reading.mid), unit(judged)))
     });
     let detail: Vec<String> = arms.collect();
     Cell {

@@ -7,7 +7,7 @@ use ebbtide_report::{
     Axis, Block, Cell, Chart, Format, Line, Plots, Scale, Section, Series, Table, Tone, Width,
 };
 
-use super::words;
+use super::text;
 use crate::experiment::Experiment;
 use crate::summary::{
     Bottleneck, Compared, Curve, CurveGain, Curves, Figures, Ratio, ServerFigures, Summary, Verdict,
@@ -30,7 +30,7 @@ pub(super) fn section(experiment: &Experiment, summary: &Summary) -> Option<Sect
 pub(crate) fn blocks(experiment: &Experiment, summary: &Summary) -> Option<Vec<Block>> {
     let curves = curves(experiment)?;
     summary.arms.iter().find(|arm| arm.whole.is_some())?;
-    let mut panel = Panel::new(summary, &curves);
+    let mut panel = CurvePanel::new(summary, &curves);
     panel.throughput();
     panel.gains();
     panel.rest();
@@ -47,7 +47,7 @@ struct Style {
 }
 
 /// Charts that are being gathered, and what was zero in all of them.
-struct Panel<'a> {
+struct CurvePanel<'a> {
     summary: &'a Summary,
     curves: &'a Curves,
     styles: Vec<Style>,
@@ -55,7 +55,7 @@ struct Panel<'a> {
     zero: Vec<String>,
 }
 
-impl<'a> Panel<'a> {
+impl<'a> CurvePanel<'a> {
     fn new(summary: &'a Summary, curves: &'a Curves) -> Self {
         Self { summary, curves, styles: styles(summary, curves), charts: Vec::new(), zero: Vec::new() }
     }
@@ -216,7 +216,7 @@ impl<'a> Panel<'a> {
     fn plots(self) -> Plots {
         let foot = match self.zero.is_empty() {
             true => String::new(),
-            false => format!("Zero throughout: {}.", words::list(&self.zero)),
+            false => format!("Zero throughout: {}.", text::list(&self.zero)),
         };
         Plots {
             heading: String::new(),
@@ -316,9 +316,9 @@ fn row(
     let tps = |figures: Option<&Figures>| {
         figures.map_or_else(dash, |figures| {
             let detail = figures.tps.interval.map_or_else(String::new, |interval| {
-                format!("{} to {}", words::short(interval.low), words::short(interval.high))
+                format!("{} to {}", text::short(interval.low), text::short(interval.high))
             });
-            Cell::value(words::short(figures.tps.mean), figures.tps.mean, detail)
+            Cell::value(text::short(figures.tps.mean), figures.tps.mean, detail)
         })
     };
     let both = |of: fn(&Figures) -> Option<f64>, text: fn(f64) -> String| {
@@ -327,13 +327,13 @@ fn row(
     };
     vec![
         Cell::from(if place.is_empty() { "\u{2013}".to_owned() } else { place }),
-        Cell::value(words::whole(f64::from(connections)), f64::from(connections), ""),
+        Cell::value(text::whole(f64::from(connections)), f64::from(connections), ""),
         tps(theirs),
         tps(ours),
         ratio(compared),
-        both(|figures| Some(figures.p95_us.median), words::latency),
-        both(|figures| figures.per_transaction.map(|cost| cost.consumed_ios), words::short),
-        both(|figures| figures.per_transaction.map(|cost| cost.read_kib + cost.written_kib), words::short),
+        both(|figures| Some(figures.p95_us.median), text::latency),
+        both(|figures| figures.per_transaction.map(|cost| cost.consumed_ios), text::short),
+        both(|figures| figures.per_transaction.map(|cost| cost.read_kib + cost.written_kib), text::short),
         held(theirs),
         held(ours),
     ]
@@ -343,13 +343,13 @@ fn ratio(compared: &Compared) -> Cell {
     let Some(ratio) = compared.tps else { return dash() };
     let detail = ratio
         .interval
-        .map_or_else(|| "one trial, no interval".to_owned(), |interval| words::change_interval(&interval));
+        .map_or_else(|| "one trial, no interval".to_owned(), |interval| text::change_interval(&interval));
     let tone = match compared.verdict {
         Verdict::Faster => Tone::Good,
         Verdict::Slower => Tone::Bad,
         Verdict::NoDifferenceSeen | Verdict::NotComparable { .. } => Tone::Plain,
     };
-    Cell { tone, ..Cell::value(words::change(ratio.ratio), ratio.ratio, detail) }
+    Cell { tone, ..Cell::value(text::change(ratio.ratio), ratio.ratio, detail) }
 }
 
 fn held(figures: Option<&Figures>) -> Cell {
@@ -357,7 +357,7 @@ fn held(figures: Option<&Figures>) -> Cell {
     match limiter.what {
         Bottleneck::Unknown => dash(),
         Bottleneck::Processors => Cell { tone: Tone::Caution, ..Cell::from("processors") },
-        what => Cell::value(words::limiter_short(what), limiter.share, words::percent(limiter.share)),
+        what => Cell::value(text::limiter_short(what), limiter.share, text::percent(limiter.share)),
     }
 }
 

@@ -4,7 +4,7 @@ use ebbtide_analysis::claim::{ClaimVerdict, Document, JudgedClaim};
 use ebbtide_report::{Cell, Link, Note, Report, Section, Table, Tone, Verdict};
 
 use super::claims::{COLUMNS, row};
-use super::{Block, setup, words};
+use super::{Block, setup, text};
 use crate::documents::{DocumentExperiment, DocumentResults, ExperimentState};
 
 /// The page in front of the others.
@@ -42,14 +42,14 @@ fn file(document: Document) -> String {
 }
 
 fn footer(results: &DocumentResults) -> String {
-    format!("ebbtide {}, {}. {FOOTER}", results.ebbtide, words::moment(results.started_ns))
+    format!("ebbtide {}, {}. {FOOTER}", results.ebbtide, text::moment(results.started_ns))
 }
 
 /// `12 reproduced, 3 not reproduced and 1 undecided`.
 fn counted(results: &DocumentResults, document: Option<Document>) -> String {
     let counts = results.counts(document);
     let parts = ORDER.iter().filter_map(|words| Some(format!("{} {words}", counts.get(words)?)));
-    words::list(&parts.collect::<Vec<_>>())
+    text::list(&parts.collect::<Vec<_>>())
 }
 
 pub(super) fn front(results: &DocumentResults) -> Report {

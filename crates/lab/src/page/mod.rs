@@ -14,10 +14,10 @@ mod repeats;
 mod replicas;
 pub mod settings;
 pub mod setup;
+pub mod text;
 mod timeline;
 mod tpcc;
 mod verdict;
-pub mod words;
 
 #[cfg(any(test, feature = "fixtures"))]
 #[allow(clippy::unwrap_used, dead_code, reason = "made up for tests alone")]
@@ -64,7 +64,7 @@ pub(crate) fn report(run: &LabRun, summary: &Summary) -> Report {
     sections.push(setup::again(&run.command, setup::EVERY_SECOND));
     Report {
         title: run.experiment.title.clone(),
-        subtitle: words::line(&run.experiment.question),
+        subtitle: text::line(&run.experiment.question),
         groups: page.groups(),
         groups_label: "Arms".into(),
         layers_label: "trial".into(),
@@ -72,7 +72,7 @@ pub(crate) fn report(run: &LabRun, summary: &Summary) -> Report {
         footer: format!(
             "ebbtide {}, {}. Every figure was measured on a real server; the volumes were emulated on this machine.",
             run.ebbtide,
-            words::moment(run.started_ns)
+            text::moment(run.started_ns)
         ),
     }
 }

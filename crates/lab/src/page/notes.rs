@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Block, Cell, Fold, Listing, Note as Remark, Section, Table, Tone};
 
-use super::{PageContext, mean_tps, words};
+use super::{PageContext, mean_tps, text};
 use crate::record::{Outcome, Trial};
 use crate::summary::Note;
 
@@ -19,7 +19,7 @@ pub(super) fn section(page: &PageContext) -> Section {
     let table = Fold {
         summary: format!(
             "All {}, in the order in which they ran",
-            words::count(page.run.trials.len(), "trial")
+            text::count(page.run.trials.len(), "trial")
         ),
         blocks: vec![Block::Table(trials(page))],
     };
@@ -73,15 +73,15 @@ fn row(page: &PageContext, trial: &Trial) -> Vec<Cell> {
     };
     let tps = match trial.seconds.is_empty() {
         true => Cell::from("\u{2013}"),
-        false => Cell::value(words::short(mean_tps(trial)), mean_tps(trial), ""),
+        false => Cell::value(text::short(mean_tps(trial)), mean_tps(trial), ""),
     };
     let number = f64::from(trial.repeat + 1);
     vec![
         Cell { text: short(page, &trial.arm).to_owned(), group, ..Cell::default() },
-        Cell::value(words::whole(number), number, ""),
+        Cell::value(text::whole(number), number, ""),
         tps,
         Cell::from(counted),
-        Cell::value(words::span(trial.took_s), trial.took_s, ""),
+        Cell::value(text::span(trial.took_s), trial.took_s, ""),
         Cell { text: outcome, detail: trial.notes.join("; "), tone, ..Cell::default() },
     ]
 }

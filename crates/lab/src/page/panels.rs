@@ -9,7 +9,7 @@ use ebbtide_report::Width::{Full, Half};
 use ebbtide_report::{Block, Plots, Scale, Section};
 
 use super::timeline::Timeline;
-use super::{PageContext, words};
+use super::{PageContext, text};
 use crate::experiment::{Arm, Role};
 use crate::record::{ReplicaSecond, Second, ServerSecond, Trial, VolumeSecond};
 
@@ -313,7 +313,7 @@ fn host_lead(page: &PageContext) -> String {
         0 => String::new(),
         cpus => format!(
             "The machine has {}, which the server, the load and the emulated volumes share.",
-            words::count(cpus, "processor")
+            text::count(cpus, "processor")
         ),
     }
 }

@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Block, Estimate, Estimates, Note, Scale, Section};
 
-use super::{PageContext, words};
+use super::{PageContext, text};
 use crate::summary::{Compared, Metric, Ratio, Repeated, Repetition, RunFacts};
 
 /// The line of a comparison's verdict; none where it was not held against other runs.
@@ -14,11 +14,11 @@ pub(super) fn detail(page: &PageContext, compared: &Compared) -> Option<String> 
     };
     let repeated = repetition.comparisons.iter().find(of_this)?;
     let ratio = |ratio: &Option<Ratio>| {
-        ratio.map_or_else(|| "\u{2013}".to_owned(), |ratio| words::change(ratio.ratio))
+        ratio.map_or_else(|| "\u{2013}".to_owned(), |ratio| text::change(ratio.ratio))
     };
     let ratios: Vec<String> = repeated.ratios.iter().map(ratio).collect();
-    let count = words::count(ratios.len(), "run");
-    Some(format!("{count}: {}; {}.", words::list(&ratios), agreement(repeated.overlap)))
+    let count = text::count(ratios.len(), "run");
+    Some(format!("{count}: {}; {}.", text::list(&ratios), agreement(repeated.overlap)))
 }
 
 fn agreement(overlap: Option<bool>) -> &'static str {
@@ -32,7 +32,7 @@ fn agreement(overlap: Option<bool>) -> &'static str {
 /// All runs, comparison by comparison; none where there is only this one.
 pub(super) fn section(page: &PageContext) -> Option<Section> {
     let repetition = page.summary.repeated.as_ref()?;
-    let texts = repetition.comparisons.iter().map(|repeated| words::capital(&repeated.text)).collect();
+    let texts = repetition.comparisons.iter().map(|repeated| text::capital(&repeated.text)).collect();
     let mut blocks = vec![Block::Findings(texts)];
     let metrics = [Metric::Tps, Metric::P95];
     blocks.extend(metrics.into_iter().filter_map(|metric| chart(page, repetition, metric)));
@@ -81,12 +81,12 @@ fn row(page: &PageContext, repeated: &Repeated, run: &RunFacts, ratio: Option<&R
     let place = if repeated.label.is_empty() { String::new() } else { format!("{}; ", repeated.label) };
     Estimate {
         label: page.name(repeated.arm).to_owned(),
-        detail: format!("{place}{this}, {}", words::moment(run.started_ns)),
+        detail: format!("{place}{this}, {}", text::moment(run.started_ns)),
         group: Some(repeated.arm),
         mid: ratio.map(|ratio| ratio.ratio),
         interval: interval.map(|interval| (interval.low, interval.high)),
         points: Vec::new(),
-        text: ratio.map_or_else(|| "not measured".into(), |ratio| words::change(ratio.ratio)),
-        text_detail: interval.map_or_else(String::new, |interval| words::change_interval(&interval)),
+        text: ratio.map_or_else(|| "not measured".into(), |ratio| text::change(ratio.ratio)),
+        text_detail: interval.map_or_else(String::new, |interval| text::change_interval(&interval)),
     }
 }

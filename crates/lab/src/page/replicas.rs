@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Block, Cell, Section, Table};
 
-use super::{ArmView, PageContext, words};
+use super::{ArmView, PageContext, text};
 use crate::record::{Promotion, Trial};
 use crate::summary::{Across, LagFigures};
 
@@ -55,15 +55,15 @@ fn volumes(page: &PageContext) -> Option<Table> {
     let arms = arms.filter_map(|(group, view)| Some((group, view, &view.summary?.replica_volumes)));
     let rows = arms.flat_map(|(group, view, volumes)| {
         volumes.iter().map(move |(role, volume)| {
-            let latency = |us: f64| Cell::value(words::latency(us), us, "");
+            let latency = |us: f64| Cell::value(text::latency(us), us, "");
             vec![
                 Cell { text: view.name.clone(), group: Some(group), ..Cell::default() },
                 Cell::from(role.holds()),
-                Cell::value(words::short(volume.consumed_iops), volume.consumed_iops, ""),
+                Cell::value(text::short(volume.consumed_iops), volume.consumed_iops, ""),
                 latency(volume.read_us),
                 latency(volume.write_us),
-                Cell::value(words::short(volume.queue), volume.queue, ""),
-                Cell::value(words::percent(volume.limited), volume.limited, "of the time"),
+                Cell::value(text::short(volume.queue), volume.queue, ""),
+                Cell::value(text::percent(volume.limited), volume.limited, "of the time"),
             ]
         })
     });
@@ -81,8 +81,8 @@ fn volumes(page: &PageContext) -> Option<Table> {
 fn promoted((group, view): (usize, &ArmView)) -> Vec<Vec<Cell>> {
     let of = |trial: &&Trial| trial.promotion.map(|promotion| (trial.repeat, promotion));
     let row = |(repeat, promotion): (u32, Promotion)| {
-        let time = |s: f64| Cell::value(words::latency(s * 1e6), s, "");
-        let count = |count: u64| Cell::value(words::whole(count as f64), count as f64, "");
+        let time = |s: f64| Cell::value(text::latency(s * 1e6), s, "");
+        let count = |count: u64| Cell::value(text::whole(count as f64), count as f64, "");
         vec![
             Cell { text: view.name.clone(), group: Some(group), ..Cell::default() },
             count(u64::from(repeat) + 1),
@@ -97,9 +97,9 @@ fn promoted((group, view): (usize, &ArmView)) -> Vec<Vec<Cell>> {
 }
 
 fn row(group: usize, view: &ArmView, lag: &LagFigures) -> Vec<Cell> {
-    let time = |across: Across| figure(across, |s| words::latency(s * 1e6));
+    let time = |across: Across| figure(across, |s| text::latency(s * 1e6));
     let count =
-        |across: Option<Across>| across.map_or_else(|| Cell::from("-"), |one| figure(one, words::short));
+        |across: Option<Across>| across.map_or_else(|| Cell::from("-"), |one| figure(one, text::short));
     vec![
         Cell { text: view.name.clone(), group: Some(group), ..Cell::default() },
         time(lag.mean_s),

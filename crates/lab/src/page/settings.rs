@@ -7,7 +7,7 @@ use ebbtide_load::tpcc::WaitMode;
 use ebbtide_report::{Block, Cell, Fold, Listing, Section, Table};
 use ebbtide_text::without_zeros;
 
-use super::words;
+use super::text;
 use crate::experiment::{Arm, Fault, LoadKind, LoadPlan};
 use crate::record::ServerFacts;
 
@@ -66,7 +66,7 @@ fn properties(server: &ServerFacts, arm: &Arm) -> Properties {
         all.insert(format!("volume: {}", role.holds()), spec.clone());
     }
     let instance = &arm.instance;
-    all.insert("machine: memory".into(), words::bytes(instance.memory_bytes as f64));
+    all.insert("machine: memory".into(), text::bytes(instance.memory_bytes as f64));
     all.insert("machine: file system".into(), instance.fs.clone());
     all.insert("machine: share of".into(), format!("1/{}", instance.divided_by));
     if let Some(kind) = &instance.kind {
@@ -144,7 +144,7 @@ pub fn workload(load: &LoadPlan) -> String {
 
 /// A rate that was chosen, not measured: without the zeros at its end.
 fn chosen(per_second: f64) -> String {
-    without_zeros(&words::short(per_second)).to_owned()
+    without_zeros(&text::short(per_second)).to_owned()
 }
 
 /// When transactions start, in words.
@@ -191,7 +191,7 @@ fn side_by_side(arms: &[(&str, Properties)], names: &[String]) -> Table {
 /// A value, and what it comes to where it is a long number of bytes.
 fn readable(value: &str) -> Cell {
     let bytes = value.parse::<u64>().ok().filter(|bytes| *bytes >= 1024 && bytes.is_multiple_of(1024));
-    let detail = bytes.map_or(String::new(), |bytes| words::bytes(bytes as f64));
+    let detail = bytes.map_or(String::new(), |bytes| text::bytes(bytes as f64));
     Cell { detail, ..Cell::from(breakable(value)) }
 }
 

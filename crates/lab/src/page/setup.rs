@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Block, Fold, Listing, Section};
 
-use super::{PageContext, agreed, costs, facts, settings, words};
+use super::{PageContext, agreed, costs, facts, settings, text};
 use crate::experiment::{Arm, Batch, DataPlan, Experiment, LoadKind, LoadPlan};
 use crate::record::{HostFacts, ServerFacts};
 use crate::summary::Noise;
@@ -27,7 +27,7 @@ fn replicas(arm: &Arm) -> String {
         return "none".to_owned();
     }
     let volumes: Vec<&str> = topology.replica.volumes.values().map(String::as_str).collect();
-    let (count, by) = (words::count(topology.replicas, "replica"), topology.by.name());
+    let (count, by) = (text::count(topology.replicas, "replica"), topology.by.name());
     format!("{count} by {by}, each on {}", volumes.join("; "))
 }
 
@@ -36,8 +36,8 @@ fn experiment(page: &PageContext) -> Vec<(&'static str, String)> {
     let is_followed = experiment.arms.iter().any(|arm| !arm.topology.is_single());
     vec![
         ("Experiment", experiment.name.clone()),
-        ("Compared with", words::line(&experiment.source)),
-        ("Scale", words::line(&experiment.scale)),
+        ("Compared with", text::line(&experiment.source)),
+        ("Scale", text::line(&experiment.scale)),
         ("Volumes", common(page, |arm| arm.volumes.values().cloned().collect::<Vec<_>>().join("; "))),
         ("Replicas", if is_followed { by_arm(page, replicas) } else { String::new() }),
         ("Load", common(page, |arm| settings::workload(&arm.load))),
@@ -45,7 +45,7 @@ fn experiment(page: &PageContext) -> Vec<(&'static str, String)> {
             "Clients",
             common(page, |arm| {
                 let arrival = settings::arrival(arm.load.arrival);
-                format!("{}, {arrival}", words::count(arm.load.connections, "connection"))
+                format!("{}, {arrival}", text::count(arm.load.connections, "connection"))
             }),
         ),
         ("Machine emulated", common(page, instance)),
@@ -59,7 +59,7 @@ fn experiment(page: &PageContext) -> Vec<(&'static str, String)> {
                 experiment.trial.repeats
             ),
         ),
-        ("Time measured", by_arm(page, |arm| words::span(f64::from(arm.measure_s)))),
+        ("Time measured", by_arm(page, |arm| text::span(f64::from(arm.measure_s)))),
         ("Before each trial", by_arm(page, warmup)),
         ("Seed", experiment.seed.to_string()),
     ]
@@ -97,26 +97,25 @@ pub fn instance(arm: &Arm) -> String {
     } else {
         String::new()
     };
-    let memory = words::bytes(plan.memory_bytes as f64);
+    let memory = text::bytes(plan.memory_bytes as f64);
     format!("{kind}{volumes}{memory} of memory for the server and its page cache, {}", plan.fs)
 }
 
 fn batch(batch: &Batch) -> String {
-    let end =
-        batch.end_s.map_or("to the end".to_owned(), |end| format!("to {}", words::span(f64::from(end))));
-    let begin = words::span(f64::from(batch.start_s));
-    let connections = words::count(batch.connections, "connection");
-    format!("from {begin} {end}, {connections}: {}", words::line(&batch.sql))
+    let end = batch.end_s.map_or("to the end".to_owned(), |end| format!("to {}", text::span(f64::from(end))));
+    let begin = text::span(f64::from(batch.start_s));
+    let connections = text::count(batch.connections, "connection");
+    format!("from {begin} {end}, {connections}: {}", text::line(&batch.sql))
 }
 
 fn data(data: DataPlan) -> String {
     if let Some(warehouses) = data.warehouses {
-        return format!("TPC-C's tables: {}", words::count(warehouses, "warehouse"));
+        return format!("TPC-C's tables: {}", text::count(warehouses, "warehouse"));
     }
     format!(
         "sysbench's tables: {}, {} rows each{}",
-        words::count(data.tables, "table"),
-        words::whole(f64::from(data.rows)),
+        text::count(data.tables, "table"),
+        text::whole(f64::from(data.rows)),
         if data.aged { ", with their index worn by updates as in a table in use" } else { "" }
     )
 }
@@ -156,13 +155,13 @@ fn warmup(arm: &Arm) -> String {
         steps.push("all tables read through once".into());
     }
     if warmup.lead_in_s > 0 {
-        let time = words::span(f64::from(warmup.lead_in_s));
+        let time = text::span(f64::from(warmup.lead_in_s));
         steps.push(format!("{time} of the load on {} times the limits", warmup.lead_in_speed));
     }
     if warmup.settle_s > 0 {
-        steps.push(format!("{} on the real limits", words::span(f64::from(warmup.settle_s))));
+        steps.push(format!("{} on the real limits", text::span(f64::from(warmup.settle_s))));
     }
-    words::list(&steps)
+    text::list(&steps)
 }
 
 /// What this machine's disk carries; nothing where that was not measured.
@@ -192,43 +191,43 @@ pub fn machine(
             "Machine",
             format!(
                 "{} ({}), {}",
-                words::count(host.cpus, "processor"),
+                text::count(host.cpus, "processor"),
                 if host.cpu_model.is_empty() { "unknown model" } else { &host.cpu_model },
-                words::bytes(host.memory_bytes as f64)
+                text::bytes(host.memory_bytes as f64)
             ),
         ),
         ("Kernel", host.kernel.clone()),
-        ("Begun", words::moment(started_ns)),
+        ("Begun", text::moment(started_ns)),
     ]
 }
 
 fn noise(noise: &Noise) -> Vec<(&'static str, String)> {
-    let share = |share: Option<f64>| share.map_or(String::new(), words::percent);
+    let share = |share: Option<f64>| share.map_or(String::new(), text::percent);
     vec![
         ("Spread between trials of an arm", share(noise.between_trials)),
         (
             "Expected between equal arms",
             noise.expected_aa.map_or(String::new(), |share| match share {
-                share if share < 1.0 => format!("below {} in 19 of 20 such runs", words::percent(share)),
+                share if share < 1.0 => format!("below {} in 19 of 20 such runs", text::percent(share)),
                 _ => "anything: these trials are too few or too far apart".to_owned(),
             }),
         ),
         ("Seen between equal arms", share(noise.observed_aa)),
-        ("Never called a difference", format!("below {}", words::percent(noise.floor))),
+        ("Never called a difference", format!("below {}", text::percent(noise.floor))),
         (
             "Taken away by the hypervisor",
             format!(
                 "{} processors on average, {} in the worst trial",
-                words::short(noise.steal_cpus),
-                words::short(noise.worst_steal_cpus)
+                text::short(noise.steal_cpus),
+                text::short(noise.worst_steal_cpus)
             ),
         ),
         (
             "Used by others",
             format!(
                 "{} processors, the emulated volumes included; load average {} when the run began",
-                words::short(noise.other_cpus),
-                words::short(noise.load_before)
+                text::short(noise.other_cpus),
+                text::short(noise.load_before)
             ),
         ),
     ]

@@ -59,7 +59,7 @@ fn without_javascript_the_page_still_has_its_verdict_and_its_figures() {
     }
     assert!(!text.contains("NaN") && !text.contains("undefined"));
     let tps = summary.arms[1].whole.as_ref().unwrap().tps.mean;
-    assert!(text.contains(&words::short(tps)), "the throughput of the second arm");
+    assert!(text.contains(&text::short(tps)), "the throughput of the second arm");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Axis, Chart, Format, Layer, Line, Mark, Plots, Scale, Series, Width};
 
-use super::{ArmView, PageContext, words};
+use super::{ArmView, PageContext, text};
 use crate::record::{Second, Trial};
 use crate::summary::{Cause, TrialWindow};
 
@@ -120,9 +120,9 @@ impl<'a> Timeline<'a> {
         };
         let mark = |&(group, at, why): &(usize, f64, Cause)| {
             if everywhere(at, why) {
-                return Mark { x: at.round(), label: words::cause(why).to_owned(), group: None };
+                return Mark { x: at.round(), label: text::cause(why).to_owned(), group: None };
             }
-            let label = format!("{}: {}", self.page.arms[group].name, words::cause(why));
+            let label = format!("{}: {}", self.page.arms[group].name, text::cause(why));
             Mark { x: at, label, group: Some(group) }
         };
         let begins = self.page.arms.iter().enumerate().filter_map(|(group, view)| {
@@ -222,7 +222,7 @@ impl Panel<'_> {
         }
         let foot = match self.zero.is_empty() {
             true => String::new(),
-            false => format!("Zero throughout: {}.", words::list(&self.zero)),
+            false => format!("Zero throughout: {}.", text::list(&self.zero)),
         };
         Some(Plots {
             heading: heading.into(),

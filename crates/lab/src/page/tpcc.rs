@@ -2,7 +2,7 @@
 
 use ebbtide_report::{Block, Cell, Section, Table, Tone};
 
-use super::{ArmView, PageContext, words};
+use super::{ArmView, PageContext, text};
 use crate::summary::{Across, Measured, TpccFigures, TransactionFigures};
 
 const LEAD: &str = "tpmC are New-Order transactions a minute of the measured seconds without warm-up. With keying and think \
@@ -31,16 +31,16 @@ fn throughput(arms: &[(usize, &ArmView, &TpccFigures)]) -> Option<Table> {
     let rows = arms.iter().map(|(group, view, figures)| {
         let mut row = vec![
             arm(*group, view),
-            Cell::value(words::short(figures.tpmc.mean), figures.tpmc.mean, interval(&figures.tpmc)),
-            Cell::value(words::percent(figures.ceiling_pct / 100.0), figures.ceiling_pct, ""),
+            Cell::value(text::short(figures.tpmc.mean), figures.tpmc.mean, interval(&figures.tpmc)),
+            Cell::value(text::percent(figures.ceiling_pct / 100.0), figures.ceiling_pct, ""),
             Cell::value(
-                words::short(figures.statements_per_transaction),
+                text::short(figures.statements_per_transaction),
                 figures.statements_per_transaction,
                 "",
             ),
         ];
         let share = |of: &TransactionFigures| {
-            Cell::value(words::percent(of.share_pct / 100.0), of.share_pct, "of all")
+            Cell::value(text::percent(of.share_pct / 100.0), of.share_pct, "of all")
         };
         row.extend(figures.transactions.iter().map(share));
         row
@@ -54,7 +54,7 @@ fn response(arms: &[(usize, &ArmView, &TpccFigures)]) -> Table {
         figures.transactions.iter().map(|of| {
             let percentile = |across: Across| match of.count {
                 0 => Cell::from("-"),
-                _ => Cell::value(words::latency(across.median), across.median, range(across)),
+                _ => Cell::value(text::latency(across.median), across.median, range(across)),
             };
             vec![
                 arm(*group, view),
@@ -64,7 +64,7 @@ fn response(arms: &[(usize, &ArmView, &TpccFigures)]) -> Table {
                 percentile(of.p95_us),
                 percentile(of.p99_us),
                 percentile(of.max_us),
-                Cell::value(words::whole(of.count as f64), of.count as f64, ""),
+                Cell::value(text::whole(of.count as f64), of.count as f64, ""),
             ]
         })
     });
@@ -88,8 +88,8 @@ fn limited(of: &TransactionFigures) -> Cell {
         true => (Tone::Good, "within"),
         false => (Tone::Bad, "over"),
     };
-    let text = words::latency(of.p90_us.median);
-    let detail = format!("{holds} its limit of {}", words::latency(limit_us));
+    let text = text::latency(of.p90_us.median);
+    let detail = format!("{holds} its limit of {}", text::latency(limit_us));
     Cell { tone, ..Cell::value(text, of.p90_us.median, detail) }
 }
 
@@ -104,13 +104,13 @@ fn words_of(transaction: &str) -> String {
 
 fn interval(figure: &Measured) -> String {
     figure.interval.map_or(String::new(), |interval| {
-        format!("{} to {}", words::short(interval.low), words::short(interval.high))
+        format!("{} to {}", text::short(interval.low), text::short(interval.high))
     })
 }
 
 fn range(across: Across) -> String {
     if across.min < across.max {
-        format!("{} to {}", words::latency(across.min), words::latency(across.max))
+        format!("{} to {}", text::latency(across.min), text::latency(across.max))
     } else {
         String::new()
     }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use ebbtide_report::{Block, Note, Tone, Verdict as Card};
 
-use super::{ArmView, PageContext, repeats, words};
+use super::{ArmView, PageContext, repeats, text};
 use crate::experiment::{Arm, Role};
 use crate::record::Outcome;
 use crate::summary::{
@@ -56,7 +56,7 @@ fn remarks(page: &PageContext, rest: &str) -> Option<Block> {
     let shown = remarks.iter().take(REMARKS);
     let mut notes: Vec<Note> = shown.map(|note| Note::caution(super::notes::sentence(page, note))).collect();
     if remarks.len() > REMARKS {
-        let more = words::count(remarks.len() - REMARKS, "further remark");
+        let more = text::count(remarks.len() - REMARKS, "further remark");
         notes.push(Note::plain(format!("{more} {rest}.")));
     }
     (!notes.is_empty()).then_some(Block::Notes(notes))
@@ -116,25 +116,23 @@ fn curve(page: &PageContext, gain: &CurveGain) -> Option<Card> {
         format!("From {LOADED} connections on, {measured}, in too few trials to tell.")
     };
     let counts: Vec<String> =
-        gain.loaded_points().map(|point| words::whole(f64::from(point.connections))).collect();
-    let measured = words::change(loaded.ratio);
+        gain.loaded_points().map(|point| text::whole(f64::from(point.connections))).collect();
+    let measured = text::change(loaded.ratio);
     let interval = loaded.interval.map_or_else(
         || "no interval: that takes two trials of either side".to_owned(),
-        |interval| format!("95% interval: {}", words::change_interval(&interval)),
+        |interval| format!("95% interval: {}", text::change_interval(&interval)),
     );
     let without = without(gain).map_or_else(String::new, |counts| format!(", {counts}"));
-    let mut details = vec![format!(
-        "{measured} in the mean of {} connections{without} ({interval}).",
-        words::list(&counts)
-    )];
+    let mut details =
+        vec![format!("{measured} in the mean of {} connections{without} ({interval}).", text::list(&counts))];
     let way = gain.points.iter().filter_map(|point| {
         let ratio = at(point)?.tps?;
-        Some(format!("{} at {}", words::change(ratio.ratio), words::whole(f64::from(point.connections))))
+        Some(format!("{} at {}", text::change(ratio.ratio), text::whole(f64::from(point.connections))))
     });
     details.push(format!("By connections: {}.", way.collect::<Vec<_>>().join(", ")));
     if let Some((point, compared)) = gain.typical().and_then(|point| Some((point, at(point)?))) {
         let sides = sides(page, compared);
-        details.push(format!("At {} connections:", words::whole(f64::from(point.connections))));
+        details.push(format!("At {} connections:", text::whole(f64::from(point.connections))));
         details.extend(limits(&sides));
         details.extend(costs(compared, &sides));
         details.extend(bytes(&sides));
@@ -146,9 +144,9 @@ fn curve(page: &PageContext, gain: &CurveGain) -> Option<Card> {
 /// How many times or how much more, as it goes between the names of the arms.
 fn more(ratio: f64) -> String {
     match ratio {
-        times if times >= 2.0 => format!("{} times the transactions of", words::short(times)),
-        more if more >= 1.0 => format!("{} more transactions than", words::percent(more - 1.0)),
-        less => format!("{} fewer transactions than", words::percent(1.0 - less)),
+        times if times >= 2.0 => format!("{} times the transactions of", text::short(times)),
+        more if more >= 1.0 => format!("{} more transactions than", text::percent(more - 1.0)),
+        less => format!("{} fewer transactions than", text::percent(1.0 - less)),
     }
 }
 
@@ -160,12 +158,12 @@ fn bytes(sides: &Sides) -> Option<String> {
     }
     let write = |cost: PerTransaction| match cost.writes {
         none if none <= 0.0 => "\u{2013}".to_owned(),
-        writes => words::short(cost.written_kib / writes),
+        writes => text::short(cost.written_kib / writes),
     };
     Some(format!(
         "{} against {} KiB written per transaction, {} against {} KiB a write.",
-        words::short(arm.written_kib),
-        words::short(baseline.written_kib),
+        text::short(arm.written_kib),
+        text::short(baseline.written_kib),
         write(arm),
         write(baseline)
     ))
@@ -245,7 +243,7 @@ fn card(page: &PageContext, compared: &Compared) -> Card {
         Verdict::NotComparable { .. } => Tone::Caution,
     };
     if let Verdict::NotComparable { why } = &compared.verdict {
-        details.push(format!("{}.", words::capital(why.trim_end_matches('.'))));
+        details.push(format!("{}.", text::capital(why.trim_end_matches('.'))));
     }
     let (figure, headline) = match (&compared.verdict, ratio(compared)) {
         (Verdict::NoDifferenceSeen, _) => {
@@ -267,8 +265,8 @@ fn card(page: &PageContext, compared: &Compared) -> Card {
 
 fn figure(compared: &Compared, ratio: &Ratio) -> String {
     match compared.metric {
-        Metric::Tps => words::change(ratio.ratio),
-        Metric::P95 => format!("p95 {}", words::change(ratio.ratio)),
+        Metric::Tps => text::change(ratio.ratio),
+        Metric::P95 => format!("p95 {}", text::change(ratio.ratio)),
     }
 }
 
@@ -279,16 +277,16 @@ fn headline(compared: &Compared, sides: &Sides, ratio: &Ratio) -> String {
             format!(
                 "{arm} carries {} {baseline}{}",
                 more(ratio.ratio),
-                against(sides, |f| words::short(f.tps.mean), " a second")
+                against(sides, |f| text::short(f.tps.mean), " a second")
             )
         }
         Metric::P95 => {
             let longer = match ratio.ratio {
-                times if times >= 2.0 => format!("{} times the response time of", words::short(times)),
-                more if more >= 1.0 => format!("{} more response time than", words::percent(more - 1.0)),
-                less => format!("{} less response time than", words::percent(1.0 - less)),
+                times if times >= 2.0 => format!("{} times the response time of", text::short(times)),
+                more if more >= 1.0 => format!("{} more response time than", text::percent(more - 1.0)),
+                less => format!("{} less response time than", text::percent(1.0 - less)),
             };
-            let figures = against(sides, |f| words::latency(f.p95_us.median), "");
+            let figures = against(sides, |f| text::latency(f.p95_us.median), "");
             format!("{arm} takes {longer} {baseline} at the 95th percentile{figures}")
         }
     }
@@ -312,19 +310,19 @@ fn evidence(compared: &Compared, sides: &Sides) -> Option<String> {
         (arm, baseline) => format!("from {arm} and {baseline} trials"),
     };
     let Some(interval) = ratio.interval else {
-        return Some(format!("Measured {} {trials}: too few for an interval.", words::change(ratio.ratio)));
+        return Some(format!("Measured {} {trials}: too few for an interval.", text::change(ratio.ratio)));
     };
-    let interval = words::change_interval(&interval);
+    let interval = text::change_interval(&interval);
     if is_difference(compared) {
         return Some(format!("95% interval: {interval}, {trials}."));
     }
     let seen = compared.smallest_effect.map_or(String::new(), |effect| {
         format!(
             " A true difference of {} or more would have been seen in four of five such runs.",
-            words::percent(effect)
+            text::percent(effect)
         )
     });
-    Some(format!("Measured {} (95% interval: {interval}, {trials}).{seen}", words::change(ratio.ratio)))
+    Some(format!("Measured {} (95% interval: {interval}, {trials}).{seen}", text::change(ratio.ratio)))
 }
 
 /// What holds the sides back, in one line where it is the same.
@@ -336,9 +334,9 @@ fn limits(sides: &Sides) -> Vec<String> {
         return Vec::new();
     }
     if same && (arm.share - baseline.share).abs() < 0.05 {
-        return vec![format!("Both are {}.", words::limiter(arm))];
+        return vec![format!("Both are {}.", text::limiter(arm))];
     }
-    let side = |name: &str, limiter| format!("{name}: {}.", words::limiter(limiter));
+    let side = |name: &str, limiter| format!("{name}: {}.", text::limiter(limiter));
     vec![side(&sides.arm, arm), side(&sides.baseline, baseline)]
 }
 
@@ -348,7 +346,7 @@ fn costs(compared: &Compared, sides: &Sides) -> Option<String> {
     let mut parts = Vec::new();
     let known = arm.p95_us.median > 0.0 && baseline.p95_us.median > 0.0;
     if compared.metric == Metric::Tps && known {
-        let latency = |figures: &Figures| words::latency(figures.p95_us.median);
+        let latency = |figures: &Figures| text::latency(figures.p95_us.median);
         parts.push(format!(
             "95th percentile of the response time {} against {}",
             latency(arm),
@@ -358,11 +356,11 @@ fn costs(compared: &Compared, sides: &Sides) -> Option<String> {
     if let (Some(arm), Some(baseline)) = (arm.per_transaction, baseline.per_transaction) {
         parts.push(format!(
             "{} against {} I/Os per transaction",
-            words::short(arm.consumed_ios),
-            words::short(baseline.consumed_ios)
+            text::short(arm.consumed_ios),
+            text::short(baseline.consumed_ios)
         ));
     }
-    (!parts.is_empty()).then(|| format!("{}.", words::capital(&parts.join("; "))))
+    (!parts.is_empty()).then(|| format!("{}.", text::capital(&parts.join("; "))))
 }
 
 /// The comparisons that have no card: in groups, by what was found.
@@ -378,13 +376,13 @@ fn others(page: &PageContext, all: &[&Compared]) -> Vec<String> {
             }
         };
         let names: Vec<String> = of.iter().map(name).collect();
-        if several { names.join("; ") } else { words::list(&names) }
+        if several { names.join("; ") } else { text::list(&names) }
     };
     let changed: Vec<&Compared> = all.iter().copied().filter(|one| is_difference(one)).collect();
     let same: Vec<&Compared> =
         all.iter().copied().filter(|one| one.verdict == Verdict::NoDifferenceSeen).collect();
     let mut sentences =
-        vec![format!("{} of {} show a difference.", changed.len(), words::count(all.len(), "comparison"))];
+        vec![format!("{} of {} show a difference.", changed.len(), text::count(all.len(), "comparison"))];
     let further: Vec<String> = changed
         .iter()
         .skip(CARDS - 1)
@@ -398,7 +396,7 @@ fn others(page: &PageContext, all: &[&Compared]) -> Vec<String> {
         let seen = largest.map_or(String::new(), |effect| {
             format!(
                 " A true difference of {} or more would have been seen in four of five such runs.",
-                words::percent(effect)
+                text::percent(effect)
             )
         });
         sentences.push(format!("No difference seen: {}.{seen}", names(&same)));
@@ -427,13 +425,13 @@ fn course(page: &PageContext, view: &ArmView) -> Option<String> {
         ended.map_or(String::new(), |change| format!("burst credits gone after {:.0} s. ", change.t_s));
     let part = |regime: &RegimeSummary| {
         let figures = &regime.figures;
-        let mut parts = vec![format!("{} transactions a second", words::short(figures.tps.mean))];
+        let mut parts = vec![format!("{} transactions a second", text::short(figures.tps.mean))];
         if figures.p95_us.median > 0.0 {
-            parts.push(format!("95% within {}", words::latency(figures.p95_us.median)));
+            parts.push(format!("95% within {}", text::latency(figures.p95_us.median)));
         }
         let reads = figures.volumes.get(&Role::Data).map(|volume| volume.read_us).filter(|us| *us > 0.0);
-        parts.extend(reads.map(|us| format!("a read takes {}", words::latency(us))));
-        format!("{}: {}", words::capital(&regime.label), parts.join(", "))
+        parts.extend(reads.map(|us| format!("a read takes {}", text::latency(us))));
+        format!("{}: {}", text::capital(&regime.label), parts.join(", "))
     };
     let parts: Vec<String> = regimes.iter().map(part).collect();
     Some(format!("{}: {when}{}.", view.name, parts.join(". ")))

@@ -2,9 +2,9 @@
 //! on them, its load measured second by second, and nothing left behind.
 //!
 //! [`plan()`] decides what is run, and [`run`] is the whole of running it. `home` holds the lab's lock and clears what a
-//! killed run left, `require` refuses what the machine cannot carry, `rehearse` what the server does not take
+//! killed run left, `requirements` refuses what the machine cannot carry, `server_check` what the server does not take
 //! (`preflight` has both labs ask them), `prepared` makes the data, `schedule` decides the order, and `trial` runs one
-//! trial: an `arm_server` on its `volume`s, and those of its `topology` that follow it. `warm` reads the tables, `watch` samples, `batch` joins, `backup` copies, and `verdict` decides
+//! trial: an `arm_server` on its `volume`s, and those of its `topology` that follow it. `statements` reads the tables, `sampler` samples, `batch` joins, `backup` copies, and `verdict` decides
 //! whether to believe it. `abandon` gives volumes up when the user ends the run.
 
 pub mod error;
@@ -15,9 +15,9 @@ pub mod home;
 mod plan;
 pub mod preflight;
 pub mod prepared;
-pub(crate) mod rehearse;
-pub mod require;
+pub mod requirements;
 pub mod schedule;
+pub(crate) mod server_check;
 pub mod topology;
 mod trial;
 
@@ -28,10 +28,10 @@ pub(crate) mod connections;
 mod lag;
 pub mod proc;
 mod promotion;
+pub mod sampler;
+pub(crate) mod statements;
 pub mod verdict;
 pub mod volume;
-pub(crate) mod warm;
-pub mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -132,8 +132,8 @@ pub fn run(
 /// when it runs. Arms whose backup tool is missing fail, and the others run.
 #[must_use]
 pub fn missing(experiment: &Experiment, server: &Binary) -> Vec<String> {
-    let memory = require::memory(experiment).err().map(|error| error.to_string());
-    let equipment = require::equipment(experiment).err().into_iter().flatten();
+    let memory = requirements::memory(experiment).err().map(|error| error.to_string());
+    let equipment = requirements::equipment(experiment).err().into_iter().flatten();
     equipment.chain(memory).chain(backup::missing_tools(experiment, server)).collect()
 }
 

@@ -8,8 +8,8 @@ use ebbtide_load::Cancel;
 use super::error::RunError;
 use super::event::{Event, EventSink};
 use super::home::Lab;
-use super::rehearse::{self, RehearsalContext};
-use super::{Plan, prepared, proc, require};
+use super::server_check::{self, ServerCheckContext};
+use super::{Plan, prepared, proc, requirements};
 use crate::experiment::{Arm, PlannedArm};
 use crate::record::HostFacts;
 
@@ -52,18 +52,18 @@ pub fn check(
     let note = |text: &String| events.send(Event::Noted { text: text.clone() });
     plan.left_out().iter().for_each(note);
     let experiment = plan.experiment();
-    require::equipment(&experiment).map_err(RunError::Missing)?;
-    require::memory(&experiment)?;
+    requirements::equipment(&experiment).map_err(RunError::Missing)?;
+    requirements::memory(&experiment)?;
     let lab = Lab::open(requirements.home, cancel, events)?;
-    require::space(&lab, plan.arms(), &prepared::needs(plan.arms()), requirements.room)?;
+    requirements::space(&lab, plan.arms(), &prepared::needs(plan.arms()), requirements.room)?;
     let server = plan.server().clone();
     let refusals =
-        rehearse::hold(RehearsalContext { lab: &lab, binary: &server, cancel, events }, &experiment)?;
+        server_check::hold(ServerCheckContext { lab: &lab, binary: &server, cancel, events }, &experiment)?;
     plan.leave_out(|arm| refusals.get(&arm.name).cloned())?.iter().for_each(note);
     let counting: Vec<&PlannedArm> =
         plan.arms().iter().filter(|planned| (requirements.counts)(&planned.arm)).collect();
     let over_limit = requirements.over_limit || experiment.over_limit;
-    let compared = require::host(&lab, &counting, over_limit, cancel, events)?;
+    let compared = requirements::host(&lab, &counting, over_limit, cancel, events)?;
     let home = std::path::absolute(requirements.home).unwrap_or_else(|_| requirements.home.to_owned());
     let host =
         HostFacts { calibration: compared.figures, home: home.display().to_string(), ..proc::host_facts() };

@@ -20,13 +20,13 @@ use super::error::{RunError, StageError};
 use super::event::{Event, EventSink};
 use super::home::{self, Lab, fnv1a};
 use super::proc;
+use super::statements;
 use super::volume::{Begin, LabVolume, Wanted, ideal};
-use super::warm;
 use crate::experiment::{DATA_SEED, Experiment, PlannedArm, Role};
 
 /// Version of what this module makes. Data made otherwise are made again.
 const VERSION: u32 = 2;
-/// Key of [`Meta`] in a snapshot's metadata.
+/// Key of [`PreparedMeta`] in a snapshot's metadata.
 const META: &str = "lab";
 /// The volume that data are prepared on has at most this size, unless they need more; clones are
 /// grown from it. Growing XFS by more than a hundred times would leave it with thousands of
@@ -37,7 +37,7 @@ const SHUTDOWN: Duration = Duration::from_secs(600);
 
 /// What made a snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Meta {
+struct PreparedMeta {
     version: u32,
     key: String,
     server: String,
@@ -81,9 +81,9 @@ pub struct Prepared {
 
 impl Prepared {
     fn read(info: SnapshotInfo) -> Self {
-        let meta = Meta::deserialize(&info.meta[META]);
+        let meta = PreparedMeta::deserialize(&info.meta[META]);
         let unread = meta.as_ref().err().map(|_| "another version of this program made it".to_owned());
-        let meta = meta.unwrap_or(Meta {
+        let meta = meta.unwrap_or(PreparedMeta {
             version: 0,
             key: String::new(),
             server: String::new(),
@@ -247,7 +247,7 @@ impl Maker<'_> {
         let volume = LabVolume::make(self.lab, wanted, &report)?;
         let kept = made_with(&arm.settings, self.binary);
         self.fill(need, &kept, volume.dir(), &report)?;
-        let meta = Meta {
+        let meta = PreparedMeta {
             version: VERSION,
             key: need.key.to_owned(),
             server: self.binary.text.clone(),
@@ -330,7 +330,7 @@ impl Maker<'_> {
         }
         let target = server.target();
         let mut running = Some(server);
-        warm::answer_all(&target, statements, self.cancel, || drop(running.take()))?;
+        statements::answer_all(&target, statements, self.cancel, || drop(running.take()))?;
         running.ok_or(StageError::Cancelled)
     }
 

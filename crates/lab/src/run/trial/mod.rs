@@ -18,10 +18,10 @@ use super::error::StageError;
 use super::event::{Event, EventSink, Phase, Progress, Tick};
 use super::home::Lab;
 use super::lag::LagWatch;
+use super::sampler::{Answers, SecondSampler, ServerPoll};
 use super::verdict::{self, Evidence, VolumeEnd};
 use super::volume::LabVolume;
-use super::watch::{Answers, Asked, Watch};
-use super::{proc, promotion, topology, unix_ns, warm};
+use super::{proc, promotion, statements, topology, unix_ns};
 use crate::experiment::{Experiment, PlannedArm, Role};
 use crate::record::{BackupUse, BatchUse, LoadReport, Outcome, Promotion, Second, Trial};
 
@@ -178,7 +178,7 @@ impl TrialContext<'_> {
         let target = server.target();
         let mut running = Some(server);
         let end = || drop(running.take());
-        let read = warm::answer_all(
+        let read = statements::answer_all(
             &target,
             &self.planned.arm.tables(self.experiment.data).warm_up(),
             self.cancel,
@@ -311,7 +311,7 @@ impl<'a> Load<'a> {
     fn run(mut self, server: Server) -> Result<Measured, Failure> {
         let (context, stage) = (self.context, self.stage);
         let target = server.target();
-        let (beat, asked, lag) = (Beat::default(), Asked::default(), LagWatch::default());
+        let (beat, asked, lag) = (Beat::default(), ServerPoll::default(), LagWatch::default());
         let sampler = open_sampler(&target, context.binary)?;
         let (ask, ticks) = mpsc::channel();
         self.begin()?;
@@ -426,11 +426,11 @@ impl<'a> Load<'a> {
         &mut self,
         server: &Server,
         lag: &LagWatch,
-        asked: &Asked,
+        asked: &ServerPoll,
         ask: mpsc::Sender<usize>,
         beat: &Beat,
     ) -> Result<LoadReport, StageError> {
-        let mut watch = Watch::new(self.stage.watched(), server, (self.replicas, lag), asked, ask);
+        let mut watch = SecondSampler::new(self.stage.watched(), server, (self.replicas, lag), asked, ask);
         let context = self.context;
         let measure_s = f64::from(context.planned.arm.measure_s);
         let mut on_sample = |sample: &Sample| {
@@ -454,7 +454,7 @@ impl<'a> Load<'a> {
     }
 
     /// Ends the server of the load under its clients. Nobody else may ask it any more.
-    fn kill(&mut self, server: &Server, asked: &Asked, lag: &LagWatch) {
+    fn kill(&mut self, server: &Server, asked: &ServerPoll, lag: &LagWatch) {
         if self.killed.is_some() {
             return;
         }

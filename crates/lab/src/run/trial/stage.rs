@@ -10,10 +10,10 @@ use crate::run::arm_server::{self, Volumes};
 use crate::run::error::StageError;
 use crate::run::home::{Lab, TRIAL_PREFIX};
 use crate::run::prepared::fs_type;
+use crate::run::sampler::Watched;
 use crate::run::topology;
 use crate::run::verdict::VolumeEnd;
 use crate::run::volume::{Begin, IopsLimit, LabVolume, Wanted, without_limits};
-use crate::run::watch::Watched;
 
 /// A file system with less room than this is full: InnoDB extends its files by up to this much.
 const FULL_BYTES: u64 = 8 << 20;

@@ -19,14 +19,14 @@ use super::cutter::{self, Images};
 use super::error::KeptError;
 use super::record::{Cut, VerdictKind};
 
-/// Key of [`Meta`] in a snapshot's metadata.
+/// Key of [`KeptMeta`] in a snapshot's metadata.
 const META: &str = "cut";
 /// Room on the host's disk that evidence leaves alone, bytes.
 const LEFT_FREE: u64 = 4 << 30;
 
 /// What is stored with a kept image: all that judging it again takes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Meta {
+pub(super) struct KeptMeta {
     pub(super) cut: Cut,
     /// The experiment with the arm alone.
     pub(super) experiment: Experiment,
@@ -67,7 +67,7 @@ pub struct KeptCut {
 
 /// What images are made by.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Origin<'a> {
+pub(super) struct ImageOrigin<'a> {
     pub(super) experiment: &'a Experiment,
     pub(super) binary: &'a Binary,
     /// How the user named the server.
@@ -79,13 +79,13 @@ pub(super) struct Origin<'a> {
 pub(super) struct ImageRetention<'a> {
     lab: &'a Lab,
     /// What is written down with them; None: nothing is kept.
-    of: Option<Origin<'a>>,
+    of: Option<ImageOrigin<'a>>,
     kept: Mutex<BTreeMap<(String, VerdictKind), u32>>,
 }
 
 impl<'a> ImageRetention<'a> {
     /// `known` are the cuts of the run that this one goes on with.
-    pub(super) fn new(lab: &'a Lab, origin: Origin<'a>, known: &[Cut]) -> Self {
+    pub(super) fn new(lab: &'a Lab, origin: ImageOrigin<'a>, known: &[Cut]) -> Self {
         let retention = Self { lab, of: Some(origin), kept: Mutex::default() };
         known.iter().filter(|cut| cut.kept).for_each(|cut| count(&mut retention.kept.lock(), cut));
         retention
@@ -105,7 +105,7 @@ impl<'a> ImageRetention<'a> {
     }
 
     fn is_wanted(&self, cut: &Cut) -> bool {
-        let Some(Origin { experiment, .. }) = self.of else { return false };
+        let Some(ImageOrigin { experiment, .. }) = self.of else { return false };
         let room = self.lab.host.home().free_bytes().is_ok_and(|free| free > LEFT_FREE);
         if !cut.is_bad() || !room {
             return false;
@@ -123,7 +123,7 @@ impl<'a> ImageRetention<'a> {
     }
 
     fn keep(&self, images: &Images, cut: &Cut, expected: &[Expected]) -> bool {
-        let Some(Origin { experiment, binary, named }) = self.of else { return false };
+        let Some(ImageOrigin { experiment, binary, named }) = self.of else { return false };
         let arms = experiment.arms.iter().filter(|arm| arm.name == cut.arm).cloned().collect();
         let experiment = Experiment { arms, comparisons: Vec::new(), ..experiment.clone() };
         let store = self.lab.host.store();
@@ -132,7 +132,7 @@ impl<'a> ImageRetention<'a> {
             let _ = store.delete_snapshot(&snapshot_name(cut.seed, *role));
         }
         for (role, image) in images {
-            let meta = Meta {
+            let meta = KeptMeta {
                 cut: Cut { kept: true, ..cut.clone() },
                 experiment: experiment.clone(),
                 server: binary.text.clone(),
@@ -193,12 +193,12 @@ pub fn list(home: &Path) -> Result<Vec<KeptCut>, KeptError> {
     Ok(all.into_values().collect())
 }
 
-pub(super) fn snapshots(lab: &Lab) -> Vec<(SnapshotInfo, Meta)> {
+pub(super) fn snapshots(lab: &Lab) -> Vec<(SnapshotInfo, KeptMeta)> {
     read(lab.host.store().snapshots())
 }
 
-pub(super) fn read(snapshots: Vec<SnapshotInfo>) -> Vec<(SnapshotInfo, Meta)> {
-    let read = |info: SnapshotInfo| Meta::deserialize(&info.meta[META]).ok().map(|meta| (info, meta));
+pub(super) fn read(snapshots: Vec<SnapshotInfo>) -> Vec<(SnapshotInfo, KeptMeta)> {
+    let read = |info: SnapshotInfo| KeptMeta::deserialize(&info.meta[META]).ok().map(|meta| (info, meta));
     snapshots.into_iter().filter_map(read).collect()
 }
 

@@ -25,7 +25,7 @@ const ROOM: u64 = 4 * GIB;
 
 /// What trying the arms takes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RehearsalContext<'a> {
+pub(crate) struct ServerCheckContext<'a> {
     pub(crate) lab: &'a Lab,
     pub(crate) binary: &'a Binary,
     pub(crate) cancel: &'a Cancel,
@@ -38,7 +38,7 @@ pub(crate) struct RehearsalContext<'a> {
 /// # Errors
 /// [`RunError::Unfit`] for the first arm that cannot be left out ([`experiment::leave_out`]).
 pub(crate) fn hold(
-    context: RehearsalContext<'_>,
+    context: ServerCheckContext<'_>,
     experiment: &Experiment,
 ) -> Result<BTreeMap<String, String>, RunError> {
     context.events.preparing(format!("trying {} with what the arms ask for", context.binary.name()));
@@ -114,14 +114,14 @@ fn alike(experiment: &Experiment) -> Vec<Alike<'_>> {
 }
 
 struct Rehearsal<'a> {
-    context: RehearsalContext<'a>,
+    context: ServerCheckContext<'a>,
     volume: LabVolume<'a>,
     /// Data directories without tables, by the settings that they were made with.
     fresh: RefCell<BTreeMap<String, PathBuf>>,
 }
 
 impl<'a> Rehearsal<'a> {
-    fn new(context: RehearsalContext<'a>, experiment: &Experiment) -> Result<Self, StageError> {
+    fn new(context: ServerCheckContext<'a>, experiment: &Experiment) -> Result<Self, StageError> {
         let redo =
             experiment.arms.iter().filter_map(|arm| parse_size(arm.settings.get("redo_capacity")?).ok());
         let size = ROOM + redo.max().unwrap_or(0).saturating_mul(2).next_multiple_of(GIB);

@@ -1,11 +1,11 @@
 //! How much is lost, and how long recovery takes: not means, but what the cuts really did.
 
-use ebbtide_lab::page::words;
+use ebbtide_lab::page::text;
 use ebbtide_report::{Block, Cell, Estimate, Estimates, Scale, Section, Table, Tone};
 
 use super::{PageContext, dash, texts};
 use crate::record::{Cut, VerdictKind};
-use crate::summary::words::{ends, seconds};
+use crate::summary::sentences::{ends, seconds};
 use crate::summary::{ArmSummary, Quantiles, has};
 
 /// At most so many dots represent the cuts of an arm.
@@ -34,7 +34,7 @@ pub(super) fn loss(page: &PageContext) -> Option<Section> {
 fn losses(page: &PageContext) -> Table {
     let arms = page.arms.iter().enumerate().filter_map(|(place, (arm, _))| Some((place, arm.loss?)));
     let row = |(place, loss): (usize, crate::summary::LossSummary)| {
-        let count = |value: f64| Cell::value(words::whole(value), value, "");
+        let count = |value: f64| Cell::value(text::whole(value), value, "");
         let time = |value: f64| Cell::value(seconds(value), value, "");
         let (n, t) = (loss.transactions, loss.seconds);
         vec![
@@ -88,10 +88,10 @@ fn work(page: &PageContext) -> Table {
         let of = arm.recovery?;
         let torn = arm.torn;
         let io = |count: &Quantiles, bytes: &Quantiles| {
-            Cell::value(words::whole(count.p50), count.p50, words::bytes(bytes.p50))
+            Cell::value(text::whole(count.p50), count.p50, text::bytes(bytes.p50))
         };
-        let number = |value: u64| Cell::value(words::whole(value as f64), value as f64, "");
-        let images = Cell { detail: words::count(torn.pages, "page"), ..number(torn.images) };
+        let number = |value: u64| Cell::value(text::whole(value as f64), value as f64, "");
+        let images = Cell { detail: text::count(torn.pages, "page"), ..number(torn.images) };
         let mended =
             Cell { tone: if torn.mended > 0 { Tone::Good } else { Tone::Plain }, ..number(torn.mended) };
         let not_restored = Cell {
@@ -131,7 +131,7 @@ fn work(page: &PageContext) -> Table {
 
 /// How replicas went on; none where there are none.
 fn resumed(page: &PageContext) -> Option<Block> {
-    let count = |value: f64| Cell::value(words::whole(value), value, "");
+    let count = |value: f64| Cell::value(text::whole(value), value, "");
     let time = |value: f64| Cell::value(seconds(value), value, "");
     let row = |(place, (arm, _)): (usize, &(&ArmSummary, String))| {
         let of = arm.resumed?;

@@ -128,7 +128,7 @@ pub(crate) const fn file(kind: FileKind) -> &'static str {
 
 /// A time of some seconds, from milliseconds on.
 pub(crate) fn seconds(seconds: f64) -> String {
-    if seconds <= 0.0 { "0\u{a0}s".to_owned() } else { ebbtide_lab::page::words::latency(seconds * 1e6) }
+    if seconds <= 0.0 { "0\u{a0}s".to_owned() } else { ebbtide_lab::page::text::latency(seconds * 1e6) }
 }
 
 #[cfg(test)]

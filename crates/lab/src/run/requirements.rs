@@ -22,7 +22,7 @@ const USUAL_REDO: u64 = 100 * MIB;
 
 /// How the host compares with the experiment.
 #[derive(Debug, Default)]
-pub(crate) struct Compared {
+pub(crate) struct HostComparison {
     /// The host's figures, as labels and values; empty where it could not be measured.
     pub(crate) figures: Vec<(String, String)>,
     /// What every trial should carry as a note.
@@ -91,7 +91,7 @@ pub(crate) fn host(
     over_limit: bool,
     cancel: &Cancel,
     events: EventSink<'_>,
-) -> Result<Compared, RunError> {
+) -> Result<HostComparison, RunError> {
     let file = lab.host.home().calibration_file();
     let known = Calibration::load(&file).filter(|known| known.block.is_some());
     let calibration = match known {
@@ -117,17 +117,17 @@ pub(crate) fn host(
         return Err(RunError::HostTooSlow(exceeded));
     }
     let notes = exceeded.into_iter().map(|text| format!("this host is slower than a volume: {text}"));
-    Ok(Compared { figures: figures(&calibration), notes: notes.collect() })
+    Ok(HostComparison { figures: figures(&calibration), notes: notes.collect() })
 }
 
 fn proceed(cancel: &Cancel) -> Result<(), RunError> {
     if cancel.is_cancelled() { Err(RunError::Cancelled { done: 0, of: 0 }) } else { Ok(()) }
 }
 
-fn not_calibrated(error: &HostError) -> Compared {
+fn not_calibrated(error: &HostError) -> HostComparison {
     let note =
         format!("this host could not be calibrated ({error}): whether it carries the volumes is not known");
-    Compared { figures: Vec::new(), notes: vec![note] }
+    HostComparison { figures: Vec::new(), notes: vec![note] }
 }
 
 fn measure(lab: &Lab, quick: bool, cancel: &Cancel, events: EventSink<'_>) -> Result<Calibration, HostError> {

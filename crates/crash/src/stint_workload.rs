@@ -12,14 +12,14 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// The load of a stint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum StintWorkload {
     /// The load with invariants, on these tables.
     Invariants(Schema),
     /// TPC-C with marks.
     Tpcc,
 }
 
-impl Work {
+impl StintWorkload {
     /// The load on these data.
     pub(super) fn of(data: DataPlan) -> Self {
         match data.warehouses {

@@ -27,7 +27,7 @@ const SHORTEST_SPAN: f64 = 0.5;
 
 /// Everything that is looked at, at one moment.
 #[derive(Debug)]
-struct Moment {
+struct Reading {
     at: Instant,
     volumes: Vec<Stats>,
     /// Of each replica, in the order of its volumes.
@@ -44,7 +44,7 @@ struct Moment {
     cost_s: f64,
 }
 
-impl Moment {
+impl Reading {
     fn empty(at: Instant) -> Self {
         Self {
             at,
@@ -62,7 +62,7 @@ impl Moment {
 
 /// What happened between two moments, as rates.
 #[derive(Debug, Default)]
-struct Seen {
+struct ReadingRates {
     volumes: Vec<VolumeSecond>,
     replica_volumes: Vec<Vec<VolumeSecond>>,
     host: HostSecond,
@@ -70,8 +70,8 @@ struct Seen {
     foreign_cpus: f64,
 }
 
-impl Seen {
-    fn between(before: &Moment, now: &Moment) -> Self {
+impl ReadingRates {
+    fn between(before: &Reading, now: &Reading) -> Self {
         let span_s = now.at.duration_since(before.at).as_secs_f64().max(1e-6);
         let host = HostSecond {
             server_cpus: now.server_cpu.saturating_sub(before.server_cpu).as_secs_f64() / span_s,
@@ -97,12 +97,12 @@ impl Seen {
 
 /// The last look, and what it showed.
 #[derive(Debug)]
-struct Course {
-    before: Moment,
-    seen: Seen,
+struct LastReading {
+    before: Reading,
+    seen: ReadingRates,
 }
 
-impl Course {
+impl LastReading {
     /// Whether enough time has passed since the last look for another one to show a rate.
     ///
     /// After this machine stalled the load reports all that it missed at once: what the first of
@@ -111,8 +111,8 @@ impl Course {
         at.duration_since(self.before.at).as_secs_f64() >= SHORTEST_SPAN * length_s
     }
 
-    fn reach(&mut self, now: Moment) {
-        self.seen = Seen::between(&self.before, &now);
+    fn reach(&mut self, now: Reading) {
+        self.seen = ReadingRates::between(&self.before, &now);
         self.before = now;
     }
 }
@@ -122,7 +122,7 @@ pub(super) type Watched<'a> = Vec<(Role, &'a LiveVolume)>;
 
 /// Makes seconds of moments.
 #[derive(Debug)]
-pub(super) struct Watch<'a> {
+pub(super) struct SecondSampler<'a> {
     volumes: Watched<'a>,
     /// Of each replica.
     replica_volumes: Vec<Watched<'a>>,
@@ -135,25 +135,25 @@ pub(super) struct Watch<'a> {
     threads: BTreeMap<u32, f64>,
     /// Processor time of everybody else in each measured second, processors.
     foreign: Vec<f64>,
-    course: Course,
+    course: LastReading,
     /// What sampling took on the thread on which the load reports its seconds, s.
     cost_here_s: f64,
-    asked: &'a Asked,
+    asked: &'a ServerPoll,
     ask: mpsc::Sender<usize>,
     ticks: usize,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> SecondSampler<'a> {
     /// Begins to watch, just before the load starts.
     pub(super) fn new(
         (volumes, replica_volumes): (Watched<'a>, Vec<Watched<'a>>),
         server: &'a Server,
         (replicas, lag): (&'a [Server], &'a LagWatch),
-        asked: &'a Asked,
+        asked: &'a ServerPoll,
         ask: mpsc::Sender<usize>,
     ) -> Self {
         let others = proc::thread_times_s().into_keys().collect();
-        let course = Course { before: Moment::empty(Instant::now()), seen: Seen::default() };
+        let course = LastReading { before: Reading::empty(Instant::now()), seen: ReadingRates::default() };
         let mut watch = Self {
             volumes,
             replica_volumes,
@@ -173,7 +173,7 @@ impl<'a> Watch<'a> {
         watch
     }
 
-    /// The second that has just ended. The server's figures are added by [`Asked::fill`].
+    /// The second that has just ended. The server's figures follow from [`Answers::rates`].
     pub(super) fn second(&mut self, sample: &Sample) -> Second {
         let cpu = proc::thread_time_s();
         if self.course.is_due(Instant::now(), sample.length_s) {
@@ -219,12 +219,12 @@ impl<'a> Watch<'a> {
         self.ticks
     }
 
-    fn look(&mut self) -> Moment {
+    fn look(&mut self) -> Reading {
         let stats = |watched: &Watched<'_>| watched.iter().map(|(_, live)| live.stats()).collect();
         self.threads.extend(proc::thread_times_s());
         let load = self.threads.iter().filter(|(thread, _)| !self.others.contains(thread));
         let load_s = load.map(|(_, time)| time).sum();
-        Moment {
+        Reading {
             at: Instant::now(),
             volumes: stats(&self.volumes),
             replica_volumes: self.replica_volumes.iter().map(stats).collect(),
@@ -245,13 +245,13 @@ impl<'a> Watch<'a> {
 
 /// What the thread that asks the server reports to the others.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ServerPoll {
     cost_ns: AtomicU64,
     /// The server is about to be killed: no answer is missed from then on.
     over: AtomicBool,
 }
 
-impl Asked {
+impl ServerPoll {
     fn cost_s(&self) -> f64 {
         self.cost_ns.load(Ordering::Relaxed) as f64 / 1e9
     }
@@ -397,22 +397,22 @@ mod tests {
     }
 
     /// A machine on which the server keeps one processor busy, and a volume 100 reads a second.
-    fn moment(start: Instant, ms: u64) -> Moment {
+    fn moment(start: Instant, ms: u64) -> Reading {
         // Processor time is reported in steps of 10 ms.
         let busy = Duration::from_millis(ms.next_multiple_of(10));
         let read = OpStats { ops: ms / 10, ..OpStats::default() };
-        Moment {
+        Reading {
             server_cpu: busy,
             machine: MachineTime { busy_s: busy.as_secs_f64(), ..MachineTime::default() },
             volumes: vec![Stats { at: Nanos::from_ms(ms), read, ..Stats::default() }],
-            ..Moment::empty(start + Duration::from_millis(ms))
+            ..Reading::empty(start + Duration::from_millis(ms))
         }
     }
 
     #[test]
     fn seconds_that_are_reported_at_once_share_the_rates_of_the_time_that_they_cover() {
         let start = Instant::now();
-        let mut course = Course { before: moment(start, 0), seen: Seen::default() };
+        let mut course = LastReading { before: moment(start, 0), seen: ReadingRates::default() };
         // It stalled from 2.4 to 7.7 s: five seconds are reported at once, and the next one early.
         let mut looked = Vec::new();
         for ms in [1_000, 2_000, 7_700, 7_701, 7_702, 7_703, 7_704, 8_000, 9_000] {

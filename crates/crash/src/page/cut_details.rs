@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use ebbtide_lab::experiment::{End, Role};
-use ebbtide_lab::page::words;
+use ebbtide_lab::page::text;
 use ebbtide_report::{Band, Bands, Block, Cell, Fold, Listing, Section, Table, Tone};
 use ebbtide_text::seed;
 
 use super::{PageContext, replay, tester, texts};
 use crate::record::{Cut, InFlight, Loss, PageFound, PageState, Resumed, TornWrite, Verdict, VerdictKind};
-use crate::summary::words::{did, file, kind as kind_name, moment as moment_words, seconds, shown};
+use crate::summary::sentences::{did, file, kind as kind_name, moment as moment_words, seconds, shown};
 use crate::summary::{ArmSummary, BAD, Standing, has};
 
 /// At most so many torn pages, lines and clients of a cut are shown.
@@ -46,7 +46,7 @@ pub(super) fn section(page: &PageContext) -> Option<Section> {
     let more = folds.len().saturating_sub(FOLDS);
     blocks.extend(folds.into_iter().take(FOLDS));
     if more > 0 {
-        blocks.push(Block::Text(format!("{} in the database.", words::count(more, "further example"))));
+        blocks.push(Block::Text(format!("{} in the database.", text::count(more, "further example"))));
     }
     let lead = "One example of each bad verdict, and below them one of each arm. Each example is shown with what was \
                 written at that instant, what the image has of it, and what the server reported afterwards. The first and the last \
@@ -101,7 +101,7 @@ fn story(page: &PageContext, cut: &Cut, kind: VerdictKind, headed: bool) -> Vec<
     blocks.extend(writes(cut));
     blocks.extend(cut.torn_writes.iter().take(PAGES).map(bands));
     if cut.torn_writes.len() > PAGES {
-        let more = words::count(cut.torn_writes.len() - PAGES, "further torn page");
+        let more = text::count(cut.torn_writes.len() - PAGES, "further torn page");
         blocks.push(Block::Text(format!("{more} in the database.")));
     }
     blocks.extend(cut.verdicts.iter().flat_map(|verdict| evidence(cut, verdict)));
@@ -127,7 +127,7 @@ fn outcome(cut: &Cut, kind: VerdictKind) -> String {
     let lost = cut.loss.as_ref().filter(|_| kind == VerdictKind::LostCommits).map(|loss| {
         format!(
             "It lost {} that had been acknowledged, from the last {}",
-            words::count(loss.transactions, "transaction"),
+            text::count(loss.transactions, "transaction"),
             seconds(loss.seconds)
         )
     });
@@ -150,7 +150,7 @@ fn opening(page: &PageContext, cut: &Cut) -> String {
         match cut.writes_in_flight {
             0 => "No write was".to_owned(),
             1 => "1 write was".to_owned(),
-            many => format!("{} writes were", words::whole(many as f64)),
+            many => format!("{} writes were", text::whole(many as f64)),
         },
         match torn {
             0 => "none in part".to_owned(),
@@ -161,7 +161,7 @@ fn opening(page: &PageContext, cut: &Cut) -> String {
         text = text.replace(", of which the image has none in part", "");
     }
     if cut.cached_units_lost > 0 {
-        let units = words::whole(cut.cached_units_lost as f64);
+        let units = text::whole(cut.cached_units_lost as f64);
         text += &format!(" A volatile cache lost {units} units of 4 KiB that had been answered.");
     }
     text
@@ -179,8 +179,8 @@ fn writes(cut: &Cut) -> Option<Block> {
         vec![
             Cell::from(file(write.kind)),
             Cell { detail: volume(write.role), ..Cell::from(place) },
-            Cell::value(words::whole(write.offset as f64), write.offset as f64, ""),
-            Cell::from(words::bytes(write.len as f64)),
+            Cell::value(text::whole(write.offset as f64), write.offset as f64, ""),
+            Cell::from(text::bytes(write.len as f64)),
             Cell { tone, ..Cell::from(image) },
         ]
     };
@@ -269,7 +269,7 @@ fn fetched_again(resumed: &Resumed) -> String {
         0 => "Its tables had all that it had applied before the cut.".to_owned(),
         lacking => format!(
             "Its tables lacked {} or more that it had applied before the cut, and that its source has still.",
-            words::count(lacking, "transaction")
+            text::count(lacking, "transaction")
         ),
     }
 }
@@ -280,7 +280,7 @@ fn listing(label: &str, lines: &[String]) -> Vec<Block> {
     }
     let mut text = lines.iter().take(LINES).map(String::as_str).collect::<Vec<_>>().join("\n");
     if lines.len() > LINES {
-        text += &format!("\n({} more in the database)", words::count(lines.len() - LINES, "line"));
+        text += &format!("\n({} more in the database)", text::count(lines.len() - LINES, "line"));
     }
     vec![Block::Listing(Listing { label: label.into(), text })]
 }
@@ -293,7 +293,7 @@ fn damaged(label: &str, pages: &[PageFound]) -> Vec<Block> {
 
 fn clients(loss: &Loss) -> Block {
     let row = |(client, acknowledged, recovered): &(u32, u64, u64)| {
-        let number = |value: u64| Cell::value(words::whole(value as f64), value as f64, "");
+        let number = |value: u64| Cell::value(text::whole(value as f64), value as f64, "");
         vec![
             Cell::from(format!("client {client}")),
             number(*acknowledged),
@@ -303,7 +303,7 @@ fn clients(loss: &Loss) -> Block {
     };
     let caption = format!(
         "{} that had been acknowledged and are gone, over {}{}",
-        words::count(loss.transactions, "transaction"),
+        text::count(loss.transactions, "transaction"),
         seconds(loss.seconds),
         if loss.clients.len() > CLIENTS {
             format!("; {CLIENTS} of {} clients", loss.clients.len())
@@ -341,7 +341,7 @@ pub(super) fn unverified(page: &PageContext) -> Option<Section> {
         arms.dedup();
         vec![
             Cell::from(*why),
-            Cell::from(words::whole(cuts.len() as f64)),
+            Cell::from(text::whole(cuts.len() as f64)),
             Cell::from(arms.join("; ")),
             Cell::from(cuts.first().map_or(String::new(), |cut| seed::hex(cut.seed))),
         ]
