@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ebbtide_advisor::sizing::change::{self, ChangePlan};
-use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform};
+use ebbtide_advisor::sizing::managed::{CONDITIONS, Platform, list_url};
 use ebbtide_advisor::sizing::{
     ARRAY_OPERATION, Choice, KINDS, MOST_ROOM, QueueRule, Safer, Safety, Spread, Today,
 };
@@ -38,7 +38,7 @@ pub(super) fn answer(plan: &Plan<'_>, answer: &Answer<'_>, html: Option<&Path>) 
         changes(&change, &mut out);
     }
     if !answer.platforms.is_empty() {
-        platforms(&answer.platforms, &mut out);
+        platforms(&answer.platforms, &plan.region, &mut out);
     }
     if let Some(path) = html {
         let _ = writeln!(out, "\ncharts: {}", path.display());
@@ -493,7 +493,7 @@ fn changes(plan: &ChangePlan, out: &mut String) {
     }
 }
 
-fn platforms(all: &[Platform], out: &mut String) {
+fn platforms(all: &[Platform], region: &str, out: &mut String) {
     let mut table = TextTable::new(&[
         "THE SAME LOAD ON",
         "WITH",
@@ -503,19 +503,23 @@ fn platforms(all: &[Platform], out: &mut String) {
         "A MONTH",
         "WITH STANDBY",
     ]);
-    let usd = |usd: Option<Usd>| usd.map_or_else(|| "?".to_owned(), |usd| usd.to_string());
     for one in all {
+        // Without anything missing there is nothing to price: no instance, or no way to meet the objective.
+        let unknown = if one.missing.is_empty() { "-" } else { "?" };
+        let usd = |usd: Option<Usd>| usd.map_or_else(|| unknown.to_owned(), |usd| usd.to_string());
+        let sum = |usd: Option<[Usd; 2]>| usd.map_or_else(|| unknown.to_owned(), range);
         table.row([
             one.name.clone(),
             one.what.clone(),
             usd(one.storage_usd),
             one.io_usd.map_or_else(|| "-".to_owned(), range),
             usd(one.instance_usd),
-            one.total_usd.map_or_else(|| "?".to_owned(), range),
-            one.with_standby_usd.map_or_else(|| "?".to_owned(), range),
+            sum(one.total_usd),
+            sum(one.with_standby_usd),
         ]);
     }
     let _ = writeln!(out, "\n{}\n", table.text());
+    unpriced(all, region, out);
     for one in all {
         for note in &one.notes {
             let _ = writeln!(out, "{}: {note}", one.name);
@@ -524,6 +528,33 @@ fn platforms(all: &[Platform], out: &mut String) {
     out.push_str("\nConditions:\n");
     for condition in CONDITIONS {
         let _ = writeln!(out, "- {}: {}.", condition.topic, condition.says);
+    }
+}
+
+/// What `?` stands for, and how to supply it: a sentence for each of AWS's lists.
+fn unpriced(all: &[Platform], region: &str, out: &mut String) {
+    if all.len() == 1 {
+        let _ = writeln!(
+            out,
+            "RDS and Aurora: the catalogue has no price of them in {region}.\n   Download AWS's list AmazonRDS and give it with --prices FILE: {}",
+            list_url("AmazonRDS", region)
+        );
+    }
+    for list in ["AmazonEC2", "AmazonRDS"] {
+        let mut lacking: Vec<&str> = Vec::new();
+        for missing in all.iter().flat_map(|one| &one.missing).filter(|missing| missing.list == list) {
+            if !lacking.contains(&missing.what.as_str()) {
+                lacking.push(&missing.what);
+            }
+        }
+        if !lacking.is_empty() {
+            let _ = writeln!(
+                out,
+                "?: the catalogue has no price in {region} of {}.\n   Download AWS's list {list} and give it with --prices FILE: {}",
+                lacking.join("; "),
+                list_url(list, region)
+            );
+        }
     }
 }
 

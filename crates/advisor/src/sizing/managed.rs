@@ -1,7 +1,7 @@
 //! The same load on EC2 with EBS, on RDS and on Aurora: what each costs a month, and what has to be true.
 
 use ebbtide_catalog::{
-    AuroraInstancePrice, AuroraStoragePrice, HOURS_A_MONTH, InstanceType, ManagedPrices, Raid0,
+    AuroraStoragePrice, HOURS_A_MONTH, InstanceType, ManagedPrices, Raid0,
     RdsStoragePrice, Resolved, Spec, Usd, VolumeSpec,
 };
 use ebbtide_volume::GIB;
@@ -44,8 +44,35 @@ pub struct Platform {
     pub total_usd: Option<[Usd; 2]>,
     /// The same with a standby or replica in a second zone; null where a part has no price.
     pub with_standby_usd: Option<[Usd; 2]>,
-    /// What has no price here, and what else has to be known of the figures.
+    /// What its sums lack a price of.
+    pub missing: Vec<MissingPrice>,
+    /// What else has to be known of the figures.
     pub notes: Vec<String>,
+}
+
+/// Something that the prices in use have no price of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MissingPrice {
+    /// What it is: `an instance of db.r5.2xlarge`.
+    pub what: String,
+    /// AWS's price list that has it: `AmazonRDS`.
+    pub list: &'static str,
+}
+
+impl MissingPrice {
+    fn ec2(what: impl Into<String>) -> Self {
+        Self { what: what.into(), list: "AmazonEC2" }
+    }
+
+    fn rds(what: impl Into<String>) -> Self {
+        Self { what: what.into(), list: "AmazonRDS" }
+    }
+}
+
+/// Where AWS publishes one of its price lists for a region, as CSV.
+#[must_use]
+pub fn list_url(list: &str, region: &str) -> String {
+    format!("https://pricing.us-east-1.amazonaws.com/offers/v1.0/aws/{list}/current/{region}/index.csv")
 }
 
 /// What I/O a month Aurora would charge for.
@@ -95,13 +122,20 @@ pub fn platforms(space: &Space<'_>, chosen: &Resolved, io: Option<AuroraIo>) -> 
     all
 }
 
+/// Said of a platform where no instance is known.
+const NO_INSTANCE: &str = "no instance was named: give --instance to price one";
+
 /// The parts of a platform, before they are added up.
 struct Parts {
     storage: Option<Usd>,
     standby_storage: Option<Usd>,
+    /// None where requests are not charged, or have no price.
     io: Option<[Usd; 2]>,
     instance: Option<Usd>,
     standby_instance: Option<Usd>,
+    missing: Vec<MissingPrice>,
+    /// Whether requests are charged and have no price: no sum can be made.
+    io_unpriced: bool,
 }
 
 impl Parts {
@@ -109,7 +143,7 @@ impl Parts {
         let io = self.io.unwrap_or_default();
         let sum = |storage: Option<Usd>, instance: Option<Usd>| {
             let fixed = storage? + instance?;
-            Some(io.map(|io| fixed + io))
+            (!self.io_unpriced).then(|| io.map(|io| fixed + io))
         };
         Platform {
             name: name.into(),
@@ -119,6 +153,7 @@ impl Parts {
             storage_usd: self.storage,
             io_usd: self.io,
             instance_usd: self.instance,
+            missing: self.missing,
             notes,
         }
     }
@@ -127,12 +162,14 @@ impl Parts {
 fn ec2(space: &Space<'_>, chosen: &Resolved) -> Platform {
     let storage = space.prices.monthly_cost(chosen).map(|cost| cost.usd);
     let price = space.instance.map(|one| (one, space.prices.instance(&one.name)));
-    let mut notes = Vec::new();
-    match price {
-        None => notes.push("no instance was named: give --instance to price one".into()),
-        Some((one, None)) => notes.push(format!("{} has no price here: give --prices", one.name)),
-        Some(_) => {}
+    let mut missing = Vec::new();
+    if storage.is_none() {
+        missing.push(MissingPrice::ec2(format!("EBS {}", chosen.spec.volume.kind)));
     }
+    if let Some((one, None)) = price {
+        missing.push(MissingPrice::ec2(format!("an instance of {}", one.name)));
+    }
+    let notes = price.map_or_else(|| vec![NO_INSTANCE.to_owned()], |_| Vec::new());
     let instance = price.and_then(|(_, price)| price).map(ebbtide_catalog::InstancePrice::month);
     let parts = Parts {
         storage,
@@ -140,6 +177,8 @@ fn ec2(space: &Space<'_>, chosen: &Resolved) -> Platform {
         io: None,
         instance,
         standby_instance: instance.map(|usd| usd.times(2)),
+        missing,
+        io_unpriced: false,
     };
     let on = space.instance.map_or_else(String::new, |one| format!(" on {}", one.name));
     parts.platform("EC2 with EBS", format!("{}{on}", super::change::short(&chosen.spec)), notes)
@@ -184,7 +223,7 @@ fn rds_gp3(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
     };
     let base = if gib >= STRIPED_FROM_GIB { RDS_GP3_BASE } else { (3_000, 125) };
     let of = prices.rds.gp3;
-    let mut notes =
+    let notes =
         vec!["RDS stripes over four volumes from 400 GiB on, with 12,000 IOPS and 500 MiB/s included".into()];
     let (more_iops, more_mib_s) = (iops - base.0, mib_s - base.1);
     let sum = |gb: Option<Usd>, iops: Option<Usd>, mib_s: Option<Usd>| {
@@ -193,17 +232,17 @@ fn rds_gp3(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
         };
         Some(gb?.times(gib) + part(iops, more_iops)? + part(mib_s, more_mib_s)?)
     };
-    if more_mib_s > 0 && of.mib_s_month.is_none() {
-        notes.push(
-            "throughput above 500 MiB/s has no price here: give --prices with AWS's list of AmazonRDS".into(),
-        );
-    }
+    let unpriced = if more_mib_s > 0 && of.mib_s_month.is_none() {
+        format!("throughput of RDS gp3 above {} MiB/s", base.1)
+    } else {
+        "storage of RDS gp3".to_owned()
+    };
     let parts = rds_parts(
         space,
         prices,
         sum(of.gb_month, of.iops_month, of.mib_s_month),
         sum(of.multi_gb_month, of.multi_iops_month, of.multi_mib_s_month),
-        &mut notes,
+        &unpriced,
     );
     parts.platform("RDS, gp3", format!("{gib} GiB, {iops} IOPS, {mib_s} MiB/s"), notes)
 }
@@ -231,39 +270,48 @@ fn rds_io2(space: &Space<'_>, prices: &ManagedPrices) -> Platform {
     let Some(iops) = found else {
         return not_met("RDS, io2", format!("{most} IOPS are the most at {gib} GiB"));
     };
-    let mut notes = Vec::new();
     let of = prices.rds.io2;
     let sum = |of: RdsStoragePrice, multi: bool| {
         let (gb, per) =
             if multi { (of.multi_gb_month, of.multi_iops_month) } else { (of.gb_month, of.iops_month) };
         Some(gb?.times(gib) + per?.times(iops))
     };
-    let parts = rds_parts(space, prices, sum(of, false), sum(of, true), &mut notes);
-    parts.platform("RDS, io2", format!("{gib} GiB, {iops} IOPS"), notes)
+    let parts = rds_parts(space, prices, sum(of, false), sum(of, true), "storage of RDS io2");
+    parts.platform("RDS, io2", format!("{gib} GiB, {iops} IOPS"), Vec::new())
 }
 
+/// The parts of RDS. `unpriced` says what of the storage has no price, where it has none.
 fn rds_parts(
     space: &Space<'_>,
     prices: &ManagedPrices,
     storage: Option<Usd>,
     standby_storage: Option<Usd>,
-    notes: &mut Vec<String>,
+    unpriced: &str,
 ) -> Parts {
-    let hour = space.instance.and_then(|one| prices.rds.instances.get(&class(one)).copied());
-    if let Some(one) = space.instance
-        && hour.is_none_or(|hour| hour.single_hour.is_none())
-    {
-        notes.push(format!("{} has no price here: give --prices with AWS's list of AmazonRDS", class(one)));
+    let hours = space.instance.and_then(|one| prices.rds.instances.get(&class(one)).copied());
+    let hours = hours.unwrap_or_default();
+    let mut missing = Vec::new();
+    match (storage, standby_storage) {
+        (None, _) => missing.push(MissingPrice::rds(unpriced)),
+        (Some(_), None) => missing.push(MissingPrice::rds(format!("{unpriced} with a standby"))),
+        (Some(_), Some(_)) => {}
     }
-    if standby_storage.is_none() && storage.is_some() {
-        notes.push("storage with a standby has no price here".into());
+    if let Some(one) = space.instance {
+        let on = format!("an instance of {} on RDS", class(one));
+        match (hours.single_hour, hours.multi_hour) {
+            (None, _) => missing.push(MissingPrice::rds(on)),
+            (Some(_), None) => missing.push(MissingPrice::rds(format!("{on} with a standby"))),
+            (Some(_), Some(_)) => {}
+        }
     }
     Parts {
         storage,
         standby_storage,
         io: None,
-        instance: hour.and_then(|hour| hour.single_hour).map(a_month),
-        standby_instance: hour.and_then(|hour| hour.multi_hour).map(a_month),
+        instance: hours.single_hour.map(a_month),
+        standby_instance: hours.multi_hour.map(a_month),
+        missing,
+        io_unpriced: false,
     }
 }
 
@@ -284,6 +332,7 @@ fn not_met(name: &str, why: String) -> Platform {
         instance_usd: None,
         total_usd: None,
         with_standby_usd: None,
+        missing: Vec::new(),
         notes: vec![why],
     }
 }
@@ -291,35 +340,20 @@ fn not_met(name: &str, why: String) -> Platform {
 fn aurora(space: &Space<'_>, prices: &ManagedPrices, io: Option<AuroraIo>) -> Vec<Platform> {
     let gib = space.objective.size_bytes.div_ceil(GIB);
     let of = &prices.aurora;
-    let storage = |price: AuroraStoragePrice| Some(price.gb_month?.times(gib));
-    let charged = of.standard.million_io.zip(io).map(|(million, io)| io.usd(million));
-    let hours = space.instance.and_then(|one| of.instances.get(&class(one)).copied());
+    let hours = space.instance.and_then(|one| of.instances.get(&class(one)).copied()).unwrap_or_default();
     let of_class = space.instance.map_or_else(|| "an instance".to_owned(), class);
     let mut all = Vec::new();
-    for (name, price, optimized) in
-        [("Aurora Standard", of.standard, false), ("Aurora I/O-Optimized", of.io_optimized, true)]
-    {
-        let hour = |hours: AuroraInstancePrice| {
-            if optimized { hours.io_optimized_hour } else { hours.standard_hour }
-        };
-        let instance = hours.and_then(hour).map(a_month);
+    for (name, price, hour, optimized) in [
+        ("Aurora Standard", of.standard, hours.standard_hour, false),
+        ("Aurora I/O-Optimized", of.io_optimized, hours.io_optimized_hour, true),
+    ] {
         let mut notes = vec![format!("charged for the data that there are, of which {gib} GiB are the most")];
-        if space.instance.is_some() && instance.is_none() {
-            notes.push(format!("{of_class} has no price here: give --prices with AWS's list of AmazonRDS"));
+        let known = of.instances_of.as_ref().filter(|_| hour.is_some());
+        notes.extend(known.map(|of| format!("the instance's price is that of {of}")));
+        let mut parts = aurora_parts(name, price, io.filter(|_| !optimized), gib, hour.map(a_month));
+        if space.instance.is_some() && hour.is_none() {
+            parts.missing.push(MissingPrice::rds(format!("an instance of {of_class} on {name}")));
         }
-        notes.extend(
-            of.instances_of
-                .as_ref()
-                .filter(|_| instance.is_some())
-                .map(|of| format!("the instance's price is that of {of}")),
-        );
-        let parts = Parts {
-            storage: storage(price),
-            standby_storage: storage(price),
-            io: charged.filter(|_| !optimized),
-            instance,
-            standby_instance: instance.map(|usd| usd.times(2)),
-        };
         all.push(parts.platform(name, format!("{gib} GiB, {of_class}"), notes));
     }
     let acus = space.instance.map(|one| (one.memory_gib / ACU_GIB).clamp(0.5, MOST_ACU));
@@ -328,24 +362,50 @@ fn aurora(space: &Space<'_>, prices: &ManagedPrices, io: Option<AuroraIo>) -> Ve
         ("Aurora Serverless v2, I/O-Optimized", of.io_optimized, true),
     ] {
         let capacity = acus.zip(price.acu_hour).map(|(acus, hour)| a_month(hour).for_amount(acus));
+        let each = price.acu_hour.map(|hour| format!("; {} a month for each", a_month(hour)));
         let notes = match acus {
             Some(acus) => vec![format!(
-                "{acus} ACU at all times: the memory of the instance at 2 GiB each. Less at night costs less; {} a month for each",
-                price.acu_hour.map_or_else(|| "no price".to_owned(), |hour| a_month(hour).to_string())
+                "{acus} ACU at all times: the memory of the instance at 2 GiB each. Less at night costs less{}",
+                each.unwrap_or_default()
             )],
             None => vec!["no instance was named, whose memory would say how many ACU".into()],
         };
-        let parts = Parts {
-            storage: storage(price),
-            standby_storage: storage(price),
-            io: charged.filter(|_| !optimized),
-            instance: capacity,
-            standby_instance: capacity.map(|usd| usd.times(2)),
-        };
+        let mut parts = aurora_parts(name, price, io.filter(|_| !optimized), gib, capacity);
+        if acus.is_some() && capacity.is_none() {
+            parts.missing.push(MissingPrice::rds(format!("an ACU of {name}")));
+        }
         let what = acus.map_or_else(|| format!("{gib} GiB"), |acus| format!("{gib} GiB, {acus} ACU"));
         all.push(parts.platform(name, what, notes));
     }
     all
+}
+
+/// The parts of Aurora, whose storage is the same with a standby. `io` is None where requests are not charged.
+fn aurora_parts(
+    name: &str,
+    price: AuroraStoragePrice,
+    io: Option<AuroraIo>,
+    gib: u64,
+    instance: Option<Usd>,
+) -> Parts {
+    let storage = price.gb_month.map(|usd| usd.times(gib));
+    let mut missing = Vec::new();
+    if storage.is_none() {
+        missing.push(MissingPrice::rds(format!("storage of {name}")));
+    }
+    let io_unpriced = io.is_some() && price.million_io.is_none();
+    if io_unpriced {
+        missing.push(MissingPrice::rds(format!("I/O requests of {name}")));
+    }
+    Parts {
+        storage,
+        standby_storage: storage,
+        io: price.million_io.zip(io).map(|(million, io)| io.usd(million)),
+        instance,
+        standby_instance: instance.map(|usd| usd.times(2)),
+        missing,
+        io_unpriced,
+    }
 }
 
 /// Storage of so many GiB as a whole number, for an amount that was measured.

@@ -1,6 +1,7 @@
 //! RDS and Aurora beside EC2, and the orders that change volumes.
 
 use ebbtide_catalog::Catalog;
+use ebbtide_catalog::price_list::PriceList;
 use ebbtide_volume::GIB;
 
 use super::{load, volume};
@@ -31,7 +32,7 @@ fn the_platforms_cost_what_their_prices_add_up_to() {
     assert_eq!((usd(rds.storage_usd), rds.instance_usd, rds.total_usd), ("$57.50".into(), None, None));
     assert!(
         rds.what.contains("12000 IOPS")
-            && rds.notes.iter().any(|note| note.contains("db.r6g.large has no price")),
+            && rds.missing.iter().any(|one| one.what == "an instance of db.r6g.large on RDS"),
         "{rds:?}"
     );
     // 1,700 reads a second are 4,467.6 million a month; 27.85 MB/s written are at most 6,800 units of 4 KiB a second.
@@ -47,6 +48,47 @@ fn the_platforms_cost_what_their_prices_add_up_to() {
     let serverless = find("Aurora Serverless v2, I/O-Optimized");
     // 8 ACU x 0.16 x 730.
     assert_eq!(usd(serverless.instance_usd), "$934.40");
+}
+
+#[test]
+fn a_sum_lacks_what_has_no_price_and_names_it() {
+    let mut catalog = Catalog::builtin();
+    // A list of AmazonRDS that prices the storage of Aurora and nothing else.
+    let list = r#""FormatVersion","v1.0"
+"Disclaimer","x"
+"Publication Date","2026-09-30T12:00:00Z"
+"Version","1"
+"OfferCode","AmazonRDS"
+"SKU","TermType","Unit","PricePerUnit","Currency","Product Family","Region Code","usageType"
+"A","OnDemand","GB-Mo","0.1000000000","USD","Database Storage","us-east-1","Aurora:StorageUsage"
+"#;
+    catalog.take_prices(&PriceList::read("list", list.as_bytes()).unwrap()).unwrap();
+    let instance = catalog.instance("r6g.large").unwrap();
+    let demand = Demand::of(&load(&[(2_000.0, 3_600.0)]), 1.0);
+    let space = Space {
+        catalog: &catalog,
+        prices: catalog.prices(None).unwrap(),
+        demand: &demand,
+        objective: Objective { size_bytes: 500 * GIB, carried: 1.0, p99: None },
+        most_members: 1,
+        instance: Some(&instance),
+    };
+    let all = platforms(&space, &volume("gp3:size=500GiB"), AuroraIo::of(&demand, None));
+    let lacks = |name: &str| {
+        let one = all.iter().find(|one| one.name == name).unwrap();
+        assert_eq!(one.total_usd, None, "{one:?}");
+        one.missing.iter().map(|one| one.what.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        lacks("Aurora Standard"),
+        ["I/O requests of Aurora Standard", "an instance of db.r6g.large on Aurora Standard"]
+    );
+    assert_eq!(
+        lacks("Aurora Serverless v2"),
+        ["I/O requests of Aurora Serverless v2", "an ACU of Aurora Serverless v2"]
+    );
+    assert_eq!(lacks("RDS, io2"), ["storage of RDS io2", "an instance of db.r6g.large on RDS"]);
+    assert!(all[0].missing.is_empty() && all[0].total_usd.is_some(), "{:?}", all[0]);
 }
 
 #[test]
