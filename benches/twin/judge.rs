@@ -186,7 +186,7 @@ fn calibrated(base: &Profile, run: &LabRun, catalog: &Catalog) -> Result<Calibra
         .map(|point| MeasuredPoint {
             settings: point.settings.clone(),
             shape: point.shape.clone(),
-            volume: volume.clone(),
+            volumes: volume.clone().into(),
             instance: instance.clone(),
             load: point.load,
             tps: point.tps,
@@ -236,7 +236,7 @@ fn predicted(
         machine: planned.machine,
         costs: calibration.costs,
         load: load(arm),
-        volume,
+        volumes: volume.into(),
         instance,
         seed: SEED,
         duration: SPAN,

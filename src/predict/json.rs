@@ -1,11 +1,13 @@
 //! The JSON that `--json` prints; `docs/json/predict.schema.json` is its contract.
 
+use ebbtide_twin::Balance;
 use ebbtide_twin::accuracy::{Figure, Uncertainty};
-use ebbtide_twin::innodb::{FileKind, Limiter};
+use ebbtide_twin::innodb::{FileKind, Limiter, RoleOutcome};
 use serde::Serialize;
 
 use super::plan::Plan;
 use super::points::{self, PredictedPoint, PredictedVolume};
+use super::volumes::description;
 
 /// What `predict` prints.
 #[derive(Serialize)]
@@ -76,10 +78,10 @@ struct IntervalFigures {
 /// A volume.
 #[derive(Serialize)]
 struct VolumeFigures<'a> {
-    /// The spec as it was given; of a sweep with the value.
+    /// The spec as it was given, or those of each role; of a sweep with the value.
     volume: &'a str,
     /// The volume in words, with its limits.
-    description: &'a str,
+    description: String,
     /// A prediction for each load, in the order given.
     points: Vec<PointFigures<'a>>,
     /// The place in `points` of the knee of the load line: of clients the first point with 90% of the highest
@@ -136,8 +138,9 @@ struct PointFigures<'a> {
     mib_s_low: f64,
     /// The most to expect of them.
     mib_s_high: f64,
-    /// What limits for the most time: `load`, `cpu`, `volume_iops`, `volume_throughput`, `instance_iops`,
-    /// `instance_throughput`, `redo_capacity`, `free_pages`, `read_latency`, `commit_latency` or `clients`.
+    /// What limits for the most time: `load`, `cpu`, `volume_iops`, `volume_throughput`, `redo_volume_iops`,
+    /// `redo_volume_throughput`, `binlog_volume_iops`, `binlog_volume_throughput`, `instance_iops`, `instance_throughput`,
+    /// `redo_capacity`, `free_pages`, `read_latency`, `commit_latency` or `clients`.
     limiter: &'static str,
     /// Everything that limits, with its percent of the time, the most first.
     limits: Vec<LimitFigures>,
@@ -149,6 +152,8 @@ struct PointFigures<'a> {
     cpu_high_pct: f64,
     /// I/O by kind of file.
     files: Vec<FileFigures>,
+    /// Each volume by what lies on it, that of the data first.
+    volumes: Vec<RoleFigures>,
     /// When burst credits ended for the first time, s since the start of the run, which is 20 s before the figures
     /// begin; null where they lasted or the type has none.
     credits_end_s: Option<f64>,
@@ -191,6 +196,26 @@ struct FileFigures {
     mib_s_high: f64,
 }
 
+/// A volume of a server, by what lies on it.
+#[derive(Serialize)]
+struct RoleFigures {
+    /// `data`, `redo` or `binlog`.
+    role: &'static str,
+    /// The kinds of files on it, as in `files`.
+    files: Vec<&'static str>,
+    /// Operations a second that it counts.
+    iops: f64,
+    /// MiB (2^20 bytes) a second.
+    mib_s: f64,
+    /// Percent of the time in which I/O waited for its IOPS limit.
+    iops_waited_pct: f64,
+    /// Percent of the time in which I/O waited for its throughput limit.
+    throughput_waited_pct: f64,
+    /// When its burst credits ended for the first time, s since the start of the run; null where they lasted or the type has
+    /// none.
+    credits_end_s: Option<f64>,
+}
+
 /// A span of the run.
 #[derive(Serialize)]
 struct SpanFigures {
@@ -200,7 +225,7 @@ struct SpanFigures {
     tps: f64,
     /// Operations a second in it.
     iops: f64,
-    /// Burst credits left at its end, percent; null where the type has none.
+    /// Burst credits of the data's volume left at its end, percent; null where the type has none.
     credit_pct: Option<f64>,
 }
 
@@ -250,7 +275,7 @@ fn intervals(all: &Uncertainty) -> Vec<IntervalFigures> {
 fn volume<'a>(predicted: &'a PredictedVolume<'a>) -> VolumeFigures<'a> {
     VolumeFigures {
         volume: &predicted.volume.spec,
-        description: &predicted.volume.resolved.description,
+        description: description(&predicted.volume.resolved),
         points: predicted.points.iter().map(point).collect(),
         knee: points::knee(&predicted.points),
     }
@@ -298,6 +323,7 @@ fn point(point: &PredictedPoint) -> PointFigures<'_> {
         cpu_low_pct: rate_low(Figure::Cpu),
         cpu_high_pct: rate_high(Figure::Cpu),
         files: FileKind::ALL.into_iter().map(|kind| file(point, kind)).collect(),
+        volumes: outcome.volumes.iter().map(|one| role(one, outcome.measured.as_secs_f64())).collect(),
         credits_end_s: point.credits_end_s(),
         credits_end_low_s: low(Figure::CreditsEnd),
         credits_end_high_s: high(Figure::CreditsEnd),
@@ -318,6 +344,19 @@ fn file(point: &PredictedPoint, kind: FileKind) -> FileFigures {
         mib_s: short(mib_s),
         mib_s_low: short(mib_s_low),
         mib_s_high: short(mib_s_high),
+    }
+}
+
+fn role(of: &RoleOutcome, measured_s: f64) -> RoleFigures {
+    let credits = of.changes.iter().find(|change| change.ended && change.balance == Balance::Volume);
+    RoleFigures {
+        role: of.role.name(),
+        files: of.files.iter().map(|kind| kind.name()).collect(),
+        iops: short(of.operations as f64 / measured_s.max(1e-9)),
+        mib_s: short(mib(of.bytes as f64 / measured_s.max(1e-9))),
+        iops_waited_pct: short(of.iops_waited * 100.0),
+        throughput_waited_pct: short(of.throughput_waited * 100.0),
+        credits_end_s: credits.map(|change| change.at.as_secs_f64()),
     }
 }
 

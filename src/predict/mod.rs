@@ -10,6 +10,7 @@ mod plan;
 mod points;
 pub(crate) mod server;
 mod text;
+pub(crate) mod volumes;
 
 use std::path::PathBuf;
 
@@ -30,7 +31,8 @@ pub(crate) struct PredictArgs {
     /// The server, its workload and what was measured of it: a TOML file (docs/profile.md)
     #[arg(value_name = "PROFILE", required_unless_present = "profile_from")]
     profile: Option<PathBuf>,
-    /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared
+    /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared. With logs on volumes of their own:
+    /// data=gp3:size=500GiB,redo=io2:size=20GiB,iops=3000,binlog=gp3:size=50GiB
     #[arg(long, value_name = "SPEC", required_unless_present = "profile_from")]
     volume: Vec<String>,
     /// Connections that send one transaction after the other, several to see the load line: 1,4,16,64
@@ -47,8 +49,9 @@ pub(crate) struct PredictArgs {
     /// [default: that of the profile]
     #[arg(long, value_name = "TYPE")]
     instance: Option<String>,
-    /// Vary a key of the volume from a number to another by steps, both included: iops=1000..30000:1000
-    #[arg(long, value_name = "KEY=FROM..TO:STEP")]
+    /// Vary a key of the volume from a number to another by steps, both included: iops=1000..30000:1000, or
+    /// redo.iops=1000..5000:500 of the redo log's volume
+    #[arg(long, value_name = "[ROLE.]KEY=FROM..TO:STEP")]
     sweep: Option<String>,
     /// Decides every draw; the same seed gives the same run
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
@@ -99,6 +102,7 @@ const EXAMPLES: &str = "Examples:
   ebbtide predict shop.toml --volume gp3:size=600GiB --clients 1,4,16,64 --html load-line.html
   ebbtide predict shop.toml --volume gp2:size=200GiB,credits=20% --rate 150 --for 24h
   ebbtide predict shop.toml --volume io2:size=600GiB --sweep iops=1000..30000:1000 --json
+  ebbtide predict shop.toml --volume data=gp3:size=600GiB,redo=io2:size=20GiB,iops=3000
   ebbtide predict shop.toml --volume gp3:size=600GiB --set server.redo_log_capacity=2GiB
   ebbtide predict --profile-from lab-20261123 --out lab.toml
   ebbtide predict --profile-from db1.capture --set point.volume=gp3:size=500GiB --out db1.toml

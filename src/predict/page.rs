@@ -6,7 +6,7 @@ use ebbtide_report::{
 };
 
 use ebbtide_twin::accuracy::Figure;
-use ebbtide_twin::innodb::FileKind;
+use ebbtide_twin::innodb::{FileKind, RoleOutcome};
 
 use super::json::{mib, short};
 use super::plan::Plan;
@@ -70,7 +70,7 @@ fn finding(volume: &PredictedVolume<'_>) -> String {
         volume.volume.spec,
         point.outcome.tps(),
         text::load(point.load),
-        limiter.words(),
+        text::limiter_words(point, limiter),
         ebbtide_text::percent(share)
     )
 }
@@ -231,7 +231,12 @@ fn files(predicted: &[PredictedVolume<'_>]) -> Table {
                 with(kind, mib(point.file_bytes(kind))),
             ]
         });
-        cells.map(|cells| cells.into_iter().map(Cell::from).collect()).collect()
+        let mut rows: Vec<Vec<Cell>> =
+            cells.map(|cells| cells.into_iter().map(Cell::from).collect()).collect();
+        if point.outcome.volumes.len() > 1 {
+            rows.extend(point.outcome.volumes.iter().map(|one| role(volume, point, one)));
+        }
+        rows
     };
     let all = predicted.iter().flat_map(|volume| volume.points.iter().map(move |point| (volume, point)));
     Table {
@@ -239,6 +244,19 @@ fn files(predicted: &[PredictedVolume<'_>]) -> Table {
         rows: all.flat_map(|(volume, point)| of_point(volume, point)).collect(),
         ..Table::default()
     }
+}
+
+/// The I/O of all files on a volume of several.
+fn role(volume: &PredictedVolume<'_>, point: &PredictedPoint, one: &RoleOutcome) -> Vec<Cell> {
+    let seconds = point.outcome.measured.as_secs_f64().max(1e-9);
+    let cells = [
+        volume.volume.spec.clone(),
+        text::load(point.load),
+        format!("all of the {} volume", one.role.name()),
+        ebbtide_text::figure(one.operations as f64 / seconds),
+        ebbtide_text::figure(mib(one.bytes as f64 / seconds)),
+    ];
+    cells.into_iter().map(Cell::from).collect()
 }
 
 /// Throughput and credits over time, of the last load of each volume.

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_twin::fio;
-use ebbtide_twin::innodb::{Calibration, ModelLoad};
+use ebbtide_twin::innodb::{Calibration, ModelLoad, Volumes};
 use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{GIB, Nanos};
 
 use super::PredictArgs;
-use super::server::{ModelledServer, instance_of, read_profile, resolve, usage};
+use super::server::{ModelledServer, instance_of, read_profile, usage};
+use super::volumes::{parse, resolved, text};
 use crate::exit::Refusal;
 
 /// Volumes of a sweep, at most.
@@ -43,11 +44,11 @@ pub(super) struct Plan {
     pub(super) swept: Option<String>,
 }
 
-/// A volume with its spec as it was given, or as the sweep makes it.
+/// A volume, or those of each role, with the spec as it was given, or as the sweep makes it.
 #[derive(Debug)]
 pub(super) struct PlannedVolume {
     pub(super) spec: String,
-    pub(super) resolved: Resolved,
+    pub(super) resolved: Volumes<Resolved>,
     /// What the sweep gives its key.
     pub(super) swept: Option<u64>,
 }
@@ -90,7 +91,8 @@ impl Plan {
     /// What the server does on one of the volumes and the model does not, for people.
     pub(super) fn not_modelled(&self) -> Option<String> {
         // The types whose kernel devices report that they rotate are the tiers of disks.
-        let rotating = self.volumes.iter().any(|volume| volume.resolved.spec.volume.kind.contains("hdd"));
+        let rotating =
+            self.volumes.iter().any(|volume| volume.resolved.data.spec.volume.kind.contains("hdd"));
         self.planned.settings.not_modelled(rotating)
     }
 }
@@ -163,17 +165,17 @@ fn volumes(
     catalog: &Catalog,
 ) -> anyhow::Result<Vec<PlannedVolume>> {
     let mut volumes = Vec::new();
-    for text in specs {
-        let spec = Spec::parse(text).map_err(usage)?;
+    for given in specs {
+        let specs = parse(given)?;
         let Some((key, values)) = sweep else {
-            let resolved = resolve(catalog, &spec)?.divided(divided_by);
-            volumes.push(PlannedVolume { spec: text.clone(), resolved, swept: None });
+            let resolved = resolved(catalog, &specs, divided_by)?;
+            volumes.push(PlannedVolume { spec: given.clone(), resolved, swept: None });
             continue;
         };
         for value in values {
-            let spec = with_key(&spec, key, *value);
-            let resolved = resolve(catalog, &spec)?.divided(divided_by);
-            volumes.push(PlannedVolume { spec: spec.to_string(), resolved, swept: Some(*value) });
+            let specs = swept(&specs, key, *value)?;
+            let resolved = resolved(catalog, &specs, divided_by)?;
+            volumes.push(PlannedVolume { spec: text(&specs), resolved, swept: Some(*value) });
         }
     }
     if volumes.len() > MOST_VOLUMES {
@@ -190,7 +192,7 @@ fn sweep(text: &str) -> anyhow::Result<(String, Vec<u64>)> {
         Refusal::usage(format!(
             "--sweep {text} is no sweep: expected iops, throughput or size, and FROM..TO:STEP"
         ))
-        .hint("like iops=1000..30000:1000; sizes are in GiB")
+        .hint("like iops=1000..30000:1000, or redo.iops=1000..5000:500; sizes are in GiB")
     };
     let parse = || {
         let (key, range) = text.split_once('=')?;
@@ -200,12 +202,38 @@ fn sweep(text: &str) -> anyhow::Result<(String, Vec<u64>)> {
         Some((key.trim().to_owned(), number(from)?, number(to)?, number(step)?))
     };
     let (key, from, to, step) = parse().ok_or_else(bad)?;
-    if !["iops", "throughput", "size"].contains(&key.as_str()) || step == 0 || from > to || from == 0 {
+    let (role, of_spec) = key.split_once('.').unwrap_or(("data", &key));
+    if !["data", "redo", "binlog"].contains(&role)
+        || !["iops", "throughput", "size"].contains(&of_spec)
+        || step == 0
+        || from > to
+        || from == 0
+    {
         return Err(bad().into());
     }
     let values: Vec<u64> =
         (from..=to).step_by(usize::try_from(step).unwrap_or(usize::MAX)).take(MOST_VOLUMES + 1).collect();
     Ok((key, values))
+}
+
+/// The specs with another value of a key of [`sweep`], which may name a role.
+///
+/// # Errors
+/// A role without a volume of its own.
+fn swept(specs: &Volumes<Spec>, key: &str, value: u64) -> anyhow::Result<Volumes<Spec>> {
+    let mut specs = specs.clone();
+    let (role, key) = key.split_once('.').unwrap_or(("data", key));
+    let one = match role {
+        "data" => Some(&mut specs.data),
+        "redo" => specs.redo.as_mut(),
+        _ => specs.binlog.as_mut(),
+    };
+    let one = one.ok_or_else(|| {
+        Refusal::usage(format!("--sweep {role}.{key}: --volume has no volume for {role}"))
+            .hint(format!("as in --volume data=gp3:size=500GiB,{role}=gp3:size=50GiB"))
+    })?;
+    *one = with_key(one, key, value);
+    Ok(specs)
 }
 
 /// A spec with another value of a key of [`sweep`]. With RAID 0 each member has it.
@@ -228,6 +256,11 @@ mod tests {
     fn a_sweep_has_both_its_ends_and_replaces_its_key() {
         let (key, values) = sweep("iops=1000..3000:1000").unwrap();
         assert_eq!((key.as_str(), values), ("iops", vec![1_000, 2_000, 3_000]));
+        let both = parse("data=gp3:size=1TiB,redo=gp3:size=20GiB").unwrap();
+        let of_redo = swept(&both, "redo.iops", 4_000).unwrap();
+        assert_eq!(text(&of_redo), "data=gp3:size=1TiB,redo=gp3:size=20GiB,iops=4000");
+        let error = swept(&both, "binlog.size", 5).unwrap_err().to_string();
+        assert!(error.contains("no volume for binlog"), "{error}");
         let with = |spec: &str, key, value| with_key(&Spec::parse(spec).unwrap(), key, value).to_string();
         assert_eq!(with("gp3:size=1TiB,iops=5000", "iops", 4_000), "gp3:size=1TiB,iops=4000");
         assert_eq!(with("gp2:size=1TiB", "size", 300), "gp2:size=300GiB");
@@ -236,7 +269,15 @@ mod tests {
 
     #[test]
     fn what_is_no_sweep_is_refused_with_an_example() {
-        for text in ["iops", "iops=1..2", "iops=5..1:1", "iops=1..5:0", "colour=1..5:1", "iops=a..5:1"] {
+        for text in [
+            "iops",
+            "iops=1..2",
+            "iops=5..1:1",
+            "iops=1..5:0",
+            "colour=1..5:1",
+            "iops=a..5:1",
+            "tmp.iops=1..5:1",
+        ] {
             let error = sweep(text).unwrap_err().to_string();
             assert!(error.contains(text), "{error}");
         }

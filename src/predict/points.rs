@@ -54,7 +54,7 @@ impl PredictedPoint {
 
     /// When burst credits end for the first time, s since the start of the run.
     pub(super) fn credits_end_s(&self) -> Option<f64> {
-        self.outcome.changes.iter().find(|change| change.ended).map(|change| change.at.as_secs_f64())
+        self.outcome.credits_end().map(ebbtide_volume::Nanos::as_secs_f64)
     }
 
     /// Everything that limits with its share of the time, the most first.
@@ -90,9 +90,13 @@ pub(super) const fn of_file(kind: FileKind) -> Figure {
     }
 }
 
-/// What the intervals of a plan come from, for one of its loads.
+/// What the intervals of a plan come from, for one of its loads: the widest of its volumes.
 pub(super) fn interval(plan: &Plan, load: ModelLoad) -> Uncertainty {
-    of_server(&plan.planned, &plan.calibration, load)
+    of_volumes(plan, load, plan.volumes.iter().all(|volume| volume.resolved.is_one()))
+}
+
+fn of_volumes(plan: &Plan, load: ModelLoad, one_volume: bool) -> Uncertainty {
+    of_server(&plan.planned, &plan.calibration, load, one_volume)
 }
 
 /// All predictions.
@@ -107,13 +111,13 @@ pub(super) fn all(plan: &Plan) -> Vec<PredictedVolume<'_>> {
 fn point(plan: &Plan, volume: &PlannedVolume, load: ModelLoad) -> PredictedPoint {
     let setting = Setting {
         load,
-        volume: &volume.resolved,
+        volumes: volume.resolved.as_ref(),
         instance: plan.instance.as_ref(),
         span: plan.span,
         seed: plan.seed,
     };
     let outcome = modelled(&plan.planned, &plan.calibration, &setting);
-    PredictedPoint { load, outcome, uncertainty: interval(plan, load) }
+    PredictedPoint { load, outcome, uncertainty: of_volumes(plan, load, volume.resolved.is_one()) }
 }
 
 /// Share of the highest throughput that the knee of a closed loop has.

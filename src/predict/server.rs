@@ -5,7 +5,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_twin::accuracy::{self, Basis, Uncertainty};
-use ebbtide_twin::innodb::{Calibration, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, calibrate, run};
+use ebbtide_twin::innodb::{
+    Calibration, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, Volumes, calibrate, run,
+};
 use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{Instance, Nanos};
 
@@ -67,7 +69,7 @@ impl ModelledServer {
 
     /// How sure the model is of a load.
     pub(crate) fn uncertainty(&self, load: ModelLoad) -> Uncertainty {
-        uncertainty(&self.planned, &self.calibration, load)
+        uncertainty(&self.planned, &self.calibration, load, true)
     }
 
     /// Runs the model.
@@ -77,13 +79,19 @@ impl ModelledServer {
 }
 
 /// The intervals of what a calibrated model says of a load.
-pub(super) fn uncertainty(planned: &Planned, calibration: &Calibration, load: ModelLoad) -> Uncertainty {
+pub(super) fn uncertainty(
+    planned: &Planned,
+    calibration: &Calibration,
+    load: ModelLoad,
+    one_volume: bool,
+) -> Uncertainty {
     accuracy::uncertainty(&Basis {
         flavour: planned.settings.flavour.name(),
         workload: &planned.workload,
         observed: planned.observed,
         clients: load.rate.is_none().then_some(load.clients),
         pool: planned.pool_of_data,
+        separate_volumes: !one_volume,
         residuals: &calibration.residuals,
     })
 }
@@ -92,7 +100,7 @@ pub(super) fn uncertainty(planned: &Planned, calibration: &Calibration, load: Mo
 #[derive(Debug)]
 pub(crate) struct Setting<'a> {
     pub(crate) load: ModelLoad,
-    pub(crate) volume: &'a Resolved,
+    pub(crate) volumes: Volumes<&'a Resolved>,
     /// The instance whose limits hold; none: nothing but the volume limits.
     pub(crate) instance: Option<&'a InstanceType>,
     /// Virtual time that is measured, after the model settled.
@@ -108,7 +116,7 @@ pub(super) fn modelled(planned: &Planned, calibration: &Calibration, setting: &S
         machine: planned.machine,
         costs: calibration.costs,
         load: setting.load,
-        volume: setting.volume.array(Nanos::ZERO),
+        volumes: setting.volumes.map(|volume| volume.array(Nanos::ZERO)),
         instance: setting.instance.map(|instance| Instance::new(instance.limits)),
         seed: setting.seed,
         duration: setting.span + SETTLE,
@@ -168,11 +176,11 @@ pub(super) fn calibration_points(
 ) -> anyhow::Result<Vec<MeasuredPoint>> {
     let divided_by = profile.machine.divided_by.unwrap_or(1);
     let measured = |point: &ebbtide_twin::profile::PlannedPoint| {
-        let resolved = resolve(catalog, &Spec::parse(&point.volume).map_err(usage)?)?.divided(divided_by);
+        let resolved = super::volumes::resolved(catalog, &super::volumes::parse(&point.volume)?, divided_by)?;
         anyhow::Ok(MeasuredPoint {
             settings: point.settings.clone(),
             shape: point.shape.clone(),
-            volume: resolved.array(Nanos::ZERO),
+            volumes: resolved.map(|volume| volume.array(Nanos::ZERO)),
             instance: instance.map(|instance| Instance::new(instance.limits)),
             load: point.load,
             tps: point.tps,

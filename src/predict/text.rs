@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ebbtide_twin::accuracy::Figure;
-use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad};
+use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, RoleOutcome};
 use ebbtide_volume::Nanos;
 
 use super::json::mib;
 use super::plan::Plan;
 use super::points::{self, PredictedPoint, PredictedVolume};
+use super::volumes::description;
 
 /// What is known before the runs: the seed first.
 pub(super) fn heading(plan: &Plan) -> String {
@@ -105,7 +106,7 @@ fn figures(point: &PredictedPoint) -> String {
         rate(point.outcome.iops()),
         rate(mib(point.outcome.bytes_per_second())),
         format!("{:.0}%", point.outcome.processors_busy * 100.0),
-        limiter.words(),
+        limiter_words(point, limiter),
         ebbtide_text::percent(share),
     )
 }
@@ -150,10 +151,21 @@ pub(super) fn range(point: &PredictedPoint, figure: Figure) -> Option<String> {
     })
 }
 
+/// What limits, in words. Of several volumes that of the data is named as such.
+pub(super) fn limiter_words(point: &PredictedPoint, limiter: Limiter) -> String {
+    let words = limiter.words();
+    if point.outcome.volumes.len() > 1 {
+        words.replace("the volume's", "the data volume's")
+    } else {
+        words.to_owned()
+    }
+}
+
 /// Everything that limits, with its share of the time.
 pub(super) fn limits(point: &PredictedPoint) -> String {
-    let one =
-        |(limiter, share): (Limiter, f64)| format!("{} {}", limiter.words(), ebbtide_text::percent(share));
+    let one = |(limiter, share): (Limiter, f64)| {
+        format!("{} {}", limiter_words(point, limiter), ebbtide_text::percent(share))
+    };
     point.limits().map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -177,6 +189,28 @@ fn details(point: &PredictedPoint, prefix: &str, text: &mut String) {
     for kind in FileKind::ALL.into_iter().filter(|kind| point.file_iops(*kind) > 0.0) {
         let _ = writeln!(text, "{prefix}{}", file(point, kind));
     }
+    if point.outcome.volumes.len() > 1 {
+        for volume in &point.outcome.volumes {
+            let _ = writeln!(text, "{prefix}{}", of_role(point, volume));
+        }
+    }
+}
+
+/// What a volume of several did: `redo volume: IOPS 950, MiB/s 4.1, waits for its IOPS 99% of the time`.
+pub(super) fn of_role(point: &PredictedPoint, volume: &RoleOutcome) -> String {
+    let seconds = point.outcome.measured.as_secs_f64().max(1e-9);
+    let mut text = format!(
+        "{} volume: IOPS {}, MiB/s {}",
+        volume.role.name(),
+        rate(volume.operations as f64 / seconds),
+        rate(mib(volume.bytes as f64 / seconds))
+    );
+    for (share, what) in [(volume.iops_waited, "IOPS"), (volume.throughput_waited, "throughput")] {
+        if share >= 0.005 {
+            let _ = write!(text, ", waits for its {what} {} of the time", ebbtide_text::percent(share));
+        }
+    }
+    text
 }
 
 fn side_by_side(plan: &Plan, predicted: &[PredictedVolume<'_>], text: &mut String) {
@@ -204,7 +238,7 @@ fn side_by_side(plan: &Plan, predicted: &[PredictedVolume<'_>], text: &mut Strin
 }
 
 fn of_volume(volume: &PredictedVolume<'_>, text: &mut String) {
-    let _ = writeln!(text, "\n== {}: {}", volume.volume.spec, volume.volume.resolved.description);
+    let _ = writeln!(text, "\n== {}: {}", volume.volume.spec, description(&volume.volume.resolved));
     let open = volume.points.iter().any(|point| point.load.rate.is_some());
     let _ = writeln!(text, "{:>10}{HEADINGS}", if open { "rate" } else { "clients" });
     for point in &volume.points {
@@ -230,13 +264,19 @@ fn of_volume(volume: &PredictedVolume<'_>, text: &mut String) {
 }
 
 fn credits(point: &PredictedPoint, prefix: &str, text: &mut String) {
-    for change in point.outcome.changes.iter().take(3) {
-        let what = if change.ended { "burst credits end" } else { "burst credits are back" };
+    let several = point.outcome.volumes.len() > 1;
+    let changes = |volume: &'_ RoleOutcome| {
+        let role = volume.role.name();
+        volume.changes.iter().take(3).map(move |change| (role, *change)).collect::<Vec<_>>()
+    };
+    for (role, change) in point.outcome.volumes.iter().flat_map(changes) {
+        let of = if several { format!(" of the {role} volume") } else { String::new() };
+        let what = if change.ended { "end" } else { "are back" };
         let at = change.at.as_secs_f64();
         let span = ebbtide_text::span(std::time::Duration::from_nanos(
             Nanos::from_secs(change.at.0 / 1_000_000_000).0,
         ));
-        let _ = writeln!(text, "{prefix}{what} after {at:.0} s ({span})");
+        let _ = writeln!(text, "{prefix}burst credits{of} {what} after {at:.0} s ({span})");
     }
 }
 

@@ -150,7 +150,7 @@ fn run(
     span: Nanos,
     seed: u64,
 ) -> ModelOutcome {
-    server.run(&Setting { load: open_loop(tps), volume, instance, span, seed })
+    server.run(&Setting { load: open_loop(tps), volumes: volume.into(), instance, span, seed })
 }
 
 /// The spans of a run as a load; reads are divided from writes as those of the whole run are.

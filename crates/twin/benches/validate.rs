@@ -168,7 +168,7 @@ impl Bench {
         MeasuredPoint {
             settings: point.settings,
             shape: point.shape,
-            volume: self.volume(&row.volume, if row.burst { 1.0 } else { 0.0 }),
+            volumes: self.volume(&row.volume, if row.burst { 1.0 } else { 0.0 }).into(),
             instance: None,
             load: point.load,
             tps: point.tps,
@@ -210,7 +210,7 @@ impl Bench {
             machine: planned.machine,
             costs: calibration.costs,
             load: ModelLoad { clients: CLIENTS, rate: None },
-            volume,
+            volumes: volume.into(),
             instance: None,
             seed: SEED,
             duration: self.hour,
@@ -315,7 +315,7 @@ fn others(row: &Row, outcome: &ModelOutcome, hour: &ModelOutcome) -> Vec<(Figure
 }
 
 fn end_of_credits(outcome: &ModelOutcome) -> Option<f64> {
-    outcome.changes.iter().find(|change| change.ended).map(|change| change.at.as_secs_f64())
+    outcome.credits_end().map(ebbtide_volume::Nanos::as_secs_f64)
 }
 
 fn gib(size: &str) -> f64 {

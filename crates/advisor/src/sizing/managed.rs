@@ -1,8 +1,8 @@
 //! The same load on EC2 with EBS, on RDS and on Aurora: what each costs a month, and what has to be true.
 
 use ebbtide_catalog::{
-    AuroraStoragePrice, HOURS_A_MONTH, InstanceType, ManagedPrices, Raid0,
-    RdsStoragePrice, Resolved, Spec, Usd, VolumeSpec,
+    AuroraStoragePrice, HOURS_A_MONTH, InstanceType, ManagedPrices, Raid0, RdsStoragePrice, Resolved, Spec,
+    Usd, VolumeSpec,
 };
 use ebbtide_volume::GIB;
 use serde::Serialize;

@@ -17,6 +17,8 @@ pub struct Basis<'a> {
     pub clients: Option<u32>,
     /// The buffer pool, times the data; None where the size of the data is not known.
     pub pool: Option<f64>,
+    /// Whether logs have volumes of their own.
+    pub separate_volumes: bool,
     /// Of each calibrated point, the model's throughput divided by the measured one. Empty without calibration.
     pub residuals: &'a [f64],
 }
@@ -122,6 +124,9 @@ fn of_comparisons(rows: &[Comparison], basis: &Basis<'_>) -> Uncertainty {
     let (kind_compared, mut outside) = outside(rows, class, basis);
     if other_class {
         outside.insert(0, format!("no {} were compared", basis_words(basis)));
+    }
+    if basis.separate_volumes {
+        outside.push("no logs on volumes of their own were compared".to_owned());
     }
     let worst = basis.residuals.iter().map(|one| one.ln().abs()).fold(0.0, f64::max);
     let widths = Widths { stand_in: stand_in(rows), transfer: !outside.is_empty() };
@@ -311,6 +316,7 @@ mod tests {
     }
 
     const FIT: Basis<'_> = Basis {
+        separate_volumes: false,
         flavour: "mysql-5.7",
         workload: "observed",
         observed: true,
@@ -384,6 +390,7 @@ mod tests {
         assert!(said.contains("256 clients") && said.contains("16 to 64"), "{said}");
         assert!(said.contains("10.0% of the data") && said.contains("25.0 to 50.0%"), "{said}");
         assert!(outside(Basis { clients: None, ..FIT }).contains("open loop"));
+        assert!(outside(Basis { separate_volumes: true, ..FIT }).contains("logs on volumes of their own"));
         let uncalibrated = of_comparisons(&rows, &Basis { residuals: &[], ..FIT });
         assert!(uncalibrated.words().contains("predictions without calibration were compared"));
         assert!(!uncalibrated.kind_compared());

@@ -11,6 +11,7 @@ use super::flavour::Settings;
 use super::model::{Costs, ModelLoad, ModelSetup, run};
 use super::pages::{Pool, pages_per_transaction};
 use super::shape::Shape;
+use super::volumes::Volumes;
 
 /// What was measured of the server at one load.
 #[derive(Debug, Clone)]
@@ -19,8 +20,8 @@ pub struct MeasuredPoint {
     pub settings: Settings,
     /// Its workload: that of the profile, with the point's size of data.
     pub shape: Shape,
-    /// The volume.
-    pub volume: Array,
+    /// The volumes.
+    pub volumes: Volumes<Array>,
     /// The instance's limits.
     pub instance: Option<Instance>,
     /// The load.
@@ -271,13 +272,14 @@ pub fn contradicting(
 
 /// Whether two points are of the same server, data, volume and load: one throughput is to be expected of both.
 fn equal(one: &MeasuredPoint, other: &MeasuredPoint) -> bool {
-    let limits =
-        |array: &Array| array.members().iter().map(|volume| volume.limits().clone()).collect::<Vec<_>>();
+    let of_array = |array: &Array| {
+        let limits: Vec<_> = array.members().iter().map(|volume| volume.limits().clone()).collect();
+        (limits, array.credit_share(Nanos::ZERO))
+    };
     one.load == other.load
         && one.settings == other.settings
         && one.shape == other.shape
-        && limits(&one.volume) == limits(&other.volume)
-        && one.volume.credit_share(Nanos::ZERO) == other.volume.credit_share(Nanos::ZERO)
+        && one.volumes.map(of_array) == other.volumes.map(of_array)
 }
 
 fn far_apart(one: f64, other: f64) -> bool {
@@ -393,7 +395,7 @@ fn setup(point: &MeasuredPoint, machine: Machine, costs: Costs, seed: u64) -> Mo
         machine,
         costs,
         load: point.load,
-        volume: point.volume.clone(),
+        volumes: point.volumes.clone(),
         instance: point.instance.clone(),
         seed,
         duration: TRIAL,

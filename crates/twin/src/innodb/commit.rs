@@ -161,5 +161,5 @@ fn write_log(kind: FileKind, bytes: f64, now: Nanos, disk: &mut Disk) -> Nanos {
         left -= part;
     }
     // A flush has no data: it follows the write without waiting for a limit.
-    written + disk.flush(now).since(now)
+    written + disk.flush(kind, now).since(now)
 }

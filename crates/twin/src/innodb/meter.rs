@@ -1,9 +1,10 @@
 //! What a run measures: transactions, latencies, what limits, and credits over time.
 
-use ebbtide_volume::{Nanos, Stats};
+use ebbtide_volume::{Instance, Nanos, Stats};
 use hdrhistogram::Histogram;
 
-use super::disk::{Disk, FileKind, FileTotals};
+use super::disk::{Disk, FileKind, FileTotals, Part};
+use super::volumes::VolumeRole;
 use crate::balance::{BalanceChange, Balances};
 
 /// What limits a server, in a second of its time.
@@ -31,11 +32,19 @@ pub enum Limiter {
     CommitLatency,
     /// The speed of one processor and the network, at this number of clients.
     Clients,
+    /// The IOPS of the redo log's own volume.
+    RedoVolumeIops,
+    /// The throughput of the redo log's own volume.
+    RedoVolumeThroughput,
+    /// The IOPS of the binary log's own volume.
+    BinlogVolumeIops,
+    /// The throughput of the binary log's own volume.
+    BinlogVolumeThroughput,
 }
 
 impl Limiter {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::Load,
         Self::Processors,
         Self::VolumeIops,
@@ -47,7 +56,20 @@ impl Limiter {
         Self::ReadLatency,
         Self::CommitLatency,
         Self::Clients,
+        Self::RedoVolumeIops,
+        Self::RedoVolumeThroughput,
+        Self::BinlogVolumeIops,
+        Self::BinlogVolumeThroughput,
     ];
+
+    /// The IOPS and the throughput of the volume of a role.
+    const fn of_volume(role: VolumeRole) -> (Self, Self) {
+        match role {
+            VolumeRole::Data => (Self::VolumeIops, Self::VolumeThroughput),
+            VolumeRole::Redo => (Self::RedoVolumeIops, Self::RedoVolumeThroughput),
+            VolumeRole::Binlog => (Self::BinlogVolumeIops, Self::BinlogVolumeThroughput),
+        }
+    }
 
     /// Its name in JSON.
     #[must_use]
@@ -64,6 +86,10 @@ impl Limiter {
             Self::ReadLatency => "read_latency",
             Self::CommitLatency => "commit_latency",
             Self::Clients => "clients",
+            Self::RedoVolumeIops => "redo_volume_iops",
+            Self::RedoVolumeThroughput => "redo_volume_throughput",
+            Self::BinlogVolumeIops => "binlog_volume_iops",
+            Self::BinlogVolumeThroughput => "binlog_volume_throughput",
         }
     }
 
@@ -82,6 +108,10 @@ impl Limiter {
             Self::ReadLatency => "the latency of page reads",
             Self::CommitLatency => "the latency of commits",
             Self::Clients => "the number of clients",
+            Self::RedoVolumeIops => "the IOPS of the redo log's volume",
+            Self::RedoVolumeThroughput => "the throughput of the redo log's volume",
+            Self::BinlogVolumeIops => "the IOPS of the binary log's volume",
+            Self::BinlogVolumeThroughput => "the throughput of the binary log's volume",
         }
     }
 }
@@ -117,8 +147,28 @@ pub struct Span {
     pub operations: u64,
     /// Bytes in it.
     pub bytes: u64,
-    /// Burst credits left at its end, 0 to 1; none without credits.
+    /// Burst credits of the data's volume left at its end, 0 to 1; none without credits.
     pub credit_share: Option<f64>,
+}
+
+/// What a volume did in the time that was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoleOutcome {
+    /// What lies on it.
+    pub role: VolumeRole,
+    /// The kinds of files on it.
+    pub files: Vec<FileKind>,
+    /// Operations that it counted.
+    pub operations: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Share of the time in which I/O waited for its IOPS limit, 0 to 1.
+    pub iops_waited: f64,
+    /// Share of the time in which I/O waited for its throughput limit, 0 to 1.
+    pub throughput_waited: f64,
+    /// When its burst credits ended and came back, since the start of the run; those of the instance are with the volume of
+    /// the data.
+    pub changes: Vec<BalanceChange>,
 }
 
 /// What a run did.
@@ -144,8 +194,8 @@ pub struct ModelOutcome {
     pub dirty_pages: u64,
     /// Transactions that purge had not come to at the end.
     pub unpurged: u64,
-    /// When burst credits ended and came back, since the start of the run.
-    pub changes: Vec<BalanceChange>,
+    /// Each volume, that of the data first.
+    pub volumes: Vec<RoleOutcome>,
     /// The whole run, in at most 240 spans.
     pub spans: Vec<Span>,
 }
@@ -174,6 +224,13 @@ impl ModelOutcome {
     #[must_use]
     pub fn bytes_per_second(&self) -> f64 {
         self.files.iter().map(|file| file.bytes).sum::<u64>() as f64 / self.measured.as_secs_f64().max(1e-9)
+    }
+
+    /// When burst credits of a volume or of the instance ended for the first time, since the start of the run.
+    #[must_use]
+    pub fn credits_end(&self) -> Option<Nanos> {
+        let ends = self.volumes.iter().flat_map(|volume| &volume.changes).filter(|change| change.ended);
+        ends.map(|change| change.at).min()
     }
 
     /// I/O of one kind of file.
@@ -207,17 +264,26 @@ pub(crate) struct Meter {
     latency: Histogram<u64>,
     files_before: [FileTotals; 5],
     busy_before: f64,
-    limits: [u64; 11],
-    balances: Balances,
+    limits: [u64; 15],
+    /// Of each volume.
+    balances: Vec<Balances>,
+    stats_before: Vec<Stats>,
     spans: Vec<Span>,
     span: Nanos,
     span_end: Nanos,
     span_start: (u64, [FileTotals; 5]),
     finished: u64,
-    last: Option<(Stats, f64, ClientTime, u64)>,
+    last: Option<LastSecond>,
     /// Waits counted over the whole run.
     pub(crate) redo_waits: u64,
     pub(crate) page_waits: u64,
+}
+
+/// What was seen a second ago.
+struct LastSecond {
+    stats: Vec<Stats>,
+    busy_seconds: f64,
+    clients: ClientTime,
 }
 
 /// What is looked at each second.
@@ -227,6 +293,11 @@ pub(crate) struct SecondView {
     pub(crate) clients: ClientTime,
     /// Transactions that wait for a client, in an open loop.
     pub(crate) backlog: usize,
+}
+
+/// The instance, whose credits are looked at with the volume of the data.
+fn instance_of<'a>(disk: &'a Disk, part: &Part) -> Option<&'a Instance> {
+    disk.instance().filter(|_| part.role == VolumeRole::Data)
 }
 
 impl Meter {
@@ -241,8 +312,13 @@ impl Meter {
             latency: Histogram::new_with_max(LONGEST_NS, 3).expect("the bounds are sound"),
             files_before: [FileTotals::default(); 5],
             busy_before: 0.0,
-            limits: [0; 11],
-            balances: Balances::new(disk.volume(), disk.instance()),
+            limits: [0; 15],
+            balances: disk
+                .parts()
+                .iter()
+                .map(|part| Balances::new(&part.volume, instance_of(disk, part)))
+                .collect(),
+            stats_before: Vec::new(),
             spans: Vec::new(),
             span,
             span_end: span,
@@ -269,19 +345,22 @@ impl Meter {
 
     /// A second has passed.
     pub(crate) fn second(&mut self, now: Nanos, disk: &mut Disk, view: &SecondView) {
-        self.balances.look(disk.volume(), disk.instance(), now);
+        for (part, balances) in disk.parts().iter().zip(&mut self.balances) {
+            balances.look(&part.volume, instance_of(disk, part), now);
+        }
         let stats = disk.stats(now);
-        if let Some(last) = self.last
+        if let Some(last) = &self.last
             && now > self.settle
         {
-            let limiter = self.judge(&last, &stats, view);
+            let limiter = self.judge(last, &stats, disk, view);
             self.limits[limiter as usize] += 1;
         }
         if now <= self.settle {
             self.files_before = disk.totals();
             self.busy_before = view.busy_seconds;
+            self.stats_before.clone_from(&stats);
         }
-        self.last = Some((stats, view.busy_seconds, view.clients, self.finished));
+        self.last = Some(LastSecond { stats, busy_seconds: view.busy_seconds, clients: view.clients });
         if now >= self.span_end {
             self.end_span(now, disk);
             self.span_end += self.span;
@@ -299,34 +378,32 @@ impl Meter {
             transactions: self.finished - before,
             operations: sum(|file| file.operations),
             bytes: sum(|file| file.bytes),
-            credit_share: disk.volume().credit_share(now),
+            credit_share: disk.parts()[0].volume.credit_share(now),
         });
         self.span_start = (self.finished, totals);
     }
 
     /// What limited the second that has passed.
-    fn judge(&self, last: &(Stats, f64, ClientTime, u64), stats: &Stats, view: &SecondView) -> Limiter {
-        let second = stats.at.since(last.0.at).as_secs_f64().max(1e-9);
-        let share = |now: Nanos, before: Nanos| now.since(before).as_secs_f64() / second;
-        let waits = [
-            (share(stats.volume_iops_exceeded, last.0.volume_iops_exceeded), Limiter::VolumeIops),
-            (
-                share(stats.volume_throughput_exceeded, last.0.volume_throughput_exceeded),
-                Limiter::VolumeThroughput,
-            ),
-            (share(stats.instance_iops_exceeded, last.0.instance_iops_exceeded), Limiter::InstanceIops),
-            (
-                share(stats.instance_throughput_exceeded, last.0.instance_throughput_exceeded),
-                Limiter::InstanceThroughput,
-            ),
-        ];
-        let busy = (view.busy_seconds - last.1) / second / view.vcpus;
-        let time = view.clients.since(last.2);
+    fn judge(&self, last: &LastSecond, stats: &[Stats], disk: &Disk, view: &SecondView) -> Limiter {
+        let second = stats[0].at.since(last.stats[0].at).as_secs_f64().max(1e-9);
+        let waits =
+            disk.parts().iter().zip(stats.iter().zip(&last.stats)).flat_map(|(part, (now, before))| {
+                let (iops, throughput) = Limiter::of_volume(part.role);
+                let share = |of: fn(&Stats) -> Nanos| of(now).since(of(before)).as_secs_f64() / second;
+                [
+                    (share(|one| one.volume_iops_exceeded), iops),
+                    (share(|one| one.volume_throughput_exceeded), throughput),
+                    (share(|one| one.instance_iops_exceeded), Limiter::InstanceIops),
+                    (share(|one| one.instance_throughput_exceeded), Limiter::InstanceThroughput),
+                ]
+            });
+        let most = waits.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, Limiter::Load));
+        let busy = (view.busy_seconds - last.busy_seconds) / second / view.vcpus;
+        let time = view.clients.since(last.clients);
         let of_clients = |time: f64| time / 1e9 / second / self.clients.max(1.0);
         if !self.closed && view.backlog == 0 {
             return Limiter::Load;
         }
-        let most = waits.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, Limiter::Load));
         if most.0 > 0.5 {
             return most.1;
         }
@@ -349,6 +426,30 @@ impl Meter {
         }
     }
 
+    /// What each volume did.
+    fn volumes(&mut self, disk: &mut Disk, files: &[FileTotals; 5], measured: Nanos) -> Vec<RoleOutcome> {
+        let stats = disk.stats(self.end);
+        let balances = std::mem::take(&mut self.balances);
+        let of = |((place, part), balances): ((usize, &Part), Balances)| {
+            let before = self.stats_before.get(place).copied().unwrap_or_default();
+            let waited = |of: fn(&Stats) -> Nanos| {
+                of(&stats[place]).since(of(&before)).as_secs_f64() / measured.as_secs_f64().max(1e-9)
+            };
+            let sum =
+                |of: fn(&FileTotals) -> u64| part.files.iter().map(|kind| of(&files[*kind as usize])).sum();
+            RoleOutcome {
+                role: part.role,
+                files: part.files.clone(),
+                operations: sum(|file| file.operations),
+                bytes: sum(|file| file.bytes),
+                iops_waited: waited(|one| one.volume_iops_exceeded).min(1.0),
+                throughput_waited: waited(|one| one.volume_throughput_exceeded).min(1.0),
+                changes: balances.into_changes(),
+            }
+        };
+        disk.parts().iter().enumerate().zip(balances).map(of).collect()
+    }
+
     pub(crate) fn finish(mut self, disk: &mut Disk, view: &SecondView, dirty_pages: u64) -> ModelOutcome {
         if self.spans.last().is_none_or(|span| span.end < self.end) {
             self.end_span(self.end, disk);
@@ -363,6 +464,7 @@ impl Meter {
             file.operations -= before.operations;
             file.bytes -= before.bytes;
         }
+        let volumes = self.volumes(disk, &files, measured);
         ModelOutcome {
             measured,
             transactions: self.transactions,
@@ -376,7 +478,7 @@ impl Meter {
             page_waits: self.page_waits,
             dirty_pages,
             unpurged: 0,
-            changes: self.balances.into_changes(),
+            volumes,
             spans: self.spans,
         }
     }

@@ -22,6 +22,7 @@ mod pages;
 mod purge;
 mod redo;
 mod shape;
+mod volumes;
 mod writer;
 
 pub(crate) use cleaner::whole;
@@ -31,10 +32,11 @@ pub use cleaner::{CleanerView, Recommendation, percent_for_age, percent_for_dirt
 pub use cpu::Machine;
 pub use disk::{FileKind, FileTotals};
 pub use flavour::{FileSystem, Flavour, Settings, UnknownFlavour};
-pub use meter::{Limiter, ModelOutcome, Span};
+pub use meter::{Limiter, ModelOutcome, RoleOutcome, Span};
 pub use model::{Costs, ModelLoad, ModelSetup, run};
 pub use pages::{
     CurvePoint, MissCurve, PageClass, PageKind, Pool, Revisits, characteristic_time, pages_per_transaction,
 };
 pub use redo::{LEAST_REDO_BYTES, RedoLimits};
 pub use shape::{Shape, Touch, TransactionType};
+pub use volumes::{VolumeRole, Volumes};

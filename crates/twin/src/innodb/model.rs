@@ -20,6 +20,7 @@ use super::pages::{Pool, characteristic_time};
 use super::purge::{Purger, Unpurged};
 use super::redo::RedoLimits;
 use super::shape::{EXTENT, Shape};
+use super::volumes::Volumes;
 use super::writer::{PageWriter, Progress};
 use crate::queue::EventQueue;
 
@@ -36,9 +37,9 @@ pub struct ModelSetup {
     pub costs: Costs,
     /// The load.
     pub load: ModelLoad,
-    /// The volume, as it is at the start.
-    pub volume: Array,
-    /// The instance that it is attached to; none: nothing but the volume limits.
+    /// The volumes, as they are at the start.
+    pub volumes: Volumes<Array>,
+    /// The instance that they are attached to; none: nothing but the volume limits.
     pub instance: Option<Instance>,
     /// Decides every draw.
     pub seed: u64,
@@ -224,14 +225,14 @@ impl Model {
             machine,
             costs,
             load,
-            volume,
+            volumes,
             instance,
             seed,
             duration,
             settle,
             cold,
         } = setup;
-        let disk = Disk::new(volume, instance, seed);
+        let disk = Disk::new(&volumes, instance, seed);
         let limits = RedoLimits::of(&settings);
         let mean = shape.statements().max(1e-9);
         let mut sum = 0.0;

@@ -134,14 +134,14 @@ impl PageWriter {
             Stage::Doublewrite if !copied => {
                 let pages = around(f64::from(batch.pages) * self.scale, rng).max(1);
                 let at = disk.submit(FileKind::Doublewrite, pages * self.page_bytes, now);
-                return Progress::Until(self.flushed(at, now, disk));
+                return Progress::Until(self.flushed(FileKind::Doublewrite, at, now, disk));
             }
             Stage::Doublewrite => {
                 batch.stage = Stage::Pages;
                 let pages = around(f64::from(batch.pages) * self.scale, rng).max(1);
                 let writes = (0..pages).map(|_| disk.submit(FileKind::DataWrite, self.page_bytes, now));
                 let at = writes.max().expect("a batch has a page");
-                Progress::Until(self.flushed(at, now, disk))
+                Progress::Until(self.flushed(FileKind::DataWrite, at, now, disk))
             }
             Stage::Pages => Progress::Done { freed: if batch.lru { u64::from(batch.pages) } else { 0 } },
         };
@@ -149,7 +149,7 @@ impl PageWriter {
         progress
     }
 
-    fn flushed(&self, at: Nanos, now: Nanos, disk: &mut Disk) -> Nanos {
-        if self.flush_after_batch { at + disk.flush(now).since(now) } else { at }
+    fn flushed(&self, kind: FileKind, at: Nanos, now: Nanos, disk: &mut Disk) -> Nanos {
+        if self.flush_after_batch { at + disk.flush(kind, now).since(now) } else { at }
     }
 }

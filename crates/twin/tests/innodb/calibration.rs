@@ -17,7 +17,7 @@ fn measured(costs: Costs, volume: Array, clients: u32) -> MeasuredPoint {
     MeasuredPoint {
         settings: settings(ebbtide_twin::innodb::Flavour::MySql80),
         shape: shape(4.0, 2.0, 800.0),
-        volume,
+        volumes: volume.into(),
         instance: None,
         load: ModelLoad { clients, rate: None },
         tps: outcome.tps(),
@@ -136,7 +136,8 @@ fn points_of_the_same_volume_and_load_with_other_throughputs_are_refused_and_nam
     assert_eq!(of(&points), [1], "the first is taken for right");
     assert_eq!(of(&[with(1_000.0), with(100.0), with(110.0)]), [0]);
     // Another volume, or another load, may have another throughput.
-    let quick = MeasuredPoint { volume: volume(Nanos::from_us(100), Some(20_000), None), ..with(1_000.0) };
+    let quick =
+        MeasuredPoint { volumes: volume(Nanos::from_us(100), Some(20_000), None).into(), ..with(1_000.0) };
     assert_eq!(of(&[with(100.0), quick]), []);
     let load = ModelLoad { clients: 64, rate: None };
     assert_eq!(of(&[with(100.0), MeasuredPoint { load, ..with(1_000.0) }]), []);

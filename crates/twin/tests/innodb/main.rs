@@ -6,6 +6,7 @@ mod mva;
 mod properties;
 mod scans;
 mod support;
+mod volumes;
 
 use ebbtide_twin::innodb::{
     Costs, FileKind, Flavour, Limiter, ModelLoad, ModelOutcome, ModelSetup, Settings, run,
@@ -131,7 +132,7 @@ fn transactions_wait_for_a_full_redo_log_on_every_flavour() {
         let base = hot(32);
         let slow = volume(MS, Some(800), None);
         let settings = Settings { redo_capacity_bytes: 32 * MIB, ..settings(flavour) };
-        let outcome = run(ModelSetup { settings, volume: slow, ..base });
+        let outcome = run(ModelSetup { settings, volumes: slow.into(), ..base });
         assert!(outcome.redo_waits > 0, "{name} never waited");
         assert!(outcome.transactions > 1_000, "{name} stood still: {}", outcome.transactions);
     }

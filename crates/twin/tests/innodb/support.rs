@@ -62,7 +62,7 @@ pub(crate) fn setup(shape: Shape, volume: Array, clients: u32, cpu_us: f64, vcpu
         machine: Machine { vcpus, threads_per_core: 1 },
         costs: Costs { cpu_us, ..Costs::default() },
         load: ModelLoad { clients, rate: None },
-        volume,
+        volumes: volume.into(),
         instance: None,
         seed: 1,
         duration: Nanos::from_secs(70),

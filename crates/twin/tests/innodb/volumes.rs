@@ -1,0 +1,110 @@
+//! Logs on volumes of their own.
+
+use ebbtide_twin::innodb::{
+    FileKind, Flavour, Limiter, ModelOutcome, ModelSetup, Settings, VolumeRole, Volumes, run,
+};
+use ebbtide_volume::{Array, Nanos};
+use proptest::prelude::*;
+
+use crate::support::{settings, setup, shape, volume};
+
+fn quick() -> Array {
+    volume(Nanos::from_us(200), Some(50_000), None)
+}
+
+/// 32 clients that write a page and 4 KiB of redo each, with a binary log.
+fn with(volumes: Volumes<Array>) -> ModelSetup {
+    let base = setup(shape(0.5, 1.0, 4_096.0), quick(), 32, 200.0, 8);
+    let settings = Settings { log_bin: true, ..settings(Flavour::MySql80) };
+    ModelSetup { settings, volumes, ..base }
+}
+
+fn limited(iops: u64) -> Array {
+    volume(Nanos::from_us(200), Some(iops), None)
+}
+
+/// The share of the seconds in which something limited.
+fn share(outcome: &ModelOutcome, limiter: Limiter) -> f64 {
+    let all: u64 = outcome.limits.iter().map(|(_, seconds)| seconds).sum();
+    let of = outcome.limits.iter().find(|(one, _)| *one == limiter).map_or(0, |(_, seconds)| *seconds);
+    of as f64 / all.max(1) as f64
+}
+
+fn figures(outcome: &ModelOutcome) -> (u64, Vec<(u64, u64)>, Option<Nanos>, Option<Nanos>) {
+    let files = outcome.files.iter().map(|file| (file.operations, file.bytes)).collect();
+    (outcome.transactions, files, outcome.latency_at(0.5), outcome.latency_at(0.99))
+}
+
+#[test]
+fn a_slow_redo_volume_limits_commits_while_the_data_volume_idles() {
+    let slow = run(with(Volumes { redo: Some(limited(50)), ..quick().into() }));
+    let one = run(with(quick().into()));
+    assert!(slow.tps() < one.tps() / 2.0, "{} of {}", slow.tps(), one.tps());
+    assert!(share(&slow, Limiter::RedoVolumeIops) > 0.9, "{:?}", slow.limits);
+    let [data, redo] = &slow.volumes[..] else { panic!("{:?}", slow.volumes) };
+    assert_eq!((data.role, redo.role), (VolumeRole::Data, VolumeRole::Redo));
+    assert_eq!(redo.files, [FileKind::Redo]);
+    assert!(redo.iops_waited > 0.9 && data.iops_waited < 0.05, "{:?}", slow.volumes);
+    let a_second = redo.operations as f64 / slow.measured.as_secs_f64();
+    assert!((45.0..55.0).contains(&a_second), "{a_second} operations a second of 50");
+}
+
+#[test]
+fn each_log_waits_for_its_own_volume() {
+    let redo = run(with(Volumes { redo: Some(limited(200)), ..quick().into() }));
+    let binlog = run(with(Volumes { binlog: Some(limited(200)), ..quick().into() }));
+    assert!(share(&redo, Limiter::RedoVolumeIops) > 0.9, "{:?}", redo.limits);
+    assert!(share(&binlog, Limiter::BinlogVolumeIops) > 0.9, "{:?}", binlog.limits);
+    // The pages wait for the volume of the data alone.
+    let data = run(with(Volumes { data: limited(400), redo: Some(quick()), binlog: Some(quick()) }));
+    assert!(share(&data, Limiter::VolumeIops) > 0.9, "{:?}", data.limits);
+}
+
+#[test]
+fn logs_on_volumes_of_their_own_leave_the_iops_of_the_data_to_the_pages() {
+    let together = run(with(limited(1_000).into()));
+    let apart = run(with(Volumes { data: limited(1_000), redo: Some(quick()), binlog: Some(quick()) }));
+    assert!(apart.tps() > together.tps() * 1.2, "{} apart, {} together", apart.tps(), together.tps());
+}
+
+#[test]
+fn one_volume_for_all_gives_what_a_model_of_one_volume_gave() {
+    // Counted by the model before it had several volumes. A change of the model changes them too.
+    let outcome = run(with(limited(2_000).into()));
+    let sum: u64 = outcome.files.iter().map(|file| file.operations).sum();
+    assert_eq!(outcome.volumes.len(), 1);
+    assert_eq!(outcome.volumes[0].operations, sum);
+    assert_eq!((outcome.transactions, sum, outcome.latency_at(0.99)), BEFORE);
+}
+
+const BEFORE: (u64, u64, Option<Nanos>) = (69_094, 120_006, Some(Nanos(115_539_967)));
+
+#[test]
+fn the_same_seed_gives_the_same_run_on_several_volumes() {
+    let volumes = Volumes { data: limited(1_000), redo: Some(limited(300)), binlog: Some(limited(900)) };
+    let [one, other] = [(), ()].map(|()| figures(&run(with(volumes.clone()))));
+    assert_eq!(one, other);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_faster_log_volume_never_gives_fewer_transactions(low in 50_u64..2_000, more in 2_u32..70, seed in 0_u64..1_000) {
+        let high = low + low * u64::from(more) / 10;
+        let tps = |iops: u64, binlog: bool| {
+            let own = Some(limited(iops));
+            let volumes = if binlog {
+                Volumes { binlog: own, ..quick().into() }
+            } else {
+                Volumes { redo: own, ..quick().into() }
+            };
+            let setup = ModelSetup { seed, duration: Nanos::from_secs(25), settle: Nanos::from_secs(5), ..with(volumes) };
+            run(setup).tps()
+        };
+        for binlog in [false, true] {
+            let (slow, fast) = (tps(low, binlog), tps(high, binlog));
+            prop_assert!(fast > slow * 0.98, "{low} IOPS: {slow}, {high} IOPS: {fast}");
+        }
+    }
+}
