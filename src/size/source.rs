@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType};
+use ebbtide_lab::experiment::Role;
 use ebbtide_lab::record::{LabRun, VolumeSecond};
 use ebbtide_lab::results::ResultsError;
 use ebbtide_mysql::captured::{Input, KNOWN_RECORDS, Recorded, RecordedError, recorded};
@@ -62,8 +63,8 @@ impl Source {
                 of_traces_alone(args, "a run, or a profile")?;
             }
             if path.is_dir() {
-                let (load, arm, notes) = of_run(path, args.arm.as_deref())?;
-                return Ok(source(format!("{}: arm {arm} of a run", path.display()), load, notes));
+                return of_run(path, args.arm.as_deref(), args.device.as_deref())
+                    .map(|(load, what, notes)| source(format!("{}: {what}", path.display()), load, notes));
             }
             if path.extension().is_some_and(|extension| extension == "toml") {
                 let server = ModelledServer::read(path, catalog, instance, args.seed)?;
@@ -180,8 +181,12 @@ fn chosen(all: &Recorded, device: Option<&str>) -> anyhow::Result<(String, Volum
     }
 }
 
-/// The load of an arm of a run: the seconds of its trials.
-fn of_run(dir: &Path, arm: Option<&str>) -> anyhow::Result<(VolumeLoad, String, Vec<String>)> {
+/// The load of a volume of an arm of a run: the seconds of its trials, times what the machine is a share of.
+fn of_run(
+    dir: &Path,
+    arm: Option<&str>,
+    role: Option<&str>,
+) -> anyhow::Result<(VolumeLoad, String, Vec<String>)> {
     let run: LabRun = ebbtide_lab::results::read_json(dir).map_err(|error| refuse_run(dir, &error))?.run;
     let mut arms: Vec<&str> = run.trials.iter().map(|trial| trial.arm.as_str()).collect();
     arms.dedup();
@@ -199,12 +204,16 @@ fn of_run(dir: &Path, arm: Option<&str>) -> anyhow::Result<(VolumeLoad, String, 
             return Err(Refusal::usage(message).hint(format!("it has {}", arms.join(", "))).into());
         }
     };
+    let planned = run.experiment.arms.iter().find(|planned| planned.name == arm);
+    let shares = f64::from(planned.map_or(1, |planned| planned.instance.divided_by).max(1));
+    let roles: Vec<Role> = planned.map_or(Vec::new(), |planned| planned.volumes.keys().copied().collect());
+    let role = of_role(&roles, role, arm)?;
     let mut intervals = Vec::new();
     let mut start_s = 0.0;
     for trial in run.trials.iter().filter(|trial| trial.arm == arm) {
         for second in &trial.seconds {
-            if let Some(volume) = second.volumes.values().next() {
-                intervals.push(of_second(start_s, volume));
+            if let Some(volume) = second.volumes.get(&role) {
+                intervals.push(of_second(start_s, volume, shares));
                 start_s += 1.0;
             }
         }
@@ -213,26 +222,47 @@ fn of_run(dir: &Path, arm: Option<&str>) -> anyhow::Result<(VolumeLoad, String, 
         let message = format!("the arm {arm} of the run in {} has no measured second", dir.display());
         return Err(Refusal::usage(message).hint("look at it with ebbtide run --report").into());
     }
-    let mut notes = vec![
-        "the seconds of all trials follow each other; the first volume of the arm is taken, the data's"
-            .to_owned(),
-    ];
-    notes.push("a lab divides instances and volumes: sizes and rates are those of the run".to_owned());
-    Ok((VolumeLoad { intervals }, arm.to_owned(), notes))
+    let mut notes = vec!["the seconds of all trials follow each other".to_owned()];
+    if shares > 1.0 {
+        notes.push(format!(
+            "the run had one share of {shares} of the machine and its volumes: its operations and bytes are multiplied by {shares}"
+        ));
+    }
+    let others = roles.iter().filter(|one| **one != role).map(|one| format!("--device {}", one.key()));
+    let others = others.collect::<Vec<_>>();
+    if !others.is_empty() {
+        notes.push(format!(
+            "this is the volume of the {} alone; each volume is judged by itself: {}",
+            role.holds(),
+            others.join(", ")
+        ));
+    }
+    Ok((VolumeLoad { intervals }, format!("the {} volume of arm {arm} of a run", role.key()), notes))
 }
 
-fn of_second(start_s: f64, volume: &VolumeSecond) -> LoadInterval {
-    let mib = MIB as f64;
+/// The volume whose load is taken: that of the data where none is named.
+fn of_role(roles: &[Role], named: Option<&str>, arm: &str) -> anyhow::Result<Role> {
+    let Some(named) = named else { return Ok(Role::Data) };
+    roles.iter().copied().find(|role| role.key() == named).ok_or_else(|| {
+        let all: Vec<&str> = roles.iter().map(|role| role.key()).collect();
+        Refusal::usage(format!("--device {named}: the arm {arm} has no volume of that name"))
+            .hint(format!("it has {}", all.join(", ")))
+            .into()
+    })
+}
+
+fn of_second(start_s: f64, volume: &VolumeSecond, shares: f64) -> LoadInterval {
+    let mib = MIB as f64 * shares;
     let time = |number: f64, us: f64| (number > 0.0).then_some(us / 1e6);
     let waited = |share: f64| share > 0.1;
     LoadInterval {
         start_s,
         seconds: 1.0,
-        reads: volume.read_iops,
-        writes: volume.write_iops,
+        reads: volume.read_iops * shares,
+        writes: volume.write_iops * shares,
         read_bytes: volume.read_mib * mib,
         written_bytes: volume.write_mib * mib,
-        queue: Some(volume.queue),
+        queue: Some(volume.queue * shares),
         read_s: time(volume.read_iops, volume.read_us),
         write_s: time(volume.write_iops, volume.write_us),
         credits: volume.credits,

@@ -84,6 +84,40 @@ fn a_load_line_has_a_knee_and_the_same_seed_gives_it_again() {
 }
 
 #[test]
+fn logs_on_volumes_of_their_own_are_told_by_role_and_a_slow_one_limits() {
+    println!("seed 1");
+    let volume = "data=gp3:size=600GiB,iops=16000,throughput=1000,redo=io1:size=10GiB,iops=100";
+    let answer =
+        json(&[PROFILE, "--volume", volume, "--volume", "gp3:size=600GiB,iops=16000,throughput=1000"]);
+    let point = |n: usize| answer["volumes"][n]["points"][0].clone();
+    let (apart, together) = (point(0), point(1));
+    assert_eq!(apart["limiter"], "redo_volume_iops", "{apart}");
+    assert!(apart["tps"].as_f64() < together["tps"].as_f64(), "{apart} {together}");
+    let of = |point: &Value, n: usize, key: &str| point["volumes"][n][key].clone();
+    assert_eq!((of(&apart, 0, "role"), of(&apart, 1, "role")), ("data".into(), "redo".into()));
+    assert_eq!(of(&apart, 1, "files"), serde_json::json!(["redo"]));
+    assert!(of(&apart, 1, "iops_waited_pct").as_f64() > Some(50.0), "{apart}");
+    assert!(of(&apart, 0, "iops_waited_pct").as_f64() < Some(5.0), "{apart}");
+    assert!(apart["outside"].to_string().contains("logs on volumes of their own"), "{apart}");
+    assert_eq!(
+        (together["volumes"].as_array().map(Vec::len), of(&together, 0, "role")),
+        (Some(1), "data".into())
+    );
+    let shown = text(&[PROFILE, "--volume", volume, "--for", "1m"]);
+    for words in [
+        "the IOPS of the redo log's volume",
+        "redo volume: IOPS 100",
+        "waits for its IOPS",
+        "data volume: IOPS",
+    ] {
+        assert!(shown.contains(words), "'{words}' is not in: {shown}");
+    }
+    let swept = json(&[PROFILE, "--volume", volume, "--sweep", "redo.iops=100..400:300"]);
+    let tps = |n: usize| swept["volumes"][n]["points"][0]["tps"].as_f64().unwrap();
+    assert!(tps(1) > tps(0) * 1.5, "{swept}");
+}
+
+#[test]
 fn a_sweep_rises_with_its_iops_until_something_else_limits() {
     println!("seed 1");
     let answer = json(&[PROFILE, "--volume", "gp3:size=600GiB", "--sweep", "iops=3000..15000:6000"]);

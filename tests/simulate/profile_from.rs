@@ -62,21 +62,23 @@ fn a_run_of_the_lab_becomes_a_profile_that_predicts_its_other_arms() {
             options: &["innodb_buffer_pool_size=268435456"],
             ..arm("other", "gp3:size=500GiB", 18.0, 15.0)
         },
-        Measured { name: "two", ..arm("two", "gp3:size=500GiB", 18.0, 15.0) },
+        arm("two", "gp3:size=500GiB", 18.0, 15.0),
+        arm("undo", "gp3:size=500GiB", 18.0, 15.0),
     ];
     let mut run = run(&arms);
     run.experiment.arms[4].volumes.insert(Role::Redo, "gp3:size=10GiB".into());
+    run.experiment.arms[5].volumes.insert(Role::Undo, "gp3:size=10GiB".into());
     ResultsDatabase::create(&dir, &run).unwrap();
     let (from, out) = (dir.to_str().unwrap(), file.to_str().unwrap());
     let made = json_of("predict --profile-from", &["--profile-from", from, "--out", out], 1);
-    assert_eq!(made["points"], 2, "{made}");
+    assert_eq!(made["points"], 3, "{made}");
     let odd = made["contradicting"][0].as_str().unwrap();
     assert!(odd.contains("point 3 (odd)") && odd.contains("pages read"), "{odd}");
     let notes = made["notes"].to_string();
     for part in [
         "one share of 8",
         "arm other is left out: its server's settings differs",
-        "arm two is left out: its redo log has a volume of its own",
+        "arm undo is left out: its undo has a volume of its own",
     ] {
         assert!(notes.contains(part), "no '{part}' in {notes}");
     }
@@ -90,6 +92,7 @@ fn a_run_of_the_lab_becomes_a_profile_that_predicts_its_other_arms() {
         "log_bin = false",
         "redo_bytes = 3000.0",
         "# point 3 (odd) contradicts",
+        "volume = \"data=gp3:size=500GiB,redo=gp3:size=10GiB\"",
     ] {
         assert!(text.contains(part), "no '{part}' in {text}");
     }

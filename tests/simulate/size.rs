@@ -4,9 +4,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ebbtide_lab::experiment::Role;
+use ebbtide_lab::record::VolumeSecond;
+use ebbtide_lab::results::ResultsDatabase;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::lab_run::{arm, run};
 use crate::schema::assert_documented;
 
 const PROFILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/profiles/sysbench-tpcc-gp2.toml");
@@ -301,6 +305,38 @@ fn a_profile_is_sized_by_its_model_and_lacks_nothing_in_silence() {
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("no storage lets this server carry 100,000 transactions a second"), "{error}");
+}
+
+#[test]
+fn each_volume_of_a_run_is_judged_by_itself_and_a_share_is_multiplied() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = run(&[arm("two", "gp3:size=500GiB", 18.0, 15.0)]);
+    run.experiment.arms[0].volumes.insert(Role::Redo, "gp3:size=10GiB".into());
+    for second in run.trials.iter_mut().flat_map(|trial| &mut trial.seconds) {
+        let of = |read_iops: f64, write_iops: f64| VolumeSecond {
+            read_iops,
+            write_iops,
+            write_mib: write_iops / 64.0,
+            ..VolumeSecond::default()
+        };
+        second.volumes = [(Role::Data, of(300.0, 100.0)), (Role::Redo, of(0.0, 50.0))].into();
+    }
+    let results = dir.path().join("run");
+    let mut stored = ResultsDatabase::create(&results, &run).unwrap();
+    stored.finish(&ebbtide_lab::summary::summarize(&run)).unwrap();
+    let base = [word(&results), "--size", "100GiB"];
+    let data = json(&base, 0);
+    // An eighth of a machine did 400.
+    assert_eq!(data["load"]["iops"]["max"].as_f64(), Some(3_200.0), "{data}");
+    let notes = data["inputs"]["notes"].to_string();
+    assert!(notes.contains("one share of 8") && notes.contains("--device redo"), "{notes}");
+    let redo = json(&[&base[..], &["--device", "redo"]].concat(), 0);
+    assert_eq!(redo["load"]["iops"]["max"].as_f64(), Some(400.0), "{redo}");
+    assert_eq!(redo["answer"]["volumes"], "gp3:size=100GiB,iops=3000,throughput=125");
+    refused(
+        &[&base[..], &["--device", "binlog"]].concat(),
+        &["--device binlog: the arm two has no volume of that name", "it has data, redo"],
+    );
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ebbtide_observe::{Device, DeviceIo, FileSystem, Files, Host, ServerDirectory, Variables};
+use ebbtide_observe::{
+    Device, DeviceIo, FileSystem, Files, Host, ServerDirectory, StartAlignment, Variables,
+};
 use ebbtide_proc::machine::{self, DiskCounts};
 use ebbtide_proc::{MemoryGroup, Mount, process};
 
@@ -55,11 +57,11 @@ impl Machine {
 
     /// In which clusters an ext4 below the data allocates (`bigalloc`), and whether they are aligned on the device. None for
     /// every other file system, whose allocations may be aligned or not, and where it is not known: only root may read a
-    /// superblock, and below LVM and RAID no file shows where they start.
+    /// superblock, and LVM reports no more than that it starts at a multiple of the blocks, or chunks, below it.
     #[must_use]
     pub fn file_system(&self) -> Option<FileSystem> {
         let place = self.host.place(Files::Data).filter(|place| place.file_system == "ext4")?;
-        let start = place.device.as_ref()?.start_bytes?;
+        let start = place.device.as_ref()?.alignment?;
         // A later mount hides an earlier one.
         let mounts = ebbtide_proc::mounts().ok()?;
         let mount = mounts.iter().rev().find(|mount| mount.dir == Path::new(&place.mount_point))?;
@@ -89,10 +91,14 @@ impl Machine {
 /// The largest block of ext4 on most machines, bytes: what is no larger says nothing of larger pages.
 const LARGEST_BLOCK: u64 = 4096;
 
-/// An ext4 with clusters of these bytes, whose first is at `start` on the device; None for plain blocks.
-fn clusters(cluster: u64, start: u64) -> Option<FileSystem> {
+/// An ext4 with clusters of these bytes, which starts there on the device; None for plain blocks, and where it is not known
+/// whether clusters start at multiples of themselves.
+fn clusters(cluster: u64, start: StartAlignment) -> Option<FileSystem> {
+    if start.bytes < cluster && !start.is_exact {
+        return None;
+    }
     // Clusters that do not start at a multiple of themselves on the device are as good as blocks.
-    let aligned_bytes = if start.is_multiple_of(cluster) { cluster } else { 0 };
+    let aligned_bytes = if start.bytes >= cluster { cluster } else { 0 };
     let name = format!("ext4 with clusters of {} KiB", cluster >> 10);
     (cluster > LARGEST_BLOCK).then_some(FileSystem { name, aligned_bytes })
 }
@@ -254,12 +260,17 @@ mod tests {
 
     #[test]
     fn clusters_count_where_they_are_aligned_on_the_device_and_plain_blocks_say_nothing() {
-        let of = |cluster, start| clusters(cluster, start).map(|files| (files.name, files.aligned_bytes));
+        let of = |cluster, bytes| {
+            let start = StartAlignment { bytes, is_exact: true };
+            clusters(cluster, start).map(|files| (files.name, files.aligned_bytes))
+        };
         let name = "ext4 with clusters of 16 KiB".to_owned();
-        assert_eq!(of(16_384, 0), Some((name.clone(), 16_384)));
+        assert_eq!(of(16_384, 16_384), Some((name.clone(), 16_384)));
         assert_eq!(of(16_384, 1 << 20), Some((name.clone(), 16_384)));
-        assert_eq!(of(16_384, 63 * 512), Some((name, 0)), "a partition of the days of cylinders");
-        assert_eq!((of(4_096, 0), of(1_024, 512)), (None, None));
+        assert_eq!(of(16_384, 512), Some((name, 0)), "a partition of the days of cylinders");
+        assert_eq!((of(4_096, 1 << 20), of(1_024, 512)), (None, None));
+        let mapped = StartAlignment { bytes: 4_096, is_exact: false };
+        assert_eq!(clusters(16_384, mapped), None, "LVM may start at a multiple of the cluster");
     }
 
     #[test]

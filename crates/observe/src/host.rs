@@ -123,9 +123,8 @@ pub struct Device {
     pub physical_block_bytes: Option<u64>,
     /// Bytes on one device of a striped array above it before the next device; None where it is in none.
     pub chunk_bytes: Option<u64>,
-    /// Bytes from the start of the device to that of the partition that is used; 0 without one, None below a mapping,
-    /// whose start no file shows.
-    pub start_bytes: Option<u64>,
+    /// Where the file system starts on it, and on each other member; None where nothing is known, as below a loop device.
+    pub alignment: Option<StartAlignment>,
     /// The largest write that the kernel promises to keep whole (`atomic_write_unit_max_bytes`); 0: none, None: the kernel
     /// is older than 6.11.
     pub atomic_write_bytes: Option<u64>,
@@ -133,6 +132,16 @@ pub struct Device {
     pub exceeded: Option<Exceeded>,
     /// What it did in the interval, all members together; None where that was not measured.
     pub io: Option<DeviceIo>,
+}
+
+/// Of what the start of a file system is a multiple, on each device below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartAlignment {
+    /// A power of two up to 1 MiB, bytes: the smallest of offsets of partitions and members (md), chunks of striped arrays, and
+    /// what mappings (LVM) report.
+    pub bytes: u64,
+    /// Whether it is no multiple of the next power of two; else it may be one.
+    pub is_exact: bool,
 }
 
 /// Shares of the interval, 0 to 1, in which an EBS volume was asked for more than a limit gives (its NVMe log page); of

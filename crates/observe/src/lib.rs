@@ -13,7 +13,9 @@ mod status;
 mod tables;
 
 pub use facts::{FACTS, Fact, Facts, Variables};
-pub use host::{Device, DeviceIo, Exceeded, Files, Host, ServerDirectory, SyncProbe, VolumePeaks};
+pub use host::{
+    Device, DeviceIo, Exceeded, Files, Host, ServerDirectory, StartAlignment, SyncProbe, VolumePeaks,
+};
 pub use load::{Limited, LoadInterval, VolumeLoad};
 pub use metric::{Counter, Interval, Metric, Readings};
 pub use observation::{Configured, FileSystem, NotSeen, Observation, Origin, Span};

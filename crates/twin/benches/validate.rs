@@ -315,7 +315,7 @@ fn others(row: &Row, outcome: &ModelOutcome, hour: &ModelOutcome) -> Vec<(Figure
 }
 
 fn end_of_credits(outcome: &ModelOutcome) -> Option<f64> {
-    outcome.credits_end().map(ebbtide_volume::Nanos::as_secs_f64)
+    outcome.credits_end().map(Nanos::as_secs_f64)
 }
 
 fn gib(size: &str) -> f64 {

@@ -9,10 +9,12 @@ use ebbtide_lab::results::{DATABASE, JSON, ResultsDatabase, ResultsError, read_j
 use ebbtide_lab::summary::{ArmSummary, Figures, Summary, TransactionFigures, summarize};
 use ebbtide_load::tpcc::WaitMode;
 use ebbtide_observe::Facts;
+use ebbtide_twin::innodb::Volumes;
 use ebbtide_twin::profile::{
     MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable,
 };
 
+use super::super::volumes::{parse, text};
 use super::settings::server;
 use super::{Draft, rounded};
 use crate::exit::Refusal;
@@ -81,9 +83,9 @@ fn look<'a>(run: &LabRun, arm: &'a Arm, measured: &'a ArmSummary) -> Result<Usab
         let labels: Vec<&str> = measured.regimes.iter().map(|regime| regime.label.as_str()).collect();
         return Err(format!("its conditions changed within a trial: {}", labels.join(", ")));
     }
-    let own = arm.volumes.keys().find(|role| **role != Role::Data);
+    let own = arm.volumes.keys().find(|role| !matches!(role, Role::Data | Role::Redo | Role::Binlog));
     if let Some(role) = own {
-        return Err(format!("its {} has a volume of its own, and the model has one volume", role.holds()));
+        return Err(format!("its {} has a volume of its own, which the model does not have", role.holds()));
     }
     if !arm.topology.is_single() {
         return Err("replicas follow its server, which the model has not".into());
@@ -272,6 +274,12 @@ fn types(kinds: &[TransactionFigures]) -> Vec<TypeTable> {
     some.map(of).collect()
 }
 
+/// The specs of the volumes by role; of the data's alone where all files lie on it.
+fn volumes(arm: &Arm) -> Option<String> {
+    let of = |role: Role| arm.volumes.get(&role).and_then(|spec| parse(spec).ok()).map(|specs| specs.data);
+    Some(text(&Volumes { data: of(Role::Data)?, redo: of(Role::Redo), binlog: of(Role::Binlog) }))
+}
+
 fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
     let figures = one.figures;
     let each = figures.per_transaction.unwrap_or_default();
@@ -281,7 +289,7 @@ fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {
     let busy = (host.server_cpus + host.load_cpus) / f64::from(run.host.cpus.max(1)) * 100.0;
     PointTable {
         name: Some(one.arm.name.clone()),
-        volume: one.arm.volumes.get(&Role::Data).cloned(),
+        volume: volumes(one.arm),
         clients: Some(one.arm.load.connections),
         rate,
         tps: Some(rounded(figures.tps.mean)).filter(|tps| *tps > 0.0),

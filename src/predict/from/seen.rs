@@ -40,7 +40,7 @@ pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
         machine,
         workload,
         points: vec![PointTable {
-            volume: seen.volume.clone(),
+            volume: volumes(seen),
             cpu_pct: host
                 .and_then(|host| host.busy_share)
                 .map(|share| rounded(share * 100.0))
@@ -48,10 +48,16 @@ pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
             ..point
         }],
     };
-    if seen.redo_volume.is_some() || seen.binlog_volume.is_some() {
-        notes.push("redo log or binary log have a volume of their own: the model has one volume".into());
-    }
     Ok(Draft { profile, observed: None, notes })
+}
+
+/// The specs of the volumes, by role where logs have their own; None where that of the data is not known.
+fn volumes(seen: &Observation) -> Option<String> {
+    let data = seen.volume.as_ref()?;
+    let logs = [("redo", &seen.redo_volume), ("binlog", &seen.binlog_volume)];
+    let own: Vec<String> =
+        logs.into_iter().filter_map(|(role, spec)| Some(format!("{role}={}", spec.as_ref()?))).collect();
+    Some(if own.is_empty() { data.clone() } else { format!("data={data},{}", own.join(",")) })
 }
 
 fn name(seen: &Observation) -> String {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ebbtide_observe::Device;
+use ebbtide_observe::{Device, StartAlignment};
 use ebbtide_proc::{Mount, mount_of};
 
 use super::{chosen, number, text};
@@ -18,7 +18,8 @@ pub(super) fn leaf(number: &str, sys: &Path, mounts: &[Mount]) -> Option<Device>
     let top = whole(&mounted)?;
     let read_ahead_kib = super::number(top.join("queue/read_ahead_kb"));
     let mut found = Below::default();
-    found.follow(&top, sys, mounts, 0);
+    let from = start(&mounted).map_or(Alignment::NONE, |bytes| Alignment::EXACT.behind(bytes));
+    found.follow(&top, sys, mounts, 0, from);
     // One that is not found leaves its I/O out: what the others do is not all.
     if found.lost {
         return None;
@@ -29,9 +30,66 @@ pub(super) fn leaf(number: &str, sys: &Path, mounts: &[Mount]) -> Option<Device>
     } else {
         Vec::new()
     };
-    let alone = found.leaves.first() == Some(&top);
-    let start_bytes = if alone { start(&mounted) } else { None };
-    Some(Device { read_ahead_kib, members, chunk_bytes: found.chunk_bytes, start_bytes, ..first })
+    let alignment = found.alignment.and_then(Alignment::known);
+    Some(Device { read_ahead_kib, members, chunk_bytes: found.chunk_bytes, alignment, ..first })
+}
+
+/// Alignments beyond this one make no difference, bytes.
+const MOST_ALIGNED: u64 = 1 << 20;
+
+/// Where the start of a file system lies on a device below: at the sum of the offsets that are known, behind a multiple of
+/// what the others are multiples of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Alignment {
+    offset: u64,
+    /// A power of two of which the offsets that no file shows are multiples; [`MOST_ALIGNED`] where all are known.
+    multiple: u64,
+    /// The smallest chunk of the striped arrays above the device.
+    chunk: u64,
+}
+
+impl Alignment {
+    const EXACT: Self = Self { offset: 0, multiple: MOST_ALIGNED, chunk: MOST_ALIGNED };
+    /// Nothing is known: all offsets are multiples of a byte.
+    const NONE: Self = Self { multiple: 1, ..Self::EXACT };
+
+    const fn behind(self, bytes: u64) -> Self {
+        Self { offset: self.offset.wrapping_add(bytes), ..self }
+    }
+
+    fn at_multiple_of(self, bytes: u64) -> Self {
+        Self { multiple: self.multiple.min(power(bytes)), ..self }
+    }
+
+    fn in_chunks(self, bytes: Option<u64>) -> Self {
+        Self { chunk: bytes.map_or(self.chunk, |bytes| self.chunk.min(power(bytes))), ..self }
+    }
+
+    /// What is known of it; None where that is nothing.
+    fn known(self) -> Option<StartAlignment> {
+        let exact = power(self.offset).min(self.chunk);
+        let known = StartAlignment {
+            bytes: exact.min(self.multiple),
+            is_exact: exact < self.multiple || self.chunk <= self.multiple || self.multiple == MOST_ALIGNED,
+        };
+        (self.multiple > 1).then_some(known)
+    }
+
+    /// What holds on two devices.
+    fn and(self, other: Self) -> Self {
+        let worse = |one: &Self| one.known().map_or((0, false), |known| (known.bytes, !known.is_exact));
+        if worse(&self) <= worse(&other) { self } else { other }
+    }
+}
+
+/// The largest power of two that divides a number of bytes, up to [`MOST_ALIGNED`].
+const fn power(bytes: u64) -> u64 {
+    if bytes == 0 {
+        MOST_ALIGNED
+    } else {
+        let power = 1 << bytes.trailing_zeros();
+        if power < MOST_ALIGNED { power } else { MOST_ALIGNED }
+    }
 }
 
 /// What is below a device.
@@ -43,20 +101,58 @@ struct Below {
     chunk_bytes: Option<u64>,
     /// Whether a device was not found.
     lost: bool,
+    /// Where the file system starts on the devices, as far as it holds on each.
+    alignment: Option<Alignment>,
 }
 
 impl Below {
-    fn follow(&mut self, device: &Path, sys: &Path, mounts: &[Mount], depth: usize) {
+    fn follow(&mut self, device: &Path, sys: &Path, mounts: &[Mount], depth: usize, at: Alignment) {
         self.chunk_bytes = self.chunk_bytes.or_else(|| chunk(device));
         match below(device, sys, mounts) {
             _ if depth >= DEEPEST => self.lost = true,
             None => self.lost = true,
             Some(parts) if parts.is_empty() => {
+                self.alignment = Some(self.alignment.map_or(at, |other| other.and(at)));
                 if !self.leaves.iter().any(|leaf| leaf == device) {
                     self.leaves.push(device.to_owned());
                 }
             }
-            Some(parts) => parts.iter().for_each(|part| self.follow(part, sys, mounts, depth + 1)),
+            Some(parts) => parts.iter().for_each(|(part, shown)| {
+                let at = shown.on(device, part, at);
+                self.follow(part, sys, mounts, depth + 1, at);
+            }),
+        }
+    }
+}
+
+/// What the kernel shows of where a device begins on one that it is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    /// At these bytes of the whole device: a member of an array (md), with the start of its partition.
+    At(u64),
+    /// At a multiple of the device's own blocks, or of its chunks, where the mapping reports itself aligned (LVM).
+    Mapped,
+    /// Nothing.
+    Unknown,
+}
+
+impl Begin {
+    /// Where what is `at` on the upper device is on the lower one.
+    fn on(self, upper: &Path, lower: &Path, at: Alignment) -> Alignment {
+        let at = at.in_chunks(chunk(upper));
+        match self {
+            Self::At(bytes) => at.behind(bytes),
+            Self::Unknown => Alignment::NONE,
+            Self::Mapped => {
+                let queue = |name: &str| number(lower.join("queue").join(name)).unwrap_or(1);
+                // The kernel compares the start with the larger of the two (`blk_stack_limits`).
+                let own = queue("physical_block_size").max(queue("minimum_io_size"));
+                match number(upper.join("alignment_offset")) {
+                    Some(0) => at.at_multiple_of(own),
+                    Some(other) => at.behind(other).at_multiple_of(own),
+                    None => Alignment::NONE,
+                }
+            }
         }
     }
 }
@@ -78,17 +174,28 @@ fn whole(path: &Path) -> Option<PathBuf> {
 }
 
 /// The devices that one is made of, none for a device of its own; None where one of them is not found.
-fn below(device: &Path, sys: &Path, mounts: &[Mount]) -> Option<Vec<PathBuf>> {
+fn below(device: &Path, sys: &Path, mounts: &[Mount]) -> Option<Vec<(PathBuf, Begin)>> {
     if let Some(file) = text(device.join("loop/backing_file")) {
         let Some(mount) = mount_of(mounts, Path::new(&file)) else { return Some(Vec::new()) };
         // A file on a file system without a device: the loop device is the last that has counters.
         let Some(host) = whole(&sys.join("dev/block").join(&mount.device)) else { return Some(Vec::new()) };
-        return Some(vec![host]);
+        return Some(vec![(host, Begin::Unknown)]);
     }
     let Ok(slaves) = fs::read_dir(device.join("slaves")) else { return Some(Vec::new()) };
     let mut parts: Vec<_> = slaves.filter_map(|entry| Some(entry.ok()?.path())).collect();
     parts.sort();
-    parts.iter().map(|part| whole(part)).collect()
+    parts.iter().map(|part| Some((whole(part)?, begin(device, part)))).collect()
+}
+
+/// Where a device begins on a part of it.
+fn begin(device: &Path, part: &Path) -> Begin {
+    if !device.join("md").exists() {
+        return Begin::Mapped;
+    }
+    // `md/dev-NAME/offset` counts sectors of 512 bytes from the start of the component, which may be a partition.
+    let member = device.join(format!("md/dev-{}/offset", name(part)));
+    let bytes = number(member).and_then(|sectors| sectors.checked_mul(512)).zip(start(part));
+    bytes.map_or(Begin::Unknown, |(offset, start)| Begin::At(offset + start))
 }
 
 /// Bytes on one device of a striped array before the next.
@@ -166,12 +273,9 @@ mod tests {
         assert_eq!(super::leaf("0:40", dir.path(), &mounts), None);
     }
     #[test]
-    fn the_start_of_a_partition_and_the_kernels_promise_of_whole_writes_are_read() {
+    fn the_kernels_promise_of_whole_writes_is_read() {
         let dir = tree();
-        let of = |number: &str| leaf(number, dir.path(), &[]).unwrap();
-        assert_eq!((of("259:1").start_bytes, of("259:0").start_bytes), (Some(1 << 20), Some(0)));
-        assert_eq!(of("253:0").start_bytes, None, "no file shows the start of a mapping");
-        assert_eq!(of("259:1").atomic_write_bytes, Some(16_384));
+        assert_eq!(leaf("259:1", dir.path(), &[]).unwrap().atomic_write_bytes, Some(16_384));
     }
 
     /// RAID 0 of two disks, with a volume group on it and on a third disk whose partition it is.
@@ -202,5 +306,52 @@ mod tests {
         // A member that /sys does not describe: the others are not all.
         symlink("/none", dir.path().join("devices/md0/slaves/nvme4n1")).unwrap();
         assert_eq!(leaf("9:0", dir.path(), &[]), None);
+    }
+
+    /// RAID 0 of a disk and of a partition of another, with a volume group on it.
+    #[test]
+    fn the_alignment_follows_from_offsets_of_members_and_from_what_mappings_report() {
+        let dir = tree();
+        let put = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let link = |to: &str, at: &str| symlink(dir.path().join(to), dir.path().join(at)).unwrap();
+        let of = |number: &str| {
+            let known = leaf(number, dir.path(), &[]).unwrap().alignment;
+            known.map(|known| (known.bytes, known.is_exact))
+        };
+        assert_eq!((of("259:0"), of("259:1")), (Some((1 << 20, true)), Some((1 << 20, true))));
+        put("devices/nvme1n1/nvme1n1p1/start", "63\n");
+        assert_eq!(of("259:1"), Some((512, true)), "an old partition starts at sector 63");
+        put("devices/nvme1n1/nvme1n1p1/start", "2048\n");
+        // LVM alone says no more than that it is aligned to the blocks of the disk.
+        assert_eq!(of("253:0"), None);
+        put("devices/dm-0/alignment_offset", "0\n");
+        put("devices/nvme1n1/queue/minimum_io_size", "4096\n");
+        assert_eq!(of("253:0"), Some((4_096, false)));
+        put("devices/dm-0/alignment_offset", "512\n");
+        assert_eq!(of("253:0"), Some((512, true)));
+        put("devices/nvme2n1/queue/rotational", "0\n");
+        put("devices/md0/md/chunk_size", "65536\n");
+        put("devices/md0/md/dev-nvme1n1p1/offset", "264192\n");
+        put("devices/md0/md/dev-nvme2n1/offset", "264192\n");
+        put("devices/md0/queue/physical_block_size", "4096\n");
+        put("devices/md0/queue/minimum_io_size", "65536\n");
+        put("devices/dm-1/alignment_offset", "0\n");
+        fs::create_dir_all(dir.path().join("devices/md0/slaves")).unwrap();
+        fs::create_dir_all(dir.path().join("devices/dm-1/slaves")).unwrap();
+        link("devices/nvme1n1/nvme1n1p1", "devices/md0/slaves/nvme1n1p1");
+        link("devices/nvme2n1", "devices/md0/slaves/nvme2n1");
+        link("devices/md0", "devices/dm-1/slaves/md0");
+        link("devices/md0", "dev/block/9:0");
+        link("devices/dm-1", "dev/block/253:1");
+        assert_eq!(of("9:0"), Some((65_536, true)), "the chunk is smaller than the offsets' alignment");
+        assert_eq!(of("253:1"), Some((65_536, true)), "a volume group on an array starts at a chunk");
+        put("devices/md0/md/dev-nvme2n1/offset", "264200\n");
+        assert_eq!(of("9:0"), Some((4_096, true)), "the worse member counts");
+        fs::remove_file(dir.path().join("devices/md0/md/dev-nvme2n1/offset")).unwrap();
+        assert_eq!(of("9:0"), None);
     }
 }
