@@ -328,7 +328,7 @@ fn each_volume_of_a_run_is_judged_by_itself_and_a_share_is_multiplied() {
     let data = json(&base, 0);
     // An eighth of a machine did 400.
     assert_eq!(data["load"]["iops"]["max"].as_f64(), Some(3_200.0), "{data}");
-    let notes = data["inputs"]["notes"].to_string();
+    let notes = data["load"]["notes"].to_string();
     assert!(notes.contains("one share of 8") && notes.contains("--device redo"), "{notes}");
     let redo = json(&[&base[..], &["--device", "redo"]].concat(), 0);
     assert_eq!(redo["load"]["iops"]["max"].as_f64(), Some(400.0), "{redo}");

@@ -1,7 +1,8 @@
 //! What to do about a finding, in the words of the server.
 
+use ebbtide_catalog::Spec;
 use ebbtide_observe::metric::Maker;
-use ebbtide_observe::{Flavour, Version};
+use ebbtide_observe::{Files, Flavour, Version};
 use serde::Serialize;
 
 /// What to do.
@@ -15,8 +16,19 @@ pub struct Fix {
     pub statements: Vec<String>,
     /// Lines of the section `[mysqld]` of my.cnf that keep it; empty where a statement keeps it.
     pub my_cnf: Vec<String>,
+    /// Volumes to modify while they are in use; empty where none is.
+    pub volumes: Vec<VolumeChange>,
     /// Whether the server has to be restarted for it.
     pub restart: bool,
+}
+
+/// A volume and what it is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VolumeChange {
+    /// What lies on it: `data`, `redo` or `binlog`.
+    pub role: &'static str,
+    /// Its spec after the change.
+    pub spec: String,
 }
 
 /// A variable and its new value.
@@ -39,8 +51,20 @@ impl Fix {
             set: Vec::new(),
             statements: Vec::new(),
             my_cnf: Vec::new(),
+            volumes: Vec::new(),
             restart: false,
         }
+    }
+
+    /// The volume of these files is to be another one.
+    pub(crate) fn of_volume(mut self, files: Files, spec: &Spec) -> Self {
+        let role = match files {
+            Files::Data | Files::Temporary => "data",
+            Files::Redo => "redo",
+            Files::Binlog => "binlog",
+        };
+        self.volumes.push(VolumeChange { role, spec: spec.to_string() });
+        self
     }
 
     /// A statement that does it, as it is.
@@ -64,6 +88,11 @@ impl Fix {
                 if !own.contains(&line) {
                     own.push(line);
                 }
+            }
+        }
+        for change in other.volumes {
+            if !self.volumes.contains(&change) {
+                self.volumes.push(change);
             }
         }
         self.restart |= other.restart;

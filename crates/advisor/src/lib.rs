@@ -22,5 +22,5 @@ pub use finding::{
     Assessment, Benefit, Confidence, Evidence, Finding, Found, Gap, Judged, MeasuredGain, Seen, Severity,
     Source,
 };
-pub use fix::{Fix, VariableChange};
+pub use fix::{Fix, VariableChange, VolumeChange};
 pub use view::View;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use ebbtide_advisor::Finding;
+use ebbtide_advisor::{Finding, VolumeChange};
 use ebbtide_mysql::Binary;
 use ebbtide_observe::{Files, Observation};
 use ebbtide_text::{bytes, rough};
@@ -107,9 +107,9 @@ pub(super) fn propose(
     scale: Scale,
 ) -> Result<Proposal, String> {
     let shape = Shape::of(seen)?;
-    let Some(volume) = &seen.volume else {
+    if seen.volume.is_none() {
         return Err("the volume of the data is not known: name it with --volume data=SPEC".into());
-    };
+    }
     let pool = variable(seen, "innodb_buffer_pool_size").unwrap_or(0.0);
     let divided_by = scale.divisor(&shape, pool);
     let target = Target { seen, binary, divided_by };
@@ -126,16 +126,10 @@ pub(super) fn propose(
             Err(why) => not_proved.push(NotProved { code: finding.code, why }),
         }
     }
-    let bounds = arms.iter().filter_map(|(code, set)| bound(seen, code, set, divided_by, scale)).collect();
-    let file = ExperimentFile {
-        seen,
-        shape: &shape,
-        volume,
-        divided_by,
-        scale,
-        before: &before.settings,
-        arms: &arms,
-    };
+    let bounds =
+        arms.iter().filter_map(|(code, set)| bound(seen, code, &set.settings, divided_by, scale)).collect();
+    let file =
+        ExperimentFile { seen, shape: &shape, divided_by, scale, before: &before.settings, arms: &arms };
     Ok(Proposal {
         text: file.text(),
         codes: arms.iter().map(|(code, _)| *code).collect(),
@@ -151,22 +145,89 @@ fn variable(seen: &Observation, name: &str) -> Option<f64> {
     seen.variables.as_ref()?.get(name)?.parse().ok()
 }
 
-/// The settings by which the arm of a finding differs.
+/// By what the arm of a finding differs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ArmChange {
+    settings: BTreeMap<String, String>,
+    /// Specs by role.
+    volumes: BTreeMap<&'static str, String>,
+}
+
+impl ArmChange {
+    /// Its sections of the file.
+    fn text(&self, code: &str) -> String {
+        let mut text = String::new();
+        if !self.settings.is_empty() {
+            let _ = write!(text, "\n[arms.{code}.settings]\n{}", settings(&self.settings));
+        }
+        if !self.volumes.is_empty() {
+            let _ = writeln!(text, "\n[arms.{code}.volumes]");
+            for (role, spec) in &self.volumes {
+                let _ = writeln!(text, "{role} = {}", quoted(spec));
+            }
+        }
+        text
+    }
+}
+
+/// The settings and volumes by which the arm of a finding differs.
 fn after(
     target: &Target<'_>,
     before: &BTreeMap<String, String>,
     finding: &Finding,
-) -> Result<BTreeMap<String, String>, String> {
+) -> Result<ArmChange, String> {
     let changes = finding.fix.as_ref().map(|fix| &fix.set[..]).unwrap_or_default();
+    let volumes = finding.fix.as_ref().map(|fix| &fix.volumes[..]).unwrap_or_default();
+    if changes.is_empty() && volumes.is_empty() {
+        return Err("its fix is no setting of the server and no volume".into());
+    }
+    let volumes = other_volumes(target.seen, before, volumes)?;
     if changes.is_empty() {
-        return Err("its fix is no setting of the server".into());
+        return Ok(ArmChange { volumes, ..ArmChange::default() });
     }
     let set = target.changed(changes)?;
     if set.iter().all(|(name, value)| before.get(name) == Some(value)) {
         let by = target.divided_by;
         return Err(format!("at 1/{by} of the machine the setting is the same before and after"));
     }
-    Ok(set)
+    Ok(ArmChange { settings: set, volumes })
+}
+
+/// The volumes of a fix by role.
+fn other_volumes(
+    seen: &Observation,
+    before: &BTreeMap<String, String>,
+    changes: &[VolumeChange],
+) -> Result<BTreeMap<&'static str, String>, String> {
+    let mut volumes = BTreeMap::new();
+    for change in changes {
+        let now = volumes_of(seen, before).into_iter().find(|(role, _)| *role == change.role);
+        match now {
+            None => return Err(format!("the {} has no volume of its own in the lab", change.role)),
+            Some((_, spec)) if *spec == change.spec => {
+                return Err(format!("the volume of the {} is that of now", change.role));
+            }
+            Some(_) => volumes.insert(change.role, change.spec.clone()),
+        };
+    }
+    Ok(volumes)
+}
+
+/// The server's volumes by role, as far as the lab has them: without a binary log none for it.
+fn volumes_of<'a>(
+    seen: &'a Observation,
+    before: &BTreeMap<String, String>,
+) -> Vec<(&'static str, &'a String)> {
+    let logs = before.get("log_bin").is_some_and(|on| on == "on");
+    let all = [
+        ("data", &seen.volume, true),
+        ("redo", &seen.redo_volume, true),
+        ("binlog", &seen.binlog_volume, logs),
+    ];
+    all.into_iter()
+        .filter(|(.., has)| *has)
+        .filter_map(|(role, spec, _)| Some((role, spec.as_ref()?)))
+        .collect()
 }
 
 /// Where a redo log is not filled within a trial: the page writes that it puts off are then not seen at all.
@@ -195,11 +256,10 @@ fn bound(
 struct ExperimentFile<'a> {
     seen: &'a Observation,
     shape: &'a Shape,
-    volume: &'a str,
     divided_by: u32,
     scale: Scale,
     before: &'a BTreeMap<String, String>,
-    arms: &'a [(&'static str, BTreeMap<String, String>)],
+    arms: &'a [(&'static str, ArmChange)],
 }
 
 /// A text in quotes: what a capture holds is anybody's.
@@ -233,7 +293,7 @@ impl ExperimentFile<'_> {
             scale.repeats, scale.measure_s, scale.lead_in_s, scale.settle_s
         );
         for (code, set) in self.arms {
-            let _ = write!(text, "\n[arms.{code}.settings]\n{}", settings(set));
+            text += &set.text(code);
         }
         text
     }
@@ -260,12 +320,8 @@ impl ExperimentFile<'_> {
         if let Some(kind) = &self.seen.instance {
             let _ = writeln!(text, "type = {}", quoted(kind));
         }
-        let _ = writeln!(text, "\n[volumes]\ndata = {}", quoted(self.volume));
-        let logs = self.before.get("log_bin").is_some_and(|on| on == "on");
-        let own = [("redo", &self.seen.redo_volume, true), ("binlog", &self.seen.binlog_volume, logs)];
-        for (role, spec) in
-            own.iter().filter_map(|(role, spec, has)| Some((role, spec.as_ref().filter(|_| *has)?)))
-        {
+        text += "\n[volumes]\n";
+        for (role, spec) in volumes_of(self.seen, self.before) {
             let _ = writeln!(text, "{role} = {}", quoted(spec));
         }
         text
@@ -500,9 +556,41 @@ pub(in crate::doctor) mod tests {
         let (proposal, _) = of(&seen);
         let why =
             |code: &str| proposal.not_proved.iter().find(|one| one.code == code).map(|one| one.why.clone());
-        assert_eq!(why("E01").as_deref(), Some("its fix is no setting of the server"));
         assert!(why("L03").unwrap().contains("binlog_expire_logs_seconds"), "{proposal:?}");
-        assert_eq!(proposal.codes, ["D03", "R01"]);
+        let volume = arm_of(&proposal, "E01").volumes[&Role::Data].clone();
+        assert_eq!(volume, "gp3:size=500GiB,iops=3000,throughput=250", "{}", proposal.text);
+    }
+
+    fn arm_of(proposal: &Proposal, code: &str) -> experiment::Arm {
+        let (experiment, _) = planned(proposal);
+        experiment
+            .arms
+            .into_iter()
+            .find(|arm| arm.name == code)
+            .unwrap_or_else(|| panic!("{}", proposal.text))
+    }
+
+    #[test]
+    fn a_volume_of_a_log_is_replaced_alone_and_settings_stay_as_they_are() {
+        let mut seen = seen(&[]);
+        seen.redo_volume = Some("gp2:size=100GiB".into());
+        let (proposal, findings) = of(&seen);
+        let fix = findings.iter().find(|one| one.code == "E01").and_then(|one| one.fix.clone()).unwrap();
+        assert_eq!(fix.volumes[0].role, "redo");
+        let (experiment, _) = planned(&proposal);
+        let arm = arm_of(&proposal, "E01");
+        assert_eq!(arm.volumes[&Role::Redo], fix.volumes[0].spec);
+        assert_eq!(arm.volumes[&Role::Data], "gp3:size=500GiB,iops=6000");
+        assert_eq!(arm.settings, experiment.arms[0].settings);
+    }
+
+    #[test]
+    fn a_volume_that_the_lab_has_not_or_that_is_the_same_is_no_arm() {
+        let change = |role, spec: &str| VolumeChange { role, spec: spec.to_owned() };
+        let of = |one: VolumeChange| other_volumes(&seen(&[]), &BTreeMap::new(), &[one]);
+        assert!(of(change("redo", "gp3:size=5GiB")).unwrap_err().contains("no volume of its own"));
+        assert!(of(change("data", "gp3:size=500GiB,iops=6000")).unwrap_err().contains("that of now"));
+        assert_eq!(of(change("data", "gp3:size=500GiB")).unwrap()["data"], "gp3:size=500GiB");
     }
 
     #[test]

@@ -128,6 +128,20 @@ pub(super) fn is_kind(volume: &Resolved, kind: &str) -> bool {
     volume.spec.volume.kind.eq_ignore_ascii_case(kind)
 }
 
+/// A volume in place of another.
+#[derive(Debug)]
+pub(super) struct Replacement {
+    pub(super) spec: Spec,
+    /// The spec, with what both cost a month where that is known.
+    words: String,
+}
+
+impl std::fmt::Display for Replacement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
 /// The same volume with another type, and what both cost a month.
 pub(super) fn instead(
     v: &View<'_>,
@@ -135,7 +149,7 @@ pub(super) fn instead(
     kind: &str,
     iops: Option<u64>,
     mib_s: Option<u64>,
-) -> Result<String, Gap> {
+) -> Result<Replacement, Gap> {
     let mut spec = Spec { volume: volume.spec.volume.clone(), raid0: volume.spec.raid0 };
     kind.clone_into(&mut spec.volume.kind);
     (
@@ -146,10 +160,11 @@ pub(super) fn instead(
         spec.volume.twp,
     ) = (iops, mib_s, None, None, None);
     let other = v.catalog().resolve(&spec).map_err(|error| Gap::Undecided(format!("{kind}: {error}.")))?;
-    let Some((before, after)) = cost(v.catalog(), volume).zip(cost(v.catalog(), &other)) else {
-        return Ok(spec.to_string());
+    let words = match cost(v.catalog(), volume).zip(cost(v.catalog(), &other)) {
+        Some((before, after)) => format!("{spec}: {after} a month in place of {before}"),
+        None => spec.to_string(),
     };
-    Ok(format!("{spec}: {after} a month in place of {before}"))
+    Ok(Replacement { spec, words })
 }
 
 /// What a volume costs a month; None without a price.

@@ -4,7 +4,7 @@ use ebbtide_catalog::{InstanceType, Resolved};
 use ebbtide_observe::{Exceeded, Files, NotSeen};
 use ebbtide_volume::RateLimit;
 
-use super::carried::{instead, is_kind, load, subject};
+use super::carried::{Replacement, instead, is_kind, load, subject};
 use super::{figure, percent, size};
 use crate::finding::{Benefit, FINE, Found, Gap, Judged, Severity};
 use crate::fix::Fix;
@@ -99,14 +99,17 @@ const CARRIED: &str = "the I/O that the volume carries";
 fn raise(v: &View<'_>, files: Files, iops: bool) -> Fix {
     let what = if iops { "IOPS" } else { "throughput" };
     let general = format!("Raise the volume's {what}, or let the server do less I/O (B02, R01, F02 first).");
-    let text = v.volume(files).ok().and_then(|volume| raised(v, &volume, iops)).map_or(general, |other| {
-        format!("Let the server do less I/O (B02, R01, F02 first), or modify the volume to {other}.")
-    });
-    Fix::by_hand(text)
+    match v.volume(files).ok().and_then(|volume| raised(v, &volume, iops)) {
+        Some(other) => Fix::by_hand(format!(
+            "Let the server do less I/O (B02, R01, F02 first), or modify the volume to {other}."
+        ))
+        .of_volume(files, &other.spec),
+        None => Fix::by_hand(general),
+    }
 }
 
 /// The volume with half as much again of one limit, and what it costs; None where that cannot be bought of its type.
-fn raised(v: &View<'_>, volume: &Resolved, iops: bool) -> Option<String> {
+fn raised(v: &View<'_>, volume: &Resolved, iops: bool) -> Option<Replacement> {
     let own = &volume.spec.volume;
     let more = |now: u64| now.saturating_mul(3) / 2;
     let (wanted_iops, wanted_mib_s) = if iops {

@@ -94,7 +94,10 @@ fn unused(v: &View<'_>, files: Files) -> Judged {
         "{} of the {bought} IOPS are used at the peak of {days:.0} days.",
         percent(peak / bought as f64)
     ))
-    .fix(Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files))))
+    .fix(
+        Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files)))
+            .of_volume(files, &other.spec),
+    )
     .answer()
 }
 
@@ -121,11 +124,14 @@ fn cannot_be_raised(v: &View<'_>, files: Files) -> Judged {
         subject(files),
         percent(of_iops.max(of_bytes)),
     ));
-    let text = match larger(v, &more) {
-        Some(other) => format!("Modify the volume while it is in use to {}.", priced(v, &volume, &other)),
-        None => "Stripe several volumes (RAID 0), or take a type with a higher limit (io2).".to_owned(),
+    let fix = match larger(v, &more) {
+        Some(other) => {
+            Fix::by_hand(format!("Modify the volume while it is in use to {}.", priced(v, &volume, &other)))
+                .of_volume(files, &other)
+        }
+        None => Fix::by_hand("Stripe several volumes (RAID 0), or take a type with a higher limit (io2)."),
     };
-    found.fix(Fix::by_hand(text)).answer()
+    found.fix(fix).answer()
 }
 
 /// The smallest volume with this performance that AWS makes: with more IOPS for the throughput, then of twice the size

@@ -317,7 +317,10 @@ fn gp2(v: &View<'_>, files: Files) -> Judged {
     let mib_s = volume.members[0].throughput.map_or(125, |rate| rate.rate >> 20).max(125);
     let other = instead(v, &volume, "gp3", Some(baseline), Some(mib_s))?;
     Found::because(format!("{} on gp2.", are_on(files)))
-        .fix(Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files))))
+        .fix(
+            Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files)))
+                .of_volume(files, &other.spec),
+        )
         .answer()
 }
 
@@ -325,17 +328,20 @@ fn gp2(v: &View<'_>, files: Files) -> Judged {
 const LEAST_BALANCE: f64 = 0.2;
 
 /// A gp3 that carries a load with a third of room; as much as the burst without one, and what it costs.
-fn enough(v: &View<'_>, volume: &Resolved, load: Option<&Load>) -> Fix {
+fn enough(v: &View<'_>, volume: &Resolved, files: Files, load: Option<&Load>) -> Fix {
     let members = volume.members.len() as f64;
     let burst = volume.members[0].iops.map_or(0, |rate| rate.ceiling);
     let iops = load.map_or(burst, |load| whole_number((load.ios / members / 0.75 / 100.0).ceil() * 100.0));
     let mib_s = volume.members[0].throughput.map_or(125, |rate| rate.ceiling >> 20).clamp(125, 1_000);
     let other = instead(v, volume, "gp3", Some(iops.clamp(3_000.max(mib_s * 4), 16_000)), Some(mib_s));
-    Fix::by_hand(match other {
-        Ok(other) => format!("Modify the volume while it is in use to {other}. Or enlarge it."),
+    match other {
+        Ok(other) => Fix::by_hand(format!("Modify the volume while it is in use to {other}. Or enlarge it."))
+            .of_volume(files, &other.spec),
         // AWS makes no gp3 of this size with so many.
-        Err(_) => "Modify the volume to gp3 with as many IOPS as it needs (E01), or enlarge it.".to_owned(),
-    })
+        Err(_) => {
+            Fix::by_hand("Modify the volume to gp3 with as many IOPS as it needs (E01), or enlarge it.")
+        }
+    }
 }
 
 fn credits(v: &View<'_>, files: Files) -> Judged {
@@ -359,7 +365,7 @@ fn credits(v: &View<'_>, files: Files) -> Judged {
                 figure(iops.rate as f64 * members)
             ))
             .severity(Severity::High)
-            .fix(enough(v, &volume, None))
+            .fix(enough(v, &volume, files, None))
             .answer();
         }
     }
@@ -386,7 +392,7 @@ fn credits(v: &View<'_>, files: Files) -> Judged {
         figure(load.ios),
         figure(iops.rate as f64 * members)
     );
-    Found::because(why).severity(severity).fix(enough(v, &volume, Some(&load))).answer()
+    Found::because(why).severity(severity).fix(enough(v, &volume, files, Some(&load))).answer()
 }
 
 fn io1(v: &View<'_>, files: Files) -> Judged {
@@ -396,7 +402,10 @@ fn io1(v: &View<'_>, files: Files) -> Judged {
     }
     let other = instead(v, &volume, "io2", volume.spec.volume.iops, None)?;
     Found::because(format!("{} on io1.", are_on(files)))
-        .fix(Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files))))
+        .fix(
+            Fix::by_hand(format!("{}: modify it while it is in use to {other}.", subject(files)))
+                .of_volume(files, &other.spec),
+        )
         .answer()
 }
 

@@ -30,9 +30,11 @@ fn share(outcome: &ModelOutcome, limiter: Limiter) -> f64 {
     of as f64 / all.max(1) as f64
 }
 
-fn figures(outcome: &ModelOutcome) -> (u64, Vec<(u64, u64)>, Option<Nanos>, Option<Nanos>) {
-    let files = outcome.files.iter().map(|file| (file.operations, file.bytes)).collect();
-    (outcome.transactions, files, outcome.latency_at(0.5), outcome.latency_at(0.99))
+/// Transactions, operations and bytes of all files, and percentiles of the latency, ns.
+fn figures(outcome: &ModelOutcome) -> Vec<u64> {
+    let percentiles = [0.5, 0.99].map(|at| outcome.latency_at(at).map_or(0, |latency| latency.0));
+    let files = outcome.files.iter().flat_map(|file| [file.operations, file.bytes]);
+    files.chain(percentiles).chain([outcome.transactions]).collect()
 }
 
 #[test]
