@@ -1,7 +1,7 @@
 //! The server's table of a profile, from the server's variables.
 
 use ebbtide_observe::{Facts, Flavour, Variables, Version};
-use ebbtide_twin::profile::ServerTable;
+use ebbtide_twin::profile::{DoublewriteMode, DoublewriteTable, ServerTable};
 use ebbtide_volume::format_size;
 
 /// The table, and what the model does not have of these variables, in sentences. A variable that is not known has the
@@ -31,6 +31,7 @@ pub(super) fn server(
         flushing_avg_loops: known.number("innodb_flushing_avg_loops"),
         flush_sync: known.switch("innodb_flush_sync"),
         lru_scan_depth: known.number("innodb_lru_scan_depth"),
+        idle_flush_pct: known.number("innodb_idle_flush_pct"),
         flush_neighbors: known.number("innodb_flush_neighbors"),
         doublewrite: doublewrite(facts, &mut notes),
         // 0 stands for the default.
@@ -110,13 +111,16 @@ fn flavour(facts: &Facts, notes: &mut Vec<String>) -> Option<&'static str> {
     found
 }
 
-fn doublewrite(facts: &Facts, notes: &mut Vec<String>) -> Option<bool> {
+fn doublewrite(facts: &Facts, notes: &mut Vec<String>) -> Option<DoublewriteTable> {
     let value = facts.doublewrite.as_deref()?;
     if value.to_ascii_uppercase().starts_with("DETECT_ONLY") {
         notes.push("innodb_doublewrite = DETECT_ONLY writes no pages twice: the profile has it off".into());
-        return Some(false);
+        return Some(DoublewriteTable::Switch(false));
     }
-    Some(!is_off(value))
+    if value.eq_ignore_ascii_case("fast") {
+        return Some(DoublewriteTable::Mode(DoublewriteMode::Fast));
+    }
+    Some(DoublewriteTable::Switch(!is_off(value)))
 }
 
 fn flush_method(facts: &Facts, variables: &Variables, notes: &mut Vec<String>) -> Option<String> {
@@ -163,7 +167,7 @@ mod tests {
             redo_log_capacity: Some("100MiB".into()),
             max_dirty_pages_pct: Some(90.0),
             adaptive_flushing: Some(true),
-            doublewrite: Some(true),
+            doublewrite: Some(DoublewriteTable::Switch(true)),
             flush_method: Some("O_DIRECT".into()),
             log_bin: Some(false),
             sync_binlog: Some(1),

@@ -30,6 +30,15 @@ pub struct Recommendation {
     pub urgent: bool,
 }
 
+/// The pages to write in a second in which nothing was changed; None on servers that go by the dirty pages then too.
+///
+/// MySQL: `buf_flush_page_coordinator_thread` of `buf0flu.cc`, `innodb_idle_flush_pct` percent of `io_capacity`.
+#[must_use]
+pub fn recommend_idle(settings: &Settings) -> Option<Recommendation> {
+    let pages = u64::from(settings.io_capacity) * u64::from(settings.idle_flush_pct) / 100;
+    (!settings.flavour.is_mariadb()).then_some(Recommendation { pages, urgent: false })
+}
+
 /// The pages to write in a second.
 #[must_use]
 pub fn recommend(settings: &Settings, limits: &RedoLimits, view: &CleanerView) -> Recommendation {
@@ -145,6 +154,16 @@ mod tests {
         assert_eq!(pages(Flavour::MySql80, 49.999, 50.0), 614);
         // Below both low-water marks only the averages count.
         assert_eq!(pages(Flavour::MySql80, 5.0, 5.0), 300);
+    }
+
+    #[test]
+    fn an_idle_mysql_writes_its_percentage_of_io_capacity() {
+        let of = |flavour, idle_flush_pct| {
+            recommend_idle(&Settings { idle_flush_pct, ..Settings::of(flavour, 1 << 31) })
+                .map(|wanted| wanted.pages)
+        };
+        assert_eq!((of(Flavour::MySql80, 100), of(Flavour::MySql80, 25)), (Some(200), Some(50)));
+        assert_eq!((of(Flavour::MySql84, 0), of(Flavour::MariaDb11, 100)), (Some(0), None));
     }
 
     #[test]

@@ -124,12 +124,17 @@ pub struct Settings {
     pub flushing_avg_loops: u32,
     /// `innodb_flush_sync`.
     pub flush_sync: bool,
+    /// `innodb_idle_flush_pct`, percent of `io_capacity` that MySQL writes in a second without a change, 0 to 100. MariaDB
+    /// does not go by it.
+    pub idle_flush_pct: u32,
     /// `innodb_lru_scan_depth`, pages of each instance.
     pub lru_scan_depth: u32,
     /// `innodb_flush_neighbors`: 0, 1 or 2. The model does not write neighbours; it is here to be said.
     pub flush_neighbors: u8,
     /// `innodb_doublewrite`.
     pub doublewrite: bool,
+    /// `innodb_doublewrite = fast`, of MariaDB from 11.0.6 on: the data files are not flushed after a batch.
+    pub doublewrite_fast: bool,
     /// Pages of a doublewrite batch.
     pub doublewrite_pages: u32,
     /// Doublewrite batches that are written at the same time. The next one waits until the pages of one of them are in
@@ -183,9 +188,11 @@ impl Settings {
             adaptive_flushing_lwm: 10.0,
             flushing_avg_loops: 30,
             flush_sync: true,
+            idle_flush_pct: 100,
             lru_scan_depth: 1_024,
             flush_neighbors: 0,
             doublewrite: true,
+            doublewrite_fast: false,
             doublewrite_pages: 4,
             doublewrite_batches: 4.max(2 * instances),
             flush_after_batch: true,

@@ -28,7 +28,9 @@ mod writer;
 pub(crate) use cleaner::whole;
 
 pub use calibrate::{CalibrateError, Calibration, Contradicting, MeasuredPoint, calibrate, contradicting};
-pub use cleaner::{CleanerView, Recommendation, percent_for_age, percent_for_dirty, recommend};
+pub use cleaner::{
+    CleanerView, Recommendation, percent_for_age, percent_for_dirty, recommend, recommend_idle,
+};
 pub use cpu::Machine;
 pub use disk::{FileKind, FileTotals};
 pub use flavour::{FileSystem, Flavour, Settings, UnknownFlavour};

@@ -215,6 +215,8 @@ struct CleanerState {
     redo_per_s: f64,
     list_pages: u64,
     average_from: (Nanos, u64),
+    /// The last change that it has seen, and when.
+    changed: (u64, Nanos),
 }
 
 impl Model {

@@ -41,6 +41,8 @@ pub(crate) struct PageWriter {
     page_bytes: u32,
     doublewrite: bool,
     flush_after_batch: bool,
+    /// Whether that is of the data files too.
+    flush_data: bool,
     /// Page writes for each page that is written, from calibration.
     scale: f64,
     lru: u64,
@@ -56,6 +58,7 @@ impl PageWriter {
             page_bytes: settings.page_bytes,
             doublewrite: settings.doublewrite,
             flush_after_batch: settings.flush_after_batch,
+            flush_data: !(settings.doublewrite && settings.doublewrite_fast),
             scale,
             lru: 0,
             list: 0,
@@ -150,6 +153,7 @@ impl PageWriter {
     }
 
     fn flushed(&self, kind: FileKind, at: Nanos, now: Nanos, disk: &mut Disk) -> Nanos {
-        if self.flush_after_batch { at + disk.flush(kind, now).since(now) } else { at }
+        let flushes = self.flush_after_batch && (self.flush_data || kind == FileKind::Doublewrite);
+        if flushes { at + disk.flush(kind, now).since(now) } else { at }
     }
 }

@@ -64,12 +64,14 @@ pub struct ServerTable {
     pub flushing_avg_loops: Option<u32>,
     /// `innodb_flush_sync`.
     pub flush_sync: Option<bool>,
+    /// `innodb_idle_flush_pct`, percent of `io_capacity`.
+    pub idle_flush_pct: Option<u32>,
     /// `innodb_lru_scan_depth`.
     pub lru_scan_depth: Option<u32>,
     /// `innodb_flush_neighbors`: 0, 1 or 2.
     pub flush_neighbors: Option<u8>,
-    /// `innodb_doublewrite`.
-    pub doublewrite: Option<bool>,
+    /// `innodb_doublewrite`: true, false or `fast`.
+    pub doublewrite: Option<DoublewriteTable>,
     /// `innodb_doublewrite_pages`.
     pub doublewrite_pages: Option<u32>,
     /// `innodb_flush_method`.
@@ -94,6 +96,24 @@ pub struct ServerTable {
     pub purge_threads: Option<u32>,
     /// `innodb_purge_batch_size`.
     pub purge_batch_size: Option<u32>,
+}
+
+/// Whether pages are written twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum DoublewriteTable {
+    /// On or off.
+    Switch(bool),
+    /// On, in another way.
+    Mode(DoublewriteMode),
+}
+
+/// A way of writing pages twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DoublewriteMode {
+    /// Without a flush of the data files after a batch: MariaDB from 11.0.6 on.
+    Fast,
 }
 
 /// A machine.

@@ -5,7 +5,10 @@ mod mix;
 mod plan;
 mod write;
 
-pub use file::{MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable};
+pub use file::{
+    DoublewriteMode, DoublewriteTable, MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable,
+    WorkloadTable,
+};
 pub use plan::{Planned, PlannedPoint};
 
 /// A profile that says too little, or what cannot be.

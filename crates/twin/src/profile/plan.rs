@@ -4,7 +4,7 @@ use ebbtide_volume::{GIB, MIB, parse_size};
 use ebbtide_workload::sysbench::{Schema, Sysbench, Workload};
 
 use super::ProfileError;
-use super::file::{PointTable, Profile, ServerTable, WorkloadTable};
+use super::file::{DoublewriteMode, DoublewriteTable, PointTable, Profile, ServerTable, WorkloadTable};
 use crate::innodb::observed::{self, Observed, ObservedType};
 use crate::innodb::{
     Costs, CurvePoint, Flavour, LEAST_REDO_BYTES, Machine, MissCurve, ModelLoad, PageKind, Settings, Shape,
@@ -239,7 +239,19 @@ impl ServerTable {
             1..=512,
             "1 to 512",
         )?;
-        settings.doublewrite = self.doublewrite.unwrap_or(settings.doublewrite);
+        match self.doublewrite {
+            None => {}
+            Some(DoublewriteTable::Switch(on)) => settings.doublewrite = on,
+            Some(DoublewriteTable::Mode(DoublewriteMode::Fast)) if settings.flavour == Flavour::MariaDb11 => {
+                (settings.doublewrite, settings.doublewrite_fast) = (true, true);
+            }
+            Some(DoublewriteTable::Mode(DoublewriteMode::Fast)) => {
+                return Err(ProfileError::Conflict(format!(
+                    "server.doublewrite = fast: {} has no such mode: give true, false, or the flavour mariadb-11",
+                    settings.flavour
+                )));
+            }
+        }
         Ok(())
     }
 
@@ -308,6 +320,8 @@ impl ServerTable {
             0..=2,
             "0, 1 or 2",
         )?;
+        let idle = self.idle_flush_pct;
+        set(&mut settings.idle_flush_pct, "server.idle_flush_pct", idle, 0..=100, "0 to 100 percent")?;
         settings.adaptive_flushing = self.adaptive_flushing.unwrap_or(settings.adaptive_flushing);
         settings.flush_sync = self.flush_sync.unwrap_or(settings.flush_sync);
         Ok(())

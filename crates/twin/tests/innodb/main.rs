@@ -2,6 +2,7 @@
 
 mod background;
 mod calibration;
+mod flushing;
 mod mva;
 mod properties;
 mod scans;

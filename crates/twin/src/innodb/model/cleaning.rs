@@ -2,8 +2,8 @@
 
 use ebbtide_volume::Nanos;
 
-use super::super::cleaner::{CleanerView, recommend, whole};
-use super::{Event, Model, SHORT_PAUSE, redo_horizon};
+use super::super::cleaner::{CleanerView, recommend, recommend_idle, whole};
+use super::{Event, Model, ROUND, SHORT_PAUSE, redo_horizon};
 
 impl Model {
     pub(super) fn schedule_cleaner(&mut self, pause: Nanos) {
@@ -37,7 +37,15 @@ impl Model {
             pages_per_s: self.cleaner.pages_per_s,
             pages_for_redo: self.pages_for_redo(),
         };
-        let wanted = recommend(&self.settings, &self.limits, &view);
+        // A client that waits for a page wakes it sooner: a round is idle where a whole second had no change.
+        let (lsn, since) = self.cleaner.changed;
+        if lsn != self.lsn {
+            self.cleaner.changed = (self.lsn, self.now);
+        }
+        let is_idle = lsn == self.lsn && self.now.since(since) >= ROUND;
+        let wanted = recommend_idle(&self.settings)
+            .filter(|_| is_idle)
+            .unwrap_or_else(|| recommend(&self.settings, &self.limits, &view));
         self.cleaner.urgent = wanted.urgent;
         self.cleaner.list_pages += wanted.pages.min(self.pool.flush_list().total());
         self.writer.add_list(wanted.pages);
