@@ -10,8 +10,8 @@ use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{GIB, Nanos};
 
 use super::PredictArgs;
-use super::server::{ModelledServer, instance_of, read_profile, usage};
-use super::volumes::{parse, resolved, text};
+use super::server::{ModelledServer, instance_of, read_profile};
+use super::volumes::{parse, resolved, text, usage};
 use crate::exit::Refusal;
 
 /// Volumes of a sweep, at most.

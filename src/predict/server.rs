@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
+use ebbtide_catalog::{Catalog, InstanceType, Resolved};
 use ebbtide_twin::accuracy::{self, Basis, Uncertainty};
 use ebbtide_twin::innodb::{
     Calibration, MeasuredPoint, ModelLoad, ModelOutcome, ModelSetup, Volumes, calibrate, run,
@@ -11,6 +11,7 @@ use ebbtide_twin::innodb::{
 use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{Instance, Nanos};
 
+use super::volumes::{parse, resolved, usage};
 use crate::exit::Refusal;
 
 /// What is left out at the start of each run: the page cleaner's averages settle.
@@ -176,11 +177,11 @@ pub(super) fn calibration_points(
 ) -> anyhow::Result<Vec<MeasuredPoint>> {
     let divided_by = profile.machine.divided_by.unwrap_or(1);
     let measured = |point: &ebbtide_twin::profile::PlannedPoint| {
-        let resolved = super::volumes::resolved(catalog, &super::volumes::parse(&point.volume)?, divided_by)?;
+        let volumes = resolved(catalog, &parse(&point.volume)?, divided_by)?;
         anyhow::Ok(MeasuredPoint {
             settings: point.settings.clone(),
             shape: point.shape.clone(),
-            volumes: resolved.map(|volume| volume.array(Nanos::ZERO)),
+            volumes: volumes.map(|volume| volume.array(Nanos::ZERO)),
             instance: instance.map(|instance| Instance::new(instance.limits)),
             load: point.load,
             tps: point.tps,
@@ -190,18 +191,4 @@ pub(super) fn calibration_points(
         })
     };
     planned.points.iter().map(measured).collect()
-}
-
-/// The words of a library's error, as a wrong request.
-pub(super) fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
-    let message = error.to_string();
-    anyhow::Error::new(error).context(Refusal::usage(message))
-}
-
-/// The volumes of a spec.
-pub(super) fn resolve(catalog: &Catalog, spec: &Spec) -> anyhow::Result<Resolved> {
-    catalog.resolve(spec).map_err(|error| {
-        let refusal = Refusal { hint: error.hint(), ..Refusal::usage(error.to_string()) };
-        anyhow::Error::new(error).context(refusal)
-    })
 }

@@ -4,7 +4,6 @@ use ebbtide_catalog::{Catalog, Resolved, Spec};
 use ebbtide_observe::Files;
 use ebbtide_twin::innodb::{VolumeRole, Volumes};
 
-use super::server::{resolve, usage};
 use crate::bundle::parse_role;
 use crate::exit::Refusal;
 
@@ -92,6 +91,20 @@ fn joined<T>(volumes: &Volumes<T>, between: &str, of: impl Fn(&T) -> String) -> 
     }
     let each = volumes.roles().map(|(role, one)| format!("{}={}", role.name(), of(one)));
     each.collect::<Vec<_>>().join(between)
+}
+
+/// The words of a library's error, as a wrong request.
+pub(super) fn usage(error: impl std::error::Error + Send + Sync + 'static) -> anyhow::Error {
+    let message = error.to_string();
+    anyhow::Error::new(error).context(Refusal::usage(message))
+}
+
+/// The volumes of a spec.
+pub(super) fn resolve(catalog: &Catalog, spec: &Spec) -> anyhow::Result<Resolved> {
+    catalog.resolve(spec).map_err(|error| {
+        let refusal = Refusal { hint: error.hint(), ..Refusal::usage(error.to_string()) };
+        anyhow::Error::new(error).context(refusal)
+    })
 }
 
 #[cfg(test)]

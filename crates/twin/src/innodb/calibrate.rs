@@ -6,12 +6,11 @@
 use ebbtide_volume::{Array, Instance, Nanos};
 
 use super::cpu::Machine;
-use super::disk::FileKind;
 use super::flavour::Settings;
 use super::model::{Costs, ModelLoad, ModelSetup, run};
 use super::pages::{Pool, pages_per_transaction};
 use super::shape::Shape;
-use super::volumes::Volumes;
+use super::volumes::{FileKind, Volumes};
 
 /// What was measured of the server at one load.
 #[derive(Debug, Clone)]

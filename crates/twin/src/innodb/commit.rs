@@ -5,7 +5,8 @@
 
 use ebbtide_volume::{KIB, Nanos};
 
-use super::disk::{Disk, FileKind};
+use super::disk::Disk;
+use super::volumes::FileKind;
 use super::flavour::Settings;
 
 /// A log with its group commit.

@@ -4,39 +4,7 @@ use ebbtide_volume::{Array, Instance, Io, Nanos, Op, Stats};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::volumes::{VolumeRole, Volumes};
-
-/// The kind of file that an I/O goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FileKind {
-    /// Data files, read.
-    DataRead,
-    /// Data files, written.
-    DataWrite,
-    /// The doublewrite file.
-    Doublewrite,
-    /// The redo log.
-    Redo,
-    /// The binary log, and the file system's journal that its growth needs.
-    Binlog,
-}
-
-impl FileKind {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::DataRead, Self::DataWrite, Self::Doublewrite, Self::Redo, Self::Binlog];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DataRead => "data_read",
-            Self::DataWrite => "data_write",
-            Self::Doublewrite => "doublewrite",
-            Self::Redo => "redo",
-            Self::Binlog => "binlog",
-        }
-    }
-}
+use super::volumes::{FileKind, VolumeRole, Volumes};
 
 /// I/O of one kind of file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

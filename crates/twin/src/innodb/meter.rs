@@ -3,8 +3,8 @@
 use ebbtide_volume::{Instance, Nanos, Stats};
 use hdrhistogram::Histogram;
 
-use super::disk::{Disk, FileKind, FileTotals, Part};
-use super::volumes::VolumeRole;
+use super::disk::{Disk, FileTotals, Part};
+use super::volumes::{FileKind, VolumeRole};
 use crate::balance::{BalanceChange, Balances};
 
 /// What limits a server, in a second of its time.

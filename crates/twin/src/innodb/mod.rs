@@ -32,7 +32,7 @@ pub use cleaner::{
     CleanerView, Recommendation, percent_for_age, percent_for_dirty, recommend, recommend_idle,
 };
 pub use cpu::Machine;
-pub use disk::{FileKind, FileTotals};
+pub use disk::FileTotals;
 pub use flavour::{FileSystem, Flavour, Settings, UnknownFlavour};
 pub use meter::{Limiter, ModelOutcome, RoleOutcome, Span};
 pub use model::{Costs, ModelLoad, ModelSetup, run};
@@ -41,4 +41,4 @@ pub use pages::{
 };
 pub use redo::{LEAST_REDO_BYTES, RedoLimits};
 pub use shape::{Shape, Touch, TransactionType};
-pub use volumes::{VolumeRole, Volumes};
+pub use volumes::{FileKind, VolumeRole, Volumes};

@@ -13,14 +13,14 @@ use super::buffer::{BufferPool, around, of_statements, unit};
 use super::cleaner::whole;
 use super::commit::CommitPipeline;
 use super::cpu::{Machine, Processors};
-use super::disk::{Disk, FileKind};
+use super::disk::Disk;
 use super::flavour::Settings;
 use super::meter::{ClientTime, Meter, ModelOutcome, SecondView};
 use super::pages::{Pool, characteristic_time};
 use super::purge::{Purger, Unpurged};
 use super::redo::RedoLimits;
 use super::shape::{EXTENT, Shape};
-use super::volumes::Volumes;
+use super::volumes::{FileKind, Volumes};
 use super::writer::{PageWriter, Progress};
 use crate::queue::EventQueue;
 

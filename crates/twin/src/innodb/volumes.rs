@@ -1,6 +1,36 @@
 //! The volumes of a server: one for all of its files, or logs on volumes of their own.
 
-use super::disk::FileKind;
+/// The kind of file that an I/O goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// Data files, read.
+    DataRead,
+    /// Data files, written.
+    DataWrite,
+    /// The doublewrite file.
+    Doublewrite,
+    /// The redo log.
+    Redo,
+    /// The binary log, and the file system's journal that its growth needs.
+    Binlog,
+}
+
+impl FileKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::DataRead, Self::DataWrite, Self::Doublewrite, Self::Redo, Self::Binlog];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DataRead => "data_read",
+            Self::DataWrite => "data_write",
+            Self::Doublewrite => "doublewrite",
+            Self::Redo => "redo",
+            Self::Binlog => "binlog",
+        }
+    }
+}
 
 /// What lies on a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -3,7 +3,8 @@
 use ebbtide_volume::Nanos;
 
 use super::buffer::{BufferPool, around};
-use super::disk::{Disk, FileKind};
+use super::disk::Disk;
+use super::volumes::FileKind;
 use super::flavour::Settings;
 
 use rand_core::Rng;

@@ -320,14 +320,14 @@ impl ServerTable {
             0..=2,
             "0, 1 or 2",
         )?;
-        let idle = self.idle_flush_pct;
-        set(&mut settings.idle_flush_pct, "server.idle_flush_pct", idle, 0..=100, "0 to 100 percent")?;
         settings.adaptive_flushing = self.adaptive_flushing.unwrap_or(settings.adaptive_flushing);
         settings.flush_sync = self.flush_sync.unwrap_or(settings.flush_sync);
         Ok(())
     }
 
     fn background(&self, settings: &mut Settings) -> Result<(), ProfileError> {
+        let idle = self.idle_flush_pct;
+        set(&mut settings.idle_flush_pct, "server.idle_flush_pct", idle, 0..=100, "0 to 100 percent")?;
         set(&mut settings.purge_threads, "server.purge_threads", self.purge_threads, 1..=32, "1 to 32")?;
         set(
             &mut settings.purge_batch,

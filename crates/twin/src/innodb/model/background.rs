@@ -3,7 +3,7 @@
 use ebbtide_volume::Nanos;
 
 use super::super::cleaner::whole;
-use super::super::disk::FileKind;
+use super::super::volumes::FileKind;
 use super::super::purge::Unpurged;
 use super::super::shape::EXTENT;
 use super::{Event, Model, PURGE_ROUND};
