@@ -199,7 +199,10 @@ mod tests {
             ("innodb_log_file_size", "100663296"),
             ("innodb_log_files_in_group", "2"),
         ]);
-        assert_eq!((table.flush_method.as_deref(), table.doublewrite), (Some("fsync"), Some(DoublewriteTable::Switch(false))));
+        assert_eq!(
+            (table.flush_method.as_deref(), table.doublewrite),
+            (Some("fsync"), Some(DoublewriteTable::Switch(false)))
+        );
         let fast = of(&[("version", "11.8.6-MariaDB"), ("innodb_doublewrite", "fast")]).0.doublewrite;
         assert_eq!(fast, Some(DoublewriteTable::Mode(DoublewriteMode::Fast)));
         assert_eq!(table.redo_log_capacity.as_deref(), Some("96MiB"), "MariaDB has one file");
