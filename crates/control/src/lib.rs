@@ -38,6 +38,7 @@ pub use specs::{catalog, check, resolve};
 pub use time::{TimeError, UnixTime};
 pub use view::{
     AttachmentKind, AttachmentView, CrashImageView, DetachView, FaultView, InitializationState,
-    InitializationView, LatencyView, LiveView, ModificationView, Names, Phase, RecordingView, ShadowView,
-    ShadowsView, SnapshotView, UnknownWord, VolumeCounters, VolumeDetail, VolumeStatus, VolumeView,
+    InitializationView, InstanceBalances, LatencyView, LiveView, ModificationView, Names, Phase,
+    RecordingView, ShadowView, ShadowsView, SnapshotView, UnknownWord, VolumeCounters, VolumeDetail,
+    VolumeStatus, VolumeView,
 };

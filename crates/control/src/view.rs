@@ -437,6 +437,17 @@ pub struct VolumeCounters {
     pub since: Nanos,
     /// The counters now.
     pub stats: Stats,
+    /// What the instance has left; none without one.
+    pub instance: Option<InstanceBalances>,
+}
+
+/// Shares of the burst credits that an instance has left, 0 to 1; none where it sustains its maximum.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct InstanceBalances {
+    /// Of operations (CloudWatch `EBSIOBalance%`).
+    pub io: Option<f64>,
+    /// Of bytes (CloudWatch `EBSByteBalance%`).
+    pub bytes: Option<f64>,
 }
 
 /// The names in a home, in order.

@@ -1,11 +1,11 @@
-//! What CloudWatch needs to know of the volumes.
+//! What CloudWatch needs to know of the volumes and instances.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::Ec2;
-use super::records::{AttachStage, Attachment};
-use crate::monitoring::{Attached, Gauge, Inventory, SHARED};
+use super::records::{AttachStage, Attachment, Power};
+use crate::monitoring::{Attached, Gauge, Inventory, Running, SHARED};
 
 impl Inventory for Ec2 {
     fn tick(&self, now_ms: u64) {
@@ -29,6 +29,17 @@ impl Inventory for Ec2 {
             })
         });
         volumes.collect()
+    }
+
+    fn running(&self, now_ms: u64) -> Vec<Running> {
+        let state = self.state.lock();
+        let running = state.instances().values().filter(|instance| instance.power(now_ms) == Power::Running);
+        let of_one = running.map(|instance| Running {
+            owner: instance.owner.clone(),
+            region: instance.region.clone(),
+            instance: instance.id.clone(),
+        });
+        of_one.collect()
     }
 
     fn gauges(&self, minute_ms: Range<u64>) -> Vec<Gauge> {

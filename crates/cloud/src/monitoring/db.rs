@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use ebbtide_control::{Nanos, OpStats, Stats};
+use ebbtide_control::{InstanceBalances, Nanos, OpStats, Stats};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
 use super::alarms::{Alarm, HistoryItem};
-use super::inventory::{Attached, Gauge};
+use super::inventory::{Attached, Gauge, INSTANCE};
 use super::metrics::Family;
-use super::minute::Minute;
+use super::minute::{InstanceMinute, Minute};
 use super::packed;
 
 /// Version of the tables.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// Name of the file in a home.
 const FILE: &str = "cloudwatch.db";
@@ -31,7 +31,7 @@ const KEPT_HISTORY_MS: u64 = 30 * 24 * 3_600_000;
 /// What the file may have. Beyond it, the oldest go first.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Minutes of all volumes: with the default, 10,000 volumes have all 15 days. See `packed` for the bytes.
+    /// Minutes of all volumes and instances: with the default, 10,000 volumes have all 15 days. See `packed` for the bytes.
     pub minutes: u64,
     /// Items of the history of alarms.
     pub history: u64,
@@ -66,7 +66,7 @@ pub enum DbError {
     },
 }
 
-/// A minute of a volume on an instance.
+/// A minute of a volume on an instance, or of an instance itself, whose volume is empty.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MinuteRow {
     pub(super) attached: Attached,
@@ -74,7 +74,21 @@ pub(super) struct MinuteRow {
     pub(super) counters: Minute,
 }
 
-/// A volume on an instance, with the latest minute of each family of its metrics.
+impl MinuteRow {
+    /// The minute of the families `latest_burst`, `latest_provisioned` and `latest_checked`; -1 where it has none.
+    fn latest(&self) -> [i64; 3] {
+        let (kind, Minute { counters, balances }) = (&self.attached.kind, &self.counters);
+        let has = if kind == INSTANCE {
+            [balances.io.is_some(), balances.bytes.is_some(), false]
+        } else {
+            let is_burst = counters.credit_share.is_some() && Family::Burst.has(kind);
+            [is_burst, Family::Provisioned.has(kind), Family::Checked.has(kind)]
+        };
+        has.map(|has| if has { stored(self.minute) } else { -1 })
+    }
+}
+
+/// A volume on an instance, or an instance itself without a volume, with the latest minute of each family of its metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SeriesRow {
     pub(super) volume: String,
@@ -87,8 +101,8 @@ impl SeriesRow {
     pub(super) fn is_active(&self, family: Family, since: u64) -> bool {
         let latest = self.latest[match family {
             Family::All => 0,
-            Family::Burst => 1,
-            Family::Provisioned => 2,
+            Family::Burst | Family::IoCredits => 1,
+            Family::Provisioned | Family::ByteCredits => 2,
             Family::Checked => 3,
         }];
         u64::try_from(latest).is_ok_and(|latest| latest >= since)
@@ -115,8 +129,13 @@ impl Db {
         connection.pragma_update(None, "synchronous", "FULL")?;
         let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
         match found {
-            0 => connection.execute_batch(concat!(include_str!("db.sql"), include_str!("db-2.sql")))?,
-            1 => connection.execute_batch(include_str!("db-2.sql"))?,
+            0 => connection.execute_batch(concat!(
+                include_str!("db.sql"),
+                include_str!("db-2.sql"),
+                include_str!("db-3.sql")
+            ))?,
+            1 => connection.execute_batch(concat!(include_str!("db-2.sql"), include_str!("db-3.sql")))?,
+            2 => connection.execute_batch(include_str!("db-3.sql"))?,
             VERSION => {}
             _ => return Err(DbError::Version { found }),
         }
@@ -129,22 +148,12 @@ impl Db {
         for row in rows {
             let Attached { volume, owner, region, instance, kind } = &row.attached;
             let minute = stored(row.minute);
-            let latest = |family: Family| if family.has(kind) { minute } else { -1 };
-            let burst = if row.counters.0.credit_share.is_some() { latest(Family::Burst) } else { -1 };
+            let [burst, provisioned, checked] = row.latest();
             let series: i64 = transaction.prepare_cached(include_str!("series.sql"))?.query_row(
-                params![
-                    owner,
-                    region,
-                    volume,
-                    instance,
-                    minute,
-                    burst,
-                    latest(Family::Provisioned),
-                    latest(Family::Checked)
-                ],
+                params![owner, region, volume, instance, minute, burst, provisioned, checked],
                 |row| row.get(0),
             )?;
-            let Minute(stats) = &row.counters;
+            let Minute { counters: stats, balances } = &row.counters;
             transaction.prepare_cached(include_str!("minute.sql"))?.execute(params![
                 series,
                 minute,
@@ -166,12 +175,14 @@ impl Db {
                 stored(stats.instance_throughput_exceeded.0),
                 stats.credit_share,
                 stats.iops_rate.map(stored),
+                balances.io,
+                balances.bytes,
             ])?;
         }
         Ok(transaction.commit()?)
     }
 
-    /// The counters of one minute of a volume on an instance, where they are stored.
+    /// One minute of a volume on an instance, or of an instance itself, where it is stored.
     pub(super) fn minute(&self, of: &Attached, minute: u64) -> Result<Option<Minute>, DbError> {
         let sql = "SELECT m.* FROM minutes m JOIN series s ON s.id = m.series \
                    WHERE s.owner = ?1 AND s.region = ?2 AND s.volume = ?3 AND s.instance = ?4 AND m.minute = ?5";
@@ -184,17 +195,66 @@ impl Db {
     /// The minutes of a volume, on one instance or on all, with its type in each.
     pub(super) fn minutes(
         &self,
-        (owner, region): (&str, &str),
+        account: (&str, &str),
         volume: &str,
         instance: Option<&str>,
         minutes: Range<u64>,
     ) -> Result<BTreeMap<u64, (String, Minute)>, DbError> {
+        let mut found: BTreeMap<u64, (String, Minute)> = BTreeMap::new();
+        for (minute, (kind, counters)) in self.rows(account, Some(volume), instance, minutes)? {
+            // A volume can change instances within a minute.
+            let whole = found.get(&minute).map_or(counters, |(_, earlier)| earlier.then(&counters));
+            found.insert(minute, (kind, whole));
+        }
+        Ok(found)
+    }
+
+    /// The minutes of an instance, with all its volumes together. Volumes with Multi-Attach are of no instance.
+    pub(super) fn instance_minutes(
+        &self,
+        account: (&str, &str),
+        instance: &str,
+        minutes: Range<u64>,
+    ) -> Result<BTreeMap<u64, InstanceMinute>, DbError> {
+        let mut found: BTreeMap<u64, (Stats, bool, Option<InstanceBalances>)> = BTreeMap::new();
+        for (minute, (kind, of_one)) in self.rows(account, None, Some(instance), minutes)? {
+            let (counters, is_stalled, balances) = found.entry(minute).or_default();
+            if kind == INSTANCE {
+                *balances = Some(of_one.balances);
+            } else {
+                *counters = counters.combined(&of_one.counters);
+                *is_stalled |= of_one.metrics().volume_stalled_io_check > 0;
+            }
+        }
+        let whole = |(minute, (counters, is_stalled, balances))| {
+            let volumes = Minute { counters, ..Minute::default() }.metrics();
+            (minute, InstanceMinute { volumes, is_stalled, balances })
+        };
+        Ok(found.into_iter().map(whole).collect())
+    }
+
+    /// Minutes of a volume, of an instance with its volumes, or of a volume on an instance, with the type of each; in the order
+    /// of the minutes.
+    fn rows(
+        &self,
+        (owner, region): (&str, &str),
+        volume: Option<&str>,
+        instance: Option<&str>,
+        minutes: Range<u64>,
+    ) -> Result<impl Iterator<Item = (u64, (String, Minute))>, DbError> {
+        // Each of them by its own index.
+        let wanted = match (volume, instance) {
+            (Some(_), Some(_)) => "s.volume = ?3 AND s.instance = ?4",
+            (Some(_), None) => "s.volume = ?3 AND ?4 IS NULL",
+            (None, _) => "s.instance = ?4 AND ?3 IS NULL",
+        };
         // By minute and series: a minute that is written after its hour is packed replaces the packed one.
         let mut rows: BTreeMap<(u64, i64), (String, Minute)> = BTreeMap::new();
-        let sql = "SELECT h.series, h.hour, h.packed FROM series s JOIN hours h ON s.id = h.series \
-                   WHERE s.owner = ?1 AND s.region = ?2 AND s.volume = ?3 AND (?4 IS NULL OR s.instance = ?4) \
-                   AND h.hour >= ?5 AND h.hour <= ?6";
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let sql = format!(
+            "SELECT h.series, h.hour, h.packed FROM series s JOIN hours h ON s.id = h.series \
+             WHERE s.owner = ?1 AND s.region = ?2 AND {wanted} AND h.hour >= ?5 AND h.hour <= ?6"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let hours = (stored(minutes.start / HOUR), stored(minutes.end / HOUR));
         let mut packed = statement.query(params![owner, region, volume, instance, hours.0, hours.1])?;
         while let Some(row) = packed.next()? {
@@ -208,25 +268,20 @@ impl Db {
                 }
             }
         }
-        let sql = "SELECT m.* FROM series s JOIN minutes m ON s.id = m.series \
-                   WHERE s.owner = ?1 AND s.region = ?2 AND s.volume = ?3 AND (?4 IS NULL OR s.instance = ?4) \
-                   AND m.minute >= ?5 AND m.minute < ?6";
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let sql = format!(
+            "SELECT m.* FROM series s JOIN minutes m ON s.id = m.series \
+             WHERE s.owner = ?1 AND s.region = ?2 AND {wanted} AND m.minute >= ?5 AND m.minute < ?6"
+        );
+        let mut statement = self.connection.prepare_cached(&sql)?;
         let bounds = (stored(minutes.start), stored(minutes.end));
         let mut single = statement.query(params![owner, region, volume, instance, bounds.0, bounds.1])?;
         while let Some(row) = single.next()? {
             rows.insert((unsigned(row, "minute")?, row.get("series")?), (row.get("kind")?, counters(row)?));
         }
-        let mut found: BTreeMap<u64, (String, Minute)> = BTreeMap::new();
-        for ((minute, _), (kind, counters)) in rows {
-            // A volume can change instances within a minute.
-            let whole = found.get(&minute).map_or(counters, |(_, earlier)| earlier.then(&counters));
-            found.insert(minute, (kind, whole));
-        }
-        Ok(found)
+        Ok(rows.into_iter().map(|((minute, _), row)| (minute, row)))
     }
 
-    /// Packs the minutes of the oldest hour that has passed, of at most so many volumes. Returns of how many.
+    /// Packs the minutes of the oldest hour that has passed, of at most so many volumes and instances. Returns of how many.
     pub(super) fn pack(&mut self, now_ms: u64, most: usize) -> Result<usize, DbError> {
         // A minute of the hour before may still be written again.
         let before = (now_ms / 60_000 / HOUR).saturating_sub(1) * HOUR;
@@ -249,7 +304,7 @@ impl Db {
         Ok(due.len())
     }
 
-    /// All volumes of an account and Region that ever published, by their ids.
+    /// All volumes and instances of an account and Region that ever published, by their ids.
     pub(super) fn series(&self, (owner, region): (&str, &str)) -> Result<Vec<SeriesRow>, DbError> {
         let sql = "SELECT volume, instance, latest, latest_burst, latest_provisioned, latest_checked FROM series \
                    WHERE owner = ?1 AND region = ?2 ORDER BY volume, instance";
@@ -261,7 +316,7 @@ impl Db {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    // ---- Metrics that are not of volumes ------------------------------------------------------------------------------
+    // ---- Metrics that are neither of volumes nor of instances ---------------------------------------------------------
 
     /// Writes the values of a minute, all of them or none. One that is there already is replaced.
     pub(super) fn write_gauges(&mut self, minute: u64, gauges: &[Gauge]) -> Result<(), DbError> {
@@ -459,7 +514,8 @@ fn counters(row: &Row<'_>) -> Result<Minute, rusqlite::Error> {
         Ok(OpStats { ops: number(ops)?, bytes: number(bytes)?, time: time(spent)? })
     };
     let rate: Option<i64> = row.get("iops_rate")?;
-    Ok(Minute(Stats {
+    let balances = InstanceBalances { io: row.get("balance_io")?, bytes: row.get("balance_bytes")? };
+    let counters = Stats {
         at: time("span")?,
         read: ops("read_ops", "read_bytes", "read_time")?,
         write: ops("write_ops", "write_bytes", "write_time")?,
@@ -474,7 +530,8 @@ fn counters(row: &Row<'_>) -> Result<Minute, rusqlite::Error> {
         credit_share: row.get("credit_share")?,
         iops_rate: rate.and_then(|rate| u64::try_from(rate).ok()),
         ..Stats::default()
-    }))
+    };
+    Ok(Minute { counters, balances })
 }
 
 #[cfg(test)]
@@ -495,18 +552,16 @@ mod tests {
                 kind: "gp3".to_owned(),
             },
             minute,
-            counters: Minute(Stats {
-                at: span,
-                write,
-                idle_time: Nanos(span.0 / (ops + 1)),
-                ..Stats::default()
-            }),
+            counters: Minute {
+                counters: Stats { at: span, write, idle_time: Nanos(span.0 / (ops + 1)), ..Stats::default() },
+                ..Minute::default()
+            },
         }
     }
 
     fn ops(db: &Db, volume: &str, minutes: Range<u64>) -> Vec<(u64, u64)> {
         let found = db.minutes(OWNER, volume, None, minutes).unwrap();
-        found.into_iter().map(|(minute, (_, Minute(stats)))| (minute, stats.write.ops)).collect()
+        found.into_iter().map(|(minute, (_, of_one))| (minute, of_one.counters.write.ops)).collect()
     }
 
     fn open(bounds: Bounds) -> (tempfile::TempDir, Db) {
@@ -530,6 +585,28 @@ mod tests {
         assert_eq!(ops(&db, "vol-1", hour..hour + HOUR), all);
         assert_eq!(ops(&db, "vol-1", hour + 1..hour + 2), all[1..2], "the end is exclusive");
         assert_eq!(db.pack(now_ms, 10).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_file_of_an_earlier_version_keeps_its_minutes_and_takes_those_of_instances() {
+        let dir = tempfile::tempdir().unwrap();
+        let earlier = Connection::open(dir.path().join(FILE)).unwrap();
+        earlier.execute_batch(concat!(include_str!("db.sql"), include_str!("db-2.sql"))).unwrap();
+        let minute = 500_000 * HOUR;
+        let sql = "INSERT INTO series (owner, region, volume, instance) VALUES ('000000000000', 'us-east-1', 'vol-1', 'i-1'); \
+                   INSERT INTO minutes SELECT 1, 30000000, 'gp3', 60000000000, 0, 0, 0, 9, 9, 9, 9, 0, 0, 0, 0, 0, 0, 0, NULL, NULL";
+        earlier.execute_batch(sql).unwrap();
+        drop(earlier);
+        let mut db = Db::open(dir.path(), Bounds::default()).unwrap();
+        assert_eq!(ops(&db, "vol-1", minute..minute + 2), [(minute, 9)]);
+        let balances = InstanceBalances { io: Some(0.5), bytes: None };
+        let mut of_instance = row("", minute + 1, 0);
+        of_instance.attached.kind = INSTANCE.to_owned();
+        of_instance.counters.balances = balances;
+        db.write(&[of_instance]).unwrap();
+        let found = db.instance_minutes(OWNER, "i-1", minute..minute + 2).unwrap();
+        let seen = |minute: u64| (found[&minute].volumes.volume_write_ops, found[&minute].balances);
+        assert_eq!((seen(minute), seen(minute + 1)), ((9, None), (0, Some(balances))));
     }
 
     #[test]

@@ -1,7 +1,10 @@
-//! Whose volumes are attached to what, as the service needs to know it.
+//! Which instances run, and which volumes are attached to them, as the service needs to know it.
 
 /// What follows the type of a volume with Multi-Attach.
 pub const SHARED: &str = "multi-attach";
+
+/// What an instance's own minutes have in place of a volume's type.
+pub(super) const INSTANCE: &str = "instance";
 
 /// An attached volume, with what CloudWatch's dimensions and owners need.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,7 +21,18 @@ pub struct Attached {
     pub kind: String,
 }
 
-/// A value of a metric that is not of a volume, for one minute.
+/// A running instance.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Running {
+    /// The account that it belongs to.
+    pub owner: String,
+    /// Its Region.
+    pub region: String,
+    /// Its id.
+    pub instance: String,
+}
+
+/// A value of a metric that is neither of a volume nor of an instance, for one minute.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gauge {
     /// The account that it belongs to.
@@ -33,7 +47,7 @@ pub struct Gauge {
     pub value: f64,
 }
 
-/// Knows which volumes are attached.
+/// Knows which volumes are attached, and which instances run.
 pub trait Inventory: std::fmt::Debug + Send + Sync {
     /// Does what is due at a time, in milliseconds since 1970. Called about once a second.
     fn tick(&self, now_ms: u64);
@@ -41,6 +55,9 @@ pub trait Inventory: std::fmt::Debug + Send + Sync {
     /// The attached volumes at a time, in milliseconds since 1970.
     fn attached(&self, now_ms: u64) -> Vec<Attached>;
 
-    /// The metrics that are not of volumes, over a minute or what has passed of it, in milliseconds since 1970.
+    /// The running instances at a time, in milliseconds since 1970.
+    fn running(&self, now_ms: u64) -> Vec<Running>;
+
+    /// The metrics that are neither of volumes nor of instances, over a minute or what has passed of it, in milliseconds since 1970.
     fn gauges(&self, minute_ms: std::ops::Range<u64>) -> Vec<Gauge>;
 }

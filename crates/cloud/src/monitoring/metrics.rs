@@ -1,18 +1,20 @@
-//! The metrics of `AWS/EBS`: names, units, dimensions, and the types of volumes that have them (EBS user guide,
-//! `using_cloudwatch_ebs`).
+//! The metrics of `AWS/EBS` and `AWS/EC2`: names, units, dimensions, and the types of volumes that have them (EBS user guide,
+//! `using_cloudwatch_ebs`; EC2 user guide, `viewing_metrics_with_cloudwatch`).
 
 use ebbtide_control::MinuteMetrics;
 
 use super::inventory::SHARED;
+use super::minute::InstanceMinute;
 
-/// The namespace.
-pub(super) const NAMESPACE: &str = "AWS/EBS";
+/// The namespaces, with their metrics in alphabetical order.
+pub(super) static NAMESPACES: [(&str, &[Metric]); 2] = [("AWS/EBS", &EBS), ("AWS/EC2", &EC2)];
 
 /// The dimensions with which a metric is published. A query must name exactly these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Volume,
     VolumeAndInstance,
+    Instance,
     SnapshotAndZone,
     SourceRegion,
 }
@@ -23,6 +25,7 @@ impl By {
         match self {
             Self::Volume => &["VolumeId"],
             Self::VolumeAndInstance => &["InstanceId", "VolumeId"],
+            Self::Instance => &["InstanceId"],
             Self::SourceRegion => &["sourceRegion"],
             Self::SnapshotAndZone => &["AvailabilityZone", "SnapshotId"],
         }
@@ -34,11 +37,13 @@ impl By {
 pub(super) enum Source {
     /// The counters of a volume.
     Counters(fn(&MinuteMetrics) -> Option<f64>),
+    /// The minutes of an instance, with those of its volumes.
+    Instance(fn(&InstanceMinute) -> Option<f64>),
     /// It is stored as it is.
     Gauge,
 }
 
-/// The volumes that publish a metric.
+/// The volumes, or instances, that publish a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     /// All.
@@ -49,9 +54,14 @@ pub(super) enum Family {
     Provisioned,
     /// All but `standard`.
     Checked,
+    /// Instances with burst credits of operations.
+    IoCredits,
+    /// Instances with burst credits of bytes.
+    ByteCredits,
 }
 
 impl Family {
+    /// Whether it has volumes of a type.
     pub(super) fn has(self, kind: &str) -> bool {
         let kind = kind.split('/').next().unwrap_or(kind);
         match self {
@@ -59,6 +69,7 @@ impl Family {
             Self::Burst => matches!(kind, "gp2" | "st1" | "sc1"),
             Self::Provisioned => matches!(kind, "io1" | "io2"),
             Self::Checked => kind != "standard",
+            Self::IoCredits | Self::ByteCredits => false,
         }
     }
 }
@@ -83,7 +94,17 @@ const fn metric(
     Metric { name, unit, by, family, source: Source::Counters(value) }
 }
 
-/// A metric that is not of a volume.
+/// A metric of an instance.
+const fn instance(
+    name: &'static str,
+    unit: &'static str,
+    family: Family,
+    value: fn(&InstanceMinute) -> Option<f64>,
+) -> Metric {
+    Metric { name, unit, by: By::Instance, family, source: Source::Instance(value) }
+}
+
+/// A metric that is neither of a volume nor of an instance.
 const fn gauge(name: &'static str, unit: &'static str, by: By) -> Metric {
     Metric { name, unit, by, family: Family::All, source: Source::Gauge }
 }
@@ -102,8 +123,8 @@ impl Metric {
     }
 }
 
-/// All metrics, in alphabetical order.
-pub(super) static METRICS: [Metric; 21] = {
+/// Those of `AWS/EBS`, in alphabetical order.
+static EBS: [Metric; 21] = {
     use By::{Volume, VolumeAndInstance as Both};
     use Family::{All, Burst, Checked, Provisioned};
     [
@@ -139,9 +160,36 @@ pub(super) static METRICS: [Metric; 21] = {
     ]
 };
 
-/// The metric with a name.
-pub(super) fn named(name: &str) -> Option<&'static Metric> {
-    METRICS.binary_search_by_key(&name, |metric| metric.name).ok().map(|at| &METRICS[at])
+/// Those of `AWS/EC2`, in alphabetical order. Nothing fails the checks of an instance itself: it is this host.
+static EC2: [Metric; 12] = {
+    use Family::{All, ByteCredits, IoCredits};
+    const fn failed(is_failed: bool) -> f64 {
+        if is_failed { 1.0 } else { 0.0 }
+    }
+    [
+        instance("EBSByteBalance%", "Percent", ByteCredits, |m| Some(m.balances?.bytes? * 100.0)),
+        instance("EBSIOBalance%", "Percent", IoCredits, |m| Some(m.balances?.io? * 100.0)),
+        instance("EBSReadBytes", "Bytes", All, |m| Some(m.volumes.volume_read_bytes as f64)),
+        instance("EBSReadOps", "Count", All, |m| Some(m.volumes.volume_read_ops as f64)),
+        instance("EBSWriteBytes", "Bytes", All, |m| Some(m.volumes.volume_write_bytes as f64)),
+        instance("EBSWriteOps", "Count", All, |m| Some(m.volumes.volume_write_ops as f64)),
+        instance("InstanceEBSIOPSExceededCheck", "None", All, |m| {
+            Some(f64::from(m.volumes.instance_ebs_iops_exceeded_check))
+        }),
+        instance("InstanceEBSThroughputExceededCheck", "None", All, |m| {
+            Some(f64::from(m.volumes.instance_ebs_throughput_exceeded_check))
+        }),
+        instance("StatusCheckFailed", "Count", All, |m| m.balances.map(|_| failed(m.is_stalled))),
+        instance("StatusCheckFailed_AttachedEBS", "Count", All, |m| m.balances.map(|_| failed(m.is_stalled))),
+        instance("StatusCheckFailed_Instance", "Count", All, |m| m.balances.map(|_| failed(false))),
+        instance("StatusCheckFailed_System", "Count", All, |m| m.balances.map(|_| failed(false))),
+    ]
+};
+
+/// The metric of a namespace with a name.
+pub(super) fn named(namespace: &str, name: &str) -> Option<&'static Metric> {
+    let (_, metrics) = NAMESPACES.iter().find(|(known, _)| *known == namespace)?;
+    metrics.binary_search_by_key(&name, |metric| metric.name).ok().map(|at| &metrics[at])
 }
 
 #[cfg(test)]
@@ -150,6 +198,8 @@ mod tests {
 
     #[test]
     fn metrics_are_in_the_order_in_which_they_are_looked_for() {
-        assert!(METRICS.is_sorted_by_key(|metric| metric.name));
+        for (_, metrics) in NAMESPACES {
+            assert!(metrics.is_sorted_by_key(|metric| metric.name));
+        }
     }
 }

@@ -1,12 +1,27 @@
-//! What a volume did in one minute, as counters that can be added up.
+//! What a volume or an instance did in one minute, as counters that can be added up.
 
-use ebbtide_control::{MinuteMetrics, Nanos, OpStats, Stats};
+use ebbtide_control::{InstanceBalances, MinuteMetrics, Nanos, OpStats, Stats};
 
-/// Counters of a volume over a part of a minute, or all of it: the difference of two moments.
-///
-/// `at` is the span that they cover. Gauges (queue, credits, sustained rate) are those of the end.
+/// A part of a minute, or all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Minute(pub(super) Stats);
+pub(super) struct Minute {
+    /// Of a volume: the difference of two moments. `at` is the span that they cover. Gauges (queue, credits, sustained rate)
+    /// are those of the end. An instance's own minute has the span alone.
+    pub(super) counters: Stats,
+    /// Of an instance: what it had left when that was last known in the minute.
+    pub(super) balances: InstanceBalances,
+}
+
+/// What an instance and all its volumes together did in one minute.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct InstanceMinute {
+    /// The volumes' counters; zero without volumes.
+    pub(super) volumes: MinuteMetrics,
+    /// Whether I/O of one of the volumes was stalled.
+    pub(super) is_stalled: bool,
+    /// What a running instance had left; none where it did not run.
+    pub(super) balances: Option<InstanceBalances>,
+}
 
 impl Minute {
     /// What happened between two moments of the same attachment.
@@ -16,7 +31,7 @@ impl Minute {
             bytes: b.bytes.saturating_sub(a.bytes),
             time: b.time.since(a.time),
         };
-        Self(Stats {
+        let counters = Stats {
             at: later.at.since(earlier.at),
             read: ops(earlier.read, later.read),
             write: ops(earlier.write, later.write),
@@ -35,13 +50,14 @@ impl Minute {
             credit_share: later.credit_share,
             iops_rate: later.iops_rate,
             ..Stats::default()
-        })
+        };
+        Self { counters, ..Self::default() }
     }
 
     /// The same minute with what followed in it: counters add up, gauges are the later ones.
     #[must_use]
     pub(super) fn then(&self, later: &Self) -> Self {
-        let (a, b) = (&self.0, &later.0);
+        let (a, b) = (&self.counters, &later.counters);
         if b.at == Nanos::ZERO {
             return *self;
         }
@@ -50,7 +66,7 @@ impl Minute {
             bytes: a.bytes + b.bytes,
             time: a.time + b.time,
         };
-        Self(Stats {
+        let counters = Stats {
             at: a.at + b.at,
             read: ops(a.read, b.read),
             write: ops(a.write, b.write),
@@ -65,16 +81,21 @@ impl Minute {
             credit_share: b.credit_share,
             iops_rate: b.iops_rate,
             ..Stats::default()
-        })
+        };
+        let balances = InstanceBalances {
+            io: later.balances.io.or(self.balances.io),
+            bytes: later.balances.bytes.or(self.balances.bytes),
+        };
+        Self { counters, balances }
     }
 
     /// Whether it covers any time.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.at == Nanos::ZERO
+        self.counters.at == Nanos::ZERO
     }
 
     /// The metrics, by the model's own formulas.
     pub(super) fn metrics(&self) -> MinuteMetrics {
-        MinuteMetrics::between(&Stats::default(), &self.0)
+        MinuteMetrics::between(&Stats::default(), &self.counters)
     }
 }

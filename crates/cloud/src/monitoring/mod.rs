@@ -1,4 +1,4 @@
-//! CloudWatch for the volumes of EC2: the metrics of `AWS/EBS`, metric math, alarms.
+//! CloudWatch for the volumes and instances of EC2: metrics of `AWS/EBS` and `AWS/EC2`, metric math, alarms.
 //!
 //! [`Monitoring::tick`] takes a sample of the counters of all attached volumes ([`sampler`]); its caller has the clock.
 //! A minute that has ended is in `cloudwatch.db` of the home ([`db`]), and is read from there alone. What a metric is
@@ -33,20 +33,20 @@ pub use db::{Bounds, DbError};
 pub use delivery::{Delivery, Sinks};
 pub(crate) use events::Envelope;
 pub use events::{EventFile, EventPlace, EventSink};
-pub use inventory::{Attached, Gauge, Inventory, SHARED};
+pub use inventory::{Attached, Gauge, Inventory, Running, SHARED};
 pub use webhook::Webhook;
 
 use alarms::Alarms;
 use db::Db;
 use input::Input;
-use sampler::{MINUTE_MS, Sampler};
+use sampler::{MINUTE_MS, Sample, Sampler};
 
 use crate::{Answer, ApiError, Call, Service};
 
 /// How often old minutes are looked for, in minutes.
 const PRUNE_MINUTES: u64 = 60;
 
-/// Of how many volumes an hour is packed after each minute: 12,000 within an hour. Calls wait meanwhile.
+/// Of how many volumes and instances an hour is packed after each minute: 12,000 within an hour. Calls wait meanwhile.
 const PACKED_AT_ONCE: usize = 200;
 
 /// How the service runs.
@@ -151,16 +151,20 @@ impl Monitoring {
 
     fn sample(&self, now_ms: u64, publishes: bool) -> Result<(), TickError> {
         let mut sampler = self.sampler.lock();
-        let (attached, counters) = (self.inventory.attached(now_ms), self.control.counters()?);
+        let sample = Sample {
+            attached: self.inventory.attached(now_ms),
+            counters: self.control.counters()?,
+            running: self.inventory.running(now_ms),
+        };
         let mut db = self.db.lock();
-        sampler.tick(&mut db, now_ms, attached, counters)?;
+        sampler.tick(&mut db, now_ms, sample)?;
         if publishes {
             sampler.publish(&mut db)?;
         }
         Ok(())
     }
 
-    /// Stores the metrics that are not of volumes for a minute, as far as it has passed at a time.
+    /// Stores the metrics that are neither of volumes nor of instances for a minute, as far as it has passed at a time.
     fn store_gauges(&self, minute: u64, until_ms: u64) -> Result<(), DbError> {
         let gauges = self.inventory.gauges(minute * MINUTE_MS..until_ms);
         if gauges.is_empty() { Ok(()) } else { self.db.lock().write_gauges(minute, &gauges) }

@@ -1,20 +1,22 @@
-//! An hour of a volume's minutes in a few bytes each.
+//! An hour of the minutes of a volume or an instance in a few bytes each.
 //!
 //! Of each minute there is only what differs from the one before, as differences of variable length. A volume without I/O
 //! needs about 6 bytes a minute, a busy one about 50.
 
-use ebbtide_control::{Nanos, OpStats, Stats};
+use ebbtide_control::{InstanceBalances, Nanos, OpStats, Stats};
 
 use super::minute::Minute;
 
-/// The first byte.
-const VERSION: u8 = 1;
+/// The first byte. What version 1 wrote is read as it is: it has no balances of instances.
+const VERSION: u8 = 2;
 
 /// Numbers of a minute.
-const FIELDS: usize = 18;
+const FIELDS: usize = 20;
 
 /// The counters as numbers. A value that may be absent is two: whether it is there, and what it is.
-fn numbers(Minute(stats): &Minute) -> [u64; FIELDS] {
+fn numbers(Minute { counters: stats, balances }: &Minute) -> [u64; FIELDS] {
+    // The bits that change least are the highest.
+    let share = |share: Option<f64>| share.map_or(0, |share| share.to_bits().swap_bytes());
     [
         stats.at.0,
         stats.read.ops,
@@ -32,16 +34,21 @@ fn numbers(Minute(stats): &Minute) -> [u64; FIELDS] {
         stats.volume_throughput_exceeded.0,
         stats.instance_iops_exceeded.0,
         stats.instance_throughput_exceeded.0,
-        u64::from(stats.credit_share.is_some()) | u64::from(stats.iops_rate.is_some()) << 1,
-        // The bits that change least are the highest.
-        stats.credit_share.map_or(0, |share| share.to_bits().swap_bytes()),
+        u64::from(stats.credit_share.is_some())
+            | u64::from(stats.iops_rate.is_some()) << 1
+            | u64::from(balances.io.is_some()) << 2
+            | u64::from(balances.bytes.is_some()) << 3,
+        share(stats.credit_share),
         stats.iops_rate.unwrap_or_default(),
+        share(balances.io),
+        share(balances.bytes),
     ]
 }
 
 fn minute(n: &[u64; FIELDS]) -> Minute {
     let ops = |at: usize| OpStats { ops: n[at], bytes: n[at + 1], time: Nanos(n[at + 2]) };
-    Minute(Stats {
+    let share = |bit: u64, at: usize| (n[15] & bit != 0).then(|| f64::from_bits(n[at].swap_bytes()));
+    let counters = Stats {
         at: Nanos(n[0]),
         read: ops(1),
         write: ops(4),
@@ -53,10 +60,11 @@ fn minute(n: &[u64; FIELDS]) -> Minute {
         volume_throughput_exceeded: Nanos(n[12]),
         instance_iops_exceeded: Nanos(n[13]),
         instance_throughput_exceeded: Nanos(n[14]),
-        credit_share: (n[15] & 1 != 0).then(|| f64::from_bits(n[16].swap_bytes())),
+        credit_share: share(1, 16),
         iops_rate: (n[15] & 2 != 0).then_some(n[17]),
         ..Stats::default()
-    })
+    };
+    Minute { counters, balances: InstanceBalances { io: share(4, 18), bytes: share(8, 19) } }
 }
 
 /// Packs minutes of one hour, by their numbers in it, with the volume's type in each.
@@ -85,7 +93,7 @@ pub(super) fn pack<'a>(minutes: impl IntoIterator<Item = (u8, &'a str, &'a Minut
 /// The minutes of an hour; none of what is not complete.
 pub(super) fn unpack(mut bytes: &[u8]) -> Vec<(u8, String, Minute)> {
     let mut minutes = Vec::new();
-    if take(&mut bytes) != Some(VERSION) {
+    if !matches!(take(&mut bytes), Some(1..=VERSION)) {
         return minutes;
     }
     let (mut kind, mut numbers) = (String::new(), [0; FIELDS]);
@@ -155,12 +163,12 @@ mod tests {
     /// Of minutes that samples end up to 1 ms late.
     fn idle(number: u64) -> Minute {
         let minute = Nanos(60_000_000_000 + number * 977_111 % 1_000_003);
-        Minute(Stats { at: minute, idle_time: minute, ..Stats::default() })
+        Minute { counters: Stats { at: minute, idle_time: minute, ..Stats::default() }, ..Minute::default() }
     }
 
     fn busy(number: u64) -> Minute {
         let ops = |ops: u64| OpStats { ops, bytes: ops << 14, time: Nanos(ops * 612_345) };
-        Minute(Stats {
+        let counters = Stats {
             at: Nanos(60_000_000_000 + number * 977 % 1_000_003),
             read: ops(150_000 + number * 7_919 % 30_000),
             write: ops(90_000 + number * 104_729 % 20_000),
@@ -170,14 +178,19 @@ mod tests {
             credit_share: Some(1.0 / (number + 1) as f64),
             iops_rate: (!number.is_multiple_of(3)).then_some(3_000),
             ..Stats::default()
-        })
+        };
+        Minute { counters, ..Minute::default() }
     }
 
     #[test]
     fn what_is_packed_is_unpacked_again() {
         let kinds = |number: u64| if number < 30 { "gp2" } else { "io2/multi-attach" };
         let hour: Vec<_> = (0_u64..60)
-            .map(|number| if number.is_multiple_of(7) { idle(number) } else { busy(number) })
+            .map(|number| {
+                let minute = if number.is_multiple_of(7) { idle(number) } else { busy(number) };
+                let share = |every: u64| number.is_multiple_of(every).then(|| 1.0 / (number + 2) as f64);
+                Minute { balances: InstanceBalances { io: share(2), bytes: share(5) }, ..minute }
+            })
             .collect();
         let rows = (0..60).zip(&hour).map(|(number, minute)| (number, kinds(u64::from(number)), minute));
         let bytes = pack(rows.clone());
@@ -190,6 +203,17 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(unpack(&bytes[..length]).iter().zip(&found).all(|(a, b)| a == b), "{length}");
         }
+    }
+
+    #[test]
+    fn what_version_1_packed_is_read_without_balances() {
+        let hour: Vec<_> = (0..3).map(busy).collect();
+        let mut bytes = pack((0..).zip(&hour).map(|(number, minute)| (number, "gp3", minute)));
+        bytes[0] = 1;
+        let found: Vec<_> = unpack(&bytes).into_iter().map(|(_, _, minute)| minute).collect();
+        assert_eq!(found, hour);
+        bytes[0] = VERSION + 1;
+        assert!(unpack(&bytes).is_empty());
     }
 
     #[test]

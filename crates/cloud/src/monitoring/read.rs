@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Monitoring;
 use super::db::{DbError, SeriesRow};
 use super::input::Input;
-use super::metrics::{self, By, METRICS, Metric, NAMESPACE, Source};
+use super::metrics::{self, By, Metric, NAMESPACES, Source};
 use super::statistic::Statistic;
 use super::{Ask, access, input, refuse};
 use crate::ApiError;
@@ -31,7 +31,7 @@ pub(super) struct Selected {
 }
 
 impl Selected {
-    /// What the metric is about: the id of the volume or snapshot.
+    /// What the metric is about: the id of the volume, instance or snapshot.
     pub(super) fn resource(&self) -> &str {
         self.values.last().map_or("", String::as_str)
     }
@@ -61,10 +61,7 @@ impl Span {
 
 /// The metric that a query names exactly; none where nothing has these dimensions, or this unit.
 pub(super) fn select(query: Input<'_>, unit: Option<&str>) -> Option<Selected> {
-    if query.text("Namespace") != Some(NAMESPACE) {
-        return None;
-    }
-    let metric = metrics::named(query.text("MetricName")?)?;
+    let metric = metrics::named(query.text("Namespace")?, query.text("MetricName")?)?;
     if unit.is_some_and(|unit| unit != metric.unit) {
         return None;
     }
@@ -107,12 +104,17 @@ impl Monitoring {
         minutes: Range<u64>,
     ) -> Result<Vec<(u64, f64)>, DbError> {
         let db = self.db.lock();
-        let Source::Counters(value) = &metric.source else {
-            return db.gauges(account, metric.name, values, minutes);
+        let last = values.last().map_or("", String::as_str);
+        let value = match &metric.source {
+            Source::Counters(value) => value,
+            Source::Instance(value) => {
+                let found = db.instance_minutes(account, last, minutes)?.into_iter();
+                return Ok(found.filter_map(|(minute, of_one)| Some((minute, value(&of_one)?))).collect());
+            }
+            Source::Gauge => return db.gauges(account, metric.name, values, minutes),
         };
-        let volume = values.last().map_or("", String::as_str);
         let instance = (metric.by == By::VolumeAndInstance).then(|| values[0].as_str());
-        let found = db.minutes(account, volume, instance, minutes)?.into_iter();
+        let found = db.minutes(account, last, instance, minutes)?.into_iter();
         let found = found.filter(|(_, (kind, _))| metric.is_of(kind));
         Ok(found.filter_map(|(minute, (_, counters))| Some((minute, value(&counters.metrics())?))).collect())
     }
@@ -139,8 +141,11 @@ impl Monitoring {
         let kept = if ask.input.text("RecentlyActive").is_some() { RECENT_MINUTES } else { LISTED_MINUTES };
         let since = (ask.call.now_ms / 60_000).saturating_sub(kept);
         let mut rows = Vec::new();
-        if ask.input.text("Namespace").is_none_or(|namespace| namespace == NAMESPACE) {
-            let all = self.published(ask.account(), ask.input.text("MetricName"), since);
+        for (namespace, metrics) in NAMESPACES {
+            if ask.input.text("Namespace").is_some_and(|wanted| wanted != namespace) {
+                continue;
+            }
+            let all = self.published(ask.account(), metrics, ask.input.text("MetricName"), since);
             for (metric, values) in all.map_err(|error| refuse::internal(&error))? {
                 let dimensions: Vec<_> = metric.by.names().iter().copied().zip(values).rev().collect();
                 let is_there = |(name, value): &(&str, Option<&str>)| {
@@ -152,7 +157,7 @@ impl Monitoring {
                         .map(|(name, value)| json!({"Name": name, "Value": value}))
                         .collect();
                     rows.push(
-                        json!({"Namespace": NAMESPACE, "MetricName": metric.name, "Dimensions": dimensions}),
+                        json!({"Namespace": namespace, "MetricName": metric.name, "Dimensions": dimensions}),
                     );
                 }
             }
@@ -161,17 +166,18 @@ impl Monitoring {
         Ok(answer("Metrics", rows, token))
     }
 
-    /// The metrics that have a value since a minute, all or those of a name, with the values of their dimensions.
+    /// Those of metrics that have a value since a minute, all or those of a name, with the values of their dimensions.
     fn published(
         &self,
         account: (&str, &str),
+        metrics: &'static [Metric],
         name: Option<&str>,
         since: u64,
     ) -> Result<Vec<(&'static Metric, Vec<String>)>, DbError> {
         let db = self.db.lock();
         let series = db.series(account)?;
         let mut found = Vec::new();
-        for metric in METRICS.iter().filter(|metric| name.is_none_or(|name| name == metric.name)) {
+        for metric in metrics.iter().filter(|metric| name.is_none_or(|name| name == metric.name)) {
             if matches!(metric.source, Source::Gauge) {
                 let all = db.gauge_series(account, metric.name, since)?;
                 found.extend(all.into_iter().map(|values| (metric, values)));
@@ -179,10 +185,13 @@ impl Monitoring {
             }
             let mut latest = None;
             let is_there = |row: &&SeriesRow| {
-                row.is_active(metric.family, since) && (metric.is_shared() || !row.instance.is_empty())
+                row.is_active(metric.family, since)
+                    && row.volume.is_empty() == (metric.by == By::Instance)
+                    && (metric.is_shared() || !row.instance.is_empty())
             };
             for row in series.iter().filter(is_there) {
                 let values = match metric.by {
+                    By::Instance => vec![row.instance.clone()],
                     By::VolumeAndInstance => vec![row.instance.clone(), row.volume.clone()],
                     // The same metric of the same volume on another instance.
                     _ if latest == Some(&row.volume) => continue,

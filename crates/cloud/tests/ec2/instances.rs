@@ -1,6 +1,7 @@
 //! Stand-ins for instances: run, stopped, started, described, and their types.
 
 use ebbtide_cloud::ec2::{AttachAs, Options};
+use ebbtide_cloud::monitoring::Inventory as _;
 use serde_json::{Value, json};
 
 use crate::support::{Rig, column, text};
@@ -92,7 +93,10 @@ fn the_checks_of_an_instance_pass_some_time_after_it_runs() {
     assert_eq!(statuses(json!({"InstanceIds": [id]})), json!([]), "running ones only");
     let all = statuses(json!({"IncludeAllInstances": true}));
     assert_eq!(all[0]["InstanceStatus"], json!({"Status": "not-applicable", "Details": []}));
+    assert_eq!(rig.ec2.running(rig.now()), [], "it is pending");
     rig.pass(4_000);
+    let running = rig.ec2.running(rig.now());
+    assert_eq!(running.iter().map(|it| it.instance.as_str()).collect::<Vec<_>>(), [id.as_str()]);
     let status = || statuses(json!({"InstanceIds": [id]}))[0].clone();
     assert_eq!(status()["InstanceStatus"]["Status"], "initializing");
     rig.pass(30_000);

@@ -4,6 +4,7 @@
 mod alarms;
 mod errors;
 mod fuzz;
+mod instances;
 mod math;
 mod metrics;
 mod queries;

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ebbtide_catalog::{Catalog, Spec};
-use ebbtide_cloud::monitoring::{Attached, EventSink, Gauge, Inventory, Monitoring, Options};
+use ebbtide_cloud::monitoring::{Attached, EventSink, Gauge, Inventory, Monitoring, Options, Running};
 use ebbtide_cloud::wire::conforms;
 use ebbtide_cloud::{Access, ApiError, Authorizer, Call, Caller, Service as _};
 use ebbtide_control::{
     AttachVolume, BeginSnapshot, Calibration, ChangedBlock, ControlError, ControlPlane, CrashImageView,
     CreateSnapshot, CreateVolume, DetachView, DetachVolume, Detached, FaultView, InitializationView,
-    ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView, TakeCrashImage,
-    VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
+    InstanceBalances, ModifyVolume, Names, Progress, RecordVolume, RecordingView, SetFaults, SnapshotView,
+    TakeCrashImage, VolumeCounters, VolumeDetail, VolumeView, WrappedKey,
 };
-use ebbtide_volume::{Array, Io, Nanos, Op};
+use ebbtide_volume::{Array, Instance, Io, Nanos, Op};
 use rand_core::SeedableRng as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::{Map, Value, json};
@@ -31,8 +31,12 @@ pub(crate) const START: u64 = 1_790_000_100;
 #[derive(Debug, Default)]
 pub(crate) struct Volumes {
     all: Mutex<BTreeMap<String, Volume>>,
+    /// Whose limits hold for all of them too.
+    pub(crate) instance: Mutex<Option<Instance>>,
     now: AtomicU64,
     pub(crate) is_stopping: AtomicBool,
+    /// Whether the instance runs. Volumes are attached to it in any case.
+    pub(crate) is_running: AtomicBool,
     /// What is published besides in each minute.
     pub(crate) gauges: Mutex<Vec<Gauge>>,
 }
@@ -60,10 +64,15 @@ impl ControlPlane for Volumes {
         }
         let now = Nanos(self.now.load(Ordering::Relaxed));
         let mut all = self.all.lock().unwrap();
+        let instance = self.instance.lock().unwrap();
         let counters = all.iter_mut().map(|(name, volume)| VolumeCounters {
             name: name.clone(),
             since: volume.since,
             stats: volume.array.stats(now),
+            instance: instance.as_ref().map(|instance| InstanceBalances {
+                io: instance.io_balance(now),
+                bytes: instance.byte_balance(now),
+            }),
         });
         Ok(counters.collect())
     }
@@ -116,6 +125,12 @@ impl Inventory for Volumes {
             kind: volume.kind.clone(),
         };
         self.all.lock().unwrap().iter().map(attached).collect()
+    }
+
+    fn running(&self, _: u64) -> Vec<Running> {
+        let instance =
+            Running { owner: ACCOUNT.to_owned(), region: REGION.to_owned(), instance: INSTANCE.to_owned() };
+        self.is_running.load(Ordering::Relaxed).then_some(instance).into_iter().collect()
     }
 
     fn gauges(&self, _: std::ops::Range<u64>) -> Vec<Gauge> {
@@ -223,13 +238,14 @@ impl Rig {
             let begin = self.now();
             {
                 let mut all = self.volumes.all.lock().unwrap();
+                let mut instance = self.volumes.instance.lock().unwrap();
                 let volume = all.get_mut(name).unwrap();
                 for number in 0..per_second {
                     let at = begin + Nanos(number * Nanos::SECOND.0 / per_second);
                     // Far apart, so that no two are merged.
                     let offset = (number * 7_919 % 1_000) << 22;
                     let io = Io { op, offset, len: kib << 10 };
-                    volume.array.submit(io, at, &mut volume.rng, None);
+                    volume.array.submit(io, at, &mut volume.rng, instance.as_mut());
                 }
             }
             self.pass(1);

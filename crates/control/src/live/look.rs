@@ -9,8 +9,8 @@ use super::{LiveControl, occupancy};
 use crate::record::{VolumeRecord, unix_s};
 use crate::state::VolumeState;
 use crate::{
-    AttachmentKind, AttachmentView, ControlError, InitializationState, InitializationView, LiveView,
-    ModificationView, Phase, UnixTime, VolumeCounters, VolumeDetail, VolumeView,
+    AttachmentKind, AttachmentView, ControlError, InitializationState, InitializationView, InstanceBalances,
+    LiveView, ModificationView, Phase, UnixTime, VolumeCounters, VolumeDetail, VolumeView,
 };
 
 /// What views are made with: the home's catalogue and the prices of a region. Both are none where the
@@ -67,7 +67,9 @@ impl LiveControl {
         let of_one = |name: String| match self.host.status(&name) {
             Status::Attached(attachment) => {
                 let (since, stats) = (attachment.info().since, attachment.live().stats());
-                Some(VolumeCounters { name, since, stats })
+                let instance = attachment.live().instance_balances();
+                let instance = instance.map(|(io, bytes)| InstanceBalances { io, bytes });
+                Some(VolumeCounters { name, since, stats, instance })
             }
             Status::Free | Status::Busy(_) => None,
         };

@@ -211,6 +211,13 @@ impl LiveVolume {
         self.core.stats()
     }
 
+    /// Shares of the burst credits that the instance has left, 0 to 1: of operations and of bytes. None without an
+    /// instance; a share is none where the instance sustains its maximum.
+    #[must_use]
+    pub fn instance_balances(&self) -> Option<(Option<f64>, Option<f64>)> {
+        self.core.state.lock().model.instance_balances(self.core.clock.now())
+    }
+
     /// Looks at the model, with the present time. The volume does nothing meanwhile: be quick.
     pub fn inspect<T>(&self, look: impl FnOnce(&Array, Nanos) -> T) -> T {
         let state = self.core.state.lock();

@@ -36,6 +36,12 @@ impl Model {
         }
     }
 
+    /// Shares of the burst credits that the instance has left, 0 to 1: of operations and of bytes.
+    pub(super) fn instance_balances(&self, now: Nanos) -> Option<(Option<f64>, Option<f64>)> {
+        let instance = self.instance.as_ref()?.lock();
+        Some((instance.io_balance(now), instance.byte_balance(now)))
+    }
+
     /// Charges everything from now on to another model.
     pub(super) fn replace(&mut self, array: Array, instance: Option<Arc<Mutex<Instance>>>, now: Nanos) {
         let mut old = std::mem::replace(&mut self.array, array);
