@@ -13,6 +13,7 @@ pub mod kms;
 pub mod model;
 pub mod monitoring;
 pub mod rbin;
+mod records;
 mod service;
 pub mod sigv4;
 pub mod sts;
@@ -21,4 +22,5 @@ mod testing;
 pub mod users;
 pub mod wire;
 
+pub use records::RecordsError;
 pub use service::{Access, Answer, ApiError, Authorizer, Call, Caller, Service};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ask::{Ask, Members};
-use super::db::{Change, DbError};
+use super::db::Change;
 use super::filter::Tags;
 use super::ids::Kind;
 use super::page::{Page, Paging};
@@ -19,7 +19,7 @@ use super::records::{Setting, Snapshot, Stage, Volume};
 use super::retention::DAY_MS;
 use super::state::{State, is_of};
 use super::{Ec2, access, describe_snapshots, describe_volumes, places, refuse};
-use crate::ApiError;
+use crate::{ApiError, RecordsError};
 
 /// How often it is looked for what has been in the bin long enough, in milliseconds.
 const EMPTY_MS: u64 = 60_000;
@@ -111,14 +111,14 @@ impl Ec2 {
     }
 
     /// Stores a rule, new or changed.
-    pub(crate) fn put_rule(&self, owner: &str, region: &str, rule: &Rule) -> Result<(), DbError> {
+    pub(crate) fn put_rule(&self, owner: &str, region: &str, rule: &Rule) -> Result<(), RecordsError> {
         let value = serde_json::to_value(rule).expect("a rule is plain data with text keys");
         let setting = Setting { key: format!("{}{}", prefix(owner, region), rule.id), value };
         self.state.lock().try_commit(vec![Change::Setting(setting)])
     }
 
     /// Deletes a rule. What is in the bin stays there for its time.
-    pub(crate) fn drop_rule(&self, owner: &str, region: &str, id: &str) -> Result<(), DbError> {
+    pub(crate) fn drop_rule(&self, owner: &str, region: &str, id: &str) -> Result<(), RecordsError> {
         let key = format!("{}{id}", prefix(owner, region));
         self.state.lock().try_commit(vec![Change::DropSetting(key)])
     }

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use ebbtide_control::{BeginSnapshot, ControlError, ControlPlane};
 
 use super::copy::COPIED_VOLUME;
-use super::db::{Change, DbError};
+use super::db::Change;
 use super::ids::Kind;
 use super::records::{Direct, Permissions, Snapshot, SnapshotExtras, Stage, TIMED_OUT, TokenUse};
 use super::state::State;
 use super::{Ec2, ask::gib};
-use crate::Call;
 use crate::kms::{KeyProblem, VolumeKey};
+use crate::{Call, RecordsError};
 
 /// How long the end of a pending snapshot may be known too late: each block moves it, and not each is recorded.
 const GRACE_MS: u64 = 60_000;
@@ -108,7 +108,7 @@ pub(crate) enum DirectError {
     /// The key cannot be used.
     Key(KeyProblem),
     Control(ControlError),
-    Db(DbError),
+    Db(RecordsError),
 }
 
 impl From<ControlError> for DirectError {
@@ -117,8 +117,8 @@ impl From<ControlError> for DirectError {
     }
 }
 
-impl From<DbError> for DirectError {
-    fn from(error: DbError) -> Self {
+impl From<RecordsError> for DirectError {
+    fn from(error: RecordsError) -> Self {
         Self::Db(error)
     }
 }

@@ -57,7 +57,6 @@ use ebbtide_text::seed;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-pub use db::DbError;
 pub use options::{AttachAs, DEVICE_LINKS, Options, Quotas, Timing};
 
 use ask::Ask;
@@ -65,7 +64,7 @@ use db::Db;
 use state::State;
 
 use crate::kms::Kms;
-use crate::{Answer, ApiError, Call, Service};
+use crate::{Answer, ApiError, Call, RecordsError, Service};
 
 /// What instances are shown in.
 const DEFAULT_VPC: &str = "vpc-00000000000000001";
@@ -92,7 +91,7 @@ pub struct Ec2 {
 pub enum OpenError {
     /// The records cannot be used.
     #[error("the records of the AWS services cannot be used")]
-    Db(#[from] DbError),
+    Db(#[from] RecordsError),
     /// The control plane refuses what is needed to begin.
     #[error("the volumes of the AWS services cannot be used")]
     Control(#[from] ControlError),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use ebbtide_control::ControlError;
 
-use super::db::{Change, DbError};
+use super::db::Change;
 use super::events::{of_failure, of_volume};
 use super::ids::Kind;
 use super::records::{AttachStage, Attachment, Direct, Snapshot, Stage, Volume};
@@ -190,6 +190,6 @@ impl Ec2 {
     }
 
     fn note(&self, change: Change) -> Result<(), OpenError> {
-        self.state.lock().try_commit(vec![change]).map_err(|error: DbError| error.into())
+        self.state.lock().try_commit(vec![change]).map_err(OpenError::from)
     }
 }

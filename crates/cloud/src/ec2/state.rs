@@ -6,14 +6,14 @@ use std::ops::Bound;
 use serde::de::DeserializeOwned;
 
 use super::ask::Ask;
-use super::db::{Change, Db, DbError, Records};
+use super::db::{Change, Db, Records};
 use super::filter::Tags;
 use super::ids::{Ids, Kind};
 use super::records::{
     Attachment, Instance, Power, RegionSettings, Setting, Snapshot, Stage, TokenUse, Volume,
 };
 use super::refuse;
-use crate::ApiError;
+use crate::{ApiError, RecordsError};
 
 /// How often records are looked through for those that nobody can see any more, in milliseconds of the calls' time.
 const SWEEP_MS: u64 = 60_000;
@@ -43,7 +43,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn load(db: Db, seed: u64) -> Result<Self, DbError> {
+    pub(super) fn load(db: Db, seed: u64) -> Result<Self, RecordsError> {
         let Records { volumes, snapshots, instances, tokens, settings } = db.load()?;
         let mut state = Self {
             db,
@@ -71,7 +71,7 @@ impl State {
         self.try_commit(changes).map_err(|error| refuse::internal(refuse::with_causes(&error)))
     }
 
-    pub(super) fn try_commit(&mut self, changes: Vec<Change>) -> Result<(), DbError> {
+    pub(super) fn try_commit(&mut self, changes: Vec<Change>) -> Result<(), RecordsError> {
         self.db.commit(&changes)?;
         changes.into_iter().for_each(|change| self.apply(change));
         Ok(())

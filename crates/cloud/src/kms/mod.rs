@@ -23,7 +23,6 @@ use std::path::Path;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-pub use db::DbError;
 pub use vault::VaultError;
 pub(crate) use volumes::{DEFAULT_ALIAS, KeyProblem, VolumeKey};
 
@@ -32,7 +31,7 @@ use input::Input;
 use state::State;
 use vault::Vault;
 
-use crate::{Answer, ApiError, Call, Service};
+use crate::{Answer, ApiError, Call, RecordsError, Service};
 
 /// The KMS service of a home.
 #[derive(Debug)]
@@ -47,7 +46,7 @@ pub struct Kms {
 pub enum OpenError {
     /// The records cannot be used.
     #[error("the records of KMS cannot be used")]
-    Db(#[from] DbError),
+    Db(#[from] RecordsError),
     /// The master key cannot be used.
     #[error("the master key of KMS cannot be used")]
     Vault(#[from] VaultError),

@@ -12,12 +12,14 @@ use super::inventory::{Attached, Gauge, INSTANCE};
 use super::metrics::Family;
 use super::minute::{InstanceMinute, Minute};
 use super::packed;
+use crate::RecordsError;
+use crate::records::Schema;
 
-/// Version of the tables.
-const VERSION: i64 = 3;
-
-/// Name of the file in a home.
-const FILE: &str = "cloudwatch.db";
+const SCHEMA: Schema = Schema {
+    file: "cloudwatch.db",
+    versions: &[include_str!("db.sql"), include_str!("db-2.sql"), include_str!("db-3.sql")],
+    always: "",
+};
 
 /// How long minutes are kept, in minutes: 15 days, as AWS keeps its own.
 pub(super) const KEPT_MINUTES: u64 = 15 * 24 * 60;
@@ -47,17 +49,14 @@ impl Default for Bounds {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DbError {
+    /// The file cannot be opened.
+    #[error(transparent)]
+    Open(#[from] RecordsError),
     /// SQLite does not do it.
-    #[error("{FILE} cannot be used")]
+    #[error("{} cannot be used", SCHEMA.file)]
     Sqlite(#[from] rusqlite::Error),
-    /// A later version of this program wrote the file.
-    #[error("{FILE} has version {found}, {VERSION} is known; use the program that wrote it")]
-    Version {
-        /// The version found.
-        found: i64,
-    },
     /// A row that is no record.
-    #[error("{FILE} is damaged: alarm '{name}'")]
+    #[error("{} is damaged: alarm '{name}'", SCHEMA.file)]
     Damaged {
         /// The alarm.
         name: String,
@@ -123,22 +122,7 @@ fn stored(number: u64) -> i64 {
 impl Db {
     /// Opens the file of a home, or makes it.
     pub(super) fn open(home: &Path, bounds: Bounds) -> Result<Self, DbError> {
-        let connection = Connection::open(home.join(FILE))?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        // A minute is on the disk before a call answers with it.
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        match found {
-            0 => connection.execute_batch(concat!(
-                include_str!("db.sql"),
-                include_str!("db-2.sql"),
-                include_str!("db-3.sql")
-            ))?,
-            1 => connection.execute_batch(concat!(include_str!("db-2.sql"), include_str!("db-3.sql")))?,
-            2 => connection.execute_batch(include_str!("db-3.sql"))?,
-            VERSION => {}
-            _ => return Err(DbError::Version { found }),
-        }
+        let connection = SCHEMA.open(home)?;
         Ok(Self { connection, bounds })
     }
 
@@ -590,7 +574,7 @@ mod tests {
     #[test]
     fn a_file_of_an_earlier_version_keeps_its_minutes_and_takes_those_of_instances() {
         let dir = tempfile::tempdir().unwrap();
-        let earlier = Connection::open(dir.path().join(FILE)).unwrap();
+        let earlier = Connection::open(dir.path().join(SCHEMA.file)).unwrap();
         earlier.execute_batch(concat!(include_str!("db.sql"), include_str!("db-2.sql"))).unwrap();
         let minute = 500_000 * HOUR;
         let sql = "INSERT INTO series (owner, region, volume, instance) VALUES ('000000000000', 'us-east-1', 'vol-1', 'i-1'); \
@@ -668,7 +652,7 @@ mod tests {
         println!(
             "prune {:?}; the file has {} bytes",
             begun.elapsed(),
-            dir.path().join(FILE).metadata().unwrap().len()
+            dir.path().join(SCHEMA.file).metadata().unwrap().len()
         );
         assert_eq!(calls, 50);
     }
