@@ -224,6 +224,13 @@ impl Ec2 {
 
     // ---- Defaults of a Region -----------------------------------------------------------------------------------------
 
+    /// What is set, for a caller that may read or change it.
+    fn permitted_settings(&self, ask: &Ask<'_>) -> Result<RegionSettings, ApiError> {
+        access::demand_any(ask)?;
+        ask.end_dry_run()?;
+        Ok(self.state.lock().region_settings(ask.account(), ask.region()))
+    }
+
     fn change_settings(
         &self,
         ask: &Ask<'_>,
@@ -242,8 +249,7 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
     ) -> Result<Map<String, Value>, ApiError> {
-        access::demand_any(ask)?;
-        ask.end_dry_run()?;
+        self.permitted_settings(ask)?;
         self.kms()?;
         self.change_settings(ask, |settings| settings.encrypts = true)?;
         Ok(Members::default().put("EbsEncryptionByDefault", true).end())
@@ -253,8 +259,7 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
     ) -> Result<Map<String, Value>, ApiError> {
-        access::demand_any(ask)?;
-        ask.end_dry_run()?;
+        self.permitted_settings(ask)?;
         self.change_settings(ask, |settings| settings.encrypts = false)?;
         Ok(Members::default().put("EbsEncryptionByDefault", false).end())
     }
@@ -263,17 +268,13 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
     ) -> Result<Map<String, Value>, ApiError> {
-        access::demand_any(ask)?;
-        ask.end_dry_run()?;
-        let encrypts = self.state.lock().region_settings(ask.account(), ask.region()).encrypts;
+        let encrypts = self.permitted_settings(ask)?.encrypts;
         let kind = if encrypts { "sse-kms" } else { "none" };
         Ok(Members::default().put("EbsEncryptionByDefault", encrypts).put("SseType", kind).end())
     }
 
     pub(super) fn get_ebs_default_kms_key_id(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
-        access::demand_any(ask)?;
-        ask.end_dry_run()?;
-        let name = self.state.lock().region_settings(ask.account(), ask.region()).key_name();
+        let name = self.permitted_settings(ask)?.key_name();
         Ok(Members::default().put("KmsKeyId", name).end())
     }
 
@@ -281,8 +282,7 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
     ) -> Result<Map<String, Value>, ApiError> {
-        access::demand_any(ask)?;
-        ask.end_dry_run()?;
+        self.permitted_settings(ask)?;
         let name = ask.input.required("KmsKeyId", "kmsKeyId")?;
         let key = self.kms()?.key_of_volume(ask.call, Some(name));
         let key = key.map_err(|problem| refused_key(name, &problem))?;
@@ -291,8 +291,7 @@ impl Ec2 {
     }
 
     pub(super) fn reset_ebs_default_kms_key_id(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
-        access::demand_any(ask)?;
-        ask.end_dry_run()?;
+        self.permitted_settings(ask)?;
         let settings = self.change_settings(ask, |settings| settings.kms_key = None)?;
         Ok(Members::default().put("KmsKeyId", settings.key_name()).end())
     }

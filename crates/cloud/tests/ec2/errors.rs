@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::support::{ACCOUNT, OTHER, Rig, text};
+use crate::rows::Mismatches;
+use crate::support::{ACCOUNT, OTHER, Rig, fill, fill_all, text};
 use crate::wire::{Protocol, Shapes, Wire, refusal};
 
 /// A home in a state, and the ids of what is in it.
@@ -144,20 +145,12 @@ impl World {
         Self { rig, ids }
     }
 
-    /// A text with the ids in the places of their names.
     fn fill(&self, text: &str) -> String {
-        self.ids.iter().fold(text.to_owned(), |text, (name, id)| text.replace(&format!("{{{name}}}"), id))
+        fill(&self.ids, text)
     }
 
     fn fill_all(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.fill(text)),
-            Value::Array(all) => all.iter().map(|value| self.fill_all(value)).collect(),
-            Value::Object(all) => {
-                all.iter().map(|(key, value)| (key.clone(), self.fill_all(value))).collect()
-            }
-            other => other.clone(),
-        }
+        fill_all(&self.ids, value)
     }
 
     /// Everything that is described.
@@ -191,24 +184,16 @@ fn every_row_of_the_errors_is_answered_as_it_says() {
     let table: Table = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
     assert!(table.row.len() >= 150, "{} rows", table.row.len());
     let mut worlds: BTreeMap<String, World> = BTreeMap::new();
-    let mut wrong = Vec::new();
+    let mut wrong = Mismatches::default();
     for Row { operation, state, parameters, code, message, status } in table.row {
         let world = worlds.entry(state.clone()).or_insert_with(|| World::in_state(&state));
         let input = world.fill_all(&parameters);
         let expected = (code, world.fill(&message), status);
-        match world.rig.attempt(&operation, &input) {
-            Ok(output) => {
-                wrong.push(format!("{state}: {operation} {input}\n  answers {output:?}\n  not {expected:?}"))
-            }
-            Err(error) => {
-                let found = (error.code.into_owned(), error.message, error.status);
-                if found != expected {
-                    wrong.push(format!("{state}: {operation} {input}\n  is {found:?}\n  not {expected:?}"));
-                }
-            }
-        }
+        let found = world.rig.attempt(&operation, &input);
+        let found = found.map_err(|error| (error.code.into_owned(), error.message, error.status));
+        wrong.check(&format!("{state}: {operation} {input}"), found, &expected);
     }
-    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+    wrong.end();
 }
 
 #[test]
@@ -229,7 +214,7 @@ fn every_row_of_the_errors_goes_over_the_wire_of_ec2() {
     let table: Table = toml::from_str(include_str!("../../data/ec2-errors.toml")).unwrap();
     let shapes = Shapes::of("ec2");
     let mut worlds: BTreeMap<String, (World, Wire)> = BTreeMap::new();
-    let mut wrong = Vec::new();
+    let mut wrong = Mismatches::default();
     // What policies deny is the affair of the policies' own tests.
     for row in table.row.iter().filter(|row| !["denied", "keyless"].contains(&row.state.as_str())) {
         let (world, wire) = worlds.entry(row.state.clone()).or_insert_with(|| {
@@ -242,13 +227,11 @@ fn every_row_of_the_errors_goes_over_the_wire_of_ec2() {
             continue;
         }
         let response = wire.call(&shapes, Protocol::Ec2Query, &row.operation, (&input, &[]));
-        let expected = (row.code.as_str(), world.fill(&row.message), row.status);
-        match refusal(Protocol::Ec2Query, &response) {
-            Some(found) if found.is(Protocol::Ec2Query, (expected.0, &expected.1, expected.2)) => {}
-            found => wrong.push(format!("{} {input}\n  is {found:?}\n  not {expected:?}", row.operation)),
-        }
+        let message = world.fill(&row.message);
+        let expected = (row.code.as_str(), message.as_str(), row.status);
+        wrong.check_wire(&format!("{} {input}", row.operation), Protocol::Ec2Query, &response, expected);
     }
-    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+    wrong.end();
 }
 
 #[test]

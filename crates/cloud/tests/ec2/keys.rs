@@ -6,7 +6,8 @@ use ebbtide_cloud::Service as _;
 use ebbtide_cloud::kms::Kms;
 use serde_json::{Value, json};
 
-use crate::support::{self, ACCOUNT, OTHER, REGION, Rig, column, text};
+use crate::rows::Mismatches;
+use crate::support::{self, ACCOUNT, OTHER, REGION, Rig, column, fill, fill_all, text};
 
 /// Keys in each state, by the names of the table.
 fn world() -> (Rig, BTreeMap<&'static str, String>) {
@@ -25,17 +26,6 @@ fn world() -> (Rig, BTreeMap<&'static str, String>) {
     let managed = rig.kms("DescribeKey", json!({"KeyId": "alias/aws/ebs"}));
     ids.insert("managed", text(&managed["KeyMetadata"]["Arn"]));
     (rig, ids)
-}
-
-fn fill(ids: &BTreeMap<&str, String>, value: &Value) -> Value {
-    match value {
-        Value::String(text) => {
-            ids.iter().fold(text.clone(), |text, (name, id)| text.replace(&format!("{{{name}}}"), id)).into()
-        }
-        Value::Array(all) => all.iter().map(|value| fill(ids, value)).collect(),
-        Value::Object(all) => all.iter().map(|(name, value)| (name.clone(), fill(ids, value))).collect(),
-        other => other.clone(),
-    }
 }
 
 #[derive(serde::Deserialize)]
@@ -68,30 +58,23 @@ fn every_row_of_the_errors_of_kms_is_answered_as_it_says_and_changes_nothing() {
     let mut missing: Vec<&str> = rig.kms.actions().to_vec();
     let before = all(&rig);
     let actions: Vec<String> = missing.iter().map(|action| format!("kms:{action}")).collect();
-    let mut wrong = Vec::new();
+    let mut wrong = Mismatches::default();
     for Row { operation, state, parameters, code, message, status } in table.row {
         missing.retain(|action| *action != operation);
-        *rig.rights.denied.lock().unwrap() = if state == "denied" { actions.clone() } else { Vec::new() };
-        let input = fill(&ids, &parameters);
-        let (code, message) = if state == "denied" {
-            (
-                "UnauthorizedOperation".to_owned(),
-                "You are not authorized to perform this operation.".to_owned(),
-            )
+        let is_denied = state == "denied";
+        *rig.rights.denied.lock().unwrap() = if is_denied { actions.clone() } else { Vec::new() };
+        let input = fill_all(&ids, &parameters);
+        let expected = if is_denied {
+            let message = "You are not authorized to perform this operation.";
+            ("UnauthorizedOperation".to_owned(), message.to_owned(), 403)
         } else {
-            (code, text(&fill(&ids, &message.into())))
+            (code, fill(&ids, &message), status)
         };
-        match rig.attempt_kms(&operation, &input) {
-            Ok(output) => wrong.push(format!("{operation} {input}\n  answers {output:?}")),
-            Err(error) => {
-                let is_status = error.status == status || state == "denied";
-                if (error.code.as_ref(), &error.message, is_status) != (&code, &message, true) {
-                    wrong.push(format!("{operation} {input}\n  is {error:?}\n  not {code}: {message}"));
-                }
-            }
-        }
+        let found = rig.attempt_kms(&operation, &input);
+        let found = found.map_err(|error| (error.code.into_owned(), error.message, error.status));
+        wrong.check(&format!("{state}: {operation} {input}"), found, &expected);
     }
-    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+    wrong.end();
     assert_eq!(missing, [""; 0], "operations without a row");
     rig.rights.denied.lock().unwrap().clear();
     assert_eq!(all(&rig), before);

@@ -21,6 +21,8 @@ mod multi_attach;
 mod places;
 #[path = "../support/fuzz.rs"]
 mod requests;
+#[path = "../support/rows.rs"]
+mod rows;
 mod snapshots;
 mod steps;
 mod support;

@@ -1,5 +1,6 @@
 //! A service on a control plane in a temporary home, and callers.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -329,6 +330,21 @@ pub(crate) fn answer(
     conforms(service.name(), action, &answer)
         .unwrap_or_else(|mismatch| panic!("{action} {input}: {mismatch}: {:?}", answer.output));
     Ok(answer)
+}
+
+/// A text with words in the places of their names in braces.
+pub(crate) fn fill(words: &BTreeMap<&str, String>, text: &str) -> String {
+    words.iter().fold(text.to_owned(), |text, (name, word)| text.replace(&format!("{{{name}}}"), word))
+}
+
+/// A value with words in the places of their names in braces.
+pub(crate) fn fill_all(words: &BTreeMap<&str, String>, value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(fill(words, text)),
+        Value::Array(all) => all.iter().map(|value| fill_all(words, value)).collect(),
+        Value::Object(all) => all.iter().map(|(key, value)| (key.clone(), fill_all(words, value))).collect(),
+        other => other.clone(),
+    }
 }
 
 #[track_caller]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use ebbtide_volume::Op;
 use serde_json::{Value, json};
 
+use crate::rows::Mismatches;
 use crate::support::{ACCOUNT, Rig, START};
-use crate::wire::{Protocol, Shapes, Wire, refusal};
+use crate::wire::{Protocol, Shapes, Wire};
 
 const PROTOCOLS: [Protocol; 3] = [Protocol::Query, Protocol::Json, Protocol::Cbor];
 
@@ -61,23 +62,15 @@ fn every_row_of_the_errors_is_answered_as_it_says_and_changes_nothing() {
         (rig.call("DescribeAlarms", json!({})), history, rig.call("ListMetrics", json!({})))
     };
     let before = seen();
-    let mut wrong = Vec::new();
+    let mut wrong = Mismatches::default();
     for Row { operation, parameters, code, message, status } in table.row {
         let input = placed(parameters);
         let expected = (code, message, status);
-        match rig.attempt(&operation, &input) {
-            Ok(output) => {
-                wrong.push(format!("{operation} {input}\n  answers {output:?}\n  not {expected:?}"))
-            }
-            Err(error) => {
-                let found = (error.code.into_owned(), error.message, error.status);
-                if found != expected {
-                    wrong.push(format!("{operation} {input}\n  is {found:?}\n  not {expected:?}"));
-                }
-            }
-        }
+        let found = rig.attempt(&operation, &input);
+        let found = found.map_err(|error| (error.code.into_owned(), error.message, error.status));
+        wrong.check(&format!("{operation} {input}"), found, &expected);
     }
-    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+    wrong.end();
     assert_eq!(seen(), before);
 }
 
@@ -86,7 +79,7 @@ fn every_row_of_the_errors_goes_over_the_wire_in_each_protocol_of_cloudwatch() {
     let table: Table = toml::from_str(include_str!("../../data/monitoring-errors.toml")).unwrap();
     let (rig, shapes) = (rig(), Shapes::of("monitoring"));
     let wire = Wire::open(vec![Arc::clone(&rig.service) as _], rig.now_ms(), ACCOUNT);
-    let mut wrong = Vec::new();
+    let mut wrong = Mismatches::default();
     for row in &table.row {
         let input = placed(row.parameters.clone());
         let expected = (row.code.as_str(), row.message.as_str(), row.status);
@@ -95,16 +88,10 @@ fn every_row_of_the_errors_goes_over_the_wire_in_each_protocol_of_cloudwatch() {
                 continue;
             }
             let response = wire.call(&shapes, protocol, &row.operation, (&input, &[]));
-            match refusal(protocol, &response) {
-                Some(found) if found.is(protocol, expected) => {}
-                found => {
-                    let place = format!("{protocol:?}: {} {input}", row.operation);
-                    wrong.push(format!("{place}\n  is {found:?}\n  not {expected:?}"));
-                }
-            }
+            wrong.check_wire(&format!("{} {input}", row.operation), protocol, &response, expected);
         }
     }
-    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+    wrong.end();
 }
 
 #[test]

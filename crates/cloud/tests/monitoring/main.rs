@@ -11,6 +11,8 @@ mod queries;
 #[path = "../support/fuzz.rs"]
 mod requests;
 mod restart;
+#[path = "../support/rows.rs"]
+mod rows;
 mod support;
 #[path = "../support/wire.rs"]
 mod wire;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{filled, reason};
-use crate::support::{ACCOUNT, OTHER, REGION, Rig, text};
-use crate::wire::{Protocol, Shapes, Wire, refusal};
+use crate::rows::Mismatches;
+use crate::support::{ACCOUNT, OTHER, REGION, Rig, fill, fill_all, text};
+use crate::wire::{Protocol, Shapes, Wire};
 
 /// A home in a state, and what words in braces mean.
 struct World {
@@ -101,20 +102,11 @@ impl World {
     }
 
     fn fill(&self, text: &str) -> String {
-        self.words
-            .iter()
-            .fold(text.to_owned(), |text, (name, word)| text.replace(&format!("{{{name}}}"), word))
+        fill(&self.words, text)
     }
 
     fn fill_all(&self, value: &Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.fill(text)),
-            Value::Array(all) => all.iter().map(|value| self.fill_all(value)).collect(),
-            Value::Object(all) => {
-                all.iter().map(|(key, value)| (key.clone(), self.fill_all(value))).collect()
-            }
-            other => other.clone(),
-        }
+        fill_all(&self.words, value)
     }
 
     /// Everything that is described, and what was put.
@@ -152,7 +144,7 @@ fn every_row_of_the_errors_of_blocks_is_answered_as_it_says_and_changes_nothing(
     let table: Table = toml::from_str(include_str!("../../../data/ebs-errors.toml")).unwrap();
     assert!(table.row.len() >= 50, "{} rows", table.row.len());
     let mut worlds: BTreeMap<String, (World, Described)> = BTreeMap::new();
-    let mut wrong = Vec::new();
+    let mut wrong = Mismatches::default();
     for row in table.row {
         let (world, _) = worlds.entry(row.state.clone()).or_insert_with(|| {
             let world = World::in_state(&row.state);
@@ -164,17 +156,12 @@ fn every_row_of_the_errors_of_blocks_is_answered_as_it_says_and_changes_nothing(
         let expected_reason = row.reason.unwrap_or_else(|| row.code.clone());
         let expected = (row.code, expected_reason, world.fill(&row.message), row.status);
         let place = format!("{}: {} {input}", row.state, row.operation);
-        match world.rig.try_direct_as(ACCOUNT, &row.operation, (&input, &body)) {
-            Ok(answer) => wrong.push(format!("{place}\n  answers {:?}\n  not {expected:?}", answer.output)),
-            Err(error) => {
-                let found = (error.code.to_string(), reason(&error), error.message, error.status);
-                if found != expected {
-                    wrong.push(format!("{place}\n  is {found:?}\n  not {expected:?}"));
-                }
-            }
-        }
+        let found = world.rig.try_direct_as(ACCOUNT, &row.operation, (&input, &body));
+        let found = found.map(|answer| answer.output);
+        let found = found.map_err(|it| (it.code.to_string(), reason(&it), it.message, it.status));
+        wrong.check(&place, found, &expected);
     }
-    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+    wrong.end();
     for (state, (world, before)) in worlds {
         assert_eq!(world.all(), before, "{state}");
     }
@@ -185,7 +172,7 @@ fn every_row_of_the_errors_of_blocks_goes_over_the_wire() {
     let table: Table = toml::from_str(include_str!("../../../data/ebs-errors.toml")).unwrap();
     let shapes = Shapes::of("ebs");
     let mut worlds: BTreeMap<String, (World, Wire)> = BTreeMap::new();
-    let mut wrong = Vec::new();
+    let mut wrong = Mismatches::default();
     for row in table.row.iter().filter(|row| row.state != "denied") {
         let (world, wire) = worlds.entry(row.state.clone()).or_insert_with(|| {
             let world = World::in_state(&row.state);
@@ -198,13 +185,11 @@ fn every_row_of_the_errors_of_blocks_goes_over_the_wire() {
         }
         let body = vec![1; row.bytes];
         let response = wire.call(&shapes, Protocol::RestJson, &row.operation, (&input, &body));
-        let expected = (row.code.as_str(), world.fill(&row.message), row.status);
-        match refusal(Protocol::RestJson, &response) {
-            Some(found) if found.is(Protocol::RestJson, (expected.0, &expected.1, expected.2)) => {}
-            found => wrong.push(format!("{} {input}\n  is {found:?}\n  not {expected:?}", row.operation)),
-        }
+        let message = world.fill(&row.message);
+        let expected = (row.code.as_str(), message.as_str(), row.status);
+        wrong.check_wire(&format!("{} {input}", row.operation), Protocol::RestJson, &response, expected);
     }
-    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+    wrong.end();
 }
 
 #[test]
