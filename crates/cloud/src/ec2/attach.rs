@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use super::ask::Ask;
 use super::db::Change;
+use super::devices::{ROOT_DEVICE, device_key};
 use super::events::of_failure;
 use super::ids::Kind;
-use super::instances::ROOT_DEVICE;
 use super::options::AttachAs;
 use super::records::{AttachStage, Attachment, Instance, Power, Volume};
 use super::state::State;
@@ -23,21 +23,6 @@ use crate::ApiError;
 
 /// Between attempts to detach a volume that something on this host uses, in milliseconds.
 const RETRY_MS: u64 = 1_000;
-
-/// A device name without what differs between names of one device: `/dev/sdf`, `sdf` and `xvdf` are `f`.
-pub(super) fn device_key(name: &str) -> Option<&str> {
-    let bare = name.strip_prefix("/dev/").unwrap_or(name);
-    let (key, longest) = match bare.strip_prefix("xvd") {
-        Some(key) => (key, 2),
-        None => (bare.strip_prefix("sd")?, 1),
-    };
-    let letters = key.bytes().take_while(u8::is_ascii_lowercase).count();
-    let digits = &key[letters..];
-    let valid = (1..=longest).contains(&letters)
-        && digits.len() <= 2
-        && digits.bytes().all(|digit| digit.is_ascii_digit());
-    valid.then_some(key)
-}
 
 impl Ec2 {
     pub(super) fn attach_volume(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
@@ -346,22 +331,4 @@ impl Ec2 {
 
 fn socket(dir: &std::path::Path, id: &str) -> PathBuf {
     dir.join(format!("{id}.sock"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_one_device_have_one_key() {
-        for name in ["/dev/sdf", "sdf", "/dev/xvdf", "xvdf"] {
-            assert_eq!(device_key(name), Some("f"), "{name}");
-        }
-        assert_eq!(device_key("/dev/sda1"), Some("a1"));
-        assert_eq!(device_key("/dev/xvdba"), Some("ba"));
-        for name in ["", "/dev/", "/dev/sd", "/dev/nvme1n1", "/dev/sdF", "/dev/sdaa", "/dev/xvdaaa", "sdf-1"]
-        {
-            assert_eq!(device_key(name), None, "{name}");
-        }
-    }
 }

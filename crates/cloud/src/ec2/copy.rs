@@ -9,7 +9,7 @@ use super::db::Change;
 use super::encryption::{self, Found};
 use super::filter::Tags;
 use super::ids::Kind;
-use super::records::{Permissions, Snapshot, SnapshotExtras, Stage, Transfer};
+use super::records::{COPIED_VOLUME, Permissions, Snapshot, SnapshotExtras, Stage, Transfer};
 use super::snapshots::description;
 use super::state::{State, is_of};
 use super::{Ec2, places, quota, refuse, tags, tier};
@@ -235,9 +235,6 @@ fn transfer_of_all(copy: &mut Snapshot, source: &Snapshot, data_bytes: u64) -> u
     });
     data_bytes
 }
-
-/// The volume that a copy shows.
-pub(super) const COPIED_VOLUME: &str = "vol-ffffffff";
 
 fn completion_minutes(ask: &Ask<'_>) -> Result<Option<u64>, ApiError> {
     let Some(minutes) = ask.input.number("CompletionDurationMinutes") else { return Ok(None) };

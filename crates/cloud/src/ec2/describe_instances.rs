@@ -6,9 +6,9 @@ use std::ops::Bound;
 use serde_json::{Map, Value, json};
 
 use super::ask::{Ask, Members, iso, seconds};
+use super::devices::ROOT_DEVICE;
 use super::filter::{Filters, Tagged, Values, flag, one, some};
 use super::ids::Kind;
-use super::instances::ROOT_DEVICE;
 use super::page::{Page, Paging};
 use super::records::{Attachment, Instance, Power, Volume};
 use super::state::{State, is_of};

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use ebbtide_control::{BeginSnapshot, ControlError, ControlPlane};
 
-use super::copy::COPIED_VOLUME;
 use super::db::Change;
 use super::ids::Kind;
-use super::records::{Direct, Permissions, Snapshot, SnapshotExtras, Stage, TIMED_OUT, TokenUse};
+use super::records::{
+    COPIED_VOLUME, Direct, Permissions, Snapshot, SnapshotExtras, Stage, TIMED_OUT, TokenUse,
+};
 use super::state::State;
 use super::{Ec2, ask::gib};
 use crate::kms::{KeyProblem, VolumeKey};

@@ -1,8 +1,5 @@
 //! Ids of resources: their form, and new ones.
 
-use super::refuse;
-use crate::ApiError;
-
 /// A kind of resource that has ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -43,30 +40,6 @@ impl Kind {
                 && digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
                 && digits.bytes().any(|b| b != b'0')
         })
-    }
-
-    /// Refuses what has not the form of an id, as most actions do. `parameter` is its name in messages.
-    pub(super) fn check(self, text: &str, parameter: &str) -> Result<(), ApiError> {
-        if self.is_id(text) {
-            return Ok(());
-        }
-        let (code, name) = match self {
-            Self::Volume => ("InvalidVolumeID.Malformed", "VOLUME"),
-            Self::Snapshot => ("InvalidSnapshotID.Malformed", "SNAPSHOT"),
-            Self::Instance => {
-                return Err(ApiError::client(
-                    "InvalidInstanceID.Malformed",
-                    format!("Invalid id: \"{text}\""),
-                ));
-            }
-        };
-        if !text.starts_with(self.prefix()) {
-            let expected = self.prefix();
-            let message =
-                format!("Value ({text}) for parameter {parameter} is invalid. Expected: '{expected}...'.");
-            return Err(refuse::invalid_value(message));
-        }
-        Err(ApiError::client(code, format!("Value ( {text} ) for parameter {name} is invalid. ")))
     }
 }
 

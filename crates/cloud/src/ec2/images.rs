@@ -3,11 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::ask::{Ask, Members};
+use super::devices::ROOT_DEVICE;
 use super::filter::{Filters, Tagged, Tags, Values, one};
-use super::instances::{DEFAULT_IMAGE, ROOT_DEVICE};
 use super::page::{Page, Paging};
 use super::{Ec2, access, refuse};
 use crate::ApiError;
+
+/// The image of an instance whose call names none: a stand-in has no image.
+pub(super) const DEFAULT_IMAGE: &str = "ami-00000000000000001";
 
 const NAME: &str = "ebbtide-stand-in";
 

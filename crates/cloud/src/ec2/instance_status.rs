@@ -6,9 +6,9 @@ use std::ops::Bound;
 use serde_json::{Map, Value, json};
 
 use super::ask::{Ask, Members};
+use super::devices::ROOT_DEVICE;
 use super::filter::{Filters, Tagged, Tags, Values, one};
 use super::ids::Kind;
-use super::instances::ROOT_DEVICE;
 use super::page::{Page, Paging};
 use super::records::{Instance, Power};
 use super::state::{State, is_of};

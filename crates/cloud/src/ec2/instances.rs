@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::access::{self, Right};
 use super::ask::{Ask, Input, Members};
-use super::attach::device_key;
 use super::db::Change;
+use super::devices::device_key;
 use super::ids::Kind;
 use super::places;
 use super::records::{AttachStage, Attachment, Instance, Power};
@@ -15,14 +15,8 @@ use super::state::{State, client_token, use_token};
 use super::{Ec2, describe_instances, images, launch, quota, refuse, tags};
 use crate::ApiError;
 
-/// The device name of the root volume, which a stand-in does not have until one is attached under it.
-pub(super) const ROOT_DEVICE: &str = "/dev/xvda";
-
 /// The type of an instance whose call names none. AWS's is m1.small, which has no figures here.
 const DEFAULT_TYPE: &str = "m5.large";
-
-/// The image of an instance whose call names none: a stand-in has no image.
-pub(super) const DEFAULT_IMAGE: &str = "ami-00000000000000001";
 
 /// Most instances of a call.
 const MOST: i64 = 1_000;
@@ -94,7 +88,7 @@ impl Ec2 {
         if let Some(unbuilt) = UNBUILT.iter().find(|name| input.0.contains_key(**name)) {
             return Err(refuse::unsupported(unbuilt));
         }
-        let image = input.text("ImageId").filter(|image| !image.is_empty()).unwrap_or(DEFAULT_IMAGE);
+        let image = input.text("ImageId").filter(|image| !image.is_empty()).unwrap_or(images::DEFAULT_IMAGE);
         images::check(image)?;
         let mappings = self.read_mappings(ask, &state, (kind, &zone))?;
         let parameters = json!([count, kind, image, tags, launch::parameters(&mappings)]).to_string();

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::access::Right;
 use super::ask::{Ask, Input};
-use super::attach::device_key;
 use super::db::Change;
+use super::devices::device_key;
 use super::encryption::{Found, Wish, refused_key};
 use super::events::of_creation;
 use super::filter::Tags;

@@ -14,6 +14,7 @@ mod db;
 mod describe_instances;
 mod describe_snapshots;
 mod describe_volumes;
+mod devices;
 pub(crate) mod direct;
 mod encryption;
 mod events;

@@ -7,8 +7,7 @@ use ebbtide_control::ControlError;
 use parking_lot::MutexGuard;
 
 use super::ask::Ask;
-use super::attach::device_key;
-use super::instances::ROOT_DEVICE;
+use super::devices::{ROOT_DEVICE, device_key};
 use super::records::{AttachStage, Attachment, Volume};
 use super::shape::Asked;
 use super::{Ec2, refuse};

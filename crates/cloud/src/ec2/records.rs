@@ -329,6 +329,9 @@ pub(super) struct Transfer {
     pub(super) bytes: u64,
 }
 
+/// The volume that a copy of a snapshot shows.
+pub(super) const COPIED_VOLUME: &str = "vol-ffffffff";
+
 /// A snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Snapshot {

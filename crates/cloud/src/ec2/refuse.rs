@@ -61,6 +61,32 @@ pub(super) fn not_found(kind: Kind, id: &str) -> ApiError {
     }
 }
 
+impl Kind {
+    /// Refuses what has not the form of an id, as most actions do. `parameter` is its name in messages.
+    pub(super) fn check(self, text: &str, parameter: &str) -> Result<(), ApiError> {
+        if self.is_id(text) {
+            return Ok(());
+        }
+        let (code, name) = match self {
+            Self::Volume => ("InvalidVolumeID.Malformed", "VOLUME"),
+            Self::Snapshot => ("InvalidSnapshotID.Malformed", "SNAPSHOT"),
+            Self::Instance => {
+                return Err(ApiError::client(
+                    "InvalidInstanceID.Malformed",
+                    format!("Invalid id: \"{text}\""),
+                ));
+            }
+        };
+        if !text.starts_with(self.prefix()) {
+            let expected = self.prefix();
+            let message =
+                format!("Value ({text}) for parameter {parameter} is invalid. Expected: '{expected}...'.");
+            return Err(invalid_value(message));
+        }
+        Err(ApiError::client(code, format!("Value ( {text} ) for parameter {name} is invalid. ")))
+    }
+}
+
 /// AWS names all instances that are missing.
 pub(super) fn instances_not_found(ids: &[&str]) -> ApiError {
     let message = match ids {

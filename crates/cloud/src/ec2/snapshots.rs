@@ -7,11 +7,10 @@ use serde_json::{Map, Value};
 
 use super::access::{self, Right};
 use super::ask::{Ask, Members};
-use super::attach::device_key;
 use super::db::Change;
+use super::devices::{ROOT_DEVICE, device_key};
 use super::filter::Tags;
 use super::ids::Kind;
-use super::instances::ROOT_DEVICE;
 use super::records::{AttachStage, Permissions, Snapshot, SnapshotExtras, Stage, Volume};
 use super::state::State;
 use super::{Ec2, bin, describe_snapshots, lock, quota, refuse, tags};

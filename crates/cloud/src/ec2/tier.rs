@@ -13,7 +13,7 @@ use super::db::Change;
 use super::filter::{Filters, Tagged, Values, one, some};
 use super::ids::Kind;
 use super::page::{Page, Paging};
-use super::records::Snapshot;
+use super::records::{COPIED_VOLUME, Snapshot};
 use super::retention::{Operation, Tiering};
 use super::state::{State, is_of};
 use super::{Ec2, access, refuse, tags};
@@ -141,7 +141,7 @@ impl Ec2 {
         let archived =
             |it: &&Snapshot| it.tier(now) == "archive" || it.is_tiering(now, &[Operation::Archival]);
         // The volume that copies show is no volume.
-        if snapshot.volume != super::copy::COPIED_VOLUME
+        if snapshot.volume != COPIED_VOLUME
             && state.snapshots_of(&snapshot.volume).filter(archived).count() >= quotas.archived_of_volume
         {
             return Err(too_many(format!(

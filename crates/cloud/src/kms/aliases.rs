@@ -4,9 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::db::Change;
 use super::input::seconds;
+use super::names::is_alias;
 use super::policies::{demand, demand_any, refuse_managed};
 use super::records::{Alias, Key, KeyState};
-use super::state::{State, is_alias};
+use super::state::State;
 use super::{Ask, Kms, refuse};
 use crate::ApiError;
 

@@ -10,6 +10,7 @@ mod db;
 mod grants;
 mod input;
 mod keys;
+mod names;
 mod policies;
 mod records;
 mod refuse;

@@ -1,8 +1,8 @@
 //! The errors of KMS. Rows of `data/kms-errors.toml` check them one by one.
 
 use super::Ask;
+use super::names::Name;
 use super::records::{Key, KeyState};
-use super::state::Name;
 use crate::ApiError;
 
 pub(super) fn validation(message: impl Into<String>) -> ApiError {

@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use ebbtide_control::{DATA_KEY_BYTES, DataKey, KeyUnavailable, KeyUnwrapper, WrappedKey};
 
 use super::db::Change;
+use super::names::Name;
 use super::policies::{is_open_to, tags_of};
 use super::records::{Alias, Key};
-use super::state::Name;
 use super::{Kms, refuse, vault};
 use crate::{Access, ApiError, Call};
 

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::input::{self, Input};
 use super::math::{self, Expression, Lookup, Outcome, Series};
-use super::read::{self, Selected, Span};
+use super::read::{self, Selected};
+use super::span::Span;
 use super::statistic::Statistic;
 use super::{Ask, Monitoring, access, refuse};
 use crate::ApiError;

@@ -7,7 +7,6 @@ use std::path::Path;
 use ebbtide_control::{InstanceBalances, Nanos, OpStats, Stats};
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 
-use super::alarms::{Alarm, HistoryItem};
 use super::inventory::{Attached, Gauge, INSTANCE};
 use super::metrics::Family;
 use super::minute::{InstanceMinute, Minute};
@@ -111,11 +110,12 @@ impl SeriesRow {
 /// The open file.
 #[derive(Debug)]
 pub(super) struct Db {
-    connection: Connection,
+    pub(super) connection: Connection,
     bounds: Bounds,
 }
 
-fn stored(number: u64) -> i64 {
+/// A number as SQLite has it.
+pub(super) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
@@ -378,79 +378,6 @@ impl Db {
         transaction.execute(sql, [stored(self.bounds.history)])?;
         Ok(transaction.commit()?)
     }
-
-    // ---- Alarms -------------------------------------------------------------------------------------------------------
-
-    /// All alarms.
-    pub(super) fn alarms(&self) -> Result<Vec<Alarm>, DbError> {
-        let mut statement = self.connection.prepare("SELECT name, record FROM alarms")?;
-        let mut rows = statement.query(())?;
-        let mut alarms = Vec::new();
-        while let Some(row) = rows.next()? {
-            let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-            let alarm = serde_json::from_str(text)
-                .map_err(|source| DbError::Damaged { name: row.get(0).unwrap_or_default(), source })?;
-            alarms.push(alarm);
-        }
-        Ok(alarms)
-    }
-
-    /// Writes alarms, deletes others, and adds to the history: all of it or nothing.
-    pub(super) fn change_alarms(
-        &mut self,
-        put: &[Alarm],
-        dropped: &[Alarm],
-        history: &[HistoryItem],
-    ) -> Result<(), DbError> {
-        let transaction = self.connection.transaction()?;
-        for alarm in put {
-            let text = serde_json::to_string(alarm).expect("a record is plain data with text keys");
-            let sql = "INSERT INTO alarms (owner, region, name, record) VALUES (?1, ?2, ?3, ?4) \
-                       ON CONFLICT DO UPDATE SET record = excluded.record";
-            transaction.prepare_cached(sql)?.execute(params![alarm.owner, alarm.region, alarm.name, text])?;
-        }
-        for alarm in dropped {
-            let sql = "DELETE FROM alarms WHERE owner = ?1 AND region = ?2 AND name = ?3";
-            transaction.prepare_cached(sql)?.execute(params![alarm.owner, alarm.region, alarm.name])?;
-        }
-        for item in history {
-            let sql = "INSERT INTO history (owner, region, name, at_ms, kind, summary, data) \
-                       VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-            transaction.prepare_cached(sql)?.execute(params![
-                item.owner,
-                item.region,
-                item.name,
-                stored(item.at_ms),
-                item.kind,
-                item.summary,
-                item.data
-            ])?;
-        }
-        Ok(transaction.commit()?)
-    }
-
-    /// The history of an account and Region, or of one alarm, oldest first.
-    pub(super) fn history(
-        &self,
-        (owner, region): (&str, &str),
-        name: Option<&str>,
-    ) -> Result<Vec<HistoryItem>, DbError> {
-        let sql = "SELECT owner, region, name, at_ms, kind, summary, data FROM history \
-                   WHERE owner = ?1 AND region = ?2 AND (?3 IS NULL OR name = ?3) ORDER BY id";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map(params![owner, region, name], |row| {
-            Ok(HistoryItem {
-                owner: row.get(0)?,
-                region: row.get(1)?,
-                name: row.get(2)?,
-                at_ms: unsigned(row, "at_ms")?,
-                kind: row.get(4)?,
-                summary: row.get(5)?,
-                data: row.get(6)?,
-            })
-        })?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
 }
 
 /// Packs the minutes of an hour of a series, with those that are packed already. `first` is the hour's first minute.
@@ -486,7 +413,8 @@ fn joined<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> String {
     values.into_iter().map(|value| value.as_ref().to_owned()).collect::<Vec<_>>().join("/")
 }
 
-fn unsigned(row: &Row<'_>, column: &str) -> Result<u64, rusqlite::Error> {
+/// A number of a row.
+pub(super) fn unsigned(row: &Row<'_>, column: &str) -> Result<u64, rusqlite::Error> {
     let number: i64 = row.get(column)?;
     Ok(u64::try_from(number).unwrap_or_default())
 }

@@ -19,6 +19,7 @@ mod packed;
 mod read;
 mod refuse;
 mod sampler;
+mod span;
 mod statistic;
 mod webhook;
 

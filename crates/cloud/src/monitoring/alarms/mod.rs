@@ -1,6 +1,7 @@
 //! Alarms: what is stored of them, and the actions on them.
 
 mod actions;
+mod db;
 mod describe;
 mod evaluate;
 mod put;

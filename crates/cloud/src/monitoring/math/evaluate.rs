@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::parse::{Expression, Operator};
-use crate::monitoring::read::Span;
+use crate::monitoring::span::Span;
 
 /// Functions that are built.
 const BUILT: &str = "ABS, AVG, CEIL, FILL, FLOOR, IF, MAX, METRICS, MIN, PERIOD, RATE and SUM";
