@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 use super::ask::Ask;
 use super::db::Change;
 use super::devices::{ROOT_DEVICE, device_key};
-use super::events::of_failure;
+use super::events::of_attachment;
 use super::ids::Kind;
 use super::options::AttachAs;
-use super::records::{AttachStage, Attachment, Instance, Power, Volume};
+use super::records::{AttachFailure, AttachStage, Attachment, Instance, Power, Volume};
 use super::state::State;
 use super::{Ec2, access, describe_volumes, links, multi_attach, refuse};
 use crate::ApiError;
@@ -45,8 +45,8 @@ impl Ec2 {
             (volume, instance)
         };
         // With a key that cannot be used, AWS answers, and the attachment fails later.
-        let fails = self.obstacle(volume.kms_key.as_deref()).is_some();
-        let attached = if fails || volume.is_held_besides(&instance.id) {
+        let obstacle = self.obstacle(volume.kms_key.as_deref());
+        let attached = if obstacle.is_some() || volume.is_held_besides(&instance.id) {
             Ok(())
         } else {
             self.attach_here(&volume, &instance.kind, &instance.id)
@@ -57,10 +57,13 @@ impl Ec2 {
         match attached {
             Ok(()) => {
                 let mut attachment = self.attachment(ask, &instance, device);
-                attachment.stage = AttachStage::Ready;
-                if fails {
-                    attachment.stage = AttachStage::Failed { until_ms: attachment.attached_ms };
-                }
+                let fails = obstacle.is_some();
+                attachment.stage = if fails {
+                    AttachStage::Failed { until_ms: attachment.attached_ms }
+                } else {
+                    AttachStage::Ready
+                };
+                attachment.failure = obstacle.map(AttachFailure::Key);
                 let answer = describe_volumes::attachment(id, &attachment, "attaching");
                 // The instance may have been terminated meanwhile: the next call detaches the volume.
                 if !fails && state.instances().get(&instance.id).is_none_or(Instance::is_ending) {
@@ -71,8 +74,15 @@ impl Ec2 {
                 Ok(answer)
             }
             Err(error) => {
-                self.expect(of_failure(&volume, "attachVolume", &error, ask.now()));
-                state.commit(vec![Change::Volume(volume.without_attachment(&instance.id))])?;
+                // It is shown no more, and kept for its event.
+                let failed = Attachment {
+                    stage: AttachStage::Failed { until_ms: ask.now() },
+                    failure: Some(AttachFailure::Host(error.to_string())),
+                    ..self.attachment(ask, &instance, device)
+                };
+                let due = of_attachment(&volume, &failed);
+                state.commit(vec![Change::Volume(volume.with_attachment(failed))])?;
+                self.events.expect(due);
                 Err(error)
             }
         }
@@ -87,6 +97,7 @@ impl Ec2 {
             delete_on_termination: false,
             ebs_card: ask.input.number("EbsCardIndex").and_then(|card| u64::try_from(card).ok()),
             stage: AttachStage::Making,
+            failure: None,
         }
     }
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::Ec2;
 use super::ask::{Ask, iso};
 use super::db::Change;
-use super::records::{AttachStage, Setting, Snapshot, Stage, Volume};
+use super::records::{AttachFailure, AttachStage, Attachment, Setting, Snapshot, Stage, Volume};
 use super::state::State;
 use crate::monitoring::{Envelope, EventSink};
 
@@ -198,12 +198,7 @@ impl Ec2 {
         let state = self.state.lock();
         let events = match ask.call.action {
             "AttachVolume" => state.volumes().get(&given("VolumeId")).and_then(|volume| {
-                let AttachStage::Failed { until_ms } = volume.attachment_to(&given("InstanceId"))?.stage
-                else {
-                    return None;
-                };
-                let cause = self.obstacle(volume.kms_key.as_deref()).unwrap_or_default();
-                Some(vec![of_key(volume, "attachVolume", &cause, until_ms)])
+                Some(vec![of_attachment(volume, volume.attachment_to(&given("InstanceId"))?)?])
             }),
             "DeleteVolume" => {
                 state.volumes().get(&given("VolumeId")).and_then(of_deletion).map(|due| vec![due])
@@ -282,7 +277,8 @@ fn of_record(volume: &Volume) -> Vec<Due> {
     match volume.stage {
         Stage::Ready => {
             let of_new = std::iter::once(of_creation(volume)).chain(of_initialization(volume));
-            of_new.chain(of_modification(volume)).collect()
+            let of_attachments = volume.attachments.iter().filter_map(|it| of_attachment(volume, it));
+            of_new.chain(of_modification(volume)).chain(of_attachments).collect()
         }
         Stage::Gone { .. } => of_deletion(volume).into_iter().collect(),
         Stage::Making | Stage::Binned { .. } => Vec::new(),
@@ -304,6 +300,15 @@ fn of_initialization(volume: &Volume) -> Option<Due> {
     let mut due = of_volume(volume, "initializeVolume", "succeeded", at_ms);
     due.detail["completionTime"] = json!(iso(at_ms));
     Some(due)
+}
+
+/// That an attachment failed; None of one that did not.
+pub(super) fn of_attachment(volume: &Volume, attachment: &Attachment) -> Option<Due> {
+    let AttachStage::Failed { until_ms } = attachment.stage else { return None };
+    Some(match attachment.failure.as_ref()? {
+        AttachFailure::Key(cause) => of_key(volume, "attachVolume", cause, until_ms),
+        AttachFailure::Host(cause) => of_failure(volume, "attachVolume", cause, until_ms),
+    })
 }
 
 fn of_deletion(volume: &Volume) -> Option<Due> {

@@ -172,6 +172,7 @@ impl Ec2 {
                 ebs_card: None,
                 // A start after a kill does not find the instance, and ends the attachment.
                 stage: AttachStage::Ready,
+                failure: None,
             };
             let volume = volume.with_attachment(attachment);
             state.commit(vec![Change::Volume(volume.clone())])?;

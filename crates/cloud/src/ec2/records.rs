@@ -95,11 +95,21 @@ pub(super) enum AttachStage {
         /// In milliseconds since 1970.
         until_ms: u64,
     },
-    /// It never came about, since the volume's key cannot be used; it is shown as `attaching` until this time.
+    /// It never came about; it is shown as `attaching` until this time.
     Failed {
         /// In milliseconds since 1970.
         until_ms: u64,
     },
+}
+
+/// Why an attachment never came about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum AttachFailure {
+    /// The volume's key cannot be used.
+    Key(String),
+    /// This host did not allow it.
+    Host(String),
 }
 
 /// A volume's attachment.
@@ -115,6 +125,9 @@ pub(super) struct Attachment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ebs_card: Option<u64>,
     pub(super) stage: AttachStage,
+    /// Of one that failed, for its event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) failure: Option<AttachFailure>,
 }
 
 impl Attachment {

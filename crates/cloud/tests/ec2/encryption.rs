@@ -292,6 +292,36 @@ fn a_disabled_key_fails_the_next_attachment_while_running_ones_go_on() {
 }
 
 #[test]
+fn an_attachment_that_fails_for_its_key_is_an_event_once_also_after_a_restart() {
+    let rig = Rig::slow();
+    let key = rig.key();
+    let volume = rig.volume_of(json!({"Size": 1, "Encrypted": true, "KmsKeyId": key}));
+    let instance = rig.instance();
+    rig.pass(20_000);
+    // What a server publishes that is started now and ends.
+    let published = || -> Vec<(String, String, String)> {
+        let kept = Arc::new(Kept::default());
+        let sink: Arc<dyn EventSink> = Arc::<Kept>::clone(&kept);
+        let ec2 = Ec2::open(&support::home(rig.dir.path()), rig.control.clone(), rig.options.clone());
+        let ec2 = ec2.unwrap().with_kms(rig.kms.clone()).with_events(sink);
+        ec2.tick(rig.now());
+        drop(ec2);
+        let events = kept.0.lock().unwrap();
+        events.iter().map(|it| (text(&it["event"]), text(&it["result"]), text(&it["cause"]))).collect()
+    };
+    assert_eq!(published().len(), 1, "createVolume");
+    rig.kms("DisableKey", json!({"KeyId": key}));
+    rig.attach(&volume, &instance, "/dev/sdf");
+    assert_eq!(published(), [], "it has not failed yet");
+    rig.pass(2_000);
+    // The cause is that of the attempt.
+    rig.kms("EnableKey", json!({"KeyId": key}));
+    let failed = ("attachVolume".to_owned(), "failed".to_owned(), format!("{key} is disabled."));
+    assert_eq!(published(), [failed]);
+    assert_eq!(published(), []);
+}
+
+#[test]
 fn a_snapshot_of_blocks_is_encrypted_and_clients_see_it_plain() {
     use base64::Engine as _;
     use ring::digest;

@@ -171,8 +171,7 @@ fn events_to_come_survive_an_orderly_end_and_a_kill_and_come_once() {
 fn what_fails_and_what_ends_with_its_instance_is_an_event_too() {
     let dir = tempfile::tempdir().unwrap();
     let control = Arc::new(support::control(dir.path()));
-    let options = sockets(dir.path()).instant();
-    let watched = Watched::open(dir.path(), &control, options.clone());
+    let watched = Watched::open(dir.path(), &control, sockets(dir.path()).instant());
     let now = START_MS;
     let mapping = json!([{"DeviceName": "/dev/sdh", "Ebs": {"VolumeSize": 1}}]);
     let run = json!({"MinCount": 1, "MaxCount": 1, "BlockDeviceMappings": mapping});
@@ -210,11 +209,19 @@ fn what_fails_and_what_ends_with_its_instance_is_an_event_too() {
     assert_eq!(watched.news(now + 61_000), ["initializeVolume succeeded"]);
     assert_eq!(watched.news(now + 200_000), [""; 0], "once");
     drop(watched);
+    control.end();
+}
 
-    // A host that cannot attach.
+#[test]
+fn an_attachment_that_this_host_does_not_allow_is_an_event_once_also_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let control = Arc::new(support::control(dir.path()));
+    let options = sockets(dir.path()).instant();
+    let now = START_MS;
     let nowhere =
         Options { attach_as: AttachAs::NbdSocket("/nonexistent/directory".into()), ..options.clone() };
     let watched = Watched::open(dir.path(), &control, options);
+    let kept = volume_of(&watched, now);
     let run = json!({"MinCount": 1, "MaxCount": 1});
     let instance = text(&watched.call(now, "RunInstances", run)["Instances"][0]["InstanceId"]);
     let attach = json!({"VolumeId": kept, "InstanceId": instance, "Device": "/dev/sdf"});
@@ -222,7 +229,7 @@ fn what_fails_and_what_ends_with_its_instance_is_an_event_too() {
     watched.news(now + 300_000);
     drop(watched);
     control.detach_volume(&DetachVolume { name: kept.clone(), force: true }, &|_| ()).unwrap();
-    let watched = Watched::open(dir.path(), &control, nowhere);
+    let watched = Watched::open(dir.path(), &control, nowhere.clone());
     assert_eq!(watched.news(now + 301_000), ["reattachVolume failed"]);
     let refused = support::call(
         &watched.ec2,
@@ -233,7 +240,18 @@ fn what_fails_and_what_ends_with_its_instance_is_an_event_too() {
         &attach,
     );
     assert!(refused.is_err(), "{refused:?}");
+    drop(watched);
+    // Before it was published.
+    let watched = Watched::open(dir.path(), &control, nowhere.clone());
     assert_eq!(watched.news(now + 302_000), ["attachVolume failed"]);
+    let shown = watched.call(now + 302_000, "DescribeVolumes", json!({"VolumeIds": [kept]}));
+    assert_eq!(
+        (&shown["Volumes"][0]["State"], &shown["Volumes"][0]["Attachments"]),
+        (&json!("available"), &json!([]))
+    );
+    drop(watched);
+    let watched = Watched::open(dir.path(), &control, nowhere);
+    assert_eq!(watched.news(now + 310_000), [""; 0], "once");
     drop(watched);
     control.end();
 }
