@@ -8,9 +8,9 @@ use ebbtide_volume::{GIB, MIB, Nanos};
 use serde::Serialize;
 
 use super::Answer;
-use super::modelled::Verified;
 use super::plan::Plan;
 use super::text;
+use super::verify::Verified;
 
 /// What `size` prints.
 #[derive(Serialize)]

@@ -1,7 +1,7 @@
 //! `ebbtide size`: the cheapest storage that carries a load.
 //!
-//! [`source`] reads what was recorded, [`plan`] the rest of the arguments, [`modelled`] sizes for a server's profile, and
-//! [`text`], [`json`] and [`page`] show the answer of [`ebbtide_advisor::sizing`].
+//! [`source`] reads what was recorded, [`plan`] the rest of the arguments. [`modelled`] makes the load of a server's profile,
+//! and [`verify`] checks choices with its model. [`text`], [`json`] and [`page`] show the answer of [`ebbtide_advisor::sizing`].
 
 mod args;
 mod json;
@@ -10,6 +10,7 @@ mod page;
 mod plan;
 mod source;
 mod text;
+mod verify;
 
 use anyhow::Context as _;
 use ebbtide_advisor::sizing::managed::{AuroraIo, Platform, platforms};
@@ -21,8 +22,8 @@ use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
 use crate::text as output;
 pub(crate) use args::SizeArgs;
-use modelled::Verified;
 use plan::Plan;
+use verify::Verified;
 
 /// The answer with what stands beside it.
 pub(crate) struct Answer<'a> {
@@ -83,7 +84,7 @@ fn answer<'a>(plan: &'a Plan<'a>) -> Answer<'a> {
         instance: sizing.instance,
     };
     let verified = match &plan.source.server {
-        Some(server) => modelled::verify(plan, server, &space, &mut sizing),
+        Some(server) => verify::verify(plan, server, &space, &mut sizing),
         None => Vec::new(),
     };
     // The log of a profile is that of the grown load already.
