@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use ebbtide_twin::Balance;
 use ebbtide_twin::accuracy::Figure;
 use ebbtide_twin::innodb::{FileKind, Limiter, ModelLoad, RoleOutcome};
 use ebbtide_volume::Nanos;
@@ -216,7 +217,7 @@ pub(super) fn of_role(point: &PredictedPoint, volume: &RoleOutcome) -> String {
 fn side_by_side(plan: &Plan, predicted: &[PredictedVolume<'_>], text: &mut String) {
     let width = predicted.iter().map(|volume| volume.volume.spec.chars().count()).max().unwrap_or(0).max(6);
     let _ = writeln!(text, "\n{}", load(predicted[0].points[0].load));
-    let _ = writeln!(text, "{:width$}{HEADINGS}", plan.swept.as_deref().map_or("volume", |_| "volume"));
+    let _ = writeln!(text, "{:width$}{HEADINGS}", "volume");
     for volume in predicted {
         let _ = writeln!(text, "{:width$}{}", volume.volume.spec, figures(&volume.points[0]));
     }
@@ -270,7 +271,11 @@ fn credits(point: &PredictedPoint, prefix: &str, text: &mut String) {
         volume.changes.iter().take(3).map(move |change| (role, *change)).collect::<Vec<_>>()
     };
     for (role, change) in point.outcome.volumes.iter().flat_map(changes) {
-        let of = if several { format!(" of the {role} volume") } else { String::new() };
+        let of = match change.balance {
+            Balance::InstanceIo | Balance::InstanceBytes => " of the instance".to_owned(),
+            Balance::Volume if several => format!(" of the {role} volume"),
+            Balance::Volume => String::new(),
+        };
         let what = if change.ended { "end" } else { "are back" };
         let at = change.at.as_secs_f64();
         let span = ebbtide_text::span(std::time::Duration::from_nanos(

@@ -512,7 +512,7 @@ fn platforms(all: &[Platform], region: &str, out: &mut String) {
             one.name.clone(),
             one.what.clone(),
             usd(one.storage_usd),
-            one.io_usd.map_or_else(|| "-".to_owned(), range),
+            one.io_usd.map_or_else(|| no_io(one).to_owned(), range),
             usd(one.instance_usd),
             sum(one.total_usd),
             sum(one.with_standby_usd),
@@ -529,6 +529,11 @@ fn platforms(all: &[Platform], region: &str, out: &mut String) {
     for condition in CONDITIONS {
         let _ = writeln!(out, "- {}: {}.", condition.topic, condition.says);
     }
+}
+
+/// What stands for I/O without a price: `?` where it is charged.
+fn no_io(platform: &Platform) -> &'static str {
+    if platform.missing.iter().any(|missing| missing.what.starts_with("I/O requests")) { "?" } else { "-" }
 }
 
 /// What `?` stands for, and how to supply it: a sentence for each of AWS's lists.

@@ -22,8 +22,8 @@ pub enum RecordsError {
         /// Why.
         source: rusqlite::Error,
     },
-    /// The file cannot be kept from other users.
-    #[error("{file} cannot be made private")]
+    /// The file cannot be opened, made, or kept from other users.
+    #[error("{file} cannot be opened or made")]
     Private {
         /// The file.
         file: &'static str,

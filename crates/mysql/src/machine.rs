@@ -94,11 +94,13 @@ const LARGEST_BLOCK: u64 = 4096;
 /// An ext4 with clusters of these bytes, which starts there on the device; None for plain blocks, and where it is not known
 /// whether clusters start at multiples of themselves.
 fn clusters(cluster: u64, start: StartAlignment) -> Option<FileSystem> {
-    if start.bytes < cluster && !start.is_exact {
+    // Starts are known up to this.
+    let is_aligned = start.bytes >= cluster.min(devices::MOST_ALIGNED);
+    if !is_aligned && !start.is_exact {
         return None;
     }
     // Clusters that do not start at a multiple of themselves on the device are as good as blocks.
-    let aligned_bytes = if start.bytes >= cluster { cluster } else { 0 };
+    let aligned_bytes = if is_aligned { cluster } else { 0 };
     let name = format!("ext4 with clusters of {} KiB", cluster >> 10);
     (cluster > LARGEST_BLOCK).then_some(FileSystem { name, aligned_bytes })
 }
@@ -268,6 +270,7 @@ mod tests {
         assert_eq!(of(16_384, 16_384), Some((name.clone(), 16_384)));
         assert_eq!(of(16_384, 1 << 20), Some((name.clone(), 16_384)));
         assert_eq!(of(16_384, 512), Some((name, 0)), "a partition of the days of cylinders");
+        assert_eq!(of(4 << 20, 1 << 20).map(|files| files.1), Some(4 << 20), "starts are known up to 1 MiB");
         assert_eq!((of(4_096, 1 << 20), of(1_024, 512)), (None, None));
         let mapped = StartAlignment { bytes: 4_096, is_exact: false };
         assert_eq!(clusters(16_384, mapped), None, "LVM may start at a multiple of the cluster");

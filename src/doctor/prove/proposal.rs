@@ -126,8 +126,11 @@ pub(super) fn propose(
             Err(why) => not_proved.push(NotProved { code: finding.code, why }),
         }
     }
-    let bounds =
-        arms.iter().filter_map(|(code, set)| bound(seen, code, &set.settings, divided_by, scale)).collect();
+    let bounds = arms.iter().flat_map(|(code, change)| {
+        let of_redo = bound(seen, code, &change.settings, divided_by, scale);
+        of_redo.into_iter().chain(full_credits(seen, &before.settings, code, &change.volumes))
+    });
+    let bounds: Vec<String> = bounds.collect();
     let file =
         ExperimentFile { seen, shape: &shape, divided_by, scale, before: &before.settings, arms: &arms };
     Ok(Proposal {
@@ -250,6 +253,25 @@ fn bound(
             rough(trial)
         )
     })
+}
+
+/// Where a volume of now bursts, and how many credits are left was not said: the trial's are full.
+fn full_credits(
+    seen: &Observation,
+    before: &BTreeMap<String, String>,
+    code: &str,
+    changed: &BTreeMap<&'static str, String>,
+) -> Option<String> {
+    let bursts = |spec: &str| {
+        let kind = spec.split(':').next().unwrap_or_default();
+        ["gp2", "st1", "sc1"].contains(&kind) && !spec.contains("credits=")
+    };
+    let now = volumes_of(seen, before);
+    let (role, spec) = now.into_iter().find(|(role, spec)| changed.contains_key(role) && bursts(spec))?;
+    Some(format!(
+        "{code}: a trial begins with full burst credits of the {role} volume, and the gain after their end is not in it. Say what is \
+         left: --volume {role}={spec},credits=0%"
+    ))
 }
 
 /// What goes into the file.
@@ -559,6 +581,10 @@ pub(in crate::doctor) mod tests {
         assert!(why("L03").unwrap().contains("binlog_expire_logs_seconds"), "{proposal:?}");
         let volume = arm_of(&proposal, "E01").volumes[&Role::Data].clone();
         assert_eq!(volume, "gp3:size=500GiB,iops=3000,throughput=250", "{}", proposal.text);
+        let full = |proposal: &Proposal| proposal.bounds.iter().any(|one| one.contains("full burst"));
+        assert!(full(&proposal), "{:?}", proposal.bounds);
+        seen.volume = Some("gp2:size=500GiB,credits=0%".into());
+        assert!(!full(&of(&seen).0));
     }
 
     fn arm_of(proposal: &Proposal, code: &str) -> experiment::Arm {

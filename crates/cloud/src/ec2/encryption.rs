@@ -224,10 +224,9 @@ impl Ec2 {
 
     // ---- Defaults of a Region -----------------------------------------------------------------------------------------
 
-    /// What is set, for a caller that may read or change it.
+    /// What is set, for a caller that may read it.
     fn permitted_settings(&self, ask: &Ask<'_>) -> Result<RegionSettings, ApiError> {
-        access::demand_any(ask)?;
-        ask.end_dry_run()?;
+        permit(ask)?;
         Ok(self.state.lock().region_settings(ask.account(), ask.region()))
     }
 
@@ -249,7 +248,7 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
     ) -> Result<Map<String, Value>, ApiError> {
-        self.permitted_settings(ask)?;
+        permit(ask)?;
         self.kms()?;
         self.change_settings(ask, |settings| settings.encrypts = true)?;
         Ok(Members::default().put("EbsEncryptionByDefault", true).end())
@@ -259,7 +258,7 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
     ) -> Result<Map<String, Value>, ApiError> {
-        self.permitted_settings(ask)?;
+        permit(ask)?;
         self.change_settings(ask, |settings| settings.encrypts = false)?;
         Ok(Members::default().put("EbsEncryptionByDefault", false).end())
     }
@@ -282,7 +281,7 @@ impl Ec2 {
         &self,
         ask: &Ask<'_>,
     ) -> Result<Map<String, Value>, ApiError> {
-        self.permitted_settings(ask)?;
+        permit(ask)?;
         let name = ask.input.required("KmsKeyId", "kmsKeyId")?;
         let key = self.kms()?.key_of_volume(ask.call, Some(name));
         let key = key.map_err(|problem| refused_key(name, &problem))?;
@@ -291,10 +290,16 @@ impl Ec2 {
     }
 
     pub(super) fn reset_ebs_default_kms_key_id(&self, ask: &Ask<'_>) -> Result<Map<String, Value>, ApiError> {
-        self.permitted_settings(ask)?;
+        permit(ask)?;
         let settings = self.change_settings(ask, |settings| settings.kms_key = None)?;
         Ok(Members::default().put("KmsKeyId", settings.key_name()).end())
     }
+}
+
+/// Lets a caller go on that may do what it asks, and does not only ask whether it may.
+fn permit(ask: &Ask<'_>) -> Result<(), ApiError> {
+    access::demand_any(ask)?;
+    ask.end_dry_run()
 }
 
 impl RegionSettings {

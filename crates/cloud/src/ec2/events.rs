@@ -2,7 +2,8 @@
 //!
 //! What a call causes is noted with the time at which it will have happened. These notes are in memory; a start makes them
 //! again from the records. The time until which everything is published is stored about once a second, and a second late, so
-//! that a kill repeats the events of two seconds at most, and loses none.
+//! that a kill repeats the events of two seconds at most. It loses those alone whose records a later call replaced before they
+//! were published, and failures of a call that was still going on at the last publication.
 
 use std::fmt::Display;
 use std::sync::Arc;

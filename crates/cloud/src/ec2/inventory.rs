@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::Ec2;
-use super::records::{AttachStage, Attachment, Power};
+use super::records::Power;
 use crate::monitoring::{Attached, Gauge, Inventory, Running, SHARED};
 
 impl Inventory for Ec2 {
@@ -17,8 +17,7 @@ impl Inventory for Ec2 {
     fn attached(&self, now_ms: u64) -> Vec<Attached> {
         let state = self.state.lock();
         let volumes = state.volumes().values().filter_map(|volume| {
-            let is_gone = |at: &&Attachment| matches!(at.stage, AttachStage::Gone { .. });
-            let attachment = volume.attachments.iter().find(|at| !is_gone(at))?;
+            let attachment = volume.attachments.iter().find(|at| at.holds())?;
             let (kind, is_shared) = (&volume.shape_at(now_ms).kind, volume.shape.multi_attach);
             Some(Attached {
                 volume: volume.id.clone(),

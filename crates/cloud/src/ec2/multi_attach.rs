@@ -97,9 +97,7 @@ pub(super) fn check_device(volume: &Volume, device: &str) -> Result<(), ApiError
 impl Volume {
     /// Whether another instance than this one still has its device.
     pub(super) fn is_held_besides(&self, instance: &str) -> bool {
-        let holds =
-            |at: &Attachment| !matches!(at.stage, AttachStage::Gone { .. } | AttachStage::Failed { .. });
-        self.attachments.iter().any(|at| at.instance != instance && holds(at))
+        self.attachments.iter().any(|at| at.instance != instance && at.holds())
     }
 }
 

@@ -105,10 +105,7 @@ impl Ec2 {
 
     /// Attaches or detaches a volume as its record has it. True where the volume ends with its last attachment.
     fn settle_attachments(&self, volume: &mut Volume) -> Result<bool, OpenError> {
-        let is_gone = |attachment: &Attachment| {
-            matches!(attachment.stage, AttachStage::Gone { .. } | AttachStage::Failed { .. })
-        };
-        if volume.attachments.iter().all(is_gone) {
+        if !volume.attachments.iter().any(Attachment::holds) {
             return Ok(false);
         }
         let attached = match self.control.volume(&volume.id, None) {
@@ -129,14 +126,14 @@ impl Ec2 {
             if !attached && let Err(error) = self.attach_here(volume, &kind, &first.instance) {
                 tracing::error!(volume = volume.id, %error, "the volume could not be attached again");
                 self.expect(of_failure(volume, "reattachVolume", &error, 0));
-                volume.attachments.clear();
+                volume.attachments.retain(|attachment| !attachment.holds());
                 return Ok(false);
             }
         } else if attached && let Err(error) = self.detach_here(&volume.id, true) {
             tracing::error!(volume = volume.id, %error, "the volume could not be detached");
             return Ok(false);
         }
-        let ended = |attachment: &Attachment| !stays(attachment) && !is_gone(attachment);
+        let ended = |attachment: &Attachment| !stays(attachment) && attachment.holds();
         let is_deleted = volume.attachments.iter().any(|attachment| {
             let was_there = attachment.stage != AttachStage::Making;
             ended(attachment) && was_there && is_ending(attachment) && attachment.delete_on_termination

@@ -148,6 +148,11 @@ impl Attachment {
             AttachStage::Gone { until_ms } | AttachStage::Failed { until_ms } if until_ms <= now
         )
     }
+
+    /// Whether the instance has the device, or is getting or giving it up.
+    pub(super) const fn holds(&self) -> bool {
+        !matches!(self.stage, AttachStage::Gone { .. } | AttachStage::Failed { .. })
+    }
 }
 
 /// How CopyVolumes made a volume.

@@ -88,7 +88,9 @@ impl Monitoring {
             Source::Counters(value) => value,
             Source::Instance(value) => {
                 let found = db.instance_minutes(account, last, minutes)?.into_iter();
-                return Ok(found.filter_map(|(minute, of_one)| Some((minute, value(&of_one)?))).collect());
+                // A stopped instance keeps its volumes, and publishes nothing.
+                let ran = found.filter(|(_, of_one)| of_one.balances.is_some());
+                return Ok(ran.filter_map(|(minute, of_one)| Some((minute, value(&of_one)?))).collect());
             }
             Source::Gauge => return db.gauges(account, metric.name, values, minutes),
         };

@@ -132,9 +132,8 @@ impl Sampler {
             let balances = left.remove(&(owner.clone(), region.clone(), instance.clone()));
             let itself =
                 Attached { volume: String::new(), owner, region, instance, kind: INSTANCE.to_owned() };
-            // It counts time alone, and all of it is idle.
-            let now = Nanos(now_ms.saturating_mul(1_000_000));
-            let stats = Stats { at: now, idle_time: now, ..Stats::default() };
+            // It counts time alone.
+            let stats = Stats { at: Nanos(now_ms.saturating_mul(1_000_000)), ..Stats::default() };
             let open = self.see(db, minute, now_ms, itself, (Nanos::ZERO, stats))?;
             open.balances = balances.unwrap_or(open.balances);
         }

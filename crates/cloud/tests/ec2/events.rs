@@ -220,10 +220,10 @@ fn an_attachment_that_this_host_does_not_allow_is_an_event_once_also_after_a_res
     let now = START_MS;
     let nowhere =
         Options { attach_as: AttachAs::NbdSocket("/nonexistent/directory".into()), ..options.clone() };
-    let watched = Watched::open(dir.path(), &control, options);
+    let watched = Watched::open(dir.path(), &control, options.clone());
     let kept = volume_of(&watched, now);
     let run = json!({"MinCount": 1, "MaxCount": 1});
-    let instance = text(&watched.call(now, "RunInstances", run)["Instances"][0]["InstanceId"]);
+    let instance = text(&watched.call(now, "RunInstances", run.clone())["Instances"][0]["InstanceId"]);
     let attach = json!({"VolumeId": kept, "InstanceId": instance, "Device": "/dev/sdf"});
     watched.call(now + 300_000, "AttachVolume", attach.clone());
     watched.news(now + 300_000);
@@ -252,6 +252,15 @@ fn an_attachment_that_this_host_does_not_allow_is_an_event_once_also_after_a_res
     drop(watched);
     let watched = Watched::open(dir.path(), &control, nowhere);
     assert_eq!(watched.news(now + 310_000), [""; 0], "once");
+    drop(watched);
+    // The record that is kept of it is no attachment: metrics are those of the instance that has the volume.
+    let watched = Watched::open(dir.path(), &control, options);
+    let other = text(&watched.call(now + 400_000, "RunInstances", run)["Instances"][0]["InstanceId"]);
+    let attach = json!({"VolumeId": kept, "InstanceId": other, "Device": "/dev/sdf"});
+    watched.call(now + 400_000, "AttachVolume", attach);
+    let attached: Vec<String> =
+        watched.ec2.attached(now + 400_000).into_iter().map(|one| one.instance).collect();
+    assert_eq!(attached, [other]);
     drop(watched);
     control.end();
 }

@@ -117,6 +117,18 @@ fn a_running_instance_publishes_its_checks_without_volumes_and_a_stopped_one_not
 }
 
 #[test]
+fn a_stopped_instance_publishes_nothing_of_the_volumes_that_stay_attached() {
+    let rig = running(Rig::new());
+    rig.attach(DB, "gp3:size=100GiB");
+    rig.drive(DB, 60, (Op::Read, 16, 10));
+    rig.volumes.is_running.store(false, Ordering::Relaxed);
+    rig.drive(DB, 60, (Op::Read, 16, 10));
+    rig.pass(60);
+    assert_eq!(minutes::<2>(&rig, "EBSReadOps", "Sum"), [Some(600.0), None]);
+    assert_eq!(rig.minutes::<2>(DB, "VolumeReadOps", "Sum"), [Some(600.0); 2]);
+}
+
+#[test]
 fn io_that_does_not_complete_for_a_minute_fails_the_check_of_attached_volumes_alone() {
     let rig = running(Rig::new());
     rig.attach(DB, "gp3:size=100GiB");

@@ -1,4 +1,4 @@
-//! One client: its negotiation, its requests, and the order in which its replies leave.
+//! One client: its negotiation and its requests.
 
 use std::{io, os::fd::OwnedFd, sync::Arc, thread, time::Instant};
 
@@ -147,6 +147,7 @@ impl SnapshotNames for HubSnapshots<'_> {
 }
 
 impl Connection {
+    /// Reads requests until the client has no more.
     fn read(self: &Arc<Self>, input: &mut Input) -> io::Result<()> {
         loop {
             if input.available() < REQUEST_LEN {

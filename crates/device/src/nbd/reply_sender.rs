@@ -51,6 +51,7 @@ impl ReplySender {
         self.admit(cost);
         self.send(out, &[], cost);
     }
+
     /// Waits until the client has room for another request.
     pub(super) fn admit(&self, cost: Cost) {
         let gauge = self.output.gauge();

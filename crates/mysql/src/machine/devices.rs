@@ -35,7 +35,7 @@ pub(super) fn leaf(number: &str, sys: &Path, mounts: &[Mount]) -> Option<Device>
 }
 
 /// Alignments beyond this one make no difference, bytes.
-const MOST_ALIGNED: u64 = 1 << 20;
+pub(super) const MOST_ALIGNED: u64 = 1 << 20;
 
 /// Where the start of a file system lies on a device below: at the sum of the offsets that are known, behind a multiple of
 /// what the others are multiples of.
@@ -62,7 +62,9 @@ impl Alignment {
     }
 
     fn in_chunks(self, bytes: Option<u64>) -> Self {
-        Self { chunk: bytes.map_or(self.chunk, |bytes| self.chunk.min(power(bytes))), ..self }
+        // What starts inside a chunk goes over its end.
+        let whole = |bytes| self.chunk.min(power(bytes)).min(power(self.offset));
+        Self { chunk: bytes.map_or(self.chunk, whole), ..self }
     }
 
     /// What is known of it; None where that is nothing.
@@ -147,11 +149,11 @@ impl Begin {
                 let queue = |name: &str| number(lower.join("queue").join(name)).unwrap_or(1);
                 // The kernel compares the start with the larger of the two (`blk_stack_limits`).
                 let own = queue("physical_block_size").max(queue("minimum_io_size"));
-                match number(upper.join("alignment_offset")) {
-                    Some(0) => at.at_multiple_of(own),
-                    Some(other) => at.behind(other).at_multiple_of(own),
-                    None => Alignment::NONE,
-                }
+                // It shows how far the lower device's first aligned block is behind the start.
+                let lower_offset = number(lower.join("alignment_offset")).unwrap_or(0);
+                number(upper.join("alignment_offset")).map_or(Alignment::NONE, |offset| {
+                    at.behind(lower_offset.wrapping_sub(offset)).at_multiple_of(own)
+                })
             }
         }
     }
@@ -190,7 +192,10 @@ fn below(device: &Path, sys: &Path, mounts: &[Mount]) -> Option<Vec<(PathBuf, Be
 /// Where a device begins on a part of it.
 fn begin(device: &Path, part: &Path) -> Begin {
     if !device.join("md").exists() {
-        return Begin::Mapped;
+        // The origin and the exceptions of a snapshot (LVM's `-real` and `-cow`): blocks are copied here and there.
+        let id = text(part.join("dm/uuid")).unwrap_or_default();
+        let is_copied = ["-real", "-cow"].iter().any(|end| id.trim().ends_with(end));
+        return if is_copied { Begin::Unknown } else { Begin::Mapped };
     }
     // `md/dev-NAME/offset` counts sectors of 512 bytes from the start of the component, which may be a partition.
     let member = device.join(format!("md/dev-{}/offset", name(part)));
@@ -333,6 +338,9 @@ mod tests {
         assert_eq!(of("253:0"), Some((4_096, false)));
         put("devices/dm-0/alignment_offset", "512\n");
         assert_eq!(of("253:0"), Some((512, true)));
+        put("devices/nvme1n1/alignment_offset", "512\n");
+        assert_eq!(of("253:0"), Some((4_096, false)), "the disk's own blocks are as far behind");
+        fs::remove_file(dir.path().join("devices/nvme1n1/alignment_offset")).unwrap();
         put("devices/nvme2n1/queue/rotational", "0\n");
         put("devices/md0/md/chunk_size", "65536\n");
         put("devices/md0/md/dev-nvme1n1p1/offset", "264192\n");
@@ -349,6 +357,9 @@ mod tests {
         link("devices/dm-1", "dev/block/253:1");
         assert_eq!(of("9:0"), Some((65_536, true)), "the chunk is smaller than the offsets' alignment");
         assert_eq!(of("253:1"), Some((65_536, true)), "a volume group on an array starts at a chunk");
+        put("devices/md0/dm/uuid", "LVM-data-real\n");
+        assert_eq!(of("253:1"), None, "the origin of a snapshot is copied in chunks of the snapshot's");
+        fs::remove_file(dir.path().join("devices/md0/dm/uuid")).unwrap();
         put("devices/md0/md/dev-nvme2n1/offset", "264200\n");
         assert_eq!(of("9:0"), Some((4_096, true)), "the worse member counts");
         fs::remove_file(dir.path().join("devices/md0/md/dev-nvme2n1/offset")).unwrap();

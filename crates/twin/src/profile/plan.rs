@@ -393,6 +393,8 @@ impl ServerTable {
         settings.file_system = self.file_system.unwrap_or(settings.file_system);
         if let Some(method) = &self.flush_method {
             settings.flush_after_batch = match method.to_ascii_uppercase().as_str() {
+                // MariaDB from 11.0 on takes it as O_DIRECT.
+                "O_DIRECT_NO_FSYNC" if settings.flavour == Flavour::MariaDb11 => true,
                 "O_DIRECT_NO_FSYNC" | "NOSYNC" | "LITTLESYNC" => false,
                 "O_DIRECT" | "FSYNC" | "O_DSYNC" | "ALL_O_DIRECT" => true,
                 _ => {

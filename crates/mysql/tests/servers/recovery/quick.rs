@@ -66,7 +66,9 @@ on_each_server! {
             assert!(checks.iter().all(|check| check.ok), "{checks:?}");
             let found = LogEvidence::read(&server.log_tail(usize::MAX));
             assert!(found.recovered, "{found:#?}");
-            assert_eq!((&found.corruption, &found.crash, &found.doublewrite), (&vec![], &vec![], &vec![]));
+            // A page may be taken from the doublewrite buffer: the kill fell between its copy and its first write, and
+            // in the file it was empty still.
+            assert_eq!((&found.corruption, &found.crash), (&vec![], &vec![]));
             server.stop(PATIENCE).unwrap();
             no_page_is_bad(&bench.binary, &plan.layout);
             server = start(&plan);

@@ -27,7 +27,7 @@ impl Model {
             return;
         }
         self.cleaner.running = true;
-        self.cleaner.last = self.now;
+        let last = std::mem::replace(&mut self.cleaner.last, self.now);
         self.free_pages();
         self.average();
         let view = CleanerView {
@@ -37,15 +37,15 @@ impl Model {
             pages_per_s: self.cleaner.pages_per_s,
             pages_for_redo: self.pages_for_redo(),
         };
-        // A client that waits for a page wakes it sooner: a round is idle where a whole second had no change.
+        // A round is idle where a whole second had neither a change nor another round. Urgent flushing goes before: clients that
+        // wait for the redo log change nothing either.
         let (lsn, since) = self.cleaner.changed;
         if lsn != self.lsn {
             self.cleaner.changed = (self.lsn, self.now);
         }
-        let is_idle = lsn == self.lsn && self.now.since(since) >= ROUND;
-        let wanted = recommend_idle(&self.settings)
-            .filter(|_| is_idle)
-            .unwrap_or_else(|| recommend(&self.settings, &self.limits, &view));
+        let is_idle = lsn == self.lsn && self.now.since(since.max(last)) >= ROUND;
+        let usual = recommend(&self.settings, &self.limits, &view);
+        let wanted = recommend_idle(&self.settings).filter(|_| is_idle && !usual.urgent).unwrap_or(usual);
         self.cleaner.urgent = wanted.urgent;
         self.cleaner.list_pages += wanted.pages.min(self.pool.flush_list().total());
         self.writer.add_list(wanted.pages);
