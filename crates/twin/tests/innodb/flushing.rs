@@ -2,7 +2,7 @@
 
 use ebbtide_twin::innodb::{FileKind, Flavour, ModelLoad, ModelSetup, Settings, run};
 use ebbtide_volume::{
-    Accounting, Array, AtomicUnit, Durability, GIB, Limits, MIB, Nanos, QuantileCurve, ServiceTimes,
+    Accounting, Array, AtomicUnit, Durability, GIB, Limits, Nanos, QuantileCurve, ServiceTimes,
 };
 
 use crate::support::{settings, setup, shape, volume};
@@ -57,22 +57,4 @@ fn an_idle_mysql_writes_the_dirty_pages_that_a_busy_one_would_keep() {
     let (none, some) = (written(Flavour::MySql80, 0), written(Flavour::MySql80, 100));
     assert!(some > none + 1_000, "{some} pages with idle flushing, {none} without");
     assert_eq!(written(Flavour::MariaDb11, 0), written(Flavour::MariaDb11, 100), "MariaDB does not go by it");
-}
-
-#[test]
-fn clients_that_wait_for_a_full_redo_log_are_no_idle_server() {
-    println!("seed 1");
-    let finished = |idle_flush_pct: u32| {
-        let slow = volume(Nanos::from_ms(50), Some(50), None);
-        let base = setup(shape(0.0, 60.0, 65_536.0), slow, 16, 200.0, 8);
-        let small = 8 * MIB;
-        let settings = Settings { idle_flush_pct, redo_capacity_bytes: small, ..settings(Flavour::MySql80) };
-        run(ModelSetup { settings, ..base }).transactions
-    };
-    let (never, always) = (finished(0), finished(100));
-    assert!(never > 20, "{never} transactions in a minute");
-    assert!(
-        (never as f64 / always as f64 - 1.0).abs() < 0.05,
-        "{never} without idle flushing, {always} with"
-    );
 }
