@@ -126,8 +126,12 @@ impl Fixture {
         let kept = self.phases.judge(rounds);
         self.files.clear();
         self.original = None;
-        self.host.stop(&|_| ());
-        kept
+        let detached = self.host.stop(&|text| println!("{text}"));
+        let in_order = detached.len() == 1 && detached[0].forced.is_none();
+        if !in_order {
+            println!("not detached in order: {detached:?}");
+        }
+        kept && in_order
     }
 
     fn cycle(&mut self, round: u64) {
