@@ -1,4 +1,4 @@
-//! Sizing for the server of a profile: its load by the model of InnoDB, and the choices checked by it.
+//! The load of the server of a profile, by the model of InnoDB.
 
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_observe::{LoadInterval, VolumeLoad};
@@ -18,6 +18,7 @@ const TRIAL_SPAN: Nanos = Nanos::from_secs(30);
 const OPEN_CLIENTS: u32 = 256;
 /// Share of the transactions that counts as all of them.
 pub(super) const CARRIED: f64 = 0.97;
+
 /// The rate that choices are judged at. Transactions that arrive are finished or are not, so the interval of a throughput is
 /// one of what a server *could* finish: to be sure of a rate, a choice has to carry the rate by the low end of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]

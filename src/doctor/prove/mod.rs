@@ -3,6 +3,7 @@
 //! [`shape`] is what counters show of the workload, [`settings`] are the server's variables as settings of the lab,
 //! [`proposal`] makes an experiment of both, and [`proof`] holds what was measured. The run is that of `ebbtide run`.
 
+mod credits;
 mod proof;
 mod proposal;
 mod settings;
@@ -71,7 +72,8 @@ pub(super) fn prove(
     let chosen = chosen(wanted, findings)?;
     refuse_other_maker(seen, binary)?;
     let scale = if args.quick { Scale::QUICK } else { Scale::FULL };
-    let proposal = propose(seen, &chosen, binary, scale).map_err(|why| {
+    let (catalog, catalog_text) = catalog(place)?;
+    let proposal = propose(seen, &chosen, &catalog, binary, scale).map_err(|why| {
         Refusal::usage(format!("nothing can be proved: {why}"))
             .hint("the lab needs the server's usual load, its variables and its volume")
     })?;
@@ -84,7 +86,6 @@ pub(super) fn prove(
     }
     let overrides = Overrides { seed: args.seed, ..Overrides::default() };
     let experiment = experiment::parse(NAME, FILE, &proposal.text, &overrides).map_err(refuse_experiment)?;
-    let (catalog, catalog_text) = catalog(place)?;
     let out = args.out.clone().unwrap_or_else(|| directory_for(&experiment.name));
     let plan = lab::plan(experiment, &catalog, binary).map_err(refuse_experiment)?;
     if args.check {
@@ -242,7 +243,7 @@ mod tests {
         if refuse_other_maker(&seen, &binary).is_err() {
             return println!("SKIPPED: the server is no MariaDB");
         }
-        let proposal = propose(&seen, &chosen, &binary, Scale::QUICK).unwrap();
+        let proposal = propose(&seen, &chosen, &Catalog::builtin(), &binary, Scale::QUICK).unwrap();
         let overrides = Overrides { seed: Some(7), ..Overrides::default() };
         let mut experiment = experiment::parse(NAME, FILE, &proposal.text, &overrides).unwrap();
         // Shorter than a file may ask for: these trials are not to be believed, only to be run.

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ebbtide_advisor::{Finding, VolumeChange};
+use ebbtide_catalog::Catalog;
 use ebbtide_mysql::Binary;
 use ebbtide_observe::{Files, Observation};
 use ebbtide_text::{bytes, rough};
 use serde::Serialize;
 
+use super::credits::full_credits;
 use super::settings::Target;
 use super::shape::Shape;
 
@@ -103,6 +105,7 @@ const MOST_MEMORY: u64 = 3 << 30;
 pub(super) fn propose(
     seen: &Observation,
     findings: &[&Finding],
+    catalog: &Catalog,
     binary: &Binary,
     scale: Scale,
 ) -> Result<Proposal, String> {
@@ -126,9 +129,11 @@ pub(super) fn propose(
             Err(why) => not_proved.push(NotProved { code: finding.code, why }),
         }
     }
+    let now = volumes_of(seen, &before.settings);
     let bounds = arms.iter().flat_map(|(code, change)| {
         let of_redo = bound(seen, code, &change.settings, divided_by, scale);
-        of_redo.into_iter().chain(full_credits(seen, &before.settings, code, &change.volumes))
+        let replaced = now.iter().filter(|(role, _)| change.volumes.contains_key(role));
+        of_redo.into_iter().chain(replaced.filter_map(|(role, spec)| full_credits(catalog, code, role, spec)))
     });
     let bounds: Vec<String> = bounds.collect();
     let file =
@@ -253,25 +258,6 @@ fn bound(
             rough(trial)
         )
     })
-}
-
-/// Where a volume of now bursts, and how many credits are left was not said: the trial's are full.
-fn full_credits(
-    seen: &Observation,
-    before: &BTreeMap<String, String>,
-    code: &str,
-    changed: &BTreeMap<&'static str, String>,
-) -> Option<String> {
-    let bursts = |spec: &str| {
-        let kind = spec.split(':').next().unwrap_or_default();
-        ["gp2", "st1", "sc1"].contains(&kind) && !spec.contains("credits=")
-    };
-    let now = volumes_of(seen, before);
-    let (role, spec) = now.into_iter().find(|(role, spec)| changed.contains_key(role) && bursts(spec))?;
-    Some(format!(
-        "{code}: a trial begins with full burst credits of the {role} volume, and the gain after their end is not in it. Say what is \
-         left: --volume {role}={spec},credits=0%"
-    ))
 }
 
 /// What goes into the file.
@@ -454,7 +440,6 @@ impl Proposal {
 
 #[cfg(test)]
 pub(in crate::doctor) mod tests {
-    use ebbtide_catalog::Catalog;
     use ebbtide_lab::experiment::{self, Experiment, Overrides, Role};
     use ebbtide_lab::run::{self as lab, Plan};
     use ebbtide_mysql::{Flavour, Version};
@@ -477,7 +462,7 @@ pub(in crate::doctor) mod tests {
     /// Whatever was seen gives an experiment that is read, or a sentence.
     pub(in crate::doctor) fn proposed(seen: &Observation, findings: &[Finding]) {
         let found: Vec<&Finding> = findings.iter().collect();
-        match propose(seen, &found, &binary(), Scale::FULL) {
+        match propose(seen, &found, &Catalog::builtin(), &binary(), Scale::FULL) {
             Ok(proposal) if !proposal.codes.is_empty() => {
                 let _ = experiment::parse("t", "t", &proposal.text, &Overrides::default());
             }
@@ -530,7 +515,7 @@ pub(in crate::doctor) mod tests {
         let findings = judge(seen, &Catalog::builtin());
         let found: Vec<&Finding> =
             findings.iter().filter(|one| one.verdict == ebbtide_advisor::Assessment::Found).collect();
-        (propose(seen, &found, &binary(), Scale::FULL).unwrap(), findings)
+        (propose(seen, &found, &Catalog::builtin(), &binary(), Scale::FULL).unwrap(), findings)
     }
 
     fn planned(proposal: &Proposal) -> (Experiment, Plan) {
@@ -689,7 +674,7 @@ pub(in crate::doctor) mod tests {
     #[test]
     fn what_is_missing_is_a_sentence() {
         let nothing = Observation { volume: None, ..seen(&[]) };
-        let why = propose(&nothing, &[], &binary(), Scale::FULL).unwrap_err();
+        let why = propose(&nothing, &[], &Catalog::builtin(), &binary(), Scale::FULL).unwrap_err();
         assert!(why.contains("--volume"), "{why}");
         let hostile = Observation { instance: Some("m5.large\"\n[arms.x]".into()), ..seen(&[]) };
         let text = of(&hostile).0.text;

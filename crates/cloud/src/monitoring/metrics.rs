@@ -37,7 +37,7 @@ impl By {
 pub(super) enum Source {
     /// The counters of a volume.
     Counters(fn(&MinuteMetrics) -> Option<f64>),
-    /// The minutes of an instance, with those of its volumes.
+    /// The minutes in which an instance ran, with those of its volumes.
     Instance(fn(&InstanceMinute) -> Option<f64>),
     /// It is stored as it is.
     Gauge,
@@ -179,10 +179,10 @@ static EC2: [Metric; 12] = {
         instance("InstanceEBSThroughputExceededCheck", "None", All, |m| {
             Some(f64::from(m.volumes.instance_ebs_throughput_exceeded_check))
         }),
-        instance("StatusCheckFailed", "Count", All, |m| m.balances.map(|_| failed(m.is_stalled))),
-        instance("StatusCheckFailed_AttachedEBS", "Count", All, |m| m.balances.map(|_| failed(m.is_stalled))),
-        instance("StatusCheckFailed_Instance", "Count", All, |m| m.balances.map(|_| failed(false))),
-        instance("StatusCheckFailed_System", "Count", All, |m| m.balances.map(|_| failed(false))),
+        instance("StatusCheckFailed", "Count", All, |m| Some(failed(m.is_stalled))),
+        instance("StatusCheckFailed_AttachedEBS", "Count", All, |m| Some(failed(m.is_stalled))),
+        instance("StatusCheckFailed_Instance", "Count", All, |_| Some(failed(false))),
+        instance("StatusCheckFailed_System", "Count", All, |_| Some(failed(false))),
     ]
 };
 

@@ -5,23 +5,28 @@ use ebbtide_catalog::price_list::PriceList;
 use ebbtide_volume::GIB;
 
 use super::{load, volume};
-use crate::sizing::managed::{AuroraIo, platforms};
+use crate::sizing::managed::{AuroraIo, Platform, platforms};
 use crate::sizing::{Demand, Objective, Space, change};
 
-#[test]
-fn the_platforms_cost_what_their_prices_add_up_to() {
-    let catalog = Catalog::builtin();
+/// All platforms for an hour of so many operations a second on 500 GiB, with a volume on EC2 and an r6g.large.
+fn beside_ec2(catalog: &Catalog, per_second: f64, spec: &str) -> Vec<Platform> {
     let instance = catalog.instance("r6g.large").unwrap();
-    let demand = Demand::of(&load(&[(3_400.0, 3_600.0)]), 1.0);
+    let demand = Demand::of(&load(&[(per_second, 3_600.0)]), 1.0);
     let space = Space {
-        catalog: &catalog,
+        catalog,
         prices: catalog.prices(None).unwrap(),
         demand: &demand,
         objective: Objective { size_bytes: 500 * GIB, carried: 1.0, p99: None },
         most_members: 1,
         instance: Some(&instance),
     };
-    let all = platforms(&space, &volume("gp3:size=500GiB,iops=3400"), AuroraIo::of(&demand, None));
+    platforms(&space, &volume(spec), AuroraIo::of(&demand, None))
+}
+
+#[test]
+fn the_platforms_cost_what_their_prices_add_up_to() {
+    let catalog = Catalog::builtin();
+    let all = beside_ec2(&catalog, 3_400.0, "gp3:size=500GiB,iops=3400");
     let find = |name: &str| all.iter().find(|one| one.name == name).unwrap();
     let usd = |amount: Option<ebbtide_catalog::Usd>| amount.map(|usd| usd.to_string()).unwrap_or_default();
     let ec2 = find("EC2 with EBS");
@@ -63,17 +68,7 @@ fn a_sum_lacks_what_has_no_price_and_names_it() {
 "A","OnDemand","GB-Mo","0.1000000000","USD","Database Storage","us-east-1","Aurora:StorageUsage"
 "#;
     catalog.take_prices(&PriceList::read("list", list.as_bytes()).unwrap()).unwrap();
-    let instance = catalog.instance("r6g.large").unwrap();
-    let demand = Demand::of(&load(&[(2_000.0, 3_600.0)]), 1.0);
-    let space = Space {
-        catalog: &catalog,
-        prices: catalog.prices(None).unwrap(),
-        demand: &demand,
-        objective: Objective { size_bytes: 500 * GIB, carried: 1.0, p99: None },
-        most_members: 1,
-        instance: Some(&instance),
-    };
-    let all = platforms(&space, &volume("gp3:size=500GiB"), AuroraIo::of(&demand, None));
+    let all = beside_ec2(&catalog, 2_000.0, "gp3:size=500GiB");
     let lacks = |name: &str| {
         let one = all.iter().find(|one| one.name == name).unwrap();
         assert_eq!(one.total_usd, None, "{one:?}");
