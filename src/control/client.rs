@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use ebbtide_cloud::ec2::{DEVICE_LINKS, remove_device_links};
 use ebbtide_device::host::{self, Home, HomeError};
 
 use super::{Envelope, Reply, Request, VERSION};
@@ -177,6 +178,10 @@ fn connect(home: &Home) -> anyhow::Result<UnixStream> {
 pub(crate) fn clear(lock: &host::HomeLock, note: &dyn Fn(&str)) -> anyhow::Result<()> {
     let note_cleared =
         |cleared: &[host::Leftover]| cleared.iter().for_each(|left| note(&format!("cleared: {left}")));
+    // Before the devices: the kernel gives their names to others.
+    if let Err(error) = remove_device_links(lock.home().root()) {
+        note(&format!("warning: links to devices of this home may stay in {DEVICE_LINKS}: {error}"));
+    }
     match host::clear_leftovers(lock) {
         Ok(cleared) => {
             note_cleared(&cleared);

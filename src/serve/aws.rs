@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use clap::Args;
 use ebbtide_cloud::Service;
 use ebbtide_cloud::ebs::Ebs;
-use ebbtide_cloud::ec2::{self, AttachAs, Ec2};
+use ebbtide_cloud::ec2::{self, AttachAs, Ec2, OwnedIds};
 use ebbtide_cloud::front::{Clock, Endpoint, Pipeline, Settings, tls};
 use ebbtide_cloud::iam::Sealer;
 use ebbtide_cloud::kms::Kms;
@@ -207,8 +207,37 @@ impl AwsArgs {
     }
 }
 
-/// The services that the endpoint answers for, and of them CloudWatch, which samples the volumes.
-type Services = (Vec<Arc<dyn Service>>, Arc<Monitoring>);
+/// The services that the endpoint answers for.
+struct Services {
+    all: Vec<Arc<dyn Service>>,
+    ec2: Arc<Ec2>,
+    /// Samples the volumes.
+    monitoring: Arc<Monitoring>,
+}
+
+/// The volumes and snapshots that EC2 has records of.
+#[derive(Debug)]
+pub(super) enum Ec2Resources {
+    /// The endpoint is served.
+    Served(Arc<Ec2>),
+    /// It is not, so that the records stay as they are.
+    Stored(OwnedIds),
+}
+
+impl Ec2Resources {
+    /// Whether a volume or snapshot of this name is among them.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match self {
+            Self::Served(ec2) => ec2.owns(name),
+            Self::Stored(ids) => ids.has(name),
+        }
+    }
+
+    /// Whether the endpoint is served.
+    pub(super) const fn is_served(&self) -> bool {
+        matches!(self, Self::Served(_))
+    }
+}
 
 /// Opens the services. This is their only list.
 fn services(
@@ -236,8 +265,10 @@ fn services(
     let rbin = Rbin::new(Arc::clone(&ec2));
     let kms = Arc::<Kms>::clone(kms);
     let cloudwatch = Arc::<Monitoring>::clone(&monitoring);
-    let all: Vec<Arc<dyn Service>> = vec![ec2, Arc::new(ebs), kms, cloudwatch, Arc::new(rbin), Arc::new(sts)];
-    Ok((all, monitoring))
+    let answering = Arc::<Ec2>::clone(&ec2);
+    let all: Vec<Arc<dyn Service>> =
+        vec![answering, Arc::new(ebs), kms, cloudwatch, Arc::new(rbin), Arc::new(sts)];
+    Ok(Services { all, ec2, monitoring })
 }
 
 /// Where events go; without a target, to the file of the home.
@@ -310,7 +341,7 @@ pub(super) fn url(home: &Home) -> Option<String> {
     fs::read_to_string(home.aws_dir().join(URL_FILE)).ok().map(|url| url.trim().to_owned())
 }
 
-/// Starts the endpoint, if one is wanted, over the volumes of `control`.
+/// Starts the endpoint, if one is wanted, over the volumes of `control`; says what EC2 has in this home.
 ///
 /// # Errors
 /// The address is taken; a certificate that cannot be used; a home that cannot be written; records of EC2 that
@@ -319,7 +350,7 @@ pub(super) fn start(
     args: &AwsArgs,
     home: &Home,
     control: Arc<LiveControl>,
-) -> anyhow::Result<Option<Listening>> {
+) -> anyhow::Result<(Option<Listening>, Ec2Resources)> {
     let cannot_write = || Refusal::environment(format!("cannot write {}", home.aws_dir().display()));
     // That of a server that was killed.
     if let Some(folder) = home.aws_folder().with_context(cannot_write)? {
@@ -330,7 +361,9 @@ pub(super) fn start(
         if Kms::is_in(home.root()) {
             open_kms(home, &control)?;
         }
-        return Ok(None);
+        let owned = OwnedIds::read(home.root())
+            .context(Refusal::environment("the records of EC2 of this home cannot be read"))?;
+        return Ok((None, Ec2Resources::Stored(owned)));
     };
     args.check()?;
     let own = home.make_aws().with_context(cannot_write)?;
@@ -351,10 +384,10 @@ pub(super) fn start(
         sealer: Arc::clone(&sealer),
         clock: Arc::new(SystemClock),
     };
-    let (services, monitoring) = services(args, home, &own, &control, &sealer, &kms)?;
+    let Services { all, ec2, monitoring } = services(args, home, &own, &control, &sealer, &kms)?;
     let sampling = Sampling::start(monitoring, Arc::new(SystemClock))
         .context(Refusal::environment("the AWS endpoint cannot sample its volumes"))?;
-    let pipeline = Arc::new(Pipeline::new(settings, services));
+    let pipeline = Arc::new(Pipeline::new(settings, all));
     let endpoint = Endpoint::start(address.socket, tls, pipeline).map_err(|error| {
         let refusal = Refusal::environment(format!("cannot listen at {}", address.text))
             .hint("choose another address for --aws; port 0 takes one that is free");
@@ -371,7 +404,7 @@ pub(super) fn start(
     } else if has_users.is_empty() {
         tracing::warn!("the AWS endpoint has no users yet; 'ebbtide user create NAME' creates one");
     }
-    Ok(Some(listening))
+    Ok((Some(listening), Ec2Resources::Served(ec2)))
 }
 
 fn certificate(

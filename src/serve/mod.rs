@@ -126,10 +126,11 @@ fn serve(lock: HomeLock, args: &ServeArgs) -> anyhow::Result<Exit> {
     let options = HostOptions { host_sync: args.host_sync };
     let plane = Arc::new(LiveControl::new(Host::open(lock, options).map_err(|error| refuse(error.into()))?));
     let (stop, stopped) = mpsc::channel();
-    let (service, ended) = (Service::new(&*plane, home.root()), AtomicBool::new(false));
+    let ended = AtomicBool::new(false);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     // Before the socket, at which a command sees that the server is there.
-    let mut endpoint = aws::start(&args.aws, &home, Arc::clone(&plane))?;
+    let (mut endpoint, ec2) = aws::start(&args.aws, &home, Arc::clone(&plane))?;
+    let service = Service::new(&*plane, home.root(), ec2);
     let listener = Listener::bind(&home)?;
     tracing::info!(home = %home.root().display(), host_sync = args.host_sync, "serving");
     std::thread::scope(|scope| {

@@ -19,6 +19,7 @@ use crate::exit::{Exit, Refusal};
 use crate::refusal::refuse;
 use crate::volume::args::{AttachArgs, CreateArgs, Fs, ModifyArgs, RecordFile};
 
+use super::aws::Ec2Resources;
 use super::recording;
 
 /// Answers the clients of one home's socket.
@@ -26,13 +27,14 @@ use super::recording;
 pub(super) struct Service<'a> {
     plane: &'a dyn ControlPlane,
     home: &'a Path,
+    ec2: Ec2Resources,
     asked_to_stop: AtomicBool,
 }
 
 impl<'a> Service<'a> {
     /// A service for the volumes of a home.
-    pub(super) const fn new(plane: &'a dyn ControlPlane, home: &'a Path) -> Self {
-        Self { plane, home, asked_to_stop: AtomicBool::new(false) }
+    pub(super) const fn new(plane: &'a dyn ControlPlane, home: &'a Path, ec2: Ec2Resources) -> Self {
+        Self { plane, home, ec2, asked_to_stop: AtomicBool::new(false) }
     }
 
     /// Whether a client has asked the server to end. It does so after the answer has been sent.
@@ -44,6 +46,7 @@ impl<'a> Service<'a> {
     pub(super) fn handle(&self, request: Request, progress: Progress<'_>) -> anyhow::Result<Answer> {
         // Whatever is wrong with a request, a server that stops reports that it does.
         self.plane.ready().map_err(refuse)?;
+        self.leave_to_ec2(&request)?;
         let plane = self.plane;
         match request {
             Request::Ping => done(Ok(env!("CARGO_PKG_VERSION"))),
@@ -81,6 +84,27 @@ impl<'a> Service<'a> {
                 done(plane.delete_snapshot(&args.name).map(|()| deleted))
             }
         }
+    }
+
+    /// Refuses what would contradict the records of EC2. Where its endpoint is not served, a volume may be attached: it is
+    /// detached again when the endpoint is.
+    fn leave_to_ec2(&self, request: &Request) -> anyhow::Result<()> {
+        let is_served = self.ec2.is_served();
+        let (name, thing, call) = match request {
+            Request::VolumeDelete(args) => (&args.name, "volume", "delete-volume --volume-id"),
+            Request::VolumeModify(args) => (&args.name, "volume", "modify-volume --volume-id"),
+            Request::VolumeAttach(args) if is_served => (&args.name, "volume", "attach-volume --volume-id"),
+            Request::VolumeDetach(args) if is_served => (&args.name, "volume", "detach-volume --volume-id"),
+            Request::SnapshotDelete(args) => (&args.name, "snapshot", "delete-snapshot --snapshot-id"),
+            _ => return Ok(()),
+        };
+        if !self.ec2.has(name) {
+            return Ok(());
+        }
+        let served = if is_served { "" } else { ", while 'ebbtide serve --aws' runs" };
+        Err(Refusal::usage(format!("{thing} '{name}' belongs to EC2 of this home"))
+            .hint(format!("use 'aws ec2 {call} {name}'{served}"))
+            .into())
     }
 
     /// `volume record`: the file is made first, and goes again where the volume cannot be recorded.

@@ -243,6 +243,57 @@ fn boto3_takes_a_volume_through_its_life() {
 }
 
 #[test]
+fn what_ec2_has_is_left_to_ec2_and_a_kill_leaves_no_link_to_a_device() {
+    let Some(aws) = client("aws") else { return };
+    if !can(&[Need::BlockDevices]) {
+        return;
+    }
+    let home = Home::new();
+    std::fs::create_dir_all(home.root()).unwrap();
+    std::fs::write(home.root().join("calibration.json"), calibration().to_string()).unwrap();
+    let anna = create_user(&home, "anna");
+    let started = home.run_line("serve --detach --json --aws 0 --instant").ok().json();
+    let url = started["aws"].as_str().unwrap().to_owned();
+    let call = |words: &str, query: &str| {
+        let words = format!("ec2 {words} --query {query} --output text");
+        let words: Vec<&str> = words.split(' ').collect();
+        run(&aws, &words, &home, &anna, &url).ok().line().to_owned()
+    };
+    let instance =
+        call("run-instances --instance-type m6i.large --image-id ami-00000000", "Instances[0].InstanceId");
+    let volume = call("create-volume --volume-type gp3 --size 1 --availability-zone us-east-1a", "VolumeId");
+    call(&format!("attach-volume --volume-id {volume} --instance-id {instance} --device /dev/sdf"), "State");
+    let snapshot = call(&format!("create-snapshot --volume-id {volume}"), "SnapshotId");
+    let link = Path::new("/dev/disk/by-id/")
+        .join(format!("nvme-Amazon_Elastic_Block_Store_{}", volume.replace('-', "")));
+    assert!(link.is_symlink(), "{}", link.display());
+
+    let refused = |words: &str, instead: &str| {
+        let words = format!("{words} {}", if words.starts_with("snapshot") { &snapshot } else { &volume });
+        home.run_line(&words).refused(2, &["belongs to EC2", instead]);
+    };
+    refused("snapshot delete", "aws ec2 delete-snapshot");
+    refused("volume delete", "aws ec2 delete-volume");
+    refused("volume detach", "aws ec2 detach-volume");
+    refused("volume attach", "aws ec2 attach-volume");
+    let modify = format!("volume modify {volume} gp3:size=2GiB");
+    home.run_line(&modify).refused(2, &["aws ec2 modify-volume"]);
+    // Its faults, and volumes of one's own, are the command line's.
+    home.run_line(&format!("volume fault {volume} latency=1ms")).ok();
+    home.run_line("volume create own gp3:size=1GiB").ok();
+    home.run_line("volume delete own").ok();
+
+    kill_9(u32::try_from(started["pid"].as_u64().unwrap()).unwrap());
+    home.run_line("volume list").refused(3, &["cleared: loop device"]);
+    assert!(!link.is_symlink(), "{}", link.display());
+    home.run_line("serve --detach").ok();
+    refused("volume delete", "while 'ebbtide serve --aws' runs");
+    refused("snapshot delete", "while 'ebbtide serve --aws' runs");
+    home.run_line("serve --stop").ok();
+    assert_eq!(left_of(&home.root()), Vec::<String>::new());
+}
+
+#[test]
 fn the_aws_cli_speaks_tls_to_a_certificate_that_was_made_for_it() {
     let Some(aws) = client("aws") else { return };
     let home = Home::new();

@@ -382,14 +382,29 @@ impl<'a> View<'a> {
         self.catalog.resolve(&parsed).map_err(|error| wrong(&error))
     }
 
-    /// Variables to set, in the words of this server's release.
+    /// Variables to set, in the words of this server's release. Those that have the value already are left out; where
+    /// all have it, the fix says so and sets nothing.
     pub(crate) fn fix(
         &self,
         text: impl Into<String>,
         set: &[(&'static str, &str, Dynamic)],
     ) -> Result<Fix, Gap> {
+        let differs = |(variable, value, _): &&(&'static str, &str, Dynamic)| {
+            let current = self.seen.variables.as_ref().and_then(|all| all.get(variable));
+            current.is_none_or(|current| !is_same(current, value))
+        };
+        let wanted = set;
+        let set: Vec<_> = wanted.iter().filter(differs).copied().collect();
+        if set.is_empty() && !wanted.is_empty() {
+            let have: Vec<_> =
+                wanted.iter().map(|(variable, value, _)| format!("{variable} = {value}")).collect();
+            return Ok(Fix::by_hand(format!(
+                "{} is set already: the cause lies elsewhere.",
+                have.join(", ")
+            )));
+        }
         let Ok((flavour, version)) = self.server() else {
-            return Ok(Self::fix_of_file(text, set));
+            return Ok(Self::fix_of_file(text, &set));
         };
         let change = |&(variable, value, dynamic): &(&'static str, &str, Dynamic)| VariableChange {
             variable,
@@ -408,6 +423,12 @@ impl<'a> View<'a> {
         };
         Fix::of_file(text, set.iter().map(change).collect())
     }
+}
+
+/// Whether two values of a variable are the same to the server.
+fn is_same(one: &str, other: &str) -> bool {
+    let number = |text: &str| text.parse::<f64>().ok();
+    one.eq_ignore_ascii_case(other) || number(one).is_some_and(|one| number(other) == Some(one))
 }
 
 /// Whether a word of a server means that a switch is on.

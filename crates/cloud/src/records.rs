@@ -159,6 +159,15 @@ impl RecordFile {
         texts.into_iter().map(record).collect()
     }
 
+    /// The ids of a table, in order.
+    pub(crate) fn ids(&self, table: &'static str) -> Result<Vec<String>, RecordsError> {
+        let ids = || -> Result<Vec<String>, rusqlite::Error> {
+            let mut statement = self.connection.prepare(&format!("SELECT id FROM {table} ORDER BY id"))?;
+            statement.query_map((), |row| row.get(0))?.collect()
+        };
+        ids().map_err(|source| RecordsError::Sqlite { file: self.name, source })
+    }
+
     /// Makes changes durable, all of them or none.
     pub(crate) fn commit<'a>(
         &mut self,

@@ -7,6 +7,7 @@ use super::sources::{MARIADB_BINLOG, MYSQL_BINLOG, says};
 use super::{EVERY, figure, mariadb, mysql, percent, size, time, whole};
 use crate::check::Check;
 use crate::finding::{Confidence, FINE, Found, Gap, Judged, Severity};
+use crate::fix::Fix;
 use crate::view::{Dynamic, View, does_not_apply};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -192,24 +193,35 @@ fn kept_s(v: &View<'_>) -> Result<f64, Gap> {
     if known { Ok(0.0) } else { does_not_apply("the server has no variable for it") }
 }
 
+/// A week, in seconds: how long binary logs are to be kept where nothing speaks against it.
+const WEEK: f64 = 604_800.0;
+
+/// The variable that keeps binary logs for at most `most` seconds and at most a week, in whole hours or, on servers that
+/// know nothing shorter, days; none where `most` is less than one.
+fn keep(v: &View<'_>, most: f64) -> Result<Option<(&'static str, String, Dynamic)>, Gap> {
+    let (variable, step, unit) = match v.maybe("binlog_expire_logs_seconds")? {
+        Some(_) => ("binlog_expire_logs_seconds", 3_600.0, 1.0),
+        None => ("expire_logs_days", 86_400.0, 86_400.0),
+    };
+    let seconds = (most.min(WEEK) / step).floor() * step;
+    Ok((seconds > 0.0).then(|| (variable, format!("{:.0}", seconds / unit), Dynamic::ALWAYS)))
+}
+
 fn retention(v: &View<'_>) -> Judged {
     v.needs_binlog()?;
     let kept = kept_s(v)?;
-    let seconds_known = v.maybe("binlog_expire_logs_seconds")?.is_some();
-    let set = if seconds_known {
-        ("binlog_expire_logs_seconds", "604800", Dynamic::ALWAYS)
-    } else {
-        ("expire_logs_days", "7", Dynamic::ALWAYS)
-    };
     let off = v.maybe("binlog_expire_logs_auto_purge")?.is_some_and(|word| !crate::view::is_on(word));
     if kept == 0.0 || off {
         let by_size = v.maybe("max_binlog_total_size")?.is_some_and(|bytes| bytes != "0");
         if by_size {
             return FINE;
         }
-        let set = if off { ("binlog_expire_logs_auto_purge", "ON", Dynamic::ALWAYS) } else { set };
+        let set = match keep(v, WEEK)? {
+            Some(_) if off => ("binlog_expire_logs_auto_purge", "ON".to_owned(), Dynamic::ALWAYS),
+            set => set.expect("a week is longer than a day"),
+        };
         return Found::because("Binary logs are kept for ever: the volume fills up.")
-            .fix(v.fix("Keep a week, or as long as backups need.", &[set])?)
+            .fix(v.fix("Keep a week, or as long as backups need.", &[(set.0, &set.1, set.2)])?)
             .answer();
     }
     let (Ok(rate), Ok(place)) = (v.metric("binlog_bytes"), v.place(Files::Binlog)) else { return FINE };
@@ -219,6 +231,13 @@ fn retention(v: &View<'_>) -> Judged {
     if rate * kept <= free {
         return FINE;
     }
+    let fix = match keep(v, 0.5 * free / rate)? {
+        Some((variable, value, dynamic)) => v.fix(
+            "Keep what takes half of the free space at the present rate, or enlarge the volume.",
+            &[(variable, &value, dynamic)],
+        )?,
+        None => Fix::by_hand("Enlarge the volume of the binary log."),
+    };
     Found::because(format!(
         "At {}/s the {} free are full in {}; files are kept for {}.",
         size(rate),
@@ -227,7 +246,7 @@ fn retention(v: &View<'_>) -> Judged {
         time(kept)
     ))
     .severity(Severity::High)
-    .fix(v.fix("Keep less, or enlarge the volume.", &[set])?)
+    .fix(fix)
     .answer()
 }
 

@@ -6,8 +6,11 @@ use super::records::{Instance, Setting, Snapshot, TokenUse, Volume};
 use crate::RecordsError;
 use crate::records::{RecordFile, RowChange, Schema};
 
-const SCHEMA: Schema = Schema {
-    file: "aws.db",
+/// Its name.
+pub(super) const FILE: &str = "aws.db";
+
+pub(super) const SCHEMA: Schema = Schema {
+    file: FILE,
     versions: &[include_str!("db.sql")],
     // Younger than the others.
     always: include_str!("settings.sql"),
@@ -74,6 +77,11 @@ impl Db {
             tokens: self.0.rows("tokens")?,
             settings: self.0.rows("settings")?,
         })
+    }
+
+    /// The ids of all volumes and snapshots.
+    pub(super) fn storage_ids(&self) -> Result<Vec<String>, RecordsError> {
+        Ok([self.0.ids("volumes")?, self.0.ids("snapshots")?].concat())
     }
 
     /// Makes changes durable, all of them or none.

@@ -45,17 +45,19 @@ fn remove_at(link: &Path) {
     }
 }
 
-/// Removes the links that an earlier process left: those of volumes for which `is_ours` holds.
-pub(super) fn clear(options: &Options, is_ours: impl Fn(&str) -> bool) {
-    let Some(dir) = &options.device_links else { return };
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
-    for entry in entries.flatten() {
-        let file = entry.file_name();
-        let serial =
-            file.to_str().and_then(|file| file.strip_prefix(PREFIX)).and_then(|at| at.strip_prefix("vol"));
-        let volume = serial.map(|digits| format!("{}{digits}", Kind::Volume.prefix()));
-        if volume.is_some_and(|volume| is_ours(&volume)) {
-            remove_at(&entry.path());
-        }
+/// The volumes that have a link in a directory.
+pub(super) fn linked(dir: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let volume = |file: &str| {
+        let digits = file.strip_prefix(PREFIX)?.strip_prefix("vol")?;
+        Some(format!("{}{digits}", Kind::Volume.prefix()))
+    };
+    entries.flatten().filter_map(|entry| volume(entry.file_name().to_str()?)).collect()
+}
+
+/// Removes the links of a directory to volumes for which `is_ours` holds.
+pub(super) fn clear(dir: &Path, is_ours: impl Fn(&str) -> bool) {
+    for volume in linked(dir).iter().filter(|volume| is_ours(volume)) {
+        remove_at(&dir.join(name(volume)));
     }
 }

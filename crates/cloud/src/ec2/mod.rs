@@ -32,6 +32,7 @@ mod lock;
 mod modify;
 mod multi_attach;
 mod options;
+mod owned;
 mod page;
 mod places;
 mod public_access;
@@ -59,6 +60,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 pub use options::{AttachAs, DEVICE_LINKS, Options, Quotas, Timing};
+pub use owned::{OwnedIds, remove_device_links};
 
 use ask::Ask;
 use db::Db;
@@ -126,7 +128,7 @@ impl Drop for Ec2 {
     /// The devices are gone once the process has ended.
     fn drop(&mut self) {
         self.close_events();
-        links::clear(&self.options, |id| self.state.lock().volumes().contains_key(id));
+        self.clear_links();
     }
 }
 

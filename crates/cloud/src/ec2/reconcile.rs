@@ -19,7 +19,7 @@ impl Ec2 {
         let snapshots: BTreeSet<String> = names.snapshots.into_iter().collect();
         let pending: BTreeSet<String> = names.pending.into_iter().collect();
         self.warn_of_unknown(&volumes, &snapshots);
-        links::clear(&self.options, |id| self.state.lock().volumes().contains_key(id));
+        self.clear_links();
         // Few records need anything: only those are copied.
         let unsettled = |volume: &&Volume| {
             (volume.stage != Stage::Ready
@@ -44,6 +44,13 @@ impl Ec2 {
             self.settle_snapshot(snapshot, &snapshots, &pending)?;
         }
         Ok(())
+    }
+
+    /// Removes the links of this home's volumes.
+    pub(super) fn clear_links(&self) {
+        if let Some(dir) = &self.options.device_links {
+            links::clear(dir, |id| self.state.lock().volumes().contains_key(id));
+        }
     }
 
     fn warn_of_unknown(&self, volumes: &BTreeSet<String>, snapshots: &BTreeSet<String>) {

@@ -247,6 +247,10 @@ fn access_by_tags_as_in_the_whitepaper() {
         &[("aws:RequestTag/Environment", "test"), ("ec2:VolumeSize", "2000"),]
     )));
     assert!(!may(access("ec2:CreateVolume", "arn:aws:ec2:us-east-1:000000000000:volume/*", &[])));
+    // CreateSnapshot asks about the volume and about the snapshot that comes.
+    assert!(may(access("ec2:CreateSnapshot", "arn:aws:ec2:us-east-1::snapshot/*", &[])));
+    assert!(may(access("ec2:CreateSnapshot", VOLUME, &[test])));
+    assert!(!may(access("ec2:CreateSnapshot", VOLUME, &[production])));
     // A tag may be set on creation, and not changed later.
     assert!(may(access("ec2:CreateTags", VOLUME, &[("ec2:CreateAction", "CreateVolume")])));
     assert!(!may(access("ec2:CreateTags", VOLUME, &[production])));

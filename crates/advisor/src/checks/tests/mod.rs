@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ebbtide_catalog::Catalog;
-use ebbtide_observe::{Device, Files, Observation, Origin, Span};
+use ebbtide_observe::{Device, Files, Observation, Origin, ServerDirectory, Span};
 
 use crate::finding::{Assessment, Confidence, Severity};
 use pairs::{load, pairs, redo, slow, with_file};
@@ -27,6 +27,35 @@ fn every_check_finds_what_is_inside_its_threshold_and_nothing_outside() {
         let fine = of(outside).asks(code);
         assert_eq!(fine.verdict, Assessment::Fine, "{code} with {outside}: {fine:#?}");
     }
+}
+
+#[test]
+fn a_fix_that_was_followed_is_not_advised_again() {
+    for (code, inside, _, of) in pairs() {
+        let set = of(inside).asks(code).fix.map(|fix| fix.set).unwrap_or_default();
+        let followed =
+            |seen: Seen| set.iter().fold(seen, |seen, change| seen.var(change.variable, &change.value));
+        let after = followed(of(inside)).asks(code);
+        let again = after.fix.map(|fix| fix.set).unwrap_or_default();
+        assert!(set.is_empty() || again != set, "{code} with {inside}: {} {again:?}", after.why);
+    }
+}
+
+#[test]
+fn binary_logs_are_kept_for_as_long_as_half_of_the_free_space_lasts() {
+    let asked = |kept: &str, rate: f64, free_gib: u64| {
+        let place = |place: &mut ServerDirectory| place.free_bytes = Some(free_gib << 30);
+        let seen = mysql().var("binlog_expire_logs_seconds", kept).rate("binlog_bytes", rate);
+        seen.place(place, device("sda")).asks("L03")
+    };
+    // 32 GiB in 20 h and a half.
+    let found = asked("604800", 465_000.0, 32);
+    let fix = found.fix.unwrap();
+    assert_eq!(fix.statements, ["SET PERSIST binlog_expire_logs_seconds = 36000"], "{}", found.why);
+    assert_eq!(asked("36000", 465_000.0, 32).verdict, Assessment::Fine);
+    // No whole hour fits.
+    let found = asked("604800", 1e9, 32);
+    assert_eq!((found.verdict, found.fix.unwrap().set.len()), (Assessment::Found, 0));
 }
 
 #[test]
