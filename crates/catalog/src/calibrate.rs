@@ -6,7 +6,7 @@ use ebbtide_volume::{MIB, format_size, parse_size};
 use serde::Deserialize;
 
 use crate::{
-    Catalog,
+    Catalog, DataError,
     data::OverridesFile,
     service::{self, Points},
 };
@@ -85,7 +85,7 @@ pub enum CalibrateError {
     UnknownType(String),
     /// A name, source or date that makes no override.
     #[error("the measured times make no override: {0}")]
-    Entry(String),
+    Entry(DataError),
 }
 
 #[derive(Deserialize)]
@@ -185,10 +185,10 @@ pub fn fit_type(catalog: &Catalog, fio_json: &str, options: &FitOptions) -> Resu
 }
 
 /// What `with_overrides` would find wrong with the entry.
-fn check_entry(fitted: &Fitted) -> Result<(), String> {
-    toml::from_str::<OverridesFile>(&fitted.toml).map_err(|error| error.to_string())?;
+fn check_entry(fitted: &Fitted) -> Result<(), DataError> {
+    toml::from_str::<OverridesFile>(&fitted.toml)?;
     let mut curves = [&fitted.read, &fitted.write, &fitted.flush].into_iter().flatten();
-    curves.try_for_each(|points| service::curve(points).map(|_| ()))
+    Ok(curves.try_for_each(|points| service::curve(points).map(drop))?)
 }
 
 /// One job and the options that it ran with.

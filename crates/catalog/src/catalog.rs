@@ -12,7 +12,7 @@ use jiff::civil::Date;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    CatalogError, InstanceType, Provenance,
+    CatalogError, DataError, InstanceType, PeriodError, Provenance, TypeDataError,
     data::{
         AccountingEntry, ArrayRules, Class, InitializationRules, InstanceRules, IopsRule, ModificationRules,
         Period, ServiceEntry, StoreRow, StoreRules, ThroughputRule, TornWritePrevention, TypeEntry,
@@ -261,11 +261,11 @@ fn add_instance_store(
 ) -> Result<(), CatalogError> {
     let (source, date) = table_source("instance-store.csv", INSTANCE_STORE)?;
     let shape = services.get("instance-store").cloned();
-    let shape = shape.ok_or_else(|| data("service-times.toml", "instance-store is missing"))?;
+    let shape = shape.ok_or_else(|| data("service-times.toml", TypeDataError::NoStoreShape))?;
     for row in rows::<StoreRow>("instance-store.csv", INSTANCE_STORE)? {
         let name = format!("instance-store:{}", row.name);
         if row.write_iops == 0 || row.write_iops > row.read_iops || row.disks == 0 {
-            return Err(data(&name, "no disks, no write IOPS, or more of them than read IOPS"));
+            return Err(data(&name, TypeDataError::StoreFigures));
         }
         services.insert(name.clone(), row.service(&shape, rules));
         types.push(store_type(name, &row, rules, source.clone(), date));
@@ -314,50 +314,52 @@ fn check(catalog: &Catalog) -> Result<(), CatalogError> {
     let mut names = BTreeSet::new();
     for entry in &catalog.types {
         if !names.insert(&entry.name) {
-            return Err(data(&entry.name, "is there twice"));
+            return Err(data(&entry.name, DataError::Twice));
         }
-        check_type(catalog, entry).map_err(|reason| data(&entry.name, reason))?;
+        check_type(catalog, entry).map_err(|error| data(&entry.name, error))?;
     }
     let mut names = BTreeSet::new();
     match catalog.instances.iter().find(|instance| !names.insert(&instance.name)) {
-        Some(instance) => Err(data(&instance.name, "is there twice")),
+        Some(instance) => Err(data(&instance.name, DataError::Twice)),
         None => Ok(()),
     }
 }
 
-fn check_type(catalog: &Catalog, entry: &TypeEntry) -> Result<(), String> {
-    let first = entry.period.first().ok_or("has no period")?;
+fn check_type(catalog: &Catalog, entry: &TypeEntry) -> Result<(), DataError> {
+    let first = entry.period.first().ok_or(TypeDataError::NoPeriod)?;
     if entry.launched.is_some_and(|launched| launched > first.from) {
-        return Err("has figures from before its launch".into());
+        return Err(TypeDataError::BeforeLaunch.into());
     }
     if entry.period.windows(2).any(|pair| pair[0].from >= pair[1].from) {
-        return Err("has periods out of order".into());
+        return Err(TypeDataError::PeriodOrder.into());
     }
     if !catalog.accounting.contains_key(&entry.accounting) {
-        return Err(format!("has unknown accounting '{}'", entry.accounting));
+        return Err(TypeDataError::UnknownAccounting(entry.accounting.clone()).into());
     }
     entry.period.iter().try_for_each(|period| {
         let service = period.service.as_ref().unwrap_or(&entry.service);
-        let times = catalog.services.get(service).ok_or(format!("has no service times '{service}'"))?;
+        let times = catalog.services.get(service);
+        let times = times.ok_or_else(|| TypeDataError::UnknownService(service.clone()))?;
         times.times(ebbtide_volume::GIB)?;
-        check_period(entry, period).map_err(|reason| format!("period from {}: {reason}", period.from))
+        let of_period = |cause| TypeDataError::Period { from: period.from, cause };
+        Ok(check_period(entry, period).map_err(of_period)?)
     })
 }
 
-fn check_period(entry: &TypeEntry, period: &Period) -> Result<(), String> {
-    let rising = |what: &str, values: &[u64]| {
+fn check_period(entry: &TypeEntry, period: &Period) -> Result<(), PeriodError> {
+    let rising = |figures: &'static str, values: &[u64]| {
         let rises = values.windows(2).all(|pair| pair[0] <= pair[1]) && values[0] > 0;
-        if rises { Ok(()) } else { Err(format!("{what} do not rise from above zero: {values:?}")) }
+        if rises { Ok(()) } else { Err(PeriodError::NotRising { figures, values: values.to_vec() }) }
     };
     if period.source.trim().is_empty() {
-        return Err("has no source".into());
+        return Err(PeriodError::NoSource);
     }
     let sized = match entry.class {
         Class::Ebs => period.size_gib.is_some(),
         _ => period.default_size_gib.is_some() || period.default_size_bytes.is_some(),
     };
     if !sized {
-        return Err("has no sizes".into());
+        return Err(PeriodError::NoSizes);
     }
     if let Some([min, max]) = period.size_gib {
         rising("sizes", &[min, max])?;

@@ -6,7 +6,7 @@ use ebbtide_volume::{Accounting, Merge};
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::{CatalogError, error::data};
+use crate::{CatalogError, DataError, error::data};
 
 /// `data/volume-types.toml`. Types stay tables here, so that overrides can be applied to them.
 #[derive(Debug, Clone, Deserialize)]
@@ -371,10 +371,10 @@ pub(crate) struct OverrideEntry {
 
 /// The source and date that the comments at the head of a table give for all its rows.
 pub(crate) fn table_source(place: &str, text: &str) -> Result<(String, Date), CatalogError> {
-    let given = |key: &str| {
+    let given = |key: &'static str| {
         let line = text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(key));
-        line.map(str::trim).ok_or_else(|| data(place, format!("has no line '# {key}'")))
+        line.map(str::trim).ok_or_else(|| data(place, DataError::NoLine(key)))
     };
-    let date = given("date:")?.parse().map_err(|error| data(place, error))?;
+    let date = given("date:")?.parse().map_err(|error: jiff::Error| data(place, error))?;
     Ok((given("source:")?.to_owned(), date))
 }

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use ebbtide_text::did_you_mean;
 
+use crate::DataError;
+
 /// A request that the catalogue refuses, or catalogue data that it cannot use.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -86,12 +88,12 @@ pub enum CatalogError {
         reason: String,
     },
     /// Catalogue data or overrides that contradict themselves.
-    #[error("{place}: {reason}")]
+    #[error("{place}: {cause}")]
     Data {
         /// The file and the entry.
         place: String,
         /// What is wrong with it.
-        reason: String,
+        cause: DataError,
     },
 }
 
@@ -453,6 +455,6 @@ impl ModifyRejection {
 }
 
 /// An error in the data at a place.
-pub(crate) fn data(place: &str, reason: impl ToString) -> CatalogError {
-    CatalogError::Data { place: place.into(), reason: reason.to_string().trim_end().to_owned() }
+pub(crate) fn data(place: &str, cause: impl Into<DataError>) -> CatalogError {
+    CatalogError::Data { place: place.into(), cause: cause.into() }
 }

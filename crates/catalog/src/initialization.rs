@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CatalogError, data::InitializationRules, error::data, service::curve};
+use crate::{CatalogError, DataError, data::InitializationRules, error::data, service::curve};
 
 /// How a volume from a snapshot gets its blocks, as text: `lazy`, `rate=200MiB/s` or `none`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,14 +73,14 @@ impl TryFrom<String> for Initialization {
 
 /// Refuses rules that contradict themselves.
 pub(crate) fn check(rules: &InitializationRules) -> Result<(), CatalogError> {
-    let refuse = |reason: &str| data("initialization", reason);
+    let refuse = |cause: DataError| data("initialization", cause);
     if rules.min_mib_s == 0 || rules.min_mib_s > rules.max_mib_s || rules.max_mib_s > 1 << 20 {
-        return Err(refuse("the rates do not rise from above zero"));
+        return Err(refuse(DataError::InitializationRates));
     }
     if rules.block_kib << 10 != ebbtide_volume::LOAD_BLOCK_BYTES {
-        return Err(refuse("the model loads blocks of another size"));
+        return Err(refuse(DataError::LoadBlock));
     }
-    curve(&rules.first_touch).map_err(|error| refuse(&error)).map(drop)
+    curve(&rules.first_touch).map_err(|error| refuse(error.into())).map(drop)
 }
 
 #[cfg(test)]

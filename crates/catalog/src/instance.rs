@@ -4,6 +4,7 @@ use ebbtide_volume::{InstanceLimits, RateLimit};
 use serde::Serialize;
 
 use crate::data::{InstanceRow, InstanceRules, Slots, YesNo};
+use crate::{DataError, InstanceDataError};
 
 /// Bytes a second in one megabit a second.
 const BYTES_PER_MBPS: u64 = 1_000_000 / 8;
@@ -50,8 +51,10 @@ impl InstanceType {
         row: &InstanceRow,
         rules: &InstanceRules,
         provenance: crate::Provenance,
-    ) -> Result<Self, String> {
-        contradiction(row).map_or(Ok(()), Err)?;
+    ) -> Result<Self, DataError> {
+        if let Some(cause) = contradiction(row) {
+            return Err(DataError::Instance { name: row.name.clone(), cause });
+        }
         let rate = |rate: u64, ceiling: u64| RateLimit {
             rate,
             ceiling,
@@ -80,28 +83,27 @@ impl InstanceType {
 }
 
 /// What is wrong with a row, where anything is.
-fn contradiction(row: &InstanceRow) -> Option<String> {
-    let bad = |what: &str| Some(format!("{}: {what}", row.name));
+fn contradiction(row: &InstanceRow) -> Option<InstanceDataError> {
     if row.vcpus == 0 || row.memory_gib <= 0.0 || row.ebs_slots == 0 {
-        return bad("no CPU, no memory or no EBS slot");
+        return Some(InstanceDataError::Nothing);
     }
     if row.baseline_mbps == 0 || row.baseline_iops == 0 {
-        return bad("a baseline of zero");
+        return Some(InstanceDataError::ZeroBaseline);
     }
     if row.baseline_mbps > row.maximum_mbps || row.baseline_iops > row.maximum_iops {
-        return bad("a baseline above its maximum");
+        return Some(InstanceDataError::BaselineAboveMaximum);
     }
     let bursts = row.baseline_mbps < row.maximum_mbps || row.baseline_iops < row.maximum_iops;
     if bursts != (row.bursts == YesNo::Yes) {
-        return bad("'bursts' disagrees with baseline and maximum");
+        return Some(InstanceDataError::Bursts);
     }
     // AWS rounds either figure on its own; they agree to 0.2 % in all rows.
     let agree = |mbps: u64, mb_s: f64| (mbps as f64 / 8.0 - mb_s).abs() <= mb_s * 0.002 + 0.01;
     if !agree(row.baseline_mbps, row.baseline_mb_s) || !agree(row.maximum_mbps, row.maximum_mb_s) {
-        return bad("Mb/s divided by 8 is not MB/s");
+        return Some(InstanceDataError::Bandwidth);
     }
     if (row.store_disks == 0) != (row.store_disk_gb == 0) {
-        return bad("disks without a size or a size without disks");
+        return Some(InstanceDataError::Disks);
     }
     None
 }

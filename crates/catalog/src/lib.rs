@@ -33,11 +33,16 @@ mod share;
 pub mod calibrate;
 pub mod modify;
 
+mod data_error;
 mod error;
 mod numbers;
 
 pub use asof::{AsOf, AsOfError};
 pub use catalog::{Catalog, TypeInfo};
+pub use data_error::{
+    CurveError, DataError, InstanceDataError, OverrideError, PeriodError, PriceDataError, ServiceError,
+    TypeDataError,
+};
 pub use error::{CatalogError, ModifyRejection, Rejection};
 pub use initialization::{Initialization, InitializationError};
 pub use instance::InstanceType;

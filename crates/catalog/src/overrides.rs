@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    CatalogError, Provenance,
+    CatalogError, DataError, OverrideError, Provenance,
     data::{InstanceRow, OverrideEntry, OverridesFile},
     error::data,
     price_book::PriceTables,
@@ -24,19 +24,20 @@ pub(crate) fn apply(tables: &mut Tables, place: &str, text: &str) -> Result<(), 
     for (number, entry) in file.r#override.iter().enumerate() {
         let place = format!("{place}, override {}", number + 1);
         if entry.reason.trim().is_empty() || entry.source.trim().is_empty() {
-            return Err(data(&place, "an override needs a reason and a source"));
+            return Err(data(&place, OverrideError::NoReason));
         }
         match (&entry.r#type, &entry.instance, &entry.region) {
-            (Some(kind), None, None) => override_type(tables, kind, entry),
+            (Some(kind), None, None) => override_type(tables, kind, entry).map_err(DataError::from),
             (None, Some(name), None) => override_instance(tables, name, entry),
-            (Some(kind), None, Some(region)) => override_price(&mut tables.prices, region, kind, entry),
-            (None, None, Some(region)) => add_region(&mut tables.prices, region, entry),
-            _ => {
-                Err("give either type = \"...\" or instance = \"...\", or region = \"...\" for prices"
-                    .to_owned())
+            (Some(kind), None, Some(region)) => {
+                override_price(&mut tables.prices, region, kind, entry).map_err(DataError::from)
             }
+            (None, None, Some(region)) => {
+                add_region(&mut tables.prices, region, entry).map_err(DataError::from)
+            }
+            _ => Err(OverrideError::Subject.into()),
         }
-        .map_err(|reason| data(&place, reason))?;
+        .map_err(|error| data(&place, error))?;
     }
     if let Some(region) = file.default_region {
         tables.prices.default_region = region;
@@ -44,12 +45,11 @@ pub(crate) fn apply(tables: &mut Tables, place: &str, text: &str) -> Result<(), 
     Ok(())
 }
 
-fn override_type(tables: &mut Tables, kind: &str, entry: &OverrideEntry) -> Result<(), String> {
+fn override_type(tables: &mut Tables, kind: &str, entry: &OverrideEntry) -> Result<(), OverrideError> {
     let original = entry.like.as_deref().unwrap_or(kind);
     let named = |table: &toml::Table, name: &str| table.get("name").and_then(|n| n.as_str()) == Some(name);
-    let position = tables.types.iter().position(|table| named(table, original)).ok_or_else(|| {
-        format!("there is no type '{original}' to override; instance-store classes cannot be overridden")
-    })?;
+    let position = tables.types.iter().position(|table| named(table, original));
+    let position = position.ok_or_else(|| OverrideError::UnknownType(original.to_owned()))?;
     let mut table = tables.types[position].clone();
     table.insert("name".into(), kind.into());
     table.insert("overridden".into(), entry.reason.clone().into());
@@ -68,7 +68,7 @@ fn override_type(tables: &mut Tables, kind: &str, entry: &OverrideEntry) -> Resu
     if kind == original {
         tables.types[position] = table;
     } else if tables.types.iter().any(|table| named(table, kind)) {
-        return Err(format!("'{kind}' is a type already; leave 'like' out to override it"));
+        return Err(OverrideError::TypeExists(kind.to_owned()));
     } else {
         tables.types.push(table);
     }
@@ -81,11 +81,11 @@ fn override_service(
     table: &mut toml::Table,
     kind: &str,
     entry: &OverrideEntry,
-) -> Result<(), String> {
+) -> Result<(), OverrideError> {
     let default = table.get("service").and_then(|name| name.as_str()).map(str::to_owned);
     let period = newest_period(table)?;
     let present = period.get("service").and_then(|name| name.as_str()).map(str::to_owned).or(default);
-    let present = present.ok_or("the type has no service times")?;
+    let present = present.ok_or(OverrideError::TypeWithoutService)?;
     let mut service = tables.services.get(&present).cloned().unwrap_or_default();
     for (part, value) in &entry.service {
         service.insert(part.clone(), value.clone());
@@ -98,10 +98,10 @@ fn override_service(
     Ok(())
 }
 
-fn newest_period(table: &mut toml::Table) -> Result<&mut toml::Table, String> {
+fn newest_period(table: &mut toml::Table) -> Result<&mut toml::Table, OverrideError> {
     let periods = table.get_mut("period").and_then(toml::Value::as_array_mut);
     let newest = periods.and_then(|periods| periods.last_mut()).and_then(toml::Value::as_table_mut);
-    newest.ok_or_else(|| "the type has no period".into())
+    newest.ok_or(OverrideError::TypeWithoutPeriod)
 }
 
 /// Replaces values key by key; tables are merged.
@@ -116,21 +116,23 @@ fn merge(under: &mut toml::Table, over: &toml::Table) {
     }
 }
 
-fn override_instance(tables: &mut Tables, name: &str, entry: &OverrideEntry) -> Result<(), String> {
+fn override_instance(tables: &mut Tables, name: &str, entry: &OverrideEntry) -> Result<(), DataError> {
     if !entry.service.is_empty() {
-        return Err("an instance has no service times".into());
+        return Err(OverrideError::NoServiceTimes { subject: "an instance" }.into());
     }
     let original = entry.like.as_deref().unwrap_or(name);
     let position = tables.instances.iter().position(|(row, _)| row.name == original);
     let mut table = match position {
-        Some(position) => toml::Table::try_from(&tables.instances[position].0).map_err(|e| e.to_string())?,
-        None if entry.like.is_some() => return Err(format!("there is no instance type '{original}'")),
+        Some(position) => toml::Table::try_from(&tables.instances[position].0)?,
+        None if entry.like.is_some() => {
+            return Err(OverrideError::UnknownInstance(original.to_owned()).into());
+        }
         None => toml::Table::new(),
     };
     merge(&mut table, &entry.set);
     table.insert("name".into(), name.into());
     complete_instance(&mut table, &entry.set);
-    let row: InstanceRow = table.try_into().map_err(|error: toml::de::Error| error.to_string())?;
+    let row: InstanceRow = table.try_into()?;
     let provenance = Provenance {
         source: entry.source.clone(),
         date: entry.date.to_string(),
@@ -171,15 +173,17 @@ fn override_price(
     region: &str,
     kind: &str,
     entry: &OverrideEntry,
-) -> Result<(), String> {
+) -> Result<(), OverrideError> {
     if !entry.service.is_empty() {
-        return Err("a price has no service times".into());
+        return Err(OverrideError::NoServiceTimes { subject: "a price" });
     }
     let original = entry.like.as_deref().unwrap_or(region);
     let known = tables.regions.get(original).and_then(|types| types.get(kind)).cloned();
     let mut table = match known {
         Some(table) => table,
-        None if entry.like.is_some() => return Err(format!("{kind} has no price in '{original}'")),
+        None if entry.like.is_some() => {
+            return Err(OverrideError::UnknownPrice { kind: kind.to_owned(), region: original.to_owned() });
+        }
         None => toml::Table::new(),
     };
     merge(&mut table, &entry.set);
@@ -189,18 +193,18 @@ fn override_price(
 }
 
 /// Gives a new region the prices of another.
-fn add_region(tables: &mut PriceTables, region: &str, entry: &OverrideEntry) -> Result<(), String> {
-    let original = entry.like.as_deref().ok_or("give type = \"...\" whose price it is, or like = \"...\"")?;
+fn add_region(tables: &mut PriceTables, region: &str, entry: &OverrideEntry) -> Result<(), OverrideError> {
+    let original = entry.like.as_deref().ok_or(OverrideError::RegionLikeNothing)?;
     if !entry.set.is_empty() || !entry.service.is_empty() {
-        return Err("a region has no figures of its own; give type = \"...\" whose price it is".into());
+        return Err(OverrideError::RegionFigures);
     }
     if tables.regions.contains_key(region) {
-        return Err(format!("'{region}' has prices already; give type = \"...\" whose price is another"));
+        return Err(OverrideError::RegionExists(region.to_owned()));
     }
-    let known: Vec<_> = tables.regions.keys().map(String::as_str).collect();
-    let types = tables.regions.get(original);
-    let types = types
-        .ok_or_else(|| format!("there are no prices for '{original}', only for {}", known.join(", ")))?;
+    let types = tables.regions.get(original).ok_or_else(|| OverrideError::UnknownRegion {
+        region: original.to_owned(),
+        known: tables.regions.keys().cloned().collect(),
+    })?;
     let mut types = types.clone();
     types.values_mut().for_each(|table| sourced(table, entry));
     tables.regions.insert(region.to_owned(), types);

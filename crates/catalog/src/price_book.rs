@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use serde::Deserialize;
 
 use crate::{
-    CatalogError, Charge, Charged, ManagedPrices, Usd,
+    CatalogError, Charge, Charged, ManagedPrices, PriceDataError, Usd,
     data::{Class, TypeEntry},
     error::data,
     managed::InstancePrices,
@@ -163,10 +163,10 @@ pub(crate) fn builtin(place: &str, text: &str) -> Result<PriceTables, CatalogErr
     let file: PricesFile = toml::from_str(text).map_err(|error| data(place, error))?;
     let mut regions = BTreeMap::new();
     for (name, region) in file.region {
-        let missing: Vec<&str> =
+        let missing: Vec<&'static str> =
             COMPLETE.into_iter().filter(|kind| !region.r#type.contains_key(*kind)).collect();
         if !missing.is_empty() {
-            return Err(data(place, format!("region {name} has no price of {}", missing.join(", "))));
+            return Err(data(place, PriceDataError::IncompleteRegion { region: name, missing }));
         }
         let mut types = region.r#type;
         for table in types.values_mut() {
@@ -187,15 +187,17 @@ impl PriceBook {
             for (kind, table) in types {
                 let place = format!("price of {kind} in {region}");
                 let entry: PriceEntry = table.try_into().map_err(|error| data(&place, error))?;
-                entry.check().map_err(|reason| data(&place, reason))?;
+                entry.check().map_err(|error| data(&place, error))?;
                 entries.insert(kind, entry);
             }
             regions.insert(region, entries);
         }
         if !regions.contains_key(&tables.default_region) {
-            let known: Vec<_> = regions.keys().map(String::as_str).collect();
-            let reason = format!("there are prices for {} only", known.join(", "));
-            return Err(data(&format!("default region '{}'", tables.default_region), reason));
+            let place = format!("default region '{}'", tables.default_region);
+            return Err(data(
+                &place,
+                PriceDataError::UnknownDefault { known: regions.into_keys().collect() },
+            ));
         }
         Ok(Self {
             default_region: tables.default_region,
@@ -224,27 +226,21 @@ impl PriceBook {
                 let priced = [Class::Ebs, Class::Aurora];
                 let known = known.iter().find(|known| known.name == *kind);
                 let known = known.filter(|known| priced.contains(&known.class));
-                let known = known.ok_or_else(|| data(&place, "there is no EBS type of this name"))?;
+                let known = known.ok_or_else(|| data(&place, PriceDataError::UnknownType))?;
                 if known.class == Class::Ebs && entry.gb_month.is_none() {
-                    return Err(data(&place, "has no price of storage"));
+                    return Err(data(&place, PriceDataError::NoStorage));
                 }
                 if known.overridden.is_some() {
                     // What one may provision is the user's own there, and a price may lag behind.
                     continue;
                 }
                 let (iops, throughput) = known.provisioned();
-                let state = |priced: bool| if priced { "has a price" } else { "has no price" };
                 for (what, can, priced) in [
                     ("IOPS", iops, !entry.iops_month.is_empty()),
                     ("throughput", throughput, !entry.gibps_month.is_empty()),
                 ] {
                     if can != priced {
-                        let reason = format!(
-                            "{what} {}, but the type {} provision {what}",
-                            state(priced),
-                            if can { "lets one" } else { "does not let one" }
-                        );
-                        return Err(data(&place, reason));
+                        return Err(data(&place, PriceDataError::Provisioning { what, priced }));
                     }
                 }
             }
@@ -254,15 +250,15 @@ impl PriceBook {
 }
 
 impl PriceEntry {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), PriceDataError> {
         if self.source.trim().is_empty() {
-            return Err("has no source".into());
+            return Err(PriceDataError::NoSource);
         }
         let iops = self.iops_month.iter().map(|tier| tier.above);
         let throughput = self.gibps_month.iter().map(|tier| tier.above_mib_s);
         for (what, starts) in [("IOPS", iops.collect::<Vec<_>>()), ("throughput", throughput.collect())] {
             if starts.windows(2).any(|pair| pair[0] >= pair[1]) {
-                return Err(format!("the tiers of {what} do not rise: {starts:?}"));
+                return Err(PriceDataError::TierOrder { what, starts });
             }
         }
         let prices = self
@@ -272,7 +268,7 @@ impl PriceEntry {
             .chain(self.gibps_month.iter().map(|tier| tier.usd))
             .chain(self.million_io);
         if prices.into_iter().any(|price| price == Usd::default()) {
-            return Err("a price of zero: leave a charge out where there is none".into());
+            return Err(PriceDataError::Zero);
         }
         Ok(())
     }

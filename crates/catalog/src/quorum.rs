@@ -1,6 +1,7 @@
 //! How long a write takes that is answered when some of several copies have it.
 
 use crate::{
+    ServiceError,
     data::Quorum,
     service::{Points, curve},
 };
@@ -15,7 +16,7 @@ const OTHERS: u32 = 500;
 
 impl Quorum {
     /// The curve of the write: that of the `needed`th of all copies, whose times are independent.
-    pub(crate) fn points(&self) -> Result<Points, String> {
+    pub(crate) fn points(&self) -> Result<Points, ServiceError> {
         self.check()?;
         let answered = Answered(self);
         let (fastest, slowest) = (answered.extreme(first), answered.extreme(last));
@@ -33,15 +34,12 @@ impl Quorum {
         }))
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), ServiceError> {
         let copies = self.zones.len() * usize::from(self.copies_per_zone);
         if self.needed == 0 || usize::from(self.needed) > copies {
-            return Err(format!("write_quorum needs {} of {copies} copies", self.needed));
+            return Err(ServiceError::Quorum { needed: self.needed, copies });
         }
-        self.zones.iter().try_for_each(|zone| match curve(zone) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(format!("a zone of write_quorum: {error}")),
-        })
+        self.zones.iter().try_for_each(|zone| curve(zone).map(drop).map_err(ServiceError::Zone))
     }
 }
 
@@ -116,11 +114,12 @@ fn points(flat: f64, fastest: f64, slowest: f64, at: impl Fn(f64) -> f64) -> Poi
 
 #[cfg(test)]
 mod tests {
-    use ebbtide_volume::{Nanos, QuantileCurve};
+    use ebbtide_volume::{Nanos, QuantileCurve, QuantileError};
     use rand_core::SeedableRng;
     use rand_xoshiro::Xoshiro256PlusPlus;
 
     use super::*;
+    use crate::CurveError;
 
     const SEED: u64 = 4;
     const DRAWS: usize = 200_000;
@@ -177,9 +176,12 @@ mod tests {
     fn a_quorum_of_more_copies_than_there_are_is_refused() {
         for (needed, message) in [(7, "7 of 6 copies"), (0, "0 of 6 copies")] {
             let error = Quorum { needed, ..aurora(false) }.points().unwrap_err();
-            assert!(error.contains(message), "{error}");
+            assert_eq!(error, ServiceError::Quorum { needed, copies: 6 });
+            assert!(error.to_string().contains(message), "{error}");
         }
         let error = Quorum { zones: vec![vec![(0.0, 5.0)]; 3], ..aurora(false) }.points().unwrap_err();
-        assert!(error.contains("a zone of write_quorum"), "{error}");
+        let cause = CurveError::Quantiles(QuantileError::Ends);
+        assert_eq!(error, ServiceError::Zone(cause));
+        assert!(error.to_string().starts_with("a zone of write_quorum: "), "{error}");
     }
 }

@@ -3,6 +3,7 @@
 use ebbtide_volume::{MIB, Mechanics, Nanos, QuantileCurve, ServiceTimes};
 
 use crate::{
+    CurveError, ServiceError,
     data::{MechanicsEntry, ServiceEntry, StoreRow, StoreRules},
     numbers::{whole, whole_u16, whole_u32},
 };
@@ -11,12 +12,17 @@ use crate::{
 pub(crate) type Points = Vec<(f64, f64)>;
 
 /// A curve through the points.
-pub(crate) fn curve(points: &[(f64, f64)]) -> Result<QuantileCurve, String> {
+pub(crate) fn curve(points: &[(f64, f64)]) -> Result<QuantileCurve, CurveError> {
     if points.iter().any(|(percent, us)| !(percent.is_finite() && us.is_finite() && *us >= 0.0)) {
-        return Err("a point is not a pair of a percentage and microseconds".into());
+        return Err(CurveError::Point);
     }
     let points = points.iter().map(|&(percent, us)| (whole_u32(percent * 1e4), whole(us * 1e3)));
-    QuantileCurve::new(points.collect()).map_err(|error| error.to_string())
+    Ok(QuantileCurve::new(points.collect())?)
+}
+
+/// The curve of an operation.
+fn curve_of(operation: &'static str, points: &[(f64, f64)]) -> Result<QuantileCurve, ServiceError> {
+    curve(points).map_err(|cause| ServiceError::Curve { operation, cause })
 }
 
 /// The mean of a curve in microseconds: the area under its straight lines.
@@ -26,16 +32,14 @@ pub(crate) fn mean_us(points: &[(f64, f64)]) -> f64 {
 
 impl ServiceEntry {
     /// The times for the physics, of a device of so many bytes.
-    pub(crate) fn times(&self, size_bytes: u64) -> Result<ServiceTimes, String> {
-        let named =
-            |name: &str, points: &Points| curve(points).map_err(|e| format!("service times of {name}: {e}"));
+    pub(crate) fn times(&self, size_bytes: u64) -> Result<ServiceTimes, ServiceError> {
         let transfer = self.transfer_mib_s.map_or(0.0, |mib_s| 1e12 / (mib_s as f64 * MIB as f64));
         Ok(ServiceTimes {
-            read: named("read", &self.read)?,
+            read: curve_of("read", &self.read)?,
             write: self.write_curve()?,
-            sequential: self.sequential.as_ref().map(|points| named("sequential", points)).transpose()?,
+            sequential: self.sequential.as_ref().map(|points| curve_of("sequential", points)).transpose()?,
             flush: match &self.flush {
-                Some(points) => named("flush", points)?,
+                Some(points) => curve_of("flush", points)?,
                 None => QuantileCurve::constant(Nanos::ZERO),
             },
             transfer_ps_per_byte: whole_u32(transfer),
@@ -48,12 +52,12 @@ impl ServiceEntry {
 }
 
 impl ServiceEntry {
-    fn write_curve(&self) -> Result<QuantileCurve, String> {
-        let of = |points: &Points| curve(points).map_err(|e| format!("service times of write: {e}"));
+    fn write_curve(&self) -> Result<QuantileCurve, ServiceError> {
+        let of = |points: &Points| curve_of("write", points);
         match (&self.write_quorum, self.write.is_empty()) {
             (None, _) => of(&self.write),
             (Some(quorum), true) => of(&quorum.points()?),
-            (Some(_), false) => Err("write and write_quorum are both given".into()),
+            (Some(_), false) => Err(ServiceError::WriteTwice),
         }
     }
 }
@@ -61,14 +65,10 @@ impl ServiceEntry {
 impl MechanicsEntry {
     /// The disk for the physics, which has the full stroke where data sheets have the average seek. Its stroke is
     /// that of the volume: a smaller one is a disk of the same seeks.
-    fn mechanics(self, size_bytes: u64) -> Result<Mechanics, String> {
+    fn mechanics(self, size_bytes: u64) -> Result<Mechanics, ServiceError> {
         let seeks = [self.track_to_track_us, self.average_seek_us];
         if self.rpm == 0 || seeks.iter().any(|us| !us.is_finite() || *us < 0.0) || seeks[0] > seeks[1] {
-            return Err(
-                "mechanics: rpm must be above zero, and the average seek at least the one from track to \
-                        track"
-                    .into(),
-            );
+            return Err(ServiceError::Mechanics);
         }
         // The mean of the square root of the distance between two random places is 8/15.
         let full_stroke_us = seeks[0] + (seeks[1] - seeks[0]) * 15.0 / 8.0;

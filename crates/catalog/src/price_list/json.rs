@@ -8,17 +8,17 @@ use serde::{
 };
 
 use super::{
-    Read,
+    DamagedList, Read,
     row::{Of, Product, Row},
 };
 
 /// Reads a list; what was read before an error stays.
-pub(super) fn read(input: impl Input, read: &mut Read) -> Result<(), String> {
+pub(super) fn read(input: impl Input, read: &mut Read) -> Result<(), DamagedList> {
     let mut products = HashMap::new();
     let mut from = serde_json::Deserializer::from_reader(input);
     let top = Top { read, products: &mut products };
-    top.deserialize(&mut from).map_err(|error| error.to_string())?;
-    from.end().map_err(|error| error.to_string())
+    top.deserialize(&mut from)?;
+    Ok(from.end()?)
 }
 
 /// The products that are used, by their number.

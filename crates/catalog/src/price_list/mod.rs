@@ -12,7 +12,9 @@ use std::{collections::BTreeMap, io::BufRead};
 
 use jiff::civil::Date;
 
-use crate::{Catalog, CatalogError, InstancePrice, ManagedPrices, Usd, price_book::ListedVolumes};
+use crate::{
+    Catalog, CatalogError, InstancePrice, ManagedPrices, PriceDataError, Usd, price_book::ListedVolumes,
+};
 use row::{Managed, Of, Row};
 
 /// Which of AWS's lists a file is.
@@ -46,12 +48,12 @@ pub enum PriceListError {
         place: String,
     },
     /// It is damaged, or cut off.
-    #[error("{place} is damaged: {what}; read before it: {read} prices")]
+    #[error("{place} is damaged: {cause}; read before it: {read} prices")]
     Damaged {
         /// The file.
         place: String,
         /// What is wrong, and where.
-        what: String,
+        cause: DamagedList,
         /// Prices that were read before.
         read: usize,
     },
@@ -71,6 +73,24 @@ pub enum PriceListError {
         /// The file.
         place: String,
     },
+}
+
+/// What is wrong with a damaged price list.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DamagedList {
+    /// It is no JSON, or ends within it.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// It is no CSV.
+    #[error(transparent)]
+    Csv(#[from] csv::Error),
+    /// It has no line with the names of its columns.
+    #[error("it ends before its columns")]
+    NoColumns,
+    /// It does not say when it was published.
+    #[error("it has no publication date")]
+    NoDate,
 }
 
 /// What is read of a list before it is checked.
@@ -96,11 +116,11 @@ impl PriceList {
             Some(b'"' | b'F') => table::read(input, &mut read),
             _ => return Err(unknown()),
         };
-        if let Err(what) = whole {
+        if let Err(cause) = whole {
             // What does not even begin like a list is none.
             return Err(match read.offer {
                 None => unknown(),
-                Some(_) => PriceListError::Damaged { place: place.into(), what, read: read.rows.len() },
+                Some(_) => PriceListError::Damaged { place: place.into(), cause, read: read.rows.len() },
             });
         }
         Self::of(place, read)
@@ -126,7 +146,7 @@ impl PriceList {
         let day = read.published.as_deref().and_then(|text| text.get(..10)?.parse::<Date>().ok());
         let date = day.ok_or_else(|| PriceListError::Damaged {
             place: place(),
-            what: "it has no publication date".into(),
+            cause: DamagedList::NoDate,
             read: read.rows.len(),
         })?;
         let name = if offer == Offer::Ec2 { "AmazonEC2" } else { "AmazonRDS" };
@@ -200,8 +220,7 @@ impl Catalog {
         }
         self.prices.take_volumes(&list.region, &volumes);
         if self.prices(Some(&list.region))?.provenance().next().is_none() {
-            let reason = "the list has no price of storage and of all that is provisioned for any EBS type";
-            return Err(crate::error::data(&list.source, reason));
+            return Err(crate::error::data(&list.source, PriceDataError::NoTypePriced));
         }
         self.prices.instances.insert(list.region.clone(), instances);
         Ok(())

@@ -5,7 +5,7 @@ use std::io::Read as Input;
 use csv::StringRecord;
 
 use super::{
-    Read,
+    DamagedList, Read,
     row::{Product, Row},
 };
 
@@ -29,13 +29,13 @@ const COLUMNS: [&str; 15] = [
 ];
 
 /// Reads a list; what was read before an error stays.
-pub(super) fn read(input: impl Input, read: &mut Read) -> Result<(), String> {
+pub(super) fn read(input: impl Input, read: &mut Read) -> Result<(), DamagedList> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(input);
     let mut record = StringRecord::new();
     let mut header = None;
     while header.is_none() {
-        if !reader.read_record(&mut record).map_err(|error| error.to_string())? {
-            return Err("it ends before its columns".into());
+        if !reader.read_record(&mut record)? {
+            return Err(DamagedList::NoColumns);
         }
         let value = || record.get(1).map(str::to_owned);
         match record.get(0) {
@@ -46,7 +46,7 @@ pub(super) fn read(input: impl Input, read: &mut Read) -> Result<(), String> {
         }
     }
     let places = header.unwrap_or_default();
-    while reader.read_record(&mut record).map_err(|error| error.to_string())? {
+    while reader.read_record(&mut record)? {
         let at = |column: usize| places[column].and_then(|place| record.get(place)).unwrap_or_default();
         if at(0) != "OnDemand" || at(3) != "USD" {
             continue;
