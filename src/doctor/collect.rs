@@ -119,7 +119,9 @@ fn live(look: &LookArgs) -> anyhow::Result<Observation> {
             seen.host = Some(machine.after(seconds));
             ebs.finish(&mut seen, seconds);
         }
-        Err(why) => seen.not_seen.push(NotSeen { what: "the server's machine".into(), why }),
+        Err(error) => {
+            seen.not_seen.push(NotSeen { what: "the server's machine".into(), why: error.to_string() });
+        }
     }
     Ok(seen)
 }
@@ -132,7 +134,9 @@ fn configure(seen: &mut Observation, machine: &Machine) {
     let version = facts.and_then(ebbtide_observe::Facts::release);
     match configuration::of_arguments(&arguments, version, mariadb) {
         Ok(lines) => seen.configured = Some(lines),
-        Err(why) => seen.not_seen.push(NotSeen { what: "the server's option files".into(), why }),
+        Err(error) => {
+            seen.not_seen.push(NotSeen { what: "the server's option files".into(), why: error.to_string() });
+        }
     }
 }
 

@@ -149,7 +149,7 @@ fn texts(paths: &[PathBuf]) -> anyhow::Result<Option<Vec<Input>>> {
 
 fn refuse_record(error: &RecordedError) -> Refusal {
     let hint = match error {
-        RecordedError::Lacks { from, .. } => (*from).to_owned(),
+        RecordedError::Lacks { what, .. } => what.hint().to_owned(),
         RecordedError::Damaged { .. } => "the file may be cut off: copy or make it again".to_owned(),
         RecordedError::Unknown { .. } => format!("what is known: {KNOWN_RECORDS}"),
         RecordedError::Mixed { .. } => "give the files of one tool".to_owned(),

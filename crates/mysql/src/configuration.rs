@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ebbtide_observe::{Configured, Variables, Version};
 
-use crate::option_file::{OptionFile, OptionLine, normal};
+use crate::option_file::{OptionFile, OptionFileError, OptionFileWarning, OptionLine, normal};
 
 /// Variables that are switches: files spell them in many ways, servers `ON` and `OFF`.
 const SWITCHES: &[&str] = &[
@@ -129,15 +129,27 @@ pub fn variables(configured: &[Configured]) -> Variables {
 /// Option files that servers read where none is named.
 const FILES: [&str; 4] = ["/etc/my.cnf", "/etc/mysql/my.cnf", "/usr/etc/my.cnf", "/usr/local/etc/my.cnf"];
 
+/// Why it is not known what a server was started with.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigurationError {
+    /// An option file that the server reads cannot be read here.
+    #[error(transparent)]
+    File(#[from] OptionFileError),
+    /// One that it includes cannot.
+    #[error("{0}")]
+    Included(OptionFileWarning),
+}
+
 /// What a server was started with: its option files as they are now, and then its command line.
 ///
 /// # Errors
-/// Why the files cannot be read, as a sentence without a full stop.
+/// A file that the server reads cannot be read here.
 pub fn of_arguments(
     arguments: &[String],
     version: Option<Version>,
     mariadb: Option<bool>,
-) -> Result<Vec<Configured>, String> {
+) -> Result<Vec<Configured>, ConfigurationError> {
     let value = |name: &str| arguments.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
     let mut files: Vec<&Path> = match value("--defaults-file") {
         Some(file) => vec![Path::new(file)],
@@ -147,10 +159,11 @@ pub fn of_arguments(
     files.extend(value("--defaults-extra-file").map(Path::new));
     let mut all = OptionFile::default();
     for path in files {
-        let file = OptionFile::read(path).map_err(|error| error.to_string())?;
+        let file = OptionFile::read(path)?;
         // A file that is not seen may set anything.
-        if let Some(warning) = file.warnings.into_iter().find(|warning| warning.contains("cannot read")) {
-            return Err(warning);
+        let is_unread = |warning: &OptionFileWarning| matches!(warning, OptionFileWarning::Unreadable { .. });
+        if let Some(warning) = file.warnings.into_iter().find(is_unread) {
+            return Err(ConfigurationError::Included(warning));
         }
         all.lines.extend(file.lines);
     }
@@ -222,6 +235,22 @@ mod tests {
         }
         assert_eq!(of("[mysqld]\nskip-log-bin\n", None, None).0.get("log_bin"), Some("OFF"));
         assert_eq!([bytes("99999999999999T"), bytes("é"), bytes("")], [None; 3]);
+    }
+
+    #[test]
+    fn a_file_that_is_read_is_used_with_its_warnings_and_an_include_that_is_not_hides_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("cannot read.cnf");
+        let started = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            of_arguments(&[format!("--defaults-file={}", path.display())], None, None)
+        };
+        let with_warning = started("sync_binlog=1\n[mysqld]\nsync_binlog=0\n").unwrap();
+        assert_eq!(variables(&with_warning).get("sync_binlog"), Some("0"));
+        let error = started("[mysqld]\n!include gone.cnf\n").unwrap_err();
+        let gone = OptionFileWarning::Unreadable { path: dir.path().join("gone.cnf") };
+        assert!(matches!(&error, ConfigurationError::Included(warning) if *warning == gone), "{error}");
+        assert!(error.to_string().starts_with("cannot read the option file "), "{error}");
     }
 
     #[test]

@@ -16,6 +16,26 @@ use ebbtide_proc::{MemoryGroup, Mount, process};
 mod devices;
 mod ext4;
 
+/// Why a server does not run on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MachineError {
+    /// The server's `hostname` is another one.
+    #[error("the server runs on the machine {server}, and this is {here}")]
+    OtherHost {
+        /// The server's host name; empty where the server reports none.
+        server: String,
+        /// The name of this machine.
+        here: String,
+    },
+    /// The server's `datadir` is not here.
+    #[error("there is no directory {directory} here: the server may run in a container")]
+    NoDirectory {
+        /// The data directory.
+        directory: String,
+    },
+}
+
 /// A look at the machine, whose devices' counters are read a second time at the end of an interval.
 #[derive(Debug)]
 pub struct Machine {
@@ -29,16 +49,16 @@ impl Machine {
     /// Looks at this machine.
     ///
     /// # Errors
-    /// Why the server does not run here, as a sentence without a full stop.
-    pub fn of(variables: &Variables) -> Result<Self, String> {
-        let name = variables.get("hostname").unwrap_or_default();
-        let own = machine::setting("kernel/hostname").unwrap_or_default();
-        if name != own {
-            return Err(format!("the server runs on the machine {name}, and this is {own}"));
+    /// The server does not run here.
+    pub fn of(variables: &Variables) -> Result<Self, MachineError> {
+        let server = variables.get("hostname").unwrap_or_default();
+        let here = machine::setting("kernel/hostname").unwrap_or_default();
+        if server != here {
+            return Err(MachineError::OtherHost { server: server.to_owned(), here });
         }
         let directory = variables.get("datadir").unwrap_or_default();
         if !Path::new(directory).is_dir() && !is_forbidden(Path::new(directory)) {
-            return Err(format!("there is no directory {directory} here: the server may run in a container"));
+            return Err(MachineError::NoDirectory { directory: directory.to_owned() });
         }
         let host = Host { places: places(variables), ..this_machine() };
         let pid = server_process(variables);
@@ -253,6 +273,21 @@ mod tests {
     use std::os::unix::process::CommandExt as _;
 
     use super::*;
+
+    #[test]
+    fn a_server_of_another_host_is_told_from_one_whose_data_are_not_here() {
+        let refused = |host: &str| {
+            Machine::of(&Variables::from_iter([("hostname", host), ("datadir", "/no/data")])).unwrap_err()
+        };
+        let here = machine::setting("kernel/hostname").unwrap();
+        let error = refused("elsewhere.example");
+        assert_eq!(
+            error.to_string(),
+            format!("the server runs on the machine elsewhere.example, and this is {here}")
+        );
+        assert!(matches!(error, MachineError::OtherHost { .. }));
+        assert_eq!(refused(&here), MachineError::NoDirectory { directory: "/no/data".into() });
+    }
 
     #[test]
     fn words_of_the_kernel_are_read() {

@@ -34,8 +34,73 @@ pub struct OptionLine {
 pub struct OptionFile {
     /// Each option.
     pub lines: Vec<OptionLine>,
-    /// What could not be followed or understood, as sentences without a full stop.
-    pub warnings: Vec<String>,
+    /// What could not be followed or understood.
+    pub warnings: Vec<OptionFileWarning>,
+}
+
+/// Something in an option file that could not be followed or understood.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionFileWarning {
+    /// The line of a group does not end.
+    #[error("{}, line {line}: the name of a group has no `]`", .path.display())]
+    OpenGroup {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// An option belongs to no group.
+    #[error("{}, line {line}: an option stands before the first group", .path.display())]
+    NoGroup {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// A line begins with `!` and is no include.
+    #[error("{}: !{word} is not known", .path.display())]
+    UnknownDirective {
+        /// The file.
+        path: PathBuf,
+        /// What follows the `!`.
+        word: String,
+    },
+    /// A directory of includes cannot be listed.
+    #[error("{} is not followed: {reason}", .path.display())]
+    NotListed {
+        /// The directory.
+        path: PathBuf,
+        /// The error of the system.
+        reason: String,
+    },
+    /// An include is too deep, or one of too many.
+    #[error("{} is not followed", .path.display())]
+    NotFollowed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An included file cannot be read, and may set anything.
+    #[error("cannot read the option file {}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An included file is none.
+    #[error("{} is no option file: it has over {LARGEST} bytes, or is no text", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl From<OptionFileError> for OptionFileWarning {
+    fn from(error: OptionFileError) -> Self {
+        match error {
+            OptionFileError::Read { path, .. } => Self::Unreadable { path },
+            OptionFileError::Foreign { path } => Self::Foreign { path },
+        }
+    }
 }
 
 /// A file that could not be read.
@@ -94,10 +159,12 @@ impl OptionFile {
             } else if let Some(name) = line.strip_prefix('[') {
                 match name.split_once(']') {
                     Some((name, _)) => group = name.trim().to_ascii_lowercase(),
-                    None => self.warn(path, number, "the name of a group has no `]`"),
+                    None => self
+                        .warnings
+                        .push(OptionFileWarning::OpenGroup { path: path.to_owned(), line: number }),
                 }
             } else if group.is_empty() {
-                self.warn(path, number, "an option stands before the first group");
+                self.warnings.push(OptionFileWarning::NoGroup { path: path.to_owned(), line: number });
             } else {
                 let (name, value) = option(line);
                 self.lines.push(OptionLine {
@@ -111,10 +178,6 @@ impl OptionFile {
         }
     }
 
-    fn warn(&mut self, path: &Path, number: usize, what: &str) {
-        self.warnings.push(format!("{}, line {number}: {what}", path.display()));
-    }
-
     fn include(&mut self, from: &Path, directive: &str, depth: usize, seen: &mut BTreeSet<PathBuf>) {
         let (word, target) = directive.split_once([' ', '\t']).unwrap_or((directive, ""));
         let target = Path::new(target.trim());
@@ -124,22 +187,24 @@ impl OptionFile {
             "includedir" => match listed(&below) {
                 Ok(files) => files,
                 Err(error) => {
-                    self.warnings.push(format!("{} is not followed: {error}", below.display()));
+                    let reason = error.to_string();
+                    self.warnings.push(OptionFileWarning::NotListed { path: below, reason });
                     return;
                 }
             },
             _ => {
-                self.warnings.push(format!("{}: !{word} is not known", from.display()));
+                let (path, word) = (from.to_owned(), word.to_owned());
+                self.warnings.push(OptionFileWarning::UnknownDirective { path, word });
                 return;
             }
         };
         for file in files {
             if depth >= DEEPEST || seen.len() >= MOST_FILES {
-                self.warnings.push(format!("{} is not followed", file.display()));
+                self.warnings.push(OptionFileWarning::NotFollowed { path: file });
             } else if seen.insert(file.clone()) {
                 match contents(&file) {
                     Ok(text) => self.follow(&file, &text, depth + 1, seen),
-                    Err(error) => self.warnings.push(error.to_string()),
+                    Err(error) => self.warnings.push(error.into()),
                 }
             }
         }
@@ -296,7 +361,11 @@ mod tests {
         assert_eq!(all[..3], ["1", "2", "3"]);
         assert_eq!(all.last(), Some(&"9"));
         assert!(all.len() < 30 && !all.contains(&"7"), "{all:?}");
-        assert!(file.warnings.iter().any(|warning| warning.contains("gone.cnf")), "{:?}", file.warnings);
+        assert!(
+            file.warnings.contains(&OptionFileWarning::Unreadable { path: dir.path().join("gone.cnf") }),
+            "{:?}",
+            file.warnings
+        );
         assert!(OptionFile::read(&dir.path().join("none")).is_err());
         assert!(OptionFile::read(dir.path()).is_err(), "a directory is no file");
     }

@@ -8,6 +8,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
+use super::record_error::{MissingFigures, RecordDamage};
+
 /// The words by which such texts are known.
 const HEADS: [&str; 2] = ["\"MetricDataResults\"", "\"Datapoints\""];
 /// The metrics that the doctor looks at, as the labels of the results end with them.
@@ -47,6 +49,15 @@ pub(super) struct Minutes {
     sums: BTreeMap<(&'static str, i64), f64>,
 }
 
+/// Why metrics tell no peaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoPeaks {
+    #[error("the metrics have neither VolumeReadOps nor VolumeWriteOps")]
+    NoOperations,
+    #[error("the figures are not of single minutes: ask with --period 60 and the statistic Sum")]
+    NotMinutes,
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Answer {
@@ -84,19 +95,21 @@ pub(super) fn is_meant(text: &str) -> bool {
 }
 
 /// Reads the metrics; an error says what is wrong with the text, and where.
-pub(super) fn metrics(text: &str) -> Result<Vec<Metric>, String> {
+pub(super) fn metrics(text: &str) -> Result<Vec<Metric>, RecordDamage> {
     if !text.trim_start().starts_with('{') {
         return table(text);
     }
     if text.contains(HEADS[0]) {
-        let answer: Answer = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let answer: Answer =
+            serde_json::from_str(text).map_err(|error| RecordDamage::Json(error.to_string()))?;
         let metric = |one: Answered| Metric {
             points: one.timestamps.iter().map(|time| time.as_second()).zip(one.values).collect(),
             label: one.label,
         };
         return Ok(answer.metric_data_results.into_iter().map(metric).collect());
     }
-    let statistics: Statistics = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let statistics: Statistics =
+        serde_json::from_str(text).map_err(|error| RecordDamage::Json(error.to_string()))?;
     let value = |point: &Datapoint| point.sum.or(point.average).or(point.maximum);
     let points =
         statistics.datapoints.iter().filter_map(|point| Some((point.timestamp.as_second(), value(point)?)));
@@ -126,9 +139,8 @@ fn cells(line: &str) -> Vec<String> {
 }
 
 /// A CSV export: a column of times, and a column for each metric.
-fn table(text: &str) -> Result<Vec<Metric>, String> {
-    let (place, line) =
-        header(text).ok_or("it has no line with the names of metrics such as VolumeReadOps")?;
+fn table(text: &str) -> Result<Vec<Metric>, RecordDamage> {
+    let (place, line) = header(text).ok_or(RecordDamage::NoMetricNames)?;
     let labels = cells(line);
     let mut metrics: Vec<Metric> =
         labels.iter().skip(1).map(|label| Metric { label: label.clone(), points: Vec::new() }).collect();
@@ -140,18 +152,13 @@ fn table(text: &str) -> Result<Vec<Metric>, String> {
             if metrics.iter().all(|metric| metric.points.is_empty()) {
                 continue;
             }
-            return Err(format!(
-                "line {}: expected a time such as 2026/11/22 10:00:00, found '{line}'",
-                number + 1
-            ));
+            return Err(RecordDamage::at(number, "a time such as 2026/11/22 10:00:00", line));
         };
         for (cell, metric) in cells.iter().skip(1).zip(&mut metrics) {
             if cell.is_empty() {
                 continue;
             }
-            let value = cell
-                .parse()
-                .map_err(|_| format!("line {}: expected a number, found '{cell}'", number + 1))?;
+            let value = cell.parse().map_err(|_| RecordDamage::at(number, "a number", cell))?;
             metric.points.push((at, value));
         }
     }
@@ -239,7 +246,7 @@ fn volume(label: &str) -> &str {
 pub(super) fn loads(
     metrics: &[Metric],
     period_s: Option<f64>,
-) -> Result<BTreeMap<String, VolumeLoad>, String> {
+) -> Result<BTreeMap<String, VolumeLoad>, MissingFigures> {
     let mut values: BTreeMap<&str, BTreeMap<i64, BTreeMap<Known, f64>>> = BTreeMap::new();
     for metric in metrics {
         let Some(known) = known(&metric.label) else { continue };
@@ -248,7 +255,7 @@ pub(super) fn loads(
         }
     }
     let has = |known: Known| values.values().flat_map(BTreeMap::values).any(|of| of.contains_key(&known));
-    let lacks: Vec<&str> = [
+    let lacks: Vec<&'static str> = [
         (Known::Reads, "VolumeReadOps"),
         (Known::Writes, "VolumeWriteOps"),
         (Known::ReadBytes, "VolumeReadBytes"),
@@ -259,7 +266,7 @@ pub(super) fn loads(
     .map(|(_, name)| name)
     .collect();
     if !lacks.is_empty() {
-        return Err(lacks.join(", "));
+        return Err(MissingFigures::Metrics(lacks));
     }
     // What names no volume belongs to all of them, such as an instance's checks.
     let of_all = if values.len() > 1 { values.remove("") } else { None };
@@ -331,17 +338,15 @@ impl Minutes {
         all
     }
 
-    /// The peaks; an error says why there are none.
-    pub(super) fn peaks(&self) -> Result<VolumePeaks, String> {
+    /// The peaks.
+    pub(super) fn peaks(&self) -> Result<VolumePeaks, NoPeaks> {
         let ios = self.of(["VolumeReadOps", "VolumeWriteOps"]);
         let (Some((first, _)), Some((last, _))) = (ios.first_key_value(), ios.last_key_value()) else {
-            return Err("the metrics have neither VolumeReadOps nor VolumeWriteOps".into());
+            return Err(NoPeaks::NoOperations);
         };
         let apart = ios.keys().zip(ios.keys().skip(1)).map(|(one, next)| next - one).min();
         if apart != Some(MINUTE) {
-            return Err(
-                "the figures are not of single minutes: ask with --period 60 and the statistic Sum".into()
-            );
+            return Err(NoPeaks::NotMinutes);
         }
         let bytes = self.of(["VolumeReadBytes", "VolumeWriteBytes"]);
         Ok(VolumePeaks {

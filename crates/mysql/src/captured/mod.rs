@@ -6,6 +6,7 @@
 mod cloudwatch;
 mod devices;
 mod printed;
+mod record_error;
 mod recorded;
 mod replica;
 mod storage;
@@ -26,7 +27,8 @@ use crate::option_file::OptionFile;
 use crate::status::over;
 use devices::Devices;
 use printed::Printed;
-pub use recorded::{KNOWN_RECORDS, Recorded, RecordedError, recorded};
+pub use record_error::{MissingFigures, RecordDamage, RecordedError};
+pub use recorded::{KNOWN_RECORDS, Recorded, recorded};
 use storage::Storage;
 
 /// What can be read, for messages.
@@ -150,7 +152,7 @@ impl Collected {
         self.set_host(&mut seen, hints);
         self.set_peaks(&mut seen);
         for warning in &self.options.warnings {
-            seen.not_seen.push(NotSeen { what: "an option file".into(), why: warning.clone() });
+            seen.not_seen.push(NotSeen { what: "an option file".into(), why: warning.to_string() });
         }
         for warning in &self.devices.warnings {
             seen.not_seen.push(NotSeen { what: "rates of devices".into(), why: warning.clone() });
@@ -237,7 +239,9 @@ impl Collected {
         }
         match self.minutes.peaks() {
             Ok(peaks) => seen.peaks = Some(peaks),
-            Err(why) => seen.not_seen.push(NotSeen { what: "the volume's metrics".into(), why }),
+            Err(error) => {
+                seen.not_seen.push(NotSeen { what: "the volume's metrics".into(), why: error.to_string() });
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! What a server is asked once: replication, the origin of its variables, and the sizes of its tables.
 
+use std::fmt::Display;
+
 use ebbtide_load::{LoadError, Session};
 use ebbtide_observe::metric::Maker;
 use ebbtide_observe::{Engine, NotSeen, Observation, Tables, Variables, Version};
@@ -17,27 +19,26 @@ pub(super) fn survey(session: &mut Session, seen: &mut Observation) -> Result<()
     let Some((maker, version)) =
         seen.facts.as_ref().and_then(|facts| Some((facts.flavour.maker(), facts.release()?)))
     else {
-        refuse(
+        note(
             seen,
             "replication, origins of variables and sizes of tables",
-            "the server's version is not known here".into(),
+            &"the server's version is not known here",
         );
         return Ok(());
     };
     match replica(session, maker, version)? {
         Ok(replica) => seen.replica = Some(replica),
-        Err(why) => refuse(
-            seen,
-            "replication",
-            format!("{why}; grant REPLICATION CLIENT (MySQL) or REPLICA MONITOR (MariaDB)"),
-        ),
+        Err(refused) => {
+            let privilege = "REPLICATION CLIENT (MySQL) or REPLICA MONITOR (MariaDB)";
+            note(seen, "replication", &refused.without(privilege));
+        }
     }
     if maker == Maker::MySql && version >= Version::new(8, 0, 0) {
         let sql = "SELECT VARIABLE_NAME, VARIABLE_SOURCE FROM performance_schema.variables_info";
         match answered(session.rows(sql))? {
             Ok(rows) => seen.origins = Some(pairs(rows)),
-            Err(why) => {
-                refuse(seen, "origins of variables", format!("{why}; grant SELECT on performance_schema.*"))
+            Err(refused) => {
+                note(seen, "origins of variables", &refused.without("SELECT on performance_schema.*"));
             }
         }
     }
@@ -48,23 +49,47 @@ pub(super) fn survey(session: &mut Session, seen: &mut Observation) -> Result<()
             let bounded = own.is_some_and(|word| word.eq_ignore_ascii_case("off"));
             seen.tables = Some(Tables { bounded, ..tables });
         }
-        Err(why) => refuse(seen, "sizes of tables", why),
+        Err(refused) => note(seen, "sizes of tables", &refused),
     }
     if seen.variables.as_ref().and_then(|all| all.get("performance_schema")) == Some("OFF") {
-        refuse(seen, "waits for files", "performance_schema is OFF; it needs a restart".into());
+        note(seen, "waits for files", &"performance_schema is OFF; it needs a restart");
     }
     Ok(())
 }
 
-fn refuse(seen: &mut Observation, what: &str, why: String) {
-    seen.not_seen.push(NotSeen { what: what.to_owned(), why });
+fn note(seen: &mut Observation, what: &str, why: &dyn Display) {
+    seen.not_seen.push(NotSeen { what: what.to_owned(), why: why.to_string() });
+}
+
+/// Why something is not seen of a server that answers.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    /// The server refused, in its own words.
+    #[error("{0}")]
+    ByServer(String),
+    /// The server refused for want of a privilege.
+    #[error("{message}; grant {privilege}")]
+    NoPrivilege { message: String, privilege: &'static str },
+    /// The answer would cost the server too much.
+    #[error("the server has over {MOST_TABLES} tables, which are not counted, to spare the server")]
+    TooManyTables,
+}
+
+impl Refused {
+    /// The same refusal of a statement that needs a privilege.
+    fn without(self, privilege: &'static str) -> Self {
+        match self {
+            Self::ByServer(message) => Self::NoPrivilege { message, privilege },
+            other => other,
+        }
+    }
 }
 
 /// The server's refusal in its own words; a broken connection stays an error.
-fn answered<T>(answer: Result<T, LoadError>) -> Result<Result<T, String>, StatusError> {
+fn answered<T>(answer: Result<T, LoadError>) -> Result<Result<T, Refused>, StatusError> {
     match answer {
         Ok(answer) => Ok(Ok(answer)),
-        Err(LoadError::Server { message, .. }) => Ok(Err(message)),
+        Err(LoadError::Server { message, .. }) => Ok(Err(Refused::ByServer(message))),
         Err(error) => Err(error.into()),
     }
 }
@@ -81,7 +106,7 @@ fn replica(
     session: &mut Session,
     maker: Maker,
     version: Version,
-) -> Result<Result<Variables, String>, StatusError> {
+) -> Result<Result<Variables, Refused>, StatusError> {
     let since = if maker == Maker::MariaDb { Version::new(10, 5, 1) } else { Version::new(8, 0, 22) };
     let sql = if version >= since { "SHOW REPLICA STATUS" } else { "SHOW SLAVE STATUS" };
     let row = answered(session.named_row(sql))?;
@@ -97,7 +122,7 @@ fn tables(
     session: &mut Session,
     maker: Maker,
     version: Version,
-) -> Result<Result<Tables, String>, StatusError> {
+) -> Result<Result<Tables, Refused>, StatusError> {
     let old = maker == Maker::MariaDb || version < Version::new(8, 0, 0);
     // MySQL 8 opens every table for INNODB_TABLES; the brief list is of its dictionary alone.
     let (all, files) = if old {
@@ -114,12 +139,10 @@ fn tables(
     );
     let count = match answered(session.rows(&sql))? {
         Ok(rows) => number(rows),
-        Err(why) => return Ok(Err(format!("{why}; grant PROCESS"))),
+        Err(refused) => return Ok(Err(refused.without("PROCESS"))),
     };
     if count > MOST_TABLES {
-        return Ok(Err(format!(
-            "the server has over {MOST_TABLES} tables, which are not counted, to spare the server"
-        )));
+        return Ok(Err(Refused::TooManyTables));
     }
     let sql = format!(
         "SELECT CAST(COALESCE(SUM(FILE_SIZE), 0) AS UNSIGNED) FROM information_schema.{files} \
@@ -127,7 +150,7 @@ fn tables(
     );
     let bytes = match answered(session.rows(&sql))? {
         Ok(rows) => number(rows),
-        Err(why) => return Ok(Err(why)),
+        Err(refused) => return Ok(Err(refused)),
     };
     let sql = format!(
         "SELECT ENGINE, COUNT(*) FROM information_schema.TABLES \
@@ -135,7 +158,7 @@ fn tables(
     );
     let rows = match answered(session.rows(&sql))? {
         Ok(rows) => rows,
-        Err(why) => return Ok(Err(why)),
+        Err(refused) => return Ok(Err(refused)),
     };
     let engine = |(name, tables): (&str, &str)| {
         let bytes = if name.eq_ignore_ascii_case("innodb") { bytes } else { 0 };

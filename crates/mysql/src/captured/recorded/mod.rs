@@ -7,10 +7,10 @@ mod sar;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use ebbtide_observe::{DeviceIo, LoadInterval, VolumeLoad};
 
+use super::record_error::{MissingFigures, RecordDamage, RecordedError};
 use super::{Input, cloudwatch, devices};
 use crate::machine::io;
 
@@ -28,45 +28,6 @@ pub struct Recorded {
     pub loads: BTreeMap<String, VolumeLoad>,
     /// What has to be known of the figures.
     pub notes: Vec<String>,
-}
-
-/// Files that tell no load.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RecordedError {
-    /// It is of no known kind.
-    #[error("{} is no record of a volume's load", path.display())]
-    Unknown {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It lacks what is needed.
-    #[error("{} lacks {what}", path.display())]
-    Lacks {
-        /// The file.
-        path: PathBuf,
-        /// What.
-        what: String,
-        /// Where to get it.
-        from: &'static str,
-    },
-    /// It is damaged.
-    #[error("{} is damaged: {what}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong, and where.
-        what: String,
-    },
-    /// Files of different tools.
-    #[error("{} is of {tool}, and the files before it are of {other}", path.display())]
-    Mixed {
-        /// The file.
-        path: PathBuf,
-        /// Its tool.
-        tool: &'static str,
-        /// That of the others.
-        other: &'static str,
-    },
 }
 
 /// Reads the loads that files have together. `interval_s` is the length of an interval where the files do not tell it.
@@ -112,40 +73,33 @@ fn of_cloudwatch(first: &Input, files: &[Input], interval_s: Option<f64>) -> Res
             return Err(RecordedError::Unknown { path: file.path.clone() });
         }
         let read = cloudwatch::metrics(&file.text);
-        metrics.extend(read.map_err(|what| RecordedError::Damaged { path: file.path.clone(), what })?);
+        metrics.extend(read.map_err(|cause| RecordedError::Damaged { path: file.path.clone(), cause })?);
     }
-    let loads = cloudwatch::loads(&metrics, interval_s).map_err(|what| RecordedError::Lacks {
-        path: first.path.clone(),
-        what: format!("the metrics {what}"),
-        from: "ask CloudWatch for them with the statistic Sum and --period 60 (docs/size.md has the whole command); several files \
-               may be given",
-    })?;
+    let lacks = |what| RecordedError::Lacks { path: first.path.clone(), what };
+    let loads = cloudwatch::loads(&metrics, interval_s).map_err(lacks)?;
     Ok(Recorded { tool: "CloudWatch", loads, notes: Vec::new() })
 }
 
 fn one(file: &Input, interval_s: Option<f64>) -> Result<Recorded, RecordedError> {
-    let lacks = |what: &str, from| RecordedError::Lacks { path: file.path.clone(), what: what.into(), from };
+    let lacks = |what| RecordedError::Lacks { path: file.path.clone(), what };
     if let Some(reports) = devices::reports(&file.text) {
-        return of_iostat(&reports, interval_s).map_err(|(what, from)| lacks(what, from));
+        return of_iostat(&reports, interval_s).map_err(lacks);
     }
-    for (tool, read) in
-        [("sar", sar::read as fn(&str) -> Option<Result<Read, String>>), ("pt-diskstats", pt_diskstats::read)]
-    {
+    let readers: [(&str, Reader); 2] = [("sar", sar::read), ("pt-diskstats", pt_diskstats::read)];
+    for (tool, read) in readers {
         if let Some(read) = read(&file.text) {
-            let read = read.map_err(|what| RecordedError::Damaged { path: file.path.clone(), what })?;
+            let read = read.map_err(|cause| RecordedError::Damaged { path: file.path.clone(), cause })?;
             return Ok(Recorded { tool, loads: read.loads, notes: read.notes });
         }
     }
     if let Some(looks) = devices::looks(&file.text) {
-        return of_counters(&looks).ok_or_else(|| {
-            lacks(
-                "two looks at the counters with their times",
-                "pt-stalk writes them as lines `TS 1700000000.5`",
-            )
-        });
+        return of_counters(&looks).ok_or_else(|| lacks(MissingFigures::TimedCounters));
     }
     Err(RecordedError::Unknown { path: file.path.clone() })
 }
+
+/// Reads a tool's output; None in the output of another tool.
+type Reader = fn(&str) -> Option<Result<Read, RecordDamage>>;
 
 /// What a reader of a tool's output found.
 #[derive(Debug, Default)]
@@ -169,16 +123,10 @@ fn interval(start_s: f64, seconds: f64, io: &DeviceIo) -> LoadInterval {
     }
 }
 
-fn of_iostat(
-    reports: &[devices::TimedReport],
-    interval_s: Option<f64>,
-) -> Result<Recorded, (&'static str, &'static str)> {
+fn of_iostat(reports: &[devices::TimedReport], interval_s: Option<f64>) -> Result<Recorded, MissingFigures> {
     // The first report is the mean since the machine's start.
     let Some((first, later)) = reports.split_first().filter(|(_, later)| !later.is_empty()) else {
-        return Err((
-            "a second report: the first is the mean since the machine's start",
-            "`iostat -x -t 10 360` prints one every 10 s for an hour",
-        ));
+        return Err(MissingFigures::SecondReport);
     };
     let mut loads: BTreeMap<String, VolumeLoad> = BTreeMap::new();
     let mut before = first.at_s;
@@ -186,12 +134,7 @@ fn of_iostat(
         let seconds = match (before, report.at_s, interval_s) {
             (Some(before), Some(at), _) if at > before => at - before,
             (_, _, Some(seconds)) => seconds,
-            _ => {
-                return Err((
-                    "the times of its reports",
-                    "run `iostat -x -t 10`, or give --interval with the seconds between them",
-                ));
-            }
+            _ => return Err(MissingFigures::ReportTimes),
         };
         let end = report.at_s.unwrap_or((place + 1) as f64 * seconds);
         for (name, io) in &report.devices {

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use ebbtide_observe::LoadInterval;
 
 use super::Read;
+use crate::captured::record_error::RecordDamage;
 
 /// Bytes of the tool's megabyte: 2,048 sectors.
 const MB: f64 = 1_048_576.0;
 
 /// Reads the output; None in another text, an error where it is damaged.
-pub(super) fn read(text: &str) -> Option<Result<Read, String>> {
+pub(super) fn read(text: &str) -> Option<Result<Read, RecordDamage>> {
     let is_header = |line: &&str| {
         let mut fields = line.split_whitespace();
         fields.next() == Some("#ts") && fields.next() == Some("device")
@@ -20,7 +21,7 @@ pub(super) fn read(text: &str) -> Option<Result<Read, String>> {
     Some(rows(&header, lines))
 }
 
-fn rows<'a>(header: &[&str], lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Read, String> {
+fn rows<'a>(header: &[&str], lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Read, RecordDamage> {
     let mut read = Read::default();
     let mut last: BTreeMap<String, f64> = BTreeMap::new();
     for (place, line) in lines {
@@ -29,13 +30,11 @@ fn rows<'a>(header: &[&str], lines: impl Iterator<Item = (usize, &'a str)>) -> R
         if fields.len() != header.len() {
             continue;
         }
-        let wrong = |what: &str| format!("line {}: {what}, found '{line}'", place + 1);
+        let wrong = |expected| RecordDamage::at(place, expected, line);
         if fields[0].starts_with('{') || fields[1].starts_with('{') {
-            return Err(wrong(
-                "several samples or devices in one row: expected a row of each, as --group-by all prints them",
-            ));
+            return Err(RecordDamage::Grouped { line: place + 1, found: line.to_owned() });
         }
-        let end = seconds(fields[0]).ok_or_else(|| wrong("expected seconds or a time"))?;
+        let end = seconds(fields[0]).ok_or_else(|| wrong("seconds or a time"))?;
         let value = |name: &str| -> Option<f64> {
             fields.get(header.iter().position(|column| *column == name)?)?.parse().ok()
         };
@@ -50,7 +49,7 @@ fn rows<'a>(header: &[&str], lines: impl Iterator<Item = (usize, &'a str)>) -> R
             ))
         };
         let (reads, writes, rough_read, rough_written, read_ms, write_ms) =
-            all().ok_or_else(|| wrong("expected numbers"))?;
+            all().ok_or_else(|| wrong("numbers"))?;
         // Megabytes have one decimal: the mean size of an operation says more.
         let bytes = |ios: f64, kb: Option<f64>, rough: f64| kb.map_or(rough, |kb| kb * 1_024.0 * ios);
         let device = fields[1].to_owned();

@@ -6,6 +6,7 @@ use ebbtide_observe::{LoadInterval, VolumeLoad};
 
 use super::Read;
 use crate::captured::devices::{UNITS, clock};
+use crate::captured::record_error::RecordDamage;
 
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
@@ -15,7 +16,7 @@ const TOGETHER: &str =
     "sar counts reads and writes together: they are divided as their bytes are, with one latency for both";
 
 /// Reads the output; None in another text, an error where it is damaged.
-pub(super) fn read(text: &str) -> Option<Result<Read, String>> {
+pub(super) fn read(text: &str) -> Option<Result<Read, RecordDamage>> {
     let semicolons =
         text.lines().any(|line| line.starts_with("# hostname;interval;timestamp") && line.contains(";tps;"));
     let is_header = |line: &str| {
@@ -66,12 +67,13 @@ fn number(text: &str) -> Option<f64> {
     text.replace(',', ".").parse().ok()
 }
 
-fn damaged(number: usize, line: &str) -> String {
+/// A row that is none; a long one is cut off.
+fn damaged(place: usize, line: &str) -> RecordDamage {
     let shown: String = line.chars().take(80).collect();
-    format!("line {}: expected a time, a device and its figures, found '{shown}'", number + 1)
+    RecordDamage::at(place, "a time, a device and its figures", &shown)
 }
 
-fn sadf(text: &str) -> Result<Loads, String> {
+fn sadf(text: &str) -> Result<Loads, RecordDamage> {
     let mut loads = Loads::new();
     let mut header: Vec<&str> = Vec::new();
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -96,7 +98,7 @@ fn sadf(text: &str) -> Result<Loads, String> {
     Ok(loads)
 }
 
-fn sar(text: &str) -> Result<Loads, String> {
+fn sar(text: &str) -> Result<Loads, RecordDamage> {
     let mut loads = Loads::new();
     let mut header: Vec<&str> = Vec::new();
     // The time before the present one, and the present one.

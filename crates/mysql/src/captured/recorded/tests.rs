@@ -68,12 +68,13 @@ fn a_metric_that_is_missing_is_named_with_where_to_get_it_and_may_come_from_anot
     let other = answer(&[metric("VolumeWriteOps", &[1.0]), metric("VolumeWriteBytes", &[4_096.0])]);
     let error = read(&half).unwrap_err();
     assert_eq!(error.to_string(), "/captures/file lacks the metrics VolumeWriteOps, VolumeWriteBytes");
-    let RecordedError::Lacks { from, .. } = error else { panic!("{error}") };
-    assert!(from.contains("--period 60"), "{from}");
+    let RecordedError::Lacks { what, .. } = error else { panic!("{error}") };
+    assert_eq!(what, MissingFigures::Metrics(vec!["VolumeWriteOps", "VolumeWriteBytes"]));
+    assert!(what.hint().contains("--period 60"), "{what}");
     assert_eq!(recorded(&[file(&half), file(&other)], None).unwrap().loads[""].intervals.len(), 1);
     let damaged = &half[..half.len() - 40];
     assert!(
-        matches!(read(damaged).unwrap_err(), RecordedError::Damaged { what, .. } if what.contains("line 1 column"))
+        matches!(read(damaged).unwrap_err(), RecordedError::Damaged { cause: RecordDamage::Json(words), .. } if words.contains("line 1 column"))
     );
 }
 
@@ -180,8 +181,12 @@ fn pt_diskstats_is_read_by_its_columns() {
     assert_eq!((first.read_bytes, first.read_s), (466.5 * 16_384.0, Some(0.003)));
     assert!((first.queue.unwrap() - 1.6).abs() < 1e-9);
     assert_eq!((second.seconds, second.write_s), (2.0, None));
-    let error = read(&text.replace("3.0 nvme1n1", "{2} nvme1n1")).unwrap_err().to_string();
-    assert!(error.contains("line 3: several samples"), "{error}");
+    let error = read(&text.replace("3.0 nvme1n1", "{2} nvme1n1")).unwrap_err();
+    assert!(error.to_string().contains("line 3: several samples"), "{error}");
+    assert!(
+        matches!(error, RecordedError::Damaged { cause: RecordDamage::Grouped { line: 3, .. }, .. }),
+        "{error:?}"
+    );
 }
 
 #[test]
