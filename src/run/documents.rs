@@ -19,7 +19,7 @@ use ebbtide_lab::experiment::{DocumentRun, Experiment, ExperimentError, document
 use ebbtide_lab::page::documents::{FRONT, pages};
 use ebbtide_lab::results::DATABASE;
 use ebbtide_lab::run::{self as lab, RunOptions};
-use ebbtide_lab::summary::{Document, JudgedClaim};
+use ebbtide_lab::summary::{Document, JudgedClaim, NoReading};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
 
@@ -148,7 +148,7 @@ fn waiting(
         estimate_s: estimate_after(&experiment, server, made).as_secs_f64(),
         took_s: 0.0,
         failed: None,
-        claims: unmeasured(&experiment, "has not run yet"),
+        claims: unmeasured(&experiment, &NoReading::NotRunYet),
     })
 }
 
@@ -287,7 +287,7 @@ impl<'a> Set<'a> {
                 let why = format!("{error:#}");
                 note(&format!("{}: {why}; the other experiments go on", run.name));
                 if let Ok(experiment) = run.load(quick, seed) {
-                    one.claims = unmeasured(&experiment, &format!("has no results: {why}"));
+                    one.claims = unmeasured(&experiment, &NoReading::NoResults(why.clone()));
                 }
                 (one.state, one.failed) = (ExperimentState::Failed, Some(why));
                 cancel.is_cancelled()

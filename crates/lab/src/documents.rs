@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ebbtide_analysis::claim::{
-    ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Document, Evidence, JudgedClaim, Reading, judge,
+    ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Document, Evidence, JudgedClaim, NoReading, Reading, judge,
 };
 use serde::{Deserialize, Serialize};
 
@@ -122,10 +122,10 @@ impl DocumentResults {
     }
 }
 
-/// The claims of an experiment that has no results; `why` follows the name of an arm. Those that its short form does not
+/// The claims of an experiment that has no results, each with `why`. Those that its short form does not
 /// decide say so, whatever became of it.
 #[must_use]
-pub fn unmeasured(experiment: &Experiment, why: &str) -> Vec<JudgedClaim> {
+pub fn unmeasured(experiment: &Experiment, why: &NoReading) -> Vec<JudgedClaim> {
     let judged = experiment.claims.iter().map(|claim| {
         let mut judged = judge(claim, &Nothing(why));
         judged.refer_to_full_form(|arms| experiment.full_form(arms));
@@ -135,11 +135,11 @@ pub fn unmeasured(experiment: &Experiment, why: &str) -> Vec<JudgedClaim> {
 }
 
 /// No results, and why.
-struct Nothing<'a>(&'a str);
+struct Nothing<'a>(&'a NoReading);
 
 impl Evidence for Nothing<'_> {
-    fn reading(&self, _: &str, _: ClaimMetric, _: &[ClaimPhase]) -> Result<Reading, String> {
-        Err(self.0.to_owned())
+    fn reading(&self, _: &str, _: ClaimMetric, _: &[ClaimPhase]) -> Result<Reading, NoReading> {
+        Err(self.0.clone())
     }
 
     fn ratio(&self, _: &ClaimTest, _: &str) -> Option<Reading> {

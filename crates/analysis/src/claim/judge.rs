@@ -3,7 +3,24 @@
 use ebbtide_text::{figure, list};
 
 use super::reason::{Side, reason};
-use super::{Claim, ClaimArm, ClaimPhase, ClaimTest, ClaimVerdict, Evidence, JudgedClaim, Reading};
+use super::{
+    Claim, ClaimArm, ClaimPhase, ClaimTest, ClaimVerdict, Evidence, JudgedClaim, NoReading, Reading,
+};
+
+/// Why nothing can be held against the range of a claim.
+#[derive(Debug, thiserror::Error)]
+enum NoFigure {
+    /// Arms without a figure.
+    #[error("{}", missing(.0))]
+    Arms(Vec<(String, NoReading)>),
+    /// The arm of which a multiple is claimed has the figure 0.
+    #[error("'{over}' shows 0, and nothing is a multiple of that")]
+    OverZero { over: String },
+}
+
+fn missing(arms: &[(String, NoReading)]) -> String {
+    list(&arms.iter().map(|(arm, why)| format!("'{arm}' {why}")).collect::<Vec<_>>())
+}
 
 /// Holds a claim against what was measured.
 #[must_use]
@@ -18,7 +35,7 @@ pub fn judge(claim: &Claim, evidence: &dyn Evidence) -> JudgedClaim {
     if let (Some(test), None) = (&claim.test, &claim.untestable) {
         let (arms, ours) = measured(test, evidence);
         judged.verdict = match &ours {
-            Err(why) => ClaimVerdict::NotMeasured { why: why.clone() },
+            Err(error) => ClaimVerdict::NotMeasured { why: error.to_string() },
             Ok(ours) => verdict(test, *ours, &because(test, &arms, evidence)),
         };
         (judged.arms, judged.ours) = (arms, ours.ok());
@@ -30,39 +47,44 @@ pub fn judge(claim: &Claim, evidence: &dyn Evidence) -> JudgedClaim {
 }
 
 /// The arms of a claim, and the figure or ratio that is held against its range.
-fn measured(test: &ClaimTest, evidence: &dyn Evidence) -> (Vec<ClaimArm>, Result<Reading, String>) {
-    let sides = std::iter::once((&test.arm, &test.during));
-    let sides: Vec<(&String, &Vec<ClaimPhase>)> =
-        sides.chain(test.over.iter().map(|over| (over, &test.over_during))).collect();
-    let readings: Vec<Result<Reading, String>> =
-        sides.iter().map(|(arm, during)| evidence.reading(arm, test.metric, during)).collect();
-    let arm = |((arm, during), reading): (&(&String, &Vec<ClaimPhase>), &Result<Reading, String>)| ClaimArm {
-        arm: (*arm).clone(),
-        during: (*during).clone(),
+fn measured(test: &ClaimTest, evidence: &dyn Evidence) -> (Vec<ClaimArm>, Result<Reading, NoFigure>) {
+    let (own, own_arm) = side(&test.arm, &test.during, test, evidence);
+    let Some(over) = &test.over else {
+        return (vec![own_arm], own.map_err(|why| NoFigure::Arms(vec![(test.arm.clone(), why)])));
+    };
+    let (other, other_arm) = side(over, &test.over_during, test, evidence);
+    let ours = match (own, other) {
+        (Ok(own), Ok(other)) => {
+            let ratio = evidence.ratio(test, over).or_else(|| own.over(&other));
+            ratio.ok_or_else(|| NoFigure::OverZero { over: over.clone() })
+        }
+        (own, other) => {
+            let missing = [(&test.arm, own.err()), (over, other.err())];
+            let missing = missing.into_iter().filter_map(|(arm, why)| Some((arm.clone(), why?)));
+            let mut missing: Vec<(String, NoReading)> = missing.collect();
+            // An arm that is held against itself is missing once.
+            missing.dedup();
+            Err(NoFigure::Arms(missing))
+        }
+    };
+    (vec![own_arm, other_arm], ours)
+}
+
+/// One arm of a claim under its conditions.
+fn side(
+    arm: &str,
+    during: &[ClaimPhase],
+    test: &ClaimTest,
+    evidence: &dyn Evidence,
+) -> (Result<Reading, NoReading>, ClaimArm) {
+    let reading = evidence.reading(arm, test.metric, during);
+    let arm = ClaimArm {
+        arm: arm.to_owned(),
+        during: during.to_vec(),
         ours: reading.as_ref().ok().copied(),
         io: evidence.io(arm, during).words(),
     };
-    let arms = sides.iter().zip(&readings).map(arm).collect();
-    let missing = sides
-        .iter()
-        .zip(&readings)
-        .filter_map(|((arm, _), reading)| Some(format!("'{arm}' {}", reading.as_ref().err()?)));
-    let mut missing: Vec<String> = missing.collect();
-    // An arm that is held against itself is missing once.
-    missing.dedup();
-    if !missing.is_empty() {
-        return (arms, Err(list(&missing)));
-    }
-    let readings: Vec<Reading> = readings.into_iter().flatten().collect();
-    let ours = match (&test.over, readings.as_slice()) {
-        (Some(over), [own, other]) => {
-            let ratio = evidence.ratio(test, over).or_else(|| own.over(other));
-            ratio.ok_or_else(|| format!("'{over}' shows 0, and nothing is a multiple of that"))
-        }
-        (_, [own, ..]) => Ok(*own),
-        (_, []) => Err("no arm was looked at".to_owned()),
-    };
-    (arms, ours)
+    (reading, arm)
 }
 
 /// What the I/O of the arms says about their figures, to follow a sentence; empty where nothing is known.

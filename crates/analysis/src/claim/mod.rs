@@ -7,6 +7,7 @@
 mod document;
 mod judge;
 mod metric;
+mod no_reading;
 mod reason;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use document::{About, Document};
 pub use judge::judge;
 pub use metric::{ClaimMetric, ClaimPhase, Of};
+pub use no_reading::NoReading;
 
 /// What a document claims.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -252,8 +254,8 @@ pub trait Evidence {
     /// The figure of an arm under conditions.
     ///
     /// # Errors
-    /// Why there is none, to follow the name of the arm.
-    fn reading(&self, arm: &str, metric: ClaimMetric, during: &[ClaimPhase]) -> Result<Reading, String>;
+    /// Why there is none, in words that follow the name of the arm.
+    fn reading(&self, arm: &str, metric: ClaimMetric, during: &[ClaimPhase]) -> Result<Reading, NoReading>;
 
     /// One arm over another as the run compares them; none where it does not compare them under these conditions.
     fn ratio(&self, test: &ClaimTest, over: &str) -> Option<Reading>;

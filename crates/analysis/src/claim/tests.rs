@@ -16,8 +16,8 @@ impl Planted {
 }
 
 impl Evidence for Planted {
-    fn reading(&self, arm: &str, _: ClaimMetric, _: &[ClaimPhase]) -> Result<Reading, String> {
-        self.figures.get(arm).copied().ok_or_else(|| "was not measured".to_owned())
+    fn reading(&self, arm: &str, _: ClaimMetric, _: &[ClaimPhase]) -> Result<Reading, NoReading> {
+        self.figures.get(arm).copied().ok_or(NoReading::NotMeasured)
     }
 
     fn ratio(&self, _: &ClaimTest, _: &str) -> Option<Reading> {

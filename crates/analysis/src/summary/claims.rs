@@ -6,7 +6,7 @@ use super::comparison::Ratio;
 use super::model::{Across, ArmSummary, Figures, Measured, Summary, VolumeFigures};
 use super::regime::{Around, Regime};
 use super::{sentences, summarize};
-use crate::claim::{ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Evidence, Reading};
+use crate::claim::{ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Evidence, NoReading, Reading};
 use crate::record::{Role, RunRecord};
 
 /// A run of the lab: its summary, and that of each of its rounds, for the range of the trials.
@@ -31,26 +31,34 @@ impl<'a> OfRun<'a> {
 }
 
 impl Evidence for OfRun<'_> {
-    fn reading(&self, arm: &str, metric: ClaimMetric, during: &[ClaimPhase]) -> Result<Reading, String> {
+    fn reading(&self, arm: &str, metric: ClaimMetric, during: &[ClaimPhase]) -> Result<Reading, NoReading> {
         let summary = self.arm(arm)?;
         let trials = summary.trials.measured;
         match metric {
-            ClaimMetric::Tpmc => summary.tpcc.as_ref().map(|tpcc| rate(&tpcc.tpmc)).ok_or_else(missing),
+            ClaimMetric::Tpmc => {
+                summary.tpcc.as_ref().map(|tpcc| rate(&tpcc.tpmc)).ok_or(NoReading::NoSuchFigure)
+            }
             ClaimMetric::LagS => {
-                summary.lag.as_ref().map(|lag| across(lag.mean_s, 1.0, trials)).ok_or_else(missing)
+                summary.lag.as_ref().map(|lag| across(lag.mean_s, 1.0, trials)).ok_or(NoReading::NoSuchFigure)
             }
-            ClaimMetric::SilentS => {
-                summary.answers.as_ref().map(|one| across(one.silent_s, 1.0, trials)).ok_or_else(missing)
-            }
-            ClaimMetric::LockTimeouts => {
-                summary.answers.as_ref().map(|one| across(one.lock_timeouts, 1.0, trials)).ok_or_else(missing)
-            }
-            ClaimMetric::BackupS => {
-                summary.backup.as_ref().map(|backup| across(backup.took_s, 1.0, trials)).ok_or_else(missing)
-            }
+            ClaimMetric::SilentS => summary
+                .answers
+                .as_ref()
+                .map(|one| across(one.silent_s, 1.0, trials))
+                .ok_or(NoReading::NoSuchFigure),
+            ClaimMetric::LockTimeouts => summary
+                .answers
+                .as_ref()
+                .map(|one| across(one.lock_timeouts, 1.0, trials))
+                .ok_or(NoReading::NoSuchFigure),
+            ClaimMetric::BackupS => summary
+                .backup
+                .as_ref()
+                .map(|backup| across(backup.took_s, 1.0, trials))
+                .ok_or(NoReading::NoSuchFigure),
             ClaimMetric::BackupMib => {
                 let mib = |bytes| across(bytes, 1.0 / f64::from(1 << 20), trials);
-                summary.backup.as_ref().map(|backup| mib(backup.bytes)).ok_or_else(missing)
+                summary.backup.as_ref().map(|backup| mib(backup.bytes)).ok_or(NoReading::NoSuchFigure)
             }
             _ => self.of_trials(arm, figures(summary, during)?.1, metric, during),
         }
@@ -104,9 +112,9 @@ impl Evidence for OfRun<'_> {
 }
 
 impl OfRun<'_> {
-    fn arm(&self, name: &str) -> Result<&ArmSummary, String> {
+    fn arm(&self, name: &str) -> Result<&ArmSummary, NoReading> {
         let arm = self.summary.arms.iter().find(|arm| arm.name == name);
-        arm.ok_or_else(|| "is not part of this run".to_owned())
+        arm.ok_or(NoReading::NotInRun)
     }
 
     /// Processors as a percentage of all.
@@ -140,11 +148,11 @@ impl OfRun<'_> {
         all: &Figures,
         metric: ClaimMetric,
         during: &[ClaimPhase],
-    ) -> Result<Reading, String> {
+    ) -> Result<Reading, NoReading> {
         if metric == ClaimMetric::Tps {
             return Ok(rate(&all.tps));
         }
-        let mid = self.value(all, metric).ok_or_else(missing)?;
+        let mid = self.value(all, metric).ok_or(NoReading::NoSuchFigure)?;
         let of_round = |round: &Summary| {
             let summary = round.arms.iter().find(|one| one.name == arm)?;
             self.value(figures(summary, during).ok()?.1, metric)
@@ -206,40 +214,34 @@ fn replica_io(arm: &ArmSummary) -> Option<String> {
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-fn missing() -> String {
-    "has no such figure".to_owned()
-}
-
 /// The figures of an arm under conditions, with the regime that they are of; all of them without conditions. Of several
 /// parts that meet the conditions, the longest.
-fn figures<'a>(arm: &'a ArmSummary, during: &[ClaimPhase]) -> Result<(Option<Regime>, &'a Figures), String> {
+fn figures<'a>(
+    arm: &'a ArmSummary,
+    during: &[ClaimPhase],
+) -> Result<(Option<Regime>, &'a Figures), NoReading> {
     if arm.whole.is_none() {
         let counts = arm.trials;
-        let why = match (counts.failed, counts.disqualified) {
-            (0, 0) => "was not measured",
-            (_, 0) => "was not measured: its trials failed",
-            _ => "has no trial that counts",
-        };
-        return Err(why.to_owned());
+        return Err(match (counts.failed, counts.disqualified) {
+            (0, 0) => NoReading::NotMeasured,
+            (_, 0) => NoReading::Failed,
+            _ => NoReading::NoneCounts,
+        });
     }
     let whole = arm.whole.as_ref().map(|whole| (None, whole));
     if during.is_empty() {
-        return whole.ok_or_else(missing);
+        return whole.ok_or(NoReading::NoSuchFigure);
     }
+    let never = || NoReading::NeverInPhase(during.to_vec());
     let holds = |regime: Regime| during.iter().all(|phase| is_in(*phase, regime));
     if arm.regimes.is_empty() {
         // All of it is one regime, which the windows name.
         let only = arm.windows.iter().flat_map(|window| &window.parts).next().map(|part| part.regime);
-        return whole.filter(|_| only.is_some_and(holds)).ok_or_else(|| never(during));
+        return whole.filter(|_| only.is_some_and(holds)).ok_or_else(never);
     }
     let matching = arm.regimes.iter().filter(|part| holds(part.regime));
     let longest = matching.max_by(|a, b| a.figures.seconds.total_cmp(&b.figures.seconds));
-    longest.map(|part| (Some(part.regime), &part.figures)).ok_or_else(|| never(during))
-}
-
-fn never(during: &[ClaimPhase]) -> String {
-    let names: Vec<&str> = during.iter().map(|phase| phase.name()).collect();
-    format!("was never long enough in this phase: {}", names.join(", "))
+    longest.map(|part| (Some(part.regime), &part.figures)).ok_or_else(never)
 }
 
 fn rate(measured: &Measured) -> Reading {

@@ -1,6 +1,6 @@
 //! The summary of a crash run as evidence for claims.
 
-use ebbtide_analysis::claim::{ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Evidence, Reading};
+use ebbtide_analysis::claim::{ArmIo, ClaimMetric, ClaimPhase, ClaimTest, Evidence, NoReading, Reading};
 use ebbtide_analysis::stats::Share;
 use ebbtide_lab::page::text as print;
 
@@ -11,10 +11,10 @@ use crate::record::VerdictKind;
 pub(super) struct OfCuts<'a>(pub(super) &'a Summary);
 
 impl Evidence for OfCuts<'_> {
-    fn reading(&self, arm: &str, metric: ClaimMetric, _: &[ClaimPhase]) -> Result<Reading, String> {
+    fn reading(&self, arm: &str, metric: ClaimMetric, _: &[ClaimPhase]) -> Result<Reading, NoReading> {
         let summary = self.arm(arm)?;
         if !self.0.valid {
-            return Err("is part of a void run: its canaries were not caught".to_owned());
+            return Err(NoReading::VoidRun);
         }
         let kind = |kind: VerdictKind| summary.verdicts.get(&kind).and_then(percent);
         let reading = match metric {
@@ -31,7 +31,7 @@ impl Evidence for OfCuts<'_> {
             }
             _ => None,
         };
-        reading.ok_or_else(|| "has no such figure".to_owned())
+        reading.ok_or(NoReading::NoSuchFigure)
     }
 
     fn ratio(&self, test: &ClaimTest, over: &str) -> Option<Reading> {
@@ -58,10 +58,10 @@ impl Evidence for OfCuts<'_> {
 }
 
 impl OfCuts<'_> {
-    fn arm(&self, name: &str) -> Result<&ArmSummary, String> {
+    fn arm(&self, name: &str) -> Result<&ArmSummary, NoReading> {
         let arm = self.0.arms.iter().find(|arm| arm.name == name);
-        let arm = arm.ok_or_else(|| "is not part of this run".to_owned())?;
-        if arm.cuts == 0 { Err("was not cut".to_owned()) } else { Ok(arm) }
+        let arm = arm.ok_or(NoReading::NotInRun)?;
+        if arm.cuts == 0 { Err(NoReading::NotCut) } else { Ok(arm) }
     }
 }
 

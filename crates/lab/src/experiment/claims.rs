@@ -113,26 +113,31 @@ impl Reader<'_> {
             let figure = figure.ok_or_else(|| {
                 node.place.wrong(format!("figures.{arm} = {}: a figure is a number from 0 on", node.value))
             })?;
-            self.arm_at(arm).map_err(|message| node.place.wrong(message))?;
+            self.check_arm(arm, |message| node.place.wrong(message))?;
             Ok((arm.to_owned(), figure))
         };
         table.iter().map(figure).collect()
     }
 
-    fn arm_at(&self, arm: &str) -> Result<(), String> {
+    /// Refuses a name that no arm has; `wrong` puts the place before the message.
+    fn check_arm(
+        &self,
+        arm: &str,
+        wrong: impl FnOnce(String) -> ExperimentError,
+    ) -> Result<(), ExperimentError> {
         if self.known.arms.iter().any(|name| name == arm) {
             return Ok(());
         }
         let names = || self.known.arms.iter().map(String::as_str);
         if self.known.arms.len() <= 12 {
-            return Err(no_such("arm", arm, names()));
+            return Err(wrong(no_such("arm", arm, names())));
         }
-        Err(format!("there is no arm '{arm}'{}", did_you_mean(closest(arm, names()))))
+        Err(wrong(format!("there is no arm '{arm}'{}", did_you_mean(closest(arm, names())))))
     }
 
     fn arm(&self, key: &str) -> Result<Option<String>, ExperimentError> {
         let Some(arm) = self.section.text(key)? else { return Ok(None) };
-        self.arm_at(arm).map_err(|message| self.section.wrong(key, message))?;
+        self.check_arm(arm, |message| self.section.wrong(key, message))?;
         Ok(Some(arm.to_owned()))
     }
 

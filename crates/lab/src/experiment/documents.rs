@@ -172,6 +172,8 @@ mod tests {
     use ebbtide_mysql::Binary;
 
     use super::*;
+    use ebbtide_analysis::claim::NoReading;
+
     use crate::documents::unmeasured;
     use crate::experiment::{estimate, estimate_after, shipped};
 
@@ -186,7 +188,7 @@ mod tests {
     fn every_claim_is_decided_by_the_short_set_or_refers_to_the_full_form() {
         for run in SET {
             let (short, full) = (run.load(true, 0).unwrap(), run.load(false, 0).unwrap());
-            for judged in unmeasured(&short, "has not run yet") {
+            for judged in unmeasured(&short, &NoReading::NotRunYet) {
                 let id = format!("{} of {}", judged.claim.id, run.name);
                 let Some(decided) = decides(&short, &judged.claim) else { continue };
                 assert!(decides(&full, &judged.claim).unwrap(), "{id}: not even the full form has its arms");

@@ -11,7 +11,7 @@ pub mod fixture;
 mod tests;
 
 use ebbtide_analysis::claim::judge;
-pub use ebbtide_analysis::claim::{Claim, ClaimVerdict, Document, JudgedClaim};
+pub use ebbtide_analysis::claim::{Claim, ClaimVerdict, Document, JudgedClaim, NoReading};
 use ebbtide_analysis::record::RunRecord;
 use ebbtide_analysis::summary as analysis;
 
