@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, stderr};
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, ParseError};
 
 use crate::exit::Refusal;
 
@@ -55,16 +55,25 @@ pub(super) fn filter() -> anyhow::Result<EnvFilter> {
     })
 }
 
+/// Why a text is no filter.
+#[derive(Debug, thiserror::Error)]
+enum FilterError {
+    #[error("'{0}' is no level")]
+    UnknownLevel(String),
+    #[error(transparent)]
+    Directive(#[from] ParseError),
+}
+
 /// Reads a filter. Errors are logged unless it is `off`: among them are requests that the host's disk failed.
-fn parse(text: &str) -> Result<EnvFilter, String> {
+fn parse(text: &str) -> Result<EnvFilter, FilterError> {
     for word in text.split(',').map(str::trim).filter(|word| !word.contains(['=', '['])) {
         // A word alone that is no level would be taken for a module, and all others would be switched off.
         if word.parse::<LevelFilter>().is_err() && !word.starts_with("ebbtide") {
-            return Err(format!("'{word}' is no level"));
+            return Err(FilterError::UnknownLevel(word.to_owned()));
         }
     }
     // Later words win over earlier ones.
-    EnvFilter::try_new(format!("error,{text}")).map_err(|error| error.to_string())
+    Ok(EnvFilter::try_new(format!("error,{text}"))?)
 }
 
 /// Logs to standard error from now on.

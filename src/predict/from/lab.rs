@@ -34,6 +34,26 @@ struct Usable<'a> {
     notes: Vec<String>,
 }
 
+/// Why an arm is no point of a profile.
+#[derive(Debug, thiserror::Error)]
+enum NotAPoint {
+    #[error("none of its trials counts")]
+    NoTrial,
+    #[error("its conditions changed within a trial: {}", .0.join(", "))]
+    ChangingConditions(Vec<String>),
+    #[error("its {} has a volume of its own, which the model does not have", .0.holds())]
+    Volume(Role),
+    #[error("replicas follow its server, which the model has not")]
+    Replicas,
+    #[error("a batch job runs alongside its load")]
+    Batch,
+    #[error("its clients wait between transactions")]
+    WaitingClients,
+    /// It is no variant of the base of the profile.
+    #[error("its {what} differs from that of {base}")]
+    Differs { what: &'static str, base: String },
+}
+
 /// The profile of an arm, and of the others that share its server, machine and workload.
 ///
 /// # Errors
@@ -54,8 +74,10 @@ pub(super) fn draft(dir: &Path, arm: Option<&str>) -> anyhow::Result<Draft> {
     for one in &usable {
         match differs(base, one) {
             None => points.push(one),
-            Some(what) => left_out
-                .push((one.arm.name.as_str(), format!("its {what} differs from that of {}", base.arm.name))),
+            Some(what) => {
+                let base = base.arm.name.clone();
+                left_out.push((one.arm.name.as_str(), NotAPoint::Differs { what, base }));
+            }
         }
     }
     // The arm that was asked for is the first point: calibration and `--clients` go by it.
@@ -76,28 +98,28 @@ fn read(dir: &Path) -> anyhow::Result<LabRun> {
     })
 }
 
-/// The arm as a point; an error says why it is none.
-fn look<'a>(run: &LabRun, arm: &'a Arm, measured: &'a ArmSummary) -> Result<Usable<'a>, String> {
-    let figures = measured.whole.as_ref().ok_or("none of its trials counts")?;
+/// The arm as a point.
+fn look<'a>(run: &LabRun, arm: &'a Arm, measured: &'a ArmSummary) -> Result<Usable<'a>, NotAPoint> {
+    let figures = measured.whole.as_ref().ok_or(NotAPoint::NoTrial)?;
     if !measured.regimes.is_empty() {
-        let labels: Vec<&str> = measured.regimes.iter().map(|regime| regime.label.as_str()).collect();
-        return Err(format!("its conditions changed within a trial: {}", labels.join(", ")));
+        let labels = measured.regimes.iter().map(|regime| regime.label.clone());
+        return Err(NotAPoint::ChangingConditions(labels.collect()));
     }
     let own = arm.volumes.keys().find(|role| !matches!(role, Role::Data | Role::Redo | Role::Binlog));
     if let Some(role) = own {
-        return Err(format!("its {} has a volume of its own, which the model does not have", role.holds()));
+        return Err(NotAPoint::Volume(*role));
     }
     if !arm.topology.is_single() {
-        return Err("replicas follow its server, which the model has not".into());
+        return Err(NotAPoint::Replicas);
     }
     if arm.batch.is_some() {
-        return Err("a batch job runs alongside its load".into());
+        return Err(NotAPoint::Batch);
     }
     if arm.load.wait == WaitMode::Spec {
-        return Err("its clients wait between transactions".into());
+        return Err(NotAPoint::WaitingClients);
     }
     let trial = run.trials.iter().find(|trial| trial.arm == arm.name && trial.outcome == Outcome::Measured);
-    let seen = run.observation(trial.ok_or("none of its trials counts")?);
+    let seen = run.observation(trial.ok_or(NotAPoint::NoTrial)?);
     let variables = seen.variables.unwrap_or_default();
     let facts = seen.facts.unwrap_or_else(|| Facts::of(&variables));
     let file_system = seen.file_system.as_ref().map(|of| of.name.as_str());
@@ -110,7 +132,7 @@ fn look<'a>(run: &LabRun, arm: &'a Arm, measured: &'a ArmSummary) -> Result<Usab
 fn base<'a, 'b>(
     dir: &Path,
     usable: &'b [Usable<'a>],
-    left_out: &[(&str, String)],
+    left_out: &[(&str, NotAPoint)],
     wanted: Option<&str>,
 ) -> anyhow::Result<&'b Usable<'a>> {
     let names: Vec<&str> = usable.iter().map(|one| one.arm.name.as_str()).collect();
@@ -154,7 +176,7 @@ fn compose(
     summary: &Summary,
     base: &Usable<'_>,
     points: &[&Usable<'_>],
-    left_out: &[(&str, String)],
+    left_out: &[(&str, NotAPoint)],
 ) -> Draft {
     let mut notes = base.notes.clone();
     if run.overrides.is_some() {
