@@ -34,7 +34,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "B02",
         title: "Pages are in the buffer pool when they are asked for",
         condition: "over 1% of the page requests miss, at 100 page reads a second or more",
-        reason: "a miss takes a read of storage, a hundred times and more the time of a hit; under 100 a second every volume carries them",
+        reason: "a miss takes a read of storage, a hundred times and more the time of a hit. Under 100 a second every volume carries them",
         servers: EVERY,
         severity: Severity::Medium,
         gain: "each read that stays away is an operation that the volume does not need",

@@ -45,7 +45,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "C03",
         title: "Each option is set once",
         condition: "a storage option is set several times, with different values",
-        reason: "the last one holds, in the order in which files are read: a reader of one file takes the wrong value for the true one",
+        reason: "the last one holds, in the order in which files are read. A reader of one file takes the wrong value for the true one",
         servers: EVERY,
         severity: Severity::Low,
         gain: "the configuration says what holds",

@@ -101,7 +101,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "O07",
         title: "The kernel's limits suit the server",
         condition: "transparent huge pages are always on; over 90% of fs.aio-max-nr is in use; or under 1,024 open files are allowed",
-        reason: "huge pages stall while memory is compacted; without room for requests the server falls back to slow I/O; with few files it opens tables again and again",
+        reason: "huge pages stall while memory is compacted. Without room for requests the server falls back to slow I/O. With few files it opens tables again and again",
         servers: EVERY,
         severity: Severity::Low,
         gain: "no stalls of the kernel's making",

@@ -70,7 +70,7 @@ pub(super) const CHECKS: &[Check] = &[
         sources: &[
             says(
                 MYSQL_INNODB,
-                "about the operations a second that the system can do, as low as practical; the default is 10000 from 8.4 on, 200 before",
+                "about the operations a second that the system can do, as low as practical. The default is 10000 from 8.4 on, 200 before",
             ),
             says(WHITEPAPER, "set it to the IOPS of the volume. That leaves nothing for reads and logs"),
         ],

@@ -35,7 +35,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "E07",
         title: "The volume can be raised where it ends",
         condition: "the volume is over 90% of its IOPS or throughput (E03), and AWS refuses a quarter more of it at this size",
-        reason: "gp3 has at most 500 IOPS a GiB and 0.25 MiB/s per IOPS, io2 1,000 IOPS a GiB: the order to raise it fails when it is needed",
+        reason: "gp3 has at most 500 IOPS a GiB and 0.25 MiB/s per IOPS, io2 1,000 IOPS a GiB. The order to raise it fails when it is needed",
         servers: EVERY,
         severity: Severity::Medium,
         gain: "a volume that can grow with its load",

@@ -73,7 +73,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "R04",
         title: "Recovery after a crash is short",
         condition: "what a crash would leave to do takes over 5 minutes at the volume's own limits: the log since the checkpoint, and a read of each dirty page",
-        reason: "no server recovers faster than its volume reads. 5 minutes is a third of what MariaDB's unit of systemd waits for a start; the real time is longer, because pages are changed and written too",
+        reason: "no server recovers faster than its volume reads. 5 minutes is a third of what MariaDB's unit of systemd waits for a start. The real time is longer, because pages are changed and written too",
         servers: EVERY,
         severity: Severity::Medium,
         gain: "a shorter outage after a crash",

@@ -46,7 +46,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "L09",
         title: "A replica applies in parallel",
         condition: "a replica that is over 30 s behind with at most one worker",
-        reason: "one worker has one operation in flight, and an EBS volume needs several to reach its IOPS; 30 s is more than a burst",
+        reason: "one worker has one operation in flight, and an EBS volume needs several to reach its IOPS. 30 s is more than a burst",
         servers: EVERY,
         severity: Severity::Medium,
         gain: "a replica that keeps up, on the same volume",

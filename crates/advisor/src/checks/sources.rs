@@ -45,7 +45,7 @@ pub(super) const OWN_CUTS: &str = "docs/crash.md";
 /// Advice that others dispute and that the lab can measure on volumes like the server's.
 pub(super) const NOT_MEASURED: Source = says(
     "docs/doctor.md",
-    "our lab has no result of its own that decides it: --prove measures this fix on volumes and under a load like the server's",
+    "our lab has no result of its own that decides it. --prove measures this fix on volumes and under a load like the server's",
 );
 
 /// A source and its statement.

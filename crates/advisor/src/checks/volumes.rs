@@ -107,7 +107,7 @@ pub(super) const CHECKS: &[Check] = &[
         code: "E09",
         title: "The volume's blocks are loaded",
         condition: "reads take over 10 ms and over five times as long as writes on an EBS volume of SSD, at under 70% of its IOPS and throughput, with 20 reads and 10 writes a second or more",
-        reason: "a block of a volume that was made from a snapshot comes from S3 when it is touched first; a server writes few blocks that it has not read before, so that slow reads beside quick writes are its mark",
+        reason: "a block of a volume that was made from a snapshot comes from S3 when it is touched first. A server writes few blocks that it has not read before, so slow reads beside quick writes are its mark",
         servers: EVERY,
         severity: Severity::Low,
         gain: "reads at the volume's own latency",

@@ -22,13 +22,13 @@ pub const SOURCES: [Source; 6] = [
         url: "https://docs.aws.amazon.com/ebs/latest/userguide/ebs-io-characteristics.html",
     },
     Source {
-        says: "our lab, MariaDB 10.11.19, sysbench write-only: 44% more transactions without the buffer (95%: 33% to 56%) \
-               where the volume's throughput is the limit, no difference seen where its IOPS are",
+        says: "our lab, MariaDB 10.11.19, sysbench write-only. Where the volume's throughput is the limit: 44% more \
+               transactions without the buffer (95%: 33% to 56%). Where its IOPS are: no difference seen",
         url: "docs/optimized-writes.md",
     },
     Source {
-        says: "our power cuts, MariaDB 10.11.19: without the buffer, on storage that keeps 16 KiB whole, 0 of 3,063 \
-               damaged pages of tables that do not grow (at most 0.12%, 95%); where 4 KiB are torn, even with the buffer 3 \
+        says: "our power cuts, MariaDB 10.11.19. Without the buffer, on storage that keeps 16 KiB whole: 0 of 3,063 \
+               damaged pages of tables that do not grow (at most 0.12%, 95%). Where 4 KiB are torn, even with the buffer: 3 \
                of 1,147 left a table's first page damaged",
         url: "docs/crash.md",
     },
