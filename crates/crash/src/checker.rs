@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ebbtide_device::store::StoreError;
 use ebbtide_lab::experiment::Role;
-use ebbtide_lab::run::error::{StageError, chain};
+use ebbtide_lab::run::error::{StepError, chain};
 use ebbtide_lab::run::home::TRIAL_PREFIX;
 use ebbtide_load::DATABASE;
 use ebbtide_load::invariant::{Evidence as Shown, Findings, Rule};
@@ -335,7 +335,7 @@ fn read_log(server: &Server, cut: &mut Cut, known: usize) -> usize {
 
 /// Volumes that could not be attached: a file system that its tools refuse is damage, anything else is no
 /// verdict at all.
-fn refused(error: StageError) -> Result<Verdict, StageError> {
+fn refused(error: StepError) -> Result<Verdict, StepError> {
     match verdict::of_attaching(&error) {
         Evidence::Damage => Ok(Verdict::Corrupt {
             how: Corruption::FileSystem,
@@ -387,7 +387,7 @@ fn no_answer(server: &Server, error: &StintError) -> Verdict {
 
 /// How a server died that was asked; one that has broken a connection is given the time to be gone.
 fn died(server: &Server, error: &StintError) -> Option<ServerError> {
-    let broken = matches!(error, StintError::Stage(StageError::Load(LoadError::Broken { .. })));
+    let broken = matches!(error, StintError::Step(StepError::Load(LoadError::Broken { .. })));
     let give_up = Instant::now() + if broken { DYING } else { Duration::ZERO };
     loop {
         let died = server.died();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use ebbtide_device::engine::{CrashReport, CutWrite, GroupCut, ImageRequest, Keep, crash_images};
 use ebbtide_device::host::HostError;
 use ebbtide_lab::experiment::Role;
-use ebbtide_lab::run::error::StageError;
+use ebbtide_lab::run::error::StepError;
 use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX, fnv1a};
 use ebbtide_load::invariant::{Expected, Journal};
 use ebbtide_mysql::recovery::page;
@@ -76,7 +76,7 @@ pub(super) struct Taken {
 
 /// Takes the images of all volumes of a stage. The seed decides about each unit in flight, in each volume
 /// with draws of its own.
-pub(super) fn take(lab: &Lab, stage: &Stage<'_>, seed: u64, keep: Keep) -> Result<Taken, StageError> {
+pub(super) fn take(lab: &Lab, stage: &Stage<'_>, seed: u64, keep: Keep) -> Result<Taken, StepError> {
     let images: Images = stage.volumes.keys().map(|role| (*role, image_name(seed, *role))).collect();
     let requests: Vec<ImageRequest<'_>> = stage
         .volumes
@@ -97,7 +97,7 @@ pub(super) fn take(lab: &Lab, stage: &Stage<'_>, seed: u64, keep: Keep) -> Resul
 
 /// Copies the volumes of a stage as they are, for a server that was killed: its operating system lives, and
 /// so does what it had answered.
-pub(super) fn copy(lab: &Lab, stage: &Stage<'_>, seed: u64) -> Result<Images, StageError> {
+pub(super) fn copy(lab: &Lab, stage: &Stage<'_>, seed: u64) -> Result<Images, StepError> {
     Ok(take(lab, stage, seed, Keep::Nothing)?.images)
 }
 

@@ -3,7 +3,7 @@
 use ebbtide_device::host::HostError;
 use ebbtide_device::store::StoreError;
 use ebbtide_lab::experiment::ExperimentError;
-use ebbtide_lab::run::error::{RunError, StageError, chain};
+use ebbtide_lab::run::error::{RunError, StepError, chain};
 use ebbtide_load::LoadError;
 use ebbtide_load::invariant::JournalError;
 use ebbtide_mysql::ServerError;
@@ -91,7 +91,7 @@ impl From<ExperimentError> for KeptError {
 pub(super) enum StintError {
     /// The volumes, the server, or a statement.
     #[error(transparent)]
-    Stage(#[from] StageError),
+    Step(#[from] StepError),
     /// The replica no longer follows its source.
     #[error(transparent)]
     Replica(#[from] ReplicaLost),
@@ -115,7 +115,7 @@ pub(super) enum StintError {
 impl StintError {
     /// The server's own lines, where it left any.
     pub(super) fn log(&self) -> &[String] {
-        if let Self::Stage(error) = self { error.log() } else { &[] }
+        if let Self::Step(error) = self { error.log() } else { &[] }
     }
 
     /// Its words and those of its causes.
@@ -126,24 +126,24 @@ impl StintError {
 
 impl From<HostError> for StintError {
     fn from(error: HostError) -> Self {
-        Self::Stage(error.into())
+        Self::Step(error.into())
     }
 }
 
 impl From<StoreError> for StintError {
     fn from(error: StoreError) -> Self {
-        Self::Stage(error.into())
+        Self::Step(error.into())
     }
 }
 
 impl From<ServerError> for StintError {
     fn from(error: ServerError) -> Self {
-        Self::Stage(error.into())
+        Self::Step(error.into())
     }
 }
 
 impl From<LoadError> for StintError {
     fn from(error: LoadError) -> Self {
-        Self::Stage(error.into())
+        Self::Step(error.into())
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ebbtide_lab::run::error::StageError;
+use ebbtide_lab::run::error::StepError;
 use ebbtide_load::invariant::{self, PauseHandle, Running};
 use ebbtide_load::{Session, Target};
 use ebbtide_mysql::replication::{self, ReplicaLost};
@@ -45,7 +45,7 @@ impl Load {
     }
 
     /// A load on a source, which waits for its replica.
-    pub(super) fn followed(running: Running, source: &Target, replica: &Target) -> Result<Self, StageError> {
+    pub(super) fn followed(running: Running, source: &Target, replica: &Target) -> Result<Self, StepError> {
         let leash = Leash::fasten(source, replica, running.pause_handle())?;
         Ok(Self { leash: Some(leash), running })
     }
@@ -97,7 +97,7 @@ impl Looks {
 }
 
 impl Leash {
-    fn fasten(source: &Target, replica: &Target, pauses: PauseHandle) -> Result<Self, StageError> {
+    fn fasten(source: &Target, replica: &Target, pauses: PauseHandle) -> Result<Self, StepError> {
         let open = |target: &Target| Session::open(target, &target.endpoints[0]);
         let (mut source, mut replica) = (open(source)?, open(replica)?);
         let first = Seen { applied: invariant::marks(&mut replica)?, ..Seen::default() };
@@ -110,7 +110,7 @@ impl Leash {
             pauses.hold(false);
         };
         let thread = std::thread::Builder::new().name("leash".into()).spawn(work);
-        let thread = thread.map_err(|source| StageError::Io { action: "start a thread".into(), source })?;
+        let thread = thread.map_err(|source| StepError::Io { action: "start a thread".into(), source })?;
         Ok(Self { seen, ending, thread: Some(thread) })
     }
 }

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use ebbtide_lab::experiment::CrashPlan;
-use ebbtide_lab::run::error::StageError;
+use ebbtide_lab::run::error::StepError;
 use ebbtide_lab::run::topology;
 use ebbtide_load::invariant::{self, Expected, Journal, Schema};
 use ebbtide_load::{LoadError, Session};
@@ -46,7 +46,7 @@ impl<'a> Source<'a> {
         replica: (&Stage<'_>, &Server),
         plan: &CrashPlan,
         doing: &(dyn Fn(&str) + Sync),
-    ) -> Result<Self, StageError> {
+    ) -> Result<Self, StepError> {
         let stage = Stage::unlimited(props, snapshot, "source", doing)?;
         let source = topology::as_cheap_source(stage.plan(props, "source"), plan.replication);
         let server = Server::start(&source, &doing)?;
@@ -112,7 +112,7 @@ fn mark_of(marks: &Marks, client: u32) -> u64 {
 }
 
 /// Starts the replica and waits until it has what it had before, and some of what came after.
-fn go_on(session: &mut Session, applied: &Marks, recovered: &Marks) -> Result<Outcome, StageError> {
+fn go_on(session: &mut Session, applied: &Marks, recovered: &Marks) -> Result<Outcome, StepError> {
     let began = Instant::now();
     match replication::resume(session) {
         Ok(()) => {}

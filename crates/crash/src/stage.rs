@@ -8,7 +8,7 @@ use ebbtide_device::faults::Faults;
 use ebbtide_device::host::HostError;
 use ebbtide_lab::experiment::{Fault, PlannedArm, Role};
 use ebbtide_lab::run::arm_server::{self, Volumes};
-use ebbtide_lab::run::error::StageError;
+use ebbtide_lab::run::error::StepError;
 use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX};
 use ebbtide_lab::run::prepared::fs_type;
 use ebbtide_lab::run::volume::{Begin, LabVolume, Wanted, without_limits};
@@ -42,7 +42,7 @@ impl<'a> Stage<'a> {
         snapshot: &str,
         name: &str,
         progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<Self, StageError> {
+    ) -> Result<Self, StepError> {
         let begin = |role| match role {
             Role::Data => Begin::Snapshot(snapshot),
             _ => Begin::Blank,
@@ -55,7 +55,7 @@ impl<'a> Stage<'a> {
         props: Props<'a>,
         name: impl Fn(Role) -> String,
         progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<Self, StageError> {
+    ) -> Result<Self, StepError> {
         Self::attach(props, |_| Begin::There, name, progress)
     }
 
@@ -65,7 +65,7 @@ impl<'a> Stage<'a> {
         snapshot: &str,
         name: &str,
         progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<Self, StageError> {
+    ) -> Result<Self, StepError> {
         let name = format!("{TRIAL_PREFIX}{name}-{}", Role::Data.key());
         let real = &props.planned.volumes[&Role::Data];
         let volume = Self::volume(props, real, name, Begin::Snapshot(snapshot), progress)?;
@@ -77,7 +77,7 @@ impl<'a> Stage<'a> {
         begin: impl Fn(Role) -> Begin<'b>,
         name: impl Fn(Role) -> String,
         progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<Self, StageError> {
+    ) -> Result<Self, StepError> {
         let mut stage = Self { volumes: BTreeMap::new() };
         for (role, real) in &props.planned.volumes {
             let volume = Self::volume(props, real, name(*role), begin(*role), progress)?;
@@ -92,7 +92,7 @@ impl<'a> Stage<'a> {
         name: String,
         begin: Begin<'_>,
         progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<LabVolume<'a>, StageError> {
+    ) -> Result<LabVolume<'a>, StepError> {
         let wanted = Wanted {
             name,
             begin,
@@ -124,22 +124,22 @@ impl<'a> Stage<'a> {
         props: Props<'_>,
         work: &str,
         progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<Server, StageError> {
+    ) -> Result<Server, StepError> {
         Ok(Server::start(&self.plan(props, work), &progress)?)
     }
 
     /// Switches the limits of all volumes on, and those of their instance.
-    pub(super) fn limit(&self, props: Props<'_>) -> Result<(), StageError> {
+    pub(super) fn limit(&self, props: Props<'_>) -> Result<(), StepError> {
         arm_server::limit(&self.volumes, props.planned)
     }
 
     /// Switches them off again.
-    pub(super) fn hasten(&self) -> Result<(), StageError> {
+    pub(super) fn hasten(&self) -> Result<(), StepError> {
         self.volumes.values().try_for_each(LabVolume::unlimit)
     }
 
     /// Has all volumes do wrong.
-    pub(super) fn plant(&self, fault: Option<Fault>) -> Result<(), StageError> {
+    pub(super) fn plant(&self, fault: Option<Fault>) -> Result<(), StepError> {
         let faults = match fault {
             None => return Ok(()),
             // A device that acknowledges writes early, and flushes correctly, would not be caught by anyone who
@@ -155,24 +155,24 @@ impl<'a> Stage<'a> {
     }
 
     /// Which file every part of the volumes belongs to, now.
-    pub(super) fn map(&self, binary: &Binary) -> Result<BTreeMap<Role, FileMap>, StageError> {
+    pub(super) fn map(&self, binary: &Binary) -> Result<BTreeMap<Role, FileMap>, StepError> {
         let draw =
             |(role, volume): (&Role, &LabVolume<'_>)| Ok((*role, FileMap::draw(volume.dir(), binary)?));
-        self.volumes.iter().map(draw).collect::<std::io::Result<_>>().map_err(|source| StageError::Io {
+        self.volumes.iter().map(draw).collect::<std::io::Result<_>>().map_err(|source| StepError::Io {
             action: "look where the server's files are on their volumes".into(),
             source,
         })
     }
 
     /// Has the operating system write back what it holds of the volumes.
-    pub(super) fn sync(&self) -> Result<(), StageError> {
+    pub(super) fn sync(&self) -> Result<(), StepError> {
         for volume in self.volumes.values() {
             let action = || format!("write back {}", volume.dir().display());
             let synced = Command::new("sync").arg("--file-system").arg(volume.dir()).status();
             match synced {
                 Ok(status) if status.success() => {}
-                Ok(status) => return Err(StageError::HostFailed(format!("cannot {}: {status}", action()))),
-                Err(source) => return Err(StageError::Io { action: action(), source }),
+                Ok(status) => return Err(StepError::HostFailed(format!("cannot {}: {status}", action()))),
+                Err(source) => return Err(StepError::Io { action: action(), source }),
             }
         }
         Ok(())

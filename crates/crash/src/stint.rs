@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ebbtide_device::engine::Keep;
 use ebbtide_lab::experiment::{CrashPlan, End, Experiment, Moment};
-use ebbtide_lab::run::error::StageError;
+use ebbtide_lab::run::error::StepError;
 use ebbtide_lab::run::unix_ns;
 use ebbtide_load::invariant::Expected;
 use ebbtide_load::{Cancel, Session};
@@ -166,7 +166,7 @@ impl StintContext<'_> {
     /// Whether there is still something to cut.
     fn proceed(&self, server: &Server, load: &Load) -> Result<(), StintError> {
         if self.cancel.is_cancelled() {
-            return Err(StageError::Cancelled.into());
+            return Err(StepError::Cancelled.into());
         }
         if let Some(died) = server.died() {
             return Err(died.into());
@@ -370,7 +370,7 @@ impl StintContext<'_> {
             super::checker::doubt(&mut cut, stage.host_failures());
             if self.cancel.is_cancelled() {
                 cutter::delete(self.props.lab, &images);
-                return Err(StageError::Cancelled.into());
+                return Err(StepError::Cancelled.into());
             }
             cut.kept = self.retention.keep_or_delete(&images, &cut, &known.expected);
             cut.took.total = began.elapsed().as_secs_f64();

@@ -4,7 +4,7 @@
 //! server gave it. None takes a message, so that other words cannot make another verdict.
 
 use ebbtide_device::host::{HostError, ToolCause, ToolError};
-use ebbtide_lab::run::error::StageError;
+use ebbtide_lab::run::error::StepError;
 use ebbtide_load::LoadError;
 use ebbtide_mysql::recovery::LogEvidence;
 use ebbtide_mysql::{Cause, ProcessEnd, ServerError};
@@ -67,9 +67,9 @@ pub(super) const fn end_of(error: &ServerError) -> (Option<&ProcessEnd>, Option<
 
 /// Of volumes that could not be attached: a file system that its own tools refuse is damaged, unless the host failed
 /// what they asked for.
-pub(super) fn of_attaching(error: &StageError) -> Evidence {
+pub(super) fn of_attaching(error: &StepError) -> Evidence {
     match error {
-        StageError::Host(
+        StepError::Host(
             HostError::Tool(ToolError::Failed { tool: "mount" | "blkid", cause: ToolCause::Refused, .. })
             | HostError::NotBlank { .. },
         ) => Evidence::Damage,
@@ -83,8 +83,8 @@ pub(super) fn of_answer(error: &StintError) -> Evidence {
     /// `ER_TABLE_CORRUPT`, `ER_NO_SUCH_TABLE_IN_ENGINE`.
     const DAMAGED: [u16; 7] = [1146, 1034, 1712, 1812, 1815, 1877, 1932];
     match error {
-        StintError::Stage(StageError::Load(LoadError::Tables(_))) => Evidence::Damage,
-        StintError::Stage(StageError::Load(LoadError::Server { code, .. })) if DAMAGED.contains(code) => {
+        StintError::Step(StepError::Load(LoadError::Tables(_))) => Evidence::Damage,
+        StintError::Step(StepError::Load(LoadError::Server { code, .. })) if DAMAGED.contains(code) => {
             Evidence::Damage
         }
         _ => Evidence::Nothing,
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn the_words_of_mount_make_no_verdict() {
         let failed = |tool, cause, message: &str| {
-            StageError::Host(ToolError::Failed { tool, cause, message: message.to_owned() }.into())
+            StepError::Host(ToolError::Failed { tool, cause, message: message.to_owned() }.into())
         };
         for words in WORDS {
             for tool in ["mount", "blkid"] {
@@ -174,16 +174,14 @@ mod tests {
                     assert_eq!(of(cause), Evidence::Nothing, "{tool}, {cause:?}: {words}");
                 }
             }
-            let StageError::Host(refused) = failed("mount", ToolCause::Refused, words) else {
-                unreachable!()
-            };
+            let StepError::Host(refused) = failed("mount", ToolCause::Refused, words) else { unreachable!() };
             let unread = HostError::HostFailed {
                 volume: "image".to_owned(),
                 failures: vec![HostFailure { operation: Command::Read, errno: Some(5), count: 3 }],
                 source: Box::new(refused),
             };
             assert!(unread.to_string().contains("read failed 3 times: Input/output error"), "{unread}");
-            assert_eq!(of_attaching(&StageError::Host(unread)), Evidence::Nothing);
+            assert_eq!(of_attaching(&StepError::Host(unread)), Evidence::Nothing);
             let elsewhere = failed("xfs_growfs", ToolCause::Refused, words);
             assert_eq!(of_attaching(&elsewhere), Evidence::Nothing);
         }

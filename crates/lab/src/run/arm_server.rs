@@ -10,7 +10,7 @@ use ebbtide_mysql::{Binary, Layout, ServerPlan};
 use ebbtide_volume::Instance;
 use parking_lot::Mutex;
 
-use super::error::StageError;
+use super::error::StepError;
 use super::volume::LabVolume;
 use crate::experiment::{Arm, PlannedArm, Role};
 
@@ -59,7 +59,7 @@ pub fn server_plan(
 ///
 /// # Errors
 /// A volume that is gone.
-pub fn limit(volumes: &Volumes<'_>, planned: &PlannedArm) -> Result<(), StageError> {
+pub fn limit(volumes: &Volumes<'_>, planned: &PlannedArm) -> Result<(), StepError> {
     let instance = planned.instance.as_ref();
     let instance = instance.map(|instance| Arc::new(Mutex::new(Instance::new(instance.limits))));
     volumes.iter().try_for_each(|(role, volume)| volume.limit(&planned.volumes[role], instance.clone()))

@@ -87,16 +87,16 @@ pub enum RunError {
         /// The server and its version.
         server: String,
         /// Its message.
-        error: Box<StageError>,
+        error: Box<StepError>,
         /// Whether it runs without the arm's settings.
         by_settings: bool,
     },
     /// Whether the server runs as the arms ask could not be tried.
     #[error("the server could not be tried: {}", .0.chain())]
-    Untried(Box<StageError>),
+    Untried(Box<StepError>),
     /// The data could not be made.
     #[error("the data could not be prepared: {}{}", .0.chain(), lines(.0))]
-    Prepare(Box<StageError>),
+    Prepare(Box<StepError>),
     /// The results cannot be kept.
     #[error(transparent)]
     Results(#[from] ResultsError),
@@ -161,11 +161,11 @@ impl RunError {
     }
 }
 
-/// Why a server could not be brought to work on its volumes, or its load did not run. During the
+/// Why a step of a run failed: a server could not be brought to work on its volumes, or its load did not run. During the
 /// preparation it ends the run; in a trial it fails the trial.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum StageError {
+pub enum StepError {
     /// The volumes.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -232,7 +232,7 @@ pub enum StageError {
     },
 }
 
-impl From<BackupError> for StageError {
+impl From<BackupError> for StepError {
     fn from(error: BackupError) -> Self {
         match error {
             BackupError::Cancelled => Self::Cancelled,
@@ -241,7 +241,7 @@ impl From<BackupError> for StageError {
     }
 }
 
-impl From<ReplicaLost> for StageError {
+impl From<ReplicaLost> for StepError {
     fn from(lost: ReplicaLost) -> Self {
         match lost {
             ReplicaLost::Cancelled => Self::Cancelled,
@@ -251,7 +251,7 @@ impl From<ReplicaLost> for StageError {
 }
 
 /// The server's own lines, where it left any.
-fn lines(error: &StageError) -> String {
+fn lines(error: &StepError) -> String {
     error.log().iter().map(|line| format!("\n    {line}")).collect()
 }
 
@@ -259,7 +259,7 @@ fn and_more(count: usize) -> String {
     if count == 0 { String::new() } else { format!(" (and {count} more like it)") }
 }
 
-impl StageError {
+impl StepError {
     /// The server's own lines, where it left any.
     #[must_use]
     pub fn log(&self) -> &[String] {

@@ -10,7 +10,7 @@ use ebbtide_mysql::Server;
 use ebbtide_mysql::replication::{self, Heartbeat, Lag, LagReader};
 use parking_lot::Mutex;
 
-use super::error::StageError;
+use super::error::StepError;
 use crate::record::ReplicaSecond;
 
 /// From one heartbeat to the next, where the source commits that fast.
@@ -31,7 +31,7 @@ pub(super) struct LagWatch {
     over: AtomicBool,
     lost: Mutex<Option<String>>,
     /// Why a replica no longer follows.
-    broken: Mutex<Option<StageError>>,
+    broken: Mutex<Option<StepError>>,
 }
 
 impl LagWatch {
@@ -44,7 +44,7 @@ impl LagWatch {
         scope: &'scope Scope<'scope, '_>,
         source: &Server,
         replicas: &'scope [Server],
-    ) -> Result<(), StageError> {
+    ) -> Result<(), StepError> {
         let mut heartbeat = Heartbeat::open(source)?;
         let mut reader = LagReader::open(source, replicas)?;
         let mut sessions: Vec<Session> = replicas.iter().map(Server::session).collect::<Result<_, _>>()?;
@@ -73,7 +73,7 @@ impl LagWatch {
                 let Err(lost) = replication::check_follows(session) else { continue };
                 if !self.over.load(Ordering::Acquire) {
                     // A server that has died explains why it does not answer.
-                    let error = replica.died().map_or_else(|| lost.into(), StageError::from);
+                    let error = replica.died().map_or_else(|| lost.into(), StepError::from);
                     self.broken.lock().get_or_insert(error);
                 }
                 return;
@@ -87,7 +87,7 @@ impl LagWatch {
     }
 
     /// Why a replica no longer follows; none where all do.
-    pub(super) fn take_broken_replica(&self) -> Option<StageError> {
+    pub(super) fn take_broken_replica(&self) -> Option<StepError> {
         self.broken.lock().take()
     }
 

@@ -41,7 +41,7 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::Binary;
 use parking_lot::Mutex;
 
-pub use error::{RunError, StageError};
+pub use error::{RunError, StepError};
 pub use event::{Event, Phase, Progress, Tick};
 pub use plan::{Plan, plan};
 pub use prepared::{Prepared, delete as delete_prepared, list as list_prepared};

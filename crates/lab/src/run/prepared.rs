@@ -16,7 +16,7 @@ use ebbtide_volume::{GIB, MIB};
 use ebbtide_workload::Description;
 use serde::{Deserialize, Serialize};
 
-use super::error::{RunError, StageError};
+use super::error::{RunError, StepError};
 use super::event::{Event, EventSink};
 use super::home::{self, Lab, fnv1a};
 use super::proc;
@@ -227,7 +227,7 @@ impl Maker<'_> {
         Ok(snapshots)
     }
 
-    fn make(&self, need: &Need<'_>) -> Result<String, StageError> {
+    fn make(&self, need: &Need<'_>) -> Result<String, StepError> {
         let began = Instant::now();
         let arm = &self.experiment.arms[need.arm];
         let size = need.size_bytes();
@@ -262,7 +262,7 @@ impl Maker<'_> {
     }
 
     /// A snapshot of that name that [`find`] has passed over is of no use.
-    fn delete_useless(&self, name: &str) -> Result<(), StageError> {
+    fn delete_useless(&self, name: &str) -> Result<(), StepError> {
         let store = self.lab.host.store();
         if store.snapshots().iter().any(|snapshot| snapshot.name == name) {
             self.events.preparing(format!("deleting {name}, which cannot be used any more"));
@@ -278,7 +278,7 @@ impl Maker<'_> {
         kept: &Settings,
         dir: &Path,
         report: &(dyn Fn(&str) + Sync),
-    ) -> Result<(), StageError> {
+    ) -> Result<(), StepError> {
         let plan = ServerPlan {
             settings: kept.clone(),
             cancel: self.cancel.clone(),
@@ -306,13 +306,13 @@ impl Maker<'_> {
         let server = Server::start(&ServerPlan { settings: finishing, ..plan }, &report)?;
         let server = self.answer(server, &tables.analysis(), "analysing the tables")?;
         // The first start of a trial is to find no work left over.
-        server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 0").map_err(StageError::from)?;
+        server.session()?.execute("SET GLOBAL innodb_fast_shutdown = 0").map_err(StepError::from)?;
         report("purging and writing back");
         server.stop(SHUTDOWN)?;
         forget_pages(&dir.join("data"))
     }
 
-    fn load(&self, server: &Server, tables: &Description) -> Result<(), StageError> {
+    fn load(&self, server: &Server, tables: &Description) -> Result<(), StepError> {
         let loading = Loading { seed: DATA_SEED, connections: proc::cpus().clamp(2, 8) };
         let on_progress = |progress: &ebbtide_load::Progress| {
             let share = progress.rows as f64 / progress.rows_total.max(1) as f64;
@@ -324,28 +324,28 @@ impl Maker<'_> {
     }
 
     /// Has a server answer statements; it is killed where the user ends the run meanwhile.
-    fn answer(&self, server: Server, statements: &[String], what: &str) -> Result<Server, StageError> {
+    fn answer(&self, server: Server, statements: &[String], what: &str) -> Result<Server, StepError> {
         if !statements.is_empty() {
             self.events.preparing(format!("making the data: {what}"));
         }
         let target = server.target();
         let mut running = Some(server);
         statements::answer_all(&target, statements, self.cancel, || drop(running.take()))?;
-        running.ok_or(StageError::Cancelled)
+        running.ok_or(StepError::Cancelled)
     }
 
-    fn proceed(&self) -> Result<(), StageError> {
-        if self.cancel.is_cancelled() { Err(StageError::Cancelled) } else { Ok(()) }
+    fn proceed(&self) -> Result<(), StepError> {
+        if self.cancel.is_cancelled() { Err(StepError::Cancelled) } else { Ok(()) }
     }
 }
 
 /// The list of the pages that a server had: those of trials would read them when they start, each as
 /// many as its pool takes.
-fn forget_pages(data: &Path) -> Result<(), StageError> {
+fn forget_pages(data: &Path) -> Result<(), StepError> {
     let list = data.join("ib_buffer_pool");
     match std::fs::remove_file(&list) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(StageError::Io { action: format!("remove {}", list.display()), source: error })
+            Err(StepError::Io { action: format!("remove {}", list.display()), source: error })
         }
         _ => Ok(()),
     }

@@ -11,7 +11,7 @@ use ebbtide_load::ledger::{Ledger, LedgerError};
 use ebbtide_mysql::Server;
 use ebbtide_mysql::replication::{self, Heartbeat};
 
-use super::error::StageError;
+use super::error::StepError;
 use crate::record::Promotion;
 
 /// For so long the load goes on after the measurement, s: the source dies under it.
@@ -28,7 +28,7 @@ pub(super) fn promote(
     killed: Instant,
     ledger: &Path,
     cancel: &Cancel,
-) -> Result<Promotion, StageError> {
+) -> Result<Promotion, StepError> {
     let mut session = replica.session()?;
     replication::promote(&mut session, PATIENCE, cancel)?;
     let applied_s = killed.elapsed().as_secs_f64();
@@ -46,9 +46,9 @@ pub(super) fn promote(
     })
 }
 
-fn unread(error: LedgerError) -> StageError {
+fn unread(error: LedgerError) -> StepError {
     match error {
         LedgerError::Server(error) => error.into(),
-        error => StageError::Ledger(error),
+        error => StepError::Ledger(error),
     }
 }

@@ -11,7 +11,7 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, Layout, Server, ServerError, ServerPlan, Settings};
 use ebbtide_volume::{GIB, parse_size};
 
-use super::error::{RunError, StageError};
+use super::error::{RunError, StepError};
 use super::event::EventSink;
 use super::home::Lab;
 use super::prepared::{fs_type, made_with};
@@ -57,7 +57,7 @@ pub(crate) fn hold(
 /// Servers that were refused for their settings, and the arms that ask for them.
 struct Refused {
     arms: Vec<String>,
-    error: StageError,
+    error: StepError,
 }
 
 /// Why arms are to be left out, by their names.
@@ -121,7 +121,7 @@ struct Rehearsal<'a> {
 }
 
 impl<'a> Rehearsal<'a> {
-    fn new(context: ServerCheckContext<'a>, experiment: &Experiment) -> Result<Self, StageError> {
+    fn new(context: ServerCheckContext<'a>, experiment: &Experiment) -> Result<Self, StepError> {
         let redo =
             experiment.arms.iter().filter_map(|arm| parse_size(arm.settings.get("redo_capacity")?).ok());
         let size = ROOM + redo.max().unwrap_or(0).saturating_mul(2).next_multiple_of(GIB);
@@ -165,23 +165,23 @@ impl<'a> Rehearsal<'a> {
 
     /// Whether an arm's settings, or where it puts its files, are why its server did not start. Where its
     /// words do not report it, one without them shows it.
-    fn is_of_settings(&self, error: &StageError, memory_bytes: u64) -> bool {
+    fn is_of_settings(&self, error: &StepError, memory_bytes: u64) -> bool {
         match error {
-            StageError::Server(ServerError::DidNotStart { .. }) => {
+            StepError::Server(ServerError::DidNotStart { .. }) => {
                 self.start_with(&Settings::new(), &[], memory_bytes).is_ok()
             }
-            StageError::Server(error) => !error.is_environment(),
+            StepError::Server(error) => !error.is_environment(),
             _ => false,
         }
     }
 
-    fn start(&self, arm: &Arm) -> Result<(), StageError> {
+    fn start(&self, arm: &Arm) -> Result<(), StepError> {
         let roles: Vec<Role> = arm.volumes.keys().copied().filter(|role| *role != Role::Data).collect();
         self.start_with(&arm.settings, &roles, arm.instance.memory_bytes)
     }
 
     /// Starts the server and ends it again; all that it made is removed.
-    fn start_with(&self, settings: &Settings, roles: &[Role], memory_bytes: u64) -> Result<(), StageError> {
+    fn start_with(&self, settings: &Settings, roles: &[Role], memory_bytes: u64) -> Result<(), StepError> {
         let fresh = self.fresh(&made_with(settings, self.context.binary))?;
         let at = |role: Role| self.volume.dir().join(role.key());
         let own = |role: Role| roles.contains(&role).then(|| at(role));
@@ -207,7 +207,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// A data directory without tables; made once for each set of settings that it keeps.
-    fn fresh(&self, kept: &Settings) -> Result<PathBuf, StageError> {
+    fn fresh(&self, kept: &Settings) -> Result<PathBuf, StepError> {
         let key = kept.init_key(self.context.binary);
         if let Some(known) = self.fresh.borrow().get(&key) {
             return Ok(known.clone());
@@ -227,8 +227,8 @@ impl<'a> Rehearsal<'a> {
 }
 
 /// Runs a tool on files of a volume: in a child process, since this one answers for their I/O.
-fn tool<'a>(name: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> Result<(), StageError> {
-    let failed = |source| StageError::Io { action: format!("run {name}"), source };
+fn tool<'a>(name: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> Result<(), StepError> {
+    let failed = |source| StepError::Io { action: format!("run {name}"), source };
     let output = Command::new(name).args(arguments).output().map_err(failed)?;
     if output.status.success() {
         return Ok(());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ebbtide_load::{Cancel, LoadError, Session, Target};
 
-use super::error::StageError;
+use super::error::StepError;
 
 /// Connections at most. The volume is without limits then, and the machine has few processors.
 const READERS: usize = 4;
@@ -20,7 +20,7 @@ pub(super) fn answer_all(
     statements: &[String],
     cancel: &Cancel,
     stop: impl FnOnce(),
-) -> Result<(), StageError> {
+) -> Result<(), StepError> {
     let next = AtomicUsize::new(0);
     let read = || -> Result<(), LoadError> {
         let mut session = Session::open(target, &target.endpoints[0])?;
@@ -44,7 +44,7 @@ pub(super) fn answer_all(
             readers.into_iter().map(|reader| reader.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
         let read: Vec<Result<(), LoadError>> = joined.collect();
         if cancel.is_cancelled() {
-            return Err(StageError::Cancelled);
+            return Err(StepError::Cancelled);
         }
         Ok(read.into_iter().collect::<Result<(), LoadError>>()?)
     })

@@ -10,7 +10,7 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::replication::{self, Position, ReplicationPart};
 use ebbtide_mysql::{Server, ServerPlan, Settings};
 
-use super::error::StageError;
+use super::error::StepError;
 use crate::experiment::Replication;
 
 /// The number of the source; those of its replicas follow it.
@@ -73,13 +73,13 @@ pub fn as_replica(plan: ServerPlan, number: u32, by: Replication) -> ServerPlan 
 /// Has servers follow a source from here on, and waits until they do. Both sides must have the same data.
 ///
 /// # Errors
-/// The servers', and [`StageError::Replica`] for one that does not follow.
+/// The servers', and [`StepError::Replica`] for one that does not follow.
 pub fn connect<'s>(
     source: &Server,
     replicas: impl IntoIterator<Item = &'s Server>,
     by: Replication,
     cancel: &Cancel,
-) -> Result<(), StageError> {
+) -> Result<(), StepError> {
     let address = replication::open(source)?;
     for replica in replicas {
         let mut session = replica.session()?;
@@ -93,7 +93,7 @@ pub fn connect<'s>(
 ///
 /// # Errors
 /// Of the first of them.
-pub fn check(replicas: &[Server]) -> Result<(), StageError> {
+pub fn check(replicas: &[Server]) -> Result<(), StepError> {
     for replica in replicas {
         if let Some(died) = replica.died() {
             return Err(died.into());

@@ -15,7 +15,7 @@ use ebbtide_volume::{Array, Instance, InstanceLimits, Limits, Nanos, RateLimit, 
 use parking_lot::Mutex;
 
 use super::abandon::Watchman;
-use super::error::StageError;
+use super::error::StepError;
 use super::home::Lab;
 use super::proc;
 
@@ -137,7 +137,7 @@ impl<'a> LabVolume<'a> {
         lab: &'a Lab,
         wanted: Wanted<'_>,
         progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<Self, StageError> {
+    ) -> Result<Self, StepError> {
         let (store, size) = (lab.host.store(), wanted.unlimited.size_bytes());
         let meta = serde_json::Value::Null;
         match wanted.begin {
@@ -168,7 +168,7 @@ impl<'a> LabVolume<'a> {
         let attachment = lab.host.attach(request, progress)?;
         made.attachment = Some(Arc::clone(&attachment));
         let watchman = Watchman::start(attachment.live(), &made.cancel);
-        let no_thread = |source| StageError::Io { action: "start a thread".into(), source };
+        let no_thread = |source| StepError::Io { action: "start a thread".into(), source };
         made.watchman = Some(watchman.map_err(no_thread)?);
         if wanted.rotational {
             attachment.set_rotational(true)?;
@@ -223,21 +223,21 @@ impl<'a> LabVolume<'a> {
     }
 
     /// Switches the limits on, multiplied.
-    pub fn lead_in(&self, real: &Resolved, speed: u32) -> Result<(), StageError> {
+    pub fn lead_in(&self, real: &Resolved, speed: u32) -> Result<(), StepError> {
         let live = self.live();
         live.replace_model(hastened(real, speed, live.now()), None).map_err(HostError::from)?;
         Ok(())
     }
 
     /// Switches the limits on.
-    pub fn limit(&self, real: &Resolved, instance: Option<Arc<Mutex<Instance>>>) -> Result<(), StageError> {
+    pub fn limit(&self, real: &Resolved, instance: Option<Arc<Mutex<Instance>>>) -> Result<(), StepError> {
         let live = self.live();
         live.replace_model(real.array(live.now()), instance).map_err(HostError::from)?;
         Ok(())
     }
 
     /// Switches the limits off again.
-    pub fn unlimit(&self) -> Result<(), StageError> {
+    pub fn unlimit(&self) -> Result<(), StepError> {
         self.live().replace_model(self.unlimited.clone(), None).map_err(HostError::from)?;
         Ok(())
     }
@@ -248,14 +248,14 @@ impl<'a> LabVolume<'a> {
         snapshot: &str,
         meta: serde_json::Value,
         progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<(), StageError> {
+    ) -> Result<(), StepError> {
         self.attachment = None;
         let detached = self.lab.host.detach(&self.name, false, progress)?;
         if self.cancel.is_cancelled() {
-            return Err(StageError::Cancelled);
+            return Err(StepError::Cancelled);
         }
         if let Some(lost) = loss(&detached) {
-            return Err(StageError::HostFailed(format!("the data could not be written: {lost}")));
+            return Err(StepError::HostFailed(format!("the data could not be written: {lost}")));
         }
         self.lab.host.store().snapshot(&self.name, snapshot, meta)?;
         Ok(())
@@ -279,7 +279,7 @@ impl Drop for LabVolume<'_> {
         }
         let thrown_away = self.detach().and_then(|()| self.delete());
         if let Err(error) = thrown_away {
-            let error = StageError::from(error).chain();
+            let error = StepError::from(error).chain();
             self.lab
                 .note_trouble(format!("volume {} is left until the next run clears it: {error}", self.name));
         }

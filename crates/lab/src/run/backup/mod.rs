@@ -17,7 +17,7 @@ use ebbtide_mysql::{Binary, Server};
 use ebbtide_volume::Stats;
 
 use super::batch::Beat;
-use super::error::StageError;
+use super::error::StepError;
 use super::home::{Lab, SNAPSHOT_PREFIX};
 use crate::experiment::{BackupMethod, BackupPlan, Experiment, Role};
 use crate::record::{BackupUse, BackupVolume, Restored};
@@ -45,7 +45,7 @@ pub(super) struct Subject<'a> {
 
 /// A backup that waits for its second, or is under way.
 pub(super) struct Running<'scope> {
-    job: ScopedJoinHandle<'scope, Result<Made<'scope>, StageError>>,
+    job: ScopedJoinHandle<'scope, Result<Made<'scope>, StepError>>,
     stop: Cancel,
 }
 
@@ -123,13 +123,13 @@ pub(super) fn start<'scope>(
     subject: Subject<'scope>,
     source: &Server,
     beat: &'scope Beat,
-) -> Result<Running<'scope>, StageError> {
+) -> Result<Running<'scope>, StepError> {
     let heartbeat = if subject.beats { None } else { Some(Heartbeat::open(source)?) };
     let stop = Cancel::default();
     let stopped = stop.clone();
     let job = scope.spawn(move || {
         if !beat.wait_for(subject.plan.start_s.into()) {
-            return Err(StageError::BackupTooLate);
+            return Err(StepError::BackupTooLate);
         }
         let stop = || stopped.is_cancelled() || subject.cancel.is_cancelled();
         subject.make(heartbeat, &stop)
@@ -139,7 +139,7 @@ pub(super) fn start<'scope>(
 
 impl<'scope> Running<'scope> {
     /// Waits for its end; a load that has failed has it end at once.
-    pub(super) fn join(self, loaded: bool) -> Result<Made<'scope>, StageError> {
+    pub(super) fn join(self, loaded: bool) -> Result<Made<'scope>, StepError> {
         if !loaded {
             self.stop.cancel();
         }
@@ -148,7 +148,7 @@ impl<'scope> Running<'scope> {
 }
 
 impl<'a> Subject<'a> {
-    fn make(&self, heartbeat: Option<Heartbeat>, stop: &dyn Fn() -> bool) -> Result<Made<'a>, StageError> {
+    fn make(&self, heartbeat: Option<Heartbeat>, stop: &dyn Fn() -> bool) -> Result<Made<'a>, StepError> {
         if let Some(mut heartbeat) = heartbeat {
             heartbeat.beat(MARK)?;
         }
@@ -168,7 +168,7 @@ impl<'a> Subject<'a> {
         self.volumes.iter().map(|(role, volume)| (*role, volume.live().stats())).collect()
     }
 
-    fn write(&self, stop: &dyn Fn() -> bool) -> Result<BackupPlace<'a>, StageError> {
+    fn write(&self, stop: &dyn Fn() -> bool) -> Result<BackupPlace<'a>, StepError> {
         let target = || {
             let volume = self.volumes.get(&Role::Backup).expect("a checked arm has the volume of its backup");
             volume.dir().join(Role::Backup.key())

@@ -21,7 +21,7 @@ use super::{BackupPlace, Made};
 use crate::experiment::{BackupPlan, DataPlan, LoadKind, PlannedArm, Role};
 use crate::load_report::inconsistency;
 use crate::record::Restored;
-use crate::run::error::StageError;
+use crate::run::error::StepError;
 use crate::run::home::{Lab, TRIAL_PREFIX};
 use crate::run::prepared::{fs_type, made_with};
 use crate::run::proc;
@@ -55,20 +55,20 @@ pub(in crate::run) struct Restore<'a> {
 /// Restores a backup and checks it.
 ///
 /// # Errors
-/// [`StageError::Cancelled`]; whatever else goes wrong is what is wrong with the backup.
-pub(in crate::run) fn restored(restore: &Restore<'_>, made: &Made<'_>) -> Result<Restored, StageError> {
+/// [`StepError::Cancelled`]; whatever else goes wrong is what is wrong with the backup.
+pub(in crate::run) fn restored(restore: &Restore<'_>, made: &Made<'_>) -> Result<Restored, StepError> {
     let began = Instant::now();
     let mut checked = Vec::new();
     let held = restore.check(made, &mut checked);
     if restore.cancel.is_cancelled() {
-        return Err(StageError::Cancelled);
+        return Err(StepError::Cancelled);
     }
     let failed = held.err().map(|error| error.chain());
     Ok(Restored { took_s: began.elapsed().as_secs_f64(), checked, failed })
 }
 
 impl Restore<'_> {
-    fn check(&self, made: &Made<'_>, checked: &mut Vec<String>) -> Result<(), StageError> {
+    fn check(&self, made: &Made<'_>, checked: &mut Vec<String>) -> Result<(), StepError> {
         let stop = tools::until(self.cancel);
         let volume = self.volume(&made.at)?;
         let dir = match (&made.at, &volume) {
@@ -78,7 +78,7 @@ impl Restore<'_> {
         };
         if self.plan.damage {
             damage(&made.at, &dir)
-                .map_err(|source| StageError::Io { action: "damage the backup on purpose".into(), source })?;
+                .map_err(|source| StepError::Io { action: "damage the backup on purpose".into(), source })?;
         }
         let mut settings = self.server.settings.clone();
         if let BackupPlace::Dump(_) = made.at {
@@ -111,7 +111,7 @@ impl Restore<'_> {
     }
 
     /// The volume that it is restored to; none for copied files, which a server runs on as they are.
-    fn volume(&self, at: &BackupPlace<'_>) -> Result<Option<LabVolume<'_>>, StageError> {
+    fn volume(&self, at: &BackupPlace<'_>) -> Result<Option<LabVolume<'_>>, StepError> {
         let begin = match at {
             BackupPlace::Files(_) => return Ok(None),
             BackupPlace::Dump(_) => Begin::Blank,
@@ -130,13 +130,13 @@ impl Restore<'_> {
         LabVolume::make(self.lab, wanted, &|_| ()).map(Some)
     }
 
-    fn judge(&self, server: &Server, seen: Option<u64>, checked: &mut Vec<String>) -> Result<(), StageError> {
+    fn judge(&self, server: &Server, seen: Option<u64>, checked: &mut Vec<String>) -> Result<(), StepError> {
         let mut session = server.session()?;
         let mark = newest_beat(&mut session)?;
         if mark < seen {
             let words = |mark: Option<u64>| mark.map_or("none".to_owned(), |mark| mark.to_string());
             let why = "it is older than its begin: the newest mark";
-            return Err(StageError::NotRestored(format!(
+            return Err(StepError::NotRestored(format!(
                 "{why} in it is {}, and {} was there",
                 words(mark),
                 words(seen)
@@ -146,7 +146,7 @@ impl Restore<'_> {
         let tables = check_tables(&mut session, DATABASE)?;
         if let Some(bad) = tables.iter().find(|table| !table.ok) {
             let why = format!("CHECK TABLE {}: {}", bad.table, bad.messages.join("; "));
-            return Err(StageError::NotRestored(why));
+            return Err(StepError::NotRestored(why));
         }
         let wanted: Vec<String> = self
             .planned
@@ -158,7 +158,7 @@ impl Restore<'_> {
             .collect();
         if tables.len() != wanted.len() {
             let why = format!("it has {}, and {} were backed up", count(tables.len(), "table"), wanted.len());
-            return Err(StageError::NotRestored(why));
+            return Err(StepError::NotRestored(why));
         }
         checked.push(format!("CHECK TABLE calls {} whole", count(tables.len(), "table")));
         match self.planned.arm.load.workload {
@@ -169,7 +169,7 @@ impl Restore<'_> {
                     if rows != u64::from(self.data.rows) {
                         let why =
                             format!("{name} has {rows} rows, and each transaction leaves {}", self.data.rows);
-                        return Err(StageError::NotRestored(why));
+                        return Err(StepError::NotRestored(why));
                     }
                 }
                 checked.push(format!("each has its {}", count(self.data.rows, "row")));
@@ -180,7 +180,7 @@ impl Restore<'_> {
                 let options = CheckOptions { warehouses, table_sets: 0, threads: proc::cpus().clamp(1, 8) };
                 let report = tpcc::check(&server.target(), options, self.cancel, &|_, _| ())?;
                 if let Some(why) = inconsistency(&report) {
-                    return Err(StageError::NotRestored(why));
+                    return Err(StepError::NotRestored(why));
                 }
                 checked.push("TPC-C's twelve consistency conditions hold".to_owned());
             }

@@ -10,14 +10,14 @@ use crate::experiment::BackedUp;
 use crate::record::BackupUse;
 use crate::run::backup::{self, Made, Restore, Running, Subject};
 use crate::run::batch::Beat;
-use crate::run::error::StageError;
+use crate::run::error::StepError;
 use crate::run::event::Phase;
 
 /// A load and the backup under it: one that was not made fails the load that it was made under.
 pub(super) fn with_backup<'a, T>(
-    loaded: Result<T, StageError>,
-    copied: Result<Option<Made<'a>>, StageError>,
-) -> (Result<T, StageError>, Option<Made<'a>>) {
+    loaded: Result<T, StepError>,
+    copied: Result<Option<Made<'a>>, StepError>,
+) -> (Result<T, StepError>, Option<Made<'a>>) {
     match (loaded, copied) {
         (Ok(loaded), Ok(copied)) => (Ok(loaded), copied),
         (Ok(_), Err(error)) | (Err(error), _) => (Err(error), None),
@@ -31,7 +31,7 @@ impl<'a> Load<'a> {
         scope: &'scope Scope<'scope, '_>,
         server: &Server,
         beat: &'scope Beat,
-    ) -> Result<Option<Running<'scope>>, StageError>
+    ) -> Result<Option<Running<'scope>>, StepError>
     where
         'a: 'scope,
     {
@@ -61,13 +61,13 @@ impl<'a> Load<'a> {
         &self,
         running: Running<'scope>,
         loaded: bool,
-    ) -> Result<Made<'scope>, StageError> {
+    ) -> Result<Made<'scope>, StepError> {
         self.context.phase(Phase::BackingUp);
         running.join(loaded)
     }
 
     /// Restores the backup and checks it; the servers of the trial must be gone or idle.
-    pub(super) fn restored(&self, made: Made<'_>) -> Result<BackupUse, StageError> {
+    pub(super) fn restored(&self, made: Made<'_>) -> Result<BackupUse, StepError> {
         let context = self.context;
         context.proceed()?;
         context.phase(Phase::Restoring);

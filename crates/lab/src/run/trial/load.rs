@@ -10,7 +10,7 @@ use ebbtide_load::{ClientOptions, LedgerOptions, RunOptions, Sample, Target};
 use super::TrialContext;
 use crate::experiment::LoadKind;
 use crate::record::LoadReport;
-use crate::run::error::StageError;
+use crate::run::error::StepError;
 use crate::run::event::Phase;
 use crate::run::{proc, promotion};
 
@@ -37,11 +37,11 @@ impl TrialContext<'_> {
         self.lab.files_dir().join("ledger")
     }
 
-    fn new_ledger(&self) -> Result<LedgerOptions, StageError> {
+    fn new_ledger(&self) -> Result<LedgerOptions, StepError> {
         let path = self.ledger();
         let io = |action: &str| {
             let action = format!("{action} {}", path.display());
-            move |source| StageError::Io { action, source }
+            move |source| StepError::Io { action, source }
         };
         std::fs::create_dir_all(self.lab.files_dir()).map_err(io("make the directory of"))?;
         match std::fs::remove_file(&path) {
@@ -55,7 +55,7 @@ impl TrialContext<'_> {
         &self,
         target: &Target,
         on_sample: &mut dyn FnMut(&Sample),
-    ) -> Result<LoadReport, StageError> {
+    ) -> Result<LoadReport, StepError> {
         let (plan, data) = (&self.planned.arm.load, self.experiment.data);
         let ledger = self.planned.arm.topology.promote.then(|| self.new_ledger()).transpose()?;
         match plan.workload {
@@ -89,7 +89,7 @@ impl TrialContext<'_> {
         &self,
         mut report: LoadReport,
         target: &Target,
-    ) -> Result<LoadReport, StageError> {
+    ) -> Result<LoadReport, StepError> {
         if let LoadReport::Tpcc(load) = &mut report {
             self.proceed()?;
             self.phase(Phase::Checking);

@@ -14,7 +14,7 @@ use ebbtide_mysql::{Binary, Server, ServerError, ServerPlan};
 
 use super::backup;
 use super::batch::{self, Beat};
-use super::error::StageError;
+use super::error::StepError;
 use super::event::{Event, EventSink, Phase, Progress, Tick};
 use super::home::Lab;
 use super::lag::LagWatch;
@@ -65,11 +65,11 @@ struct Measured {
 /// A trial that did not, and the server's last words.
 #[derive(Debug)]
 struct Failure {
-    error: Box<StageError>,
+    error: Box<StepError>,
     log: Vec<String>,
 }
 
-impl<E: Into<StageError>> From<E> for Failure {
+impl<E: Into<StepError>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
         let log = error.log().to_vec();
@@ -187,7 +187,7 @@ impl TrialContext<'_> {
         match (read, running) {
             (Ok(()), Some(server)) => Ok(server),
             (Err(error), Some(server)) => Err(stage.explain(LastWords::of(&server).failure(error))),
-            (_, None) => Err(StageError::Cancelled.into()),
+            (_, None) => Err(StepError::Cancelled.into()),
         }
     }
 
@@ -199,8 +199,8 @@ impl TrialContext<'_> {
         self.events.send(Event::Waiting { trial: Some((self.progress)()), why: why.to_owned() });
     }
 
-    fn proceed(&self) -> Result<(), StageError> {
-        if self.cancel.is_cancelled() { Err(StageError::Cancelled) } else { Ok(()) }
+    fn proceed(&self) -> Result<(), StepError> {
+        if self.cancel.is_cancelled() { Err(StepError::Cancelled) } else { Ok(()) }
     }
 }
 
@@ -227,9 +227,9 @@ impl LastWords {
     }
 
     /// A failure as it looks with them: a server that died explains everything else.
-    fn failure(self, error: StageError) -> Failure {
+    fn failure(self, error: StepError) -> Failure {
         match (self.died, error) {
-            (_, StageError::Cancelled) => StageError::Cancelled.into(),
+            (_, StepError::Cancelled) => StepError::Cancelled.into(),
             (Some(died), _) => died.into(),
             (None, error) => Failure { error: Box::new(error), log: self.log },
         }
@@ -237,7 +237,7 @@ impl LastWords {
 }
 
 /// Whether the load lost its connection to the server.
-fn was_cut_off(loaded: &Result<(LoadReport, Option<Promotion>), StageError>) -> bool {
+fn was_cut_off(loaded: &Result<(LoadReport, Option<Promotion>), StepError>) -> bool {
     match loaded {
         Ok((report, _)) => matches!(report.ended(), Ended::Failed { code: CONNECTION_LOST, .. }),
         Err(_) => true,
@@ -281,7 +281,7 @@ struct Load<'a> {
     /// Whether the limits are on.
     limited: bool,
     /// Why they could not be switched on.
-    broken: Option<StageError>,
+    broken: Option<StepError>,
     measured: Option<Begun>,
     /// When the server of the load was killed, where a replica takes over from it.
     killed: Option<Instant>,
@@ -330,7 +330,7 @@ impl<'a> Load<'a> {
                 Err(_) => {
                     // Whoever answers waits for questions as long as someone can ask.
                     drop(ask);
-                    Err(StageError::Cancelled)
+                    Err(StepError::Cancelled)
                 }
             };
             let loaded = self.while_followed(&lag, loaded);
@@ -382,8 +382,8 @@ impl<'a> Load<'a> {
     fn while_followed(
         &self,
         lag: &LagWatch,
-        loaded: Result<LoadReport, StageError>,
-    ) -> Result<LoadReport, StageError> {
+        loaded: Result<LoadReport, StepError>,
+    ) -> Result<LoadReport, StepError> {
         match lag.take_broken_replica() {
             Some(broken) => Err(broken),
             None => loaded.and_then(|report| topology::check(self.replicas).map(|()| report)),
@@ -406,7 +406,7 @@ impl<'a> Load<'a> {
     }
 
     /// With no time before the limits, they are on from the first transaction.
-    fn begin(&mut self) -> Result<(), StageError> {
+    fn begin(&mut self) -> Result<(), StepError> {
         let warmup = self.context.planned.arm.warmup;
         if warmup.lead_in_s > 0 {
             self.context.phase(Phase::LeadIn);
@@ -429,7 +429,7 @@ impl<'a> Load<'a> {
         asked: &ServerPoll,
         ask: mpsc::Sender<usize>,
         beat: &Beat,
-    ) -> Result<LoadReport, StageError> {
+    ) -> Result<LoadReport, StepError> {
         let mut watch = SecondSampler::new(self.stage.watched(), server, (self.replicas, lag), asked, ask);
         let context = self.context;
         let measure_s = f64::from(context.planned.arm.measure_s);
@@ -467,7 +467,7 @@ impl<'a> Load<'a> {
     }
 
     /// Promotes the first replica where the server of the load was killed for it.
-    fn promote(&self, loaded: bool) -> Result<Option<Promotion>, StageError> {
+    fn promote(&self, loaded: bool) -> Result<Option<Promotion>, StepError> {
         let (Some(killed), Some(replica)) = (self.killed.filter(|_| loaded), self.replicas.first()) else {
             return Ok(None);
         };
@@ -521,7 +521,7 @@ impl<'a> Load<'a> {
     }
 
     /// A report that is evidence about the arm.
-    fn checked(&mut self, report: LoadReport, full: Option<StageError>) -> Result<LoadReport, StageError> {
+    fn checked(&mut self, report: LoadReport, full: Option<StepError>) -> Result<LoadReport, StepError> {
         self.context.proceed()?;
         if let Some(broken) = self.broken.take() {
             return Err(broken);
@@ -533,7 +533,7 @@ impl<'a> Load<'a> {
             Ended::Failed { code: CONNECTION_LOST, .. } if self.killed.is_some() => Ok(report),
             Ended::Failed { code, message, statement } => {
                 let (message, statement) = (message.clone(), statement.clone());
-                Err(StageError::LoadFailed { code: *code, message, statement })
+                Err(StepError::LoadFailed { code: *code, message, statement })
             }
             Ended::Time | Ended::Events | Ended::Cancelled => Ok(report),
         }
@@ -569,7 +569,7 @@ fn add_rest_of_load(seconds: &mut [Second], cpu_s: f64) {
     last.host.load_cpus = last.host.load_cpus.max(cpu_s - seen).max(0.0);
 }
 
-fn open_sampler(target: &Target, binary: &Binary) -> Result<StatusSampler, StageError> {
+fn open_sampler(target: &Target, binary: &Binary) -> Result<StatusSampler, StepError> {
     let session = Session::open(target, &target.endpoints[0])?;
     Ok(StatusSampler::open(session, binary)?)
 }

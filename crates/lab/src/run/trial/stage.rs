@@ -7,7 +7,7 @@ use ebbtide_mysql::ServerPlan;
 use super::{Begun, Failure, TrialContext};
 use crate::experiment::{PlannedArm, Role};
 use crate::run::arm_server::{self, Volumes};
-use crate::run::error::StageError;
+use crate::run::error::StepError;
 use crate::run::home::{Lab, TRIAL_PREFIX};
 use crate::run::prepared::fs_type;
 use crate::run::sampler::Watched;
@@ -30,7 +30,7 @@ pub(super) struct Stage<'a> {
 
 impl<'a> Stage<'a> {
     /// Clones the prepared data for every server, and attaches all volumes, without limits for now.
-    pub(super) fn set(context: &TrialContext<'a>) -> Result<Self, StageError> {
+    pub(super) fn set(context: &TrialContext<'a>) -> Result<Self, StepError> {
         let trial = (context.progress)().number;
         let volumes = Self::attach(context, context.planned, &format!("{TRIAL_PREFIX}{trial}"))?;
         let mut stage = Self { lab: context.lab, volumes, replicas: Vec::new() };
@@ -48,7 +48,7 @@ impl<'a> Stage<'a> {
         context: &TrialContext<'a>,
         planned: &PlannedArm,
         prefix: &str,
-    ) -> Result<Volumes<'a>, StageError> {
+    ) -> Result<Volumes<'a>, StepError> {
         let mut volumes = Volumes::new();
         for (role, real) in &planned.volumes {
             let begin = match role {
@@ -122,7 +122,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Switches the limits of all volumes on, multiplied.
-    pub(super) fn lead_in(&self, context: &TrialContext<'_>) -> Result<(), StageError> {
+    pub(super) fn lead_in(&self, context: &TrialContext<'_>) -> Result<(), StepError> {
         let speed = context.planned.arm.warmup.lead_in_speed;
         for (volumes, planned) in self.servers(context.planned) {
             for (role, volume) in volumes {
@@ -133,7 +133,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Switches the limits of all volumes on, and those of the instance of each server.
-    pub(super) fn limit(&self, context: &TrialContext<'_>) -> Result<(), StageError> {
+    pub(super) fn limit(&self, context: &TrialContext<'_>) -> Result<(), StepError> {
         self.servers(context.planned).try_for_each(|(volumes, planned)| arm_server::limit(volumes, planned))
     }
 
@@ -157,7 +157,7 @@ impl<'a> Stage<'a> {
 
     /// The cause of a failure, as far as the volumes report it.
     pub(super) fn explain(&self, failure: Failure) -> Failure {
-        if matches!(*failure.error, StageError::Cancelled) {
+        if matches!(*failure.error, StepError::Cancelled) {
             return failure;
         }
         let errors: u64 = self.all_volumes().map(|volume| volume.live().host_errors()).sum();
@@ -169,7 +169,7 @@ impl<'a> Stage<'a> {
                 free >> 20,
                 failure.error.chain()
             );
-            return Failure { error: Box::new(StageError::HostFailed(why)), ..failure };
+            return Failure { error: Box::new(StepError::HostFailed(why)), ..failure };
         }
         let full = self.full();
         let full =
@@ -181,18 +181,18 @@ impl<'a> Stage<'a> {
     }
 
     /// The volume whose file system has no room left, as an error.
-    pub(super) fn full(&self) -> Option<StageError> {
+    pub(super) fn full(&self) -> Option<StepError> {
         let (free, fullest) = self.fullest()?;
         (free < FULL_BYTES).then_some(fullest)
     }
 
     /// The volume with the least room left, bytes, and the error of its being full.
-    fn fullest(&self) -> Option<(u64, StageError)> {
+    fn fullest(&self) -> Option<(u64, StepError)> {
         let all = std::iter::once(&self.volumes).chain(&self.replicas).flatten();
         let room = |(role, volume): (&Role, &LabVolume<'_>)| {
             let free = ebbtide_device::host::free_bytes(volume.dir()).ok()?;
             let size = volume.live().size_bytes();
-            Some((free, StageError::VolumeFull { role: role.key(), size, free }))
+            Some((free, StepError::VolumeFull { role: role.key(), size, free }))
         };
         all.filter_map(room).min_by_key(|(free, _)| *free)
     }
