@@ -5,7 +5,7 @@ use std::thread::Scope;
 use ebbtide_mysql::Server;
 use ebbtide_mysql::backup::Source;
 
-use super::Load;
+use super::TrialLoad;
 use crate::experiment::BackedUp;
 use crate::record::BackupUse;
 use crate::run::backup::{self, Made, Restore, Running, Subject};
@@ -24,7 +24,7 @@ pub(super) fn with_backup<'a, T>(
     }
 }
 
-impl<'a> Load<'a> {
+impl<'a> TrialLoad<'a> {
     /// Has the backup of the arm wait for its second; none where the arm has none. The load must not run yet.
     pub(super) fn start_backup<'scope>(
         &self,
@@ -38,10 +38,10 @@ impl<'a> Load<'a> {
         let context = self.context;
         let Some(plan) = context.planned.arm.backup else { return Ok(None) };
         let (of, volumes) = match plan.of {
-            BackedUp::Source => (server, &self.stage.volumes),
+            BackedUp::Source => (server, &self.mounted.volumes),
             BackedUp::Replica => (
                 self.replicas.first().expect("a checked arm has the replica of its backup"),
-                self.stage.replica_volumes().expect("a replica that runs has volumes"),
+                self.mounted.replica_volumes().expect("a replica that runs has volumes"),
             ),
         };
         let subject = Subject {
@@ -74,8 +74,8 @@ impl<'a> Load<'a> {
         let plan = context.planned.arm.backup.expect("it was made as the arm has it");
         let replica = context.planned.replica.as_deref().filter(|_| plan.of == BackedUp::Replica);
         let server = match replica {
-            None => self.stage.plan(context),
-            Some(_) => self.stage.replica_plans(context).swap_remove(0),
+            None => self.mounted.plan(context),
+            Some(_) => self.mounted.replica_plans(context).swap_remove(0),
         };
         let restore = Restore {
             plan,

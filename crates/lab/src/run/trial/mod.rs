@@ -2,7 +2,7 @@
 
 mod copy;
 mod load;
-mod stage;
+mod mounted_trial;
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -25,7 +25,7 @@ use super::{proc, promotion, statements, topology, unix_ns};
 use crate::experiment::{Experiment, PlannedArm, Role};
 use crate::record::{BackupUse, BatchUse, LoadReport, Outcome, Promotion, Second, Trial};
 
-use stage::Stage;
+use mounted_trial::MountedTrial;
 
 /// How long a server that has closed a connection may take to end.
 const DYING: Duration = Duration::from_secs(2);
@@ -51,7 +51,7 @@ pub(super) struct TrialContext<'a> {
 
 /// A trial that came to its end: what was found of it.
 #[derive(Debug)]
-struct Measured {
+struct TrialMeasurement {
     report: LoadReport,
     seconds: Vec<Second>,
     batch: Option<BatchUse>,
@@ -109,9 +109,17 @@ impl TrialContext<'_> {
         })
     }
 
-    fn judged(&self, trial: Trial, measured: Measured) -> Trial {
-        let Measured { mut report, seconds, batch, promotion, backup, volumes, foreign_cpus, mut notes } =
-            measured;
+    fn judged(&self, trial: Trial, measured: TrialMeasurement) -> Trial {
+        let TrialMeasurement {
+            mut report,
+            seconds,
+            batch,
+            promotion,
+            backup,
+            volumes,
+            foreign_cpus,
+            mut notes,
+        } = measured;
         report.drop_samples();
         let evidence = Evidence {
             generator: report.generator(),
@@ -132,45 +140,45 @@ impl TrialContext<'_> {
 
     /// From the clones to the end of the load. Whatever goes wrong, the server is gone before its
     /// volumes are.
-    fn measure(&self) -> Result<Measured, Failure> {
+    fn measure(&self) -> Result<TrialMeasurement, Failure> {
         if let Some(plan) = &self.planned.arm.backup {
             backup::check_tools(plan, self.binary)?;
         }
-        self.phase(Phase::Staging);
-        let stage = Stage::set(self)?;
+        self.phase(Phase::Mounting);
+        let mounted = MountedTrial::mount(self)?;
         self.proceed()?;
         self.phase(Phase::Starting);
-        let server = self.start(&stage, stage.plan(self))?;
-        let replicas = self.replicas(&stage, &server)?;
-        let measured = Load::new(self, &stage, &replicas).run(server);
+        let server = self.start(&mounted, mounted.plan(self))?;
+        let replicas = self.replicas(&mounted, &server)?;
+        let measured = TrialLoad::new(self, &mounted, &replicas).run(server);
         drop(replicas);
         self.phase(Phase::Clearing);
         measured
     }
 
     /// Starts a server and reads its tables.
-    fn start(&self, stage: &Stage<'_>, plan: ServerPlan) -> Result<Server, Failure> {
+    fn start(&self, mounted: &MountedTrial<'_>, plan: ServerPlan) -> Result<Server, Failure> {
         let server = Server::start(&plan, &|text| self.waiting(text));
-        self.warm(server.map_err(|error| stage.explain(error.into()))?, stage)
+        self.warm(server.map_err(|error| mounted.explain(error.into()))?, mounted)
     }
 
     /// Starts the replicas, and has them follow the server of the load.
-    fn replicas(&self, stage: &Stage<'_>, source: &Server) -> Result<Vec<Server>, Failure> {
+    fn replicas(&self, mounted: &MountedTrial<'_>, source: &Server) -> Result<Vec<Server>, Failure> {
         let mut replicas = Vec::new();
-        for plan in stage.replica_plans(self) {
+        for plan in mounted.replica_plans(self) {
             self.proceed()?;
             self.phase(Phase::Starting);
-            replicas.push(self.start(stage, plan)?);
+            replicas.push(self.start(mounted, plan)?);
         }
         if replicas.is_empty() {
             return Ok(replicas);
         }
         let connected = topology::connect(source, &replicas, self.planned.arm.topology.by, self.cancel);
-        connected.map_err(|error| stage.explain(LastWords::of(source).failure(error)))?;
+        connected.map_err(|error| mounted.explain(LastWords::of(source).failure(error)))?;
         Ok(replicas)
     }
 
-    fn warm(&self, server: Server, stage: &Stage<'_>) -> Result<Server, Failure> {
+    fn warm(&self, server: Server, mounted: &MountedTrial<'_>) -> Result<Server, Failure> {
         if !self.planned.arm.warmup.read_tables {
             return Ok(server);
         }
@@ -186,7 +194,7 @@ impl TrialContext<'_> {
         );
         match (read, running) {
             (Ok(()), Some(server)) => Ok(server),
-            (Err(error), Some(server)) => Err(stage.explain(LastWords::of(&server).failure(error))),
+            (Err(error), Some(server)) => Err(mounted.explain(LastWords::of(&server).failure(error))),
             (_, None) => Err(StepError::Cancelled.into()),
         }
     }
@@ -253,15 +261,16 @@ impl TrialContext<'_> {
 
 /// The moment at which a measurement began.
 #[derive(Debug)]
-struct Begun {
+struct MeasurementStart {
     at: Instant,
     /// What the devices had taken by then, s.
     device_s: BTreeMap<Role, f64>,
 }
 
-impl Begun {
-    fn of(stage: &Stage<'_>) -> Self {
-        let times = stage.volumes.iter().filter_map(|(role, volume)| Some((*role, volume.device_time_s()?)));
+impl MeasurementStart {
+    fn of(mounted: &MountedTrial<'_>) -> Self {
+        let times =
+            mounted.volumes.iter().filter_map(|(role, volume)| Some((*role, volume.device_time_s()?)));
         Self { device_s: times.collect(), at: Instant::now() }
     }
 
@@ -273,16 +282,16 @@ impl Begun {
 }
 
 /// The load of a trial while it runs.
-struct Load<'a> {
+struct TrialLoad<'a> {
     context: &'a TrialContext<'a>,
-    stage: &'a Stage<'a>,
+    mounted: &'a MountedTrial<'a>,
     /// The servers that follow the one of the load.
     replicas: &'a [Server],
     /// Whether the limits are on.
     limited: bool,
     /// Why they could not be switched on.
     broken: Option<StepError>,
-    measured: Option<Begun>,
+    measured: Option<MeasurementStart>,
     /// When the server of the load was killed, where a replica takes over from it.
     killed: Option<Instant>,
     /// Processors that others kept busy meanwhile.
@@ -291,11 +300,11 @@ struct Load<'a> {
     seconds: Vec<(usize, Second)>,
 }
 
-impl<'a> Load<'a> {
-    fn new(context: &'a TrialContext<'a>, stage: &'a Stage<'a>, replicas: &'a [Server]) -> Self {
+impl<'a> TrialLoad<'a> {
+    fn new(context: &'a TrialContext<'a>, mounted: &'a MountedTrial<'a>, replicas: &'a [Server]) -> Self {
         Self {
             context,
-            stage,
+            mounted,
             replicas,
             limited: false,
             broken: None,
@@ -308,8 +317,8 @@ impl<'a> Load<'a> {
 
     /// Runs the load to its end, and ends the server. The limits are switched on, and the batch job
     /// joins, on the way.
-    fn run(mut self, server: Server) -> Result<Measured, Failure> {
-        let (context, stage) = (self.context, self.stage);
+    fn run(mut self, server: Server) -> Result<TrialMeasurement, Failure> {
+        let (context, mounted) = (self.context, self.mounted);
         let target = server.target();
         let (beat, asked, lag) = (Beat::default(), ServerPoll::default(), LagWatch::default());
         let sampler = open_sampler(&target, context.binary)?;
@@ -335,15 +344,15 @@ impl<'a> Load<'a> {
             };
             let loaded = self.while_followed(&lag, loaded);
             let promoted = self.promote(loaded.is_ok());
-            let volumes = stage.ends(context.planned, self.measured.as_ref());
+            let volumes = mounted.ends(context.planned, self.measured.as_ref());
             beat.end();
             // It goes on under the limits when the load is over.
             let copied = copy.map(|copy| self.end_backup(copy, loaded.is_ok())).transpose();
-            let full = stage.full();
+            let full = mounted.full();
             asked.end();
             lag.end();
             // The server's end takes as long as what it has asked its volumes for.
-            stage.release();
+            mounted.release();
             let loaded = loaded
                 .and_then(|report| self.checked(report, full))
                 .and_then(|report| promoted.map(|promotion| (report, promotion)))
@@ -363,17 +372,17 @@ impl<'a> Load<'a> {
                     let from = self.measured.as_ref().map(|begun| begun.at);
                     job.zip(batch).map(|(job, batch)| job.join(from, batch, measured_s))
                 }
-                Err(error) => return Err(stage.explain(words.failure(error.into()))),
+                Err(error) => return Err(mounted.explain(words.failure(error.into()))),
             };
             match (loaded, words) {
                 (Ok((report, promotion)), LastWords { died: None, mut notes, .. }) => {
                     notes.extend(lag.note());
                     let backup = copied.map(|made| self.restored(made)).transpose()?;
                     let measured = self.finished(report, batch, &answers, volumes, notes);
-                    Ok(Measured { promotion, backup, ..measured })
+                    Ok(TrialMeasurement { promotion, backup, ..measured })
                 }
-                (Ok(_), LastWords { died: Some(died), .. }) => Err(stage.explain(died.into())),
-                (Err(error), words) => Err(stage.explain(words.failure(error))),
+                (Ok(_), LastWords { died: Some(died), .. }) => Err(mounted.explain(died.into())),
+                (Err(error), words) => Err(mounted.explain(words.failure(error))),
             }
         })
     }
@@ -410,9 +419,9 @@ impl<'a> Load<'a> {
         let warmup = self.context.planned.arm.warmup;
         if warmup.lead_in_s > 0 {
             self.context.phase(Phase::LeadIn);
-            return self.stage.lead_in(self.context);
+            return self.mounted.lead_in(self.context);
         }
-        self.stage.limit(self.context)?;
+        self.mounted.limit(self.context)?;
         self.limited = true;
         if warmup.settle_s > 0 {
             self.context.phase(Phase::Settling);
@@ -430,7 +439,7 @@ impl<'a> Load<'a> {
         ask: mpsc::Sender<usize>,
         beat: &Beat,
     ) -> Result<LoadReport, StepError> {
-        let mut watch = SecondSampler::new(self.stage.watched(), server, (self.replicas, lag), asked, ask);
+        let mut watch = SecondSampler::new(self.mounted.watched(), server, (self.replicas, lag), asked, ask);
         let context = self.context;
         let measure_s = f64::from(context.planned.arm.measure_s);
         let mut on_sample = |sample: &Sample| {
@@ -481,7 +490,7 @@ impl<'a> Load<'a> {
         // The end of a second is given as a sum of floating point numbers.
         if !self.limited && sample.t_s > -settle_s - 0.5 {
             self.limited = true;
-            self.broken = self.stage.limit(self.context).err();
+            self.broken = self.mounted.limit(self.context).err();
             if settle_s > 0.0 {
                 self.context.phase(Phase::Settling);
             }
@@ -495,8 +504,8 @@ impl<'a> Load<'a> {
     }
 
     fn measure_from_now(&mut self) {
-        self.measured = Some(Begun::of(self.stage));
-        self.stage.all_volumes().for_each(|volume| volume.live().reset_pacing());
+        self.measured = Some(MeasurementStart::of(self.mounted));
+        self.mounted.all_volumes().for_each(|volume| volume.live().reset_pacing());
         self.context.phase(Phase::Measuring);
     }
 
@@ -546,7 +555,7 @@ impl<'a> Load<'a> {
         answers: &Answers,
         volumes: Vec<VolumeEnd>,
         mut notes: Vec<String>,
-    ) -> Measured {
+    ) -> TrialMeasurement {
         let rates = answers.rates();
         let server = |(tick, second): (usize, Second)| Second { server: rates.get(&tick).copied(), ..second };
         let foreign_cpus = self.foreign_cpus;
@@ -557,7 +566,16 @@ impl<'a> Load<'a> {
         if let Some(why) = &answers.lost {
             notes.push(format!("the server was not asked for its status to the end: {why}"));
         }
-        Measured { report, seconds, batch, promotion: None, backup: None, volumes, foreign_cpus, notes }
+        TrialMeasurement {
+            report,
+            seconds,
+            batch,
+            promotion: None,
+            backup: None,
+            volumes,
+            foreign_cpus,
+            notes,
+        }
     }
 }
 

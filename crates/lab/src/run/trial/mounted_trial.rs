@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ebbtide_mysql::ServerPlan;
 
-use super::{Begun, Failure, TrialContext};
+use super::{Failure, MeasurementStart, TrialContext};
 use crate::experiment::{PlannedArm, Role};
 use crate::run::arm_server::{self, Volumes};
 use crate::run::error::StepError;
@@ -20,7 +20,7 @@ const FULL_BYTES: u64 = 8 << 20;
 
 /// The volumes of a trial, attached and mounted.
 #[derive(Debug)]
-pub(super) struct Stage<'a> {
+pub(super) struct MountedTrial<'a> {
     lab: &'a Lab,
     /// Of the server of the load.
     pub(super) volumes: Volumes<'a>,
@@ -28,19 +28,19 @@ pub(super) struct Stage<'a> {
     replicas: Vec<Volumes<'a>>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> MountedTrial<'a> {
     /// Clones the prepared data for every server, and attaches all volumes, without limits for now.
-    pub(super) fn set(context: &TrialContext<'a>) -> Result<Self, StepError> {
+    pub(super) fn mount(context: &TrialContext<'a>) -> Result<Self, StepError> {
         let trial = (context.progress)().number;
         let volumes = Self::attach(context, context.planned, &format!("{TRIAL_PREFIX}{trial}"))?;
-        let mut stage = Self { lab: context.lab, volumes, replicas: Vec::new() };
+        let mut mounted = Self { lab: context.lab, volumes, replicas: Vec::new() };
         if let Some(replica) = &context.planned.replica {
             for number in 1..=context.planned.arm.topology.replicas {
                 let prefix = format!("{TRIAL_PREFIX}{trial}-replica-{number}");
-                stage.replicas.push(Self::attach(context, replica, &prefix)?);
+                mounted.replicas.push(Self::attach(context, replica, &prefix)?);
             }
         }
-        Ok(stage)
+        Ok(mounted)
     }
 
     /// The volumes of a server, each cloned from the prepared data or blank.
@@ -138,7 +138,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The figures of the volumes, when they were measured since `begun`.
-    pub(super) fn ends(&self, planned: &PlannedArm, begun: Option<&Begun>) -> Vec<VolumeEnd> {
+    pub(super) fn ends(&self, planned: &PlannedArm, begun: Option<&MeasurementStart>) -> Vec<VolumeEnd> {
         let instance = planned.instance.as_ref().map(|instance| &instance.limits);
         let end = |(role, volume): (&Role, &LabVolume<'_>)| VolumeEnd {
             role: *role,
