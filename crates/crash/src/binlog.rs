@@ -3,7 +3,7 @@
 use ebbtide_lab::experiment::{Arm, Experiment};
 use ebbtide_mysql::Binary;
 
-use super::parts;
+use super::replication_part;
 
 /// MySQL's setting that puts statements into a binary log of rows.
 pub(super) const STATEMENTS: &str = "raw.binlog_rows_query_log_events";
@@ -33,5 +33,5 @@ pub(super) fn has_binlog(arm: &Arm, options: &[String]) -> bool {
         ["on", "1", "true"].contains(&value.as_str())
     };
     let logs = options.iter().any(|line| line.starts_with("log_bin="));
-    logs && (!parts::is_replica(arm.crash.as_ref()) || on("log_slave_updates"))
+    logs && (!replication_part::is_replica(arm.crash.as_ref()) || on("log_slave_updates"))
 }

@@ -6,7 +6,7 @@ use ebbtide_lab::experiment::{
 };
 use ebbtide_mysql::{SettingError, Settings};
 
-use super::parts;
+use super::replication_part;
 
 /// How often a canary's power is cut at most; the first cut that shows the damage ends it.
 pub(super) const CUTS: u32 = 40;
@@ -37,7 +37,8 @@ const UNSYNCED: [(&str, &str); 4] = [
 /// durable. None is optional, whatever that arm is: a server that cannot run them all is refused.
 pub(super) fn add(experiment: &mut Experiment) -> Result<(), SettingError> {
     let Some(first) = experiment.arms.first().cloned() else { return Ok(()) };
-    let of_replica = experiment.arms.iter().find(|arm| parts::is_replica(arm.crash.as_ref())).cloned();
+    let of_replica =
+        experiment.arms.iter().find(|arm| replication_part::is_replica(arm.crash.as_ref())).cloned();
     let mut canaries = vec![
         arm(&first, Canary::AnswersEarly, TEARING, Some(Fault::AnswerEarly), &ROOMY)?,
         arm(&first, Canary::IgnoresFlushes, VOLATILE, Some(Fault::IgnoreFlush), &[])?,

@@ -15,13 +15,13 @@ use ebbtide_mysql::recovery::{self, LogEvidence, PageCheck};
 use ebbtide_mysql::{Server, ServerError, ServerPlan};
 
 use super::binlog::STATEMENTS;
-use super::cutter::{Images, Job, Known};
+use super::cutter::{CutState, Images, PendingCut};
 use super::error::StintError;
 use super::kept_images::ImageRetention;
-use super::parts;
+use super::mounted_arm::{ArmContext, MountedArm};
 use super::record::{Corruption, Cut, Loss, PageFound, Recovery, Verdict, VerdictKind};
 use super::replica;
-use super::stage::{Props, Stage};
+use super::replication_part;
 use super::stint_workload::StintWorkload;
 use super::verdict::{self, Evidence, Log};
 
@@ -40,7 +40,7 @@ const MOST_PAGES: usize = 16;
 
 /// Judges the cuts of one arm.
 pub(super) struct Checker<'a> {
-    pub(super) props: Props<'a>,
+    pub(super) context: ArmContext<'a>,
     pub(super) work: &'a StintWorkload,
     pub(super) has_binlog: bool,
     pub(super) retention: &'a ImageRetention<'a>,
@@ -51,64 +51,64 @@ pub(super) struct Checker<'a> {
 impl Checker<'_> {
     /// Judges a cut from its images, which are gone afterwards, or kept where it is bad; none where the user has
     /// ended the run, which takes the volumes away from under the server.
-    pub(super) fn judge(&self, job: Job) -> Option<Cut> {
-        let Job { mut cut, images, known } = job;
+    pub(super) fn judge(&self, pending: PendingCut) -> Option<Cut> {
+        let PendingCut { mut cut, images, state } = pending;
         let began = Instant::now();
-        if let Err(error) = self.recover(&images, &mut cut, &known) {
+        if let Err(error) = self.recover(&images, &mut cut, &state) {
             cut.verdicts.push(unverified(&error));
         }
-        if self.props.cancel.is_cancelled() {
-            super::cutter::delete(self.props.lab, &images);
+        if self.context.cancel.is_cancelled() {
+            super::cutter::delete(self.context.lab, &images);
             return None;
         }
         let clearing = Instant::now();
-        cut.kept = self.retention.keep_or_delete(&images, &cut, &known.expected);
+        cut.kept = self.retention.keep_or_delete(&images, &cut, &state.expected);
         cut.took.clear += clearing.elapsed().as_secs_f64();
         cut.took.total = cut.took.image + began.elapsed().as_secs_f64();
         Some(cut)
     }
 
     /// Throws away what nobody will judge.
-    pub(super) fn throw_away(&self, job: &Job) {
-        super::cutter::delete(self.props.lab, &job.images);
+    pub(super) fn throw_away(&self, pending: &PendingCut) {
+        super::cutter::delete(self.context.lab, &pending.images);
     }
 
     /// Everything happens on copies of the images: what recovery changes must not alter the evidence.
-    fn recover(&self, images: &Images, cut: &mut Cut, known: &Known) -> Result<(), StintError> {
+    fn recover(&self, images: &Images, cut: &mut Cut, state: &CutState) -> Result<(), StintError> {
         let attaching = Instant::now();
         let name = |role: Role| format!("{TRIAL_PREFIX}check-{}-{}", self.number, role.key());
-        let store = self.props.lab.host.store();
+        let store = self.context.lab.host.store();
         let cloned = images
             .iter()
             .try_for_each(|(role, image)| store.clone_volume(image, &name(*role), serde_json::Value::Null));
         let attached = match cloned {
-            Ok(()) => Stage::of_images(self.props, name, &|_| ()),
+            Ok(()) => MountedArm::of_images(self.context, name, &|_| ()),
             Err(error) => Err(error.into()),
         };
         cut.took.attach = attaching.elapsed().as_secs_f64();
-        let stage = match attached {
-            Ok(stage) => stage,
+        let mounted = match attached {
+            Ok(mounted) => mounted,
             Err(error) => {
                 for role in images.keys() {
                     match store.delete_volume(&name(*role)) {
                         Ok(()) | Err(StoreError::NotFound { .. }) => {}
-                        Err(error) => self.props.lab.note_trouble(format!("{}: {error}", name(*role))),
+                        Err(error) => self.context.lab.note_trouble(format!("{}: {error}", name(*role))),
                     }
                 }
                 cut.verdicts.push(refused(error)?);
                 return Ok(());
             }
         };
-        let examined = self.examine(&stage, &format!("check-{}", self.number), cut, known).and_then(|()| {
+        let examined = self.examine(&mounted, &format!("check-{}", self.number), cut, state).and_then(|()| {
             let checking = Instant::now();
-            self.check_file_systems(&stage, cut)?;
+            self.check_file_systems(&mounted, cut)?;
             cut.took.file_system = checking.elapsed().as_secs_f64();
             Ok(())
         });
-        doubt(cut, stage.host_failures());
+        doubt(cut, mounted.host_failures());
         examined?;
         let clearing = Instant::now();
-        drop(stage);
+        drop(mounted);
         cut.took.clear += clearing.elapsed().as_secs_f64();
         Ok(())
     }
@@ -116,28 +116,28 @@ impl Checker<'_> {
     /// Lets the server recover on mounted volumes and judges what it has.
     pub(super) fn examine(
         &self,
-        stage: &Stage<'_>,
+        mounted: &MountedArm<'_>,
         work: &str,
         cut: &mut Cut,
-        known: &Known,
+        state: &CutState,
     ) -> Result<(), StintError> {
         let looking = Instant::now();
-        match recovery::scan_pages(&stage.layout()) {
-            Ok(check) => cut.torn_before = pages(&check, stage),
+        match recovery::scan_pages(&mounted.layout()) {
+            Ok(check) => cut.torn_before = pages(&check, mounted),
             Err(error) => cut.verdicts.push(not_looked("the pages before recovery", &error)),
         }
         cut.took.pages = looking.elapsed().as_secs_f64();
-        stage.limit(self.props)?;
-        let before = stage.io();
+        mounted.limit(self.context)?;
+        let before = mounted.io();
         let starting = Instant::now();
-        let started = Server::start(&self.plan(stage, work), &|_| ());
+        let started = Server::start(&self.plan(mounted, work), &|_| ());
         cut.took.start = starting.elapsed().as_secs_f64();
-        let io = stage.io().since(before);
-        stage.hasten()?;
+        let io = mounted.io().since(before);
+        mounted.hasten()?;
         let server = match started {
             Ok(server) => server,
             Err(error) => {
-                return self.take_end(stage, cut, no_start(&error), "and the server did not recover");
+                return self.take_end(mounted, cut, no_start(&error), "and the server did not recover");
             }
         };
         let log = LogEvidence::read(&server.log_tail(ALL_LINES));
@@ -151,13 +151,13 @@ impl Checker<'_> {
             rolled_back: log.unfinished,
         });
         let asking = Instant::now();
-        let asked = self.ask(stage, &server, cut, known);
+        let asked = self.ask(mounted, &server, cut, state);
         cut.verdicts.extend(asked.err().map(|error| no_answer(&server, &error)));
         cut.took.ask = asking.elapsed().as_secs_f64();
         // Much damage shows only where the data are read or written.
         let lines = read_log(&server, cut, 0);
         let resuming = Instant::now();
-        let resumed = self.resume(&server, cut, known);
+        let resumed = self.resume(&server, cut, state);
         cut.verdicts.extend(resumed.err().map(|error| no_answer(&server, &error)));
         cut.took.resume = resuming.elapsed().as_secs_f64();
         read_log(&server, cut, lines);
@@ -165,8 +165,8 @@ impl Checker<'_> {
         let died = end(server, !cut.torn_before.is_empty())?;
         cut.took.clear += ending.elapsed().as_secs_f64();
         match died {
-            Some(verdict) => self.take_end(stage, cut, verdict, "after recovery"),
-            None => self.look_at_pages(stage, cut, "after recovery"),
+            Some(verdict) => self.take_end(mounted, cut, verdict, "after recovery"),
+            None => self.look_at_pages(mounted, cut, "after recovery"),
         }
     }
 
@@ -174,7 +174,7 @@ impl Checker<'_> {
     /// Otherwise they show nothing: it may not have recovered at all, and a kill can tear a page.
     fn take_end(
         &self,
-        stage: &Stage<'_>,
+        mounted: &MountedArm<'_>,
         cut: &mut Cut,
         verdict: Verdict,
         when: &str,
@@ -184,24 +184,24 @@ impl Checker<'_> {
         if !cut.verdicts.contains(&verdict) {
             cut.verdicts.push(verdict);
         }
-        if damaged { self.look_at_pages(stage, cut, when) } else { Ok(()) }
+        if damaged { self.look_at_pages(mounted, cut, when) } else { Ok(()) }
     }
 
     /// The arm's server with what recovery depends on, and without what only makes its start slow.
-    fn plan(&self, stage: &Stage<'_>, work: &str) -> ServerPlan {
-        let plan = stage.plan(self.props, work);
+    fn plan(&self, mounted: &MountedArm<'_>, work: &str) -> ServerPlan {
+        let plan = mounted.plan(self.context, work);
         let (layout, work_dir) = (plan.layout.clone(), plan.work_dir.clone());
-        let part = parts::part_of_checker(self.props.planned.arm.crash.as_ref(), self.number);
+        let part = replication_part::of_checker(self.context.planned.arm.crash.as_ref(), self.number);
         ServerPlan { part, ..plan.for_recovery(layout, work_dir) }
     }
 
     /// Has a replica go on, where it has a source still. Where tables are damaged, it has other worries.
-    fn resume(&self, server: &Server, cut: &mut Cut, known: &Known) -> Result<(), StintError> {
+    fn resume(&self, server: &Server, cut: &mut Cut, state: &CutState) -> Result<(), StintError> {
         let damaged = [VerdictKind::Corrupt, VerdictKind::Unverified];
         if cut.kinds().iter().any(|kind| damaged.contains(kind)) {
             return Ok(());
         }
-        match (&known.applied, &known.journal, self.work) {
+        match (&state.applied, &state.journal, self.work) {
             (Some(applied), Some(journal), StintWorkload::Invariants(schema)) => {
                 replica::resume(server, schema, applied, journal, cut)
             }
@@ -211,21 +211,21 @@ impl Checker<'_> {
 
     fn ask(
         &self,
-        stage: &Stage<'_>,
+        mounted: &MountedArm<'_>,
         server: &Server,
         cut: &mut Cut,
-        known: &Known,
+        state: &CutState,
     ) -> Result<(), StintError> {
         let target = server.target();
         let mut session = Session::open(&target, &target.endpoints[0])?;
-        let mut findings = self.work.check(&target, &known.expected, self.props.cancel)?;
-        if let Some(journal) = &known.journal {
-            findings.date(journal, known.at);
+        let mut findings = self.work.check(&target, &state.expected, self.context.cancel)?;
+        if let Some(journal) = &state.journal {
+            findings.date(journal, state.at);
         }
         cut.loss = loss(&findings);
         cut.verdicts.extend(verdicts(&findings));
         if self.has_binlog {
-            self.compare_binlog(stage, &findings, cut);
+            self.compare_binlog(mounted, &findings, cut);
         }
         let checks = recovery::check_tables(&mut session, DATABASE)?;
         let bad: Vec<String> = checks
@@ -240,9 +240,9 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn compare_binlog(&self, stage: &Stage<'_>, findings: &Findings, cut: &mut Cut) {
+    fn compare_binlog(&self, mounted: &MountedArm<'_>, findings: &Findings, cut: &mut Cut) {
         let clients = u32::try_from(findings.recovered.len()).unwrap_or(u32::MAX);
-        let commits = match recovery::binlog_tail(&stage.layout(), clients) {
+        let commits = match recovery::binlog_tail(&mounted.layout(), clients) {
             Ok(commits) => commits,
             Err(error) => return cut.verdicts.push(not_looked("the binary log", &error)),
         };
@@ -271,10 +271,10 @@ impl Checker<'_> {
     /// where it is configured to.
     fn names_transactions(&self) -> bool {
         let is_on = |name, off: &str| {
-            let value = self.props.planned.arm.settings.get(name).unwrap_or(off);
+            let value = self.context.planned.arm.settings.get(name).unwrap_or(off);
             ["on", "1", "true"].contains(&value.to_ascii_lowercase().as_str())
         };
-        if self.props.binary.is_mariadb() {
+        if self.context.binary.is_mariadb() {
             is_on("raw.binlog_annotate_row_events", "on")
         } else {
             is_on(STATEMENTS, "off")
@@ -282,14 +282,14 @@ impl Checker<'_> {
     }
 
     /// Looks at all pages once more: the server is gone, and what it has written is on the volume.
-    fn look_at_pages(&self, stage: &Stage<'_>, cut: &mut Cut, when: &str) -> Result<(), StintError> {
+    fn look_at_pages(&self, mounted: &MountedArm<'_>, cut: &mut Cut, when: &str) -> Result<(), StintError> {
         let looking = Instant::now();
-        match recovery::check_pages(self.props.binary, &stage.layout()) {
+        match recovery::check_pages(self.context.binary, &mounted.layout()) {
             Ok(check) if check.invalid.is_empty() => {}
             Ok(check) => {
                 let messages =
                     vec![format!("{} of {} pages are invalid {when}", check.invalid.len(), check.pages)];
-                let pages = pages(&check, stage);
+                let pages = pages(&check, mounted);
                 cut.verdicts.push(Verdict::Corrupt { how: Corruption::Pages, messages, pages });
             }
             Err(error) => cut.verdicts.push(not_looked("the pages after recovery", &error)),
@@ -298,8 +298,8 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn check_file_systems(&self, stage: &Stage<'_>, cut: &mut Cut) -> Result<(), StintError> {
-        for (role, volume) in &stage.volumes {
+    fn check_file_systems(&self, mounted: &MountedArm<'_>, cut: &mut Cut) -> Result<(), StintError> {
+        for (role, volume) in &mounted.volumes {
             let check = volume.check()?;
             if !check.clean {
                 let messages =
@@ -459,8 +459,8 @@ fn verdicts(findings: &Findings) -> Vec<Verdict> {
 }
 
 /// Invalid pages, their files named as on the volume.
-fn pages(check: &PageCheck, stage: &Stage<'_>) -> Vec<PageFound> {
-    let roots: Vec<_> = stage.volumes.values().map(|volume| volume.dir()).collect();
+fn pages(check: &PageCheck, mounted: &MountedArm<'_>) -> Vec<PageFound> {
+    let roots: Vec<_> = mounted.volumes.values().map(|volume| volume.dir()).collect();
     let found = check.invalid.iter().take(MOST_PAGES).map(|bad| {
         let short = roots.iter().find_map(|root| bad.file.strip_prefix(root).ok()).unwrap_or(&bad.file);
         PageFound {

@@ -17,9 +17,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde_json::Value;
 
 use super::file_map::{FileMap, PAGE};
-use super::load::Marks;
+use super::mounted_arm::MountedArm;
 use super::record::{Cut, FileKind, InFlight, PageState, TornWrite};
-use super::stage::Stage;
+use super::stint_load::Marks;
 
 /// Writes in flight that a cut keeps at most, the largest first.
 const MOST_IN_FLIGHT: usize = 48;
@@ -31,16 +31,16 @@ pub(super) type Images = BTreeMap<Role, String>;
 
 /// A cut that waits for its judgement.
 #[derive(Debug)]
-pub(super) struct Job {
-    /// What is known of it so far.
+pub(super) struct PendingCut {
+    /// Its record so far.
     pub(super) cut: Cut,
     pub(super) images: Images,
-    pub(super) known: Known,
+    pub(super) state: CutState,
 }
 
-/// What is known of the moment of a cut.
+/// What the clients, and a replica, had done at the moment of a cut.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct CutState {
     /// What each client had sent and what was acknowledged to it.
     pub(super) expected: Vec<Expected>,
     /// What a replica had applied, at least; none of a primary, and where its source is gone.
@@ -74,11 +74,11 @@ pub(super) struct Taken {
     pub(super) paused: Nanos,
 }
 
-/// Takes the images of all volumes of a stage. The seed decides about each unit in flight, in each volume
+/// Takes the images of all volumes of an arm. The seed decides about each unit in flight, in each volume
 /// with draws of its own.
-pub(super) fn take(lab: &Lab, stage: &Stage<'_>, seed: u64, keep: Keep) -> Result<Taken, StepError> {
-    let images: Images = stage.volumes.keys().map(|role| (*role, image_name(seed, *role))).collect();
-    let requests: Vec<ImageRequest<'_>> = stage
+pub(super) fn take(lab: &Lab, mounted: &MountedArm<'_>, seed: u64, keep: Keep) -> Result<Taken, StepError> {
+    let images: Images = mounted.volumes.keys().map(|role| (*role, image_name(seed, *role))).collect();
+    let requests: Vec<ImageRequest<'_>> = mounted
         .volumes
         .iter()
         .map(|(role, volume)| ImageRequest {
@@ -91,14 +91,14 @@ pub(super) fn take(lab: &Lab, stage: &Stage<'_>, seed: u64, keep: Keep) -> Resul
     let GroupCut { at, paused, images: reports } =
         crash_images(lab.host.store(), &requests, keep).map_err(HostError::from)?;
     // The reports come in the order of the requests, which is that of the volumes.
-    let reports = stage.volumes.keys().copied().zip(reports).collect();
+    let reports = mounted.volumes.keys().copied().zip(reports).collect();
     Ok(Taken { images, reports, at, paused })
 }
 
-/// Copies the volumes of a stage as they are, for a server that was killed: its operating system lives, and
+/// Copies the volumes of an arm as they are, for a server that was killed: its operating system lives, and
 /// so does what it had answered.
-pub(super) fn copy(lab: &Lab, stage: &Stage<'_>, seed: u64) -> Result<Images, StepError> {
-    Ok(take(lab, stage, seed, Keep::Nothing)?.images)
+pub(super) fn copy(lab: &Lab, mounted: &MountedArm<'_>, seed: u64) -> Result<Images, StepError> {
+    Ok(take(lab, mounted, seed, Keep::Nothing)?.images)
 }
 
 /// Throws images away.

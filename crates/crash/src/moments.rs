@@ -12,8 +12,8 @@ use ebbtide_load::{DATABASE, LoadError, Session};
 use rand_core::Rng;
 
 use super::file_map::FileMap;
+use super::mounted_arm::MountedArm;
 use super::record::FileKind;
-use super::stage::Stage;
 
 /// How long a write of the wanted kind is waited for. Checkpoints come about once a second.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -57,7 +57,7 @@ fn rows_to_alter() -> String {
 
 /// Makes moments come.
 pub(super) struct Moments<'a> {
-    stage: &'a Stage<'a>,
+    mounted: &'a MountedArm<'a>,
     session: Session,
     /// The file of the table that grows.
     growing: PathBuf,
@@ -69,7 +69,7 @@ pub(super) struct Moments<'a> {
 impl<'a> Moments<'a> {
     /// Makes the tables that DDL and growth need, where they are wanted.
     pub(super) fn new(
-        stage: &'a Stage<'a>,
+        mounted: &'a MountedArm<'a>,
         mut session: Session,
         wanted: &[Moment],
         has_binlog: bool,
@@ -80,8 +80,8 @@ impl<'a> Moments<'a> {
             }
             session.execute(&rows_to_alter())?;
         }
-        let growing = stage.layout().data.join(DATABASE).join("crash_growth.ibd");
-        Ok(Self { stage, session, growing, next_ddl: 0, has_binlog })
+        let growing = mounted.layout().data.join(DATABASE).join("crash_growth.ibd");
+        Ok(Self { mounted, session, growing, next_ddl: 0, has_binlog })
     }
 
     /// Does `cut` at a moment, and returns whether the moment was met; otherwise it was done after a patient
@@ -133,7 +133,7 @@ impl<'a> Moments<'a> {
         let wait = below(rng, IN_FLIGHT_US);
         let to_pass = Arc::new(AtomicU32::new(pass));
         let (sender, receiver) = mpsc::sync_channel(1);
-        for (role, volume) in &self.stage.volumes {
+        for (role, volume) in &self.mounted.volumes {
             let (map, sender, to_pass) = (maps[role].clone(), sender.clone(), to_pass.clone());
             let tap = move |write: SubmittedWrite| {
                 let wanted = map.find(write.offset).kind == kind;
@@ -146,7 +146,7 @@ impl<'a> Moments<'a> {
         }
         let met = receiver.recv_timeout(PATIENCE).is_ok();
         let met_at = Instant::now();
-        for volume in self.stage.volumes.values() {
+        for volume in self.mounted.volumes.values() {
             volume.live().set_write_callback(None);
         }
         // A sleep would be longer than the write is in flight.

@@ -18,11 +18,11 @@ use serde::Serialize;
 
 use super::binlog::has_binlog;
 use super::checker::Checker;
-use super::cutter::{self, Images, Job, Known};
+use super::cutter::{self, CutState, Images, PendingCut};
 use super::error::KeptError;
 use super::kept_images::{ImageRetention, KeptMeta, can_be_asked_again, read, snapshots};
+use super::mounted_arm::ArmContext;
 use super::record::{Corruption, Cut, Took, Verdict};
-use super::stage::Props;
 use super::stint_workload::StintWorkload;
 
 /// A kept cut that was judged again. Whether a replica goes on where it was is left out.
@@ -62,7 +62,7 @@ pub fn replay(
     let found: Vec<_> = snapshots(&lab).into_iter().filter(|(_, meta)| meta.cut.seed == seed).collect();
     let Some((_, meta)) = found.first() else { return Err(KeptError::NotKept { seed }) };
     let arms = experiment::check(&meta.experiment, catalog, binary)?;
-    let props = Props { lab: &lab, binary, planned: &arms[0], seed: meta.experiment.seed, cancel };
+    let context = ArmContext { lab: &lab, binary, planned: &arms[0], seed: meta.experiment.seed, cancel };
     let images = images(&lab, seed, &found)?;
     let expected = |&(client, acknowledged, sent): &(u32, u64, u64)| Expected {
         client,
@@ -73,9 +73,9 @@ pub fn replay(
     let retention = ImageRetention::none(&lab);
     let work = StintWorkload::of(meta.experiment.data);
     let checker = Checker {
-        props,
+        context,
         work: &work,
-        has_binlog: has_binlog(&props.planned.arm, &props.planned.options),
+        has_binlog: has_binlog(&context.planned.arm, &context.planned.options),
         retention: &retention,
         number: 0,
     };
@@ -90,9 +90,9 @@ pub fn replay(
         ..meta.cut.clone()
     };
     let expected = meta.expected.iter().map(expected).collect();
-    let known = Known { expected, applied: None, journal: None, at: Instant::now() };
-    let job = Job { cut, images, known };
-    let mut again = checker.judge(job).ok_or(RunError::Cancelled { done: 0, of: 1 })?;
+    let state = CutState { expected, applied: None, journal: None, at: Instant::now() };
+    let pending = PendingCut { cut, images, state };
+    let mut again = checker.judge(pending).ok_or(RunError::Cancelled { done: 0, of: 1 })?;
     again.kept = true;
     if let (Some(loss), Some(before)) = (&mut again.loss, &meta.cut.loss) {
         // Only the run knew when each commit was acknowledged.

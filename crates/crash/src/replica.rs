@@ -16,9 +16,9 @@ use ebbtide_mysql::Server;
 use ebbtide_mysql::replication::{self, Status};
 
 use super::error::StintError;
-use super::load::{Marks, sum};
+use super::mounted_arm::{ArmContext, MountedArm};
 use super::record::{Cut, Resumed, Verdict};
-use super::stage::{Props, Stage};
+use super::stint_load::{Marks, sum};
 
 /// Transactions that a replica has to apply beyond what it had before: a wrong position shows with the first of them.
 const BEYOND: u64 = 32;
@@ -35,26 +35,26 @@ const LOOK: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(super) struct Source<'a> {
     pub(super) server: Server,
-    _stage: Stage<'a>,
+    _mounted: MountedArm<'a>,
 }
 
 impl<'a> Source<'a> {
     /// Starts a source on the same data as the arm's server, and has that follow it.
     pub(super) fn start(
-        props: Props<'a>,
+        context: ArmContext<'a>,
         snapshot: &str,
-        replica: (&Stage<'_>, &Server),
+        replica: (&MountedArm<'_>, &Server),
         plan: &CrashPlan,
         doing: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StepError> {
-        let stage = Stage::unlimited(props, snapshot, "source", doing)?;
-        let source = topology::as_cheap_source(stage.plan(props, "source"), plan.replication);
+        let mounted = MountedArm::unlimited(context, snapshot, "source", doing)?;
+        let source = topology::as_cheap_source(mounted.plan(context, "source"), plan.replication);
         let server = Server::start(&source, &doing)?;
-        let (replica_stage, replica) = replica;
-        topology::connect(&server, [replica], plan.replication, props.cancel)?;
+        let (replica_mounted, replica) = replica;
+        topology::connect(&server, [replica], plan.replication, context.cancel)?;
         // A replica is set up once in its life. That these files are there at all is not what is asked.
-        replica_stage.sync()?;
-        Ok(Self { server, _stage: stage })
+        replica_mounted.sync()?;
+        Ok(Self { server, _mounted: mounted })
     }
 }
 

@@ -22,13 +22,13 @@ use parking_lot::Mutex;
 use super::error::StintError;
 use super::event::{Event, Progress};
 use super::kept_images::{ImageOrigin, ImageRetention};
+use super::mounted_arm::ArmContext;
 use super::record::{CrashRun, Cut, Stint};
 use super::results::CrashDatabase;
-use super::stage::Props;
 use super::stint::StintContext;
 use super::stint_workload::StintWorkload;
 use super::summary::{Standing, catches};
-use super::{binlog, canary, parts};
+use super::{binlog, canary, replication_part};
 
 /// What an image keeps of its volume that has been written over since, and what recovery writes, bytes: a buffer
 /// pool and a redo log of the usual size for these experiments.
@@ -236,7 +236,7 @@ impl Stints<'_> {
         let doing =
             |what: &str| (self.on_event)(Event::Doing { stint: progress.clone(), what: what.to_owned() });
         let context = StintContext {
-            props: Props {
+            context: ArmContext {
                 lab: self.lab,
                 binary: self.plan.server(),
                 planned: &self.plan.arms()[slot.arm],
@@ -284,9 +284,9 @@ fn refuse_what_cannot_be_cut(experiment: &Experiment, binary: &Binary) -> Result
             ArmError::NotCut
         } else if clients > MAX_CLIENTS {
             ArmError::Clients { clients, most: MAX_CLIENTS }
-        } else if parts::is_replica(arm.crash.as_ref()) && experiment.data.warehouses.is_some() {
+        } else if replication_part::is_replica(arm.crash.as_ref()) && experiment.data.warehouses.is_some() {
             ArmError::ReplicaOfTpcc
-        } else if parts::is_replica(arm.crash.as_ref()) {
+        } else if replication_part::is_replica(arm.crash.as_ref()) {
             replication::check(binary).err()?.into()
         } else {
             return None;

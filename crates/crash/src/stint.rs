@@ -16,16 +16,16 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::binlog::has_binlog;
 use super::checker::Checker;
-use super::cutter::{self, Job, Known};
+use super::cutter::{self, CutState, PendingCut};
 use super::error::StintError;
-use super::host;
 use super::kept_images::ImageRetention;
-use super::load::{Load, sum};
+use super::machine_watch;
 use super::moments::Moments;
-use super::parts;
+use super::mounted_arm::{ArmContext, MountedArm};
 use super::record::{Cut, Failure, Stint, Throughput, Took, VerdictKind};
 use super::replica::Source;
-use super::stage::{Props, Stage};
+use super::replication_part;
+use super::stint_load::{StintLoad, sum};
 use super::stint_workload::StintWorkload;
 use super::summary;
 
@@ -36,7 +36,7 @@ const WAITING: usize = 1;
 
 /// Everything that a stint needs.
 pub(super) struct StintContext<'a> {
-    pub(super) props: Props<'a>,
+    pub(super) context: ArmContext<'a>,
     pub(super) experiment: &'a Experiment,
     /// The snapshot of its data.
     pub(super) snapshot: &'a str,
@@ -56,7 +56,7 @@ pub(super) struct StintContext<'a> {
 
 impl StintContext<'_> {
     fn plan(&self) -> &CrashPlan {
-        self.props.planned.arm.crash.as_ref().expect("every arm of a crash experiment has its plan")
+        self.context.planned.arm.crash.as_ref().expect("every arm of a crash experiment has its plan")
     }
 
     /// Runs the stint; none where the user ended it.
@@ -64,7 +64,7 @@ impl StintContext<'_> {
         let began = Instant::now();
         let started_ns = unix_ns();
         let mut stint = Stint {
-            arm: self.props.planned.arm.name.clone(),
+            arm: self.context.planned.arm.name.clone(),
             repeat: self.repeat,
             started_ns,
             took_s: 0.0,
@@ -81,45 +81,45 @@ impl StintContext<'_> {
         if let Err(error) = ended {
             stint.failed = Some(Failure { why: error.chain(), log: error.log().to_vec() });
         }
-        stint.notes.extend(self.props.lab.take_trouble());
+        stint.notes.extend(self.context.lab.take_trouble());
         stint.took_s = began.elapsed().as_secs_f64();
         Some(stint)
     }
 
     fn go(&self, stint: &mut Stint) -> Result<(), StintError> {
         (self.doing)("attaching volumes");
-        let stage = Stage::set(self.props, self.snapshot, "stage", self.doing)?;
+        let mounted = MountedArm::mount(self.context, self.snapshot, "arm", self.doing)?;
         (self.doing)("starting the server");
-        let server = stage.start(self.props, "trial", self.doing)?;
+        let server = mounted.start(self.context, "trial", self.doing)?;
         stint.notes.extend(server.notes().iter().cloned());
-        let source = self.source(&stage, &server)?;
-        stage.limit(self.props)?;
+        let source = self.source(&mounted, &server)?;
+        mounted.limit(self.context)?;
         (self.doing)("settling");
         let settling = self.load(&server, source.as_ref())?;
-        self.wait(&server, &settling, Duration::from_secs(self.props.planned.arm.warmup.settle_s.into()))?;
+        self.wait(&server, &settling, Duration::from_secs(self.context.planned.arm.warmup.settle_s.into()))?;
         drop(settling);
         (self.doing)("measuring its throughput");
-        let others = host::threads();
+        let others = machine_watch::threads();
         let load = self.load(&server, source.as_ref())?;
-        let looks = load.looks();
+        let counts = load.throttle_counts();
         let servers = [&server].into_iter().chain(source.as_ref().map(|source| &source.server)).collect();
-        let watch = host::Watch::begin(&stage, servers, others);
-        let measured = self.measure(&stage, &server, &load)?;
-        let seen = watch.end(self.props.planned);
-        stint.throughput = Some(Throughput { disqualified: seen.disqualified, ..measured });
+        let watch = machine_watch::MachineWatch::begin(&mounted, servers, others);
+        let measured = self.measure(&mounted, &server, &load)?;
+        let verdict = watch.end(self.context.planned);
+        stint.throughput = Some(Throughput { disqualified: verdict.disqualified, ..measured });
         stint
             .notes
-            .extend(seen.notes.iter().map(|note| format!("while its throughput was measured, {note}")));
-        if load.looks().zip(looks).is_some_and(|(now, before)| now.kept_up_since(before)) {
+            .extend(verdict.notes.iter().map(|note| format!("while its throughput was measured, {note}")));
+        if load.throttle_counts().zip(counts).is_some_and(|(now, before)| now.kept_up_since(before)) {
             let note = "the replica kept up with its source while it was measured: it carries its throughput at least";
             stint.notes.push(note.to_owned());
         }
-        stage.plant(self.plan().fault)?;
+        mounted.plant(self.plan().fault)?;
         (self.doing)("cutting");
         let cutting = Instant::now();
         let done = match self.plan().end {
             End::PowerCut => {
-                let cut = self.cut_power(&stage, &server, &load);
+                let cut = self.cut_power(&mounted, &server, &load);
                 let left = load.running.report().ended;
                 stint.notes.extend(
                     left.iter()
@@ -127,34 +127,34 @@ impl StintContext<'_> {
                 );
                 cut
             }
-            End::Kill => self.kill_servers(&stage, server, load),
+            End::Kill => self.kill_servers(&mounted, server, load),
         };
         stint.cutting_s = cutting.elapsed().as_secs_f64();
         done
     }
 
     /// The source of a replica; none for a primary.
-    fn source(&self, stage: &Stage<'_>, server: &Server) -> Result<Option<Source<'_>>, StintError> {
-        if !parts::is_replica(Some(self.plan())) {
+    fn source(&self, mounted: &MountedArm<'_>, server: &Server) -> Result<Option<Source<'_>>, StintError> {
+        if !replication_part::is_replica(Some(self.plan())) {
             return Ok(None);
         }
         (self.doing)("starting its source");
-        let source = Source::start(self.props, self.snapshot, (stage, server), self.plan(), self.doing)?;
+        let source = Source::start(self.context, self.snapshot, (mounted, server), self.plan(), self.doing)?;
         Ok(Some(source))
     }
 
     /// Starts the load, on the source where there is one: each client goes on after its mark.
-    fn load(&self, server: &Server, source: Option<&Source<'_>>) -> Result<Load, StintError> {
+    fn load(&self, server: &Server, source: Option<&Source<'_>>) -> Result<StintLoad, StintError> {
         let target = source.map_or(server, |source| &source.server).target();
-        let running = self.work.start(target.clone(), &self.props.planned.arm, self.props.seed)?;
+        let running = self.work.start(target.clone(), &self.context.planned.arm, self.context.seed)?;
         match source {
-            None => Ok(Load::alone(running)),
-            Some(_) => Ok(Load::followed(running, &target, &server.target())?),
+            None => Ok(StintLoad::alone(running)),
+            Some(_) => Ok(StintLoad::followed(running, &target, &server.target())?),
         }
     }
 
     /// Lets the load go on for a while.
-    fn wait(&self, server: &Server, load: &Load, span: Duration) -> Result<(), StintError> {
+    fn wait(&self, server: &Server, load: &StintLoad, span: Duration) -> Result<(), StintError> {
         let end = Instant::now() + span;
         while let Some(left) = end.checked_duration_since(Instant::now()) {
             std::thread::sleep(left.min(LOOK));
@@ -164,7 +164,7 @@ impl StintContext<'_> {
     }
 
     /// Whether there is still something to cut.
-    fn proceed(&self, server: &Server, load: &Load) -> Result<(), StintError> {
+    fn proceed(&self, server: &Server, load: &StintLoad) -> Result<(), StintError> {
         if self.cancel.is_cancelled() {
             return Err(StepError::Cancelled.into());
         }
@@ -182,12 +182,17 @@ impl StintContext<'_> {
         Ok(())
     }
 
-    fn measure(&self, stage: &Stage<'_>, server: &Server, load: &Load) -> Result<Throughput, StintError> {
-        let before = stage.io();
+    fn measure(
+        &self,
+        mounted: &MountedArm<'_>,
+        server: &Server,
+        load: &StintLoad,
+    ) -> Result<Throughput, StintError> {
+        let before = mounted.io();
         let (began, applied) = (Instant::now(), load.applied());
-        self.wait(server, load, Duration::from_secs(self.props.planned.arm.measure_s.into()))?;
+        self.wait(server, load, Duration::from_secs(self.context.planned.arm.measure_s.into()))?;
         let report = load.running.report();
-        let io = stage.io().since(before);
+        let io = mounted.io().since(before);
         let by_replica = applied.zip(load.applied()).map(|(before, after)| sum(&after) - sum(&before));
         let seconds = if by_replica.is_some() { began.elapsed().as_secs_f64() } else { report.elapsed_s };
         let latency = |us: f64| by_replica.is_none().then_some(us);
@@ -203,12 +208,12 @@ impl StintContext<'_> {
         })
     }
 
-    fn new_cut(&self, number: u32, moment: Moment, load: &Load) -> Cut {
+    fn new_cut(&self, number: u32, moment: Moment, load: &StintLoad) -> Cut {
         Cut {
-            arm: self.props.planned.arm.name.clone(),
+            arm: self.context.planned.arm.name.clone(),
             repeat: self.repeat,
             number,
-            seed: cutter::seed_of(self.experiment.seed, &self.props.planned.arm.name, number),
+            seed: cutter::seed_of(self.experiment.seed, &self.context.planned.arm.name, number),
             moment,
             met: false,
             at_s: load.running.journal().start().elapsed().as_secs_f64(),
@@ -234,17 +239,22 @@ impl StintContext<'_> {
 
     fn checker(&self, number: usize) -> Checker<'_> {
         Checker {
-            props: self.props,
+            context: self.context,
             work: &self.work,
-            has_binlog: has_binlog(&self.props.planned.arm, &self.props.planned.options),
+            has_binlog: has_binlog(&self.context.planned.arm, &self.context.planned.options),
             retention: self.retention,
             number,
         }
     }
 
     /// Cuts the power again and again. The load goes on, and checkers judge the images meanwhile.
-    fn cut_power(&self, stage: &Stage<'_>, server: &Server, load: &Load) -> Result<(), StintError> {
-        let (give, take) = mpsc::sync_channel::<Job>(WAITING);
+    fn cut_power(
+        &self,
+        mounted: &MountedArm<'_>,
+        server: &Server,
+        load: &StintLoad,
+    ) -> Result<(), StintError> {
+        let (give, take) = mpsc::sync_channel::<PendingCut>(WAITING);
         let take = Mutex::new(take);
         let enough = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -254,7 +264,7 @@ impl StintContext<'_> {
                     scope.spawn(move || self.check(number, take, enough))
                 })
                 .collect();
-            let mut cut = self.take_cuts(stage, server, load, &give, &enough);
+            let mut cut = self.take_cuts(mounted, server, load, &give, &enough);
             drop(give);
             for checker in checkers {
                 let checked = checker.join().expect("a checker does not panic");
@@ -268,7 +278,7 @@ impl StintContext<'_> {
     fn check(
         &self,
         number: usize,
-        take: &Mutex<mpsc::Receiver<Job>>,
+        take: &Mutex<mpsc::Receiver<PendingCut>>,
         enough: &AtomicBool,
     ) -> Result<(), StintError> {
         let checker = self.checker(number);
@@ -276,12 +286,12 @@ impl StintContext<'_> {
         loop {
             let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
             // Whoever cuts waits for someone to take the image, so that it is taken whatever has happened.
-            let Ok(job) = next else { return ended };
+            let Ok(pending) = next else { return ended };
             if self.cancel.is_cancelled() || enough.load(Ordering::Relaxed) {
-                checker.throw_away(&job);
+                checker.throw_away(&pending);
                 continue;
             }
-            let Some(cut) = checker.judge(job) else { continue };
+            let Some(cut) = checker.judge(pending) else { continue };
             if self.plan().canary.is_some_and(|canary| summary::catches(canary, &cut)) {
                 enough.store(true, Ordering::Relaxed);
             }
@@ -295,27 +305,27 @@ impl StintContext<'_> {
 
     fn take_cuts(
         &self,
-        stage: &Stage<'_>,
+        mounted: &MountedArm<'_>,
         server: &Server,
-        load: &Load,
-        give: &mpsc::SyncSender<Job>,
+        load: &StintLoad,
+        give: &mpsc::SyncSender<PendingCut>,
         enough: &AtomicBool,
     ) -> Result<(), StintError> {
         let target = server.target();
         let session = Session::open(&target, &target.endpoints[0])?;
-        let has_binlog = has_binlog(&self.props.planned.arm, &self.props.planned.options);
-        let mut moments = Moments::new(stage, session, &self.plan().moments, has_binlog)?;
+        let has_binlog = has_binlog(&self.context.planned.arm, &self.context.planned.options);
+        let mut moments = Moments::new(mounted, session, &self.plan().moments, has_binlog)?;
         for &number in self.numbers {
             self.proceed(server, load)?;
             if enough.load(Ordering::Relaxed) {
                 break;
             }
             let mut cut = self.new_cut(number, self.moment(number), load);
-            let maps = stage.map(self.props.binary)?;
+            let maps = mounted.map(self.context.binary)?;
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(cut.seed);
             let imaging = || {
                 let (began, applied) = (Instant::now(), load.applied());
-                let taken = cutter::take(self.props.lab, stage, cut.seed, Keep::Torn);
+                let taken = cutter::take(self.context.lab, mounted, cut.seed, Keep::Torn);
                 (taken, applied, began.elapsed())
             };
             let ((taken, applied, took), met) = moments.at(cut.moment, &maps, &mut rng, imaging)?;
@@ -327,15 +337,15 @@ impl StintContext<'_> {
             let expected = match journal.at(taken.at) {
                 Ok(expected) => expected,
                 Err(error) => {
-                    cutter::delete(self.props.lab, &taken.images);
+                    cutter::delete(self.context.lab, &taken.images);
                     return Err(error.into());
                 }
             };
             let expected = if applied.is_some() { unacknowledged(expected) } else { expected };
-            let known = Known { expected, applied, journal: Some(journal), at: taken.at };
-            let job = Job { cut, images: taken.images, known };
-            if let Err(mpsc::SendError(job)) = give.send(job) {
-                cutter::delete(self.props.lab, &job.images);
+            let state = CutState { expected, applied, journal: Some(journal), at: taken.at };
+            let pending = PendingCut { cut, images: taken.images, state };
+            if let Err(mpsc::SendError(pending)) = give.send(pending) {
+                cutter::delete(self.context.lab, &pending.images);
                 break;
             }
         }
@@ -343,16 +353,21 @@ impl StintContext<'_> {
     }
 
     /// Kills the server again and again; each time it recovers on its own volumes, is judged, and goes on.
-    fn kill_servers(&self, stage: &Stage<'_>, mut server: Server, mut load: Load) -> Result<(), StintError> {
+    fn kill_servers(
+        &self,
+        mounted: &MountedArm<'_>,
+        mut server: Server,
+        mut load: StintLoad,
+    ) -> Result<(), StintError> {
         let checker = self.checker(0);
         for &number in self.numbers {
             self.proceed(&server, &load)?;
             let mut cut = self.new_cut(number, self.moment(number), &load);
-            let maps = stage.map(self.props.binary)?;
+            let maps = mounted.map(self.context.binary)?;
             let mut rng = Xoshiro256PlusPlus::seed_from_u64(cut.seed);
             let target = server.target();
             let session = Session::open(&target, &target.endpoints[0])?;
-            let mut moments = Moments::new(stage, session, &[], false)?;
+            let mut moments = Moments::new(mounted, session, &[], false)?;
             let (killed, met) = moments.at(cut.moment, &maps, &mut rng, || server.kill())?;
             killed?;
             cut.met = met;
@@ -360,19 +375,19 @@ impl StintContext<'_> {
             drop(load.running.stop());
             let at = Instant::now();
             let expected = journal.at(at)?;
-            let known = Known { expected, applied: None, journal: Some(journal), at };
+            let state = CutState { expected, applied: None, journal: Some(journal), at };
             let began = Instant::now();
-            stage.sync()?;
-            let images = cutter::copy(self.props.lab, stage, cut.seed)?;
-            if let Err(error) = checker.examine(stage, "trial", &mut cut, &known) {
+            mounted.sync()?;
+            let images = cutter::copy(self.context.lab, mounted, cut.seed)?;
+            if let Err(error) = checker.examine(mounted, "trial", &mut cut, &state) {
                 cut.verdicts.push(super::checker::unverified(&error));
             }
-            super::checker::doubt(&mut cut, stage.host_failures());
+            super::checker::doubt(&mut cut, mounted.host_failures());
             if self.cancel.is_cancelled() {
-                cutter::delete(self.props.lab, &images);
+                cutter::delete(self.context.lab, &images);
                 return Err(StepError::Cancelled.into());
             }
-            cut.kept = self.retention.keep_or_delete(&images, &cut, &known.expected);
+            cut.kept = self.retention.keep_or_delete(&images, &cut, &state.expected);
             cut.took.total = began.elapsed().as_secs_f64();
             let damaged =
                 [VerdictKind::Corrupt, VerdictKind::Partial].iter().any(|kind| cut.kinds().contains(kind));
@@ -381,8 +396,8 @@ impl StintContext<'_> {
                 // What comes after damage would be judged twice.
                 return Err(StintError::Damaged);
             }
-            stage.limit(self.props)?;
-            server = stage.start(self.props, "trial", self.doing)?;
+            mounted.limit(self.context)?;
+            server = mounted.start(self.context, "trial", self.doing)?;
             load = self.load(&server, None)?;
         }
         Ok(())

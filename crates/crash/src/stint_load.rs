@@ -30,65 +30,66 @@ pub(super) fn sum(marks: &Marks) -> u64 {
     marks.values().sum()
 }
 
-/// A load at work, and what follows it.
+/// The running load of a stint, and what holds it back for a replica.
 #[derive(Debug)]
-pub(super) struct Load {
+pub(super) struct StintLoad {
     /// Ends before the load does: it has a connection to the same server.
-    leash: Option<Leash>,
+    throttle: Option<SourceThrottle>,
     pub(super) running: Running,
 }
 
-impl Load {
+impl StintLoad {
     /// A load on a server that nobody follows.
     pub(super) const fn alone(running: Running) -> Self {
-        Self { leash: None, running }
+        Self { throttle: None, running }
     }
 
     /// A load on a source, which waits for its replica.
     pub(super) fn followed(running: Running, source: &Target, replica: &Target) -> Result<Self, StepError> {
-        let leash = Leash::fasten(source, replica, running.pause_handle())?;
-        Ok(Self { leash: Some(leash), running })
+        let throttle = SourceThrottle::start(source, replica, running.pause_handle())?;
+        Ok(Self { throttle: Some(throttle), running })
     }
 
     /// What the replica had applied when it was last looked; none without one.
     pub(super) fn applied(&self) -> Option<Marks> {
-        self.leash.as_ref().map(|leash| leash.seen.lock().applied.clone())
+        self.throttle.as_ref().map(|throttle| throttle.progress.lock().applied.clone())
     }
 
     /// How often the source had to wait for the replica so far; none without one.
-    pub(super) fn looks(&self) -> Option<Looks> {
-        self.leash.as_ref().map(|leash| leash.seen.lock().looks)
+    pub(super) fn throttle_counts(&self) -> Option<ThrottleCounts> {
+        self.throttle.as_ref().map(|throttle| throttle.progress.lock().counts)
     }
 
     /// Why the replica no longer follows, the first time that it is asked; None while it does.
     pub(super) fn lost(&self) -> Option<ReplicaLost> {
-        self.leash.as_ref().and_then(|leash| leash.seen.lock().lost.take())
+        self.throttle.as_ref().and_then(|throttle| throttle.progress.lock().lost.take())
     }
 }
 
 /// Holds a source back while its replica is far behind.
 #[derive(Debug)]
-struct Leash {
-    seen: Arc<Mutex<Seen>>,
+struct SourceThrottle {
+    progress: Arc<Mutex<ReplicaProgress>>,
     ending: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// How far a replica is.
 #[derive(Debug, Default)]
-struct Seen {
+struct ReplicaProgress {
     applied: Marks,
     lost: Option<ReplicaLost>,
-    looks: Looks,
+    counts: ThrottleCounts,
 }
 
-/// How often it was looked how far a replica is behind, and how often its source had to wait.
+/// How often a replica was compared with its source, and how often the source had to wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Looks {
+pub(super) struct ThrottleCounts {
     all: u64,
     held: u64,
 }
 
-impl Looks {
+impl ThrottleCounts {
     /// Whether the source hardly waited since: what the replica applied was then all that there was to apply.
     pub(super) const fn kept_up_since(self, earlier: Self) -> bool {
         let (all, held) = (self.all - earlier.all, self.held - earlier.held);
@@ -96,26 +97,27 @@ impl Looks {
     }
 }
 
-impl Leash {
-    fn fasten(source: &Target, replica: &Target, pauses: PauseHandle) -> Result<Self, StepError> {
+impl SourceThrottle {
+    fn start(source: &Target, replica: &Target, pauses: PauseHandle) -> Result<Self, StepError> {
         let open = |target: &Target| Session::open(target, &target.endpoints[0]);
         let (mut source, mut replica) = (open(source)?, open(replica)?);
-        let first = Seen { applied: invariant::marks(&mut replica)?, ..Seen::default() };
-        let (seen, ending) = (Arc::new(Mutex::new(first)), Arc::new(AtomicBool::new(false)));
-        let (shared, end) = (Arc::clone(&seen), Arc::clone(&ending));
+        let first =
+            ReplicaProgress { applied: invariant::marks(&mut replica)?, ..ReplicaProgress::default() };
+        let (progress, ending) = (Arc::new(Mutex::new(first)), Arc::new(AtomicBool::new(false)));
+        let (shared, end) = (Arc::clone(&progress), Arc::clone(&ending));
         let work = move || {
             if let Err(why) = watch(&mut source, &mut replica, &pauses, &shared, &end) {
                 shared.lock().lost = Some(why);
             }
             pauses.hold(false);
         };
-        let thread = std::thread::Builder::new().name("leash".into()).spawn(work);
+        let thread = std::thread::Builder::new().name("throttle".into()).spawn(work);
         let thread = thread.map_err(|source| StepError::Io { action: "start a thread".into(), source })?;
-        Ok(Self { seen, ending, thread: Some(thread) })
+        Ok(Self { progress, ending, thread: Some(thread) })
     }
 }
 
-impl Drop for Leash {
+impl Drop for SourceThrottle {
     fn drop(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -125,12 +127,12 @@ impl Drop for Leash {
     }
 }
 
-/// Looks how far the replica is behind until the end is asked for. An error is why it does not follow.
+/// Compares the replica with its source until the end is asked for. An error is why the replica does not follow.
 fn watch(
     source: &mut Session,
     replica: &mut Session,
     pauses: &PauseHandle,
-    seen: &Mutex<Seen>,
+    progress: &Mutex<ReplicaProgress>,
     ending: &AtomicBool,
 ) -> Result<(), ReplicaLost> {
     let unasked = ReplicaLost::Unasked;
@@ -141,10 +143,10 @@ fn watch(
         let behind = all.saturating_sub(sum(&applied));
         held = behind > if held { FEW_BEHIND } else { MOST_BEHIND };
         pauses.hold(held);
-        let mut now = seen.lock();
+        let mut now = progress.lock();
         now.applied = applied;
-        now.looks.all += 1;
-        now.looks.held += u64::from(held);
+        now.counts.all += 1;
+        now.counts.held += u64::from(held);
         drop(now);
         if asked.elapsed() > ASK {
             asked = Instant::now();
@@ -161,9 +163,9 @@ mod tests {
 
     #[test]
     fn a_replica_keeps_up_where_its_source_hardly_waits() {
-        let before = Looks { all: 1_000, held: 1_000 };
-        assert!(Looks { all: 1_500, held: 1_024 }.kept_up_since(before));
-        assert!(!Looks { all: 1_500, held: 1_025 }.kept_up_since(before));
+        let before = ThrottleCounts { all: 1_000, held: 1_000 };
+        assert!(ThrottleCounts { all: 1_500, held: 1_024 }.kept_up_since(before));
+        assert!(!ThrottleCounts { all: 1_500, held: 1_025 }.kept_up_since(before));
         assert!(!before.kept_up_since(before), "nothing is known of no time at all");
     }
 }

@@ -14,7 +14,7 @@ use ebbtide_load::{Generator, Latency};
 use ebbtide_mysql::Server;
 use ebbtide_volume::Stats;
 
-use super::stage::Stage;
+use super::mounted_arm::MountedArm;
 
 /// Share of the measurement that a thread of the load may be ready without a processor. The generator of the lab is
 /// disqualified from the same share of the response time on.
@@ -26,7 +26,7 @@ pub(super) fn threads() -> BTreeSet<u32> {
 }
 
 /// Everything that is looked at, at one moment.
-struct Look {
+struct MachineReading {
     at: Instant,
     machine: MachineTime,
     /// Processor time of the servers so far, s.
@@ -41,33 +41,37 @@ struct Look {
 }
 
 /// A measurement that is watched.
-pub(super) struct Watch<'a> {
-    stage: &'a Stage<'a>,
+pub(super) struct MachineWatch<'a> {
+    mounted: &'a MountedArm<'a>,
     servers: Vec<&'a Server>,
     /// Threads of this process that were there before the load.
     others: BTreeSet<u32>,
-    before: Look,
+    before: MachineReading,
 }
 
 /// What the machine did, and what that means for the measurement.
-pub(super) struct Seen {
+pub(super) struct MachineVerdict {
     /// Why the throughput must not be believed; none where it may.
     pub(super) disqualified: Option<String>,
     /// What should be known about it.
     pub(super) notes: Vec<String>,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> MachineWatch<'a> {
     /// Begins to watch: a source is a server too.
-    pub(super) fn begin(stage: &'a Stage<'a>, servers: Vec<&'a Server>, others: BTreeSet<u32>) -> Self {
-        stage.volumes.values().for_each(|volume| volume.live().reset_pacing());
-        let before = Look::at(stage, &servers);
-        Self { stage, servers, others, before }
+    pub(super) fn begin(
+        mounted: &'a MountedArm<'a>,
+        servers: Vec<&'a Server>,
+        others: BTreeSet<u32>,
+    ) -> Self {
+        mounted.volumes.values().for_each(|volume| volume.live().reset_pacing());
+        let before = MachineReading::at(mounted, &servers);
+        Self { mounted, servers, others, before }
     }
 
     /// Judges what was seen since.
-    pub(super) fn end(self, planned: &PlannedArm) -> Seen {
-        let now = Look::at(self.stage, &self.servers);
+    pub(super) fn end(self, planned: &PlannedArm) -> MachineVerdict {
+        let now = MachineReading::at(self.mounted, &self.servers);
         let span_s = now.at.duration_since(self.before.at).as_secs_f64().max(1e-6);
         let second = self.before.second(&now, &self.others, span_s);
         let own = gained(&self.before.ran, &now.ran, |_| true) / span_s;
@@ -77,7 +81,7 @@ impl<'a> Watch<'a> {
             Generator { loops: threads, lag: Latency::default(), disqualified: late(waited / span_s) };
         let instance = planned.instance.as_ref().map(|instance| &instance.limits);
         let volumes: Vec<VolumeEnd> = self
-            .stage
+            .mounted
             .volumes
             .iter()
             .map(|(role, volume)| VolumeEnd {
@@ -104,12 +108,12 @@ impl<'a> Watch<'a> {
             Outcome::Disqualified { why } => Some(why),
             _ => None,
         };
-        Seen { disqualified, notes: looked.notes }
+        MachineVerdict { disqualified, notes: looked.notes }
     }
 
     /// The longest that a thread of the load waited for a processor, s, and how many threads it has. Its event loops
     /// alone work: a mean would hide them behind threads that sleep.
-    fn load_waits(&self, now: &Look) -> (f64, u32) {
+    fn load_waits(&self, now: &MachineReading) -> (f64, u32) {
         let load: Vec<u32> =
             now.waited.keys().copied().filter(|thread| !self.others.contains(thread)).collect();
         let waited = |thread: &u32| gained(&self.before.waited, &now.waited, |other| other == thread);
@@ -129,15 +133,15 @@ fn late(share: f64) -> Option<String> {
     })
 }
 
-/// What threads gained between two looks, s; a thread that is new counts from zero.
+/// What threads gained between two readings, s; a thread that is new counts from zero.
 fn gained(before: &BTreeMap<u32, f64>, now: &BTreeMap<u32, f64>, counts: impl Fn(&u32) -> bool) -> f64 {
     let since = |thread: &u32, time: &f64| (time - before.get(thread).unwrap_or(&0.0)).max(0.0);
     now.iter().filter(|(thread, _)| counts(thread)).map(|(thread, time)| since(thread, time)).sum()
 }
 
-impl Look {
-    fn at(stage: &Stage<'_>, servers: &[&Server]) -> Self {
-        let volumes = || stage.volumes.iter();
+impl MachineReading {
+    fn at(mounted: &MountedArm<'_>, servers: &[&Server]) -> Self {
+        let volumes = || mounted.volumes.iter();
         Self {
             at: Instant::now(),
             machine: proc::machine_time().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! The stage of a stint: an arm's volumes with their real limits and its real server.
+//! The volumes of an arm in a stint, and its server on them.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -16,11 +16,11 @@ use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan};
 
 use super::file_map::FileMap;
-use super::parts;
+use super::replication_part;
 
-/// What a stage is made of.
+/// What mounting an arm and starting its server takes.
 #[derive(Clone, Copy)]
-pub(super) struct Props<'a> {
+pub(super) struct ArmContext<'a> {
     pub(super) lab: &'a Lab,
     pub(super) binary: &'a Binary,
     pub(super) planned: &'a PlannedArm,
@@ -31,14 +31,14 @@ pub(super) struct Props<'a> {
 
 /// An arm's volumes, mounted.
 #[derive(Debug)]
-pub(super) struct Stage<'a> {
+pub(super) struct MountedArm<'a> {
     pub(super) volumes: Volumes<'a>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> MountedArm<'a> {
     /// Clones the prepared data and attaches every volume, without limits for now.
-    pub(super) fn set(
-        props: Props<'a>,
+    pub(super) fn mount(
+        context: ArmContext<'a>,
         snapshot: &str,
         name: &str,
         progress: &(dyn Fn(&str) + Sync),
@@ -47,47 +47,47 @@ impl<'a> Stage<'a> {
             Role::Data => Begin::Snapshot(snapshot),
             _ => Begin::Blank,
         };
-        Self::attach(props, begin, |role| format!("{TRIAL_PREFIX}{name}-{}", role.key()), progress)
+        Self::attach(context, begin, |role| format!("{TRIAL_PREFIX}{name}-{}", role.key()), progress)
     }
 
     /// Attaches volumes that are in the store, such as copies of crash images.
     pub(super) fn of_images(
-        props: Props<'a>,
+        context: ArmContext<'a>,
         name: impl Fn(Role) -> String,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StepError> {
-        Self::attach(props, |_| Begin::There, name, progress)
+        Self::attach(context, |_| Begin::There, name, progress)
     }
 
     /// A clone of the prepared data on one volume that stays without limits.
     pub(super) fn unlimited(
-        props: Props<'a>,
+        context: ArmContext<'a>,
         snapshot: &str,
         name: &str,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StepError> {
         let name = format!("{TRIAL_PREFIX}{name}-{}", Role::Data.key());
-        let real = &props.planned.volumes[&Role::Data];
-        let volume = Self::volume(props, real, name, Begin::Snapshot(snapshot), progress)?;
+        let real = &context.planned.volumes[&Role::Data];
+        let volume = Self::volume(context, real, name, Begin::Snapshot(snapshot), progress)?;
         Ok(Self { volumes: [(Role::Data, volume)].into() })
     }
 
     fn attach<'b>(
-        props: Props<'a>,
+        context: ArmContext<'a>,
         begin: impl Fn(Role) -> Begin<'b>,
         name: impl Fn(Role) -> String,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StepError> {
-        let mut stage = Self { volumes: BTreeMap::new() };
-        for (role, real) in &props.planned.volumes {
-            let volume = Self::volume(props, real, name(*role), begin(*role), progress)?;
-            stage.volumes.insert(*role, volume);
+        let mut mounted = Self { volumes: BTreeMap::new() };
+        for (role, real) in &context.planned.volumes {
+            let volume = Self::volume(context, real, name(*role), begin(*role), progress)?;
+            mounted.volumes.insert(*role, volume);
         }
-        Ok(stage)
+        Ok(mounted)
     }
 
     fn volume(
-        props: Props<'a>,
+        context: ArmContext<'a>,
         real: &Resolved,
         name: String,
         begin: Begin<'_>,
@@ -96,13 +96,13 @@ impl<'a> Stage<'a> {
         let wanted = Wanted {
             name,
             begin,
-            unlimited: without_limits(real, props.lab.host.now()),
-            fs: fs_type(&props.planned.arm.instance.fs),
-            rotational: props.planned.arm.instance.rotational,
-            seed: props.seed,
-            cancel: props.cancel,
+            unlimited: without_limits(real, context.lab.host.now()),
+            fs: fs_type(&context.planned.arm.instance.fs),
+            rotational: context.planned.arm.instance.rotational,
+            seed: context.seed,
+            cancel: context.cancel,
         };
-        LabVolume::make(props.lab, wanted, progress)
+        LabVolume::make(context.lab, wanted, progress)
     }
 
     /// The directories of a server on these volumes.
@@ -111,26 +111,31 @@ impl<'a> Stage<'a> {
     }
 
     /// The server of the arm, as it runs under the load.
-    pub(super) fn plan(&self, props: Props<'_>, work: &str) -> ServerPlan {
-        let work_dir = props.lab.work_dir(work);
-        let plan =
-            arm_server::server_plan(&self.volumes, &props.planned.arm, props.binary, work_dir, props.cancel);
-        ServerPlan { part: parts::part(props.planned.arm.crash.as_ref()), ..plan }
+    pub(super) fn plan(&self, context: ArmContext<'_>, work: &str) -> ServerPlan {
+        let work_dir = context.lab.work_dir(work);
+        let plan = arm_server::server_plan(
+            &self.volumes,
+            &context.planned.arm,
+            context.binary,
+            work_dir,
+            context.cancel,
+        );
+        ServerPlan { part: replication_part::of_server(context.planned.arm.crash.as_ref()), ..plan }
     }
 
     /// Starts the arm's server.
     pub(super) fn start(
         &self,
-        props: Props<'_>,
+        context: ArmContext<'_>,
         work: &str,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Server, StepError> {
-        Ok(Server::start(&self.plan(props, work), &progress)?)
+        Ok(Server::start(&self.plan(context, work), &progress)?)
     }
 
     /// Switches the limits of all volumes on, and those of their instance.
-    pub(super) fn limit(&self, props: Props<'_>) -> Result<(), StepError> {
-        arm_server::limit(&self.volumes, props.planned)
+    pub(super) fn limit(&self, context: ArmContext<'_>) -> Result<(), StepError> {
+        arm_server::limit(&self.volumes, context.planned)
     }
 
     /// Switches them off again.
