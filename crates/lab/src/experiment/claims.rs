@@ -34,7 +34,7 @@ const TEST: [&str; 7] = ["metric", "arm", "over", "during", "over_during", "at_l
 
 /// What claims are held against: the arms of a file, and what they have.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct ClaimScope<'a> {
     /// The names of all arms, those included that the short form leaves out.
     pub(super) arms: &'a [String],
     /// Whether the power of the arms is cut.
@@ -46,10 +46,10 @@ pub(super) struct Known<'a> {
 }
 
 /// Reads the claims of a file.
-pub(super) fn read(nodes: &[Node], known: Known<'_>) -> Result<Vec<Claim>, ExperimentError> {
+pub(super) fn read(nodes: &[Node], scope: ClaimScope<'_>) -> Result<Vec<Claim>, ExperimentError> {
     let mut claims: Vec<Claim> = Vec::new();
     for node in nodes {
-        let claim = Reader { section: Section::of_table("claim", node, &KEYS)?, known }.claim()?;
+        let claim = Reader { section: Section::of_table("claim", node, &KEYS)?, scope }.claim()?;
         if claims.iter().any(|other| other.id == claim.id) {
             return Err(node
                 .place
@@ -63,7 +63,7 @@ pub(super) fn read(nodes: &[Node], known: Known<'_>) -> Result<Vec<Claim>, Exper
 /// A claim being read.
 struct Reader<'a> {
     section: Section<'a>,
-    known: Known<'a>,
+    scope: ClaimScope<'a>,
 }
 
 impl Reader<'_> {
@@ -125,11 +125,11 @@ impl Reader<'_> {
         arm: &str,
         wrong: impl FnOnce(String) -> ExperimentError,
     ) -> Result<(), ExperimentError> {
-        if self.known.arms.iter().any(|name| name == arm) {
+        if self.scope.arms.iter().any(|name| name == arm) {
             return Ok(());
         }
-        let names = || self.known.arms.iter().map(String::as_str);
-        if self.known.arms.len() <= 12 {
+        let names = || self.scope.arms.iter().map(String::as_str);
+        if self.scope.arms.len() <= 12 {
             return Err(wrong(no_such("arm", arm, names())));
         }
         Err(wrong(format!("there is no arm '{arm}'{}", did_you_mean(closest(arm, names())))))
@@ -151,9 +151,9 @@ impl Reader<'_> {
         let metric = ClaimMetric::parse(&metric).ok_or_else(|| {
             self.section.wrong("metric", no_such("metric", &metric, names().collect::<Vec<_>>()))
         })?;
-        let lab = if self.known.crash { Of::Crash } else { Of::Run };
+        let lab = if self.scope.crash { Of::Crash } else { Of::Run };
         if metric.of() != Of::Both && metric.of() != lab {
-            let other = if self.known.crash { "ebbtide run" } else { "ebbtide crash" };
+            let other = if self.scope.crash { "ebbtide run" } else { "ebbtide crash" };
             return Err(self.section.wrong("metric", format!("only '{other}' measures it")));
         }
         let arm = self.arm("arm")?.ok_or_else(|| self.section.wrong("arm", "the condition needs an arm"))?;
@@ -181,15 +181,15 @@ impl Reader<'_> {
                 self.section.wrong(key, no_such("phase", name, known().collect::<Vec<_>>()))
             })?;
             let lacks = match phase {
-                ClaimPhase::Batch | ClaimPhase::NoBatch => (!self.known.batch).then_some("a batch job"),
+                ClaimPhase::Batch | ClaimPhase::NoBatch => (!self.scope.batch).then_some("a batch job"),
                 ClaimPhase::BeforeBackup | ClaimPhase::DuringBackup | ClaimPhase::AfterBackup => {
-                    (!self.known.backup).then_some("a backup")
+                    (!self.scope.backup).then_some("a backup")
                 }
                 ClaimPhase::CreditsLeft | ClaimPhase::CreditsGone => None,
             };
             match lacks {
                 Some(what) => Err(self.section.wrong(key, format!("'{name}': no arm has {what}"))),
-                None if self.known.crash => {
+                None if self.scope.crash => {
                     Err(self.section.wrong(key, "cuts have no phases: leave it out".to_owned()))
                 }
                 None => Ok(phase),

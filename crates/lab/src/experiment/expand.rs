@@ -1,6 +1,6 @@
 //! From axes to arms: every combination of the options, and what is held against what.
 
-use super::claims::{self, Known};
+use super::claims::{self, ClaimScope};
 use super::file::{Axis, Compare, File, no_such};
 use super::quick;
 use super::read::{self, ArmPlan};
@@ -46,7 +46,7 @@ pub(super) fn expand(
     if !file.equal_arms {
         refuse_equal(&arms)?;
     }
-    let known = Known {
+    let scope = ClaimScope {
         arms: &names,
         crash: file.has("crash"),
         batch: file.has("batch"),
@@ -62,7 +62,7 @@ pub(super) fn expand(
         trial: TrialPlan { repeats: read::repeats(&common)? },
         comparisons: all_comparisons(file, &arms),
         arms: arms.into_iter().map(|(_, arm)| arm).collect(),
-        claims: claims::read(&file.claims, known)?,
+        claims: claims::read(&file.claims, scope)?,
         gain: read::gain(&common)?,
         region: overrides
             .region
