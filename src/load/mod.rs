@@ -120,7 +120,7 @@ fn run_workload(args: &RunArgs, workload: Workload, json: bool) -> anyhow::Resul
     if json {
         answers::print(&report);
     } else {
-        line(&text::summary(&text::Shown::of_run(&report), args.histogram));
+        line(&text::summary(&text::LoadSummary::of_run(&report), args.histogram));
     }
     verdict(&report.ended, &report.generator)
 }

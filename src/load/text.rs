@@ -10,7 +10,7 @@ use ebbtide_load::{
 };
 
 /// What a summary shows, whatever the workload was.
-pub(super) struct Shown<'a> {
+pub(super) struct LoadSummary<'a> {
     pub(super) server: &'a ServerInfo,
     pub(super) ended: &'a Ended,
     pub(super) elapsed_s: f64,
@@ -32,9 +32,9 @@ pub(super) struct Shown<'a> {
 }
 
 /// The fields that the report of a run and the outcome of an execution have both.
-macro_rules! shown {
+macro_rules! load_summary {
     ($of:expr, $percentile:expr, $ledger_records:expr) => {
-        Shown {
+        LoadSummary {
             server: &$of.server,
             ended: &$of.ended,
             elapsed_s: $of.elapsed_s,
@@ -56,13 +56,13 @@ macro_rules! shown {
     };
 }
 
-impl<'a> Shown<'a> {
+impl<'a> LoadSummary<'a> {
     pub(super) fn of_run(report: &'a RunReport) -> Self {
-        shown!(report, report.options.clients.percentile, report.ledger_records)
+        load_summary!(report, report.options.clients.percentile, report.ledger_records)
     }
 
     pub(super) fn of_outcome(outcome: &'a Outcome, percentile: f64, ledger_records: u64) -> Self {
-        shown!(outcome, percentile, ledger_records)
+        load_summary!(outcome, percentile, ledger_records)
     }
 }
 
@@ -184,7 +184,7 @@ pub(super) fn interval(samples: &[Sample], threads: u32, percentile: f64, open: 
     text
 }
 
-pub(super) fn summary(report: &Shown<'_>, histogram: bool) -> String {
+pub(super) fn summary(report: &LoadSummary<'_>, histogram: bool) -> String {
     let mut text = String::new();
     if histogram {
         print_histogram(&mut text, report.histogram);
@@ -200,7 +200,7 @@ pub(super) fn summary(report: &Shown<'_>, histogram: bool) -> String {
     text
 }
 
-fn statistics(text: &mut String, report: &Shown<'_>) {
+fn statistics(text: &mut String, report: &LoadSummary<'_>) {
     let totals = report.totals;
     let rate = |count: u64| if report.elapsed_s > 0.0 { count as f64 / report.elapsed_s } else { 0.0 };
     let ms = |us: f64| us / 1e3;
@@ -248,7 +248,7 @@ fn statistics(text: &mut String, report: &Shown<'_>) {
     );
 }
 
-fn percentiles(text: &mut String, report: &Shown<'_>) {
+fn percentiles(text: &mut String, report: &LoadSummary<'_>) {
     let _ = writeln!(
         text,
         "{:<26}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}",
@@ -288,7 +288,7 @@ fn percentiles(text: &mut String, report: &Shown<'_>) {
     text.push('\n');
 }
 
-fn statements(text: &mut String, report: &Shown<'_>) {
+fn statements(text: &mut String, report: &LoadSummary<'_>) {
     if report.statements.len() < 2 {
         return;
     }
@@ -313,7 +313,7 @@ fn statements(text: &mut String, report: &Shown<'_>) {
     text.push('\n');
 }
 
-fn errors(text: &mut String, report: &Shown<'_>) {
+fn errors(text: &mut String, report: &LoadSummary<'_>) {
     if report.errors.is_empty() {
         return;
     }
@@ -328,7 +328,7 @@ fn errors(text: &mut String, report: &Shown<'_>) {
     text.push('\n');
 }
 
-fn arrivals(text: &mut String, report: &Shown<'_>) {
+fn arrivals(text: &mut String, report: &LoadSummary<'_>) {
     let Some(open) = report.open_loop else { return };
     let _ = writeln!(
         text,
@@ -353,7 +353,7 @@ fn arrivals(text: &mut String, report: &Shown<'_>) {
     text.push('\n');
 }
 
-fn generator(text: &mut String, report: &Shown<'_>) {
+fn generator(text: &mut String, report: &LoadSummary<'_>) {
     let (generator, client) = (report.generator, report.client);
     let _ = writeln!(
         text,
@@ -375,7 +375,7 @@ fn generator(text: &mut String, report: &Shown<'_>) {
     }
 }
 
-fn ended(text: &mut String, report: &Shown<'_>) {
+fn ended(text: &mut String, report: &LoadSummary<'_>) {
     match report.ended {
         Ended::Cancelled => text.push_str("\nCancelled before its end.\n"),
         Ended::Failed { code, .. } => {

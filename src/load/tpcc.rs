@@ -11,7 +11,7 @@ use ebbtide_load::{LoadError, Target};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::args::{CheckArgs, PrepareArgs, RunArgs};
-use super::text::{self, Shown, endpoints};
+use super::text::{self, LoadSummary, endpoints};
 use super::tpcc_args::table_sets;
 use super::{Live, prepared, refuse, verdict};
 use crate::answers;
@@ -112,9 +112,9 @@ fn wait_words(options: &TpccOptions) -> &'static str {
 
 fn summary(report: &TpccReport, histogram: bool) -> String {
     let (outcome, options) = (&report.outcome, &report.options);
-    let shown = Shown::of_outcome(outcome, options.clients.percentile, report.ledger_records);
+    let summary = LoadSummary::of_outcome(outcome, options.clients.percentile, report.ledger_records);
     let mut text = figures(report);
-    text.push_str(&text::summary(&shown, histogram));
+    text.push_str(&text::summary(&summary, histogram));
     text
 }
 
