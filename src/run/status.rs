@@ -85,7 +85,7 @@ fn place(trial: &Progress) -> String {
 
 fn words(phase: Phase) -> &'static str {
     match phase {
-        Phase::Mounting => "cloning the data and attaching volumes",
+        Phase::Cloning => "cloning the data and attaching volumes",
         Phase::Starting => "starting the server",
         Phase::Reading => "reading the tables, without limits",
         Phase::LeadIn => "leading in on multiplied limits, to the working state",

@@ -103,12 +103,12 @@ impl<'a> MachineWatch<'a> {
             cpus: proc::cpus(),
             foreign_cpus,
         };
-        let looked = verdict::judge(&evidence);
-        let disqualified = match looked.outcome {
+        let judged = verdict::judge(&evidence);
+        let disqualified = match judged.outcome {
             Outcome::Disqualified { why } => Some(why),
             _ => None,
         };
-        MachineVerdict { disqualified, notes: looked.notes }
+        MachineVerdict { disqualified, notes: judged.notes }
     }
 
     /// The longest that a thread of the load waited for a processor, s, and how many threads it has. Its event loops

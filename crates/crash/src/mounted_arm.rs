@@ -11,7 +11,7 @@ use ebbtide_lab::run::arm_server::{self, Volumes};
 use ebbtide_lab::run::error::StepError;
 use ebbtide_lab::run::home::{Lab, TRIAL_PREFIX};
 use ebbtide_lab::run::prepared::fs_type;
-use ebbtide_lab::run::volume::{Begin, LabVolume, Wanted, without_limits};
+use ebbtide_lab::run::volume::{LabVolume, VolumeOrigin, VolumeRequest, without_limits};
 use ebbtide_load::Cancel;
 use ebbtide_mysql::{Binary, Layout, Server, ServerPlan};
 
@@ -43,11 +43,11 @@ impl<'a> MountedArm<'a> {
         name: &str,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StepError> {
-        let begin = |role| match role {
-            Role::Data => Begin::Snapshot(snapshot),
-            _ => Begin::Blank,
+        let origin = |role| match role {
+            Role::Data => VolumeOrigin::Snapshot(snapshot),
+            _ => VolumeOrigin::Blank,
         };
-        Self::attach(context, begin, |role| format!("{TRIAL_PREFIX}{name}-{}", role.key()), progress)
+        Self::attach(context, origin, |role| format!("{TRIAL_PREFIX}{name}-{}", role.key()), progress)
     }
 
     /// Attaches volumes that are in the store, such as copies of crash images.
@@ -56,7 +56,7 @@ impl<'a> MountedArm<'a> {
         name: impl Fn(Role) -> String,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StepError> {
-        Self::attach(context, |_| Begin::There, name, progress)
+        Self::attach(context, |_| VolumeOrigin::Stored, name, progress)
     }
 
     /// A clone of the prepared data on one volume that stays without limits.
@@ -68,19 +68,19 @@ impl<'a> MountedArm<'a> {
     ) -> Result<Self, StepError> {
         let name = format!("{TRIAL_PREFIX}{name}-{}", Role::Data.key());
         let real = &context.planned.volumes[&Role::Data];
-        let volume = Self::volume(context, real, name, Begin::Snapshot(snapshot), progress)?;
+        let volume = Self::volume(context, real, name, VolumeOrigin::Snapshot(snapshot), progress)?;
         Ok(Self { volumes: [(Role::Data, volume)].into() })
     }
 
     fn attach<'b>(
         context: ArmContext<'a>,
-        begin: impl Fn(Role) -> Begin<'b>,
+        origin: impl Fn(Role) -> VolumeOrigin<'b>,
         name: impl Fn(Role) -> String,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StepError> {
         let mut mounted = Self { volumes: BTreeMap::new() };
         for (role, real) in &context.planned.volumes {
-            let volume = Self::volume(context, real, name(*role), begin(*role), progress)?;
+            let volume = Self::volume(context, real, name(*role), origin(*role), progress)?;
             mounted.volumes.insert(*role, volume);
         }
         Ok(mounted)
@@ -90,19 +90,19 @@ impl<'a> MountedArm<'a> {
         context: ArmContext<'a>,
         real: &Resolved,
         name: String,
-        begin: Begin<'_>,
+        origin: VolumeOrigin<'_>,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<LabVolume<'a>, StepError> {
-        let wanted = Wanted {
+        let request = VolumeRequest {
             name,
-            begin,
+            origin,
             unlimited: without_limits(real, context.lab.host.now()),
             fs: fs_type(&context.planned.arm.instance.fs),
             rotational: context.planned.arm.instance.rotational,
             seed: context.seed,
             cancel: context.cancel,
         };
-        LabVolume::make(context.lab, wanted, progress)
+        LabVolume::make(context.lab, request, progress)
     }
 
     /// The directories of a server on these volumes.

@@ -86,7 +86,7 @@ pub struct Progress {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Cloning the data and attaching volumes.
-    Mounting,
+    Cloning,
     /// Starting the server.
     Starting,
     /// Reading the tables through, without limits.

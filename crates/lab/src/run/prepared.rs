@@ -21,7 +21,7 @@ use super::event::{Event, EventSink};
 use super::home::{self, Lab, fnv1a};
 use super::proc;
 use super::statements;
-use super::volume::{Begin, LabVolume, Wanted, ideal};
+use super::volume::{LabVolume, VolumeOrigin, VolumeRequest, ideal};
 use crate::experiment::{DATA_SEED, Experiment, PlannedArm, Role};
 
 /// Version of what this module makes. Data made otherwise are made again.
@@ -235,16 +235,16 @@ impl Maker<'_> {
         self.delete_useless(&name)?;
         let fs = fs_type(&arm.instance.fs);
         let report = |text: &str| self.events.preparing(format!("making the data: {text}"));
-        let wanted = Wanted {
+        let request = VolumeRequest {
             name: name.clone(),
-            begin: Begin::Blank,
+            origin: VolumeOrigin::Blank,
             unlimited: ideal(size, self.lab.host.now()),
             fs,
             rotational: false,
             seed: DATA_SEED,
             cancel: self.cancel,
         };
-        let volume = LabVolume::make(self.lab, wanted, &report)?;
+        let volume = LabVolume::make(self.lab, request, &report)?;
         let kept = made_with(&arm.settings, self.binary);
         self.fill(need, &kept, volume.dir(), &report)?;
         let meta = PreparedMeta {

@@ -15,7 +15,7 @@ use super::error::{RunError, StepError};
 use super::event::EventSink;
 use super::home::Lab;
 use super::prepared::{fs_type, made_with};
-use super::volume::{Begin, LabVolume, Wanted, ideal};
+use super::volume::{LabVolume, VolumeOrigin, VolumeRequest, ideal};
 use crate::experiment::{self, Arm, Experiment, Role};
 
 /// The volume, and the work directory of the server on it.
@@ -125,16 +125,16 @@ impl<'a> Rehearsal<'a> {
         let redo =
             experiment.arms.iter().filter_map(|arm| parse_size(arm.settings.get("redo_capacity")?).ok());
         let size = ROOM + redo.max().unwrap_or(0).saturating_mul(2).next_multiple_of(GIB);
-        let wanted = Wanted {
+        let request = VolumeRequest {
             name: NAME.into(),
-            begin: Begin::Blank,
+            origin: VolumeOrigin::Blank,
             unlimited: ideal(size, context.lab.host.now()),
             fs: fs_type(&experiment.arms[0].instance.fs),
             rotational: false,
             seed: experiment.seed,
             cancel: context.cancel,
         };
-        let volume = LabVolume::make(context.lab, wanted, &|_| ())?;
+        let volume = LabVolume::make(context.lab, request, &|_| ())?;
         Ok(Self { context, volume, fresh: RefCell::default() })
     }
 

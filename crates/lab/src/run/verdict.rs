@@ -70,9 +70,9 @@ pub struct Evidence<'a> {
     pub foreign_cpus: f64,
 }
 
-/// What a trial looks like.
+/// Whether a trial counts, and what has to be known of it.
 #[derive(Debug)]
-pub struct Looked {
+pub struct TrialVerdict {
     /// Whether to believe it.
     pub outcome: Outcome,
     /// What should be known about it.
@@ -80,7 +80,7 @@ pub struct Looked {
 }
 
 /// Judges a trial that has been measured.
-pub fn judge(evidence: &Evidence<'_>) -> Looked {
+pub fn judge(evidence: &Evidence<'_>) -> TrialVerdict {
     let reasons = evidence.inconsistency.iter().chain(&evidence.generator.disqualified);
     let mut reasons: Vec<String> = reasons.cloned().collect();
     reasons.extend(evidence.unusable.iter().map(|why| format!("its backup cannot be used: {why}")));
@@ -101,7 +101,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Looked {
         true => Outcome::Measured,
         false => Outcome::Disqualified { why: reasons.join("; ") },
     };
-    Looked { outcome, notes }
+    TrialVerdict { outcome, notes }
 }
 
 fn judge_pacing(
@@ -250,7 +250,7 @@ mod tests {
         Generator { loops: 1, lag: Latency::default(), disqualified: None }
     }
 
-    fn judged(generator: &Generator, seconds: &[Second], end: VolumeEnd) -> Looked {
+    fn judged(generator: &Generator, seconds: &[Second], end: VolumeEnd) -> TrialVerdict {
         judge(&evidence(generator, seconds, &[end]))
     }
 
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    fn why(looked: &Looked) -> &str {
+    fn why(looked: &TrialVerdict) -> &str {
         match &looked.outcome {
             Outcome::Disqualified { why } => why,
             _ => "",

@@ -26,24 +26,24 @@ const HURRY: Duration = Duration::from_secs(1);
 /// How often it is looked whether it still is.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a new volume begins as.
+/// What a volume is made of.
 #[derive(Debug, Clone, Copy)]
-pub enum Begin<'a> {
+pub enum VolumeOrigin<'a> {
     /// Nothing but holes; a file system is made on it.
     Blank,
     /// A snapshot; its file system is grown.
     Snapshot(&'a str),
     /// A volume that is in the store already, with its file system.
-    There,
+    Stored,
 }
 
-/// What is made.
+/// A volume that is to be made.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct VolumeRequest<'a> {
     /// Its name, and that of its mount.
     pub name: String,
-    /// What it begins as.
-    pub begin: Begin<'a>,
+    /// What it is made of.
+    pub origin: VolumeOrigin<'a>,
     /// Its physics while the limits are off; size and durability are those of the real one.
     pub unlimited: Array,
     /// The file system that is made, or that it has.
@@ -135,42 +135,44 @@ impl<'a> LabVolume<'a> {
     /// Makes a volume, attaches and mounts it.
     pub fn make(
         lab: &'a Lab,
-        wanted: Wanted<'_>,
+        request: VolumeRequest<'_>,
         progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, StepError> {
-        let (store, size) = (lab.host.store(), wanted.unlimited.size_bytes());
+        let (store, size) = (lab.host.store(), request.unlimited.size_bytes());
         let meta = serde_json::Value::Null;
-        match wanted.begin {
-            Begin::Blank => store.create_volume(&wanted.name, size, meta)?,
-            Begin::Snapshot(snapshot) => store.create_from_snapshot(&wanted.name, snapshot, size, meta)?,
-            Begin::There => {}
+        match request.origin {
+            VolumeOrigin::Blank => store.create_volume(&request.name, size, meta)?,
+            VolumeOrigin::Snapshot(snapshot) => {
+                store.create_from_snapshot(&request.name, snapshot, size, meta)?
+            }
+            VolumeOrigin::Stored => {}
         }
-        let unlimited = wanted.unlimited.clone();
-        let (cancel, fs) = (wanted.cancel.clone(), wanted.fs);
+        let unlimited = request.unlimited.clone();
+        let (cancel, fs) = (request.cancel.clone(), request.fs);
         let mut made =
-            Self { lab, name: wanted.name, unlimited, fs, attachment: None, cancel, watchman: None };
+            Self { lab, name: request.name, unlimited, fs, attachment: None, cancel, watchman: None };
         let mount = MountRequest {
             dir: lab.mount_dir(&made.name),
-            fs: wanted.fs,
+            fs: request.fs,
             destroy: false,
-            grow: matches!(wanted.begin, Begin::Snapshot(_)),
+            grow: matches!(request.origin, VolumeOrigin::Snapshot(_)),
         };
-        let request = AttachRequest {
+        let attach = AttachRequest {
             meta: store.meta(&made.name)?,
             volume: made.name.clone(),
-            array: wanted.unlimited,
-            seed: wanted.seed,
+            array: request.unlimited,
+            seed: request.seed,
             block_bytes: 512,
             instance: None,
             export: Export::Block { mount: Some(mount) },
             host_match: HostMatch::default(),
         };
-        let attachment = lab.host.attach(request, progress)?;
+        let attachment = lab.host.attach(attach, progress)?;
         made.attachment = Some(Arc::clone(&attachment));
         let watchman = Watchman::start(attachment.live(), &made.cancel);
         let no_thread = |source| StepError::Io { action: "start a thread".into(), source };
         made.watchman = Some(watchman.map_err(no_thread)?);
-        if wanted.rotational {
+        if request.rotational {
             attachment.set_rotational(true)?;
         }
         Ok(made)
@@ -339,16 +341,16 @@ mod tests {
     }
 
     fn volume<'a>(lab: &'a Lab, cancel: &Cancel) -> LabVolume<'a> {
-        let wanted = Wanted {
+        let request = VolumeRequest {
             name: "trial-1-data".into(),
-            begin: Begin::Blank,
+            origin: VolumeOrigin::Blank,
             unlimited: ideal(1 << 30, lab.host.now()),
             fs: FsType::Xfs,
             rotational: false,
             seed: 1,
             cancel,
         };
-        LabVolume::make(lab, wanted, &|_| ()).unwrap()
+        LabVolume::make(lab, request, &|_| ()).unwrap()
     }
 
     /// Writes blocks of 64 KiB to a file on a volume, one after the other.

@@ -25,7 +25,7 @@ use crate::run::error::StepError;
 use crate::run::home::{Lab, TRIAL_PREFIX};
 use crate::run::prepared::{fs_type, made_with};
 use crate::run::proc;
-use crate::run::volume::{Begin, LabVolume, Wanted, without_limits};
+use crate::run::volume::{LabVolume, VolumeOrigin, VolumeRequest, without_limits};
 
 /// The work directory of the restored server.
 const WORK: &str = "restored";
@@ -112,22 +112,22 @@ impl Restore<'_> {
 
     /// The volume that it is restored to; none for copied files, which a server runs on as they are.
     fn volume(&self, at: &BackupPlace<'_>) -> Result<Option<LabVolume<'_>>, StepError> {
-        let begin = match at {
+        let origin = match at {
             BackupPlace::Files(_) => return Ok(None),
-            BackupPlace::Dump(_) => Begin::Blank,
-            BackupPlace::Snapshot(kept) => Begin::Snapshot(&kept.name),
+            BackupPlace::Dump(_) => VolumeOrigin::Blank,
+            BackupPlace::Snapshot(kept) => VolumeOrigin::Snapshot(&kept.name),
         };
         let real = self.planned.volumes.get(&Role::Data).expect("every arm has a data volume");
-        let wanted = Wanted {
+        let request = VolumeRequest {
             name: format!("{TRIAL_PREFIX}{WORK}"),
-            begin,
+            origin,
             unlimited: without_limits(real, self.lab.host.now()),
             fs: fs_type(&self.planned.arm.instance.fs),
             rotational: false,
             seed: self.seed,
             cancel: self.cancel,
         };
-        LabVolume::make(self.lab, wanted, &|_| ()).map(Some)
+        LabVolume::make(self.lab, request, &|_| ()).map(Some)
     }
 
     fn judge(&self, server: &Server, seen: Option<u64>, checked: &mut Vec<String>) -> Result<(), StepError> {

@@ -131,11 +131,11 @@ impl TrialContext<'_> {
             cpus: proc::cpus(),
             foreign_cpus,
         };
-        let looked = verdict::judge(&evidence);
-        notes.extend(looked.notes);
+        let judged = verdict::judge(&evidence);
+        notes.extend(judged.notes);
         notes.extend(trial.notes);
         let load = Some(report);
-        Trial { outcome: looked.outcome, load, seconds, batch, promotion, backup, notes, ..trial }
+        Trial { outcome: judged.outcome, load, seconds, batch, promotion, backup, notes, ..trial }
     }
 
     /// From the clones to the end of the load. Whatever goes wrong, the server is gone before its
@@ -144,7 +144,7 @@ impl TrialContext<'_> {
         if let Some(plan) = &self.planned.arm.backup {
             backup::check_tools(plan, self.binary)?;
         }
-        self.phase(Phase::Mounting);
+        self.phase(Phase::Cloning);
         let mounted = MountedTrial::mount(self)?;
         self.proceed()?;
         self.phase(Phase::Starting);

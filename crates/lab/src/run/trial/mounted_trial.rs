@@ -13,7 +13,7 @@ use crate::run::prepared::fs_type;
 use crate::run::sampler::Watched;
 use crate::run::topology;
 use crate::run::verdict::VolumeEnd;
-use crate::run::volume::{Begin, IopsLimit, LabVolume, Wanted, without_limits};
+use crate::run::volume::{IopsLimit, LabVolume, VolumeOrigin, VolumeRequest, without_limits};
 
 /// A file system with less room than this is full: InnoDB extends its files by up to this much.
 const FULL_BYTES: u64 = 8 << 20;
@@ -51,13 +51,13 @@ impl<'a> MountedTrial<'a> {
     ) -> Result<Volumes<'a>, StepError> {
         let mut volumes = Volumes::new();
         for (role, real) in &planned.volumes {
-            let begin = match role {
-                Role::Data => Begin::Snapshot(context.snapshot),
-                _ => Begin::Blank,
+            let origin = match role {
+                Role::Data => VolumeOrigin::Snapshot(context.snapshot),
+                _ => VolumeOrigin::Blank,
             };
-            let wanted = Wanted {
+            let request = VolumeRequest {
                 name: format!("{prefix}-{}", role.key()),
-                begin,
+                origin,
                 unlimited: without_limits(real, context.lab.host.now()),
                 fs: fs_type(&planned.arm.instance.fs),
                 rotational: planned.arm.instance.rotational,
@@ -66,7 +66,7 @@ impl<'a> MountedTrial<'a> {
             };
             context.proceed()?;
             let progress = |text: &str| context.waiting(text);
-            volumes.insert(*role, LabVolume::make(context.lab, wanted, &progress)?);
+            volumes.insert(*role, LabVolume::make(context.lab, request, &progress)?);
         }
         Ok(volumes)
     }
