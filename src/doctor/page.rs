@@ -90,3 +90,50 @@ pub(super) fn servers(check: &Check) -> String {
     };
     check.servers.iter().map(one).collect::<Vec<_>>().join("; ")
 }
+
+#[cfg(test)]
+mod tests {
+    use ebbtide_lab::experiment::{self, Overrides};
+
+    use super::*;
+
+    /// The words of each `ebbtide run` that a source names.
+    fn runs() -> Vec<(&'static str, Vec<&'static str>)> {
+        let checks = AREAS.iter().flat_map(|area| area.checks);
+        let says = checks.flat_map(|check| check.sources.iter().map(|source| (check.code, source.says)));
+        let commands =
+            says.flat_map(|(code, says)| says.split('`').skip(1).step_by(2).map(move |one| (code, one)));
+        commands
+            .filter_map(|(code, command)| {
+                Some((code, command.strip_prefix("ebbtide run ")?.split(' ').collect()))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_runs_that_sources_name_are_experiments_of_the_lab() {
+        let runs = runs();
+        for (code, words) in &runs {
+            let mut overrides = Overrides { seed: Some(7), ..Overrides::default() };
+            let [name, options @ ..] = &words[..] else { panic!("{code} names no experiment") };
+            for option in options.chunks(2) {
+                let [option, value] = option else { panic!("{code}: {option:?} has no value") };
+                match *option {
+                    "--arms" => overrides.arms = value.split(',').map(str::to_owned).collect(),
+                    "--set" => {
+                        let (key, value) = value.split_once('=').unwrap();
+                        overrides.set.push((key.to_owned(), value.to_owned()));
+                    }
+                    other => panic!("{code}: {other}"),
+                }
+            }
+            let planned =
+                experiment::load(name, &overrides).unwrap_or_else(|error| panic!("{code}: {error}"));
+            assert_eq!(planned.arms.len(), 2, "{code}: one arm is held against another");
+        }
+        let codes: Vec<_> = runs.iter().map(|(code, _)| *code).collect();
+        for code in ["F02", "C05", "C09"] {
+            assert!(codes.contains(&code), "{codes:?}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use ebbtide_observe::Files;
 
-use super::sources::{MARIADB_INNODB, MYSQL_INNODB, NOT_MEASURED, WHITEPAPER, says};
+use super::sources::{MARIADB_INNODB, MYSQL_INNODB, OWN_LAB, WHITEPAPER, says};
 use super::{EVERY, MARIADB, MYSQL, figure, mysql, percent};
 use crate::check::Check;
 use crate::finding::{Confidence, FINE, Found, Judged, Severity};
@@ -53,7 +53,10 @@ pub(super) const CHECKS: &[Check] = &[
                 WHITEPAPER,
                 "older advice: use the query cache for data that are read again. MySQL 8.0 removed it",
             ),
-            says("docs/doctor.md", "our lab has not measured it: its servers run without a query cache"),
+            says(
+                OWN_LAB,
+                "our lab's servers run without one, and no run with it is recorded: `ebbtide run same-twice --set load.workload=read_write --set two.query_cache_type=ON` measures it on MariaDB",
+            ),
         ],
         judge: query_cache,
     },
@@ -112,7 +115,10 @@ pub(super) const CHECKS: &[Check] = &[
                 MYSQL_INNODB,
                 "off by default from 8.4 on; before, on: it can help where all data are in memory",
             ),
-            NOT_MEASURED,
+            says(
+                OWN_LAB,
+                "no run is recorded that decides it: `ebbtide run flush-settings --arms base,hash-index-on` measures it, `ebbtide doctor --prove C09` under a load like the server's",
+            ),
         ],
         judge: hash_index,
     },
@@ -152,7 +158,10 @@ pub(super) const CHECKS: &[Check] = &[
             ),
             says(WHITEPAPER, "older advice: a small multiple of the processors"),
             says(MARIADB_INNODB, "removed in 10.6"),
-            NOT_MEASURED,
+            says(
+                OWN_LAB,
+                "no run with it is recorded: `ebbtide doctor --prove C11 --volume data=SPEC` measures it under a load like the server's",
+            ),
         ],
         judge: concurrency,
     },

@@ -41,12 +41,8 @@ pub(super) const MOUNT: &str = "https://man7.org/linux/man-pages/man5/ext4.5.htm
 pub(super) const PERCONA_RESULTS: &str = "https://github.com/Percona-Lab-results";
 /// What this project measured.
 pub(super) const OWN_CUTS: &str = "docs/crash.md";
-
-/// Advice that others dispute and that the lab can measure on volumes like the server's.
-pub(super) const NOT_MEASURED: Source = says(
-    "docs/doctor.md",
-    "our lab has no result of its own that decides it. --prove measures this fix on volumes and under a load like the server's",
-);
+/// The experiments of the lab. Their recorded results are in SPECIFICATION.md.
+pub(super) const OWN_LAB: &str = "docs/experiments.md";
 
 /// A source and its statement.
 pub(super) const fn says(url: &'static str, says: &'static str) -> Source {
