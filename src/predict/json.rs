@@ -49,9 +49,10 @@ struct ProfileFigures<'a> {
     writes_factor: f64,
     /// Of each measured point, the model's transactions a second divided by the measured ones.
     residuals: &'a [f64],
-    /// How the intervals of the first load came about. For people; the wording may change.
+    /// How the intervals of the first load came about, of several volumes the widest. For people; the wording may change.
     interval: String,
-    /// The intervals of all figures, of the first load.
+    /// The intervals of all figures, of the first load. Of several volumes the widest: that of logs on volumes of their own,
+    /// where one has them. The ends of each volume's own intervals are in its `points`.
     intervals: Vec<IntervalFigures>,
     /// What the server does on one of the volumes and the model does not. For people; the wording may change. Null where it has all.
     not_modelled: Option<String>,
@@ -139,8 +140,9 @@ struct PointFigures<'a> {
     /// The most to expect of them.
     mib_s_high: f64,
     /// What limits for the most time: `load`, `cpu`, `volume_iops`, `volume_throughput`, `redo_volume_iops`,
-    /// `redo_volume_throughput`, `binlog_volume_iops`, `binlog_volume_throughput`, `instance_iops`, `instance_throughput`,
-    /// `redo_capacity`, `free_pages`, `read_latency`, `commit_latency` or `clients`.
+    /// `redo_volume_throughput`, `binlog_volume_iops`, `binlog_volume_throughput`, `logs_volume_iops`,
+    /// `logs_volume_throughput`, `instance_iops`, `instance_throughput`, `redo_capacity`, `free_pages`, `read_latency`,
+    /// `commit_latency` or `clients`.
     limiter: &'static str,
     /// Everything that limits, with its percent of the time, the most first.
     limits: Vec<LimitFigures>,
@@ -199,7 +201,7 @@ struct FileFigures {
 /// A volume of a server, by what lies on it.
 #[derive(Serialize)]
 struct RoleFigures {
-    /// `data`, `redo` or `binlog`.
+    /// `data`, `redo`, `binlog`, or `redo+binlog` for a volume that both logs share.
     role: &'static str,
     /// The kinds of files on it, as in `files`.
     files: Vec<&'static str>,

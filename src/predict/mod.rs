@@ -32,7 +32,7 @@ pub(crate) struct PredictArgs {
     #[arg(value_name = "PROFILE", required_unless_present = "profile_from")]
     profile: Option<PathBuf>,
     /// A volume, as text: gp3:size=500GiB,iops=6000. Several are compared. With logs on volumes of their own:
-    /// data=gp3:size=500GiB,redo=io2:size=20GiB,iops=3000,binlog=gp3:size=50GiB
+    /// data=gp3:size=500GiB,redo=io2:size=20GiB,iops=3000,binlog=gp3:size=50GiB; both on one: redo+binlog=SPEC
     #[arg(long, value_name = "SPEC", required_unless_present = "profile_from")]
     volume: Vec<String>,
     /// Connections that send one transaction after the other, several to see the load line: 1,4,16,64

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use ebbtide_catalog::{Catalog, InstanceType, Resolved, Spec};
 use ebbtide_twin::fio;
-use ebbtide_twin::innodb::{Calibration, ModelLoad, Volumes};
+use ebbtide_twin::innodb::{BinlogVolume, Calibration, ModelLoad, Settings, VolumeRole, Volumes};
 use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{GIB, Nanos};
 
 use super::PredictArgs;
 use super::server::{ModelledServer, instance_of, read_profile};
-use super::volumes::{parse, resolved, text, usage};
+use super::volumes::{parse, refuse_idle, resolved, text, usage};
 use crate::exit::Refusal;
 
 /// Volumes of a sweep, at most.
@@ -72,7 +72,7 @@ impl Plan {
         let divided_by = args.divided_by.or(changed.machine.divided_by).unwrap_or(1);
         Ok(Self {
             path,
-            volumes: volumes(&args.volume, sweep.as_ref(), divided_by, catalog)?,
+            volumes: volumes(&args.volume, sweep.as_ref(), divided_by, &planned.settings, catalog)?,
             swept: sweep.map(|(key, _)| key),
             profile,
             planned,
@@ -162,11 +162,13 @@ fn volumes(
     specs: &[String],
     sweep: Option<&(String, Vec<u64>)>,
     divided_by: u32,
+    server: &Settings,
     catalog: &Catalog,
 ) -> anyhow::Result<Vec<PlannedVolume>> {
     let mut volumes = Vec::new();
     for given in specs {
         let specs = parse(given)?;
+        refuse_idle(&specs, server)?;
         let Some((key, values)) = sweep else {
             let resolved = resolved(catalog, &specs, divided_by)?;
             volumes.push(PlannedVolume { spec: given.clone(), resolved, swept: None });
@@ -203,7 +205,7 @@ fn sweep(text: &str) -> anyhow::Result<(String, Vec<u64>)> {
     };
     let (key, from, to, step) = parse().ok_or_else(bad)?;
     let (role, of_spec) = key.split_once('.').unwrap_or(("data", &key));
-    if !["data", "redo", "binlog"].contains(&role)
+    if !VolumeRole::ALL.iter().any(|known| known.name() == role)
         || !["iops", "throughput", "size"].contains(&of_spec)
         || step == 0
         || from > to
@@ -223,10 +225,11 @@ fn sweep(text: &str) -> anyhow::Result<(String, Vec<u64>)> {
 fn swept(specs: &Volumes<Spec>, key: &str, value: u64) -> anyhow::Result<Volumes<Spec>> {
     let mut specs = specs.clone();
     let (role, key) = key.split_once('.').unwrap_or(("data", key));
-    let one = match role {
-        "data" => Some(&mut specs.data),
-        "redo" => specs.redo.as_mut(),
-        _ => specs.binlog.as_mut(),
+    let one = match (role, &mut specs.binlog) {
+        ("data", _) => Some(&mut specs.data),
+        ("redo", _) | ("binlog" | "redo+binlog", BinlogVolume::Redo) => specs.redo.as_mut(),
+        ("binlog", BinlogVolume::Own(volume)) => Some(volume),
+        _ => None,
     };
     let one = one.ok_or_else(|| {
         Refusal::usage(format!("--sweep {role}.{key}: --volume has no volume for {role}"))
@@ -259,6 +262,12 @@ mod tests {
         let both = parse("data=gp3:size=1TiB,redo=gp3:size=20GiB").unwrap();
         let of_redo = swept(&both, "redo.iops", 4_000).unwrap();
         assert_eq!(text(&of_redo), "data=gp3:size=1TiB,redo=gp3:size=20GiB,iops=4000");
+        let logs = parse("data=gp3:size=1TiB,redo+binlog=gp3:size=20GiB").unwrap();
+        for key in ["redo.iops", "binlog.iops", "redo+binlog.iops"] {
+            let shown = text(&swept(&logs, key, 4_000).unwrap());
+            assert_eq!(shown, "data=gp3:size=1TiB,redo+binlog=gp3:size=20GiB,iops=4000", "{key}");
+        }
+        assert!(swept(&both, "redo+binlog.iops", 5).is_err());
         let error = swept(&both, "binlog.size", 5).unwrap_err().to_string();
         assert!(error.contains("no volume for binlog"), "{error}");
         let with = |spec: &str, key, value| with_key(&Spec::parse(spec).unwrap(), key, value).to_string();

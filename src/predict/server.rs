@@ -11,7 +11,7 @@ use ebbtide_twin::innodb::{
 use ebbtide_twin::profile::{Planned, Profile};
 use ebbtide_volume::{Instance, Nanos};
 
-use super::volumes::{parse, resolved, usage};
+use super::volumes::{parse, refuse_idle, resolved, usage};
 use crate::exit::Refusal;
 
 /// What is left out at the start of each run: the page cleaner's averages settle.
@@ -177,7 +177,9 @@ pub(super) fn calibration_points(
 ) -> anyhow::Result<Vec<MeasuredPoint>> {
     let divided_by = profile.machine.divided_by.unwrap_or(1);
     let measured = |point: &ebbtide_twin::profile::PlannedPoint| {
-        let volumes = resolved(catalog, &parse(&point.volume)?, divided_by)?;
+        let specs = parse(&point.volume)?;
+        refuse_idle(&specs, &point.settings)?;
+        let volumes = resolved(catalog, &specs, divided_by)?;
         anyhow::Ok(MeasuredPoint {
             settings: point.settings.clone(),
             shape: point.shape.clone(),

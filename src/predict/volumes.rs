@@ -1,31 +1,36 @@
 //! Volumes by what lies on them: `data=gp3:size=500GiB,redo=io2:size=20GiB,iops=3000`, or one spec for all files.
 
 use ebbtide_catalog::{Catalog, Resolved, Spec};
-use ebbtide_observe::Files;
-use ebbtide_twin::innodb::{VolumeRole, Volumes};
+use ebbtide_twin::innodb::{BinlogVolume, Settings, VolumeRole, Volumes};
 
-use crate::bundle::parse_role;
 use crate::exit::Refusal;
 
 /// Reads the specs of a server's volumes. A role begins the spec of its volume; a text without roles, or before the first one, is
-/// the volume of the data and of each log without one.
+/// the volume of the data and of each log without one. `redo+binlog` is one volume for both logs.
 ///
 /// # Errors
 /// A role that there is not or that is there twice, no volume of the data, or a spec that is none.
 pub(crate) fn parse(text: &str) -> anyhow::Result<Volumes<Spec>> {
     let mut data = None;
-    let (mut redo, mut binlog) = (None, None);
-    for (role, spec) in by_role(text)? {
-        let slot = match role {
-            VolumeRole::Data => &mut data,
-            VolumeRole::Redo => &mut redo,
-            VolumeRole::Binlog => &mut binlog,
+    let (mut redo, mut binlog) = (None, BinlogVolume::Data);
+    for (role, text_of_spec) in by_role(text)? {
+        let is_taken = match role {
+            VolumeRole::Data => data.is_some(),
+            VolumeRole::Redo => redo.is_some(),
+            VolumeRole::Binlog => binlog != BinlogVolume::Data,
+            VolumeRole::Logs => redo.is_some() || binlog != BinlogVolume::Data,
         };
-        if slot.is_some() {
+        if is_taken {
             let message = format!("{text} has two volumes for {}", role.name());
             return Err(Refusal::usage(message).hint("give each role once").into());
         }
-        *slot = Some(Spec::parse(spec).map_err(usage)?);
+        let spec = Spec::parse(text_of_spec).map_err(usage)?;
+        match role {
+            VolumeRole::Data => data = Some(spec),
+            VolumeRole::Redo => redo = Some(spec),
+            VolumeRole::Binlog => binlog = BinlogVolume::Own(spec),
+            VolumeRole::Logs => (redo, binlog) = (Some(spec), BinlogVolume::Redo),
+        }
     }
     let data = data.ok_or_else(|| {
         Refusal::usage(format!("{text} has no volume for the data"))
@@ -34,8 +39,10 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<Volumes<Spec>> {
     Ok(Volumes { data, redo, binlog })
 }
 
-/// Names of the roles.
-const ROLES: [&str; 3] = ["data", "redo", "binlog"];
+/// The role of a name.
+fn role(name: &str) -> Option<VolumeRole> {
+    VolumeRole::ALL.into_iter().find(|role| role.name() == name)
+}
 
 /// The parts of a text, each with its role.
 fn by_role(text: &str) -> anyhow::Result<Vec<(VolumeRole, &str)>> {
@@ -45,13 +52,12 @@ fn by_role(text: &str) -> anyhow::Result<Vec<(VolumeRole, &str)>> {
         let (name, value) = piece.split_once('=').map_or((piece, ""), |(name, value)| (name.trim(), value));
         // A spec begins with a type, and `:` follows the type where it has keys; a role stands before a type.
         let has_type = name.contains([':', '(']) || !piece.contains('=');
-        let is_role = ROLES.contains(&name) || !has_type && (value.contains(':') || begins.is_empty());
+        let is_role = role(name).is_some() || !has_type && (value.contains(':') || begins.is_empty());
         if is_role {
-            let role = match parse_role(name).map_err(Refusal::usage)? {
-                Files::Redo => VolumeRole::Redo,
-                Files::Binlog => VolumeRole::Binlog,
-                Files::Data | Files::Temporary => VolumeRole::Data,
-            };
+            let role = role(name).ok_or_else(|| {
+                let names = "use data, redo, binlog or redo+binlog, as in data=gp3:size=500GiB";
+                Refusal::usage(format!("{name} is no role: {names}"))
+            })?;
             let spec = at + piece.len() - value.len();
             begins.push((role, at, spec));
         } else if begins.is_empty() {
@@ -61,6 +67,22 @@ fn by_role(text: &str) -> anyhow::Result<Vec<(VolumeRole, &str)>> {
     }
     let ends = begins.iter().skip(1).map(|(_, at, _)| at - 1).chain([text.len()]);
     Ok(begins.iter().zip(ends).map(|((role, _, from), to)| (*role, &text[*from..to])).collect())
+}
+
+/// Refuses a volume of the binary log for a server that writes none.
+///
+/// # Errors
+/// It has one: exit code 2.
+pub(super) fn refuse_idle(volumes: &Volumes<Spec>, server: &Settings) -> anyhow::Result<()> {
+    let role = volumes.role_of_binlog();
+    if server.log_bin || role == VolumeRole::Data {
+        return Ok(());
+    }
+    let message =
+        format!("{}: the server of the profile writes no binary log (log_bin = false)", text(volumes));
+    let change = if role == VolumeRole::Logs { "name the volume redo=" } else { "leave binlog= out" };
+    let hint = format!("{change}, or predict with --set server.log_bin=true");
+    Err(Refusal::usage(message).hint(hint).into())
 }
 
 /// The volumes of specs, divided as the machine is.
@@ -109,6 +131,8 @@ pub(super) fn resolve(catalog: &Catalog, spec: &Spec) -> anyhow::Result<Resolved
 
 #[cfg(test)]
 mod tests {
+    use ebbtide_twin::innodb::Flavour;
+
     use super::*;
 
     fn shown(given: &str) -> String {
@@ -135,6 +159,33 @@ mod tests {
         assert_eq!(shown("data=nvme,redo=nvme"), "data=nvme,redo=nvme");
         let later = parse("redo=io2:size=20GiB,iops=3000,data=gp3:size=500GiB").unwrap();
         assert_eq!(later.redo.unwrap().to_string(), "io2:size=20GiB,iops=3000");
+    }
+
+    #[test]
+    fn one_volume_may_have_both_logs() {
+        let logs = "data=gp3:size=500GiB,redo+binlog=io2:size=20GiB,iops=3000";
+        assert_eq!(shown(logs), logs);
+        let volumes = parse(logs).unwrap();
+        assert_eq!(volumes.binlog, BinlogVolume::Redo);
+        assert_eq!(volumes.roles().count(), 2);
+        let twice = |text: &str| format!("{:#}", parse(text).unwrap_err());
+        for more in ["redo=nvme", "binlog=nvme", "redo+binlog=nvme"] {
+            let error = twice(&format!("{logs},{more}"));
+            assert!(error.contains("two volumes for"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_volume_of_a_binary_log_that_is_not_written_is_refused() {
+        let with = |log_bin| Settings { log_bin, ..Settings::of(Flavour::MariaDb105, 1 << 30) };
+        let why = |text: &str| refuse_idle(&parse(text).unwrap(), &with(false)).unwrap_err().to_string();
+        let own = "data=nvme,binlog=gp3:size=50GiB";
+        assert!(why(own).contains("log_bin = false") && why(own).contains(own), "{}", why(own));
+        assert!(why("data=nvme,redo+binlog=gp3:size=50GiB").contains("no binary log"));
+        for fine in ["nvme", "data=nvme,redo=gp3:size=50GiB"] {
+            refuse_idle(&parse(fine).unwrap(), &with(false)).unwrap();
+        }
+        refuse_idle(&parse(own).unwrap(), &with(true)).unwrap();
     }
 
     #[test]

@@ -118,6 +118,37 @@ fn logs_on_volumes_of_their_own_are_told_by_role_and_a_slow_one_limits() {
 }
 
 #[test]
+fn logs_that_share_a_volume_have_its_limit_together_and_one_that_is_not_written_has_none() {
+    println!("seed 1");
+    let data = "data=gp3:size=600GiB,iops=16000,throughput=1000";
+    let spec = "io1:size=10GiB,iops=100";
+    let with = ["--set", "server.log_bin=true", "--set", "server.sync_binlog=1"];
+    let shared = format!("{data},redo+binlog={spec}");
+    let apart = format!("{data},redo={spec},binlog={spec}");
+    let answer = json(&[&[PROFILE, "--volume", &shared, "--volume", &apart][..], &with].concat());
+    let point = |n: usize| answer["volumes"][n]["points"][0].clone();
+    let (shared_point, apart_point) = (point(0), point(1));
+    let logs = &shared_point["volumes"][1];
+    assert_eq!(
+        (logs["role"].as_str(), &logs["files"]),
+        (Some("redo+binlog"), &serde_json::json!(["redo", "binlog"]))
+    );
+    assert_eq!(shared_point["limiter"], "logs_volume_iops", "{shared_point}");
+    assert!(shared_point["tps"].as_f64().unwrap() * 1.2 < apart_point["tps"].as_f64().unwrap(), "{answer}");
+    let shown = text(&[&[PROFILE, "--volume", &shared, "--for", "1m"][..], &with].concat());
+    assert!(
+        shown.contains("the IOPS of the logs' volume") && shown.contains("redo+binlog volume: IOPS"),
+        "{shown}"
+    );
+    for volume in [&shared, &apart] {
+        let output = predict(&[PROFILE, "--volume", volume, "--set", "server.log_bin=false"]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains("writes no binary log") && error.contains("server.log_bin=true"), "{error}");
+    }
+}
+
+#[test]
 fn a_sweep_rises_with_its_iops_until_something_else_limits() {
     println!("seed 1");
     let answer = json(&[PROFILE, "--volume", "gp3:size=600GiB", "--sweep", "iops=3000..15000:6000"]);

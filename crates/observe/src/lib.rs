@@ -11,6 +11,7 @@ mod rates;
 mod server;
 mod status;
 mod tables;
+mod volumes;
 
 pub use facts::{FACTS, Fact, Facts, Variables};
 pub use host::{
@@ -23,3 +24,4 @@ pub use rates::{METRICS, Rates};
 pub use server::{Flavour, Version};
 pub use status::{StatementRates, StatusVariables};
 pub use tables::{Engine, Tables};
+pub use volumes::{SharedLogs, TwoSpecs};

@@ -9,7 +9,7 @@ use ebbtide_lab::results::{DATABASE, JSON, ResultsDatabase, ResultsError, read_j
 use ebbtide_lab::summary::{ArmSummary, Figures, Summary, TransactionFigures, summarize};
 use ebbtide_load::tpcc::WaitMode;
 use ebbtide_observe::Facts;
-use ebbtide_twin::innodb::Volumes;
+use ebbtide_twin::innodb::{BinlogVolume, Volumes};
 use ebbtide_twin::profile::{
     MachineTable, PagesTable, PointTable, Profile, ServerTable, TypeTable, WorkloadTable,
 };
@@ -299,7 +299,8 @@ fn types(kinds: &[TransactionFigures]) -> Vec<TypeTable> {
 /// The specs of the volumes by role; of the data's alone where all files lie on it.
 fn volumes(arm: &Arm) -> Option<String> {
     let of = |role: Role| arm.volumes.get(&role).and_then(|spec| parse(spec).ok()).map(|specs| specs.data);
-    Some(text(&Volumes { data: of(Role::Data)?, redo: of(Role::Redo), binlog: of(Role::Binlog) }))
+    let binlog = of(Role::Binlog).map_or(BinlogVolume::Data, BinlogVolume::Own);
+    Some(text(&Volumes { data: of(Role::Data)?, redo: of(Role::Redo), binlog }))
 }
 
 fn point(run: &LabRun, base: &Usable<'_>, one: &Usable<'_>) -> PointTable {

@@ -1,6 +1,6 @@
 //! A profile of what was observed of a server: by `ebbtide doctor capture`, or from what other programs printed.
 
-use ebbtide_observe::{Files, Observation, Rates, Variables};
+use ebbtide_observe::{Files, Observation, Rates, SharedLogs, Variables};
 use ebbtide_twin::profile::{MachineTable, PagesTable, PointTable, Profile, WorkloadTable};
 
 use super::settings::server;
@@ -31,6 +31,7 @@ pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
         instance: seen.instance.clone(),
         ..MachineTable::default()
     };
+    let volume = volumes(seen, server.log_bin, &mut notes)?;
     let measured = measured(seen, variables, &mut notes)?;
     let Measured { workload, point } = measured;
     let profile = Profile {
@@ -40,7 +41,7 @@ pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
         machine,
         workload,
         points: vec![PointTable {
-            volume: volumes(seen),
+            volume,
             cpu_pct: host
                 .and_then(|host| host.busy_share)
                 .map(|share| rounded(share * 100.0))
@@ -52,12 +53,39 @@ pub(super) fn draft(seen: &Observation) -> anyhow::Result<Draft> {
 }
 
 /// The specs of the volumes, by role where logs have their own; None where that of the data is not known.
-fn volumes(seen: &Observation) -> Option<String> {
-    let data = seen.volume.as_ref()?;
-    let logs = [("redo", &seen.redo_volume), ("binlog", &seen.binlog_volume)];
-    let own: Vec<String> =
-        logs.into_iter().filter_map(|(role, spec)| Some(format!("{role}={}", spec.as_ref()?))).collect();
-    Some(if own.is_empty() { data.clone() } else { format!("data={data},{}", own.join(",")) })
+///
+/// # Errors
+/// Both logs lie on one device, and two volumes are named for it: exit code 2.
+fn volumes(
+    seen: &Observation,
+    log_bin: Option<bool>,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Option<String>> {
+    let shared = seen.shared_logs().map_err(|error| {
+        let message = error.to_string();
+        anyhow::Error::new(error)
+            .context(Refusal::usage(message).hint("capture it again, and name one of them"))
+    })?;
+    let Some(data) = seen.volume.as_ref() else { return Ok(None) };
+    if let Some(SharedLogs { device, spec: None }) = shared {
+        notes.push(format!(
+            "the logs lie on a device of their own ({device}) whose volume is not known: they are taken as on the data's. \
+             --set point.volume=data=...,redo+binlog=... names it"
+        ));
+    }
+    let binlog = seen.binlog_volume.as_ref();
+    if let Some(spec) = binlog.filter(|_| log_bin == Some(false)) {
+        notes.push(format!("the server writes no binary log: its volume {spec} is left out"));
+    }
+    let shared = shared.and_then(|logs| logs.spec).filter(|_| log_bin != Some(false));
+    let logs = match shared {
+        Some(spec) => vec![format!("redo+binlog={spec}")],
+        None => [("redo", seen.redo_volume.as_ref()), ("binlog", binlog.filter(|_| log_bin != Some(false)))]
+            .into_iter()
+            .filter_map(|(role, spec)| Some(format!("{role}={}", spec?)))
+            .collect(),
+    };
+    Ok(Some(if logs.is_empty() { data.clone() } else { format!("data={data},{}", logs.join(",")) }))
 }
 
 fn name(seen: &Observation) -> String {
@@ -238,6 +266,53 @@ mod tests {
             notes.iter().any(|one| one.contains("reads 1000 pages a second and its device 100")),
             "{notes:?}"
         );
+    }
+
+    /// A server whose logs are on these devices, and not on that of the data (`a`).
+    fn apart(redo: &str, binlog: &str, specs: [Option<&str>; 2]) -> Observation {
+        let mut with = seen();
+        let of = [(Files::Data, "a"), (Files::Redo, redo), (Files::Binlog, binlog)];
+        let place = |(files, name): (Files, &str)| ebbtide_observe::ServerDirectory {
+            files,
+            directory: String::new(),
+            mount_point: String::new(),
+            file_system: "xfs".into(),
+            options: Vec::new(),
+            size_bytes: None,
+            free_bytes: None,
+            device: Some(ebbtide_observe::Device { name: name.into(), ..Default::default() }),
+        };
+        with.host.as_mut().unwrap().places = of.map(place).into();
+        [with.redo_volume, with.binlog_volume] = specs.map(|spec| spec.map(str::to_owned));
+        with
+    }
+
+    #[test]
+    fn logs_on_one_device_have_one_volume() {
+        let volume = |seen: &Observation| draft(seen).unwrap().profile.points[0].volume.clone().unwrap();
+        let spec = "io2:size=20GiB,iops=3000";
+        for specs in [[Some(spec); 2], [Some(spec), None], [None, Some(spec)]] {
+            let shared = volume(&apart("b", "b", specs));
+            assert_eq!(shared, format!("data=gp3:size=100GiB,redo+binlog={spec}"));
+            assert!(crate::predict::volumes::parse(&shared).is_ok());
+        }
+        let two = volume(&apart("b", "c", [Some(spec); 2]));
+        assert_eq!(two, format!("data=gp3:size=100GiB,redo={spec},binlog={spec}"));
+        let error = draft(&apart("b", "b", [Some(spec), Some("nvme")])).unwrap_err().to_string();
+        assert!(error.contains("one device (b)") && error.contains("binlog=nvme"), "{error}");
+        let unnamed = draft(&apart("b", "b", [None; 2])).unwrap();
+        assert!(unnamed.notes.iter().any(|note| note.contains("redo+binlog")), "{:?}", unnamed.notes);
+    }
+
+    #[test]
+    fn the_volume_of_a_binary_log_that_is_not_written_is_left_out_and_said() {
+        let mut off = apart("b", "b", [Some("nvme"), Some("nvme")]);
+        let variables = off.variables.take().unwrap();
+        let off_word = |(name, value)| (name, if name == "log_bin" { "OFF" } else { value });
+        off.variables = Some(variables.iter().map(off_word).collect());
+        let draft = draft(&off).unwrap();
+        assert_eq!(draft.profile.points[0].volume.as_deref(), Some("data=gp3:size=100GiB,redo=nvme"));
+        assert!(draft.notes.iter().any(|note| note.contains("no binary log")), "{:?}", draft.notes);
     }
 
     #[test]

@@ -40,11 +40,15 @@ pub enum Limiter {
     BinlogVolumeIops,
     /// The throughput of the binary log's own volume.
     BinlogVolumeThroughput,
+    /// The IOPS of the volume that both logs share.
+    LogsVolumeIops,
+    /// The throughput of the volume that both logs share.
+    LogsVolumeThroughput,
 }
 
 impl Limiter {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Load,
         Self::Processors,
         Self::VolumeIops,
@@ -60,6 +64,8 @@ impl Limiter {
         Self::RedoVolumeThroughput,
         Self::BinlogVolumeIops,
         Self::BinlogVolumeThroughput,
+        Self::LogsVolumeIops,
+        Self::LogsVolumeThroughput,
     ];
 
     /// The IOPS and the throughput of the volume of a role.
@@ -68,6 +74,7 @@ impl Limiter {
             VolumeRole::Data => (Self::VolumeIops, Self::VolumeThroughput),
             VolumeRole::Redo => (Self::RedoVolumeIops, Self::RedoVolumeThroughput),
             VolumeRole::Binlog => (Self::BinlogVolumeIops, Self::BinlogVolumeThroughput),
+            VolumeRole::Logs => (Self::LogsVolumeIops, Self::LogsVolumeThroughput),
         }
     }
 
@@ -90,6 +97,8 @@ impl Limiter {
             Self::RedoVolumeThroughput => "redo_volume_throughput",
             Self::BinlogVolumeIops => "binlog_volume_iops",
             Self::BinlogVolumeThroughput => "binlog_volume_throughput",
+            Self::LogsVolumeIops => "logs_volume_iops",
+            Self::LogsVolumeThroughput => "logs_volume_throughput",
         }
     }
 
@@ -112,6 +121,8 @@ impl Limiter {
             Self::RedoVolumeThroughput => "the throughput of the redo log's volume",
             Self::BinlogVolumeIops => "the IOPS of the binary log's volume",
             Self::BinlogVolumeThroughput => "the throughput of the binary log's volume",
+            Self::LogsVolumeIops => "the IOPS of the logs' volume",
+            Self::LogsVolumeThroughput => "the throughput of the logs' volume",
         }
     }
 }
@@ -264,7 +275,7 @@ pub(crate) struct Meter {
     latency: Histogram<u64>,
     files_before: [FileTotals; 5],
     busy_before: f64,
-    limits: [u64; 15],
+    limits: [u64; Limiter::ALL.len()],
     /// Of each volume.
     balances: Vec<Balances>,
     stats_before: Vec<Stats>,
@@ -312,7 +323,7 @@ impl Meter {
             latency: Histogram::new_with_max(LONGEST_NS, 3).expect("the bounds are sound"),
             files_before: [FileTotals::default(); 5],
             busy_before: 0.0,
-            limits: [0; 15],
+            limits: [0; Limiter::ALL.len()],
             balances: disk
                 .parts()
                 .iter()

@@ -41,4 +41,4 @@ pub use pages::{
 };
 pub use redo::{LEAST_REDO_BYTES, RedoLimits};
 pub use shape::{Shape, Touch, TransactionType};
-pub use volumes::{FileKind, VolumeRole, Volumes};
+pub use volumes::{BinlogVolume, FileKind, VolumeRole, Volumes};

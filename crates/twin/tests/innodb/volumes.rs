@@ -1,7 +1,7 @@
 //! Logs on volumes of their own.
 
 use ebbtide_twin::innodb::{
-    FileKind, Flavour, Limiter, ModelOutcome, ModelSetup, Settings, VolumeRole, Volumes, run,
+    BinlogVolume, FileKind, Flavour, Limiter, ModelOutcome, ModelSetup, Settings, VolumeRole, Volumes, run,
 };
 use ebbtide_volume::{Array, Nanos};
 use proptest::prelude::*;
@@ -54,18 +54,36 @@ fn a_slow_redo_volume_limits_commits_while_the_data_volume_idles() {
 #[test]
 fn each_log_waits_for_its_own_volume() {
     let redo = run(with(Volumes { redo: Some(limited(200)), ..quick().into() }));
-    let binlog = run(with(Volumes { binlog: Some(limited(200)), ..quick().into() }));
+    let binlog = run(with(Volumes { binlog: BinlogVolume::Own(limited(200)), ..quick().into() }));
     assert!(share(&redo, Limiter::RedoVolumeIops) > 0.9, "{:?}", redo.limits);
     assert!(share(&binlog, Limiter::BinlogVolumeIops) > 0.9, "{:?}", binlog.limits);
     // The pages wait for the volume of the data alone.
-    let data = run(with(Volumes { data: limited(400), redo: Some(quick()), binlog: Some(quick()) }));
+    let data =
+        run(with(Volumes { data: limited(400), redo: Some(quick()), binlog: BinlogVolume::Own(quick()) }));
     assert!(share(&data, Limiter::VolumeIops) > 0.9, "{:?}", data.limits);
+}
+
+#[test]
+fn a_volume_that_both_logs_share_takes_both_streams_and_its_limit_holds_for_both() {
+    let of = |iops, binlog| run(with(Volumes { redo: Some(limited(iops)), binlog, ..quick().into() }));
+    let shared = of(300, BinlogVolume::Redo);
+    let [_, logs] = &shared.volumes[..] else { panic!("{:?}", shared.volumes) };
+    assert_eq!((logs.role, &logs.files[..]), (VolumeRole::Logs, &[FileKind::Redo, FileKind::Binlog][..]));
+    let streams = [FileKind::Redo, FileKind::Binlog].map(|kind| shared.file(kind));
+    assert!(streams.iter().all(|stream| stream.operations > 0), "{streams:?}");
+    assert_eq!(logs.bytes, streams.iter().map(|stream| stream.bytes).sum::<u64>());
+    let a_second = logs.operations as f64 / shared.measured.as_secs_f64();
+    assert!((270.0..315.0).contains(&a_second), "{a_second} operations a second of 300");
+    assert!(share(&shared, Limiter::LogsVolumeIops) > 0.9, "{:?}", shared.limits);
+    let apart = of(300, BinlogVolume::Own(limited(300)));
+    assert!(apart.tps() > shared.tps() * 1.2, "{} apart, {} shared", apart.tps(), shared.tps());
 }
 
 #[test]
 fn logs_on_volumes_of_their_own_leave_the_iops_of_the_data_to_the_pages() {
     let together = run(with(limited(1_000).into()));
-    let apart = run(with(Volumes { data: limited(1_000), redo: Some(quick()), binlog: Some(quick()) }));
+    let apart =
+        run(with(Volumes { data: limited(1_000), redo: Some(quick()), binlog: BinlogVolume::Own(quick()) }));
     assert!(apart.tps() > together.tps() * 1.2, "{} apart, {} together", apart.tps(), together.tps());
 }
 
@@ -83,7 +101,8 @@ const BEFORE: (u64, u64, Option<Nanos>) = (69_094, 120_006, Some(Nanos(115_539_9
 
 #[test]
 fn the_same_seed_gives_the_same_run_on_several_volumes() {
-    let volumes = Volumes { data: limited(1_000), redo: Some(limited(300)), binlog: Some(limited(900)) };
+    let volumes =
+        Volumes { data: limited(1_000), redo: Some(limited(300)), binlog: BinlogVolume::Own(limited(900)) };
     let [one, other] = [(), ()].map(|()| figures(&run(with(volumes.clone()))));
     assert_eq!(one, other);
 }
@@ -95,11 +114,11 @@ proptest! {
     fn a_faster_log_volume_never_gives_fewer_transactions(low in 50_u64..2_000, more in 2_u32..70, seed in 0_u64..1_000) {
         let high = low + low * u64::from(more) / 10;
         let tps = |iops: u64, binlog: bool| {
-            let own = Some(limited(iops));
+            let own = limited(iops);
             let volumes = if binlog {
-                Volumes { binlog: own, ..quick().into() }
+                Volumes { binlog: BinlogVolume::Own(own), ..quick().into() }
             } else {
-                Volumes { redo: own, ..quick().into() }
+                Volumes { redo: Some(own), ..quick().into() }
             };
             let setup = ModelSetup { seed, duration: Nanos::from_secs(25), settle: Nanos::from_secs(5), ..with(volumes) };
             run(setup).tps()
