@@ -392,6 +392,7 @@ impl SchemaArgs {
             create_secondary: self.create_secondary,
             engine: self.mysql_storage_engine.clone(),
             create_table_options: self.create_table_options.clone(),
+            lengths: None,
         }
     }
 }

@@ -34,7 +34,7 @@ pub mod invariant;
 pub mod ledger;
 pub mod tpcc;
 
-pub use ebbtide_workload::sysbench::{Mix, Schema, Workload};
+pub use ebbtide_workload::sysbench::{Mix, RowLengths, Schema, Workload};
 pub use ebbtide_workload::{DATABASE, Distribution, DistributionError, OptionError};
 pub use error::LoadError;
 pub use execution::{Arrival, Execution, IgnoreErrors, Refused};

@@ -232,6 +232,8 @@ fn known(run: &LabRun, base: &Usable<'_>) -> Option<WorkloadTable> {
             warehouses: Some(data.warehouses?),
             ..WorkloadTable::default()
         },
+        // The model's rows have sysbench's lengths.
+        LoadKind::Sysbench(_) if data.lengths.is_some() => return None,
         LoadKind::Sysbench(script) => {
             let table = WorkloadTable {
                 kind: Some(script.name().into()),

@@ -16,7 +16,7 @@ impl DataPlan {
     /// sysbench's tables.
     #[must_use]
     pub fn schema(&self) -> Schema {
-        Schema { tables: self.tables, table_size: self.rows, ..Schema::default() }
+        Schema { tables: self.tables, table_size: self.rows, lengths: self.lengths, ..Schema::default() }
     }
 
     /// TPC-C as its tables are loaded; none where they are sysbench's.

@@ -342,15 +342,16 @@ fn can_be_compared(experiment: &Experiment, missing: &[Option<LeftOut>]) -> bool
 /// file system, and the settings that a data directory is made with.
 #[must_use]
 pub fn prepare_key(experiment: &Experiment, arm: &Arm, binary: &Binary) -> String {
-    let DataPlan { tables, rows, aged, warehouses } = experiment.data;
+    let DataPlan { tables, rows, aged, warehouses, lengths } = experiment.data;
     let form = arm.tables(experiment.data).form;
     let tables_of = if form.is_empty() { form } else { format!(" tables-of={form}") };
     let sizes = match warehouses {
         Some(warehouses) => format!("warehouses={warehouses}"),
         None => format!("tables={tables} rows={rows} aged={aged}"),
     };
+    let columns = lengths.map(|lengths| format!(" c={} pad={}", lengths.c, lengths.pad)).unwrap_or_default();
     format!(
-        "layout=1 server={:?}-{} {sizes} seed={DATA_SEED} fs={} init={}{tables_of}",
+        "layout=1 server={:?}-{} {sizes}{columns} seed={DATA_SEED} fs={} init={}{tables_of}",
         binary.flavour,
         binary.version,
         arm.instance.fs,

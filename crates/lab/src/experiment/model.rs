@@ -9,7 +9,7 @@ use ebbtide_load::Arrival;
 use ebbtide_load::tpcc::{Isolation, WaitMode};
 use ebbtide_mysql::Settings;
 use ebbtide_workload::Distribution;
-use ebbtide_workload::sysbench::Mix;
+use ebbtide_workload::sysbench::{Mix, RowLengths};
 use serde::{Deserialize, Serialize};
 
 use super::topology::{ServerSpec, Topology};
@@ -96,6 +96,9 @@ pub struct DataPlan {
     /// Warehouses of TPC-C; none for sysbench's tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warehouses: Option<u32>,
+    /// Lengths of the text columns of sysbench's tables; none: sysbench's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lengths: Option<RowLengths>,
 }
 
 /// How often trials run.

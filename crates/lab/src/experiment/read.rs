@@ -7,6 +7,7 @@ use ebbtide_load::{Arrival, ClientOptions, Distribution, Mix, RunOptions, Worklo
 use ebbtide_mysql::Settings;
 use ebbtide_text::closest;
 use ebbtide_volume::{MIB, TIB};
+use ebbtide_workload::sysbench::RowLengths;
 use ebbtide_workload::tpcc::{MAX_WAREHOUSES, TABLES};
 
 use super::backup::{BackedUp, BackupMethod, BackupPlan};
@@ -58,14 +59,25 @@ pub(super) fn data(root: &TomlTable) -> Result<DataPlan, ExperimentError> {
             return Err(section.wrong(key, why));
         }
         let tables = u32::try_from(TABLES.len()).expect("nine");
-        return Ok(DataPlan { tables, rows: 0, aged: false, warehouses: Some(warehouses) });
+        return Ok(DataPlan { tables, rows: 0, aged: false, warehouses: Some(warehouses), lengths: None });
     }
     Ok(DataPlan {
         tables: section.whole("tables", 1, 1..=10_000)?,
         rows: section.whole("rows", 1_000_000, 1..=2_147_483_647)?,
         aged: section.switch("aged", false)?,
         warehouses: None,
+        lengths: lengths(&section)?,
     })
+}
+
+/// The lengths of the text columns; none where they are sysbench's.
+fn lengths(section: &Section<'_>) -> Result<Option<RowLengths>, ExperimentError> {
+    let usual = RowLengths::SYSBENCH;
+    let lengths = RowLengths {
+        c: section.whole("c_length", usual.c, 1..=RowLengths::MOST)?,
+        pad: section.whole("pad_length", usual.pad, 1..=RowLengths::MOST)?,
+    };
+    Ok((lengths != usual).then_some(lengths))
 }
 
 pub(super) fn repeats(root: &TomlTable) -> Result<u32, ExperimentError> {

@@ -15,7 +15,7 @@ const LONGEST_S: u32 = 24 * 3600;
 
 /// The keys of a section, without the server's settings, which are a table of their own.
 pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
-    ("data", &["tables", "rows", "aged", "warehouses"]),
+    ("data", &["tables", "rows", "aged", "c_length", "pad_length", "warehouses"]),
     ("instance", &["memory", "type", "fs", "divided_by", "rotational", "burst"]),
     ("volumes", &["data", "redo", "binlog", "undo", "tmp", "relay", "backup"]),
     ("topology", &["replicas", "by", "promote", SOURCE, REPLICA]),

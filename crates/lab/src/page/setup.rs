@@ -113,9 +113,12 @@ fn data(data: DataPlan) -> String {
         return format!("TPC-C's tables: {}", text::count(warehouses, "warehouse"));
     }
     format!(
-        "sysbench's tables: {}, {} rows each{}",
+        "sysbench's tables: {}, {} rows each{}{}",
         text::count(data.tables, "table"),
         text::whole(f64::from(data.rows)),
+        data.lengths
+            .map(|of| format!(", with {} and {} characters in c and pad", of.c, of.pad))
+            .unwrap_or_default(),
         if data.aged { ", with their index worn by updates as in a table in use" } else { "" }
     )
 }

@@ -214,7 +214,7 @@ fn experiment(shapes: &[Shape], repeats: u32, seconds: u32, seed: u64) -> Experi
             .into(),
         source: "No one's measurement: figures drawn from a seed".into(),
         scale: "1/8 of nothing".into(),
-        data: DataPlan { tables: 1, rows: 1_250_000, aged: true, warehouses: None },
+        data: DataPlan { tables: 1, rows: 1_250_000, aged: true, warehouses: None, lengths: None },
         trial: TrialPlan { repeats },
         arms: shapes.iter().map(arm).collect(),
         comparisons: (1..shapes.len())

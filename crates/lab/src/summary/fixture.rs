@@ -45,7 +45,7 @@ pub fn experiment(names: &[&str]) -> Experiment {
         question: String::new(),
         source: String::new(),
         scale: String::new(),
-        data: DataPlan { tables: 1, rows: 1000, aged: false, warehouses: None },
+        data: DataPlan { tables: 1, rows: 1000, aged: false, warehouses: None, lengths: None },
         trial: TrialPlan { repeats: 3 },
         arms: names.iter().enumerate().map(arm).collect(),
         comparisons: (1..names.len())

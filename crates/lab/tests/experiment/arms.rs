@@ -211,6 +211,22 @@ fn aged_data_are_named_and_keyed_apart() {
 }
 
 #[test]
+fn rows_of_other_lengths_are_tables_of_their_own() {
+    let usual = read("[data]\nrows = 100\n").unwrap();
+    let same = read("[data]\nrows = 100\nc_length = 120\npad_length = 60\n").unwrap();
+    let long = read("[data]\nrows = 100\nc_length = 600\n").unwrap();
+    assert_eq!((usual.data, same.data.lengths), (same.data, None));
+    let key = |experiment: &Experiment| check(experiment, &mariadb()).unwrap()[0].prepare_key.clone();
+    assert_eq!(key(&usual), key(&same));
+    assert_ne!(key(&usual), key(&long));
+    let table = |experiment: &Experiment| experiment.arms[0].tables(experiment.data).tables[0].clone();
+    assert!(table(&long).create.contains("c VARCHAR(600)") && table(&long).create.contains("pad CHAR(60)"));
+    assert!(table(&long).row_bytes > 2 * table(&usual).row_bytes);
+    let error = read("[data]\nc_length = 7001\n").unwrap_err().to_string();
+    assert!(error.contains("data.c_length = 7001: it must be a whole number from 1 to 7000"), "{error}");
+}
+
+#[test]
 fn arms_share_prepared_data_unless_what_made_them_differs() {
     let keys = |text: &str| -> Vec<String> {
         let experiment = read(text).unwrap();

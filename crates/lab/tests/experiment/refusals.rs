@@ -17,7 +17,7 @@ fn unknown_keys_name_the_line_and_the_nearest() {
         (
             "title = 'x'\n[data]\ntabels = 3\n",
             "mine.toml line 3: unknown key 'tabels' in [data] (did you mean 'tables'?); the keys are tables, rows, aged, \
-             warehouses",
+             c_length, pad_length, warehouses",
         ),
         (
             "[dta]\n",

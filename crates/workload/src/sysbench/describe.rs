@@ -1,13 +1,14 @@
 //! The description of a workload of sysbench: statements word for word sysbench's, so that a server cannot tell the two
 //! tools apart.
 
-use super::{Mix, NOTHING_TO_SEND, Schema, Sysbench, Workload};
+use super::{Mix, NOTHING_TO_SEND, PAGE_BYTES, RowLengths, Schema, Sysbench, Workload};
 use crate::LEDGER_TABLE;
 use crate::description::{Description, Fill, Index, Opening, Table};
 use crate::distribution::Drawer;
 use crate::error::{OptionError, in_range};
 use crate::expr::{Expr, Op, Register};
 use crate::script::{Access, AccessKind, Append, Call, Key, ParamKind, Path, Statement, Step, Transaction};
+use crate::values::Alphabet;
 
 /// The kinds of statement, in the order of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,8 +36,8 @@ const PAD_GROUPS: u32 = 5;
 pub const BULK_BYTES: usize = 512 * 1024;
 /// More than a row of `bulk_insert` takes, bytes.
 const BULK_ROW_BYTES: usize = 32;
-/// What a row takes on disk, its index included, bytes: 1.25 million rows make a file of about 290 MiB on
-/// MariaDB 10.11 and MySQL 9.
+/// What a row of sysbench's lengths takes on disk, its index included, bytes: 1.25 million rows make a file of about 290 MiB
+/// on MariaDB 10.11 and MySQL 9.
 const ROW_BYTES: u64 = 235;
 /// The same of a row of `bulk_insert`, which has two numbers.
 const BULK_ROW_DISK_BYTES: u64 = 35;
@@ -99,6 +100,7 @@ impl Sysbench {
         let id = if *auto_inc { "INTEGER NOT NULL AUTO_INCREMENT" } else { "INTEGER NOT NULL" };
         let key = if *secondary { "KEY xid" } else { "PRIMARY KEY" };
         let empty = self.workload == Workload::Insert && !auto_inc;
+        let lengths = self.schema.lengths.unwrap_or(RowLengths::SYSBENCH);
         let by_k = Index {
             name: "k_{}".into(),
             columns: vec!["k"],
@@ -110,20 +112,22 @@ impl Sysbench {
             count: self.schema.tables,
             create: format!(
                 "CREATE TABLE sbtest{{}}(\n  id {id},\n  k INTEGER DEFAULT '0' NOT NULL,\n  \
-                 c CHAR(120) DEFAULT '' NOT NULL,\n  pad CHAR(60) DEFAULT '' NOT NULL,\n  {key} (id)\n) \
+                 c {c} DEFAULT '' NOT NULL,\n  pad {pad} DEFAULT '' NOT NULL,\n  {key} (id)\n) \
                  /*! ENGINE = {engine} */ {create_table_options}",
+                c = text_type(lengths.c),
+                pad = text_type(lengths.pad),
             ),
             indexes: if self.schema.create_secondary { vec![by_k] } else { Vec::new() },
             fill: Fill {
                 rows: if empty { 0 } else { *table_size },
                 columns: "(id, k, c, pad)",
                 lets: Vec::new(),
-                values: vec![Expr::Row, self.id(), Expr::Digits(C_GROUPS), Expr::Digits(PAD_GROUPS)],
+                values: vec![Expr::Row, self.id(), self.c(), self.pad()],
                 stream_rows: 10_000,
                 salt: 0,
                 keep: None,
             },
-            row_bytes: ROW_BYTES,
+            row_bytes: self.schema.lengths.map_or(ROW_BYTES, |of| whole_bytes(of.disk_bytes(PAGE_BYTES))),
             warm_up: warm_up(*table_size),
             // The random numbers are seeded: the same rows change on every machine.
             ageing: Some(format!(
@@ -151,6 +155,16 @@ impl Sysbench {
     /// A draw of an id, or of a value of k.
     fn id(&self) -> Expr {
         Expr::Id(Drawer::new(self.distribution), self.schema.table_size)
+    }
+
+    /// A value of column c.
+    fn c(&self) -> Expr {
+        self.schema.lengths.map_or(Expr::Digits(C_GROUPS), |lengths| digits(lengths.c))
+    }
+
+    /// A value of column pad.
+    fn pad(&self) -> Expr {
+        self.schema.lengths.map_or(Expr::Digits(PAD_GROUPS), |lengths| digits(lengths.pad))
     }
 
     fn steps(&self) -> Vec<Step> {
@@ -204,7 +218,7 @@ impl Sysbench {
             Step::Set(ID, self.id()),
             send(on_table(Stmt::Deletes, vec![Expr::Register(ID)])),
             Step::Set(K, self.id()),
-            send(insert(Expr::Register(ID), Expr::Register(K))),
+            send(self.insert()),
         ];
         [
             self.repeat(Stmt::IndexUpdates, mix.index_updates),
@@ -223,7 +237,7 @@ impl Sysbench {
                 vec![Step::Set(ID, self.id()), send(on_table(stmt, vec![id(), last]))]
             }
             Stmt::NonIndexUpdates => {
-                let params = vec![Expr::Digits(C_GROUPS), id()];
+                let params = vec![self.c(), id()];
                 vec![Step::Set(ID, self.id()), send(on_table(stmt, params))]
             }
             _ => vec![send(on_table(stmt, vec![self.id()]))],
@@ -245,12 +259,13 @@ impl Sysbench {
     fn fresh_insert(&self) -> Vec<Step> {
         let id = if self.schema.auto_inc { Expr::Int(0) } else { Expr::Unique };
         let chosen = Step::Set(TABLE, Expr::up_to(self.schema.tables.into()));
-        vec![
-            chosen,
-            Step::Set(ID, id),
-            Step::Set(K, self.id()),
-            send(insert(Expr::Register(ID), Expr::Register(K))),
-        ]
+        vec![chosen, Step::Set(ID, id), Step::Set(K, self.id()), send(self.insert())]
+    }
+
+    /// The insert of the row whose id and k are in registers.
+    fn insert(&self) -> Call {
+        let columns = vec![Expr::Register(ID), Expr::Register(K), self.c(), self.pad()];
+        on_table(Stmt::Inserts, columns)
     }
 
     fn statements(&self) -> Vec<Statement> {
@@ -327,8 +342,20 @@ fn on_table(stmt: Stmt, params: Vec<Expr>) -> Call {
     stmt.call(params).on(Expr::Register(TABLE))
 }
 
-fn insert(id: Expr, k: Expr) -> Call {
-    on_table(Stmt::Inserts, vec![id, k, Expr::Digits(C_GROUPS), Expr::Digits(PAD_GROUPS)])
+/// The type of a text column: CHAR has 255 characters at most.
+fn text_type(length: u32) -> String {
+    let name = if length <= 255 { "CHAR" } else { "VARCHAR" };
+    format!("{name}({length})")
+}
+
+/// So many random digits.
+fn digits(length: u32) -> Expr {
+    Expr::RandomText(Alphabet::Digits, Box::new(Expr::Int(length.into())))
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a page at most")]
+fn whole_bytes(bytes: f64) -> u64 {
+    bytes as u64
 }
 
 fn send(call: Call) -> Step {
@@ -529,6 +556,25 @@ mod tests {
             changed.changes.iter().any(|column| index.columns.contains(column)),
             "the index on k changes"
         );
+    }
+
+    #[test]
+    fn rows_of_other_lengths_have_columns_values_and_bytes_of_them() {
+        let mut of = sysbench(Workload::ReadWrite);
+        of.schema.lengths = Some(RowLengths { c: 40, pad: 900 });
+        let table = &of.describe().tables[0];
+        let create = &table.create;
+        assert!(create.contains("c CHAR(40) ") && create.contains("pad VARCHAR(900) "), "{create}");
+        let sent = transaction(&of);
+        let named = |wanted| sent.iter().find(move |sent| sent.name == wanted).unwrap();
+        assert_eq!(named("non_index_updates").params[0].trim_matches('\'').len(), 40);
+        let inserted = &named("inserts").params;
+        assert_eq!([2, 3].map(|at: usize| inserted[at].trim_matches('\'').len()), [40, 900]);
+        // 15 rows of 968 bytes on a page of 16 KiB.
+        assert_eq!(table.row_bytes, 16_384 / 15 + 14);
+        assert_eq!(sysbench(Workload::ReadWrite).describe().tables[0].row_bytes, 235);
+        of.schema.lengths = Some(RowLengths { c: 0, pad: 900 });
+        assert!(of.schema.check().unwrap_err().to_string().contains("1 to 7000"));
     }
 
     #[test]

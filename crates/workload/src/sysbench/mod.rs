@@ -142,7 +142,51 @@ pub struct Schema {
     pub engine: String,
     /// Text appended to CREATE TABLE.
     pub create_table_options: String,
+    /// Lengths of the text columns; None: sysbench's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lengths: Option<RowLengths>,
 }
+
+/// Lengths of a row's text columns, which sysbench has fixed. They decide what a change adds to the redo log and the binary
+/// log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowLengths {
+    /// Characters of column c, which updates without an index change; 1 to 7000.
+    pub c: u32,
+    /// Characters of column pad, which only inserts write; 1 to 7000.
+    pub pad: u32,
+}
+
+impl RowLengths {
+    /// sysbench's.
+    pub const SYSBENCH: Self = Self { c: 120, pad: 60 };
+    /// Characters of a column, at most. A row of less than half a page stays on its page.
+    pub const MOST: u32 = 7_000;
+
+    /// Bytes of a row in its page, without free space: the record with its header and system columns (`rem0rec.cc`: 5 bytes
+    /// before it, and 2 for the lengths of both texts; 6 of the transaction and 7 of the rollback pointer), id and k.
+    #[must_use]
+    pub fn record_bytes(self) -> u32 {
+        self.c + self.pad + 28
+    }
+
+    /// Bytes of the table's own pages for a row: pages of `page` bytes are filled to 15/16, with whole rows.
+    #[must_use]
+    pub fn page_bytes(self, page: u32) -> f64 {
+        f64::from(page) / f64::from((page / 16 * 15 / self.record_bytes()).max(1))
+    }
+
+    /// The same with the row's entry in the index on k.
+    #[must_use]
+    pub fn disk_bytes(self, page: u32) -> f64 {
+        self.page_bytes(page) + ENTRY_BYTES
+    }
+}
+
+/// What an entry of the index on k takes in its pages, bytes.
+const ENTRY_BYTES: f64 = 14.0;
+/// The default of `innodb_page_size`, bytes.
+pub const PAGE_BYTES: u32 = 16_384;
 
 impl Default for Schema {
     fn default() -> Self {
@@ -154,6 +198,7 @@ impl Default for Schema {
             create_secondary: true,
             engine: "innodb".into(),
             create_table_options: String::new(),
+            lengths: None,
         }
     }
 }
@@ -165,6 +210,10 @@ impl Schema {
     /// The first value out of range.
     pub fn check(&self) -> Result<(), OptionError> {
         in_range("tables", self.tables, 1, 100_000, "1 to 100000 tables")?;
+        if let Some(RowLengths { c, pad }) = self.lengths {
+            in_range("c-length", c, 1, RowLengths::MOST, "1 to 7000 characters")?;
+            in_range("pad-length", pad, 1, RowLengths::MOST, "1 to 7000 characters")?;
+        }
         in_range(
             "table-size",
             self.table_size,
