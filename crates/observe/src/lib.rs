@@ -23,5 +23,5 @@ pub use observation::{Configured, FileSystem, NotSeen, Observation, Origin, Span
 pub use rates::{METRICS, Rates};
 pub use server::{Flavour, Version};
 pub use status::{StatementRates, StatusVariables};
-pub use tables::{Engine, Tables};
+pub use tables::{Engine, RowStatistics, Tables};
 pub use volumes::{SharedLogs, TwoSpecs};

@@ -9,6 +9,26 @@ pub struct Tables {
     pub engines: Vec<Engine>,
     /// Whether there were more tables than are asked for, so that the figures are too small.
     pub bounded: bool,
+    /// Rows of the larger tables in InnoDB; None where the server was not asked, or has no statistics of them.
+    #[serde(default)]
+    pub rows: Option<RowStatistics>,
+}
+
+/// What InnoDB's statistics say of the rows of tables: estimates, of the tables that are in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowStatistics {
+    /// Number of rows; over 0.
+    pub rows: u64,
+    /// Bytes of the pages that they are in (`data_length`), without those of secondary indexes.
+    pub bytes: u64,
+}
+
+impl RowStatistics {
+    /// Bytes of a row, free space of its page included (`avg_row_length`).
+    #[must_use]
+    pub fn row_bytes(&self) -> f64 {
+        self.bytes as f64 / self.rows.max(1) as f64
+    }
 }
 
 /// The tables of one engine.

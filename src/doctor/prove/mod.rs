@@ -1,11 +1,17 @@
 //! `--prove`: runs the fix of a finding in the lab, on volumes like the server's and under a load of its workload's shape.
 //!
-//! [`shape`] is what counters show of the workload, [`settings`] are the server's variables as settings of the lab,
-//! [`proposal`] makes an experiment of both, and [`proof`] holds what was measured. The run is that of `ebbtide run`.
+//! [`shape`] is what counters show of the workload, [`mix`] are the statements of the load and [`rows`] the rows that they are
+//! on. [`settings`] are the server's variables as settings of the lab. [`proposal`] makes an experiment of all of them, which
+//! [`file`] writes, and [`proof`] holds what was measured. The run is that of `ebbtide run`.
 
 mod credits;
+mod file;
+#[cfg(test)]
+mod live;
+mod mix;
 mod proof;
 mod proposal;
+mod rows;
 mod settings;
 mod shape;
 
@@ -28,8 +34,9 @@ use crate::run::{
 use crate::signals::cancel_on;
 use crate::text::{line, note};
 use crate::version;
+use file::Scale;
 pub(super) use proof::{HEADS, Proof, gain};
-use proposal::{Proposal, Scale, propose};
+use proposal::{Proposal, propose};
 
 #[cfg(test)]
 pub(super) use proposal::tests::proposed;
@@ -200,7 +207,7 @@ fn announce(experiment: &Experiment, seen: &Observation) {
 
 /// The arms that are held against the settings of now.
 fn arms(experiment: &Experiment) -> String {
-    let names = experiment.arms.iter().map(|arm| arm.name.as_str()).filter(|name| *name != proposal::BEFORE);
+    let names = experiment.arms.iter().map(|arm| arm.name.as_str()).filter(|name| *name != file::BEFORE);
     names.collect::<Vec<_>>().join(", ")
 }
 

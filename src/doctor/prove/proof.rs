@@ -9,7 +9,8 @@ use ebbtide_observe::{Observation, Rates};
 use ebbtide_text::{change, change_interval, figure};
 use serde::Serialize;
 
-use super::proposal::{BEFORE, NotProved, Proposal};
+use super::file::BEFORE;
+use super::proposal::{NotProved, Proposal};
 use crate::run::Measured;
 use crate::text::TextTable;
 
@@ -70,6 +71,25 @@ const FIGURES: [Row; 10] = [
     ("share of page requests that miss", false, |rates, _| Some(rates.page_reads? / rates.page_requests?)),
 ];
 
+/// Holds figures against each other.
+fn pair(figure: &'static str, observed: Option<f64>, measured: Option<f64>) -> Matched {
+    let both = observed.zip(measured).filter(|(observed, measured)| *observed > 0.0 && *measured > 0.0);
+    Matched { figure, observed, measured, ratio: both.map(|(observed, measured)| measured / observed) }
+}
+
+/// The rows of the server and of the lab's: how many a transaction writes, and how long they are. In the lab each statement that
+/// writes does so to one row, and rows are as long as their table's definition makes them.
+fn of_rows(proposal: &Proposal, measured: &Rates) -> [Matched; 2] {
+    let (shape, rows) = (&proposal.shape, &proposal.rows);
+    let tps = measured.transactions().map(|(tps, _)| tps).filter(|tps| *tps > 0.0);
+    let written = measured.write_statements.zip(tps).map(|(statements, tps)| statements / tps);
+    let lengths = measured.transactions().map(|_| rows.row_bytes);
+    [
+        pair("rows written a transaction", Some(shape.rows.all()), written),
+        pair("bytes of a row", shape.row_bytes, lengths),
+    ]
+}
+
 /// Holds the figures of two servers against each other, the first of which is divided.
 fn matched(observed: &Rates, measured: &Rates, divided_by: u32) -> Vec<Matched> {
     let of = |rates: &Rates, row: &Row| {
@@ -78,14 +98,7 @@ fn matched(observed: &Rates, measured: &Rates, divided_by: u32) -> Vec<Matched> 
     };
     let one = |row: &Row| {
         let part = if row.1 { f64::from(divided_by) } else { 1.0 };
-        let (observed, measured) = (of(observed, row).map(|value| value / part), of(measured, row));
-        let both = observed.zip(measured).filter(|(observed, measured)| *observed > 0.0 && *measured > 0.0);
-        Matched {
-            figure: row.0,
-            observed,
-            measured,
-            ratio: both.map(|(observed, measured)| measured / observed),
-        }
+        pair(row.0, of(observed, row).map(|value| value / part), of(measured, row))
     };
     FIGURES.iter().map(one).collect()
 }
@@ -126,10 +139,13 @@ impl Proof {
             let arm = note.arm.as_ref().map(|arm| format!("{arm}: ")).unwrap_or_default();
             format!("{arm}{}", note.text)
         };
+        let lab = before(record);
+        let mut figures = matched(&observed, &lab, proposal.divided_by);
+        figures.extend(of_rows(proposal, &lab));
         Self {
             directory: Some(out.to_owned()),
             report: Some(measured.report.clone()),
-            figures: matched(&observed, &before(record), proposal.divided_by),
+            figures,
             notes: proposal.bounds.iter().cloned().chain(measured.summary.notes.iter().map(note)).collect(),
             ..Self::nothing(&record.server.version, proposal)
         }

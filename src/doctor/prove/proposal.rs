@@ -1,21 +1,20 @@
 //! The experiment that proves findings: a pure function of what was seen of a server and of the lab's server.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use ebbtide_advisor::{Finding, VolumeChange};
 use ebbtide_catalog::Catalog;
 use ebbtide_mysql::Binary;
-use ebbtide_observe::{Files, Observation};
+use ebbtide_observe::Observation;
 use ebbtide_text::{bytes, rough};
 use serde::Serialize;
 
 use super::credits::full_credits;
+use super::file::{ArmChange, ExperimentFile, LEAD_IN_SPEED, Scale};
+use super::rows::{self, Logs, Rows};
 use super::settings::Target;
 use super::shape::Shape;
 
-/// The arm that has the settings of now.
-pub(super) const BEFORE: &str = "before";
 /// Findings that are proved at a time: each is an arm, and the run takes longer by it.
 const MOST: usize = 4;
 
@@ -36,6 +35,8 @@ pub(super) struct Proposal {
     pub(super) left_out: Vec<String>,
     /// The workload.
     pub(super) shape: Shape,
+    /// The rows of the lab's tables, and the statements on them.
+    pub(super) rows: Rows,
 }
 
 /// A finding that is not proved.
@@ -46,57 +47,6 @@ pub(crate) struct NotProved {
     /// Why, as a sentence without a full stop.
     pub(crate) why: String,
 }
-
-/// How much of the machine the lab has.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
-    /// Bytes of data at most.
-    data: f64,
-    /// Bytes of the buffer pool at most.
-    pool: f64,
-    repeats: u32,
-    measure_s: u32,
-    lead_in_s: u32,
-    settle_s: u32,
-}
-
-impl Scale {
-    /// Some minutes for each finding.
-    pub(super) const FULL: Self = Self {
-        data: (1_u64 << 30) as f64,
-        pool: (1_u64 << 29) as f64,
-        repeats: 5,
-        measure_s: 30,
-        lead_in_s: 15,
-        settle_s: 5,
-    };
-    /// The shortest that has an interval which says something.
-    pub(super) const QUICK: Self = Self {
-        data: (1_u64 << 27) as f64,
-        pool: (1_u64 << 26) as f64,
-        repeats: 3,
-        measure_s: 10,
-        lead_in_s: 3,
-        settle_s: 1,
-    };
-
-    /// By how much the machine is divided, so that its data in use and its buffer pool fit.
-    fn divisor(&self, shape: &Shape, pool: f64) -> u32 {
-        let parts = (shape.working_set / self.data).max(pool / self.pool).ceil();
-        whole(parts.clamp(1.0, 1_000.0))
-    }
-}
-
-/// Bytes of a row of the lab's tables with its index.
-const ROW_BYTES: f64 = 235.0;
-const TABLES: u32 = 4;
-/// Times the limits of the volumes while the redo log and the buffer pool come to their working state.
-const LEAD_IN_SPEED: u32 = 8;
-const MIB: u64 = 1 << 20;
-/// Memory of a server besides its buffer pool, bytes.
-const BESIDES: u64 = 384 * MIB;
-/// Most memory of the lab's server, bytes: more of a page cache than a machine may have beside its other work.
-const MOST_MEMORY: u64 = 3 << 30;
 
 /// Makes the experiment of those findings that have a fix which the lab can express, in their order.
 ///
@@ -113,10 +63,12 @@ pub(super) fn propose(
     if seen.volume.is_none() {
         return Err("the volume of the data is not known: name it with --volume data=SPEC".into());
     }
+    refuse_shared_logs(seen)?;
     let pool = variable(seen, "innodb_buffer_pool_size").unwrap_or(0.0);
     let divided_by = scale.divisor(&shape, pool);
     let target = Target { seen, binary, divided_by };
     let before = target.observed();
+    let rows = rows::fit(&shape, &Logs::of(&before.settings, binary.flavour.maker(), seen));
     let mut arms = Vec::new();
     let mut not_proved = Vec::new();
     for finding in findings {
@@ -136,8 +88,17 @@ pub(super) fn propose(
         of_redo.into_iter().chain(replaced.filter_map(|(role, spec)| full_credits(catalog, code, role, spec)))
     });
     let bounds: Vec<String> = bounds.collect();
-    let file =
-        ExperimentFile { seen, shape: &shape, divided_by, scale, before: &before.settings, arms: &arms };
+    let before_settings = &before.settings;
+    let file = ExperimentFile {
+        seen,
+        shape: &shape,
+        rows,
+        divided_by,
+        scale,
+        before: before_settings,
+        volumes: now,
+        arms: &arms,
+    };
     Ok(Proposal {
         text: file.text(),
         codes: arms.iter().map(|(code, _)| *code).collect(),
@@ -146,36 +107,28 @@ pub(super) fn propose(
         bounds,
         left_out: before.left_out.into_iter().map(|(setting, why)| format!("{setting}: {why}")).collect(),
         shape,
+        rows,
     })
+}
+
+/// The lab has a volume for each log, and none that takes both streams: two would have twice the limits.
+fn refuse_shared_logs(seen: &Observation) -> Result<(), String> {
+    let writes = seen.variables.as_ref().and_then(|all| all.get("log_bin"));
+    if writes.is_none_or(|word| word.eq_ignore_ascii_case("off")) {
+        return Ok(());
+    }
+    match seen.shared_logs().map_err(|error| error.to_string())? {
+        Some(logs) if logs.spec.is_some() => Err(format!(
+            "the redo log and the binary log share one volume ({}), and the lab has only one for each: `ebbtide predict` has \
+             redo+binlog=SPEC",
+            logs.device
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn variable(seen: &Observation, name: &str) -> Option<f64> {
     seen.variables.as_ref()?.get(name)?.parse().ok()
-}
-
-/// By what the arm of a finding differs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct ArmChange {
-    settings: BTreeMap<String, String>,
-    /// Specs by role.
-    volumes: BTreeMap<&'static str, String>,
-}
-
-impl ArmChange {
-    /// Its sections of the file.
-    fn text(&self, code: &str) -> String {
-        let mut text = String::new();
-        if !self.settings.is_empty() {
-            let _ = write!(text, "\n[arms.{code}.settings]\n{}", settings(&self.settings));
-        }
-        if !self.volumes.is_empty() {
-            let _ = writeln!(text, "\n[arms.{code}.volumes]");
-            for (role, spec) in &self.volumes {
-                let _ = writeln!(text, "{role} = {}", quoted(spec));
-            }
-        }
-        text
-    }
 }
 
 /// The settings and volumes by which the arm of a finding differs.
@@ -260,172 +213,13 @@ fn bound(
     })
 }
 
-/// What goes into the file.
-struct ExperimentFile<'a> {
-    seen: &'a Observation,
-    shape: &'a Shape,
-    divided_by: u32,
-    scale: Scale,
-    before: &'a BTreeMap<String, String>,
-    arms: &'a [(&'static str, ArmChange)],
-}
-
-/// A text in quotes: what a capture holds is anybody's.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-impl ExperimentFile<'_> {
-    fn text(&self) -> String {
-        let codes: Vec<&str> = self.arms.iter().map(|(code, _)| *code).collect();
-        let mut text = format!(
-            "title = \"Fixes of ebbtide doctor\"\n\
-             question = \"What do the fixes of {} gain under this load?\"\n",
-            codes.join(", ")
-        );
-        if self.divided_by > 1 {
-            let _ = writeln!(text, "scale = \"1/{} of the machine\"", self.divided_by);
-        }
-        let scale = self.scale;
-        let part = self.shape.working_set / f64::from(self.divided_by);
-        let rows = (part / ROW_BYTES / f64::from(TABLES)).max(1_000.0);
-        let _ = writeln!(text, "\n[data]\ntables = {TABLES}\nrows = {rows:.0}\naged = true");
-        text += &self.machine();
-        text += "\n[settings]\n";
-        text += &settings(self.before);
-        text += &self.load();
-        let _ = write!(
-            text,
-            "\n[trial]\nrepeats = {}\nmeasure = \"{}s\"\n\n[warmup]\nlead_in = \"{}s\"\nlead_in_speed = {LEAD_IN_SPEED}\nsettle = \"{}s\"\n\n\
-             [arms.{BEFORE}]\n",
-            scale.repeats, scale.measure_s, scale.lead_in_s, scale.settle_s
-        );
-        for (code, set) in self.arms {
-            text += &set.text(code);
-        }
-        text
-    }
-
-    /// `[instance]` and `[volumes]`.
-    fn machine(&self) -> String {
-        let host = self.seen.host.as_ref();
-        let by = u64::from(self.divided_by);
-        let pool =
-            self.before.get("buffer_pool_size").and_then(|bytes| bytes.parse().ok()).unwrap_or(128 * MIB);
-        let least = pool + pool / 8 + BESIDES;
-        let memory = host.and_then(|host| host.usable_memory_bytes()).map_or(0, |bytes| bytes / by);
-        let mib = memory.min(MOST_MEMORY).max(least).div_ceil(MIB);
-        let known = self.seen.file_system.as_ref();
-        let known = known.map(|fs| if fs.aligned_bytes > 0 { "ext4-bigalloc" } else { fs.name.as_str() });
-        let place = host.and_then(|host| host.place(Files::Data));
-        let seen = place.map(|place| place.file_system.as_str());
-        let rotates = place.and_then(|place| place.device.as_ref()?.rotational) == Some(true);
-        let of_lab = |fs: &&str| ["xfs", "ext4", "ext4-bigalloc"].contains(fs);
-        let fs = known.filter(of_lab).or(seen.filter(of_lab)).unwrap_or("xfs");
-        let mut text = format!(
-            "\n[instance]\nmemory = \"{mib}MiB\"\nfs = \"{fs}\"\ndivided_by = {by}\nrotational = {rotates}\n"
-        );
-        if let Some(kind) = &self.seen.instance {
-            let _ = writeln!(text, "type = {}", quoted(kind));
-        }
-        text += "\n[volumes]\n";
-        for (role, spec) in volumes_of(self.seen, self.before) {
-            let _ = writeln!(text, "{role} = {}", quoted(spec));
-        }
-        text
-    }
-
-    /// `[load]`.
-    fn load(&self) -> String {
-        let shape = self.shape;
-        let mix = Mix::of(shape);
-        let clients = (shape.clients / f64::from(self.divided_by)).round().clamp(1.0, 512.0);
-        format!(
-            "\n[load]\nworkload = \"read_write\"\ndistribution = \"uniform\"\nconnections = {clients:.0}\n\
-             point_selects = {}\nsimple_ranges = {}\nsum_ranges = 0\norder_ranges = 0\ndistinct_ranges = 0\nrange_size = {}\n\
-             range_selects = {}\nindex_updates = {}\nnon_index_updates = {}\ndelete_inserts = {}\nskip_trx = {}\n",
-            mix.points,
-            mix.ranges,
-            mix.range_rows,
-            mix.ranges > 0,
-            mix.index_updates,
-            mix.plain_updates,
-            mix.delete_inserts,
-            shape.autocommit
-        )
-    }
-}
-
-fn settings(all: &BTreeMap<String, String>) -> String {
-    all.iter().map(|(name, value)| format!("{name} = {}\n", quoted(value))).collect()
-}
-
-/// Statements of each kind that the load repeats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mix {
-    points: u32,
-    ranges: u32,
-    range_rows: u32,
-    index_updates: u32,
-    plain_updates: u32,
-    delete_inserts: u32,
-}
-
-/// A SELECT that looks at so many rows or more reads a range.
-const RANGE: f64 = 3.0;
-/// Statements of a kind in a transaction at most.
-const MOST_STATEMENTS: f64 = 1_000.0;
-const MOST_ROWS: f64 = 100_000.0;
-
-impl Mix {
-    /// Whole numbers of statements. Where statements commit by themselves, what is repeated stands for as many of them as
-    /// give whole numbers; a transaction stays one.
-    fn of(shape: &Shape) -> Self {
-        let most = if shape.autocommit { 10 } else { 1 };
-        let apart = |times: &u32| {
-            let parts = [shape.reads, shape.updates, shape.inserts, shape.deletes];
-            let off = |part: f64| (part * f64::from(*times) - (part * f64::from(*times)).round()).abs();
-            parts.into_iter().map(off).sum::<f64>() / f64::from(*times)
-        };
-        // Of equal ones the shortest.
-        let times = (1..=most).min_by(|one, other| apart(one).total_cmp(&apart(other))).unwrap_or(1);
-        Self::times(shape, f64::from(times))
-    }
-
-    fn times(shape: &Shape, times: f64) -> Self {
-        let count = |part: f64| whole((part * times).round().min(MOST_STATEMENTS));
-        let (reads, updates) = (count(shape.reads), count(shape.updates));
-        let pairs = count((shape.inserts + shape.deletes) / 2.0);
-        let is_range = shape.rows_per_read >= RANGE;
-        let nothing = reads + updates + pairs == 0;
-        // The indexed column changes in half of the updates.
-        let index_updates = updates / 2;
-        Self {
-            points: if is_range { 0 } else { reads.max(u32::from(nothing)) },
-            ranges: if is_range { reads.max(u32::from(nothing)) } else { 0 },
-            range_rows: whole(shape.rows_per_read.round().clamp(1.0, MOST_ROWS)),
-            index_updates,
-            plain_updates: updates - index_updates,
-            delete_inserts: pairs,
-        }
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "whole, and bounded by the caller"
-)]
-fn whole(number: f64) -> u32 {
-    number as u32
-}
-
 impl Proposal {
     /// What the load is, in a sentence.
     pub(super) fn workload(&self) -> String {
         let shape = &self.shape;
         format!(
-            "{:.1} SELECT of {:.0} rows, {:.2} UPDATE, {:.2} INSERT and {:.2} DELETE a {}, {:.0} clients, {} of data in use",
+            "{:.1} SELECT of {:.0} rows, {:.2} UPDATE, {:.2} INSERT and {:.2} DELETE a {}, {:.0} clients, {} of data in use, rows of \
+             {:.0} bytes",
             shape.reads,
             shape.rows_per_read,
             shape.updates,
@@ -433,7 +227,8 @@ impl Proposal {
             shape.deletes,
             if shape.autocommit { "statement that commits" } else { "transaction" },
             shape.clients,
-            bytes(shape.working_set)
+            bytes(shape.working_set),
+            self.rows.row_bytes
         )
     }
 }
@@ -444,7 +239,7 @@ pub(in crate::doctor) mod tests {
     use ebbtide_lab::run::{self as lab, Plan};
     use ebbtide_mysql::{Flavour, Version};
     use ebbtide_observe::{
-        Facts, FileSystem, Origin, Rates, ServerDirectory, Span, StatusVariables, Variables,
+        Facts, FileSystem, Files, Origin, Rates, ServerDirectory, Span, StatusVariables, Variables,
     };
 
     use super::*;
@@ -676,6 +471,30 @@ pub(in crate::doctor) mod tests {
         let nothing = Observation { volume: None, ..seen(&[]) };
         let why = propose(&nothing, &[], &Catalog::builtin(), &binary(), Scale::FULL).unwrap_err();
         assert!(why.contains("--volume"), "{why}");
+        let place = |(files, name): (Files, &str)| ServerDirectory {
+            files,
+            directory: "/d".into(),
+            mount_point: "/d".into(),
+            file_system: "xfs".into(),
+            options: Vec::new(),
+            size_bytes: None,
+            free_bytes: None,
+            device: Some(ebbtide_observe::Device { name: name.into(), ..Default::default() }),
+        };
+        let shared = |log_bin: &str, redo: &str| {
+            let places = [(Files::Data, "a"), (Files::Redo, "b"), (Files::Binlog, "b")].map(place).into();
+            let seen = Observation {
+                host: Some(ebbtide_observe::Host { places, ..Default::default() }),
+                redo_volume: Some(redo.into()),
+                binlog_volume: Some("gp3:size=100GiB".into()),
+                ..seen(&[("log_bin", log_bin)])
+            };
+            propose(&seen, &[], &Catalog::builtin(), &binary(), Scale::FULL)
+        };
+        let why = shared("ON", "gp3:size=100GiB").unwrap_err();
+        assert!(why.contains("share one volume (b)") && why.contains("redo+binlog=SPEC"), "{why}");
+        assert!(shared("ON", "nvme").unwrap_err().contains("two volumes are named"));
+        assert!(shared("OFF", "gp3:size=100GiB").is_ok(), "there is nothing to share it with");
         let hostile = Observation { instance: Some("m5.large\"\n[arms.x]".into()), ..seen(&[]) };
         let text = of(&hostile).0.text;
         assert!(!text.contains("\n[arms.x]"), "{text}");

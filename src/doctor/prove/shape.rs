@@ -24,13 +24,39 @@ pub(super) struct Shape {
     pub(super) clients: f64,
     /// Bytes of the pages that are in use: what would make the buffer pool miss as often if all were used alike.
     pub(super) working_set: f64,
+    /// Rows that a transaction writes.
+    pub(super) rows: RowsWritten,
+    /// Bytes of redo in a transaction; None: they were not counted.
+    pub(super) redo_bytes: Option<f64>,
+    /// Bytes of binary log in a transaction; None: they were not counted.
+    pub(super) binlog_bytes: Option<f64>,
+    /// Mean bytes of a row, free space of its page included; None: the server showed no statistics of its tables.
+    pub(super) row_bytes: Option<f64>,
+}
+
+/// Rows that a transaction writes. Where they were not counted, each statement writes one.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct RowsWritten {
+    /// Rows updated.
+    pub(super) updated: f64,
+    /// Rows inserted.
+    pub(super) inserted: f64,
+    /// Rows deleted.
+    pub(super) deleted: f64,
+}
+
+impl RowsWritten {
+    /// All of them.
+    pub(super) fn all(&self) -> f64 {
+        self.updated + self.inserted + self.deleted
+    }
 }
 
 /// A server with fewer statements a second is idle.
 const LEAST_STATEMENTS: f64 = 1.0;
 /// Digests of a smaller share of the statements do not stand for the rest.
 const DIGESTED: f64 = 0.5;
-/// Rows of the lab's tables on a page of an index, about: a range reads so many fewer pages.
+/// Rows on a page where their length is not known, about: sysbench's. A range reads so many fewer pages.
 const ROWS_ON_A_PAGE: f64 = 70.0;
 /// The share of a buffer pool that holds rows.
 const ROWS_IN_POOL: f64 = 0.9;
@@ -59,6 +85,12 @@ impl Shape {
         }
         let [updates, inserts, deletes] = writing(seen, writes);
         let rows_per_read = rows_per_read(seen, reads, updates + deletes);
+        let rows =
+            written(seen).unwrap_or(RowsWritten { updated: updates, inserted: inserts, deleted: deletes });
+        let row_bytes = seen.tables.as_ref().and_then(|tables| tables.rows).map(|rows| rows.row_bytes());
+        let page = page_bytes(seen);
+        let rows_on_a_page = row_bytes.map_or(ROWS_ON_A_PAGE, |bytes| (page / bytes).max(1.0));
+        let each = |rate: Option<f64>| rate.map(|rate| rate / tps);
         Ok(Self {
             tps,
             autocommit,
@@ -68,7 +100,15 @@ impl Shape {
             inserts: inserts / tps,
             deletes: deletes / tps,
             clients: seen.clients.or(rates.threads_running).unwrap_or(1.0).max(1.0),
-            working_set: working_set(seen, &rates, reads * (1.0 + rows_per_read / ROWS_ON_A_PAGE) + writes)?,
+            working_set: working_set(seen, &rates, reads * (1.0 + rows_per_read / rows_on_a_page) + writes)?,
+            rows: RowsWritten {
+                updated: rows.updated / tps,
+                inserted: rows.inserted / tps,
+                deleted: rows.deleted / tps,
+            },
+            redo_bytes: each(rates.redo_bytes),
+            binlog_bytes: each(rates.binlog_bytes),
+            row_bytes,
         })
     }
 }
@@ -90,6 +130,23 @@ fn writing(seen: &Observation, writes: f64) -> [f64; 3] {
         (Some(updates), Some(inserts), Some(deletes)) => [updates, inserts, deletes],
         _ => [writes, 0.0, 0.0],
     }
+}
+
+/// Rows a second that InnoDB wrote for statements; where it does not count them (MariaDB from 10.9 on), those that statements
+/// had the storage engines write. None where neither is known.
+fn written(seen: &Observation) -> Option<RowsWritten> {
+    let of = |updated, inserted, deleted| {
+        let [updated, inserted, deleted] = [updated, inserted, deleted].map(|name| grown(seen, &[name]));
+        Some(RowsWritten { updated: updated?, inserted: inserted?, deleted: deleted? })
+    };
+    of("innodb_rows_updated", "innodb_rows_inserted", "innodb_rows_deleted")
+        .or_else(|| of("handler_update", "handler_write", "handler_delete"))
+}
+
+/// Bytes of InnoDB's pages.
+pub(super) fn page_bytes(seen: &Observation) -> f64 {
+    let variable = seen.variables.as_ref().and_then(|all| all.get("innodb_page_size"));
+    variable.and_then(|bytes| bytes.parse().ok()).unwrap_or(16_384.0)
 }
 
 /// Rows that a SELECT looks at: as digests count them; else what the storage engines were asked for, without what updates and
@@ -122,8 +179,7 @@ fn working_set(seen: &Observation, rates: &Rates, accesses: f64) -> Result<f64, 
     let set = if misses > 0.005 {
         pool * ROWS_IN_POOL / (1.0 - misses)
     } else {
-        let page = variable("innodb_page_size").unwrap_or(16_384.0);
-        rates.data_pages.map_or(pool, |pages| pages * page).min(pool * ALL_IN_POOL)
+        rates.data_pages.map_or(pool, |pages| pages * page_bytes(seen)).min(pool * ALL_IN_POOL)
     };
     Ok(data.map_or(set, |data| set.min(data)).max(LEAST_DATA))
 }
@@ -132,7 +188,9 @@ fn working_set(seen: &Observation, rates: &Rates, accesses: f64) -> Result<f64, 
 mod tests {
     use std::collections::BTreeMap;
 
-    use ebbtide_observe::{Engine, Origin, Span, StatementRates, StatusVariables, Tables, Variables};
+    use ebbtide_observe::{
+        Engine, Origin, RowStatistics, Span, StatementRates, StatusVariables, Tables, Variables,
+    };
 
     use super::*;
 
@@ -177,6 +235,40 @@ mod tests {
         assert_eq!((shape.reads, shape.updates, shape.inserts, shape.deletes), (14.0, 2.0, 1.0, 1.0));
         assert_eq!(shape.rows_per_read, 5.0, "7,300 rows, of which changes took 300, for 1,400 statements");
         assert_eq!(shape.working_set, 10_000.0 * 16_384.0, "what the pool holds");
+        assert_eq!(
+            shape.rows,
+            RowsWritten { updated: 2.0, inserted: 1.0, deleted: 1.0 },
+            "one of a statement"
+        );
+    }
+
+    #[test]
+    fn rows_and_bytes_of_logs_are_counted_by_the_transaction() {
+        let growth = [
+            ("com_update", 200.0),
+            ("com_insert", 100.0),
+            ("com_delete", 100.0),
+            ("handler_update", 1_000.0),
+            ("handler_write", 300.0),
+            ("handler_delete", 100.0),
+        ];
+        let logged = Rates { redo_bytes: Some(5e5), binlog_bytes: Some(2e5), ..rates() };
+        let mut with = seen(logged, &growth);
+        let rows = Some(RowStatistics { rows: 10_000, bytes: 4_000_000 });
+        with.tables = Some(Tables { rows, ..Tables::default() });
+        let shape = Shape::of(&with).unwrap();
+        assert_eq!(shape.rows, RowsWritten { updated: 10.0, inserted: 3.0, deleted: 1.0 });
+        assert_eq!((shape.updates, shape.rows.all()), (2.0, 14.0));
+        assert_eq!(
+            (shape.redo_bytes, shape.binlog_bytes, shape.row_bytes),
+            (Some(5_000.0), Some(2_000.0), Some(400.0))
+        );
+        // What InnoDB counts has no temporary tables in it.
+        let innodb =
+            [("innodb_rows_updated", 200.0), ("innodb_rows_inserted", 100.0), ("innodb_rows_deleted", 100.0)];
+        let shape = Shape::of(&seen(rates(), &[&growth[..], &innodb].concat())).unwrap();
+        assert_eq!(shape.rows.all(), 4.0);
+        assert_eq!((shape.redo_bytes, shape.row_bytes), (None, None));
     }
 
     #[test]
@@ -209,7 +301,7 @@ mod tests {
             let mut seen = seen(Rates { page_reads: Some(page_reads), ..rates() }, &[]);
             seen.tables = data.map(|bytes| Tables {
                 engines: vec![Engine { name: "InnoDB".into(), tables: 1, bytes }],
-                bounded: false,
+                ..Tables::default()
             });
             Shape::of(&seen).unwrap().working_set
         };

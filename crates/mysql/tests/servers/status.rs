@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use ebbtide_load::Session;
-use ebbtide_mysql::status::{Counters, Rates, StatusSampler};
+use ebbtide_mysql::status::{Counters, Observer, Rates, StatusSampler};
 use ebbtide_mysql::{Binary, Flavour, Server, Settings, Version};
 
-use crate::support::{Bench, fill, on_each_server, start};
+use crate::support::{Bench, count, fill, on_each_server, start};
 
 /// A small pool and a small redo log, so that a little work moves everything.
 fn small(bench: &Bench, more: &[(&str, &str)]) -> Server {
@@ -167,6 +167,24 @@ on_each_server! {
         }
         assert_eq!([rates.adaptive_flushed, rates.data_wait], [None; 2], "not for this account: {rates:?}");
         assert_eq!(session.rows(&metrics).unwrap(), before);
+        server.kill().unwrap();
+    }
+
+    fn the_mean_length_of_a_row_is_that_of_innodbs_statistics(bench) {
+        let server = small(&bench, &[]);
+        let rows = || {
+            let mut observer = Observer::open(server.session().unwrap(), "a test".into()).unwrap();
+            observer.survey().unwrap();
+            observer.first().tables.as_ref().unwrap().rows
+        };
+        assert_eq!(rows(), None, "there is no table of a user");
+        fill(&server, 20_000);
+        server.session().unwrap().rows("ANALYZE TABLE test.t").unwrap();
+        // MySQL forgets the statistics of a table that no one has open.
+        assert_eq!(count(&server), 20_000);
+        let found = rows().unwrap();
+        assert!((15_000..25_000).contains(&found.rows), "{found:?}");
+        assert!((220.0..330.0).contains(&found.row_bytes()), "200 characters and 24 bytes: {found:?}");
         server.kill().unwrap();
     }
 }

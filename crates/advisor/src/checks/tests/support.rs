@@ -86,7 +86,7 @@ impl Seen {
 
     pub(super) fn tables(mut self, engine: &str, tables: u64, bytes: u64) -> Self {
         let engines = vec![Engine { name: engine.into(), tables, bytes }];
-        self.rest.tables = Some(Tables { engines, bounded: false });
+        self.rest.tables = Some(Tables { engines, ..Tables::default() });
         self
     }
 
