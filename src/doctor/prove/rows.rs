@@ -58,7 +58,8 @@ const MYSQL_BINLOG: BinlogCosts =
     BinlogCosts { transaction: 205.0, statement: 91.0, insert: 0.0, annotated: false };
 /// Id, k, the lengths of both texts and the null bits in a row image, bytes.
 const BINLOG_ROW: f64 = 13.0;
-/// A statement's event with its text but for the values of c and pad, bytes (`Query_log_event`); an INSERT has 30 more.
+/// A statement's event with its text but for the values of c and pad, bytes: counted from the format of `Query_log_event`, not
+/// measured. An INSERT has 30 more.
 const BINLOG_QUERY: f64 = 125.0;
 const BINLOG_QUERY_INSERT: f64 = 30.0;
 
